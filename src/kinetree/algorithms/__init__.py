@@ -1,0 +1,1 @@
+"""One algorithm per module; functions are the quantities it computes."""

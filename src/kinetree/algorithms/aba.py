@@ -1,0 +1,77 @@
+"""Articulated-body algorithm — RBDA §7.3, Table 7.1."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms import ltl
+from kinetree.algorithms.kinematics import external_forces
+from kinetree.spatial import crf, crm, dyadic
+
+__all__ = ["ArticulatedBodies", "articulated_bodies", "forward_dynamics"]
+
+
+class ArticulatedBodies(NamedTuple):
+    """Everything the three passes compute, per body and in body coordinates."""
+
+    qdd: np.ndarray
+    """Joint accelerations [m/s² or rad/s²], (nv,)."""
+    a: list
+    """Body accelerations minus gravity."""
+    IA: list
+    """Articulated-body inertias: the apparent inertia of body ``i`` with its subtree."""
+    pA: list
+    """Articulated-body bias forces."""
+    X: list
+    """Transforms from parent to body."""
+
+
+def articulated_bodies(model, q, qd, tau, f_ext=None):
+    """The three passes of Table 7.1 with their by-products."""
+    lam, NB, X_T, I = model.parent, model.body_count, model.tree_transform, model.inertia
+    X, S, v, c, pA, U, D_inv, u, a, qdd = ([None] * (NB + 1) for _ in range(10))
+    IA = list(I)
+
+    v[0] = model.zero_motion
+    for i in range(1, NB + 1):
+        X_J, S[i], v_J, c_J = model.jcalc(i, q, qd)
+        X[i] = X_J @ X_T[i]
+        v[i] = X[i] @ v[lam[i]] + v_J
+        c[i] = c_J + crm(v[i], v_J)
+        pA[i] = crf(v[i], I[i] @ v[i])
+
+    if f_ext is not None:
+        fx = external_forces(model, X, f_ext)
+        pA[1:] = [pA[i] - fx[i] for i in range(1, NB + 1)]
+
+    for i in range(NB, 0, -1):
+        U[i] = IA[i] @ S[i]
+        D = S[i].T @ U[i]
+        D_inv[i] = ltl.inverse(D, ltl.dense(len(D)), lambda k, i=i: moves_no_inertia(model, i))
+        u[i] = tau[model.v_slice[i]] - S[i].T @ pA[i]
+        if lam[i] != 0:
+            Ia = IA[i] - dyadic(U[i], D_inv[i])
+            pa = pA[i] + Ia @ c[i] + U[i] @ (D_inv[i] @ u[i])
+            IA[lam[i]] = IA[lam[i]] + X[i].T @ Ia @ X[i]
+            pA[lam[i]] = pA[lam[i]] + X[i].T @ pa
+
+    a[0] = -model.a_g
+    for i in range(1, NB + 1):
+        a_ = X[i] @ a[lam[i]] + c[i]
+        qdd[i] = D_inv[i] @ (u[i] - U[i].T @ a_)
+        a[i] = a_ + S[i] @ qdd[i]
+    return ArticulatedBodies(np.concatenate(qdd[1:]), a, IA, pA, X)
+
+
+def forward_dynamics(model, q, qd, tau, f_ext=None):
+    """``qdd = H⁻¹ (tau - C)``: joint accelerations that the joint forces ``tau`` produce."""
+    return articulated_bodies(model, q, qd, tau, f_ext).qdd
+
+
+def moves_no_inertia(model, i):
+    """Why the equation of motion has no solution at joint ``i``."""
+    return (
+        f"forward dynamics is singular: joint {model.joint_names[i - 1]!r} moves no inertia, so "
+        f"any force gives it infinite acceleration. Give body {model.body_names[i]!r} or a body "
+        f"beyond it mass away from the joint axis, or make the joint Fixed"
+    )

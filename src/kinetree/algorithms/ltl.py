@@ -1,0 +1,122 @@
+"""Sparse ``LᵀL`` and ``LᵀDL`` factorisation, products and solves — RBDA §6.5, Tables 6.3, 6.5.
+
+``lam`` is the expanded parent array (``model.expanded_parent``): ``lam[k]`` is the variable that
+variable ``k`` hangs on, or -1. Row ``k`` of ``H`` is nonzero below the diagonal in columns
+``lam[k]``, ``lam[lam[k]]``, … only; nothing else is touched, and the factors fill nothing in.
+"""
+
+import numpy as np
+
+from kinetree.spatial.ops import check_pivot, sqrt
+
+__all__ = ["dense", "inverse", "ltdl", "ltl", "multiply", "multiply_l", "multiply_lt"]
+__all__ += ["solve_l", "solve_ltdl", "solve_ltl", "solve_lt"]
+
+
+def dense(n):
+    """The parent array of a matrix without structural zeros: ``lam[k] = k - 1``."""
+    return tuple(range(-1, n - 1))
+
+
+def ancestors(lam, k):
+    """``lam[k]``, ``lam[lam[k]]``, … up to the base."""
+    while lam[k] >= 0:
+        k = lam[k]
+        yield k
+
+
+def ltl(H, lam):
+    """Lower-triangular ``L`` with ``H = LᵀL``; reads the lower triangle only."""
+    L = np.tril(H)
+    for k in reversed(range(len(lam))):
+        L[k, k] = sqrt(L[k, k])
+        for i in ancestors(lam, k):
+            L[k, i] = L[k, i] / L[k, k]
+        for i in ancestors(lam, k):
+            for j in (i, *ancestors(lam, i)):
+                L[i, j] = L[i, j] - L[k, i] * L[k, j]
+    return L
+
+
+def not_positive(k):
+    """Message for a pivot that is zero or negative."""
+    return f"the matrix is not positive definite: pivot {k} vanishes"
+
+
+def ltdl(H, lam, message=not_positive):
+    """``L`` (unit lower triangular, below the diagonal) and ``D`` (on it) with ``H = LᵀDL``."""
+    L = np.tril(H)
+    for k in reversed(range(len(lam))):
+        L[k, k] = check_pivot(L[k, k], H[k, k], lambda k=k: message(k))
+        for i in ancestors(lam, k):
+            a = L[k, i] / L[k, k]
+            for j in (i, *ancestors(lam, i)):
+                L[i, j] = L[i, j] - a * L[k, j]
+            L[k, i] = a
+    return L
+
+
+def multiply_l(L, lam, x, unit=False):
+    """``y = L x``."""
+    y = [x[i] if unit else L[i, i] * x[i] for i in range(len(lam))]
+    for i in range(len(lam)):
+        for j in ancestors(lam, i):
+            y[i] = y[i] + L[i, j] * x[j]
+    return np.array(y)
+
+
+def multiply_lt(L, lam, x, unit=False):
+    """``y = Lᵀ x``."""
+    y = [x[i] if unit else L[i, i] * x[i] for i in range(len(lam))]
+    for i in range(len(lam)):
+        for j in ancestors(lam, i):
+            y[j] = y[j] + L[i, j] * x[i]
+    return np.array(y)
+
+
+def multiply(H, lam, x):
+    """``y = H x`` from the lower triangle of a symmetric ``H``."""
+    y = [H[i, i] * x[i] for i in range(len(lam))]
+    for i in range(len(lam)):
+        for j in ancestors(lam, i):
+            y[i] = y[i] + H[i, j] * x[j]
+            y[j] = y[j] + H[i, j] * x[i]
+    return np.array(y)
+
+
+def solve_l(L, lam, b, unit=False):
+    """``x = L⁻¹ b``."""
+    x = list(b)
+    for i in range(len(lam)):
+        for j in ancestors(lam, i):
+            x[i] = x[i] - L[i, j] * x[j]
+        x[i] = x[i] if unit else x[i] / L[i, i]
+    return np.array(x)
+
+
+def solve_lt(L, lam, b, unit=False):
+    """``x = L⁻ᵀ b``."""
+    x = list(b)
+    for i in reversed(range(len(lam))):
+        x[i] = x[i] if unit else x[i] / L[i, i]
+        for j in ancestors(lam, i):
+            x[j] = x[j] - L[i, j] * x[i]
+    return np.array(x)
+
+
+def solve_ltl(L, lam, b):
+    """``x = H⁻¹ b`` from ``L = ltl(H, lam)``."""
+    return solve_l(L, lam, solve_lt(L, lam, b))
+
+
+def solve_ltdl(L, lam, b):
+    """``x = H⁻¹ b`` from ``L = ltdl(H, lam)``."""
+    y = solve_lt(L, lam, b, unit=True)
+    return solve_l(L, lam, [y[k] / L[k, k] for k in range(len(lam))], unit=True)
+
+
+def inverse(H, lam, message=not_positive):
+    """``H⁻¹``, full."""
+    L = ltdl(H, lam, message)
+    columns = [solve_ltdl(L, lam, e) for e in np.eye(len(lam), dtype=int)]
+    return np.array(columns).reshape(len(lam), len(lam)).T

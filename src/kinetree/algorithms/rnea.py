@@ -1,0 +1,83 @@
+"""Recursive Newton–Euler algorithm — RBDA §5.3, Table 5.1."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms.kinematics import external_forces
+from kinetree.spatial import crf, crm
+
+__all__ = [
+    "NewtonEuler",
+    "bias_force",
+    "coriolis_force",
+    "gravity_force",
+    "inertia_product",
+    "inverse_dynamics",
+    "newton_euler",
+]
+
+
+class NewtonEuler(NamedTuple):
+    """Everything the two passes compute, per body and in body coordinates."""
+
+    tau: np.ndarray
+    """Joint forces [N or N·m], (nv,)."""
+    X: list
+    """Transforms from parent to body."""
+    v: list
+    """Body velocities."""
+    a: list
+    """Body accelerations minus gravity."""
+    f: list
+    """Forces transmitted across the joints, from parent to body: bearing loads included."""
+
+
+def newton_euler(model, q, qd, qdd, f_ext=None, *, gravity=True):
+    """Both passes of Table 5.1 with their by-products."""
+    lam, NB, X_T, I = model.parent, model.body_count, model.tree_transform, model.inertia
+    X, S, v, a, f, tau = ([None] * (NB + 1) for _ in range(6))
+
+    v[0] = model.zero_motion
+    a[0] = -model.a_g if gravity else model.zero_motion
+    for i in range(1, NB + 1):
+        X_J, S[i], v_J, c_J = model.jcalc(i, q, qd)
+        X[i] = X_J @ X_T[i]
+        v[i] = X[i] @ v[lam[i]] + v_J
+        a[i] = X[i] @ a[lam[i]] + S[i] @ qdd[model.v_slice[i]] + c_J + crm(v[i], v_J)
+        f[i] = I[i] @ a[i] + crf(v[i], I[i] @ v[i])
+
+    if f_ext is not None:
+        fx = external_forces(model, X, f_ext)
+        f[1:] = [f[i] - fx[i] for i in range(1, NB + 1)]
+
+    for i in range(NB, 0, -1):
+        tau[i] = S[i].T @ f[i]
+        if lam[i] != 0:
+            f[lam[i]] = f[lam[i]] + X[i].T @ f[i]
+    return NewtonEuler(np.concatenate(tau[1:]), X, v, a, f)
+
+
+def inverse_dynamics(model, q, qd, qdd, f_ext=None):
+    """``tau = H(q) qdd + C(q, qd)``: joint forces that produce the accelerations ``qdd``."""
+    return newton_euler(model, q, qd, qdd, f_ext).tau
+
+
+def bias_force(model, q, qd, f_ext=None):
+    """``C(q, qd)``: the joint forces at zero acceleration; gravity included — RBDA (6.2)."""
+    return newton_euler(model, q, qd, model.zero_velocity, f_ext).tau
+
+
+def gravity_force(model, q):
+    """Joint forces that hold the mechanism against gravity, ``C(q, 0)`` — RBDA (5.12), (5.13)."""
+    return newton_euler(model, q, model.zero_velocity, model.zero_velocity).tau
+
+
+def coriolis_force(model, q, qd):
+    """The velocity terms of ``C`` alone: no gravity, no external forces."""
+    return newton_euler(model, q, qd, model.zero_velocity, gravity=False).tau
+
+
+def inertia_product(model, q, qdd):
+    """``H(q) qdd`` without forming ``H`` — RBDA Table 6.1."""
+    return newton_euler(model, q, model.zero_velocity, qdd, gravity=False).tau

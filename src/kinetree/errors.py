@@ -1,0 +1,62 @@
+"""What can go wrong, by name.
+
+Every error is also the built-in exception a Python user would expect, so both
+``except kinetree.ShapeError`` and ``except ValueError`` work. Messages name the
+thing, say what was expected and what came, and what to do about it.
+"""
+
+__all__ = [
+    "InteropError",
+    "JointError",
+    "KinetreeError",
+    "LoopError",
+    "ModelError",
+    "ModelWarning",
+    "ShapeError",
+    "SingularError",
+    "SpatialTypeError",
+    "UnknownNameError",
+]
+
+
+class KinetreeError(Exception):
+    """Base class of every error raised by kinetree."""
+
+
+class ModelError(KinetreeError, ValueError):
+    """A mechanism that cannot exist: cyclic, disconnected, impossible inertia, ..."""
+
+
+class LoopError(ModelError):
+    """A function that has no meaning on a mechanism with kinematic loops."""
+
+
+class JointError(KinetreeError, ValueError):
+    """A joint with impossible parameters, or one that breaks the joint contract."""
+
+
+class ShapeError(KinetreeError, ValueError):
+    """An array whose shape or content does not fit the model."""
+
+
+class SingularError(KinetreeError, ArithmeticError):
+    """A question without an answer: massless joints, dependent constraints, ..."""
+
+
+class SpatialTypeError(KinetreeError, TypeError):
+    """Motion and force vectors mixed up, such as adding one to the other."""
+
+
+class UnknownNameError(KinetreeError, KeyError):
+    """A body, joint or frame that the model does not have."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+class InteropError(KinetreeError, ValueError):
+    """Something another library can express and kinetree cannot, or the reverse."""
+
+
+class ModelWarning(UserWarning):
+    """Something in a model or file that kinetree does not carry along."""

@@ -1,0 +1,1 @@
+"""Exchange of models and states with other libraries, one module each."""

@@ -1,0 +1,73 @@
+"""The axis of a joint: a letter, or any direction."""
+
+import numpy as np
+
+from kinetree.errors import JointError
+from kinetree.spatial import Force
+from kinetree.spatial.ops import cos, sin
+from kinetree.spatial.rotation import rotation_about
+from kinetree.spatial.transform import rx, ry, rz
+
+__all__ = ["as_axis", "axis_rotation", "completed_basis", "index_of"]
+
+_LETTERS = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1)}
+
+
+def as_axis(axis):
+    """A unit vector as a tuple; coordinate axes keep integer entries, which stay exact.
+
+    Takes ``"x"``, ``"-y"`` or any three numbers that are not all zero.
+    """
+    if isinstance(axis, str):
+        name, sign = axis.lstrip("+-"), -1 if axis.startswith("-") else 1
+        if name not in _LETTERS:
+            raise JointError(f"joint axis must be 'x', 'y', 'z' or three numbers, got {axis!r}")
+        return tuple(sign * k for k in _LETTERS[name])
+    a = np.asarray(axis, dtype=float)
+    if a.shape != (3,) or not np.all(np.isfinite(a)) or not np.any(a):
+        raise JointError(
+            f"joint axis must be 'x', 'y', 'z' or three finite numbers, not all zero, got {axis!r}"
+        )
+    unit = a / np.linalg.norm(a)
+    if np.count_nonzero(unit) == 1:
+        return tuple(int(k) for k in np.sign(unit))
+    return tuple(float(k) for k in unit)
+
+
+def index_of(axis):
+    """Index and sign of a coordinate axis, or None for a general direction."""
+    if sum(k != 0 for k in axis) != 1:
+        return None
+    k = next(k for k in range(3) if axis[k] != 0)
+    return k, axis[k]
+
+
+def axis_rotation(axis, angle):
+    """Coordinate rotation for a turn about a unit axis; sparse where the axis allows it."""
+    aligned = index_of(axis)
+    if aligned is None:
+        return rotation_about(axis, cos(angle), sin(angle))
+    k, sign = aligned
+    return (rx, ry, rz)[k](angle if sign > 0 else -angle)
+
+
+def completed_basis(axis):
+    """Two unit vectors that complete ``axis`` to a right-handed orthonormal basis."""
+    aligned = index_of(axis)
+    if aligned is not None:
+        k, sign = aligned
+        u = np.zeros(3, dtype=int)
+        v = np.zeros(3, dtype=int)
+        u[(k + 1) % 3], v[(k + 2) % 3] = 1, sign
+        return u, v
+    a = np.asarray(axis)
+    u = np.cross(a, np.eye(3)[np.argmin(np.abs(a))])
+    u /= np.linalg.norm(u)
+    return u, np.cross(a, u)
+
+
+def forces(*columns):
+    """Force columns from (moment, force) pairs of 3-vectors."""
+    if not columns:
+        return Force(np.zeros((3, 0), int), np.zeros((3, 0), int))
+    return Force(*(np.column_stack(part) for part in zip(*columns, strict=True)))

@@ -1,0 +1,29 @@
+"""Fixed joint: no freedom — RBDA §3.5."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kinetree.joints.base import AbstractJoint, unit_forces, unit_motions
+from kinetree.spatial import Motion, Plucker, displacement_velocity
+
+__all__ = ["Fixed"]
+
+
+@dataclass(frozen=True)
+class Fixed(AbstractJoint):
+    """Welds two bodies together."""
+
+    nq = nv = 0
+
+    def jcalc(self, q, qd):
+        return Plucker.identity(), unit_motions(), Motion.zero(), Motion.zero()
+
+    def constraint_subspace(self, q):
+        return unit_forces(1, 2, 3, 4, 5, 6)
+
+    def coordinates(self, X):
+        return np.zeros(0)
+
+    def loop_error(self, X):
+        return displacement_velocity(X).to_array()  # RBDA Table 8.1

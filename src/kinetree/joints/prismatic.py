@@ -1,0 +1,36 @@
+"""Prismatic joint (slider) — RBDA Table 4.1."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kinetree.joints.axis import as_axis, completed_basis, forces
+from kinetree.joints.base import AbstractJoint
+from kinetree.spatial import Motion, xlt
+from kinetree.spatial.vector3 import ZERO3, identity3
+
+__all__ = ["Prismatic"]
+
+
+@dataclass(frozen=True)
+class Prismatic(AbstractJoint):
+    """Slides along an axis of the joint frame; ``q`` is the distance [m]."""
+
+    axis: tuple = (0, 0, 1)
+    nq = nv = 1
+
+    def __post_init__(self):
+        object.__setattr__(self, "axis", as_axis(self.axis))
+
+    def jcalc(self, q, qd):
+        a = np.array(self.axis)
+        S = Motion(ZERO3[:, None], a[:, None])
+        return xlt(a * q[0]), S, S @ qd, Motion.zero()
+
+    def constraint_subspace(self, q):
+        u, v = completed_basis(self.axis)
+        x, y, z = identity3()
+        return forces((x, ZERO3), (y, ZERO3), (z, ZERO3), (ZERO3, u), (ZERO3, v))
+
+    def coordinates(self, X):
+        return np.array([np.array(self.axis) @ X.r])

@@ -1,0 +1,84 @@
+"""Spherical joint (ball and socket) with a unit quaternion — RBDA Table 4.1, §4.5."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kinetree.joints.base import AbstractJoint, unit_forces, unit_motions
+from kinetree.spatial import Motion, rot
+from kinetree.spatial.rotation import (
+    quaternion_exp,
+    quaternion_from_rotation,
+    quaternion_log,
+    quaternion_product,
+    quaternion_rate,
+    rotation_from_quaternion,
+)
+from kinetree.spatial.vector3 import ZERO3
+
+__all__ = ["Spherical", "random_quaternion", "unit_quaternion_defect"]
+
+
+@dataclass(frozen=True)
+class Spherical(AbstractJoint):
+    """Turns freely about a point.
+
+    ``q = (w, x, y, z)``, a unit quaternion; ``qd`` is the angular velocity [rad/s] in child
+    coordinates.
+    """
+
+    nq = 4
+    nv = 3
+    rates_are_velocities = False
+
+    def jcalc(self, q, qd):
+        S = unit_motions(1, 2, 3)
+        return rot(rotation_from_quaternion(q)), S, Motion(qd, ZERO3), Motion.zero()
+
+    def constraint_subspace(self, q):
+        return unit_forces(4, 5, 6)
+
+    def coordinates(self, X):
+        return quaternion_from_rotation(X.E)
+
+    def loop_error(self, X):
+        return X.E @ X.r  # exact — RBDA Table 8.1
+
+    def configuration_rate(self, q, qd):
+        return quaternion_rate(q, qd)
+
+    def integrate(self, q, dv):
+        return quaternion_product(q, quaternion_exp(dv))
+
+    def difference(self, q0, q1):
+        return quaternion_log(quaternion_product(_conjugate(q0), q1))
+
+    def neutral(self):
+        return np.array([1.0, 0.0, 0.0, 0.0])
+
+    def random(self, rng):
+        return random_quaternion(rng)
+
+    def normalize(self, q):
+        return q / np.linalg.norm(q)
+
+    def defect(self, q):
+        return unit_quaternion_defect(q)
+
+
+def random_quaternion(rng):
+    """A rotation drawn uniformly."""
+    p = rng.standard_normal(4)
+    return p / np.linalg.norm(p)
+
+
+def unit_quaternion_defect(p) -> str | None:
+    """Complaint about a quaternion (w, x, y, z) that is not of unit length, or None."""
+    length = float(np.linalg.norm(p))
+    if abs(length - 1) > 1e-4:
+        return f"quaternion (w, x, y, z) must have unit length, got length {length:.6g}"
+    return None
+
+
+def _conjugate(p):
+    return np.array([p[0], -p[1], -p[2], -p[3]])

@@ -1,0 +1,80 @@
+"""Moving on the configuration manifold, where ``q`` is a point and ``qd`` a tangent vector.
+
+Joint by joint, over any leading batch axes — RBDA (3.5)–(3.7), §4.5.
+"""
+
+import numpy as np
+
+from kinetree.model.arrays import as_configuration, as_joint_vector
+
+__all__ = [
+    "configuration_rate", "difference", "integrate", "neutral", "normalize", "random_configuration",
+]  # fmt: skip
+
+
+def neutral(model):
+    """Every joint at its neutral position."""
+    return _join(model, lambda i: model.joint[i].neutral())
+
+
+def random_configuration(model, rng=None):
+    """Every joint at a random position, within its limits where they are finite."""
+    rng = np.random.default_rng() if rng is None else rng
+    return _join(model, lambda i: _draw(model.joint[i], model.bodies[i - 1].limits, rng))
+
+
+def _draw(joint, limits, rng):
+    q = joint.random(rng)
+    if limits is None or not limits.lower or not limits.upper:
+        return q
+    lower, upper = np.array(limits.lower), np.array(limits.upper)
+    bounded = np.isfinite(lower) & np.isfinite(upper)
+    inside = rng.uniform(np.where(bounded, lower, 0.0), np.where(bounded, upper, 1.0))
+    return np.where(bounded, inside, q)
+
+
+def integrate(model, q, dv):
+    """The configuration reached from ``q`` at the constant velocity ``dv`` in one second."""
+    q, dv = as_configuration(model, q), as_joint_vector(model, dv, "dv")
+    return _each(model, "integrate", q, dv, model.q_slice, model.v_slice)
+
+
+def difference(model, q0, q1):
+    """The ``dv`` for which ``integrate(q0, dv)`` is ``q1``."""
+    q0, q1 = as_configuration(model, q0, "q0"), as_configuration(model, q1, "q1")
+    return _each(model, "difference", q0, q1, model.q_slice, model.q_slice)
+
+
+def configuration_rate(model, q, qd):
+    """``dq/dt`` for the velocity variables ``qd`` — RBDA (3.7)."""
+    q, qd = as_configuration(model, q), as_joint_vector(model, qd, "qd")
+    return _each(model, "configuration_rate", q, qd, model.q_slice, model.v_slice)
+
+
+def normalize(model, q):
+    """``q`` with its quaternions put back to unit length."""
+    q = np.asarray(q)
+    at = model.q_slice
+    return np.apply_along_axis(
+        lambda q: _join(model, lambda i: model.joint[i].normalize(q[at[i]])), -1, q
+    )
+
+
+def _join(model, part):
+    parts = [part(i) for i in range(1, model.body_count + 1)]
+    return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def _each(model, operation, a, b, a_at, b_at):
+    def one(a, b):
+        return _join(
+            model, lambda i: getattr(model.joint[i], operation)(a[a_at[i]], b[b_at[i]])
+        )
+
+    if a.ndim == b.ndim == 1:
+        return one(a, b)
+    batch = np.broadcast_shapes(a.shape[:-1], b.shape[:-1])
+    a, b = np.broadcast_to(a, (*batch, a.shape[-1])), np.broadcast_to(b, (*batch, b.shape[-1]))
+    results = [one(a[n], b[n]) for n in np.ndindex(batch)]
+    size = model.nv if operation == "difference" else model.nq
+    return np.reshape(results, (*batch, size)) if results else np.zeros((*batch, size))

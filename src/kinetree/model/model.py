@@ -1,0 +1,229 @@
+"""The model of a mechanism: frozen, validated, hashable by content — RBDA §4.6, Table 4.3."""
+
+import difflib
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+
+from kinetree.errors import ModelError, UnknownNameError
+from kinetree.model import manifold, tree
+from kinetree.model.fingerprint import fingerprint
+from kinetree.model.parts import Body, Frame, Loop
+from kinetree.model.validate import check_model
+from kinetree.spatial import Motion
+
+__all__ = ["Model"]
+
+STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+
+
+class Model:
+    """A kinematic tree of rigid bodies, with loop joints and named frames.
+
+    Lists over bodies have ``body_count + 1`` entries, entry 0 for the fixed base; joint ``i``
+    connects body ``i`` to its parent. Build one with ``ModelBuilder``; change one with
+    ``replace``, which returns a new model.
+
+    Args:
+        bodies: the moving bodies, each after its parent.
+        frames: named frames fixed to bodies.
+        loops: joints that close loops.
+        gravity: uniform gravitational acceleration [m/s²] in base coordinates, (3,).
+        name: what to call the mechanism.
+        base_name: what to call the fixed base.
+        strict: refuse physically impossible inertias instead of warning about them.
+    """
+
+    def __init__(
+        self,
+        bodies: tuple[Body, ...] = (),
+        *,
+        frames: tuple[Frame, ...] = (),
+        loops: tuple[Loop, ...] = (),
+        gravity=STANDARD_GRAVITY,
+        name: str = "mechanism",
+        base_name: str = "base",
+        strict: bool = True,
+    ):
+        self.name, self.base_name = name, base_name
+        self.bodies, self.frames, self.loops = tuple(bodies), tuple(frames), tuple(loops)
+        self.gravity = np.array(gravity)
+        self.gravity.flags.writeable = False
+
+        self.parent = (-1, *(b.parent for b in self.bodies))
+        self.joint = (None, *(b.joint for b in self.bodies))
+        self.tree_transform = (None, *(b.placement for b in self.bodies))
+        self.inertia = (None, *(b.inertia for b in self.bodies))
+        self.body_names = (base_name, *(b.name for b in self.bodies))
+        self.joint_names = tuple(b.joint_name for b in self.bodies)
+        self.frame_names = tuple(f.name for f in self.frames)
+        check_model(self, strict=strict)
+
+        self.q_slice = _slices([0, *(b.joint.nq for b in self.bodies)])
+        self.v_slice = _slices([0, *(b.joint.nv for b in self.bodies)])
+        self.nq, self.nv = self.q_slice[-1].stop, self.v_slice[-1].stop
+        self.zero_velocity = np.zeros(self.nv, dtype=int)
+        self.zero_motion = Motion.zero()
+
+    # --- structure ---------------------------------------------------------------------------
+
+    @property
+    def body_count(self) -> int:
+        """N_B, the number of moving bodies."""
+        return len(self.bodies)
+
+    @cached_property
+    def children(self):
+        """μ(i) for every body."""
+        return tree.children(self.parent)
+
+    @cached_property
+    def support(self):
+        """κ(i) for every body."""
+        return tree.supports(self.parent)
+
+    @cached_property
+    def subtree(self):
+        """ν(i) for every body."""
+        return tree.subtrees(self.parent)
+
+    @cached_property
+    def expanded_parent(self):
+        """λ′ over the velocity variables, counted from 0, -1 for none — RBDA Table 6.4."""
+        return tree.expanded_parent(self.parent, [0, *(b.joint.nv for b in self.bodies)])
+
+    @property
+    def a_g(self):
+        """Gravity as a spatial acceleration."""
+        return Motion(self.zero_motion.angular, self.gravity)
+
+    # --- joints ------------------------------------------------------------------------------
+
+    def jcalc(self, i, q, qd):
+        """``X_J, S, v_J, c_J`` of joint ``i`` from the joint vectors of the whole model."""
+        return self.joint[i].jcalc(q[self.q_slice[i]], qd[self.v_slice[i]])
+
+    def neutral(self):
+        """The configuration in which every joint is at its neutral position, (nq,)."""
+        return manifold.neutral(self)
+
+    def random_configuration(self, rng=None):
+        """A random configuration, within the joint limits where they are finite, (nq,)."""
+        return manifold.random_configuration(self, rng)
+
+    def integrate(self, q, dv):
+        """The configuration reached from ``q`` at the constant velocity ``dv`` in one second."""
+        return manifold.integrate(self, q, dv)
+
+    def difference(self, q0, q1):
+        """The ``dv`` for which ``integrate(q0, dv)`` is ``q1``, (..., nv)."""
+        return manifold.difference(self, q0, q1)
+
+    def configuration_rate(self, q, qd):
+        """``dq/dt`` for the velocity variables ``qd``, (..., nq) — RBDA (3.7)."""
+        return manifold.configuration_rate(self, q, qd)
+
+    def normalize(self, q):
+        """``q`` with its quaternions put back to unit length."""
+        return manifold.normalize(self, q)
+
+    def scalar_type(self, *arrays):
+        """The NumPy type that can hold results of ``arrays`` with the numbers of this model."""
+        return np.result_type(self._dtype, *(np.asarray(a).dtype for a in arrays))
+
+    @cached_property
+    def _dtype(self):
+        numbers = [self.gravity, np.zeros(0)]
+        for b in self.bodies:
+            numbers += [b.placement.E, b.placement.r, b.inertia.parameters()]
+        return np.result_type(*(n.dtype for n in numbers))
+
+    # --- names -------------------------------------------------------------------------------
+
+    def body_index(self, name) -> int:
+        """Number of a body; the base is 0."""
+        return _index(self, self.body_names, name, "body")
+
+    def joint_index(self, name) -> int:
+        """Number of a tree joint, which is the number of the body it moves."""
+        return _index(self, self.joint_names, name, "joint") + 1
+
+    def frame(self, name) -> Frame:
+        """A frame by its name; every body name is also the name of the body's own frame."""
+        if name in self.frame_names:
+            return self.frames[self.frame_names.index(name)]
+        known = (*self.frame_names, *self.body_names)
+        _index(self, known, name, "frame or body")
+        return Frame(name, self.body_names.index(name))
+
+    # --- change ------------------------------------------------------------------------------
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A digest of everything the dynamics depends on, and of the names."""
+        return fingerprint(self)
+
+    def __eq__(self, other):
+        return isinstance(other, Model) and self.fingerprint == other.fingerprint
+
+    def __hash__(self):
+        return hash(self.fingerprint)
+
+    def replace(self, *, inertia=None, placement=None, joint=None, limits=None, **fields):
+        """A copy with some things changed.
+
+        Args:
+            inertia: new inertias by body name.
+            placement: new ``X_T`` by joint name.
+            joint: new joints by joint name.
+            limits: new limits by joint name.
+            **fields: new ``bodies``, ``frames``, ``loops``, ``gravity``, ``name``, ``base_name``.
+        """
+        unknown = set(fields) - {"bodies", "frames", "loops", "gravity", "name", "base_name"}
+        if unknown:
+            raise TypeError(f"Model.replace has no argument {sorted(unknown)[0]!r}")
+        bodies = list(fields.pop("bodies", self.bodies))
+        for name, value in (inertia or {}).items():
+            i = self._moving_body_index(name)
+            bodies[i - 1] = replace(bodies[i - 1], inertia=value)
+        for attribute, changes in (("placement", placement), ("joint", joint), ("limits", limits)):
+            for name, value in (changes or {}).items():
+                i = self.joint_index(name)
+                bodies[i - 1] = replace(bodies[i - 1], **{attribute: value})
+        kept = {
+            key: getattr(self, key) for key in ("frames", "loops", "gravity", "name", "base_name")
+        }
+        return Model(tuple(bodies), **{**kept, **fields})
+
+    def _moving_body_index(self, name):
+        i = self.body_index(name)
+        if i == 0:
+            raise ModelError(f"the base {name!r} does not move and has no inertia to replace")
+        return i
+
+    def __repr__(self):
+        return (
+            f"Model({self.name!r}: {self.body_count} bodies, nq={self.nq}, nv={self.nv}"
+            + (f", {len(self.loops)} loops" if self.loops else "")
+            + ")"
+        )
+
+
+def _slices(sizes):
+    """Consecutive slices of the given sizes."""
+    ends = np.cumsum(sizes)
+    return tuple(slice(int(e - n), int(e)) for e, n in zip(ends, sizes, strict=True))
+
+
+def _index(model, names, name, kind):
+    if name in names:
+        return names.index(name)
+    close = difflib.get_close_matches(str(name), names, n=3)
+    hint = f"did you mean {', '.join(map(repr, close))}?" if close else f"known: {_some(names)}"
+    raise UnknownNameError(f"model {model.name!r} has no {kind} {name!r}; {hint}")
+
+
+def _some(names):
+    shown = ", ".join(map(repr, names[:8]))
+    return shown + (f", ... ({len(names)} in all)" if len(names) > 8 else "")

@@ -1,0 +1,53 @@
+"""Spatial algebra as plain 6×6 matrices: the definitions — RBDA ch. 2, Tables 2.2, A.1, A.2.
+
+These are the oracle for the compact types, and a convenient form for ad-hoc linear algebra.
+Arrays of three coordinates are taken as planar vectors (RBDA §2.16) where that makes sense.
+"""
+
+import numpy as np
+
+from kinetree.errors import ShapeError
+from kinetree.spatial.vector3 import skew
+
+__all__ = ["crf", "crm", "force_transform", "mcI", "rot", "xlt"]
+
+
+def rot(E):
+    """Motion transform of a pure rotation with coordinate rotation ``E`` — RBDA (2.19)."""
+    O = np.zeros((3, 3), dtype=int)
+    return np.block([[E, O], [O, E]])
+
+
+def xlt(r):
+    """Motion transform of a shift of origin by ``r`` (in old coordinates) — RBDA (2.21)."""
+    O, one = np.zeros((3, 3), dtype=int), np.eye(3, dtype=int)
+    return np.block([[one, O], [-skew(r), one]])
+
+
+def crm(v):
+    """The matrix ``v×`` — RBDA (2.31), planar (2.76)."""
+    v = np.asarray(v)
+    if v.shape == (6,):
+        O = np.zeros((3, 3), dtype=int)
+        return np.block([[skew(v[:3]), O], [skew(v[3:]), skew(v[:3])]])
+    if v.shape == (3,):
+        w, vx, vy = v
+        return np.array([[0, 0, 0], [vy, 0, -w], [-vx, w, 0]])
+    raise ShapeError(f"crm needs a spatial (6,) or planar (3,) vector, got shape {v.shape}")
+
+
+def crf(v):
+    """The matrix ``v×*`` — RBDA (2.32); it is ``-crm(v).T``."""
+    return -crm(v).T
+
+
+def force_transform(X):
+    """``X* = X⁻ᵀ`` of a dense 6×6 Plücker motion transform, without inverting — RBDA (2.25)."""
+    E, B = X[:3, :3], X[3:, :3]
+    return np.block([[E, B], [np.zeros((3, 3), dtype=int), E]])
+
+
+def mcI(m, c, I_C):
+    """Rigid-body inertia from mass, mass centre and inertia about it — RBDA (2.63)."""
+    C = skew(c)
+    return np.block([[I_C + m * C @ C.T, m * C], [m * C.T, m * np.eye(3, dtype=int)]])

@@ -1,0 +1,177 @@
+"""Rotations: quaternions, Euler angles, exponential map — RBDA §4.5, tutorial §5.2.
+
+Throughout, ``E`` is a coordinate rotation in the book's sense: it takes parent coordinates to
+child coordinates, so its transpose is the usual active rotation matrix of the child.
+"""
+
+import numpy as np
+
+from kinetree.errors import JointError
+from kinetree.spatial.ops import atan2, less, select, sqrt
+from kinetree.spatial.stumpff import stumpff
+from kinetree.spatial.transform import rx, ry, rz
+from kinetree.spatial.vector3 import identity3, norm, skew
+
+__all__ = [
+    "euler_angles",
+    "euler_rotation",
+    "quaternion_exp",
+    "quaternion_from_rotation",
+    "quaternion_log",
+    "quaternion_product",
+    "quaternion_rate",
+    "rotation_about",
+    "rotation_exp",
+    "rotation_from_quaternion",
+    "rotation_log",
+]
+
+
+def rotation_about(axis, c, s):
+    """``E`` for a turn about the unit vector ``axis`` by the angle with cosine c and sine s."""
+    x, y, z = axis
+    k = 1 - c
+    return np.array(
+        [
+            [c + k * x * x, k * x * y + s * z, k * x * z - s * y],
+            [k * y * x - s * z, c + k * y * y, k * y * z + s * x],
+            [k * z * x + s * y, k * z * y - s * x, c + k * z * z],
+        ]
+    )
+
+
+def rotation_exp(phi):
+    """``E`` for the rotation vector ``phi`` (axis times angle) — tutorial (53), transposed."""
+    c = stumpff(phi @ phi)
+    u = skew(phi)
+    return identity3() - c[1] * u + c[2] * (u @ u)
+
+
+def rotation_log(E):
+    """Rotation vector of ``E``, of length at most π; accurate up to and at 180°."""
+    return quaternion_log(quaternion_from_rotation(E))
+
+
+def rotation_from_quaternion(p):
+    """``E`` of the Euler parameters ``p = (w, x, y, z)`` of unit length — RBDA (4.12)."""
+    p0, p1, p2, p3 = p
+    return np.array(
+        [
+            [2 * (p0 * p0 + p1 * p1) - 1, 2 * (p1 * p2 + p0 * p3), 2 * (p1 * p3 - p0 * p2)],
+            [2 * (p1 * p2 - p0 * p3), 2 * (p0 * p0 + p2 * p2) - 1, 2 * (p2 * p3 + p0 * p1)],
+            [2 * (p1 * p3 + p0 * p2), 2 * (p2 * p3 - p0 * p1), 2 * (p0 * p0 + p3 * p3) - 1],
+        ]
+    )
+
+
+def quaternion_from_rotation(E):
+    """Unit quaternion ``(w, x, y, z)`` of ``E`` with ``w ≥ 0``; well-conditioned everywhere."""
+    d, trace = np.diagonal(E), E[0, 0] + E[1, 1] + E[2, 2]
+    # Four equivalent formulas; the one with the largest component loses nothing (Shepperd).
+    squares = [1 + trace, *(1 + 2 * d[i] - trace for i in range(3))]
+    A, B = _sums_and_differences(E)
+    rows = np.array(
+        [
+            [squares[0], B[0], B[1], B[2]],
+            [B[0], squares[1], A[2], A[1]],
+            [B[1], A[2], squares[2], A[0]],
+            [B[2], A[1], A[0], squares[3]],
+        ]
+    )
+    best, row = squares[0], rows[0]
+    for k in (1, 2, 3):
+        better = less(best, squares[k])
+        best = select(better, squares[k], best)
+        row = np.array([select(better, x, y) for x, y in zip(rows[k], row, strict=True)])
+    p = row / (2 * sqrt(best))
+    return p * select(less(p[0], 0), -1, 1)
+
+
+def _sums_and_differences(E):
+    A = np.array([E[1, 2] + E[2, 1], E[0, 2] + E[2, 0], E[0, 1] + E[1, 0]])
+    B = np.array([E[1, 2] - E[2, 1], E[2, 0] - E[0, 2], E[0, 1] - E[1, 0]])
+    return A, B
+
+
+def quaternion_product(a, b):
+    """Hamilton product: the rotation ``a`` followed, in its own frame, by ``b``."""
+    aw, ax, ay, az = a
+    bw, bx, by, bz = b
+    return np.array(
+        [
+            aw * bw - ax * bx - ay * by - az * bz,
+            aw * bx + ax * bw + ay * bz - az * by,
+            aw * by - ax * bz + ay * bw + az * bx,
+            aw * bz + ax * by - ay * bx + az * bw,
+        ]
+    )
+
+
+def quaternion_rate(p, w):
+    """``dp/dt`` for the angular velocity ``w`` in child coordinates — RBDA (4.13)."""
+    return quaternion_product(p, np.array([0, *w])) / 2
+
+
+def quaternion_exp(phi):
+    """Unit quaternion of the rotation vector ``phi``."""
+    c = stumpff(phi @ phi / 4)
+    return np.array([c[0], *(c[1] / 2 * phi)])
+
+
+def quaternion_log(p):
+    """Rotation vector of the unit quaternion ``p``, of length at most π."""
+    p = p * select(less(p[0], 0), -1, 1)
+    w, v = p[0], p[1:]
+    s2 = v @ v
+    near = less(s2, 1e-8)
+    size = sqrt(select(near, 1 + 0 * s2, s2))
+    far = 2 * atan2(size, w) / size
+    x2 = s2 / (w * w + s2)  # x = sin(θ/2), and arcsin(x)/x = 1 + x²/6 + 3x⁴/40 + 5x⁶/112 + ...
+    series = 2 * (1 + x2 / 6 + 3 * x2 * x2 / 40 + 5 * x2 * x2 * x2 / 112)
+    return select(near, series, far) * v
+
+
+_AXIS_ROTATION = {"x": rx, "y": ry, "z": rz}
+
+
+def check_euler_sequence(sequence):
+    """The sequence itself, or an error: three axes, neighbours different."""
+    valid = (
+        isinstance(sequence, str)
+        and len(sequence) == 3
+        and set(sequence) <= set("xyz")
+        and sequence[0] != sequence[1] != sequence[2]
+    )
+    if not valid:
+        raise JointError(
+            f"Euler sequence must be three of the letters x, y, z with neighbours different, "
+            f"such as 'zyx' or 'xyz', got {sequence!r}"
+        )
+    return sequence
+
+
+def euler_rotation(sequence, angles):
+    """``E`` for successive turns about the (moving) axes named in ``sequence`` — RBDA (4.7)."""
+    E = identity3()
+    for axis, angle in zip(sequence, angles, strict=True):
+        E = _AXIS_ROTATION[axis](angle) @ E
+    return E
+
+
+def euler_angles(sequence, E):
+    """Angles that reproduce ``E``; at a singularity the third one is set to zero."""
+    check_euler_sequence(sequence)
+    i, j = "xyz".index(sequence[0]), "xyz".index(sequence[1])
+    R = E.T
+    k = 3 - i - j
+    sign = 1 if (j - i) % 3 == 1 else -1
+    if sequence[0] == sequence[2]:  # proper Euler angles: R[i, i] = cos(second)
+        first = atan2(R[j, i], -sign * R[k, i])
+        middle = atan2(norm(np.array([R[j, i], R[k, i], 0 * R[k, i]])), R[i, i])
+    else:  # Tait-Bryan angles: R[i, k] = sign sin(second)
+        first = atan2(-sign * R[j, k], R[k, k])
+        middle = atan2(sign * R[i, k], norm(np.array([R[j, k], R[k, k], 0 * R[k, k]])))
+    rest = E @ (_AXIS_ROTATION[sequence[1]](middle) @ _AXIS_ROTATION[sequence[0]](first)).T
+    a, b = [n for n in range(3) if n != "xyz".index(sequence[2])]
+    turn = 1 if (b - a) % 3 == 1 else -1
+    return np.array([first, middle, atan2(turn * rest[a, b], rest[a, a])])

@@ -1,0 +1,212 @@
+"""Plücker coordinate transforms in compact form — RBDA §2.8, Tables 2.2, A.3, A.4.
+
+``X = Plucker(E, r)`` takes coordinates from frame A to frame B, where ``r`` is the position of B
+in A and ``E`` rotates A-coordinates into B-coordinates. It reads like the matrix it stands for:
+
+    X @ v            motion to B                 X.star @ f       force to B
+    X.T @ f          force back to A             X.inverse()      B to A
+    X2 @ X1          first X1, then X2           X.T @ I @ X      inertia back to A
+"""
+
+import numpy as np
+
+from kinetree.errors import ShapeError, SpatialTypeError
+from kinetree.spatial.ops import cos, sin
+from kinetree.spatial.vector import Force, Motion
+from kinetree.spatial.vector3 import ZERO3, as_vector3, cross, identity3, skew
+
+__all__ = ["Plucker", "rot", "rotx", "roty", "rotz", "rx", "ry", "rz", "xlt"]
+
+
+class Plucker:
+    """A coordinate transform for spatial vectors: rotation ``E`` after shift of origin ``r``."""
+
+    __slots__ = ("E", "r")
+    __array_ufunc__ = None
+
+    def __init__(self, E, r):
+        self.E = np.asarray(E)
+        self.r = np.asarray(r)
+
+    @classmethod
+    def identity(cls):
+        """The transform that changes nothing."""
+        return cls(identity3(), ZERO3)
+
+    @classmethod
+    def from_matrix(cls, X):
+        """From a dense 6×6 motion transform — RBDA (2.24)."""
+        X = np.asarray(X)
+        if X.shape != (6, 6):
+            raise ShapeError(f"a Plücker motion transform is 6x6, got shape {X.shape}")
+        E = X[:3, :3]
+        rx = -E.T @ X[3:, :3]
+        return cls(E, np.array([rx[2, 1], rx[0, 2], rx[1, 0]]))
+
+    @classmethod
+    def from_pose(cls, T):
+        """From the 4×4 pose of frame B in A, which maps B-coordinates of points to A."""
+        T = np.asarray(T)
+        if T.shape != (4, 4):
+            raise ShapeError(f"a pose is a 4x4 homogeneous matrix, got shape {T.shape}")
+        return cls(T[:3, :3].T, T[:3, 3])
+
+    def to_pose(self):
+        """The 4×4 pose of frame B in A: maps B-coordinates of points to A."""
+        last = np.array([[0, 0, 0, 1]])
+        return np.concatenate([np.column_stack([self.E.T, self.r]), last])
+
+    def to_homogeneous(self):
+        """The 4×4 coordinate transform of points from A to B — RBDA (2.28)."""
+        last = np.array([[0, 0, 0, 1]])
+        return np.concatenate([np.column_stack([self.E, -self.E @ self.r]), last])
+
+    def to_matrix(self):
+        """The dense 6×6 motion transform — RBDA (2.24)."""
+        return np.block([[self.E, np.zeros((3, 3), int)], [-self.E @ skew(self.r), self.E]])
+
+    def to_force_matrix(self):
+        """The dense 6×6 force transform ``X*`` — RBDA (2.25)."""
+        return np.block([[self.E, -self.E @ skew(self.r)], [np.zeros((3, 3), int), self.E]])
+
+    def inverse(self):
+        """The transform from B back to A."""
+        return Plucker(self.E.T, -self.E @ self.r)
+
+    @property
+    def T(self):
+        """``Xᵀ``, which takes forces (and, with ``X``, inertias) from B back to A."""
+        return _TransposedPlucker(self)
+
+    @property
+    def star(self):
+        """``X*``, which takes forces from A to B."""
+        return _ForceTransform(self)
+
+    def point(self, p):
+        """Coordinates in B of a point whose coordinates in A are ``p``."""
+        return self.E @ (np.asarray(p) - self.r)
+
+    def __matmul__(self, other):
+        E, r = self.E, self.r
+        if isinstance(other, Motion):
+            w, v = other.angular, other.linear
+            return Motion(E @ w, E @ (v - cross(r, w)))
+        if isinstance(other, Plucker):
+            return Plucker(E @ other.E, other.r + other.E.T @ r)
+        if isinstance(other, Force):
+            raise SpatialTypeError(
+                "X @ Force: forces transform by X.star @ f (A to B) or X.T @ f (B to A)"
+            )
+        raise SpatialTypeError(f"X @ {type(other).__name__} is not defined")
+
+    def apply(self, x):
+        """Any spatial quantity from A to B, by the rule of its kind — RBDA §A.3."""
+        if isinstance(x, Motion):
+            return self @ x
+        if isinstance(x, Force):
+            return self.star @ x
+        return x.transformed(self)
+
+    def inv_apply(self, x):
+        """Any spatial quantity from B back to A, without forming the inverse — RBDA §A.3."""
+        if isinstance(x, Motion):
+            w = self.E.T @ x.angular
+            return Motion(w, self.E.T @ x.linear + cross(self.r, w))
+        if isinstance(x, Force):
+            return self.T @ x
+        return x.inverse_transformed(self)
+
+    def __repr__(self):
+        return f"Plucker(E={self.E.tolist()}, r={self.r.tolist()})"
+
+
+class _TransposedPlucker:
+    """``Xᵀ``: waits for a force, or for an inertia and then ``X`` itself."""
+
+    __slots__ = ("X",)
+
+    def __init__(self, X):
+        self.X = X
+
+    def __matmul__(self, other):
+        E, r = self.X.E, self.X.r
+        if isinstance(other, Force):
+            f = E.T @ other.linear
+            return Force(E.T @ other.angular + cross(r, f), f)
+        if isinstance(other, Motion):
+            raise SpatialTypeError("X.T @ Motion: motions go back by X.inverse() @ m")
+        return _HalfCongruence(self.X, other)
+
+
+class _HalfCongruence:
+    """``Xᵀ I`` on its way to ``Xᵀ I X``."""
+
+    __slots__ = ("I", "X")
+
+    def __init__(self, X, I):
+        self.X, self.I = X, I
+
+    def __matmul__(self, X):
+        if X is not self.X:
+            raise SpatialTypeError("X.T @ I @ Y needs the same transform on both sides")
+        return self.I.inverse_transformed(X)
+
+
+class _ForceTransform:
+    """``X*``: the force transform from A to B."""
+
+    __slots__ = ("X",)
+
+    def __init__(self, X):
+        self.X = X
+
+    def __matmul__(self, other):
+        if not isinstance(other, Force):
+            raise SpatialTypeError(f"X.star transforms a Force, got {type(other).__name__}")
+        E, r = self.X.E, self.X.r
+        return Force(E @ (other.angular - cross(r, other.linear)), E @ other.linear)
+
+
+def rx(angle):
+    """Coordinate rotation for a frame turned by ``angle`` about x; the transpose of the active matrix."""
+    c, s = cos(angle), sin(angle)
+    return np.array([[1, 0, 0], [0, c, s], [0, -s, c]])
+
+
+def ry(angle):
+    """Coordinate rotation for a frame turned by ``angle`` about y — RBDA Table 2.2."""
+    c, s = cos(angle), sin(angle)
+    return np.array([[c, 0, -s], [0, 1, 0], [s, 0, c]])
+
+
+def rz(angle):
+    """Coordinate rotation for a frame turned by ``angle`` about z — RBDA Table 2.2."""
+    c, s = cos(angle), sin(angle)
+    return np.array([[c, s, 0], [-s, c, 0], [0, 0, 1]])
+
+
+def rot(E):
+    """Transform to a frame with the same origin, rotated by ``E``."""
+    return Plucker(E, ZERO3)
+
+
+def xlt(x, y=None, z=None):
+    """Transform to a parallel frame at ``r``: ``xlt(r)`` or ``xlt(x, y, z)``."""
+    r = as_vector3(x if y is None else (x, y, z), "the translation")
+    return Plucker(identity3(), r)
+
+
+def rotx(angle):
+    """Transform to a frame turned by ``angle`` about x."""
+    return rot(rx(angle))
+
+
+def roty(angle):
+    """Transform to a frame turned by ``angle`` about y."""
+    return rot(ry(angle))
+
+
+def rotz(angle):
+    """Transform to a frame turned by ``angle`` about z."""
+    return rot(rz(angle))

@@ -1,0 +1,159 @@
+"""Motion and force vectors, the two kinds of spatial vector — RBDA §2.2–2.6, Table A.3.
+
+A ``Motion`` or ``Force`` holds an angular and a linear part, angular first. Each part may be a
+3-vector or a 3×n array; the latter is a set of n vectors, such as the motion subspace ``S`` of a
+joint, and combines with coefficients: ``S @ qd``. ``S.T @ f`` is the scalar product.
+
+The two kinds do not mix. Adding a force to a motion, or multiplying two motions, raises
+``SpatialTypeError``; in compiled code the check has long happened and costs nothing.
+"""
+
+import numpy as np
+
+from kinetree.errors import ShapeError, SpatialTypeError
+from kinetree.spatial.vector3 import ZERO3, cross
+
+__all__ = ["Force", "Motion", "SpatialVector", "Transposed"]
+
+
+class SpatialVector:
+    """What motions and forces have in common: a vector space of pairs of 3-vectors."""
+
+    __slots__ = ("angular", "linear")
+    __array_ufunc__ = None  # let ``2.0 * v`` and ``array @ v`` come to us, not to NumPy
+
+    def __init__(self, angular, linear):
+        self.angular = np.asarray(angular)
+        self.linear = np.asarray(linear)
+
+    @classmethod
+    def from_array(cls, x):
+        """From six Plücker coordinates (6,), or from n of them as columns (6, n)."""
+        x = np.asarray(x)
+        if x.ndim not in (1, 2) or x.shape[0] != 6:
+            raise ShapeError(
+                f"{cls.__name__} needs six coordinates, angular first: "
+                f"shape (6,) or (6, n), got {x.shape}"
+            )
+        return cls(x[:3], x[3:])
+
+    @classmethod
+    def zero(cls):
+        """The zero vector."""
+        return cls(ZERO3, ZERO3)
+
+    def to_array(self):
+        """Plücker coordinates, angular first: (6,) or (6, n)."""
+        return np.concatenate([self.angular, self.linear])
+
+    @property
+    def T(self):
+        """The row form, for scalar products: ``S.T @ f``."""
+        return Transposed(self)
+
+    def _same_kind(self, other, verb):
+        if type(other) is not type(self):
+            raise SpatialTypeError(
+                f"cannot {verb} a {type(other).__name__} and a {type(self).__name__}: "
+                f"they live in different vector spaces"
+            )
+
+    def __add__(self, other):
+        self._same_kind(other, "add")
+        return type(self)(self.angular + other.angular, self.linear + other.linear)
+
+    def __sub__(self, other):
+        self._same_kind(other, "subtract")
+        return type(self)(self.angular - other.angular, self.linear - other.linear)
+
+    def __neg__(self):
+        return type(self)(-self.angular, -self.linear)
+
+    def __mul__(self, k):
+        if isinstance(k, SpatialVector):
+            raise SpatialTypeError(
+                f"{type(self).__name__} * {type(k).__name__} is not defined: the scalar product "
+                f"is m.dot(f), the cross products are crm(v, m) and crf(v, f)"
+            )
+        return type(self)(self.angular * k, self.linear * k)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, k):
+        return type(self)(self.angular / k, self.linear / k)
+
+    def __matmul__(self, coefficients):
+        """Linear combination of columns: ``S @ qd``; also ``S @ A`` for a change of basis."""
+        if isinstance(coefficients, (SpatialVector, Transposed)):
+            raise SpatialTypeError(
+                f"{type(self).__name__} @ {type(coefficients).__name__} is not defined: "
+                f"write S.T @ f for scalar products, dyadic(F, A) for F A Fᵀ"
+            )
+        return type(self)(self.angular @ coefficients, self.linear @ coefficients)
+
+    def dot(self, other):
+        """Scalar product of a motion and a force: power, energy — RBDA (2.12)."""
+        return self.T @ other
+
+    def __getitem__(self, columns):
+        """Selected columns of a set of vectors."""
+        return type(self)(self.angular[:, columns], self.linear[:, columns])
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self.angular.tolist()}, {self.linear.tolist()})"
+
+
+class Motion(SpatialVector):
+    """Velocity, acceleration, infinitesimal displacement: an element of M⁶."""
+
+    __slots__ = ()
+
+    def cross(self, other):
+        """``v × m`` for a motion and ``v ×* f`` for a force — RBDA (2.31), (2.32)."""
+        w, v = self.angular, self.linear
+        if isinstance(other, Motion):
+            m, m_O = other.angular, other.linear
+            return Motion(cross(w, m), cross(w, m_O) + cross(v, m))
+        if isinstance(other, Force):
+            f_O, f = other.angular, other.linear
+            return Force(cross(w, f_O) + cross(v, f), cross(w, f))
+        raise SpatialTypeError(
+            f"Motion.cross needs a Motion or a Force, got {type(other).__name__}"
+        )
+
+
+class Force(SpatialVector):
+    """Force, momentum, impulse: an element of F⁶. The angular part is the moment about O."""
+
+    __slots__ = ()
+
+    def cross(self, other):
+        raise SpatialTypeError(
+            f"Force × {type(other).__name__} is not defined: only a motion can stand on the left "
+            f"of a cross product"
+        )
+
+
+class Transposed:
+    """Row form of a spatial vector or set of columns; only meets the dual kind."""
+
+    __slots__ = ("columns",)
+    __array_ufunc__ = None
+
+    def __init__(self, columns):
+        self.columns = columns
+
+    @property
+    def T(self):
+        """Back to columns."""
+        return self.columns
+
+    def __matmul__(self, other):
+        dual = Force if isinstance(self.columns, Motion) else Motion
+        if not isinstance(other, dual):
+            raise SpatialTypeError(
+                f"the scalar product of a {type(self.columns).__name__} needs a {dual.__name__}, "
+                f"got {type(other).__name__}"
+            )
+        a, b = self.columns, other
+        return a.angular.T @ b.angular + a.linear.T @ b.linear

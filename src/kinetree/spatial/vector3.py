@@ -1,0 +1,53 @@
+"""Three-dimensional vectors and the cross operator — RBDA §2.8, Table 2.1."""
+
+import numpy as np
+
+from kinetree.errors import ShapeError
+from kinetree.spatial.ops import sqrt
+
+__all__ = ["ZERO3", "as_vector3", "cross", "identity3", "norm", "skew", "symmetric", "unskew"]
+
+# Structural zeros and ones are integers, so that exact numbers (Fraction) stay exact.
+ZERO3 = np.zeros(3, dtype=int)
+ZERO3.flags.writeable = False
+
+
+def identity3():
+    """The 3x3 identity with integer entries."""
+    return np.eye(3, dtype=int)
+
+
+def as_vector3(x, what="vector"):
+    """``x`` as an array of three numbers, or an error that names it."""
+    a = np.asarray(x)
+    if a.shape != (3,):
+        raise ShapeError(f"{what} must have 3 components, got shape {a.shape}: {x!r}")
+    return a
+
+
+def cross(a, b):
+    """``a × b``. Either argument may also be a 3×n array of columns."""
+    return np.array(
+        [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+    )
+
+
+def skew(a):
+    """The matrix ``a×`` with ``skew(a) @ b == cross(a, b)`` — RBDA (2.23)."""
+    x, y, z = a
+    return np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+
+
+def unskew(A):
+    """The vector whose cross matrix is the skew part of ``A``; inverse of ``skew``."""
+    return np.array([A[2, 1] - A[1, 2], A[0, 2] - A[2, 0], A[1, 0] - A[0, 1]]) / 2
+
+
+def norm(a):
+    """Euclidean length of a 3-D vector."""
+    return sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2])
+
+
+def symmetric(xx, yx, yy, zx, zy, zz):
+    """A symmetric 3×3 matrix from its lower triangle, row by row."""
+    return np.array([[xx, yx, zx], [yx, yy, zy], [zx, zy, zz]])
