@@ -1,6 +1,8 @@
-"""Shared fixtures: every test has its own seeded random generator."""
+"""Shared fixtures, and the collection of ``covers`` markers for docs/book.md."""
 
+import json
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import HealthCheck, settings
 settings.register_profile(
     "default", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
+settings.register_profile("fuzz", settings.get_profile("default"), max_examples=2000)
 settings.load_profile("default")
 
 
@@ -16,3 +19,30 @@ settings.load_profile("default")
 def rng(request):
     """A random generator seeded by the name of the test: different tests, same run every time."""
     return np.random.default_rng(zlib.crc32(request.node.nodeid.encode()))
+
+
+def pytest_addoption(parser):
+    parser.addoption("--covers-file", help="write what the tests cover to this JSON file")
+
+
+def pytest_collection_finish(session):
+    path = session.config.getoption("--covers-file")
+    if not path:
+        return
+    found = {}
+    for item in session.items:
+        for marker in item.iter_markers("covers"):
+            test = item.nodeid.split("[")[0]
+            by = marker.kwargs.get("by", ())
+            by = by if isinstance(by, tuple) else (by,)
+            entry = {"test": test, "passages": list(marker.args), "by": [_name(f) for f in by]}
+            found[json.dumps(entry)] = entry
+    Path(path).write_text(json.dumps(list(found.values())), encoding="utf-8")
+
+
+def _name(thing):
+    if isinstance(thing, str):
+        return thing
+    module = getattr(thing, "__module__", None) or ""
+    name = getattr(thing, "__qualname__", None) or getattr(thing, "__name__", repr(thing))
+    return f"{module}.{name}".removeprefix("kinetree.").lstrip(".")

@@ -1,0 +1,58 @@
+# Everything runs in .venv, which the first target that needs it creates.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help demo test check unit fuzz bench book uncovered format clean
+
+help:
+	@echo "make demo       load a sample robot, compute, draw: the five-minute tour"
+	@echo "make test       every check and every test (what CI runs)"
+	@echo "make check      formatting, lint, types, layers, book map"
+	@echo "make unit       the tests alone"
+	@echo "make fuzz       thousands of random mechanisms (minutes to hours)"
+	@echo "make bench      time the reference implementation against Pinocchio"
+	@echo "make book       rewrite docs/book.md, the map from the literature to the code"
+	@echo "make uncovered  passages of the literature that no test covers yet"
+	@echo "make format     let ruff rewrite the source"
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable ".[test]"
+	@touch $(STAMP)
+
+demo: $(STAMP)
+	$(BIN)/python examples/demo.py
+
+test: check unit
+
+check: $(STAMP)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/basedpyright
+	$(BIN)/lint-imports
+	$(BIN)/python docs/make_book.py --check
+
+unit: $(STAMP)
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+fuzz: $(STAMP)
+	$(BIN)/python -m pytest -n 2 --hypothesis-profile fuzz tests/algorithms tests/joints tests/model
+
+bench: $(STAMP)
+	$(BIN)/python benchmarks/reference.py
+
+book: $(STAMP)
+	$(BIN)/python docs/make_book.py
+
+uncovered: $(STAMP)
+	@$(BIN)/python docs/make_book.py --uncovered
+
+format: $(STAMP)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf $(VENV) build dist out .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,58 @@
+"""Running an algorithm, written for one sample, over leading batch axes.
+
+This is the plain-NumPy reference: one Python call per sample.
+"""
+
+import numpy as np
+
+from kinetree.errors import ShapeError, SingularError
+
+__all__ = ["over_batch"]
+
+
+def over_batch(function, arguments, *, core, shape):
+    """Call ``function`` on every sample of the arguments and stack the results.
+
+    Args:
+        function: takes arrays without batch axes and returns one of shape ``shape``.
+        arguments: arrays by name; their leading axes broadcast against each other.
+        core: number of trailing axes of each argument that belong to one sample.
+        shape: shape of one result.
+    """
+    arrays = list(arguments.values())
+    batch = _batch_shape(arguments, core)
+    dtype = np.result_type(*arrays)
+    full = [
+        np.broadcast_to(a, batch + a.shape[a.ndim - n :])
+        for a, n in zip(arrays, core, strict=True)
+    ]
+    result = np.empty(batch + shape, dtype=dtype)
+    for index in np.ndindex(batch):
+        result[index] = _one(function, [a[index] for a in full], index)
+    return result if result.shape else result[()]
+
+
+def _one(function, arguments, index):
+    try:
+        # Overflow and division by zero end in SingularError or a non-finite result, named below.
+        with np.errstate(all="ignore"):
+            return function(*arguments)
+    except SingularError as error:
+        if not index:
+            raise
+        raise SingularError(f"sample {index}: {error}") from error
+
+
+def _batch_shape(arguments, core):
+    lead = {
+        name: a.shape[: a.ndim - n]
+        for (name, a), n in zip(arguments.items(), core, strict=True)
+    }
+    try:
+        return np.broadcast_shapes(*lead.values())
+    except ValueError:
+        shapes = ", ".join(f"{name} {shape}" for name, shape in lead.items())
+        raise ShapeError(
+            f"batch axes do not broadcast against each other: {shapes}; leading axes must be "
+            f"equal or 1"
+        ) from None
