@@ -47,11 +47,12 @@ def collect_covers():
 def join(chapters, covers):
     """Functions and tests per passage; unknown passages are an error."""
     known = {passage for _, passages in chapters for passage, _ in passages}
+    unknown = [(e["test"], p) for e in covers for p in e["passages"] if p not in known]
+    if unknown:
+        sys.exit("\n".join(f"{t} covers {p!r}, which docs/contents.txt lacks" for t, p in unknown))
     functions, tests = defaultdict(list), defaultdict(list)
     for entry in covers:
         for passage in entry["passages"]:
-            if passage not in known:
-                sys.exit(f"{entry['test']} covers {passage!r}, which docs/contents.txt lacks")
             functions[passage] += [f for f in entry["by"] if f not in functions[passage]]
             if entry["test"] not in tests[passage]:
                 tests[passage].append(entry["test"])

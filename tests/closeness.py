@@ -15,4 +15,6 @@ def assert_close(actual, expected, *, ulps=100.0, scale=None, condition=1.0):
         scale = max(np.max(np.abs(actual)), np.max(np.abs(expected)), np.finfo(float).tiny)
     error = float(np.max(np.abs(actual - expected)))
     bound = ulps * EPS * float(condition) * float(scale)
-    assert error <= bound, f"error {error:.3g} exceeds {bound:.3g} = {ulps} ulp x {condition:.3g} x {scale:.3g}"
+    assert error <= bound, (
+        f"error {error:.3g} exceeds {bound:.3g} = {ulps} ulp x {condition:.3g} x {scale:.3g}"
+    )

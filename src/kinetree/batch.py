@@ -23,8 +23,7 @@ def over_batch(function, arguments, *, core, shape):
     batch = _batch_shape(arguments, core)
     dtype = np.result_type(*arrays)
     full = [
-        np.broadcast_to(a, batch + a.shape[a.ndim - n :])
-        for a, n in zip(arrays, core, strict=True)
+        np.broadcast_to(a, batch + a.shape[a.ndim - n :]) for a, n in zip(arrays, core, strict=True)
     ]
     result = np.empty(batch + shape, dtype=dtype)
     for index in np.ndindex(batch):
@@ -45,8 +44,7 @@ def _one(function, arguments, index):
 
 def _batch_shape(arguments, core):
     lead = {
-        name: a.shape[: a.ndim - n]
-        for (name, a), n in zip(arguments.items(), core, strict=True)
+        name: a.shape[: a.ndim - n] for (name, a), n in zip(arguments.items(), core, strict=True)
     }
     try:
         return np.broadcast_shapes(*lead.values())

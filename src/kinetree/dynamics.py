@@ -12,12 +12,12 @@ from kinetree.algorithms import (
     crba,
     energy,
     jacobians,
-    ltl,
     maximal,
-    momentum as momentum_,
+    minv,
     projection,
     rnea,
 )
+from kinetree.algorithms import momentum as momentum_
 from kinetree.batch import over_batch
 from kinetree.errors import LoopError, ShapeError, UnknownNameError
 from kinetree.model.arrays import as_configuration, as_joint_vector
@@ -85,24 +85,18 @@ def forward_dynamics(model, q, qd, tau, f_ext=None, method=None):
     """
     methods = {
         "aba": aba.forward_dynamics,
-        "crba": _forward_dynamics_by_inertia_matrix,
+        "crba": crba.forward_dynamics,
         "maximal": maximal.forward_dynamics,
     }
     method = method or ("maximal" if model.loops else "aba")
     if method not in methods:
-        raise UnknownNameError(f"forward_dynamics has no method {method!r}; use one of {list(methods)}")
+        raise UnknownNameError(
+            f"forward_dynamics has no method {method!r}; use one of {list(methods)}"
+        )
     if method != "maximal":
         _require_tree(model, f"forward_dynamics(method={method!r})")
     arguments = _state(model, q, qd, tau=tau)
     return _with_external(methods[method], model, arguments, f_ext, (model.nv,))
-
-
-def _forward_dynamics_by_inertia_matrix(model, q, qd, tau, f_ext=None):
-    """``H qdd = tau - C`` by composite rigid bodies and LTDL — RBDA §6.1."""
-    lam = model.expanded_parent
-    H = crba.joint_space_inertia(model, q)
-    L = ltl.ltdl(H, lam, lambda k: aba.moves_no_inertia(model, _joint_of_variable(model, k)))
-    return ltl.solve_ltdl(L, lam, tau - rnea.bias_force(model, q, qd, f_ext))
 
 
 def mass_matrix(model, q):
@@ -114,15 +108,7 @@ def mass_matrix(model, q):
 def inverse_mass_matrix(model, q):
     """``H(q)⁻¹``, (..., nv, nv)."""
     _require_tree(model, "inverse_mass_matrix")
-    return _over(_inverse_mass_matrix, model, _position(model, q), (model.nv, model.nv))
-
-
-def _inverse_mass_matrix(model, q):
-    return ltl.inverse(
-        crba.joint_space_inertia(model, q),
-        model.expanded_parent,
-        lambda k: aba.moves_no_inertia(model, _joint_of_variable(model, k)),
-    )
+    return _over(minv.inverse_mass_matrix, model, _position(model, q), (model.nv, model.nv))
 
 
 def bias_force(model, q, qd, f_ext=None):
@@ -147,7 +133,10 @@ def coriolis_matrix(model, q, qd):
 
 
 def christoffel(model, q):
-    """Coefficients ``Γ_ijk`` of the velocity products: ``c_i = Σ Γ_ijk qd_j qd_k``, (..., nv, nv, nv)."""
+    """Coefficients of the velocity products, ``C_ij = Σ Γ_ijk qd_k``, (..., nv, nv, nv).
+
+    Where ``qd`` is the derivative of ``q`` these are the Christoffel symbols of the first kind.
+    """
     _require_tree(model, "christoffel")
     return _over(coriolis.christoffel, model, _position(model, q), (model.nv,) * 3)
 
@@ -184,7 +173,8 @@ def jacobian(model, q, name, *, frame, point=None):
         name: name of the frame or body.
         frame: ``"world"``: spatial velocity in base coordinates; ``"body"``: in the frame's own
             coordinates; ``"aligned"``: at the frame's origin, along the axes of the base.
-        point: a point fixed to the frame [m], (3,), to take the place of its origin.
+        point: a point fixed to the frame [m], (3,), to take the place of its origin; not with
+            ``frame="world"``.
     """
     where, point = model.frame(name), _reference(frame, point)
     return _over(
@@ -313,9 +303,7 @@ def _external(model, f_ext):
 def _force(name, f):
     f = np.asarray(f, dtype=float)
     if f.ndim == 0 or f.shape[-1] != 6:
-        raise ShapeError(
-            f"f_ext[{name!r}] must have shape (..., 6), moment first, got {f.shape}"
-        )
+        raise ShapeError(f"f_ext[{name!r}] must have shape (..., 6), moment first, got {f.shape}")
     return _finite(f, f"f_ext[{name!r}]")
 
 
@@ -343,12 +331,12 @@ def _reference(frame, point):
         )
     if point is None:
         return None
+    if frame == "world":
+        raise ShapeError(
+            "frame='world' gives the spatial velocity at the base origin, the same for every "
+            "point of the body; use frame='aligned' for the velocity of a point"
+        )
     point = np.asarray(point, dtype=float)
     if point.shape != (3,):
         raise ShapeError(f"point must have 3 coordinates, got shape {point.shape}")
     return point
-
-
-def _joint_of_variable(model, k):
-    """Number of the joint that owns velocity variable ``k``."""
-    return next(i for i in range(1, model.body_count + 1) if k < model.v_slice[i].stop)

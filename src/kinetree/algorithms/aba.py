@@ -4,11 +4,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms import ltl
-from kinetree.algorithms.kinematics import external_forces
+from kinetree.algorithms.kinematics import base_transforms, external_forces
+from kinetree.algorithms.propagation import cleared, inverse_joint_inertia
 from kinetree.spatial import crf, crm, dyadic
 
-__all__ = ["ArticulatedBodies", "articulated_bodies", "forward_dynamics"]
+__all__ = [
+    "ArticulatedBodies", "articulated_bodies", "forward_dynamics", "joint_forces",
+    "true_accelerations",
+]  # fmt: skip
 
 
 class ArticulatedBodies(NamedTuple):
@@ -17,13 +20,17 @@ class ArticulatedBodies(NamedTuple):
     qdd: np.ndarray
     """Joint accelerations [m/s² or rad/s²], (nv,)."""
     a: list
-    """Body accelerations minus gravity."""
+    """Body accelerations minus gravity; ``true_accelerations`` adds it back."""
     IA: list
     """Articulated-body inertias: the apparent inertia of body ``i`` with its subtree."""
     pA: list
     """Articulated-body bias forces."""
     X: list
     """Transforms from parent to body."""
+    v: list
+    """Body velocities."""
+    c: list
+    """Velocity-product accelerations of the joints, ``c_J + v × v_J``."""
 
 
 def articulated_bodies(model, q, qd, tau, f_ext=None):
@@ -47,10 +54,10 @@ def articulated_bodies(model, q, qd, tau, f_ext=None):
     for i in range(NB, 0, -1):
         U[i] = IA[i] @ S[i]
         D = S[i].T @ U[i]
-        D_inv[i] = ltl.inverse(D, ltl.dense(len(D)), lambda k, i=i: moves_no_inertia(model, i))
+        D_inv[i] = inverse_joint_inertia(IA[i], S[i], D, singular_at(model, i))
         u[i] = tau[model.v_slice[i]] - S[i].T @ pA[i]
         if lam[i] != 0:
-            Ia = IA[i] - dyadic(U[i], D_inv[i])
+            Ia = cleared(IA[i] - dyadic(U[i], D_inv[i]), S[i])
             pa = pA[i] + Ia @ c[i] + U[i] @ (D_inv[i] @ u[i])
             IA[lam[i]] = IA[lam[i]] + X[i].T @ Ia @ X[i]
             pA[lam[i]] = pA[lam[i]] + X[i].T @ pa
@@ -60,12 +67,24 @@ def articulated_bodies(model, q, qd, tau, f_ext=None):
         a_ = X[i] @ a[lam[i]] + c[i]
         qdd[i] = D_inv[i] @ (u[i] - U[i].T @ a_)
         a[i] = a_ + S[i] @ qdd[i]
-    return ArticulatedBodies(np.concatenate(qdd[1:]), a, IA, pA, X)
+    return ArticulatedBodies(np.concatenate(qdd[1:]), a, IA, pA, X, v, c)
 
 
 def forward_dynamics(model, q, qd, tau, f_ext=None):
     """``qdd = H⁻¹ (tau - C)``: joint accelerations that the joint forces ``tau`` produce."""
     return articulated_bodies(model, q, qd, tau, f_ext).qdd
+
+
+def true_accelerations(model, bodies):
+    """``a[i]`` of every body with gravity put back, in body coordinates; zero for the base."""
+    X_0 = base_transforms(model, bodies.X)
+    return [a + X @ model.a_g for a, X in zip(bodies.a, X_0, strict=True)]
+
+
+def joint_forces(bodies):
+    """``f[i]`` transmitted across joint ``i`` from parent to body — RBDA (7.25)."""
+    passed_on = zip(bodies.IA[1:], bodies.a[1:], bodies.pA[1:], strict=True)
+    return [None] + [IA @ a + pA for IA, a, pA in passed_on]
 
 
 def moves_no_inertia(model, i):
@@ -75,3 +94,8 @@ def moves_no_inertia(model, i):
         f"any force gives it infinite acceleration. Give body {model.body_names[i]!r} or a body "
         f"beyond it mass away from the joint axis, or make the joint Fixed"
     )
+
+
+def singular_at(model, i):
+    """The message of ``moves_no_inertia``, to be written when it is needed."""
+    return lambda k: moves_no_inertia(model, i)

@@ -2,9 +2,11 @@
 
 import numpy as np
 
+from kinetree.algorithms import ltl, rnea
+from kinetree.algorithms.aba import moves_no_inertia
 from kinetree.algorithms.kinematics import joint_transforms
 
-__all__ = ["composite_inertias", "joint_space_inertia"]
+__all__ = ["composite_inertias", "forward_dynamics", "joint_space_inertia"]
 
 
 def joint_space_inertia(model, q):
@@ -40,3 +42,15 @@ def composite_inertias(model, q):
         if lam[i] != 0:
             IC[lam[i]] = IC[lam[i]] + X[i].T @ IC[i] @ X[i]
     return IC
+
+
+def forward_dynamics(model, q, qd, tau, f_ext=None):
+    """``qdd`` from ``H qdd = tau - C``: the inertia-matrix method — RBDA §6.1."""
+
+    def singular(k):
+        i = next(i for i, at in enumerate(model.v_slice) if k < at.stop)
+        return moves_no_inertia(model, i)
+
+    lam = model.expanded_parent
+    L = ltl.ltdl(joint_space_inertia(model, q), lam, singular)
+    return ltl.solve_ltdl(L, lam, tau - rnea.bias_force(model, q, qd, f_ext))

@@ -1,48 +1,75 @@
-"""Positions, velocities and accelerations of the bodies of a tree — RBDA §4.2, §4.4, §5.2."""
+"""Positions, velocities and accelerations of the bodies of a tree — RBDA §4.2, §4.4, §5.2.
 
-from kinetree.spatial import Plucker, crm
+``X[i]`` goes from parent to body coordinates, ``X_0[i]`` from base to body coordinates. Where an
+argument ``bodies`` is offered, it restricts the work to some bodies, parents first, such as
+``model.support[i]``; lists keep their full length.
+"""
+
+import numpy as np
+
+from kinetree.algorithms.dual import derivative_along
+from kinetree.spatial import Motion, Plucker, crm
 
 __all__ = [
     "base_transforms",
+    "base_velocities",
     "body_accelerations",
     "body_velocities",
     "external_forces",
     "joint_transforms",
+    "subspace_rate",
 ]
 
 
-def joint_transforms(model, q):
+def _chosen(model, bodies):
+    return range(1, model.body_count + 1) if bodies is None else bodies
+
+
+def joint_transforms(model, q, bodies=None):
     """``X[i]`` from parent to body coordinates and ``S[i]``, for every body."""
     NB, X_T = model.body_count, model.tree_transform
     X, S = [None] * (NB + 1), [None] * (NB + 1)
-    for i in range(1, NB + 1):
+    for i in _chosen(model, bodies):
         X_J, S[i], _, _ = model.jcalc(i, q, model.zero_velocity)
         X[i] = X_J @ X_T[i]
     return X, S
 
 
-def base_transforms(model, X):
+def base_transforms(model, X, bodies=None):
     """``X_0[i]`` from base to body coordinates — RBDA Example 4.3."""
     lam, NB = model.parent, model.body_count
     X_0 = [Plucker.identity()] + [None] * NB
-    for i in range(1, NB + 1):
+    for i in _chosen(model, bodies):
         X_0[i] = X[i] @ X_0[lam[i]] if lam[i] != 0 else X[i]
     return X_0
 
 
-def body_velocities(model, q, qd):
+def base_velocities(model, q, qd):
+    """``X_0[i]`` and the spatial velocity ``v[i]`` in base coordinates — RBDA Example 4.4."""
+    lam, NB, X_T = model.parent, model.body_count, model.tree_transform
+    X_0, v = [Plucker.identity()] + [None] * NB, [None] * (NB + 1)
+    v[0] = model.zero_motion
+    for i in range(1, NB + 1):
+        X_J, _, v_J, _ = model.jcalc(i, q, qd)
+        X = X_J @ X_T[i]
+        X_0[i] = X @ X_0[lam[i]] if lam[i] != 0 else X
+        v[i] = v[lam[i]] + X_0[i].inv_apply(v_J)
+    return X_0, v
+
+
+def body_velocities(model, q, qd, bodies=None):
     """Spatial velocity ``v[i]`` of every body, in body coordinates, and ``X[i]``."""
     lam, NB, X_T = model.parent, model.body_count, model.tree_transform
     X, v = [None] * (NB + 1), [None] * (NB + 1)
     v[0] = model.zero_motion
-    for i in range(1, NB + 1):
+    for i in _chosen(model, bodies):
         X_J, _, v_J, _ = model.jcalc(i, q, qd)
         X[i] = X_J @ X_T[i]
         v[i] = X[i] @ v[lam[i]] + v_J
     return X, v
 
 
-def body_accelerations(model, q, qd, qdd, a_0=None):
+def body_accelerations(model, q, qd, qdd, a_0=None, bodies=None):
     """Spatial acceleration ``a[i]`` of every body, in body coordinates, with ``X[i]`` and ``v[i]``.
 
     ``qdd = 0`` gives the velocity-product accelerations; ``a_0 = -a_g`` the gravity trick.
@@ -50,7 +77,7 @@ def body_accelerations(model, q, qd, qdd, a_0=None):
     lam, NB, X_T = model.parent, model.body_count, model.tree_transform
     X, v, a = [None] * (NB + 1), [None] * (NB + 1), [None] * (NB + 1)
     v[0], a[0] = model.zero_motion, model.zero_motion if a_0 is None else a_0
-    for i in range(1, NB + 1):
+    for i in _chosen(model, bodies):
         X_J, S, v_J, c_J = model.jcalc(i, q, qd)
         X[i] = X_J @ X_T[i]
         v[i] = X[i] @ v[lam[i]] + v_J
@@ -59,6 +86,41 @@ def body_accelerations(model, q, qd, qdd, a_0=None):
 
 
 def external_forces(model, X, f_ext):
-    """External forces, given in base coordinates, in the coordinates of their bodies — RBDA (5.20)."""
+    """External forces, given in base coordinates, in body coordinates — RBDA (5.20)."""
     X_0 = base_transforms(model, X)
     return [None] + [X_0[i].star @ f_ext[i] for i in range(1, model.body_count + 1)]
+
+
+def subspace_rate(model, i, q, qd, v):
+    """``Ṡ = S° + v × S``: rates of the columns of ``S[i]`` on a body with velocity ``v``.
+
+    In body coordinates; ``S°`` is the rate of the coordinates of ``S`` — RBDA §3.5.
+    """
+    joint, q_i, qd_i = model.joint[i], q[model.q_slice[i]], qd[model.v_slice[i]]
+    S = joint.motion_subspace(q_i)
+    if joint.constant_subspace:
+        return crm(v, S)
+    if joint.rates_are_velocities:
+        return _polarised_rate(joint, q_i, qd_i) + crm(v, S)
+    S_ring = derivative_along(
+        lambda q: joint.motion_subspace(q).to_array(), q_i, joint.configuration_rate(q_i, qd_i)
+    )
+    return Motion.from_array(S_ring) + crm(v, S)
+
+
+def _polarised_rate(joint, q, qd):
+    """``S°`` from ``c_J = S° qd`` alone, where ``qd`` is the rate of ``q``.
+
+    ``c_J`` is a quadratic form in ``qd``, whose polarisation is the part of ``∂s_j/∂q_k``
+    symmetric in j and k. The mixed derivatives of ``X_J`` are equal, which makes the other part
+    ``∂s_j/∂q_k - ∂s_k/∂q_j = s_j × s_k``.
+    """
+    n, e = joint.nv, np.eye(joint.nv, dtype=int)
+    _, S, v_J, _ = joint.jcalc(q, qd)
+    c = [[joint.jcalc(q, e[j] + e[k])[3].to_array() for k in range(n)] for j in range(n)]
+    ring = np.zeros((6, n), dtype=int) - (crm(v_J, S) / 2).to_array()
+    for j in range(n):
+        for k in range(n):
+            symmetric = (c[j][k] - (c[j][j] + c[k][k]) / 4) / 2  # c[j][j] is 4 times c(e_j)
+            ring[:, j] = ring[:, j] + symmetric * qd[k]
+    return Motion.from_array(ring)

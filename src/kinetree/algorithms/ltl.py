@@ -10,7 +10,7 @@ import numpy as np
 from kinetree.spatial.ops import check_pivot, sqrt
 
 __all__ = ["dense", "inverse", "ltdl", "ltl", "multiply", "multiply_l", "multiply_lt"]
-__all__ += ["solve_l", "solve_ltdl", "solve_ltl", "solve_lt"]
+__all__ += ["solve_l", "solve_lt", "solve_ltdl", "solve_ltl"]
 
 
 def dense(n):
@@ -25,22 +25,26 @@ def ancestors(lam, k):
         yield k
 
 
-def ltl(H, lam):
+def not_positive(k):
+    """Message for a pivot that is zero or negative."""
+    return (
+        f"the matrix is not positive definite: pivot {k} is not above zero to working precision. "
+        f"A joint-space inertia matrix fails so when a joint moves no inertia; check also that the "
+        f"parent array is the one of the matrix"
+    )
+
+
+def ltl(H, lam, message=not_positive):
     """Lower-triangular ``L`` with ``H = LᵀL``; reads the lower triangle only."""
     L = np.tril(H)
     for k in reversed(range(len(lam))):
-        L[k, k] = sqrt(L[k, k])
+        L[k, k] = sqrt(check_pivot(L[k, k], H[k, k], lambda k=k: message(k)))
         for i in ancestors(lam, k):
             L[k, i] = L[k, i] / L[k, k]
         for i in ancestors(lam, k):
             for j in (i, *ancestors(lam, i)):
                 L[i, j] = L[i, j] - L[k, i] * L[k, j]
     return L
-
-
-def not_positive(k):
-    """Message for a pivot that is zero or negative."""
-    return f"the matrix is not positive definite: pivot {k} vanishes"
 
 
 def ltdl(H, lam, message=not_positive):

@@ -36,7 +36,8 @@ class NewtonEuler(NamedTuple):
 def newton_euler(model, q, qd, qdd, f_ext=None, *, gravity=True):
     """Both passes of Table 5.1 with their by-products."""
     lam, NB, X_T, I = model.parent, model.body_count, model.tree_transform, model.inertia
-    X, S, v, a, f, tau = ([None] * (NB + 1) for _ in range(6))
+    X, S, v, a, f = ([None] * (NB + 1) for _ in range(5))
+    tau = [model.zero_velocity[:0]] + [None] * NB
 
     v[0] = model.zero_motion
     a[0] = -model.a_g if gravity else model.zero_motion
@@ -55,7 +56,7 @@ def newton_euler(model, q, qd, qdd, f_ext=None, *, gravity=True):
         tau[i] = S[i].T @ f[i]
         if lam[i] != 0:
             f[lam[i]] = f[lam[i]] + X[i].T @ f[i]
-    return NewtonEuler(np.concatenate(tau[1:]), X, v, a, f)
+    return NewtonEuler(np.concatenate(tau), X, v, a, f)
 
 
 def inverse_dynamics(model, q, qd, qdd, f_ext=None):

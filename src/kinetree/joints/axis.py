@@ -3,31 +3,42 @@
 import numpy as np
 
 from kinetree.errors import JointError
-from kinetree.spatial import Force
-from kinetree.spatial.ops import cos, sin
+from kinetree.spatial import Force, Motion
+from kinetree.spatial.ops import atan2, cos, sin
 from kinetree.spatial.rotation import rotation_about
 from kinetree.spatial.transform import rx, ry, rz
 
-__all__ = ["as_axis", "axis_rotation", "completed_basis", "index_of"]
+__all__ = [
+    "as_axis",
+    "axis_angle",
+    "axis_rotation",
+    "completed_basis",
+    "forces",
+    "index_of",
+    "motions",
+]
 
 _LETTERS = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1)}
+_EXPECTED = "must be 'x', 'y', 'z', one of them with a sign, or three finite numbers, not all zero"
 
 
-def as_axis(axis):
+def as_axis(axis, what="joint axis"):
     """A unit vector as a tuple; coordinate axes keep integer entries, which stay exact.
 
     Takes ``"x"``, ``"-y"`` or any three numbers that are not all zero.
     """
     if isinstance(axis, str):
-        name, sign = axis.lstrip("+-"), -1 if axis.startswith("-") else 1
-        if name not in _LETTERS:
-            raise JointError(f"joint axis must be 'x', 'y', 'z' or three numbers, got {axis!r}")
+        name, sign = axis[-1:], {"": 1, "+": 1, "-": -1}.get(axis[:-1])
+        if name not in _LETTERS or sign is None:
+            raise JointError(f"{what} {_EXPECTED}, got {axis!r}")
         return tuple(sign * k for k in _LETTERS[name])
-    a = np.asarray(axis, dtype=float)
+    try:
+        a = np.asarray(axis, dtype=float)
+    except (TypeError, ValueError):
+        raise JointError(f"{what} {_EXPECTED}, got {axis!r}") from None
     if a.shape != (3,) or not np.all(np.isfinite(a)) or not np.any(a):
-        raise JointError(
-            f"joint axis must be 'x', 'y', 'z' or three finite numbers, not all zero, got {axis!r}"
-        )
+        raise JointError(f"{what} {_EXPECTED}, got {axis!r}")
+    a = a / np.max(np.abs(a))  # so that the squares neither overflow nor vanish
     unit = a / np.linalg.norm(a)
     if np.count_nonzero(unit) == 1:
         return tuple(int(k) for k in np.sign(unit))
@@ -51,8 +62,14 @@ def axis_rotation(axis, angle):
     return (rx, ry, rz)[k](angle if sign > 0 else -angle)
 
 
+def axis_angle(axis, E):
+    """The angle, in (-π, π], whose turn about ``axis`` comes closest to ``E``."""
+    u, v = completed_basis(axis)
+    return atan2(u @ E @ v - v @ E @ u, u @ E @ u + v @ E @ v)
+
+
 def completed_basis(axis):
-    """Two unit vectors that complete ``axis`` to a right-handed orthonormal basis."""
+    """Two unit vectors that complete ``axis`` to a right-handed orthonormal basis: u × v = axis."""
     aligned = index_of(axis)
     if aligned is not None:
         k, sign = aligned
@@ -64,6 +81,11 @@ def completed_basis(axis):
     u = np.cross(a, np.eye(3)[np.argmin(np.abs(a))])
     u /= np.linalg.norm(u)
     return u, np.cross(a, u)
+
+
+def motions(*columns):
+    """Motion columns from (angular, linear) pairs of 3-vectors."""
+    return Motion(*(np.column_stack(part) for part in zip(*columns, strict=True)))
 
 
 def forces(*columns):

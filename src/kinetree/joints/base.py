@@ -1,15 +1,44 @@
 """What every joint can do — RBDA §3.5, §4.4.
 
 A joint goes from a predecessor frame ``p`` to a successor frame ``s``. All its vectors are in
-successor coordinates. Algorithms call ``jcalc`` and never ask what kind of joint it is; to add a
-kind, subclass ``AbstractJoint`` and run ``check_joint`` on it.
+successor coordinates. Algorithms call ``jcalc`` and never ask what kind of joint it is.
+
+To add a kind, subclass ``AbstractJoint`` as a frozen dataclass whose fields are the parameters,
+set ``nq`` and ``nv``, and write three methods: ``jcalc``, ``constraint_subspace`` and
+``coordinates``. A pin in a parabolic slot, say:
+
+    @dataclass(frozen=True)
+    class Parabola(AbstractJoint):
+        nq = nv = 1
+        constant_subspace = False
+
+        def jcalc(self, q, qd):
+            x, zero = q[0], np.zeros((3, 1), dtype=int)
+            S = Motion(zero, np.array([[1], [2 * x], [0]]))
+            c_J = Motion(zero[:, 0], np.array([0, 2 * qd[0] * qd[0], 0]))
+            return xlt(x, x * x, 0), S, S @ qd, c_J
+
+        def constraint_subspace(self, q):
+            columns = np.zeros((6, 5), dtype=q.dtype)
+            columns[[0, 1, 2, 5], [0, 1, 2, 3]] = 1
+            columns[3:5, 4] = -2 * q[0], 1
+            return Force.from_array(columns)
+
+        def coordinates(self, X):
+            return X.r[:1]
+
+Velocity variables that make ``S`` constant save the ``c_J``; if they are then not the derivatives
+of ``q``, set ``rates_are_velocities = False`` and write ``configuration_rate``, ``integrate`` and
+``difference`` too. ``check_joint(Parabola())`` tells whether all of it fits together. Use the
+functions of ``kinetree.spatial.ops`` and no ``if`` on a value, and the joint compiles like ours.
 """
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 
-from kinetree.spatial import Force, Motion, log
+from kinetree.spatial import Force, Motion, Plucker, log
 
 __all__ = ["AbstractJoint"]
 
@@ -31,20 +60,21 @@ class AbstractJoint(ABC):
     rates_are_velocities: bool = True
 
     @abstractmethod
-    def jcalc(self, q, qd):
+    def jcalc(self, q, qd) -> tuple[Plucker, Motion, Motion, Motion]:
         """``X_J, S, v_J, c_J`` for position and velocity variables — RBDA §4.4.
 
         ``X_J`` takes predecessor to successor coordinates, ``v_J = S qd`` is the velocity across
-        the joint, and ``c_J`` the part of its rate that ``qd`` alone causes (``S° qd``).
+        the joint, and ``c_J`` the part of its rate that ``qd`` alone causes (``S° qd``). A joint
+        that time itself moves adds ``σ`` to ``v_J`` and ``σ°`` to ``c_J`` — RBDA (3.32), (3.41).
         """
 
     @abstractmethod
-    def constraint_subspace(self, q):
+    def constraint_subspace(self, q) -> Force:
         """Constraint forces ``T``: columns that span the complement of ``S``, ``Tᵀ S = 0``."""
 
     @abstractmethod
-    def coordinates(self, X):
-        """Position variables that bring ``X_J`` as close as possible to the transform ``X``."""
+    def coordinates(self, X) -> np.ndarray:
+        """Position variables that bring ``X_J`` close to ``X``; exactly there, if it can be."""
 
     def transform(self, q):
         """``X_J`` alone."""
@@ -57,10 +87,15 @@ class AbstractJoint(ABC):
     def active_subspace(self, q):
         """Forces ``T_a`` with ``T_aᵀ S = 1`` through which the joint force acts — RBDA (3.36).
 
-        Any choice moves the mechanism alike; it decides which loads the bearings see.
+        Any choice moves the mechanism alike; it decides which loads the bearings see. This
+        default, the pseudoinverse of ``S``, takes floats only.
         """
         S = self.motion_subspace(q).to_array().astype(float)
         return Force.from_array(np.linalg.pinv(S).T)
+
+    def velocity_variables(self, q, v_J):
+        """``qd`` for a velocity ``v_J`` across the joint: ``T_aᵀ v_J``, from (3.34) and (3.36)."""
+        return self.active_subspace(q).T @ v_J
 
     def loop_error(self, X):
         """Position error of ``X`` against this joint, with rate ``Tᵀ v_J`` — RBDA (8.23)–(8.27)."""
@@ -72,6 +107,12 @@ class AbstractJoint(ABC):
         """``dq/dt`` for the velocity variables ``qd`` — RBDA (3.7)."""
         return qd
 
+    def rate_matrix(self, q):
+        """``Q`` with ``dq/dt = Q qd``, (nq, nv) — RBDA (3.7)."""
+        if self.nv == 0:
+            return np.zeros((self.nq, 0), dtype=int)
+        return np.column_stack([self.configuration_rate(q, e) for e in np.eye(self.nv, dtype=int)])
+
     def integrate(self, q, dv):
         """Position reached from ``q`` by the constant velocity ``dv`` in one second."""
         return q + dv
@@ -81,20 +122,28 @@ class AbstractJoint(ABC):
         return q1 - q0
 
     def neutral(self):
-        """Position variables at which predecessor and successor frames coincide."""
+        """Position variables at which predecessor and successor frames coincide, if they can."""
         return np.zeros(self.nq)
 
     def random(self, rng):
-        """A random position: angles within ±π, lengths within ±1."""
+        """A random position: angles within ±π, lengths within ±1, away from singularities."""
         return rng.uniform(-1, 1, self.nq)
 
     def normalize(self, q):
         """``q`` put back on its manifold, for coordinates that are not independent."""
         return q
 
+    def singularity(self, q) -> Any:
+        """Distance from a singularity of the variables: 1 far away, 0 where ``S`` loses rank."""
+        return 1
+
     def defect(self, q) -> str | None:
         """What is wrong with the numbers ``q`` as a position, or None."""
         return None
+
+    def at(self, t) -> "AbstractJoint":
+        """This joint at the time ``t`` [s], for joints that depend on it — RBDA §3.5."""
+        return self
 
 
 def unit_motions(*indices):

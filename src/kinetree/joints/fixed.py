@@ -22,6 +22,9 @@ class Fixed(AbstractJoint):
     def constraint_subspace(self, q):
         return unit_forces(1, 2, 3, 4, 5, 6)
 
+    def active_subspace(self, q):
+        return unit_forces()
+
     def coordinates(self, X):
         return np.zeros(0)
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from kinetree.joints.base import AbstractJoint, unit_forces, unit_motions
+from kinetree.joints.parameters import as_choice
 from kinetree.joints.spherical import random_quaternion, unit_quaternion_defect
-from kinetree.spatial import Motion, Plucker, exp, log
+from kinetree.spatial import Motion, Plucker, cross, exp, log
 from kinetree.spatial.rotation import (
     quaternion_exp,
     quaternion_from_rotation,
@@ -23,34 +24,48 @@ class Free(AbstractJoint):
     """Imposes no constraint; carries a floating base.
 
     ``q = (x, y, z, w, qx, qy, qz)``: position in the parent frame [m], then a unit quaternion.
-    ``qd = (angular, linear)`` velocity in child coordinates [rad/s, m/s].
+    ``qd = (angular, linear)`` velocity in child coordinates [rad/s, m/s]. With
+    ``translation="child"`` the position is in child coordinates, as in Table 4.1 (which lists it
+    after the quaternion); it then changes fast when a body far from the origin spins.
     """
 
+    translation: str = "parent"
     nq = 7
     nv = 6
     rates_are_velocities = False
 
+    def __post_init__(self):
+        as_choice(self.translation, "translation of a free joint", ("parent", "child"))
+
     def jcalc(self, q, qd):
-        X = Plucker(rotation_from_quaternion(q[3:]), q[:3])
-        return X, unit_motions(1, 2, 3, 4, 5, 6), Motion(qd[:3], qd[3:]), Motion.zero()
+        E = rotation_from_quaternion(q[3:])
+        X_J = Plucker(E, q[:3] if self.translation == "parent" else E.T @ q[:3])
+        return X_J, unit_motions(1, 2, 3, 4, 5, 6), Motion(qd[:3], qd[3:]), Motion.zero()
 
     def constraint_subspace(self, q):
         return unit_forces()
 
+    def active_subspace(self, q):
+        return unit_forces(1, 2, 3, 4, 5, 6)
+
     def coordinates(self, X):
-        return np.concatenate([X.r, quaternion_from_rotation(X.E)])
+        return self._from_parent(X.r, quaternion_from_rotation(X.E))
 
     def loop_error(self, X):
         return np.zeros(0)
 
     def configuration_rate(self, q, qd):
-        E = rotation_from_quaternion(q[3:])
-        return np.concatenate([E.T @ qd[3:], quaternion_rate(q[3:], qd[:3])])
+        w, v = qd[:3], qd[3:]
+        if self.translation == "child":
+            rate = v - cross(w, q[:3])  # missing in the text
+        else:
+            rate = rotation_from_quaternion(q[3:]).T @ v
+        return np.concatenate([rate, quaternion_rate(q[3:], w)])
 
     def integrate(self, q, dv):
-        step = exp(Motion(dv[:3], dv[3:]))
-        r = q[:3] + rotation_from_quaternion(q[3:]).T @ step.r
-        return np.concatenate([r, quaternion_product(q[3:], quaternion_exp(dv[:3]))])
+        step, X_J = exp(Motion(dv[:3], dv[3:])), self.transform(q)
+        turned = quaternion_product(q[3:], quaternion_exp(dv[:3]))
+        return self._from_parent(X_J.r + X_J.E.T @ step.r, turned)
 
     def difference(self, q0, q1):
         return log(self.transform(q1) @ self.transform(q0).inverse()).to_array()
@@ -66,3 +81,7 @@ class Free(AbstractJoint):
 
     def defect(self, q):
         return unit_quaternion_defect(q[3:])
+
+    def _from_parent(self, r, p):
+        child = self.translation == "child"
+        return np.concatenate([rotation_from_quaternion(p) @ r if child else r, p])

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kinetree.joints.axis import as_axis, completed_basis, forces
+from kinetree.joints.axis import as_axis, completed_basis, forces, motions
 from kinetree.joints.base import AbstractJoint
-from kinetree.spatial import Motion, xlt
+from kinetree.joints.closure import axis_offset
+from kinetree.spatial import Motion, displacement_velocity, xlt
 from kinetree.spatial.vector3 import ZERO3, identity3
 
 __all__ = ["Prismatic"]
@@ -16,7 +17,7 @@ __all__ = ["Prismatic"]
 class Prismatic(AbstractJoint):
     """Slides along an axis of the joint frame; ``q`` is the distance [m]."""
 
-    axis: tuple = (0, 0, 1)
+    axis: tuple | str = (0, 0, 1)
     nq = nv = 1
 
     def __post_init__(self):
@@ -24,7 +25,7 @@ class Prismatic(AbstractJoint):
 
     def jcalc(self, q, qd):
         a = np.array(self.axis)
-        S = Motion(ZERO3[:, None], a[:, None])
+        S = motions((ZERO3, a))
         return xlt(a * q[0]), S, S @ qd, Motion.zero()
 
     def constraint_subspace(self, q):
@@ -32,5 +33,13 @@ class Prismatic(AbstractJoint):
         x, y, z = identity3()
         return forces((x, ZERO3), (y, ZERO3), (z, ZERO3), (ZERO3, u), (ZERO3, v))
 
+    def active_subspace(self, q):
+        return forces((ZERO3, np.array(self.axis)))
+
     def coordinates(self, X):
         return np.array([np.array(self.axis) @ X.r])
+
+    def loop_error(self, X):
+        frame = (*completed_basis(self.axis), np.array(self.axis))
+        turn = displacement_velocity(X).angular
+        return np.concatenate([turn, axis_offset(X, frame)])  # RBDA Table 8.1

@@ -38,6 +38,9 @@ class Spherical(AbstractJoint):
     def constraint_subspace(self, q):
         return unit_forces(4, 5, 6)
 
+    def active_subspace(self, q):
+        return unit_forces(1, 2, 3)
+
     def coordinates(self, X):
         return quaternion_from_rotation(X.E)
 

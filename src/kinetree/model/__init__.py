@@ -1,7 +1,40 @@
 """What a mechanism is — RBDA chapter 4."""
 
+from kinetree.model import shapes
 from kinetree.model.builder import ModelBuilder
+from kinetree.model.dh import DHRow, DHTable, from_dh
+from kinetree.model.dh_extraction import dh_from_axes, dh_from_model
+from kinetree.model.edit import attach, extract, floating, lock, lump_fixed, reroot
+from kinetree.model.from_arrays import from_arrays
+from kinetree.model.graph import ConnectivityGraph, SpanningTree
+from kinetree.model.mechanism import MechanismGraph
 from kinetree.model.model import Model
 from kinetree.model.parts import Body, Frame, Limits, Loop
+from kinetree.model.poe import from_poe, to_poe
 
-__all__ = ["Body", "Frame", "Limits", "Loop", "Model", "ModelBuilder"]
+__all__ = [
+    "Body",
+    "ConnectivityGraph",
+    "DHRow",
+    "DHTable",
+    "Frame",
+    "Limits",
+    "Loop",
+    "MechanismGraph",
+    "Model",
+    "ModelBuilder",
+    "SpanningTree",
+    "attach",
+    "dh_from_axes",
+    "dh_from_model",
+    "extract",
+    "floating",
+    "from_arrays",
+    "from_dh",
+    "from_poe",
+    "lock",
+    "lump_fixed",
+    "reroot",
+    "shapes",
+    "to_poe",
+]

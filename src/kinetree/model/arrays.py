@@ -17,7 +17,8 @@ def as_configuration(model, q, name="q"):
         for sample in np.ndindex(part.shape[:-1]):
             defect = model.joint[i].defect(part[sample])
             if defect:
-                raise ShapeError(f"{name}{_where(sample)}, joint {model.joint_names[i - 1]!r}: {defect}")
+                joint = model.joint_names[i - 1]
+                raise ShapeError(f"{name}{_where(sample)}, joint {joint!r}: {defect}")
     return q
 
 

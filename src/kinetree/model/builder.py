@@ -1,12 +1,13 @@
-"""Building a model, body by body."""
+"""Building a model, body by body, in any order."""
 
-import numpy as np
+import difflib
 
 from kinetree.errors import ModelError, UnknownNameError
 from kinetree.joints import AbstractJoint, Fixed
 from kinetree.model.model import STANDARD_GRAVITY, Model
-from kinetree.model.parts import Body, Frame, Limits, Loop
-from kinetree.spatial import Inertia, Plucker, xlt
+from kinetree.model.parts import Body, Frame, Limits, Loop, as_placement
+from kinetree.model.tree import check_parents, regular_order
+from kinetree.spatial import Inertia
 
 __all__ = ["ModelBuilder"]
 
@@ -21,13 +22,15 @@ class ModelBuilder:
             .frame("tool", on="fore", at=(0, 0, 0.25))
             .build()
         )
+
+    Bodies are numbered as they come, except that parents always go before their children.
     """
 
     def __init__(self, name="mechanism", *, gravity=STANDARD_GRAVITY, base_name="base"):
         self._name, self._gravity, self._base_name = name, gravity, base_name
-        self._bodies: list[Body] = []
-        self._frames: list[Frame] = []
-        self._loops: list[Loop] = []
+        self._bodies: list[dict] = []
+        self._frames: list[tuple] = []
+        self._loops: list[tuple] = []
 
     def body(
         self,
@@ -52,28 +55,27 @@ class ModelBuilder:
             limits: bounds of the joint.
         """
         self._bodies.append(
-            Body(
-                name=name,
-                parent=self._number(on, f"parent of body {name!r}"),
-                joint=joint,
-                placement=_placement(at),
-                inertia=Inertia.zero() if inertia is None else inertia,
-                joint_name=f"{name}_joint" if joint_name is None else joint_name,
-                limits=limits,
-            )
+            {
+                "name": name,
+                "parent": on,
+                "joint": joint,
+                "placement": as_placement(at),
+                "inertia": Inertia.zero() if inertia is None else inertia,
+                "joint_name": f"{name}_joint" if joint_name is None else joint_name,
+                "limits": limits,
+            }
         )
         return self
 
     def frame(self, name: str, *, on: str | None = None, at=None):
         """Add a named frame, fixed to the body ``on`` at a position (3,) or ``Plucker``."""
-        body = self._number(on, f"body of frame {name!r}")
-        self._frames.append(Frame(name, body, _placement(at)))
+        self._frames.append((name, on, as_placement(at)))
         return self
 
     def loop(
         self, name: str, *, predecessor: str, successor: str, joint=None, at=None, successor_at=None
     ):
-        """Close a loop with a joint between two bodies that are already there.
+        """Close a loop with a joint between two bodies.
 
         Args:
             name: unique name, among the joints.
@@ -83,46 +85,61 @@ class ModelBuilder:
             at: position (3,) or ``Plucker`` on the predecessor.
             successor_at: position (3,) or ``Plucker`` on the successor.
         """
-        self._loops.append(
-            Loop(
-                name,
-                self._number(predecessor, f"predecessor of loop {name!r}"),
-                self._number(successor, f"successor of loop {name!r}"),
-                Fixed() if joint is None else joint,
-                _placement(at),
-                _placement(successor_at),
-            )
-        )
+        joint = Fixed() if joint is None else joint
+        ends = as_placement(at), as_placement(successor_at)
+        self._loops.append((name, predecessor, successor, joint, *ends))
         return self
 
     def build(self, *, strict: bool = True) -> Model:
         """The finished, validated model."""
+        names = [self._base_name, *(b["name"] for b in self._bodies)]
+        for name in names:
+            if names.count(name) > 1:
+                raise ModelError(
+                    f"body name {name!r} is used {names.count(name)} times; names must be unique"
+                )
+        parent = [-1] + [
+            self._number(names, b["parent"], f"parent of body {b['name']!r}") for b in self._bodies
+        ]
+        order = regular_order(parent)
+        if len(order) < len(names):
+            check_parents(parent, names)  # some bodies form a cycle: says which
+        new = {names[old]: i for i, old in enumerate(order)}
+
+        def number(name, role):
+            return new[names[self._number(names, name, role)]]
+
+        bodies = [
+            Body(**{**self._bodies[old - 1], "parent": new[names[parent[old]]]})
+            for old in order[1:]
+        ]
+        frames = [
+            Frame(name, number(on, f"body of frame {name!r}"), at) for name, on, at in self._frames
+        ]
+        loops = [
+            Loop(
+                name,
+                number(predecessor, f"predecessor of loop {name!r}"),
+                number(successor, f"successor of loop {name!r}"),
+                *rest,
+            )
+            for name, predecessor, successor, *rest in self._loops
+        ]
         return Model(
-            tuple(self._bodies),
-            frames=tuple(self._frames),
-            loops=tuple(self._loops),
+            tuple(bodies),
+            frames=tuple(frames),
+            loops=tuple(loops),
             gravity=self._gravity,
             name=self._name,
             base_name=self._base_name,
             strict=strict,
         )
 
-    def _number(self, name, role):
-        names = [self._base_name, *(b.name for b in self._bodies)]
+    def _number(self, names, name, role):
         if name is None:
             return 0
         if name not in names:
-            raise UnknownNameError(f"{role} is {name!r}, which is not there yet; known: {names}")
+            close = difflib.get_close_matches(str(name), names, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"known: {names}"
+            raise UnknownNameError(f"{role} is {name!r}, which the builder does not have; {hint}")
         return names.index(name)
-
-
-def _placement(at) -> Plucker:
-    if at is None:
-        return Plucker.identity()
-    if isinstance(at, Plucker):
-        return at
-    if np.shape(at) != (3,):
-        raise ModelError(
-            f"'at' must be a position of 3 numbers or a Plücker transform, got {at!r}"
-        )
-    return xlt(np.asarray(at))

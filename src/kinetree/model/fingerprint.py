@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import fields
+from types import FunctionType
 
 import numpy as np
 
@@ -26,20 +27,33 @@ def _flatten(x):
         for item in x:
             yield from _flatten(item)
     elif isinstance(x, np.ndarray):
-        if x.dtype == object:
-            yield from _flatten([repr(item) for item in x.ravel()])
-        else:
-            # Adding zero makes -0.0 and 0.0 one number; integers and floats count alike.
-            yield np.ascontiguousarray(np.asarray(x, dtype=np.result_type(x, 1.0)) + 0).tobytes()
+        yield from _flatten(x.tolist())
+    elif isinstance(x, (bool, str, bytes, type(None))):
+        yield f"{type(x).__qualname__}:{x!r}".encode()
+    elif isinstance(x, (int, float, np.integer, np.floating)):
+        # Integers and floats count alike, and adding zero makes -0.0 and 0.0 one number.
+        yield repr(float(x) + 0.0).encode()
     elif hasattr(x, "__dataclass_fields__"):
-        yield type(x).__qualname__.encode()
+        yield _kind(x)
         for field in fields(x):
             yield from _flatten(getattr(x, field.name))
-    elif hasattr(x, "__slots__") and not isinstance(x, (str, bytes, int, float, complex)):
-        yield type(x).__qualname__.encode()
-        for name in x.__slots__:
+    elif isinstance(x, FunctionType):  # its text, not its address
+        code = x.__code__
+        yield _kind(x)
+        yield from _flatten([x.__qualname__, code.co_code, code.co_names])
+        yield from _flatten([c for c in code.co_consts if not hasattr(c, "co_code")])
+        yield from _flatten([c.cell_contents for c in x.__closure__ or ()])
+    elif type(x).__module__.startswith("kinetree.spatial"):
+        yield _kind(x)
+        for name in (name for kind in type(x).__mro__ for name in getattr(kind, "__slots__", ())):
             yield from _flatten(getattr(x, name))
-    elif isinstance(x, (int, float)) and not isinstance(x, bool):
-        yield repr(float(x) + 0.0).encode()
+    elif type(x).__repr__ is object.__repr__:  # its repr would be an address
+        yield _kind(x)
+        for name, value in sorted(getattr(x, "__dict__", {}).items()):
+            yield from _flatten([name, value])
     else:
-        yield f"{type(x).__qualname__}:{x!r}".encode()
+        yield _kind(x) + f":{x!r}".encode()
+
+
+def _kind(x):
+    return type(x).__qualname__.encode()

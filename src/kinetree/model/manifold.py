@@ -67,9 +67,7 @@ def _join(model, part):
 
 def _each(model, operation, a, b, a_at, b_at):
     def one(a, b):
-        return _join(
-            model, lambda i: getattr(model.joint[i], operation)(a[a_at[i]], b[b_at[i]])
-        )
+        return _join(model, lambda i: getattr(model.joint[i], operation)(a[a_at[i]], b[b_at[i]]))
 
     if a.ndim == b.ndim == 1:
         return one(a, b)

@@ -7,10 +7,12 @@ from functools import cached_property
 import numpy as np
 
 from kinetree.errors import ModelError, UnknownNameError
-from kinetree.model import manifold, tree
+from kinetree.model import manifold, serialize, tree
+from kinetree.model.describe import summary
 from kinetree.model.fingerprint import fingerprint
 from kinetree.model.parts import Body, Frame, Loop
-from kinetree.model.validate import check_model
+from kinetree.model.scalars import map_numbers
+from kinetree.model.validate import check_model, check_parts
 from kinetree.spatial import Motion
 
 __all__ = ["Model"]
@@ -46,8 +48,9 @@ class Model:
         base_name: str = "base",
         strict: bool = True,
     ):
-        self.name, self.base_name = name, base_name
+        self.name, self.base_name, self.strict = name, base_name, strict
         self.bodies, self.frames, self.loops = tuple(bodies), tuple(frames), tuple(loops)
+        check_parts(self.bodies, self.frames, self.loops)
         self.gravity = np.array(gravity)
         self.gravity.flags.writeable = False
 
@@ -64,7 +67,16 @@ class Model:
         self.v_slice = _slices([0, *(b.joint.nv for b in self.bodies)])
         self.nq, self.nv = self.q_slice[-1].stop, self.v_slice[-1].stop
         self.zero_velocity = np.zeros(self.nv, dtype=int)
+        self.zero_velocity.flags.writeable = False
         self.zero_motion = Motion.zero()
+        self._complete = True
+
+    def __setattr__(self, name, value):
+        if "_complete" in self.__dict__:
+            raise AttributeError(
+                f"a model is frozen: cannot set {name!r}; model.replace(...) makes a changed copy"
+            )
+        super().__setattr__(name, value)
 
     # --- structure ---------------------------------------------------------------------------
 
@@ -103,6 +115,16 @@ class Model:
     def jcalc(self, i, q, qd):
         """``X_J, S, v_J, c_J`` of joint ``i`` from the joint vectors of the whole model."""
         return self.joint[i].jcalc(q[self.q_slice[i]], qd[self.v_slice[i]])
+
+    def at(self, t):
+        """The model at time ``t`` [s], for joints that time itself moves — RBDA §3.5."""
+        parts = (*self.bodies, *self.loops)
+        if all(part.joint.at(t) == part.joint for part in parts):
+            return self
+        bodies = [replace(b, joint=b.joint.at(t)) for b in self.bodies]
+        return self.replace(
+            bodies=bodies, loops=[replace(loop, joint=loop.joint.at(t)) for loop in self.loops]
+        )
 
     def neutral(self):
         """The configuration in which every joint is at its neutral position, (nq,)."""
@@ -194,7 +216,29 @@ class Model:
         kept = {
             key: getattr(self, key) for key in ("frames", "loops", "gravity", "name", "base_name")
         }
-        return Model(tuple(bodies), **{**kept, **fields})
+        return Model(tuple(bodies), strict=self.strict, **{**kept, **fields})
+
+    def map_numbers(self, fn):
+        """A copy whose numbers (inertias, placements, gravity) went through ``fn``.
+
+        ``fn`` may return fractions, mpmath numbers, formulas: the algorithms then run on those.
+        Integers, such as the zeros and ones of an aligned frame, are exact and stay; so do the
+        parameters of joints. A rotation matrix of rounded floats stays as rounded as it is.
+        """
+        return map_numbers(self, fn)
+
+    def to_dict(self):
+        """The model as plain dictionaries, lists, strings and numbers, ready for JSON."""
+        return serialize.to_dict(self)
+
+    @classmethod
+    def from_dict(cls, data, *, joints=()):
+        """Inverse of ``to_dict``; ``joints`` are joint classes of your own that ``data`` uses."""
+        return serialize.from_dict(cls, data, joints)
+
+    def summary(self) -> str:
+        """A table of the bodies with their joints and masses, as text."""
+        return summary(self)
 
     def _moving_body_index(self, name):
         i = self.body_index(name)
@@ -204,10 +248,15 @@ class Model:
 
     def __repr__(self):
         return (
-            f"Model({self.name!r}: {self.body_count} bodies, nq={self.nq}, nv={self.nv}"
-            + (f", {len(self.loops)} loops" if self.loops else "")
+            f"Model({self.name!r}: {_count(self.bodies, 'body', 'bodies')}, nq={self.nq}, "
+            f"nv={self.nv}"
+            + (f", {_count(self.loops, 'loop', 'loops')}" if self.loops else "")
             + ")"
         )
+
+
+def _count(things, one, many):
+    return f"{len(things)} {one if len(things) == 1 else many}"
 
 
 def _slices(sizes):

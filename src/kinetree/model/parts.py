@@ -1,13 +1,19 @@
-"""The parts of a model: bodies with their joints, frames, loop joints, limits — RBDA §4.6."""
+"""The parts of a model: bodies with their joints, frames, loop joints, limits — RBDA §4.6.
+
+Parts keep read-only copies of the arrays they are given, so that a model cannot change behind
+the back of what was computed from it.
+"""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from kinetree.errors import ModelError
 from kinetree.joints import AbstractJoint, Fixed
-from kinetree.spatial import Inertia, Plucker
+from kinetree.spatial import Inertia, Plucker, xlt
 
-__all__ = ["Body", "Frame", "Limits", "Loop"]
+__all__ = ["Body", "Frame", "Limits", "Loop", "as_placement"]
 
 
 @dataclass(frozen=True)
@@ -21,10 +27,10 @@ class Limits:
         effort: largest joint force [N or N·m], (nv,).
     """
 
-    lower: tuple = ()
-    upper: tuple = ()
-    velocity: tuple = ()
-    effort: tuple = ()
+    lower: Any = ()
+    upper: Any = ()
+    velocity: Any = ()
+    effort: Any = ()
 
     def __post_init__(self):
         for name in ("lower", "upper", "velocity", "effort"):
@@ -32,8 +38,30 @@ class Limits:
             object.__setattr__(self, name, tuple(float(x) for x in value))
 
 
+class _Part:
+    """Replaces the arrays of transforms and inertias by read-only copies."""
+
+    def __post_init__(self):
+        for name in self.__dataclass_fields__:  # type: ignore[attr-defined]
+            object.__setattr__(self, name, _frozen(getattr(self, name)))
+
+
+def _frozen(x):
+    if isinstance(x, Plucker):
+        return Plucker(_read_only(x.E), _read_only(x.r))
+    if isinstance(x, Inertia):
+        return Inertia(x.mass, _read_only(x.first_moment), _read_only(x.rotational))
+    return x
+
+
+def _read_only(array):
+    copy = np.array(array)
+    copy.flags.writeable = False
+    return copy
+
+
 @dataclass(frozen=True, eq=False)
-class Body:
+class Body(_Part):
     """A moving body with the joint that connects it to its parent.
 
     Attributes:
@@ -56,7 +84,7 @@ class Body:
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class Frame(_Part):
     """A named frame fixed to a body; ``placement`` takes body to frame coordinates."""
 
     name: str
@@ -65,7 +93,7 @@ class Frame:
 
 
 @dataclass(frozen=True, eq=False)
-class Loop:
+class Loop(_Part):
     """A joint that closes a kinematic loop — RBDA §4.2.
 
     Attributes:
@@ -82,3 +110,14 @@ class Loop:
     joint: AbstractJoint = field(default_factory=Fixed)
     predecessor_placement: Plucker = field(default_factory=Plucker.identity)
     successor_placement: Plucker = field(default_factory=Plucker.identity)
+
+
+def as_placement(at) -> Plucker:
+    """A position (3,), a ``Plucker`` or None (the same place), as a transform."""
+    if at is None:
+        return Plucker.identity()
+    if isinstance(at, Plucker):
+        return at
+    if np.shape(at) != (3,):
+        raise ModelError(f"'at' must be a position of 3 numbers or a Plücker transform, got {at!r}")
+    return xlt(np.asarray(at))

@@ -1,22 +1,96 @@
-"""Connectivity of a kinematic tree: λ, μ, κ, ν — RBDA §4.1.4, §6.4, Table 6.4.
+"""Connectivity of a kinematic tree: λ, μ, κ, ν — RBDA §4.1.4, §6.5, Table 6.4.
 
 Bodies are numbered 0 … N_B with the base as 0 and every parent below its children, so that one
 ascending loop meets parents first. ``parent[0]`` is -1 and never used by an algorithm.
 """
 
+import heapq
+from math import factorial, prod
+from operator import index
+
+import numpy as np
+
 from kinetree.errors import ModelError
 
-__all__ = ["check_parents", "children", "expanded_parent", "subtrees", "supports"]
+__all__ = [
+    "check_parents",
+    "children",
+    "connectivity_matrix",
+    "depths",
+    "expanded_parent",
+    "numbering_count",
+    "regular_order",
+    "subtrees",
+    "support_matrix",
+    "supports",
+]
 
 
-def check_parents(parent):
+def check_parents(parent, names=None):
     """Raise unless ``parent`` is a regular numbering: ``0 ≤ λ(i) < i`` — RBDA (4.2)."""
     for i, p in enumerate(parent[1:], start=1):
-        if not 0 <= p < i:
+        _check_number(p, i, len(parent), names)
+    for i, p in enumerate(parent[1:], start=1):
+        if p < i:
+            continue
+        cycle = _cycle(parent, i)
+        if cycle:
+            path = " -> ".join(_label(k, names) for k in cycle)
             raise ModelError(
-                f"parent of body {i} is {p}, but a regular numbering needs 0 <= parent < {i}: "
-                f"list every body after its parent (kinetree.ModelBuilder does it for you)"
+                f"bodies hang on each other in a circle, not on the base: {path}. A joint that "
+                f"closes a kinematic loop is no parent joint: add it as a loop"
             )
+        raise ModelError(
+            f"parent of body {_label(i, names)} is {_label(p, names)}, but a regular numbering "
+            f"needs 0 <= parent < {i}: list every body after its parent (ModelBuilder does it)"
+        )
+
+
+def _check_number(p, i, count, names):
+    try:
+        index(p)
+    except TypeError:
+        raise ModelError(
+            f"parent of body {_label(i, names)} must be a body number, got {p!r}"
+        ) from None
+    if not 0 <= p < count:
+        raise ModelError(
+            f"parent of body {_label(i, names)} is {p}; the model has bodies 0 to {count - 1}"
+        )
+
+
+def _label(i, names):
+    return f"{i}" if names is None else f"{i} ({names[i]!r})"
+
+
+def _cycle(parent, i):
+    """The bodies of a cycle that the ancestors of ``i`` run into, or None."""
+    path = [i]
+    while path[-1] != 0:
+        path.append(parent[path[-1]])
+        if path[-1] in path[:-1]:
+            return path[path.index(path[-1]) :]
+    return None
+
+
+def regular_order(parent):
+    """Body numbers in an order that has every parent first, as close to 0, 1, 2, … as possible.
+
+    ``order[new] == old``; an order that is regular already comes back unchanged. Bodies that do
+    not hang on body 0 are left out.
+    """
+    mu = children(parent)
+    order, ready = [], [0]
+    while ready:
+        order.append(heapq.heappop(ready))
+        for child in mu[order[-1]]:
+            heapq.heappush(ready, child)
+    return tuple(order)
+
+
+def numbering_count(parent):
+    """How many regular numberings the tree has: ``N_B! / Π |ν(i)|`` — RBDA §4.1.2."""
+    return factorial(len(parent) - 1) // prod(len(nu) for nu in subtrees(parent)[1:])
 
 
 def children(parent):
@@ -29,7 +103,7 @@ def children(parent):
 
 def supports(parent):
     """κ(i): the joints on the way from the base to body ``i``, which includes ``i``."""
-    kappa = [()]
+    kappa: list[tuple[int, ...]] = [()]
     for i in range(1, len(parent)):
         kappa.append((*kappa[parent[i]], i))
     return tuple(kappa)
@@ -41,6 +115,32 @@ def subtrees(parent):
     for i in range(len(parent) - 1, 0, -1):
         nu[parent[i]].extend(nu[i])
     return tuple(tuple(sorted(s)) for s in nu)
+
+
+def depths(parent):
+    """Number of joints between each body and the base."""
+    return tuple(len(kappa) for kappa in supports(parent))
+
+
+def support_matrix(parent):
+    """ε, (N_B, N_B): ``ε[i-1, j-1]`` is 1 where joint ``j`` supports body ``i`` — RBDA (4.5)."""
+    epsilon = np.zeros((len(parent) - 1,) * 2, dtype=int)
+    for i, kappa in enumerate(supports(parent)):
+        for j in kappa:
+            epsilon[i - 1, j - 1] = 1
+    return epsilon
+
+
+def connectivity_matrix(parent):
+    """D, (N_B, N_B): 1 on the diagonal, -1 at the parent — tutorial (62); the inverse of ε.
+
+    Body velocities times D are joint velocities; joint velocities times ε are body velocities.
+    """
+    D = np.eye(len(parent) - 1, dtype=int)
+    for i, p in enumerate(parent[1:], start=1):
+        if p != 0:
+            D[i - 1, p - 1] = -1
+    return D
 
 
 def expanded_parent(parent, nv):

@@ -1,4 +1,7 @@
-"""Everything a model must satisfy before any algorithm sees it."""
+"""Everything a model must satisfy before any algorithm sees it.
+
+Numbers that are not floats or complex (fractions, formulas) are taken on trust.
+"""
 
 import warnings
 
@@ -6,19 +9,29 @@ import numpy as np
 
 from kinetree.errors import ModelError, ModelWarning
 from kinetree.joints import AbstractJoint
+from kinetree.model.parts import Body, Frame, Limits, Loop
 from kinetree.model.tree import check_parents
 from kinetree.spatial import Inertia, Plucker
 
-__all__ = ["check_model", "inertia_defect"]
+__all__ = ["check_model", "check_parts", "inertia_defect", "joints_without_inertia"]
+
+
+def check_parts(bodies, frames, loops):
+    """Raise ModelError unless these are bodies, frames and loops."""
+    for kind, parts in ((Body, bodies), (Frame, frames), (Loop, loops)):
+        for part in parts:
+            if not isinstance(part, kind):
+                raise ModelError(
+                    f"a model needs {kind.__name__} objects here, got {type(part).__name__}; "
+                    f"ModelBuilder makes them"
+                )
 
 
 def check_model(model, *, strict):
     """Raise ModelError for the first thing that is wrong with ``model``."""
-    check_parents(model.parent)
+    check_parents(model.parent, model.body_names)
     _check_names(model)
-    if model.gravity.shape != (3,):
-        raise ModelError(f"gravity must have 3 components, got shape {model.gravity.shape}")
-    _check_finite(model.gravity, "gravity")
+    _check_array(model.gravity, (3,), "gravity")
     for body in model.bodies:
         _check_body(body, strict)
     for frame in model.frames:
@@ -35,51 +48,70 @@ def _check_names(model):
         "frame": model.frame_names,
     }
     for kind, names in kinds.items():
+        seen = set()
         for name in names:
             if not isinstance(name, str) or not name:
                 raise ModelError(f"{kind} name must be a non-empty string, got {name!r}")
-            if names.count(name) > 1:
-                raise ModelError(f"{kind} name {name!r} is used {names.count(name)} times; names must be unique")
+            if name in seen:
+                count = names.count(name)
+                raise ModelError(
+                    f"{kind} name {name!r} is used {count} times; names must be unique"
+                )
+            seen.add(name)
     shared = set(model.frame_names) & set(model.body_names)
     if shared:
         raise ModelError(
-            f"frame name {sorted(shared)[0]!r} is also a body name; a body name already names "
+            f"frame name {min(shared)!r} is also a body name; a body name already names "
             f"the body's own frame"
         )
 
 
 def _check_body(body, strict):
-    if not isinstance(body.joint, AbstractJoint):
-        raise ModelError(
-            f"joint {body.joint_name!r} must be a joint such as Revolute('z'), got {body.joint!r}"
-        )
+    _check_joint(body.joint, f"joint {body.joint_name!r}")
     _check_transform(body.placement, f"placement of joint {body.joint_name!r}")
-    if not isinstance(body.inertia, Inertia):
-        raise ModelError(
-            f"inertia of body {body.name!r} must be an Inertia, got {type(body.inertia).__name__}"
-        )
-    parameters = body.inertia.parameters()
-    _check_finite(parameters, f"inertia of body {body.name!r}")
-    defect = None if parameters.dtype == object else inertia_defect(body.inertia)
+    _check_inertia(body.inertia, f"inertia of body {body.name!r}", strict)
+    _check_limits(body)
+
+
+def _check_joint(joint, what):
+    if not isinstance(joint, AbstractJoint):
+        given = f"the class {joint.__name__}" if isinstance(joint, type) else repr(joint)
+        raise ModelError(f"{what} must be a joint such as Revolute('z'), got {given}")
+
+
+def _check_inertia(inertia, what, strict):
+    if not isinstance(inertia, Inertia):
+        raise ModelError(f"{what} must be an Inertia, got {type(inertia).__name__}")
+    _check_array(np.asarray(inertia.mass), (), f"mass in the {what}")
+    _check_array(inertia.first_moment, (3,), f"first moment in the {what}")
+    _check_array(inertia.rotational, (3, 3), f"rotational part of the {what}")
+    defect = None if inertia.parameters().dtype == object else inertia_defect(inertia)
     if defect:
-        message = f"inertia of body {body.name!r} is physically impossible: {defect}"
+        message = f"{what} is physically impossible: {defect}"
         if strict:
             raise ModelError(message)
-        warnings.warn(message, ModelWarning, stacklevel=4)
-    _check_limits(body)
+        warnings.warn(message, ModelWarning, stacklevel=5)
 
 
 def _check_limits(body):
     if body.limits is None:
         return
+    what = f"limits of joint {body.joint_name!r}"
+    if not isinstance(body.limits, Limits):
+        raise ModelError(f"{what} must be Limits, got {type(body.limits).__name__}")
     sizes = {"lower": body.joint.nq, "upper": body.joint.nq}
     sizes |= {"velocity": body.joint.nv, "effort": body.joint.nv}
     for name, size in sizes.items():
-        got = len(getattr(body.limits, name))
-        if got not in (0, size):
-            raise ModelError(
-                f"limits of joint {body.joint_name!r}: {name} needs {size} entries, got {got}"
-            )
+        values = getattr(body.limits, name)
+        if len(values) not in (0, size):
+            raise ModelError(f"{what}: {name} needs {size} entries, got {len(values)}")
+        if np.any(np.isnan(values)):
+            raise ModelError(f"{what}: {name} is not a number; leave it out or use infinity")
+        if name in ("velocity", "effort") and np.any(np.array(values) < 0):
+            raise ModelError(f"{what}: {name} must not be negative, got {min(values):.6g}")
+    for low, high in zip(body.limits.lower, body.limits.upper, strict=False):
+        if low > high:
+            raise ModelError(f"{what}: lower bound {low:.6g} is above upper bound {high:.6g}")
 
 
 def _check_loop(model, loop):
@@ -89,15 +121,15 @@ def _check_loop(model, loop):
     if loop.predecessor == loop.successor:
         name = model.body_names[loop.predecessor]
         raise ModelError(f"{what} connects body {name!r} to itself")
-    if not isinstance(loop.joint, AbstractJoint):
-        raise ModelError(f"{what} must be a joint such as Revolute('z'), got {loop.joint!r}")
+    _check_joint(loop.joint, what)
     _check_transform(loop.predecessor_placement, f"predecessor placement of {what}")
     _check_transform(loop.successor_placement, f"successor placement of {what}")
 
 
 def _check_body_number(model, i, what):
     if not 0 <= i <= len(model.bodies):
-        raise ModelError(f"{what} refers to body {i}; the model has bodies 0 to {len(model.bodies)}")
+        last = len(model.bodies)
+        raise ModelError(f"{what} refers to body {i}; the model has bodies 0 to {last}")
 
 
 def _check_transform(X, what):
@@ -105,20 +137,26 @@ def _check_transform(X, what):
         raise ModelError(
             f"{what} must be a Plücker transform such as xlt(x, y, z), got {type(X).__name__}"
         )
-    _check_finite(X.E, what)
-    _check_finite(X.r, what)
+    _check_array(X.E, (3, 3), f"rotation in the {what}")
+    _check_array(X.r, (3,), f"position in the {what}")
     if X.E.dtype == object:
         return
-    error = np.max(np.abs(X.E @ X.E.T - np.eye(3)))
-    if error > 1e-6 or np.linalg.det(X.E) < 0:
+    error, det = np.max(np.abs(X.E @ X.E.T - np.eye(3))), np.linalg.det(np.real(X.E))
+    if error > 1e-6 or det < 0:
         raise ModelError(
             f"{what} is not a proper rotation: E Eᵀ differs from 1 by {error:.2g}, "
-            f"det E = {np.linalg.det(X.E):.6g}"
+            f"det E = {det:.6g}"
         )
 
 
-def _check_finite(array, what):
-    if array.dtype != object and not np.all(np.isfinite(array)):
+def _check_array(array, shape, what):
+    if array.shape != shape:
+        raise ModelError(f"{what} must have shape {shape}, got {array.shape}")
+    if array.dtype == object:
+        return
+    if not np.issubdtype(array.dtype, np.number):
+        raise ModelError(f"{what} must hold numbers, got {array.tolist()!r}")
+    if not np.all(np.isfinite(array)):
         raise ModelError(f"{what} must be finite, got {array.tolist()}")
 
 
@@ -135,7 +173,7 @@ def inertia_defect(inertia) -> str | None:
         return None
     asymmetry = float(np.max(np.abs(I - I.T)))
     if asymmetry > 1e-9 * size:
-        return f"rotational inertia must be symmetric, differs from its transpose by {asymmetry:.3g}"
+        return f"rotational inertia must be symmetric, is off by {asymmetry:.3g} kg m²"
     # Principal moments about the mass centre: each at most the sum of the other two.
     moments = np.linalg.eigvalsh(np.real(inertia.rotational_at_center))
     tolerance = 1e-9 * max(size, 1e-300)
@@ -150,3 +188,23 @@ def inertia_defect(inertia) -> str | None:
 
 def _list(values):
     return ", ".join(f"{v:.6g}" for v in values)
+
+
+def joints_without_inertia(model) -> tuple[str, ...]:
+    """Names of the joints that move no inertia, which makes forward dynamics singular.
+
+    Decided at the neutral position, every other joint held: ``SᵀI^c S`` has no inverse. Such a
+    model is fine for kinematics and inverse dynamics.
+    """
+    still, q = model.at(0.0), model.neutral()
+    IC, singular = list(model.inertia), []
+    for i in range(model.body_count, 0, -1):
+        X_J, S, _, _ = still.jcalc(i, q, model.zero_velocity)
+        F = (IC[i] @ S).to_array()
+        moments = np.linalg.eigvalsh(np.asarray(S.to_array().T @ F, dtype=float))
+        if np.any(moments <= 1e-14 * np.max(np.abs(F), initial=0.0)):
+            singular.append(model.joint_names[i - 1])
+        if model.parent[i] != 0:
+            X = X_J @ model.tree_transform[i]
+            IC[model.parent[i]] = IC[model.parent[i]] + X.T @ IC[i] @ X
+    return tuple(reversed(singular))

@@ -10,11 +10,11 @@ from kinetree.errors import SpatialTypeError
 from kinetree.spatial import dense
 from kinetree.spatial.vector import SpatialVector
 
-__all__ = ["cross_force", "cross_motion", "crf", "crm"]
+__all__ = ["crf", "crm", "cross_force", "cross_motion"]
 
 
 def crm(v, m):
-    """``v × m``: rate of change of a motion vector ``m`` that is carried along at velocity ``v``."""
+    """``v × m``: rate of change of a motion vector ``m`` carried along at velocity ``v``."""
     if isinstance(v, np.ndarray):
         return dense.crm(v) @ m
     _refuse(m, "Force", "crm", "crf")
@@ -22,7 +22,7 @@ def crm(v, m):
 
 
 def crf(v, f):
-    """``v ×* f``: rate of change of a force vector ``f`` that is carried along at velocity ``v``."""
+    """``v ×* f``: rate of change of a force vector ``f`` carried along at velocity ``v``."""
     if isinstance(v, np.ndarray):
         return dense.crf(v) @ f
     _refuse(f, "Motion", "crf", "crm")

@@ -6,6 +6,7 @@ its angular part is ``sin θ`` times the axis and vanishes at 180°.
 
 import numpy as np
 
+from kinetree.errors import SpatialTypeError
 from kinetree.spatial.rotation import rotation_exp, rotation_log
 from kinetree.spatial.stumpff import stumpff
 from kinetree.spatial.transform import Plucker
@@ -17,6 +18,8 @@ __all__ = ["displacement_velocity", "exp", "left_jacobian", "left_jacobian_inver
 
 def exp(v):
     """Transform to the frame reached by moving at velocity ``v`` for one second."""
+    if not isinstance(v, Motion):
+        raise SpatialTypeError(f"exp takes a Motion, got {type(v).__name__}")
     return Plucker(rotation_exp(v.angular), left_jacobian(v.angular) @ v.linear)
 
 
@@ -27,7 +30,11 @@ def log(X):
 
 
 def left_jacobian(phi):
-    """``1 + c₂ φ× + c₃ φ×²``: parent-frame angular velocity from the rate of ``phi`` — tutorial (54)."""
+    """``1 + c₂ φ× + c₃ φ×²`` — tutorial (54).
+
+    Takes the rate of the rotation vector ``phi`` to the angular velocity in the parent frame; its
+    transpose takes it to the child frame.
+    """
     c, u = stumpff(phi @ phi), skew(phi)
     return identity3() + c[2] * u + c[3] * (u @ u)
 

@@ -1,13 +1,13 @@
-"""Rigid-body and articulated-body inertias in compact form — RBDA §2.13, §7.1, Tables A.3, A.4."""
+"""Rigid-body inertias in compact form — RBDA §2.13, Tables A.3, A.4."""
 
 import numpy as np
 
 from kinetree.errors import ModelError, ShapeError, SpatialTypeError
-from kinetree.spatial.arithmetic import rotate_general, rotate_symmetric
-from kinetree.spatial.vector import Force, Motion
+from kinetree.spatial.arithmetic import rotate_symmetric
+from kinetree.spatial.vector import Force, Motion, SpatialVector
 from kinetree.spatial.vector3 import ZERO3, as_vector3, cross, identity3, skew, symmetric
 
-__all__ = ["ArticulatedInertia", "Inertia", "dyadic"]
+__all__ = ["Inertia"]
 
 
 class Inertia:
@@ -38,13 +38,52 @@ class Inertia:
         return cls(m, m * c, I_C - m * _skew_product(c, c))
 
     @classmethod
+    def from_particles(cls, masses, positions):
+        """Of point masses at ``positions`` (n, 3) — Lynch & Park §9.2.1."""
+        m, p = np.asarray(masses), np.asarray(positions)
+        if m.ndim != 1 or p.shape != (len(m), 3):
+            raise ShapeError(
+                f"particles need masses (n,) and positions (n, 3), got {m.shape} and {p.shape}"
+            )
+        second = p.T @ (m[:, None] * p)  # Σ m p pᵀ
+        return cls(m.sum(), m @ p, np.trace(second) * identity3() - second)
+
+    @classmethod
+    def from_density(cls, density, bounds, n=16):
+        """Of a body with ``density(x, y, z)`` [kg/m³] in a box — Lynch & Park §9.2.1.
+
+        Integrates by Gauss–Legendre quadrature with ``n`` points along each axis, which is exact
+        for polynomials of degree up to ``2n - 3``; a density that jumps converges slowly.
+
+        Args:
+            density: function of three arrays of coordinates [m], or a constant.
+            bounds: lower and upper ends of the box along x, y and z, shape (3, 2).
+            n: number of points along each axis.
+        """
+        bounds = np.asarray(bounds, dtype=float)
+        if bounds.shape != (3, 2):
+            raise ShapeError(f"bounds must have shape (3, 2), got {bounds.shape}")
+        nodes, weights = np.polynomial.legendre.leggauss(n)
+        half, middle = (bounds[:, 1] - bounds[:, 0]) / 2, bounds.mean(axis=1)
+        points = np.meshgrid(*(middle[:, None] + half[:, None] * nodes), indexing="ij")
+        rho = density(*points) if callable(density) else density
+        masses = rho * np.einsum("i,j,k->ijk", *(half[:, None] * weights))
+        return cls.from_particles(masses.ravel(), np.stack(points, axis=-1).reshape(-1, 3))
+
+    @classmethod
     def from_matrix(cls, I):
         """From a dense 6×6 rigid-body inertia."""
-        I = np.asarray(I)
-        if I.shape != (6, 6):
-            raise ShapeError(f"a spatial inertia is a 6x6 matrix, got shape {I.shape}")
-        h = np.array([I[2, 4], I[0, 5], I[1, 3]])
-        return cls(I[5, 5], h, I[:3, :3])
+        I = as_matrix6(I)
+        inertia = cls(I[5, 5], np.array([I[2, 4], I[0, 5], I[1, 3]]), I[:3, :3])
+        if I.dtype != object:
+            scale = np.sqrt(np.maximum(np.abs(np.diagonal(I)), np.finfo(float).tiny))
+            defect = np.max(np.abs(I - inertia.to_matrix()) / np.outer(scale, scale))
+            if defect > 1e-9:
+                raise ModelError(
+                    f"this 6x6 matrix is not the inertia of a rigid body (relative defect "
+                    f"{defect:.2g}); use ArticulatedInertia.from_matrix for a general one"
+                )
+        return inertia
 
     @property
     def center_of_mass(self):
@@ -76,8 +115,8 @@ class Inertia:
         return cls(p[0], np.asarray(p[1:4]), symmetric(*p[4:10]))
 
     def __add__(self, other):
-        if isinstance(other, ArticulatedInertia):
-            return other + self
+        if _is_articulated(other):
+            return NotImplemented  # it knows how
         _require_inertia(other)
         return Inertia(
             self.mass + other.mass,
@@ -89,17 +128,19 @@ class Inertia:
         return self * -1
 
     def __sub__(self, other):
-        if isinstance(other, ArticulatedInertia):
-            return ArticulatedInertia.from_rigid(self) - other
+        if _is_articulated(other):
+            return NotImplemented
+        _require_inertia(other)
         return self + (-other)
 
     def __mul__(self, k):
+        require_factor(k)
         return Inertia(self.mass * k, self.first_moment * k, self.rotational * k)
 
     __rmul__ = __mul__
 
     def __matmul__(self, v):
-        _require_motion(v)
+        require_motion(v)
         h, w, u = self.first_moment, v.angular, v.linear
         return Force(self.rotational @ w + cross(h, u), self.mass * u - cross(h, w))
 
@@ -123,124 +164,41 @@ class Inertia:
         return f"Inertia(mass={self.mass}, first_moment={h}, rotational={I})"
 
 
-class ArticulatedInertia:
-    """Apparent inertia of a handle, ``[[I, H], [Hᵀ, M]]``: 21 numbers, no mass centre.
-
-    ``IA @ a`` is a force; ``IA @ v`` for a velocity has no meaning (RBDA §7.1).
-    """
-
-    __slots__ = ("H", "I", "M")
-    __array_ufunc__ = None
-
-    def __init__(self, I, H, M):
-        self.I, self.H, self.M = np.asarray(I), np.asarray(H), np.asarray(M)
-
-    @classmethod
-    def from_rigid(cls, I):
-        """The articulated-body inertia of a body on its own."""
-        return cls(I.rotational, skew(I.first_moment), I.mass * identity3())
-
-    @classmethod
-    def from_matrix(cls, I):
-        """From a dense symmetric 6×6 matrix."""
-        I = np.asarray(I)
-        return cls(I[:3, :3], I[:3, 3:], I[3:, 3:])
-
-    def to_matrix(self):
-        """The dense symmetric 6×6 matrix."""
-        return np.block([[self.I, self.H], [self.H.T, self.M]])
-
-    def __add__(self, other):
-        if isinstance(other, Inertia):
-            m = other.mass
-            M = self.M + np.array([[m, 0, 0], [0, m, 0], [0, 0, m]])
-            return ArticulatedInertia(
-                self.I + other.rotational, self.H + skew(other.first_moment), M
-            )
-        _require_inertia(other)
-        return ArticulatedInertia(self.I + other.I, self.H + other.H, self.M + other.M)
-
-    __radd__ = __add__
-
-    def __neg__(self):
-        return self * -1
-
-    def __sub__(self, other):
-        if isinstance(other, Inertia):
-            return self + (-other)
-        _require_inertia(other)
-        return ArticulatedInertia(self.I - other.I, self.H - other.H, self.M - other.M)
-
-    def __mul__(self, k):
-        return ArticulatedInertia(self.I * k, self.H * k, self.M * k)
-
-    __rmul__ = __mul__
-
-    def __matmul__(self, a):
-        _require_motion(a)
-        w, v = a.angular, a.linear
-        return Force(self.I @ w + self.H @ v, self.M @ v + self.H.T @ w)
-
-    def transformed(self, X):
-        """``X* Iᴬ X⁻¹``: the same inertia in the new coordinates — 137m + 137a."""
-        E, r = X.E, X.r
-        Y = self.H - cross(r, self.M)
-        Z = self.I + _shift(r, self.H, Y)
-        return ArticulatedInertia(
-            rotate_symmetric(E, Z), rotate_general(E, Y), rotate_symmetric(E, self.M)
-        )
-
-    def inverse_transformed(self, X):
-        """``Xᵀ Iᴬ X``: back to the old coordinates — 137m + 137a."""
-        Et, r = X.E.T, X.r
-        M, H = rotate_symmetric(Et, self.M), rotate_general(Et, self.H)
-        Y = H + cross(r, M)
-        return ArticulatedInertia(rotate_symmetric(Et, self.I) - _shift(r, H, Y), Y, M)
-
-    def __repr__(self):
-        return f"ArticulatedInertia({self.to_matrix().tolist()})"
-
-
-def dyadic(F, A):
-    """``F A Fᵀ`` for force columns ``F`` and a symmetric matrix ``A`` — RBDA (2.64).
-
-    The result maps motions to forces, like an inertia. Dense arrays are taken as well.
-    """
-    if isinstance(F, np.ndarray):
-        return F @ A @ F.T
-    if not isinstance(F, Force):
-        return F.dyadic(A)
-    n, f = F.angular, F.linear
-    nA, fA = n @ A, f @ A
-    return ArticulatedInertia(_symmetric_product(nA, n), nA @ f.T, _symmetric_product(fA, f))
-
-
-def _symmetric_product(P, Q):
-    """``P Qᵀ`` for 3×n factors whose product is known to be symmetric."""
-    return symmetric(*(P[i] @ Q[j] for i in range(3) for j in range(i + 1)))
-
-
 def _skew_product(a, b):
-    """``a× b×`` of two vectors for which it is symmetric, lower triangle: 6m + 3a."""
+    """Lower triangle of ``a× b×``, mirrored: all that a symmetric sum of these needs; 6m + 3a."""
     xx, yy, zz = a[0] * b[0], a[1] * b[1], a[2] * b[2]
     return symmetric(-(yy + zz), b[1] * a[0], -(xx + zz), b[2] * a[0], b[2] * a[1], -(xx + yy))
 
 
-def _shift(r, H, Y):
-    """``-r× Hᵀ + Y r×``, which is symmetric when ``Y = H - r× M``: 24m + 18a."""
-
-    def entry(i, j):
-        i1, i2, j1, j2 = (i + 1) % 3, (i + 2) % 3, (j + 1) % 3, (j + 2) % 3
-        return (r[i2] * H[j, i1] - r[i1] * H[j, i2]) + (Y[i, j1] * r[j2] - Y[i, j2] * r[j1])
-
-    return symmetric(*(entry(i, j) for i in range(3) for j in range(i + 1)))
+def as_matrix6(I):
+    """``I`` as a 6×6 array, or an error."""
+    I = np.asarray(I)
+    if I.shape != (6, 6):
+        raise ShapeError(f"a spatial inertia is a 6x6 matrix, got shape {I.shape}")
+    return I
 
 
-def _require_motion(v):
+def require_motion(v):
+    """Refuse what an inertia cannot act on."""
     if not isinstance(v, Motion):
-        raise SpatialTypeError(f"an inertia acts on a Motion, got {type(v).__name__}")
+        raise SpatialTypeError(
+            f"an inertia acts on a Motion, got {type(v).__name__}; accelerations come from forces "
+            f"by an InverseInertia"
+        )
+
+
+def require_factor(k):
+    """Refuse what cannot scale an inertia."""
+    if isinstance(k, (SpatialVector, Inertia)):
+        raise SpatialTypeError(
+            f"an inertia times a {type(k).__name__} is not defined by *; write I @ v"
+        )
+
+
+def _is_articulated(x):
+    return hasattr(type(x), "from_rigid")
 
 
 def _require_inertia(x):
-    if not isinstance(x, (Inertia, ArticulatedInertia)):
+    if not isinstance(x, Inertia):
         raise SpatialTypeError(f"cannot add {type(x).__name__} to an inertia")

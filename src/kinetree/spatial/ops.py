@@ -13,27 +13,48 @@ import numpy as np
 
 from kinetree.errors import SingularError
 
-__all__ = ["absolute", "atan2", "check_pivot", "cos", "less", "magnitude", "select", "sin", "sqrt"]
+__all__ = [
+    "absolute",
+    "atan2",
+    "check_pivot",
+    "cos",
+    "digits",
+    "is_symbolic",
+    "less",
+    "magnitude",
+    "rational",
+    "select",
+    "sin",
+    "sqrt",
+]
 
 _NATIVE = (float, int, complex, np.number)
 
 
+def _package(x):
+    """The package that the type of ``x`` comes from."""
+    return type(x).__module__.partition(".")[0]
+
+
 def _library(x):
     """The module that owns the type of ``x`` and has its elementary functions, or None."""
-    name = type(x).__module__.partition(".")[0]
+    name = _package(x)
     return importlib.import_module(name) if name in ("mpmath", "sympy") else None
 
 
 def _unary(name, x):
     if isinstance(x, _NATIVE):
         return getattr(np, name)(x)
-    method = getattr(x, name, None)
-    if method is not None and _library(x) is None:
-        return method()
     library = _library(x)
     if library is not None:
         return getattr(library, name)(x)
-    raise TypeError(
+    if not hasattr(x, name):
+        raise _undefined(name, x)
+    return getattr(x, name)()
+
+
+def _undefined(name, x):
+    return TypeError(
         f"{name}() of a {type(x).__name__} is not defined; use a float, complex, mpmath, SymPy "
         f"or traced number, or give the type a method {name}()"
     )
@@ -61,6 +82,8 @@ def atan2(y, x):
         if library is not None:
             return library.atan2(y, x)
         if not isinstance(number, _NATIVE):
+            if not hasattr(number, "atan2"):
+                raise _undefined("atan2", number)
             return number.atan2(y, x)
     if np.iscomplexobj(y) or np.iscomplexobj(x):
         return _complex_step_atan2(y, x)
@@ -76,22 +99,47 @@ def _complex_step_atan2(y, x):
 
 def less(a, b):
     """``a < b``; complex numbers compare by their real parts, as the complex step needs."""
-    return (a.real if isinstance(a, complex) else a) < (b.real if isinstance(b, complex) else b)
+    return _real(a) < _real(b)
+
+
+def _real(x):
+    return x.real if isinstance(x, (complex, np.complexfloating)) else x
 
 
 def select(condition, a, b):
     """``a`` where the condition holds, else ``b``. Both are evaluated: keep both finite."""
     if isinstance(condition, (bool, np.bool_)):
         return a if condition else b
-    sympy = sys.modules.get("sympy")
-    if sympy is not None and isinstance(condition, sympy.logic.boolalg.Boolean):
-        return sympy.Piecewise((a, condition), (b, True))
+    if is_symbolic(condition):
+        return sys.modules["sympy"].Piecewise((a, condition), (b, True))
     return condition.select(a, b)
 
 
 def absolute(x):
     """``|x|``, extended to complex numbers so that it stays differentiable by complex step."""
     return select(less(x, 0), -x, x)
+
+
+def is_symbolic(x) -> bool:
+    """Whether ``x`` is a SymPy formula."""
+    return _package(x) == "sympy"
+
+
+def digits(x) -> int:
+    """Decimal digits that numbers like ``x`` carry, for the length of a series.
+
+    None for a formula: its series serve at zero alone, where the first few terms are exact.
+    """
+    if is_symbolic(x):
+        return 0
+    return x.context.dps if _package(x) == "mpmath" else 16
+
+
+def rational(numerator, denominator, like):
+    """A rational constant, as exact as numbers like ``like`` can hold it."""
+    if _package(like) in ("mpmath", "sympy", "fractions"):
+        return (numerator + 0 * like) / denominator
+    return numerator / denominator
 
 
 def magnitude(x) -> float:
@@ -107,8 +155,7 @@ def check_pivot(pivot, scale, message):
     """
     if hasattr(pivot, "check_pivot"):
         return pivot.check_pivot(scale, message)
-    sympy = sys.modules.get("sympy")
-    if sympy is not None and isinstance(pivot, sympy.Basic):
+    if is_symbolic(pivot):
         return pivot  # a formula is neither zero nor positive until numbers go in
     if not less(64 * sys.float_info.epsilon * scale, pivot):
         raise SingularError(message())

@@ -4,15 +4,18 @@ Throughout, ``E`` is a coordinate rotation in the book's sense: it takes parent 
 child coordinates, so its transpose is the usual active rotation matrix of the child.
 """
 
+import sys
+
 import numpy as np
 
 from kinetree.errors import JointError
-from kinetree.spatial.ops import atan2, less, select, sqrt
+from kinetree.spatial.ops import atan2, digits, is_symbolic, less, rational, select, sqrt
 from kinetree.spatial.stumpff import stumpff
 from kinetree.spatial.transform import rx, ry, rz
 from kinetree.spatial.vector3 import identity3, norm, skew
 
 __all__ = [
+    "check_euler_sequence",
     "euler_angles",
     "euler_rotation",
     "quaternion_exp",
@@ -20,6 +23,7 @@ __all__ = [
     "quaternion_log",
     "quaternion_product",
     "quaternion_rate",
+    "quaternion_velocity",
     "rotation_about",
     "rotation_exp",
     "rotation_from_quaternion",
@@ -42,8 +46,8 @@ def rotation_about(axis, c, s):
 
 def rotation_exp(phi):
     """``E`` for the rotation vector ``phi`` (axis times angle) — tutorial (53), transposed."""
-    c = stumpff(phi @ phi)
-    u = skew(phi)
+    phi = np.asarray(phi)
+    c, u = stumpff(phi @ phi), skew(phi)
     return identity3() - c[1] * u + c[2] * (u @ u)
 
 
@@ -112,23 +116,39 @@ def quaternion_rate(p, w):
     return quaternion_product(p, np.array([0, *w])) / 2
 
 
+def quaternion_velocity(p, pd):
+    """Angular velocity in child coordinates from ``dp/dt``; inverts ``quaternion_rate``."""
+    conjugate = np.array([p[0], -p[1], -p[2], -p[3]])
+    return 2 * quaternion_product(conjugate, pd)[1:]
+
+
 def quaternion_exp(phi):
     """Unit quaternion of the rotation vector ``phi``."""
+    phi = np.asarray(phi)
     c = stumpff(phi @ phi / 4)
     return np.array([c[0], *(c[1] / 2 * phi)])
 
 
 def quaternion_log(p):
     """Rotation vector of the unit quaternion ``p``, of length at most π."""
+    p = np.asarray(p)
     p = p * select(less(p[0], 0), -1, 1)
     w, v = p[0], p[1:]
-    s2 = v @ v
-    near = less(s2, 1e-8)
+    s2, w2 = v @ v, w * w
+    near = sys.modules["sympy"].Eq(s2, 0) if is_symbolic(s2) else less(64 * s2, w2)
     size = sqrt(select(near, 1 + 0 * s2, s2))
-    far = 2 * atan2(size, w) / size
-    x2 = s2 / (w * w + s2)  # x = sin(θ/2), and arcsin(x)/x = 1 + x²/6 + 3x⁴/40 + 5x⁶/112 + ...
-    series = 2 * (1 + x2 / 6 + 3 * x2 * x2 / 40 + 5 * x2 * x2 * x2 / 112)
-    return select(near, series, far) * v
+    far = atan2(size, w) / size
+    w, w2 = select(near, w, 1 + 0 * w), select(near, w2, 64 * s2)
+    return 2 * select(near, _arctangent(s2 / w2) / w, far) * v
+
+
+def _arctangent(t2):
+    """``arctan(t)/t`` for ``t² = t2 ≤ 1/64``: half the angle over its tangent."""
+    terms = 2 + 3 * digits(t2) // 5
+    total = rational(1, 2 * terms + 1, t2)
+    for k in range(terms - 1, -1, -1):
+        total = rational(1, 2 * k + 1, t2) - t2 * total
+    return total
 
 
 _AXIS_ROTATION = {"x": rx, "y": ry, "z": rz}
@@ -152,6 +172,7 @@ def check_euler_sequence(sequence):
 
 def euler_rotation(sequence, angles):
     """``E`` for successive turns about the (moving) axes named in ``sequence`` — RBDA (4.7)."""
+    check_euler_sequence(sequence)
     E = identity3()
     for axis, angle in zip(sequence, angles, strict=True):
         E = _AXIS_ROTATION[axis](angle) @ E
@@ -159,7 +180,11 @@ def euler_rotation(sequence, angles):
 
 
 def euler_angles(sequence, E):
-    """Angles that reproduce ``E``; at a singularity the third one is set to zero."""
+    """Angles that reproduce ``E``, the middle one in [-π/2, π/2] or, for 'zxz' and such, [0, π].
+
+    At the ends of that range only the sum or difference of the other two is determined; the angles
+    returned still reproduce ``E`` there.
+    """
     check_euler_sequence(sequence)
     i, j = "xyz".index(sequence[0]), "xyz".index(sequence[1])
     R = E.T

@@ -12,17 +12,17 @@ import numpy as np
 
 from kinetree.errors import ShapeError, SpatialTypeError
 from kinetree.spatial.ops import cos, sin
+from kinetree.spatial.protocol import CoordinateTransform
 from kinetree.spatial.vector import Force, Motion
 from kinetree.spatial.vector3 import ZERO3, as_vector3, cross, identity3, skew
 
 __all__ = ["Plucker", "rot", "rotx", "roty", "rotz", "rx", "ry", "rz", "xlt"]
 
 
-class Plucker:
+class Plucker(CoordinateTransform):
     """A coordinate transform for spatial vectors: rotation ``E`` after shift of origin ``r``."""
 
     __slots__ = ("E", "r")
-    __array_ufunc__ = None
 
     def __init__(self, E, r):
         self.E = np.asarray(E)
@@ -39,6 +39,12 @@ class Plucker:
         X = np.asarray(X)
         if X.shape != (6, 6):
             raise ShapeError(f"a Plücker motion transform is 6x6, got shape {X.shape}")
+        if X.dtype != object and np.max(np.abs(X[:3, 3:])) > 1e-9 * np.max(np.abs(X)):
+            raise SpatialTypeError(
+                "not a motion transform with the angular part first: its upper right block is not "
+                "zero. Invert and transpose a force transform first; swap the halves of a "
+                "linear-first one with swap_matrix_order"
+            )
         E = X[:3, :3]
         rx = -E.T @ X[3:, :3]
         return cls(E, np.array([rx[2, 1], rx[0, 2], rx[1, 0]]))
@@ -73,103 +79,56 @@ class Plucker:
         """The transform from B back to A."""
         return Plucker(self.E.T, -self.E @ self.r)
 
-    @property
-    def T(self):
-        """``Xᵀ``, which takes forces (and, with ``X``, inertias) from B back to A."""
-        return _TransposedPlucker(self)
-
-    @property
-    def star(self):
-        """``X*``, which takes forces from A to B."""
-        return _ForceTransform(self)
-
     def point(self, p):
         """Coordinates in B of a point whose coordinates in A are ``p``."""
         return self.E @ (np.asarray(p) - self.r)
 
-    def __matmul__(self, other):
-        E, r = self.E, self.r
-        if isinstance(other, Motion):
-            w, v = other.angular, other.linear
-            return Motion(E @ w, E @ (v - cross(r, w)))
-        if isinstance(other, Plucker):
-            return Plucker(E @ other.E, other.r + other.E.T @ r)
-        if isinstance(other, Force):
-            raise SpatialTypeError(
-                "X @ Force: forces transform by X.star @ f (A to B) or X.T @ f (B to A)"
-            )
-        raise SpatialTypeError(f"X @ {type(other).__name__} is not defined")
-
     def apply(self, x):
         """Any spatial quantity from A to B, by the rule of its kind — RBDA §A.3."""
+        E, r = self.E, self.r
         if isinstance(x, Motion):
-            return self @ x
+            return Motion(E @ x.angular, E @ (x.linear - cross(r, x.angular)))
         if isinstance(x, Force):
-            return self.star @ x
+            return Force(E @ (x.angular - cross(r, x.linear)), E @ x.linear)
+        if not hasattr(x, "transformed"):
+            raise self.refusal(x)
         return x.transformed(self)
 
     def inv_apply(self, x):
         """Any spatial quantity from B back to A, without forming the inverse — RBDA §A.3."""
+        Et, r = self.E.T, self.r
         if isinstance(x, Motion):
-            w = self.E.T @ x.angular
-            return Motion(w, self.E.T @ x.linear + cross(self.r, w))
+            w = Et @ x.angular
+            return Motion(w, Et @ x.linear + cross(r, w))
         if isinstance(x, Force):
-            return self.T @ x
+            f = Et @ x.linear
+            return Force(Et @ x.angular + cross(r, f), f)
+        if not hasattr(x, "inverse_transformed"):
+            raise self.refusal(x)
         return x.inverse_transformed(self)
+
+    def compose(self, other):
+        """First ``other``, then this one."""
+        if not isinstance(other, Plucker):
+            raise self.refusal(other)
+        return Plucker(self.E @ other.E, other.r + other.E.T @ self.r)
+
+    def refusal(self, x):
+        """The error for something that is not spatial."""
+        return SpatialTypeError(
+            f"a Plücker transform does not know how to transform a {type(x).__name__}; it takes "
+            f"motions (X @ m), forces (X.star @ f), inertias and dyadics (X.apply(I))"
+        )
 
     def __repr__(self):
         return f"Plucker(E={self.E.tolist()}, r={self.r.tolist()})"
 
 
-class _TransposedPlucker:
-    """``Xᵀ``: waits for a force, or for an inertia and then ``X`` itself."""
-
-    __slots__ = ("X",)
-
-    def __init__(self, X):
-        self.X = X
-
-    def __matmul__(self, other):
-        E, r = self.X.E, self.X.r
-        if isinstance(other, Force):
-            f = E.T @ other.linear
-            return Force(E.T @ other.angular + cross(r, f), f)
-        if isinstance(other, Motion):
-            raise SpatialTypeError("X.T @ Motion: motions go back by X.inverse() @ m")
-        return _HalfCongruence(self.X, other)
-
-
-class _HalfCongruence:
-    """``Xᵀ I`` on its way to ``Xᵀ I X``."""
-
-    __slots__ = ("I", "X")
-
-    def __init__(self, X, I):
-        self.X, self.I = X, I
-
-    def __matmul__(self, X):
-        if X is not self.X:
-            raise SpatialTypeError("X.T @ I @ Y needs the same transform on both sides")
-        return self.I.inverse_transformed(X)
-
-
-class _ForceTransform:
-    """``X*``: the force transform from A to B."""
-
-    __slots__ = ("X",)
-
-    def __init__(self, X):
-        self.X = X
-
-    def __matmul__(self, other):
-        if not isinstance(other, Force):
-            raise SpatialTypeError(f"X.star transforms a Force, got {type(other).__name__}")
-        E, r = self.X.E, self.X.r
-        return Force(E @ (other.angular - cross(r, other.linear)), E @ other.linear)
-
-
 def rx(angle):
-    """Coordinate rotation for a frame turned by ``angle`` about x; the transpose of the active matrix."""
+    """Coordinate rotation for a frame turned by ``angle`` about x — RBDA Table 2.2.
+
+    The transpose of the active rotation matrix; so are ``ry`` and ``rz``.
+    """
     c, s = cos(angle), sin(angle)
     return np.array([[1, 0, 0], [0, c, s], [0, -s, c]])
 

@@ -29,6 +29,11 @@ class SpatialVector:
     @classmethod
     def from_array(cls, x):
         """From six Plücker coordinates (6,), or from n of them as columns (6, n)."""
+        if isinstance(x, SpatialVector):
+            raise SpatialTypeError(
+                f"a {type(x).__name__} cannot be taken for a {cls.__name__}; convert on purpose "
+                f"with {cls.__name__}.from_array(x.to_array())"
+            )
         x = np.asarray(x)
         if x.ndim not in (1, 2) or x.shape[0] != 6:
             raise ShapeError(
@@ -82,6 +87,12 @@ class SpatialVector:
     def __truediv__(self, k):
         return type(self)(self.angular / k, self.linear / k)
 
+    def __rmatmul__(self, matrix):
+        raise SpatialTypeError(
+            f"{type(matrix).__name__} @ {type(self).__name__} is not defined: a plain matrix does "
+            f"not say which kind of vector it acts on; write matrix @ x.to_array()"
+        )
+
     def __matmul__(self, coefficients):
         """Linear combination of columns: ``S @ qd``; also ``S @ A`` for a change of basis."""
         if isinstance(coefficients, (SpatialVector, Transposed)):
@@ -128,6 +139,7 @@ class Force(SpatialVector):
     __slots__ = ()
 
     def cross(self, other):
+        """Always an error."""
         raise SpatialTypeError(
             f"Force × {type(other).__name__} is not defined: only a motion can stand on the left "
             f"of a cross product"

@@ -5,7 +5,17 @@ import numpy as np
 from kinetree.errors import ShapeError
 from kinetree.spatial.ops import sqrt
 
-__all__ = ["ZERO3", "as_vector3", "cross", "identity3", "norm", "skew", "symmetric", "unskew"]
+__all__ = [
+    "ZERO3",
+    "as_vector3",
+    "cross",
+    "identity3",
+    "norm",
+    "skew",
+    "symmetric",
+    "symmetric_product",
+    "unskew",
+]
 
 # Structural zeros and ones are integers, so that exact numbers (Fraction) stay exact.
 ZERO3 = np.zeros(3, dtype=int)
@@ -51,3 +61,8 @@ def norm(a):
 def symmetric(xx, yx, yy, zx, zy, zz):
     """A symmetric 3×3 matrix from its lower triangle, row by row."""
     return np.array([[xx, yx, zx], [yx, yy, zy], [zx, zy, zz]])
+
+
+def symmetric_product(P, Q):
+    """``P Qᵀ`` for 3×n factors whose product is known to be symmetric."""
+    return symmetric(*(P[i] @ Q[j] for i in range(3) for j in range(i + 1)))

@@ -1,0 +1,160 @@
+"""Articulated-body algorithms on the other formulae of Table 7.2 — RBDA §7.4.
+
+Variant 1 propagates inverse inertias through constraint forces. It can collect the mechanism in
+any body, and what it finds there, ``a = Phi f + b``, is right on grounded mechanisms too, where a
+handle with less than six freedoms has no inertia. Variant 2 propagates inertias through
+constraint forces. Both are dearer than ``aba`` and let no single body (variant 1) or articulated
+body (variant 2) be without inertia. ``qdd`` is recovered as ``T_aᵀ (a_s - a_p - c)``.
+
+Dense matrices in base coordinates.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms import ltl
+from kinetree.algorithms.aba_absolute import bodies_in_base
+from kinetree.algorithms.assembly import joint_acceleration, variant_1, variant_2
+from kinetree.algorithms.projection import HandleResponse
+
+__all__ = ["body_response", "forward_dynamics_1", "forward_dynamics_2"]
+
+
+def forward_dynamics_1(model, q, qd, tau, f_ext=None, *, root=None):
+    """``qdd`` by variant 1, collecting the mechanism in the body ``root``, by default the base."""
+    joints = _in_base(model, q, qd, tau, f_ext)
+    single, _, steps = _collect(model, joints, _number(model, root))
+
+    # Take the joints off in reverse order. What is left of f acts on the bare body.
+    f = [np.zeros(6, dtype=int)] * len(single)
+    for near, far, j, step in reversed(steps):
+        f_c = joints.T[j] @ (step.gain @ f[near] + step.offset)
+        f[far], f[near] = f_c, f[near] - f_c
+    a = [Phi @ f_i + b for (Phi, b), f_i in zip(single, f, strict=True)]
+    return _joint_accelerations(model, joints, a)
+
+
+def body_response(model, q, qd, tau, body, f_ext=None):
+    """``Phi`` and ``b`` of one body with the mechanism attached, in base coordinates, variant 1.
+
+    The body may be any one of a grounded or floating tree. The rank of ``Phi`` is its degree of
+    freedom; ``b`` is the true bias acceleration, gravity included — RBDA (7.3).
+    """
+    joints = _in_base(model, q, qd, tau, f_ext)
+    root = _number(model, body)
+    _, collected, _ = _collect(model, joints, root)
+    Phi, b = collected[root]
+    return HandleResponse(Phi, b + model.a_g.to_array())
+
+
+def forward_dynamics_2(model, q, qd, tau, f_ext=None):
+    """``qdd`` by variant 2."""
+    lam, NB = model.parent, model.body_count
+    joints = _in_base(model, q, qd, tau, f_ext)
+    IA, pA, c, T, Ta, tau_J = joints
+    IA, pA, step, a = list(IA), list(pA), [None] * (NB + 1), [None] * (NB + 1)
+    IA[0], pA[0] = np.zeros((6, 6), dtype=int), np.zeros(6, dtype=int)
+    for i in range(NB, 0, -1):
+        p = lam[i]
+        _inverse(model, i, IA[i], "the articulated body")  # names the body if it has no inertia
+        step[i] = variant_2(IA[p], pA[p], IA[i], pA[i], T[i], Ta[i], c[i], tau_J[i])
+        IA[p], pA[p] = step[i].matrix, step[i].bias
+
+    a[0] = -model.a_g.to_array()
+    for i in range(1, NB + 1):
+        f = Ta[i] @ tau_J[i] + T[i] @ (step[i].gain @ a[lam[i]] + step[i].offset)
+        a[i] = _inverse(model, i, IA[i], "the articulated body") @ (f - pA[i])
+    return _joint_accelerations(model, joints, a)
+
+
+class _Joints(NamedTuple):
+    """Bodies and joints as dense arrays in base coordinates."""
+
+    I: list
+    p: list
+    c: list
+    T: list
+    Ta: list
+    tau: list
+
+
+def _in_base(model, q, qd, tau, f_ext):
+    NB = model.body_count
+    X_0, _, _, c, I, p = bodies_in_base(model, q, qd, f_ext)
+    T, Ta, tau_J = ([None] * (NB + 1) for _ in range(3))
+    for i in range(1, NB + 1):
+        q_i = q[model.q_slice[i]]
+        T[i] = (X_0[i].T @ model.joint[i].constraint_subspace(q_i)).to_array()
+        Ta[i] = (X_0[i].T @ model.joint[i].active_subspace(q_i)).to_array()
+        tau_J[i] = tau[model.v_slice[i]]
+    I, p, c = ([None] + [_dense(y) for y in x[1:]] for x in (I, p, c))
+    return _Joints(I, p, c, T, Ta, tau_J)
+
+
+def _collect(model, joints, root):
+    """``(Phi, b)`` of the bare bodies and of the collected ones, and the steps between."""
+    single = _single_bodies(model, joints)
+    collected, steps = list(single), []
+    # Actuators are among the external forces of the single bodies — RBDA §7.4, footnote 1.
+    no_actuator, no_force = np.zeros((6, 0), dtype=int), np.zeros(0, dtype=int)
+    for near, far, j in reversed(_outward(model, root)):
+        c = joints.c[j] if far == j else -joints.c[j]
+        (Phi1, b1), (Phi2, b2) = collected[near], collected[far]
+        step = variant_1(Phi1, b1, Phi2, b2, joints.T[j], no_actuator, c, no_force)
+        collected[near] = step.matrix, step.bias
+        steps.append((near, far, j, step))
+    return single, collected, steps
+
+
+def _single_bodies(model, joints):
+    """``(Phi, b)`` of every body by itself, pushed by its actuators; the base is rigid."""
+    f = [None if p is None else -p for p in joints.p]
+    f[0] = np.zeros(6, dtype=int)
+    for i in range(1, model.body_count + 1):
+        f_a = joints.Ta[i] @ joints.tau[i]
+        f[i], f[model.parent[i]] = f[i] + f_a, f[model.parent[i]] - f_a
+    single = [(np.zeros((6, 6), dtype=int), -model.a_g.to_array())]
+    for i in range(1, model.body_count + 1):
+        Phi = _inverse(model, i, joints.I[i], "the single body")
+        single.append((Phi, Phi @ f[i]))
+    return single
+
+
+def _outward(model, root):
+    """``(near, far, joint)`` for every joint, in an order in which ``near`` is already reached."""
+    steps, reached = [], [root]
+    for near in reached:
+        neighbours = [(j, j) for j in model.children[near]]
+        neighbours += [(model.parent[near], near)] if near != 0 else []
+        for far, j in neighbours:
+            if far not in reached:
+                steps.append((near, far, j))
+                reached.append(far)
+    return steps
+
+
+def _joint_accelerations(model, joints, a):
+    Ta, c, lam = joints.Ta, joints.c, model.parent
+    return np.concatenate(
+        [joint_acceleration(Ta[i], a[lam[i]], a[i], c[i]) for i in range(1, model.body_count + 1)]
+    )
+
+
+def _inverse(model, i, I, what):
+    return ltl.inverse(
+        I,
+        ltl.dense(6),
+        lambda k: (
+            f"{what} {model.body_names[i]!r} has no inverse inertia, which this variant needs: "
+            f"give it mass and rotational inertia, or use aba.forward_dynamics"
+        ),
+    )
+
+
+def _number(model, body):
+    return 0 if body is None else model.body_index(body)
+
+
+def _dense(x):
+    return x.to_array() if hasattr(x, "to_array") else x.to_matrix()

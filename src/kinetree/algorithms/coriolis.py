@@ -1,0 +1,108 @@
+"""A Coriolis matrix that conserves energy, and Christoffel symbols — Lynch & Park §9.4.
+
+``C(q, qd) qd`` is the velocity part of the bias force for many matrices ``C``; the one computed
+here also makes ``dH/dt - 2C`` skew-symmetric (passivity). No matrix is differentiated: the
+recursion costs O(n d) like the composite-rigid-body algorithm (S. Echeandia and P. Wensing,
+"Numerical methods to compute the Coriolis matrix and Christoffel symbols for rigid-body systems",
+2021).
+"""
+
+import numpy as np
+
+from kinetree.algorithms.kinematics import body_velocities, joint_transforms, subspace_rate
+from kinetree.spatial import Force, cross, skew
+from kinetree.spatial.arithmetic import rotate_general
+from kinetree.spatial.vector3 import identity3
+
+__all__ = ["BodyCoriolis", "christoffel", "coriolis_matrix"]
+
+
+def coriolis_matrix(model, q, qd):
+    """``C(q, qd)``, (nv, nv), with ``C qd`` the Coriolis force and ``dH/dt - 2C`` skew-symmetric.
+
+    Where ``qd`` is the rate of ``q``, it is the matrix of the Christoffel symbols,
+    ``C_ij = Σ_k Γ_ijk qd_k`` — Lynch & Park (9.87). Forces that a prescribed joint causes by itself
+    are no product with ``qd`` and stay out of it.
+    """
+    lam, NB, I, at = model.parent, model.body_count, model.inertia, model.v_slice
+    X, S = joint_transforms(model, q)
+    _, v = body_velocities(model, q, qd)
+    Sd = [None, *(subspace_rate(model, i, q, qd, v[i]) for i in range(1, NB + 1))]
+
+    C = np.zeros((model.nv, model.nv), dtype=model.scalar_type(q, qd))
+    IC = list(I)
+    BC = [None, *(BodyCoriolis.of(I[i], v[i]) for i in range(1, NB + 1))]
+    for i in range(NB, 0, -1):
+        if lam[i] != 0:
+            IC[lam[i]] = IC[lam[i]] + X[i].T @ IC[i] @ X[i]
+            BC[lam[i]] = BC[lam[i]] + X[i].T @ BC[i] @ X[i]
+        F = IC[i] @ S[i]
+        Fd = IC[i] @ Sd[i] + BC[i] @ S[i]
+        Ft = BC[i].T @ S[i]
+        C[at[i], at[i]] = S[i].T @ Fd
+        j = i
+        while lam[j] != 0:
+            F, Fd, Ft = X[j].T @ F, X[j].T @ Fd, X[j].T @ Ft
+            j = lam[j]
+            C[at[j], at[i]] = S[j].T @ Fd
+            C[at[i], at[j]] = F.T @ Sd[j] + Ft.T @ S[j]
+    return C
+
+
+def christoffel(model, q):
+    """``Γ_ijk`` with ``C_ij = Σ_k Γ_ijk qd_k``, (nv, nv, nv) — Lynch & Park (9.86), (9.87).
+
+    Where ``qd`` is the rate of ``q`` these are the Christoffel symbols of the first kind,
+    symmetric in j and k. For spherical, free and similar joints they are the coefficients of the
+    same recursion in the tangent space, ``∂C_ij/∂qd_k``, and not symmetric: the frame of velocity
+    variables turns with the body.
+    """
+    n = model.nv
+    slices = [coriolis_matrix(model, q, e_k) for e_k in np.eye(n, dtype=int)]
+    return np.moveaxis(np.array(slices).reshape(n, n, n), 0, 2)
+
+
+class BodyCoriolis:
+    """The Coriolis matrix ``B`` of one body: ``B v = v ×* I v`` and ``B + Bᵀ = dI/dt``.
+
+    A body is particles, and a particle at ``x`` has the Jacobian ``[-x×  1]`` with the rate
+    ``[-ẋ×  0]``. The sum of ``m [-x×  1]ᵀ [-ẋ×  0]`` is ``B = [[P, 0], [-p×, 0]]``, with the
+    linear momentum ``p`` and ``P = -Σ m x× ẋ×``: twelve numbers.
+    """
+
+    __slots__ = ("P", "p")
+
+    def __init__(self, P, p):
+        self.P, self.p = P, p
+
+    @classmethod
+    def of(cls, I, v):
+        """For a rigid body with inertia ``I`` that moves at velocity ``v``."""
+        m, h, w, u = I.mass, I.first_moment, v.angular, v.linear
+        xx = np.trace(I.rotational) * identity3() / 2 - I.rotational  # Σ m x xᵀ
+        return cls(-cross(w, xx) - skew(h) @ skew(u), m * u + cross(w, h))
+
+    def __add__(self, other):
+        return BodyCoriolis(self.P + other.P, self.p + other.p)
+
+    def __matmul__(self, m):
+        return Force(self.P @ m.angular, -cross(self.p, m.angular))
+
+    @property
+    def T(self):
+        """``Bᵀ``, for products with motions."""
+        return _Transposed(self)
+
+    def inverse_transformed(self, X):
+        """``Xᵀ B X``: back to the old coordinates."""
+        p = X.E.T @ self.p
+        return BodyCoriolis(rotate_general(X.E.T, self.P) - skew(X.r) @ skew(p), p)
+
+
+class _Transposed:
+    def __init__(self, B):
+        self.B = B
+
+    def __matmul__(self, m):
+        moment = self.B.P.T @ m.angular + cross(self.B.p, m.linear)
+        return Force(moment, np.zeros(moment.shape, dtype=int))

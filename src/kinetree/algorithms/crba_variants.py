@@ -1,0 +1,134 @@
+"""Other ways to the joint-space inertia matrix — RBDA §6.1–6.3, Lynch & Park §9.4.
+
+From the definition to ever less work; ``crba`` is where they lead. They serve as oracles for it,
+and to read. All but ``inertia_product`` are in base coordinates.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms.kinematics import base_transforms, joint_transforms
+from kinetree.spatial import Force, Motion
+
+__all__ = [
+    "Column",
+    "column",
+    "from_base_coordinates",
+    "from_definition",
+    "from_jacobians",
+    "from_unit_accelerations",
+    "inertia_product",
+]
+
+
+def from_definition(model, q):
+    """``H_ij = Σ S_iᵀ I_k S_j`` over the bodies ``k`` that both joints support — RBDA (6.11)."""
+    S, I = _in_base_coordinates(model, q)
+    nu, bodies = model.subtree, range(1, model.body_count + 1)
+    H = _zeros(model, q)
+    for i in bodies:
+        for j in bodies:
+            for k in set(nu[i]) & set(nu[j]):
+                _block(model, H, i, j)[...] += S[i].T @ (I[k] @ S[j])
+    return H
+
+
+def from_jacobians(model, q):
+    """``H = Σ J_kᵀ I_k J_k`` over all bodies — Lynch & Park (9.60), tutorial (59)."""
+    S, I = _in_base_coordinates(model, q)
+    H = _zeros(model, q)
+    for k in range(1, model.body_count + 1):
+        J = Motion(*(np.zeros((3, model.nv), dtype=H.dtype) for _ in range(2)))
+        for i in model.support[k]:
+            J.angular[:, model.v_slice[i]] = S[i].angular
+            J.linear[:, model.v_slice[i]] = S[i].linear
+        H = H + J.T @ (I[k] @ J)
+    return H
+
+
+def from_base_coordinates(model, q):
+    """Composite-rigid-body algorithm in base coordinates — RBDA (6.13), (6.14)."""
+    S, IC = _in_base_coordinates(model, q)
+    lam, H = model.parent, _zeros(model, q)
+    for i in range(model.body_count, 0, -1):
+        if lam[i] != 0:
+            IC[lam[i]] = IC[lam[i]] + IC[i]
+        F = IC[i] @ S[i]
+        for j in model.support[i]:
+            _block(model, H, i, j)[...] = F.T @ S[j]
+            _block(model, H, j, i)[...] = S[j].T @ F
+    return H
+
+
+def inertia_product(model, q, qdd):
+    """``H qdd`` as the difference of two inverse dynamics, ``ID_δ`` — RBDA (6.4), Table 6.1."""
+    lam, NB, I = model.parent, model.body_count, model.inertia
+    X, S = joint_transforms(model, q)
+    a, f = [model.zero_motion] + [None] * NB, [None] * (NB + 1)
+    tau = [model.zero_velocity[:0]] + [None] * NB
+
+    for i in range(1, NB + 1):
+        a[i] = X[i] @ a[lam[i]] + S[i] @ qdd[model.v_slice[i]]
+        f[i] = I[i] @ a[i]
+
+    for i in range(NB, 0, -1):
+        tau[i] = S[i].T @ f[i]
+        if lam[i] != 0:
+            f[lam[i]] = f[lam[i]] + X[i].T @ f[i]
+    return np.concatenate(tau)
+
+
+def from_unit_accelerations(model, q):
+    """Column by column, ``H δ = ID_δ(q, δ)``: methods 1 and 2 of Walker and Orin — RBDA §6.1."""
+    columns = [inertia_product(model, q, delta) for delta in np.eye(model.nv, dtype=int)]
+    return np.array(columns).reshape(model.nv, model.nv).T
+
+
+class Column(NamedTuple):
+    """What happens in the tree when one joint variable alone accelerates — RBDA §6.3."""
+
+    tau: np.ndarray
+    """Joint forces: a column of ``H``, (nv,)."""
+    a: list
+    """Body accelerations, in base coordinates."""
+    f: list
+    """Forces transmitted across the joints, in base coordinates."""
+
+
+def column(model, q, k):
+    """Column ``k`` of ``H`` from its physical meaning — RBDA (6.21)–(6.25).
+
+    Everything beyond the joint ``i`` that owns variable ``k`` moves as one rigid body with
+    acceleration ``s``, the rest stays; the force for it comes all the way from the base.
+    """
+    S, IC = _in_base_coordinates(model, q)
+    lam, NB = model.parent, model.body_count
+    for i in range(NB, 0, -1):
+        if lam[i] != 0:
+            IC[lam[i]] = IC[lam[i]] + IC[i]
+
+    i = next(i for i in range(1, NB + 1) if k in range(model.nv)[model.v_slice[i]])
+    s = S[i] @ np.eye(model.nv, dtype=int)[k, model.v_slice[i]]
+    a = [s if j in model.subtree[i] else model.zero_motion for j in range(NB + 1)]
+    f = [Force.zero()] * (NB + 1)
+    for j in model.subtree[i]:
+        f[j] = IC[j] @ s
+    for j in model.support[i]:
+        f[j] = f[i]
+    return Column(np.concatenate([S[j].T @ f[j] for j in range(1, NB + 1)]), a, f)
+
+
+def _in_base_coordinates(model, q):
+    X, S = joint_transforms(model, q)
+    X_0, bodies = base_transforms(model, X), range(1, model.body_count + 1)
+    S = [None, *(X_0[i].inv_apply(S[i]) for i in bodies)]
+    return S, [None, *(X_0[i].inv_apply(model.inertia[i]) for i in bodies)]
+
+
+def _zeros(model, q):
+    return np.zeros((model.nv, model.nv), dtype=model.scalar_type(q))
+
+
+def _block(model, H, i, j):
+    return H[model.v_slice[i], model.v_slice[j]]

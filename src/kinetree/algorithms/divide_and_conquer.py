@@ -1,0 +1,212 @@
+"""Forward dynamics by divide and conquer, loops included — RBDA §7.5; Featherstone 1999.
+
+Joins the bodies pairwise according to a balanced plan (``assembly_plan``) until the whole
+mechanism is one articulated body without handles, then takes it apart again, which yields the
+constraint forces from the top down and at last the accelerations of the single bodies. Steps on
+the same level of the plan are independent; here they run one after another.
+
+Base coordinates, inverse inertias, and numbers only (see ``handles``). Every body needs an
+invertible inertia of its own.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms.aba_absolute import bodies_in_base
+from kinetree.algorithms.assembly_plan import Step, assembly_plan, joint_ends
+from kinetree.algorithms.handles import Joined, as_handle_sets, join
+from kinetree.algorithms.maximal_joints import joint_constraints
+from kinetree.errors import SingularError
+from kinetree.spatial import Force, Motion
+
+__all__ = ["DivideAndConquer", "Part", "divide_and_conquer", "forward_dynamics"]
+
+
+class Part(NamedTuple):
+    """An articulated body on the way up: ``a = Phi f + b`` of its handles."""
+
+    step: Step
+    handles: tuple
+    """Joints that are still to be connected to it; each has its own handle."""
+    Phi: np.ndarray
+    b: np.ndarray
+    joined: Joined | None = None
+    """How it was joined from two others; None for a single body."""
+    parts: tuple = ()
+    """The two others."""
+
+    def numbers(self, joints):
+        """Positions of the handles that wait for ``joints``."""
+        return [self.handles.index(j) for j in joints]
+
+
+class DivideAndConquer(NamedTuple):
+    """Motion and forces of the whole mechanism; spatial vectors in base coordinates."""
+
+    qdd: np.ndarray
+    """Joint accelerations of the tree joints [m/s² or rad/s²], (nv,)."""
+    a: list
+    """Body accelerations minus gravity; entry 0 for the base."""
+    f_J: list
+    """Forces across the joints, predecessor to successor: 1 … N_B, then the loop joints."""
+    whole: Part
+    """The assembled mechanism, with every intermediate part and its rank report."""
+    redundancy: int
+    """Number of constraints that repeat others; where there are any, ``f_J`` is not unique."""
+    contradiction: float
+    """Largest acceleration that repeated constraints contradict one another by; rounding error
+    when ``q`` and ``qd`` satisfy the loops."""
+    loop_error: float
+    """Largest position error of the loop joints [m or rad]; the result has no meaning unless it
+    is small."""
+
+
+def divide_and_conquer(model, q, qd, tau, f_ext=None, *, stabilization=None, plan=None):
+    """Assemble, disassemble, and everything that comes with it.
+
+    Args:
+        model: the mechanism.
+        q: position variables [m or rad], (nq,), at which the loops are closed.
+        qd: velocity variables [m/s or rad/s], (nv,), which the loops allow.
+        tau: joint forces of the tree joints [N or N·m], (nv,).
+        f_ext: external force on each body in base coordinates, entry 0 unused.
+        stabilization: time constant [s] with which loop errors decay; None for none.
+        plan: order of assembly; the balanced one by default.
+    """
+    bodies = bodies_in_base(model, q, qd, f_ext)
+    constraints = joint_constraints(model, q, qd, bodies.X_0, bodies.v)
+    joints = {
+        j: _Joint.of(J, stabilization if j > model.body_count else None)
+        for j, J in enumerate(constraints, start=1)
+    }
+    active = {
+        j: joints[j].Ta @ tau[model.v_slice[j]] if j <= model.body_count else np.zeros(6)
+        for j in joints
+    }
+    single = _single_bodies(model, bodies, active)
+
+    whole = _assembled(assembly_plan(model) if plan is None else plan, model, single, joints)
+    a, f_c = [None] * (model.body_count + 1), {}
+    _take_apart(whole, np.zeros(0), joints, a, f_c)
+
+    qdd = [
+        joints[i].Ta.T @ (a[i] - a[model.parent[i]] - joints[i].c)  # T_aᵀ S = 1
+        for i in range(1, model.body_count + 1)
+    ]
+    return DivideAndConquer(
+        np.concatenate(qdd),
+        [Motion.from_array(x) for x in a],
+        [None] + [Force.from_array(active[j] + f_c[j]) for j in joints],
+        whole,
+        sum(step.redundancy for step in _reports(whole)),
+        max((step.contradiction for step in _reports(whole)), default=0.0),
+        max((abs(float(e)) for J in constraints for e in J.error), default=0.0),
+    )
+
+
+def forward_dynamics(model, q, qd, tau, f_ext=None, **options):
+    """``qdd`` by divide and conquer; loops are honoured. Options as in ``divide_and_conquer``."""
+    return divide_and_conquer(model, q, qd, tau, f_ext, **options).qdd
+
+
+class _Joint(NamedTuple):
+    """A joint as dense matrices in base coordinates."""
+
+    predecessor: int
+    T: np.ndarray
+    Ta: np.ndarray
+    c: np.ndarray
+    stabilization: np.ndarray
+
+    @classmethod
+    def of(cls, J, time):
+        T, Ta, c = (x.to_array().astype(float) for x in (J.T, J.T_a, J.c))
+        decay = np.zeros(T.shape[1])
+        if time is not None:
+            decay = -2 / time * J.rate - J.error / time**2  # RBDA (8.22)
+        return cls(J.predecessor, T, Ta, c, decay)
+
+
+def _single_bodies(model, bodies, active):
+    """``Phi`` and ``b`` of every body by itself, actuator forces included; the base is rigid."""
+    single = [(np.zeros((6, 6)), -model.a_g.to_array())]
+    for i in range(1, model.body_count + 1):
+        I = bodies.I[i].to_matrix()
+        try:
+            np.linalg.cholesky(I)
+        except np.linalg.LinAlgError:
+            raise SingularError(
+                f"divide and conquer needs the inverse inertia of every single body, and body "
+                f"{model.body_names[i]!r} has none: give it mass and rotational inertia, or use "
+                f"aba, which lets bodies be massless"
+            ) from None
+        Phi = np.linalg.inv(I)
+        f = active[i] - sum(active[j] for j in model.children[i])
+        single.append((Phi, Phi @ (f - bodies.p[i].to_array())))
+    return single
+
+
+def _assembled(step, model, single, joints):
+    """The articulated body of a step, its handles in the order of the joints they wait for."""
+    if not step.joints:
+        (body,) = step.bodies
+        handles = tuple(j for j, ends in joint_ends(model).items() if body in ends)
+        Phi, b = single[body]
+        h = len(handles)
+        return Part(step, handles, np.tile(Phi, (h, h)), np.tile(b, h))
+
+    parts = [_assembled(s, model, single, joints) for s in step.parts]
+    kept = [[j for j in part.handles if j not in step.joints] for part in parts]
+    A12, A34 = (
+        as_handle_sets(part.Phi, part.b, part.numbers(stay), part.numbers(step.joints))
+        for part, stay in zip(parts, kept, strict=True)
+    )
+    joined = join(
+        A12,
+        A34,
+        _block_diagonal([joints[j].T for j in step.joints]),
+        np.concatenate([_direction(joints[j], step) * joints[j].c for j in step.joints]),
+        np.concatenate(
+            [_direction(joints[j], step) * joints[j].stabilization for j in step.joints]
+        ),
+    )
+    return Part(step, (*kept[0], *kept[1]), joined.Phi, joined.b, joined, tuple(parts))
+
+
+def _take_apart(part, f, joints, a, f_c):
+    """Fill in accelerations of bodies and constraint forces of joints, given handle forces."""
+    if part.joined is None:
+        (body,) = part.step.bodies
+        a[body] = (part.Phi @ f + part.b)[:6]
+        return
+    lam = part.joined.constraint_forces(f)
+    known = dict(zip(part.handles, f.reshape(-1, 6), strict=True))
+    ends = np.cumsum([joints[j].T.shape[1] for j in part.step.joints])[:-1]
+    f_3 = {j: joints[j].T @ x for j, x in zip(part.step.joints, np.split(lam, ends), strict=True)}
+    f_c.update({j: _direction(joints[j], part.step) * x for j, x in f_3.items()})
+    for side, sign in zip(part.parts, (-1, 1), strict=True):
+        forces = known | {j: sign * x for j, x in f_3.items()}
+        f_side = np.concatenate([np.zeros(0), *(forces[j] for j in side.handles)])
+        _take_apart(side, f_side, joints, a, f_c)
+
+
+def _direction(joint, step):
+    """1 for a joint that leaves the predecessor part, -1 for a loop joint the other way round."""
+    return 1 if joint.predecessor in step.parts[0].bodies else -1
+
+
+def _reports(part):
+    if part.joined is not None:
+        yield part.joined
+        for side in part.parts:
+            yield from _reports(side)
+
+
+def _block_diagonal(blocks):
+    rows, columns = (sum(b.shape[n] for b in blocks) for n in (0, 1))
+    A, r, c = np.zeros((rows, columns)), 0, 0
+    for b in blocks:
+        A[r : r + b.shape[0], c : c + b.shape[1]] = b
+        r, c = r + b.shape[0], c + b.shape[1]
+    return A

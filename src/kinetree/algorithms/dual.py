@@ -1,0 +1,82 @@
+"""Derivatives along a direction by dual numbers ``a + b ε`` with ``ε² = 0``.
+
+Exact like the complex step, and generic in the scalar: ``a`` and ``b`` may be complex or traced
+themselves, where a complex step would already be taken.
+"""
+
+import numpy as np
+
+from kinetree.spatial.ops import cos, sin, sqrt
+
+__all__ = ["Dual", "derivative_along"]
+
+
+def _with_dual(operation):
+    """Make the other operand a ``Dual``; arrays go back to NumPy, element by element."""
+
+    def operator(self, other):
+        if isinstance(other, np.ndarray):
+            return NotImplemented
+        return operation(self, other if isinstance(other, Dual) else Dual(other))
+
+    return operator
+
+
+class Dual:
+    """A number and its rate of change."""
+
+    __slots__ = ("rate", "value")
+
+    def __init__(self, value, rate=0):
+        self.value, self.rate = value, rate
+
+    def __neg__(self):
+        return Dual(-self.value, -self.rate)
+
+    @_with_dual
+    def __add__(self, other):
+        return Dual(self.value + other.value, self.rate + other.rate)
+
+    @_with_dual
+    def __sub__(self, other):
+        return Dual(self.value - other.value, self.rate - other.rate)
+
+    @_with_dual
+    def __mul__(self, other):
+        return Dual(self.value * other.value, self.value * other.rate + self.rate * other.value)
+
+    @_with_dual
+    def __truediv__(self, other):
+        quotient = self.value / other.value
+        return Dual(quotient, (self.rate - quotient * other.rate) / other.value)
+
+    @_with_dual
+    def __rsub__(self, other):
+        return other - self
+
+    @_with_dual
+    def __rtruediv__(self, other):
+        return other / self
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def sin(self):
+        """Sine."""
+        return Dual(sin(self.value), cos(self.value) * self.rate)
+
+    def cos(self):
+        """Cosine."""
+        return Dual(cos(self.value), -sin(self.value) * self.rate)
+
+    def sqrt(self):
+        """Square root."""
+        root = sqrt(self.value)
+        return Dual(root, self.rate / (2 * root))
+
+
+def derivative_along(function, x, direction):
+    """``d/dt function(x + t direction)`` at ``t = 0``, for a function from array to array."""
+    x = np.array([Dual(a, b) for a, b in zip(x, direction, strict=True)], dtype=object)
+    result = np.asarray(function(x))
+    rates = [y.rate if isinstance(y, Dual) else 0 for y in result.ravel()]
+    return np.array(rates).reshape(result.shape)

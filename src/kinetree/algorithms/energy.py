@@ -1,0 +1,27 @@
+"""Kinetic and potential energy — RBDA (2.67), (6.5), Lynch & Park (9.9), (9.10)."""
+
+from kinetree.algorithms.kinematics import base_transforms, body_velocities, joint_transforms
+
+__all__ = ["kinetic_energy", "potential_energy", "total_energy"]
+
+
+def kinetic_energy(model, q, qd):
+    """``½ Σ v·Iv`` over the bodies [J]; equal to ``½ qdᵀ H qd``."""
+    _, v = body_velocities(model, q, qd)
+    return sum(v[i].dot(model.inertia[i] @ v[i]) for i in range(1, model.body_count + 1)) / 2
+
+
+def potential_energy(model, q):
+    """``-Σ m g·c`` over the bodies [J]; zero for a mass at the origin of the base."""
+    X_0 = base_transforms(model, joint_transforms(model, q)[0])
+    U = 0
+    for i in range(1, model.body_count + 1):
+        I = model.inertia[i]
+        moment = I.mass * X_0[i].r + X_0[i].E.T @ I.first_moment
+        U = U - model.gravity @ moment
+    return U
+
+
+def total_energy(model, q, qd):
+    """Kinetic plus potential energy [J]; its rate is the power ``tau·qd`` of the joint forces."""
+    return kinetic_energy(model, q, qd) + potential_energy(model, q)

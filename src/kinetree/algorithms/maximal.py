@@ -1,0 +1,242 @@
+"""The whole system at once, in maximal coordinates, loops and all — RBDA §3.7.
+
+Collects the bodies, then applies every joint as a constraint: any connectivity, redundant
+constraints included, nothing recursive. It shares no step with the tree algorithms, which makes
+it their referee, and a slow one: a dense matrix of about twelve rows a body. (``Equations.matrix``
+is sparse by blocks, and a sparse factorisation takes it as long as no constraint is redundant.)
+Host-only: dense linear algebra with NumPy, ranks by singular values.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms.constrained_system import (
+    EquationOfMotion,
+    apply_implicit,
+    implicit_equations,
+)
+from kinetree.algorithms.constraints import Implicit
+from kinetree.algorithms.kinematics import base_velocities
+from kinetree.algorithms.maximal_joints import joint_constraints
+from kinetree.algorithms.subspace import RANK_TOLERANCE
+from kinetree.errors import ShapeError
+from kinetree.spatial import Force, Motion, crf
+
+__all__ = ["Equations", "Solution", "equations", "forward_dynamics", "incidence", "solution"]
+
+CLOSURE_TOLERANCE = 1e-3
+"""Largest loop error [m or rad], and rate of it relative to the speed, taken for drift."""
+
+
+class Equations(NamedTuple):
+    """The ingredients of (3.74), all in base coordinates, bodies and joints stacked."""
+
+    I: np.ndarray
+    """Inertias, block diagonal, (6 N_B, 6 N_B)."""
+    v: np.ndarray
+    """Body velocities, (6 N_B,)."""
+    p: np.ndarray
+    """Bias forces: velocity terms minus gravity and external forces, (6 N_B,)."""
+    P: np.ndarray
+    """Which body a joint leaves (-1) and enters (+1), (6 N_B, 6 N_J)."""
+    T: np.ndarray
+    """Constraint forces of the joints, block diagonal, (6 N_J, n_c)."""
+    T_a: np.ndarray
+    """Active forces of the tree joints, block diagonal, (6 N_J, nv)."""
+    k: np.ndarray
+    """Right-hand side of the constraint, ``-Tdᵀ Pᵀ v`` and stabilisation, (n_c,)."""
+    tau: np.ndarray
+    """Joint forces, (nv,)."""
+    joints: list
+    """What each joint contributes, tree joints first: ``maximal_joints.JointConstraint``."""
+
+    @property
+    def system(self) -> EquationOfMotion:
+        """The bodies without their joints, pushed by the active forces."""
+        return EquationOfMotion(self.I, self.p, self.P @ (self.T_a @ self.tau))
+
+    @property
+    def constraint(self) -> Implicit:
+        """``K a = k`` with ``K = Tᵀ Pᵀ``."""
+        return Implicit(self.T.T @ self.P.T, self.k)
+
+    @property
+    def matrix(self):
+        """Coefficient matrix of (3.74): symmetric, indefinite, singular if redundant."""
+        return implicit_equations(self.system, self.constraint)[0]
+
+    @property
+    def right_hand_side(self):
+        """Right-hand side of (3.74); the unknowns are ``(a, -lam)``."""
+        return implicit_equations(self.system, self.constraint)[1]
+
+
+class Solution(NamedTuple):
+    """Motion and forces of the whole system; spatial vectors in base coordinates."""
+
+    qdd: np.ndarray
+    """Accelerations of the tree joints, (nv,)."""
+    a: list
+    """Body accelerations, entry 0 for the base; true ones, gravity not subtracted."""
+    f_J: list
+    """Forces across the joints, from predecessor to successor: tree joints 1 … N_B in their
+    places, then the loop joints; entry 0 is None. Not unique where constraints are redundant."""
+    f_c: list
+    """The part ``T lam`` of ``f_J`` that the bearings carry; the rest is ``T_a tau``."""
+    lam: np.ndarray
+    """Constraint-force variables, (n_c,); the smallest, where they are not unique."""
+    rank: int
+    """Number of independent constraints."""
+    redundancy: int
+    """Number of constraints that say nothing new, and degrees of freedom left in ``lam``."""
+    loop_error: np.ndarray
+    """Position errors of the loop joints, stacked."""
+    loop_rate: np.ndarray
+    """Velocity errors ``Tᵀ v_J`` of the loop joints, stacked."""
+
+
+def incidence(model):
+    """``P``: +1 where a joint enters a body, -1 where it leaves one, (6 N_B, 6 N_J) — (3.69).
+
+    The base has no row, so a joint on the base has one block in its column.
+    """
+    NB = model.body_count
+    ends = [(model.parent[i], i) for i in range(1, NB + 1)]
+    ends += [(loop.predecessor, loop.successor) for loop in model.loops]
+    P = np.zeros((NB, len(ends)))
+    for j, (p, s) in enumerate(ends):
+        for body, sign in ((p, -1), (s, 1)):
+            if body != 0:
+                P[body - 1, j] = sign
+    return np.kron(P, np.eye(6))
+
+
+def equations(model, q, qd, tau, f_ext=None, *, stabilization=None) -> Equations:
+    """Everything that (3.74) is made of.
+
+    Args:
+        model: the mechanism.
+        q: position variables of the tree joints [m or rad], (nq,).
+        qd: velocity variables of the tree joints [m/s or rad/s], (nv,).
+        tau: joint forces of the tree joints [N or N·m], (nv,).
+        f_ext: external force on each body in base coordinates, entry 0 unused.
+        stabilization: time constant [s] with which loop errors decay, as a hook against drift in
+            simulations; None leaves them alone — RBDA (8.22).
+    """
+    NB, a_g = model.body_count, model.a_g
+    X_0, v = base_velocities(model, q, qd)
+    I = [X_0[i].inv_apply(model.inertia[i]) for i in range(1, NB + 1)]
+    p = [crf(v_i, I_i @ v_i) - I_i @ a_g for v_i, I_i in zip(v[1:], I, strict=True)]
+    if f_ext is not None:
+        p = [p[i - 1] - f_ext[i] for i in range(1, NB + 1)]
+
+    joints = joint_constraints(model, q, qd, X_0, v)
+    k = [J.T.T @ J.c for J in joints]
+    if stabilization is not None:
+        for n in range(NB, len(joints)):
+            J = joints[n]
+            k[n] = k[n] - 2 / stabilization * J.rate - J.error / stabilization**2
+    return Equations(
+        I=_block_diagonal([I_i.to_matrix() for I_i in I]),
+        v=_stack([v_i.to_array() for v_i in v[1:]]),
+        p=_stack([p_i.to_array() for p_i in p]),
+        P=incidence(model),
+        T=_block_diagonal([J.T.to_array() for J in joints]),
+        T_a=_block_diagonal([J.T_a.to_array() for J in joints]),
+        k=_stack(k),
+        tau=np.asarray(tau, dtype=float),
+        joints=joints,
+    )
+
+
+def solution(
+    model,
+    q,
+    qd,
+    tau,
+    f_ext=None,
+    *,
+    stabilization=None,
+    rank_tolerance=RANK_TOLERANCE,
+    closure_tolerance=CLOSURE_TOLERANCE,
+) -> Solution:
+    """Solve (3.74) for the accelerations and the constraint forces.
+
+    Args:
+        model: the mechanism.
+        q: position variables of the tree joints [m or rad], (nq,).
+        qd: velocity variables of the tree joints [m/s or rad/s], (nv,).
+        tau: joint forces of the tree joints [N or N·m], (nv,).
+        f_ext: external force on each body in base coordinates, entry 0 unused.
+        stabilization: time constant [s] with which loop errors decay; None for none.
+        rank_tolerance: relative size below which constraints count as dependent.
+        closure_tolerance: loop error [m or rad] above which the state is refused as not
+            assembled; infinite to take any state.
+    """
+    NB = model.body_count
+    eq = equations(model, q, qd, tau, f_ext, stabilization=stabilization)
+    _check_closed(model, eq.joints[NB:], closure_tolerance)
+    size = float(np.linalg.norm([J.scale for J in eq.joints]))
+    s = apply_implicit(eq.system, eq.constraint, tolerance=rank_tolerance, scale=size)
+
+    a = [Motion.zero()] + [Motion.from_array(x) for x in s.qdd.reshape(NB, 6)]
+    f_c, f_a = eq.T @ s.lam, eq.T_a @ eq.tau
+    qdd = [
+        J.T_a.T @ (a[J.successor] - a[J.predecessor] - J.c)  # T_aᵀ S = 1 picks qdd from (3.40)
+        for J in eq.joints[:NB]
+    ]
+    loops = eq.joints[NB:]
+    error, rate = _stack([J.error for J in loops]), _stack([J.rate for J in loops])
+    return Solution(
+        qdd=_stack(qdd),
+        a=a,
+        f_J=_forces(f_a + f_c),
+        f_c=_forces(f_c),
+        lam=s.lam,
+        rank=s.rank,
+        redundancy=s.indeterminacy,
+        loop_error=error,
+        loop_rate=rate,
+    )
+
+
+def forward_dynamics(model, q, qd, tau, f_ext=None, **options):
+    """Joint accelerations that the joint forces ``tau`` produce; loops are honoured.
+
+    Options are those of ``solution``.
+    """
+    return solution(model, q, qd, tau, f_ext, **options).qdd
+
+
+def _check_closed(model, loops, tolerance):
+    for loop, J in zip(model.loops, loops, strict=True):
+        if J.gap > tolerance:
+            raise ShapeError(
+                f"q does not close loop {loop.name!r}: its position error is {J.gap:.3g} m or "
+                f"rad, at most {tolerance:.3g} passes for drift; assemble the mechanism first"
+            )
+        rate, limit = float(np.linalg.norm(J.rate)), tolerance * max(J.speed, 1.0)
+        if rate > limit:
+            raise ShapeError(
+                f"qd tears loop {loop.name!r} apart: its velocity error is {rate:.3g} m/s or "
+                f"rad/s, at most {limit:.3g} passes for drift; project qd onto the velocities "
+                f"that the loop allows"
+            )
+
+
+def _forces(x):
+    return [None] + [Force.from_array(part) for part in x.reshape(-1, 6)]
+
+
+def _stack(parts):
+    return np.concatenate([np.zeros(0), *parts])
+
+
+def _block_diagonal(blocks):
+    rows, columns = (sum(b.shape[n] for b in blocks) for n in (0, 1))
+    A, r, c = np.zeros((rows, columns)), 0, 0
+    for b in blocks:
+        A[r : r + b.shape[0], c : c + b.shape[1]] = b
+        r, c = r + b.shape[0], c + b.shape[1]
+    return A

@@ -1,0 +1,100 @@
+"""What each joint, of the tree or closing a loop, asks of its two bodies — RBDA §3.5, §4.4.
+
+A joint confines ``v_J = v_s - v_p`` to ``S qd + sigma``, so ``Tᵀ a_J = Tᵀ (c_J + v_s × v_J)``
+with ``c_J = S° qd + sigma°`` (3.44). This is the equation ``Tᵀ a_J = -Tdᵀ v_J`` of (3.71) without
+a derivative of ``T``: as ``Tᵀ S = 0`` in every configuration, ``T°ᵀ S = -Tᵀ S°``, hence
+``-Tdᵀ v_J = -(T° + v_s ×* T)ᵀ v_J = Tᵀ (c_J + v_s × v_J)`` for ``v_J = S qd``.
+
+The variables of a loop joint are no part of ``q``; they are measured on the bodies.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kinetree.spatial import Force, Motion, crm, log
+
+__all__ = ["JointConstraint", "joint_constraints"]
+
+
+class JointConstraint(NamedTuple):
+    """One joint at one instant, in base coordinates."""
+
+    predecessor: int
+    successor: int
+    T: Force
+    """Constraint forces, n_c columns."""
+    T_a: Force
+    """Active forces, one column for each variable of a tree joint; none for a loop joint."""
+    c: Motion
+    """Acceleration ``c_J + v_s × v_J`` across the joint when its ``qdd`` is zero."""
+    error: np.ndarray
+    """Position error, (n_c,), as stabilisation needs it; zero for a tree joint."""
+    gap: float
+    """Distance from the nearest position that the joint allows [m or rad], however large."""
+    rate: np.ndarray
+    """Velocity error ``Tᵀ (v_J - sigma)``, (n_c,); zero for a tree joint."""
+    speed: float
+    """Size of the velocities of the two bodies."""
+    scale: float
+    """Size of the terms that the right-hand side ``Tᵀ c`` is computed from."""
+
+
+def joint_constraints(model, q, qd, X_0, v):
+    """A ``JointConstraint`` for every joint: tree joints first, then the loop joints.
+
+    Args:
+        model: the mechanism.
+        q: position variables of the tree joints, (nq,).
+        qd: velocity variables of the tree joints, (nv,).
+        X_0: transforms from base to body coordinates, entry 0 for the base.
+        v: body velocities in base coordinates.
+    """
+    joints = []
+    for i in range(1, model.body_count + 1):
+        joint, q_i = model.joint[i], q[model.q_slice[i]]
+        _, _, v_J, c_J = model.jcalc(i, q, qd)
+        T, T_a = joint.constraint_subspace(q_i), joint.active_subspace(q_i)
+        joints.append(_in_base(model.parent[i], i, X_0[i], v, T, T_a, v_J, c_J))
+    return joints + [_loop_constraint(loop, X_0, v) for loop in model.loops]
+
+
+def _loop_constraint(loop, X_0, v):
+    joint, p, s = loop.joint, loop.predecessor, loop.successor
+    X_p, X_s = loop.predecessor_placement @ X_0[p], loop.successor_placement @ X_0[s]
+    X_J = X_s @ X_p.inverse()
+    v_J = X_s @ (v[s] - v[p])
+
+    q = joint.coordinates(X_J)
+    _, _, sigma, _ = joint.jcalc(q, np.zeros(joint.nv))
+    qd = joint.velocity_variables(q, v_J - sigma)
+    _, _, _, c_J = joint.jcalc(q, qd)
+    T, T_a = joint.constraint_subspace(q), Force(np.zeros((3, 0)), np.zeros((3, 0)))
+    return _in_base(p, s, X_s, v, T, T_a, v_J, c_J)._replace(
+        error=joint.loop_error(X_J),
+        gap=_size(log(X_J @ joint.transform(q).inverse())),
+        rate=T.T @ (v_J - sigma),
+    )
+
+
+def _in_base(p, s, X_s, v, T, T_a, v_J, c_J):
+    """Everything from successor to base coordinates, without errors."""
+    v_J, c_J = X_s.inv_apply(v_J), X_s.inv_apply(c_J)
+    speed = max(_size(v[p]), _size(v[s]))
+    none = np.zeros(T.angular.shape[1])
+    return JointConstraint(
+        predecessor=p,
+        successor=s,
+        T=X_s.T @ T,
+        T_a=X_s.T @ T_a,
+        c=c_J + crm(v[s], v_J),
+        error=none,
+        gap=0.0,
+        rate=none,
+        speed=speed,
+        scale=_size(c_J) + speed * _size(v_J),
+    )
+
+
+def _size(m):
+    return float(np.linalg.norm(m.to_array().astype(float)))

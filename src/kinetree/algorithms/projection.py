@@ -1,0 +1,150 @@
+"""Articulated-body inertias by projection, which are operational-space inertias — RBDA §7.2.1.
+
+The equation of motion of the whole mechanism, projected on the motion of one or more handles
+(frames, with their own coordinates): ``a = Phi f + b`` always, and ``f = IA a + pA`` when the
+handles move freely, that is when their Jacobian has full row rank. ``IA`` and ``pA`` are
+``Lambda`` and ``eta`` of Lynch & Park (9.97)–(9.99).
+
+``frames`` is a frame or its name, or a sequence of them; several handles are stacked, (7.4).
+``rows`` keeps only some of the 6 h coordinates: ``rows=(3, 4, 5)`` for the linear part of a
+single handle.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms import ltl
+from kinetree.algorithms.jacobians import frame_jacobian
+from kinetree.algorithms.kinematics import body_accelerations
+from kinetree.algorithms.minv import inertia_factors
+from kinetree.algorithms.rnea import bias_force
+from kinetree.model import Frame
+from kinetree.spatial.ops import check_pivot
+
+__all__ = ["HandleEquation", "HandleResponse", "bias_acceleration", "handle_freedom"]
+__all__ += ["handle_jacobian", "handle_response", "inverse_inertia", "operational_space_dynamics"]
+__all__ += ["operational_space_inertia"]
+
+
+class HandleResponse(NamedTuple):
+    """``a = Phi f + b``: how handles accelerate under the forces on them — RBDA (7.3), (7.4)."""
+
+    Phi: np.ndarray
+    """Inverse inertia (6h, 6h): symmetric, positive semidefinite, of the rank of the Jacobian."""
+    b: np.ndarray
+    """Bias acceleration (6h,), gravity included."""
+
+
+class HandleEquation(NamedTuple):
+    """``f = IA a + pA`` — RBDA (7.2); ``F = Lambda dV/dt + eta`` in Lynch & Park (9.97)."""
+
+    IA: np.ndarray
+    """Articulated-body or operational-space inertia (6h, 6h)."""
+    pA: np.ndarray
+    """Bias force (6h,), gravity included."""
+
+
+def handle_jacobian(model, q, frames, rows=None):
+    """``J`` with ``v = J qd``, the handles stacked and each in its own coordinates, (6h, nv)."""
+    handles = _handles(model, frames)
+    J = np.concatenate([frame_jacobian(model, q, handle, "body") for handle in handles])
+    return J if rows is None else J[list(rows)]
+
+
+def inverse_inertia(model, q, frames, rows=None):
+    """``Phi = J H⁻¹ Jᵀ`` — RBDA (7.9). Always exists."""
+    _, Y, D = _factored(model, q, frames, rows)
+    return Y.T @ (Y / D)
+
+
+def bias_acceleration(model, q, qd, tau, frames, f_ext=None, rows=None):
+    """``b = Jd qd + J H⁻¹ (tau - C)``: how handles accelerate on their own — RBDA (7.10)."""
+    L, lam = inertia_factors(model, q), model.expanded_parent
+    qdd = ltl.solve_ltdl(L, lam, tau - bias_force(model, q, qd, f_ext))
+    _, _, a = body_accelerations(model, q, qd, qdd)
+    handles = _handles(model, frames)
+    b = np.concatenate([(h.placement @ a[h.body]).to_array() for h in handles])
+    return b if rows is None else b[list(rows)]
+
+
+def handle_response(model, q, qd, tau, frames, f_ext=None, rows=None):
+    """``Phi`` and ``b`` — RBDA (7.8)."""
+    return HandleResponse(
+        inverse_inertia(model, q, frames, rows),
+        bias_acceleration(model, q, qd, tau, frames, f_ext, rows),
+    )
+
+
+def operational_space_inertia(model, q, frames, rows=None):
+    """``IA = (J H⁻¹ Jᵀ)⁻¹`` — RBDA (7.12), Lynch & Park (9.98).
+
+    Raises:
+        SingularError: when ``J`` lacks full row rank, so that some acceleration of the handles is
+            impossible and the inertia against it infinite.
+    """
+    J, Y, D = _factored(model, q, frames, rows)
+    L = _gram_ltdl(Y, D, lambda k: _not_free(model, J, frames))
+    n = ltl.dense(len(J))
+    return ltl.solve_ltdl(L, n, np.eye(len(J), dtype=int))
+
+
+def operational_space_dynamics(model, q, qd, tau, frames, f_ext=None, rows=None):
+    """``IA`` and ``pA = -IA b`` — RBDA (7.12), (7.13); with ``tau = 0`` Lynch & Park (9.97)."""
+    IA = operational_space_inertia(model, q, frames, rows)
+    return HandleEquation(IA, -IA @ bias_acceleration(model, q, qd, tau, frames, f_ext, rows))
+
+
+def handle_freedom(model, q, frames, rows=None):
+    """Rank and condition number of ``J``, for numbers only (singular values) — RBDA (7.14).
+
+    The inertia exists when the rank is the number of rows, and blows up with the square of the
+    condition number.
+    """
+    s = np.linalg.svd(np.asarray(handle_jacobian(model, q, frames, rows), float), compute_uv=False)
+    J_rows = len(_handles(model, frames)) * 6 if rows is None else len(rows)
+    rank = int(np.count_nonzero(s > 1e-10 * max(s, default=0)))
+    return rank, (float(s[0] / s[-1]) if rank == J_rows else np.inf)
+
+
+def _handles(model, frames):
+    several = [frames] if isinstance(frames, (str, Frame)) else frames
+    return [f if isinstance(f, Frame) else model.frame(f) for f in several]
+
+
+def _factored(model, q, frames, rows):
+    """``J``, ``Y = L⁻ᵀ Jᵀ`` and ``D`` (as a column) of ``H = LᵀDL``, so that Phi = Yᵀ D⁻¹ Y."""
+    J = handle_jacobian(model, q, frames, rows)
+    L = inertia_factors(model, q)
+    Y = ltl.solve_lt(L, model.expanded_parent, J.T, unit=True)
+    return J, Y, L.diagonal()[:, None]
+
+
+def _gram_ltdl(Y, D, message):
+    """``ltl.ltdl`` of ``Yᵀ D⁻¹ Y`` without forming it: orthogonalise the columns, last first.
+
+    A pivot is the square of what the later columns leave of a column. When they leave nothing,
+    rounding makes it the *square* of the machine precision, far below the threshold of
+    ``check_pivot``; a pivot of the matrix itself would hide in the noise.
+    """
+    n = Y.shape[1]
+    y = [Y[:, k] for k in range(n)]
+    L = np.zeros((n, n), dtype=Y.dtype)
+    for k in reversed(range(n)):
+        w = y[k] / D[:, 0]
+        L[k, k] = check_pivot(y[k] @ w, Y[:, k] @ (Y[:, k] / D[:, 0]), lambda k=k: message(k))
+        for i in range(k):
+            L[k, i] = (y[i] @ w) / L[k, k]
+            y[i] = y[i] - L[k, i] * y[k]
+    return L
+
+
+def _not_free(model, J, frames):
+    names = ", ".join(repr(handle.name) for handle in _handles(model, frames))
+    rank = np.linalg.matrix_rank(np.array(J, dtype=complex))
+    return (
+        f"the operational-space inertia of {names} does not exist in this configuration of model "
+        f"{model.name!r}: its Jacobian has {len(J)} rows but rank {rank}, so some accelerations "
+        f"are impossible. Keep fewer coordinates (rows=...), move away from the singularity, or "
+        f"use projection.inverse_inertia, which always exists"
+    )

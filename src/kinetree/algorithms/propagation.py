@@ -1,0 +1,94 @@
+"""Carrying an articulated body across a joint — RBDA §7.2.2, (7.18)–(7.25).
+
+``IA, pA`` describe a handle by ``f = IA a + pA``. Seen through the joint from the parent's side
+the same force is ``f = Ia a_parent + pa``: the apparent inertia of a massless handle, which can
+be added to (glued on) the parent.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms import ltl
+from kinetree.spatial import ArticulatedInertia, dyadic
+from kinetree.spatial.ops import check_pivot
+
+__all__ = ["Propagated", "cleared", "inverse_joint_inertia", "propagate"]
+
+
+class Propagated(NamedTuple):
+    """A handle as its parent feels it."""
+
+    Ia: object
+    """Apparent inertia; ``Ia S = 0``."""
+    pa: object
+    """Apparent bias force."""
+
+
+def propagate(IA, pA, S, c, tau):
+    """``Ia`` and ``pa`` from ``IA`` and ``pA`` of the child — RBDA (7.23), (7.24).
+
+    All in the same coordinates; ``c`` is the full velocity-product acceleration ``c_J + v × v_J``
+    and ``tau`` the joint force.
+    """
+    U = IA @ S
+    D_inv = inverse_joint_inertia(IA, S, S.T @ U)
+    Ia = cleared(IA - dyadic(U, D_inv), S)
+    return Propagated(Ia, pA + Ia @ c + U @ (D_inv @ (tau - S.T @ pA)))
+
+
+def inverse_joint_inertia(IA, S, D, message=ltl.not_positive):
+    """``D⁻¹`` of ``D = Sᵀ IA S``, or SingularError when the joint moves no inertia.
+
+    ``D`` is held against the inertia in all directions: that of a rod about its own axis is not
+    zero after rounding, only small.
+    """
+    D = np.array(D)
+    for k in range(len(D)):
+        D[k, k] = check_pivot(D[k, k], _size(IA, S, k), lambda k=k: message(k))
+    return 1 / D if len(D) == 1 else ltl.inverse(D, ltl.dense(len(D)), message)
+
+
+def _size(IA, S, k):
+    """What ``IA`` would weigh against column ``k`` of ``S`` in the worst of all directions."""
+    I, s = _dense(IA).diagonal(), _dense(S)[:, k]
+    w = 1 if len(s) == 3 else 3  # angular coordinates, in the plane and in space
+    parts = [part for part in (slice(0, w), slice(w, None)) if not _is_structural_zero(s[part])]
+    return sum(sum(I[part]) * (s[part] @ s[part]) for part in parts)
+
+
+def _is_structural_zero(s):
+    return np.issubdtype(s.dtype, np.integer) and not np.any(s)
+
+
+def cleared(Ia, S):
+    """``Ia`` with exact zeros where ``Ia S = 0`` demands them — RBDA §7.2.2.
+
+    When ``S`` consists of coordinate vectors (a revolute joint about z, a planar joint), the rows
+    and columns of ``Ia`` that they pick out vanish. Only integers in ``S`` count: they are
+    structure, not values, so that generated code drops the same rows in every configuration.
+    """
+    keep = _kept_rows(S if isinstance(S, np.ndarray) else S.to_array())
+    if isinstance(Ia, np.ndarray):
+        return Ia * np.outer(keep, keep)
+    if not isinstance(Ia, ArticulatedInertia):
+        return Ia.cleared(keep)
+    w, v = keep[:3], keep[3:]
+    return ArticulatedInertia(Ia.I * np.outer(w, w), Ia.H * np.outer(w, v), Ia.M * np.outer(v, v))
+
+
+def _kept_rows(S):
+    """0 for the coordinates that ``S`` spans, 1 for the others; all 1 for a slanted ``S``."""
+    keep = np.ones(len(S), dtype=int)
+    if np.issubdtype(S.dtype, np.integer):
+        moved = np.any(S != 0, axis=1)
+        if np.count_nonzero(moved) == S.shape[1]:
+            keep[moved] = 0
+    return keep
+
+
+def _dense(x):
+    """A typed vector, set of vectors or inertia as an array; arrays as they are."""
+    if isinstance(x, np.ndarray):
+        return x
+    return x.to_array() if hasattr(x, "to_array") else x.to_matrix()

@@ -1,0 +1,123 @@
+"""Branch-induced sparsity: what the shape of a tree says about ``H`` — RBDA §6.4, §6.5.
+
+``lam`` is the expanded parent array (``model.expanded_parent``), counted from 0, -1 for none. The
+pattern is structural: it comes from the tree, never from numbers that happen to be zero.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms.ltl import ancestors
+from kinetree.errors import ModelError, UnknownNameError
+
+__all__ = ["Cost", "Sparsity", "depths", "pattern", "predicted_cost", "renumbered", "sparsity"]
+
+
+def depths(lam):
+    """``d_k``: how many variables lie between variable ``k`` and the base, itself included."""
+    d = []
+    for parent in lam:
+        d.append(1 if parent < 0 else d[parent] + 1)
+    return tuple(d)
+
+
+def pattern(lam):
+    """Where ``H`` may be nonzero, (n, n) of bool: one variable must support the other."""
+    nonzero = np.eye(len(lam), dtype=bool)
+    for k in range(len(lam)):
+        for i in ancestors(lam, k):
+            nonzero[k, i] = nonzero[i, k] = True
+    return nonzero
+
+
+class Sparsity(NamedTuple):
+    """Numbers that measure the pattern."""
+
+    n: int
+    """Size of ``H``."""
+    d: int
+    """Depth of the tree, in variables."""
+    D1: int
+    """Nonzeros below the diagonal — RBDA (6.26)."""
+    D2: int
+    """Updates that a factorisation makes — RBDA (6.27)."""
+
+    @property
+    def nonzeros(self) -> int:
+        """Nonzeros of ``H``."""
+        return self.n + 2 * self.D1
+
+    @property
+    def density(self) -> float:
+        """ρ, the fraction of ``H`` that is nonzero — RBDA §6.4.
+
+        Computing ``H`` costs about ρ of the dense cost, factorising it about ρ².
+        """
+        return self.nonzeros / max(self.n, 1) ** 2
+
+
+def sparsity(lam) -> Sparsity:
+    """Size, depth, D1 and D2 of the pattern."""
+    d = depths(lam)
+    return Sparsity(
+        len(lam), max(d, default=0), sum(k - 1 for k in d), sum(k * (k - 1) // 2 for k in d)
+    )
+
+
+class Cost(NamedTuple):
+    """Numbers of multiplications, additions, divisions and square roots."""
+
+    multiplications: int = 0
+    additions: int = 0
+    divisions: int = 0
+    roots: int = 0
+
+
+# RBDA Table 6.6; what it prints as "2nd" and "nd" are 2n and n divisions, whatever the depth.
+_COST = {
+    ("factorize", "ltl"): lambda n, D1, D2: Cost(D2, D2, D1, n),
+    ("factorize", "ltdl"): lambda n, D1, D2: Cost(D2, D2, D1),
+    ("solve", "ltl"): lambda n, D1, D2: Cost(2 * D1, 2 * D1, 2 * n),
+    ("solve", "ltdl"): lambda n, D1, D2: Cost(2 * D1, 2 * D1, n),
+    ("multiply_l", "ltl"): lambda n, D1, D2: Cost(n + D1, D1),
+    ("multiply_l", "ltdl"): lambda n, D1, D2: Cost(D1, D1),
+    ("solve_l", "ltl"): lambda n, D1, D2: Cost(D1, D1, n),
+    ("solve_l", "ltdl"): lambda n, D1, D2: Cost(D1, D1),
+    ("multiply", "ltl"): lambda n, D1, D2: Cost(n + 2 * D1, 2 * D1),
+    ("multiply", "ltdl"): lambda n, D1, D2: Cost(n + 2 * D1, 2 * D1),
+}
+
+
+def predicted_cost(lam, task, factors="ltdl") -> Cost:
+    """Cost of a task of ``ltl`` on a matrix with the parent array ``lam`` — RBDA Table 6.6.
+
+    Args:
+        lam: expanded parent array.
+        task: ``"factorize"``; ``"solve"`` with both factors; ``"multiply_l"`` or ``"solve_l"``
+            with ``L`` or its transpose; ``"multiply"`` by ``H``.
+        factors: ``"ltl"`` or ``"ltdl"``.
+    """
+    if (task, factors) not in _COST:
+        known = ", ".join(f"{t}/{f}" for t, f in _COST)
+        raise UnknownNameError(f"no cost is known for {task}/{factors}; known: {known}")
+    s = sparsity(lam)
+    return _COST[task, factors](s.n, s.D1, s.D2)
+
+
+def renumbered(lam, order):
+    """Parent array after renumbering: new variable ``k`` is old variable ``order[k]``.
+
+    The matrix of the renumbered tree is ``H[np.ix_(order, order)]``, a symmetric permutation.
+    """
+    position = {old: new for new, old in enumerate(order)}
+    if sorted(position) != list(range(len(lam))) or len(order) != len(lam):
+        raise ModelError(f"order must be a permutation of 0 to {len(lam) - 1}, got {list(order)}")
+    new = tuple(-1 if lam[old] < 0 else position[lam[old]] for old in order)
+    for k, parent in enumerate(new):
+        if parent >= k:
+            raise ModelError(
+                f"order lists variable {order[k]} before variable {order[parent]}, which it hangs "
+                f"on; a regular numbering lists every variable after its parent"
+            )
+    return new

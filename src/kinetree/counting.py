@@ -1,0 +1,266 @@
+"""Counting the floating-point operations of any routine — RBDA §5.1, appendix A.
+
+    with counting() as tally:
+        f = I @ v                  # on arrays of Counted numbers, see ``variables``
+    print(tally)                   # 24m + 18a
+
+    count(forward_dynamics, model, q, qd, tau).multiplications
+
+The conventions are the book's: subtractions are additions, sign changes are free, sines and
+cosines are kept apart. Numbers known beforehand cost nothing among themselves, nor do the
+constants 0, 1 and -1 in a sum or product. The same operation on the same operands counts once,
+up to sign, because it needs to be done once: symmetric matrices are stored full.
+"""
+
+from contextlib import contextmanager
+from contextvars import ContextVar
+from copy import copy
+from dataclasses import dataclass, field
+from itertools import count as _serial_numbers
+from math import atan2, cos, sin, sqrt
+from numbers import Real
+from sys import float_info
+
+import numpy as np
+
+from kinetree.errors import ShapeError, SingularError
+
+__all__ = ["Counted", "Tally", "count", "counting", "fit_growth", "variables"]
+
+_tally: ContextVar["Tally | None"] = ContextVar("tally", default=None)
+_serial = _serial_numbers()
+
+
+@dataclass
+class Tally:
+    """Numbers of operations of each kind; prints as in the book, ``24m + 18a``."""
+
+    multiplications: int = 0
+    additions: int = 0
+    divisions: int = 0
+    square_roots: int = 0
+    trigonometric: int = 0
+    _done: dict = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def total(self) -> int:
+        """Everything but trigonometric functions."""
+        return self.multiplications + self.additions + self.divisions + self.square_roots
+
+    def __str__(self):
+        counts = zip(
+            (self.multiplications, self.additions, self.divisions, self.square_roots), "madr",
+            strict=True,
+        )  # fmt: skip
+        return " + ".join(f"{n}{letter}" for n, letter in counts if n) or "0"
+
+    def result_of(self, kind, *operation):
+        """Serial number of the result of an operation, which counts if it is a new one."""
+        if operation not in self._done:
+            setattr(self, kind, getattr(self, kind) + 1)
+            self._done[operation] = next(_serial)
+        return self._done[operation]
+
+
+class Counted:
+    """A number that reports what is done to it to the ``counting`` block it is used in.
+
+    Behaves as a real number in NumPy object arrays, and carries its value along, so that results
+    can be checked and choices made. Comparisons are free.
+    """
+
+    __slots__ = ("serial", "sign", "value")
+
+    def __init__(self, value, serial=None, sign=1):
+        self.value, self.sign = value, sign
+        self.serial = next(_serial) if serial is None else serial
+
+    def __add__(self, other):
+        if not isinstance(other, _NUMBERS):
+            return NotImplemented
+        if _is_constant(other, 0):
+            return self
+        (x, s), (y, t) = sorted((_name(self), _name(other)))
+        return _result("additions", _value(self) + _value(other), s, "+", x, y, s * t)
+
+    __radd__ = __add__
+
+    def __sub__(self, other):
+        return self + -other if isinstance(other, _NUMBERS) else NotImplemented
+
+    def __rsub__(self, other):
+        return -self + other
+
+    def __neg__(self):
+        return Counted(-self.value, self.serial, -self.sign)
+
+    def __pos__(self):
+        return self
+
+    def __abs__(self):
+        return -self if self.value < 0 else self
+
+    def __mul__(self, other):
+        if not isinstance(other, _NUMBERS):
+            return NotImplemented
+        if _is_constant(other, 0):
+            return 0
+        if _is_constant(other, 1, -1):
+            return self if other == 1 else -self
+        (x, s), (y, t) = sorted((_name(self), _name(other)))
+        return _result("multiplications", _value(self) * _value(other), s * t, "*", x, y)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other):
+        if _is_constant(other, 1, -1):
+            return self * other
+        return _quotient(self, other) if isinstance(other, _NUMBERS) else NotImplemented
+
+    def __rtruediv__(self, other):
+        return 0 if _is_constant(other, 0) else _quotient(other, self)
+
+    def __pow__(self, n):
+        if not isinstance(n, int) or n < 1:
+            return NotImplemented
+        half = self ** (n // 2) if n > 1 else 1
+        return half * half * (self if n % 2 else 1)
+
+    def sqrt(self):
+        """Square root."""
+        return _result("square_roots", sqrt(self.value), 1, "sqrt", *_name(self))
+
+    def sin(self):
+        """Sine."""
+        x, s = _name(self)
+        return _result("trigonometric", sin(self.value), s, "sin", x)
+
+    def cos(self):
+        """Cosine."""
+        x, _ = _name(self)
+        return _result("trigonometric", cos(self.value), 1, "cos", x)
+
+    @staticmethod
+    def atan2(y, x):
+        """Angle of the point (x, y)."""
+        value = atan2(_value(y), _value(x))
+        return _result("trigonometric", value, 1, "atan2", _name(y), _name(x))
+
+    def check_pivot(self, scale, message):
+        """``self``, or an error if it is not safely positive."""
+        if not self.value > 64 * float_info.epsilon * _value(scale):
+            raise SingularError(message())
+        return self
+
+    def __lt__(self, other):
+        return self.value < _value(other)
+
+    def __gt__(self, other):
+        return self.value > _value(other)
+
+    def __le__(self, other):
+        return self.value <= _value(other)
+
+    def __ge__(self, other):
+        return self.value >= _value(other)
+
+    def __float__(self):
+        return float(self.value)
+
+    def __repr__(self):
+        return f"Counted({self.value})"
+
+
+_NUMBERS = (Counted, Real)
+
+
+def _is_constant(x, *values):
+    return not isinstance(x, Counted) and x in values
+
+
+def _value(x):
+    return x.value if isinstance(x, Counted) else float(x)
+
+
+def _name(x):
+    """What identifies a number up to sign, in a form that sorts, and its sign."""
+    if isinstance(x, Counted):
+        return (0, x.serial), x.sign
+    return (1, abs(x)), 1 if x >= 0 else -1
+
+
+def _result(kind, value, sign, *operation):
+    tally = _tally.get()
+    return Counted(value, tally.result_of(kind, *operation) if tally else None, sign)
+
+
+def _quotient(a, b):
+    (x, s), (y, t) = _name(a), _name(b)
+    return _result("divisions", _value(a) / _value(b), s * t, "/", x, y)
+
+
+@contextmanager
+def counting():
+    """Count what happens to ``Counted`` numbers inside the block; inner blocks count alone."""
+    tally = Tally()
+    token = _tally.set(tally)
+    try:
+        yield tally
+    finally:
+        _tally.reset(token)
+
+
+def variables(x):
+    """``x`` with every floating-point number replaced by a ``Counted`` one.
+
+    Goes into arrays, lists, tuples and the spatial types. Integers are structure and stay. A
+    matrix that equals its transpose keeps doing so: opposite entries are one variable.
+    """
+    if isinstance(x, (float, np.floating)):
+        return Counted(float(x))
+    if isinstance(x, np.ndarray):
+        return _variable_array(x) if np.issubdtype(x.dtype, np.floating) else x
+    if isinstance(x, (list, tuple)):
+        return type(x)(variables(item) for item in x)
+    slots = [name for cls in type(x).__mro__ for name in getattr(cls, "__slots__", ())]
+    if not slots:
+        return x
+    new = copy(x)
+    for name in slots:
+        object.__setattr__(new, name, variables(getattr(x, name)))
+    return new
+
+
+def _variable_array(x):
+    new = np.empty(x.shape, dtype=object)
+    for index in np.ndindex(x.shape):
+        new[index] = Counted(float(x[index]))
+    if x.ndim == 2 and x.shape[0] == x.shape[1] and np.array_equal(x, x.T):
+        upper = np.triu_indices(len(x), 1)
+        new[upper] = new.T[upper]
+    return new
+
+
+def count(function, *args) -> Tally:
+    """Operations that ``function(*args)`` takes for general floating-point numbers in ``args``.
+
+    The numbers inside a ``Model`` count as known beforehand.
+    """
+    args = [variables(x) for x in args]
+    with counting() as tally:
+        function(*args)
+    return tally
+
+
+def fit_growth(sizes, costs) -> float:
+    """The exponent ``p`` for which ``costs`` grow as ``sizes**p``, by least squares of logarithms.
+
+    Lower-order terms bend the curve: choose sizes large enough to leave them behind.
+    """
+    sizes, costs = np.asarray(sizes, dtype=float), np.asarray(costs, dtype=float)
+    if sizes.shape != costs.shape or sizes.ndim != 1 or len(set(sizes)) < 2:
+        raise ShapeError(
+            f"fit_growth needs a cost for each of at least two different sizes, got sizes of "
+            f"shape {sizes.shape} and costs of shape {costs.shape}"
+        )
+    return float(np.polyfit(np.log(sizes), np.log(costs), 1)[0])

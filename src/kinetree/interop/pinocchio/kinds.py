@@ -1,0 +1,165 @@
+"""Which joint of kinetree is which joint of Pinocchio."""
+
+from dataclasses import fields
+
+import numpy as np
+
+from kinetree.errors import InteropError
+from kinetree.interop.pinocchio import maps
+from kinetree.joints import (
+    Euler,
+    Free,
+    Helical,
+    Planar,
+    Prismatic,
+    Revolute,
+    Spherical,
+    Translation,
+    Universal,
+)
+from kinetree.joints.axis import index_of
+
+__all__ = ["as_kinetree", "as_pinocchio", "kind_of", "same_joint", "universal_letters"]
+
+
+def kind_of(pin_joint) -> str:
+    """Pinocchio's name for the kind of a joint, such as ``"JointModelRX"``."""
+    return pin_joint.shortname()
+
+
+def as_kinetree(pin_joint, name):
+    """The joint of kinetree that ``pin_joint`` is, and the map between their variables."""
+    kind = kind_of(pin_joint)
+    if kind not in _READERS:
+        raise InteropError(
+            f"joint {name!r} is a {kind}, which has no counterpart in kinetree; these have: "
+            f"{', '.join(_READERS)}, and composites of them"
+        )
+    read, joint_map = _READERS[kind]
+    return read(pin_joint, name), joint_map
+
+
+def as_pinocchio(pin, joint, name):
+    """The joint of Pinocchio that ``joint`` is, and the map between their variables."""
+    if type(joint) not in _WRITERS:
+        raise InteropError(
+            f"joint {name!r} is a {type(joint).__name__}, which Pinocchio does not have; these "
+            f"it has: Fixed, {', '.join(kind.__name__ for kind in _WRITERS)}. A chain of simpler "
+            f"joints with massless bodies may do the same"
+        )
+    pin_joint = _WRITERS[type(joint)](pin, joint)
+    pin_joint.setIndexes(1, 0, 0)
+    reread, joint_map = as_kinetree(pin_joint, name)
+    if not same_joint(joint, reread):
+        raise InteropError(
+            f"joint {name!r} is {joint!r}; of this kind Pinocchio only has {reread!r}"
+        )
+    return pin_joint, joint_map
+
+
+def same_joint(a, b) -> bool:
+    """Whether two joints of kinetree are of one kind, with parameters equal up to rounding."""
+    return type(a) is type(b) and all(
+        _same_parameter(getattr(a, f.name), getattr(b, f.name)) for f in fields(a)
+    )
+
+
+def _same_parameter(a, b):
+    return a == b or (not isinstance(a, str) and np.allclose(a, b, rtol=0, atol=1e-9))
+
+
+# --- from Pinocchio --------------------------------------------------------------------------
+
+
+def _subspace(pin_joint):
+    """The constant motion subspace of a joint with one degree of freedom: linear, angular."""
+    data = pin_joint.createData()
+    pin_joint.calc(data, np.zeros(pin_joint.idx_q + pin_joint.nq))
+    S = np.array(data.S).ravel()
+    return S[:3], S[3:]
+
+
+def _unit(axis, name):
+    """An axis as it is; Pinocchio takes any, but turns about unit vectors only."""
+    if abs(np.linalg.norm(axis) - 1) > 1e-6:
+        raise InteropError(f"axis of joint {name!r} must be a unit vector, got {axis.tolist()}")
+    return tuple(axis)
+
+
+def _revolute(pin_joint, name):
+    return Revolute(_unit(_subspace(pin_joint)[1], name))
+
+
+def _prismatic(pin_joint, name):
+    return Prismatic(_unit(_subspace(pin_joint)[0], name))
+
+
+def _helical(pin_joint, name):
+    linear, axis = _subspace(pin_joint)
+    return Helical(_unit(axis, name), pitch=float(linear @ axis))
+
+
+def universal_letters(pin_joint) -> str:
+    """The two axes of a universal joint, such as ``"xy"``; empty if kinetree cannot name them."""
+    axes = [np.flatnonzero(axis == 1) for axis in (pin_joint.axis1, pin_joint.axis2)]
+    letters = "".join("xyz"[k] for axis in axes for k in axis)
+    return letters if len(set(letters)) == 2 else ""
+
+
+_READERS = {
+    **dict.fromkeys(
+        ("JointModelRX", "JointModelRY", "JointModelRZ", "JointModelRevoluteUnaligned"),
+        (_revolute, maps.SAME),
+    ),
+    **dict.fromkeys(
+        (
+            "JointModelRUBX",
+            "JointModelRUBY",
+            "JointModelRUBZ",
+            "JointModelRevoluteUnboundedUnaligned",
+        ),
+        (_revolute, maps.UNBOUNDED),
+    ),
+    **dict.fromkeys(
+        ("JointModelPX", "JointModelPY", "JointModelPZ", "JointModelPrismaticUnaligned"),
+        (_prismatic, maps.SAME),
+    ),
+    **dict.fromkeys(
+        ("JointModelHX", "JointModelHY", "JointModelHZ", "JointModelHelicalUnaligned"),
+        (_helical, maps.SAME),
+    ),
+    "JointModelUniversal": (lambda j, name: Universal(universal_letters(j)), maps.SAME),
+    "JointModelSpherical": (lambda j, name: Spherical(), maps.SPHERICAL),
+    "JointModelSphericalZYX": (lambda j, name: Euler("zyx"), maps.SAME),
+    "JointModelTranslation": (lambda j, name: Translation(), maps.SAME),
+    "JointModelPlanar": (lambda j, name: Planar("z"), maps.PLANAR),
+    "JointModelFreeFlyer": (lambda j, name: Free(), maps.FREE),
+}
+
+
+# --- to Pinocchio ----------------------------------------------------------------------------
+
+
+def _along(pin, letter, unaligned, axis, *parameters):
+    """Pinocchio's joint of a family for an axis; the coordinate axes have joints of their own."""
+    aligned = index_of(axis)
+    if aligned is not None and aligned[1] > 0:
+        return getattr(pin, f"JointModel{letter}{'XYZ'[aligned[0]]}")(*parameters)
+    return getattr(pin, f"JointModel{unaligned}")(np.array(axis, dtype=float), *parameters)
+
+
+def _universal(pin, joint):
+    return pin.JointModelUniversal(*(np.eye(3)["xyz".index(axis)] for axis in joint.axes))
+
+
+_WRITERS = {
+    Revolute: lambda pin, j: _along(pin, "R", "RevoluteUnaligned", j.axis),
+    Prismatic: lambda pin, j: _along(pin, "P", "PrismaticUnaligned", j.axis),
+    Helical: lambda pin, j: _along(pin, "H", "HelicalUnaligned", j.axis, float(j.pitch)),
+    Universal: _universal,
+    Spherical: lambda pin, j: pin.JointModelSpherical(),
+    Euler: lambda pin, j: pin.JointModelSphericalZYX(),
+    Translation: lambda pin, j: pin.JointModelTranslation(),
+    Planar: lambda pin, j: pin.JointModelPlanar(),
+    Free: lambda pin, j: pin.JointModelFreeFlyer(),
+}

@@ -1,0 +1,149 @@
+"""A kinetree model from a Pinocchio model."""
+
+import warnings
+
+import numpy as np
+
+from kinetree.errors import InteropError, ModelWarning
+from kinetree.interop.pinocchio.kinds import as_kinetree
+from kinetree.interop.pinocchio.leaves import leaves
+from kinetree.interop.pinocchio.names import body_names, frames
+from kinetree.interop.pinocchio.placement import from_inertia
+from kinetree.model import Body, Limits, Model
+from kinetree.spatial import Inertia
+
+__all__ = ["from_model"]
+
+
+def from_model(pin_model) -> Model:
+    """The mechanism that ``pin_model`` describes, as a kinetree model.
+
+    Joints keep their names. A body is called after Pinocchio's body frame at its joint, or else
+    after the joint; other frames (bodies, fixed joints, operational frames, sensors) become
+    frames. A composite joint ``j`` becomes a chain ``j_1``, ``j_2``, … with massless bodies in
+    between. Inertia fixed to the universe is left out, as no dynamics depends on it.
+
+    Raises:
+        InteropError: for mimic joints, armature and rotor inertia, which kinetree cannot carry
+            yet, and for kinds of joint that it does not have.
+
+    Warns:
+        ModelWarning: for damping and friction, which Pinocchio's own dynamics ignore too; for
+            inertias that no rigid body can have; for frames that had to be renamed.
+    """
+    _refuse_what_cannot_be_carried(pin_model)
+    _warn_of_what_is_left_behind(pin_model)
+    parts = leaves(pin_model)
+    names = body_names(pin_model, parts)
+    number_of = {0: 0} | {part.number: i for i, part in enumerate(parts, start=1)}
+    bodies = []
+    for i, part in enumerate(parts, start=1):
+        parent = number_of[pin_model.parents[part.number]] if part.first else i - 1
+        bodies.append(_body(pin_model, part, names[i], parent))
+    return Model(
+        tuple(bodies),
+        frames=frames(pin_model, names, number_of),
+        gravity=np.array(pin_model.gravity.linear),
+        name=pin_model.name or "mechanism",
+        base_name=names[0],
+        strict=False,
+    )
+
+
+def _body(pin_model, part, name, parent):
+    """The body that a joint, or a part of a composite joint, moves."""
+    joint, joint_map = as_kinetree(part.joint, part.name)
+    return Body(
+        name=name,
+        parent=parent,
+        joint=joint,
+        placement=part.placement,
+        inertia=from_inertia(pin_model.inertias[part.number]) if part.last else Inertia.zero(),
+        joint_name=part.name,
+        limits=_limits(pin_model, part, joint_map),
+    )
+
+
+def _limits(pin_model, part, joint_map):
+    lower = _infinite(pin_model.lowerPositionLimit[part.q])
+    upper = _infinite(pin_model.upperPositionLimit[part.q])
+    limits = Limits(
+        lower=joint_map.from_limit(lower, -np.inf),
+        upper=joint_map.from_limit(upper, np.inf),
+        velocity=joint_map.from_velocity(_infinite(pin_model.velocityLimit[part.v])),
+        effort=joint_map.from_velocity(_infinite(pin_model.effortLimit[part.v])),
+    )
+    all_limits = (*limits.lower, *limits.upper, *limits.velocity, *limits.effort)
+    return limits if np.any(np.isfinite(all_limits)) else None
+
+
+def _infinite(limit):
+    """A copy in which the largest float, Pinocchio's way to say "no limit", is infinity."""
+    return np.where(np.abs(limit) >= np.finfo(float).max, np.copysign(np.inf, limit), limit)
+
+
+def _refuse_what_cannot_be_carried(pin_model):
+    mimicking = [pin_model.names[i] for i in getattr(pin_model, "mimicking_joints", ())]
+    if mimicking:
+        raise InteropError(
+            f"kinetree does not carry mimic joints yet; these joints follow another one: "
+            f"{_list(mimicking)}. Load the model with the joints independent"
+        )
+    for attribute, what in (("armature", "armature"), ("rotorInertia", "rotor inertia")):
+        joints = _joints_with(pin_model, getattr(pin_model, attribute))
+        if joints:
+            raise InteropError(
+                f"kinetree does not carry {what} yet; these joints have it: {_list(joints)}. "
+                f"Set {attribute} of the Pinocchio model to zero to leave it out"
+            )
+    if np.any(pin_model.gravity.angular):
+        raise InteropError(
+            f"gravity must be a uniform linear acceleration, got an angular part "
+            f"{pin_model.gravity.angular.tolist()}"
+        )
+
+
+def _warn_of_what_is_left_behind(pin_model):
+    _warn_of(
+        pin_model,
+        {"damping": pin_model.damping, "friction": pin_model.friction},
+        "not carried along; Pinocchio's own dynamics ignore them too",
+    )
+    _warn_of(
+        pin_model,
+        {
+            f"{what} limits": np.abs(getattr(pin_model, f"lower{what.title()}Limit", upper))
+            != np.abs(upper)
+            for what, upper in (
+                ("effort", pin_model.effortLimit),
+                ("velocity", pin_model.velocityLimit),
+            )
+        },
+        "differ in the two directions; the upper one is kept for both",
+    )
+
+
+def _warn_of(pin_model, values, consequence):
+    """One warning that names, for each kind of value, the joints where it is not zero."""
+    found = {what: _joints_with(pin_model, array) for what, array in values.items()}
+    told = [f"{what} of joints {_list(names)}" for what, names in found.items() if names]
+    if told:
+        warnings.warn(
+            f"model {pin_model.name!r}: {' and '.join(told)} {consequence}",
+            ModelWarning,
+            stacklevel=4,
+        )
+
+
+def _joints_with(pin_model, values):
+    """Names of the joints for which any entry of the velocity-sized ``values`` is not zero."""
+    return [
+        pin_model.names[i]
+        for i in range(1, pin_model.njoints)
+        if np.any(values[pin_model.idx_vs[i] :][: pin_model.nvs[i]])
+    ]
+
+
+def _list(names):
+    shown = ", ".join(map(repr, names[:4]))
+    return shown + (f" and {len(names) - 4} more" if len(names) > 4 else "")

@@ -1,0 +1,175 @@
+"""Joint vectors of one mechanism, from kinetree to Pinocchio and back.
+
+Joints are matched by name, so the two models may number them differently. Positions, velocities,
+accelerations and forces are (..., n) arrays; leading axes are a batch. What goes into ``to_*`` is
+kinetree's, the configuration too; what goes into ``from_*`` is Pinocchio's.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kinetree.errors import InteropError, ShapeError
+from kinetree.interop.pinocchio.kinds import as_kinetree, kind_of, same_joint
+from kinetree.interop.pinocchio.leaves import leaves
+from kinetree.interop.pinocchio.maps import JointMap
+from kinetree.model.arrays import as_configuration, as_joint_vector
+
+__all__ = ["from_a", "from_q", "from_tau", "from_v", "to_a", "to_q", "to_tau", "to_v"]
+
+
+def to_q(model, pin_model, q):
+    """Pinocchio's configuration, (..., pin_model.nq), from kinetree's, (..., nq)."""
+    q = as_configuration(model, q)
+    parts = [(p.pin_q, p.map.to_position(q[..., p.q])) for p in _pairs(model, pin_model)]
+    return _assemble(parts, pin_model.nq, q)
+
+
+def from_q(model, pin_model, q):
+    """Kinetree's configuration, (..., nq), from Pinocchio's, (..., pin_model.nq).
+
+    Unbounded revolute joints come back as an angle in (-π, π].
+    """
+    q = _pinocchio_vector(pin_model, q, "q", pin_model.nq)
+    parts = []
+    for p in _pairs(model, pin_model):
+        theirs = q[..., p.pin_q]
+        values = p.map.from_position(theirs)
+        off = ~np.isclose(p.map.to_position(values), theirs, rtol=1e-4, atol=1e-4).all(axis=-1)
+        if np.any(off):
+            raise ShapeError(
+                f"Pinocchio's q{_sample(off)}, joint {p.name!r}: cosine and sine must be those of "
+                f"an angle, got {theirs[off][0].tolist()}; see pinocchio.neutral and normalize"
+            )
+        parts.append((p.q, values))
+    return as_configuration(model, _assemble(parts, model.nq, q), "q from Pinocchio")
+
+
+def to_v(model, pin_model, q, qd):
+    """Pinocchio's velocity from kinetree's configuration and velocity."""
+    return _to_tangent(model, pin_model, q, qd=qd)
+
+
+def from_v(model, pin_model, q, v):
+    """Kinetree's velocity from Pinocchio's configuration and velocity."""
+    return _from_tangent(model, pin_model, q, v=v)
+
+
+def to_a(model, pin_model, q, qd, qdd):
+    """Pinocchio's acceleration from kinetree's configuration, velocity and acceleration."""
+    return _to_tangent(model, pin_model, q, qd=qd, qdd=qdd)
+
+
+def from_a(model, pin_model, q, v, a):
+    """Kinetree's acceleration from Pinocchio's configuration, velocity and acceleration."""
+    return _from_tangent(model, pin_model, q, v=v, a=a)
+
+
+def to_tau(model, pin_model, q, tau):
+    """Pinocchio's joint forces from kinetree's: the same power at any velocity."""
+    return _to_tangent(model, pin_model, q, tau=tau)
+
+
+def from_tau(model, pin_model, q, tau):
+    """Kinetree's joint forces from Pinocchio's: the same power at any velocity."""
+    return _from_tangent(model, pin_model, q, tau=tau)
+
+
+def _to_tangent(model, pin_model, q, **vectors):
+    """The last of ``vectors`` in Pinocchio's variables; the others are only checked."""
+    q = as_configuration(model, q)
+    *others, x = (as_joint_vector(model, x, name) for name, x in vectors.items())
+    parts = [(p.pin_v, p.map.to_velocity(x[..., p.v])) for p in _pairs(model, pin_model)]
+    return _assemble(parts, pin_model.nv, x, q, *others)
+
+
+def _from_tangent(model, pin_model, q, **vectors):
+    """The last of ``vectors`` in kinetree's variables; the others are only checked."""
+    q = _pinocchio_vector(pin_model, q, "q", pin_model.nq)
+    *others, x = (
+        _pinocchio_vector(pin_model, x, name, pin_model.nv) for name, x in vectors.items()
+    )
+    parts = [(p.v, p.map.from_velocity(x[..., p.pin_v])) for p in _pairs(model, pin_model)]
+    return _assemble(parts, model.nv, x, q, *others)
+
+
+class _Pair(NamedTuple):
+    """A joint of kinetree and its counterpart: where their variables are, how they translate."""
+
+    name: str
+    q: slice
+    v: slice
+    pin_q: slice
+    pin_v: slice
+    map: JointMap
+
+
+def _pairs(model, pin_model):
+    """All joints that have variables, matched by name."""
+    ours = {n: i for i, n in enumerate(model.joint_names, start=1) if model.joint[i].nq}
+    parts = leaves(pin_model)
+    _require_same_names(model, pin_model, list(ours), [leaf.name for leaf in parts])
+    theirs = {leaf.name: leaf for leaf in parts}
+    pairs = []
+    for name, i in ours.items():
+        leaf = theirs[name]
+        expected, joint_map = as_kinetree(leaf.joint, name)
+        if not same_joint(model.joint[i], expected):
+            raise InteropError(
+                f"joint {name!r} is {model.joint[i]!r} in model {model.name!r}, but Pinocchio's "
+                f"{kind_of(leaf.joint)} corresponds to {expected!r}: the two models do not "
+                f"describe the same mechanism in the same body frames"
+            )
+        pairs.append(_Pair(name, model.q_slice[i], model.v_slice[i], leaf.q, leaf.v, joint_map))
+    return pairs
+
+
+def _require_same_names(model, pin_model, ours, theirs):
+    if repeated := sorted({name for name in theirs if theirs.count(name) > 1}):
+        raise InteropError(
+            f"Pinocchio's model {pin_model.name!r} has several joints called "
+            f"{', '.join(map(repr, repeated))}; joints are matched by name"
+        )
+    if missing := [name for name in ours if name not in theirs]:
+        raise InteropError(
+            f"Pinocchio's model {pin_model.name!r} has no joint {', '.join(map(repr, missing))}, "
+            f"which model {model.name!r} has; joints are matched by name"
+        )
+    if extra := [name for name in theirs if name not in ours]:
+        raise InteropError(
+            f"model {model.name!r} has no joint {', '.join(map(repr, extra))}, which Pinocchio's "
+            f"model {pin_model.name!r} has; joints are matched by name"
+        )
+
+
+def _pinocchio_vector(pin_model, x, name, size):
+    a = np.asarray(x)
+    if not np.issubdtype(a.dtype, np.inexact):
+        a = a.astype(float)
+    if a.ndim == 0 or a.shape[-1] != size:
+        raise ShapeError(
+            f"Pinocchio's {name} must have shape (..., {size}) for its model "
+            f"{pin_model.name!r}, got {a.shape}"
+        )
+    finite = np.isfinite(a)
+    if not np.all(finite):
+        sample = _sample(~finite.all(axis=-1))
+        raise ShapeError(f"Pinocchio's {name}{sample} must be finite, got {a[~finite][0]}")
+    return a
+
+
+def _sample(wrong):
+    """Which sample of a batch is the first wrong one, for messages."""
+    return f" of sample {tuple(np.argwhere(wrong)[0].tolist())}" if wrong.ndim else ""
+
+
+def _assemble(parts, size, *arrays):
+    """The ``parts``, (slice, values), put together in the precision of the first array.
+
+    The batch axes are those of all ``arrays``, broadcast.
+    """
+    batch = np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
+    out = np.empty((*batch, size), dtype=arrays[0].dtype)
+    for at, values in parts:
+        out[..., at] = values
+    return out

@@ -1,0 +1,81 @@
+"""A joint of your own from its transform alone; the rest by differentiation."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from kinetree.errors import JointError
+from kinetree.joints.base import AbstractJoint
+from kinetree.joints.jet import jets
+from kinetree.spatial import Force, Motion, log
+from kinetree.spatial.vector3 import unskew
+
+__all__ = ["CustomJoint"]
+
+
+@dataclass(frozen=True)
+class CustomJoint(AbstractJoint):
+    """A joint of ``freedoms`` variables that places its child where ``placement(q)`` says.
+
+        cam = CustomJoint(lambda q: xlt(0, 0.1 * kt.spatial.ops.cos(q[0]), 0) @ rotz(q[0]), 1)
+
+    ``placement`` takes an array of variables to ``X_J`` and is written with
+    ``kinetree.spatial.ops`` and without ``if`` on a value; ``S`` and ``c_J`` follow exactly from
+    its derivatives, for numbers of any kind. ``T`` and ``coordinates`` take floats only;
+    ``coordinates`` searches from the neutral position. A class of your own (see
+    ``kinetree.joints.base``) costs more lines and fewer operations.
+    """
+
+    placement: Callable
+    freedoms: int
+    constant_subspace = False
+
+    def __post_init__(self):
+        if not callable(self.placement):
+            raise JointError(f"placement must be a function q -> X_J, got {self.placement!r}")
+        if self.freedoms not in range(1, 7):
+            raise JointError(f"a custom joint has 1 to 6 freedoms, got {self.freedoms!r}")
+        object.__setattr__(self, "nq", self.freedoms)
+        object.__setattr__(self, "nv", self.freedoms)
+
+    def jcalc(self, q, qd):
+        columns = [self._velocity(q, e)[0].to_array() for e in np.eye(self.nv, dtype=int)]
+        v_J, c_J = self._velocity(q, qd)
+        return self.placement(q), Motion.from_array(np.column_stack(columns)), v_J, c_J
+
+    def constraint_subspace(self, q):
+        S = self.motion_subspace(q).to_array().astype(float)
+        return Force.from_array(np.linalg.qr(S, mode="complete")[0][:, self.nv :])
+
+    def coordinates(self, X):
+        q = self.neutral()
+        for _ in range(100):
+            step = self.velocity_variables(q, log(X @ self.transform(q).inverse()))
+            q = q + step
+            if np.max(np.abs(step)) <= 1e-13 * (1 + np.max(np.abs(q))):
+                return q
+        raise JointError(
+            "coordinates of the custom joint were not found in 100 steps from its neutral "
+            "position; write a class with a method coordinates(X) of its own"
+        )
+
+    def _velocity(self, q, qd):
+        """Velocity and bias from ``dE/dt = -ω× E`` and ``dr/dt = Eᵀ v``."""
+        X = self.placement(jets(q, qd))
+        E, dE, ddE = _derivatives(X.E)
+        _, dr, ddr = _derivatives(X.r)
+        v_J = Motion(unskew(-dE @ E.T), E @ dr)
+        return v_J, Motion(unskew(-ddE @ E.T), dE @ dr + E @ ddr)
+
+
+def _derivatives(x):
+    """Values, first and second derivatives of an array of jets and plain numbers."""
+    return tuple(
+        np.array([getattr(a, name, default(a)) for a in x.ravel()]).reshape(x.shape)
+        for name, default in (("value", lambda a: a), ("first", _zero), ("second", _zero))
+    )
+
+
+def _zero(_):
+    return 0

@@ -1,0 +1,54 @@
+"""Cylindrical joint — RBDA Table 4.1."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kinetree.joints.axis import (
+    as_axis,
+    axis_angle,
+    axis_rotation,
+    completed_basis,
+    forces,
+    motions,
+)
+from kinetree.joints.base import AbstractJoint
+from kinetree.joints.closure import axis_offset, axis_tilt
+from kinetree.spatial import Motion, Plucker
+from kinetree.spatial.vector3 import ZERO3
+
+__all__ = ["Cylindrical"]
+
+
+@dataclass(frozen=True)
+class Cylindrical(AbstractJoint):
+    """Turns about an axis and slides along it; ``q = (angle [rad], distance [m])``."""
+
+    axis: tuple | str = (0, 0, 1)
+    nq = nv = 2
+
+    def __post_init__(self):
+        object.__setattr__(self, "axis", as_axis(self.axis))
+
+    def jcalc(self, q, qd):
+        a = np.array(self.axis)
+        S = motions((a, ZERO3), (ZERO3, a))
+        return Plucker(axis_rotation(self.axis, q[0]), a * q[1]), S, S @ qd, Motion.zero()
+
+    def constraint_subspace(self, q):
+        u, v = completed_basis(self.axis)
+        return forces((u, ZERO3), (v, ZERO3), (ZERO3, u), (ZERO3, v))
+
+    def active_subspace(self, q):
+        a = np.array(self.axis)
+        return forces((a, ZERO3), (ZERO3, a))
+
+    def coordinates(self, X):
+        return np.array([axis_angle(self.axis, X.E), np.array(self.axis) @ X.r])
+
+    def loop_error(self, X):
+        frame = (*completed_basis(self.axis), np.array(self.axis))
+        return np.concatenate([axis_tilt(X, frame), axis_offset(X, frame)])  # RBDA Table 8.1
+
+    def random(self, rng):
+        return np.array([rng.uniform(-np.pi, np.pi), rng.uniform(-1, 1)])

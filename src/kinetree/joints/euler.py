@@ -1,0 +1,62 @@
+"""Spherical joint with Euler angles — RBDA §4.5, (4.7)–(4.9); tutorial (52)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kinetree.joints.base import AbstractJoint, unit_forces
+from kinetree.joints.gimbal import successive_turns
+from kinetree.spatial import Force, Motion, rot
+from kinetree.spatial.ops import absolute, cos, sin
+from kinetree.spatial.rotation import check_euler_sequence, euler_angles
+from kinetree.spatial.vector3 import ZERO3, cross
+
+__all__ = ["Euler"]
+
+
+@dataclass(frozen=True)
+class Euler(AbstractJoint):
+    """Turns freely about a point; ``q`` holds three angles [rad], ``qd`` their rates.
+
+    ``sequence`` names the axes of the turns, each carried along by those before: any of the
+    twelve, ``"zyx"`` (yaw, pitch, roll) by default. With three different letters the joint is
+    singular at second angles of ±90°; if the first letter comes back, as in ``"zxz"``, at 0° and
+    180°, which includes the neutral position. There ``S`` loses rank and forward dynamics has no
+    answer; nearby it is ill-conditioned. ``Spherical`` has no such place.
+    """
+
+    sequence: str = "zyx"
+    nq = nv = 3
+    constant_subspace = False
+
+    def __post_init__(self):
+        check_euler_sequence(self.sequence)
+
+    def jcalc(self, q, qd):
+        E, s, bias = successive_turns(self.sequence, q, qd)
+        S = Motion(s, np.zeros((3, 3), dtype=int))
+        return rot(E), S, S @ qd, Motion(bias, ZERO3)
+
+    def constraint_subspace(self, q):
+        return unit_forces(4, 5, 6)  # constant, although S is not
+
+    def active_subspace(self, q):
+        a, b, c = self.motion_subspace(q).angular.T
+        inverse = np.column_stack([cross(b, c), cross(c, a), cross(a, b)]) / (a @ cross(b, c))
+        return Force(inverse, np.zeros((3, 3), dtype=int))
+
+    def coordinates(self, X):
+        return euler_angles(self.sequence, X.E)
+
+    def loop_error(self, X):
+        return X.E @ X.r
+
+    def singularity(self, q):
+        """``|det S|``: the cosine, or for sequences such as ``"zxz"`` sine, of the second angle."""
+        return absolute(sin(q[1]) if self.sequence[0] == self.sequence[2] else cos(q[1]))
+
+    def random(self, rng):
+        middle = rng.uniform(-1.2, 1.2)
+        if self.sequence[0] == self.sequence[2]:
+            middle += np.pi / 2
+        return np.array([rng.uniform(-np.pi, np.pi), middle, rng.uniform(-np.pi, np.pi)])

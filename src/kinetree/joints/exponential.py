@@ -1,0 +1,73 @@
+"""Spherical joint with a rotation vector — tutorial §5.2, (53)–(56)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kinetree.joints.base import AbstractJoint, unit_forces
+from kinetree.joints.spherical import random_quaternion
+from kinetree.spatial import Force, Motion, rot
+from kinetree.spatial.exponential import left_jacobian, left_jacobian_inverse
+from kinetree.spatial.ops import less, select, sqrt
+from kinetree.spatial.rotation import quaternion_log, rotation_exp, rotation_log
+from kinetree.spatial.stumpff import stumpff, stumpff_rate
+from kinetree.spatial.vector3 import ZERO3, cross
+
+__all__ = ["Exponential"]
+
+
+@dataclass(frozen=True)
+class Exponential(AbstractJoint):
+    """Turns freely about a point; ``q`` is axis times angle [rad], ``qd`` its time derivative.
+
+    Singular at a full turn. Call ``reparameterize`` now and then in a long motion; it takes the
+    shorter way round to the same orientation and keeps the velocity.
+    """
+
+    nq = nv = 3
+    constant_subspace = False
+
+    def jcalc(self, q, qd):
+        S = Motion(left_jacobian(q).T, np.zeros((3, 3), dtype=int))  # child side: transposed
+        return rot(rotation_exp(q)), S, S @ qd, Motion(_bias(q, qd), ZERO3)
+
+    def constraint_subspace(self, q):
+        return unit_forces(4, 5, 6)
+
+    def active_subspace(self, q):
+        return Force(left_jacobian_inverse(q), np.zeros((3, 3), dtype=int))
+
+    def coordinates(self, X):
+        return rotation_log(X.E)
+
+    def loop_error(self, X):
+        return X.E @ X.r
+
+    def singularity(self, q):
+        """``det S = 2 (1 - cos θ) / θ²``: 1 at zero, 0.4 at half a turn, 0 at a full turn."""
+        return 2 * stumpff(q @ q)[2]
+
+    def reparameterize(self, q, qd):
+        """The same orientation and velocity with an angle of at most half a turn less.
+
+        Beyond 180° ``q`` becomes ``(1 - 2π/θ) q``, and ``qd`` what that asks for; otherwise both
+        are returned as they are.
+        """
+        s = q @ q
+        beyond = less(np.pi * np.pi, s)
+        theta = sqrt(select(beyond, s, 1 + 0 * s))
+        short = q * select(beyond, 1 - 2 * np.pi / theta, 1)
+        rate = left_jacobian_inverse(short).T @ (left_jacobian(q).T @ qd)
+        return short, np.array([select(beyond, a, b) for a, b in zip(rate, qd, strict=True)])
+
+    def random(self, rng):
+        return quaternion_log(random_quaternion(rng))
+
+
+def _bias(q, qd):
+    """``S° qd`` with ``S = 1 - c₂ q× + c₃ q×²``."""
+    c = stumpff(q @ q)
+    _, dc2, dc3 = stumpff_rate(c)
+    rate = 2 * (q @ qd)
+    turn = cross(q, qd)
+    return (dc3 * rate) * cross(q, turn) - (dc2 * rate) * turn + c[3] * cross(qd, turn)

@@ -1,0 +1,61 @@
+"""Helical joint (screw, nut and bolt) — RBDA Table 4.1; 6-D guide 2, Fig. 4."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kinetree.joints.axis import (
+    as_axis,
+    axis_angle,
+    axis_rotation,
+    completed_basis,
+    forces,
+    motions,
+)
+from kinetree.joints.base import AbstractJoint
+from kinetree.joints.parameters import as_number
+from kinetree.spatial import Motion, Plucker
+from kinetree.spatial.vector3 import ZERO3
+
+__all__ = ["Helical"]
+
+
+@dataclass(frozen=True)
+class Helical(AbstractJoint):
+    """Turns about an axis and moves along it by ``pitch`` [m/rad]; ``q`` is the angle [rad].
+
+    A negative pitch is a left-handed thread; with pitch 0 it is a revolute joint. Whoever asks for
+    ``coordinates`` of a transform that is off by more than half a thread gets the next thread.
+    """
+
+    axis: tuple | str = (0, 0, 1)
+    pitch: float = field(kw_only=True)
+    nq = nv = 1
+
+    def __post_init__(self):
+        object.__setattr__(self, "axis", as_axis(self.axis))
+        as_number(self.pitch, "pitch", " (a joint of infinite pitch is Prismatic)")
+
+    def jcalc(self, q, qd):
+        a, h = np.array(self.axis), self.pitch
+        S = motions((a, h * a))
+        X_J = Plucker(axis_rotation(self.axis, q[0]), a * (h * q[0]))
+        return X_J, S, S @ qd, Motion.zero()
+
+    def constraint_subspace(self, q):
+        a, (u, v) = np.array(self.axis), completed_basis(self.axis)
+        return forces((u, ZERO3), (v, ZERO3), (ZERO3, u), (ZERO3, v), (-self.pitch * a, a))
+
+    def active_subspace(self, q):
+        return forces((np.array(self.axis), ZERO3))
+
+    def coordinates(self, X):
+        if self.pitch == 0:
+            return np.array([axis_angle(self.axis, X.E)])
+        # The shift counts whole turns, the rotation refines: a projection of the rest onto S.
+        turns = np.array(self.axis) @ X.r / self.pitch
+        rest = axis_angle(self.axis, X.E @ axis_rotation(self.axis, turns).T)
+        return np.array([turns + rest / (1 + self.pitch * self.pitch)])
+
+    def random(self, rng):
+        return rng.uniform(-np.pi, np.pi, 1)

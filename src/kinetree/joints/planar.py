@@ -1,0 +1,102 @@
+"""Planar joint — RBDA Table 4.1, Example 4.5."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kinetree.joints.axis import (
+    as_axis,
+    axis_angle,
+    axis_rotation,
+    completed_basis,
+    forces,
+    motions,
+)
+from kinetree.joints.base import AbstractJoint
+from kinetree.joints.closure import axis_tilt
+from kinetree.joints.parameters import as_choice
+from kinetree.spatial import Motion, Plucker
+from kinetree.spatial.ops import cos, sin
+from kinetree.spatial.stumpff import stumpff
+from kinetree.spatial.vector3 import ZERO3
+
+__all__ = ["Planar"]
+
+
+@dataclass(frozen=True)
+class Planar(AbstractJoint):
+    """Slides and turns in the plane through the joint frame normal to an axis (x-y for ``"z"``).
+
+    ``q = (angle, x, y)`` with the translation in the parent frame, or with
+    ``translation="child"`` in the child frame as in Table 4.1. In both cases
+    ``qd = (omega, vx, vy)`` is the velocity in child coordinates, which keeps ``S`` constant;
+    contrary to the text it is then not the derivative of either choice of ``q``. ``difference``
+    is for angles less than a full turn apart.
+    """
+
+    axis: tuple | str = (0, 0, 1)
+    translation: str = "parent"
+    nq = nv = 3
+    rates_are_velocities = False
+
+    def __post_init__(self):
+        object.__setattr__(self, "axis", as_axis(self.axis, "normal of a planar joint"))
+        as_choice(self.translation, "translation of a planar joint", ("parent", "child"))
+
+    def jcalc(self, q, qd):
+        u, v = completed_basis(self.axis)
+        S = motions((np.array(self.axis), ZERO3), (ZERO3, u), (ZERO3, v))
+        x, y = self._to_parent(q)
+        return Plucker(axis_rotation(self.axis, q[0]), u * x + v * y), S, S @ qd, Motion.zero()
+
+    def constraint_subspace(self, q):
+        u, v = completed_basis(self.axis)
+        return forces((u, ZERO3), (v, ZERO3), (ZERO3, np.array(self.axis)))
+
+    def active_subspace(self, q):
+        u, v = completed_basis(self.axis)
+        return forces((np.array(self.axis), ZERO3), (ZERO3, u), (ZERO3, v))
+
+    def coordinates(self, X):
+        u, v = completed_basis(self.axis)
+        return self._from_parent(axis_angle(self.axis, X.E), np.array([u @ X.r, v @ X.r]))
+
+    def loop_error(self, X):
+        frame = (*completed_basis(self.axis), np.array(self.axis))
+        return np.array([*axis_tilt(X, frame), frame[2] @ X.r])
+
+    def configuration_rate(self, q, qd):
+        w, vx, vy = qd
+        if self.translation == "child":
+            return np.array([w, vx + q[2] * w, vy - q[1] * w])
+        return np.array([w, *_turn(q[0], qd[1:])])
+
+    def integrate(self, q, dv):
+        c = stumpff(dv[0] * dv[0])  # exponential map of planar motions
+        x, y = c[1] * dv[1:] + dv[0] * c[2] * np.array([-dv[2], dv[1]])
+        return self._from_parent(q[0] + dv[0], self._to_parent(q) + _turn(q[0], (x, y)))
+
+    def difference(self, q0, q1):
+        w = q1[0] - q0[0]
+        x, y = _turn(-q0[0], self._to_parent(q1) - self._to_parent(q0))
+        c = stumpff(w * w)
+        k = c[1] / (2 * c[2])
+        return np.array([w, k * x + w / 2 * y, k * y - w / 2 * x])
+
+    def random(self, rng):
+        return np.array([rng.uniform(-np.pi, np.pi), *rng.uniform(-1, 1, 2)])
+
+    def _to_parent(self, q):
+        """Translation in the parent frame."""
+        return q[1:] if self.translation == "parent" else _turn(q[0], q[1:])
+
+    def _from_parent(self, angle, position):
+        child = self.translation == "child"
+        return np.array([angle, *(_turn(-angle, position) if child else position)])
+
+
+def _turn(angle, vector):
+    """A vector of the plane, turned by ``angle``."""
+    c, s = cos(angle), sin(angle)
+    x, y = vector
+    return np.array([c * x - s * y, s * x + c * y])

@@ -1,0 +1,78 @@
+"""Joints whose motion is a given function of time — RBDA §3.5, (3.32), (3.41), §5.3."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from kinetree.errors import JointError
+from kinetree.joints.base import AbstractJoint, unit_forces, unit_motions
+
+__all__ = ["Prescribed", "PrescribedInstant"]
+
+
+class _WithoutFreedom(AbstractJoint):
+    """What both share: no variables, six constraint forces."""
+
+    nq = nv = 0
+
+    def constraint_subspace(self, q):
+        return unit_forces(1, 2, 3, 4, 5, 6)
+
+    def active_subspace(self, q):
+        return unit_forces()
+
+    def coordinates(self, X):
+        return np.zeros(0)
+
+
+@dataclass(frozen=True)
+class Prescribed(_WithoutFreedom):
+    """A joint that follows ``motion`` and leaves no freedom to the dynamics.
+
+    ``motion(t)`` returns position, velocity and acceleration variables ``(q, qd, qdd)`` of
+    ``joint`` at time ``t`` [s]. All computation is done on ``at(t)``, an ordinary joint without
+    variables whose ``v_J`` and ``c_J`` carry the motion.
+    """
+
+    joint: AbstractJoint
+    motion: Callable
+
+    def __post_init__(self):
+        if not isinstance(self.joint, AbstractJoint):
+            raise JointError(f"Prescribed needs a joint such as Revolute('z'), got {self.joint!r}")
+        if not callable(self.motion):
+            raise JointError(
+                f"Prescribed needs a function motion(t) -> (q, qd, qdd), got {self.motion!r}"
+            )
+
+    def at(self, t):
+        values = self.motion(t)
+        sizes = (self.joint.nq, self.joint.nv, self.joint.nv)
+        shapes = tuple(np.shape(value) for value in values)
+        if shapes != tuple((n,) for n in sizes):
+            raise JointError(
+                f"motion of the prescribed {type(self.joint).__name__} joint must return "
+                f"(q, qd, qdd) of lengths {sizes}, got shapes {shapes}"
+            )
+        return PrescribedInstant(self.joint, *(tuple(value) for value in values))
+
+    def jcalc(self, q, qd):
+        raise JointError(
+            "a prescribed joint depends on time: use joint.at(t), in a model "
+            "model.replace(joint={name: joint.at(t)})"
+        )
+
+
+@dataclass(frozen=True)
+class PrescribedInstant(_WithoutFreedom):
+    """A prescribed joint at one instant: ``v_J = σ`` and ``c_J = σ°`` as given."""
+
+    joint: AbstractJoint
+    q: tuple
+    qd: tuple
+    qdd: tuple
+
+    def jcalc(self, q, qd):
+        X_J, S, v_J, c_J = self.joint.jcalc(np.array(self.q), np.array(self.qd))
+        return X_J, unit_motions(), v_J, c_J + S @ np.array(self.qdd)

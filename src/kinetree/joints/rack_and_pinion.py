@@ -1,0 +1,61 @@
+"""Rack-and-pinion joint — RBDA Example 4.6."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kinetree.joints.axis import axis_angle, forces, motions
+from kinetree.joints.base import AbstractJoint
+from kinetree.joints.parameters import as_number
+from kinetree.spatial import Motion, Plucker, rz
+from kinetree.spatial.ops import cos, sin
+from kinetree.spatial.vector3 import ZERO3, identity3
+
+__all__ = ["RackAndPinion"]
+
+_Z = (0, 0, 1)
+
+
+@dataclass(frozen=True)
+class RackAndPinion(AbstractJoint):
+    """A pinion of the given ``radius`` [m] rolls along a rack; ``q`` is its angle [rad].
+
+    The rack is the predecessor and runs along x; the pinion turns about z and touches it on the
+    +y side. For the pinion as predecessor, see ``Reversed``.
+    """
+
+    radius: float
+    nq = nv = 1
+    constant_subspace = False
+
+    def __post_init__(self):
+        as_number(self.radius, "pinion radius")
+
+    def jcalc(self, q, qd):
+        R, c, s = self.radius, cos(q[0]), sin(q[0])
+        S = motions((np.array(_Z), np.array([R * c, -R * s, 0])))
+        c_J = Motion(ZERO3, np.array([-R * s, -R * c, 0]) * (qd[0] * qd[0]))
+        return Plucker(rz(q[0]), np.array([R * q[0], 0, 0])), S, S @ qd, c_J
+
+    def constraint_subspace(self, q):
+        c, s, z = cos(q[0]), sin(q[0]), np.array(_Z)
+        x, y, _ = identity3()
+        along, across = np.array([c, -s, 0]), np.array([s, c, 0])  # of the rack
+        return forces(
+            (x, ZERO3), (y, ZERO3), (ZERO3, z), (-self.radius * z, along), (ZERO3, across)
+        )
+
+    def active_subspace(self, q):
+        return forces((np.array(_Z), ZERO3))
+
+    def coordinates(self, X):
+        R = self.radius
+        if R == 0:
+            return np.array([axis_angle(_Z, X.E)])
+        # The shift counts whole turns, the rotation refines: a projection of the rest onto S.
+        turns = X.r[0] / R
+        rest = axis_angle(_Z, X.E @ rz(turns).T)
+        return np.array([turns + rest / (1 + R * R)])
+
+    def random(self, rng):
+        return rng.uniform(-np.pi, np.pi, 1)

@@ -1,0 +1,88 @@
+"""A joint with predecessor and successor exchanged — RBDA §4.4, Table 4.2."""
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from kinetree.errors import JointError
+from kinetree.joints.base import AbstractJoint
+from kinetree.spatial import Motion
+
+__all__ = ["Reversed"]
+
+
+@dataclass(frozen=True)
+class Reversed(AbstractJoint):
+    """The same joint seen from its other side, with the same variables.
+
+    Needed where an asymmetrical joint, such as a rack and pinion, sits in a tree the wrong way
+    round. The table prints a motion transform for ``T``; forces need ``X*``.
+    """
+
+    joint: AbstractJoint
+
+    def __post_init__(self):
+        if not isinstance(self.joint, AbstractJoint):
+            raise JointError(f"Reversed needs a joint such as Revolute('z'), got {self.joint!r}")
+        constant = self.joint.constant_subspace and _freedoms_commute(self.joint)
+        for name, value in (
+            ("nq", self.joint.nq),
+            ("nv", self.joint.nv),
+            ("constant_subspace", constant),
+            ("rates_are_velocities", self.joint.rates_are_velocities),
+        ):
+            object.__setattr__(self, name, value)
+
+    def jcalc(self, q, qd):
+        X_J, S, v_J, c_J = self.joint.jcalc(q, qd)
+        back = X_J.inverse()
+        return back, -(back @ S), -(back @ v_J), -(back @ c_J)
+
+    def constraint_subspace(self, q):
+        return -(self.joint.transform(q).T @ self.joint.constraint_subspace(q))
+
+    def active_subspace(self, q):
+        return -(self.joint.transform(q).T @ self.joint.active_subspace(q))
+
+    def coordinates(self, X):
+        return self.joint.coordinates(X.inverse())
+
+    def loop_error(self, X):
+        return self.joint.loop_error(X.inverse())
+
+    def configuration_rate(self, q, qd):
+        return self.joint.configuration_rate(q, qd)
+
+    def integrate(self, q, dv):
+        return self.joint.integrate(q, dv)
+
+    def difference(self, q0, q1):
+        return self.joint.difference(q0, q1)
+
+    def neutral(self):
+        return self.joint.neutral()
+
+    def random(self, rng):
+        return self.joint.random(rng)
+
+    def normalize(self, q):
+        return self.joint.normalize(q)
+
+    def singularity(self, q):
+        return self.joint.singularity(q)
+
+    def defect(self, q):
+        return self.joint.defect(q)
+
+    def at(self, t):
+        return Reversed(self.joint.at(t))
+
+
+def _freedoms_commute(joint):
+    """Whether moving along the freedoms leaves a constant ``S`` as it is: ``S_i × S_j = 0``."""
+    if joint.nv < 2:
+        return True
+    S = joint.motion_subspace(joint.neutral())
+    columns = [Motion(S.angular[:, k], S.linear[:, k]) for k in range(joint.nv)]
+    return all(not np.any(a.cross(b).to_array()) for a, b in combinations(columns, 2))

@@ -1,0 +1,79 @@
+"""Screw joint: one freedom along any twist — Lynch & Park (9.35)–(9.38)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kinetree.errors import JointError
+from kinetree.joints.axis import as_axis
+from kinetree.joints.base import AbstractJoint
+from kinetree.joints.helical import Helical
+from kinetree.joints.prismatic import Prismatic
+from kinetree.spatial import Motion, xlt
+from kinetree.spatial.vector3 import cross
+
+__all__ = ["Screw"]
+
+
+@dataclass(frozen=True)
+class Screw(AbstractJoint):
+    """Moves along a constant twist: ``X_J = exp(S q)``, the factor of a product of exponentials.
+
+    ``twist = (wx, wy, wz, vx, vy, vz)`` in the joint frame, angular part first. It is scaled to
+    ``|w| = 1``, and ``q`` is an angle [rad]; or to ``|v| = 1`` if ``w`` is zero, and ``q`` is a
+    distance [m]. The axis need not pass through the joint frame; see ``about``.
+    """
+
+    twist: tuple
+    nq = nv = 1
+
+    def __post_init__(self):
+        try:
+            s = np.asarray(self.twist, dtype=float)
+        except (TypeError, ValueError):
+            s = np.zeros(0)
+        if s.shape != (6,) or not np.all(np.isfinite(s)) or not np.any(s):
+            raise JointError(
+                f"screw twist must be six finite numbers, not all zero, got {self.twist!r}"
+            )
+        size = np.linalg.norm(s[:3]) or np.linalg.norm(s[3:])
+        object.__setattr__(self, "twist", tuple(float(x) for x in s / size))
+
+    @classmethod
+    def about(cls, axis, point=(0, 0, 0), pitch=0.0):
+        """About an axis through a point [m] with a pitch [m/rad]; infinite pitch: along it."""
+        a, p = np.array(as_axis(axis, "screw axis")), np.array(point)
+        if np.isinf(pitch):
+            return cls((0, 0, 0, *a))
+        return cls((*a, *(pitch * a - cross(a, p))))
+
+    def jcalc(self, q, qd):
+        inner, to_point = self._resolved()
+        X_J = to_point.inverse() @ inner.transform(q) @ to_point
+        S = Motion.from_array(np.array(self.twist)[:, None])
+        return X_J, S, S @ qd, Motion.zero()
+
+    def constraint_subspace(self, q):
+        inner, to_point = self._resolved()
+        return to_point.T @ inner.constraint_subspace(q)
+
+    def active_subspace(self, q):
+        inner, to_point = self._resolved()
+        return to_point.T @ inner.active_subspace(q)
+
+    def coordinates(self, X):
+        inner, to_point = self._resolved()
+        return inner.coordinates(to_point @ X @ to_point.inverse())
+
+    def random(self, rng):
+        return self._resolved()[0].random(rng)
+
+    def _resolved(self):
+        """A joint whose axis passes through its frame, and the transform to that frame."""
+        w, v = np.array(self.twist[:3]), np.array(self.twist[3:])
+        if not np.any(w):
+            return Prismatic(self.twist[3:]), xlt(0, 0, 0)
+        pitch = float(w @ v)
+        if abs(pitch) <= 8 * np.finfo(float).eps * np.max(np.abs(v)):
+            pitch = 0  # the rounding error of a revolute joint, not a very fine thread
+        return Helical(self.twist[:3], pitch=pitch), xlt(cross(w, v))

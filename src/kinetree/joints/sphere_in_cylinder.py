@@ -1,0 +1,84 @@
+"""Sphere-in-cylinder joint — the cure that RBDA §8.10 recommends for over-constrained loops."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kinetree.joints.axis import as_axis, completed_basis, forces
+from kinetree.joints.base import AbstractJoint
+from kinetree.joints.spherical import Spherical, random_quaternion, unit_quaternion_defect
+from kinetree.spatial import Force, Motion, Plucker
+from kinetree.spatial.rotation import quaternion_from_rotation, rotation_from_quaternion
+from kinetree.spatial.vector3 import ZERO3, cross, identity3
+
+__all__ = ["SphereInCylinder"]
+
+_ROTATION = Spherical()
+
+
+@dataclass(frozen=True)
+class SphereInCylinder(AbstractJoint):
+    """A ball that turns freely and slides along a cylinder fixed in the parent.
+
+    ``q = (w, x, y, z, distance)``: a unit quaternion and the distance [m] along the cylinder;
+    ``qd`` is the angular velocity [rad/s] in child coordinates and the rate of the distance. The
+    two constraint forces are perpendicular to the cylinder, so they turn in the child frame.
+    """
+
+    axis: tuple | str = (0, 0, 1)
+    nq = 5
+    nv = 4
+    constant_subspace = False
+    rates_are_velocities = False
+
+    def __post_init__(self):
+        object.__setattr__(self, "axis", as_axis(self.axis, "cylinder axis"))
+
+    def jcalc(self, q, qd):
+        E = rotation_from_quaternion(q[:4])
+        a = np.array(self.axis)
+        Ea = E @ a
+        S = Motion(_with_column(identity3(), ZERO3), _with_column(np.zeros((3, 3), int), Ea))
+        c_J = Motion(ZERO3, cross(Ea, qd[:3]) * qd[3])  # the axis turns by -w in the child
+        return Plucker(E, a * q[4]), S, S @ qd, c_J
+
+    def constraint_subspace(self, q):
+        E = rotation_from_quaternion(q[:4])
+        u, v = completed_basis(self.axis)
+        return forces((ZERO3, E @ u), (ZERO3, E @ v))
+
+    def active_subspace(self, q):
+        S = self.motion_subspace(q)  # orthonormal columns
+        return Force(S.angular, S.linear)
+
+    def coordinates(self, X):
+        return np.array([*quaternion_from_rotation(X.E), np.array(self.axis) @ X.r])
+
+    def loop_error(self, X):
+        u, v = completed_basis(self.axis)
+        return np.array([u @ X.r, v @ X.r])  # exact
+
+    def configuration_rate(self, q, qd):
+        return np.array([*_ROTATION.configuration_rate(q[:4], qd[:3]), qd[3]])
+
+    def integrate(self, q, dv):
+        return np.array([*_ROTATION.integrate(q[:4], dv[:3]), q[4] + dv[3]])
+
+    def difference(self, q0, q1):
+        return np.array([*_ROTATION.difference(q0[:4], q1[:4]), q1[4] - q0[4]])
+
+    def neutral(self):
+        return np.array([*_ROTATION.neutral(), 0.0])
+
+    def random(self, rng):
+        return np.array([*random_quaternion(rng), rng.uniform(-1, 1)])
+
+    def normalize(self, q):
+        return np.array([*_ROTATION.normalize(q[:4]), q[4]])
+
+    def defect(self, q):
+        return unit_quaternion_defect(q[:4])
+
+
+def _with_column(A, column):
+    return np.column_stack([A, column])

@@ -1,0 +1,31 @@
+"""Translation joint: three perpendicular sliders in one."""
+
+from dataclasses import dataclass
+
+from kinetree.joints.base import AbstractJoint, unit_forces, unit_motions
+from kinetree.spatial import Motion, displacement_velocity, xlt
+
+__all__ = ["Translation"]
+
+
+@dataclass(frozen=True)
+class Translation(AbstractJoint):
+    """Moves without turning; ``q = (x, y, z)`` [m]."""
+
+    nq = nv = 3
+
+    def jcalc(self, q, qd):
+        S = unit_motions(4, 5, 6)
+        return xlt(q), S, S @ qd, Motion.zero()
+
+    def constraint_subspace(self, q):
+        return unit_forces(1, 2, 3)
+
+    def active_subspace(self, q):
+        return unit_forces(4, 5, 6)
+
+    def coordinates(self, X):
+        return X.r
+
+    def loop_error(self, X):
+        return displacement_velocity(X).angular

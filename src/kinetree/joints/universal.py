@@ -1,0 +1,69 @@
+"""Universal joint (Hooke, Cardan) — tutorial Fig. 1, (52)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kinetree.errors import JointError
+from kinetree.joints.axis import forces
+from kinetree.joints.base import AbstractJoint
+from kinetree.joints.gimbal import successive_turns
+from kinetree.spatial import Force, Motion, rot
+from kinetree.spatial.ops import atan2
+from kinetree.spatial.vector3 import ZERO3, cross, identity3
+
+__all__ = ["Universal"]
+
+
+@dataclass(frozen=True)
+class Universal(AbstractJoint):
+    """Turns about an axis of the parent, then about a perpendicular axis of the child.
+
+    ``q`` holds the two angles [rad]; ``axes`` names the two axes, such as ``"xy"``.
+    """
+
+    axes: str = "xy"
+    nq = nv = 2
+    constant_subspace = False
+
+    def __post_init__(self):
+        axes = self.axes
+        valid = isinstance(axes, str) and len(axes) == 2 and set(axes) <= set("xyz")
+        if not valid or axes[0] == axes[1]:
+            raise JointError(
+                f"axes of a universal joint must be two different letters of x, y, z, such as "
+                f"'xy', got {axes!r}"
+            )
+
+    def jcalc(self, q, qd):
+        E, s, bias = successive_turns(self.axes, q, qd)
+        S = Motion(s, np.zeros((3, 2), dtype=int))
+        return rot(E), S, S @ qd, Motion(bias, ZERO3)
+
+    def constraint_subspace(self, q):
+        s = self.motion_subspace(q).angular
+        x, y, z = identity3()
+        return forces((cross(s[:, 1], s[:, 0]), ZERO3), (ZERO3, x), (ZERO3, y), (ZERO3, z))
+
+    def active_subspace(self, q):
+        S = self.motion_subspace(q)  # two perpendicular unit vectors
+        return Force(S.angular, S.linear)
+
+    def coordinates(self, X):
+        i, j, k, sign = self._indices()
+        # Each axis, seen from the other frame, keeps to a plane: also far from the manifold.
+        first = atan2(sign * X.E[j, k], X.E[j, j])
+        second = atan2(sign * X.E[k, i], X.E[i, i])
+        return np.array([first, second])
+
+    def loop_error(self, X):
+        i, j, _, _ = self._indices()
+        return np.array([X.E[j, i], *(X.E @ X.r)])
+
+    def random(self, rng):
+        return rng.uniform(-np.pi, np.pi, 2)
+
+    def _indices(self):
+        """Numbers of the two axes and of the third, and whether they are in cyclic order."""
+        i, j = ("xyz".index(axis) for axis in self.axes)
+        return i, j, 3 - i - j, 1 if (j - i) % 3 == 1 else -1

@@ -1,0 +1,176 @@
+"""Connectivity graphs: spanning trees, chords, cycles, regular numbering — RBDA §4.1.
+
+Nodes are bodies and arcs are joints. Node 0 is the base; arc ``k`` goes from its predecessor to
+its successor, which matters for the polarity of the joint but not for the graph.
+"""
+
+from collections import deque
+from dataclasses import dataclass
+from itertools import combinations
+
+from kinetree.errors import ModelError
+from kinetree.model.tree import children, numbering_count, regular_order, supports
+
+__all__ = ["ConnectivityGraph", "SpanningTree"]
+
+
+@dataclass(frozen=True)
+class SpanningTree:
+    """A spanning tree with a regular numbering of bodies and joints — RBDA §4.1.2.
+
+    Attributes:
+        bodies: old number of body ``i``; ``bodies[0]`` is the base, 0.
+        joints: old number of joint ``i``: tree joints 1 … N_B, then loop joints N_B+1 … N_J.
+            Entry 0 is None.
+        predecessor: ``p``, the body that joint ``i`` comes from, in new numbers; entry 0 is None.
+        successor: ``s``, the body that joint ``i`` leads to.
+    """
+
+    bodies: tuple
+    joints: tuple
+    predecessor: tuple
+    successor: tuple
+
+    @property
+    def body_count(self):
+        """N_B, the number of moving bodies and of tree joints."""
+        return len(self.bodies) - 1
+
+    @property
+    def loop_count(self):
+        """N_L = N_J - N_B, the number of independent kinematic loops — RBDA (4.1)."""
+        return len(self.joints) - len(self.bodies)
+
+    @property
+    def parent(self):
+        """λ(i) = min(p(i), s(i)) for the tree joints, entry 0 being -1 — RBDA (4.2)."""
+        p, s = self.predecessor, self.successor
+        return (-1, *(min(p[i], s[i]) for i in range(1, len(self.bodies))))
+
+    @property
+    def forward(self):
+        """Whether tree joint ``i`` leads from parent to child; entry 0 is None."""
+        return (None, *(self.successor[i] == i for i in range(1, len(self.bodies))))
+
+    @property
+    def chords(self):
+        """Numbers of the loop joints."""
+        return tuple(range(len(self.bodies), len(self.joints)))
+
+    def cycle(self, chord):
+        """The joints of the one-chord cycle of a loop joint, the chord itself first."""
+        kappa = supports(self.parent)
+        one, other = set(kappa[self.predecessor[chord]]), set(kappa[self.successor[chord]])
+        return (chord, *sorted(one ^ other))
+
+
+@dataclass(frozen=True)
+class ConnectivityGraph:
+    """An undirected graph of bodies and joints. Several joints may join the same two bodies.
+
+    Args:
+        node_count: number of nodes, N_B + 1; node 0 is the base.
+        arcs: pairs (predecessor, successor), one for each joint.
+    """
+
+    node_count: int
+    arcs: tuple[tuple[int, int], ...]
+
+    def __post_init__(self):
+        for k, (p, s) in enumerate(self.arcs):
+            for node in (p, s):
+                if not 0 <= node < self.node_count:
+                    last = self.node_count - 1
+                    raise ModelError(f"joint {k} refers to body {node}; bodies are 0 to {last}")
+            if p == s:
+                raise ModelError(f"joint {k} connects body {p} to itself")
+
+    def components(self):
+        """The connected parts as tuples of nodes, the part with the base first."""
+        parts, left = [], set(range(self.node_count))
+        while left:
+            part = self._reach(min(left), range(len(self.arcs)))
+            parts.append(tuple(sorted(part)))
+            left -= set(part)
+        return tuple(parts)
+
+    def spanning_tree(self, arcs=None) -> SpanningTree:
+        """A spanning tree, numbered regularly and as close to the old numbers as possible.
+
+        Args:
+            arcs: the arcs of the tree; by default every body is as few joints away from the base
+                as possible.
+        """
+        return self._numbered(self._parents(arcs))
+
+    def spanning_trees(self):
+        """Every choice of tree arcs, as tuples. Their number grows fast: for small graphs."""
+        for arcs in combinations(range(len(self.arcs)), self.node_count - 1):
+            if len(self._reach(0, arcs)) == self.node_count:
+                yield arcs
+
+    def numberings(self):
+        """Every regular numbering of every spanning tree."""
+        for arcs in self.spanning_trees():
+            parents = self._parents(arcs)
+            for order in _orders(children(_parent_list(parents))):
+                yield self._numbered(parents, order)
+
+    def numbering_count(self):
+        """How many there are, without going through them — RBDA Fig. 4.4."""
+        return sum(
+            numbering_count(self.spanning_tree(arcs).parent) for arcs in self.spanning_trees()
+        )
+
+    def _reach(self, start, arcs):
+        """Breadth-first: each node that can be reached from ``start``, with (parent, arc)."""
+        touching = [[] for _ in range(self.node_count)]
+        for k in arcs:
+            p, s = self.arcs[k]
+            touching[p].append((s, k))
+            touching[s].append((p, k))
+        found, queue = {start: (-1, None)}, deque([start])
+        while queue:
+            node = queue.popleft()
+            for other, k in touching[node]:
+                if other not in found:
+                    found[other] = (node, k)
+                    queue.append(other)
+        return found
+
+    def _parents(self, arcs):
+        chosen = range(len(self.arcs)) if arcs is None else tuple(arcs)
+        found = self._reach(0, chosen)
+        if len(found) < self.node_count:
+            missing = sorted(set(range(self.node_count)) - set(found))
+            raise ModelError(f"no path of joints leads from the base to bodies {missing}")
+        if arcs is not None and len(chosen) != self.node_count - 1:
+            raise ModelError(
+                f"a spanning tree of {self.node_count} nodes has {self.node_count - 1} arcs, "
+                f"got {len(chosen)}"
+            )
+        return found
+
+    def _numbered(self, parents, order=None):
+        order = regular_order(_parent_list(parents)) if order is None else order
+        new = {old: i for i, old in enumerate(order)}
+        tree = [parents[old][1] for old in order[1:]]
+        loops = [k for k in range(len(self.arcs)) if k not in set(tree)]
+        joints = (None, *tree, *loops)
+        p = (None, *(new[self.arcs[k][0]] for k in joints[1:]))
+        s = (None, *(new[self.arcs[k][1]] for k in joints[1:]))
+        return SpanningTree(tuple(order), joints, p, s)
+
+
+def _parent_list(parents):
+    return [parents[node][0] for node in range(len(parents))]
+
+
+def _orders(mu, placed=(0,), ready=None):
+    """Every order of the nodes that has parents first."""
+    ready = mu[0] if ready is None else ready
+    if not ready:
+        yield placed
+    for node in ready:
+        rest = tuple(n for n in ready if n != node)
+        yield from _orders(mu, (*placed, node), rest + mu[node])

@@ -1,0 +1,252 @@
+"""Mechanisms as they are found: bodies, and joints between any two of them — RBDA §4.1.
+
+A kinematic tree needs every joint to point away from the base and every body frame to sit on a
+joint. ``MechanismGraph`` asks for neither: it chooses a spanning tree, turns joints round, moves
+body frames and closes loops, and hands over a ``Model`` of the same mechanism.
+"""
+
+import difflib
+from typing import NamedTuple
+
+from kinetree.errors import ModelError, UnknownNameError
+from kinetree.joints import AbstractJoint, Free
+from kinetree.joints.reversed import Reversed
+from kinetree.model.graph import ConnectivityGraph, SpanningTree
+from kinetree.model.model import STANDARD_GRAVITY, Model
+from kinetree.model.parts import Body, Frame, Limits, Loop, as_placement
+from kinetree.spatial import Inertia, Plucker
+
+__all__ = ["MechanismGraph"]
+
+
+class _Joint(NamedTuple):
+    name: str
+    joint: AbstractJoint
+    predecessor: str
+    successor: str
+    X_P: Plucker
+    X_S: Plucker
+    limits: Limits | None
+
+
+class MechanismGraph:
+    """Collects bodies and joints in any order and direction. Every call returns the graph.
+
+        slider_crank = (
+            kt.MechanismGraph("slider-crank")
+            .body("crank", inertia=...).body("rod", inertia=...).body("piston", inertia=...)
+            .joint("main", kt.Revolute("y"), predecessor="base", successor="crank")
+            .joint("big end", kt.Revolute("y"), predecessor="crank", successor="rod", at=...)
+            .joint("small end", kt.Revolute("y"), predecessor="piston", successor="rod",
+                   successor_at=(0.3, 0, 0))
+            .joint("cylinder", kt.Prismatic("x"), predecessor="base", successor="piston")
+            .to_model()
+        )
+
+    There is exactly one base, under the name ``base_name``; two bodies that never move are one.
+    """
+
+    def __init__(self, name="mechanism", *, gravity=STANDARD_GRAVITY, base_name="base"):
+        self._name, self._gravity = name, gravity
+        self._bodies: dict[str, Inertia] = {base_name: Inertia.zero()}
+        self._joints: list[_Joint] = []
+        self._frames: list[tuple] = []
+
+    @classmethod
+    def from_model(cls, model):
+        """The graph of a model, without its choice of a tree: loop joints are like any other."""
+        return cls(model.name, gravity=model.gravity, base_name=model.base_name).add_model(model)
+
+    def body(self, name: str, *, inertia: Inertia | None = None):
+        """Add a moving body; ``inertia`` is in the coordinates of any frame fixed to the body."""
+        if name in self._bodies:
+            first = name == self.base_name
+            what = "the base, and there is exactly one" if first else "already there"
+            raise ModelError(f"body {name!r} is {what}; choose another name")
+        self._bodies[name] = Inertia.zero() if inertia is None else inertia
+        return self
+
+    def joint(
+        self,
+        name: str,
+        joint: AbstractJoint,
+        *,
+        predecessor: str,
+        successor: str,
+        at=None,
+        successor_at=None,
+        limits: Limits | None = None,
+    ):
+        """Connect two bodies.
+
+        Args:
+            name: unique name of the joint.
+            joint: its variables are the motion of the successor relative to the predecessor.
+            predecessor: body that carries the joint's predecessor frame.
+            successor: body that carries the joint's successor frame.
+            at: where, on the predecessor: a position (3,) [m] or a ``Plucker``.
+            successor_at: where, on the successor.
+            limits: bounds of the joint, which a joint that closes a loop cannot have.
+        """
+        X_P, X_S = as_placement(at), as_placement(successor_at)
+        self._joints.append(_Joint(name, joint, predecessor, successor, X_P, X_S, limits))
+        return self
+
+    def frame(self, name: str, *, on: str, at=None):
+        """Add a named frame, fixed to the body ``on`` at a position (3,) or ``Plucker``."""
+        self._frames.append((name, on, as_placement(at)))
+        return self
+
+    def add_model(self, model, *, without=()):
+        """Add the bodies, joints and frames of a model on the same base, some joints left out."""
+        names = model.body_names
+        for b in model.bodies:
+            self.body(b.name, inertia=b.inertia)
+        for b in model.bodies:
+            if b.joint_name not in without:
+                ends = {"predecessor": names[b.parent], "successor": b.name}
+                self.joint(b.joint_name, b.joint, **ends, at=b.placement, limits=b.limits)
+        for loop in model.loops:
+            if loop.name not in without:
+                self.joint(
+                    loop.name,
+                    loop.joint,
+                    predecessor=names[loop.predecessor],
+                    successor=names[loop.successor],
+                    at=loop.predecessor_placement,
+                    successor_at=loop.successor_placement,
+                )
+        for f in model.frames:
+            self.frame(f.name, on=names[f.body], at=f.placement)
+        return self
+
+    def float_unconnected(self, *bodies: str):
+        """Give a free joint from the base to each part of the mechanism that is not connected.
+
+        Such joints constrain nothing; they supply the variables that say where the part is. Each
+        part floats on one of ``bodies``, or on the body that was added first, by a joint called
+        ``<body>_floating`` — RBDA §4.1.
+        """
+        for name in bodies:
+            self._check_body(name, "floating body")
+        for part in self.connectivity().components()[1:]:
+            names = [self.body_names[k] for k in part]
+            floating = next((name for name in bodies if name in names), names[0])
+            ends = {"predecessor": self.base_name, "successor": floating}
+            self.joint(f"{floating}_floating", Free(), **ends)
+        return self
+
+    @property
+    def base_name(self):
+        """Name of the fixed base."""
+        return self.body_names[0]
+
+    @property
+    def body_names(self):
+        """Names of all bodies in the order they were added, the base first."""
+        return tuple(self._bodies)
+
+    @property
+    def joint_names(self):
+        """Names of all joints in the order they were added."""
+        return tuple(j.name for j in self._joints)
+
+    def connectivity(self) -> ConnectivityGraph:
+        """The graph alone, as numbers."""
+        arcs = []
+        for j in self._joints:
+            for end in ("predecessor", "successor"):
+                self._check_body(getattr(j, end), f"{end} of joint {j.name!r}")
+            if j.predecessor == j.successor:
+                raise ModelError(f"joint {j.name!r} connects body {j.predecessor!r} to itself")
+            arcs.append((self.body_names.index(j.predecessor), self.body_names.index(j.successor)))
+        return ConnectivityGraph(len(self._bodies), tuple(arcs))
+
+    def spanning_tree(self, tree_joints=None) -> SpanningTree:
+        """The tree and the numbering that ``to_model`` will use."""
+        graph = self.connectivity()
+        apart = graph.components()[1:]
+        if apart:
+            names = ", ".join(repr(self.body_names[k]) for k in apart[0])
+            raise ModelError(
+                f"nothing connects {names} to the base {self.base_name!r}; add the missing joint, "
+                f"or call float_unconnected() for parts that fly"
+            )
+        if tree_joints is None:
+            return graph.spanning_tree()
+        for name in tree_joints:
+            _check_known(name, self.joint_names, "tree joint")
+        return graph.spanning_tree([self.joint_names.index(name) for name in tree_joints])
+
+    def to_model(self, tree_joints=None, *, strict: bool = True) -> Model:
+        """The mechanism as a model.
+
+        A body's frame becomes the frame of the joint that carries it. Where that is not the frame
+        in which the body was described, the latter stays, as a frame called ``<body>_link``.
+
+        Args:
+            tree_joints: names of the joints of the spanning tree; by default a tree in which every
+                body is as few joints away from the base as possible.
+            strict: refuse physically impossible inertias instead of warning about them.
+        """
+        tree = self.spanning_tree(tree_joints)
+        names = [self.body_names[k] for k in tree.bodies]
+        joints = [None, *(self._joints[k] for k in tree.joints[1:])]
+        Y = [Plucker.identity()]  # from the frame a body was described in to its frame in the tree
+        bodies, frames, loops = [], [], []
+        for i, parent in enumerate(tree.parent[1:], start=1):
+            j = joints[i]
+            near, far = (j.X_P, j.X_S) if tree.forward[i] else (j.X_S, j.X_P)
+            joint = j.joint if tree.forward[i] else reversed_joint(j.joint)
+            placement, inertia = near @ Y[parent].inverse(), self._bodies[names[i]]
+            if not _is_identity(far):
+                inertia = inertia.transformed(far)
+            bodies.append(Body(names[i], parent, joint, placement, inertia, j.name, j.limits))
+            Y.append(far)
+
+        for i in tree.chords:
+            j, p, s = joints[i], tree.predecessor[i], tree.successor[i]
+            if j.limits is not None:
+                raise ModelError(
+                    f"joint {j.name!r} closes a loop and cannot have limits; leave them out or "
+                    f"make it one of tree_joints"
+                )
+            X_P, X_S = j.X_P @ Y[p].inverse(), j.X_S @ Y[s].inverse()
+            loops.append(Loop(j.name, p, s, j.joint, X_P, X_S))
+
+        for name, on, at in self._frames:
+            self._check_body(on, f"body of frame {name!r}")
+            i = names.index(on)
+            frames.append(Frame(name, i, at @ Y[i].inverse()))
+        taken = {f.name for f in frames} | set(names)
+        for i, name in enumerate(names):
+            if not _is_identity(Y[i]) and f"{name}_link" not in taken:
+                frames.append(Frame(f"{name}_link", i, Y[i].inverse()))
+        return Model(
+            tuple(bodies),
+            frames=tuple(frames),
+            loops=tuple(loops),
+            gravity=self._gravity,
+            name=self._name,
+            base_name=self.base_name,
+            strict=strict,
+        )
+
+    def _check_body(self, name, role):
+        _check_known(name, self.body_names, role)
+
+
+def reversed_joint(joint):
+    """The joint with its polarity turned round — RBDA §4.1.3, Table 4.2."""
+    return joint.joint if isinstance(joint, Reversed) else Reversed(joint)
+
+
+def _is_identity(X):
+    return X.E.tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1]] and X.r.tolist() == [0, 0, 0]
+
+
+def _check_known(name, names, role):
+    if name not in names:
+        close = difflib.get_close_matches(str(name), names, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(map(repr, names))}"
+        raise UnknownNameError(f"{role} is {name!r}, which the mechanism does not have; {hint}")

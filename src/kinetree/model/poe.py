@@ -1,0 +1,97 @@
+"""Models from products of exponentials — Lynch & Park (9.35)–(9.40), (9.49)–(9.51).
+
+A chain of links is given by the screws ``S_i`` of its joints and the poses ``M_i`` of its link
+frames, both in space coordinates with all joint variables zero. The text writes the screw of a
+joint in the link frame once as ``Ad(M_i⁻¹) S_i`` (9.40) and once with ``M_{i-1}`` (9.51); the
+former is right.
+"""
+
+import numpy as np
+
+from kinetree.errors import ModelError
+from kinetree.joints import Screw
+from kinetree.model.builder import ModelBuilder
+from kinetree.model.model import STANDARD_GRAVITY, Model
+from kinetree.spatial import Motion, Plucker, exp
+
+__all__ = ["from_poe", "link_poses", "link_screws", "to_poe"]
+
+
+def from_poe(screws, home, inertias, *, tool=None, name="arm", gravity=STANDARD_GRAVITY) -> Model:
+    """A chain whose body frames are the given link frames, usually at the mass centres.
+
+    Args:
+        screws: ``S_i`` as six numbers each, angular part first, in space coordinates. The angular
+            part has length 1; or it is zero and the linear part has length 1.
+        home: ``M_i``, pose of link frame ``i`` in space as a 4×4 matrix.
+        inertias: of each link, in its frame.
+        tool: pose of the end-effector frame in space at the home position, 4×4.
+        name: of the model.
+        gravity: uniform gravitational acceleration [m/s²], (3,).
+    """
+    if not len(screws) == len(home) == len(inertias):
+        raise ModelError(
+            f"a chain needs as many screws as home poses and inertias, got {len(screws)}, "
+            f"{len(home)} and {len(inertias)}"
+        )
+    X = [Plucker.identity(), *(Plucker.from_pose(M) for M in home)]
+    builder, on = ModelBuilder(name, gravity=gravity), None
+    for i, A in enumerate(link_screws(screws, home), start=1):
+        at = X[i] @ X[i - 1].inverse()  # M_{i-1,i} = M_{i-1}⁻¹ M_i, (9.39)
+        builder.body(f"link{i}", on=on, joint=Screw(tuple(A)), at=at, inertia=inertias[i - 1])
+        on = f"link{i}"
+    if tool is not None:
+        builder.frame("tool", on=on, at=Plucker.from_pose(tool) @ X[-1].inverse())
+    return builder.build()
+
+
+def link_screws(screws, home):
+    """``A_i = Ad(M_i⁻¹) S_i``, (6,): each joint's screw in its link frame — Lynch & Park (9.40)."""
+    return [
+        Plucker.from_pose(M).to_matrix() @ _screw(S, i).to_array()
+        for i, (S, M) in enumerate(zip(screws, home, strict=True), start=1)
+    ]
+
+
+def link_poses(screws, home, q):
+    """``exp([S_1] q_1) … exp([S_i] q_i) M_i`` for every link, 4×4 — Lynch & Park (9.37)."""
+    poses, product = [], np.eye(4, dtype=int)
+    for i, (S, M, angle) in enumerate(zip(screws, home, q, strict=True), start=1):
+        product = product @ exp(_screw(S, i) * angle).to_pose()
+        poses.append(product @ np.asarray(M))
+    return poses
+
+
+def to_poe(model):
+    """``screws, home`` of a model with one freedom per joint: the inverse of ``from_poe``.
+
+    The screws are columns in space coordinates at the neutral position, (6,) each; the home poses
+    are those of the body frames. Branched trees are fine; mind that body ``i`` then hangs on
+    ``model.support[i]``, not on all joints before it.
+    """
+    q, X_0, screws = model.neutral(), [Plucker.identity()], []
+    for i in range(1, model.body_count + 1):
+        if model.joint[i].nv != 1:
+            raise ModelError(
+                f"a product of exponentials needs one freedom per joint, but joint "
+                f"{model.joint_names[i - 1]!r} has {model.joint[i].nv}"
+            )
+        X_J, S, _, _ = model.jcalc(i, q, model.zero_velocity)
+        X_0.append(X_J @ model.tree_transform[i] @ X_0[model.parent[i]])
+        screws.append((X_0[i].inverse() @ S).to_array()[:, 0])
+    return screws, [X.to_pose() for X in X_0[1:]]
+
+
+def _screw(S, i):
+    s = np.asarray(S)
+    if s.shape != (6,):
+        raise ModelError(f"screw {i} must be six numbers, angular part first, got shape {s.shape}")
+    if s.dtype != object:
+        w, v = np.linalg.norm(s[:3]), np.linalg.norm(s[3:])
+        size = w if w > 1e-12 else v
+        if abs(size - 1) > 1e-9:
+            raise ModelError(
+                f"screw {i} must have an angular part of length 1, or none and a linear part of "
+                f"length 1; got lengths {w:.6g} and {v:.6g}"
+            )
+    return Motion.from_array(s)

@@ -1,0 +1,160 @@
+"""One model in other algebras: dense 6×6 matrices, planar vectors, axial screws — RBDA §A.1–A.4.
+
+A view answers the algorithms as the model does, but its transforms, inertias and vectors are of
+another kind. The same algorithm text then computes the same numbers in another way.
+"""
+
+import numpy as np
+
+from kinetree.errors import ModelError
+from kinetree.spatial import Inertia, Plucker, dense
+from kinetree.spatial.arithmetic import AxialRotation
+from kinetree.spatial.axial_screw import AxialScrew
+from kinetree.spatial.lift import restrict
+
+__all__ = ["ModelView", "dense_view", "planar_view", "screw_view"]
+
+
+class ModelView:
+    """A model whose spatial quantities pass through ``convert`` on their way out."""
+
+    def __init__(self, model, convert):
+        self.model, self.convert = model, convert
+        self.tree_transform = (None, *map(convert, model.tree_transform[1:]))
+        self.inertia = (None, *map(convert, model.inertia[1:]))
+        self.zero_motion, self.a_g = convert(model.zero_motion), convert(model.a_g)
+
+    def jcalc(self, i, q, qd):
+        """``X_J, S, v_J, c_J`` of joint ``i`` from the joint vectors of the whole model."""
+        return tuple(map(self.convert, self.model.jcalc(i, q, qd)))
+
+    def __getattr__(self, name):
+        return getattr(object.__getattribute__(self, "model"), name)
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self.model!r})"
+
+
+# --- dense ---------------------------------------------------------------------------------------
+
+
+class DenseTransform(np.ndarray):
+    """A dense 6×6 motion transform that can tell its force transform; else a plain array."""
+
+    @property
+    def T(self):
+        """``Xᵀ``, as a plain array."""
+        return np.asarray(self).T
+
+    @property
+    def star(self):
+        """``X*``, as a plain array."""
+        return dense.force_transform(np.asarray(self))
+
+    def __matmul__(self, other):
+        product = np.asarray(self) @ np.asarray(other)
+        return product.view(DenseTransform) if isinstance(other, DenseTransform) else product
+
+    def __rmatmul__(self, other):
+        return other @ np.asarray(self)
+
+
+def dense_view(model) -> ModelView:
+    """The model as plain NumPy arrays: 6×6 transforms and inertias, vectors of six coordinates."""
+    return ModelView(model, _dense)
+
+
+def _dense(x):
+    if isinstance(x, Plucker):
+        return x.to_matrix().view(DenseTransform)
+    return x.to_matrix() if isinstance(x, Inertia) else x.to_array()
+
+
+# --- planar --------------------------------------------------------------------------------------
+
+
+def planar_view(model) -> ModelView:
+    """A planar mechanism in planar vectors of three coordinates — RBDA §2.16.
+
+    Every joint must move its body in the x-y plane and every placement turn about z (to within
+    rounding); shifts along z and the gravity across the plane play no part.
+    """
+    rng = np.random.default_rng(0)
+    for i in range(1, model.body_count + 1):
+        joint, X_T = model.joint[i], model.tree_transform[i]
+        X_J, S, _, c_J = joint.jcalc(joint.random(rng), rng.uniform(-1, 1, joint.nv))
+        if not all(_in_plane(x) for x in (X_J, S, c_J)):
+            problem = f"moves bodies out of the x-y plane: {joint}"
+        elif not _in_plane(X_T):
+            problem = "sits on a placement that does not just turn about z"
+        else:
+            continue
+        raise ModelError(
+            f"model {model.name!r} is not planar: joint {model.joint_names[i - 1]!r} {problem}. "
+            f"Use the model itself, or choose frames in which all motion is in the x-y plane"
+        )
+    return ModelView(model, restrict)
+
+
+def _in_plane(x):
+    if isinstance(x, Plucker):
+        return _small(*x.E[2, :2], *x.E[:2, 2], x.E[2, 2] - 1)
+    return _small(x.angular[:2], x.linear[2])
+
+
+# --- axial screws --------------------------------------------------------------------------------
+
+
+class ScrewView(ModelView):
+    """A model with Denavit–Hartenberg geometry whose transforms are pairs of axial screws."""
+
+    def __init__(self, model):
+        super().__init__(model, _unchanged)
+        parts = [_dh_parts(model, i) for i in range(1, model.body_count + 1)]
+        self.along_z = (None, *(z for z, _ in parts))
+        self.tree_transform = (None, *(x for _, x in parts))
+
+    def jcalc(self, i, q, qd):
+        """``X_J, S, v_J, c_J``; the screw ``X_J`` includes what the placement has about z."""
+        X_J, S, v_J, c_J = self.model.jcalc(i, q, qd)
+        (c, s, _), (c0, s0, d0) = X_J.E[0], self.along_z[i]
+        turn = AxialRotation.from_cosine_sine(2, c * c0 - s * s0, s * c0 + c * s0)
+        return AxialScrew(turn, X_J.r[2] + d0), S, v_J, c_J
+
+
+def _unchanged(x):
+    return x
+
+
+def screw_view(model) -> ModelView:
+    """The model with every joint and its placement as a screw about z after one about x.
+
+    For joints about and along z (revolute, prismatic, ...) on Denavit–Hartenberg placements, to
+    within rounding: ``X_T = scrz(theta, d) @ scrx(alpha, a)`` — RBDA §4.3, §A.4.
+    """
+    return ScrewView(model)
+
+
+def _dh_parts(model, i):
+    """Cosine, sine and shift of the z screw, and the x screw, that make up ``X_T`` of joint i."""
+    joint, X_T = model.joint[i], model.tree_transform[i]
+    X_J = joint.transform(joint.random(np.random.default_rng(0)))
+    if not (_in_plane(X_J) and _small(*X_J.r[:2])):
+        problem = f"is not about or along z: {joint}"
+    else:
+        x, z = X_T.E[:, 0], X_T.E[2]
+        a, d = X_T.r[0], X_T.r[1:] @ z[1:]
+        if _small(z[0]) and _small(*(X_T.r[1:] - d * z[1:]) / (1 + abs(d))):
+            # A placement without a turn about z keeps exact numbers, which cost nothing.
+            turn = (1, 0) if _small(x[1], x[0] - 1) else (x[0], -x[1])
+            return (*turn, d), AxialScrew(AxialRotation.from_cosine_sine(0, z[2], -z[1]), a)
+        problem = "does not sit on a Denavit–Hartenberg placement, scrz(theta, d) @ scrx(alpha, a)"
+    raise ModelError(
+        f"model {model.name!r} cannot be written in axial screws: joint "
+        f"{model.joint_names[i - 1]!r} {problem}. Use the model itself, or choose such frames"
+    )
+
+
+def _small(*numbers):
+    """Whether numbers of order one are zero but for rounding."""
+    return all(np.all(np.abs(x) <= 64 * np.finfo(float).eps) for x in numbers)

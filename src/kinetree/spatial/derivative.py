@@ -1,0 +1,88 @@
+"""Differentiation in moving coordinates — RBDA §2.10, Table 2.4.
+
+The derivative of a vector and the derivative of its coordinates agree only in a frame at rest. In
+a frame that moves at ``v_A`` they differ by ``v_A × m`` (motions), ``v_A ×* f`` (forces) or
+``ω_A × u`` (3-D vectors). The book writes a dot for the first and a ring for the second.
+"""
+
+import numpy as np
+
+from kinetree.errors import SpatialTypeError
+from kinetree.spatial import dense
+from kinetree.spatial.articulated_inertia import ArticulatedInertia
+from kinetree.spatial.dyads import Dyadic
+from kinetree.spatial.inertia import Inertia
+from kinetree.spatial.inverse_inertia import InverseInertia
+from kinetree.spatial.vector import Force, Motion
+from kinetree.spatial.vector3 import cross, skew
+
+__all__ = ["apparent_derivative", "carried_rate", "transform_rate", "true_derivative"]
+
+
+def true_derivative(ring, x, v_A):
+    """Coordinates of ``dx/dt`` in a frame that moves at ``v_A`` — RBDA (2.36)–(2.38).
+
+    Args:
+        ring: derivative of the coordinates of ``x``, of the kind of ``x``.
+        x: a motion, a force, an inertia or dyadic, or an array of three coordinates.
+        v_A: velocity of the frame, in its own coordinates; an angular velocity for a 3-D ``x``.
+    """
+    return ring + carried_rate(x, v_A)
+
+
+def apparent_derivative(dot, x, v_A):
+    """Derivative of the coordinates of ``x``: its rate as seen from a frame moving at ``v_A``.
+
+    Inverse of ``true_derivative`` — RBDA (2.43), (2.44).
+    """
+    return dot + carried_rate(x, v_A) * -1
+
+
+def carried_rate(x, v):
+    """Rate of change of something fixed in a body that moves at ``v``.
+
+    ``v × m`` and ``v ×* f`` for vectors, ``v×* I - I v×`` for an inertia (RBDA (2.65)), and
+    likewise for every kind of dyadic. Returns the kind it is given.
+    """
+    if isinstance(x, (Motion, Force)):
+        return v.cross(x)
+    if isinstance(x, Inertia):
+        return _inertia_rate(x, v)
+    if isinstance(x, ArticulatedInertia):
+        return ArticulatedInertia.from_matrix(_dyadic_rate(x.to_matrix(), Motion, Force, v))
+    if isinstance(x, InverseInertia):
+        return InverseInertia.from_matrix(_dyadic_rate(x.to_matrix(), Force, Motion, v))
+    if isinstance(x, Dyadic):
+        rate = _dyadic_rate(x.matrix, x.domain, x.codomain, v)
+        return Dyadic(rate, x.domain, x.codomain)
+    if np.shape(x) == (3,) and np.shape(v) == (3,):
+        return cross(v, x)
+    raise SpatialTypeError(
+        f"carried_rate knows motions, forces, inertias, dyadics and, with an angular velocity, "
+        f"3-D vectors; got {type(x).__name__} and {type(v).__name__}"
+    )
+
+
+def _inertia_rate(I, v):
+    """Of a rigid body: no mass changes, so the rate has the compact form as well."""
+    w, u = v.angular, v.linear
+    W, U, H = skew(w), skew(u), skew(I.first_moment)
+    rotational = W @ I.rotational - I.rotational @ W - (U @ H + H @ U)
+    return Inertia(0, cross(w, I.first_moment) + I.mass * u, rotational)
+
+
+def _dyadic_rate(A, domain, codomain, v):
+    cross_matrix = {Motion: dense.crm, Force: dense.crf}
+    v = v.to_array()
+    return cross_matrix[codomain](v) @ A - A @ cross_matrix[domain](v)
+
+
+def transform_rate(X, v_A, v_B):
+    """``d/dt(ᴮX_A) = (v_A - v_B)× ᴮX_A`` as a 6×6 matrix — RBDA (2.45).
+
+    Args:
+        X: transform from A to B.
+        v_A: velocity of frame A, in B coordinates.
+        v_B: velocity of frame B, in B coordinates.
+    """
+    return dense.crm((v_A - v_B).to_array()) @ X.to_matrix()

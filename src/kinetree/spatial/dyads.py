@@ -1,0 +1,122 @@
+"""Dyads and dyadics: linear maps between motions and forces — RBDA §2.1, §2.13, Table 2.5.
+
+A dyad ``a b·`` maps ``c`` to ``a (b·c)``; a dyadic is a sum of dyads. There are four kinds, told
+apart by what they eat and what they return, and each has its own coordinate transform:
+
+    motion to motion  ``v×``   X A X⁻¹         force to force   ``v×*``  X* A X*⁻¹
+    motion to force   ``I``    X* A X⁻¹        force to motion  ``Φ``    X A Xᵀ
+
+The first two are similarity transforms (they keep eigenvalues), the others congruences (they keep
+symmetry and definiteness).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kinetree.errors import ModelError, ShapeError, SpatialTypeError
+from kinetree.spatial.inertia import Inertia
+from kinetree.spatial.transform import xlt
+from kinetree.spatial.vector import Force, Motion
+
+__all__ = ["Dyadic", "inertia_dyads"]
+
+_DUAL = {Motion: Force, Force: Motion}
+
+
+@dataclass(frozen=True, eq=False)
+class Dyadic:
+    """A 6×6 matrix that knows which kind of vector it maps to which.
+
+    Attributes:
+        matrix: in dual coordinates (6, 6).
+        domain: ``Motion`` or ``Force``, what it acts on.
+        codomain: ``Motion`` or ``Force``, what it returns.
+    """
+
+    matrix: np.ndarray
+    domain: type
+    codomain: type
+
+    __array_ufunc__ = None
+
+    def __post_init__(self):
+        if np.shape(self.matrix) != (6, 6):
+            raise ShapeError(f"a dyadic is a 6x6 matrix, got shape {np.shape(self.matrix)}")
+        if self.domain not in _DUAL or self.codomain not in _DUAL:
+            raise SpatialTypeError("a dyadic maps Motion or Force to Motion or Force")
+
+    @classmethod
+    def from_dyads(cls, a, b):
+        """``Σ a_i b_i·`` of paired columns; it acts on the dual of what ``b`` is."""
+        a_, b_ = (x.to_array().reshape(6, -1) for x in (a, b))
+        if a_.shape != b_.shape:
+            raise ShapeError(f"dyads pair columns one to one, got {a_.shape[1]} and {b_.shape[1]}")
+        return cls(a_ @ b_.T, _DUAL[type(b)], type(a))
+
+    def to_matrix(self):
+        """The dense 6×6 matrix."""
+        return self.matrix
+
+    def __matmul__(self, x):
+        if isinstance(x, Dyadic):
+            self._require(x.codomain)
+            return Dyadic(self.matrix @ x.matrix, x.domain, self.codomain)
+        self._require(type(x))
+        return self.codomain.from_array(self.matrix @ x.to_array())
+
+    def __add__(self, other):
+        if not isinstance(other, Dyadic) or _kind(other) != _kind(self):
+            what = _kind(other) if isinstance(other, Dyadic) else type(other).__name__
+            raise SpatialTypeError(f"cannot add {what} to a dyadic of kind {_kind(self)}")
+        return Dyadic(self.matrix + other.matrix, self.domain, self.codomain)
+
+    def __mul__(self, k):
+        return Dyadic(self.matrix * k, self.domain, self.codomain)
+
+    __rmul__ = __mul__
+
+    def transformed(self, X):
+        """The same map in the new coordinates — RBDA Table 2.5."""
+        left = _matrix(X, self.codomain)
+        right = _matrix(X, _DUAL[self.domain]).T  # inverse of the domain's own transform
+        return Dyadic(left @ self.matrix @ right, self.domain, self.codomain)
+
+    def inverse_transformed(self, X):
+        """The same map back in the old coordinates."""
+        return self.transformed(X.inverse())
+
+    def _require(self, kind):
+        if kind is not self.domain:
+            raise SpatialTypeError(f"a dyadic of kind {_kind(self)} acts on no {kind.__name__}")
+
+
+def _kind(d):
+    return f"{d.domain.__name__} to {d.codomain.__name__}"
+
+
+def _matrix(X, kind):
+    return X.to_matrix() if kind is Motion else X.to_force_matrix()
+
+
+def inertia_dyads(I):
+    """Six force vectors ``g_i``, as columns, with ``I = Σ g_i g_i·`` — RBDA (2.64).
+
+    The first three belong to the principal axes of inertia at the mass centre, the others to its
+    linear motion along the coordinate axes. Uses an eigenvalue solver, so numbers only.
+    """
+    if not isinstance(I, Inertia):
+        raise SpatialTypeError(f"inertia_dyads needs an Inertia, got {type(I).__name__}")
+    moments, axes = np.linalg.eigh(I.rotational_at_center)
+    rounding = 64 * np.finfo(float).eps * np.max(np.abs(I.rotational))
+    if I.mass < 0 or moments[0] < -rounding:
+        raise ModelError(
+            f"an inertia that is not positive is no sum of dyads: mass {I.mass:.6g} kg, principal "
+            f"moments {moments.tolist()} kg m²"
+        )
+    O = np.zeros((3, 3))
+    at_center = Force(
+        np.hstack([axes * np.sqrt(np.maximum(moments, 0)), O]),
+        np.hstack([O, np.sqrt(I.mass) * np.eye(3)]),
+    )
+    return xlt(I.center_of_mass).T @ at_center

@@ -1,0 +1,221 @@
+"""Planar vector algebra: spatial algebra for mechanisms that move in the x-y plane — RBDA §2.16.
+
+Three coordinates, angular first: ``v = (ω, v_x, v_y)``, ``f = (n, f_x, f_y)``. They are the
+coordinates 3, 4 and 5 of the spatial vectors, and every operator is the corresponding part of the
+spatial one, so the text of an algorithm runs on either.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from kinetree.errors import ShapeError, SpatialTypeError
+from kinetree.spatial.ops import cos, sin
+from kinetree.spatial.protocol import CoordinateTransform
+from kinetree.spatial.vector import SpatialVector, Transposed
+
+__all__ = ["PlanarForce", "PlanarMotion", "PlanarTransform", "Xpln", "moment", "turned"]
+
+
+def moment(r, f):
+    """``r × f`` of vectors in the plane: one number, or one for every column of ``f``."""
+    return r[0] * f[1] - r[1] * f[0]
+
+
+def turned(w, r):
+    """``ω × r`` of a turn ``w`` and a position in the plane."""
+    return np.array([-r[1] * w, r[0] * w])
+
+
+class PlanarVector(SpatialVector):
+    """What planar motions and forces share; parts of shape (1,), (2,) or (1, n), (2, n)."""
+
+    __slots__ = ()
+
+    def __init__(self, angular, linear):
+        super().__init__(np.atleast_1d(angular), linear)
+
+    @classmethod
+    def from_array(cls, x):
+        """From three coordinates (3,), or from n of them as columns (3, n)."""
+        x = np.asarray(x)
+        if x.ndim not in (1, 2) or x.shape[0] != 3:
+            raise ShapeError(
+                f"{cls.__name__} needs three coordinates, angular first: "
+                f"shape (3,) or (3, n), got {x.shape}"
+            )
+        return cls(x[:1], x[1:])
+
+    @classmethod
+    def zero(cls):
+        """The zero vector."""
+        return cls.from_array(np.zeros(3, dtype=int))
+
+    @property
+    def T(self):
+        """The row form, for scalar products: ``S.T @ f``."""
+        return _PlanarTransposed(self)
+
+
+class PlanarMotion(PlanarVector):
+    """Velocity or acceleration of a planar body: an element of M³."""
+
+    __slots__ = ()
+
+    def cross(self, other):
+        """``v × m`` for a motion and ``v ×* f`` for a force — RBDA (2.75), (2.76)."""
+        w, v = self.angular[0], self.linear
+        if isinstance(other, PlanarMotion):
+            m = other.angular
+            linear = turned(w, other.linear) - turned(m[0], v)
+            return PlanarMotion(np.zeros(m.shape, dtype=int), linear)
+        if isinstance(other, PlanarForce):
+            f = other.linear
+            return PlanarForce(np.array([moment(v, f)]), turned(w, f))
+        raise SpatialTypeError(
+            f"PlanarMotion.cross needs a planar motion or force, got {type(other).__name__}"
+        )
+
+
+class PlanarForce(PlanarVector):
+    """Force, momentum or impulse on a planar body: an element of F³."""
+
+    __slots__ = ()
+
+    def cross(self, other):
+        """Always an error."""
+        raise SpatialTypeError(
+            f"PlanarForce × {type(other).__name__} is not defined: only a motion can stand on the "
+            f"left of a cross product"
+        )
+
+    def dyadic(self, A):
+        """``F A Fᵀ`` for these force columns and a symmetric matrix ``A``."""
+        from kinetree.spatial.planar_inertia import PlanarArticulatedInertia  # builds on us
+
+        n, f = self.angular, self.linear
+        nA, fA = n @ A, f @ A
+        off = fA[1] @ f[0]
+        M = np.array([[fA[0] @ f[0], off], [off, fA[1] @ f[1]]])
+        return PlanarArticulatedInertia((nA @ n.T)[0, 0], (nA @ f.T)[0], M)
+
+
+class _PlanarTransposed(Transposed):
+    """Row form of planar vectors; only meets the dual kind."""
+
+    __slots__ = ()
+
+    def __matmul__(self, other):
+        a, b = self.columns, other
+        dual = PlanarForce if isinstance(a, PlanarMotion) else PlanarMotion
+        if not isinstance(b, dual):
+            raise SpatialTypeError(
+                f"the scalar product of a {type(a).__name__} needs a {dual.__name__}, "
+                f"got {type(b).__name__}"
+            )
+        return a.angular.T @ b.angular + a.linear.T @ b.linear
+
+
+class PlanarOperator(ABC):
+    """What maps planar motions to planar forces, and knows how it is transformed."""
+
+    __slots__ = ()
+    __array_ufunc__ = None
+
+    @abstractmethod
+    def transformed(self, X) -> Any:
+        """``X* I X⁻¹``: the same operator in the new coordinates."""
+
+    @abstractmethod
+    def inverse_transformed(self, X) -> Any:
+        """``Xᵀ I X``: back to the old coordinates."""
+
+
+class PlanarTransform(CoordinateTransform):
+    """From frame A to frame B, which sits at ``r`` (2,) and is turned by the angle of (c, s)."""
+
+    __slots__ = ("c", "r", "s")
+    motion_kind, force_kind = PlanarMotion, PlanarForce
+
+    def __init__(self, c, s, r):
+        self.c, self.s, self.r = c, s, np.asarray(r)
+
+    @classmethod
+    def identity(cls):
+        """The transform that changes nothing."""
+        return cls(1, 0, np.zeros(2, dtype=int))
+
+    @classmethod
+    def from_matrix(cls, X):
+        """From a 3×3 motion transform — RBDA (2.77)."""
+        X = np.asarray(X)
+        if X.shape != (3, 3):
+            raise ShapeError(f"a planar motion transform is 3x3, got shape {X.shape}")
+        y, x = X[1:, 1:].T @ X[1:, 0]
+        return cls(X[1, 1], X[1, 2], np.array([x, -y]))
+
+    @property
+    def E(self):
+        """The 2×2 coordinate rotation."""
+        return np.array([[self.c, self.s], [-self.s, self.c]])
+
+    def to_matrix(self):
+        """The 3×3 motion transform — RBDA (2.77)."""
+        c, s, (x, y) = self.c, self.s, self.r
+        return np.array([[1, 0, 0], [s * x - c * y, c, s], [c * x + s * y, -s, c]])
+
+    def to_force_matrix(self):
+        """The 3×3 force transform ``X* = X⁻ᵀ``."""
+        c, s, (x, y) = self.c, self.s, self.r
+        return np.array([[1, y, -x], [0, c, s], [0, -s, c]])
+
+    def inverse(self):
+        """The transform from B back to A."""
+        return PlanarTransform(self.c, -self.s, -self.E @ self.r)
+
+    def point(self, p):
+        """Coordinates in B of a point whose coordinates in A are ``p``."""
+        return self.E @ (np.asarray(p) - self.r)
+
+    def compose(self, other):
+        """First ``other``, then this one."""
+        if not isinstance(other, PlanarTransform):
+            raise self.refusal(other)
+        c, s = self.c, self.s
+        return PlanarTransform(
+            c * other.c - s * other.s,
+            s * other.c + c * other.s,
+            other.r + other.E.T @ self.r,
+        )
+
+    def apply(self, x):
+        """A planar motion, force or inertia from A to B."""
+        if isinstance(x, PlanarMotion):
+            return PlanarMotion(x.angular, self.E @ (x.linear + turned(x.angular[0], self.r)))
+        if isinstance(x, PlanarForce):
+            return PlanarForce(x.angular - moment(self.r, x.linear), self.E @ x.linear)
+        if not isinstance(x, PlanarOperator):
+            raise self.refusal(x)
+        return x.transformed(self)
+
+    def inv_apply(self, x):
+        """A planar motion, force or inertia from B back to A."""
+        if isinstance(x, PlanarMotion):
+            return PlanarMotion(x.angular, self.E.T @ x.linear - turned(x.angular[0], self.r))
+        if isinstance(x, PlanarForce):
+            f = self.E.T @ x.linear
+            return PlanarForce(x.angular + moment(self.r, f), f)
+        if not isinstance(x, PlanarOperator):
+            raise self.refusal(x)
+        return x.inverse_transformed(self)
+
+    def __repr__(self):
+        return f"PlanarTransform(c={self.c}, s={self.s}, r={self.r.tolist()})"
+
+
+def Xpln(theta, r):
+    """Transform to a frame at ``r`` (2,) [m] turned by ``theta`` [rad] — RBDA Table A.1."""
+    if np.shape(r) != (2,):
+        raise ShapeError(f"the position in the plane must have 2 components, got {r!r}")
+    return PlanarTransform(cos(theta), sin(theta), r)

@@ -1,0 +1,113 @@
+"""The stacked equations of Lynch & Park 9.4, with their signs put right."""
+
+import numpy as np
+import pytest
+from closeness import assert_close
+from textbook import Arm, random_state, rate, two_link_arm
+
+from kinetree import samples
+from kinetree.algorithms import crba, jacobians, kinematics, rnea, sparsity, stacked
+from kinetree.model import Model
+from kinetree.spatial import dense
+
+
+def stack(motions):
+    return np.concatenate([v.to_array() for v in motions[1:]])
+
+
+@pytest.mark.covers("Lynch & Park 9.4", by=stacked.stacked_operators)
+def test_gamma_is_nilpotent_and_l_is_its_geometric_series(rng):
+    m, q, *_ = random_state(rng)
+    _, _, Gamma, L = stacked.stacked_operators(m, q)
+    depth = max(len(kappa) for kappa in m.support)
+    one, power = np.eye(len(Gamma)), np.eye(len(Gamma))
+    series = np.zeros_like(Gamma)
+    for _ in range(depth):
+        series, power = series + power, power @ Gamma
+    assert not np.any(power)
+    assert np.any(np.linalg.matrix_power(Gamma, depth - 1))
+    assert_close(L, series)
+    assert_close(L @ (one - Gamma), one, scale=np.max(np.abs(L)) ** 2)
+
+
+@pytest.mark.covers("Lynch & Park 9.4", by=stacked.stacked_operators)
+def test_rows_of_l_times_a_are_the_body_jacobians(rng):
+    m, q, *_ = random_state(rng)
+    A, _, _, L = stacked.stacked_operators(m, q)
+    J = (L @ A).reshape(m.body_count, 6, m.nv)
+    for i in range(1, m.body_count + 1):
+        expected = jacobians.frame_jacobian(m, q, m.frame(m.body_names[i]), "body")
+        assert_close(J[i - 1], expected, scale=10)
+
+
+@pytest.mark.covers("Lynch & Park 9.4", by=stacked.stacked_operators)
+def test_recursions_satisfy_the_implicit_equations(rng):
+    """(9.72)–(9.75): velocities, accelerations, forces and joint forces of all bodies at once."""
+    m, q, qd, qdd, _ = random_state(rng)
+    A, G, Gamma, _ = stacked.stacked_operators(m, q)
+    result = rnea.newton_euler(m, q, qd, qdd)
+    V, Vd, F = stack(result.v), stack(result.a), stack(result.f)
+    bodies = range(1, m.body_count + 1)
+    base = [
+        (result.X[i] @ -m.a_g if m.parent[i] == 0 else m.zero_motion).to_array() for i in bodies
+    ]
+    Vd_base = np.concatenate(base)
+    c_J = np.concatenate([m.jcalc(i, q, qd)[3].to_array() for i in bodies])
+    ad_V, ad_A = stacked._ad(V), stacked._ad(A @ qd)
+    assert_close(Gamma @ V + A @ qd, V, scale=20)
+    acceleration = Gamma @ Vd + A @ qdd + c_J - ad_A @ (Gamma @ V) + Vd_base
+    assert_close(acceleration, Vd, scale=20 + np.max(np.abs(Vd)))
+    force = Gamma.T @ F + G @ Vd - ad_V.T @ G @ V
+    assert_close(force, F, scale=20 + np.max(np.abs(F)))
+    assert_close(A.T @ F, result.tau, scale=20 + np.max(np.abs(F)))
+
+
+@pytest.mark.covers(
+    "Lynch & Park 9.4",
+    by=(stacked.joint_space_inertia, stacked.coriolis_force, stacked.gravity_force),
+)
+@pytest.mark.parametrize("n", range(4))
+def test_closed_forms_equal_the_recursive_algorithms(n, rng):
+    m, q, qd, *_ = random_state(rng)
+    H, g = crba.joint_space_inertia(m, q), rnea.gravity_force(m, q)
+    assert_close(stacked.joint_space_inertia(m, q), H)
+    assert_close(stacked.gravity_force(m, q), g, scale=10 + np.max(np.abs(g)))
+    c = rnea.coriolis_force(m, q, qd)
+    assert_close(stacked.coriolis_force(m, q, qd), c, scale=np.max(np.abs(H)) * (1 + qd @ qd))
+
+
+@pytest.mark.covers("Lynch & Park 9.4", by=stacked.coriolis_force)
+def test_planar_arm_of_lynch_and_park():
+    m = two_link_arm()
+    assert_close(stacked.joint_space_inertia(m, Arm.q), Arm.M, ulps=10)
+    assert_close(stacked.coriolis_force(m, Arm.q, Arm.qd), Arm.c, ulps=20)
+    assert_close(stacked.gravity_force(m, Arm.q), Arm.gravity, ulps=10)
+
+
+@pytest.mark.covers("Lynch & Park 9.4", by=stacked.coriolis_force)
+def test_factor_without_the_last_velocity_is_not_the_passive_matrix(rng):
+    """Dropping the trailing qd from (9.83) gives a C with C qd = c whose dH/dt - 2C is not skew."""
+    m = samples.chain(4)
+    q, qd = m.random_configuration(rng), rng.standard_normal(4)
+    A, G, Gamma, L = stacked.stacked_operators(m, q)
+    V = L @ A @ qd
+    ad_A, ad_V = stacked._ad(A @ qd), stacked._ad(V)
+    C = -A.T @ L.T @ (G @ L @ ad_A @ Gamma + ad_V.T @ G) @ L @ A
+    H = crba.joint_space_inertia(m, q)
+    assert_close(C @ qd, rnea.coriolis_force(m, q, qd), scale=np.max(np.abs(H)) * (1 + qd @ qd))
+    N = rate(lambda q: crba.joint_space_inertia(m, q), m, q, qd) - 2 * C
+    assert np.max(np.abs(N + N.T)) > 1e-3 * np.max(np.abs(H))
+
+
+def test_shapes_and_sparsity(rng):
+    m, q, *_ = random_state(rng, bodies=6)
+    A, G, Gamma, L = stacked.stacked_operators(m, q)
+    assert A.shape == (36, m.nv)
+    assert G.shape == Gamma.shape == L.shape == (36, 36)
+    blocks = np.abs(L).reshape(6, 6, 6, 6).max(axis=(1, 3)) > 0
+    supports = np.tril(sparsity.pattern([p - 1 for p in m.parent[1:]]))
+    assert np.array_equal(blocks, supports)
+    v = kinematics.body_velocities(m, q, rng.standard_normal(m.nv))[1][1]
+    assert np.array_equal(stacked._ad(v.to_array()), dense.crm(v.to_array()))
+    nothing = np.zeros(0)
+    assert stacked.coriolis_force(Model(), nothing, nothing).shape == (0,)

@@ -1,0 +1,18 @@
+"""Two articulated bodies about to be joined, as dense matrices with random entries."""
+
+import numpy as np
+
+
+class Pair:
+    """Two random articulated bodies and a joint of any degree of freedom, as dense matrices."""
+
+    def __init__(self, rng, n):
+        self.I1, self.I2 = (A @ A.T + np.eye(6) for A in rng.standard_normal((2, 6, 6)))
+        self.p1, self.p2, self.c = rng.standard_normal((3, 6))
+        frame = rng.standard_normal((6, 6))
+        self.S, complement = frame[:, :n], np.linalg.inv(frame).T
+        self.Ta, self.T = complement[:, :n], complement[:, n:]
+        self.tau = rng.standard_normal(n)
+        self.Phi1, self.Phi2 = np.linalg.inv(self.I1), np.linalg.inv(self.I2)
+        self.b1, self.b2 = -self.Phi1 @ self.p1, -self.Phi2 @ self.p2
+        self.condition = np.linalg.cond(frame) ** 2 * np.linalg.cond(self.I1 + self.I2) ** 2

@@ -1,0 +1,68 @@
+"""Moving on the configuration manifold."""
+
+import numpy as np
+import pytest
+from closeness import assert_close
+
+from kinetree.algorithms.kinematics import joint_transforms
+from kinetree.model import Limits, Model, manifold
+from kinetree.samples import humanoid, panda, quadruped, random_tree
+
+
+def poses(model, q):
+    return np.array([X.to_matrix() for X in joint_transforms(model, q)[0][1:]])
+
+
+@pytest.mark.covers("RBDA 3.1", "RBDA 4.5", by=(manifold.integrate, manifold.difference))
+def test_integrate_undoes_difference(rng):
+    m = random_tree(12, rng)
+    q0, q1 = m.random_configuration(rng), m.random_configuration(rng)
+    assert_close(poses(m, m.integrate(q0, m.difference(q0, q1))), poses(m, q1), ulps=1e5)
+    assert_close(m.difference(q0, q0), np.zeros(m.nv), scale=1)
+    np.testing.assert_allclose(m.integrate(q0, np.zeros(m.nv)), q0, rtol=1e-15, atol=1e-15)
+
+
+@pytest.mark.covers("RBDA 3.1", by=manifold.configuration_rate)
+def test_configuration_rate_is_the_slope_of_integrate(rng):
+    m = random_tree(12, rng)
+    q, qd, h = m.random_configuration(rng), rng.standard_normal(m.nv), 1e-5
+    slope = (m.integrate(q, h * qd) - m.integrate(q, -h * qd)) / (2 * h)
+    np.testing.assert_allclose(m.configuration_rate(q, qd), slope, rtol=1e-8, atol=1e-8)
+
+
+def test_batches_broadcast(rng):
+    m = humanoid()
+    q = np.array([m.random_configuration(rng) for _ in range(3)])
+    dv = rng.standard_normal((2, 1, m.nv))
+    moved = m.integrate(q, dv)
+    assert moved.shape == (2, 3, m.nq)
+    np.testing.assert_array_equal(moved[1, 2], m.integrate(q[2], dv[1, 0]))
+    assert m.difference(q, moved).shape == (2, 3, m.nv)
+    assert m.configuration_rate(q, dv).shape == (2, 3, m.nq)
+    assert m.integrate(q[:0], dv[0]).shape == (0, m.nq)
+
+
+def test_normalize_restores_quaternions(rng):
+    m = humanoid()
+    q = np.array([m.random_configuration(rng) for _ in range(3)])
+    assert_close(m.normalize(q * 1.1)[:, 3:7], q[:, 3:7])
+    assert_close(m.normalize(q), q)
+
+
+def test_random_configurations_respect_limits(rng):
+    for m in (panda(), quadruped()):
+        for _ in range(20):
+            q = m.random_configuration(rng)
+            for i, body in enumerate(m.bodies, start=1):
+                if body.limits is not None:
+                    assert body.limits.lower <= tuple(q[m.q_slice[i]]) <= body.limits.upper
+
+
+def test_limits_on_one_side_leave_the_draw_free(rng):
+    m = panda().replace(limits={"link1_joint": Limits(lower=-np.inf, upper=0.1)})
+    assert max(m.random_configuration(rng)[0] for _ in range(50)) > 0.1
+
+
+def test_a_model_without_bodies_has_an_empty_configuration():
+    empty = Model(())
+    assert empty.neutral().shape == empty.random_configuration().shape == (0,)

@@ -1,0 +1,92 @@
+"""Models as plain data and back."""
+
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from special_joints import Slot
+
+from kinetree.errors import ModelError
+from kinetree.joints import REPRESENTATIVES, Fixed, Prescribed, Revolute
+from kinetree.model import Limits, Model, ModelBuilder
+from kinetree.model.serialize import from_dict, to_dict
+from kinetree.samples import four_bar, humanoid, panda, random_inertia, random_tree
+
+
+@pytest.mark.parametrize(
+    "model", [panda(), humanoid(), four_bar(), random_tree(40, 1)], ids=lambda m: m.name
+)
+@pytest.mark.covers("RBDA 4.6", by=(to_dict, from_dict))
+def test_through_json_and_back_is_the_same_model(model):
+    text = json.dumps(model.to_dict(), allow_nan=False)
+    again = Model.from_dict(json.loads(text))
+    assert again == model
+    assert again.fingerprint == model.fingerprint
+    assert json.dumps(again.to_dict()) == text
+
+
+@pytest.mark.parametrize("joint", REPRESENTATIVES, ids=repr)
+def test_every_joint_survives(joint, rng):
+    model = ModelBuilder().body("a", joint=joint, inertia=random_inertia(rng)).build()
+    again = Model.from_dict(json.loads(json.dumps(model.to_dict())))
+    assert again.joint[1] == joint
+    assert again == model
+
+
+def test_infinite_limits_survive():
+    limits = Limits(-np.inf, 1.0, np.inf)
+    model = ModelBuilder().body("a", joint=Revolute("z"), limits=limits).build()
+    data = model.to_dict()
+    assert data["bodies"][0]["limits"] == {
+        "lower": [None], "upper": [1.0], "velocity": [None], "effort": [],
+    }  # fmt: skip
+    assert Model.from_dict(data).bodies[0].limits == limits
+
+
+def test_joints_of_ones_own_are_given_by_class():
+    model = ModelBuilder().body("a", joint=Slot(0.3)).build()
+    data = json.loads(json.dumps(model.to_dict()))
+    with pytest.raises(ModelError, match=r"unknown joint type 'Slot'.*joints=\["):
+        Model.from_dict(data)
+    assert Model.from_dict(data, joints=[Slot]) == model
+
+
+def test_what_plain_data_cannot_express_is_refused():
+    driven = Prescribed(Revolute("z"), lambda t: ([t], [1], [0]))
+    with pytest.raises(ModelError, match="joint 'a_joint' holds a function"):
+        ModelBuilder().body("a", joint=driven).build().to_dict()
+    with pytest.raises(ModelError, match=r"gravity holds a Fraction.*only models of floats"):
+        panda().map_numbers(Fraction).to_dict()
+
+    class Plain(type(Fixed()).__mro__[1]):
+        nq = nv = 0
+        jcalc, constraint_subspace, coordinates = Fixed.jcalc, Fixed.constraint_subspace, None
+
+    with pytest.raises(ModelError, match="joint 'a_joint' is a Plain, which is not a dataclass"):
+        ModelBuilder().body("a", joint=Plain()).build().to_dict()
+
+
+@pytest.mark.parametrize("data", [{}, {"format": "urdf"}, [1, 2]])
+def test_other_data_is_refused(data):
+    with pytest.raises(
+        ModelError, match="expected a dictionary with format 'kinetree model 1', got"
+    ):
+        Model.from_dict(data)
+
+
+def test_impossible_data_is_refused():
+    data = panda().to_dict()
+    data["bodies"][0]["inertia"]["mass"] = -1.0
+    with pytest.raises(ModelError, match="mass must not be negative"):
+        Model.from_dict(data)
+
+
+def test_a_class_of_ones_own_with_nested_joints():
+    @dataclass(frozen=True)
+    class Sticky(Fixed):
+        inner: object = None
+
+    model = ModelBuilder().body("a", joint=Sticky(Revolute((1.0, 2.0, 3.0)))).build()
+    assert Model.from_dict(model.to_dict(), joints=[Sticky]) == model
