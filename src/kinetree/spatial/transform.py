@@ -110,7 +110,10 @@ class Plucker(CoordinateTransform):
     def compose(self, other):
         """First ``other``, then this one."""
         if not isinstance(other, Plucker):
-            raise self.refusal(other)
+            raise SpatialTypeError(
+                f"X @ {type(other).__name__} is not defined: X acts on motions and transforms; "
+                f"X.apply(x) takes anything spatial from A to B, X.inv_apply(x) from B to A"
+            )
         return Plucker(self.E @ other.E, other.r + other.E.T @ self.r)
 
     def refusal(self, x):
