@@ -109,6 +109,6 @@ class _ForceTransform:
         if not isinstance(other, self.X.force_kind):
             raise SpatialTypeError(
                 f"X.star transforms a {self.X.force_kind.__name__}, got {type(other).__name__}; "
-                f"motions go by X @ m, inertias by X.apply(I)"
+                f"a motion goes by X @ m, an inertia by X.apply(I)"
             )
         return self.X.apply(other)
