@@ -16,7 +16,7 @@ from states import (
 )  # fmt: skip
 
 from kinetree import samples
-from kinetree.algorithms import aba, crba, rnea
+from kinetree.algorithms import aba, aba_absolute, crba, maximal, rnea
 from kinetree.algorithms.kinematics import base_transforms, body_accelerations
 from kinetree.algorithms.propagation import propagate
 from kinetree.errors import SingularError
@@ -30,7 +30,8 @@ from kinetree.joints import (
     Spherical,
     Universal,
 )  # fmt: skip
-from kinetree.model import ModelBuilder
+from kinetree.model import Model, ModelBuilder
+from kinetree.model.views import dense_view
 from kinetree.spatial import Force, Inertia, crf, rotx, xlt
 
 DISC = Inertia.from_mass_center(1.5, (0.2, 0.1, -0.1), np.diag([0.02, 0.03, 0.04]))
@@ -261,27 +262,12 @@ def test_gluing_handles_adds_their_inertias_and_bias_forces(rng):
     assert_close(a.qdd, b.qdd, condition=conditioning(whole, q))
 
 
-class DenseModel:
-    """A model whose transforms, vectors and inertias are plain 6x6 matrices and arrays."""
-
-    def __init__(self, model):
-        self.parent, self.body_count, self.v_slice = model.parent, model.body_count, model.v_slice
-        self.tree_transform = [None] + [X.to_matrix() for X in model.tree_transform[1:]]
-        self.inertia = [None] + [I.to_matrix() for I in model.inertia[1:]]
-        self.zero_motion, self.a_g = np.zeros(6), model.a_g.to_array()
-        self._model = model
-
-    def jcalc(self, i, q, qd):
-        X_J, S, v_J, c_J = self._model.jcalc(i, q, qd)
-        return X_J.to_matrix(), S.to_array(), v_J.to_array(), c_J.to_array()
-
-
 @pytest.mark.covers("RBDA Table 7.1", by=aba.forward_dynamics)
 def test_the_same_text_runs_on_dense_six_by_six_matrices(rng):
     model = samples.random_tree(8, rng, joints=REPRESENTATIVES)
     q, qd, tau = random_state(model, rng)
     compact = aba.articulated_bodies(model, q, qd, tau)
-    definition = aba.articulated_bodies(DenseModel(model), q, qd, tau)
+    definition = aba.articulated_bodies(dense_view(model), q, qd, tau)
     cond = conditioning(model, q)
     assert_close(definition.qdd, compact.qdd, condition=cond, scale=10 + np.abs(tau).max())
     for i in range(1, 9):
@@ -359,3 +345,9 @@ def test_symbols_give_the_textbook_pendulum():
     (qdd,) = aba.forward_dynamics(model, *state)
     expected = (torque - m * g * l * sympy.cos(angle)) / (m * l**2)
     assert sympy.simplify(qdd - expected) == 0
+
+
+@pytest.mark.parametrize("way", [aba, aba_absolute, crba, maximal])
+def test_a_model_without_bodies_has_nothing_to_accelerate(way):
+    none = np.zeros(0)
+    assert way.forward_dynamics(Model(), none, none, none).shape == (0,)

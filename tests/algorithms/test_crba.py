@@ -5,12 +5,14 @@ import pytest
 from closeness import assert_close
 from textbook import Arm, Mixed, assert_printed, mixed_tree, random_state, two_link_arm
 
-from kinetree.algorithms import aba, crba, energy, rnea, sparsity
+from kinetree.algorithms import aba, crba, energy, minv, rnea, sparsity
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
 from kinetree.errors import SingularError
 from kinetree.joints import Fixed, Revolute
-from kinetree.model import ModelBuilder
-from kinetree.spatial import Inertia
+from kinetree.model import ModelBuilder, shapes
+from kinetree.spatial import Inertia, Plucker, rot
+
+ONE = np.eye(3)
 
 
 @pytest.mark.covers("Lynch & Park 9.1", by=crba.joint_space_inertia)
@@ -129,3 +131,41 @@ def test_a_joint_that_moves_no_inertia_is_named(rng):
     for forward_dynamics in (crba.forward_dynamics, aba.forward_dynamics):
         with pytest.raises(SingularError, match=r"joint 'spin' moves no inertia.*'spindle'.*Fixed"):
             forward_dynamics(m, *rng.standard_normal((3, 2)))
+
+
+def test_an_inertia_of_rounding_errors_alone_is_no_inertia(rng):
+    """The diagonal entry of a mass on a slanted axis is 1e-17, not zero."""
+    for _ in range(20):
+        axis = rng.standard_normal(3)
+        bead = Inertia.from_mass_center(1.0, 0.6 * axis, np.zeros((3, 3)))
+        m = (
+            ModelBuilder()
+            .body("arm", joint=Revolute("y"), inertia=Inertia.from_mass_center(1, (1, 0, 0), ONE))
+            .body("rod", on="arm", joint=Revolute(axis), inertia=bead)
+            .build()
+        )
+        q = rng.standard_normal(2)
+        crba.joint_space_inertia(m, q)  # exists all the same
+        for way in (crba.forward_dynamics, aba.forward_dynamics):
+            with pytest.raises(SingularError, match="'rod_joint' moves no inertia"):
+                way(m, q, np.zeros(2), np.zeros(2))
+        with pytest.raises(SingularError, match="'rod_joint' moves no inertia"):
+            minv.inverse_mass_matrix_by_factors(m, q)
+
+
+def test_small_inertias_on_aligned_and_slanted_axes_pass(rng):
+    """A needle 1 m long and 20 micrometres thick, turning about itself."""
+    for axis in ("z", rng.standard_normal(3)):
+        needle = shapes.cylinder(1e-5, 1.0, mass=1e-3, at=(0, 0, 0.5))
+        at = Plucker.identity() if isinstance(axis, str) else rot(turned_to(axis))
+        m = ModelBuilder().body("n", joint=Revolute(axis), inertia=at.inv_apply(needle)).build()
+        qdd = crba.forward_dynamics(m, np.array([0.4]), np.zeros(1), np.array([1e-14]))
+        assert_close(qdd, [1e-14 / (1e-3 * 1e-10 / 2)], condition=1e10)
+
+
+def turned_to(axis):
+    """A rotation matrix to a frame whose z axis is the given one."""
+    z = axis / np.linalg.norm(axis)
+    x = np.cross((1.0, 0.0, 0.0), z)
+    x /= np.linalg.norm(x)
+    return np.array([x, np.cross(z, x), z])

@@ -7,6 +7,7 @@ from textbook import Arm, random_state, rate, two_link_arm
 
 from kinetree import samples
 from kinetree.algorithms import crba, jacobians, kinematics, rnea, sparsity, stacked
+from kinetree.joints import Prescribed, Revolute
 from kinetree.model import Model
 from kinetree.spatial import dense
 
@@ -111,3 +112,13 @@ def test_shapes_and_sparsity(rng):
     assert np.array_equal(stacked._ad(v.to_array()), dense.crm(v.to_array()))
     nothing = np.zeros(0)
     assert stacked.coriolis_force(Model(), nothing, nothing).shape == (0,)
+
+
+@pytest.mark.covers("Lynch & Park 9.4", by=stacked.coriolis_force)
+def test_joints_that_time_moves_count_as_moving(rng):
+    """Their velocity is not ``A qd``."""
+    arm = samples.random_tree(4, rng, joints=[Revolute("x"), Revolute((1, 2, 3))])
+    turntable = Prescribed(Revolute("z"), lambda t: ([2 * t], [2.0], [0.0]))
+    m = arm.replace(joint={arm.joint_names[1]: turntable}).at(0.3)
+    q, qd = m.random_configuration(rng), rng.standard_normal(m.nv)
+    assert_close(stacked.coriolis_force(m, q, qd), rnea.coriolis_force(m, q, qd), scale=50)

@@ -36,8 +36,8 @@ class ArticulatedBodies(NamedTuple):
 def articulated_bodies(model, q, qd, tau, f_ext=None):
     """The three passes of Table 7.1 with their by-products."""
     lam, NB, X_T, I = model.parent, model.body_count, model.tree_transform, model.inertia
-    X, S, v, c, pA, U, D_inv, u, a, qdd = ([None] * (NB + 1) for _ in range(10))
-    IA = list(I)
+    X, S, v, c, pA, U, D_inv, u, a = ([None] * (NB + 1) for _ in range(9))
+    IA, qdd = list(I), [model.zero_velocity[:0]] + [None] * NB
 
     v[0] = model.zero_motion
     for i in range(1, NB + 1):
@@ -67,7 +67,7 @@ def articulated_bodies(model, q, qd, tau, f_ext=None):
         a_ = X[i] @ a[lam[i]] + c[i]
         qdd[i] = D_inv[i] @ (u[i] - U[i].T @ a_)
         a[i] = a_ + S[i] @ qdd[i]
-    return ArticulatedBodies(np.concatenate(qdd[1:]), a, IA, pA, X, v, c)
+    return ArticulatedBodies(np.concatenate(qdd), a, IA, pA, X, v, c)
 
 
 def forward_dynamics(model, q, qd, tau, f_ext=None):

@@ -72,8 +72,8 @@ def articulated_bodies(model, q, qd, tau, f_ext=None):
     """The three passes with their by-products."""
     lam, NB, at = model.parent, model.body_count, model.v_slice
     _, S, _, c, I, p = bodies_in_base(model, q, qd, f_ext)
-    a, qdd, D_inv = ([None] * (NB + 1) for _ in range(3))
-    IA, pA = list(I), list(p)
+    a, D_inv = [None] * (NB + 1), [None] * (NB + 1)
+    IA, pA, qdd = list(I), list(p), [model.zero_velocity[:0]] + [None] * NB
 
     for j in range(NB, 0, -1):
         D = S[j].T @ (IA[j] @ S[j])
@@ -90,7 +90,7 @@ def articulated_bodies(model, q, qd, tau, f_ext=None):
         a_ = a[lam[i]] + c[i]
         qdd[i] = D_inv[i] @ (tau[at[i]] - S[i].T @ (IA[i] @ a_) - S[i].T @ pA[i])  # (7.41)
         a[i] = a_ + S[i] @ qdd[i]  # (7.42)
-    return ArticulatedBodies(np.concatenate(qdd[1:]), a, IA, pA)
+    return ArticulatedBodies(np.concatenate(qdd), a, IA, pA)
 
 
 def forward_dynamics(model, q, qd, tau, f_ext=None):

@@ -1,19 +1,34 @@
 """Composite-rigid-body algorithm — RBDA §6.2, Table 6.2."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from kinetree.algorithms import ltl, rnea
 from kinetree.algorithms.aba import moves_no_inertia
 from kinetree.algorithms.kinematics import joint_transforms
+from kinetree.algorithms.propagation import joint_inertia_bound
+from kinetree.spatial.ops import check_pivot
 
-__all__ = ["composite_inertias", "forward_dynamics", "joint_space_inertia"]
+__all__ = [
+    "CompositeBodies", "composite_bodies", "composite_inertias", "forward_dynamics",
+    "inertia_factors", "joint_space_inertia",
+]  # fmt: skip
 
 
-def joint_space_inertia(model, q):
-    """``H(q)``, the joint-space inertia (mass) matrix, (nv, nv).
+class CompositeBodies(NamedTuple):
+    """Everything the algorithm computes; per body, in body coordinates."""
 
-    Entries that the branching of the tree makes zero are never touched — RBDA §6.4.
-    """
+    H: np.ndarray
+    """The joint-space inertia matrix, (nv, nv)."""
+    IC: list
+    """Composite inertias: everything beyond joint ``i`` as one rigid body — RBDA (6.17)."""
+    S: list
+    """Motion subspaces of the joints."""
+
+
+def composite_bodies(model, q):
+    """Table 6.2 with its by-products."""
     lam, NB, at = model.parent, model.body_count, model.v_slice
     X, S = joint_transforms(model, q)
 
@@ -30,27 +45,42 @@ def joint_space_inertia(model, q):
             j = lam[j]
             H[at[i], at[j]] = F.T @ S[j]
             H[at[j], at[i]] = H[at[i], at[j]].T
-    return H
+    return CompositeBodies(H, IC, S)
+
+
+def joint_space_inertia(model, q):
+    """``H(q)``, the joint-space inertia (mass) matrix, (nv, nv).
+
+    Entries that the branching of the tree makes zero are never touched — RBDA §6.4.
+    """
+    return composite_bodies(model, q).H
 
 
 def composite_inertias(model, q):
     """``IC[i]``, the inertia of everything beyond joint ``i`` as one rigid body — RBDA (6.17)."""
-    lam, NB = model.parent, model.body_count
-    X, _ = joint_transforms(model, q)
-    IC = list(model.inertia)
-    for i in range(NB, 0, -1):
-        if lam[i] != 0:
-            IC[lam[i]] = IC[lam[i]] + X[i].T @ IC[i] @ X[i]
-    return IC
+    return composite_bodies(model, q).IC
 
 
-def forward_dynamics(model, q, qd, tau, f_ext=None):
-    """``qdd`` from ``H qdd = tau - C``: the inertia-matrix method — RBDA §6.1."""
+def inertia_factors(model, q):
+    """``L`` and ``D`` with ``H = LᵀDL`` in one array, as ``ltl.ltdl`` returns them — RBDA §6.5.
+
+    A joint that moves no inertia has a diagonal entry of rounding errors, which the matrix alone
+    cannot tell from a small inertia: it is held against the composite body in all directions.
+    """
 
     def singular(k):
         i = next(i for i, at in enumerate(model.v_slice) if k < at.stop)
         return moves_no_inertia(model, i)
 
-    lam = model.expanded_parent
-    L = ltl.ltdl(joint_space_inertia(model, q), lam, singular)
-    return ltl.solve_ltdl(L, lam, tau - rnea.bias_force(model, q, qd, f_ext))
+    H, IC, S = composite_bodies(model, q)
+    for i, at in enumerate(model.v_slice):
+        for n, k in enumerate(range(at.start, at.stop)):
+            bound = joint_inertia_bound(IC[i], S[i], n)
+            H[k, k] = check_pivot(H[k, k], bound, lambda k=k: singular(k))
+    return ltl.ltdl(H, model.expanded_parent, singular)
+
+
+def forward_dynamics(model, q, qd, tau, f_ext=None):
+    """``qdd`` from ``H qdd = tau - C``: the inertia-matrix method — RBDA §6.1."""
+    C = rnea.bias_force(model, q, qd, f_ext)
+    return ltl.solve_ltdl(inertia_factors(model, q), model.expanded_parent, tau - C)

@@ -8,7 +8,7 @@ argument ``bodies`` is offered, it restricts the work to some bodies, parents fi
 import numpy as np
 
 from kinetree.algorithms.dual import derivative_along
-from kinetree.spatial import Motion, Plucker, crm
+from kinetree.spatial import Motion, crm
 
 __all__ = [
     "base_transforms",
@@ -38,7 +38,7 @@ def joint_transforms(model, q, bodies=None):
 def base_transforms(model, X, bodies=None):
     """``X_0[i]`` from base to body coordinates — RBDA Example 4.3."""
     lam, NB = model.parent, model.body_count
-    X_0 = [Plucker.identity()] + [None] * NB
+    X_0 = [model.identity_transform] + [None] * NB
     for i in _chosen(model, bodies):
         X_0[i] = X[i] @ X_0[lam[i]] if lam[i] != 0 else X[i]
     return X_0
@@ -47,7 +47,7 @@ def base_transforms(model, X, bodies=None):
 def base_velocities(model, q, qd):
     """``X_0[i]`` and the spatial velocity ``v[i]`` in base coordinates — RBDA Example 4.4."""
     lam, NB, X_T = model.parent, model.body_count, model.tree_transform
-    X_0, v = [Plucker.identity()] + [None] * NB, [None] * (NB + 1)
+    X_0, v = [model.identity_transform] + [None] * NB, [None] * (NB + 1)
     v[0] = model.zero_motion
     for i in range(1, NB + 1):
         X_J, _, v_J, _ = model.jcalc(i, q, qd)

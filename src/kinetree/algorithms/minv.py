@@ -9,13 +9,13 @@ through the sparse factors of ``H`` (RBDA §6.5) gives the same matrix.
 import numpy as np
 
 from kinetree.algorithms import ltl
-from kinetree.algorithms.aba import moves_no_inertia, singular_at
-from kinetree.algorithms.crba import joint_space_inertia
+from kinetree.algorithms.aba import singular_at
+from kinetree.algorithms.crba import inertia_factors
 from kinetree.algorithms.kinematics import joint_transforms
 from kinetree.algorithms.propagation import cleared, inverse_joint_inertia
 from kinetree.spatial import Force, Motion, dyadic
 
-__all__ = ["inertia_factors", "inverse_mass_matrix", "inverse_mass_matrix_by_factors"]
+__all__ = ["inverse_mass_matrix", "inverse_mass_matrix_by_factors"]
 
 
 def inverse_mass_matrix(model, q):
@@ -56,13 +56,3 @@ def inverse_mass_matrix_by_factors(model, q):
     n = model.nv
     H_inv = ltl.solve_ltdl(inertia_factors(model, q), model.expanded_parent, np.eye(n, dtype=int))
     return H_inv.reshape(n, n)
-
-
-def inertia_factors(model, q):
-    """``L`` and ``D`` with ``H = LᵀDL`` in one array, as ``ltl.ltdl`` returns them."""
-
-    def message(k):
-        i = next(i for i, at in enumerate(model.v_slice) if k < at.stop)
-        return moves_no_inertia(model, i)
-
-    return ltl.ltdl(joint_space_inertia(model, q), model.expanded_parent, message)

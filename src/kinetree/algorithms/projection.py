@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.algorithms import ltl
+from kinetree.algorithms.crba import inertia_factors
 from kinetree.algorithms.jacobians import frame_jacobian
 from kinetree.algorithms.kinematics import body_accelerations
-from kinetree.algorithms.minv import inertia_factors
 from kinetree.algorithms.rnea import bias_force
 from kinetree.model import Frame
 from kinetree.spatial.ops import check_pivot

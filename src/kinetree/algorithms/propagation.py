@@ -13,7 +13,7 @@ from kinetree.algorithms import ltl
 from kinetree.spatial import ArticulatedInertia, dyadic
 from kinetree.spatial.ops import check_pivot
 
-__all__ = ["Propagated", "cleared", "inverse_joint_inertia", "propagate"]
+__all__ = ["Propagated", "cleared", "inverse_joint_inertia", "joint_inertia_bound", "propagate"]
 
 
 class Propagated(NamedTuple):
@@ -45,12 +45,15 @@ def inverse_joint_inertia(IA, S, D, message=ltl.not_positive):
     """
     D = np.array(D)
     for k in range(len(D)):
-        D[k, k] = check_pivot(D[k, k], _size(IA, S, k), lambda k=k: message(k))
+        D[k, k] = check_pivot(D[k, k], joint_inertia_bound(IA, S, k), lambda k=k: message(k))
     return 1 / D if len(D) == 1 else ltl.inverse(D, ltl.dense(len(D)), message)
 
 
-def _size(IA, S, k):
-    """What ``IA`` would weigh against column ``k`` of ``S`` in the worst of all directions."""
+def joint_inertia_bound(IA, S, k):
+    """What ``IA`` would weigh against column ``k`` of ``S`` in the worst of all directions.
+
+    Rounding errors of ``Sᵀ IA S`` are proportional to it.
+    """
     I, s = _dense(IA).diagonal(), _dense(S)[:, k]
     w = 1 if len(s) == 3 else 3  # angular coordinates, in the plane and in space
     parts = [part for part in (slice(0, w), slice(w, None)) if not _is_structural_zero(s[part])]

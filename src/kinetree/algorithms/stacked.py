@@ -69,9 +69,9 @@ def coriolis_force(model, q, qd):
     """The velocity terms, ``Aᵀ Lᵀ (G L (c_J - [ad_Aqd] Γ V) - [ad_V]ᵀ G V)`` — (9.83) corrected."""
     A, G, Gamma, L = stacked_operators(model, q)
     bodies = range(1, model.body_count + 1)
-    c_J = _stack([model.jcalc(i, q, qd)[3].to_array() for i in bodies])
-    V = L @ (A @ qd)
-    Vd = L @ (c_J - _ad(A @ qd) @ (Gamma @ V))
+    v_J, c_J = (_stack([model.jcalc(i, q, qd)[k].to_array() for i in bodies]) for k in (2, 3))
+    V = L @ v_J  # v_J = A qd, but for joints that time moves
+    Vd = L @ (c_J - _ad(v_J) @ (Gamma @ V))
     return A.T @ L.T @ (G @ Vd - _ad(V).T @ (G @ V))
 
 

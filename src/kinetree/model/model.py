@@ -13,7 +13,7 @@ from kinetree.model.fingerprint import fingerprint
 from kinetree.model.parts import Body, Frame, Loop
 from kinetree.model.scalars import map_numbers
 from kinetree.model.validate import check_model, check_parts
-from kinetree.spatial import Motion
+from kinetree.spatial import Motion, Plucker
 
 __all__ = ["Model"]
 
@@ -68,7 +68,7 @@ class Model:
         self.nq, self.nv = self.q_slice[-1].stop, self.v_slice[-1].stop
         self.zero_velocity = np.zeros(self.nv, dtype=int)
         self.zero_velocity.flags.writeable = False
-        self.zero_motion = Motion.zero()
+        self.zero_motion, self.identity_transform = Motion.zero(), Plucker.identity()
         self._complete = True
 
     def __setattr__(self, name, value):

@@ -23,6 +23,7 @@ class ModelView:
         self.tree_transform = (None, *map(convert, model.tree_transform[1:]))
         self.inertia = (None, *map(convert, model.inertia[1:]))
         self.zero_motion, self.a_g = convert(model.zero_motion), convert(model.a_g)
+        self.identity_transform = convert(model.identity_transform)
 
     def jcalc(self, i, q, qd):
         """``X_J, S, v_J, c_J`` of joint ``i`` from the joint vectors of the whole model."""
