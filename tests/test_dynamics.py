@@ -134,6 +134,45 @@ def test_external_forces_broadcast(model, state, rng):
     assert_close(tau[1, 2], one, ulps=0)
 
 
+def test_external_forces_may_be_spatial_forces(model, state, rng):
+    q, qd, x = (a[0, 0] for a in state)
+    f = rng.standard_normal((model.body_count, 6))
+    forces = [kt.Force.from_array(row) for row in f]
+    expected = kt.inverse_dynamics(model, q, qd, x, f)
+    by_name = dict(zip(model.body_names[1:], forces, strict=True))
+    assert np.array_equal(kt.inverse_dynamics(model, q, qd, x, forces), expected)
+    assert np.array_equal(kt.inverse_dynamics(model, q, qd, x, by_name), expected)
+    with pytest.raises(kt.SpatialTypeError, match=r"must be a Force.*got a Motion"):
+        kt.inverse_dynamics(model, q, qd, x, {"body1": kt.Motion.zero()})
+
+
+@pytest.mark.parametrize("dtype", [np.float32, complex, object])
+def test_external_forces_keep_their_kind_of_number(dtype, model, state):
+    q, qd, x = (a[0, 0].astype(dtype) for a in state)
+    f = np.ones(6).astype(dtype) * (1j if dtype is complex else 1)
+    tau = kt.inverse_dynamics(model, q, qd, x, {"body1": f})
+    assert tau.dtype == dtype
+    array = np.zeros((model.body_count, 6), dtype)
+    array[0] = f
+    assert np.array_equal(kt.inverse_dynamics(model, q, qd, x, array), tau)
+    if dtype is complex:  # linear in the force, so nothing of it may get lost
+        assert_close(tau.imag, (kt.inverse_dynamics(model, q, qd, x, {"body1": f / 1j}) - tau).real)
+
+
+@pytest.mark.parametrize(
+    "model", [kt.Model(), kt.ModelBuilder().body("a", joint=kt.Fixed()).build()]
+)
+@pytest.mark.parametrize("name", [n for n in NAMES if n not in ("center_of_mass",)])
+def test_a_mechanism_that_cannot_move_has_empty_dynamics(model, name):
+    zero = np.zeros(0)
+    if name == "operational_space_inertia":
+        with pytest.raises(kt.SingularError, match="6 rows but rank 0"):
+            kt.operational_space_inertia(model, zero, "base")
+        return
+    function, shape = functions(model)[name]
+    assert np.shape(function(zero, zero, zero)) == shape
+
+
 def test_velocity_and_acceleration_follow_the_jacobian(model, state):
     q, qd, qdd = (a[0, 0] for a in state)
     name, point = model.body_names[-1], (0.1, -0.2, 0.3)
@@ -282,3 +321,57 @@ class TestMessages:
     def test_text_is_not_a_configuration(self, model):
         with pytest.raises(kt.ShapeError, match="q must hold numbers"):
             kt.mass_matrix(model, ["a"] * model.nq)
+
+    @pytest.mark.parametrize(
+        ("q", "got"),
+        [([[1, 2], [3]], "rows of different lengths"), ([None], "got a NoneType"), ({}, "a dict")],
+    )
+    def test_what_is_no_array_of_numbers(self, model, q, got):
+        with pytest.raises(kt.ShapeError, match=f"^q must.*{got}"):
+            kt.mass_matrix(model, q)
+
+    @pytest.mark.parametrize(
+        "call",
+        [
+            lambda m: kt.mass_matrix(m, [0]),
+            lambda m: kt.forward_dynamics(m, [0], [0], [0]),
+            lambda m: kt.pose(m, [0], "tool"),
+            lambda m: kt.kinetic_energy(m, [0], [0]),
+        ],
+    )
+    def test_something_else_than_a_model(self, call):
+        with pytest.raises(kt.ModelError, match=r"first argument must be a Model, got str$"):
+            call("panda")
+        with pytest.raises(kt.ModelError, match=r"got ModelBuilder; call its build\(\) first"):
+            call(kt.ModelBuilder())
+
+    def test_a_result_beyond_the_range_of_floats(self, model, state):
+        q, qd, _ = state
+        qd = qd.copy()
+        qd[1, 0] = 1e200
+        with pytest.raises(
+            kt.SingularError,
+            match=r"sample \(1, 0\): .*too large for float64.*largest argument is qd with 1e\+200",
+        ):
+            kt.bias_force(model, q, qd)
+
+    def test_a_frame_where_a_body_is_meant(self):
+        panda = kt.samples.panda()
+        zero = np.zeros(panda.nv)
+        with pytest.raises(kt.UnknownNameError, match="'tool'; that is a frame, on body 'link7'"):
+            kt.inverse_dynamics(panda, panda.neutral(), zero, zero, {"tool": np.ones(6)})
+
+    def test_external_forces_of_different_batches(self, model):
+        zero, f = np.zeros(model.nv), {"body1": np.ones((2, 6)), "body2": np.ones((3, 6))}
+        with pytest.raises(kt.ShapeError, match=r"f_ext do not broadcast.*'body1': \(2,\)"):
+            kt.inverse_dynamics(model, model.neutral(), zero, zero, f)
+
+    def test_external_force_that_is_not_finite_is_located(self, model):
+        zero, f = np.zeros(model.nv), np.ones((2, model.body_count, 6))
+        f[1, 3, 2] = np.inf
+        with pytest.raises(kt.ShapeError, match=r"inf at index \(3, 2\) of sample \(1,\)"):
+            kt.inverse_dynamics(model, model.neutral(), zero, zero, f)
+
+    def test_point_that_is_not_finite(self, model):
+        with pytest.raises(kt.ShapeError, match="point must be finite, got nan at index 2"):
+            kt.jacobian(model, model.neutral(), "body1", frame="body", point=[1, 2, np.nan])

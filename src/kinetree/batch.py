@@ -26,20 +26,34 @@ def over_batch(function, arguments, *, core, shape):
         np.broadcast_to(a, batch + a.shape[a.ndim - n :]) for a, n in zip(arrays, core, strict=True)
     ]
     result = np.empty(batch + shape, dtype=dtype)
-    for index in np.ndindex(batch):
-        result[index] = _one(function, [a[index] for a in full], index)
+    # Overflow and division by zero end in SingularError or a result that is not finite.
+    with np.errstate(all="ignore"):
+        for index in np.ndindex(batch):
+            result[index] = _one(function, [a[index] for a in full], index)
+    _check_overflow(result, batch, dict(zip(arguments, full, strict=True)))
     return result if result.shape else result[()]
 
 
 def _one(function, arguments, index):
     try:
-        # Overflow and division by zero end in SingularError or a non-finite result, named below.
-        with np.errstate(all="ignore"):
-            return function(*arguments)
+        return function(*arguments)
     except SingularError as error:
         if not index:
             raise
         raise SingularError(f"sample {index}: {error}") from error
+
+
+def _check_overflow(result, batch, arguments):
+    """All arguments are finite; so must the result be."""
+    if result.dtype == object or np.all(np.isfinite(result)):
+        return
+    sample = tuple(int(n) for n in np.argwhere(~np.isfinite(result))[0][: len(batch)])
+    sizes = {name: float(np.max(np.abs(a[sample]), initial=0)) for name, a in arguments.items()}
+    name = max(sizes, key=lambda name: sizes[name])
+    raise SingularError(
+        f"{f'sample {sample}: ' if sample else ''}the result is too large for {result.dtype}. The "
+        f"largest argument is {name} with {sizes[name]:.3g}: check its units, and the model's"
+    )
 
 
 def _batch_shape(arguments, core):

@@ -19,9 +19,15 @@ from kinetree.algorithms import (
 )
 from kinetree.algorithms import momentum as momentum_
 from kinetree.batch import over_batch
-from kinetree.errors import LoopError, ShapeError, UnknownNameError
-from kinetree.model.arrays import as_configuration, as_joint_vector
-from kinetree.spatial import Force
+from kinetree.errors import LoopError, ShapeError, SpatialTypeError, UnknownNameError
+from kinetree.model.arrays import (
+    as_configuration,
+    as_joint_vector,
+    as_model,
+    as_numbers,
+    check_finite,
+)
+from kinetree.spatial import Force, Motion
 
 __all__ = [
     "acceleration",
@@ -57,7 +63,7 @@ def inverse_dynamics(model, q, qd, qdd, f_ext=None):
         qd: joint velocities [m/s, rad/s], (..., nv).
         qdd: joint accelerations [m/s², rad/s²], (..., nv).
         f_ext: forces acting on bodies [N·m, N], in base coordinates: a dict from body name to
-            (..., 6), or an array (..., body_count, 6).
+            a ``Force`` or (..., 6), or an array (..., body_count, 6).
 
     Returns:
         Joint forces [N, N·m], (..., nv).
@@ -88,8 +94,8 @@ def forward_dynamics(model, q, qd, tau, f_ext=None, method=None):
         "crba": crba.forward_dynamics,
         "maximal": maximal.forward_dynamics,
     }
-    method = method or ("maximal" if model.loops else "aba")
-    if method not in methods:
+    method = method or ("maximal" if as_model(model).loops else "aba")
+    if method not in list(methods):
         raise UnknownNameError(
             f"forward_dynamics has no method {method!r}; use one of {list(methods)}"
         )
@@ -144,7 +150,7 @@ def christoffel(model, q):
 def operational_space_inertia(model, q, frame):
     """``(J H⁻¹ Jᵀ)⁻¹``: the inertia felt at a frame, in its own coordinates, (..., 6, 6)."""
     _require_tree(model, "operational_space_inertia")
-    frame = model.frame(frame)
+    frame = _frame(model, frame)
     return _over(
         lambda model, q: projection.operational_space_inertia(model, q, frame),
         model,
@@ -158,7 +164,7 @@ def operational_space_inertia(model, q, frame):
 
 def pose(model, q, frame):
     """Pose of a frame in the base: a homogeneous matrix (..., 4, 4) that maps its coordinates."""
-    frame = model.frame(frame)
+    frame = _frame(model, frame)
     return _over(
         lambda model, q: jacobians.frame_pose(model, q, frame), model, _position(model, q), (4, 4)
     )
@@ -176,7 +182,7 @@ def jacobian(model, q, name, *, frame, point=None):
         point: a point fixed to the frame [m], (3,), to take the place of its origin; not with
             ``frame="world"``.
     """
-    where, point = model.frame(name), _reference(frame, point)
+    where, point = _frame(model, name), _reference(frame, point)
     return _over(
         lambda model, q: jacobians.frame_jacobian(model, q, where, frame, point),
         model,
@@ -187,7 +193,7 @@ def jacobian(model, q, name, *, frame, point=None):
 
 def jacobian_rate(model, q, qd, name, *, frame, point=None):
     """Time derivative of ``jacobian`` when the mechanism moves at ``qd``, (..., 6, nv)."""
-    where, point = model.frame(name), _reference(frame, point)
+    where, point = _frame(model, name), _reference(frame, point)
     return _over(
         lambda model, q, qd: jacobians.frame_jacobian_rate(model, q, qd, where, frame, point),
         model,
@@ -198,7 +204,7 @@ def jacobian_rate(model, q, qd, name, *, frame, point=None):
 
 def velocity(model, q, qd, name, *, frame="world", point=None):
     """Spatial velocity of a frame or body, (..., 6); ``frame`` and ``point`` as in ``jacobian``."""
-    where, point = model.frame(name), _reference(frame, point)
+    where, point = _frame(model, name), _reference(frame, point)
     return _over(
         lambda model, q, qd: jacobians.frame_velocity(model, q, qd, where, frame, point),
         model,
@@ -215,7 +221,7 @@ def acceleration(model, q, qd, qdd, name, *, kind="spatial", frame="world", poin
     """
     if kind not in ("spatial", "classical"):
         raise UnknownNameError(f"acceleration has no kind {kind!r}; use 'spatial' or 'classical'")
-    where, point = model.frame(name), _reference(frame, point)
+    where, point = _frame(model, name), _reference(frame, point)
 
     def one(model, q, qd, qdd):
         return jacobians.frame_acceleration(model, q, qd, qdd, where, frame, kind, point)
@@ -249,14 +255,19 @@ def center_of_mass(model, q):
 # --- checking and batching -----------------------------------------------------------------------
 
 
+def _frame(model, name):
+    return as_model(model).frame(name)
+
+
 def _position(model, q):
-    return {"q": as_configuration(model, q)}
+    return {"q": as_configuration(as_model(model), q)}
 
 
 def _state(model, q, qd, **others):
     vectors = {"qd": qd, **others}
+    position = _position(model, q)
     checked = {name: as_joint_vector(model, x, name) for name, x in vectors.items()}
-    return {**_position(model, q), **checked}
+    return {**position, **checked}
 
 
 def _over(function, model, arguments, shape):
@@ -269,7 +280,7 @@ def _over(function, model, arguments, shape):
 
 
 def _with_external(function, model, arguments, f_ext, shape):
-    if f_ext is None:
+    if f_ext is None or (isinstance(f_ext, dict) and not f_ext):
         return _over(function, model, arguments, shape)
     arguments["f_ext"] = _external(model, f_ext)
 
@@ -285,36 +296,47 @@ def _external(model, f_ext):
     """External forces as one array (..., body_count, 6), in the order of the bodies."""
     if isinstance(f_ext, dict):
         rows = {model.body_index(name): _force(name, f) for name, f in f_ext.items()}
-        batch = np.broadcast_shapes(*(f.shape[:-1] for f in rows.values())) if rows else ()
-        array = np.zeros((*batch, model.body_count, 6))
+        array = np.zeros((*_common_batch(f_ext, rows), model.body_count, 6), _common_type(rows))
         for i, f in rows.items():
             if i > 0:  # the base takes any force without moving
                 array[..., i - 1, :] = f
         return array
-    array = np.asarray(f_ext, dtype=float)
+    if isinstance(f_ext, (list, tuple)) and any(isinstance(f, (Force, Motion)) for f in f_ext):
+        f_ext = [_force(f"body {i}", f) for i, f in enumerate(f_ext, start=1)]
+    array = as_numbers(f_ext, "f_ext")
     if array.ndim < 2 or array.shape[-2:] != (model.body_count, 6):
         raise ShapeError(
             f"f_ext must be a dict from body name to (..., 6), or an array (..., body_count, 6) "
             f"with body_count = {model.body_count}; got shape {array.shape}"
         )
-    return _finite(array, "f_ext")
+    return check_finite(array, "f_ext", core=2)
 
 
 def _force(name, f):
-    f = np.asarray(f, dtype=float)
+    if isinstance(f, Motion):
+        raise SpatialTypeError(f"f_ext[{name!r}] must be a Force or (..., 6), got a Motion")
+    f = as_numbers(f.to_array() if isinstance(f, Force) else f, f"f_ext[{name!r}]")
     if f.ndim == 0 or f.shape[-1] != 6:
         raise ShapeError(f"f_ext[{name!r}] must have shape (..., 6), moment first, got {f.shape}")
-    return _finite(f, f"f_ext[{name!r}]")
+    return check_finite(f, f"f_ext[{name!r}]")
 
 
-def _finite(array, name):
-    if not np.all(np.isfinite(array)):
-        raise ShapeError(f"{name} must be finite")
-    return array
+def _common_batch(f_ext, rows):
+    shapes = {name: f.shape[:-1] for name, f in zip(f_ext, rows.values(), strict=True)}
+    try:
+        return np.broadcast_shapes(*shapes.values())
+    except ValueError:
+        raise ShapeError(
+            f"batch axes of the forces in f_ext do not broadcast against each other: {shapes}"
+        ) from None
+
+
+def _common_type(rows):
+    return np.result_type(*(f.dtype for f in rows.values()))
 
 
 def _require_tree(model, function):
-    if model.loops:
+    if as_model(model).loops:
         raise LoopError(
             f"{function} is not defined for model {model.name!r}, whose joint "
             f"{model.loops[0].name!r} closes a loop: its joint forces are not independent. "
@@ -336,7 +358,7 @@ def _reference(frame, point):
             "frame='world' gives the spatial velocity at the base origin, the same for every "
             "point of the body; use frame='aligned' for the velocity of a point"
         )
-    point = np.asarray(point, dtype=float)
+    point = as_numbers(point, "point")
     if point.shape != (3,):
         raise ShapeError(f"point must have 3 coordinates, got shape {point.shape}")
-    return point
+    return check_finite(point, "point")

@@ -5,6 +5,7 @@ import pytest
 from closeness import assert_close
 
 from kinetree.algorithms.kinematics import joint_transforms
+from kinetree.errors import ShapeError
 from kinetree.model import Limits, Model, manifold
 from kinetree.samples import humanoid, panda, quadruped, random_tree
 
@@ -66,3 +67,20 @@ def test_limits_on_one_side_leave_the_draw_free(rng):
 def test_a_model_without_bodies_has_an_empty_configuration():
     empty = Model(())
     assert empty.neutral().shape == empty.random_configuration().shape == (0,)
+
+
+def test_normalize_refuses_what_has_no_direction():
+    m = random_tree(1, 0, floating_base=True)
+    q = np.array([m.neutral(), np.zeros(7)])
+    with pytest.raises(ShapeError, match=r"q of sample \(1,\) has a quaternion of length zero"):
+        m.normalize(q)
+    with pytest.raises(ShapeError, match=r"q must have shape \(\.\.\., nq\) with nq = 7"):
+        m.normalize(np.zeros(3))
+
+
+def test_a_seed_is_as_good_as_a_generator():
+    m = panda()
+    assert np.array_equal(m.random_configuration(5), m.random_configuration(5))
+    assert np.array_equal(
+        m.random_configuration(5), m.random_configuration(np.random.default_rng(5))
+    )

@@ -116,7 +116,7 @@ def _factored(model, q, frames, rows):
     """``J``, ``Y = L⁻ᵀ Jᵀ`` and ``D`` (as a column) of ``H = LᵀDL``, so that Phi = Yᵀ D⁻¹ Y."""
     J = handle_jacobian(model, q, frames, rows)
     L = inertia_factors(model, q)
-    Y = ltl.solve_lt(L, model.expanded_parent, J.T, unit=True)
+    Y = ltl.solve_lt(L, model.expanded_parent, J.T, unit=True).reshape(J.T.shape)
     return J, Y, L.diagonal()[:, None]
 
 

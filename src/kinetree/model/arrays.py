@@ -1,15 +1,30 @@
-"""Checking the joint vectors a caller passes in: right length, finite, unit quaternions."""
+"""Checking what a caller passes in: a model; right length, finite, unit quaternions."""
 
 import numpy as np
 
-from kinetree.errors import ShapeError
+from kinetree.errors import ModelError, ShapeError
 
-__all__ = ["as_configuration", "as_joint_vector"]
+__all__ = [
+    "as_configuration",
+    "as_joint_vector",
+    "as_model",
+    "as_numbers",
+    "as_position_vector",
+    "check_finite",
+]
+
+
+def as_model(model):
+    """``model`` itself, if it is one (or a view of one)."""
+    if not hasattr(model, "body_count"):
+        remedy = "; call its build() first" if hasattr(model, "build") else ""
+        raise ModelError(f"the first argument must be a Model, got {type(model).__name__}{remedy}")
+    return model
 
 
 def as_configuration(model, q, name="q"):
     """``q`` as an array of shape (..., nq) of finite numbers with unit quaternions."""
-    q = _checked(model, q, name, model.nq, "nq")
+    q = as_position_vector(model, q, name)
     if q.dtype == object:
         return q
     for i in range(1, model.body_count + 1):
@@ -22,30 +37,51 @@ def as_configuration(model, q, name="q"):
     return q
 
 
+def as_position_vector(model, q, name="q"):
+    """``q`` as an array of shape (..., nq) of finite numbers; quaternions of any length."""
+    return _checked(model, q, name, model.nq, "nq")
+
+
 def as_joint_vector(model, x, name):
     """``x`` as an array of shape (..., nv) of finite numbers."""
     return _checked(model, x, name, model.nv, "nv")
 
 
 def _checked(model, x, name, size, size_name):
-    a = np.asarray(x)
-    if a.dtype == object:
-        pass
-    elif not (np.issubdtype(a.dtype, np.number) or a.dtype == bool):
-        raise ShapeError(f"{name} must hold numbers, got an array of {a.dtype}")
-    elif not np.issubdtype(a.dtype, np.inexact):
-        a = a.astype(float)
+    a = as_numbers(x, name)
     if a.ndim == 0 or a.shape[-1] != size:
         raise ShapeError(
             f"{name} must have shape (..., {size_name}) with {size_name} = {size} for model "
             f"{model.name!r}, got {a.shape}" + _hint(model, a, name, size_name)
         )
-    if a.dtype != object and not np.all(np.isfinite(a)):
-        *sample, k = (int(n) for n in np.argwhere(~np.isfinite(a))[0])
-        raise ShapeError(
-            f"{name} must be finite, got {a[(*sample, k)]} at index {k}{_where(sample)}"
-        )
+    return check_finite(a, name)
+
+
+def as_numbers(x, name):
+    """``x`` as an array of floats, complex numbers, or number-like objects such as formulas."""
+    try:
+        a = np.asarray(x)
+    except ValueError:
+        raise ShapeError(f"{name} must be an array, got rows of different lengths") from None
+    if a.dtype == object:
+        for number in a.flat:
+            if not hasattr(number, "__truediv__"):
+                raise ShapeError(f"{name} must hold numbers, got a {type(number).__name__}")
+    elif not (np.issubdtype(a.dtype, np.number) or a.dtype == bool):
+        raise ShapeError(f"{name} must hold numbers, got an array of {a.dtype}")
+    elif not np.issubdtype(a.dtype, np.inexact):
+        a = a.astype(float)
     return a
+
+
+def check_finite(a, name, core=1):
+    """``a`` if all is finite; its last ``core`` axes belong to one sample of the batch."""
+    if a.dtype == object or np.all(np.isfinite(a)):
+        return a
+    where = tuple(int(n) for n in np.argwhere(~np.isfinite(a))[0])
+    sample, inner = where[: len(where) - core], where[len(where) - core :]
+    index = inner[0] if core == 1 else inner
+    raise ShapeError(f"{name} must be finite, got {a[where]} at index {index}{_where(sample)}")
 
 
 def _hint(model, a, name, size_name):

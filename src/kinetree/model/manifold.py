@@ -5,7 +5,8 @@ Joint by joint, over any leading batch axes — RBDA (3.5)–(3.7), §4.5.
 
 import numpy as np
 
-from kinetree.model.arrays import as_configuration, as_joint_vector
+from kinetree.errors import ShapeError
+from kinetree.model.arrays import as_configuration, as_joint_vector, as_position_vector
 
 __all__ = [
     "configuration_rate", "difference", "integrate", "neutral", "normalize", "random_configuration",
@@ -19,7 +20,7 @@ def neutral(model):
 
 def random_configuration(model, rng=None):
     """Every joint at a random position, within its limits where they are finite."""
-    rng = np.random.default_rng() if rng is None else rng
+    rng = np.random.default_rng(rng)
     return _join(model, lambda i: _draw(model.joint[i], model.bodies[i - 1].limits, rng))
 
 
@@ -53,11 +54,18 @@ def configuration_rate(model, q, qd):
 
 def normalize(model, q):
     """``q`` with its quaternions put back to unit length."""
-    q = np.asarray(q)
-    at = model.q_slice
-    return np.apply_along_axis(
-        lambda q: _join(model, lambda i: model.joint[i].normalize(q[at[i]])), -1, q
-    )
+    q, at = as_position_vector(model, q), model.q_slice
+    result = np.empty(q.shape, q.dtype)
+    for sample in np.ndindex(q.shape[:-1]):
+        with np.errstate(all="ignore"):
+            parts = _join(model, lambda i, q=q[sample]: model.joint[i].normalize(q[at[i]]))
+        if parts.dtype != object and not np.all(np.isfinite(parts)):
+            raise ShapeError(
+                f"q{f' of sample {sample}' if sample else ''} has a quaternion of length zero, "
+                f"which points nowhere; start from model.neutral()"
+            )
+        result[sample] = parts
+    return result
 
 
 def _join(model, part):

@@ -131,7 +131,10 @@ class Model:
         return manifold.neutral(self)
 
     def random_configuration(self, rng=None):
-        """A random configuration, within the joint limits where they are finite, (nq,)."""
+        """A random configuration, within the joint limits where they are finite, (nq,).
+
+        ``rng`` is a NumPy random generator or a seed.
+        """
         return manifold.random_configuration(self, rng)
 
     def integrate(self, q, dv):
@@ -165,6 +168,11 @@ class Model:
 
     def body_index(self, name) -> int:
         """Number of a body; the base is 0."""
+        if name in self.frame_names and name not in self.body_names:
+            body = self.body_names[self.frame(name).body]
+            raise UnknownNameError(
+                f"model {self.name!r} has no body {name!r}; that is a frame, on body {body!r}"
+            )
         return _index(self, self.body_names, name, "body")
 
     def joint_index(self, name) -> int:
