@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.algorithms.kinematics import base_transforms, external_forces
-from kinetree.algorithms.propagation import cleared, inverse_joint_inertia
+from kinetree.algorithms.propagation import cleared, inverse_joint_inertia, singular_at
 from kinetree.spatial import crf, crm, dyadic
 
 __all__ = [
@@ -85,17 +85,3 @@ def joint_forces(bodies):
     """``f[i]`` transmitted across joint ``i`` from parent to body — RBDA (7.25)."""
     passed_on = zip(bodies.IA[1:], bodies.a[1:], bodies.pA[1:], strict=True)
     return [None] + [IA @ a + pA for IA, a, pA in passed_on]
-
-
-def moves_no_inertia(model, i):
-    """Why the equation of motion has no solution at joint ``i``."""
-    return (
-        f"forward dynamics is singular: joint {model.joint_names[i - 1]!r} moves no inertia, so "
-        f"any force gives it infinite acceleration. Give body {model.body_names[i]!r} or a body "
-        f"beyond it mass away from the joint axis, or make the joint Fixed"
-    )
-
-
-def singular_at(model, i):
-    """The message of ``moves_no_inertia``, to be written when it is needed."""
-    return lambda k: moves_no_inertia(model, i)

@@ -9,12 +9,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms.aba import singular_at
 from kinetree.algorithms.kinematics import base_transforms
-from kinetree.algorithms.propagation import inverse_joint_inertia
+from kinetree.algorithms.propagation import inverse_joint_inertia, singular_at
 from kinetree.spatial import crf, crm, dyadic
 
-__all__ = ["InBase", "articulated_bodies", "bodies_in_base", "forward_dynamics"]
+__all__ = [
+    "ArticulatedBodies",
+    "InBase",
+    "articulated_bodies",
+    "bodies_in_base",
+    "forward_dynamics",
+]
 
 
 class InBase(NamedTuple):

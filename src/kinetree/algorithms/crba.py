@@ -5,9 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.algorithms import ltl, rnea
-from kinetree.algorithms.aba import moves_no_inertia
 from kinetree.algorithms.kinematics import joint_transforms
-from kinetree.algorithms.propagation import joint_inertia_bound
+from kinetree.algorithms.propagation import joint_inertia_bound, moves_no_inertia
 from kinetree.spatial.ops import check_pivot
 
 __all__ = [

@@ -9,10 +9,9 @@ through the sparse factors of ``H`` (RBDA §6.5) gives the same matrix.
 import numpy as np
 
 from kinetree.algorithms import ltl
-from kinetree.algorithms.aba import singular_at
 from kinetree.algorithms.crba import inertia_factors
 from kinetree.algorithms.kinematics import joint_transforms
-from kinetree.algorithms.propagation import cleared, inverse_joint_inertia
+from kinetree.algorithms.propagation import cleared, inverse_joint_inertia, singular_at
 from kinetree.spatial import Force, Motion, dyadic
 
 __all__ = ["inverse_mass_matrix", "inverse_mass_matrix_by_factors"]

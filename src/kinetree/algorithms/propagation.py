@@ -13,7 +13,10 @@ from kinetree.algorithms import ltl
 from kinetree.spatial import ArticulatedInertia, dyadic
 from kinetree.spatial.ops import check_pivot
 
-__all__ = ["Propagated", "cleared", "inverse_joint_inertia", "joint_inertia_bound", "propagate"]
+__all__ = [
+    "Propagated", "cleared", "inverse_joint_inertia", "joint_inertia_bound", "moves_no_inertia",
+    "propagate", "singular_at",
+]  # fmt: skip
 
 
 class Propagated(NamedTuple):
@@ -62,6 +65,20 @@ def joint_inertia_bound(IA, S, k):
 
 def _is_structural_zero(s):
     return np.issubdtype(s.dtype, np.integer) and not np.any(s)
+
+
+def moves_no_inertia(model, i):
+    """Why the equation of motion has no solution at joint ``i``."""
+    return (
+        f"forward dynamics is singular: joint {model.joint_names[i - 1]!r} moves no inertia, so "
+        f"any force gives it infinite acceleration. Give body {model.body_names[i]!r} or a body "
+        f"beyond it mass away from the joint axis, or make the joint Fixed"
+    )
+
+
+def singular_at(model, i):
+    """The message of ``moves_no_inertia``, to be written when it is needed."""
+    return lambda k: moves_no_inertia(model, i)
 
 
 def cleared(Ia, S):
