@@ -70,7 +70,7 @@ class AbstractJoint(ABC):
 
     @abstractmethod
     def constraint_subspace(self, q) -> Force:
-        """Constraint forces ``T``: columns that span the complement of ``S``, ``Tᵀ S = 0``."""
+        """Constraint forces ``T``: columns that span the complement of ``S`` — RBDA (3.36)."""
 
     @abstractmethod
     def coordinates(self, X) -> np.ndarray:
@@ -85,7 +85,7 @@ class AbstractJoint(ABC):
         return self.jcalc(q, np.zeros(self.nv, dtype=int))[1]
 
     def active_subspace(self, q):
-        """Forces ``T_a`` with ``T_aᵀ S = 1`` through which the joint force acts — RBDA (3.36).
+        """Forces ``T_a`` with ``T_aᵀ S = 1`` through which the joint force acts — RBDA (3.35).
 
         Any choice moves the mechanism alike; it decides which loads the bearings see. This
         default, the pseudoinverse of ``S``, takes floats only.
@@ -94,7 +94,7 @@ class AbstractJoint(ABC):
         return Force.from_array(np.linalg.pinv(S).T)
 
     def velocity_variables(self, q, v_J):
-        """``qd`` for a velocity ``v_J`` across the joint: ``T_aᵀ v_J``, from (3.34) and (3.36)."""
+        """``qd`` for a velocity ``v_J`` across the joint: ``T_aᵀ v_J``, from (3.33) and (3.35)."""
         return self.active_subspace(q).T @ v_J
 
     def loop_error(self, X):

@@ -49,12 +49,17 @@ class Prescribed(_WithoutFreedom):
     def at(self, t):
         values = self.motion(t)
         sizes = (self.joint.nq, self.joint.nv, self.joint.nv)
+        what = f"motion of the prescribed {type(self.joint).__name__} joint"
+        if not isinstance(values, (tuple, list, np.ndarray)):
+            raise JointError(f"{what} must return (q, qd, qdd), got {values!r} at t = {t}")
         shapes = tuple(np.shape(value) for value in values)
         if shapes != tuple((n,) for n in sizes):
             raise JointError(
-                f"motion of the prescribed {type(self.joint).__name__} joint must return "
-                f"(q, qd, qdd) of lengths {sizes}, got shapes {shapes}"
+                f"{what} must return (q, qd, qdd) of lengths {sizes}, got shapes {shapes}"
             )
+        for value in map(np.asarray, values):
+            if value.dtype != object and not np.all(np.isfinite(value)):
+                raise JointError(f"{what} must be finite, got {value.tolist()} at t = {t}")
         return PrescribedInstant(self.joint, *(tuple(value) for value in values))
 
     def jcalc(self, q, qd):

@@ -1,6 +1,7 @@
 """Screw joint: one freedom along any twist — Lynch & Park (9.35)–(9.38)."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -19,17 +20,18 @@ __all__ = ["Screw"]
 class Screw(AbstractJoint):
     """Moves along a constant twist: ``X_J = exp(S q)``, the factor of a product of exponentials.
 
-    ``twist = (wx, wy, wz, vx, vy, vz)`` in the joint frame, angular part first. It is scaled to
-    ``|w| = 1``, and ``q`` is an angle [rad]; or to ``|v| = 1`` if ``w`` is zero, and ``q`` is a
-    distance [m]. The axis need not pass through the joint frame; see ``about``.
+    ``twist = (wx, wy, wz, vx, vy, vz)`` in the joint frame, angular part first, or a ``Motion``.
+    It is scaled to ``|w| = 1``, and ``q`` is an angle [rad]; or to ``|v| = 1`` if ``w`` is zero,
+    and ``q`` is a distance [m]. The axis need not pass through the joint frame; see ``about``.
     """
 
-    twist: tuple
+    twist: Any
     nq = nv = 1
 
     def __post_init__(self):
+        twist = self.twist.to_array() if isinstance(self.twist, Motion) else self.twist
         try:
-            s = np.asarray(self.twist, dtype=float)
+            s = np.asarray(twist, dtype=float)
         except (TypeError, ValueError):
             s = np.zeros(0)
         if s.shape != (6,) or not np.all(np.isfinite(s)) or not np.any(s):

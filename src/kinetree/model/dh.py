@@ -130,6 +130,12 @@ def from_dh(
     rows = [_as_row(row, i) for i, row in enumerate(rows, start=1)]
     modified = convention == "modified"
     builder = ModelBuilder(name, gravity=gravity)
+    for what, given, size in (
+        ("base (theta_0, d_0)", base, 2),
+        ("tool (a, alpha, d, theta)", tool, 4),
+    ):
+        if not isinstance(given, Plucker) and np.shape(given) != (size,):
+            raise ModelError(f"DH {what} must be {size} numbers or a Plucker, got {given!r}")
     on, X_T = None, base if isinstance(base, Plucker) else scrz(*base).to_plucker()
     for i, row in enumerate(rows, start=1):
         # From the body frame, which is on the joint axis, to the frame of the convention.

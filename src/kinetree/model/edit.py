@@ -57,6 +57,10 @@ def lock(model, positions, *, lump=False) -> Model:
         positions: position variables by joint name, a number or (nq,).
         lump: merge the bodies as well, as ``lump_fixed`` does with all fixed joints.
     """
+    if not isinstance(positions, dict):
+        raise ModelError(
+            f"lock needs positions by joint name, such as {{'elbow': 0.5}}, got {positions!r}"
+        )
     joints, placements = {}, {}
     for name, q in positions.items():
         body = model.bodies[model.joint_index(name) - 1]

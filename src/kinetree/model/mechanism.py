@@ -11,9 +11,11 @@ from typing import NamedTuple
 from kinetree.errors import ModelError, UnknownNameError
 from kinetree.joints import AbstractJoint, Free
 from kinetree.joints.reversed import Reversed
+from kinetree.model.arrays import as_model
 from kinetree.model.graph import ConnectivityGraph, SpanningTree
 from kinetree.model.model import STANDARD_GRAVITY, Model
 from kinetree.model.parts import Body, Frame, Limits, Loop, as_placement
+from kinetree.model.validate import check_inertia_type, check_joint_type
 from kinetree.spatial import Inertia, Plucker
 
 __all__ = ["MechanismGraph"]
@@ -63,7 +65,9 @@ class MechanismGraph:
             first = name == self.base_name
             what = "the base, and there is exactly one" if first else "already there"
             raise ModelError(f"body {name!r} is {what}; choose another name")
-        self._bodies[name] = Inertia.zero() if inertia is None else inertia
+        inertia = Inertia.zero() if inertia is None else inertia
+        check_inertia_type(inertia, f"inertia of body {name!r}")
+        self._bodies[name] = inertia
         return self
 
     def joint(
@@ -88,6 +92,7 @@ class MechanismGraph:
             successor_at: where, on the successor.
             limits: bounds of the joint, which a joint that closes a loop cannot have.
         """
+        check_joint_type(joint, f"joint {name!r}")
         X_P, X_S = as_placement(at), as_placement(successor_at)
         self._joints.append(_Joint(name, joint, predecessor, successor, X_P, X_S, limits))
         return self
@@ -99,7 +104,11 @@ class MechanismGraph:
 
     def add_model(self, model, *, without=()):
         """Add the bodies, joints and frames of a model on the same base, some joints left out."""
-        names = model.body_names
+        names = as_model(model).body_names
+        for name in without:
+            _check_known(
+                name, (*model.joint_names, *(j.name for j in model.loops)), "joint to omit"
+            )
         for b in model.bodies:
             self.body(b.name, inertia=b.inertia)
         for b in model.bodies:

@@ -212,8 +212,19 @@ class Model:
         """
         unknown = set(fields) - {"bodies", "frames", "loops", "gravity", "name", "base_name"}
         if unknown:
-            raise TypeError(f"Model.replace has no argument {sorted(unknown)[0]!r}")
+            raise TypeError(
+                f"Model.replace has no argument {min(unknown)!r}; it takes inertia, placement, "
+                f"joint, limits, bodies, frames, loops, gravity, name and base_name"
+            )
         bodies = list(fields.pop("bodies", self.bodies))
+        for what, given in (
+            ("inertia", inertia), ("placement", placement), ("joint", joint), ("limits", limits),
+        ):  # fmt: skip
+            if given is not None and not isinstance(given, dict):
+                raise ModelError(
+                    f"Model.replace: {what} must be a dictionary from names to new values, got "
+                    f"{type(given).__name__}"
+                )
         for name, value in (inertia or {}).items():
             i = self._moving_body_index(name)
             bodies[i - 1] = replace(bodies[i - 1], inertia=value)

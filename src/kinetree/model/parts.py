@@ -34,7 +34,11 @@ class Limits:
 
     def __post_init__(self):
         for name in ("lower", "upper", "velocity", "effort"):
-            value = np.atleast_1d(np.asarray(getattr(self, name), dtype=float))
+            given = getattr(self, name)
+            try:
+                value = np.atleast_1d(np.asarray(given, dtype=float))
+            except (TypeError, ValueError):
+                raise ModelError(f"{name} limit must hold numbers, got {given!r}") from None
             object.__setattr__(self, name, tuple(float(x) for x in value))
 
 

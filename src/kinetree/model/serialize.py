@@ -67,6 +67,16 @@ def from_dict(cls, data, joints=()):
         found = data.get("format") if isinstance(data, dict) else type(data).__name__
         raise ModelError(f"expected a dictionary with format {FORMAT!r}, got {found!r}")
     known = {c.__name__: c for c in (*vars(kinetree.joints).values(), *joints) if _is_joint(c)}
+    try:
+        return _read(cls, data, known)
+    except KeyError as error:
+        raise ModelError(
+            f"the data of model {data.get('name')!r} have no {error}: an entry is missing, or a "
+            f"body that others refer to"
+        ) from None
+
+
+def _read(cls, data, known):
     number = {data["base_name"]: 0}
     number |= {b["name"]: i for i, b in enumerate(data["bodies"], start=1)}
     bodies = [

@@ -13,7 +13,14 @@ from kinetree.model.parts import Body, Frame, Limits, Loop
 from kinetree.model.tree import check_parents
 from kinetree.spatial import Inertia, Plucker
 
-__all__ = ["check_model", "check_parts", "inertia_defect", "joints_without_inertia"]
+__all__ = [
+    "check_inertia_type",
+    "check_joint_type",
+    "check_model",
+    "check_parts",
+    "inertia_defect",
+    "joints_without_inertia",
+]
 
 
 def check_parts(bodies, frames, loops):
@@ -67,21 +74,30 @@ def _check_names(model):
 
 
 def _check_body(body, strict):
-    _check_joint(body.joint, f"joint {body.joint_name!r}")
+    check_joint_type(body.joint, f"joint {body.joint_name!r}")
     _check_transform(body.placement, f"placement of joint {body.joint_name!r}")
     _check_inertia(body.inertia, f"inertia of body {body.name!r}", strict)
     _check_limits(body)
 
 
-def _check_joint(joint, what):
+def check_joint_type(joint, what):
+    """Raise ModelError unless this is a joint."""
     if not isinstance(joint, AbstractJoint):
         given = f"the class {joint.__name__}" if isinstance(joint, type) else repr(joint)
         raise ModelError(f"{what} must be a joint such as Revolute('z'), got {given}")
 
 
-def _check_inertia(inertia, what, strict):
+def check_inertia_type(inertia, what):
+    """Raise ModelError unless this is a rigid-body inertia."""
     if not isinstance(inertia, Inertia):
-        raise ModelError(f"{what} must be an Inertia, got {type(inertia).__name__}")
+        raise ModelError(
+            f"{what} must be an Inertia such as shapes.sphere(0.1, mass=1), got "
+            f"{type(inertia).__name__}"
+        )
+
+
+def _check_inertia(inertia, what, strict):
+    check_inertia_type(inertia, what)
     _check_array(np.asarray(inertia.mass), (), f"mass in the {what}")
     _check_array(inertia.first_moment, (3,), f"first moment in the {what}")
     _check_array(inertia.rotational, (3, 3), f"rotational part of the {what}")
@@ -121,12 +137,14 @@ def _check_loop(model, loop):
     if loop.predecessor == loop.successor:
         name = model.body_names[loop.predecessor]
         raise ModelError(f"{what} connects body {name!r} to itself")
-    _check_joint(loop.joint, what)
+    check_joint_type(loop.joint, what)
     _check_transform(loop.predecessor_placement, f"predecessor placement of {what}")
     _check_transform(loop.successor_placement, f"successor placement of {what}")
 
 
 def _check_body_number(model, i, what):
+    if not isinstance(i, (int, np.integer)):
+        raise ModelError(f"{what} must refer to a body by its number, got {i!r}")
     if not 0 <= i <= len(model.bodies):
         last = len(model.bodies)
         raise ModelError(f"{what} refers to body {i}; the model has bodies 0 to {last}")

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from kinetree.errors import ModelError
 from kinetree.joints import REPRESENTATIVES, Free
 from kinetree.model import Model, ModelBuilder
 from kinetree.spatial import Inertia, Plucker
@@ -20,6 +21,7 @@ def random_tree(bodies=8, rng=None, *, joints=None, branching=0.5, floating_base
         branching: chance that a body does not continue the chain of the one before it.
         floating_base: connect the first body to the base by a free joint.
     """
+    check_count(bodies, "random_tree")
     rng = np.random.default_rng(rng)
     kinds = REPRESENTATIVES if joints is None else tuple(joints)
     builder = ModelBuilder(f"random_tree({bodies})")
@@ -31,6 +33,12 @@ def random_tree(bodies=8, rng=None, *, joints=None, branching=0.5, floating_base
         names.append(f"body{i}")
         builder.body(names[-1], on=on, joint=joint, at=at, inertia=inertia)
     return builder.build()
+
+
+def check_count(bodies, what):
+    """Raise ModelError unless ``bodies`` is a number of bodies."""
+    if not isinstance(bodies, (int, np.integer)) or bodies < 0:
+        raise ModelError(f"{what} needs a number of bodies, 0 or more, got {bodies!r}")
 
 
 def random_placement(rng) -> Plucker:

@@ -6,7 +6,7 @@ import numpy as np
 
 from kinetree.joints import Revolute
 from kinetree.model import Model, ModelBuilder
-from kinetree.samples.random_trees import random_inertia
+from kinetree.samples.random_trees import check_count, random_inertia
 from kinetree.spatial import Inertia, rotx, xlt
 
 __all__ = ["chain", "tree"]
@@ -19,6 +19,7 @@ def chain(n: int) -> Model:
     same every time.
     """
     rng = np.random.default_rng(2008)
+    check_count(n, "chain")
     builder = ModelBuilder(f"chain({n})")
     parent = None
     for i in range(1, n + 1):
@@ -39,6 +40,7 @@ def tree(bodies: int, branching: float = 2, skew: float = 0.4, taper: float = 0.
         skew: angle between successive joint axes [rad]; 0 makes the tree planar.
         taper: size of a body relative to its parent.
     """
+    check_count(bodies, "tree")
     builder = ModelBuilder(f"tree({bodies}, {branching})")
     size = [1.0]
     for i in range(1, bodies + 1):

@@ -25,6 +25,8 @@ def exp(v):
 
 def log(X):
     """Velocity that carries frame A to frame B in one second; the rotation is at most 180°."""
+    if not isinstance(X, Plucker):
+        raise SpatialTypeError(f"log takes a Plucker transform, got {type(X).__name__}")
     phi = rotation_log(X.E)
     return Motion(phi, left_jacobian_inverse(phi) @ X.r)
 

@@ -32,6 +32,7 @@ class PlanarVector(SpatialVector):
     """What planar motions and forces share; parts of shape (1,), (2,) or (1, n), (2, n)."""
 
     __slots__ = ()
+    _sizes = (1, 2)
 
     def __init__(self, angular, linear):
         super().__init__(np.atleast_1d(angular), linear)

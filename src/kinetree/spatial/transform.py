@@ -155,6 +155,8 @@ def rot(E):
 
 def xlt(x, y=None, z=None):
     """Transform to a parallel frame at ``r``: ``xlt(r)`` or ``xlt(x, y, z)``."""
+    if (y is None) != (z is None):
+        raise ShapeError(f"xlt takes a position (3,) or all of x, y, z, got {x=}, {y=}, {z=}")
     r = as_vector3(x if y is None else (x, y, z), "the translation")
     return Plucker(identity3(), r)
 

@@ -20,11 +20,19 @@ class SpatialVector:
     """What motions and forces have in common: a vector space of pairs of 3-vectors."""
 
     __slots__ = ("angular", "linear")
+    _sizes = (3, 3)
     __array_ufunc__ = None  # let ``2.0 * v`` and ``array @ v`` come to us, not to NumPy
 
     def __init__(self, angular, linear):
         self.angular = np.asarray(angular)
         self.linear = np.asarray(linear)
+        a, b = self._sizes
+        if self.angular.shape[:1] != (a,) or self.linear.shape != (b, *self.angular.shape[1:]):
+            raise ShapeError(
+                f"{type(self).__name__} needs an angular part of {a} and a linear part of {b} "
+                f"components, or as many columns of them, got shapes {self.angular.shape} and "
+                f"{self.linear.shape}"
+            )
 
     @classmethod
     def from_array(cls, x):
@@ -108,6 +116,10 @@ class SpatialVector:
 
     def __getitem__(self, columns):
         """Selected columns of a set of vectors."""
+        if self.angular.ndim != 2:
+            raise ShapeError(
+                f"a single {type(self).__name__} has no columns; x.to_array()[k] is a coordinate"
+            )
         return type(self)(self.angular[:, columns], self.linear[:, columns])
 
     def __repr__(self):

@@ -44,7 +44,7 @@ def cross(a, b):
 
 def skew(a):
     """The matrix ``a×`` with ``skew(a) @ b == cross(a, b)`` — RBDA (2.23)."""
-    x, y, z = a
+    x, y, z = as_vector3(a)
     return np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
 
 
