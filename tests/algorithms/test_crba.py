@@ -42,6 +42,21 @@ def test_three_explicit_euler_steps_of_the_planar_arm():
         assert_printed(qd, qd_expected, 9)
 
 
+@pytest.mark.covers("Lynch & Park 9.5", by=crba.forward_dynamics)
+def test_error_of_the_explicit_euler_steps_halves_with_the_step():
+    m = two_link_arm()
+
+    def end(steps):
+        q, qd, h = Arm.q, Arm.qd, 0.1 / steps
+        for _ in range(steps):
+            q, qd = q + h * qd, qd + h * crba.forward_dynamics(m, q, qd, np.zeros(2))
+        return np.concatenate([q, qd])
+
+    coarse, fine, finest = end(50), end(100), end(200)
+    ratio = np.linalg.norm(coarse - fine) / np.linalg.norm(fine - finest)
+    assert 1.95 < ratio < 2.05
+
+
 @pytest.mark.covers(
     "6-D Guide 2: Composite Rigid-Body Algorithm", "6-D Guide 2: Dynamics",
     by=(crba.joint_space_inertia, crba.forward_dynamics),

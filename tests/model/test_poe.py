@@ -7,12 +7,13 @@ from closeness import assert_close
 from scipy.linalg import expm
 
 from kinetree.algorithms import rnea
+from kinetree.algorithms.jacobians import frame_jacobian
 from kinetree.errors import ModelError
-from kinetree.joints import Screw
-from kinetree.model import from_poe, to_poe
+from kinetree.joints import Free, PrescribedInstant, Screw
+from kinetree.model import ModelBuilder, attach, from_poe, to_poe
 from kinetree.model.poe import link_poses, link_screws
 from kinetree.samples import arm, chain, humanoid, random_inertia, random_placement, scara
-from kinetree.spatial import Inertia, skew
+from kinetree.spatial import Force, Inertia, Plucker, skew
 
 
 def bracket(S):
@@ -72,16 +73,11 @@ def test_link_to_link_transforms_use_the_screw_in_the_link_frame(rng):
     assert isinstance(from_poe(screws, home, inertias).joint[1], Screw)
 
 
-@pytest.mark.covers("Lynch & Park 9.3", by=from_poe)
-def test_inverse_dynamics_is_the_recursion_of_the_text(rng):
-    """(9.52)–(9.56) in plain matrices, with frames at the mass centres."""
-    screws, home, inertias = random_arm(rng)
-    n, g = len(screws), np.array([0.3, -0.2, -9.81])
-    q, qd, qdd = rng.standard_normal((3, n))
-    model = from_poe(screws, home, inertias, gravity=g)
-
+def recursion(screws, home, inertias, state, *, V_0, Vd_0, F_tip, tool):
+    """(9.52)–(9.57) in plain matrices, with frames at the mass centres; signs as derived."""
+    n, (q, qd, qdd) = len(screws), state
     A = [adjoint(np.linalg.inv(M)) @ S for S, M in zip(screws, home, strict=True)]
-    V, Vd, Ad = [np.zeros(6)], [np.concatenate([np.zeros(3), -g])], []
+    V, Vd, Ad = [V_0], [Vd_0], []
     for i in range(n):
         before = home[i - 1] if i else np.eye(4)
         T = expm(-bracket(A[i]) * q[i]) @ np.linalg.inv(home[i]) @ before
@@ -94,15 +90,57 @@ def test_inverse_dynamics_is_the_recursion_of_the_text(rng):
             ]
         )
         Vd.append(Ad[i] @ Vd[i] + lie * qd[i] + A[i] * qdd[i])
-    F, tau = np.zeros(6), np.zeros(n)
+    Ad.append(adjoint(np.linalg.inv(tool) @ home[-1]))
+    F, tau = F_tip, np.zeros(n)
     for i in reversed(range(n)):
         G = inertias[i].to_matrix()
         w, v = V[i + 1][:3], V[i + 1][3:]
         ad = np.block([[skew(w), np.zeros((3, 3))], [skew(v), skew(w)]])
-        carried = Ad[i + 1].T @ F if i + 1 < n else np.zeros(6)
-        F = carried + G @ Vd[i + 1] - ad.T @ (G @ V[i + 1])
+        F = Ad[i + 1].T @ F + G @ Vd[i + 1] - ad.T @ (G @ V[i + 1])
         tau[i] = F @ A[i]
-    assert_close(rnea.inverse_dynamics(model, q, qd, qdd), tau, ulps=1e4)
+    return tau
+
+
+@pytest.mark.covers("Lynch & Park 9.3", by=from_poe)
+def test_inverse_dynamics_is_the_recursion_of_the_text(rng):
+    """With a wrench that the end-effector exerts on its surroundings, in its own frame."""
+    screws, home, inertias = random_arm(rng)
+    n, g = len(screws), np.array([0.3, -0.2, -9.81])
+    q, qd, qdd = rng.standard_normal((3, n))
+    tool = random_placement(rng).to_pose()
+    model = from_poe(screws, home, inertias, gravity=g, tool=tool)
+    base = {"V_0": np.zeros(6), "Vd_0": np.concatenate([np.zeros(3), -g]), "tool": tool}
+    F_tip = rng.standard_normal(6)
+    for F in (np.zeros(6), F_tip):
+        X_tool = Plucker.from_pose(frame_pose(model, q, "tool"))
+        f_ext = [None] + [Force.zero()] * (n - 1) + [-(X_tool.T @ Force.from_array(F))]
+        tau = recursion(screws, home, inertias, (q, qd, qdd), F_tip=F, **base)
+        assert_close(rnea.inverse_dynamics(model, q, qd, qdd, f_ext), tau, ulps=1e4)
+    J = frame_jacobian(model, q, model.frame("tool"), "body")
+    assert_close(tau - rnea.inverse_dynamics(model, q, qd, qdd), J.T @ F_tip, ulps=1e4, scale=100)
+
+
+@pytest.mark.covers("Lynch & Park 9.3", by=from_poe)
+def test_a_moving_base_starts_the_recursion_with_its_velocity(rng):
+    """``V_0`` and ``V̇_0`` of a base that time moves; its position is where it passes the origin."""
+    screws, home, inertias = random_arm(rng)
+    g, tool = np.array([0.3, -0.2, -9.81]), np.eye(4)
+    state = rng.standard_normal((3, len(screws)))
+    V_0, Vd_0 = rng.standard_normal((2, 6))
+    arm = from_poe(screws, home, inertias, gravity=g)
+    here = Free().neutral()
+    carried = attach(
+        ModelBuilder(gravity=g)
+        .body("cart", joint=PrescribedInstant(Free(), tuple(here), tuple(V_0), tuple(Vd_0)))
+        .build(),
+        arm,
+        on="cart",
+    )
+    tau = recursion(
+        screws, home, inertias, state, tool=tool, F_tip=np.zeros(6),
+        V_0=V_0, Vd_0=Vd_0 + np.concatenate([np.zeros(3), -g]),
+    )  # fmt: skip
+    assert_close(rnea.inverse_dynamics(carried, *state), tau, ulps=1e4)
 
 
 @pytest.mark.parametrize("model", [arm(), scara(), chain(6)], ids=lambda m: m.name)
