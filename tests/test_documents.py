@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+import kinetree as kt
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ["README.md", "docs/models.md"]
+DOCS = (ROOT / "docs").glob("[!b]*.md")
 EXAMPLES = sorted(p.name for p in (ROOT / "examples").glob("[0-9]*.py"))
 
 
@@ -58,3 +61,23 @@ def test_every_local_link_leads_somewhere():
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
             if "://" not in target:
                 assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize("page", ["README.md", *sorted(f"docs/{p.name}" for p in DOCS)])
+def test_every_name_on_the_page_exists(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for name in sorted(set(re.findall(r"\bkt((?:\.[a-z_A-Z]\w*)+)", text))):
+        thing = kt
+        for part in name.strip(".").split("."):
+            thing = getattr(thing, part)
+
+
+def test_the_page_on_joints_lists_every_joint_with_its_sizes():
+    text = (ROOT / "docs/joints.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `(\w+)\([^`]*` \| ([^|]*?) \|", text, re.M))
+    exported = [getattr(kt, name) for name in kt.__all__]
+    joints = [c for c in exported if isinstance(c, type) and issubclass(c, kt.AbstractJoint)]
+    assert set(rows) == {c.__name__ for c in joints} - {"AbstractJoint"}
+    for joint in joints:
+        if isinstance(vars(joint).get("nq"), int):
+            assert rows[joint.__name__] == f"{joint.nq} / {joint.nv}"

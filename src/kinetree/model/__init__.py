@@ -1,6 +1,6 @@
 """What a mechanism is — RBDA chapter 4."""
 
-from kinetree.model import shapes
+from kinetree.model import shapes, views
 from kinetree.model.builder import ModelBuilder
 from kinetree.model.dh import DHRow, DHTable, from_dh
 from kinetree.model.dh_extraction import dh_from_axes, dh_from_model
@@ -37,4 +37,5 @@ __all__ = [
     "reroot",
     "shapes",
     "to_poe",
+    "views",
 ]

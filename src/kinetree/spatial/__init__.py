@@ -1,8 +1,11 @@
 """Spatial vector algebra — RBDA chapter 2 and appendix A.
 
-Angular part first. ``X = Plucker(E, r)`` takes coordinates from frame A to frame B.
+Angular part first. ``X = Plucker(E, r)`` takes coordinates from frame A to frame B. In modules of
+their own: ``planar`` vectors, ``axial_screw`` transforms, ``dense`` matrices, ``lie`` for the
+notation of Lynch & Park, ``order`` for those who put the linear part first.
 """
 
+from kinetree.spatial import axial_screw, dense, lie, order, planar
 from kinetree.spatial.acceleration import (
     classical_acceleration,
     point_acceleration,
@@ -39,6 +42,7 @@ __all__ = [
     "Plucker",
     "Screw",
     "apparent_derivative",
+    "axial_screw",
     "carried_rate",
     "classical_acceleration",
     "crf",
@@ -46,12 +50,16 @@ __all__ = [
     "cross",
     "cross_force",
     "cross_motion",
+    "dense",
     "displacement_velocity",
     "dyadic",
     "exp",
     "inertia_dyads",
+    "lie",
     "log",
     "moment_about",
+    "order",
+    "planar",
     "point_acceleration",
     "point_velocity",
     "rot",
