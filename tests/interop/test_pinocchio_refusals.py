@@ -97,3 +97,8 @@ def test_nothing_is_warned_about_in_a_plain_model(rng):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         P.from_model(mechanism("RX", rng))
+
+
+def test_something_else_than_a_model_is_refused():
+    with pytest.raises(InteropError, match=r"needs a pinocchio.Model, got str; .*robot\.model"):
+        P.from_model("robot.urdf")

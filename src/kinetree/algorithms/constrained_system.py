@@ -18,6 +18,7 @@ __all__ = [
     "ImplicitSolution",
     "apply_explicit",
     "apply_implicit",
+    "block_diagonal",
     "collect",
     "dual_equations",
     "explicit_equations",
@@ -74,13 +75,19 @@ class ExplicitSolution(NamedTuple):
 
 def collect(*systems) -> EquationOfMotion:
     """One equation for several systems that do not touch yet — RBDA (3.10)."""
-    sizes = [len(s.C) for s in systems]
-    ends = np.cumsum(sizes)
-    H = np.zeros((sum(sizes), sum(sizes)))
-    for system, n, end in zip(systems, sizes, ends, strict=True):
-        H[end - n : end, end - n : end] = system.H
+    H = block_diagonal([s.H for s in systems])
     C, tau = (np.concatenate([np.zeros(0), *parts]) for parts in _columns(systems))
     return EquationOfMotion(H, C, tau)
+
+
+def block_diagonal(blocks):
+    """Matrices of any shape along a diagonal, zeros elsewhere."""
+    rows, columns = (sum(b.shape[n] for b in blocks) for n in (0, 1))
+    A, r, c = np.zeros((rows, columns)), 0, 0
+    for b in blocks:
+        A[r : r + b.shape[0], c : c + b.shape[1]] = b
+        r, c = r + b.shape[0], c + b.shape[1]
+    return A
 
 
 def apply_implicit(system, constraint, *, tolerance=RANK_TOLERANCE, scale=0.0) -> ImplicitSolution:

@@ -15,6 +15,7 @@ import numpy as np
 
 from kinetree.algorithms.aba_absolute import bodies_in_base
 from kinetree.algorithms.assembly_plan import Step, assembly_plan, joint_ends
+from kinetree.algorithms.constrained_system import block_diagonal
 from kinetree.algorithms.handles import Joined, as_handle_sets, join
 from kinetree.algorithms.maximal_joints import joint_constraints
 from kinetree.errors import SingularError
@@ -165,7 +166,7 @@ def _assembled(step, model, single, joints):
     joined = join(
         A12,
         A34,
-        _block_diagonal([joints[j].T for j in step.joints]),
+        block_diagonal([joints[j].T for j in step.joints]),
         np.concatenate([_direction(joints[j], step) * joints[j].c for j in step.joints]),
         np.concatenate(
             [_direction(joints[j], step) * joints[j].stabilization for j in step.joints]
@@ -201,12 +202,3 @@ def _reports(part):
         yield part.joined
         for side in part.parts:
             yield from _reports(side)
-
-
-def _block_diagonal(blocks):
-    rows, columns = (sum(b.shape[n] for b in blocks) for n in (0, 1))
-    A, r, c = np.zeros((rows, columns)), 0, 0
-    for b in blocks:
-        A[r : r + b.shape[0], c : c + b.shape[1]] = b
-        r, c = r + b.shape[0], c + b.shape[1]
-    return A

@@ -14,6 +14,7 @@ import numpy as np
 from kinetree.algorithms.constrained_system import (
     EquationOfMotion,
     apply_implicit,
+    block_diagonal,
     implicit_equations,
 )
 from kinetree.algorithms.constraints import Implicit
@@ -138,12 +139,12 @@ def equations(model, q, qd, tau, f_ext=None, *, stabilization=None) -> Equations
             J = joints[n]
             k[n] = k[n] - 2 / stabilization * J.rate - J.error / stabilization**2
     return Equations(
-        I=_block_diagonal([I_i.to_matrix() for I_i in I]),
+        I=block_diagonal([I_i.to_matrix() for I_i in I]),
         v=_stack([v_i.to_array() for v_i in v[1:]]),
         p=_stack([p_i.to_array() for p_i in p]),
         P=incidence(model),
-        T=_block_diagonal([J.T.to_array() for J in joints]),
-        T_a=_block_diagonal([J.T_a.to_array() for J in joints]),
+        T=block_diagonal([J.T.to_array() for J in joints]),
+        T_a=block_diagonal([J.T_a.to_array() for J in joints]),
         k=_stack(k),
         tau=np.asarray(tau, dtype=float),
         joints=joints,
@@ -231,12 +232,3 @@ def _forces(x):
 
 def _stack(parts):
     return np.concatenate([np.zeros(0), *parts])
-
-
-def _block_diagonal(blocks):
-    rows, columns = (sum(b.shape[n] for b in blocks) for n in (0, 1))
-    A, r, c = np.zeros((rows, columns)), 0, 0
-    for b in blocks:
-        A[r : r + b.shape[0], c : c + b.shape[1]] = b
-        r, c = r + b.shape[0], c + b.shape[1]
-    return A

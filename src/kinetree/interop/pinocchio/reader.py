@@ -31,6 +31,11 @@ def from_model(pin_model) -> Model:
         ModelWarning: for damping and friction, which Pinocchio's own dynamics ignore too; for
             inertias that no rigid body can have; for frames that had to be renamed.
     """
+    if not hasattr(pin_model, "inertias"):
+        raise InteropError(
+            f"from_model needs a pinocchio.Model, got {type(pin_model).__name__}; of a "
+            f"RobotWrapper, give robot.model"
+        )
     _refuse_what_cannot_be_carried(pin_model)
     _warn_of_what_is_left_behind(pin_model)
     parts = leaves(pin_model)
