@@ -6,6 +6,8 @@ thing, say what was expected and what came, and what to do about it.
 """
 
 __all__ = [
+    "BackendError",
+    "CacheWarning",
     "InteropError",
     "JointError",
     "KinetreeError",
@@ -15,6 +17,7 @@ __all__ = [
     "ShapeError",
     "SingularError",
     "SpatialTypeError",
+    "TraceError",
     "UnknownNameError",
 ]
 
@@ -60,3 +63,15 @@ class InteropError(KinetreeError, ValueError):
 
 class ModelWarning(UserWarning):
     """Something in a model or file that kinetree does not carry along."""
+
+
+class CacheWarning(UserWarning):
+    """Compiled code could not be kept on disk; every new process will compile again."""
+
+
+class TraceError(KinetreeError, TypeError):
+    """Something in a function that cannot be traced, such as an ``if`` on a traced value."""
+
+
+class BackendError(KinetreeError, AssertionError):
+    """A back end whose code does not compute what the program says; see ``check_backend``."""

@@ -1,0 +1,75 @@
+"""How much work a graph is: operation counts in the book's convention, cost, and depth.
+
+What stands in the body of a loop counts once.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from kinetree.expr.node import LEAVES
+
+__all__ = ["WEIGHTS", "OperationCount", "cost", "count_operations", "depth"]
+
+# Cost of an operation relative to an addition, from the throughput of current processors.
+WEIGHTS = {
+    "const": 0, "input": 0, "carry": 0, "repeat": 0, "final": 0,
+    "/": 8, "sqrt": 8, "sin": 15, "cos": 15, "atan2": 40,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class OperationCount:
+    """Operations by kind, in the convention of RBDA §10.3; prints as ``24m + 18a``.
+
+    Subtractions are additions, sign changes and choices are free, trigonometric functions are
+    kept apart.
+    """
+
+    multiplications: int
+    additions: int
+    divisions: int = 0
+    square_roots: int = 0
+    trigonometric: int = 0
+    sign_changes: int = 0
+    comparisons: int = 0
+
+    @property
+    def total(self) -> int:
+        """Multiplications, additions, divisions and square roots."""
+        return self.multiplications + self.additions + self.divisions + self.square_roots
+
+    def __str__(self):
+        named = (
+            (self.multiplications, "m"), (self.additions, "a"), (self.divisions, "d"),
+            (self.square_roots, "r"),
+        )  # fmt: skip
+        return " + ".join(f"{n}{letter}" for n, letter in named if n) or "0"
+
+
+def count_operations(graph, roots):
+    """The operations that ``roots`` need, each once."""
+    kinds = Counter(graph.nodes[i][0] for i in graph.reachable(roots))
+    return OperationCount(
+        multiplications=kinds["*"],
+        additions=kinds["+"] + kinds["-"],
+        divisions=kinds["/"],
+        square_roots=kinds["sqrt"],
+        trigonometric=kinds["sin"] + kinds["cos"] + kinds["atan2"],
+        sign_changes=kinds["neg"] + kinds["abs"],
+        comparisons=sum(kinds[op] for op in ("<", "<=", "==", "and", "or", "not", "select")),
+    )
+
+
+def cost(graph, roots):
+    """Operations that ``roots`` need, weighted by the time they take; an addition is 1."""
+    nodes = graph.nodes
+    return sum(WEIGHTS.get(nodes[i][0], 1) for i in graph.reachable(roots))
+
+
+def depth(graph, roots):
+    """Length of the longest chain of operations, each needing the one before."""
+    nodes, level = graph.nodes, {}
+    for i in graph.reachable(roots):
+        op, *operands = nodes[i]
+        level[i] = 0 if op in LEAVES else 1 + max(level[a] for a in operands)
+    return max((level[i] for i in roots), default=0)

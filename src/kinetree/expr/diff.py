@@ -1,0 +1,75 @@
+"""Derivatives of a graph: sparse, by forward or by reverse accumulation, of any order.
+
+What is built goes through the same simplifications as everything else, into the same graph, so
+that values are shared with the function itself and a derivative can be differentiated again.
+
+A direction is a dict from nodes, usually inputs, to their rates, which may be expressions: that is
+how a tangent space enters. A node with a rate is independent; what it was computed from does not
+count. Rates that are zero by structure are never built.
+"""
+
+import numpy as np
+
+from kinetree.expr.count import cost
+from kinetree.expr.forward import direction_sets, forward
+from kinetree.expr.reverse import reverse, root_sets
+
+__all__ = ["derivatives", "estimates", "jacobian"]
+
+_CLEAR = 3.0  # ratio of estimated costs beyond which only the better way is tried
+
+
+def jacobian(graph, y, directions, mode=None):
+    """Rates of an array along each of several directions, which become its last axis.
+
+    Args:
+        graph: the graph of the expressions.
+        y: array of expressions and plain numbers.
+        directions: dicts from node number to the rate of that node, an expression or a number.
+        mode: ``"forward"`` or ``"reverse"``; by default the one that gives less work.
+    """
+    y = np.asarray(y, dtype=object)
+    roots = [graph.number(x) for x in y.ravel()]
+    seeds = [{i: graph.number(rate) for i, rate in d.items()} for d in directions]
+    result = np.zeros((len(roots), len(seeds)), dtype=object)
+    for row, rates in zip(result, derivatives(graph, roots, seeds, mode), strict=True):
+        for k, i in rates.items():
+            row[k] = graph.expr(i)
+    return result.reshape(*y.shape, len(seeds))
+
+
+def derivatives(graph, roots, seeds, mode=None):
+    """For every root a dict from direction number to the node of its rate; zeros are left out."""
+    zero = graph.constant(0.0)
+    seeds = [{i: rate for i, rate in seed.items() if rate != zero} for seed in seeds]
+    if mode is not None:
+        return _MODES[mode](graph, roots, seeds)
+    guess = estimates(graph, roots, seeds)
+    best = min(guess, key=lambda mode: guess[mode])
+    found = [_MODES[m](graph, roots, seeds) for m in _MODES if guess[m] <= _CLEAR * guess[best]]
+    return min(found, key=lambda rows: cost(graph, [i for row in rows for i in row.values()]))
+
+
+_MODES = {"forward": forward, "reverse": reverse}
+
+
+def estimates(graph, roots, seeds):
+    """Operations that each mode will take, roughly, counted on sets of directions and roots."""
+    order = graph.reachable(roots)
+    if any(graph.nodes[i][0] == "repeat" for i in order):
+        return {"forward": 1.0, "reverse": np.inf}  # backwards through a loop needs its history
+    directions = direction_sets(graph, order, seeds)
+    reached = root_sets(graph, order, roots, directions)
+    ahead = back = 1.0
+    for i in order:
+        if i not in directions or graph.nodes[i][0] == "input":
+            continue
+        op, *operands = graph.nodes[i]
+        work = 1 if op in ("+", "-", "neg") else 2
+        for a in operands:
+            if a in directions:
+                ahead += work * directions[a].bit_count()
+                back += work * reached[i].bit_count()
+    for i in {i for seed in seeds for i in seed if i in reached}:
+        back += 2 * reached[i].bit_count() * directions[i].bit_count()
+    return {"forward": ahead, "reverse": back}

@@ -1,0 +1,177 @@
+"""Forward accumulation: every node carries its rates along the directions that move it.
+
+A loop becomes one that carries the rates along, too: a copy, since the values that the rates need
+inside it are its own.
+"""
+
+from kinetree.expr import simplify
+from kinetree.expr.repeat import loop_of
+from kinetree.expr.slopes import FLAT, SLOPES
+from kinetree.expr.substitute import copy_node, fresh_carries
+
+__all__ = ["direction_sets", "forward"]
+
+
+def forward(graph, roots, seeds):
+    """For every root a dict from direction number to the node of its rate.
+
+    Args:
+        graph: the graph of the roots, and of the result.
+        roots: node numbers.
+        seeds: for each direction a dict from node to the node of its rate.
+    """
+    nodes, zero, none = graph.nodes, graph.constant(0.0), {}
+    add, sub, mul = simplify.add, simplify.sub, simplify.mul
+    rates = by_node(seeds)
+    order = graph.reachable(roots)
+    loops = _Loops(graph, order, seeds, rates) if _has_loops(graph, order) else None
+    for i in loops.order if loops else order:
+        op, *operands = nodes[i]
+        if loops and op != "input" and op != "const":
+            operands, here = loops.copied(i, op, operands)
+        else:
+            here = i
+        if i in rates or op in FLAT or op == "final" or op == "carry":
+            continue
+        if op == "+" or op == "-" or op == "*":
+            a, b = nodes[i][1:]
+            da, db = rates.get(a, none), rates.get(b, none)
+            if not da and not db:
+                continue
+            if op == "*":
+                a, b = operands
+                da = {k: mul(graph, b, d) for k, d in da.items()}
+                db = {k: mul(graph, a, d) for k, d in db.items()}
+            row = dict(da)
+            combine = sub if op == "-" else add
+            for k, d in db.items():
+                row[k] = combine(graph, row.get(k, zero), d)
+        else:
+            parts = [rates.get(a, none) for a in nodes[i][1:]]
+            if not any(parts):
+                continue
+            if op == "select":
+                row = _chosen(graph, operands[0], *parts[1:])
+            else:
+                row = {}
+                for part, slope in zip(parts, SLOPES[op](graph, here, *operands), strict=True):
+                    for k, d in part.items():
+                        row[k] = add(graph, row.get(k, zero), mul(graph, slope, d))
+        rates[i] = row
+    if loops:
+        loops.copy_checks()
+    return [{k: d for k, d in rates.get(r, none).items() if d != zero} for r in roots]
+
+
+def by_node(seeds):
+    """From node to direction to rate."""
+    rates = {}
+    for k, seed in enumerate(seeds):
+        for i, rate in seed.items():
+            rates.setdefault(i, {})[k] = rate
+    return rates
+
+
+def _chosen(graph, condition, da, db):
+    zero = graph.constant(0.0)
+    return {
+        k: simplify.select(graph, condition, da.get(k, zero), db.get(k, zero))
+        for k in dict.fromkeys([*da, *db])
+    }
+
+
+def direction_sets(graph, order, seeds):
+    """For every node that moves the set of directions that move it, as the bits of a number."""
+    sets = {}
+    for k, seed in enumerate(seeds):
+        for i in seed:
+            sets[i] = sets.get(i, 0) | 1 << k
+    fixed, changed = set(sets), True
+    while changed:  # once, unless there are loops
+        changed = False
+        for i in order:
+            op, *operands = graph.nodes[i]
+            if op == "repeat":
+                loop = loop_of(graph, i)
+                for carry, *sources in zip(loop.carries, loop.initial, loop.next, strict=True):
+                    found = sets.get(carry, 0)
+                    for a in sources:
+                        found |= sets.get(a, 0)
+                    if found != sets.get(carry, 0):
+                        sets[carry], changed = found, True
+            elif i not in fixed and op not in FLAT and op != "carry":
+                found = 0
+                for a in operands:
+                    found |= sets.get(a, 0)
+                if found:
+                    sets[i] = found
+    return sets
+
+
+def _has_loops(graph, order):
+    return any(graph.nodes[i][0] == "repeat" for i in order)
+
+
+class _Loops:
+    """The copies of loops that carry rates, while they are built.
+
+    Attributes:
+        image: node of the copy, for nodes that are inside a loop or depend on its result.
+        order: the nodes to visit.
+    """
+
+    def __init__(self, graph, order, seeds, rates):
+        self.graph, self.rates = graph, rates
+        self.checks = list(graph.checks)
+        self.order = graph.reachable([*order, *(c[0] for c in self.checks)])
+        self.image = fresh_carries(graph, self.order, graph)
+        sets = direction_sets(graph, self.order, seeds)
+        for i in self.order:
+            if graph.nodes[i][0] == "repeat":
+                self._add_carried_rates(loop_of(graph, i), sets)
+
+    def _add_carried_rates(self, loop, sets):
+        number, place = self.graph.nodes[self.image[loop.carries[0]]][1], len(loop.carries)
+        for carry in loop.carries:
+            directions = sets.get(carry, 0)
+            self.rates[carry] = {}
+            for k in range(directions.bit_length()):
+                if directions >> k & 1:
+                    self.rates[carry][k] = self.graph.node("carry", number, place)
+                    place += 1
+
+    def copied(self, i, op, operands):
+        """Operands of the copy of node ``i``, and the copy; itself if nothing changed."""
+        graph, image = self.graph, self.image
+        if op == "carry":
+            return operands, image.get(i, i)
+        if op == "repeat":
+            image[i] = self._repeat(loop_of(graph, i))
+            return operands, image[i]
+        if not any(a in image for a in operands):
+            return operands, i
+        copies = [image.get(a, a) for a in operands]
+        image[i] = copy_node(graph, op, copies)
+        if op == "final":
+            rates = self.rates[operands[1]]
+            self.rates[i] = {k: graph.node("final", copies[0], d) for k, d in rates.items()}
+        return copies, image[i]
+
+    def _repeat(self, loop):
+        graph, image, zero = self.graph, self.image, self.graph.constant(0.0)
+        initial, following, carries = (
+            [image.get(a, a) for a in part] for part in (loop.initial, loop.next, loop.carries)
+        )
+        for carry, start, after in zip(loop.carries, loop.initial, loop.next, strict=True):
+            for k, rate in self.rates[carry].items():
+                initial.append(self.rates.get(start, {}).get(k, zero))
+                following.append(self.rates.get(after, {}).get(k, zero))
+                carries.append(rate)
+        times = image.get(loop.times, loop.times)
+        return graph.node("repeat", times, *initial, *following, *carries)
+
+    def copy_checks(self):
+        """The checks inside the loops hold for the copies, too."""
+        for i, *rest in self.checks:
+            if i in self.image:
+                self.graph.checks.append((self.image[i], *rest))

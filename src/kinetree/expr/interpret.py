@@ -1,0 +1,157 @@
+"""What every operation of the graph means: the reference that all compiled code must agree with.
+
+``evaluate`` computes nodes of a graph from arrays, one operation at a time, in the arithmetic of
+the arrays: float64, float32, longdouble, complex (for complex-step derivatives: comparisons look at
+real parts), or object arrays of numbers with exact or multi-precision arithmetic. All samples go
+together: inputs may have leading batch axes, which broadcast.
+"""
+
+import numpy as np
+
+from kinetree.errors import ShapeError
+from kinetree.expr.node import CONDITIONS
+from kinetree.expr.repeat import by_scope, loop_of
+
+__all__ = ["MEANING", "evaluate", "holds", "run"]
+
+
+def _real(x):
+    return x.real if np.iscomplexobj(x) else x
+
+
+def _absolute(x):
+    return np.where(x.real < 0, -x, x) if np.iscomplexobj(x) else np.abs(x)
+
+
+def _atan2(y, x):
+    if not (np.iscomplexobj(y) or np.iscomplexobj(x)):
+        return np.arctan2(y, x)
+    a, b = np.real(y), np.real(x)
+    rate = (b * np.imag(y) - a * np.imag(x)) / (a * a + b * b)
+    return np.arctan2(a, b) + 1j * rate
+
+
+MEANING = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.true_divide,
+    "neg": np.negative,
+    "sqrt": np.sqrt,
+    "sin": np.sin,
+    "cos": np.cos,
+    "abs": _absolute,
+    "atan2": _atan2,  # in (-π, π]
+    "<": lambda a, b: np.less(_real(a), _real(b)),
+    "<=": lambda a, b: np.less_equal(_real(a), _real(b)),
+    "==": lambda a, b: np.equal(_real(a), _real(b)),
+    "and": np.logical_and,
+    "or": np.logical_or,
+    "not": np.logical_not,
+    "select": np.where,  # both values are computed; the one not chosen may be anything
+}
+"""Operation: function of arrays. Every result is rounded once, to nearest."""
+
+
+def evaluate(graph, roots, inputs, functions=None):
+    """Values of nodes.
+
+    Args:
+        graph: the expressions.
+        roots: node numbers.
+        inputs: array of each input by name, its leading axes being batches.
+        functions: a module with ``sin``, ``cos``, ``sqrt`` and ``atan2`` for numbers that NumPy
+            does not know, such as ``mpmath``.
+
+    Returns:
+        List of one array per root, in the shape of the batch.
+    """
+    inputs = {name: np.asarray(x) for name, x in inputs.items()}
+    nodes, order = graph.nodes, graph.reachable(roots)
+    rank = {nodes[i][1]: len(nodes[i][2]) for i in order if nodes[i][0] == "input"}
+    missing = [name for name in rank if name not in inputs]
+    if missing:
+        raise ShapeError(f"the graph needs a value for its input {missing[0]!r}")
+    batch = np.broadcast_shapes(
+        *(x.shape[: x.ndim - rank.get(n, x.ndim)] for n, x in inputs.items())
+    )
+    dtype = np.result_type(*inputs.values()) if inputs else np.dtype(float)
+    dtype = np.dtype(float) if dtype.kind in "iub" else dtype
+    meaning = MEANING if functions is None else {**MEANING, **_lifted(functions)}
+    scopes, value = by_scope(graph, order), {}
+    held = {i: True for i in roots if nodes[i][0] in CONDITIONS}
+
+    def compute(scope):
+        for i in scopes.get(scope, ()):
+            op, *operands = nodes[i]
+            if op == "const":
+                value[i] = operands[0] if dtype.kind == "O" else dtype.type(operands[0])
+            elif op == "input":
+                name, index = operands
+                value[i] = inputs[name][(..., *index)]
+            elif op == "repeat":
+                value[i] = loop(loop_of(graph, i))
+            elif op == "final":
+                value[i] = value[operands[0]][operands[1]]
+            else:
+                value[i] = meaning[op](*(value[a] for a in operands))
+            if i in held:
+                held[i] = np.logical_and(held[i], value[i])
+
+    def loop(it):
+        """Values of the carries after the last run."""
+        state, done = [value[i] for i in it.initial], 0
+        while np.any(done < value[it.times]):
+            value.update(zip(it.carries, state, strict=True))
+            compute(it.number)
+            active = done < value[it.times]
+            following = [value[i] for i in it.next]
+            state = [
+                meaning["select"](active, *pair) for pair in zip(following, state, strict=True)
+            ]
+            done += 1
+        return dict(zip(it.carries, state, strict=True))
+
+    with np.errstate(all="ignore"):  # the branch of a select that is not chosen may be undefined
+        compute(None)
+    value.update(held)
+    return [np.broadcast_to(value[i], batch) for i in roots]
+
+
+def run(program, *arrays, functions=None):
+    """Results of a program: a tuple with one array per output, leading axes being batches."""
+    values = evaluate(program.graph, program.roots, _named(program, arrays), functions)
+    results, position = [], 0
+    for output in program.outputs:
+        size = output.size
+        part = values[position : position + size]
+        batch = values[0].shape if values else ()
+        flat = np.stack(part, axis=-1) if part else np.empty((*batch, 0))
+        results.append(flat.reshape((*batch, *output.shape)))
+        position += size
+    return tuple(results)
+
+
+def holds(program, *arrays, functions=None):
+    """Whether everything that the program checks at run time is as it should be, per sample."""
+    checks = [i for i, *_ in program.checks]
+    values = evaluate(program.graph, (*program.roots, *checks), _named(program, arrays), functions)
+    good = np.ones(values[0].shape if values else (), dtype=bool)
+    return np.all([good, *values[len(program.roots) :]], axis=0)
+
+
+def _named(program, arrays):
+    if len(arrays) != len(program.inputs):
+        names = ", ".join(i.name for i in program.inputs)
+        raise ShapeError(
+            f"{program.name} takes {len(program.inputs)} arrays ({names}), got {len(arrays)}"
+        )
+    return {i.name: x for i, x in zip(program.inputs, arrays, strict=True)}
+
+
+def _lifted(functions):
+    """Functions of a module, applied to every element of an array."""
+    return {
+        name: np.frompyfunc(getattr(functions, name), count, 1)
+        for name, count in (("sin", 1), ("cos", 1), ("sqrt", 1), ("atan2", 2))
+    }

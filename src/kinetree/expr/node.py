@@ -1,0 +1,261 @@
+"""The expression graph: about twenty scalar operations, each distinct expression stored once.
+
+A ``Graph`` is an append-only list of nodes; a node is a tuple ``(op, *operands)`` whose operands
+are numbers of earlier nodes. Building an expression that already exists returns the old node
+(hash-consing), so common subexpressions are found as they arise. ``Expr`` is a handle on one node
+that behaves like a number: an algorithm that runs on floats runs on it too, and leaves its trace.
+``Condition`` is a handle on a comparison, or on several combined by ``&``, ``|`` and ``~``.
+
+Constants stay ordinary floats until they meet an ``Expr``, and what folds to a constant is a float
+again. What is simplified on the way in is listed in ``kinetree.expr.rules``; what the operations
+mean is defined by ``kinetree.expr.interpret``; what cannot be traced and what to write instead is
+said by ``kinetree.expr.refusals``. Every operation of a traced algorithm passes through here before
+the first result can be computed, which is why the arithmetic is spelled out so plainly.
+"""
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from kinetree.errors import SingularError, TraceError
+from kinetree.expr import simplify
+from kinetree.expr.condition import Condition, as_condition
+from kinetree.expr.elementary import Elementary
+from kinetree.expr.refusals import NotTraceable, mixed_traces
+
+__all__ = ["CONDITIONS", "LEAVES", "OPERATIONS", "Condition", "Expr", "Graph"]
+
+# Operation: number of operands. "const" and "input" carry a value, respectively a name and index.
+OPERATIONS = {
+    "const": 0, "input": 0,
+    "+": 2, "-": 2, "*": 2, "/": 2, "neg": 1,
+    "sqrt": 1, "sin": 1, "cos": 1, "atan2": 2, "abs": 1,
+    "<": 2, "<=": 2, "==": 2, "and": 2, "or": 2, "not": 1,
+    "select": 3,
+    "carry": 0, "repeat": None, "final": 2,  # loops: see kinetree.expr.repeat
+}  # fmt: skip
+
+LEAVES = frozenset(("const", "input", "carry"))
+"""Operations without operands."""
+
+CONDITIONS = frozenset(("<", "<=", "==", "and", "or", "not"))
+"""Operations whose result is true or false."""
+
+
+EPSILON = 2.0**-52
+
+_PLAIN = frozenset((float, int, np.float64, np.int64))
+
+
+class Graph:
+    """Nodes in the order of their creation, which is an order in which they can be evaluated.
+
+    Attributes:
+        nodes: the nodes, ``(op, *operands)``, ``("const", value)`` or ``("input", name, index)``.
+        known: node number of every node.
+        handles: what stands for each node in traced code: a float, an Expr or a Condition.
+        checks: conditions that must hold when the code runs, ``(node number, message or None)``.
+    """
+
+    __slots__ = ("checks", "handles", "known", "nodes")
+
+    def __init__(self):
+        self.nodes = []
+        self.known = {}
+        self.handles = []
+        self.checks = []
+
+    def node(self, *key):
+        """Number of the node ``(op, *operands)``, new or known."""
+        i = self.known.get(key)
+        return self.append(key) if i is None else i
+
+    def append(self, key):
+        """Number of a node that is known to be new."""
+        i = self.known[key] = len(self.nodes)
+        self.nodes.append(key)
+        op = key[0]
+        if op == "const":
+            self.handles.append(key[1])
+        else:
+            self.handles.append(Condition(self, i) if op in CONDITIONS else Expr(self, i))
+        return i
+
+    def constant(self, x):
+        """Number of the node of a constant; ``0`` and ``-0.0`` are one constant."""
+        i = self.known.get(("const", x))  # an integer finds the float that equals it
+        if i is None:
+            x = float(x)
+            if x != x:
+                raise TraceError(
+                    "a constant that is not a number (NaN) met a traced value: a parameter of the "
+                    "model, or something computed before tracing, is missing or undefined"
+                )
+            i = self.append(("const", x))
+        return i
+
+    def input(self, name, index=()):
+        """The input ``name[index]``."""
+        return self.handles[self.node("input", name, index)]
+
+    def number(self, x):
+        """Node number of an Expr of this graph, or of a plain number."""
+        i = self.operand(x)
+        if i is None:
+            raise TraceError(
+                f"a traced function computes with real numbers, got a {type(x).__name__}: {x!r}"
+            )
+        return i
+
+    def operand(self, x):
+        """Node number of what meets an Expr in an operation; None if it must take over itself."""
+        if type(x) in _PLAIN:
+            i = self.known.get(("const", x))
+            return self.constant(x) if i is None else i
+        if isinstance(x, Expr):
+            if x.graph is not self:
+                raise mixed_traces()
+            return x.i
+        if isinstance(x, (Real, np.bool_)):
+            return self.constant(x)
+        if isinstance(x, Condition):
+            raise TraceError(
+                "a traced condition was used as a number: write kinetree.select(condition, 1, 0)"
+            )
+        if isinstance(x, (complex, np.complexfloating)):
+            raise TraceError(f"a traced value met the complex number {x}: traces are real")
+        return None
+
+    def expr(self, i):
+        """Node ``i`` as a number: an Expr, or a float when it is a constant."""
+        return self.handles[i]
+
+    def reachable(self, roots):
+        """Node numbers that ``roots`` depend on, in evaluation order."""
+        nodes, seen, stack = self.nodes, set(), list(roots)
+        while stack:
+            i = stack.pop()
+            if i in seen:
+                continue
+            seen.add(i)
+            node = nodes[i]
+            if node[0] not in LEAVES:
+                stack.extend(node[1:])
+        return sorted(seen)
+
+
+class Expr(Elementary, NotTraceable):
+    """One node of a graph, with the arithmetic of a number."""
+
+    __slots__ = ("graph", "i")
+    __array_priority__ = -1.0  # above NumPy scalars, which would take the long way; below arrays
+
+    def __init__(self, graph, i):
+        self.graph = graph
+        self.i = i
+
+    # --- arithmetic --------------------------------------------------------------------------
+
+    def __add__(self, other):
+        g = self.graph
+        if type(other) is Expr and other.graph is g:
+            b = other.i
+        elif type(other) in _PLAIN and other == 0:
+            return self
+        else:
+            b = g.operand(other)
+            if b is None:
+                return NotImplemented
+        return g.handles[simplify.add(g, self.i, b)]
+
+    __radd__ = __add__
+
+    def __sub__(self, other):
+        g = self.graph
+        if type(other) is Expr and other.graph is g:
+            b = other.i
+        elif type(other) in _PLAIN and other == 0:
+            return self
+        else:
+            b = g.operand(other)
+            if b is None:
+                return NotImplemented
+        return g.handles[simplify.sub(g, self.i, b)]
+
+    def __rsub__(self, other):
+        g = self.graph
+        b = g.operand(other)
+        return NotImplemented if b is None else g.handles[simplify.sub(g, b, self.i)]
+
+    def __mul__(self, other):
+        g = self.graph
+        if type(other) is Expr and other.graph is g:
+            b = other.i
+        elif type(other) in _PLAIN and (other == 0 or other == 1):
+            return self if other == 1 else 0.0
+        else:
+            b = g.operand(other)
+            if b is None:
+                return NotImplemented
+        return g.handles[simplify.mul(g, self.i, b)]
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other):
+        g = self.graph
+        b = g.operand(other)
+        return NotImplemented if b is None else g.handles[simplify.div(g, self.i, b)]
+
+    def __rtruediv__(self, other):
+        g = self.graph
+        b = g.operand(other)
+        return NotImplemented if b is None else g.handles[simplify.div(g, b, self.i)]
+
+    def __neg__(self):
+        g = self.graph
+        return g.handles[simplify.neg(g, self.i)]
+
+    def __pos__(self):
+        return self
+
+    # --- conditions --------------------------------------------------------------------------
+
+    def _compare(self, op, other, swap=False, negate=False) -> Any:
+        g = self.graph
+        b = g.operand(other)
+        if b is None:
+            return NotImplemented
+        i = simplify.compare(g, op, b, self.i) if swap else simplify.compare(g, op, self.i, b)
+        return as_condition(g, simplify.negate(g, i) if negate else i)
+
+    def __lt__(self, other) -> Any:
+        return self._compare("<", other)
+
+    def __le__(self, other) -> Any:
+        return self._compare("<=", other)
+
+    def __gt__(self, other) -> Any:
+        return self._compare("<", other, swap=True)
+
+    def __ge__(self, other) -> Any:
+        return self._compare("<=", other, swap=True)
+
+    def __eq__(self, other) -> Any:
+        return self._compare("==", other)
+
+    def __ne__(self, other) -> Any:
+        return self._compare("==", other, negate=True)
+
+    __hash__ = object.__hash__
+
+    def check_pivot(self, scale, message):
+        """Record that this value must be safely positive when the code runs."""
+        condition = 64 * EPSILON * scale < self
+        if condition is False:
+            raise SingularError(message())
+        condition.require()
+        return self
+
+    def __repr__(self):
+        return f"<traced {self.graph.nodes[self.i][0]} {self.i}>"

@@ -1,0 +1,137 @@
+"""What cannot be traced, and what to write instead.
+
+A trace follows every sample at once: nothing may depend on the value of one. Python asks a value
+for its truth in ``if``, ``while``, ``min``, ``max`` and ``in``, and for a machine number in
+``math.sin``, ``int`` or an assignment into a float array; each is refused here with advice.
+"""
+
+from contextlib import contextmanager
+
+from kinetree.errors import TraceError
+
+__all__ = ["NotANumber", "NotTraceable", "explained", "mixed_traces"]
+
+AVAILABLE = "+ - * / ** abs sqrt sin cos tan arcsin arccos arctan arctan2 hypot and kinetree.select"
+
+
+def _truth(self):
+    raise TraceError(
+        "a decision depends on a traced value, which is known only when the compiled code runs. "
+        "Instead of if, and, or, not, np.where(c, a, b), max(a, b), np.maximum, np.clip, np.sign "
+        "or `in` write kinetree.select(c, a, b); combine conditions with & | ~, not with "
+        "and, or, not, np.logical_and, nor chained as in a < x < b"
+    )
+
+
+def _machine_number(self, *args):
+    raise TraceError(
+        "a traced value was turned into a float or an integer, for instance by math.sin, float(), "
+        "np.linalg or assignment into a float array: use np.sin, kinetree's own functions, and "
+        "np.array([...]) or np.zeros(..., dtype=object) for new arrays"
+    )
+
+
+def _refused(name):
+    def method(self, *args):
+        raise TraceError(f"{name} of a traced value is not available; there are {AVAILABLE}")
+
+    return method
+
+
+class Untraceable:
+    """Refusals that numbers and conditions share."""
+
+    __slots__ = ()
+
+    __bool__ = _truth
+    __float__ = __int__ = __index__ = __complex__ = _machine_number
+    __round__ = __floor__ = __ceil__ = __trunc__ = _machine_number
+
+    def __copy__(self):
+        return self  # a copy of a graph would be a different trace
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+class NotTraceable(Untraceable):
+    """Refusals of a traced number: what NumPy and Python offer and the graph does not."""
+
+    __slots__ = ()
+
+    __mod__ = __rmod__ = _refused("the remainder %")
+    __floordiv__ = __rfloordiv__ = _refused("the whole quotient //")
+    __divmod__ = __rdivmod__ = _refused("divmod")
+    __rpow__ = _refused("a power with a traced exponent")
+    exp, exp2, expm1 = _refused("exp"), _refused("exp2"), _refused("expm1")
+    log, log2, log10, log1p = (_refused(f) for f in ("log", "log2", "log10", "log1p"))
+    sinh, cosh, tanh = _refused("sinh"), _refused("cosh"), _refused("tanh")
+    arcsinh, arccosh, arctanh = _refused("arcsinh"), _refused("arccosh"), _refused("arctanh")
+    rint, cbrt, fmod = _refused("rounding"), _refused("cbrt"), _refused("fmod")
+
+    def select(self, a, b):
+        """Refused: a number is not a condition."""
+        raise TraceError(
+            "the first argument of select is a traced number, not a condition: compare it, as in "
+            "kinetree.select(x < 0, a, b)"
+        )
+
+    def _not_a_condition(self, *args):
+        raise TraceError(
+            "& | ^ ~ combine conditions, such as (a < x) & (x < b): comparisons "
+            "need brackets, and numbers must be compared first"
+        )
+
+    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __invert__ = _not_a_condition
+
+
+class NotANumber(Untraceable):
+    """Refusals of a traced condition."""
+
+    __slots__ = ()
+
+    def _arithmetic(self, *args):
+        raise TraceError(
+            "a traced condition was used as a number: write kinetree.select(condition, 1, 0), or "
+            "kinetree.select(condition, a, b) with the two values in question"
+        )
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _arithmetic
+    __truediv__ = __rtruediv__ = __neg__ = __pos__ = __abs__ = __pow__ = _arithmetic
+    __lt__ = __le__ = __gt__ = __ge__ = _arithmetic
+    sin = cos = sqrt = arctan2 = atan2 = _arithmetic
+
+
+def mixed_traces():
+    """The error for values that belong to different graphs."""
+    return TraceError(
+        "values of two different traces were combined: a traced value was kept, for instance in a "
+        "global variable, and used again after its trace had ended"
+    )
+
+
+# A float among traced values has no method ``sin``, which is what NumPy calls on objects.
+_SAID_BY_NUMPY = (
+    "ufunc",
+    "linalg",
+    "'float' object has no attribute",
+    "'int' object has no attrib",
+)
+
+
+@contextmanager
+def explained():
+    """Turn what NumPy says about objects that a function cannot take into a ``TraceError``."""
+    try:
+        yield
+    except TraceError:
+        raise
+    except (TypeError, AttributeError) as error:
+        if not any(sign in str(error) for sign in _SAID_BY_NUMPY):
+            raise
+        raise TraceError(
+            f"NumPy refused an array that holds traced values: {error}. Functions that work on "
+            f"such arrays are {AVAILABLE}, sums, products, @ and einsum; where an array mixes "
+            f"traced values and plain numbers, apply np.sin and the like to the traced ones "
+            f"alone. np.linalg does not work: kinetree's own functions solve and invert"
+        ) from error

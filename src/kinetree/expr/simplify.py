@@ -1,0 +1,232 @@
+"""The simplification rules of ``kinetree.expr.rules``, applied as each node is built — RBDA §10.4.
+
+Each function takes node numbers of a graph and returns one. The book's four groups of rules are
+all here: constants are folded and copies never arise as nodes are built, algebraic identities are
+below, and what no output needs is left behind by ``Graph.reachable``.
+"""
+
+import math
+
+from kinetree.errors import TraceError
+
+__all__ = [
+    "add", "atan2", "combine", "compare", "div", "mul", "neg", "negate", "select", "sub", "unary",
+]  # fmt: skip
+
+
+def add(g, a, b):
+    """``a + b``."""
+    nodes = g.nodes
+    na, nb = nodes[a], nodes[b]
+    oa, ob = na[0], nb[0]
+    if oa == "const":
+        if ob == "const":
+            return g.constant(na[1] + nb[1])
+        a, b, na, nb, oa, ob = b, a, nb, na, ob, oa
+    if ob == "const":
+        if nb[1] == 0:
+            return a  # x + 0
+        if oa == "neg":
+            return sub(g, b, na[1])  # -x + c
+        if (oa == "+" or oa == "-") and nodes[na[1]][0] == "const":
+            c = g.constant(nodes[na[1]][1] + nb[1])
+            return add(g, na[2], c) if oa == "+" else sub(g, c, na[2])  # (x + c) + d, (c - x) + d
+        return _new(g, ("+", b, a))
+    if ob == "neg":
+        return sub(g, a, nb[1])  # x + -y, -x + -y
+    if oa == "neg":
+        return sub(g, b, na[1])
+    if a == b:
+        return _new(g, ("*", g.constant(2.0), a))  # x + x
+    if oa == "*" or ob == "*":
+        factor = _common_factor(g, a, b, na, nb, 1.0)  # c x + d x, x + c x
+        if factor is not None:
+            return factor
+        if oa == ob and na[1] == na[2] and nb[1] == nb[2] and _is_pythagoras(nodes, na[1], nb[1]):
+            return g.constant(1.0)  # sin² x + cos² x
+    return _new(g, ("+", a, b) if a < b else ("+", b, a))
+
+
+def sub(g, a, b):
+    """``a - b``."""
+    if a == b:
+        return g.constant(0.0)  # x - x
+    nodes = g.nodes
+    na, nb = nodes[a], nodes[b]
+    oa, ob = na[0], nb[0]
+    if ob == "const":
+        return add(g, a, g.constant(-nb[1]))  # x - 0, x - c
+    if oa == "const":
+        if na[1] == 0:
+            return neg(g, b)  # 0 - x
+        if (ob == "+" or ob == "-") and nodes[nb[1]][0] == "const":
+            c = g.constant(na[1] - nodes[nb[1]][1])
+            return sub(g, c, nb[2]) if ob == "+" else add(g, nb[2], c)  # c - (x + d), c - (d - x)
+    if ob == "neg":
+        return add(g, a, nb[1])  # x - -y
+    if oa == "neg":
+        return neg(g, add(g, na[1], b))  # -x - y
+    if oa == "*" or ob == "*":
+        factor = _common_factor(g, a, b, na, nb, -1.0)  # c x - d x, x - c x
+        if factor is not None:
+            return factor
+    return _new(g, ("-", a, b))
+
+
+def mul(g, a, b):
+    """``a b``."""
+    nodes = g.nodes
+    na, nb = nodes[a], nodes[b]
+    if nb[0] == "const":
+        a, b, na, nb = b, a, nb, na
+    oa, ob = na[0], nb[0]
+    if oa == "const":
+        c = na[1]
+        if ob == "const":
+            return g.constant(c * nb[1])
+        if c == 1:
+            return b  # x 1
+        if c == 0:
+            return a  # x 0
+        if c == -1:
+            return neg(g, b)  # x (-1)
+        if ob == "neg":
+            return mul(g, g.constant(-c), nb[1])  # c (-x)
+        if ob == "*" and nodes[nb[1]][0] == "const":
+            return mul(g, g.constant(c * nodes[nb[1]][1]), nb[2])  # c (d x)
+        return _new(g, ("*", a, b))
+    if oa == "neg":
+        return neg(g, mul(g, na[1], b))  # (-x) y
+    if ob == "neg":
+        return neg(g, mul(g, a, nb[1]))
+    return _new(g, ("*", a, b) if a <= b else ("*", b, a))
+
+
+def neg(g, a):
+    """``-a``."""
+    node = g.nodes[a]
+    op = node[0]
+    if op == "const":
+        return g.constant(-node[1])
+    if op == "neg":
+        return node[1]  # -(-x)
+    if op == "-":
+        return _new(g, ("-", node[2], node[1]))  # -(x - y)
+    if op == "*" and g.nodes[node[1]][0] == "const":
+        return mul(g, g.constant(-g.nodes[node[1]][1]), node[2])  # -(c x)
+    return _new(g, ("neg", a))
+
+
+def div(g, a, b):
+    """``a / b``: a product with the reciprocal, which other quotients may share."""
+    na, nb = g.nodes[a], g.nodes[b]
+    if nb[0] == "const":
+        if nb[1] == 0:
+            raise ZeroDivisionError("a traced expression is divided by the constant zero")
+        if na[0] == "const":
+            return g.constant(na[1] / nb[1])
+        if 1e-290 < abs(nb[1]) < 1e290:  # else the reciprocal is not a good number
+            return mul(g, g.constant(1 / nb[1]), a)  # x / c
+        return _new(g, ("/", a, b))
+    if a == b:
+        return g.constant(1.0)  # x / x
+    if nb[0] == "neg":
+        return neg(g, div(g, a, nb[1]))  # x / -y
+    one = g.constant(1.0)
+    return mul(g, a, _new(g, ("/", one, b)))  # x / y, 0 / x
+
+
+_FOLD = {"sqrt": math.sqrt, "sin": math.sin, "cos": math.cos, "abs": abs}
+
+
+def unary(g, op, a):
+    """``sqrt``, ``sin``, ``cos`` or ``abs`` of ``a``."""
+    node = g.nodes[a]
+    of = node[0]
+    if of == "const":
+        if op == "sqrt" and node[1] < 0:
+            raise TraceError(f"the square root of the negative constant {node[1]} was traced")
+        return g.constant(_FOLD[op](node[1]))
+    if of == "neg" and op != "sqrt":
+        inner = _new(g, (op, node[1]))
+        return neg(g, inner) if op == "sin" else inner  # sin(-x), cos(-x), abs(-x)
+    if op == "abs" and (of == "abs" or (of == "*" and node[1] == node[2])):
+        return a  # abs(abs x), abs(x x)
+    return _new(g, (op, a))
+
+
+def atan2(g, y, x):
+    """Angle of the point ``(x, y)``."""
+    ny, nx = g.nodes[y], g.nodes[x]
+    if ny[0] == nx[0] == "const":
+        return g.constant(math.atan2(ny[1], nx[1]))
+    return _new(g, ("atan2", y, x))
+
+
+_HOLDS = {"<": float.__lt__, "<=": float.__le__, "==": float.__eq__}
+
+
+def compare(g, op, a, b):
+    """``a < b``, ``a <= b`` or ``a == b``; the constant 1 or 0 when the outcome is known."""
+    na, nb = g.nodes[a], g.nodes[b]
+    if na[0] == nb[0] == "const":
+        return g.constant(_HOLDS[op](na[1], nb[1]))
+    if a == b:
+        return g.constant(op != "<")  # x < x, x <= x, x == x
+    if op == "==" and b < a:
+        a, b = b, a
+    return _new(g, (op, a, b))
+
+
+def combine(g, op, a, b):
+    """``a and b`` or ``a or b``."""
+    nodes = g.nodes
+    if nodes[a][0] == "const":
+        a, b = b, a
+    if nodes[b][0] == "const":
+        return a if bool(nodes[b][1]) == (op == "and") else b  # c & True, c | True
+    if a == b:
+        return a  # c & c
+    if nodes[a] == ("not", b) or nodes[b] == ("not", a):
+        return g.constant(op == "or")  # c & ~c
+    return _new(g, (op, a, b) if a < b else (op, b, a))
+
+
+def negate(g, a):
+    """``not a``."""
+    node = g.nodes[a]
+    if node[0] == "const":
+        return g.constant(not node[1])
+    return node[1] if node[0] == "not" else _new(g, ("not", a))  # ~~c
+
+
+def select(g, condition, a, b):
+    """``a`` where the condition holds, else ``b``."""
+    node = g.nodes[condition]
+    if node[0] == "const":
+        return a if node[1] else b
+    if a == b:
+        return a  # select(c, x, x)
+    if node[0] == "not":
+        return _new(g, ("select", node[1], b, a))  # select(~c, x, y)
+    return _new(g, ("select", condition, a, b))
+
+
+def _new(g, key):
+    """Number of a node that needs no simplification."""
+    i = g.known.get(key)
+    return g.append(key) if i is None else i
+
+
+def _common_factor(g, a, b, na, nb, sign):
+    """``c x ± d x`` as one product, if the two terms are multiples of one ``x``; else None."""
+    nodes = g.nodes
+    c, x = (nodes[na[1]][1], na[2]) if na[0] == "*" and nodes[na[1]][0] == "const" else (1.0, a)
+    d, y = (nodes[nb[1]][1], nb[2]) if nb[0] == "*" and nodes[nb[1]][0] == "const" else (1.0, b)
+    return mul(g, g.constant(c + sign * d), x) if x == y else None
+
+
+def _is_pythagoras(nodes, a, b):
+    """Whether the two nodes are the sine and the cosine of one angle."""
+    x, y = nodes[a], nodes[b]
+    return x[1:] == y[1:] and {x[0], y[0]} == {"sin", "cos"}
