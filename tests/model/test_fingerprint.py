@@ -1,14 +1,20 @@
 """Equal content, equal fingerprint; other content, another."""
 
+import os
 import subprocess
 import sys
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
+import sympy
 
-from kinetree.joints import Fixed, Helical, Prescribed, Revolute
+from kinetree import samples
+from kinetree.expr.node import Graph
+from kinetree.joints import CustomJoint, Fixed, Helical, Prescribed, Reversed, Revolute
 from kinetree.model import Frame, Limits, Loop, ModelBuilder
+from kinetree.model.fingerprint import is_plain
 from kinetree.samples import humanoid, panda, random_tree
 from kinetree.spatial import Inertia, xlt
 
@@ -30,7 +36,7 @@ def test_another_process_finds_the_same_fingerprint():
     )
     found = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True,
-        env={"PYTHONHASHSEED": "12345"},
+        env={"PYTHONHASHSEED": "12345", "PYTHONPATH": os.pathsep.join(sys.path)},
     )  # fmt: skip
     assert found.stdout.split() == [panda().fingerprint, random_tree(30, 5).fingerprint]
 
@@ -116,3 +122,35 @@ def test_joint_kinds_with_the_same_numbers_differ():
 @pytest.mark.parametrize("seed", range(3))
 def test_random_trees_differ(seed):
     assert random_tree(5, seed) != random_tree(5, seed + 1)
+
+
+class TestPlain:
+    @pytest.mark.parametrize("name", samples.names())
+    def test_our_joints_and_numbers_are(self, name):
+        assert is_plain(getattr(samples, name)())
+
+    def test_numbers_of_any_exact_kind_are(self):
+        assert is_plain(
+            ModelBuilder(gravity=(0, 0, Fraction(-981, 100))).body("a", joint=Fixed()).build()
+        )
+
+    @pytest.mark.parametrize(
+        "joint",
+        [
+            Prescribed(Revolute("z"), lambda t: ([t], [1], [0])),
+            Reversed(Prescribed(Revolute("z"), lambda t: ([t], [1], [0]))),
+            CustomJoint(lambda q: xlt(0, 0, q[0]), 1),
+            type("OfAUser", (Fixed,), {})(),
+        ],
+        ids=["prescribed", "nested", "custom", "class"],
+    )
+    def test_what_runs_a_users_code_is_not(self, joint):
+        assert not is_plain(ModelBuilder().body("a", joint=joint).build())
+        loop = Loop("tie", 0, 1, joint)
+        assert not is_plain(ModelBuilder().body("a", joint=Fixed()).build().replace(loops=(loop,)))
+
+    def test_symbols_are_not(self):
+        symbolic = panda().map_numbers(lambda x: sympy.Symbol("x") * x)
+        assert not is_plain(symbolic)
+        traced = panda().map_numbers(lambda x: Graph().input("x", ()) * x)
+        assert not is_plain(traced)

@@ -11,8 +11,8 @@ import numpy as np
 from kinetree.spatial.ops import check_pivot, sqrt
 
 __all__ = [
-    "ancestors", "dense", "inverse", "ltdl", "ltl", "not_positive", "solve_l", "solve_lt",
-    "solve_ltdl", "solve_ltl",
+    "Inverse", "ancestors", "dense", "inverse", "ltdl", "ltl", "not_positive", "solve_l",
+    "solve_lt", "solve_ltdl", "solve_ltl",
 ]  # fmt: skip
 
 
@@ -99,3 +99,23 @@ def inverse(H, lam, message=not_positive):
     L = ltdl(H, lam, message)
     columns = [solve_ltdl(L, lam, e) for e in np.eye(len(lam), dtype=int)]
     return np.array(columns).reshape(len(lam), len(lam)).T
+
+
+class Inverse:
+    """``H⁻¹`` of a small full matrix, kept as factors: ``H⁻¹ @ B`` and ``B @ H⁻¹`` are solves."""
+
+    __array_ufunc__ = None
+
+    def __init__(self, H, message=not_positive):
+        self.lam = dense(len(H))
+        self.L = ltdl(H, self.lam, message)
+
+    def __matmul__(self, B):
+        if not self.lam:
+            return B
+        if np.ndim(B) == 1:
+            return solve_ltdl(self.L, self.lam, B)
+        return np.array([solve_ltdl(self.L, self.lam, b) for b in B.T]).reshape(B.T.shape).T
+
+    def __rmatmul__(self, B):
+        return (self @ np.transpose(B)).T

@@ -49,7 +49,7 @@ def inverse_joint_inertia(IA, S, D, message=ltl.not_positive):
     D = np.array(D)
     for k in range(len(D)):
         D[k, k] = check_pivot(D[k, k], joint_inertia_bound(IA, S, k), lambda k=k: message(k))
-    return 1 / D if len(D) == 1 else ltl.inverse(D, ltl.dense(len(D)), message)
+    return 1 / D if len(D) == 1 else ltl.Inverse(D, message)
 
 
 def joint_inertia_bound(IA, S, k):

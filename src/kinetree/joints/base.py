@@ -50,6 +50,7 @@ class AbstractJoint(ABC):
         nq: number of position variables.
         nv: number of velocity variables, the degree of freedom.
         constant_subspace: whether ``S`` is the same in every configuration (then ``c_J = 0``).
+        unit_parts: slices of ``q`` that are unit quaternions.
         rates_are_velocities: whether ``qd`` is the time derivative of ``q``; if not, see
             ``configuration_rate``.
     """
@@ -58,6 +59,7 @@ class AbstractJoint(ABC):
     nv: int
     constant_subspace: bool = True
     rates_are_velocities: bool = True
+    unit_parts: tuple = ()
 
     @abstractmethod
     def jcalc(self, q, qd) -> tuple[Plucker, Motion, Motion, Motion]:
@@ -130,7 +132,10 @@ class AbstractJoint(ABC):
         return rng.uniform(-1, 1, self.nq)
 
     def normalize(self, q):
-        """``q`` put back on its manifold, for coordinates that are not independent."""
+        """``q`` put back on its manifold: its quaternions scaled to unit length."""
+        q = np.array(q)
+        for part in self.unit_parts:
+            q[part] = q[part] / np.linalg.norm(q[part])
         return q
 
     def singularity(self, q) -> Any:
@@ -139,6 +144,10 @@ class AbstractJoint(ABC):
 
     def defect(self, q) -> str | None:
         """What is wrong with the numbers ``q`` as a position, or None."""
+        for part in self.unit_parts:
+            length = float(np.linalg.norm(q[part]))
+            if abs(length - 1) > 1e-4:
+                return f"quaternion (w, x, y, z) must have unit length, got length {length:.6g}"
         return None
 
     def at(self, t) -> "AbstractJoint":

@@ -6,7 +6,7 @@ import numpy as np
 
 from kinetree.joints.base import AbstractJoint, unit_forces, unit_motions
 from kinetree.joints.parameters import as_choice
-from kinetree.joints.spherical import random_quaternion, unit_quaternion_defect
+from kinetree.joints.spherical import random_quaternion
 from kinetree.spatial import Motion, Plucker, cross, exp, log
 from kinetree.spatial.rotation import (
     quaternion_exp,
@@ -33,6 +33,7 @@ class Free(AbstractJoint):
     nq = 7
     nv = 6
     rates_are_velocities = False
+    unit_parts = (slice(3, 7),)
 
     def __post_init__(self):
         as_choice(self.translation, "translation of a free joint", ("parent", "child"))
@@ -75,12 +76,6 @@ class Free(AbstractJoint):
 
     def random(self, rng):
         return np.concatenate([rng.uniform(-1, 1, 3), random_quaternion(rng)])
-
-    def normalize(self, q):
-        return np.concatenate([q[:3], q[3:] / np.linalg.norm(q[3:])])
-
-    def defect(self, q):
-        return unit_quaternion_defect(q[3:])
 
     def _from_parent(self, r, p):
         child = self.translation == "child"

@@ -31,6 +31,7 @@ class Reversed(AbstractJoint):
             ("nv", self.joint.nv),
             ("constant_subspace", constant),
             ("rates_are_velocities", self.joint.rates_are_velocities),
+            ("unit_parts", self.joint.unit_parts),
         ):
             object.__setattr__(self, name, value)
 
@@ -66,14 +67,8 @@ class Reversed(AbstractJoint):
     def random(self, rng):
         return self.joint.random(rng)
 
-    def normalize(self, q):
-        return self.joint.normalize(q)
-
     def singularity(self, q):
         return self.joint.singularity(q)
-
-    def defect(self, q):
-        return self.joint.defect(q)
 
     def at(self, t):
         return Reversed(self.joint.at(t))

@@ -6,7 +6,7 @@ import numpy as np
 
 from kinetree.joints.axis import as_axis, completed_basis, forces
 from kinetree.joints.base import AbstractJoint
-from kinetree.joints.spherical import Spherical, random_quaternion, unit_quaternion_defect
+from kinetree.joints.spherical import Spherical, random_quaternion
 from kinetree.spatial import Force, Motion, Plucker
 from kinetree.spatial.rotation import quaternion_from_rotation, rotation_from_quaternion
 from kinetree.spatial.vector3 import ZERO3, cross, identity3
@@ -30,6 +30,7 @@ class SphereInCylinder(AbstractJoint):
     nv = 4
     constant_subspace = False
     rates_are_velocities = False
+    unit_parts = (slice(0, 4),)
 
     def __post_init__(self):
         object.__setattr__(self, "axis", as_axis(self.axis, "cylinder axis"))
@@ -72,12 +73,6 @@ class SphereInCylinder(AbstractJoint):
 
     def random(self, rng):
         return np.array([*random_quaternion(rng), rng.uniform(-1, 1)])
-
-    def normalize(self, q):
-        return np.array([*_ROTATION.normalize(q[:4]), q[4]])
-
-    def defect(self, q):
-        return unit_quaternion_defect(q[:4])
 
 
 def _with_column(A, column):

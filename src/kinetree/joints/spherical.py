@@ -16,7 +16,7 @@ from kinetree.spatial.rotation import (
 )
 from kinetree.spatial.vector3 import ZERO3
 
-__all__ = ["Spherical", "random_quaternion", "unit_quaternion_defect"]
+__all__ = ["Spherical", "random_quaternion"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ class Spherical(AbstractJoint):
     nq = 4
     nv = 3
     rates_are_velocities = False
+    unit_parts = (slice(0, 4),)
 
     def jcalc(self, q, qd):
         S = unit_motions(1, 2, 3)
@@ -62,25 +63,11 @@ class Spherical(AbstractJoint):
     def random(self, rng):
         return random_quaternion(rng)
 
-    def normalize(self, q):
-        return q / np.linalg.norm(q)
-
-    def defect(self, q):
-        return unit_quaternion_defect(q)
-
 
 def random_quaternion(rng):
     """A rotation drawn uniformly."""
     p = rng.standard_normal(4)
     return p / np.linalg.norm(p)
-
-
-def unit_quaternion_defect(p) -> str | None:
-    """Complaint about a quaternion (w, x, y, z) that is not of unit length, or None."""
-    length = float(np.linalg.norm(p))
-    if abs(length - 1) > 1e-4:
-        return f"quaternion (w, x, y, z) must have unit length, got length {length:.6g}"
-    return None
 
 
 def _conjugate(p):

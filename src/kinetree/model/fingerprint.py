@@ -1,59 +1,98 @@
 """A digest of a model's content: equal content, equal digest, in any process."""
 
 import hashlib
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
+from fractions import Fraction
+from functools import lru_cache
 from types import FunctionType
 
 import numpy as np
 
-__all__ = ["fingerprint"]
+__all__ = ["fingerprint", "is_plain"]
 
 
 def fingerprint(model) -> str:
     """SHA-256 over names, structure and numbers of a model, as a hexadecimal string."""
-    digest = hashlib.sha256()
-    for item in _flatten(
-        [model.name, model.body_names, model.gravity, model.bodies, model.frames, model.loops]
-    ):
-        digest.update(item)
-        digest.update(b"\0")
-    return digest.hexdigest()
+    parts = []
+    _describe(
+        [model.name, model.body_names, model.gravity, model.bodies, model.frames, model.loops],
+        parts.append,
+    )
+    return hashlib.sha256(b"".join(part + b"\0" for part in parts)).hexdigest()
 
 
-def _flatten(x):
-    """Bytes that describe ``x`` completely, in a fixed order."""
+def _describe(x, add):
+    """Bytes that describe ``x`` completely, in a fixed order, each handed to ``add``."""
     if isinstance(x, (list, tuple)):
-        yield f"{len(x)}".encode()
+        add(b"%d" % len(x))
         for item in x:
-            yield from _flatten(item)
+            if type(item) is float:  # most of what there is
+                add(repr(item + 0.0).encode())
+            else:
+                _describe(item, add)
     elif isinstance(x, np.ndarray):
-        yield from _flatten(x.tolist())
+        _describe(x.tolist(), add)
     elif isinstance(x, (bool, str, bytes, type(None))):
-        yield f"{type(x).__qualname__}:{x!r}".encode()
+        add(f"{type(x).__qualname__}:{x!r}".encode())
     elif isinstance(x, (int, float, np.integer, np.floating)):
         # Integers and floats count alike, and adding zero makes -0.0 and 0.0 one number.
-        yield repr(float(x) + 0.0).encode()
-    elif hasattr(x, "__dataclass_fields__"):
-        yield _kind(x)
-        for field in fields(x):
-            yield from _flatten(getattr(x, field.name))
+        add(repr(float(x) + 0.0).encode())
     elif isinstance(x, FunctionType):  # its text, not its address
         code = x.__code__
-        yield _kind(x)
-        yield from _flatten([x.__qualname__, code.co_code, code.co_names])
-        yield from _flatten([c for c in code.co_consts if not hasattr(c, "co_code")])
-        yield from _flatten([c.cell_contents for c in x.__closure__ or ()])
-    elif type(x).__module__.startswith("kinetree.spatial"):
-        yield _kind(x)
-        for name in (name for kind in type(x).__mro__ for name in getattr(kind, "__slots__", ())):
-            yield from _flatten(getattr(x, name))
+        add(_kind(x))
+        _describe([x.__qualname__, code.co_code, code.co_names], add)
+        _describe([c for c in code.co_consts if not hasattr(c, "co_code")], add)
+        _describe([c.cell_contents for c in x.__closure__ or ()], add)
+    elif (names := _attributes(type(x))) is not None:
+        add(_kind(x))
+        for name in names:
+            _describe(getattr(x, name), add)
     elif type(x).__repr__ is object.__repr__:  # its repr would be an address
-        yield _kind(x)
+        add(_kind(x))
         for name, value in sorted(getattr(x, "__dict__", {}).items()):
-            yield from _flatten([name, value])
+            _describe([name, value], add)
     else:
-        yield _kind(x) + f":{x!r}".encode()
+        add(_kind(x) + f":{x!r}".encode())
 
 
 def _kind(x):
     return type(x).__qualname__.encode()
+
+
+@lru_cache(maxsize=256)
+def _attributes(kind):
+    """Names of what a dataclass or spatial quantity consists of; None for other classes."""
+    if is_dataclass(kind):
+        return [field.name for field in fields(kind)]
+    if kind.__module__.startswith("kinetree.spatial"):
+        return [name for base in kind.__mro__ for name in getattr(base, "__slots__", ())]
+    return None
+
+
+def is_plain(model) -> bool:
+    """Whether the fingerprint says all there is to say about a model.
+
+    It does for kinetree's own joints and for numbers. A function or class of the user's also
+    depends on what it calls and on global variables, which no digest covers, and a symbol means
+    nothing outside its own expression: what was compiled for such a model must not be taken for
+    another with the same fingerprint in another process.
+    """
+    parts = (*model.bodies, *model.frames, *model.loops)
+    return _is_plain(model.gravity) and all(map(_is_plain, parts))
+
+
+def _is_plain(x):
+    kind = type(x)
+    if kind is np.ndarray:
+        return x.dtype.kind in "biufc" or all(map(_is_plain, x.ravel().tolist()))
+    if kind in (float, int, bool, str, bytes, complex, Fraction, type(None)):
+        return True
+    if kind in (tuple, list):
+        return all(map(_is_plain, x))
+    if isinstance(x, np.number):
+        return True
+    if not kind.__module__.startswith(("kinetree.joints", "kinetree.model", "kinetree.spatial")):
+        return False
+    names = _attributes(kind)
+    values = vars(x).values() if names is None else [getattr(x, name) for name in names]
+    return all(map(_is_plain, values))

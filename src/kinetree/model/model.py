@@ -78,6 +78,15 @@ class Model:
             )
         super().__setattr__(name, value)
 
+    @cached_property
+    def kernels(self) -> dict:
+        """Functions compiled for this model so far; see ``kinetree.functions``."""
+        return {}
+
+    def __getstate__(self):
+        """Everything but compiled code, which does not travel."""
+        return {name: value for name, value in self.__dict__.items() if name != "kernels"}
+
     # --- structure ---------------------------------------------------------------------------
 
     @property

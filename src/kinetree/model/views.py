@@ -12,7 +12,7 @@ from kinetree.spatial.arithmetic import AxialRotation
 from kinetree.spatial.axial_screw import AxialScrew
 from kinetree.spatial.lift import restrict
 
-__all__ = ["ModelView", "dense_view", "planar_view", "screw_view"]
+__all__ = ["ModelView", "axial_view", "dense_view", "planar_view", "screw_view", "snapped"]
 
 
 class ModelView:
@@ -101,6 +101,59 @@ def _in_plane(x):
     if isinstance(x, Plucker):
         return _small(*x.E[2, :2], *x.E[:2, 2], x.E[2, 2] - 1)
     return _small(x.angular[:2], x.linear[2])
+
+
+# --- axial rotations ------------------------------------------------------------------------------
+
+
+class AxialView(ModelView):
+    """A model whose turns about coordinate axes and placements are applied one by one."""
+
+    def __init__(self, model):
+        super().__init__(model, _unchanged)
+        self.tree_transform = (None, *map(snapped, model.tree_transform[1:]))
+
+    def jcalc(self, i, q, qd):
+        """``X_J, S, v_J, c_J``; ``X_J`` is an axial screw where the joint turns about an axis."""
+        X_J, S, v_J, c_J = self.model.jcalc(i, q, qd)
+        return _as_screw(X_J), S, v_J, c_J
+
+
+def axial_view(model) -> ModelView:
+    """The model with transforms that cost less than ``Plucker`` on inertias — RBDA §A.4.
+
+    Joints about or along x, y or z give axial screws; placements that only shift, or turn by right
+    angles, cost next to nothing. Any model can be viewed so; others gain nothing.
+    """
+    return AxialView(model)
+
+
+def _as_screw(X):
+    """An axial screw where the zeros and ones of ``X`` say that it is one, else ``X`` itself."""
+    for k in range(3):
+        i, j = (k + 1) % 3, (k + 2) % 3
+        zeros = (X.E[i, k], X.E[j, k], X.E[k, i], X.E[k, j], X.r[i], X.r[j])
+        if _is_number(X.E[k, k], 1) and all(_is_number(x, 0) for x in zeros):
+            turn = AxialRotation.from_cosine_sine(k, X.E[i, i], X.E[i, j])
+            return X if _is_number(X.E[i, i], 1) else AxialScrew(turn, X.r[k])
+    return X
+
+
+def _is_number(x, value):
+    """Whether ``x`` is this number, whatever the configuration."""
+    return isinstance(x, (int, float, np.number)) and x == value
+
+
+def snapped(X):
+    """``X`` with zeros and ones that rounding spoiled put right, such as the cosine of π/2."""
+    if X.E.dtype == object or X.r.dtype == object:
+        return X
+    E = np.where(np.abs(X.E) <= _ROUNDING, 0.0, X.E)
+    E = np.where(np.abs(np.abs(E) - 1) <= _ROUNDING, np.sign(E), E)
+    return Plucker(E, np.where(np.abs(X.r) <= _ROUNDING * np.max(np.abs(X.r)), 0.0, X.r))
+
+
+_ROUNDING = 8 * np.finfo(float).eps
 
 
 # --- axial screws --------------------------------------------------------------------------------

@@ -41,6 +41,8 @@ def rotate_general(E, A, *, by_trace=False):
 
     With ``by_trace``, one entry comes from the invariance of the trace: 40m + 39a.
     """
+    if _is_turn_by_right_angles(E):
+        return E @ A @ E.T
     L, a33, v = _split(A)
     Y = E @ L
     first, rest = Y[0] @ E[1:, :2].T, Y[1:] @ E[:, :2].T
@@ -58,12 +60,19 @@ def rotate_general(E, A, *, by_trace=False):
 
 def rotate_symmetric(E, A):
     """``E A Eᵀ`` of a symmetric matrix, lower triangle only: 28m + 29a."""
+    if _is_turn_by_right_angles(E):
+        return E @ A @ E.T
     L, a33, v = _split(A)
     Y = E[1:] @ L
     (z21, z22), (z31, z32, z33) = Y[0] @ E[:2, :2].T, Y[1] @ E[:, :2].T
     z11 = L[0, 0] + L[1, 1] - z22 - z33  # the trace is invariant
     x, y, z = E[:, :2] @ v
     return symmetric(z11 + a33, z21 + z, z22 + a33, z31 - y, z32 + x, z33 + a33)
+
+
+def _is_turn_by_right_angles(E):
+    """Whether ``E`` only exchanges and reverses axes: then it costs nothing to apply."""
+    return E.dtype != object and np.count_nonzero(E) == 3
 
 
 def _split(A):

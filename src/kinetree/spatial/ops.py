@@ -8,6 +8,7 @@ name (``x.sin()``, ``x.sqrt()``, ``condition.select(a, b)``).
 
 import importlib
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -157,6 +158,9 @@ def check_pivot(pivot, scale, message):
         return pivot.check_pivot(scale, message)
     if is_symbolic(pivot):
         return pivot  # a formula is neither zero nor positive until numbers go in
-    if not less(64 * sys.float_info.epsilon * scale, pivot):
+    is_safe: Any = less(64 * sys.float_info.epsilon * scale, pivot)
+    if not isinstance(is_safe, (bool, np.bool_)):
+        is_safe.require()  # the pivot is a plain number, its scale a traced one
+    elif not is_safe:
         raise SingularError(message())
     return pivot

@@ -1,0 +1,60 @@
+"""The formulations that generated code prefers: the same quantities in fewer operations.
+
+Three devices, all exact: inertia moved towards the base where that cannot be noticed
+(``model.equivalence``), rotations about coordinate axes applied as such (``model.views``), and
+velocity terms by acceleration tensors (``rnea_tensor``). Forward dynamics takes the bias force from
+the last of these and then solves ``H qdd = tau - C`` for a mechanism at rest, without gravity.
+"""
+
+from kinetree.algorithms import aba, crba, ltl, minv, rnea_tensor
+from kinetree.model.equivalence import condensed
+from kinetree.model.views import axial_view
+
+__all__ = [
+    "bias_force",
+    "forward_dynamics_by_articulated_bodies",
+    "forward_dynamics_by_inertia_matrix",
+    "gravity_force",
+    "inverse_dynamics",
+    "inverse_mass_matrix",
+    "joint_space_inertia",
+]
+
+
+def inverse_dynamics(model, q, qd, qdd, f_ext=None):
+    """``tau = H(q) qdd + C(q, qd)``."""
+    return rnea_tensor.inverse_dynamics(condensed(model), q, qd, qdd, f_ext)
+
+
+def bias_force(model, q, qd, f_ext=None):
+    """``C(q, qd)``, gravity included."""
+    return rnea_tensor.bias_force(condensed(model), q, qd, f_ext)
+
+
+def gravity_force(model, q):
+    """``C(q, 0)``."""
+    return rnea_tensor.gravity_force(condensed(model), q)
+
+
+def joint_space_inertia(model, q):
+    """``H(q)``."""
+    return crba.joint_space_inertia(axial_view(condensed(model)), q)
+
+
+def inverse_mass_matrix(model, q):
+    """``H(q)⁻¹``."""
+    return minv.inverse_mass_matrix(axial_view(condensed(model)), q)
+
+
+def forward_dynamics_by_articulated_bodies(model, q, qd, tau, f_ext=None):
+    """``qdd``, by articulated bodies of a mechanism at rest."""
+    at_rest = axial_view(condensed(model))
+    at_rest.a_g = model.zero_motion
+    C = bias_force(model, q, qd, f_ext)
+    return aba.forward_dynamics(at_rest, q, model.zero_velocity, tau - C)
+
+
+def forward_dynamics_by_inertia_matrix(model, q, qd, tau, f_ext=None):
+    """``qdd``, by the inertia matrix and its sparse factors."""
+    L = crba.inertia_factors(axial_view(condensed(model)), q)
+    return ltl.solve_ltdl(L, model.expanded_parent, tau - bias_force(model, q, qd, f_ext))

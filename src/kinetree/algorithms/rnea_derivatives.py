@@ -1,0 +1,216 @@
+"""Derivatives of inverse dynamics by recursion, O(n d) like the composite-rigid-body algorithm.
+
+All vectors are in the coordinates of one frame, in which a motion of joint ``j`` along its axis
+``J_j`` carries everything beyond it. With the parent's velocity ``v_λ`` and acceleration ``a_λ``
+it changes the force ``f_k = I_k a_k + v_k ×* I_k v_k`` of a body ``k`` beyond the joint by
+
+    ∂f_k/∂q_j  = J_j ×* f_k + I_k Jdd_j + B_k Jd_j        Jd_j  = v_λ × J_j
+    ∂f_k/∂qd_j = I_k (v_λ + v_j) × J_j + B_k J_j          Jdd_j = a_λ × J_j + v_λ × Jd_j
+
+where ``B`` is twice the matrix of ``coriolis.BodyCoriolis``. On the right only ``I``, ``B`` and
+``f`` belong to the body, so they are summed over subtrees once. Where joint ``i`` itself is beyond
+joint ``j``, its axes turn along, and the first term drops out of ``J_iᵀ f`` (J. Carpentier and
+N. Mansard, "Analytical derivatives of rigid body dynamics algorithms", 2018; S. Singh, R. Russo
+and P. Wensing, "Efficient analytical derivatives of rigid-body dynamics using spatial vector
+algebra", 2022).
+
+Derivatives with respect to ``q`` are along ``model.integrate(q, e_j)``. Every joint must have an
+``S`` that is constant in child coordinates, and no prescribed motion: ``is_applicable(model)``.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms.coriolis import BodyCoriolis
+from kinetree.errors import JointError
+from kinetree.spatial import Plucker, crf, crm
+
+__all__ = [
+    "CompositeBodies",
+    "CompositeForces",
+    "InverseDynamicsDerivatives",
+    "composite_bodies",
+    "composite_forces",
+    "force_derivatives",
+    "inverse_dynamics_derivatives",
+    "is_applicable",
+    "joint_forces",
+    "joint_space_inertia",
+]
+
+
+class InverseDynamicsDerivatives(NamedTuple):
+    """Derivatives of the joint forces, each (nv, nv): row ``i`` for ``tau_i``."""
+
+    dq: np.ndarray
+    """Along the tangent directions of the configuration."""
+    dqd: np.ndarray
+    """With respect to the velocity variables."""
+    dqdd: np.ndarray
+    """With respect to the acceleration variables: the joint-space inertia matrix ``H``."""
+
+
+def inverse_dynamics_derivatives(model, q, qd, qdd, f_ext=None):
+    """Derivatives of ``rnea.inverse_dynamics`` with respect to ``q``, ``qd`` and ``qdd``."""
+    bodies = composite_bodies(model, q, qd)
+    forces = composite_forces(model, bodies, qd, qdd, f_ext)
+    dq, dqd = force_derivatives(model, bodies, forces)
+    return InverseDynamicsDerivatives(dq, dqd, joint_space_inertia(model, bodies))
+
+
+class CompositeBodies(NamedTuple):
+    """What does not depend on accelerations, per body, in the coordinates of its root."""
+
+    X: list
+    """Transforms from base coordinates to those of the root."""
+    v: list
+    """Velocities."""
+    v_lam: list
+    """Velocities of the parents."""
+    J: list
+    """Axes of the joints: ``S`` in these coordinates."""
+    Jd: list
+    """``v_λ × J``."""
+    I: list
+    """Inertias."""
+    B: list
+    """Coriolis matrices, times two."""
+    IC: list
+    """``I``, summed over subtrees."""
+    BC: list
+    """``B``, summed over subtrees."""
+    F: list
+    """``IC J``: momentum of a subtree that its joint moves at unit speed."""
+
+
+def composite_bodies(model, q, qd):
+    """Positions, velocities and composite inertias.
+
+    A child of the base and what hangs on it form a mechanism of their own. Its coordinates are
+    those of the child, in which the axes of that joint, all six of a floating base, are constants.
+    """
+    lam, NB, at = model.parent, model.body_count, model.v_slice
+    _require_applicable(model)
+    X, X_root, v, v_lam, J, Jd, I, B = ([None] * (NB + 1) for _ in range(8))
+    for i in range(1, NB + 1):
+        X_J, S, v_J, _ = model.jcalc(i, q, qd)
+        X_i = X_J @ model.tree_transform[i]
+        if lam[i] == 0:
+            X[i], X_root[i] = X_i, Plucker.identity()
+            v_lam[i], v[i], J[i], I[i] = model.zero_motion, v_J, S, model.inertia[i]
+        else:
+            X[i] = X[lam[i]]
+            X_root[i] = X_i @ X_root[lam[i]] if lam[lam[i]] != 0 else X_i
+            J[i], I[i] = X_root[i].inv_apply(S), X_root[i].inv_apply(model.inertia[i])
+            v_lam[i], v[i] = v[lam[i]], v[lam[i]] + J[i] @ qd[at[i]]
+        Jd[i] = crm(v_lam[i], J[i])
+        B[i] = BodyCoriolis.of(I[i], 2 * v[i])
+    IC, BC = _subtree_sums(lam, I), _subtree_sums(lam, B)
+    F = [None, *(IC[i] @ J[i] for i in range(1, NB + 1))]
+    return CompositeBodies(X, v, v_lam, J, Jd, I, B, IC, BC, F)
+
+
+class CompositeForces(NamedTuple):
+    """What depends on accelerations, per body, in the coordinates of its root."""
+
+    Jdd: list
+    """``a_λ × J + v_λ × Jd``."""
+    fC: list
+    """Forces that the motion takes, summed over subtrees; gravity counts as acceleration."""
+    fx: list | None
+    """External forces, summed over subtrees."""
+
+
+def composite_forces(model, bodies, qd, qdd, f_ext=None):
+    """Accelerations and the forces that they take."""
+    lam, NB, at = model.parent, model.body_count, model.v_slice
+    X, v, v_lam, J, Jd, I, B, *_ = bodies
+    a, Jdd, f = ([None] * (NB + 1) for _ in range(3))
+    for i in range(1, NB + 1):
+        a_lam = a[lam[i]] if lam[i] != 0 else X[i] @ -model.a_g
+        Jdd[i] = crm(a_lam, J[i]) + crm(v_lam[i], Jd[i])
+        a[i] = a_lam + J[i] @ qdd[at[i]] + Jd[i] @ qd[at[i]]  # v × v_J = v_λ × v_J
+        f[i] = I[i] @ a[i] + B[i] @ (v[i] / 2)
+    fx = None if f_ext is None else [None, *(X[i].star @ f_ext[i] for i in range(1, NB + 1))]
+    return CompositeForces(
+        Jdd, _subtree_sums(lam, f), None if fx is None else _subtree_sums(lam, fx)
+    )
+
+
+def joint_forces(model, bodies, forces):
+    """``tau``, from the same sums."""
+    _, fC, fx = forces
+    total = fC if fx is None else [None, *(f - x for f, x in zip(fC[1:], fx[1:], strict=True))]
+    parts = [bodies.J[i].T @ total[i] for i in range(1, model.body_count + 1)]
+    return np.concatenate([model.zero_velocity[:0], *parts])
+
+
+def joint_space_inertia(model, bodies):
+    """``H``, with ``J_jᵀ IC_i J_i`` where joint ``j`` supports body ``i``."""
+    J, F, H = bodies.J, bodies.F, {}
+    for i in range(1, model.body_count + 1):
+        for j in model.support[i]:
+            H[j, i] = J[j].T @ F[i]
+            H[i, j] = H[j, i].T
+    return _assembled(model, H)
+
+
+def force_derivatives(model, bodies, forces):
+    """``∂tau/∂q`` and ``∂tau/∂qd``, where one joint supports the other; the rest is zero."""
+    _, v, v_lam, J, Jd, _, _, IC, BC, F = bodies
+    Jdd, fC, fx = forces
+    Jv, dq, dqd = [None] * len(J), {}, {}
+    for i in range(1, model.body_count + 1):
+        # (v_λ + v) × J, where v_J × J = 0 for a joint with one axis
+        Jv[i] = 2 * Jd[i] if model.joint[i].nv == 1 else crm(v_lam[i] + v[i], J[i])
+        f_q, f_qd = IC[i] @ Jdd[i] + BC[i] @ Jd[i], IC[i] @ Jv[i] + BC[i] @ J[i]
+        f_carried, M = f_q + crf(J[i], fC[i]), BC[i].T @ J[i]
+        for j in model.support[i]:
+            dqd[j, i] = J[j].T @ f_qd
+            dq[j, i] = J[j].T @ (f_carried if j != i else f_q)
+            if j != i:
+                dqd[i, j] = F[i].T @ Jv[j] + M.T @ J[j]
+                dq[i, j] = F[i].T @ Jdd[j] + M.T @ Jd[j]
+            if fx is not None:  # external forces stay where they are while the axis turns
+                dq[i, j] = dq[i, j] - crf(J[i], fx[i]).T @ J[j]
+    return _assembled(model, dq), _assembled(model, dqd)
+
+
+def _subtree_sums(lam, x):
+    total = list(x)
+    for i in range(len(lam) - 1, 0, -1):
+        if lam[i] != 0:
+            total[lam[i]] = total[lam[i]] + total[i]
+    return total
+
+
+def _assembled(model, blocks):
+    """A matrix from its blocks, by body numbers; zero where there is none."""
+    dtype = np.result_type(model.zero_velocity, *(b.dtype for b in blocks.values()))
+    matrix = np.zeros((model.nv, model.nv), dtype=dtype)
+    for (i, j), block in blocks.items():
+        matrix[model.v_slice[i], model.v_slice[j]] = block
+    return matrix
+
+
+def is_applicable(model) -> bool:
+    """Whether every joint has a constant ``S`` and moves by its own variables alone."""
+    return all(_is_regular(model.joint[i]) for i in range(1, model.body_count + 1))
+
+
+def _is_regular(joint):
+    if not joint.constant_subspace:
+        return False
+    _, _, v_J, c_J = joint.jcalc(joint.neutral(), np.zeros(joint.nv, dtype=int))
+    return not (np.any(v_J.to_array() != 0) or np.any(c_J.to_array() != 0))
+
+
+def _require_applicable(model):
+    for i in range(1, model.body_count + 1):
+        if not _is_regular(model.joint[i]):
+            raise JointError(
+                f"the recursive derivatives do not cover joint {model.joint_names[i - 1]!r}, "
+                f"{model.joint[i]!r}: its motion subspace depends on the configuration, or time "
+                f"moves it; kinetree.differentiate does"
+            )

@@ -1,0 +1,60 @@
+"""Inertias that cannot be told apart by the motion of the joints — RBDA §9.7.
+
+Part of a body's inertia can move to its parent without any change in the equation of motion: what
+the joint cannot accelerate by itself (``I_Δ S = 0``) and what looks the same from the parent in
+every position of the joint. ``condensed`` moves as much as possible towards the base. The zeros it
+leaves behind make generated code shorter; forces inside the mechanism and inertias of single
+bodies are no longer the real ones.
+"""
+
+import numpy as np
+
+from kinetree.joints import Fixed, Prismatic, Revolute, Spherical
+from kinetree.joints.axis import index_of
+from kinetree.model.views import ModelView, snapped
+from kinetree.spatial import Inertia
+from kinetree.spatial.vector3 import identity3
+
+__all__ = ["condensed"]
+
+
+def condensed(model) -> ModelView:
+    """The model with inertia moved from bodies to their parents wherever that changes nothing."""
+    inertia = list(model.inertia)
+    for i in range(model.body_count, 0, -1):
+        part = _movable(model.joint[i], inertia[i])
+        if part is None:
+            continue
+        p, X_T = model.parent[i], model.tree_transform[i]
+        inertia[i] = inertia[i] - part
+        if p != 0:
+            inertia[p] = inertia[p] + X_T.inv_apply(part)
+    return _WithInertia(model, inertia)
+
+
+class _WithInertia(ModelView):
+    """A model with other inertias, and placements free of rounding errors."""
+
+    def __init__(self, model, inertia):
+        super().__init__(model, lambda x: x)
+        self.inertia = tuple(inertia)
+        self.tree_transform = (None, *map(snapped, model.tree_transform[1:]))
+
+
+def _movable(joint, I):
+    """What can move across the joint, in the coordinates of the body at the joint's zero."""
+    if isinstance(joint, Fixed):
+        return I
+    if isinstance(joint, Spherical):  # a point mass in the centre of the joint
+        return Inertia(I.mass, 0 * I.first_moment, 0 * I.rotational)
+    aligned = index_of(joint.axis) if isinstance(joint, (Revolute, Prismatic)) else None
+    if aligned is None:
+        return None
+    k = aligned[0]
+    if isinstance(joint, Prismatic):  # resistance to turning
+        return Inertia(0, 0 * I.first_moment, I.rotational)
+    # A mass on the axis, and a rod along it.
+    along = identity3()[k]
+    second_moment = np.trace(I.rotational) / 2 - I.rotational[k, k]
+    rod = second_moment * (identity3() - np.outer(along, along))
+    return Inertia(I.mass, I.first_moment * along, rod)

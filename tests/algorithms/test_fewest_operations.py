@@ -1,0 +1,56 @@
+"""The formulations the compiler prefers compute the same, in fewer operations."""
+
+import numpy as np
+import pytest
+from closeness import assert_close
+
+from kinetree import samples
+from kinetree.algorithms import aba, crba, minv, rnea
+from kinetree.algorithms import fewest_operations as fewest
+from kinetree.codegen.program import Argument, trace
+from kinetree.expr.count import cost
+
+PAIRS = {
+    "inverse dynamics": (rnea.inverse_dynamics, fewest.inverse_dynamics, 3),
+    "bias force": (rnea.bias_force, fewest.bias_force, 2),
+    "gravity force": (rnea.gravity_force, fewest.gravity_force, 1),
+    "inertia matrix": (crba.joint_space_inertia, fewest.joint_space_inertia, 1),
+    "inverse of the inertia matrix": (minv.inverse_mass_matrix, fewest.inverse_mass_matrix, 1),
+    "articulated bodies": (
+        aba.forward_dynamics, fewest.forward_dynamics_by_articulated_bodies, 3,
+    ),
+    "factors": (aba.forward_dynamics, fewest.forward_dynamics_by_inertia_matrix, 3),
+}  # fmt: skip
+
+
+def arguments(model, rng):
+    return model.random_configuration(rng), *rng.standard_normal((2, model.nv))
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("seed", range(8))
+def test_the_same_answer_on_every_joint(name, seed):
+    reference, lean, count = PAIRS[name]
+    rng = np.random.default_rng(seed)
+    model = samples.random_tree(6, rng, floating_base=bool(seed % 2))
+    arrays = arguments(model, rng)
+    condition = max(1.0, np.linalg.cond(crba.joint_space_inertia(model, arrays[0])))
+    expected = reference(model, *arrays[:count])
+    assert_close(lean(model, *arrays[:count]), expected, ulps=500, condition=condition)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("robot", ["arm", "panda", "quadruped"])
+def test_real_robots_take_fewer_operations(name, robot, rng):
+    reference, lean, count = PAIRS[name]
+    model = getattr(samples, robot)()
+    inputs = [Argument(n, (k,)) for n, k in (("q", model.nq), ("qd", model.nv), ("x", model.nv))]
+
+    def operations(algorithm):
+        program = trace(lambda *a: algorithm(model, *a), inputs[:count])
+        return cost(program.graph, program.roots)
+
+    if name == "factors":  # pays for arms, not for bushes
+        assert operations(lean) < 1.2 * operations(reference)
+    else:
+        assert operations(lean) < operations(reference)
