@@ -1,6 +1,9 @@
 """Shared fixtures, and the collection of ``covers`` markers for docs/book.md."""
 
 import json
+import os
+import shutil
+import tempfile
 import zlib
 from pathlib import Path
 
@@ -13,6 +16,17 @@ settings.register_profile(
 )
 settings.register_profile("fuzz", settings.get_profile("default"), max_examples=2000)
 settings.load_profile("default")
+
+# Compiled code is shared by all tests and workers of a run, and with nothing outside it.
+CACHE = None
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    CACHE = os.environ["KINETREE_CACHE"] = tempfile.mkdtemp(prefix="kinetree-tests-")
+    os.environ.pop("KINETREE_CACHE_SIZE", None)
+
+
+def pytest_unconfigure():
+    if CACHE is not None:
+        shutil.rmtree(CACHE, ignore_errors=True)
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ from kinetree.algorithms import aba, crba, energy, rnea
 
 @pytest.fixture
 def model():
-    return kt.samples.random_tree(6, 4, floating_base=True)
+    kinds = [kt.Revolute("x"), kt.Revolute((1.0, 2.0, -2.0)), kt.Prismatic("y"), kt.Fixed()]
+    return kt.samples.random_tree(6, 4, joints=kinds, floating_base=True)
 
 
 @pytest.fixture

@@ -9,8 +9,10 @@ All array functions broadcast over leading axes; see ``docs/notation.md`` for co
 """
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from kinetree import joints, model, spatial
+from kinetree.codegen.runtime.threads import set_threads, threads
 from kinetree.dynamics import (
     acceleration,
     bias_force,
@@ -32,6 +34,7 @@ from kinetree.dynamics import (
     velocity,
 )
 from kinetree.errors import (
+    CacheWarning,
     InteropError,
     JointError,
     KinetreeError,
@@ -41,6 +44,7 @@ from kinetree.errors import (
     ShapeError,
     SingularError,
     SpatialTypeError,
+    TraceError,
     UnknownNameError,
 )
 from kinetree.joints import (
@@ -83,23 +87,45 @@ from kinetree.spatial import Force, Inertia, Motion, Plucker, rotx, roty, rotz, 
 
 __version__ = "0.1.0"
 
+if TYPE_CHECKING:
+    from kinetree.expr.repeat import repeat
+    from kinetree.functional.choose import select
+    from kinetree.functional.compiled import compile
+    from kinetree.functional.differentiate import differentiate
+    from kinetree.functional.export import export_c, listing, to_numpy
+    from kinetree.functional.kernel import kernel
+
+# What not every program needs is loaded when it is asked for: submodules, and functions by module.
 _ON_DEMAND = ("algorithms", "counting", "interop", "samples")
+_FUNCTIONS = {
+    "compile": "functional.compiled",
+    "differentiate": "functional.differentiate",
+    "export_c": "functional.export",
+    "kernel": "functional.kernel",
+    "listing": "functional.export",
+    "repeat": "expr.repeat",
+    "select": "functional.choose",
+    "to_numpy": "functional.export",
+}
 
 
 def __getattr__(name):
-    """Submodules that most programs do not need, loaded when they are asked for."""
     if name in _ON_DEMAND:
         return import_module(f"kinetree.{name}")
+    if name in _FUNCTIONS:
+        globals()[name] = getattr(import_module(f"kinetree.{_FUNCTIONS[name]}"), name)
+        return globals()[name]
     raise AttributeError(f"module 'kinetree' has no attribute {name!r}")
 
 
 def __dir__():
-    return sorted([*globals(), *_ON_DEMAND])
+    return sorted({*globals(), *_ON_DEMAND, *_FUNCTIONS})
 
 
 __all__ = [
     "AbstractJoint",
     "Body",
+    "CacheWarning",
     "CustomJoint",
     "Cylindrical",
     "Euler",
@@ -135,6 +161,7 @@ __all__ = [
     "SpatialTypeError",
     "SphereInCylinder",
     "Spherical",
+    "TraceError",
     "Translation",
     "Universal",
     "UnknownNameError",
@@ -143,8 +170,11 @@ __all__ = [
     "center_of_mass",
     "check_joint",
     "christoffel",
+    "compile",
     "coriolis_matrix",
+    "differentiate",
     "edit",
+    "export_c",
     "forward_dynamics",
     "from_arrays",
     "from_dh",
@@ -155,18 +185,25 @@ __all__ = [
     "jacobian",
     "jacobian_rate",
     "joints",
+    "kernel",
     "kinetic_energy",
+    "listing",
     "mass_matrix",
     "model",
     "momentum",
     "operational_space_inertia",
     "pose",
     "potential_energy",
+    "repeat",
     "rotx",
     "roty",
     "rotz",
+    "select",
+    "set_threads",
     "shapes",
     "spatial",
+    "threads",
+    "to_numpy",
     "velocity",
     "xlt",
 ]

@@ -7,7 +7,7 @@ import numpy as np
 
 from kinetree.errors import ShapeError, SingularError
 
-__all__ = ["over_batch"]
+__all__ = ["batch_shape", "over_batch"]
 
 
 def over_batch(function, arguments, *, core, shape):
@@ -20,7 +20,7 @@ def over_batch(function, arguments, *, core, shape):
         shape: shape of one result.
     """
     arrays = list(arguments.values())
-    batch = _batch_shape(arguments, core)
+    batch = batch_shape(arguments, core)
     dtype = np.result_type(*arrays)
     full = [
         np.broadcast_to(a, batch + a.shape[a.ndim - n :]) for a, n in zip(arrays, core, strict=True)
@@ -56,7 +56,8 @@ def _check_overflow(result, batch, arguments):
     )
 
 
-def _batch_shape(arguments, core):
+def batch_shape(arguments, core):
+    """Common shape of the leading axes of arrays whose last ``core`` axes are one sample."""
     lead = {
         name: a.shape[: a.ndim - n] for (name, a), n in zip(arguments.items(), core, strict=True)
     }

@@ -6,20 +6,10 @@ Every function broadcasts over leading axes: ``q`` is (..., nq); ``qd``, ``qdd``
 
 import numpy as np
 
-from kinetree.algorithms import (
-    aba,
-    coriolis,
-    crba,
-    energy,
-    jacobians,
-    maximal,
-    minv,
-    projection,
-    rnea,
-)
-from kinetree.algorithms import momentum as momentum_
+from kinetree.algorithms import maximal
 from kinetree.batch import over_batch
-from kinetree.errors import LoopError, ShapeError, SpatialTypeError, UnknownNameError
+from kinetree.errors import ShapeError, SpatialTypeError, TraceError, UnknownNameError
+from kinetree.functions import quantity, require_tree
 from kinetree.model.arrays import (
     as_configuration,
     as_joint_vector,
@@ -68,9 +58,10 @@ def inverse_dynamics(model, q, qd, qdd, f_ext=None):
     Returns:
         Joint forces [N, N·m], (..., nv).
     """
-    _require_tree(model, "inverse_dynamics")
-    arguments = _state(model, q, qd, qdd=qdd)
-    return _with_external(rnea.inverse_dynamics, model, arguments, f_ext, (model.nv,))
+    if _no_forces(f_ext):
+        return quantity(model, "inverse_dynamics").call(q, qd, qdd)
+    forces = external_forces(model, f_ext)
+    return quantity(model, "inverse_dynamics", ("f_ext",)).call(q, qd, qdd, forces)
 
 
 def forward_dynamics(model, q, qd, tau, f_ext=None, method=None):
@@ -89,44 +80,66 @@ def forward_dynamics(model, q, qd, tau, f_ext=None, method=None):
     Returns:
         Joint accelerations [m/s², rad/s²], (..., nv).
     """
-    methods = {
-        "aba": aba.forward_dynamics,
-        "crba": crba.forward_dynamics,
-        "maximal": maximal.forward_dynamics,
-    }
-    method = method or ("maximal" if as_model(model).loops else "aba")
-    if method not in list(methods):
+    if method is None and _no_forces(f_ext) and not as_model(model).loops:
+        return quantity(model, "forward_dynamics").call(q, qd, tau)
+    method = method or ("maximal" if model.loops else "aba")
+    if method == "maximal":
+        return _maximal_forward_dynamics(model, q, qd, tau, f_ext)
+    if method not in ("aba", "crba"):
         raise UnknownNameError(
-            f"forward_dynamics has no method {method!r}; use one of {list(methods)}"
+            f"forward_dynamics has no method {method!r}; use one of ['aba', 'crba', 'maximal']"
         )
-    if method != "maximal":
-        _require_tree(model, f"forward_dynamics(method={method!r})")
-    arguments = _state(model, q, qd, tau=tau)
-    return _with_external(methods[method], model, arguments, f_ext, (model.nv,))
+    require_tree(model, f"forward_dynamics(method={method!r})")
+    if _no_forces(f_ext):
+        return quantity(model, f"forward_dynamics_{method}").call(q, qd, tau)
+    forces = external_forces(model, f_ext)
+    return quantity(model, f"forward_dynamics_{method}", ("f_ext",)).call(q, qd, tau, forces)
+
+
+def _maximal_forward_dynamics(model, q, qd, tau, f_ext):
+    """All bodies and all joint constraints at once, one sample at a time."""
+    if any(np.asarray(a).dtype == object for a in (q, qd, tau)):
+        raise TraceError(
+            f"forward_dynamics of model {model.name!r}, by method 'maximal', solves a general "
+            f"linear system on the host and cannot be traced: call it outside the kernel; "
+            f"model.replace(loops=()) is the spanning tree alone"
+        )
+    arguments = {
+        "q": as_configuration(model, q),
+        "qd": as_joint_vector(model, qd, "qd"),
+        "tau": as_joint_vector(model, tau, "tau"),
+    }
+    if not _no_forces(f_ext):
+        arguments["f_ext"] = external_forces(model, f_ext)
+
+    def one(q, qd, tau, forces=None):
+        forces = None if forces is None else [None, *(Force.from_array(f) for f in forces)]
+        return maximal.forward_dynamics(model, q, qd, tau, forces)
+
+    core = [1, 1, 1, 2][: len(arguments)]
+    return over_batch(one, arguments, core=core, shape=(model.nv,))
 
 
 def mass_matrix(model, q):
     """The joint-space inertia matrix ``H(q)``, symmetric and positive definite, (..., nv, nv)."""
-    _require_tree(model, "mass_matrix")
-    return _over(crba.joint_space_inertia, model, _position(model, q), (model.nv, model.nv))
+    return quantity(model, "mass_matrix").call(q)
 
 
 def inverse_mass_matrix(model, q):
     """``H(q)⁻¹``, (..., nv, nv)."""
-    _require_tree(model, "inverse_mass_matrix")
-    return _over(minv.inverse_mass_matrix, model, _position(model, q), (model.nv, model.nv))
+    return quantity(model, "inverse_mass_matrix").call(q)
 
 
 def bias_force(model, q, qd, f_ext=None):
     """``C(q, qd)``: joint forces at zero acceleration; gravity included, (..., nv)."""
-    _require_tree(model, "bias_force")
-    return _with_external(rnea.bias_force, model, _state(model, q, qd), f_ext, (model.nv,))
+    if _no_forces(f_ext):
+        return quantity(model, "bias_force").call(q, qd)
+    return quantity(model, "bias_force", ("f_ext",)).call(q, qd, external_forces(model, f_ext))
 
 
 def gravity_force(model, q):
     """Joint forces that hold the mechanism against gravity, (..., nv)."""
-    _require_tree(model, "gravity_force")
-    return _over(rnea.gravity_force, model, _position(model, q), (model.nv,))
+    return quantity(model, "gravity_force").call(q)
 
 
 def coriolis_matrix(model, q, qd):
@@ -134,8 +147,7 @@ def coriolis_matrix(model, q, qd):
 
     Of the many such matrices this is one for which ``dH/dt - 2C`` is skew-symmetric.
     """
-    _require_tree(model, "coriolis_matrix")
-    return _over(coriolis.coriolis_matrix, model, _state(model, q, qd), (model.nv, model.nv))
+    return quantity(model, "coriolis_matrix").call(q, qd)
 
 
 def christoffel(model, q):
@@ -143,20 +155,13 @@ def christoffel(model, q):
 
     Where ``qd`` is the derivative of ``q`` these are the Christoffel symbols of the first kind.
     """
-    _require_tree(model, "christoffel")
-    return _over(coriolis.christoffel, model, _position(model, q), (model.nv,) * 3)
+    return quantity(model, "christoffel").call(q)
 
 
 def operational_space_inertia(model, q, frame):
     """``(J H⁻¹ Jᵀ)⁻¹``: the inertia felt at a frame, in its own coordinates, (..., 6, 6)."""
-    _require_tree(model, "operational_space_inertia")
-    frame = _frame(model, frame)
-    return _over(
-        lambda model, q: projection.operational_space_inertia(model, q, frame),
-        model,
-        _position(model, q),
-        (6, 6),
-    )
+    as_model(model).frame(frame)
+    return quantity(model, "operational_space_inertia", of=frame).call(q)
 
 
 # --- kinematics ----------------------------------------------------------------------------------
@@ -164,10 +169,8 @@ def operational_space_inertia(model, q, frame):
 
 def pose(model, q, frame):
     """Pose of a frame in the base: a homogeneous matrix (..., 4, 4) that maps its coordinates."""
-    frame = _frame(model, frame)
-    return _over(
-        lambda model, q: jacobians.frame_pose(model, q, frame), model, _position(model, q), (4, 4)
-    )
+    as_model(model).frame(frame)
+    return quantity(model, "pose", of=frame).call(q)
 
 
 def jacobian(model, q, name, *, frame, point=None):
@@ -182,35 +185,17 @@ def jacobian(model, q, name, *, frame, point=None):
         point: a point fixed to the frame [m], (3,), to take the place of its origin; not with
             ``frame="world"``.
     """
-    where, point = _frame(model, name), _reference(frame, point)
-    return _over(
-        lambda model, q: jacobians.frame_jacobian(model, q, where, frame, point),
-        model,
-        _position(model, q),
-        (6, model.nv),
-    )
+    return _of_frame(model, "jacobian", (q,), name, frame, point)
 
 
 def jacobian_rate(model, q, qd, name, *, frame, point=None):
     """Time derivative of ``jacobian`` when the mechanism moves at ``qd``, (..., 6, nv)."""
-    where, point = _frame(model, name), _reference(frame, point)
-    return _over(
-        lambda model, q, qd: jacobians.frame_jacobian_rate(model, q, qd, where, frame, point),
-        model,
-        _state(model, q, qd),
-        (6, model.nv),
-    )
+    return _of_frame(model, "jacobian_rate", (q, qd), name, frame, point)
 
 
 def velocity(model, q, qd, name, *, frame="world", point=None):
     """Spatial velocity of a frame or body, (..., 6); ``frame`` and ``point`` as in ``jacobian``."""
-    where, point = _frame(model, name), _reference(frame, point)
-    return _over(
-        lambda model, q, qd: jacobians.frame_velocity(model, q, qd, where, frame, point),
-        model,
-        _state(model, q, qd),
-        (6,),
-    )
+    return _of_frame(model, "velocity", (q, qd), name, frame, point)
 
 
 def acceleration(model, q, qd, qdd, name, *, kind="spatial", frame="world", point=None):
@@ -221,12 +206,7 @@ def acceleration(model, q, qd, qdd, name, *, kind="spatial", frame="world", poin
     """
     if kind not in ("spatial", "classical"):
         raise UnknownNameError(f"acceleration has no kind {kind!r}; use 'spatial' or 'classical'")
-    where, point = _frame(model, name), _reference(frame, point)
-
-    def one(model, q, qd, qdd):
-        return jacobians.frame_acceleration(model, q, qd, qdd, where, frame, kind, point)
-
-    return _over(one, model, _state(model, q, qd, qdd=qdd), (6,))
+    return _of_frame(model, "acceleration", (q, qd, qdd), name, frame, point, kind=kind)
 
 
 # --- energy and momentum -------------------------------------------------------------------------
@@ -234,65 +214,42 @@ def acceleration(model, q, qd, qdd, name, *, kind="spatial", frame="world", poin
 
 def kinetic_energy(model, q, qd):
     """Kinetic energy [J], (...)."""
-    return _over(energy.kinetic_energy, model, _state(model, q, qd), ())
+    return quantity(model, "kinetic_energy").call(q, qd)
 
 
 def potential_energy(model, q):
     """Potential energy in the gravity field [J], zero at the base origin, (...)."""
-    return _over(energy.potential_energy, model, _position(model, q), ())
+    return quantity(model, "potential_energy").call(q)
 
 
 def momentum(model, q, qd):
     """Total spatial momentum about the base origin, moment first [N·m·s, N·s], (..., 6)."""
-    return _over(momentum_.total_momentum, model, _state(model, q, qd), (6,))
+    return quantity(model, "momentum").call(q, qd)
 
 
 def center_of_mass(model, q):
     """Centre of mass of all moving bodies in base coordinates [m], (..., 3)."""
-    return _over(momentum_.center_of_mass, model, _position(model, q), (3,))
+    return quantity(model, "center_of_mass").call(q)
 
 
-# --- checking and batching -----------------------------------------------------------------------
+# --- checking -----------------------------------------------------------------------
 
 
-def _frame(model, name):
-    return as_model(model).frame(name)
+def _of_frame(model, function, arrays, name, frame, point, **options):
+    """A quantity of the frame or body ``name``, in the coordinates that ``frame`` asks for."""
+    as_model(model).frame(name)
+    point = _reference(frame, point)
+    options = {"of": name, "reference": frame, **options}
+    if point is None:
+        return quantity(model, function, **options).call(*arrays)
+    return quantity(model, function, ("point",), **options).call(*arrays, point)
 
 
-def _position(model, q):
-    return {"q": as_configuration(as_model(model), q)}
+def _no_forces(f_ext):
+    return f_ext is None or (isinstance(f_ext, dict) and not f_ext)
 
 
-def _state(model, q, qd, **others):
-    vectors = {"qd": qd, **others}
-    position = _position(model, q)
-    checked = {name: as_joint_vector(model, x, name) for name, x in vectors.items()}
-    return {**position, **checked}
-
-
-def _over(function, model, arguments, shape):
-    return over_batch(
-        lambda *arrays: function(model, *arrays),
-        arguments,
-        core=[1] * len(arguments),
-        shape=shape,
-    )
-
-
-def _with_external(function, model, arguments, f_ext, shape):
-    if f_ext is None or (isinstance(f_ext, dict) and not f_ext):
-        return _over(function, model, arguments, shape)
-    arguments["f_ext"] = _external(model, f_ext)
-
-    def one(*arrays):
-        *state, forces = arrays
-        return function(model, *state, [None, *(Force.from_array(f) for f in forces)])
-
-    core = [1] * (len(arguments) - 1) + [2]
-    return over_batch(one, arguments, core=core, shape=shape)
-
-
-def _external(model, f_ext):
+def external_forces(model, f_ext):
     """External forces as one array (..., body_count, 6), in the order of the bodies."""
     if isinstance(f_ext, dict):
         rows = {model.body_index(name): _force(name, f) for name, f in f_ext.items()}
@@ -335,16 +292,6 @@ def _common_type(rows):
     return np.result_type(*(f.dtype for f in rows.values()))
 
 
-def _require_tree(model, function):
-    if as_model(model).loops:
-        raise LoopError(
-            f"{function} is not defined for model {model.name!r}, whose joint "
-            f"{model.loops[0].name!r} closes a loop: its joint forces are not independent. "
-            f"forward_dynamics(model, ...) honours loops; model.replace(loops=()) is the "
-            f"spanning tree alone"
-        )
-
-
 def _reference(frame, point):
     if frame not in ("world", "body", "aligned"):
         raise UnknownNameError(
@@ -359,6 +306,6 @@ def _reference(frame, point):
             "point of the body; use frame='aligned' for the velocity of a point"
         )
     point = as_numbers(point, "point")
-    if point.shape != (3,):
-        raise ShapeError(f"point must have 3 coordinates, got shape {point.shape}")
+    if point.shape[-1:] != (3,):
+        raise ShapeError(f"point must have 3 coordinates, (..., 3), got shape {point.shape}")
     return check_finite(point, "point")

@@ -1,0 +1,194 @@
+"""kinetree against Pinocchio: the same robot, the same states, one process, answers compared.
+
+Pinocchio runs through its own batch function on one thread where it has one, otherwise through
+its Python call in a loop. Times of both sides are taken in turn, and ratios come with their spread.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+import kinetree as kt
+from kinetree.interop.pinocchio.library import pinocchio
+
+__all__ = ["FUNCTIONS", "Result", "compare", "peer_cases"]
+
+FUNCTIONS = ("RNEA", "ABA", "CRBA", "inverse of H", "dRNEA", "dABA")
+_PEER_SAMPLES = 256  # of a function that Pinocchio has no batch form of
+
+
+@dataclass(frozen=True)
+class Result:
+    """One function at one batch size.
+
+    Attributes:
+        function: one of ``FUNCTIONS``.
+        batch: samples per call; 1 is a single call from Python.
+        ours, peer: median seconds per sample.
+        ratio: median of ``peer / ours``.
+        spread: range of the ratios over their median.
+        error: largest difference of the answers over the largest number, on a few samples.
+    """
+
+    function: str
+    batch: int
+    ours: float
+    peer: float
+    ratio: float
+    spread: float
+    error: float
+
+
+@dataclass(frozen=True)
+class _Case:
+    ours: Callable
+    peer: Callable
+    peer_samples: int
+    answers: Callable
+
+
+def compare(pin_model, batches=(1, 16, 256, 4096), functions=FUNCTIONS, repeats=7, seed=0):
+    """Yield a ``Result`` for every function and batch size."""
+    model = kt.interop.pinocchio.from_model(pin_model)
+    for n in batches:
+        for function, case in peer_cases(model, pin_model, n, seed).items():
+            if function in functions and not _too_large(model, function, n):
+                yield _measure(function, n, case, repeats)
+
+
+def _too_large(model, function, n):
+    """Whether the results would fill more than half a gigabyte."""
+    return function not in ("RNEA", "ABA") and 8 * n * model.nv**2 > 5e8
+
+
+def _measure(function, n, case, repeats):
+    error = case.answers()
+    calls = [_calls(case.ours), _calls(case.peer)]
+    times = np.array(
+        [
+            [_seconds(case.ours, calls[0]) / n, _seconds(case.peer, calls[1]) / case.peer_samples]
+            for _ in range(repeats)
+        ]
+    )
+    ratios = times[:, 1] / times[:, 0]
+    ours, peer = np.median(times, axis=0)
+    middle = float(np.median(ratios))
+    return Result(
+        function, n, float(ours), float(peer), middle, float(np.ptp(ratios) / middle), error
+    )
+
+
+def _calls(function, least=0.02):
+    """How often to call for a measurement of at least so many seconds."""
+    function()
+    return max(1, int(least / max(_seconds(function, 1), 1e-9)))
+
+
+def _seconds(function, calls):
+    start = time.perf_counter()
+    for _ in range(calls):
+        function()
+    return (time.perf_counter() - start) / calls
+
+
+def peer_cases(model, pin_model, n, seed=0):
+    """What to time for ``n`` samples, by the name of the function."""
+    pin = pinocchio()
+
+    P = kt.interop.pinocchio
+    rng = np.random.default_rng(seed)
+    q = np.array([model.random_configuration(rng) for _ in range(n)])
+    qd, x = rng.standard_normal((2, n, model.nv))
+    pq, pv = P.to_q(model, pin_model, q), P.to_v(model, pin_model, q, qd)
+    pa, pt = P.to_a(model, pin_model, q, qd, x), P.to_tau(model, pin_model, q, x)
+    data, order = pin_model.createData(), _velocity_order(P, model, pin_model)
+    if n == 1:
+        q, qd, x = q[0], qd[0], x[0]
+    d_rnea = kt.differentiate(kt.inverse_dynamics, wrt=("q", "qd"))
+    d_aba = kt.differentiate(kt.forward_dynamics, wrt=("q", "qd", "tau"))
+
+    def case(ours, one, batch, answer):
+        """``one(k)`` is Pinocchio's call for sample k, ``answer`` its result in our order."""
+        samples = n if batch else min(n, _PEER_SAMPLES)
+
+        def loop():
+            for k in range(samples):
+                one(k)
+
+        return _Case(ours, batch or loop, samples, lambda: _difference(ours(), one, answer, n))
+
+    F = np.asfortranarray
+    out, pool = np.zeros((pin_model.nv, n), order="F"), pin.ModelPool(pin_model, 1)
+    columns = [F(a.T) for a in (pq, pv, pa, pt)]
+    from_tau = lambda k, tau: P.from_tau(model, pin_model, pq[k], tau)  # noqa: E731
+    from_a = lambda k, a: P.from_a(model, pin_model, pq[k], pv[k], a)  # noqa: E731
+
+    def square(k, M):
+        return np.asarray(M)[np.ix_(order, order)]
+
+    def rnea_batch():
+        pin.rneaInParallel(1, pool, columns[0], columns[1], columns[2], out)
+
+    def aba_batch():
+        pin.abaInParallel(1, pool, columns[0], columns[1], columns[3], out)
+
+    return {
+        "RNEA": case(
+            lambda: kt.inverse_dynamics(model, q, qd, x),
+            lambda k: pin.rnea(pin_model, data, pq[k], pv[k], pa[k]),
+            rnea_batch if n > 1 else None,
+            from_tau,
+        ),
+        "ABA": case(
+            lambda: kt.forward_dynamics(model, q, qd, x),
+            lambda k: pin.aba(pin_model, data, pq[k], pv[k], pt[k]),
+            aba_batch if n > 1 else None,
+            from_a,
+        ),
+        "CRBA": case(
+            lambda: kt.mass_matrix(model, q),
+            lambda k: pin.crba(pin_model, data, pq[k]),
+            None,
+            lambda k, H: square(k, np.triu(H) + np.triu(H, 1).T),
+        ),
+        "inverse of H": case(
+            lambda: kt.inverse_mass_matrix(model, q),
+            lambda k: pin.computeMinverse(pin_model, data, pq[k]),
+            None,
+            lambda k, M: square(k, np.triu(M) + np.triu(M, 1).T),
+        ),
+        "dRNEA": case(
+            lambda: d_rnea(model, q, qd, x),
+            lambda k: pin.computeRNEADerivatives(pin_model, data, pq[k], pv[k], pa[k]),
+            None,
+            lambda k, d: [square(k, M) for M in d[:2]],
+        ),
+        "dABA": case(
+            lambda: d_aba(model, q, qd, x),
+            lambda k: pin.computeABADerivatives(pin_model, data, pq[k], pv[k], pt[k]),
+            None,
+            lambda k, d: [square(k, M) for M in d[:3]],
+        ),
+    }
+
+
+def _velocity_order(P, model, pin_model):
+    """Places of our velocity variables among Pinocchio's."""
+    q = model.neutral()
+    unit = [P.to_tau(model, pin_model, q, e) for e in np.eye(model.nv)]
+    return [int(np.argmax(np.abs(u))) for u in unit]
+
+
+def _difference(ours, one, answer, n, samples=3):
+    """Largest difference relative to the largest number."""
+    ours = ours if isinstance(ours, tuple) else (ours,)
+    worst = 0.0
+    for k in range(min(n, samples)):
+        peer = answer(k, one(k))
+        peer = peer if isinstance(peer, list) else [peer]
+        for a, b in zip(ours, peer, strict=True):
+            a = a if n == 1 else a[k]
+            worst = max(worst, float(np.max(np.abs(a - b)) / np.max(np.abs(b))))
+    return worst

@@ -1,0 +1,79 @@
+"""``kinetree cache``: where compiled code is kept, how much of it, and removing it."""
+
+import json
+from datetime import datetime
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.filesize import decimal
+from rich.table import Table
+
+from kinetree.codegen.cache import open_store
+
+__all__ = ["app"]
+
+app = typer.Typer()
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs to read.")]
+
+
+@app.callback(invoke_without_command=True)
+def cache(context: typer.Context, as_json: Json = False):
+    """Show or clear the compiled code kept on disk.
+
+    The environment variable KINETREE_CACHE chooses the folder, or is 'off';
+    KINETREE_CACHE_SIZE limits its size, such as 500MB.
+    """
+    if context.invoked_subcommand is None:
+        show(as_json)
+
+
+@app.command()
+def show(as_json: Json = False):
+    """Where compiled code is kept, and how much of it."""
+    store = open_store()
+    entries = store.entries()
+    facts = {
+        "location": store.folder,
+        "entries": len(entries),
+        "bytes": sum(entry.size for entry in entries),
+        "limit": store.limit,
+        "last_used": entries[-1].used if entries else None,
+    }
+    if as_json:
+        typer.echo(json.dumps(facts))
+        return
+    table = Table(show_header=False, box=None)
+    table.add_row("location", store.folder or "none: KINETREE_CACHE is off")
+    table.add_row("entries", str(facts["entries"]))
+    table.add_row("size", f"{decimal(facts['bytes'])} of at most {decimal(store.limit)}")
+    if entries:
+        table.add_row("last used", f"{datetime.fromtimestamp(entries[-1].used):%Y-%m-%d %H:%M}")
+    Console(soft_wrap=True).print(table)
+
+
+@app.command()
+def path():
+    """Print the folder, and nothing else."""
+    typer.echo(open_store().folder or "")
+
+
+@app.command()
+def clear(as_json: Json = False):
+    """Remove all compiled code from the disk; it is compiled again when needed.
+
+    Programs that are running keep what they have loaded.
+    """
+    store = open_store()
+    before = len(store.entries())
+    freed = store.clear()
+    left = len(store.entries())
+    if as_json:
+        typer.echo(json.dumps({"removed": before - left, "bytes": freed, "left": left}))
+    else:
+        typer.echo(f"removed {before - left} entries, {decimal(freed)}")
+    if left and not as_json:
+        typer.echo(f"{left} entries could not be removed from {store.folder}", err=True)
+    if left:
+        raise typer.Exit(1)

@@ -1,0 +1,1 @@
+"""From expression graphs to code that runs; see README.md."""

@@ -1,0 +1,203 @@
+"""Compiled code on disk: a folder of entries found by key, shared by processes.
+
+Nothing here can make a computation fail. An entry that is damaged, incomplete, or written for
+another key or machine is removed and counts as absent; a folder that cannot be written is left
+alone, with one ``CacheWarning`` per process. Files appear under their final name in one step, so
+processes that write at once, or are killed while writing, leave whole entries only.
+"""
+
+import hashlib
+import os
+import re
+import time
+import warnings
+from contextlib import suppress
+from functools import cache
+from typing import NamedTuple
+
+from kinetree.codegen import cache_entry
+from kinetree.codegen.cache_settings import cache_folder, size_limit
+from kinetree.errors import CacheWarning
+
+__all__ = ["Entry", "Store", "open_store"]
+
+_ENTRY, _PARTIAL = ".entry", ".partial"
+_ABANDONED = 3600  # [s] a partial file of this age belongs to a process that was killed
+_FRESH = 600  # [s] an entry used this recently needs no new time stamp
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+
+
+class Entry(NamedTuple):
+    """A file of the cache: path, size [bytes], time of last use [s]."""
+
+    path: str
+    size: int
+    used: float
+
+
+class Store:
+    """Entries in a folder, of limited total size; the least recently used make room.
+
+    Args:
+        root: the cache folder, made when first needed; None keeps nothing.
+        limit: largest total size [bytes].
+    """
+
+    def __init__(self, root, limit):
+        self.root, self.limit = root, limit
+        self.folder = root and os.path.join(root, f"code-{cache_entry.FORMAT}")
+        self._unseen = limit  # bytes written since the folder was last measured
+
+    def get(self, key: str):
+        """The payload kept for ``key``, or None."""
+        if self.folder is None:
+            return None
+        path = self._path(key)
+        try:
+            cache_entry.require_private(self.folder, os.stat(self.folder))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            _complain(self.root, error)
+            return None
+        try:
+            data, used = cache_entry.read(path)
+        except OSError:  # absent, or not a file of ours, which ``put`` will replace
+            return None
+        payload = cache_entry.unpack(data, key)
+        if payload is None:
+            _remove(path)
+        elif time.time() - used > _FRESH:
+            with suppress(OSError):  # where time stamps cannot be written, nothing is evicted
+                os.utime(path)
+        return payload
+
+    def put(self, key: str, payload: bytes) -> None:
+        """Keep ``payload`` for ``key``, if the disk lets us."""
+        data = cache_entry.pack(key, payload)
+        if self.folder is None or len(data) > self.limit:
+            return
+        try:
+            os.makedirs(self.folder, mode=0o700, exist_ok=True)
+            cache_entry.require_private(self.folder, os.stat(self.folder))
+            self._write(self._path(key), data)
+            self._make_room(len(data))
+        except OSError as error:
+            _complain(self.root, error)
+
+    def entries(self) -> list[Entry]:
+        """All entries, the least recently used first."""
+        return sorted(self._files(_ENTRY), key=lambda entry: entry.used)
+
+    def clear(self) -> int:
+        """Remove everything; the number of bytes that frees."""
+        files = [*self._files(_ENTRY), *self._files(_PARTIAL)]
+        return sum(file.size for file in files if _remove(file.path))
+
+    def _path(self, key):
+        return os.path.join(self.folder, hashlib.sha256(key.encode()).hexdigest() + _ENTRY)
+
+    def _write(self, path, data):
+        """The whole file or none: written aside, then renamed."""
+        partial = f"{path[: -len(_ENTRY)]}-{os.urandom(8).hex()}{_PARTIAL}"
+        descriptor = os.open(partial, _CREATE, 0o600)
+        try:
+            try:
+                write_all(descriptor, data)
+            finally:
+                os.close(descriptor)
+            _rename(partial, path)
+        except BaseException:
+            _remove(partial)
+            raise
+
+    def _make_room(self, added):
+        """Remove the least recently used entries when the limit is exceeded."""
+        self._unseen += added
+        if self._unseen < self.limit / 16:
+            return
+        self._unseen = 0
+        for file in self._files(_PARTIAL):
+            if time.time() - file.used > _ABANDONED:
+                _remove(file.path)
+        entries = self.entries()
+        total = sum(entry.size for entry in entries)
+        if total <= self.limit:
+            return
+        for entry in entries:
+            _remove(entry.path)
+            total -= entry.size
+            if total <= self.limit * 7 / 8:  # some room to grow before the next time
+                break
+
+    def _files(self, ending):
+        try:
+            names = os.listdir(self.folder) if self.folder else []
+        except OSError:
+            return
+        for name in names:
+            # Only files named as ours are; nothing else may be counted or removed.
+            if re.fullmatch(rf"[0-9a-f]{{64}}(-[0-9a-f]{{16}})?{ending}", name):
+                path = os.path.join(self.folder, name)
+                try:
+                    status = os.lstat(path)
+                except OSError:  # another process removed it
+                    continue
+                yield Entry(path, status.st_size, status.st_mtime)
+
+
+@cache
+def _store(root, limit):
+    return Store(root, limit)
+
+
+def open_store() -> Store:
+    """The store that the environment variables ask for."""
+    try:
+        root = cache_folder()
+    except FileNotFoundError as error:
+        _complain("the user's cache folder", error)
+        root = None
+    return _store(root, size_limit())
+
+
+def write_all(descriptor, data):
+    """Write all bytes; ``os.write`` may stop short."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _rename(partial, path):
+    try:
+        os.replace(partial, path)
+    except PermissionError:
+        # Windows does not replace a file while another process reads it; then it is there already.
+        if not os.path.exists(path):
+            raise
+        _remove(partial)
+
+
+def _remove(path):
+    try:
+        os.unlink(path)
+    except OSError:
+        return False
+    return True
+
+
+_complaints = set()
+
+
+def _complain(place, error):
+    """Say once per process what is wrong and what to do."""
+    if _complaints:
+        return
+    _complaints.add(str(error))
+    warnings.warn(
+        f"compiled code cannot be kept in {place}: {error}. Everything works, but each new process "
+        f"compiles again. Set the environment variable KINETREE_CACHE to a folder that you own, "
+        f"or to 'off' to do without",
+        CacheWarning,
+        stacklevel=2,
+    )

@@ -1,0 +1,94 @@
+"""IR text to machine code, with LLVM for the host's CPU.
+
+Compiling gives object code, which is bytes and can be kept; loading puts it into executable memory
+and resolves what it refers to. llvmlite is imported when first needed.
+"""
+
+from functools import cache
+
+__all__ = ["MachineCode", "default_lanes", "host", "load", "object_code"]
+
+
+class MachineCode:
+    """A loaded module; keeps it alive."""
+
+    def __init__(self, engine):
+        self._engine = engine
+
+    def address(self, name):
+        """Address of a function."""
+        return self._engine.get_function_address(name)
+
+    def global_address(self, name):
+        """Address of a global variable."""
+        return self._engine.get_global_value_address(name)
+
+
+@cache
+def _binding():
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm
+
+
+@cache
+def _features():
+    return _binding().get_host_cpu_features()
+
+
+@cache
+def host() -> str:
+    """Everything about compiler and processor that machine code depends on."""
+    import llvmlite
+
+    llvm = _binding()
+    version = ".".join(map(str, llvm.llvm_version_info))
+    return (
+        f"llvmlite {llvmlite.__version__}, LLVM {version}, {llvm.get_default_triple()}, "
+        f"{llvm.get_host_cpu_name()}, {_features().flatten()}"
+    )
+
+
+def _target_machine():
+    llvm = _binding()
+    target = llvm.Target.from_default_triple()
+    return target.create_target_machine(
+        opt=1, cpu=llvm.get_host_cpu_name(), features=_features().flatten(), jit=True
+    )
+
+
+def object_code(ir) -> bytes:
+    """Object code of a module given as text."""
+    llvm, machine = _binding(), _target_machine()
+    module = llvm.parse_assembly(ir)
+    # The text is optimised already; the passes of higher levels take time and gain nothing.
+    options = llvm.create_pipeline_tuning_options(speed_level=0)
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    return machine.emit_object(module)
+
+
+def load(data) -> MachineCode:
+    """Machine code ready to run, from object code that this process or a trusted one compiled."""
+    llvm = _binding()
+    # An engine owns its target machine, so that each needs its own.
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine())
+    engine.add_object_file(llvm.ObjectFileRef.from_data(data))
+    engine.finalize_object()
+    return MachineCode(engine)
+
+
+@cache
+def default_lanes(dtype, small=False):
+    """Samples per vector of batch code: as many as one register of the host holds.
+
+    Small programs take two registers' worth: there is room for them, and more independent work
+    keeps the processor busy. For large ones that compiles twice as long and is no faster: see
+    benchmarks/results.md.
+    """
+    features = _features()
+    bits = 512 if features.get("avx512f") else 256 if features.get("avx") else 128
+    registers = 2 if small and bits < 512 else 1
+    return registers * bits // {"float64": 64, "float32": 32}[dtype]

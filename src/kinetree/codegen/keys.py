@@ -1,0 +1,98 @@
+"""What identifies compiled code, as text that is the same in every process.
+
+A *request* names what is asked for: the kernel's key, this version of kinetree's source, the
+versions that tracing depends on. It is known before anything is traced. A *program* is named by a
+digest of its LLVM text, and its machine code by that, the compiler and the processor. The cache
+maps requests to programs and programs to machine code: a warm start needs no tracing, and code
+whose text did not change survives a new version of kinetree.
+"""
+
+import hashlib
+import os
+import sys
+import time
+from functools import cache
+
+import numpy as np
+
+from kinetree.codegen.compile import llvm
+
+__all__ = ["program_key", "request_key", "source_digest"]
+
+_IMPORTED = time.time() - 2.0  # [s] files older than this are what this process runs
+
+
+def request_key(kernel, dtype, lanes):
+    """The text that identifies a kernel's code before it is traced; None when nothing does."""
+    source = source_digest()
+    if kernel.key is None or source is None or not _is_literal(kernel.key):
+        return None
+    arguments = [[(a.name, a.shape) for a in side] for side in (kernel.inputs, kernel.outputs)]
+    return "\n".join(
+        [
+            "request",
+            f"{kernel.name} {kernel.key!r}",
+            repr(arguments),
+            f"{dtype} x {lanes}",
+            f"source {source}",
+            f"{sys.implementation.cache_tag}, numpy {np.__version__}",
+            llvm.host(),
+        ]
+    )
+
+
+def program_key(program):
+    """The text that identifies the machine code of a program, given the digest of its LLVM text."""
+    return f"program {program}\n{_recipe()}\n{llvm.host()}"
+
+
+def _is_literal(x):
+    """Whether ``repr`` says everything about ``x``, and the same in every process."""
+    if type(x) is tuple:
+        return all(map(_is_literal, x))
+    return type(x) in (str, bytes, bool, int, float, type(None))
+
+
+@cache
+def source_digest():
+    """A digest of the source of kinetree: what another version of it compiled is not used.
+
+    None when a file changed since it was imported, so that it does not say what this process runs.
+    """
+    return _digest(_python_files(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+
+
+@cache
+def _recipe():
+    """A digest of how text is compiled; one of a kind when that is not sure."""
+    return _digest([llvm.__file__]) or os.urandom(16).hex()
+
+
+def _digest(paths):
+    digest = hashlib.sha256(sys.modules["kinetree"].__version__.encode())
+    for path in sorted(paths):
+        try:
+            with open(path, "rb") as file:
+                edited = os.fstat(file.fileno()).st_mtime
+                content = file.read()
+        except OSError:  # installed without source: then the version has to do
+            continue
+        if edited > _IMPORTED:
+            return None
+        digest.update(f"{os.path.basename(path)} {len(content)}\n".encode())
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def _python_files(folder):
+    found = []
+    try:
+        with os.scandir(folder) as items:
+            for item in items:
+                if item.name.endswith(".py"):
+                    found.append(item.path)
+                elif item.is_dir() and item.name != "__pycache__":
+                    found += _python_files(item.path)
+    except OSError:
+        pass
+    return found

@@ -1,0 +1,1 @@
+"""Programs as text, one module for each language."""

@@ -1,0 +1,179 @@
+"""A program as a C99 function: no memory from the heap, no dependency but the C library's math.
+
+Straight lines longer than ``PIECE`` assignments are cut into static functions that share a
+workspace, because compilers take more than proportionally long for long functions.
+"""
+
+import numpy as np
+
+from kinetree.codegen.render.cstyle import Language, assignments, identifier
+
+__all__ = ["NOT_FINITE", "PIECE", "UNSAFE", "C", "argument_name", "declaration", "render"]
+
+PIECE = 400  # assignments
+NOT_FINITE, UNSAFE = 1, 2  # what a function returns: bits, 0 when all is well
+
+_RESERVED = frozenset(
+    """
+    auto break case char const continue default do double else enum extern float for goto if inline
+    int long register restrict return short signed sizeof static struct switch typedef union
+    unsigned void volatile while
+    bool catch class delete false friend namespace new operator private protected public template
+    this throw true try typename using virtual
+    sqrt sin cos fabs atan2 sqrtf sinf cosf fabsf atan2f isfinite INFINITY status w i
+    """.split()  # noqa: SIM905
+)
+
+
+def argument_name(argument) -> str:
+    """Name of an argument in C and C++."""
+    return f"{argument.name}_" if argument.name in _RESERVED else argument.name
+
+
+class C(Language):
+    """C99, in double or single precision."""
+
+    inputs_have_names = False
+
+    def __init__(self, dtype="float64"):
+        self.dtype = dtype
+        self.real = {"float64": "double", "float32": "float"}[dtype]
+        f = "" if dtype == "float64" else "f"
+        self.calls = {
+            "sqrt": f"sqrt{f}({{}})", "sin": f"sin{f}({{}})", "cos": f"cos{f}({{}})",
+            "abs": f"fabs{f}({{}})", "atan2": f"atan2{f}({{}}, {{}})",
+            "select": "({} ? {} : {})", "and": "({} && {})", "or": "({} || {})", "not": "!({})",
+        }  # fmt: skip
+
+    def constant(self, x):
+        """A number, rounded to the precision as the other back ends round it."""
+        if self.dtype == "float64":
+            return repr(float(x)) if np.isfinite(x) else f"{'-' if x < 0 else ''}INFINITY"
+        with np.errstate(over="ignore"):
+            x = np.float32(x)
+        return f"{float(str(x))!r}f" if np.isfinite(x) else f"{'-' if x < 0 else ''}INFINITY"
+
+    def input(self, argument, index):
+        """Arrays are flat, last axis fastest."""
+        return f"{argument_name(argument)}[{_offset(argument, index)}]"
+
+    def output(self, argument, index, text):
+        """Assignment to an element."""
+        return [f"{argument_name(argument)}[{_offset(argument, index)}] = {text};"]
+
+    def define(self, name, text, is_condition=False):
+        """A constant of the function."""
+        return [f"const {'int' if is_condition else self.real} {name} = {text};"]
+
+    def require(self, text):
+        """Note that a check failed and go on."""
+        return [f"if (!({text})) status |= {UNSAFE};"]
+
+    def loop(self, counter, times, carries, initial, body, following):
+        """A ``for`` loop; the next state is complete before the old one goes."""
+        pairs = list(zip(carries, following, strict=True))
+        return [
+            *(f"{self.real} {c} = {x};" for c, x in zip(carries, initial, strict=True)),
+            f"for (int {counter} = 0; {counter} < {times}; {counter}++) {{",
+            *(f"    {line}" for line in body),
+            *(f"    const {self.real} {c}_next = {x};" for c, x in pairs),
+            *(f"    {c} = {c}_next;" for c in carries),
+            "}",
+        ]
+
+
+def _offset(argument, index):
+    return int(np.ravel_multi_index(index, argument.shape)) if argument.shape else 0
+
+
+def declaration(program, dtype="float64", name=None) -> str:
+    """The prototype, without a semicolon."""
+    real = C(dtype).real
+    parameters = [
+        f"{'const ' if a in program.inputs else ''}{real} {argument_name(a)}[{a.size}]"
+        for a in (*program.inputs, *program.outputs)
+        if a.size
+    ]
+    head = f"int {name or identifier(program.name)}("
+    line = f"{head}{', '.join(parameters) or 'void'})"
+    return line if len(line) <= 96 else head + "\n    " + ",\n    ".join(parameters) + ")"
+
+
+def render(program, dtype="float64", *, name=None, labels=None) -> str:
+    """Definition of a function, with the static functions that it needs before it."""
+    language, name = C(dtype), name or identifier(program.name)
+    items = assignments(program, language, labels)
+    pieces = [items[k : k + PIECE] for k in range(0, len(items), PIECE)]
+    arguments = [a for a in (*program.inputs, *program.outputs) if a.size]
+    check = _finite_checks(program)
+    if len(pieces) <= 1:
+        body = [f"    {line}" for item in items for line in item.lines]
+        head = f"{declaration(program, dtype, name)}\n{{\n    int status = 0;"
+        return "\n".join([head, *check, *body, "    return status;", "}"])
+
+    slots, count = _workspace(pieces)
+    names = [argument_name(a) for a in arguments]
+    parameters = ", ".join(
+        f"{'const ' if a in program.inputs else ''}{language.real} *{n}"
+        for a, n in zip(arguments, names, strict=True)
+    )
+    texts, calls = [], []
+    for k, piece in enumerate(pieces):
+        texts.append(_piece(f"{name}_part{k + 1}", parameters, names, piece, slots[k], language))
+        calls.append(f"    status |= {name}_part{k + 1}({', '.join([*names, 'w'])});")
+    texts.append(
+        "\n".join(
+            [
+                f"{declaration(program, dtype, name)}\n{{",
+                f"    {language.real} w[{max(count, 1)}]; /* values that go from part to part */",
+                "    int status = 0;",
+                *check,
+                *calls,
+                "    return status;",
+                "}",
+            ]
+        )
+    )
+    return "\n\n".join(texts)
+
+
+def _finite_checks(program):
+    lines = []
+    for a in program.inputs:
+        if a.size:
+            lines.append(f"    for (int i = 0; i < {a.size}; i++)")
+            lines.append(f"        if (!isfinite({argument_name(a)}[i])) status |= {NOT_FINITE};")
+    return lines
+
+
+def _workspace(pieces):
+    """For each piece what it loads and stores, ``{name: (slot, is_condition)}``, and the size."""
+    home = {name: k for k, piece in enumerate(pieces) for item in piece for name in item.defines}
+    last = {}
+    for k, piece in enumerate(pieces):
+        last.update((n, k) for item in piece for n in item.mentions if home[n] != k)
+    slot, free, expiring, result, count = {}, [], {}, [], 0
+    for k, piece in enumerate(pieces):
+        loads = {n: slot[n] for item in piece for n in sorted(item.mentions) if home[n] != k}
+        free += expiring.pop(k, [])  # loaded at the start of a piece, and stored at its end
+        stores = {}
+        for n, is_condition in ((n, c) for item in piece for n, c in item.defines.items()):
+            if n in last:
+                if not free:
+                    free, count = [count], count + 1
+                stores[n] = slot[n] = (free.pop(), is_condition)
+                expiring.setdefault(last[n], []).append(slot[n][0])
+        result.append((loads, stores))
+    return result, count
+
+
+def _piece(name, parameters, names, piece, slots, language):
+    loads, stores = slots
+    lines = [f"static int {name}({parameters}, {language.real} *w)", "{", "    int status = 0;"]
+    lines += [f"    (void){n};" for n in [*names, "w"]]
+    for n, (k, is_condition) in loads.items():
+        text = f"w[{k}] != 0" if is_condition else f"w[{k}]"
+        lines += [f"    {line}" for line in language.define(n, text, is_condition)]
+    lines += [f"    {line}" for item in piece for line in item.lines]
+    lines += [f"    w[{k}] = {n};" for n, (k, _) in stores.items()]
+    return "\n".join([*lines, "    return status;", "}"])

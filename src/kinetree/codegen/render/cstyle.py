@@ -1,0 +1,267 @@
+"""A program as assignments of an ordinary language: what the C and NumPy renderers share.
+
+``assignments`` walks the graph once and hands every value to a ``Language``. A value that is used
+once is written where it is used, as long as the expression stays readable; the others get a name.
+Names say where a value comes from: ``sin_q2``, or the label of the last input that it depends on
+(``forearm_7``). Association is kept by parentheses, so every language computes the same numbers.
+"""
+
+import re
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from kinetree.expr.repeat import free_loops, loop_of
+
+__all__ = ["Assignment", "Language", "Value", "assignments", "identifier"]
+
+_MAXIMUM_LENGTH = 70  # characters of an expression that is written where it is used
+_ATOM, _SIGN, _PRODUCT, _SUM, _COMPARISON = 5, 4, 3, 2, 1  # how tightly a text binds
+_INFIX = {
+    "+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT,
+    "<": _COMPARISON, "<=": _COMPARISON, "==": _COMPARISON,
+}  # fmt: skip
+_CONDITIONS = frozenset(("<", "<=", "==", "and", "or", "not"))
+
+
+class Language(ABC):
+    """How a language spells what a program does. Texts of operands come ready to be pasted."""
+
+    calls: dict  # operation -> format string, for everything that is not infix
+    inputs_have_names: bool  # whether elements of inputs are taken out first
+
+    @abstractmethod
+    def constant(self, x: float) -> str:
+        """A number."""
+
+    @abstractmethod
+    def input(self, argument, index) -> str:
+        """An element of an input."""
+
+    @abstractmethod
+    def output(self, argument, index, text) -> list:
+        """Lines that set an element of an output."""
+
+    @abstractmethod
+    def define(self, name, text, is_condition=False) -> list:
+        """Lines that give a value a name."""
+
+    @abstractmethod
+    def require(self, text) -> list:
+        """Lines that notice when a condition does not hold."""
+
+    @abstractmethod
+    def loop(self, counter, times, carries, initial, body, following) -> list:
+        """Lines that run ``body`` while ``counter < times``; carries advance all at once."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """The text of a value, how tightly it binds, and the named values that it mentions."""
+
+    text: str
+    level: int = _ATOM
+    mentions: frozenset = frozenset()
+
+    def at_least(self, level):
+        """The text, in parentheses unless it binds this tightly."""
+        return self.text if self.level >= level else f"({self.text})"
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """Lines that belong together, the names they define and the earlier names they mention."""
+
+    lines: tuple
+    defines: dict  # name -> whether it is a condition
+    mentions: frozenset
+
+
+def assignments(program, language, labels=None):
+    """The program as a list of ``Assignment``s.
+
+    Args:
+        program: what to write.
+        language: how to write it.
+        labels: for inputs ``(name, index)``, a pair of a rank and a label; a value is named by the
+            label of highest rank among the inputs that it depends on.
+    """
+    return _Writer(program, language, labels or {}).write()
+
+
+def identifier(text: str) -> str:
+    """``text`` with everything replaced that cannot stand in a name."""
+    name = re.sub(r"[^0-9A-Za-z_]", "_", text)
+    return name if name[:1].isalpha() else f"b{name}"
+
+
+class _Writer:
+    def __init__(self, program, language, labels):
+        self.program, self.language, self.labels = program, language, labels
+        self.nodes = program.graph.nodes
+        self.arguments = {a.name: a for a in program.inputs}
+        self.checks = {node for node, _ in program.checks}
+        self.order = program.graph.reachable([*program.roots, *self.checks])
+        self.scope = {i: max(loops) for i, loops in free_loops(program.graph, self.order).items()}
+        self.values, self.ranks = {}, {}
+        self.taken, self.serial = set(self.arguments) | {a.name for a in program.outputs}, {}
+        self.outputs = self._outputs()
+        self.uses = self._uses()
+        self.lists: dict = {None: []}  # assignments of every loop, and of what is outside all loops
+
+    def write(self):
+        for i in self.order:
+            self._node(i)
+        return self.lists[None]
+
+    def _outputs(self):
+        """Node -> [(output, index), ...]."""
+        places, position = {}, 0
+        for argument in self.program.outputs:
+            for index in _indices(argument.shape):
+                places.setdefault(self.program.roots[position], []).append((argument, index))
+                position += 1
+        return places
+
+    def _uses(self):
+        """Node -> the scopes in which it is used, once for every use; loops name what they keep."""
+        uses = {i: [] for i in self.order}
+        for i in self.order:
+            op, *operands = self.nodes[i]
+            if op in ("const", "input", "carry"):
+                continue
+            scopes = [self.scope.get(i)]
+            if op == "repeat":  # the next state must be complete before the old one is given up
+                scopes *= 2
+            for a in operands:
+                uses[a].extend(scopes)
+        for i in (*self.outputs, *self.checks):
+            uses[i].append(self.scope.get(i))
+        for i, places in self.outputs.items():
+            uses[i].extend([None] * (len(places) - 1))
+        return uses
+
+    # --- one node ------------------------------------------------------------------------------
+
+    def _node(self, i):
+        op, *operands = self.nodes[i]
+        self.ranks[i] = self._rank(op, operands)
+        if op == "repeat":
+            self._loop(i)
+            return
+        if op == "final":
+            self.values[i] = self.values[operands[1]]
+        elif op == "carry":
+            name = self._name(i)
+            self.values[i] = Value(name, mentions=frozenset((name,)))
+        else:
+            self.values[i] = self._expression(op, operands)
+            if not self._stays_inline(i):
+                self._define(i)
+        self._after(i)
+
+    def _stays_inline(self, i):
+        op, value = self.nodes[i][0], self.values[i]
+        if op in ("const", "input"):
+            return op == "const" or not self.language.inputs_have_names
+        if op in ("sin", "cos"):
+            return False
+        is_result = i in self.outputs  # has a line of its own anyway
+        short = is_result or len(value.text) <= _MAXIMUM_LENGTH
+        return short and self.uses[i] == [self.scope.get(i)]
+
+    def _define(self, i):
+        value, name, op = self.values[i], self._name(i), self.nodes[i][0]
+        lines = self.language.define(name, value.text, op in _CONDITIONS)
+        self._add(i, lines, {name: op in _CONDITIONS}, value.mentions)
+        self.values[i] = Value(name, mentions=frozenset((name,)))
+
+    def _after(self, i):
+        """Results and checks, as soon as the value is there."""
+        value = self.values[i]
+        for argument, index in self.outputs.get(i, ()):
+            self._add(i, self.language.output(argument, index, value.text), {}, value.mentions)
+        if i in self.checks:
+            self._add(i, self.language.require(value.text), {}, value.mentions)
+
+    def _add(self, i, lines, defines, mentions):
+        scope = self.lists.setdefault(self.scope.get(i), [])
+        scope.append(Assignment(tuple(lines), defines, mentions))
+
+    # --- expressions ---------------------------------------------------------------------------
+
+    def _expression(self, op, operands):
+        if op == "const":
+            x = operands[0]
+            text = self.language.constant(x)
+            return Value(text, _SIGN if text.startswith("-") else _ATOM)
+        if op == "input":
+            return Value(self.language.input(self.arguments[operands[0]], operands[1]))
+        values = [self.values[a] for a in operands]
+        mentions = frozenset().union(*(v.mentions for v in values))
+        if op in _INFIX:
+            level = _INFIX[op]
+            a, b = values[0].at_least(level), values[1].at_least(level + 1)
+            return Value(f"{a} {op} {b}", level, mentions)
+        if op == "neg":
+            return Value(f"-{values[0].at_least(_ATOM)}", _SIGN, mentions)
+        text = self.language.calls[op].format(*(v.text for v in values))
+        return Value(text, _ATOM, mentions)
+
+    # --- loops -----------------------------------------------------------------------------------
+
+    def _loop(self, i):
+        loop = loop_of(self.program.graph, i)
+        body = self.lists.pop(loop.number, [])
+        carries = [self.values[c].text for c in loop.carries]
+        initial, following, times = (
+            [self.values[a] for a in nodes] for nodes in (loop.initial, loop.next, [loop.times])
+        )
+        lines = self.language.loop(
+            self._unique("run"), times[0].text, carries,
+            [v.text for v in initial],
+            [line for item in body for line in item.lines],
+            [v.text for v in following],
+        )  # fmt: skip
+        inside = set(carries).union(*(item.defines for item in body))
+        mentions = frozenset().union(
+            *(v.mentions for v in (*initial, *following, *times)), *(a.mentions for a in body)
+        )
+        self._add(i, lines, dict.fromkeys(carries, False), mentions - inside)
+
+    # --- names -----------------------------------------------------------------------------------
+
+    def _rank(self, op, operands):
+        if op == "input":
+            return self.labels.get(tuple(operands), (-1, "t"))
+        if op == "carry":
+            return (-1, "state")
+        if op == "const":
+            return (-1, "t")
+        return max((self.ranks[a] for a in operands), default=(-1, "t"))
+
+    def _name(self, i):
+        op, *operands = self.nodes[i]
+        if op in ("sin", "cos") and self.nodes[operands[0]][0] == "input":
+            _, name, index = self.nodes[operands[0]]
+            return self._unique(f"{op}_{name}{'_'.join(map(str, index))}")
+        if op == "input":
+            return self._unique(f"{operands[0]}{'_'.join(map(str, operands[1]))}")
+        label = identifier(self.ranks[i][1])
+        while True:
+            number = self.serial[label] = self.serial.get(label, 0) + 1
+            if f"{label}_{number}" not in self.taken:
+                return self._unique(f"{label}_{number}")
+
+    def _unique(self, name):
+        name = identifier(name)
+        while name in self.taken:
+            name += "_"
+        self.taken.add(name)
+        return name
+
+
+def _indices(shape):
+    """All indices of an array, last axis fastest."""
+    if not shape:
+        return [()]
+    return [(k, *rest) for k in range(shape[0]) for rest in _indices(shape[1:])]

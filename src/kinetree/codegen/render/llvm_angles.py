@@ -1,0 +1,159 @@
+"""Sines and cosines of all joint angles in one loop, before the blocks run.
+
+A call in the middle of a block would send every live vector register to memory and back. Here
+several angles go side by side in one wide vector: the polynomials are long chains of dependent
+operations, and only independent chains keep the processor busy.
+"""
+
+from kinetree.codegen.render.llvm_math import RANGE, sincos_near
+from kinetree.codegen.render.llvm_types import Vector
+
+__all__ = ["angles", "angles_at_once"]
+
+_IN_FLIGHT = 64  # bytes of one sine that are computed together
+
+
+def angles_at_once(v):
+    """How many angles share one wide vector."""
+    return max(1, _IN_FLIGHT // (v.size * v.lanes))
+
+
+def angles(plan, places, v):
+    """``@angles``: sines and cosines of the inputs ``plan.angles`` go to the workspace.
+
+    Args:
+        plan: the schedule; its slots for angles come in groups, sines before cosines.
+        places: argument number and offset of every input node.
+        v: the vector type of the blocks.
+    """
+    if not plan.angles:
+        return (
+            "define internal void @angles(ptr %frame, ptr %workspace, ptr %status) {\n  ret void\n}"
+        )
+    group = angles_at_once(v)
+    wide = Vector(v.dtype, v.lanes * group)
+    t, pair = wide.type, f"{{{wide.type}, {wide.type}}}"
+    nodes = [*plan.angles] + [plan.angles[-1]] * (-len(plan.angles) % group)
+    table = []
+    for node in nodes:
+        argument, offset = places[node]
+        table += [f"i64 {argument * v.lanes}", f"i64 {offset}"]
+    lines = [
+        f"@angle_places = internal constant [{len(table)} x i64] [{', '.join(table)}]",
+        "define internal void @angles(ptr %frame, ptr %workspace, ptr %status) noinline {",
+        "entry:",
+        "  %coefficients = load ptr, ptr @sincos_wide_coefficients",
+        "  br label %loop",
+        "loop:",
+        "  %k = phi i64 [0, %entry], [%k_next, %loop_end]",
+        f"  %sum = phi {t} [{wide.constant(0.0)}, %entry], [%sum_next, %loop_end]",
+        "  %k2 = mul i64 %k, 2",
+    ]
+    x = "undef"
+    for a in range(group):
+        lines += [
+            f"  %n{a} = add i64 %k2, {2 * a}",
+            f"  %place{a} = getelementptr i64, ptr @angle_places, i64 %n{a}",
+            f"  %pointers{a} = load i64, ptr %place{a}",
+            f"  %offset_at{a} = getelementptr i64, ptr %place{a}, i64 1",
+            f"  %offset{a} = load i64, ptr %offset_at{a}",
+        ]
+        for lane in range(v.lanes):
+            i, n = f"{a}_{lane}", a * v.lanes + lane
+            lines += [
+                f"  %slot{i} = add i64 %pointers{a}, {lane}",
+                f"  %p_at{i} = getelementptr ptr, ptr %frame, i64 %slot{i}",
+                f"  %p{i} = load ptr, ptr %p_at{i}",
+                f"  %x_at{i} = getelementptr {v.scalar}, ptr %p{i}, i64 %offset{a}",
+                f"  %x{i} = load {v.scalar}, ptr %x_at{i}",
+                f"  %v{i} = insertelement {t} {x}, {v.scalar} %x{i}, i32 {n}",
+            ]
+            x = f"%v{i}"
+    lines += [
+        f"  %sc = call {pair} @sincos_wide({t} {x}, ptr %coefficients)",
+        f"  %s = extractvalue {pair} %sc, 0",
+        f"  %c = extractvalue {pair} %sc, 1",
+        f"  %to_s = getelementptr {v.type}, ptr %workspace, i64 %k2",
+        f"  %to_c = getelementptr {t}, ptr %to_s, i64 1",
+        f"  store {t} %s, ptr %to_s, align {v.size}",
+        f"  store {t} %c, ptr %to_c, align {v.size}",
+        "  br label %loop_end",
+        "loop_end:",
+        f"  %k_next = add i64 %k, {group}",
+        f"  %sum_next = call {t} @llvm.fma.{wide.suffix}({t} {x}, {t} {x}, {t} %sum)",
+        f"  %more = icmp slt i64 %k_next, {len(nodes)}",
+        "  br i1 %more, label %loop, label %check",
+        "check:",
+        # One comparison for all: no angle exceeds the range when the sum of squares does not.
+        f"  %far = fcmp ugt {t} %sum_next, {wide.constant(RANGE[v.dtype] ** 2)}",
+        f"  %any_far = call i1 @llvm.vector.reduce.or.v{wide.lanes}i1({wide.mask} %far)",
+        "  br i1 %any_far, label %exact, label %exit",
+        "exact:",
+        "  call void @angles_exact(ptr %frame, ptr %workspace)",
+        # x · 0 ≠ 0 unless x is finite; blocks do not see these inputs.
+        f"  %zero = fmul {t} %sum_next, {wide.constant(0.0)}",
+        f"  %finite = fcmp oeq {t} %zero, {wide.constant(0.0)}",
+        f"  %all = call i1 @llvm.vector.reduce.and.v{wide.lanes}i1({wide.mask} %finite)",
+        "  br i1 %all, label %exit, label %bad",
+        "bad:",
+        "  %old = atomicrmw add ptr %status, i64 1 monotonic",
+        "  br label %exit",
+        "exit:",
+        "  ret void",
+        "}",
+    ]
+    function = sincos_near(wide, "sincos_wide") + "\n" + _exact(nodes, group, v)
+    declarations = [
+        f"declare {t} @llvm.fma.{wide.suffix}({t}, {t}, {t})",
+        f"declare {t} @llvm.fabs.{wide.suffix}({t})",
+        f"declare {t} @llvm.copysign.{wide.suffix}({t}, {t})",
+        f"declare i1 @llvm.vector.reduce.and.v{wide.lanes}i1({wide.mask})",
+        f"declare i1 @llvm.vector.reduce.or.v{wide.lanes}i1({wide.mask})",
+    ]
+    return "\n".join([function, *lines, *([] if wide == v else declarations)])
+
+
+def _exact(nodes, group, v):
+    """``@angles_exact``: the same, one angle at a time and for arguments of any size."""
+    t, pair = v.type, f"{{{v.type}, {v.type}}}"
+    lines = [
+        "define internal void @angles_exact(ptr %frame, ptr %workspace) noinline cold {",
+        "entry:",
+        "  br label %loop",
+        "loop:",
+        "  %k = phi i64 [0, %entry], [%k_next, %loop]",
+        "  %n = mul i64 %k, 2",
+        "  %place = getelementptr i64, ptr @angle_places, i64 %n",
+        "  %pointers = load i64, ptr %place",
+        "  %offset_at = getelementptr i64, ptr %place, i64 1",
+        "  %offset = load i64, ptr %offset_at",
+    ]
+    x = "undef"
+    for lane in range(v.lanes):
+        lines += [
+            f"  %slot{lane} = add i64 %pointers, {lane}",
+            f"  %p_at{lane} = getelementptr ptr, ptr %frame, i64 %slot{lane}",
+            f"  %p{lane} = load ptr, ptr %p_at{lane}",
+            f"  %x_at{lane} = getelementptr {v.scalar}, ptr %p{lane}, i64 %offset",
+            f"  %x{lane} = load {v.scalar}, ptr %x_at{lane}",
+            f"  %v{lane} = insertelement {t} {x}, {v.scalar} %x{lane}, i32 {lane}",
+        ]
+        x = f"%v{lane}"
+    lines += [
+        f"  %sc = call {pair} @sincos({t} {x})",
+        f"  %s = extractvalue {pair} %sc, 0",
+        f"  %c = extractvalue {pair} %sc, 1",
+        f"  %in_group = urem i64 %k, {group}",
+        "  %first = sub i64 %n, %in_group",  # 2 (k - k % group) + k % group
+        f"  %to_s = getelementptr {t}, ptr %workspace, i64 %first",
+        f"  %to_c = getelementptr {t}, ptr %to_s, i64 {group}",
+        f"  store {t} %s, ptr %to_s",
+        f"  store {t} %c, ptr %to_c",
+        "  %k_next = add i64 %k, 1",
+        f"  %more = icmp slt i64 %k_next, {len(nodes)}",
+        "  br i1 %more, label %loop, label %exit",
+        "exit:",
+        "  ret void",
+        "}",
+    ]
+    return "\n".join(lines)

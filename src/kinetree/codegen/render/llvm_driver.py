@@ -1,0 +1,220 @@
+"""The loop around the blocks, with the calling convention of a NumPy inner loop.
+
+``loop(args, dimensions, steps, status)`` runs over all samples, ``lanes`` at a time. Where the data
+of each sample is contiguous, blocks read and write it in place. Otherwise, and for the samples left
+over at the end, data goes through packed copies; a lane without a sample of its own repeats the
+last one. ``status`` counts vectors in which a check failed.
+"""
+
+from kinetree.codegen.render.llvm_steps import step
+
+__all__ = ["driver"]
+
+
+def driver(program, v, plan):
+    """IR text of ``@loop`` and what it needs."""
+    arguments = (*program.inputs, *program.outputs)
+    return "\n\n".join(
+        [
+            *(_copy(way, v) for way in ("in", "out")),
+            *(_sizes(k, a) for k, a in enumerate(arguments)),
+            step(v, plan),
+            _loop(arguments, len(program.inputs), v, plan),
+        ]
+    )
+
+
+def _loop(arguments, inputs, v, plan):
+    n, lanes = len(arguments), v.lanes
+    workspace = max(plan.slots, 1) * v.size * lanes
+    packed = max(sum(a.size for a in arguments), 1) * v.size * lanes
+    lines = [
+        "define void @loop(ptr %args, ptr %dimensions, ptr %steps, ptr %status) {",
+        "entry:",
+        "  %count = load i64, ptr %dimensions",
+        "  %constants = load ptr, ptr @constants_address",
+        f"  %frame = alloca [{n * lanes} x ptr], align 16",
+        *_memory(workspace, packed),
+    ]
+    strides = _core_strides(arguments, v)
+    offset = n
+    contiguous = []
+    for k, a in enumerate(arguments):
+        lines.append(f"  %arg_at{k} = getelementptr ptr, ptr %args, i64 {k}")
+        lines.append(f"  %arg{k} = load ptr, ptr %arg_at{k}")
+        lines.append(f"  %step_at{k} = getelementptr i64, ptr %steps, i64 {k}")
+        lines.append(f"  %step{k} = load i64, ptr %step_at{k}")
+        for d, expected in enumerate(strides[k]):
+            lines.append(f"  %core_at{k}_{d} = getelementptr i64, ptr %steps, i64 {offset}")
+            lines.append(f"  %core{k}_{d} = load i64, ptr %core_at{k}_{d}")
+            if a.shape[d] != 1:
+                lines.append(f"  %fits{k}_{d} = icmp eq i64 %core{k}_{d}, {expected}")
+                contiguous.append(f"%fits{k}_{d}")
+            offset += 1
+    ok = "true"
+    for c, name in enumerate(contiguous):
+        lines.append(f"  %ok{c} = and i1 {ok}, {name}")
+        ok = f"%ok{c}"
+    lines += [
+        f"  %whole = and i64 %count, {-lanes}",
+        f"  %direct = select i1 {ok}, i64 %whole, i64 0",
+        "  br label %head",
+        # --- in place ---
+        "head:",
+        "  %b = phi i64 [0, %ready], [%b_next, %body]",
+        "  %more = icmp slt i64 %b, %direct",
+        "  br i1 %more, label %body, label %tail_head",
+        "body:",
+    ]
+    for k in range(n):
+        for lane in range(lanes):
+            i = f"{k}_{lane}"
+            lines.append(f"  %sample{i} = add i64 %b, {lane}")
+            lines.append(f"  %shift{i} = mul i64 %sample{i}, %step{k}")
+            lines.append(f"  %at{i} = getelementptr i8, ptr %arg{k}, i64 %shift{i}")
+            lines.append(f"  %slot{i} = getelementptr ptr, ptr %frame, i64 {k * lanes + lane}")
+            lines.append(f"  store ptr %at{i}, ptr %slot{i}")
+    lines += [
+        "  call void @step(ptr %frame, ptr %workspace, ptr %constants, ptr %status)",
+        f"  %b_next = add i64 %b, {lanes}",
+        "  br label %head",
+        # --- through packed copies ---
+        "tail_head:",
+        "  %c = phi i64 [%direct, %head], [%c_next, %tail]",
+        "  %left = icmp slt i64 %c, %count",
+        "  br i1 %left, label %tail, label %exit",
+        "tail:",
+        "  %last = sub i64 %count, 1",
+    ]
+    lines += _packed(arguments, range(inputs), v, "in")
+    start = 0
+    for k, a in enumerate(arguments):
+        for lane in range(lanes):
+            i = f"{k}_{lane}"
+            lines.append(f"  %home{i} = getelementptr {v.scalar}, ptr %packed, i64 {start}")
+            lines.append(f"  %place{i} = getelementptr ptr, ptr %frame, i64 {k * lanes + lane}")
+            lines.append(f"  store ptr %home{i}, ptr %place{i}")
+            start += a.size
+    lines.append("  call void @step(ptr %frame, ptr %workspace, ptr %constants, ptr %status)")
+    lines += _packed(arguments, range(inputs, n), v, "out")
+    lines += [f"  %c_next = add i64 %c, {lanes}", "  br label %tail_head", "exit:"]
+    if workspace + packed > _STACK:
+        lines.append("  call void @free(ptr %memory)")
+    return "\n".join([*lines, "  ret void", "}"])
+
+
+def _packed(arguments, which, v, way):
+    """Copies between the caller's arrays and the packed ones, sample by sample."""
+    lines = []
+    starts, cores = [0], [len(arguments)]
+    for a in arguments:
+        starts.append(starts[-1] + a.size * v.lanes)
+        cores.append(cores[-1] + len(a.shape))
+    for k in which:
+        a = arguments[k]
+        rank = max(len(a.shape), 1)
+        strides = f"%strides{way}{k}" if a.shape else "@no_stride"
+        if a.shape:
+            lines.append(f"  {strides} = getelementptr i64, ptr %steps, i64 {cores[k]}")
+        for lane in range(v.lanes):
+            i, start = f"{way}{k}_{lane}", starts[k] + lane * a.size
+            lines += [
+                f"  %want{i} = add i64 %c, {lane}",
+                f"  %is{i} = icmp slt i64 %want{i}, %count",
+                f"  %use{i} = select i1 %is{i}, i64 %want{i}, i64 %last",
+                f"  %move{i} = mul i64 %use{i}, %step{k}",
+                f"  %far{i} = getelementptr i8, ptr %arg{k}, i64 %move{i}",
+                f"  %near{i} = getelementptr {v.scalar}, ptr %packed, i64 {start}",
+                f"  %end{i} = call ptr @copy_{way}(ptr %near{i}, ptr %far{i}, ptr @sizes_{k}, "
+                f"ptr {strides}, i64 {rank})",
+            ]
+    return lines
+
+
+def _sizes(k, a):
+    """Table of the sizes of the axes of argument ``k``; a number counts as one axis of length 1."""
+    sizes = a.shape or (1,)
+    table = f"@sizes_{k} = internal constant [{len(sizes)} x i64] "
+    table += "[" + ", ".join(f"i64 {n}" for n in sizes) + "]"
+    return table if k else f"@no_stride = internal constant i64 0\n{table}"
+
+
+_STACK = 65536  # bytes; more comes from the heap, since threads may have small stacks
+
+
+def _memory(workspace, packed):
+    """Space for the workspace and for packed samples, aligned to cache lines."""
+    workspace = -(-workspace // 64) * 64
+    size = workspace + packed
+    if size <= _STACK:
+        return [
+            f"  %workspace = alloca [{workspace} x i8], align 64",
+            f"  %packed = alloca [{packed} x i8], align 64",
+            "  br label %ready",
+            "ready:",
+        ]
+    return [
+        f"  %memory = call ptr @malloc(i64 {size + 64})",
+        "  %missing = icmp eq ptr %memory, null",
+        "  br i1 %missing, label %give_up, label %ready",
+        "give_up:",  # counts as a failed check: the samples are then computed by other means
+        "  %before = atomicrmw add ptr %status, i64 1 monotonic",
+        "  ret void",
+        "ready:",
+        "  %address = ptrtoint ptr %memory to i64",
+        "  %beyond = add i64 %address, 63",
+        "  %aligned = and i64 %beyond, -64",
+        "  %workspace = inttoptr i64 %aligned to ptr",
+        f"  %packed = getelementptr i8, ptr %workspace, i64 {workspace}",
+    ]
+
+
+def _core_strides(arguments, v):
+    """Byte strides of each argument's core axes when a sample is contiguous."""
+    result = []
+    for a in arguments:
+        strides, step = [], v.size
+        for size in reversed(a.shape):
+            strides.insert(0, step)
+            step *= size
+        result.append(strides)
+    return result
+
+
+def _copy(way, v):
+    """Copy between a packed sample and one with any strides, axis by axis; returns its end."""
+    source, target = ("%there", "%p") if way == "in" else ("%p", "%there")
+    head = f"define internal ptr @copy_{way}"
+    return f"""{head}(ptr %near, ptr %far, ptr %sizes, ptr %strides, i64 %rank) {{
+entry:
+  %n = load i64, ptr %sizes
+  %stride = load i64, ptr %strides
+  %sizes_in = getelementptr i64, ptr %sizes, i64 1
+  %strides_in = getelementptr i64, ptr %strides, i64 1
+  %left = sub i64 %rank, 1
+  %last = icmp eq i64 %rank, 1
+  br label %head
+head:
+  %i = phi i64 [0, %entry], [%i_next, %next]
+  %p = phi ptr [%near, %entry], [%p_next, %next]
+  %go = icmp slt i64 %i, %n
+  br i1 %go, label %body, label %exit
+body:
+  %shift = mul i64 %i, %stride
+  %there = getelementptr i8, ptr %far, i64 %shift
+  br i1 %last, label %one, label %axis
+one:
+  %x = load {v.scalar}, ptr {source}, align 1
+  store {v.scalar} %x, ptr {target}, align 1
+  %after_one = getelementptr i8, ptr %p, i64 {v.size}
+  br label %next
+axis:
+  %after_axis = call ptr @copy_{way}(ptr %p, ptr %there, ptr %sizes_in, ptr %strides_in, i64 %left)
+  br label %next
+next:
+  %p_next = phi ptr [%after_one, %one], [%after_axis, %axis]
+  %i_next = add i64 %i, 1
+  br label %head
+exit:
+  ret ptr %p
+}}"""

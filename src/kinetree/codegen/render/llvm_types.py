@@ -1,0 +1,63 @@
+"""How one vector of samples is spelled in LLVM IR."""
+
+import struct
+from dataclasses import dataclass
+
+__all__ = ["Vector"]
+
+
+@dataclass(frozen=True)
+class Vector:
+    """``lanes`` samples of one scalar, as a SIMD value."""
+
+    dtype: str
+    lanes: int
+
+    @property
+    def scalar(self) -> str:
+        """IR name of one element."""
+        return {"float64": "double", "float32": "float"}[self.dtype]
+
+    @property
+    def bits(self) -> int:
+        """Width of one element."""
+        return {"float64": 64, "float32": 32}[self.dtype]
+
+    @property
+    def size(self) -> int:
+        """Bytes of one element."""
+        return self.bits // 8
+
+    @property
+    def type(self) -> str:
+        """IR name of the vector."""
+        return f"<{self.lanes} x {self.scalar}>"
+
+    @property
+    def integer(self) -> str:
+        """IR name of the vector of integers of the same width."""
+        return f"<{self.lanes} x i{self.bits}>"
+
+    @property
+    def mask(self) -> str:
+        """IR name of the vector of truth values."""
+        return f"<{self.lanes} x i1>"
+
+    @property
+    def suffix(self) -> str:
+        """Suffix of overloaded intrinsics."""
+        return f"v{self.lanes}f{self.bits}"
+
+    def number(self, x: float) -> str:
+        """One element as a literal; floats are written as doubles, as IR wants it."""
+        if self.dtype == "float32":
+            x = struct.unpack("f", struct.pack("f", x))[0]
+        return f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}"
+
+    def constant(self, x: float) -> str:
+        """All lanes equal to ``x``, as a literal."""
+        return "<" + ", ".join([f"{self.scalar} {self.number(x)}"] * self.lanes) + ">"
+
+    def integers(self, n: int) -> str:
+        """All lanes equal to the integer ``n``, as a literal."""
+        return "<" + ", ".join([f"i{self.bits} {n}"] * self.lanes) + ">"

@@ -1,0 +1,178 @@
+"""A program as a function of NumPy arrays: compiled when first needed, in the variant needed.
+
+One sample at a time goes through scalar code and the lean path; batches through SIMD code and, when
+large, through threads. Each variant is compiled (or found in the cache) on first use.
+"""
+
+import ctypes
+from functools import cached_property
+from math import prod
+
+import numpy as np
+
+from kinetree.codegen.build import build
+from kinetree.codegen.program import regrouped
+from kinetree.codegen.runtime.gufunc import gufunc
+from kinetree.codegen.runtime.single import single_call
+from kinetree.codegen.runtime.threads import run_threaded
+from kinetree.errors import ShapeError, SingularError
+
+__all__ = ["Kernel"]
+
+
+class Kernel:
+    """A compiled function of arrays whose leading axes are batches.
+
+    Args:
+        name: for messages.
+        inputs: ``Argument``s in call order.
+        outputs: ``Argument``s of the results.
+        make_program: traces the program; called at most once, and not at all on a cache hit.
+        reference: computes the result of arrays without compiled code; takes any numbers.
+        validate: raises for arrays that make no sense, naming what is wrong.
+        key: what identifies the program before it is traced, or None.
+
+    Attributes:
+        call: the fastest way in; takes the inputs in order.
+    """
+
+    def __init__(self, name, inputs, outputs, make_program, *, reference, validate, key=None):
+        self.name, self.inputs, self.outputs = name, tuple(inputs), tuple(outputs)
+        self.make_program, self.key = make_program, key
+        self.reference, self.validate = reference, validate
+        sizes = [a.size for a in (*self.inputs, *self.outputs)]
+        self.numbers, self.is_empty = sum(sizes), 0 in sizes
+        self.call = self.general
+        self._variants = {}
+
+    @cached_property
+    def program(self):
+        """The traced program, ready to be compiled."""
+        return regrouped(self.make_program())
+
+    def variant(self, dtype, wide):
+        """The compiled loop for one precision, for single samples or for batches."""
+        found = self._variants.get((dtype, wide))
+        if found is None:
+            found = self._variants[dtype, wide] = Variant(self, dtype, wide)
+        return found
+
+    def general(self, *arrays, out=None):
+        """Any arrays: shapes checked, batches broadcast, precision of the inputs kept."""
+        try:
+            arrays = [np.asarray(a) for a in arrays]
+        except ValueError:  # rows of different lengths
+            self.validate(arrays)
+            raise
+        if any(a.dtype.kind not in "fiub" or a.dtype.itemsize > 8 for a in arrays):
+            self.validate(arrays)
+            return self.reference(arrays)  # traced, complex or exact numbers
+        dtype = "float32" if all(a.dtype.char == "f" for a in arrays) else "float64"
+        arrays = [a if a.dtype == dtype else a.astype(dtype) for a in arrays]
+        batch = self._batch(arrays)
+        if self.is_empty:
+            self.validate(arrays)  # ufuncs have no axes of length zero
+            return _copied(self.reference(arrays), out)
+        if out is not None:  # inputs may be needed again after results have been written
+            arrays = [a.copy() if _overlaps(a, out) else a for a in arrays]
+        try:
+            variant = self.variant(dtype, wide=prod(batch) > 1)
+        except SingularError:  # in every configuration, so that tracing itself finds out
+            self.validate(arrays)
+            return self.reference(arrays)
+        if batch == () and dtype == "float64" and self.call == self.general:
+            self.call = single_call(variant.code, self.name, dtype, self.general)
+        before = variant.status.value
+        result = run_threaded(variant.ufunc, arrays, self, batch, dtype, out)
+        if variant.status.value != before:
+            result = _copied(self._repaired(arrays, result), out)
+        return result
+
+    def _repaired(self, arrays, result):
+        """After a failed check: an error that names the sample, or the result by other means."""
+        self.validate(arrays)
+        shape = np.shape(result[0] if isinstance(result, tuple) else result)
+        batch = shape[: len(shape) - len(self.outputs[0].shape)]
+        full = [
+            np.broadcast_to(a, batch + i.shape) for a, i in zip(arrays, self.inputs, strict=True)
+        ]
+        results = [np.array(r) for r in (result if isinstance(result, tuple) else (result,))]
+        for index in np.ndindex(batch):
+            sample = [a[index] for a in full]
+            if not self._is_good(sample):
+                exact = self._reference_sample(sample, index)
+                for r, x in zip(
+                    results, exact if isinstance(exact, tuple) else (exact,), strict=True
+                ):
+                    r[index] = x
+        done = tuple(r if r.shape else r[()] for r in results)
+        return done if isinstance(result, tuple) else done[0]
+
+    def _reference_sample(self, sample, index):
+        try:
+            return self.reference(sample)
+        except SingularError as error:
+            if not index:
+                raise
+            raise SingularError(f"sample {index}: {error}") from error
+
+    def _is_good(self, sample):
+        """Whether one sample passes all checks."""
+        variant = self.variant(str(sample[0].dtype), False)
+        before = variant.status.value
+        with np.errstate(all="ignore"):
+            variant.ufunc(*sample)
+        return variant.status.value == before
+
+    def _batch(self, arrays):
+        if len(arrays) != len(self.inputs):
+            names = ", ".join(a.name for a in self.inputs)
+            raise TypeError(
+                f"{self.name} takes {len(self.inputs)} arrays ({names}), got {len(arrays)}"
+            )
+        leads = []
+        for a, argument in zip(arrays, self.inputs, strict=True):
+            n = len(argument.shape)
+            if a.ndim < n or a.shape[a.ndim - n :] != argument.shape:
+                self.validate(arrays)
+                core = ", ".join(["...", *map(str, argument.shape)])
+                raise ShapeError(
+                    f"{self.name}: {argument.name} must have shape ({core}), got {a.shape}"
+                )
+            leads.append(a.shape[: a.ndim - n])
+        if leads.count(leads[0]) == len(leads):
+            return leads[0]
+        try:
+            return np.broadcast_shapes(*leads)
+        except ValueError:
+            shapes = ", ".join(
+                f"{i.name} {lead}" for i, lead in zip(self.inputs, leads, strict=True)
+            )
+            raise ShapeError(
+                f"batch axes do not broadcast against each other: {shapes}; leading axes must be "
+                f"equal or 1"
+            ) from None
+
+
+def _overlaps(array, out):
+    outs = out if isinstance(out, tuple) else (out,)
+    return any(o is not None and np.may_share_memory(array, o) for o in outs)
+
+
+def _copied(result, out):
+    """The result, in the arrays ``out`` when there are any."""
+    if out is None:
+        return result
+    outs, results = (x if isinstance(x, tuple) else (x,) for x in (out, result))
+    for o, r in zip(outs, results, strict=True):
+        o[...] = r
+    return out if isinstance(result, tuple) else outs[0]
+
+
+class Variant:
+    """Machine code for one precision and one number of lanes."""
+
+    def __init__(self, kernel, dtype, wide):
+        self.code = build(kernel, dtype, wide)
+        self.status = ctypes.c_int64(0)
+        self.ufunc = gufunc(kernel, dtype, self.code.address("loop"), self.status)

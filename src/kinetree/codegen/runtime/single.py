@@ -1,0 +1,111 @@
+"""Making the machine code of ``render.llvm_single`` a Python callable."""
+
+import ctypes
+import sys
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from kinetree.codegen.render.llvm_single import (
+    CONTIGUOUS_AND_ALIGNED,
+    DATA,
+    DESCRIPTOR,
+    DIMENSIONS,
+    FLAGS,
+    HOST,
+    NDIM,
+    TYPE,
+)
+
+__all__ = ["single_call"]
+
+_ARRAY_TYPE, _RETURN, _NEW_ARRAY = 2, 76, 93  # places in NumPy's API table, fixed since NumPy 1.0
+_METH_FASTCALL_KEYWORDS = 0x0080 | 0x0002
+
+
+class _MethodDef(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    ]
+
+
+@cache
+def _supported():
+    """Whether objects are laid out as the machine code expects.
+
+    Not on other Pythons than CPython, nor on builds without the interpreter lock, whose object
+    headers are larger.
+    """
+    return (
+        sys.implementation.name == "cpython"
+        and ctypes.sizeof(ctypes.c_void_p) == 8
+        and object.__basicsize__ == 16
+        and sys.byteorder == "little"
+        and _arrays_are_as_expected()
+    )
+
+
+def _arrays_are_as_expected():
+    """Look at an array through the offsets that the machine code uses."""
+    array = np.zeros((2, 3), order="F")
+
+    def field(offset, kind: type = ctypes.c_int64) -> int:
+        return kind.from_address(id(array) + offset).value
+
+    shape = (ctypes.c_int64 * 2).from_address(field(DIMENSIONS))
+    return (
+        field(TYPE) == id(np.ndarray)
+        and field(DATA) == array.ctypes.data
+        and field(NDIM, ctypes.c_int32) == 2
+        and tuple(shape) == array.shape
+        and field(DESCRIPTOR) == id(array.dtype)
+        and field(FLAGS, ctypes.c_int32) & CONTIGUOUS_AND_ALIGNED == CONTIGUOUS_AND_ALIGNED - 1
+    )
+
+
+@cache
+def _array_api():
+    module: Any = getattr(np, "_core", None) or np.core
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return ctypes.cast(
+        get(module._multiarray_umath._ARRAY_API, None), ctypes.POINTER(ctypes.c_void_p)
+    )
+
+
+def _address(function):
+    return ctypes.cast(function, ctypes.c_void_p).value
+
+
+_kept = []  # what CPython refers to; the code itself lives as long as the kernel, ``general``
+
+
+def single_call(code, name, dtype, general):
+    """A callable that tries the lean path and else calls ``general``; or ``general`` itself."""
+    if not _supported():
+        return general
+    python, descriptor = ctypes.pythonapi, np.dtype(dtype)
+    values = {
+        "array_type": _array_api()[_ARRAY_TYPE],
+        "descriptor": id(descriptor),
+        "new_array": _array_api()[_NEW_ARRAY],
+        "vectorcall": _address(python.PyObject_Vectorcall),
+        "new_tuple": _address(python.PyTuple_New),
+        "set_item": _address(python.PyTuple_SetItem),
+        "release": _address(python.Py_DecRef),
+        "as_scalar": _array_api()[_RETURN],
+        "type_number": descriptor.num,
+    }
+    host = (ctypes.c_void_p * len(HOST)).from_address(code.global_address("host"))
+    for k, key in enumerate(HOST):
+        host[k] = values[key]
+    method = _MethodDef(name.encode(), code.address("single"), _METH_FASTCALL_KEYWORDS, None)
+    new = python.PyCFunction_NewEx
+    new.restype = ctypes.py_object
+    new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    _kept.append((method, descriptor))
+    return new(ctypes.addressof(method), general, None)

@@ -1,0 +1,91 @@
+"""Large batches over several threads; every sample comes out the same whatever their number."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from math import prod
+
+import numpy as np
+
+__all__ = ["run_threaded", "set_threads", "threads"]
+
+MINIMUM_PER_THREAD = 2048  # scalars of input and output; less is not worth waking a thread
+
+
+class _Setting:
+    count: int | None = None
+
+
+def threads() -> int:
+    """The number of threads that large batches use."""
+    if _Setting.count is None:
+        _Setting.count = _from_environment()
+    return _Setting.count
+
+
+def _from_environment():
+    text = os.environ.get("KINETREE_THREADS", "")
+    if not text:
+        return os.cpu_count() or 1
+    if not text.isdigit() or int(text) < 1:
+        raise ValueError(f"KINETREE_THREADS must be a whole number of at least 1, got {text!r}")
+    return int(text)
+
+
+def set_threads(count: int) -> None:
+    """Use ``count`` threads for large batches; 1 stays on the calling thread."""
+    if int(count) != count or count < 1:
+        raise ValueError(f"threads must be a whole number of at least 1, got {count!r}")
+    _Setting.count = int(count)
+
+
+@cache
+def _pool(count):
+    return ThreadPoolExecutor(count, thread_name_prefix="kinetree")
+
+
+if hasattr(os, "register_at_fork"):  # threads do not survive in a forked process
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
+def run_threaded(ufunc, arrays, kernel, batch, dtype, out=None):
+    """``ufunc(*arrays)``, split along the longest batch axis when it pays."""
+    count = threads()
+    if count > 1:
+        size = kernel.numbers * prod(batch)
+        count = min(count, size // MINIMUM_PER_THREAD, max(batch, default=1))
+    if count <= 1 or not _fits(out, kernel, batch):
+        return _quiet(ufunc, *arrays, **({} if out is None else {"out": out}))
+    axis = int(np.argmax(batch))
+    cuts = np.linspace(0, batch[axis], count + 1).astype(int)
+    full = [np.broadcast_to(a, batch + i.shape) for a, i in zip(arrays, kernel.inputs, strict=True)]
+    new = out is None
+    outs = [np.empty(batch + o.shape, dtype) for o in kernel.outputs] if new else _tuple(out)
+
+    def part(k):
+        piece = (*([slice(None)] * axis), slice(cuts[k], cuts[k + 1]))
+        _quiet(ufunc, *(a[piece] for a in full), out=tuple(o[piece] for o in outs))
+
+    jobs = [_pool(count - 1).submit(part, k) for k in range(1, count)]
+    part(0)
+    for job in jobs:
+        job.result()
+    return outs[0] if len(outs) == 1 else tuple(outs)
+
+
+def _quiet(ufunc, *arrays, **out):
+    """Call without NumPy's warnings: they know of choices not taken, and of no sample's name."""
+    with np.errstate(all="ignore"):
+        return ufunc(*arrays, **out)
+
+
+def _fits(out, kernel, batch):
+    """Whether results have exactly the shape of the batch, so that they can be cut like inputs."""
+    if out is None:
+        return True
+    shapes = [batch + o.shape for o in kernel.outputs]
+    return [getattr(o, "shape", None) for o in _tuple(out)] == shapes
+
+
+def _tuple(out):
+    return out if isinstance(out, tuple) else (out,)

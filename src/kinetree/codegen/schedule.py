@@ -1,0 +1,179 @@
+"""From a graph to blocks of statements that a compiler can digest.
+
+Three decisions, each a function: which products fuse with the addition that consumes them, where
+the straight line is cut into blocks (compile time grows faster than the length of a function), and
+which values cross from block to block through a workspace.
+"""
+
+from dataclasses import dataclass
+
+from kinetree.codegen.repeat import Places, cut, nest, spans
+
+__all__ = ["Block", "Schedule", "Statement", "schedule"]
+
+BLOCK_SIZE = 500  # statements; 250 to 1000 compile and run alike, see benchmarks/results.md
+
+
+@dataclass(frozen=True)
+class Statement:
+    """``targets = op(*operands)`` on node numbers.
+
+    Besides the operations of the graph there are ``fma`` and ``fms``, ``c + a b`` and ``c - a b``
+    of operands ``(a, b, c)``, and ``sincos``, with two targets; and ``transfer`` (see ``repeat``).
+    """
+
+    targets: tuple
+    op: str
+    operands: tuple
+
+
+@dataclass(frozen=True)
+class Block:
+    """Statements in order, the values they need from earlier blocks and leave for later ones."""
+
+    statements: tuple
+    loads: dict
+    stores: dict
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Blocks in order and the number of workspace slots they share.
+
+    ``angles`` are inputs whose sine and cosine are computed before the first block, a group at a
+    time: the first slots hold the sines of the first group, then its cosines, and so on.
+    ``steps`` are the numbers of the blocks to run, with ``LoopStep``s among them for loops.
+    """
+
+    blocks: tuple
+    slots: int
+    angles: tuple = ()
+    steps: tuple = ()
+
+
+def schedule(graph, roots, block_size=BLOCK_SIZE, angle_group=1):
+    """Cut everything that ``roots`` depend on into blocks."""
+    order = [i for i in graph.reachable(roots) if graph.nodes[i][0] not in ("const", "carry")]
+    statements = _statements(graph, order, roots)
+    results = frozenset(roots)
+    angles = [s for s in statements if _is_angle(graph, s, results)]
+    statements = nest(graph, [s for s in statements if not _is_angle(graph, s, results)])
+    statements = _inputs_at_first_use(statements, roots)
+    fixed = _angle_slots(angles, angle_group)
+    carried = Places(first=2 * angle_group * -(-len(angles) // angle_group))
+    pieces, steps = cut(graph, statements, block_size, carried, results)
+    fixed.update(carried.slots)
+    blocks, slots = _allocate(pieces, steps, fixed, carried.end)
+    return Schedule(blocks, slots, tuple(s.operands[0] for s in angles), steps)
+
+
+def _is_angle(graph, s, results):
+    """Whether it is the sine or cosine of an input; results are stored where they are computed."""
+    if s.op != "sincos" or graph.nodes[s.operands[0]][0] != "input":
+        return False
+    return results.isdisjoint(s.targets)
+
+
+def _statements(graph, order, roots):
+    """Statements in order, with products fused and sines paired with cosines."""
+    nodes, known = graph.nodes, graph.known
+    wanted, fused = set(order), _fusible(graph, order, roots)
+    statements, done = [], set(fused.values())
+    for i in order:
+        if i in done:
+            continue
+        op, *operands = nodes[i]
+        if i in fused:
+            a, b = nodes[fused[i]][1:]
+            (c,) = (x for x in operands if x != fused[i])
+            statements.append(Statement((i,), "fma" if op == "+" else "fms", (a, b, c)))
+        elif op in ("sin", "cos"):
+            pair = tuple(known.get((f, operands[0])) for f in ("sin", "cos"))
+            targets = tuple(t if t in wanted else None for t in pair)
+            done.update(targets)
+            statements.append(Statement(targets, "sincos", tuple(operands)))
+        else:
+            reads = {"input": (), "final": operands[1:]}.get(op, operands)
+            statements.append(Statement((i,), op, tuple(reads)))
+    return statements
+
+
+def _fusible(graph, order, roots):
+    """For each sum or difference the product, used nowhere else, that it can absorb."""
+    nodes, uses = graph.nodes, _use_counts(graph, order, roots)
+
+    def lone_product(i):
+        return nodes[i][0] == "*" and uses[i] == 1
+
+    fused = {}
+    for i in order:
+        op, *operands = nodes[i]
+        if op == "-" and lone_product(operands[1]):
+            fused[i] = operands[1]
+        elif op == "+" and (lone_product(operands[0]) or lone_product(operands[1])):
+            fused[i] = operands[1] if lone_product(operands[1]) else operands[0]
+    return fused
+
+
+def _inputs_at_first_use(statements, roots):
+    """Loads moved down to where they are needed first."""
+    moved, pending = [], {s.targets[0]: s for s in statements if s.op == "input"}
+    for s in statements:
+        if s.op == "input":
+            continue
+        moved.extend(pending.pop(a) for a in dict.fromkeys(s.operands) if a in pending)
+        moved.append(s)
+    return moved + [pending[i] for i in dict.fromkeys(roots) if i in pending]  # passed through
+
+
+def _use_counts(graph, order, roots):
+    uses = {}
+    for i in order:
+        op, *operands = graph.nodes[i]
+        if op != "input":
+            for a in operands:
+                uses[a] = uses.get(a, 0) + 1
+    for i in roots:
+        uses[i] = uses.get(i, 0) + 1
+    return uses
+
+
+def _angle_slots(angles, group):
+    """Slots of the sines and cosines, a group of sines before the group of their cosines."""
+    slots = {}
+    for n, s in enumerate(angles):
+        base, k = divmod(n, group)
+        for part, target in enumerate(s.targets):
+            slots[target] = (2 * base + part) * group + k
+    slots.pop(None, None)
+    return slots
+
+
+def _allocate(pieces, steps, fixed, slots):
+    """Workspace slots for values that outlive their block, reused once the last reader is done.
+
+    ``fixed`` slots, below number ``slots``, are given. What a loop reads from outside stays to its
+    end. Returns the blocks and the number of slots.
+    """
+    home = {t: b for b, piece in enumerate(pieces) for s in piece for t in s.targets}
+    loops, last_read = list(spans(steps)), {}
+    for b, piece in enumerate(pieces):
+        for a in (a for s in piece for a in s.operands):
+            h = home.get(a, b)
+            if h != b:
+                ends = [end for start, end in loops if h < start <= b <= end]
+                last_read[a] = max([b, last_read.get(a, b), *ends])
+    slot, free, expiring, blocks = dict(fixed), [], {}, []
+    for b, piece in enumerate(pieces):
+        free.extend(slot[i] for i in expiring.get(b, ()))
+        stores = {}
+        for t in (t for s in piece for t in s.targets if t in last_read):
+            if free:
+                slot[t] = free.pop()
+            else:
+                slot[t], slots = slots, slots + 1
+            stores[t] = slot[t]
+            expiring.setdefault(last_read[t] + 1, []).append(t)
+        loads = {a: slot[a] for s in piece for a in s.operands if a in fixed or home.get(a, b) != b}
+        blocks.append(Block(tuple(piece), loads, stores))
+    return tuple(blocks), slots

@@ -1,0 +1,1 @@
+"""Functions of functions: write your own, compile, differentiate, export."""

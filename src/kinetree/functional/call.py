@@ -1,0 +1,149 @@
+"""What one call of a user's kernel passes: a model, arrays with their shapes, and options."""
+
+import inspect
+
+import numpy as np
+
+from kinetree.errors import ShapeError
+from kinetree.functions import argument_shape, validate
+from kinetree.model import Model
+
+__all__ = ["Call", "check_arrays", "read_signature"]
+
+MODEL_ARRAYS = ("q", "qd", "qdd", "tau", "f_ext", "point")
+"""Arguments whose shapes the model knows."""
+
+
+def read_signature(function):
+    """The parameters of a function, each of which must have a name of its own."""
+    if not callable(function):
+        raise TypeError(
+            f"kinetree.kernel takes a function, got {function!r}; write @kinetree.kernel, without "
+            f"brackets, above it"
+        )
+    try:
+        signature = inspect.signature(function, eval_str=True)
+    except (NameError, AttributeError):  # annotations as text, with names not known here
+        signature = inspect.signature(function)
+    for p in signature.parameters.values():
+        if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+            stars = "*" if p.kind is p.VAR_POSITIONAL else "**"
+            raise TypeError(
+                f"{function!r} has a parameter {stars}{p.name}: which arrays it "
+                f"takes must be known when it is compiled; name them one by one"
+            )
+    return signature
+
+
+class Call:
+    """The arguments of one call, sorted.
+
+    Attributes:
+        model: the model, or None.
+        arrays: the arrays by name, in the order of the parameters.
+        shapes: the shape of one sample of each.
+        options: everything else, by name.
+        key: what the compiled code depends on, besides the model.
+    """
+
+    def __init__(self, signature, name, args, options):
+        self.signature, self.name = signature, name
+        bound = signature.bind(*args, **options)
+        by_position = set(list(signature.parameters)[: len(args)])
+        bound.apply_defaults()
+        self.model, self.arrays, self.options = None, {}, {}
+        for place, (parameter, value) in enumerate(bound.arguments.items()):
+            if place == 0 and isinstance(value, Model):
+                self.model = value
+            elif self._is_option(parameter, value, parameter in by_position):
+                self.options[parameter] = value
+            else:
+                self.arrays[parameter] = self._as_array(parameter, value)
+        self.shapes = {p: self._shape(p, a) for p, a in self.arrays.items()}
+        self.key = (tuple(self.shapes.items()), tuple(self.options.items()))
+        try:
+            hash(self.key)
+        except TypeError:
+            raise TypeError(
+                f"the options of kernel {name!r} are compiled in and must be hashable, such as "
+                f"text, numbers and tuples; got {self.options}"
+            ) from None
+
+    def _is_option(self, parameter, value, by_position):
+        if isinstance(value, np.ndarray):
+            return False
+        if value is None or isinstance(value, (str, bool, Model)) or callable(value):
+            return True
+        if isinstance(value, tuple) and any(isinstance(x, str) for x in value):
+            return True
+        if isinstance(value, (int, np.integer)):
+            return not by_position or self.signature.parameters[parameter].annotation is int
+        return False
+
+    def _as_array(self, parameter, value):
+        array = np.asarray(value)
+        numbers = array.dtype.kind in "fiubc"
+        if array.dtype == object:  # traced or exact ones
+            numbers = all(hasattr(x, "__sub__") for x in array.ravel())
+        if not numbers:
+            raise TypeError(
+                f"{self.name}: {parameter} must be an array of numbers, got "
+                f"{type(value).__name__} with {array.dtype}"
+            )
+        return array
+
+    def _shape(self, parameter, array):
+        """Shape of one sample: annotated, known to the model, or the last axis."""
+        annotation = self.signature.parameters[parameter].annotation
+        if isinstance(annotation, tuple):
+            return tuple(self._size(parameter, n) for n in annotation)
+        if self.model is not None and parameter in MODEL_ARRAYS:
+            return argument_shape(self.model, parameter)
+        return array.shape[-1:]
+
+    def _size(self, parameter, n):
+        if isinstance(n, str) and self.model is not None:
+            return getattr(self.model, n)  # such as "nv"
+        if isinstance(n, int) and n >= 0:
+            return n
+        raise TypeError(
+            f"{self.name}: the annotation of {parameter} must hold whole numbers or names of "
+            f"sizes of the model such as 'nv', got {n!r}"
+        )
+
+    @property
+    def is_traced(self) -> bool:
+        """Whether compiled code does not apply: traced, complex or exact numbers."""
+        return any(a.dtype.kind in "Oc" for a in self.arrays.values())
+
+    def apply(self, function, arrays):
+        """``function`` with the model and options of this call, and ``arrays`` as its arrays."""
+        values = dict(zip(self.arrays, arrays, strict=True)) | self.options
+        parameters = list(self.signature.parameters)
+        if self.model is not None:
+            values[parameters[0]] = self.model
+        bound = inspect.BoundArguments(self.signature, {p: values[p] for p in parameters})
+        return function(*bound.args, **bound.kwargs)
+
+    def with_arrays(self, arrays):
+        """The same call with other arrays of the same shapes."""
+        other = object.__new__(Call)
+        other.__dict__.update(self.__dict__)
+        other.arrays = dict(zip(self.arrays, map(np.asarray, arrays), strict=True))
+        return other
+
+
+def check_arrays(call):
+    """Raise for arrays of the wrong shape and numbers that are not finite, by name."""
+    for name, array in call.arrays.items():
+        if call.model is not None and name in ("q", "qd", "qdd", "tau"):
+            validate(call.model, {name: array})
+        n = len(call.shapes[name])
+        if array.ndim < n or array.shape[array.ndim - n :] != call.shapes[name]:
+            expected = ", ".join(["...", *map(str, call.shapes[name])])
+            raise ShapeError(f"{call.name}: {name} must have shape ({expected}), got {array.shape}")
+        if array.dtype != object and not np.all(np.isfinite(array)):
+            where = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
+            raise ShapeError(
+                f"{call.name}: {name} must be finite, got {array[where]} at index {where}"
+            )

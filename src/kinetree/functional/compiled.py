@@ -1,0 +1,87 @@
+"""``compile``: the explicit form of what happens when a function is first called."""
+
+import numpy as np
+
+from kinetree.errors import UnknownNameError
+from kinetree.functional.parameters import parameter, with_parameters
+from kinetree.functional.prepare import bind, prepare, require_traceable
+
+__all__ = ["CompiledFunction", "compile"]
+
+
+def compile(function, model, *, target="cpu", dtype=None, parameters=(), **options):
+    """A function for one model, with chosen parameters of the model as additional inputs.
+
+        f = kt.compile(kt.inverse_dynamics, m, parameters=("gravity", "inertia:link7"))
+        tau = f(q, qd, qdd, gravity, inertia)
+
+    Args:
+        function: a function of kinetree, one of your own under ``@kinetree.kernel``, or a
+            derivative of either.
+        model: the mechanism; its own numbers are compiled in, except for the parameters.
+        target: ``"cpu"``.
+        dtype: precision to compute in, float64 or float32; by default that of the inputs.
+        parameters: names of parameters, see ``functional.parameters``. Their arrays follow the
+            others in a call, each with any leading batch axes.
+        **options: arguments of the function that stay the same, such as the name of a frame.
+
+    Returns:
+        A function of arrays, which takes ``out=`` as well. ``kinetree.differentiate`` takes it,
+        also with respect to parameters.
+    """
+    require_traceable(function, "kinetree.compile")
+    if target != "cpu":
+        raise UnknownNameError(f"target {target!r} is not available; only 'cpu' is")
+    names = (parameters,) if isinstance(parameters, str) else tuple(parameters)
+    if len(set(names)) < len(names):
+        raise UnknownNameError(f"parameters must be different, got {list(names)}")
+    with_parameters(model, {name: parameter(model, name).value(model) for name in names})
+    return CompiledFunction(function, model, _as_dtype(dtype), names, options)
+
+
+def _as_dtype(dtype):
+    if dtype is None or np.dtype(dtype) in (np.float32, np.float64):
+        return None if dtype is None else np.dtype(dtype)
+    raise UnknownNameError(f"dtype must be float64 or float32, got {dtype!r}")
+
+
+class CompiledFunction:
+    """A function bound to a model.
+
+    Attributes:
+        function: the function of a model and arrays.
+        model: the model.
+        dtype: precision of the computation, or None for that of the inputs.
+        parameters: names of the parameters that are inputs.
+        options: arguments that stay the same.
+    """
+
+    def __init__(self, function, model, dtype, parameters, options):
+        self.function, self.model, self.dtype = function, model, dtype
+        self.parameters, self.options = parameters, options
+
+    def __call__(self, *args, out=None, **options):
+        """The result for the arguments of the function, then the parameters."""
+        n = len(args) - len(self.parameters)
+        if n < 0:
+            raise TypeError(
+                f"{self!r} takes the arguments of the function and then "
+                f"{', '.join(self.parameters)}; got {len(args)} in all"
+            )
+        call = bind(self.function, (self.model, *args[:n]), {**self.options, **options})
+        key = (self.function, "compiled", self.parameters, call.key)
+        prepared = self.model.kernels.get(key)
+        if prepared is None:
+            prepared = self.model.kernels[key] = prepare(self.function, call, self.parameters)
+        arrays = [*call.arrays.values(), *map(np.asarray, args[n:])]
+        if self.dtype is not None:
+            arrays = [a.astype(self.dtype, copy=False) for a in arrays]
+        return prepared.call(*arrays, out=out)
+
+    def with_function(self, function):
+        """Another function in place of this one, for the same model and parameters."""
+        return CompiledFunction(function, self.model, self.dtype, self.parameters, self.options)
+
+    def __repr__(self):
+        name = getattr(self.function, "__name__", repr(self.function))
+        return f"<kinetree {name} compiled for {self.model.name!r}>"

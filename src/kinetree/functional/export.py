@@ -1,0 +1,245 @@
+"""A model's functions as text: standalone C to take elsewhere, NumPy source to read."""
+
+import inspect
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from kinetree import dynamics
+from kinetree.codegen.export import CFunction, Sample, write_project
+from kinetree.codegen.render import numpy as numpy_renderer
+from kinetree.codegen.render.cstyle import identifier
+from kinetree.errors import UnknownNameError
+from kinetree.functional.kernel import kernel
+from kinetree.functional.layout import labels, layout
+from kinetree.functional.prepare import bind, is_public, leaves_of, prepare
+from kinetree.functions import FUNCTIONS, argument_shape, quantity
+
+__all__ = ["export_c", "listing", "to_numpy"]
+
+_RESULTS = {  # name of the result in listings, and its meaning
+    "inverse_dynamics": ("tau", "joint forces [N, N m]"),
+    "bias_force": ("tau", "joint forces [N, N m]"),
+    "gravity_force": ("tau", "joint forces [N, N m]"),
+    "forward_dynamics": ("qdd", "joint accelerations [m/s^2, rad/s^2]"),
+    "mass_matrix": ("H", "joint-space inertia matrix [kg, kg m, kg m^2]"),
+    "inverse_mass_matrix": ("H_inverse", "its inverse"),
+    "coriolis_matrix": ("C", "Coriolis matrix"),
+    "pose": ("T", "homogeneous matrix, frame to base coordinates"),
+    "jacobian": ("J", "Jacobian, angular rows first"),
+    "jacobian_rate": ("Jd", "rate of the Jacobian, angular rows first"),
+    "velocity": ("v", "spatial velocity [rad/s, m/s], angular part first"),
+    "acceleration": ("a", "acceleration [rad/s^2, m/s^2], angular part first"),
+    "kinetic_energy": ("energy", "[J]"),
+    "potential_energy": ("energy", "[J]"),
+    "momentum": ("momentum", "[N m s, N s], moment first"),
+    "center_of_mass": ("c", "[m], base coordinates"),
+}
+_ARGUMENTS = {
+    "q": "joint positions [m, rad]",
+    "qd": "joint velocities [m/s, rad/s]",
+    "qdd": "joint accelerations [m/s^2, rad/s^2]",
+    "tau": "joint forces [N, N m]",
+    "f_ext": "force on every body [N m, N], base coordinates, moment first",
+    "point": "point in frame coordinates [m]",
+}
+_SAMPLES = 4
+
+
+def export_c(model, functions, path, *, name=None, dtype="float64") -> Path:
+    """Write standalone C: header, source, self-test and Makefile, in a folder of their own.
+
+    ``make test`` in that folder compiles the code and compares it with numbers computed here.
+
+    Args:
+        model: the mechanism.
+        functions: what to export: names or functions such as ``"inverse_dynamics"`` or
+            ``kt.mass_matrix``, or pairs of one and its options, such as
+            ``("jacobian", {"name": "tool", "frame": "world"})``; derivatives, and functions of your
+            own with parameters ``(model, q, ...)``, too.
+        path: the folder; created if need be.
+        name: start of all names in the code; by default the name of the folder.
+        dtype: ``"float64"`` for double or ``"float32"`` for float.
+
+    Returns:
+        The folder.
+    """
+    from kinetree import __version__
+
+    path = Path(path)
+    prefix = identifier(name or path.resolve().name)
+    requests = [_Request(model, f) for f in functions]
+    exported = [_c_function(r, dtype) for r in requests]
+    origin = f"{__version__} from model {model.name!r} ({model.fingerprint[:16]})."
+    return write_project(
+        path, prefix, exported, origin=origin, notes=layout(model), dtype=str(np.dtype(dtype))
+    )
+
+
+def listing(function, model, **options) -> str:
+    """Python source that computes a function of a model with NumPy, one value at a time.
+
+    Args:
+        function: a function such as ``kt.inverse_dynamics``, its name, a derivative, or one of
+            your own.
+        model: the mechanism.
+        options: what the function takes besides the model and arrays, such as ``name="tool"``;
+            ``f_ext=True`` makes external forces an input.
+    """
+    request = _Request(model, (function, options))
+    return numpy_renderer.render(request.program, labels(model))
+
+
+def to_numpy(function, model, **options):
+    """The listing as a function of arrays, with any batch axes; its text is ``.source``.
+
+    Debuggers, tracebacks and ``inspect.getsource`` show that text.
+    """
+    request = _Request(model, (function, options))
+    return numpy_renderer.function(request.program, labels(model))
+
+
+class _Request:
+    """A function with its options, found and traced."""
+
+    def __init__(self, model, entry):
+        function, options = entry if isinstance(entry, tuple) else (entry, {})
+        self.model, self.options = model, dict(options)
+        self.function = function = _traceable(function)
+        while hasattr(function, "differentiated"):  # what a derivative is of
+            function = function.function
+        self.root = getattr(function, "function", function)
+        self.base = self.function.__name__
+        self.program = self._program()
+
+    @property
+    def name(self):
+        """A name that tells functions with different options apart."""
+        parts = [*self._derivatives(), *(v for v in self.options.values() if isinstance(v, str))]
+        parts += [k for k, v in self.options.items() if v is True]
+        return identifier("_".join([self.base, *map(str, parts)]))
+
+    def _derivatives(self):
+        """With respect to what it is a derivative."""
+        wrt = getattr(self.function, "wrt", ())
+        return wrt if isinstance(wrt, tuple) else (wrt,)
+
+    def compute(self, *arrays):
+        """The results as a call of the function in Python gives them."""
+        named = dict(zip((a.name for a in self.program.inputs), arrays, strict=True))
+        result = self.function(self.model, **{**self.options, **named})
+        return tuple(np.asarray(r, dtype=float) for r in leaves_of(result))
+
+    def about(self):
+        """A line for each argument."""
+        about = {a.name: _ARGUMENTS.get(a.name, "") for a in self.program.inputs}
+        outputs, parts = self.program.outputs, self._derivatives()
+        if len(outputs) == len(parts):
+            texts = [f"derivative with respect to {part}" for part in parts]
+        else:
+            texts = [_RESULTS.get(self.base, ("", ""))[1]] * len(outputs)
+        return about | {o.name: text for o, text in zip(outputs, texts, strict=True)}
+
+    def summary(self):
+        """What it computes, in words."""
+        text = (inspect.getdoc(self.root) or self.root.__name__).split("\n\n")[0]
+        text = re.sub(r",? *\(\.\.\.[^)]*\)", "", " ".join(text.replace("``", "").split()))
+        chosen = ", ".join(f"{k} = {v!r}" for k, v in self.options.items() if v is not True)
+        text = f"Derivative of: {text}" if self._derivatives() else text
+        return f"{text} Here {chosen}." if chosen else text
+
+    def _program(self):
+        if self._is_quantity():
+            program = quantity(self.model, self.base, tuple(self.options)).program
+        else:
+            call = bind(self.function, (self.model,), {**self.options, **self._arrays()})
+            program = prepare(self.function, call).kernel.program
+        if len(program.outputs) != 1:
+            return replace(program, name=self.name)
+        result = _RESULTS.get(self.base, ("result", ""))[0]
+        return replace(program, name=self.name, outputs=(replace(program.outputs[0], name=result),))
+
+    def _is_quantity(self):
+        """Whether it is one of our functions of arrays alone: the best algorithm is known then."""
+        if not is_public(self.function) or self.options not in ({}, {"f_ext": True}):
+            return False
+        needed = [p.name for p in self._parameters() if p.default is p.empty]
+        return self.base in FUNCTIONS and tuple(needed) == FUNCTIONS[self.base].arguments
+
+    def _parameters(self):
+        """What the function takes after the model."""
+        return list(inspect.signature(self.root, eval_str=True).parameters.values())[1:]
+
+    def _arrays(self):
+        """An array for every parameter that is one, in the shape of a sample."""
+        arrays = {}
+        for p in self._parameters():
+            if self.options.get(p.name) is not True and (
+                p.name in self.options or p.default is not p.empty
+            ):
+                continue
+            if isinstance(p.annotation, tuple):
+                shape = [getattr(self.model, n) if isinstance(n, str) else n for n in p.annotation]
+            elif p.name in _ARGUMENTS:
+                shape = argument_shape(self.model, p.name)
+            else:
+                raise UnknownNameError(
+                    f"{self.root.__name__} needs {p.name!r}: give its value as an option, or the "
+                    f"shape of the array as its annotation, such as {p.name}: (3,)"
+                )
+            arrays[p.name] = np.zeros(shape)
+        return arrays
+
+
+def _traceable(function):
+    """The function itself, the public one of that name, or one's own made a kernel."""
+    if callable(function):
+        own = not is_public(function) and not hasattr(function, "bind")
+        return kernel(function) if own else function
+    if function not in dynamics.__all__:
+        raise UnknownNameError(
+            f"there is no function {function!r} to export; choose from {sorted(dynamics.__all__)}"
+        )
+    return getattr(dynamics, function)
+
+
+# --- C -------------------------------------------------------------------------------------------
+
+
+def _c_function(request, dtype):
+    return CFunction(
+        name=request.name,
+        program=request.program,
+        summary=request.summary(),
+        about=request.about(),
+        samples=tuple(_samples(request, dtype)),
+        labels=labels(request.model),
+    )
+
+
+def _samples(request, dtype):
+    """Random inputs, the results, and how much rounding errors may change these.
+
+    The tolerance comes from the function itself: how far results move when inputs do by an ulp.
+    """
+    rng = np.random.default_rng(0)
+    eps = np.finfo(dtype).eps
+    for _ in range(_SAMPLES):
+        inputs = [_random(request.model, a, rng).astype(dtype) for a in request.program.inputs]
+        exact = [a.astype(float) for a in inputs]
+        outputs = request.compute(*exact)
+        moved = np.zeros(len(outputs))
+        for _ in range(3):
+            near = [a * (1 + eps * rng.choice([-1, 1], a.shape)) for a in exact]
+            change = zip(request.compute(*near), outputs, strict=True)
+            moved = np.maximum(moved, [np.max(np.abs(x - y), initial=0) for x, y in change])
+        size = np.array([np.max(np.abs(o), initial=0) for o in outputs])
+        yield Sample(tuple(inputs), outputs, tuple(64 * (moved + eps * size) + eps))
+
+
+def _random(model, argument, rng):
+    if argument.name == "q" and argument.shape == (model.nq,):
+        return np.asarray(model.random_configuration(rng))
+    return rng.standard_normal(argument.shape)

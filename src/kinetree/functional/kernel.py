@@ -1,0 +1,169 @@
+"""``@kernel``: a function of your own, traced, compiled and batched like the built-in ones.
+
+The body is written for one sample, with NumPy and kinetree's functions. When it is first called
+with a model, or with arrays of new shapes, it is run once on symbols; what it does to them becomes
+machine code that is then called for every sample of a batch.
+"""
+
+import functools
+
+import numpy as np
+
+from kinetree.codegen.program import Argument, trace
+from kinetree.codegen.runtime.kernel import Kernel
+from kinetree.functional.call import Call, check_arrays, read_signature
+from kinetree.functional.results import flatten, over_samples
+from kinetree.functional.trace_errors import located
+from kinetree.functions import require_unit_parts
+from kinetree.model import Model
+
+__all__ = ["UserKernel", "kernel"]
+
+_REMEMBERED = 256  # ways of calling one kernel on one model
+
+
+def kernel(function):
+    """Make a function of a model and arrays a compiled, batched and differentiable one.
+
+    Args:
+        function: written for one sample. Its first parameter is the model, if it needs one.
+            ``q``, ``qd``, ``qdd``, ``tau``, ``f_ext`` and ``point`` have the shapes that the model
+            gives them; any other array has the shape of its annotation, such as ``target: (3,)``,
+            or else is a vector (its last axis) or a number. Text, True, False, None, and whole
+            numbers given by keyword are options that are compiled in. It returns a number or an
+            array, or a tuple or dict of such.
+
+    Returns:
+        A ``UserKernel``: call it like the function, with any leading batch axes.
+    """
+    return UserKernel(function)
+
+
+class UserKernel:
+    """A function that is compiled when it is called.
+
+    Attributes:
+        function: the function as it was written.
+        signature: its parameters.
+    """
+
+    def __init__(self, function):
+        self.signature = read_signature(function)
+        self.function = function
+        self.__name__ = type(function).__name__  # of callables that have no name
+        functools.update_wrapper(self, function)
+        self._without_model = {}
+
+    def __repr__(self):
+        return f"<kinetree kernel {self.__name__}{self.signature}>"
+
+    def __call__(self, *args, **options):
+        """The result for arrays with any leading batch axes."""
+        found = None if options else self._known(args)
+        if found is not None:
+            return found(*args[1:] if type(args[0]) is Model else args)
+        call = self.bind(*args, **options)
+        if not call.arrays or call.is_traced:
+            return self._reference(call)
+        compiled = self._compiled(call)
+        self._remember(args, options, call, compiled)
+        return compiled(*call.arrays.values())
+
+    def reference(self, *args, **options):
+        """The result without compiled code: the function itself, sample by sample."""
+        return self._reference(self.bind(*args, **options))
+
+    def bind(self, *args, **options):
+        """What a call passes: the model, the arrays by name, and the options."""
+        return Call(self.signature, self.__name__, args, options)
+
+    def compiled(self, *args, **options):
+        """The ``Kernel`` that a call with these arguments uses; its ``program`` is what it does."""
+        return self._compiled(self.bind(*args, **options)).kernel
+
+    # --- one kernel for each model, set of options and shapes ---------------------------------
+
+    def _compiled(self, call):
+        kernels, key = self._kernels(call.model), (self, *call.key)
+        found = kernels.get(key)
+        if found is None:
+            found = kernels[key] = _compile(self, call)
+        return found
+
+    def _kernels(self, model):
+        return self._without_model if model is None else model.kernels
+
+    def _known(self, args):
+        """The compiled function of an earlier call of the same look, told by the last axes."""
+        if not args:
+            return None
+        with_model = type(args[0]) is Model
+        known = (args[0].kernels if with_model else self._without_model).get(self)
+        return None if known is None else known.get(_look(args[with_model:]))
+
+    def _remember(self, args, options, call, compiled):
+        arrays = args if call.model is None else args[1:]
+        look = _look(arrays)
+        if (
+            not options
+            and not call.options
+            and look is not None
+            and len(arrays) == len(call.arrays)
+        ):
+            known = self._kernels(call.model).setdefault(self, {})
+            if len(known) < _REMEMBERED:
+                known[look] = compiled
+
+    def _reference(self, call):
+        return over_samples(lambda *arrays: call.apply(self.function, arrays), call)
+
+
+def _look(arrays):
+    shapes = [a.shape[-1:] if type(a) is np.ndarray and a.dtype != object else None for a in arrays]
+    return None if None in shapes else tuple(shapes)
+
+
+# --- compiling -----------------------------------------------------------------------------------
+
+
+class _Compiled:
+    """A kernel, and the form of what the function returned."""
+
+    __slots__ = ("kernel", "pack")
+
+    def __init__(self, kernel, pack):
+        self.kernel, self.pack = kernel, pack
+
+    def __call__(self, *arrays):
+        result = self.kernel.call(*arrays)
+        return result if self.pack is None else self.pack(result)
+
+
+def _compile(user, call):
+    """Trace the function for what a call passes."""
+    inputs = [Argument(name, shape) for name, shape in call.shapes.items()]
+    form = {}
+
+    def of_arrays(*symbols):
+        if call.model is not None and "q" in call.arrays:
+            require_unit_parts(call.model, dict(zip(call.arrays, symbols, strict=True))["q"])
+        arrays = [a if a.shape else a[()] for a in symbols]
+        results, form["pack"] = flatten(call.apply(user.function, arrays), user.__name__)
+        return results
+
+    with located(user, call):
+        program = trace(of_arrays, inputs, user.__name__)
+
+    def reference(arrays):
+        results, _ = flatten(user._reference(call.with_arrays(arrays)), user.__name__)
+        return results[0] if len(results) == 1 else results
+
+    kernel = Kernel(
+        user.__name__,
+        inputs,
+        program.outputs,
+        lambda: program,
+        reference=reference,
+        validate=lambda arrays: check_arrays(call.with_arrays(arrays)),
+    )
+    return _Compiled(kernel, form["pack"])

@@ -1,0 +1,202 @@
+"""Parameters of a model by name, so that they can be inputs of compiled code and differentiated.
+
+| name | shape | meaning |
+|---|---|---|
+| ``"gravity"`` | (3,) | acceleration of gravity in base coordinates [m/s²] |
+| ``"inertia:<body>"`` | (10,) | as ``Inertia.parameters``: mass, first moment, inertia |
+| ``"inertia"`` | (body_count, 10) | those of all moving bodies |
+| ``"mass:<body>"`` | () | mass [kg]; mass centre and shape stay, the body becomes denser |
+| ``"placement:<joint>"`` | (4, 4) | pose of the joint's predecessor frame in the parent body |
+
+Derivatives with respect to a placement are taken along rigid displacements of the frame, moment
+first, in its own coordinates, as for a free joint: six columns.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from kinetree.errors import ModelError, ShapeError, UnknownNameError
+from kinetree.spatial import Inertia, Plucker, skew
+
+__all__ = ["Parameter", "is_parameter", "parameter", "with_parameters"]
+
+_KINDS = ("gravity", "inertia", "mass", "placement")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a model.
+
+    Attributes:
+        name: as in the table above.
+        shape: of its array.
+        tangent: shape of the space in which it can change; equal to ``shape`` but for placements.
+        value: takes a model to the array it has there.
+        changes: takes a model and an array to what ``Model.replace`` is told.
+        rates: takes an array to its rates along each tangent direction, (*shape, n).
+        conditions: takes a traced array to conditions that compiled code must check.
+        defect: takes an array of numbers to what is wrong with it, or None.
+    """
+
+    name: str
+    shape: tuple
+    tangent: tuple
+    value: Callable
+    changes: Callable
+    rates: Callable
+    conditions: Callable = lambda array: ()
+    defect: Callable = lambda array: None
+
+
+def is_parameter(name) -> bool:
+    """Whether ``name`` looks like the name of a parameter."""
+    return isinstance(name, str) and name.partition(":")[0] in _KINDS
+
+
+def parameter(model, name) -> Parameter:
+    """The parameter of a model with this name."""
+    kind, colon, of = name.partition(":") if isinstance(name, str) else ("", "", "")
+    if kind == "gravity" and not colon:
+        return _vector(name, (3,), lambda m: m.gravity, lambda m, x: {"gravity": x})
+    if kind == "inertia" and not colon:
+        return _all_inertias(model)
+    if kind in ("inertia", "mass") and colon:
+        i = model.body_index(of)
+        if i == 0:
+            raise ModelError(f"parameter {name!r}: the base does not move and has no inertia")
+        return _inertia(name, i) if kind == "inertia" else _mass(model, name, i)
+    if kind == "placement" and colon:
+        return _placement(name, model.joint_index(of))
+    raise UnknownNameError(
+        f"a model has no parameter {name!r}; use 'gravity', 'inertia', 'inertia:<body>', "
+        f"'mass:<body>' or 'placement:<joint>'"
+    )
+
+
+def with_parameters(model, values):
+    """A copy of the model with some parameters changed, to numbers or traced arrays, by name."""
+    merged = {}
+    for name, array in values.items():
+        for field, change in parameter(model, name).changes(model, np.asarray(array)).items():
+            if isinstance(change, dict):
+                twice = set(merged.setdefault(field, {})) & set(change)
+                if twice:
+                    raise ModelError(
+                        f"parameters {list(values)}: the {field} of {min(twice)!r} is set twice"
+                    )
+                merged[field].update(change)
+            else:
+                merged[field] = change
+    return model.replace(**merged) if merged else model
+
+
+def _vector(name, shape, value, changes, **more):
+    """A parameter that can take any numbers."""
+
+    def rates(array):
+        return np.eye(array.size, dtype=int).reshape(*shape, -1)
+
+    return Parameter(name, shape, shape, value, changes, rates, **more)
+
+
+def _all_inertias(model):
+    def changes(m, x):
+        inertias = map(Inertia.from_parameters, x)
+        return {"inertia": dict(zip(m.body_names[1:], inertias, strict=True))}
+
+    def value(m):
+        return np.array([I.parameters() for I in m.inertia[1:]]).reshape(-1, 10)
+
+    return _vector("inertia", (model.body_count, 10), value, changes)
+
+
+def _inertia(name, i):
+    return _vector(
+        name, (10,), lambda m: m.inertia[i].parameters(),
+        lambda m, x: {"inertia": {m.body_names[i]: Inertia.from_parameters(x)}},
+    )  # fmt: skip
+
+
+def _mass(model, name, i):
+    mass = np.asarray(model.inertia[i].mass)
+    if mass.dtype != object and mass == 0:
+        raise ModelError(
+            f"parameter {name!r}: body {model.body_names[i]!r} has no mass that could be scaled; "
+            f"use 'inertia:{model.body_names[i]}'"
+        )
+
+    def changes(m, x):
+        I = m.inertia[i]
+        return {"inertia": {m.body_names[i]: I * (x[()] / I.mass)}}
+
+    def defect(x):
+        return f"mass must not be negative, got {x.min():.6g} kg" if np.any(x < 0) else None
+
+    return _vector(
+        name, (), lambda m: np.asarray(m.inertia[i].mass), changes,
+        conditions=lambda x: (x[()] >= 0,), defect=defect,
+    )  # fmt: skip
+
+
+def _placement(name, i):
+    def changes(m, x):
+        return {"placement": {m.joint_names[i - 1]: Plucker.from_pose(x)}}
+
+    return Parameter(
+        name, (4, 4), (6,), lambda m: m.tree_transform[i].to_pose(), changes,
+        _pose_rates, _pose_conditions, _pose_defect,
+    )  # fmt: skip
+
+
+def _pose_rates(T):
+    """``dT = T [w× v; 0 0]`` for unit angular and linear velocities ``w`` and ``v``."""
+    R, e = T[:3, :3], np.eye(3, dtype=int)
+    rates = np.zeros((4, 4, 6), dtype=T.dtype)
+    for k in range(3):
+        rates[:3, :3, k] = R @ skew(e[k])
+        rates[:3, 3, 3 + k] = R @ e[k]
+    return rates
+
+
+def _pose_error(T):
+    """Sum of squares that vanishes for a pose, and the determinant."""
+    R, last = T[..., :3, :3], T[..., 3, :] - np.array([0, 0, 0, 1])
+    E = R @ np.swapaxes(R, -1, -2) - np.eye(3, dtype=int)
+    x, y, z = (R[..., k, :] for k in range(3))
+    det = (np.cross(x, y) * z).sum(axis=-1)
+    return (E * E).sum(axis=(-1, -2)) + (last * last).sum(axis=-1), det
+
+
+_POSE_TOLERANCE = 1e-11
+
+
+def _pose_conditions(T):
+    error, det = _pose_error(T)
+    return error < _POSE_TOLERANCE, det > 0
+
+
+def _pose_defect(T):
+    error, det = _pose_error(T)
+    if np.all(error < _POSE_TOLERANCE) and np.all(det > 0):
+        return None
+    return (
+        f"a pose is a rotation matrix and a position above the row (0, 0, 0, 1); R Rᵀ and that row "
+        f"are off by {np.sqrt(error.max()):.2g}, det R = {det.min():.6g}"
+    )
+
+
+def check_parameter(p, array):
+    """Raise ShapeError for numbers that the parameter cannot take."""
+    n = array.ndim - len(p.shape)
+    if n < 0 or array.shape[n:] != p.shape:
+        expected = ", ".join(["...", *map(str, p.shape)])
+        raise ShapeError(f"parameter {p.name!r} must have shape ({expected}), got {array.shape}")
+    if array.dtype == object:
+        return
+    if not np.all(np.isfinite(array)):
+        raise ShapeError(f"parameter {p.name!r} must be finite")
+    defect = p.defect(array)
+    if defect:
+        raise ShapeError(f"parameter {p.name!r}: {defect}")

@@ -1,0 +1,227 @@
+"""From a function and what it is called with to compiled code, for functions of functions.
+
+A *traceable* is a public function of ``kinetree.dynamics``, a ``@kernel``, or a derivative of one.
+``bind`` sorts the arguments of a call into model, arrays and options; ``apply`` runs the traceable
+for one sample, on numbers of any kind; ``prepare`` compiles it, with model parameters as inputs
+where that is asked for.
+"""
+
+import copy
+import inspect
+from functools import cache
+
+import numpy as np
+
+from kinetree import dynamics
+from kinetree.codegen.program import Argument, cheapest, trace
+from kinetree.codegen.runtime.kernel import Kernel
+from kinetree.errors import LoopError
+from kinetree.expr.count import cost
+from kinetree.functional.call import Call, check_arrays
+from kinetree.functional.inline import compact, evaluated
+from kinetree.functional.parameters import check_parameter, parameter, with_parameters
+from kinetree.functions import FUNCTIONS, require_unit_parts
+from kinetree.model import Model
+from kinetree.model.fingerprint import is_plain
+
+__all__ = [
+    "Prepared", "apply", "bind", "is_public", "leaves_of", "map_leaves", "prepare",
+    "require_traceable", "result_form",
+]  # fmt: skip
+
+
+def is_public(function) -> bool:
+    """Whether this is one of the functions of ``kinetree.dynamics``."""
+    name = getattr(function, "__name__", None)
+    return name in dynamics.__all__ and getattr(dynamics, name) is function
+
+
+def require_traceable(function, what):
+    """Raise TypeError for a function that cannot be taken apart."""
+    if not is_public(function) and not hasattr(function, "bind"):
+        raise TypeError(
+            f"{what} takes a function of kinetree such as kinetree.inverse_dynamics, or one of "
+            f"your own under @kinetree.kernel; got {function!r}"
+        )
+
+
+@cache
+def _signature(function):
+    return inspect.signature(function)
+
+
+def bind(function, args, options):
+    """The model, arrays and options of a call."""
+    if not is_public(function):
+        return function.bind(*args, **options)
+    bound = _signature(function).bind(*args, **options)
+    model, f_ext = bound.arguments["model"], bound.arguments.get("f_ext")
+    if not isinstance(model, Model):
+        raise TypeError(f"{function.__name__} takes a model first, got {type(model).__name__}")
+    if function is dynamics.forward_dynamics and _is_maximal(model, bound.arguments):
+        raise LoopError(
+            f"forward_dynamics of model {model.name!r} solves for all bodies at once, on the host, "
+            f"and cannot be compiled: it has loops, or method='maximal' was asked for. "
+            f"model.replace(loops=()) is the spanning tree alone"
+        )
+    if isinstance(f_ext, dict):
+        bound.arguments["f_ext"] = dynamics.external_forces(model, f_ext)
+    return Call(_signature(function), function.__name__, bound.args, bound.kwargs)
+
+
+def _is_maximal(model, arguments):
+    method = arguments.get("method")
+    return method == "maximal" or (method is None and bool(model.loops))
+
+
+def apply(function, call, model, arrays, recursive=False):
+    """Result for one sample: an array, or a tuple or dict of such, nested as may be."""
+    if hasattr(function, "differentiated"):
+        return function.differentiated(call, model, arrays, recursive)
+    call = copy.copy(call)
+    call.model = model
+    arrays = [a if np.shape(a) else np.asarray(a)[()] for a in arrays]
+    return call.apply(function if is_public(function) else function.function, arrays)
+
+
+def map_leaves(f, tree):
+    """``f`` of every leaf of nested tuples and dicts, in the same form."""
+    if isinstance(tree, dict):
+        return {key: map_leaves(f, value) for key, value in tree.items()}
+    if isinstance(tree, (tuple, list)):
+        return tuple(map_leaves(f, part) for part in tree)
+    return f(tree)
+
+
+def leaves_of(tree):
+    """The leaves, in order."""
+    found = []
+    map_leaves(found.append, tree)
+    return found
+
+
+class Prepared:
+    """A compiled function of arrays, and the form of its result."""
+
+    __slots__ = ("form", "kernel", "plain")
+
+    def __init__(self, kernel, form):
+        self.kernel, self.form = kernel, form
+        flat = isinstance(form, tuple) and not any(isinstance(x, (tuple, dict)) for x in form)
+        self.plain = not isinstance(form, (tuple, dict)) or (flat and len(form) > 1)
+
+    def call(self, *arrays, out=None):
+        """The result for arrays with any leading batch axes."""
+        if out is None:
+            result = self.kernel.call(*arrays)
+        else:
+            out = list(leaves_of(out))
+            result = self.kernel.general(*arrays, out=tuple(out) if len(out) > 1 else out[0])
+        if self.plain:
+            return result
+        flat = iter(result if len(self.kernel.outputs) > 1 else (result,))
+        return map_leaves(lambda _: next(flat), self.form)
+
+
+def prepare(function, call, parameters=()):
+    """The compiled form of a traceable for the model, options and shapes of a call.
+
+    Args:
+        function: a traceable.
+        call: what ``bind`` returned.
+        parameters: names of model parameters that follow the arrays as inputs.
+    """
+    model, count = call.model, len(call.shapes)
+    extra = [parameter(model, name) for name in parameters]
+    inputs = [Argument(name, shape) for name, shape in call.shapes.items()]
+    inputs += [Argument(p.name, p.shape) for p in extra]
+    traced = {}
+
+    def sample(recursive):
+        def of_arrays(*symbols):
+            _require(call, extra, symbols)
+            changed = with_parameters(model, dict(zip(parameters, symbols[count:], strict=True)))
+            result = apply(function, call, changed, symbols[:count], recursive)
+            traced["form"] = result
+            return tuple(np.asarray(x, dtype=object) for x in leaves_of(result))
+
+        return of_arrays
+
+    def make_program():
+        name = getattr(function, "__name__", call.name)
+        if not _has_recursion(function, call):
+            return compact(trace(sample(False), inputs, name))
+        short = trace(sample(True), inputs, name)
+        if function.estimated_cost(call) > cost(short.graph, short.roots):
+            return compact(short)
+        return compact(cheapest([short, trace(sample(False), inputs, name)]))
+
+    form = result_form(function, call)
+    program = None
+    if form is None:  # the function of a user: only running it tells what it returns
+        program = make_program()
+        form = map_leaves(lambda x: Argument("out", np.shape(x)), traced["form"])
+    outputs = [Argument(f"out{k}", a.shape) for k, a in enumerate(leaves_of(form))]
+
+    def validate(arrays):
+        check_arrays(call.with_arrays(arrays[:count]))
+        for p, array in zip(extra, arrays[count:], strict=True):
+            check_parameter(p, array)
+
+    def reference(arrays):
+        if all(a.dtype.kind in "fiub" for a in arrays):  # a check has failed: say why, if we can
+            values = dict(zip(parameters, arrays[count:], strict=True))
+            _run_plainly(function, call, with_parameters(model, values), arrays[:count])
+        return evaluated(kernel.program, arrays)
+
+    key = None
+    if model is not None and is_plain(model) and _description(function) is not None:
+        key = (model.fingerprint, _description(function), parameters, call.key)
+    kernel = Kernel(
+        getattr(function, "__name__", call.name),
+        inputs,
+        outputs,
+        make_program if program is None else lambda: program,
+        reference=reference,
+        validate=validate,
+        key=key,
+    )
+    return Prepared(kernel, form)
+
+
+def _require(call, parameters, symbols):
+    """Conditions on the inputs that the compiled code must check."""
+    arrays = dict(zip(call.shapes, symbols, strict=False))
+    if call.model is not None and "q" in arrays:
+        require_unit_parts(call.model, arrays["q"])
+    for p, symbol in zip(parameters, symbols[len(call.shapes) :], strict=True):
+        for condition in p.conditions(symbol):
+            condition.require()
+
+
+def result_form(function, call):
+    """The shapes of a result in its form, as far as they are known without running the function."""
+    if hasattr(function, "differentiated"):
+        return function.result_form(call)
+    if not is_public(function) or function.__name__ not in FUNCTIONS:
+        return None
+    shape, model = FUNCTIONS[function.__name__].shape, call.model
+    return Argument("out", tuple(getattr(model, n) if isinstance(n, str) else n for n in shape))
+
+
+def _description(function):
+    """What identifies a function in every process, or None."""
+    if hasattr(function, "differentiated"):
+        return function.description(_description)
+    return function.__name__ if is_public(function) else None
+
+
+def _has_recursion(function, call):
+    return hasattr(function, "differentiated") and function.has_recursion(call)
+
+
+def _run_plainly(function, call, model, arrays):
+    """Run the innermost function on numbers, for the errors that it raises."""
+    while hasattr(function, "differentiated"):
+        function = function.function
+    apply(function, call, model, arrays)

@@ -1,0 +1,295 @@
+"""Kernels find their machine code in memory and on disk, and are right when they do not."""
+
+import os
+import subprocess
+import sys
+import warnings
+from collections import deque
+from pathlib import Path
+from weakref import WeakValueDictionary
+
+import numpy as np
+import pytest
+from closeness import assert_close
+
+import kinetree as kt
+from kinetree.codegen import build as build_module
+from kinetree.codegen import cache, keys
+from kinetree.codegen.build import build
+from kinetree.codegen.cache import open_store
+from kinetree.codegen.compile import llvm
+from kinetree.codegen.program import Argument, trace
+from kinetree.codegen.runtime.kernel import Kernel
+from kinetree.errors import CacheWarning
+from kinetree.functions import quantity
+from kinetree.spatial import ops
+
+X = np.array([0.3, -2.0, 1e12])  # the last is beyond the vector sine: it calls the C library's
+
+
+def function(x):
+    return np.array([ops.sin(x[0]) * x[1], ops.cos(x[2]) + 3, ops.atan2(x[0], x[1])])
+
+
+EXPECTED = np.array([np.sin(X[0]) * X[1], np.cos(X[2]) + 3, np.arctan2(X[0], X[1])])
+
+
+def kernel(key=("test_build",), of=function):
+    arguments = [Argument("x", (3,))], [Argument("out0", (3,))]
+    return Kernel(
+        "f", *arguments, lambda: trace(of, arguments[0], "f"),
+        reference=lambda arrays: of(*arrays), validate=lambda arrays: None, key=key,
+    )  # fmt: skip
+
+
+def assert_right(k):
+    assert_close(k.call(X), EXPECTED, condition=4)
+    assert_close(k.call(X), EXPECTED, condition=4)  # the second call takes the lean path
+    assert_close(k.call(np.tile(X, (5, 1))), np.tile(EXPECTED, (5, 1)), condition=4)
+
+
+@pytest.fixture(autouse=True)
+def folder(monkeypatch, tmp_path):
+    """A cache of its own, and a process that has compiled and said nothing yet."""
+    monkeypatch.setenv("KINETREE_CACHE", str(tmp_path))
+    monkeypatch.setattr(keys, "source_digest", lambda: "source")
+    monkeypatch.setattr(cache, "_complaints", set())
+    forget(monkeypatch)
+    return tmp_path
+
+
+def forget(monkeypatch):
+    """As a new process would."""
+    monkeypatch.setattr(build_module, "_loaded", WeakValueDictionary())
+    monkeypatch.setattr(build_module, "_recent", deque(maxlen=64))
+
+
+@pytest.fixture
+def no_compiling(monkeypatch):
+    def start():
+        def refuse(*args):
+            raise AssertionError("compiled again")
+
+        monkeypatch.setattr(build_module, "object_code", refuse)
+
+    return start
+
+
+def never_traced(*args):
+    raise AssertionError("traced again")
+
+
+def test_a_hit_on_disk_neither_traces_nor_compiles(monkeypatch, no_compiling):
+    assert_right(kernel())
+    forget(monkeypatch)
+    no_compiling()
+    found = kernel()
+    found.make_program = never_traced
+    assert_right(found)
+
+
+def test_a_hit_in_memory_needs_no_disk(monkeypatch, no_compiling):
+    monkeypatch.setenv("KINETREE_CACHE", "off")
+    code = build(kernel(), "float64", False)
+    no_compiling()
+    found = kernel()
+    found.make_program = never_traced
+    assert build(found, "float64", False) is code
+
+
+def test_code_lives_as_long_as_something_uses_it(monkeypatch):
+    monkeypatch.setenv("KINETREE_CACHE", "off")
+    monkeypatch.setattr(build_module, "_recent", deque(maxlen=1))
+    code = build(kernel(), "float64", False)
+    build(kernel(("another",), lambda x: x + 1), "float64", False)
+    assert build(kernel(), "float64", False) is code
+    build(kernel(("a third",), lambda x: x + 2), "float64", False)
+    del code
+    assert not [key for key in build_module._loaded if "test_build" in key]
+
+
+def test_without_a_key_the_program_is_traced_and_then_found(monkeypatch, no_compiling):
+    assert_right(kernel(key=None))
+    forget(monkeypatch)
+    no_compiling()
+    assert_right(kernel(key=None))
+
+
+def test_a_new_source_with_the_same_program_does_not_compile_again(monkeypatch, no_compiling):
+    assert_right(kernel())
+    forget(monkeypatch)
+    monkeypatch.setattr(keys, "source_digest", lambda: "another source")
+    no_compiling()
+    assert_right(kernel())
+
+
+def test_a_new_source_is_traced_again(monkeypatch):
+    assert_right(kernel())
+    forget(monkeypatch)
+    monkeypatch.setattr(keys, "source_digest", lambda: "another source")
+    assert_close(kernel(of=lambda x: x + 1).call(X), X + 1)
+
+
+def test_another_processor_compiles_its_own(monkeypatch, folder):
+    assert_right(kernel())
+    count = len(open_store().entries())
+    forget(monkeypatch)
+    monkeypatch.setattr(llvm, "host", lambda: "another processor")
+    assert_right(kernel())
+    assert len(open_store().entries()) == 2 * count
+
+
+def test_an_entry_that_came_from_another_machine_is_not_run(monkeypatch, folder):
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(llvm, "host", lambda: "another processor")
+        assert_right(kernel())
+        foreign = {entry.path for entry in open_store().entries()}
+    forget(monkeypatch)
+    assert_right(kernel())
+    local = {entry.path for entry in open_store().entries()} - foreign
+    for path, other in zip(sorted(local), sorted(foreign), strict=True):
+        Path(path).write_bytes(Path(other).read_bytes())
+    forget(monkeypatch)
+    monkeypatch.setattr(build_module, "load", only_from(monkeypatch))
+    assert_right(kernel())
+
+
+def only_from(monkeypatch):
+    """``load`` that accepts nothing but what this process compiled."""
+    compiled, compile_, load = [], build_module.object_code, build_module.load
+
+    def object_code(text):
+        compiled.append(compile_(text))
+        return compiled[-1]
+
+    def checked(data):
+        assert data in compiled, "code that was not compiled here was run"
+        return load(data)
+
+    monkeypatch.setattr(build_module, "object_code", object_code)
+    return checked
+
+
+def flip(content):
+    for place in (0, 9, 30, 60, 200, len(content) // 2, -1):
+        damaged = bytearray(content)
+        damaged[place] ^= 0x40
+        yield bytes(damaged)
+
+
+def test_damaged_entries_are_not_run_and_are_replaced(monkeypatch, folder):
+    k = kernel()
+    build(k, "float64", False)
+    whole = {e.path: Path(e.path).read_bytes() for e in open_store().entries()}
+    monkeypatch.setattr(build_module, "load", only_from(monkeypatch))
+    for path, content in whole.items():
+        for damaged in (b"", content[:50], content[:-1], content + b"x", *flip(content)):
+            Path(path).write_bytes(damaged)
+            for other in whole.keys() - {path}:
+                Path(other).write_bytes(b"\0" * 1000)
+            forget(monkeypatch)
+            again = kernel()
+            assert_close(again.variant("float64", False).ufunc(X), EXPECTED, condition=4)
+            assert {p: Path(p).read_bytes() for p in whole} == whole
+
+
+def test_a_request_that_leads_to_nothing_is_compiled(monkeypatch, folder):
+    assert_right(kernel())
+    for entry in open_store().entries():
+        if entry.size > 2000:  # the machine code, not the requests
+            os.unlink(entry.path)
+    forget(monkeypatch)
+    assert_right(kernel())
+
+
+def test_cleared_while_in_use(monkeypatch, folder):
+    k = kernel()
+    assert_right(k)
+    open_store().clear()
+    assert_right(k)
+    forget(monkeypatch)
+    assert_right(kernel())
+    assert open_store().entries()
+
+
+def test_off_writes_nothing(monkeypatch, folder):
+    monkeypatch.setenv("KINETREE_CACHE", "off")
+    assert_right(kernel())
+    assert os.listdir(folder) == []
+
+
+def test_a_full_disk_is_survived_with_one_warning(monkeypatch, folder):
+    def full(descriptor, data):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(cache, "write_all", full)
+    with pytest.warns(CacheWarning, match="No space left on device") as caught:
+        assert_right(kernel())
+    assert len(caught) == 1
+    forget(monkeypatch)
+    assert_right(kernel())  # warnings are errors here
+
+
+def test_a_read_only_folder_is_survived(monkeypatch, folder):
+    def read_only(*args, **kwargs):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(cache.os, "replace", read_only)
+    with pytest.warns(CacheWarning, match="Read-only file system"):
+        assert_right(kernel())
+
+
+@pytest.mark.parametrize("fault", ["twice at once", "killed while writing"])
+def test_processes(folder, fault):
+    """Real processes on a real model, sharing a cache or dying over it."""
+    code = (
+        "import os, sys, numpy as np, kinetree as kt\n"
+        "from kinetree.codegen import cache\n"
+        "def die(descriptor, data):\n"
+        "    os.write(descriptor, data[:300])\n"
+        "    os.kill(os.getpid(), 9)\n"
+        "if sys.argv[1] == 'die': cache.write_all = die\n"
+        "m = kt.samples.pendulum()\n"
+        "print(kt.inverse_dynamics(m, [0.5], [0.0], [1.0])[0])"
+    )
+    source = str(Path(keys.__file__).parents[2])
+    environment = {**os.environ, "KINETREE_CACHE": str(folder), "PYTHONPATH": source}
+
+    def start(argument):
+        return subprocess.Popen(
+            [sys.executable, "-c", code, argument], stdout=subprocess.PIPE, env=environment
+        )
+
+    if fault == "killed while writing":
+        dying = start("die")
+        dying.communicate()
+        assert dying.returncode == -9
+    children = [start("live") for _ in range(2)]
+    answers = [float(child.communicate()[0]) for child in children]
+    model = kt.samples.pendulum()
+    expected = kt.algorithms.rnea.inverse_dynamics(model, np.array([0.5]), np.zeros(1), np.ones(1))
+    assert_close(np.array(answers), np.full(2, expected[0]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert_close(kt.inverse_dynamics(model, [0.5], [0.0], [1.0]), expected)
+
+
+class TestModels:
+    def test_models_of_our_joints_have_a_key(self):
+        assert quantity(kt.samples.panda(), "mass_matrix").key is not None
+
+    def test_a_users_function_is_never_found_by_its_name(self, monkeypatch):
+        """The same text reads another global variable: nothing in the joint tells them apart."""
+
+        def cam(radius):
+            place = "def place(q):\n    return kt.xlt(0, 0, radius * kt.spatial.ops.cos(q[0]))"
+            names = {"kt": kt, "radius": radius}
+            exec(place, names)
+            joint, ball = kt.CustomJoint(names["place"], 1), kt.shapes.sphere(0.1, mass=1.0)
+            return kt.ModelBuilder().body("a", joint=joint, inertia=ball).build()
+
+        assert cam(1.0).fingerprint == cam(2.0).fingerprint
+        q = np.array([0.7])
+        small = kt.gravity_force(cam(1.0), q)
+        forget(monkeypatch)
+        assert_close(kt.gravity_force(cam(2.0), q), 2 * small)

@@ -1,0 +1,176 @@
+"""Every back end against the interpreter, and the interpreter against bad back ends."""
+
+import mpmath
+import numpy as np
+import pytest
+from backends import COMPILER, exported_c, llvm, numpy_listing
+from closeness import assert_close
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from states import conditioning
+
+import kinetree as kt
+from kinetree.codegen.check import cases, check_backend
+from kinetree.codegen.program import Argument, trace
+from kinetree.codegen.render import c, numpy
+from kinetree.errors import BackendError
+from kinetree.expr import interpret
+from kinetree.functions import FUNCTIONS, quantity
+from kinetree.samples import random_tree
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 4])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_machine_code_computes_what_the_interpreter_does(lanes, dtype):
+    check_backend(llvm(lanes), [dtype])
+
+
+def test_machine_code_of_eight_lanes():
+    check_backend(llvm(8))
+
+
+def test_numpy_listing_computes_what_the_interpreter_does():
+    check_backend(numpy_listing)
+
+
+def test_exported_c_computes_what_the_interpreter_does(tmp_path):
+    if COMPILER:
+        check_backend(exported_c(tmp_path))
+    for case in cases("float64"):  # a machine without a compiler still sees the text
+        text = c.render(case.program)
+        assert text.startswith(("int ", "static int "))
+        assert text.count("{") == text.count("}")
+        for output in case.program.outputs:
+            assert f" {c.argument_name(output)}[" in text
+
+
+def test_a_wrong_function_is_found():
+    def sine_is_cosine(program, dtype):
+        namespace = {}
+        exec(numpy.render(program).replace("np.sin", "np.cos"), namespace)
+        return namespace["operations_on_1"]
+
+    with pytest.raises(BackendError, match=r"operations_on_1.*float64.*sin has .* expected"):
+        check_backend(sine_is_cosine)
+
+
+def test_a_wrong_precision_is_found():
+    def always_double(program, dtype):
+        function = numpy_listing(program, "float64")
+        return lambda *a: function(*a)
+
+    check_backend(always_double, ["float64"])
+    with pytest.raises(BackendError, match="dtype float64, expected float32"):
+        check_backend(always_double, ["float32"])
+
+
+def test_a_lost_batch_axis_is_found():
+    def squeezed(program, dtype):
+        function = numpy_listing(program, dtype)
+
+        def run(*arrays):
+            results = function(*arrays)
+            results = results if isinstance(results, tuple) else (results,)
+            return tuple(r[0] for r in results)
+
+        return run
+
+    with pytest.raises(BackendError, match="shape"):
+        check_backend(squeezed)
+
+
+# --- programs of any form ------------------------------------------------------------------------
+
+
+@st.composite
+def formulas(draw):
+    """A function of three numbers, as Python text; all values stay moderate."""
+    names = ["x[0]", "x[1]", "x[2]"]
+    lines = []
+    for k in range(draw(st.integers(3, 14))):
+        a, b, d = (draw(st.sampled_from(names)) for _ in "abd")
+        form = draw(
+            st.sampled_from(
+                [
+                    "{a} + {b}", "{a} - {b}", "0.5 * {a} * {b}", "{a} * {b} + {d}", "-{a}",
+                    "np.sin({a})", "np.cos({a} + {b})", "{a} / (2 + {b} * {b})", "abs({a})",
+                    "np.sqrt(1 + {a} * {a})", "atan2({a}, 1 + {b} * {b})", "{d} - {a} * {b}",
+                    "select({a} < {b}, {d}, {a})",
+                ]
+            )
+        )  # fmt: skip
+        lines.append(f"t{k} = sin(" + form.format(a=a, b=b, d=d) + ")")  # stays within ±1
+        names.append(f"t{k}")
+    results = ", ".join(names[-3:])
+    return "\n    ".join(["def f(x):", *lines, f"return np.array([{results}])"])
+
+
+@settings(max_examples=20)
+@given(formulas(), st.integers(0, 2**32 - 1))
+def test_random_formulas_agree_on_all_back_ends(text, seed):
+    from kinetree.spatial.ops import atan2, select, sin
+
+    namespace = {"np": np, "atan2": atan2, "select": select, "sin": sin}
+    exec(text, namespace)
+    program = trace(namespace["f"], [Argument("x", (3,))], "f")
+    x = np.random.default_rng(seed).uniform(-2, 2, (5, 3))
+    (expected,) = interpret.run(program, x)
+    assert_close(numpy_listing(program, "float64")(x), expected, ulps=500, scale=1)
+    assert_close(llvm(2)(program, "float64")(x), expected, ulps=500, scale=1)
+
+
+# --- every public function -----------------------------------------------------------------------
+
+
+def kernel_of(model, name):
+    """The kernel of a quantity, for a frame where it wants one."""
+    of = {"of": model.body_names[-1]}
+    if name in ("pose", "operational_space_inertia"):
+        return quantity(model, name, **of)
+    if name in ("jacobian", "jacobian_rate", "velocity", "acceleration"):
+        return quantity(model, name, **of, reference="world")
+    return quantity(model, name)
+
+
+def random_inputs(model, kernel, rng):
+    q = model.random_configuration(rng)
+    return [q, *rng.standard_normal((len(kernel.inputs) - 1, model.nv))]
+
+
+@pytest.mark.covers("RBDA 10.4", by=("codegen.render.llvm.render", "codegen.render.c.render"))
+@pytest.mark.parametrize("name", [n for n in FUNCTIONS if n != "operational_space_inertia"])
+def test_every_function_agrees_on_all_back_ends(name, rng, tmp_path):
+    model = random_tree(2, rng, branching=0.3)
+    kernel = kernel_of(model, name)
+    inputs = random_inputs(model, kernel, rng)
+    (expected,) = interpret.run(kernel.program, *inputs)
+    condition = conditioning(model, inputs[0]) ** 2
+    size = max(1.0, float(np.max(np.abs(expected))))
+    close = {"condition": condition, "scale": size, "ulps": 2000}
+    assert_close(kernel.reference(inputs), expected, **close)
+    assert_close(numpy_listing(kernel.program, "float64")(*inputs), expected, **close)
+    assert_close(kernel.call(*inputs), expected, **close)
+    assert_close(kernel.call(*(np.stack([x] * 3) for x in inputs))[1], expected, **close)
+    single = kernel.call(*(x.astype(np.float32) for x in inputs))
+    assert single.dtype == np.float32
+    assert_close(
+        single.astype(float), expected, condition=condition * 2.0**29, scale=size, ulps=2000
+    )
+    if COMPILER:
+        (result,) = exported_c(tmp_path)(kernel.program, "float64")(*inputs)
+        assert_close(result, expected, **close)
+
+
+@pytest.mark.parametrize("name", ["inverse_dynamics", "mass_matrix", "forward_dynamics", "pose"])
+def test_double_precision_is_close_to_fifty_digits(name, rng):
+    model = random_tree(4, rng, joints=[kt.Revolute("z"), kt.Prismatic("x"), kt.Revolute("y")])
+    kernel = kernel_of(model, name)
+    inputs = random_inputs(model, kernel, rng)
+    with mpmath.workdps(50):
+        exact = [np.vectorize(mpmath.mpf, otypes=[object])(x) for x in inputs]
+        (oracle,) = interpret.run(kernel.program, *exact, functions=mpmath)
+        error = max(abs(mpmath.mpf(float(a)) - b) for a, b in zip(
+            np.ravel(kernel.call(*inputs)), np.ravel(oracle), strict=True))  # fmt: skip
+        size = max(abs(b) for b in np.ravel(oracle))
+    condition = conditioning(model, inputs[0]) if name == "forward_dynamics" else 1
+    assert error <= 32 * 2.0**-53 * condition * size

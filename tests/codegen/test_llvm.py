@@ -1,0 +1,90 @@
+"""The IR text: what is in it, what is not, and that a failed check is counted."""
+
+import numpy as np
+import pytest
+from backends import llvm
+
+from kinetree.codegen.compile.llvm import default_lanes, object_code
+from kinetree.codegen.program import Argument, trace
+from kinetree.codegen.render.llvm import render
+
+X = Argument("x", (3,))
+
+
+def program(function=lambda x: x * x[0] + 1, inputs=(X,)):
+    return trace(function, list(inputs), "f")
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_the_text_has_the_entry_points(dtype, lanes):
+    text = render(program(), dtype, lanes)
+    scalar = {"float64": "double", "float32": "float"}[dtype]
+    assert f"; f: {dtype} x {lanes}" in text
+    assert "define void @loop(ptr %args, ptr %dimensions, ptr %steps, ptr %status)" in text
+    assert "define ptr @single(" in text
+    assert f"<{lanes} x {scalar}>" in text
+    assert object_code(text)
+
+
+def test_the_same_program_gives_the_same_text():
+    assert render(program(), "float64", 2) == render(program(), "float64", 2)
+
+
+def test_equal_constants_are_stored_once():
+    text = render(program(lambda x: np.array([0.1 * x[0] + 3 * x[1], 0.1 * x[2]])), "float64", 2)
+    table = text[text.index("@constants =") :].partition("\n")[0]
+    assert table.count("0x3FB999999999999A") == 1
+
+
+def test_products_are_fused_with_sums():
+    text = render(program(lambda x: np.array([x[0] * x[1] + x[2]])), "float64", 2)
+    block = text[text.index("@block_0") :].partition("\n}")[0]
+    assert "fmul" not in block
+    assert "llvm.fma" in block
+
+
+def test_fused_operations_round_once():
+    run = llvm(2)(program(lambda x: np.array([x[0] * x[1] + x[2]])), "float64")
+    a = 1 + 2.0**-30
+    assert run(np.array([a, a, -1 - 2.0**-29]))[0] == 2.0**-60
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 4])
+def test_failed_checks_are_counted(lanes):
+    def checked(x):
+        (x[0] < x[1]).require()
+        return x
+
+    run = llvm(lanes)(program(checked), "float64")
+    run(np.tile([1.0, 2.0, 3.0], (9, 1)))
+    assert run.status.value == 0
+    x = np.tile([1.0, 2.0, 3.0], (9, 1))
+    x[8, 1] = 0
+    run(x)
+    assert run.status.value == 1  # one vector, which is the last sample repeated
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_inputs_that_are_not_finite_are_counted(bad, place):
+    run = llvm(2)(program(lambda x: np.array([np.sin(x[0]) * 2, x[1] + x[2]])), "float64")
+    x = np.ones((5, 3))
+    run(x)
+    assert run.status.value == 0
+    x[3, place] = bad
+    run(x)
+    assert run.status.value > 0
+
+
+def test_extreme_finite_inputs_are_fine():
+    run = llvm(2)(program(lambda x: x[:2] + x[1:]), "float64")
+    x = np.array([[1e308, -1e308, 5e-324], [0.0, -0.0, 1.0]])
+    run(x)
+    assert run.status.value == 0
+
+
+def test_lanes_fit_the_processor():
+    assert default_lanes("float32") == 2 * default_lanes("float64")
+    assert default_lanes("float64") in (2, 4, 8)
+    assert default_lanes("float64", small=True) in (4, 8)
