@@ -13,7 +13,7 @@ help:
 	@echo "make check      formatting, lint, types, layers, book map"
 	@echo "make unit       the tests alone"
 	@echo "make fuzz       thousands of random mechanisms (minutes to hours)"
-	@echo "make bench      time the reference implementation against Pinocchio"
+	@echo "make bench      kinetree against Pinocchio, one process, answers compared"
 	@echo "make book       rewrite docs/book.md, the map from the literature to the code"
 	@echo "make uncovered  passages of the literature that no test covers yet"
 	@echo "make format     let ruff rewrite the source"
@@ -49,7 +49,7 @@ fuzz: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --hypothesis-profile fuzz tests/algorithms tests/joints tests/model
 
 bench: $(STAMP)
-	$(BIN)/python benchmarks/reference.py
+	$(BIN)/python benchmarks/run.py
 
 book: $(STAMP)
 	$(BIN)/python docs/make_book.py

@@ -1,6 +1,7 @@
 """The five-minute tour: what ``make demo`` runs. Writes its pictures to the folder ``out``."""
 
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -28,14 +29,17 @@ def main():
     print("\n3. Four algorithms, one answer\n")
     compare_algorithms(arm, q)
 
-    print("\n4. Let a double pendulum swing for five seconds\n")
+    print("\n4. A hundred thousand at once, and their derivatives\n")
+    time_batches(arm, q)
+
+    print("\n5. Let a double pendulum swing for five seconds\n")
     model = kt.samples.double_pendulum()
     t, positions, velocities = simulate(model, duration=5.0, dt=0.005)
     energy = kt.kinetic_energy(model, positions, velocities) + kt.potential_energy(model, positions)
     drift = np.max(np.abs(energy - energy[0])) / np.ptp(kt.potential_energy(model, positions))
     print(f"energy drift: {drift:.1e} of the energy that swings back and forth")
 
-    print("\n5. Look at it\n")
+    print("\n6. Look at it\n")
     for path in (plot(t, positions, energy), animate(model, t, positions)):
         print(f"wrote {path.relative_to(OUT.parent)}")
 
@@ -50,6 +54,24 @@ def compare_algorithms(model, q):
     for method in ("aba", "crba", "maximal"):
         error = np.max(np.abs(kt.forward_dynamics(model, q, qd, tau, method=method) - qdd))
         print(f"  forward dynamics by {method:8} recovers qdd to  {error:.1e} rad/s2")
+
+
+def time_batches(model, q, count=100_000):
+    """How long the compiled functions take on many samples."""
+    rng = np.random.default_rng(1)
+    many = q + 0.3 * rng.standard_normal((count, model.nq))
+    qd, qdd = rng.standard_normal((2, model.nv))
+    gradient = kt.differentiate(kt.inverse_dynamics, wrt="q")
+    for name, call in (
+        ("inverse dynamics", lambda q: kt.inverse_dynamics(model, q, qd, qdd)),
+        ("forward dynamics", lambda q: kt.forward_dynamics(model, q, qd, qdd)),
+        ("d tau / d q", lambda q: gradient(model, q, qd, qdd)),
+    ):
+        call(many[:2])  # compile
+        start = time.perf_counter()
+        call(many)
+        seconds = time.perf_counter() - start
+        print(f"  {name:18} {1e9 * seconds / count:6.0f} ns a sample")
 
 
 def simulate(model, duration, dt):

@@ -10,7 +10,7 @@ import pytest
 import kinetree as kt
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ["README.md", "docs/models.md"]
+PAGES = ["README.md", "docs/models.md", "docs/derivatives.md", "docs/kernels.md"]
 DOCS = (ROOT / "docs").glob("[!b]*.md")
 EXAMPLES = sorted(p.name for p in (ROOT / "examples").glob("[0-9]*.py"))
 

@@ -190,5 +190,6 @@ def _difference(ours, one, answer, n, samples=3):
         peer = peer if isinstance(peer, list) else [peer]
         for a, b in zip(ours, peer, strict=True):
             a = a if n == 1 else a[k]
-            worst = max(worst, float(np.max(np.abs(a - b)) / np.max(np.abs(b))))
+            size = max(float(np.max(np.abs(b))), np.finfo(float).tiny)
+            worst = max(worst, float(np.max(np.abs(a - b))) / size)
     return worst

@@ -1,7 +1,9 @@
 """``kinetree bench``: how long the compiled functions take on this machine."""
 
 import json
+import os
 import time
+from dataclasses import asdict
 from typing import Annotated
 
 import numpy as np
@@ -24,18 +26,29 @@ _FUNCTIONS = {
 
 
 def bench(
-    model: Annotated[str, typer.Argument(help="A sample model, such as panda.")] = "panda",
+    model: Annotated[
+        str, typer.Argument(help="A sample model, such as panda, or a file robot.urdf.")
+    ] = "panda",
     batch: Annotated[list[int] | None, typer.Option(help="Samples per call; repeatable.")] = None,
     seconds: Annotated[float, typer.Option(help="Time to spend on each measurement.")] = 0.2,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    floating: Annotated[
+        bool, typer.Option(help="Put a robot from a file on a free joint.")
+    ] = False,
 ):
     """Time the compiled functions of a model: one call, and batches on one thread.
 
-    The first column is the time to the first result, from the cache when it is there.
+    The first column is the time to the first result, from the cache when it is there. A robot from
+    a file is read by Pinocchio, which runs beside: how many times faster kinetree is, and how
+    closely the answers agree.
     """
-    mechanism, batches = _sample(model), batch or [1, 256, 4096]
+    batches = batch or [1, 256, 4096]
     if min(batches) < 1:
         raise typer.BadParameter(f"a batch has at least 1 sample, got {min(batches)}")
+    if model.endswith(".urdf"):
+        _against_pinocchio(model, floating, batches, as_json)
+        return
+    mechanism = _sample(model)
     names = track(
         _FUNCTIONS, "measuring", console=Console(stderr=True), transient=True, disable=as_json
     )
@@ -50,6 +63,42 @@ def bench(
     for row in rows:
         times = (f"{1e6 * row['per_sample'][str(n)]:.3f}" for n in batches)
         table.add_row(row["function"], f"{1e3 * row['first']:.0f} ms", *times)
+    Console().print(table)
+
+
+def _against_pinocchio(path, floating, batches, as_json):
+    from kinetree.benchmark import compare
+    from kinetree.interop.pinocchio.library import pinocchio
+
+    if not os.path.isfile(path):
+        raise typer.BadParameter(f"there is no file {path!r}")
+    pin = pinocchio()
+    root = [pin.JointModelFreeFlyer()] if floating else []
+    try:
+        peer = pin.buildModelFromUrdf(path, *root)
+    except ValueError as error:
+        raise typer.BadParameter(f"Pinocchio cannot read {path!r}: {error}") from None
+    before = threads()
+    set_threads(1)
+    try:
+        found = list(compare(peer, batches))
+    except kt.KinetreeError as error:
+        raise typer.BadParameter(f"{path}: {error}") from None
+    finally:
+        set_threads(before)
+    if as_json:
+        typer.echo(json.dumps({"model": path, "results": [asdict(r) for r in found]}))
+        return
+    table = Table(title=f"{os.path.basename(path)}: times faster than Pinocchio (µs per sample)")
+    for column in ("function", *(f"batch of {n}" for n in batches), "largest error"):
+        table.add_column(column, justify="left" if column == "function" else "right")
+    for function in dict.fromkeys(r.function for r in found):
+        rows = {r.batch: r for r in found if r.function == function}
+        cells = [
+            f"{rows[n].ratio:.1f} ({1e6 * rows[n].ours:.3f})" if n in rows else "too large"
+            for n in batches
+        ]
+        table.add_row(function, *cells, f"{max(r.error for r in rows.values()):.0e}")
     Console().print(table)
 
 
