@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from kinetree.algorithms import aba, coriolis, crba, energy, jacobians, minv, projection, rnea
 from kinetree.algorithms import fewest_operations as fewest
 from kinetree.algorithms import momentum as momentum_
+from kinetree.algorithms.sparsity import sparsity
 from kinetree.batch import over_batch
 from kinetree.codegen.program import Argument, cheapest, trace
 from kinetree.codegen.runtime.kernel import Kernel
@@ -118,7 +119,8 @@ def _build(model, name, extra, options, key):
     names = function.arguments + extra
     inputs = [Argument(n, argument_shape(model, n)) for n in names]
     shape = tuple(getattr(model, n) if isinstance(n, str) else n for n in function.shape)
-    algorithms = [_bound(model, a, extra, options) for a in function.algorithms]
+    candidates = [a for a in function.algorithms if _is_worth_tracing(model, a)]
+    algorithms = [_bound(model, a, extra, options) for a in candidates]
 
     def reference(arrays):
         core = [len(i.shape) for i in inputs]
@@ -138,6 +140,13 @@ def _build(model, name, extra, options, key):
         validate=lambda arrays: validate(model, dict(zip(names, arrays, strict=True))),
         key=(model.fingerprint, key) if is_plain(model) else None,
     )
+
+
+def _is_worth_tracing(model, algorithm):
+    """Whether an algorithm can be the shortest; factors of a deep tree cannot, and take long."""
+    if algorithm is not fewest.forward_dynamics_by_inertia_matrix:
+        return True
+    return 100 * model.nv >= sparsity(model.expanded_parent).D2
 
 
 def argument_shape(model, name):

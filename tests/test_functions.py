@@ -1,0 +1,46 @@
+"""Which algorithms the compiler considers, and which it keeps."""
+
+import numpy as np
+import pytest
+from closeness import assert_close
+
+import kinetree as kt
+from kinetree import functions
+from kinetree.algorithms import fewest_operations as fewest
+from kinetree.expr.count import cost
+from kinetree.functions import FUNCTIONS, quantity
+
+FACTORS = fewest.forward_dynamics_by_inertia_matrix
+
+
+def considered(model):
+    candidates = FUNCTIONS["forward_dynamics"].algorithms
+    return [a for a in candidates if functions._is_worth_tracing(model, a)]
+
+
+def test_factors_are_for_shallow_trees():
+    assert FACTORS in considered(kt.samples.arm())
+    assert FACTORS in considered(kt.samples.quadruped())
+    assert FACTORS not in considered(kt.samples.chain(40))  # n³ operations against n
+
+
+@pytest.mark.covers("RBDA 10.3", by=quantity)
+def test_operations_grow_linearly_with_the_chain():
+    def operations(n, name):
+        program = quantity(kt.samples.chain(n), name).program
+        return cost(program.graph, program.roots)
+
+    for name in ("inverse_dynamics", "forward_dynamics"):
+        ten, forty, seventy = (operations(n, name) for n in (40, 70, 100))
+        assert abs((seventy - forty) - (forty - ten)) < 0.01 * seventy
+
+
+def test_the_shortest_program_is_kept(rng):
+    model = kt.samples.arm()
+    kept = quantity(model, "inverse_dynamics").make_program()
+    book = FUNCTIONS["inverse_dynamics"].algorithms[0]
+    reference = functions.trace(lambda *a: book(model, *a), kept.inputs)
+    assert cost(kept.graph, kept.roots) < 0.8 * cost(reference.graph, reference.roots)
+    q, qd, qdd = rng.standard_normal((3, model.nv))
+    assert_close(kt.inverse_dynamics(model, q, qd, qdd), book(model, q, qd, qdd))
+    assert np.isfinite(kt.inverse_dynamics(model, q, qd, qdd)).all()
