@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from kinetree.algorithms import aba, coriolis, crba, energy, jacobians, minv, projection, rnea
 from kinetree.algorithms import fewest_operations as fewest
 from kinetree.algorithms import momentum as momentum_
+from kinetree.algorithms.dependent_joints import require_independent_joints
 from kinetree.algorithms.sparsity import sparsity
 from kinetree.batch import over_batch
 from kinetree.codegen.program import Argument, cheapest, trace
@@ -32,12 +33,14 @@ class Function:
         shape: shape of the result; names are attributes of the model.
         algorithms: functions of the model, the arrays and the options; the first is the reference.
         needs_tree: whether it is undefined for mechanisms with loops.
+        inverts_inertia: whether it is undefined where the inertia matrix is singular.
     """
 
     arguments: tuple
     shape: tuple
     algorithms: tuple[Callable, ...]
     needs_tree: bool = True
+    inverts_inertia: bool = False
 
 
 def _frame_function(algorithm, *arguments, shape):
@@ -70,20 +73,30 @@ FUNCTIONS = {
             fewest.forward_dynamics_by_articulated_bodies,
             fewest.forward_dynamics_by_inertia_matrix,
         ),
+        inverts_inertia=True,
     ),
-    "forward_dynamics_aba": Function(("q", "qd", "tau"), ("nv",), (aba.forward_dynamics,)),
-    "forward_dynamics_crba": Function(("q", "qd", "tau"), ("nv",), (crba.forward_dynamics,)),
+    "forward_dynamics_aba": Function(
+        ("q", "qd", "tau"), ("nv",), (aba.forward_dynamics,), inverts_inertia=True
+    ),
+    "forward_dynamics_crba": Function(
+        ("q", "qd", "tau"), ("nv",), (crba.forward_dynamics,), inverts_inertia=True
+    ),
     "mass_matrix": Function(
         ("q",), ("nv", "nv"), (crba.joint_space_inertia, fewest.joint_space_inertia)
     ),
     "inverse_mass_matrix": Function(
-        ("q",), ("nv", "nv"), (minv.inverse_mass_matrix, fewest.inverse_mass_matrix)
+        ("q",),
+        ("nv", "nv"),
+        (minv.inverse_mass_matrix, fewest.inverse_mass_matrix),
+        inverts_inertia=True,
     ),
     "bias_force": Function(("q", "qd"), ("nv",), (rnea.bias_force, fewest.bias_force)),
     "gravity_force": Function(("q",), ("nv",), (rnea.gravity_force, fewest.gravity_force)),
     "coriolis_matrix": Function(("q", "qd"), ("nv", "nv"), (coriolis.coriolis_matrix,)),
     "christoffel": Function(("q",), ("nv", "nv", "nv"), (coriolis.christoffel,)),
-    "operational_space_inertia": Function(("q",), (6, 6), (_operational_space_inertia,)),
+    "operational_space_inertia": Function(
+        ("q",), (6, 6), (_operational_space_inertia,), inverts_inertia=True
+    ),
     "pose": Function(("q",), (4, 4), (_pose,), needs_tree=False),
     "jacobian": _frame_function(jacobians.frame_jacobian, "q", shape=(6, "nv")),
     "jacobian_rate": _frame_function(jacobians.frame_jacobian_rate, "q", "qd", shape=(6, "nv")),
@@ -116,6 +129,8 @@ def _build(model, name, extra, options, key):
     function = FUNCTIONS[name]
     if function.needs_tree:
         require_tree(model, name)
+    if function.inverts_inertia:
+        require_independent_joints(model, name.removesuffix("_aba").removesuffix("_crba"))
     names = function.arguments + extra
     inputs = [Argument(n, argument_shape(model, n)) for n in names]
     shape = tuple(getattr(model, n) if isinstance(n, str) else n for n in function.shape)
