@@ -10,7 +10,8 @@ from kinetree.errors import ModelError, UnknownNameError
 from kinetree.model import manifold, serialize, tree
 from kinetree.model.describe import summary
 from kinetree.model.fingerprint import fingerprint
-from kinetree.model.parts import Body, Frame, Loop
+from kinetree.model.geometry import Geometry
+from kinetree.model.parts import Actuator, Body, Coupling, Frame, Loop, Posture
 from kinetree.model.scalars import map_numbers
 from kinetree.model.validate import check_model, check_parts
 from kinetree.spatial import Motion, Plucker
@@ -18,6 +19,10 @@ from kinetree.spatial import Motion, Plucker
 __all__ = ["Model"]
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+_FIELDS = (
+    "frames", "loops", "couplings", "geometry", "actuators", "postures", "gravity", "name",
+    "base_name",
+)  # fmt: skip
 
 
 class Model:
@@ -31,6 +36,10 @@ class Model:
         bodies: the moving bodies, each after its parent.
         frames: named frames fixed to bodies.
         loops: joints that close loops.
+        couplings: joints that follow other joints.
+        geometry: what bodies look like and where they touch.
+        actuators: what drives the joints.
+        postures: states with names.
         gravity: uniform gravitational acceleration [m/s²] in base coordinates, (3,).
         name: what to call the mechanism.
         base_name: what to call the fixed base.
@@ -43,6 +52,10 @@ class Model:
         *,
         frames: tuple[Frame, ...] = (),
         loops: tuple[Loop, ...] = (),
+        couplings: tuple[Coupling, ...] = (),
+        geometry: tuple[Geometry, ...] = (),
+        actuators: tuple[Actuator, ...] = (),
+        postures: tuple[Posture, ...] = (),
         gravity=STANDARD_GRAVITY,
         name: str = "mechanism",
         base_name: str = "base",
@@ -50,7 +63,9 @@ class Model:
     ):
         self.name, self.base_name, self.strict = name, base_name, strict
         self.bodies, self.frames, self.loops = tuple(bodies), tuple(frames), tuple(loops)
-        check_parts(self.bodies, self.frames, self.loops)
+        self.couplings, self.geometry = tuple(couplings), tuple(geometry)
+        self.actuators, self.postures = tuple(actuators), tuple(postures)
+        check_parts(self)
         self.gravity = np.array(gravity)
         self.gravity.flags.writeable = False
 
@@ -209,7 +224,9 @@ class Model:
     def __hash__(self):
         return hash(self.fingerprint)
 
-    def replace(self, *, inertia=None, placement=None, joint=None, limits=None, **fields):
+    def replace(
+        self, *, inertia=None, placement=None, joint=None, limits=None, dynamics=None, **fields
+    ):
         """A copy with some things changed.
 
         Args:
@@ -217,17 +234,20 @@ class Model:
             placement: new ``X_T`` by joint name.
             joint: new joints by joint name.
             limits: new limits by joint name.
-            **fields: new ``bodies``, ``frames``, ``loops``, ``gravity``, ``name``, ``base_name``.
+            dynamics: new armature, damping and so on by joint name.
+            **fields: new ``bodies``, ``frames``, ``loops``, ``couplings``, ``geometry``,
+                ``actuators``, ``postures``, ``gravity``, ``name``, ``base_name``.
         """
-        unknown = set(fields) - {"bodies", "frames", "loops", "gravity", "name", "base_name"}
+        unknown = set(fields) - {"bodies", *_FIELDS}
         if unknown:
             raise TypeError(
                 f"Model.replace has no argument {min(unknown)!r}; it takes inertia, placement, "
-                f"joint, limits, bodies, frames, loops, gravity, name and base_name"
+                f"joint, limits, dynamics, bodies, {', '.join(_FIELDS[:-1])} and {_FIELDS[-1]}"
             )
         bodies = list(fields.pop("bodies", self.bodies))
         for what, given in (
             ("inertia", inertia), ("placement", placement), ("joint", joint), ("limits", limits),
+            ("dynamics", dynamics),
         ):  # fmt: skip
             if given is not None and not isinstance(given, dict):
                 raise ModelError(
@@ -237,13 +257,13 @@ class Model:
         for name, value in (inertia or {}).items():
             i = self._moving_body_index(name)
             bodies[i - 1] = replace(bodies[i - 1], inertia=value)
-        for attribute, changes in (("placement", placement), ("joint", joint), ("limits", limits)):
+        for attribute, changes in (
+            ("placement", placement), ("joint", joint), ("limits", limits), ("dynamics", dynamics),
+        ):  # fmt: skip
             for name, value in (changes or {}).items():
                 i = self.joint_index(name)
                 bodies[i - 1] = replace(bodies[i - 1], **{attribute: value})
-        kept = {
-            key: getattr(self, key) for key in ("frames", "loops", "gravity", "name", "base_name")
-        }
+        kept = {key: getattr(self, key) for key in _FIELDS}
         return Model(tuple(bodies), strict=self.strict, **{**kept, **fields})
 
     def map_numbers(self, fn):

@@ -9,7 +9,8 @@ import numpy as np
 
 from kinetree.errors import ModelError, ModelWarning
 from kinetree.joints import AbstractJoint
-from kinetree.model.parts import Body, Frame, Limits, Loop
+from kinetree.model.geometry import Geometry
+from kinetree.model.parts import Actuator, Body, Coupling, Frame, Limits, Loop, Posture
 from kinetree.model.tree import check_parents
 from kinetree.spatial import Inertia, Plucker
 
@@ -23,10 +24,14 @@ __all__ = [
 ]
 
 
-def check_parts(bodies, frames, loops):
-    """Raise ModelError unless these are bodies, frames and loops."""
-    for kind, parts in ((Body, bodies), (Frame, frames), (Loop, loops)):
-        for part in parts:
+def check_parts(model):
+    """Raise ModelError unless the bodies of a model are bodies, its frames frames and so on."""
+    kinds = {
+        "bodies": Body, "frames": Frame, "loops": Loop, "couplings": Coupling,
+        "geometry": Geometry, "actuators": Actuator, "postures": Posture,
+    }  # fmt: skip
+    for name, kind in kinds.items():
+        for part in getattr(model, name):
             if not isinstance(part, kind):
                 raise ModelError(
                     f"a model needs {kind.__name__} objects here, got {type(part).__name__}; "
