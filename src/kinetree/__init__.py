@@ -29,6 +29,7 @@ from kinetree.dynamics import (
     mass_matrix,
     momentum,
     operational_space_inertia,
+    passive_force,
     pose,
     potential_energy,
     velocity,
@@ -38,6 +39,7 @@ from kinetree.errors import (
     InteropError,
     JointError,
     KinetreeError,
+    LoadError,
     LoopError,
     ModelError,
     ModelWarning,
@@ -70,17 +72,22 @@ from kinetree.joints import (
     check_joint,
 )
 from kinetree.model import (
+    Actuator,
     Body,
+    Coupling,
     Frame,
+    JointDynamics,
     Limits,
     Loop,
     MechanismGraph,
     Model,
     ModelBuilder,
+    Posture,
     edit,
     from_arrays,
     from_dh,
     from_poe,
+    geometry,
     shapes,
 )
 from kinetree.spatial import Force, Inertia, Motion, Plucker, rotx, roty, rotz, xlt
@@ -88,22 +95,29 @@ from kinetree.spatial import Force, Inertia, Motion, Plucker, rotx, roty, rotz, 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from kinetree.doctor.check import check
     from kinetree.expr.repeat import repeat
     from kinetree.functional.choose import select
     from kinetree.functional.compiled import compile
     from kinetree.functional.differentiate import differentiate
     from kinetree.functional.export import export_c, listing, to_numpy
     from kinetree.functional.kernel import kernel
+    from kinetree.loaders.load import load, loads
+    from kinetree.writers.save import save
 
 # What not every program needs is loaded when it is asked for: submodules, and functions by module.
-_ON_DEMAND = ("algorithms", "counting", "interop", "samples")
+_ON_DEMAND = ("algorithms", "counting", "doctor", "interop", "loaders", "samples", "writers")
 _FUNCTIONS = {
+    "check": "doctor.check",
     "compile": "functional.compiled",
     "differentiate": "functional.differentiate",
     "export_c": "functional.export",
     "kernel": "functional.kernel",
     "listing": "functional.export",
+    "load": "loaders.load",
+    "loads": "loaders.load",
     "repeat": "expr.repeat",
+    "save": "writers.save",
     "select": "functional.choose",
     "to_numpy": "functional.export",
 }
@@ -124,8 +138,10 @@ def __dir__():
 
 __all__ = [
     "AbstractJoint",
+    "Actuator",
     "Body",
     "CacheWarning",
+    "Coupling",
     "CustomJoint",
     "Cylindrical",
     "Euler",
@@ -137,9 +153,11 @@ __all__ = [
     "Helical",
     "Inertia",
     "InteropError",
+    "JointDynamics",
     "JointError",
     "KinetreeError",
     "Limits",
+    "LoadError",
     "Loop",
     "LoopError",
     "MechanismGraph",
@@ -150,6 +168,7 @@ __all__ = [
     "Motion",
     "Planar",
     "Plucker",
+    "Posture",
     "Prescribed",
     "Prismatic",
     "RackAndPinion",
@@ -168,6 +187,7 @@ __all__ = [
     "acceleration",
     "bias_force",
     "center_of_mass",
+    "check",
     "check_joint",
     "christoffel",
     "compile",
@@ -179,6 +199,7 @@ __all__ = [
     "from_arrays",
     "from_dh",
     "from_poe",
+    "geometry",
     "gravity_force",
     "inverse_dynamics",
     "inverse_mass_matrix",
@@ -188,16 +209,20 @@ __all__ = [
     "kernel",
     "kinetic_energy",
     "listing",
+    "load",
+    "loads",
     "mass_matrix",
     "model",
     "momentum",
     "operational_space_inertia",
+    "passive_force",
     "pose",
     "potential_energy",
     "repeat",
     "rotx",
     "roty",
     "rotz",
+    "save",
     "select",
     "set_threads",
     "shapes",

@@ -8,7 +8,17 @@ fewest operations is kept.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kinetree.algorithms import aba, coriolis, crba, energy, jacobians, minv, projection, rnea
+from kinetree.algorithms import (
+    aba,
+    coriolis,
+    crba,
+    energy,
+    jacobians,
+    minv,
+    passive,
+    projection,
+    rnea,
+)
 from kinetree.algorithms import fewest_operations as fewest
 from kinetree.algorithms import momentum as momentum_
 from kinetree.algorithms.dependent_joints import require_independent_joints
@@ -32,7 +42,7 @@ class Function:
         arguments: names of its arrays.
         shape: shape of the result; names are attributes of the model.
         algorithms: functions of the model, the arrays and the options; the first is the reference.
-        needs_tree: whether it is undefined for mechanisms with loops.
+        needs_tree: whether it is undefined for mechanisms with loops or couplings.
         inverts_inertia: whether it is undefined where the inertia matrix is singular.
     """
 
@@ -92,6 +102,7 @@ FUNCTIONS = {
     ),
     "bias_force": Function(("q", "qd"), ("nv",), (rnea.bias_force, fewest.bias_force)),
     "gravity_force": Function(("q",), ("nv",), (rnea.gravity_force, fewest.gravity_force)),
+    "passive_force": Function(("q", "qd"), ("nv",), (passive.passive_force,), needs_tree=False),
     "coriolis_matrix": Function(("q", "qd"), ("nv", "nv"), (coriolis.coriolis_matrix,)),
     "christoffel": Function(("q",), ("nv", "nv", "nv"), (coriolis.christoffel,)),
     "operational_space_inertia": Function(
@@ -214,7 +225,16 @@ def validate(model, arrays):
 
 
 def require_tree(model, function):
-    """Raise LoopError when the model has loops."""
+    """Raise LoopError when the model has loops or couplings."""
+    if model.couplings:
+        c, names = model.couplings[0], (*model.joint_names, "")
+        follows = f"follows {names[c.source - 1]!r}" if c.source else "is held"
+        raise LoopError(
+            f"{function} is not defined for model {model.name!r}, whose joint "
+            f"{names[c.joint - 1]!r} {follows} by coupling {c.name!r}: its joint forces are not "
+            f"independent. forward_dynamics(model, ...) honours couplings; "
+            f"model.replace(couplings=()) is the same mechanism without them"
+        )
     if model.loops:
         raise LoopError(
             f"{function} is not defined for model {model.name!r}, whose joint "

@@ -12,6 +12,7 @@ from kinetree.errors import ShapeError, SingularError, TraceError, UnknownNameEr
 from kinetree.expr.repeat import repeat
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import UserKernel, kernel
+from kinetree.model import JointDynamics
 
 ARM = kt.samples.double_pendulum()
 TIP = "tip"
@@ -237,6 +238,7 @@ def _traced_functions(m):
         "inverse_mass_matrix": lambda f, q, v, a, t, e, p: f(m, q),
         "bias_force": lambda f, q, v, a, t, e, p: f(m, q, v, f_ext={tip: e[-1]}),
         "gravity_force": lambda f, q, v, a, t, e, p: f(m, q),
+        "passive_force": lambda f, q, v, a, t, e, p: f(m, q, v),
         "coriolis_matrix": lambda f, q, v, a, t, e, p: f(m, q, v),
         "christoffel": lambda f, q, v, a, t, e, p: f(m, q),
         "operational_space_inertia": lambda f, q, v, a, t, e, p: f(m, q, tip),
@@ -263,6 +265,7 @@ FREE = (
         joint=kt.Revolute("y"),
         at=(0.1, 0, 0),
         inertia=kt.shapes.box(0.05, 0.05, 0.4, mass=0.5),
+        dynamics=JointDynamics(armature=0.1, damping=0.2, friction=0.3, stiffness=0.4),
     )
     .build()
 )

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms import ltl
+from kinetree.algorithms import armature, ltl
 from kinetree.algorithms.propagation import moves_no_inertia
 from kinetree.algorithms.rnea_derivatives import (
     composite_bodies,
@@ -49,7 +49,8 @@ def forward_dynamics_derivatives(model, q, qd, tau, f_ext=None):
     lam = model.expanded_parent
     bodies = composite_bodies(model, q, qd)
     L = ltl.ltdl(joint_space_inertia(model, bodies), lam, singular)
-    C = joint_forces(model, bodies, composite_forces(model, bodies, qd, model.zero_velocity, f_ext))
+    zero = model.zero_velocity
+    C = joint_forces(model, bodies, composite_forces(model, bodies, qd, zero, f_ext), zero)
     qdd = ltl.solve_ltdl(L, lam, tau - C)
     forces = composite_forces(model, bodies, qd, qdd, f_ext)
     dq, dqd = force_derivatives(model, bodies, forces)
@@ -70,7 +71,7 @@ def _free_root_columns(model, bodies, forces):
     known_q, known_qd = {}, {}
     for i in model.children[0]:
         J, at = bodies.J[i], model.v_slice[i]
-        if not np.array_equal(J.to_array(), np.eye(6)):
+        if not np.array_equal(J.to_array(), np.eye(6)) or armature.is_present(model, i):
             continue
         turned, moved = forces.Jdd[i].to_array(), crm(bodies.v[i], J).to_array()
         for k in range(6):

@@ -8,7 +8,7 @@ through the sparse factors of ``H`` (RBDA §6.5) gives the same matrix.
 
 import numpy as np
 
-from kinetree.algorithms import ltl
+from kinetree.algorithms import armature, ltl
 from kinetree.algorithms.crba import inertia_factors
 from kinetree.algorithms.kinematics import joint_transforms
 from kinetree.algorithms.propagation import cleared, inverse_joint_inertia, singular_at
@@ -29,11 +29,12 @@ def inverse_mass_matrix(model, q):
 
     for i in range(NB, 0, -1):
         U[i] = IA[i] @ S[i]
-        D = S[i].T @ U[i]
+        D = armature.joint_inertia(model, i, S[i].T @ U[i])
         D_inv[i] = inverse_joint_inertia(IA[i], S[i], D, singular_at(model, i))
         u[i] = tau[at[i]] - S[i].T @ pA[i]
         if lam[i] != 0:
-            Ia = cleared(IA[i] - dyadic(U[i], D_inv[i]), S[i])
+            Ia = IA[i] - dyadic(U[i], D_inv[i])
+            Ia = Ia if armature.is_present(model, i) else cleared(Ia, S[i])
             IA[lam[i]] = IA[lam[i]] + X[i].T @ Ia @ X[i]
             pA[lam[i]] = pA[lam[i]] + X[i].T @ (pA[i] + U[i] @ (D_inv[i] @ u[i]))
 

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.algorithms import armature
 from kinetree.algorithms.coriolis import BodyCoriolis
 from kinetree.errors import JointError
 from kinetree.spatial import Plucker, crf, crm
@@ -138,12 +139,12 @@ def composite_forces(model, bodies, qd, qdd, f_ext=None):
     )
 
 
-def joint_forces(model, bodies, forces):
+def joint_forces(model, bodies, forces, qdd):
     """``tau``, from the same sums."""
     _, fC, fx = forces
     total = fC if fx is None else [None, *(f - x for f, x in zip(fC[1:], fx[1:], strict=True))]
     parts = [bodies.J[i].T @ total[i] for i in range(1, model.body_count + 1)]
-    return np.concatenate([model.zero_velocity[:0], *parts])
+    return armature.forces(model, np.concatenate([model.zero_velocity[:0], *parts]), qdd)
 
 
 def joint_space_inertia(model, bodies):
@@ -153,7 +154,7 @@ def joint_space_inertia(model, bodies):
         for j in model.support[i]:
             H[j, i] = J[j].T @ F[i]
             H[i, j] = H[j, i].T
-    return _assembled(model, H)
+    return armature.inertia(model, _assembled(model, H))
 
 
 def force_derivatives(model, bodies, forces):

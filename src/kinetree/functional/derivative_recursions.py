@@ -14,7 +14,8 @@ __all__ = ["recursion"]
 def recursion(name, model, wrt):
     """Derivatives of the public function ``name`` by recursion, or None where there is none."""
     found = _RECURSIONS.get(name)
-    if found is None or not set(wrt) <= found[1] or model.loops or not is_applicable(model):
+    is_tree = not (model.loops or model.couplings)
+    if found is None or not set(wrt) <= found[1] or not is_tree or not is_applicable(model):
         return None
     return found[0]
 

@@ -9,6 +9,7 @@ import numpy as np
 from kinetree.errors import ModelError, UnknownNameError
 from kinetree.model import manifold, serialize, tree
 from kinetree.model.describe import summary
+from kinetree.model.dynamics import actuation, has_dynamics, joint_values
 from kinetree.model.fingerprint import fingerprint
 from kinetree.model.geometry import Geometry
 from kinetree.model.parts import Actuator, Body, Coupling, Frame, Loop, Posture
@@ -140,6 +141,22 @@ class Model:
         """``X_J, S, v_J, c_J`` of joint ``i`` from the joint vectors of the whole model."""
         return self.joint[i].jcalc(q[self.q_slice[i]], qd[self.v_slice[i]])
 
+    @cached_property
+    def armature(self):
+        """Inertia that each joint drives apart from the bodies [kg or kg·m²], (nv,)."""
+        return joint_values(self, "armature")
+
+    @cached_property
+    def armature_joints(self):
+        """Numbers of the joints that have armature."""
+        bodies = enumerate(self.bodies, start=1)
+        return tuple(i for i, b in bodies if has_dynamics(b, "armature"))
+
+    @cached_property
+    def actuation(self):
+        """The matrix that makes joint forces of controls, ``tau = actuation @ u``."""
+        return actuation(self)
+
     def at(self, t):
         """The model at time ``t`` [s], for joints that time itself moves — RBDA §3.5."""
         parts = (*self.bodies, *self.loops)
@@ -183,7 +200,7 @@ class Model:
 
     @cached_property
     def _dtype(self):
-        numbers = [self.gravity, np.zeros(0)]
+        numbers = [self.gravity, self.armature, np.zeros(0)]
         for b in self.bodies:
             numbers += [b.placement.E, b.placement.r, b.inertia.parameters()]
         return np.result_type(*(n.dtype for n in numbers))
@@ -210,6 +227,11 @@ class Model:
         known = (*self.frame_names, *self.body_names)
         _index(self, known, name, "frame or body")
         return Frame(name, self.body_names.index(name))
+
+    def posture(self, name) -> Posture:
+        """A posture by its name."""
+        names = tuple(p.name for p in self.postures)
+        return self.postures[_index(self, names, name, "posture")]
 
     # --- change ------------------------------------------------------------------------------
 
@@ -267,7 +289,7 @@ class Model:
         return Model(tuple(bodies), strict=self.strict, **{**kept, **fields})
 
     def map_numbers(self, fn):
-        """A copy whose numbers (inertias, placements, gravity) went through ``fn``.
+        """A copy whose numbers (inertias, placements, gravity, joint dynamics) went through ``fn``.
 
         ``fn`` may return fractions, mpmath numbers, formulas: the algorithms then run on those.
         Integers, such as the zeros and ones of an aligned frame, are exact and stay; so do the
@@ -299,6 +321,7 @@ class Model:
             f"Model({self.name!r}: {_count(self.bodies, 'body', 'bodies')}, nq={self.nq}, "
             f"nv={self.nv}"
             + (f", {_count(self.loops, 'loop', 'loops')}" if self.loops else "")
+            + (f", {_count(self.couplings, 'coupling', 'couplings')}" if self.couplings else "")
             + ")"
         )
 

@@ -24,6 +24,7 @@ __all__ = [
     "Loop",
     "Part",
     "Posture",
+    "as_floats",
     "as_placement",
 ]
 
@@ -46,15 +47,24 @@ class Limits:
 
     def __post_init__(self):
         for name in ("lower", "upper", "velocity", "effort"):
-            object.__setattr__(self, name, _floats(getattr(self, name), f"{name} limit"))
+            object.__setattr__(self, name, as_floats(getattr(self, name), f"{name} limit"))
 
 
-def _floats(given, what):
+def as_floats(given, what) -> tuple[float, ...]:
+    """A number or a sequence of numbers as a tuple of floats."""
     try:
         value = np.atleast_1d(np.asarray(given, dtype=float))
     except (TypeError, ValueError):
         raise ModelError(f"{what} must hold numbers, got {given!r}") from None
     return tuple(float(x) for x in value)
+
+
+def _as_numbers(given, what):
+    """As ``as_floats``, but fractions, formulas and other exact numbers stay what they are."""
+    value = np.atleast_1d(np.asarray(given)).ravel()
+    if value.dtype == object and all(hasattr(x, "__truediv__") for x in value):
+        return tuple(float(x) if isinstance(x, (int, float)) else x for x in value)
+    return as_floats(given, what)
 
 
 @dataclass(frozen=True)
@@ -81,7 +91,7 @@ class JointDynamics:
 
     def __post_init__(self):
         for name in ("armature", "damping", "friction", "stiffness", "rest"):
-            object.__setattr__(self, name, _floats(getattr(self, name), name))
+            object.__setattr__(self, name, _as_numbers(getattr(self, name), name))
 
 
 class Part:
