@@ -38,6 +38,7 @@ def numbers(text):
 @pytest.mark.parametrize("page", ["command_line.md", "doctor.md"])
 def test_commands_print_what_the_page_shows(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COLUMNS", raising=False)
     count = 0
     for command, shown in sessions(page):
         if command.startswith("cat "):

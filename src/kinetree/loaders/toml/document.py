@@ -9,7 +9,7 @@ from kinetree.loaders.toml.expressions import ExpressionError, evaluate
 from kinetree.loaders.toml.lines import key_lines
 
 try:
-    import tomllib
+    import tomllib  # pyright: ignore[reportMissingImports]
 except ModuleNotFoundError:  # before Python 3.11
     import tomli as tomllib  # pyright: ignore[reportMissingImports]
 

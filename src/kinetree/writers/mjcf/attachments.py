@@ -3,7 +3,7 @@
 import os
 
 import numpy as np
-from lxml import etree
+from lxml import etree  # type: ignore[import-untyped]
 
 from kinetree.errors import InteropError
 from kinetree.joints import Fixed, Free, Planar, Revolute, Spherical

@@ -3,7 +3,7 @@
 import warnings
 
 import numpy as np
-from lxml import etree
+from lxml import etree  # type: ignore[import-untyped]
 
 from kinetree.errors import InteropError, ModelWarning
 from kinetree.joints import Free

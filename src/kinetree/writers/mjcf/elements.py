@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from lxml import etree
+from lxml import etree  # type: ignore[import-untyped]
 
 from kinetree.errors import InteropError
 from kinetree.spatial.rotation import quaternion_from_rotation
