@@ -202,7 +202,7 @@ def test_bad_csv(text, message):
     [
         ('"standard"', '"standart"', "<text>:1: file: dh must be 'modified' or 'standard', got"),
         ("a = -0.425", "b = -0.425", "<text>:14: row 2: unknown key 'b'"),
-        ('"d1"', '"d2"', "<text>:9: row 1: d: no parameter 'd2'; known: d1"),
+        ('"d1"', '"d2"', "<text>:9: row 1: d: no parameter 'd2'; known: 'd1'"),
         ("a = -0.425", "a = true", "row 2: a must be a number or an expression, got True"),
         ("com = [0, 0, -0.001159]", "com = [0, 0]", "row 6: com must be a list of 3 numbers"),
         ("[[joint]]", "[[jont]]", "unknown key 'jont'"),

@@ -4,7 +4,6 @@ Functions call the frame they are about ``name`` or ``frame``, and the coordinat
 ``frame``; here these are ``of`` and ``in``, whatever the function.
 """
 
-import difflib
 import inspect
 import json
 import re
@@ -12,6 +11,7 @@ import sys
 
 from kinetree.cli.errors import fail, misuse
 from kinetree.cli.states import configuration, numbers, vector
+from kinetree.spelling import did_you_mean
 
 __all__ = [
     "bind", "find_function", "functions", "settings", "spelling", "standard_input", "summary",
@@ -30,9 +30,9 @@ def find_function(name):
     known = functions()
     if name in known:
         return known[name]
-    close = difflib.get_close_matches(name.replace("-", "_"), known, n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(map(repr, close))}?" if close else ""
-    misuse(f"there is no function {name!r}; {hint or 'kinetree eval --list lists them'}")
+    listed = "kinetree eval --list lists them"
+    hint = did_you_mean(name.replace("-", "_"), known, listed, most=3, cutoff=0.5)
+    misuse(f"there is no function {name!r}; {hint}")
 
 
 def summary(function) -> str:

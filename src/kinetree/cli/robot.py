@@ -1,6 +1,5 @@
 """The robot that a command works on: a file, or a sample by its name."""
 
-import difflib
 import os
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -9,6 +8,7 @@ import typer
 
 from kinetree.cli.errors import misuse
 from kinetree.cli.options import flag, option
+from kinetree.spelling import close_names, did_you_mean
 
 __all__ = ["Floating", "FolderOption", "KeepFixed", "Robot", "RobotArgument", "complete"]
 __all__ += ["describe", "missing", "open_robot"]
@@ -77,9 +77,8 @@ def open_robot(name, *, floating=False, folders=None, lump=True) -> Robot:
 def missing(name, samples, *, files=True):
     """That there is neither file nor sample of this name, and what is close to it."""
     if not files:
-        close = difflib.get_close_matches(name, samples, 2, 0.5)
-        hint = f"did you mean {' or '.join(map(repr, close))}?" if close else ""
-        return f"there is no sample {name!r}; {hint or 'there are ' + ', '.join(samples)}"
+        hint = did_you_mean(name, samples, f"there are {', '.join(samples)}", most=2, cutoff=0.5)
+        return f"there is no sample {name!r}; {hint}"
     path = Path(name)
     looks_like_file = path.suffix.lower() in SUFFIXES or os.sep in name
     text = f"there is no file {name!r}" + (
@@ -92,9 +91,9 @@ def missing(name, samples, *, files=True):
         files = [entry.name for entry in folder.iterdir() if entry.is_file()]
     except OSError:
         files = []
-    close = [str(folder / f) for f in difflib.get_close_matches(path.name, files, 3, 0.6)]
+    close = [str(folder / f) for f in close_names(path.name, files, most=3)]
     stem = path.name.removesuffix(path.suffix)
-    close += difflib.get_close_matches(stem, samples, 2, 0.6)
+    close += close_names(stem, samples, most=2)
     if close:
         return f"{text}; did you mean {' or '.join(map(repr, close))}?"
     robots = sorted(

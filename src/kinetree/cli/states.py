@@ -1,12 +1,12 @@
 """Joint vectors as people write them: numbers, JSON, ``neutral``, ``random:7``, a posture."""
 
-import difflib
 import json
 import re
 
 import numpy as np
 
 from kinetree.cli.errors import misuse
+from kinetree.spelling import did_you_mean
 
 __all__ = ["configuration", "numbers", "vector"]
 
@@ -83,7 +83,6 @@ def _posture(model, text):
         return postures[text]
     if re.fullmatch(r"[A-Za-z_][\w \-]*", text.strip()) and text.lower() not in ("nan", "inf"):
         known = ["neutral", "random", *postures]
-        close = difflib.get_close_matches(text, known, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
+        hint = did_you_mean(text, known, f"there are {', '.join(known)}")
         misuse(f"no posture is called {text!r}; {hint}")
     return None

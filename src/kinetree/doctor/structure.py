@@ -1,10 +1,10 @@
 """How links and joints hang together, before anything is built from them."""
 
-import difflib
 from collections import Counter
 
 from kinetree.doctor.finding import found, named
 from kinetree.loaders.report import short
+from kinetree.spelling import close_names
 
 __all__ = ["connections", "names"]
 
@@ -33,7 +33,7 @@ def connections(facts):
         )
         for role, name, place in ends:
             if name not in links:
-                close = difflib.get_close_matches(name, links, n=1, cutoff=0.75)
+                close = close_names(name, links, cutoff=0.75)
                 hint = f"; did you mean {short(close[0])}?" if close else ""
                 text = f"its {role} {short(name)} does not exist{hint}"
                 yield found("unknown-name", joint.part, text, place)

@@ -1,6 +1,5 @@
 """The model of a mechanism: frozen, validated, hashable by content — RBDA §4.6, Table 4.3."""
 
-import difflib
 from dataclasses import replace
 from functools import cached_property
 
@@ -16,6 +15,7 @@ from kinetree.model.parts import Actuator, Body, Coupling, Frame, Loop, Posture
 from kinetree.model.scalars import map_numbers
 from kinetree.model.validate import check_model, check_parts
 from kinetree.spatial import Motion, Plucker
+from kinetree.spelling import did_you_mean
 
 __all__ = ["Model"]
 
@@ -339,11 +339,5 @@ def _slices(sizes):
 def _index(model, names, name, kind):
     if name in names:
         return names.index(name)
-    close = difflib.get_close_matches(str(name), names, n=3)
-    hint = f"did you mean {', '.join(map(repr, close))}?" if close else f"known: {_some(names)}"
+    hint = did_you_mean(name, names, most=3)
     raise UnknownNameError(f"model {model.name!r} has no {kind} {name!r}; {hint}")
-
-
-def _some(names):
-    shown = ", ".join(map(repr, names[:8]))
-    return shown + (f", ... ({len(names)} in all)" if len(names) > 8 else "")

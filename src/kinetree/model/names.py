@@ -1,8 +1,7 @@
 """Looking things up by name, with a suggestion where the name is not known."""
 
-import difflib
-
 from kinetree.errors import UnknownNameError
+from kinetree.spelling import did_you_mean
 
 __all__ = ["number_of"]
 
@@ -11,6 +10,5 @@ def number_of(name, names, role, where) -> int:
     """Position of ``name`` among ``names``; the error says what ``role`` it was to play."""
     if name in names:
         return names.index(name)
-    close = difflib.get_close_matches(str(name), names, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(map(repr, names))}"
+    hint = did_you_mean(name, names)
     raise UnknownNameError(f"{role} is {name!r}, which the {where} does not have; {hint}")

@@ -6,8 +6,6 @@ those with loops are assembled at their neutral position. Random and regular tre
 users' tests as for ours.
 """
 
-import difflib
-
 from kinetree.errors import UnknownNameError
 from kinetree.model import Model
 from kinetree.samples.arms import arm, scara
@@ -24,6 +22,7 @@ from kinetree.samples.regular_trees import chain, tree
 from kinetree.samples.spinning import gyroscope, satellite
 from kinetree.samples.stewart_platform import stewart
 from kinetree.samples.universal_robots import ur5
+from kinetree.spelling import did_you_mean
 
 __all__ = [
     "arm",
@@ -89,6 +88,5 @@ def load(name: str) -> Model:
     for model in _FIXED:
         if model.__name__ == name:
             return model()
-    close = difflib.get_close_matches(str(name), names(), n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(names())}"
+    hint = did_you_mean(name, names(), f"there are {', '.join(names())}")
     raise UnknownNameError(f"no sample model is called {name!r}; {hint}")

@@ -13,10 +13,10 @@ from kinetree.loaders.dh.rows import (
 from kinetree.loaders.dh.sheet import read_sheet
 from kinetree.loaders.toml.document import Document, decoded
 from kinetree.loaders.toml.parameters import read_parameters
-from kinetree.loaders.toml.spelling import suggestion
 from kinetree.loaders.toml.table import Table
 from kinetree.model import Model
 from kinetree.model.model import STANDARD_GRAVITY
+from kinetree.spelling import did_you_mean
 
 __all__ = ["read_dh", "read_dh_document"]
 
@@ -52,7 +52,7 @@ def read_dh_document(document: Document, report, options) -> Model:
     top = Table(document, document.data, (), "file")
     convention = top.text("dh")
     if convention not in CONVENTIONS:
-        hint = suggestion(convention, ("modified", "standard"))
+        hint = did_you_mean(convention, ("modified", "standard"))
         raise top.error(f"dh must be 'modified' or 'standard', got {convention!r}; {hint}", "dh")
     read_parameters(top, options.parameters)
     tables = top.tables("joint")

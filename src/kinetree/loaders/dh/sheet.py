@@ -21,9 +21,9 @@ from kinetree.loaders.dh.rows import (
     to_model,
 )
 from kinetree.loaders.toml.expressions import UNITS, ExpressionError, evaluate
-from kinetree.loaders.toml.spelling import suggestion
 from kinetree.model import Model
 from kinetree.model.model import STANDARD_GRAVITY
+from kinetree.spelling import did_you_mean
 
 __all__ = ["read_sheet"]
 
@@ -132,7 +132,7 @@ class _Sheet:
             found = _HEADING.fullmatch(cell)
             name, unit = (found[1].lower(), found[2]) if found else (cell.strip(), None)
             if name not in _COLUMNS:
-                raise self.error(line, f"unknown column {name!r}; {suggestion(name, _COLUMNS)}")
+                raise self.error(line, f"unknown column {name!r}; {did_you_mean(name, _COLUMNS)}")
             if name in (c for c, _ in columns):
                 raise self.error(line, f"column {name!r} is there twice")
             if unit and unit not in _UNITS:

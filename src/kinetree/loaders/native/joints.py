@@ -7,8 +7,8 @@ from kinetree import joints as kinds
 from kinetree.joints import AbstractJoint
 from kinetree.loaders.native.formulas import FormulaMotion, FormulaPlacement, formula
 from kinetree.loaders.toml.expressions import RESERVED, ExpressionError
-from kinetree.loaders.toml.spelling import suggestion
 from kinetree.loaders.toml.table import Table
+from kinetree.spelling import did_you_mean
 
 __all__ = ["TYPES", "read_joint"]
 
@@ -30,7 +30,7 @@ def read_joint(table: Table, key="joint", default=None, *, name=False, depth=0):
     kind = inner.text("type")
     own_name = inner.text("name", None) if name else None
     if kind not in TYPES:
-        raise inner.error(f"unknown type {kind!r}; {suggestion(kind, TYPES)}", "type")
+        raise inner.error(f"unknown type {kind!r}; {did_you_mean(kind, TYPES)}", "type")
     joint = inner.attempt(TYPES[kind], inner, depth)
     inner.finish()
     return joint, own_name

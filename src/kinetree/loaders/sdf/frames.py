@@ -4,11 +4,11 @@ Frames are known by keys, ``model::link``. A pose is never composed farther than
 frame that both have in common, so that what is placed directly stays exactly as it was written.
 """
 
-import difflib
 from dataclasses import dataclass
 
 from kinetree.loaders.xml import Node
 from kinetree.spatial import Plucker
+from kinetree.spelling import did_you_mean
 
 __all__ = ["WORLD", "FrameEntry", "Frames", "Scope"]
 
@@ -91,8 +91,7 @@ class Frames:
         if key in self.entries:
             return key
         known = [k.removeprefix(scope.prefix) for k in self.entries if k.startswith(scope.prefix)]
-        close = difflib.get_close_matches(name[:100], known[:2000], n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"there are {len(known)} names here"
+        hint = did_you_mean(name, known, f"there are {len(known)} names here")
         raise node.error(f"there is no {what} {name!r} here; {hint}")
 
     def resolve(self):

@@ -13,7 +13,7 @@ from collections import ChainMap
 from collections.abc import Callable
 from functools import lru_cache
 
-from kinetree.loaders.toml.spelling import suggestion
+from kinetree.spelling import did_you_mean
 
 __all__ = [
     "CONSTANTS",
@@ -85,7 +85,7 @@ def _check(node):
             _check(right)
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
             if name not in FUNCTIONS:
-                raise ExpressionError(f"no function {name!r}; {suggestion(name, FUNCTIONS)}")
+                raise ExpressionError(f"no function {name!r}; {did_you_mean(name, FUNCTIONS)}")
             for argument in arguments:
                 _check(argument)
         case _:
@@ -131,7 +131,7 @@ def apply(node, names, functions, number: Callable = float):
         case ast.Name(id=name):
             if name not in names:
                 known = [n for n in names if n not in RESERVED]
-                raise ExpressionError(f"no parameter {name!r}; {suggestion(name, known)}")
+                raise ExpressionError(f"no parameter {name!r}; {did_you_mean(name, known)}")
             return names[name]
         case ast.UnaryOp(op=op, operand=operand):
             value = apply(operand, names, functions, number)

@@ -2,8 +2,8 @@
 
 from kinetree.errors import LoadError
 from kinetree.loaders.toml.expressions import RESERVED, ExpressionError, names_in, parse
-from kinetree.loaders.toml.spelling import suggestion
 from kinetree.loaders.toml.table import Table
+from kinetree.spelling import did_you_mean
 
 __all__ = ["read_parameters"]
 
@@ -19,7 +19,7 @@ def read_parameters(top: Table, given) -> dict[str, float]:
     data = {} if table is None else table.data
     for name in given or {}:
         if name not in data:
-            hint = suggestion(name, data)
+            hint = did_you_mean(name, data)
             raise LoadError(f"{top.document.path}: the file has no parameter {name!r}; {hint}")
     if table is None:
         return {}

@@ -1,12 +1,11 @@
 """A table of a TOML file, read key by key; what nobody asked for is an error."""
 
-import difflib
 import math
 from typing import Any
 
 from kinetree.errors import KinetreeError, LoadError
 from kinetree.loaders.toml.document import Document
-from kinetree.loaders.toml.spelling import suggestion
+from kinetree.spelling import close_names, did_you_mean
 
 __all__ = ["Table"]
 
@@ -43,7 +42,7 @@ class Table:
         self.known.append(key)
         value = self.data.get(key, default)
         if value is _REQUIRED:
-            close = difflib.get_close_matches(key, [k for k in self.data if k not in self.known], 1)
+            close = close_names(key, [k for k in self.data if k not in self.known])
             hint = f"; is that what {close[0]!r} is meant to be?" if close else ""
             raise self.error(f"has no {key!r}, which is needed{hint}")
         return value
@@ -119,7 +118,7 @@ class Table:
         """Refuse keys that nobody asked for."""
         for key in self.data:
             if key not in self.known:
-                hint = suggestion(key, dict.fromkeys(self.known))
+                hint = did_you_mean(key, dict.fromkeys(self.known))
                 raise self.error(f"unknown key {key!r}; {hint}", key)
 
     def as_number(self, value, key, *, infinite=False):

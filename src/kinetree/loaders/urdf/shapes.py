@@ -1,9 +1,8 @@
 """What links look like and where they touch: visuals, collisions, materials."""
 
-import os
 from typing import Any, NamedTuple
 
-from kinetree.errors import LoadError
+from kinetree.loaders.mesh_files import mesh_file
 from kinetree.loaders.paths import Folders
 from kinetree.loaders.urdf.elements import origin_in
 from kinetree.loaders.xml import Node
@@ -78,19 +77,8 @@ def _mesh(node, folders):
     if len(scale) not in (1, 3):
         raise node.error(f"attribute 'scale' must be 3 numbers, got {len(scale)}")
     scale = scale * 3 if len(scale) == 1 else scale
-    try:
-        path = folders.locate(name)
-    except LoadError as error:
-        node.note("<mesh>", str(error))
-        return Mesh(name, scale) if _is_harmless(name) else None
-    if not os.path.isfile(path):
-        node.note("<mesh>", f"there is no file {path!r}")
-    return Mesh(path, scale)
-
-
-def _is_harmless(name):
-    """Whether a name that stands for no file here can be kept: a package is no path."""
-    return name.startswith(("package://", "model://")) and ".." not in name
+    path = mesh_file(name, folders, lambda why: node.note("<mesh>", why))
+    return None if path is None else Mesh(path, scale)
 
 
 _SHAPES = {

@@ -1,11 +1,10 @@
 """How links and joints hang together: one root, no circles, every end known."""
 
-import difflib
-
 from kinetree.loaders.urdf.joints import Joint, Mimic
 from kinetree.loaders.urdf.links import Link
 from kinetree.loaders.xml import Node
 from kinetree.model.tree import regular_order
+from kinetree.spelling import did_you_mean
 
 __all__ = ["Tree", "find", "leaders"]
 
@@ -77,8 +76,7 @@ def find(name: str, names, node: Node, what: str):
     """The thing of this name, or the error at ``node`` that suggests another."""
     if name in names:
         return names[name]
-    close = difflib.get_close_matches(name[:100], list(names)[:2000], n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"the file has {len(names)} of them"
+    hint = did_you_mean(name, names, f"the file has {len(names)} of them")
     raise node.error(f"there is no {what} {name!r}; {hint}")
 
 
