@@ -97,7 +97,11 @@ FUNCTIONS = {
     "inverse_mass_matrix": Function(
         ("q",),
         ("nv", "nv"),
-        (minv.inverse_mass_matrix, fewest.inverse_mass_matrix),
+        (
+            minv.inverse_mass_matrix,
+            fewest.inverse_mass_matrix,
+            fewest.inverse_mass_matrix_by_factors,
+        ),
         inverts_inertia=True,
     ),
     "bias_force": Function(("q", "qd"), ("nv",), (rnea.bias_force, fewest.bias_force)),
@@ -168,9 +172,12 @@ def _build(model, name, extra, options, key):
     )
 
 
+_BY_FACTORS = (fewest.forward_dynamics_by_inertia_matrix, fewest.inverse_mass_matrix_by_factors)
+
+
 def _is_worth_tracing(model, algorithm):
     """Whether an algorithm can be the shortest; factors of a deep tree cannot, and take long."""
-    if algorithm is not fewest.forward_dynamics_by_inertia_matrix:
+    if algorithm not in _BY_FACTORS:
         return True
     return 100 * model.nv >= sparsity(model.expanded_parent).D2
 

@@ -111,7 +111,7 @@ def _collect(model, joints, root):
 
 def _single_bodies(model, joints):
     """``(Phi, b)`` of every body by itself, pushed by its actuators; the base is rigid."""
-    f = [None if p is None else -p for p in joints.p]
+    f: list = [None if p is None else -p for p in joints.p]
     f[0] = np.zeros(6, dtype=int)
     for i in range(1, model.body_count + 1):
         f_a = joints.Ta[i] @ joints.tau[i]

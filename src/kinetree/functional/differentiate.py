@@ -19,7 +19,7 @@ from kinetree.codegen.program import Argument, trace
 from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.expr.diff import estimates, jacobian
 from kinetree.functional.compiled import CompiledFunction
-from kinetree.functional.derivative_recursions import recursion
+from kinetree.functional.derivative_recursions import recursions
 from kinetree.functional.parameters import is_parameter
 from kinetree.functional.prepare import (
     apply,
@@ -137,7 +137,8 @@ class Derivative:
                 f"shapes {call.shapes}; got {shapes}"
             )
         arrays = list(call.arrays.values())
-        return self.differentiated(call, call.model, arrays, self.has_recursion(call))
+        recursive = min(self.recursion_count(call), 1)
+        return self.differentiated(call, call.model, arrays, recursive)
 
     def _is_plain(self, call, count):
         """Whether any call with so many positional arguments passes these arrays and no more."""
@@ -206,14 +207,14 @@ class Derivative:
 
     # --- on traced numbers -------------------------------------------------------------------
 
-    def has_recursion(self, call):
-        """Whether a recursion gives the innermost derivative."""
+    def recursion_count(self, call):
+        """How many recursions give the innermost derivative."""
         if isinstance(self.function, Derivative):
-            return self.function.has_recursion(call)
-        return is_public(self.function) and bool(self._recursion(call))
+            return self.function.recursion_count(call)
+        return len(self._recursions(call)) if is_public(self.function) else 0
 
-    def _recursion(self, call) -> Any:
-        return recursion(self.function.__name__, call.model, tuple(self._names()))
+    def _recursions(self, call) -> Any:
+        return recursions(self.function.__name__, call.model, tuple(self._names()))
 
     def estimated_cost(self, call):
         """Roughly the least number of operations of the derivative of the graph."""
@@ -233,10 +234,14 @@ class Derivative:
         trace(of_arrays, [Argument(name, shape) for name, shape in call.shapes.items()])
         return _SHARED * min(found.values())
 
-    def differentiated(self, call, model, arrays, recursive=False):
-        """The derivative for one sample of traced arrays, of a model with numbers of any kind."""
+    def differentiated(self, call, model, arrays, recursive=0):
+        """The derivative for one sample of traced arrays, of a model with numbers of any kind.
+
+        ``recursive`` is the number of the recursion to use, counted from 1, or 0 for none.
+        """
         if recursive and not isinstance(self.function, Derivative):
-            found = self._recursion(call)(model, **dict(zip(call.arrays, arrays, strict=True)))
+            found_by = self._recursions(call)[recursive - 1]
+            found = found_by(model, **dict(zip(call.arrays, arrays, strict=True)))
             return self._packed([found[entry] for entry in self._entries()])
         variables = Variables(call, model, arrays, tuple(self._names()))
         y = apply(self.function, call, variables.model, variables.arrays, recursive)

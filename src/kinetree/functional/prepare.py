@@ -77,7 +77,7 @@ def _is_constrained(model, arguments):
     )
 
 
-def apply(function, call, model, arrays, recursive=False):
+def apply(function, call, model, arrays, recursive=0):
     """Result for one sample: an array, or a tuple or dict of such, nested as may be."""
     if hasattr(function, "differentiated"):
         return function.differentiated(call, model, arrays, recursive)
@@ -152,12 +152,13 @@ def prepare(function, call, parameters=()):
 
     def make_program():
         name = getattr(function, "__name__", call.name)
-        if not _has_recursion(function, call):
-            return compact(trace(sample(False), inputs, name))
-        short = trace(sample(True), inputs, name)
+        ways = _recursion_count(function, call)
+        if ways == 0:
+            return compact(trace(sample(0), inputs, name))
+        short = cheapest([trace(sample(k), inputs, name) for k in range(1, ways + 1)])
         if function.estimated_cost(call) > cost(short.graph, short.roots):
             return compact(short)
-        return compact(cheapest([short, trace(sample(False), inputs, name)]))
+        return compact(cheapest([short, trace(sample(0), inputs, name)]))
 
     form = result_form(function, call)
     program = None
@@ -219,8 +220,8 @@ def _description(function):
     return function.__name__ if is_public(function) else None
 
 
-def _has_recursion(function, call):
-    return hasattr(function, "differentiated") and function.has_recursion(call)
+def _recursion_count(function, call):
+    return function.recursion_count(call) if hasattr(function, "differentiated") else 0
 
 
 def _run_plainly(function, call, model, arrays):
