@@ -37,7 +37,7 @@ def test_programs_read_seconds():
         (["pandas"], "no file 'pandas', and no sample of that name; did you mean 'panda'?"),
         (["four_bar"], "four_bar has loops"),
         (["pendulum", "--batch", "0"], "a batch has at least 1 sample, got 0"),
-        (["pendulum", "--against", "drake"], "--against knows 'pinocchio', not 'drake'"),
+        (["pendulum", "--against", "drake"], "--against knows 'pinocchio' and 'none', not 'drake'"),
         (["pendulum", "--against", "pinocchio"], "needs a URDF file; there is no file 'pendulum'"),
     ],
 )
@@ -62,13 +62,14 @@ def path(tmp_path):
 
 
 def test_a_robot_from_a_file(path):
-    found = json.loads(run(path, "--floating", "--batch", "1", "--json").stdout)
+    options = ("--floating", "--batch", "1", "--json", "--against", "none")
+    found = json.loads(run(path, *options).stdout)
     assert found["nv"] == 7
 
 
 def test_beside_pinocchio(path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "140")
-    result = run(path, "--against", "pinocchio", "--batch", "4")
+    result = run(path, "--batch", "4")
     assert result.exit_code == 0
     for part in ("rod.urdf: times faster than Pinocchio", "dABA", "batch of 4", "largest error"):
         assert part in result.output
@@ -86,7 +87,6 @@ def test_what_cannot_be_timed_is_explained(tmp_path):
     singular = run(str(massless), "--floating")
     assert singular.exit_code == 1
     assert "without moving any inertia" in singular.stderr
-    for options, part in [((), "not well-formed XML"), (("--against", "pinocchio"), "Pinocchio c")]:
-        result = run(str(path), *options)
-        assert result.exit_code == 1
-        assert part in result.stderr
+    result = run(str(path))
+    assert result.exit_code == 1
+    assert "not well-formed XML" in result.stderr

@@ -67,7 +67,7 @@ _add(
     "bench",
     bench.bench,
     "kinetree bench panda",
-    "kinetree bench robot.urdf --against pinocchio",
+    "kinetree bench robot.urdf --batch 1 --batch 4096",
 )
 app.add_typer(samples.app, name="samples")
 app.add_typer(cache.app, name="cache")

@@ -3,6 +3,7 @@
 import os
 import time
 from dataclasses import asdict
+from importlib.util import find_spec
 from typing import Annotated
 
 import numpy as np
@@ -41,7 +42,11 @@ def bench(
     ] = 0.2,
     against: Annotated[
         str | None,
-        option("--against", value="pinocchio", help="Run Pinocchio beside, on a URDF file."),
+        option(
+            "--against",
+            value="LIBRARY",
+            help="'pinocchio' or 'none'; Pinocchio by default on a URDF file, if it is installed.",
+        ),
     ] = None,
     floating: Floating = False,
     folder: FolderOption = None,
@@ -49,14 +54,17 @@ def bench(
 ):
     """Time the compiled functions of a robot: one call, and batches on one thread.
 
-    The first column is the time to the first result, from the cache when it is there. With
-    --against pinocchio: how many times faster kinetree is, and how closely the answers agree.
+    On a URDF file, and if Pinocchio is installed, both run on the same states: how many times
+    faster kinetree is, and how closely the answers agree. Otherwise the first column is the time to
+    the first result, from the cache when it is there.
     """
     batches = batch or [1, 256, 4096]
     if min(batches) < 1:
         misuse(f"a batch has at least 1 sample, got {min(batches)}")
-    if against is not None:
-        _against(against, robot, floating, batches, as_json)
+    if against is None:
+        against = "pinocchio" if robot.endswith(".urdf") and find_spec("pinocchio") else "none"
+    if against != "none":
+        _against(against, robot, floating, folder, batches, as_json)
         return
     model = open_robot(robot, floating=floating, folders=folder).model
     if model.loops or model.couplings:
@@ -73,14 +81,15 @@ def bench(
     out().print(table)
 
 
-def _against(peer, path, floating, batches, as_json):
+def _against(peer, path, floating, folders, batches, as_json):
     from kinetree.benchmark import compare
     from kinetree.interop.pinocchio.library import pinocchio
 
     if peer != "pinocchio":
-        misuse(f"--against knows 'pinocchio', not {peer!r}")
+        misuse(f"--against knows 'pinocchio' and 'none', not {peer!r}")
     if not os.path.isfile(path):
         misuse(f"--against pinocchio needs a URDF file; there is no file {path!r}")
+    open_robot(path, floating=floating, folders=folders)  # says best what is wrong with a file
     pin = pinocchio()
     root = [pin.JointModelFreeFlyer()] if floating else []
     try:
@@ -90,7 +99,7 @@ def _against(peer, path, floating, batches, as_json):
     before = threads()
     set_threads(1)
     try:
-        found = list(progress(list(compare(model, batches)), "measuring"))
+        found = list(progress(compare(model, batches), "measuring"))
     finally:
         set_threads(before)
     if as_json:
