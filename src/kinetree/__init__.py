@@ -41,11 +41,16 @@ from kinetree.errors import (
     KinetreeError,
     LoadError,
     LoopError,
+    MissingPackageError,
     ModelError,
     ModelWarning,
     ShapeError,
+    SimulationError,
+    SimulationWarning,
     SingularError,
     SpatialTypeError,
+    SweepError,
+    SweepWarning,
     TraceError,
     UnknownNameError,
 )
@@ -103,10 +108,24 @@ if TYPE_CHECKING:
     from kinetree.functional.export import export_c, listing, to_numpy
     from kinetree.functional.kernel import kernel
     from kinetree.loaders.load import load, loads
+    from kinetree.simulate.actuators import TorqueSpeed
+    from kinetree.simulate.events import Event
+    from kinetree.simulate.forces import ExternalForce
+    from kinetree.simulate.friction import Friction
+    from kinetree.simulate.inputs import Recorded, Sampled
+    from kinetree.simulate.limits import RigidLimits, StiffLimits
+    from kinetree.simulate.rollout import rollout
+    from kinetree.simulate.simulate import simulate
+    from kinetree.simulate.sweep.result import Sweep
+    from kinetree.simulate.sweep.sweep import sweep
+    from kinetree.simulate.trajectory import Trajectory
     from kinetree.writers.save import save
 
 # What not every program needs is loaded when it is asked for: submodules, and functions by module.
-_ON_DEMAND = ("algorithms", "counting", "doctor", "interop", "loaders", "samples", "writers")
+_ON_DEMAND = (
+    "algorithms", "counting", "doctor", "interop", "loaders", "samples", "simulate",
+    "writers",
+)  # fmt: skip
 _FUNCTIONS = {
     "check": "doctor.check",
     "compile": "functional.compiled",
@@ -117,9 +136,21 @@ _FUNCTIONS = {
     "load": "loaders.load",
     "loads": "loaders.load",
     "repeat": "expr.repeat",
+    "rollout": "simulate.rollout",
     "save": "writers.save",
     "select": "functional.choose",
+    "Sweep": "simulate.sweep.result",
+    "sweep": "simulate.sweep.sweep",
+    "Trajectory": "simulate.trajectory",
     "to_numpy": "functional.export",
+    "Event": "simulate.events",
+    "ExternalForce": "simulate.forces",
+    "Friction": "simulate.friction",
+    "Recorded": "simulate.inputs",
+    "RigidLimits": "simulate.limits",
+    "Sampled": "simulate.inputs",
+    "StiffLimits": "simulate.limits",
+    "TorqueSpeed": "simulate.actuators",
 }
 
 
@@ -145,11 +176,14 @@ __all__ = [
     "CustomJoint",
     "Cylindrical",
     "Euler",
+    "Event",
     "Exponential",
+    "ExternalForce",
     "Fixed",
     "Force",
     "Frame",
     "Free",
+    "Friction",
     "Helical",
     "Inertia",
     "InteropError",
@@ -161,6 +195,7 @@ __all__ = [
     "Loop",
     "LoopError",
     "MechanismGraph",
+    "MissingPackageError",
     "Model",
     "ModelBuilder",
     "ModelError",
@@ -172,15 +207,26 @@ __all__ = [
     "Prescribed",
     "Prismatic",
     "RackAndPinion",
+    "Recorded",
     "Reversed",
     "Revolute",
+    "RigidLimits",
+    "Sampled",
     "Screw",
     "ShapeError",
+    "SimulationError",
+    "SimulationWarning",
     "SingularError",
     "SpatialTypeError",
     "SphereInCylinder",
     "Spherical",
+    "StiffLimits",
+    "Sweep",
+    "SweepError",
+    "SweepWarning",
+    "TorqueSpeed",
     "TraceError",
+    "Trajectory",
     "Translation",
     "Universal",
     "UnknownNameError",
@@ -219,6 +265,7 @@ __all__ = [
     "pose",
     "potential_energy",
     "repeat",
+    "rollout",
     "rotx",
     "roty",
     "rotz",
@@ -226,7 +273,9 @@ __all__ = [
     "select",
     "set_threads",
     "shapes",
+    "simulate",
     "spatial",
+    "sweep",
     "threads",
     "to_numpy",
     "velocity",

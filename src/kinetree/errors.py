@@ -13,11 +13,16 @@ __all__ = [
     "KinetreeError",
     "LoadError",
     "LoopError",
+    "MissingPackageError",
     "ModelError",
     "ModelWarning",
     "ShapeError",
+    "SimulationError",
+    "SimulationWarning",
     "SingularError",
     "SpatialTypeError",
+    "SweepError",
+    "SweepWarning",
     "TraceError",
     "UnknownNameError",
 ]
@@ -62,8 +67,28 @@ class UnknownNameError(KinetreeError, KeyError):
         return str(self.args[0]) if self.args else ""
 
 
+class MissingPackageError(KinetreeError, ImportError):
+    """A package that is not installed, and that what was asked for needs."""
+
+
 class InteropError(KinetreeError, ValueError):
     """Something another library can express and kinetree cannot, or the reverse."""
+
+
+class SimulationError(KinetreeError, ArithmeticError):
+    """A simulation that cannot go on: it blew up, or its steps became too small."""
+
+
+class SimulationWarning(UserWarning):
+    """A number of a simulation says that its result should not be trusted."""
+
+
+class SweepError(KinetreeError, ValueError):
+    """A sweep that cannot be planned, resumed or finished; runs that fail are recorded instead."""
+
+
+class SweepWarning(UserWarning):
+    """Runs of a sweep that failed, or files of it that had to be made again."""
 
 
 class ModelWarning(UserWarning):

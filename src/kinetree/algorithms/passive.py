@@ -5,7 +5,7 @@ import numpy as np
 from kinetree.model.dynamics import has_dynamics
 from kinetree.spatial.ops import less, select
 
-__all__ = ["passive_force"]
+__all__ = ["passive_force", "spring_and_damper_force"]
 
 
 def passive_force(model, q, qd):
@@ -15,6 +15,19 @@ def passive_force(model, q, qd):
     ``joint.difference(rest, q)``.
     """
     tau = [model.zero_velocity[:0]]
+    smooth = spring_and_damper_force(model, q, qd)
+    for i, body in enumerate(model.bodies, start=1):
+        f = smooth[model.v_slice[i]]
+        if has_dynamics(body, "friction"):
+            signs = np.array([_sign(x) for x in qd[model.v_slice[i]]])
+            f = f - np.array(body.dynamics.friction) * signs
+        tau.append(f)
+    return np.concatenate(tau)
+
+
+def spring_and_damper_force(model, q, qd):
+    """``-k Δ - d qd`` of every joint, (nv,): ``passive_force`` without dry friction."""
+    tau = [model.zero_velocity[:0]]
     for i, body in enumerate(model.bodies, start=1):
         q_i, qd_i = q[model.q_slice[i]], qd[model.v_slice[i]]
         joint, dynamics, f = body.joint, body.dynamics, np.zeros(body.joint.nv, dtype=int)
@@ -23,8 +36,6 @@ def passive_force(model, q, qd):
             f = f - np.array(dynamics.stiffness) * joint.difference(rest, q_i)
         if has_dynamics(body, "damping"):
             f = f - np.array(dynamics.damping) * qd_i
-        if has_dynamics(body, "friction"):
-            f = f - np.array(dynamics.friction) * np.array([_sign(x) for x in qd_i])
         tau.append(f)
     return np.concatenate(tau)
 

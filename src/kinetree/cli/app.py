@@ -5,7 +5,19 @@ from typing import Annotated
 import typer
 
 import kinetree
-from kinetree.cli import bench, cache, check, convert, demo, evaluate, generate, info, samples
+from kinetree.cli import (
+    bench,
+    cache,
+    check,
+    convert,
+    demo,
+    evaluate,
+    generate,
+    info,
+    plot,
+    samples,
+    simulate,
+)
 from kinetree.cli.errors import Commands
 from kinetree.cli.options import examples, flag
 
@@ -54,6 +66,19 @@ _add(
     "kinetree eval pose panda --of tool --q 0,0.5,0,-2,0,2,0,0,0 --table",
     "kinetree eval forward_dynamics double_pendulum --q random:1 --tau 5,0",
     """echo '{"q": [0, 1], "qd": [1, 0]}' | kinetree eval bias_force double_pendulum -""",
+)
+_add(
+    "simulate",
+    simulate.simulate,
+    "kinetree simulate double_pendulum --q 2,0.5 --duration 10 --plot swing.png",
+    "kinetree simulate panda --q home --controller gravity --out motion.npz",
+    "kinetree simulate robot.urdf --q random:3 --controller pd --goal neutral",
+)
+_add(
+    "plot",
+    plot.plot,
+    "kinetree plot motion.npz",
+    "kinetree plot motion.npz --joints shoulder,elbow -o arm.pdf",
 )
 _add("demo", demo.demo, "kinetree demo", "kinetree demo --out /tmp/tour")
 _add(

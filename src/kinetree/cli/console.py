@@ -7,8 +7,9 @@ get lines of ``WIDTH`` columns, or of COLUMNS where that is set.
 import json
 import os
 import sys
+from contextlib import contextmanager
 
-__all__ = ["err", "out", "print_json", "print_wide", "progress"]
+__all__ = ["bar", "err", "out", "print_json", "print_wide", "progress"]
 
 WIDTH = 100
 
@@ -70,3 +71,14 @@ def progress(steps, what):
     from rich.progress import track
 
     return track(steps, what, console=err(), transient=True, disable=not sys.stderr.isatty())
+
+
+@contextmanager
+def bar(what, total):
+    """A function to be told how far something is, with a bar like that of ``progress``."""
+    from rich.progress import Progress
+
+    shown = Progress(console=err(), transient=True, disable=not sys.stderr.isatty())
+    with shown:
+        task = shown.add_task(what, total=total)
+        yield lambda done: shown.update(task, completed=done)

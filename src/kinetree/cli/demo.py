@@ -6,12 +6,12 @@ from typing import Annotated
 
 import numpy as np
 
+from kinetree.cli.console import bar, progress
 from kinetree.cli.console import out as console
-from kinetree.cli.console import progress
 from kinetree.cli.errors import misuse
 from kinetree.cli.options import option
 
-__all__ = ["demo", "simulate"]
+__all__ = ["demo"]
 
 
 def demo(
@@ -25,14 +25,15 @@ def demo(
     """Take the tour: a robot, its forces, four algorithms, batches, a motion, its pictures."""
     import kinetree as kt
     from kinetree.cli import pictures
-    from kinetree.cli.info import draw
+    from kinetree.cli.info import draw as draw_tree
+    from kinetree.cli.simulate import draw
 
     if not 0 < seconds <= 600:
         misuse(f"--seconds must be between 0 and 600, got {seconds:g}")
     arm = kt.samples.panda()
     say = _Steps()
     say.step("A robot arm that ships with the package")
-    draw(say.console, arm)
+    draw_tree(say.console, arm)
     say.step("Three questions, three lines")
     q = np.array([0.3, -0.5, 0.2, -2.0, 0.1, 1.6, 0.7, 0.02, 0.02])
     _three_questions(kt, arm, q, say)
@@ -42,19 +43,19 @@ def demo(
     _batches(kt, arm, q, say)
     say.step("A double pendulum swings")
     model = kt.samples.double_pendulum()
-    t, positions, velocities = simulate(model, duration=seconds, dt=0.005)
-    energy = kt.kinetic_energy(model, positions, velocities) + kt.potential_energy(model, positions)
-    drift = np.max(np.abs(energy - energy[0])) / np.ptp(kt.potential_energy(model, positions))
-    say(f"{seconds:g} s in {len(t) - 1} steps of the Runge-Kutta method")
-    say(f"energy drift: {drift:.1e} of the energy that swings back and forth")
+    with bar("swinging", seconds) as reached:
+        motion = kt.simulate(model, [2.0, 0.5], duration=seconds, dt=0.005, progress=reached)
+    report = motion.report
+    say(f"{seconds:g} s in {report.steps} steps of {report.integrator}")
+    say(f"energy drift: {report.energy_error:.1e} of the energy that swings back and forth")
     say.step("Look at it")
     if (reason := pictures.missing()) is not None:
         say(reason)
         return
     out.mkdir(parents=True, exist_ok=True)
     for picture in (
-        pictures.plot(out, t, positions, energy),
-        pictures.animate(out, model, t, positions),
+        draw(motion, out / "double_pendulum.png"),
+        pictures.animate(out, motion),
     ):
         say(f"wrote {picture}")
 
@@ -112,26 +113,3 @@ def _batches(kt, model, q, say, count=100_000):
         taken[name] = time.perf_counter() - start
     for name, seconds in taken.items():
         say(f"{name:18} {1e9 * seconds / count:6.0f} ns a sample")
-
-
-def simulate(model, duration, dt):
-    """Fourth-order Runge–Kutta on the configuration manifold, from a high starting position."""
-    import kinetree as kt
-
-    steps = max(1, round(duration / dt))
-    tau = np.zeros(model.nv)
-    q, qd = model.integrate(model.neutral(), np.array([2.0, 0.5])), np.zeros(model.nv)
-    positions, velocities = [q], [qd]
-    for _ in progress(range(steps), "swinging"):
-        a1 = kt.forward_dynamics(model, q, qd, tau)
-        v2 = qd + dt / 2 * a1
-        a2 = kt.forward_dynamics(model, model.integrate(q, dt / 2 * qd), v2, tau)
-        v3 = qd + dt / 2 * a2
-        a3 = kt.forward_dynamics(model, model.integrate(q, dt / 2 * v2), v3, tau)
-        v4 = qd + dt * a3
-        a4 = kt.forward_dynamics(model, model.integrate(q, dt * v3), v4, tau)
-        q = model.integrate(q, dt / 6 * (qd + 2 * v2 + 2 * v3 + v4))
-        qd = qd + dt / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
-        positions.append(q)
-        velocities.append(qd)
-    return dt * np.arange(steps + 1), np.array(positions), np.array(velocities)

@@ -31,7 +31,10 @@ def misuse(message) -> NoReturn:
 class Commands(typer.core.TyperGroup):
     """The group of all commands, which turns errors into messages."""
 
-    order = ("info", "check", "eval", "convert", "samples", "generate", "bench", "demo", "cache")
+    order = (
+        "info", "check", "eval", "simulate", "plot", "convert", "samples", "generate", "bench",
+        "demo", "cache",
+    )  # fmt: skip
 
     def list_commands(self, ctx):
         """The commands in the order in which a newcomer needs them."""

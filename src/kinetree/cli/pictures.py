@@ -4,7 +4,7 @@ import importlib.util
 
 import numpy as np
 
-__all__ = ["animate", "missing", "plot"]
+__all__ = ["animate", "missing"]
 
 
 def missing() -> str | None:
@@ -14,26 +14,11 @@ def missing() -> str | None:
     return None
 
 
-def plot(folder, t, positions, energy):
-    """Joint angles and energy error over time; the path of the picture."""
-    plt = _pyplot()
-    figure, (above, below) = plt.subplots(2, 1, sharex=True, figsize=(8, 5), layout="constrained")
-    above.plot(t, positions, label=["shoulder", "elbow"])
-    above.set_ylabel("angle [rad]")
-    above.legend(loc="upper left")
-    below.plot(t, energy - energy[0], color="tab:red")
-    below.set(ylabel="energy error [J]", xlabel="time [s]")
-    figure.suptitle("Double pendulum, RK4 with steps of 5 ms")
-    path = folder / "double_pendulum.png"
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
-    return path
-
-
-def animate(folder, model, t, positions, every=10):
+def animate(folder, motion, every=10):
     """A web page that plays the motion, all in one file; its path."""
     import kinetree as kt
 
+    model, t, positions = motion.model, motion.t, motion.q
     plt = _pyplot()
     from matplotlib.animation import FuncAnimation
 

@@ -143,11 +143,12 @@ def _counting(body, times):
     def step(counted):
         count, state = counted
         active = count < times
+        ended = ~active  # before the body, whose loops may look at it
         first = len(graph.checks)
         after = _leaves_alike(_leaves(state), body(state))
         # A sample that has ended still runs along with its neighbours; its checks do not count.
         graph.checks[first:] = [
-            ((~active | graph.handles[node]).i, *rest) for node, *rest in graph.checks[first:]
+            ((ended | graph.handles[node]).i, *rest) for node, *rest in graph.checks[first:]
         ]
         held = [
             [active.select(a, b) for a, b in zip(new.ravel(), old.ravel(), strict=True)]

@@ -61,7 +61,7 @@ def _inlined(program, arrays, graph):
         for i, a in zip(program.inputs, full, strict=True):
             for place in np.ndindex(i.shape):
                 node = program.graph.node("input", i.name, place)
-                values[node] = graph.number(a[index][place])
+                values[node] = graph.number(a[(*index, *place)])
         checks = [c[0] for c in program.checks]
         found = substitute(program.graph, [*program.roots, *checks], values, graph)
         flat[index] = [graph.expr(i) for i in found[: len(program.roots)]]
@@ -70,6 +70,6 @@ def _inlined(program, arrays, graph):
     results, position = [], 0
     for output in program.outputs:
         part = flat[..., position : position + output.size]
-        results.append(part.reshape(*batch, *output.shape))
+        results.append(part.reshape((*batch, *output.shape)))
         position += output.size
     return tuple(results)

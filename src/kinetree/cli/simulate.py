@@ -1,0 +1,221 @@
+"""``kinetree simulate``: from a robot and a state to a motion."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+
+from kinetree.cli.console import bar, err, out, print_json
+from kinetree.cli.controllers import NAMES, controller
+from kinetree.cli.errors import fail, misuse
+from kinetree.cli.options import Json, option
+from kinetree.cli.pictures import missing
+from kinetree.cli.robot import Floating, FolderOption, RobotArgument, open_robot
+from kinetree.cli.states import configuration, vector
+
+__all__ = ["PICTURES", "draw", "require_suffix", "simulate"]
+
+PICTURES = (".png", ".pdf", ".svg")
+
+
+def _complete_integrator(incomplete: str):
+    from kinetree.simulate import INTEGRATORS
+
+    return [name for name in ("auto", *INTEGRATORS) if name.startswith(incomplete)]
+
+
+def _complete_controller(incomplete: str):
+    return [name for name in NAMES if name.startswith(incomplete)]
+
+
+def simulate(
+    robot: RobotArgument,
+    duration: Annotated[
+        float, option("--duration", "-d", value="S", help="How long, in seconds; 5 unless given.")
+    ] = 5.0,
+    dt: Annotated[
+        float, option("--dt", value="S", help="Length of a step; 0.001 unless given.")
+    ] = 1e-3,
+    q: Annotated[
+        str | None,
+        option("--q", value="Q", help="Start: 1,2,3 or neutral or random:7 or a posture."),
+    ] = None,
+    qd: Annotated[
+        str | None, option("--qd", value="QD", help="Velocities at the start; zero unless given.")
+    ] = None,
+    integrator: Annotated[
+        str,
+        option(
+            "--integrator",
+            value="NAME",
+            help="Such as rk4, semi_implicit_euler; by default what suits.",
+            autocompletion=_complete_integrator,
+        ),
+    ] = "auto",
+    rtol: Annotated[
+        float | None,
+        option("--rtol", value="R", help="Let steps adapt to keep this relative error."),
+    ] = None,
+    controlled_by: Annotated[
+        str,
+        option(
+            "--controller",
+            value="NAME",
+            help="none; gravity: carry the weight; pd: and pull to --goal.",
+            autocompletion=_complete_controller,
+        ),
+    ] = "none",
+    goal: Annotated[
+        str | None, option("--goal", value="Q", help="Where pd pulls to; the start unless given.")
+    ] = None,
+    store_every: Annotated[
+        int | None,
+        option("--every", value="N", help="Keep every so many steps; by default about 1000."),
+    ] = None,
+    file: Annotated[
+        Path | None,
+        option("--out", "-o", value="FILE", help="Keep the motion: .npz, .parquet or .nc."),
+    ] = None,
+    picture: Annotated[
+        Path | None, option("--plot", value="FILE", help="Draw it: .png, .pdf or .svg.")
+    ] = None,
+    floating: Floating = False,
+    folder: FolderOption = None,
+    as_json: Json = False,
+):
+    """Simulate a robot: how it moves from a state, under a simple controller or none.
+
+    Says where the motion ends, and whether to trust it: how well energy and momentum balance.
+    """
+    import kinetree as kt
+
+    _can_be_written(file, picture)
+    model = open_robot(robot, floating=floating, folders=folder).model
+    start, speed = configuration(model, q), vector(model, "qd", qd)
+    if goal is not None and controlled_by != "pd":
+        misuse("--goal is for --controller pd")
+    if store_every is None:
+        store_every = max(1, round(duration / dt / 1000)) if 0 < dt < duration < 1e12 else 1
+    target = start if goal is None else configuration(model, goal)
+    control = controller(model, controlled_by, target)
+    with bar("simulating", duration) as reached:
+        motion = kt.simulate(
+            model, start, speed, duration=duration, dt=dt, controller=control, rtol=rtol,
+            integrator=integrator, store_every=store_every, progress=reached,
+        )  # fmt: skip
+    written = [motion.save(file)] if file else []
+    written += [draw(motion, picture)] if picture else []
+    if as_json:
+        print_json(_facts(robot, motion, written))
+        return
+    _show(motion)
+    for path in written:
+        err().print(f"wrote {path}", markup=False, soft_wrap=True)
+
+
+def _can_be_written(file, picture):
+    """Refuse before anything is computed what could not be kept afterwards."""
+    from kinetree.simulate.storage import SUFFIXES
+
+    for path, suffixes in ((file, SUFFIXES), (picture, PICTURES)):
+        if path is not None:
+            require_suffix(path, suffixes)
+            if not path.absolute().parent.is_dir():
+                misuse(f"there is no folder {str(path.parent)!r} to write {path.name} to")
+    if picture is not None and (reason := missing()) is not None:
+        fail(reason)
+
+
+def require_suffix(path, suffixes):
+    """Refuse a file that is not of these kinds."""
+    if path.suffix.lower() not in suffixes:
+        misuse(f"{path} must end in {', '.join(suffixes[:-1])} or {suffixes[-1]}")
+
+
+def draw(motion, path, joints=None):
+    """Draw a motion into a file; its path."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot
+
+    figure = motion.plot(joints=joints)
+    figure.savefig(path, dpi=150)
+    pyplot.close(figure)
+    return path
+
+
+def _facts(robot, motion, written):
+    """All there is to say, as plain data."""
+    from kinetree.simulate.plain import plain
+
+    return {
+        "model": robot,
+        "duration": float(motion.t[-1] - motion.t[0]),
+        "start": {"q": motion.q[0].tolist(), "qd": motion.qd[0].tolist()},
+        "end": {"q": motion.q[-1].tolist(), "qd": motion.qd[-1].tolist()},
+        "energy": {"start": float(motion.energy[0]), "end": float(motion.energy[-1])},
+        "events": [plain(event) for event in motion.events],
+        "report": plain(asdict(motion.report)),
+        "files": [str(path) for path in written],
+    }
+
+
+def _show(motion):
+    """What people want to know: what was done, where it ended, whether to trust it."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from kinetree.simulate.labels import positions, velocities
+
+    console, report, model = out(), motion.report, motion.model
+    title = f"{motion.t[-1] - motion.t[0]:g} s in {report.steps} steps of {report.integrator}"
+    console.print(Text.assemble((model.name, "bold"), "  ", title, "\n"))
+    table = Table(box=None, padding=(0, 3, 0, 0), header_style="dim", pad_edge=False)
+    for heading in ("joint", "start", "end", "least", "most", "speed at the end"):
+        table.add_column(heading, justify="left" if heading == "joint" else "right")
+    speeds = {v.name: motion.qd[-1, k] for k, v in enumerate(velocities(model))}
+    for k, variable in enumerate(positions(model)):
+        values = motion.q[:, k]
+        numbers = (values[0], values[-1], np.min(values), np.max(values))
+        cells = [f"{_clean(x):.4g}" for x in numbers]
+        speed = speeds.get(variable.name)
+        last = "" if speed is None else f"{_clean(speed):.4g} {variable.unit}/s"
+        table.add_row(Text(variable.name, "cyan"), *cells, last)
+    console.print(table)
+    console.print(_report(motion))
+
+
+def _clean(x):
+    """A number without the rounding errors of zero."""
+    return 0.0 if abs(x) < 1e-12 else x
+
+
+def _report(motion):
+    from rich.table import Table
+    from rich.text import Text
+
+    report = motion.report
+    rows = [("energy error", f"{report.energy_error:.1e} of what is exchanged")]
+    if report.momentum_error is not None:
+        rows.append(("momentum error", f"{report.momentum_error:.1e}"))
+    if motion.model.loops or motion.model.couplings:
+        rows.append(("loop error", f"{report.loop_error:.1e} m or rad"))
+    rows.append(("largest step", f"{report.largest_step:.3g} s"))
+    rows.append(("largest advance", f"{report.largest_advance:.2g} rad or m in a step"))
+    rows.append(("smallest pivot", f"{report.smallest_pivot:.2g}"))
+    if report.rejected:
+        rows.append(("rejected", f"{report.rejected} steps"))
+    for event in motion.events[:20]:
+        rows.append(("event", f"{event.t:.6g} s  {event.name}"))
+    if len(motion.events) > 20:
+        rows.append(("", f"and {len(motion.events) - 20} more"))
+    verdict = "look at the warnings" if report.warnings else "can be trusted"
+    rows.append(("result", verdict))
+    grid = Table.grid(padding=(0, 3, 0, 0))
+    grid.add_column(style="dim")
+    grid.add_row()
+    for label, text in rows:
+        grid.add_row(label, Text(text))
+    return grid

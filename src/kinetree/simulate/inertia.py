@@ -1,0 +1,20 @@
+"""How easily joints move: numbers to choose stiffnesses by."""
+
+import numpy as np
+
+from kinetree import dynamics
+from kinetree.errors import SingularError
+
+__all__ = ["nominal_mobility"]
+
+
+def nominal_mobility(model) -> np.ndarray:
+    """Acceleration for a unit of force of every velocity variable at the neutral position, (nv,).
+
+    The diagonal of ``H⁻¹``, without loops and couplings, which only make it smaller.
+    """
+    tree = model.replace(loops=(), couplings=()) if model.loops or model.couplings else model
+    try:
+        return np.diagonal(dynamics.inverse_mass_matrix(tree, tree.neutral()))
+    except SingularError:  # massless joints: forward dynamics will name them
+        return np.ones(model.nv)

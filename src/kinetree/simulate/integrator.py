@@ -1,0 +1,81 @@
+"""What an integrator is: a text for one step, on the manifold, for numbers of any kind.
+
+A step is traced into a kernel where all that acts on the mechanism can be traced; otherwise the
+same text runs on arrays with batch axes. Whoever has another way to take a step, for mechanisms
+with constraints say, subclasses ``Integrator`` and passes an instance to ``simulate``.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+__all__ = ["Integrator", "Stages", "Stepped"]
+
+
+class Stages(NamedTuple):
+    """Slopes inside a step, for its interpolant: of local coordinates, velocities and work.
+
+    Arrays (..., stages, nv), the last (..., stages).
+    """
+
+    u: Any
+    qd: Any
+    work: Any
+
+
+class Stepped(NamedTuple):
+    """The end of a step.
+
+    Attributes:
+        q, qd: state at the end.
+        work: of all joint forces during the step [J].
+        error: estimated errors of local coordinates and velocities, where the method has them.
+        stages: slopes, where the method has an interpolant of its own.
+        defect: size of the last correction, relative, of methods that solve an equation.
+    """
+
+    q: Any
+    qd: Any
+    work: Any
+    error: tuple | None = None
+    stages: Stages | None = None
+    defect: Any = None
+
+
+class Integrator(ABC):
+    """A way to take a step. Immutable and hashable: kernels are kept for each.
+
+    Attributes:
+        name: what it is called.
+        order: the error after a given time is proportional to this power of the step.
+        error_order: order of the embedded result that errors are estimated with; 0 for none.
+        differentiates: whether it takes derivatives of all forces, which then must be traceable.
+        solves: whether it solves an equation by iteration, so that ``defect`` must be looked at.
+    """
+
+    name: str
+    order: int
+    error_order: int = 0
+    differentiates: bool = False
+    solves: bool = False
+
+    @abstractmethod
+    def step(self, field, model, t, h, q, qd, tau) -> Stepped:
+        """The state a time ``h`` [s] after ``t``.
+
+        Args:
+            field: what moves the mechanism, a ``Field``.
+            model: the mechanism.
+            t: time at the start [s].
+            h: length of the step [s].
+            q: joint positions at the start.
+            qd: joint velocities at the start.
+            tau: joint forces that are held during the step.
+        """
+
+    def interpolation(self, theta):
+        """Weights of the stages at the fraction ``theta`` of a step; None without stages."""
+        return None
+
+    def __call__(self, *args):
+        """The same as ``step``, so that a kernel takes an integrator for an option."""
+        return self.step(*args)

@@ -1,0 +1,111 @@
+"""Local coordinates for a step: methods for vectors on the configuration manifold.
+
+During a step from ``q0`` the configuration is ``q = integrate(q0, u)``, and ``u`` obeys an ordinary
+differential equation in the tangent space, ``du/dt = dexp⁻¹(u) qd``, so that any method for vectors
+applies and quaternions keep their length (Munthe-Kaas). Where ``qd`` is the derivative of ``q``
+that is ``du/dt = qd``. Otherwise ``qd`` is a velocity in child coordinates, ``integrate`` the
+exponential map of a group, and
+
+    dexp⁻¹(u) v = v + [u, v]/2 + [u, [u, v]]/12 - [u, [u, [u, [u, v]]]]/720 + ...
+
+A method of order p needs the terms with at most p - 2 brackets.
+"""
+
+from functools import singledispatch
+
+import numpy as np
+
+from kinetree.functional.kernel import kernel
+from kinetree.joints import AbstractJoint, Free, Planar, Reversed, SphereInCylinder, Spherical
+from kinetree.joints.jet import jets
+from kinetree.spatial import Motion
+from kinetree.spatial.vector3 import cross
+
+__all__ = ["group_bracket", "is_flat", "joint_rate", "local_rate", "move"]
+
+_SERIES = ((1, 1 / 2), (2, 1 / 12), (4, -1 / 720))  # brackets, coefficient: Bernoulli numbers
+
+
+def move(model, q, u):
+    """``model.integrate``, compiled when it is called on numbers."""
+    return q + u if is_flat(model) else _move(model, q, u)
+
+
+def local_rate(model, q, u, qd, *, order):
+    """``du/dt`` at local coordinates ``u`` around ``q``, good for methods of the given order."""
+    return qd if is_flat(model) else _local_rate(model, q, u, qd, order=order)
+
+
+def is_flat(model):
+    """Whether all velocity variables are derivatives of position variables."""
+    return all(b.joint.rates_are_velocities for b in model.bodies)
+
+
+@kernel
+def _move(model, q, u: ("nv",)):
+    return model.integrate(q, u)
+
+
+@kernel
+def _local_rate(model, q, u: ("nv",), qd, *, order):
+    parts = [model.zero_velocity[:0]]
+    for i in range(1, model.body_count + 1):
+        at, joint = model.v_slice[i], model.joint[i]
+        if joint.rates_are_velocities:
+            parts.append(qd[at])
+        else:
+            parts.append(joint_rate(joint, q[model.q_slice[i]], u[at], qd[at], order))
+    return np.concatenate(parts)
+
+
+def joint_rate(joint, q, u, qd, order):
+    """``du/dt`` of one joint whose ``qd`` is not the derivative of ``q``."""
+    bracket = group_bracket(joint)
+    if bracket is None:
+        return _rate_by_differentiation(joint, q, u, qd)
+    rate, term, done = qd, qd, 0
+    for brackets, coefficient in _SERIES:
+        if brackets > order - 2 and brackets > 1:
+            break
+        while done < brackets:
+            term, done = bracket(u, term), done + 1
+        rate = rate + coefficient * term
+    return rate
+
+
+@singledispatch
+def group_bracket(joint: AbstractJoint):
+    """The bracket ``[u, v]`` of a joint's velocities, or None if its group is not known."""
+    return None
+
+
+@group_bracket.register
+def _(joint: Spherical):
+    return cross
+
+
+@group_bracket.register
+def _(joint: Free):
+    return lambda u, v: Motion.from_array(u).cross(Motion.from_array(v)).to_array()
+
+
+@group_bracket.register
+def _(joint: Planar):
+    return lambda u, v: np.array([0, u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]])
+
+
+@group_bracket.register
+def _(joint: SphereInCylinder):
+    return lambda u, v: np.array([*cross(u[:3], v[:3]), 0])
+
+
+@group_bracket.register
+def _(joint: Reversed):
+    return group_bracket(joint.joint)
+
+
+def _rate_by_differentiation(joint, q, u, qd):
+    """For joints of other people: the rate of ``difference(q, integrate(q, u))``."""
+    there = joint.integrate(q, u)
+    moving = joint.difference(q, jets(there, joint.configuration_rate(there, qd)))
+    return np.array([getattr(x, "first", 0) for x in moving])

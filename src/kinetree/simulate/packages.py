@@ -1,0 +1,19 @@
+"""Packages that only some results need, imported when they are asked for."""
+
+import importlib
+
+from kinetree.errors import MissingPackageError
+
+__all__ = ["need"]
+
+
+def need(module, purpose, extra):
+    """The module of that name, or an error that says what to install for ``purpose``."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise MissingPackageError(
+            f"{purpose} needs the package {package}, which cannot be imported ({error}): "
+            f"pip install kinetree[{extra}]"
+        ) from error

@@ -1,0 +1,242 @@
+"""The arrays of a rollout: which are given, how one sample of each looks, and their batch."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kinetree.codegen.program import Argument
+from kinetree.errors import ShapeError, UnknownNameError
+from kinetree.functional.kernel import UserKernel
+from kinetree.functional.parameters import check_parameter, parameter
+from kinetree.model.arrays import as_joint_vector, as_numbers, as_position_vector
+from kinetree.spelling import did_you_mean
+
+__all__ = ["Given", "RolloutArrays", "collect", "names_of", "require_kernel"]
+
+STATE = ("t", "q", "qd")
+"""What every kernel of a rollout may ask for, besides the arrays that are given."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """An array that goes into every step.
+
+    Attributes:
+        kind: ``"tau"``, ``"inputs"``, ``"arguments"`` or ``"parameters"``.
+        name: what kernels call it, or the name of a parameter.
+        shape: of one sample.
+        timed: whether there is a value for every step, the first axis of ``array``.
+        array: numbers, with one batch axis.
+        squeeze: whether the caller gave a ``tau`` without an axis for time.
+    """
+
+    kind: str
+    name: str
+    shape: tuple
+    timed: bool
+    array: np.ndarray
+    squeeze: bool = False
+
+    @property
+    def argument(self) -> Argument:
+        """What a compiled function is told about it."""
+        return Argument(self.name, self.shape)
+
+    def at(self, k, part=slice(None)):
+        """The numbers for step ``k``, of a part of the batch."""
+        return self.array[k, part] if self.timed else self.array[part]
+
+    def part(self, part):
+        """The numbers of a part of the batch."""
+        return self.array[:, part] if self.timed else self.array[part]
+
+
+@dataclass(frozen=True)
+class RolloutArrays:
+    """Start and arrays of a rollout with one batch axis.
+
+    Attributes:
+        q0, qd0: the start.
+        given: what goes into every step.
+        batch: shape of the batch as the caller has it.
+        dtype: precision of the computation.
+        total: samples in the batch.
+    """
+
+    q0: np.ndarray
+    qd0: np.ndarray
+    given: tuple[Given, ...]
+    batch: tuple
+    dtype: str
+    total: int
+
+    @property
+    def size(self) -> int:
+        """Samples."""
+        return len(self.q0)
+
+    def part(self, part):
+        """The same for a part of the batch; ``total`` is still that of the whole."""
+        given, q0 = tuple(replace(g, array=g.part(part)) for g in self.given), self.q0[part]
+        return replace(self, q0=q0, qd0=self.qd0[part], given=given, batch=(len(q0),))
+
+    @property
+    def timed(self) -> bool:
+        """Whether any array has a value for every step."""
+        return any(g.timed for g in self.given)
+
+
+def collect(model, q0, qd0, tau, inputs, arguments, parameters, steps, kernels) -> RolloutArrays:
+    """Sort, check and broadcast the arrays of a call; ``kernels`` say how samples look."""
+    q0 = as_position_vector(model, q0, "q0")
+    qd0 = as_joint_vector(model, np.zeros(model.nv) if qd0 is None else qd0, "qd0")
+    raw = [*_tau(model, tau, steps)]
+    for kind, arrays in (("inputs", inputs), ("arguments", arguments)):
+        for name, value in (arrays or {}).items():
+            _check_name(name, kind, raw, kernels)
+            array = as_numbers(value, name)
+            shape = _sample_shape(model, name, array, kernels, timed=kind == "inputs")
+            raw.append(_checked(kind, name, shape, array, steps, timed=kind == "inputs"))
+    for name, value in (parameters or {}).items():
+        p, array = parameter(model, name), as_numbers(value, name)
+        check_parameter(p, array)
+        raw.append(Given("parameters", name, p.shape, False, array))
+    _check_wanted(raw, kernels)
+    leads = [q0.shape[:-1], qd0.shape[:-1], *map(_lead, raw)]
+    try:
+        batch = np.broadcast_shapes(*leads)
+    except ValueError:
+        names = ("q0", "qd0", *(g.name for g in raw))
+        shapes = ", ".join(f"{n} {lead}" for n, lead in zip(names, leads, strict=True))
+        raise ShapeError(
+            f"batch axes of a rollout do not broadcast against each other: {shapes}"
+        ) from None
+    dtype = _dtype([q0, qd0, *(g.array for g in raw)])
+    return RolloutArrays(
+        _flat(q0, (), batch, (model.nq,), dtype), _flat(qd0, (), batch, (model.nv,), dtype),
+        tuple(_batched(g, batch, dtype) for g in raw), batch, dtype, math.prod(batch),
+    )  # fmt: skip
+
+
+def _tau(model, tau, steps):
+    if tau is None:
+        return
+    array = as_joint_vector(model, tau, "tau")
+    held = array.ndim == 1
+    array = array[np.newaxis] if held else array
+    given = _checked("tau", "tau", (model.nv,), array, steps, timed=True)
+    yield Given(given.kind, given.name, given.shape, given.timed, given.array, squeeze=held)
+
+
+def _checked(kind, name, shape, array, steps, *, timed):
+    """A given array; one whose axis for time has length 1 is held, and loses that axis."""
+    n = array.ndim - len(shape)
+    if 0 in shape:
+        raise ShapeError(f"{name} is empty: one sample of it has shape {shape}")
+    if n < timed or array.shape[n:] != shape:
+        expected = ", ".join([*(["steps"] if timed else []), "...", *map(str, shape)])
+        raise ShapeError(f"{name} must have shape ({expected}), got {array.shape}")
+    if not timed:
+        return Given(kind, name, shape, False, array)
+    if array.shape[0] == 1:
+        return Given(kind, name, shape, False, array[0])
+    if array.shape[0] != steps:
+        raise ShapeError(
+            f"{name} has time first: {steps} values, one for each step, or 1 for all; got shape "
+            f"{array.shape}" + _hint(name)
+        )
+    return Given(kind, name, shape, True, array)
+
+
+def _hint(name):
+    if name != "tau":
+        return ""
+    return ". To hold a different tau for every sample of a batch, give it as tau[np.newaxis]"
+
+
+# --- kernels and the names that they ask for -----------------------------------------------------
+
+
+def require_kernel(function, role):
+    """Raise TypeError for a policy or cost that is not a ``@kernel``."""
+    if function is not None and not isinstance(function, UserKernel):
+        raise TypeError(
+            f"{role} becomes part of a compiled loop and must be a function under "
+            f"@kinetree.kernel, got {function!r}; kinetree.simulate takes any controller"
+        )
+    return function
+
+
+def names_of(kernel):
+    """Names of the arrays that a kernel asks for; its first parameter is the model."""
+    return tuple(kernel.signature.parameters)[1:]
+
+
+def _check_name(name, kind, raw, kernels):
+    if name in (*STATE, "tau"):
+        raise UnknownNameError(
+            f"{kind} cannot hold {name!r}, which kernels of a rollout get anyway"
+        )
+    if any(g.name == name for g in raw):
+        raise UnknownNameError(f"{name!r} is in inputs and in arguments; give it once")
+    wanted = sorted({n for k in kernels for n in names_of(k)} - {*STATE, "tau"})
+    if name not in wanted:
+        raise UnknownNameError(
+            f"{kind} hold {name!r}, which no kernel of this rollout asks for; "
+            f"{did_you_mean(name, wanted)}"
+        )
+
+
+def _check_wanted(raw, kernels):
+    known = {*STATE, "tau", *(g.name for g in raw)}
+    for kernel in kernels:
+        for name in names_of(kernel):
+            if name not in known:
+                raise UnknownNameError(
+                    f"{kernel.__name__} asks for {name!r}: put it into arguments, or into inputs "
+                    f"if it has a value for every step"
+                )
+
+
+def _sample_shape(model, name, array, kernels, *, timed):
+    for kernel in kernels:
+        p = kernel.signature.parameters.get(name)
+        if p is not None and isinstance(p.annotation, tuple):
+            return tuple(getattr(model, n) if isinstance(n, str) else n for n in p.annotation)
+    return array.shape[-1:] if array.ndim > timed else ()
+
+
+# --- batches -------------------------------------------------------------------------------------
+
+
+def _lead(given):
+    """Batch axes of an array."""
+    end = given.array.ndim - len(given.shape)
+    return given.array.shape[given.timed : end]
+
+
+def _dtype(arrays):
+    kinds = {a.dtype.kind for a in arrays}
+    if kinds - set("fiub"):
+        bad = next(a.dtype for a in arrays if a.dtype.kind not in "fiub")
+        raise ShapeError(f"a rollout computes with real numbers, got an array of {bad}")
+    return "float32" if all(a.dtype.char == "f" for a in arrays) else "float64"
+
+
+def _batched(given, batch, dtype):
+    time = given.array.shape[:1] if given.timed else ()
+    array = _flat(given.array, time, batch, given.shape, dtype)
+    return Given(given.kind, given.name, given.shape, given.timed, array, given.squeeze)
+
+
+def _flat(array, time, batch, shape, dtype):
+    """``(*time, *batch, *shape)`` with one batch axis; what all samples share is not copied."""
+    array = np.ascontiguousarray(array, dtype=dtype).reshape(array.shape)
+    lead = array.shape[len(time) : array.ndim - len(shape)]
+    size = math.prod(batch)
+    if math.prod(lead) == 1:
+        return np.broadcast_to(array.reshape(*time, 1, *shape), (*time, size, *shape))
+    missing = (1,) * (len(batch) - len(lead))
+    full = array.reshape(*time, *missing, *lead, *shape)
+    return np.broadcast_to(full, (*time, *batch, *shape)).reshape(*time, size, *shape)

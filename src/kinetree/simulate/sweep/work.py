@@ -1,0 +1,189 @@
+"""What is done with each run, and with a chunk of them, on whatever thread or machine."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kinetree.errors import SweepError
+from kinetree.functional.parameters import is_parameter, parameter, with_parameters
+
+__all__ = ["Chunk", "Work", "model_parameters", "named", "work_of"]
+
+_EXTRAS = ("seed", "rng")
+
+
+@dataclass
+class Chunk:
+    """Results of some runs.
+
+    Attributes:
+        ids: numbers of the runs.
+        seeds: their seeds.
+        columns: for every name that a run returned, an array for each run, or None where there is
+            none.
+        failures: why runs failed, by number.
+        unread: names of columns that are kept elsewhere.
+    """
+
+    ids: np.ndarray
+    seeds: np.ndarray
+    columns: dict[str, list] = field(default_factory=dict)
+    failures: dict[int, str] = field(default_factory=dict)
+    unread: tuple[str, ...] = ()
+
+    def put(self, k, results):
+        """Keep the results of the run at place ``k``."""
+        for name, array in results.items():
+            self.columns.setdefault(name, [None] * len(self.ids))[k] = array
+
+    @classmethod
+    def joined(cls, parts):
+        """One chunk from chunks of single runs."""
+        whole = cls(
+            np.concatenate([part.ids for part in parts]),
+            np.concatenate([part.seeds for part in parts]),
+        )
+        for k, part in enumerate(parts):
+            whole.put(k, {name: column[0] for name, column in part.columns.items()})
+            whole.failures |= part.failures
+        return whole
+
+
+@dataclass(frozen=True)
+class Work:
+    """A function of a model and of the values of a run.
+
+    Attributes:
+        model: as it is before parameters of the run change it.
+        function: called as ``function(model, **values)``; with ``batched``, once for a whole chunk,
+            with values that have the runs along their first axis.
+        batched: whether it takes many runs at once.
+        extras: which of ``seed`` and ``rng`` it asks for.
+        changes: names of values that change the model instead of going to the function.
+        label: what messages and manifests call it.
+    """
+
+    model: Any
+    function: Callable
+    batched: bool = False
+    extras: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
+    label: str = "run"
+
+    def __call__(self, ids, seeds, values) -> Chunk:
+        """Do some runs; one that fails is recorded, with the reason."""
+        chunk = Chunk(np.asarray(ids), np.asarray(seeds))
+        if self.batched:
+            try:
+                self._together(chunk, range(len(ids)), values)
+                return chunk
+            except SweepError:
+                raise
+            except Exception as error:
+                if len(ids) == 1:
+                    chunk.failures[int(ids[0])] = _reason(error)
+                    return chunk
+        for k, i in enumerate(ids):
+            try:
+                if self.batched:  # one of them spoiled the batch
+                    self._together(chunk, [k], values)
+                else:
+                    chunk.put(k, self._alone(k, seeds, values))
+            except SweepError:
+                raise
+            except Exception as error:
+                chunk.failures[int(i)] = _reason(error)
+        return chunk
+
+    def _alone(self, k, seeds, values):
+        row = {name: _plain(column[k]) for name, column in values.items()}
+        changes = {name: row.pop(name) for name in self.changes}
+        model = with_parameters(self.model, changes) if changes else self.model
+        if "seed" in self.extras:
+            row["seed"] = int(seeds[k])
+        if "rng" in self.extras:
+            row["rng"] = np.random.default_rng(int(seeds[k]))
+        return named(self.function(model, **row))
+
+    def _together(self, chunk, places, values):
+        places = np.asarray(places)
+        rows = {name: column[places] for name, column in values.items()}
+        if "seed" in self.extras:
+            rows["seed"] = chunk.seeds[places]
+        results = named(self.function(self.model, **rows))
+        for name, array in results.items():
+            if array.ndim == 0 or len(array) != len(places):
+                raise SweepError(
+                    f"{self.label} was given {len(places)} runs at once and must return arrays "
+                    f"with as many rows; {name!r} has shape {array.shape}"
+                )
+        for j, k in enumerate(places):
+            chunk.put(k, {name: array[j] for name, array in results.items()})
+
+
+def work_of(model, function, names, *, batched) -> Work:
+    """The work of calling a user's function, if it can be called with these names."""
+    label = getattr(function, "__name__", type(function).__name__)
+    if not callable(function):
+        raise SweepError(
+            f"what to run must be a function of the model and the values, or a dictionary of "
+            f"options of kt.simulate; got {function!r}"
+        )
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # built in
+        return Work(model, function, batched, label=label)
+    taken = signature.parameters
+    changes = model_parameters(model, [name for name in names if name not in taken])
+    if batched and changes:
+        raise SweepError(
+            f"{label} takes many runs at once and shares one model among them: {changes[0]!r} "
+            f"cannot change it. Give the values another name and pass them to a kernel, or leave "
+            f"batched out"
+        )
+    extras = tuple(name for name in _EXTRAS if name in taken and name not in names)
+    if batched and "rng" in extras:
+        raise SweepError(
+            f"{label} takes many runs at once; it can ask for their seeds, 'seed', not for one "
+            f"generator 'rng', whose numbers would depend on how runs are grouped"
+        )
+    given = [name for name in (*names, *extras) if name not in changes]
+    try:
+        signature.bind(model, **dict.fromkeys(given))
+    except TypeError as error:
+        raise SweepError(
+            f"{label}{signature} cannot be called with the model and the values "
+            f"{', '.join(map(repr, given)) or 'none'}: {error}"
+        ) from None
+    return Work(model, function, batched, extras, changes, label)
+
+
+def model_parameters(model, names) -> tuple[str, ...]:
+    """Those of the names that are parameters of the model; what it does not have is refused."""
+    found = [n for n in names if is_parameter(n) and (":" in n or n in ("gravity", "inertia"))]
+    return tuple(parameter(model, name).name for name in found)
+
+
+def named(result) -> dict[str, np.ndarray]:
+    """What a run returned, as arrays by name."""
+    if hasattr(result, "arrays"):  # a trajectory
+        result = result.arrays()
+    if not isinstance(result, dict):
+        result = {"result": result}
+    arrays = {str(name): np.asarray(value) for name, value in result.items() if value is not None}
+    for name, array in arrays.items():
+        if array.dtype.kind not in "biufcUS":
+            raise TypeError(f"{name!r} is {type(result[name]).__name__}, not numbers or text")
+    return arrays
+
+
+def _plain(value):
+    """Numbers as Python's own."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _reason(error):
+    return f"{type(error).__name__}: {error}"
