@@ -10,7 +10,18 @@ import pytest
 import kinetree as kt
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ["README.md", "docs/models.md", "docs/derivatives.md", "docs/kernels.md"]
+PAGES = [
+    "README.md",
+    "docs/models.md",
+    "docs/control.md",
+    "docs/derivatives.md",
+    "docs/inverse_kinematics.md",
+    "docs/kernels.md",
+    "docs/kinematics.md",
+    "docs/task_space.md",
+    "docs/equations.md",
+    "docs/identification.md",
+]
 DOCS = (ROOT / "docs").glob("[!b]*.md")
 EXAMPLES = sorted(p.name for p in (ROOT / "examples").glob("[0-9]*.py"))
 

@@ -12,29 +12,47 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from kinetree import joints, model, spatial
+from kinetree.cartesian import (
+    applied_force,
+    cartesian_forces,
+    forces_of_joint_torques,
+    generalized_velocity,
+    joint_torques,
+)
+from kinetree.centroidal import (
+    center_of_mass,
+    center_of_mass_acceleration,
+    center_of_mass_jacobian,
+    center_of_mass_jacobian_rate,
+    center_of_mass_velocity,
+    centroidal_inertia,
+    centroidal_momentum,
+    centroidal_momentum_bias,
+    centroidal_momentum_matrix,
+    centroidal_momentum_matrix_rate,
+    centroidal_momentum_rate,
+    momentum,
+    zero_moment_point,
+)
 from kinetree.codegen.runtime.threads import set_threads, threads
 from kinetree.dynamics import (
-    acceleration,
     bias_force,
-    center_of_mass,
     christoffel,
     coriolis_matrix,
     forward_dynamics,
     gravity_force,
     inverse_dynamics,
     inverse_mass_matrix,
-    jacobian,
-    jacobian_rate,
     kinetic_energy,
     mass_matrix,
-    momentum,
-    operational_space_inertia,
-    pose,
     potential_energy,
-    velocity,
 )
 from kinetree.errors import (
     CacheWarning,
+    EquilibriumError,
+    ExcitationError,
+    ExcitationWarning,
+    IdentifiabilityError,
     InteropError,
     JointError,
     KinetreeError,
@@ -46,6 +64,7 @@ from kinetree.errors import (
     SpatialTypeError,
     TraceError,
     UnknownNameError,
+    UnreachableError,
 )
 from kinetree.joints import (
     AbstractJoint,
@@ -69,6 +88,25 @@ from kinetree.joints import (
     Universal,
     check_joint,
 )
+from kinetree.kinematics import (
+    acceleration,
+    bias_acceleration,
+    hessian,
+    jacobian,
+    jacobian_rate,
+    jacobians,
+    pose,
+    poses,
+    velocity,
+)
+from kinetree.lagrangian import (
+    generalized_force,
+    generalized_momentum,
+    kinetic_energy_rate,
+    mass_matrix_rate,
+    potential_energy_rate,
+    power_balance,
+)
 from kinetree.model import (
     Body,
     Frame,
@@ -83,29 +121,72 @@ from kinetree.model import (
     from_poe,
     shapes,
 )
+from kinetree.regressors import (
+    energy_regressor,
+    kinetic_energy_regressor,
+    momentum_regressor,
+    potential_energy_regressor,
+    regressor,
+)
 from kinetree.spatial import Force, Inertia, Motion, Plucker, rotx, roty, rotz, xlt
+from kinetree.support import support_margin
+from kinetree.task_space import (
+    dynamically_consistent_inverse,
+    inverse_operational_space_inertia,
+    null_space_projector,
+    operational_space_bias,
+    operational_space_dynamics,
+    operational_space_gravity,
+    operational_space_inertia,
+    task_freedom,
+    task_space_forward_dynamics,
+    task_space_inverse_dynamics,
+)
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from kinetree.control.linearization import linearize
     from kinetree.expr.repeat import repeat
     from kinetree.functional.choose import select
     from kinetree.functional.compiled import compile
     from kinetree.functional.differentiate import differentiate
     from kinetree.functional.export import export_c, listing, to_numpy
     from kinetree.functional.kernel import kernel
+    from kinetree.functional.products import jvp, vjp
+    from kinetree.identification import base_parameters, identify
+    from kinetree.ik import inverse_kinematics
+    from kinetree.quasi_velocities import quasi_velocity_dynamics
+    from kinetree.symbolic import equations_of_motion
 
 # What not every program needs is loaded when it is asked for: submodules, and functions by module.
-_ON_DEMAND = ("algorithms", "counting", "interop", "samples")
+_ON_DEMAND = (
+    "algorithms",
+    "control",
+    "counting",
+    "identification",
+    "ik",
+    "interop",
+    "samples",
+    "symbolic",
+)
 _FUNCTIONS = {
+    "base_parameters": "identification",
     "compile": "functional.compiled",
     "differentiate": "functional.differentiate",
+    "equations_of_motion": "symbolic",
     "export_c": "functional.export",
+    "identify": "identification",
+    "inverse_kinematics": "ik",
+    "jvp": "functional.products",
     "kernel": "functional.kernel",
+    "linearize": "control.linearization",
     "listing": "functional.export",
+    "quasi_velocity_dynamics": "quasi_velocities",
     "repeat": "expr.repeat",
     "select": "functional.choose",
     "to_numpy": "functional.export",
+    "vjp": "functional.products",
 }
 
 
@@ -128,13 +209,17 @@ __all__ = [
     "CacheWarning",
     "CustomJoint",
     "Cylindrical",
+    "EquilibriumError",
     "Euler",
+    "ExcitationError",
+    "ExcitationWarning",
     "Exponential",
     "Fixed",
     "Force",
     "Frame",
     "Free",
     "Helical",
+    "IdentifiabilityError",
     "Inertia",
     "InteropError",
     "JointError",
@@ -165,35 +250,79 @@ __all__ = [
     "Translation",
     "Universal",
     "UnknownNameError",
+    "UnreachableError",
     "acceleration",
+    "applied_force",
+    "base_parameters",
+    "bias_acceleration",
     "bias_force",
+    "cartesian_forces",
     "center_of_mass",
+    "center_of_mass_acceleration",
+    "center_of_mass_jacobian",
+    "center_of_mass_jacobian_rate",
+    "center_of_mass_velocity",
+    "centroidal_inertia",
+    "centroidal_momentum",
+    "centroidal_momentum_bias",
+    "centroidal_momentum_matrix",
+    "centroidal_momentum_matrix_rate",
+    "centroidal_momentum_rate",
     "check_joint",
     "christoffel",
     "compile",
     "coriolis_matrix",
     "differentiate",
+    "dynamically_consistent_inverse",
     "edit",
+    "energy_regressor",
+    "equations_of_motion",
     "export_c",
+    "forces_of_joint_torques",
     "forward_dynamics",
     "from_arrays",
     "from_dh",
     "from_poe",
+    "generalized_force",
+    "generalized_momentum",
+    "generalized_velocity",
     "gravity_force",
+    "hessian",
+    "identify",
     "inverse_dynamics",
+    "inverse_kinematics",
     "inverse_mass_matrix",
+    "inverse_operational_space_inertia",
     "jacobian",
     "jacobian_rate",
+    "jacobians",
+    "joint_torques",
     "joints",
+    "jvp",
     "kernel",
     "kinetic_energy",
+    "kinetic_energy_rate",
+    "kinetic_energy_regressor",
+    "linearize",
     "listing",
     "mass_matrix",
+    "mass_matrix_rate",
     "model",
     "momentum",
+    "momentum_regressor",
+    "null_space_projector",
+    "operational_space_bias",
+    "operational_space_dynamics",
+    "operational_space_gravity",
     "operational_space_inertia",
     "pose",
+    "poses",
     "potential_energy",
+    "potential_energy_rate",
+    "potential_energy_regressor",
+    "power_balance",
+    "quasi_velocity_dynamics",
+    "regressor",
     "repeat",
     "rotx",
     "roty",
@@ -202,8 +331,14 @@ __all__ = [
     "set_threads",
     "shapes",
     "spatial",
+    "support_margin",
+    "task_freedom",
+    "task_space_forward_dynamics",
+    "task_space_inverse_dynamics",
     "threads",
     "to_numpy",
     "velocity",
+    "vjp",
     "xlt",
+    "zero_moment_point",
 ]

@@ -8,6 +8,10 @@ thing, say what was expected and what came, and what to do about it.
 __all__ = [
     "BackendError",
     "CacheWarning",
+    "EquilibriumError",
+    "ExcitationError",
+    "ExcitationWarning",
+    "IdentifiabilityError",
     "InteropError",
     "JointError",
     "KinetreeError",
@@ -19,6 +23,7 @@ __all__ = [
     "SpatialTypeError",
     "TraceError",
     "UnknownNameError",
+    "UnreachableError",
 ]
 
 
@@ -46,6 +51,14 @@ class SingularError(KinetreeError, ArithmeticError):
     """A question without an answer: massless joints, dependent constraints, ..."""
 
 
+class UnreachableError(KinetreeError, ValueError):
+    """A target that inverse kinematics did not reach."""
+
+
+class EquilibriumError(SingularError):
+    """A mechanism that the driven joints cannot hold at rest, or not where it was said."""
+
+
 class SpatialTypeError(KinetreeError, TypeError):
     """Motion and force vectors mixed up, such as adding one to the other."""
 
@@ -59,6 +72,18 @@ class UnknownNameError(KinetreeError, KeyError):
 
 class InteropError(KinetreeError, ValueError):
     """Something another library can express and kinetree cannot, or the reverse."""
+
+
+class IdentifiabilityError(KinetreeError, LookupError):
+    """A parameter that no measurement of joint forces can tell by itself."""
+
+
+class ExcitationError(SingularError):
+    """A motion that does not show all parameters that could be identified."""
+
+
+class ExcitationWarning(UserWarning):
+    """A motion that shows some parameters so faintly that noise decides about them."""
 
 
 class ModelWarning(UserWarning):

@@ -60,7 +60,7 @@ def test_floating_bases_frames_and_forces(tmp_path):
     body = model.body_names[-1]
     functions = [
         ("jacobian", {"name": body, "frame": "world"}),
-        ("pose", {"frame": body}),
+        ("pose", {"name": body}),
         ("inverse_dynamics", {"f_ext": True}),
         "kinetic_energy",
     ]

@@ -6,15 +6,18 @@ velocity terms by acceleration tensors (``rnea_tensor``). Forward dynamics takes
 the last of these and then solves ``H qdd = tau - C`` for a mechanism at rest, without gravity.
 """
 
-from kinetree.algorithms import aba, crba, ltl, minv, rnea_tensor
+from kinetree.algorithms import aba, coriolis, crba, ltl, minv, rnea_tensor
 from kinetree.model.equivalence import condensed
 from kinetree.model.views import axial_view
 
 __all__ = [
     "bias_force",
+    "coriolis_matrix",
+    "coriolis_matrix_by_axial_turns",
     "forward_dynamics_by_articulated_bodies",
     "forward_dynamics_by_inertia_matrix",
     "gravity_force",
+    "inertia_factors",
     "inverse_dynamics",
     "inverse_mass_matrix",
     "joint_space_inertia",
@@ -41,6 +44,21 @@ def joint_space_inertia(model, q):
     return crba.joint_space_inertia(axial_view(condensed(model)), q)
 
 
+def inertia_factors(model, q):
+    """``L`` and ``D`` of ``H(q)``."""
+    return crba.inertia_factors(axial_view(condensed(model)), q)
+
+
+def coriolis_matrix(model, q, qd):
+    """``C(q, qd)`` with ``dH/dt - 2C`` skew-symmetric."""
+    return coriolis.coriolis_matrix(condensed(model), q, qd)
+
+
+def coriolis_matrix_by_axial_turns(model, q, qd):
+    """The same; which of the two is shorter depends on the placements of the joints."""
+    return coriolis.coriolis_matrix(axial_view(condensed(model)), q, qd)
+
+
 def inverse_mass_matrix(model, q):
     """``H(q)⁻¹``."""
     return minv.inverse_mass_matrix(axial_view(condensed(model)), q)
@@ -56,5 +74,5 @@ def forward_dynamics_by_articulated_bodies(model, q, qd, tau, f_ext=None):
 
 def forward_dynamics_by_inertia_matrix(model, q, qd, tau, f_ext=None):
     """``qdd``, by the inertia matrix and its sparse factors."""
-    L = crba.inertia_factors(axial_view(condensed(model)), q)
+    L = inertia_factors(model, q)
     return ltl.solve_ltdl(L, model.expanded_parent, tau - bias_force(model, q, qd, f_ext))

@@ -5,8 +5,10 @@ large, through threads. Each variant is compiled (or found in the cache) on firs
 """
 
 import ctypes
+from collections.abc import Callable
 from functools import cached_property
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -42,7 +44,7 @@ class Kernel:
         self.reference, self.validate = reference, validate
         sizes = [a.size for a in (*self.inputs, *self.outputs)]
         self.numbers, self.is_empty = sum(sizes), 0 in sizes
-        self.call = self.general
+        self.call: Callable[..., Any] = self.general
         self._variants = {}
 
     @cached_property
