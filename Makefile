@@ -12,8 +12,8 @@ help:
 	@echo "make test       every check and every test (what CI runs)"
 	@echo "make check      formatting, lint, types, layers, book map"
 	@echo "make unit       the tests alone"
-	@echo "make fuzz       thousands of random mechanisms (minutes to hours)"
-	@echo "make bench      kinetree against Pinocchio, one process, answers compared"
+	@echo "make fuzz       thousands of random mechanisms and broken files (minutes to hours)"
+	@echo "make bench      kinetree against Pinocchio and MuJoCo, one process, answers compared"
 	@echo "make book       rewrite docs/book.md, the map from the literature to the code"
 	@echo "make uncovered  passages of the literature that no test covers yet"
 	@echo "make format     let ruff rewrite the source"
@@ -46,7 +46,8 @@ unit: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 fuzz: $(STAMP)
-	$(BIN)/python -m pytest -n 2 --hypothesis-profile fuzz tests/algorithms tests/joints tests/model
+	$(BIN)/python -m pytest -n 2 --hypothesis-profile fuzz tests/algorithms tests/joints tests/model \
+		tests/loaders/test_fuzz_files.py
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/run.py

@@ -1,4 +1,4 @@
-"""``make bench``: kinetree against Pinocchio, the time to the first result, and how both grow.
+"""``make bench``: kinetree against Pinocchio and MuJoCo, the first result, and how both grow.
 
 Writes benchmarks/results.json and docs/speed.png. Needs a quiet machine and a few minutes; ratios
 hold from machine to machine, times do not.
@@ -7,6 +7,7 @@ hold from machine to machine, times do not.
     python benchmarks/run.py --quick      small batches of two robots, no growth
 """
 
+import importlib.util
 import json
 import os
 import platform
@@ -16,7 +17,7 @@ import tempfile
 import time
 import warnings
 from dataclasses import asdict
-from importlib.metadata import distribution
+from importlib.metadata import distribution, version
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,7 @@ from rich.console import Console
 from rich.table import Table
 
 import kinetree as kt
-from kinetree.benchmark import compare
+from kinetree.benchmark import compare, compare_mujoco
 
 HERE = Path(__file__).parent
 ROBOTS = {
@@ -46,7 +47,11 @@ def main():
         "pinocchio": pin.__version__,
     }
     kt.set_threads(1)
-    report["ratios"] = {name: ratios(name, BATCHES[:3] if quick else BATCHES) for name in robots}
+    batches = BATCHES[:3] if quick else BATCHES
+    report["ratios"] = {name: ratios(name, batches) for name in robots}
+    if importlib.util.find_spec("mujoco"):
+        report["mujoco version"] = version("mujoco")
+        report["mujoco"] = {name: mujoco_ratios(name, batches) for name in robots}
     report["first"] = {name: first_result(name) for name in robots}
     if not quick:
         report["threads"] = {name: thread_gain(name) for name in ("UR5", "Talos")}
@@ -73,11 +78,28 @@ def mechanism(name):
 
 
 def ratios(name, batches):
-    """Times of both, for every function and batch size."""
+    """Times of kinetree and Pinocchio, for every function and batch size."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", kt.ModelWarning)
         results = [asdict(r) for r in compare(robot(name), batches)]
-    table = Table(title=f"{name}: times faster than Pinocchio, one thread (spread)")
+    return shown(f"{name}: times faster than Pinocchio, one thread (spread)", results, batches)
+
+
+def mujoco_ratios(name, batches):
+    """Times of kinetree and MuJoCo, whose Python calls take one sample each."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", kt.ModelWarning)
+        try:
+            results = [asdict(r) for r in compare_mujoco(mechanism(name), batches)]
+        except kt.InteropError as error:
+            print(f"{name}: {error}")
+            return []
+    return shown(f"{name}: times faster than MuJoCo, one thread (spread)", results, batches)
+
+
+def shown(title, results, batches):
+    """The results, after printing them as a table."""
+    table = Table(title=title)
     table.add_column("function")
     for n in batches:
         table.add_column("single call" if n == 1 else f"batch {n}", justify="right")

@@ -13,8 +13,8 @@ from kinetree.functions import FUNCTIONS, quantity
 FACTORS = fewest.forward_dynamics_by_inertia_matrix
 
 
-def considered(model):
-    candidates = FUNCTIONS["forward_dynamics"].algorithms
+def considered(model, name="forward_dynamics"):
+    candidates = FUNCTIONS[name].algorithms
     return [a for a in candidates if functions._is_worth_tracing(model, a)]
 
 
@@ -22,6 +22,9 @@ def test_factors_are_for_shallow_trees():
     assert FACTORS in considered(kt.samples.arm())
     assert FACTORS in considered(kt.samples.quadruped())
     assert FACTORS not in considered(kt.samples.chain(40))  # n³ operations against n
+    name, by_factors = "inverse_mass_matrix", fewest.inverse_mass_matrix_by_factors
+    assert by_factors in considered(kt.samples.quadruped(), name)
+    assert by_factors not in considered(kt.samples.chain(40), name)
 
 
 @pytest.mark.covers("RBDA 10.3", by=quantity)

@@ -45,6 +45,7 @@ from kinetree.dynamics import (
     inverse_mass_matrix,
     kinetic_energy,
     mass_matrix,
+    passive_force,
     potential_energy,
 )
 from kinetree.errors import (
@@ -56,6 +57,7 @@ from kinetree.errors import (
     InteropError,
     JointError,
     KinetreeError,
+    LoadError,
     LoopError,
     ModelError,
     ModelWarning,
@@ -108,17 +110,22 @@ from kinetree.lagrangian import (
     power_balance,
 )
 from kinetree.model import (
+    Actuator,
     Body,
+    Coupling,
     Frame,
+    JointDynamics,
     Limits,
     Loop,
     MechanismGraph,
     Model,
     ModelBuilder,
+    Posture,
     edit,
     from_arrays,
     from_dh,
     from_poe,
+    geometry,
     shapes,
 )
 from kinetree.regressors import (
@@ -147,6 +154,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from kinetree.control.linearization import linearize
+    from kinetree.doctor.check import check
     from kinetree.expr.repeat import repeat
     from kinetree.functional.choose import select
     from kinetree.functional.compiled import compile
@@ -156,22 +164,28 @@ if TYPE_CHECKING:
     from kinetree.functional.products import jvp, vjp
     from kinetree.identification import base_parameters, identify
     from kinetree.ik import inverse_kinematics
+    from kinetree.loaders.load import load, loads
     from kinetree.quasi_velocities import quasi_velocity_dynamics
     from kinetree.symbolic import equations_of_motion
+    from kinetree.writers.save import save
 
 # What not every program needs is loaded when it is asked for: submodules, and functions by module.
 _ON_DEMAND = (
     "algorithms",
     "control",
     "counting",
+    "doctor",
     "identification",
     "ik",
     "interop",
+    "loaders",
     "samples",
     "symbolic",
+    "writers",
 )
 _FUNCTIONS = {
     "base_parameters": "identification",
+    "check": "doctor.check",
     "compile": "functional.compiled",
     "differentiate": "functional.differentiate",
     "equations_of_motion": "symbolic",
@@ -183,7 +197,10 @@ _FUNCTIONS = {
     "linearize": "control.linearization",
     "listing": "functional.export",
     "quasi_velocity_dynamics": "quasi_velocities",
+    "load": "loaders.load",
+    "loads": "loaders.load",
     "repeat": "expr.repeat",
+    "save": "writers.save",
     "select": "functional.choose",
     "to_numpy": "functional.export",
     "vjp": "functional.products",
@@ -205,8 +222,10 @@ def __dir__():
 
 __all__ = [
     "AbstractJoint",
+    "Actuator",
     "Body",
     "CacheWarning",
+    "Coupling",
     "CustomJoint",
     "Cylindrical",
     "EquilibriumError",
@@ -222,9 +241,11 @@ __all__ = [
     "IdentifiabilityError",
     "Inertia",
     "InteropError",
+    "JointDynamics",
     "JointError",
     "KinetreeError",
     "Limits",
+    "LoadError",
     "Loop",
     "LoopError",
     "MechanismGraph",
@@ -235,6 +256,7 @@ __all__ = [
     "Motion",
     "Planar",
     "Plucker",
+    "Posture",
     "Prescribed",
     "Prismatic",
     "RackAndPinion",
@@ -268,6 +290,7 @@ __all__ = [
     "centroidal_momentum_matrix",
     "centroidal_momentum_matrix_rate",
     "centroidal_momentum_rate",
+    "check",
     "check_joint",
     "christoffel",
     "compile",
@@ -286,6 +309,7 @@ __all__ = [
     "generalized_force",
     "generalized_momentum",
     "generalized_velocity",
+    "geometry",
     "gravity_force",
     "hessian",
     "identify",
@@ -305,6 +329,8 @@ __all__ = [
     "kinetic_energy_regressor",
     "linearize",
     "listing",
+    "load",
+    "loads",
     "mass_matrix",
     "mass_matrix_rate",
     "model",
@@ -315,6 +341,7 @@ __all__ = [
     "operational_space_dynamics",
     "operational_space_gravity",
     "operational_space_inertia",
+    "passive_force",
     "pose",
     "poses",
     "potential_energy",
@@ -327,6 +354,7 @@ __all__ = [
     "rotx",
     "roty",
     "rotz",
+    "save",
     "select",
     "set_threads",
     "shapes",

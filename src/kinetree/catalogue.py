@@ -13,6 +13,7 @@ from kinetree.algorithms import (
     jacobians,
     lagrange,
     minv,
+    passive,
     rnea,
 )
 from kinetree.algorithms import fewest_operations as fewest
@@ -32,7 +33,7 @@ class Function:
         shape: shape of the result; names are attributes of the model, functions take the model and
             the options.
         algorithms: functions of the model, the arrays and the options; the first is the reference.
-        needs_tree: whether it is undefined for mechanisms with loops.
+        needs_tree: whether it is undefined for mechanisms with loops or couplings.
         inverts_inertia: whether it is undefined where the inertia matrix is singular.
     """
 
@@ -104,11 +105,16 @@ FUNCTIONS = {
     "inverse_mass_matrix": Function(
         ("q",),
         ("nv", "nv"),
-        (minv.inverse_mass_matrix, fewest.inverse_mass_matrix),
+        (
+            minv.inverse_mass_matrix,
+            fewest.inverse_mass_matrix,
+            fewest.inverse_mass_matrix_by_factors,
+        ),
         inverts_inertia=True,
     ),
     "bias_force": Function(("q", "qd"), ("nv",), (rnea.bias_force, fewest.bias_force)),
     "gravity_force": Function(("q",), ("nv",), (rnea.gravity_force, fewest.gravity_force)),
+    "passive_force": Function(("q", "qd"), ("nv",), (passive.passive_force,), needs_tree=False),
     "coriolis_matrix": Function(
         ("q", "qd"),
         ("nv", "nv"),

@@ -52,7 +52,10 @@ def center_of_mass_jacobian_rate(model, q, qd):
 
 
 def momentum(model, q, qd):
-    """Total spatial momentum about the base origin, moment first [N·m·s, N·s], (..., 6)."""
+    """Total spatial momentum about the base origin, moment first [N·m·s, N·s], (..., 6).
+
+    That of the bodies alone: armature has no part in it.
+    """
     return quantity(model, "momentum").call(q, qd)
 
 

@@ -6,7 +6,7 @@ Every function broadcasts over leading axes: ``q`` is (..., nq); ``qd``, ``qdd``
 
 import numpy as np
 
-from kinetree.algorithms import maximal
+from kinetree.algorithms import implicit, maximal
 from kinetree.batch import over_batch
 from kinetree.errors import ShapeError, SpatialTypeError, TraceError, UnknownNameError
 from kinetree.functions import quantity, require_tree
@@ -29,6 +29,7 @@ __all__ = [
     "inverse_mass_matrix",
     "kinetic_energy",
     "mass_matrix",
+    "passive_force",
     "potential_energy",
 ]
 
@@ -40,7 +41,8 @@ def inverse_dynamics(model, q, qd, qdd, f_ext=None):
     """Joint forces that produce the accelerations ``qdd``: ``tau = H(q) qdd + C(q, qd)``.
 
     Args:
-        model: the mechanism, without loops.
+        model: the mechanism, without loops and couplings. Armature takes its part of ``tau``;
+            springs, dampers and friction are apart, see ``passive_force``.
         q: joint positions [m, rad], (..., nq).
         qd: joint velocities [m/s, rad/s], (..., nv).
         qdd: joint accelerations [m/s², rad/s²], (..., nv).
@@ -61,26 +63,30 @@ def forward_dynamics(model, q, qd, tau, f_ext=None, method=None):
     """Joint accelerations that the joint forces ``tau`` produce.
 
     Args:
-        model: the mechanism; loops are honoured.
-        q: joint positions [m, rad], (..., nq). With loops, a configuration that closes them.
+        model: the mechanism; loops and couplings are honoured.
+        q: joint positions [m, rad], (..., nq). With loops or couplings, a configuration that
+            satisfies them.
         qd: joint velocities [m/s, rad/s], (..., nv).
-        tau: joint forces [N, N·m], (..., nv).
+        tau: joint forces [N, N·m], (..., nv): those of the actuators plus ``passive_force``.
         f_ext: forces acting on bodies, as in ``inverse_dynamics``.
         method: ``"aba"``, the articulated-body algorithm; ``"crba"``, inertia matrix and sparse
-            factorisation; ``"maximal"``, all bodies and all joint constraints at once. By default
-            ``"aba"`` for trees and ``"maximal"`` for mechanisms with loops.
+            factorisation; ``"implicit"``, inertia matrix and constraints of loops and couplings;
+            ``"maximal"``, all bodies and all joint constraints at once. By default ``"aba"`` for
+            trees and ``"implicit"`` for mechanisms with loops or couplings.
 
     Returns:
         Joint accelerations [m/s², rad/s²], (..., nv).
     """
-    if method is None and _no_forces(f_ext) and not as_model(model).loops:
+    is_tree = not (as_model(model).loops or model.couplings)
+    if method is None and is_tree and _no_forces(f_ext):
         return quantity(model, "forward_dynamics").call(q, qd, tau)
-    method = method or ("maximal" if model.loops else "aba")
-    if method == "maximal":
-        return _maximal_forward_dynamics(model, q, qd, tau, f_ext)
+    method = method or ("aba" if is_tree else "implicit")
+    if method in _CONSTRAINED:
+        return _constrained_forward_dynamics(model, q, qd, tau, f_ext, method)
     if method not in ("aba", "crba"):
         raise UnknownNameError(
-            f"forward_dynamics has no method {method!r}; use one of ['aba', 'crba', 'maximal']"
+            f"forward_dynamics has no method {method!r}; use one of "
+            f"{['aba', 'crba', *_CONSTRAINED]}"
         )
     require_tree(model, f"forward_dynamics(method={method!r})")
     if _no_forces(f_ext):
@@ -89,13 +95,16 @@ def forward_dynamics(model, q, qd, tau, f_ext=None, method=None):
     return quantity(model, f"forward_dynamics_{method}", ("f_ext",)).call(q, qd, tau, forces)
 
 
-def _maximal_forward_dynamics(model, q, qd, tau, f_ext):
-    """All bodies and all joint constraints at once, one sample at a time."""
+_CONSTRAINED = {"implicit": implicit.forward_dynamics, "maximal": maximal.forward_dynamics}
+
+
+def _constrained_forward_dynamics(model, q, qd, tau, f_ext, method):
+    """With loops and couplings, on the host, one sample at a time."""
     if any(np.asarray(a).dtype == object for a in (q, qd, tau)):
         raise TraceError(
-            f"forward_dynamics of model {model.name!r}, by method 'maximal', solves a general "
+            f"forward_dynamics of model {model.name!r}, by method {method!r}, solves a general "
             f"linear system on the host and cannot be traced: call it outside the kernel; "
-            f"model.replace(loops=()) is the spanning tree alone"
+            f"model.replace(loops=(), couplings=()) is the spanning tree alone"
         )
     arguments = {
         "q": as_configuration(model, q),
@@ -107,7 +116,7 @@ def _maximal_forward_dynamics(model, q, qd, tau, f_ext):
 
     def one(q, qd, tau, forces=None):
         forces = None if forces is None else [None, *(Force.from_array(f) for f in forces)]
-        return maximal.forward_dynamics(model, q, qd, tau, forces)
+        return _CONSTRAINED[method](model, q, qd, tau, forces)
 
     core = [1, 1, 1, 2][: len(arguments)]
     return over_batch(one, arguments, core=core, shape=(model.nv,))
@@ -135,6 +144,17 @@ def gravity_force(model, q):
     return quantity(model, "gravity_force").call(q)
 
 
+def passive_force(model, q, qd):
+    """Joint forces of springs, dampers and dry friction, ``-k Δ - d qd - c sign(qd)``, (..., nv).
+
+    They come with the joints (``JointDynamics``) and count as part of ``tau``. So the actuators
+    must supply ``inverse_dynamics(...) - passive_force(...)``, and ``forward_dynamics`` is told
+    their force plus this one. ``Δ`` is the displacement from the rest position,
+    ``model.difference`` joint by joint; dry friction is zero at rest.
+    """
+    return quantity(model, "passive_force").call(q, qd)
+
+
 def coriolis_matrix(model, q, qd):
     """A matrix ``C`` with ``C qd`` the velocity terms of the bias force, (..., nv, nv).
 
@@ -155,12 +175,12 @@ def christoffel(model, q):
 
 
 def kinetic_energy(model, q, qd):
-    """Kinetic energy [J], (...)."""
+    """Kinetic energy [J], that of the armature included, (...)."""
     return quantity(model, "kinetic_energy").call(q, qd)
 
 
 def potential_energy(model, q):
-    """Potential energy in the gravity field [J], zero at the base origin, (...)."""
+    """Potential energy in the gravity field [J], zero at the base origin; no springs, (...)."""
     return quantity(model, "potential_energy").call(q)
 
 

@@ -15,6 +15,7 @@ __all__ = [
     "InteropError",
     "JointError",
     "KinetreeError",
+    "LoadError",
     "LoopError",
     "ModelError",
     "ModelWarning",
@@ -37,6 +38,10 @@ class ModelError(KinetreeError, ValueError):
 
 class LoopError(ModelError):
     """A function that has no meaning on a mechanism with kinematic loops."""
+
+
+class LoadError(KinetreeError, ValueError):
+    """A file that cannot be read as a mechanism; the message begins with file and line."""
 
 
 class JointError(KinetreeError, ValueError):

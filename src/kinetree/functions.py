@@ -69,9 +69,12 @@ def _build(model, name, extra, options, key):
     )
 
 
+_BY_FACTORS = (fewest.forward_dynamics_by_inertia_matrix, fewest.inverse_mass_matrix_by_factors)
+
+
 def _is_worth_tracing(model, algorithm):
     """Whether an algorithm can be the shortest; factors of a deep tree cannot, and take long."""
-    if algorithm is not fewest.forward_dynamics_by_inertia_matrix:
+    if algorithm not in _BY_FACTORS:
         return True
     return 100 * model.nv >= sparsity(model.expanded_parent).D2
 
@@ -143,7 +146,16 @@ def validate(model, arrays):
 
 
 def require_tree(model, function):
-    """Raise LoopError when the model has loops."""
+    """Raise LoopError when the model has loops or couplings."""
+    if model.couplings:
+        c, names = model.couplings[0], (*model.joint_names, "")
+        follows = f"follows {names[c.source - 1]!r}" if c.source else "is held"
+        raise LoopError(
+            f"{function} is not defined for model {model.name!r}, whose joint "
+            f"{names[c.joint - 1]!r} {follows} by coupling {c.name!r}: its joint forces are not "
+            f"independent. forward_dynamics(model, ...) honours couplings; "
+            f"model.replace(couplings=()) is the same mechanism without them"
+        )
     if model.loops:
         raise LoopError(
             f"{function} is not defined for model {model.name!r}, whose joint "

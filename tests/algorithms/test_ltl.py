@@ -85,14 +85,16 @@ def test_products_and_solves_equal_dense_ones(unit, rng):
     assert np.array_equal(x, kept)
 
 
-@pytest.mark.covers("RBDA 6.5", by=(ltl.solve_ltl, ltl.solve_ltdl, ltl.inverse))
+@pytest.mark.covers("RBDA 6.5", by=(ltl.solve_ltl, ltl.solve_ltdl, ltl.inverse, ltl.inverse_ltdl))
 def test_back_substitution_solves_the_equation_of_motion(rng):
     H, lam = sample(rng)
     b, condition = rng.standard_normal(len(lam)), np.linalg.cond(H)
     expected = np.linalg.solve(H, b)
     assert_close(ltl.solve_ltl(ltl.ltl(H, lam), lam, b), expected, condition=condition)
     assert_close(ltl.solve_ltdl(ltl.ltdl(H, lam), lam, b), expected, condition=condition)
-    assert_close(ltl.inverse(H, lam), np.linalg.inv(H), condition=condition)
+    H_inv = ltl.inverse(H, lam)
+    assert_close(H_inv, np.linalg.inv(H), condition=condition)
+    assert np.array_equal(H_inv, H_inv.T)
 
 
 @pytest.mark.covers("RBDA 6.4", "RBDA 6.5", by=(ltl.ltl, ltl.ltdl))

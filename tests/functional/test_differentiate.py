@@ -238,7 +238,7 @@ def test_the_operation_count_chooses(rng):
     assert costs[1] < costs[0]
     assert cheapest(programs) is programs[1]
     assert costs[1] < d.estimated_cost(call) < costs[0]
-    assert not d.has_recursion(d.bind(small_tree(rng, kt.Universal("xy")), *state(m, rng)))
+    assert not d.recursion_count(d.bind(small_tree(rng, kt.Universal("xy")), *state(m, rng)))
 
 
 def _traced(d, call, recursive):

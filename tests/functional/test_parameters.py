@@ -63,7 +63,8 @@ def test_a_placement_moves_like_a_free_joint(rng):
 
 def test_names():
     assert all(map(is_parameter, ("gravity", "inertia:a", "mass:b", "placement:c", "inertia")))
-    assert not any(map(is_parameter, ("q", "friction:a", "parameters", None)))
+    assert all(map(is_parameter, ("armature:a", "damping:a", "friction:a", "stiffness:a")))
+    assert not any(map(is_parameter, ("q", "stickiness:a", "parameters", None)))
 
 
 def test_unknown_names_are_refused():

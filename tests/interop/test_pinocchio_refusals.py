@@ -16,41 +16,33 @@ from kinetree.interop import pinocchio as P
 from kinetree.joints import (
     Revolute,
 )
-from kinetree.model import ModelBuilder
+from kinetree.model import JointDynamics, ModelBuilder
 
 
-def test_mimic_joints_are_refused_by_name(rng):
-    theirs = pin.Model()
-    for name in ("leader", "follower"):
-        add(theirs, theirs.njoints - 1, pin.JointModelRX(), name, rng)
-    mimicking = pin.transformJointIntoMimic(theirs, 1, 2, 2.0, 0.1)
-    with pytest.raises(InteropError, match=r"mimic joints yet; .* follow another one: 'follower'"):
-        P.from_model(mimicking)
-
-
-@pytest.mark.parametrize(
-    ("attribute", "what"), [("armature", "armature"), ("rotorInertia", "rotor inertia")]
-)
-def test_armature_and_rotor_inertia_are_refused_by_name(attribute, what, rng):
+def test_rotors_that_are_not_in_the_armature_are_reported_by_name(rng):
     theirs = mechanism("FreeFlyer", rng)
-    getattr(theirs, attribute)[[3, theirs.nv - 1]] = 0.1
-    expected = (
-        f"does not carry {what} yet; these joints have it: 'joint', 'slider'. Set {attribute}"
-    )
-    with pytest.raises(InteropError, match=expected):
+    theirs.rotorInertia[[3, theirs.nv - 1]] = 0.1
+    theirs.armature[3] = 0.1  # one of them is
+    with pytest.warns(ModelWarning, match="rotor inertia of joints 'slider' not carried") as caught:
         P.from_model(theirs)
+    assert caught[0].filename == __file__
 
 
-def test_damping_and_friction_are_reported_once_by_name(rng):
+def test_friction_that_differs_by_direction_is_reported_by_name(rng):
     theirs = mechanism("RX", rng)
-    theirs.damping[[0, 1]] = 0.1
-    theirs.friction[3] = 0.2
-    with pytest.warns(ModelWarning) as caught:
-        P.from_model(theirs)
-    assert [str(w.message) for w in caught] == [
-        "model 'RX': damping of joints 'shoulder', 'joint' and friction of joints 'slider' not "
-        "carried along; Pinocchio's own dynamics ignore them too"
-    ]
+    theirs.upperDryFrictionLimit[3] = 0.2
+    with pytest.warns(ModelWarning, match="friction of joints 'slider' differ in the two"):
+        m = P.from_model(theirs)
+    assert m.bodies[m.joint_index("slider") - 1].dynamics.friction == (0.2,)
+
+
+def test_springs_are_reported_by_name(rng):
+    m = ModelBuilder("toy").body(
+        "a", joint=Revolute("y"), inertia=samples.random_inertia(rng),
+        dynamics=JointDynamics(stiffness=3.0),
+    ).build()  # fmt: skip
+    with pytest.warns(ModelWarning, match="'toy': springs of joints 'a_joint' not") as caught:
+        P.to_model(m)
     assert caught[0].filename == __file__
 
 

@@ -63,7 +63,7 @@ def test_base_may_be_named():
         (
             lambda b: b.frame("tool", on="hand"),
             UnknownNameError,
-            r"body of frame 'tool' is 'hand'.*known: \['base'\]",
+            r"body of frame 'tool' is 'hand'.*known: 'base'",
         ),
         (
             lambda b: b.loop("tie", predecessor="base", successor="hand"),

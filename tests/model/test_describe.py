@@ -1,7 +1,12 @@
 """The table of a model."""
 
+from dataclasses import replace
 from fractions import Fraction
 
+from furnished import gripper
+
+from kinetree.joints import Revolute
+from kinetree.model import JointDynamics, ModelBuilder
 from kinetree.model.describe import summary
 from kinetree.samples import four_bar, pendulum
 
@@ -17,6 +22,9 @@ def test_summary_of_a_linkage():
             "   3  rocker   base    Revolute    1        0.8",
             "total mass 2.2 kg",
             "loop pin: Revolute from coupler to rocker",
+            "actuators: crank_joint_motor",
+            "postures: home",
+            "geometry: 7 shapes to be seen, 3 that can touch",
         ]
     )  # fmt: skip
 
@@ -24,3 +32,38 @@ def test_summary_of_a_linkage():
 def test_summary_names_frames_and_takes_exact_numbers():
     assert summary(pendulum()).endswith("frames: tip")
     assert "6/5" in summary(pendulum().map_numbers(lambda x: Fraction(x).limit_denominator(1000)))
+
+
+def test_summary_tells_what_joints_do_and_who_drives_them(rng):
+    lines = gripper(rng).summary().splitlines()
+    assert lines[0] == "Model('gripper': 5 bodies, nq=13, nv=11, 1 loop, 1 coupling)"
+    for line in (
+        "coupling gear: follow = 0.1 - 2 lead + 0.3 lead^2",
+        "armature in lead, follow",
+        "damping in lead",
+        "friction in lead",
+        "springs in lead",
+        "actuators: motor, muscle",
+        "postures: home, thrown",
+        "geometry: 3 shapes to be seen, 3 that can touch",
+    ):
+        assert line in lines
+
+
+def test_formulas_of_couplings(rng):
+    model = gripper(rng)
+    for coefficients, text in (
+        ((0.0, 1.0), "lead"),
+        ((0.0, -1.0), "-lead"),
+        ((-0.5, 0.0, 2.0), "-0.5 + 2 lead^2"),
+        ((0.0,), "0"),
+    ):
+        changed = model.replace(couplings=[replace(model.couplings[0], coefficients=coefficients)])
+        assert f"coupling gear: follow = {text}" in changed.summary()
+
+
+def test_armature_is_inertia_too():
+    bare = ModelBuilder().body("a", joint=Revolute("x"))
+    assert "no forward dynamics" in bare.build().summary()
+    rotor = ModelBuilder().body("a", joint=Revolute("x"), dynamics=JointDynamics(armature=0.1))
+    assert "no forward dynamics" not in rotor.build().summary()

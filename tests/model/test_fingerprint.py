@@ -9,11 +9,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import sympy
+from furnished import gripper
 
 from kinetree import samples
 from kinetree.expr.node import Graph
-from kinetree.joints import CustomJoint, Fixed, Helical, Prescribed, Reversed, Revolute
-from kinetree.model import Frame, Limits, Loop, ModelBuilder
+from kinetree.joints import CustomJoint, Fixed, Free, Helical, Prescribed, Reversed, Revolute
+from kinetree.model import Frame, JointDynamics, Limits, Loop, ModelBuilder
 from kinetree.model.fingerprint import is_plain
 from kinetree.samples import humanoid, panda, random_tree
 from kinetree.spatial import Inertia, xlt
@@ -42,7 +43,7 @@ def test_another_process_finds_the_same_fingerprint():
 
 
 def test_every_change_changes_it():
-    m = panda()
+    m = panda().replace(geometry=(), actuators=(), postures=())
     changed = [
         m.replace(name="other"),
         m.replace(base_name="ground"),
@@ -154,3 +155,40 @@ class TestPlain:
         assert not is_plain(symbolic)
         traced = panda().map_numbers(lambda x: Graph().input("x", ()) * x)
         assert not is_plain(traced)
+
+
+def test_a_model_that_has_nothing_new_keeps_the_fingerprint_it_always_had():
+    """Compiled code in caches is found again."""
+    I = Inertia.from_mass_center(2.0, (0.1, 0.0, 0.3), np.diag([0.02, 0.03, 0.04]))
+    model = (
+        ModelBuilder("golden")
+        .body("a", joint=Free(), inertia=I)
+        .body("b", on="a", joint=Revolute("y"), at=(0, 0, 0.5), inertia=I,
+              limits=Limits(lower=-1, upper=1))
+        .frame("tip", on="b", at=(0, 0, 1))
+        .loop("L", predecessor="a", successor="b")
+        .build()
+    )  # fmt: skip
+    assert model.fingerprint == "2ae4704d9c423c288fcec9bbfefbd18527a1bda0bbb29be411e99c2a6b4ff886"
+
+
+@pytest.mark.parametrize("kind", ["couplings", "geometry", "actuators", "postures"])
+def test_attachments_count(kind, rng):
+    model = gripper(rng)
+    other = model.replace(**{kind: getattr(model, kind)[1:]})
+    assert other != model
+    assert is_plain(model)
+    assert is_plain(other)
+
+
+@pytest.mark.parametrize("name", ["armature", "damping", "friction", "stiffness", "rest"])
+def test_dynamics_counts(name, rng):
+    model = gripper(rng)
+    changed = replace(model.bodies[1].dynamics, **{name: 0.123})
+    assert model.replace(dynamics={"lead": changed}) != model
+
+
+def test_a_formula_in_the_dynamics_is_not_plain(rng):
+    model = gripper(rng)
+    symbol = JointDynamics(armature=[Graph().input("x", ())])
+    assert not is_plain(model.replace(dynamics={"lead": symbol}))

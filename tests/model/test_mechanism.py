@@ -26,7 +26,7 @@ from kinetree.joints import (
 from kinetree.model import Limits, Loop, MechanismGraph, ModelBuilder
 from kinetree.model.mechanism import reversed_joint
 from kinetree.samples import random_inertia, random_placement, satellite
-from kinetree.samples.linkages import crank_slider_graph
+from kinetree.samples.linkages import slider_crank_graph
 from kinetree.spatial import Motion, crm
 
 JOINTS = (
@@ -174,9 +174,9 @@ def test_satellite_has_six_more_variables_than_its_joints():
 
 
 @pytest.mark.covers("RBDA 4.1", "RBDA 4.2", by=MechanismGraph)
-def test_every_spanning_tree_of_the_crank_slider_moves_alike(rng):
+def test_every_spanning_tree_of_the_slider_crank_moves_alike(rng):
     """Gravity and loop constraints solved as one dense system, for each of the four trees."""
-    graph = crank_slider_graph()
+    graph = slider_crank_graph()
     reference, speed = None, 1.7
     for arcs in graph.connectivity().spanning_trees():
         model = graph.to_model([graph.joint_names[k] for k in arcs])
@@ -221,7 +221,7 @@ def loop_constraint(model, q, qd):
 
 @pytest.mark.covers("RBDA 4.2", by=(MechanismGraph, Loop))
 def test_two_routes_to_a_loop_joint_meet_at_the_assembled_position():
-    model = crank_slider_graph().to_model()
+    model = slider_crank_graph().to_model()
     (loop,) = model.loops
     X, _, _ = body_accelerations(model, model.neutral(), model.zero_velocity, model.zero_velocity)
     X_0 = base_transforms(model, X)

@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from closeness import assert_close
+from furnished import gripper
 from special_joints import Slot
 
 from kinetree.algorithms import aba, crba, rnea
@@ -214,3 +215,21 @@ def test_model_at_a_time():
     assert humanoid().at(1.0) == humanoid()
     still = panda()
     assert still.at(2.0) is still
+
+
+def test_accessors_of_what_is_attached(rng):
+    model = gripper(rng)
+    assert model.armature.tolist() == [0.0] * 6 + [0.1, 0.7, 0.0, 0.0, 0.0]
+    assert model.armature_joints == (2, 4)
+    assert model.actuation.shape == (model.nv, 2)
+    assert model.actuation[6, 0] == 50
+    assert model.actuation[8:, 1].tolist() == [1, 0, 2]
+    for array in (model.armature, model.actuation):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+    assert model.posture("home").name == "home"
+    with pytest.raises(UnknownNameError, match="no posture 'hoem'; did you mean 'home'"):
+        model.posture("hoem")
+    again = pickle.loads(pickle.dumps(model))
+    assert again == model
+    assert again.couplings == model.couplings

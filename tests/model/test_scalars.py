@@ -10,7 +10,7 @@ from closeness import assert_close
 
 from kinetree.algorithms import crba, rnea
 from kinetree.joints import Fixed, Prismatic, Revolute
-from kinetree.model import ModelBuilder
+from kinetree.model import JointDynamics, ModelBuilder
 from kinetree.model.scalars import map_numbers
 from kinetree.samples import four_bar, panda, random_inertia
 
@@ -90,3 +90,14 @@ def test_integers_stay_and_everything_else_goes_through():
     crank = n.tree_transform[1]
     assert np.issubdtype(crank.E.dtype, np.integer)
     assert sum(n.map_numbers(Fraction).loops[0].predecessor_placement.r) == Fraction(0.5)
+
+
+def test_armature_is_as_exact_as_the_rest(rng):
+    model = sliders().replace(dynamics={"a_joint": JointDynamics(armature=0.25, damping=0.5)})
+    exact = model.map_numbers(Fraction)
+    assert exact.bodies[0].dynamics.armature == (Fraction(1, 4),)
+    assert exact.bodies[0].dynamics.damping == (Fraction(1, 2),)
+    q = np.array([Fraction(1, 3), Fraction(2, 7)])
+    H, bare = (crba.joint_space_inertia(m, q) for m in (exact, sliders().map_numbers(Fraction)))
+    assert H[0, 0] - bare[0, 0] == Fraction(1, 4)
+    assert H[1, 1] == bare[1, 1]

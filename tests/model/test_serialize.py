@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from furnished import assert_same_parts, gripper
 from special_joints import Slot
 
 from kinetree.errors import ModelError
@@ -90,3 +91,40 @@ def test_a_class_of_ones_own_with_nested_joints():
 
     model = ModelBuilder().body("a", joint=Sticky(Revolute((1.0, 2.0, 3.0)))).build()
     assert Model.from_dict(model.to_dict(), joints=[Sticky]) == model
+
+
+class TestAttachments:
+    def test_everything_goes_through_json_exactly(self, rng):
+        model = gripper(rng)
+        text = json.dumps(model.to_dict(), allow_nan=False)
+        again = Model.from_dict(json.loads(text))
+        assert again.fingerprint == model.fingerprint
+        assert_same_parts(again, model)
+        assert json.dumps(again.to_dict()) == text
+
+    def test_data_from_before_there_were_any_can_be_read(self):
+        model = panda().replace(geometry=(), actuators=(), postures=())
+        model = model.replace(dynamics=dict.fromkeys(model.joint_names))
+        data = model.to_dict()
+        for name in ("couplings", "geometry", "actuators", "postures"):
+            assert data.pop(name) == []
+        for body in data["bodies"]:
+            assert body.pop("dynamics") is None
+        assert Model.from_dict(data) == model
+
+    def test_unknown_shapes_are_refused(self, rng):
+        data = gripper(rng).to_dict()
+        data["geometry"][0]["shape"]["type"] = "Cone"
+        with pytest.raises(ModelError, match=r"unknown shape 'Cone'; known: .*'Box', 'Capsule'"):
+            Model.from_dict(data)
+
+    @pytest.mark.parametrize(
+        ("entry", "value"),
+        [
+            ("bodies", 3), ("bodies", [3]), ("gravity", "down"), ("geometry", [{}]),
+            ("couplings", None), ("actuators", [[]]), ("postures", [{"name": 1, "q": 2, "qd": 3}]),
+        ],
+    )  # fmt: skip
+    def test_anything_else_is_a_model_error(self, rng, entry, value):
+        with pytest.raises(ModelError):
+            Model.from_dict(gripper(rng).to_dict() | {entry: value})

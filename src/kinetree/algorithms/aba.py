@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.algorithms import armature
 from kinetree.algorithms.kinematics import base_transforms, external_forces
 from kinetree.algorithms.propagation import cleared, inverse_joint_inertia, singular_at
 from kinetree.spatial import crf, crm, dyadic
@@ -53,11 +54,12 @@ def articulated_bodies(model, q, qd, tau, f_ext=None):
 
     for i in range(NB, 0, -1):
         U[i] = IA[i] @ S[i]
-        D = S[i].T @ U[i]
+        D = armature.joint_inertia(model, i, S[i].T @ U[i])
         D_inv[i] = inverse_joint_inertia(IA[i], S[i], D, singular_at(model, i))
         u[i] = tau[model.v_slice[i]] - S[i].T @ pA[i]
         if lam[i] != 0:
-            Ia = cleared(IA[i] - dyadic(U[i], D_inv[i]), S[i])
+            Ia = IA[i] - dyadic(U[i], D_inv[i])
+            Ia = Ia if armature.is_present(model, i) else cleared(Ia, S[i])
             pa = pA[i] + Ia @ c[i] + U[i] @ (D_inv[i] @ u[i])
             IA[lam[i]] = IA[lam[i]] + X[i].T @ Ia @ X[i]
             pA[lam[i]] = pA[lam[i]] + X[i].T @ pa

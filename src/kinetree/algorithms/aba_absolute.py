@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.algorithms import armature
 from kinetree.algorithms.kinematics import base_transforms
 from kinetree.algorithms.propagation import inverse_joint_inertia, singular_at
 from kinetree.spatial import crf, crm, dyadic
@@ -81,7 +82,7 @@ def articulated_bodies(model, q, qd, tau, f_ext=None):
     IA, pA, qdd = list(I), list(p), [model.zero_velocity[:0]] + [None] * NB
 
     for j in range(NB, 0, -1):
-        D = S[j].T @ (IA[j] @ S[j])
+        D = armature.joint_inertia(model, j, S[j].T @ (IA[j] @ S[j]))
         D_inv[j] = inverse_joint_inertia(IA[j], S[j], D, singular_at(model, j))
         if lam[j] != 0:
             Ia = IA[j] - dyadic(IA[j] @ S[j], D_inv[j])  # (7.39)

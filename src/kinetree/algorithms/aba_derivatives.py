@@ -14,10 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms import ltl
+from kinetree.algorithms import armature, ltl, rnea_derivatives
 from kinetree.algorithms.propagation import moves_no_inertia
 from kinetree.algorithms.rnea_derivatives import (
-    composite_bodies,
     composite_forces,
     force_derivatives,
     joint_forces,
@@ -39,8 +38,14 @@ class ForwardDynamicsDerivatives(NamedTuple):
     """With respect to the joint forces: ``H⁻¹``, symmetric."""
 
 
-def forward_dynamics_derivatives(model, q, qd, tau, f_ext=None):
-    """Derivatives of ``aba.forward_dynamics`` with respect to ``q``, ``qd`` and ``tau``."""
+def forward_dynamics_derivatives(
+    model, q, qd, tau, f_ext=None, *, composite_bodies=rnea_derivatives.composite_bodies
+):
+    """Derivatives of ``aba.forward_dynamics`` with respect to ``q``, ``qd`` and ``tau``.
+
+    ``composite_bodies`` chooses the coordinates: the function of this name in
+    ``rnea_derivatives`` or in ``body_coordinates``.
+    """
 
     def singular(k):
         i = next(i for i, at in enumerate(model.v_slice) if k < at.stop)
@@ -49,14 +54,14 @@ def forward_dynamics_derivatives(model, q, qd, tau, f_ext=None):
     lam = model.expanded_parent
     bodies = composite_bodies(model, q, qd)
     L = ltl.ltdl(joint_space_inertia(model, bodies), lam, singular)
-    C = joint_forces(model, bodies, composite_forces(model, bodies, qd, model.zero_velocity, f_ext))
+    zero = model.zero_velocity
+    C = joint_forces(model, bodies, composite_forces(model, bodies, qd, zero, f_ext), zero)
     qdd = ltl.solve_ltdl(L, lam, tau - C)
     forces = composite_forces(model, bodies, qd, qdd, f_ext)
     dq, dqd = force_derivatives(model, bodies, forces)
     known_q, known_qd = _free_root_columns(model, bodies, forces)
-    return ForwardDynamicsDerivatives(
-        _solved(L, lam, dq, known_q), _solved(L, lam, dqd, known_qd), _inverse(L, lam)
-    )
+    dq, dqd = _solved(L, lam, (dq, dqd), (known_q, known_qd))
+    return ForwardDynamicsDerivatives(dq, dqd, ltl.inverse_ltdl(L, lam))
 
 
 def _free_root_columns(model, bodies, forces):
@@ -70,7 +75,7 @@ def _free_root_columns(model, bodies, forces):
     known_q, known_qd = {}, {}
     for i in model.children[0]:
         J, at = bodies.J[i], model.v_slice[i]
-        if not np.array_equal(J.to_array(), np.eye(6)):
+        if not np.array_equal(J.to_array(), np.eye(6)) or armature.is_present(model, i):
             continue
         turned, moved = forces.Jdd[i].to_array(), crm(bodies.v[i], J).to_array()
         for k in range(6):
@@ -82,34 +87,59 @@ def _free_root_columns(model, bodies, forces):
 
 
 def _solved(L, lam, B, known):
-    """``-H⁻¹ B`` from the factors of ``H``, but for the columns that are known.
+    """``-H⁻¹ B`` of several ``B`` from the factors of ``H``, but for the columns that are known.
 
     Column ``j`` of ``B`` is zero but for the variables that support ``j`` or hang on it. So is it
     after the first half of the solution; in the second half the others follow those that they
     share with ``j``, by coefficients that do not depend on the column.
+
+    Generated code keeps the order of this text. So columns ``j`` of all ``B`` go side by side, to
+    share what they are multiplied with while it is in a register, and so do two neighbours, which
+    can be written to memory together.
     """
     n = len(lam)
-    B = np.array(B)
-    B[:, list(known)] = 0
-    Y = ltl.solve_lt(L, lam, B, unit=True).reshape(n, n)
+    B = np.stack(B, axis=-1)
+    for k, columns in enumerate(known):
+        B[:, list(columns), k] = 0
     path = [(*reversed(list(ltl.ancestors(lam, k))), k) for k in range(n)]
+    above = [p[:-1] for p in path]
+    below = [[k for k in range(n) if i in above[k]] for i in range(n)]
     minus_D_inv = -1 / np.diagonal(L)
-    X, W = np.zeros((n, n), dtype=B.dtype), {}
-    for j in range(n):
+    X, W = np.zeros_like(B), {}
+    for first in range(0, n, 2):
+        pair = slice(first, min(first + 2, n))
+        b, y, x = B[:, pair], np.zeros_like(B[:, pair]), X[:, pair]
+        for i in reversed(range(n)):
+            y[i] = _less(b[i], L[:, i], y, below[i])
         for i in range(n):
-            shared = [a for a, b in zip(path[i], path[j], strict=False) if a == b]
-            if shared and shared[-1] in (i, j):
-                X[i, j] = _less(Y[i, j] * minus_D_inv[i], L[i], X[:, j], path[i][:-1])
-            elif shared:
-                w = _following(L, path, i, len(shared), W)
-                X[i, j] = sum(w[a] * X[a, j] for a in shared)
-    for k, (rows, values) in known.items():
-        X[rows, k] = values
-    return X
+            for (supports, count), js in _alike(path, i, pair).items():
+                if supports:
+                    x[i, js] = _less(y[i, js] * minus_D_inv[i], L[i], x[:, js], above[i])
+                else:
+                    w = _following(L, path, i, count, W)
+                    x[i, js] = sum(w[a] * x[a, js] for a in path[i][:count])
+    for k, columns in enumerate(known):
+        for column, (rows, values) in columns.items():
+            X[rows, column, k] = values
+    return np.moveaxis(X, -1, 0)
+
+
+def _alike(path, i, pair):
+    """Columns of a pair by how variable ``i`` is related to them.
+
+    That is, whether one supports the other, and how many variables support both. Columns that have
+    nothing to do with ``i`` are left out.
+    """
+    groups = {}
+    for at, j in enumerate(range(pair.start, pair.stop)):
+        shared = [a for a, b in zip(path[i], path[j], strict=False) if a == b]
+        if shared:
+            groups.setdefault((shared[-1] in (i, j), len(shared)), []).append(at)
+    return groups
 
 
 def _less(x, row, column, indices):
-    """``x`` minus a scalar product, term by term."""
+    """``x`` minus a product, term by term."""
     for k in indices:
         x = x - row[k] * column[k]
     return x
@@ -125,15 +155,3 @@ def _following(L, path, i, count, W):
             for a in path[i][:count]
         }
     return W[i, count]
-
-
-def _inverse(L, lam):
-    """``H⁻¹ = A D⁻¹ Aᵀ`` with ``A = L⁻¹``, one triangle and its mirror image."""
-    n = len(lam)
-    A = ltl.solve_l(L, lam, np.eye(n, dtype=int), unit=True).reshape(n, n)
-    AD = A / np.diagonal(L)
-    H_inv = np.zeros((n, n), dtype=L.dtype)
-    for i in range(n):
-        for j in range(i + 1):
-            H_inv[i, j] = H_inv[j, i] = AD[i] @ A[j]
-    return H_inv

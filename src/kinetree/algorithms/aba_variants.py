@@ -4,7 +4,8 @@ Variant 1 propagates inverse inertias through constraint forces. It can collect 
 any body, and what it finds there, ``a = Phi f + b``, is right on grounded mechanisms too, where a
 handle with less than six freedoms has no inertia. Variant 2 propagates inertias through
 constraint forces. Both are dearer than ``aba`` and let no single body (variant 1) or articulated
-body (variant 2) be without inertia. ``qdd`` is recovered as ``T_aᵀ (a_s - a_p - c)``.
+body (variant 2) be without inertia. ``qdd`` is recovered as ``T_aᵀ (a_s - a_p - c)``. Armature,
+which acts against ``qdd`` itself, has no place in them.
 
 Dense matrices in base coordinates.
 """
@@ -13,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms import ltl
+from kinetree.algorithms import armature, ltl
 from kinetree.algorithms.aba_absolute import bodies_in_base
 from kinetree.algorithms.assembly import joint_acceleration, variant_1, variant_2
 from kinetree.algorithms.projection import HandleResponse
@@ -80,6 +81,7 @@ class _Joints(NamedTuple):
 
 
 def _in_base(model, q, qd, tau, f_ext):
+    armature.refuse(model, "this variant of the articulated-body algorithm")
     NB = model.body_count
     X_0, _, _, c, I, p = bodies_in_base(model, q, qd, f_ext)
     T, Ta, tau_J = ([None] * (NB + 1) for _ in range(3))
@@ -109,7 +111,7 @@ def _collect(model, joints, root):
 
 def _single_bodies(model, joints):
     """``(Phi, b)`` of every body by itself, pushed by its actuators; the base is rigid."""
-    f = [None if p is None else -p for p in joints.p]
+    f: list = [None if p is None else -p for p in joints.p]
     f[0] = np.zeros(6, dtype=int)
     for i in range(1, model.body_count + 1):
         f_a = joints.Ta[i] @ joints.tau[i]

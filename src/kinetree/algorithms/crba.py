@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms import ltl, rnea
+from kinetree.algorithms import armature, ltl, rnea
 from kinetree.algorithms.kinematics import joint_transforms
 from kinetree.algorithms.propagation import joint_inertia_bound, moves_no_inertia
 from kinetree.spatial.ops import check_pivot
@@ -44,7 +44,7 @@ def composite_bodies(model, q):
             j = lam[j]
             H[at[i], at[j]] = F.T @ S[j]
             H[at[j], at[i]] = H[at[i], at[j]].T
-    return CompositeBodies(H, IC, S)
+    return CompositeBodies(armature.inertia(model, H), IC, S)
 
 
 def joint_space_inertia(model, q):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.algorithms import armature
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
 from kinetree.spatial import Force, Motion
 
@@ -31,7 +32,7 @@ def from_definition(model, q):
         for j in bodies:
             for k in set(nu[i]) & set(nu[j]):
                 _block(model, H, i, j)[...] += S[i].T @ (I[k] @ S[j])
-    return H
+    return armature.inertia(model, H)
 
 
 def from_jacobians(model, q):
@@ -44,7 +45,7 @@ def from_jacobians(model, q):
             J.angular[:, model.v_slice[i]] = S[i].angular
             J.linear[:, model.v_slice[i]] = S[i].linear
         H = H + J.T @ (I[k] @ J)
-    return H
+    return armature.inertia(model, H)
 
 
 def from_base_coordinates(model, q):
@@ -58,7 +59,7 @@ def from_base_coordinates(model, q):
         for j in model.support[i]:
             _block(model, H, i, j)[...] = F.T @ S[j]
             _block(model, H, j, i)[...] = S[j].T @ F
-    return H
+    return armature.inertia(model, H)
 
 
 def inertia_product(model, q, qdd):
@@ -76,7 +77,7 @@ def inertia_product(model, q, qdd):
         tau[i] = S[i].T @ f[i]
         if lam[i] != 0:
             f[lam[i]] = f[lam[i]] + X[i].T @ f[i]
-    return np.concatenate(tau)
+    return armature.forces(model, np.concatenate(tau), qdd)
 
 
 def from_unit_accelerations(model, q):
@@ -109,14 +110,16 @@ def column(model, q, k):
             IC[lam[i]] = IC[lam[i]] + IC[i]
 
     i = next(i for i in range(1, NB + 1) if k in range(model.nv)[model.v_slice[i]])
-    s = S[i] @ np.eye(model.nv, dtype=int)[k, model.v_slice[i]]
+    qdd = np.eye(model.nv, dtype=int)[k]
+    s = S[i] @ qdd[model.v_slice[i]]
     a = [s if j in model.subtree[i] else model.zero_motion for j in range(NB + 1)]
     f = [Force.zero()] * (NB + 1)
     for j in model.subtree[i]:
         f[j] = IC[j] @ s
     for j in model.support[i]:
         f[j] = f[i]
-    return Column(np.concatenate([S[j].T @ f[j] for j in range(1, NB + 1)]), a, f)
+    tau = np.concatenate([S[j].T @ f[j] for j in range(1, NB + 1)])
+    return Column(armature.forces(model, tau, qdd), a, f)
 
 
 def _in_base_coordinates(model, q):

@@ -1,14 +1,16 @@
 """Kinetic and potential energy — RBDA (2.67), (6.5), Lynch & Park (9.9), (9.10)."""
 
+from kinetree.algorithms import armature
 from kinetree.algorithms.kinematics import base_transforms, body_velocities, joint_transforms
 
 __all__ = ["kinetic_energy", "potential_energy", "total_energy"]
 
 
 def kinetic_energy(model, q, qd):
-    """``½ Σ v·Iv`` over the bodies [J]; equal to ``½ qdᵀ H qd``."""
+    """``½ Σ v·Iv`` over the bodies, and that of the armature [J]; equal to ``½ qdᵀ H qd``."""
     _, v = body_velocities(model, q, qd)
-    return sum(v[i].dot(model.inertia[i] @ v[i]) for i in range(1, model.body_count + 1)) / 2
+    bodies = sum(v[i].dot(model.inertia[i] @ v[i]) for i in range(1, model.body_count + 1))
+    return (bodies + armature.quadratic(model, qd)) / 2
 
 
 def potential_energy(model, q):

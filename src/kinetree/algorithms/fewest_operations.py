@@ -4,9 +4,20 @@ Three devices, all exact: inertia moved towards the base where that cannot be no
 (``model.equivalence``), rotations about coordinate axes applied as such (``model.views``), and
 velocity terms by acceleration tensors (``rnea_tensor``). Forward dynamics takes the bias force from
 the last of these and then solves ``H qdd = tau - C`` for a mechanism at rest, without gravity.
+Derivatives come in two systems of coordinates: which of them is cheaper depends on the model.
 """
 
-from kinetree.algorithms import aba, coriolis, crba, ltl, minv, rnea_tensor
+from kinetree.algorithms import (
+    aba,
+    aba_derivatives,
+    body_coordinates,
+    coriolis,
+    crba,
+    ltl,
+    minv,
+    rnea_derivatives,
+    rnea_tensor,
+)
 from kinetree.model.equivalence import condensed
 from kinetree.model.views import axial_view
 
@@ -16,10 +27,13 @@ __all__ = [
     "coriolis_matrix_by_axial_turns",
     "forward_dynamics_by_articulated_bodies",
     "forward_dynamics_by_inertia_matrix",
+    "forward_dynamics_derivatives",
     "gravity_force",
     "inertia_factors",
     "inverse_dynamics",
+    "inverse_dynamics_derivatives",
     "inverse_mass_matrix",
+    "inverse_mass_matrix_by_factors",
     "joint_space_inertia",
 ]
 
@@ -64,6 +78,11 @@ def inverse_mass_matrix(model, q):
     return minv.inverse_mass_matrix(axial_view(condensed(model)), q)
 
 
+def inverse_mass_matrix_by_factors(model, q):
+    """``H(q)⁻¹``, by the sparse factors of ``H``."""
+    return minv.inverse_mass_matrix_by_factors(axial_view(condensed(model)), q)
+
+
 def forward_dynamics_by_articulated_bodies(model, q, qd, tau, f_ext=None):
     """``qdd``, by articulated bodies of a mechanism at rest."""
     at_rest = axial_view(condensed(model))
@@ -76,3 +95,25 @@ def forward_dynamics_by_inertia_matrix(model, q, qd, tau, f_ext=None):
     """``qdd``, by the inertia matrix and its sparse factors."""
     L = inertia_factors(model, q)
     return ltl.solve_ltdl(L, model.expanded_parent, tau - bias_force(model, q, qd, f_ext))
+
+
+def inverse_dynamics_derivatives(model, q, qd, qdd, f_ext=None, *, in_body_coordinates):
+    """Derivatives of inverse dynamics, in the coordinates of each body or of one frame."""
+    model, composite = _coordinates(model, in_body_coordinates)
+    return rnea_derivatives.inverse_dynamics_derivatives(
+        model, q, qd, qdd, f_ext, composite_bodies=composite
+    )
+
+
+def forward_dynamics_derivatives(model, q, qd, tau, f_ext=None, *, in_body_coordinates):
+    """Derivatives of forward dynamics, in the coordinates of each body or of one frame."""
+    model, composite = _coordinates(model, in_body_coordinates)
+    return aba_derivatives.forward_dynamics_derivatives(
+        model, q, qd, tau, f_ext, composite_bodies=composite
+    )
+
+
+def _coordinates(model, in_body_coordinates):
+    if in_body_coordinates:
+        return axial_view(condensed(model)), body_coordinates.composite_bodies
+    return condensed(model), rnea_derivatives.composite_bodies

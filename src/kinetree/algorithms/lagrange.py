@@ -7,6 +7,7 @@ the same power for every velocity — tutorial (67).
 
 import numpy as np
 
+from kinetree.algorithms import armature
 from kinetree.algorithms.coriolis import coriolis_matrix
 from kinetree.algorithms.fewest_operations import coriolis_matrix_by_axial_turns
 from kinetree.algorithms.kinematics import (
@@ -38,7 +39,7 @@ def generalized_momentum(model, q, qd):
     for i in range(NB, 0, -1):
         p[i] = S[i].T @ h[i]
         h[lam[i]] = h[lam[i]] + X[i].T @ h[i]
-    return np.concatenate(p)
+    return armature.forces(model, np.concatenate(p), qd)
 
 
 def mass_matrix_rate(model, q, qd):
@@ -58,7 +59,7 @@ def kinetic_energy_rate(model, q, qd, qdd):
     I = model.inertia
     _, v, a = body_accelerations(model, q, qd, qdd)
     forces = (I[i] @ a[i] + crf(v[i], I[i] @ v[i]) for i in range(1, model.body_count + 1))
-    return sum(v[i].dot(f) for i, f in enumerate(forces, start=1))
+    return sum(v[i].dot(f) for i, f in enumerate(forces, start=1)) + armature.power(model, qd, qdd)
 
 
 def potential_energy_rate(model, q, qd):

@@ -11,8 +11,8 @@ import numpy as np
 from kinetree.spatial.ops import check_pivot, sqrt
 
 __all__ = [
-    "Inverse", "ancestors", "dense", "inverse", "ltdl", "ltl", "not_positive", "solve_l",
-    "solve_lt", "solve_ltdl", "solve_ltl",
+    "Inverse", "ancestors", "dense", "inverse", "inverse_ltdl", "ltdl", "ltl", "not_positive",
+    "solve_l", "solve_lt", "solve_ltdl", "solve_ltl", "two_columns_at_a_time",
 ]  # fmt: skip
 
 
@@ -94,11 +94,37 @@ def solve_ltdl(L, lam, b):
     return solve_l(L, lam, [y[k] / L[k, k] for k in range(len(lam))], unit=True)
 
 
+def two_columns_at_a_time(n):
+    """Places ``(row, column)`` of a square matrix in an order that suits generated code.
+
+    It keeps the order of the text, and writes neighbours to memory together if they come together.
+    """
+    for first in range(0, n, 2):
+        for row in range(n):
+            yield from ((row, column) for column in range(first, min(first + 2, n)))
+
+
+def inverse_ltdl(L, lam):
+    """``H⁻¹ = A D⁻¹ Aᵀ`` with ``A = L⁻¹``, from ``L = ltdl(H, lam)``: one triangle, mirrored.
+
+    ``A`` has the zeros of ``L``. An entry of ``H⁻¹`` is a sum over the variables that support both
+    its row and its column, or zero if there is none.
+    """
+    n = len(lam)
+    A = solve_l(L, lam, np.eye(n, dtype=int), unit=True).reshape(n, n)
+    path = [(*reversed([*ancestors(lam, k)]), k) for k in range(n)]
+    AD = [{k: A[i, k] / L[k, k] for k in path[i]} for i in range(n)]
+    H_inv = np.zeros((n, n), dtype=L.dtype)
+    for j, i in two_columns_at_a_time(n):
+        if j <= i:
+            shared = [k for k, other in zip(path[i], path[j], strict=False) if k == other]
+            H_inv[i, j] = H_inv[j, i] = sum(AD[i][k] * A[j, k] for k in shared)
+    return H_inv
+
+
 def inverse(H, lam, message=not_positive):
     """``H⁻¹``, full."""
-    L = ltdl(H, lam, message)
-    columns = [solve_ltdl(L, lam, e) for e in np.eye(len(lam), dtype=int)]
-    return np.array(columns).reshape(len(lam), len(lam)).T
+    return inverse_ltdl(ltdl(H, lam, message), lam)
 
 
 class Inverse:

@@ -5,12 +5,17 @@ constraints included, nothing recursive. It shares no step with the tree algorit
 it their referee, and a slow one: a dense matrix of about twelve rows a body. (``Equations.matrix``
 is sparse by blocks, and a sparse factorisation takes it as long as no constraint is redundant.)
 Host-only: dense linear algebra with NumPy, ranks by singular values.
+
+Armature and couplings are about joint variables, and ``qdd = T_aᵀ (Pᵀ a - c)`` for any ``T_a`` with
+``T_aᵀ S = 1``. So armature ``A`` adds ``P T_a A T_aᵀ Pᵀ`` to the inertia, and a coupling
+``K qdd = k`` is the constraint ``K T_aᵀ Pᵀ a = k + K T_aᵀ c``.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.algorithms.closure import CLOSURE_TOLERANCE, check_coupled, check_loops_closed
 from kinetree.algorithms.constrained_system import (
     EquationOfMotion,
     apply_implicit,
@@ -18,16 +23,13 @@ from kinetree.algorithms.constrained_system import (
     implicit_equations,
 )
 from kinetree.algorithms.constraints import Implicit
+from kinetree.algorithms.couplings import CouplingRows, coupling_rows
 from kinetree.algorithms.kinematics import base_velocities
 from kinetree.algorithms.maximal_joints import joint_constraints
 from kinetree.algorithms.subspace import RANK_TOLERANCE
-from kinetree.errors import ShapeError
 from kinetree.spatial import Force, Motion, crf
 
 __all__ = ["Equations", "Solution", "equations", "forward_dynamics", "incidence", "solution"]
-
-CLOSURE_TOLERANCE = 1e-3
-"""Largest loop error [m or rad], and rate of it relative to the speed, taken for drift."""
 
 
 class Equations(NamedTuple):
@@ -51,16 +53,35 @@ class Equations(NamedTuple):
     """Joint forces, (nv,)."""
     joints: list
     """What each joint contributes, tree joints first: ``maximal_joints.JointConstraint``."""
+    armature: np.ndarray
+    """Inertia of the joints, (nv,)."""
+    couplings: CouplingRows
+    """Constraints on the joint accelerations."""
+
+    @property
+    def active(self):
+        """``P T_a``: takes joint forces to the bodies, its transpose ``a`` to ``qdd + T_aᵀ c``."""
+        return self.P @ self.T_a
+
+    @property
+    def bias(self):
+        """``T_aᵀ c`` of the tree joints, (nv,)."""
+        return self.T_a.T @ _stack([J.c.to_array() for J in self.joints])
 
     @property
     def system(self) -> EquationOfMotion:
         """The bodies without their joints, pushed by the active forces."""
-        return EquationOfMotion(self.I, self.p, self.P @ (self.T_a @ self.tau))
+        A = self.active * self.armature
+        p = self.p - A @ self.bias
+        return EquationOfMotion(self.I + A @ self.active.T, p, self.active @ self.tau)
 
     @property
     def constraint(self) -> Implicit:
-        """``K a = k`` with ``K = Tᵀ Pᵀ``."""
-        return Implicit(self.T.T @ self.P.T, self.k)
+        """``K a = k``: rows ``Tᵀ Pᵀ`` of the joints, then those of the couplings."""
+        K, k, _ = self.couplings
+        return Implicit(self.T.T @ self.P.T, self.k).stacked(
+            Implicit(K @ self.active.T, k + K @ self.bias)
+        )
 
     @property
     def matrix(self):
@@ -84,9 +105,10 @@ class Solution(NamedTuple):
     """Forces across the joints, from predecessor to successor: tree joints 1 … N_B in their
     places, then the loop joints; entry 0 is None. Not unique where constraints are redundant."""
     f_c: list
-    """The part ``T lam`` of ``f_J`` that the bearings carry; the rest is ``T_a tau``."""
+    """The part ``T lam`` of ``f_J`` that the bearings carry; the rest goes along ``T_a``."""
     lam: np.ndarray
-    """Constraint-force variables, (n_c,); the smallest, where they are not unique."""
+    """Constraint-force variables of the joints, then of the couplings, (n_c,); the smallest, where
+    they are not unique."""
     rank: int
     """Number of independent constraints."""
     redundancy: int
@@ -148,6 +170,8 @@ def equations(model, q, qd, tau, f_ext=None, *, stabilization=None) -> Equations
         k=_stack(k),
         tau=np.asarray(tau, dtype=float),
         joints=joints,
+        armature=model.armature,
+        couplings=coupling_rows(model, q, qd),
     )
 
 
@@ -177,20 +201,20 @@ def solution(
     """
     NB = model.body_count
     eq = equations(model, q, qd, tau, f_ext, stabilization=stabilization)
-    _check_closed(model, eq.joints[NB:], closure_tolerance)
+    check_loops_closed(model, eq.joints[NB:], closure_tolerance)
+    check_coupled(model, eq.couplings, qd, closure_tolerance)
     size = float(np.linalg.norm([J.scale for J in eq.joints]))
     s = apply_implicit(eq.system, eq.constraint, tolerance=rank_tolerance, scale=size)
 
     a = [Motion.zero()] + [Motion.from_array(x) for x in s.qdd.reshape(NB, 6)]
-    f_c, f_a = eq.T @ s.lam, eq.T_a @ eq.tau
-    qdd = [
-        J.T_a.T @ (a[J.successor] - a[J.predecessor] - J.c)  # T_aᵀ S = 1 picks qdd from (3.40)
-        for J in eq.joints[:NB]
-    ]
+    qdd = eq.active.T @ s.qdd - eq.bias  # T_aᵀ S = 1 picks qdd from (3.40)
+    lam, lam_coupling = np.split(s.lam, [eq.T.shape[1]])
+    active = eq.tau + eq.couplings.K.T @ lam_coupling - eq.armature * qdd
+    f_c, f_a = eq.T @ lam, eq.T_a @ active
     loops = eq.joints[NB:]
     error, rate = _stack([J.error for J in loops]), _stack([J.rate for J in loops])
     return Solution(
-        qdd=_stack(qdd),
+        qdd=qdd,
         a=a,
         f_J=_forces(f_a + f_c),
         f_c=_forces(f_c),
@@ -203,27 +227,11 @@ def solution(
 
 
 def forward_dynamics(model, q, qd, tau, f_ext=None, **options):
-    """Joint accelerations that the joint forces ``tau`` produce; loops are honoured.
+    """Joint accelerations that the joint forces ``tau`` produce; loops and couplings are honoured.
 
     Options are those of ``solution``.
     """
     return solution(model, q, qd, tau, f_ext, **options).qdd
-
-
-def _check_closed(model, loops, tolerance):
-    for loop, J in zip(model.loops, loops, strict=True):
-        if J.gap > tolerance:
-            raise ShapeError(
-                f"q does not close loop {loop.name!r}: its position error is {J.gap:.3g} m or "
-                f"rad, at most {tolerance:.3g} passes for drift; assemble the mechanism first"
-            )
-        rate, limit = float(np.linalg.norm(J.rate)), tolerance * max(J.speed, 1.0)
-        if rate > limit:
-            raise ShapeError(
-                f"qd tears loop {loop.name!r} apart: its velocity error is {rate:.3g} m/s or "
-                f"rad/s, at most {limit:.3g} passes for drift; project qd onto the velocities "
-                f"that the loop allows"
-            )
 
 
 def _forces(x):

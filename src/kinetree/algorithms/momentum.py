@@ -11,7 +11,7 @@ def momentum(model, q, qd):
     """Spatial momentum of all bodies, as a ``Force`` in base coordinates.
 
     Its angular part is about the origin of the base [N·m·s], its linear part [N·s] is the total
-    mass times the velocity of the mass centre.
+    mass times the velocity of the mass centre. Armature has no part in it.
     """
     lam, NB, I = model.parent, model.body_count, model.inertia
     X, v = body_velocities(model, q, qd)

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.algorithms import armature
 from kinetree.algorithms.kinematics import external_forces
 from kinetree.spatial import crf, crm
 
@@ -56,7 +57,7 @@ def newton_euler(model, q, qd, qdd, f_ext=None, *, gravity=True):
         tau[i] = S[i].T @ f[i]
         if lam[i] != 0:
             f[lam[i]] = f[lam[i]] + X[i].T @ f[i]
-    return NewtonEuler(np.concatenate(tau), X, v, a, f)
+    return NewtonEuler(armature.forces(model, np.concatenate(tau), qdd), X, v, a, f)
 
 
 def inverse_dynamics(model, q, qd, qdd, f_ext=None):

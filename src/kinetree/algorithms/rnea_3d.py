@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.algorithms import armature
 from kinetree.errors import JointError
 from kinetree.joints import Fixed, Prismatic, Revolute
 from kinetree.joints.axis import axis_rotation
@@ -75,7 +76,8 @@ def newton_euler(model, q, qd, qdd, f_ext=None):
             f_i = E[i].T @ f[i]
             f[lam[i]] = f[lam[i]] + f_i
             n[lam[i]] = n[lam[i]] + E[i].T @ n[i] + cross(r[i], f_i)
-    return NewtonEuler3D(np.concatenate(tau), w, wd, vd, F, N, f, n)
+    tau = armature.forces(model, np.concatenate(tau), qdd)
+    return NewtonEuler3D(tau, w, wd, vd, F, N, f, n)
 
 
 def inverse_dynamics(model, q, qd, qdd, f_ext=None):

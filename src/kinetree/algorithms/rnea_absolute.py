@@ -6,6 +6,7 @@ base coordinates first. It is the oracle of ``rnea``.
 
 import numpy as np
 
+from kinetree.algorithms import armature
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
 from kinetree.algorithms.rnea import NewtonEuler
 from kinetree.spatial import crf, crm
@@ -36,7 +37,7 @@ def newton_euler(model, q, qd, qdd, f_ext=None, *, gravity=True):
         tau[i] = S[i].T @ f[i]
         if lam[i] != 0:
             f[lam[i]] = f[lam[i]] + f[i]
-    return NewtonEuler(np.concatenate(tau), X_0, v, a, f)
+    return NewtonEuler(armature.forces(model, np.concatenate(tau), qdd), X_0, v, a, f)
 
 
 def inverse_dynamics(model, q, qd, qdd, f_ext=None):

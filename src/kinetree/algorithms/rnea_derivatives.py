@@ -1,8 +1,8 @@
 """Derivatives of inverse dynamics by recursion, O(n d) like the composite-rigid-body algorithm.
 
-All vectors are in the coordinates of one frame, in which a motion of joint ``j`` along its axis
-``J_j`` carries everything beyond it. With the parent's velocity ``v_λ`` and acceleration ``a_λ``
-it changes the force ``f_k = I_k a_k + v_k ×* I_k v_k`` of a body ``k`` beyond the joint by
+A motion of joint ``j`` along its axis ``J_j`` carries everything beyond it. With the parent's
+velocity ``v_λ`` and acceleration ``a_λ`` it changes the force ``f_k = I_k a_k + v_k ×* I_k v_k`` of
+a body ``k`` beyond the joint by
 
     ∂f_k/∂q_j  = J_j ×* f_k + I_k Jdd_j + B_k Jd_j        Jd_j  = v_λ × J_j
     ∂f_k/∂qd_j = I_k (v_λ + v_j) × J_j + B_k J_j          Jdd_j = a_λ × J_j + v_λ × Jd_j
@@ -14,6 +14,10 @@ N. Mansard, "Analytical derivatives of rigid body dynamics algorithms", 2018; S.
 and P. Wensing, "Efficient analytical derivatives of rigid-body dynamics using spatial vector
 algebra", 2022).
 
+In which coordinates the vectors are makes no difference to these equations: in those of one frame
+for all (``composite_bodies``), where nothing has to be transformed, or in those of each body
+(``body_coordinates``), where the axes are constants and composite inertias cost little.
+
 Derivatives with respect to ``q`` are along ``model.integrate(q, e_j)``. Every joint must have an
 ``S`` that is constant in child coordinates, and no prescribed motion: ``is_applicable(model)``.
 """
@@ -22,6 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.algorithms import armature
 from kinetree.algorithms.coriolis import BodyCoriolis
 from kinetree.errors import JointError
 from kinetree.spatial import Plucker, crf, crm
@@ -30,6 +35,7 @@ __all__ = [
     "CompositeBodies",
     "CompositeForces",
     "InverseDynamicsDerivatives",
+    "carried",
     "composite_bodies",
     "composite_forces",
     "force_derivatives",
@@ -37,6 +43,8 @@ __all__ = [
     "is_applicable",
     "joint_forces",
     "joint_space_inertia",
+    "require_applicable",
+    "subtree_sums",
 ]
 
 
@@ -51,19 +59,13 @@ class InverseDynamicsDerivatives(NamedTuple):
     """With respect to the acceleration variables: the joint-space inertia matrix ``H``."""
 
 
-def inverse_dynamics_derivatives(model, q, qd, qdd, f_ext=None):
-    """Derivatives of ``rnea.inverse_dynamics`` with respect to ``q``, ``qd`` and ``qdd``."""
-    bodies = composite_bodies(model, q, qd)
-    forces = composite_forces(model, bodies, qd, qdd, f_ext)
-    dq, dqd = force_derivatives(model, bodies, forces)
-    return InverseDynamicsDerivatives(dq, dqd, joint_space_inertia(model, bodies))
-
-
 class CompositeBodies(NamedTuple):
-    """What does not depend on accelerations, per body, in the coordinates of its root."""
+    """What does not depend on accelerations, per body, in the coordinates chosen for it."""
 
+    X_0: list
+    """Transforms from base coordinates."""
     X: list
-    """Transforms from base coordinates to those of the root."""
+    """Transforms from the coordinates of the parent; None where they are the same."""
     v: list
     """Velocities."""
     v_lam: list
@@ -85,34 +87,49 @@ class CompositeBodies(NamedTuple):
 
 
 def composite_bodies(model, q, qd):
-    """Positions, velocities and composite inertias.
+    """Positions, velocities and composite inertias, in the coordinates of one frame.
 
     A child of the base and what hangs on it form a mechanism of their own. Its coordinates are
     those of the child, in which the axes of that joint, all six of a floating base, are constants.
     """
     lam, NB, at = model.parent, model.body_count, model.v_slice
-    _require_applicable(model)
-    X, X_root, v, v_lam, J, Jd, I, B = ([None] * (NB + 1) for _ in range(8))
+    require_applicable(model)
+    X_0, X_root, v, v_lam, J, Jd, I, B = ([None] * (NB + 1) for _ in range(8))
     for i in range(1, NB + 1):
         X_J, S, v_J, _ = model.jcalc(i, q, qd)
         X_i = X_J @ model.tree_transform[i]
         if lam[i] == 0:
-            X[i], X_root[i] = X_i, Plucker.identity()
+            X_0[i], X_root[i] = X_i, Plucker.identity()
             v_lam[i], v[i], J[i], I[i] = model.zero_motion, v_J, S, model.inertia[i]
         else:
-            X[i] = X[lam[i]]
+            X_0[i] = X_0[lam[i]]
             X_root[i] = X_i @ X_root[lam[i]] if lam[lam[i]] != 0 else X_i
             J[i], I[i] = X_root[i].inv_apply(S), X_root[i].inv_apply(model.inertia[i])
             v_lam[i], v[i] = v[lam[i]], v[lam[i]] + J[i] @ qd[at[i]]
         Jd[i] = crm(v_lam[i], J[i])
         B[i] = BodyCoriolis.of(I[i], 2 * v[i])
-    IC, BC = _subtree_sums(lam, I), _subtree_sums(lam, B)
+    X = [None] * (NB + 1)
+    IC, BC = subtree_sums(lam, X, I), subtree_sums(lam, X, B)
     F = [None, *(IC[i] @ J[i] for i in range(1, NB + 1))]
-    return CompositeBodies(X, v, v_lam, J, Jd, I, B, IC, BC, F)
+    return CompositeBodies(X_0, X, v, v_lam, J, Jd, I, B, IC, BC, F)
+
+
+def inverse_dynamics_derivatives(
+    model, q, qd, qdd, f_ext=None, *, composite_bodies=composite_bodies
+):
+    """Derivatives of ``rnea.inverse_dynamics`` with respect to ``q``, ``qd`` and ``qdd``.
+
+    ``composite_bodies`` chooses the coordinates: the function of this name here or in
+    ``body_coordinates``.
+    """
+    bodies = composite_bodies(model, q, qd)
+    forces = composite_forces(model, bodies, qd, qdd, f_ext)
+    dq, dqd = force_derivatives(model, bodies, forces)
+    return InverseDynamicsDerivatives(dq, dqd, joint_space_inertia(model, bodies))
 
 
 class CompositeForces(NamedTuple):
-    """What depends on accelerations, per body, in the coordinates of its root."""
+    """What depends on accelerations, per body, in the coordinates chosen for it."""
 
     Jdd: list
     """``a_λ × J + v_λ × Jd``."""
@@ -125,63 +142,85 @@ class CompositeForces(NamedTuple):
 def composite_forces(model, bodies, qd, qdd, f_ext=None):
     """Accelerations and the forces that they take."""
     lam, NB, at = model.parent, model.body_count, model.v_slice
-    X, v, v_lam, J, Jd, I, B, *_ = bodies
+    X_0, X, v, v_lam, J, Jd, I, B, *_ = bodies
     a, Jdd, f = ([None] * (NB + 1) for _ in range(3))
     for i in range(1, NB + 1):
-        a_lam = a[lam[i]] if lam[i] != 0 else X[i] @ -model.a_g
+        a_lam = X_0[i] @ -model.a_g if lam[i] == 0 else a[lam[i]]
+        if X[i] is not None:
+            a_lam = X[i] @ a_lam
         Jdd[i] = crm(a_lam, J[i]) + crm(v_lam[i], Jd[i])
         a[i] = a_lam + J[i] @ qdd[at[i]] + Jd[i] @ qd[at[i]]  # v × v_J = v_λ × v_J
         f[i] = I[i] @ a[i] + B[i] @ (v[i] / 2)
-    fx = None if f_ext is None else [None, *(X[i].star @ f_ext[i] for i in range(1, NB + 1))]
-    return CompositeForces(
-        Jdd, _subtree_sums(lam, f), None if fx is None else _subtree_sums(lam, fx)
-    )
+    fx = None
+    if f_ext is not None:
+        fx = subtree_sums(lam, X, [None, *(X_0[i].star @ f_ext[i] for i in range(1, NB + 1))])
+    return CompositeForces(Jdd, subtree_sums(lam, X, f), fx)
 
 
-def joint_forces(model, bodies, forces):
+def joint_forces(model, bodies, forces, qdd):
     """``tau``, from the same sums."""
     _, fC, fx = forces
     total = fC if fx is None else [None, *(f - x for f, x in zip(fC[1:], fx[1:], strict=True))]
     parts = [bodies.J[i].T @ total[i] for i in range(1, model.body_count + 1)]
-    return np.concatenate([model.zero_velocity[:0], *parts])
+    return armature.forces(model, np.concatenate([model.zero_velocity[:0], *parts]), qdd)
 
 
 def joint_space_inertia(model, bodies):
     """``H``, with ``J_jᵀ IC_i J_i`` where joint ``j`` supports body ``i``."""
-    J, F, H = bodies.J, bodies.F, {}
+    X, J, H = bodies.X, bodies.J, {}
     for i in range(1, model.body_count + 1):
-        for j in model.support[i]:
-            H[j, i] = J[j].T @ F[i]
+        H[i, i], F = J[i].T @ bodies.F[i], bodies.F[i]
+        for below, j in _steps(model, i):
+            F = carried(X[below], F)
+            H[j, i] = J[j].T @ F
             H[i, j] = H[j, i].T
-    return _assembled(model, H)
+    return armature.inertia(model, _assembled(model, H))
 
 
 def force_derivatives(model, bodies, forces):
     """``∂tau/∂q`` and ``∂tau/∂qd``, where one joint supports the other; the rest is zero."""
-    _, v, v_lam, J, Jd, _, _, IC, BC, F = bodies
+    _, X, v, v_lam, J, Jd, _, _, IC, BC, _ = bodies
     Jdd, fC, fx = forces
     Jv, dq, dqd = [None] * len(J), {}, {}
     for i in range(1, model.body_count + 1):
         # (v_λ + v) × J, where v_J × J = 0 for a joint with one axis
         Jv[i] = 2 * Jd[i] if model.joint[i].nv == 1 else crm(v_lam[i] + v[i], J[i])
         f_q, f_qd = IC[i] @ Jdd[i] + BC[i] @ Jd[i], IC[i] @ Jv[i] + BC[i] @ J[i]
-        f_carried, M = f_q + crf(J[i], fC[i]), BC[i].T @ J[i]
-        for j in model.support[i]:
-            dqd[j, i] = J[j].T @ f_qd
-            dq[j, i] = J[j].T @ (f_carried if j != i else f_q)
-            if j != i:
-                dqd[i, j] = F[i].T @ Jv[j] + M.T @ J[j]
-                dq[i, j] = F[i].T @ Jdd[j] + M.T @ Jd[j]
-            if fx is not None:  # external forces stay where they are while the axis turns
-                dq[i, j] = dq[i, j] - crf(J[i], fx[i]).T @ J[j]
+        dq[i, i], dqd[i, i] = J[i].T @ f_q, J[i].T @ f_qd
+        f_q = f_q + crf(J[i], fC[i])  # felt by all joints that do not turn along
+        F, M = bodies.F[i], BC[i].T @ J[i]
+        for below, j in _steps(model, i):
+            f_q, f_qd, F, M = (carried(X[below], f) for f in (f_q, f_qd, F, M))
+            dq[j, i], dqd[j, i] = J[j].T @ f_q, J[j].T @ f_qd
+            dq[i, j], dqd[i, j] = F.T @ Jdd[j] + M.T @ Jd[j], F.T @ Jv[j] + M.T @ J[j]
+        if fx is not None:  # external forces stay where they are while the axis turns
+            turned = crf(J[i], fx[i])
+            dq[i, i] = dq[i, i] - turned.T @ J[i]
+            for below, j in _steps(model, i):
+                turned = carried(X[below], turned)
+                dq[i, j] = dq[i, j] - turned.T @ J[j]
     return _assembled(model, dq), _assembled(model, dqd)
 
 
-def _subtree_sums(lam, x):
+def _steps(model, i):
+    """The way from body ``i`` to its root: pairs of a body and its parent."""
+    lam = model.parent
+    while lam[i] != 0:
+        yield i, lam[i]
+        i = lam[i]
+
+
+def carried(X, x):
+    """``x`` of a body in the coordinates of its parent."""
+    return x if X is None else X.inv_apply(x)
+
+
+def subtree_sums(lam, X, x, carried=carried):
+    """Sums of ``x`` over subtrees."""
     total = list(x)
     for i in range(len(lam) - 1, 0, -1):
         if lam[i] != 0:
-            total[lam[i]] = total[lam[i]] + total[i]
+            total[lam[i]] = total[lam[i]] + carried(X[i], total[i])
     return total
 
 
@@ -206,7 +245,8 @@ def _is_regular(joint):
     return not (np.any(v_J.to_array() != 0) or np.any(c_J.to_array() != 0))
 
 
-def _require_applicable(model):
+def require_applicable(model):
+    """Raise JointError for a joint that ``is_applicable`` does not cover."""
     for i in range(1, model.body_count + 1):
         if not _is_regular(model.joint[i]):
             raise JointError(

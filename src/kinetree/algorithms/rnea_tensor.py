@@ -9,6 +9,7 @@ compiler prefers it where it wins.
 
 import numpy as np
 
+from kinetree.algorithms import armature
 from kinetree.spatial.vector3 import ZERO3, cross, identity3
 
 __all__ = ["bias_force", "gravity_force", "inverse_dynamics"]
@@ -41,7 +42,7 @@ def inverse_dynamics(model, q, qd, qdd, f_ext=None):
             force = E[i].T @ f[i]
             f[lam[i]] = f[lam[i]] + force
             n[lam[i]] = n[lam[i]] + E[i].T @ n[i] + cross(r[i], force)
-    return np.concatenate([model.zero_velocity[:0], *tau[1:]])
+    return armature.forces(model, np.concatenate([model.zero_velocity[:0], *tau[1:]]), qdd)
 
 
 def bias_force(model, q, qd, f_ext=None):

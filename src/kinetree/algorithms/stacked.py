@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.algorithms import armature
 from kinetree.algorithms.kinematics import joint_transforms
 from kinetree.spatial import dense
 
@@ -62,7 +63,7 @@ def stacked_operators(model, q) -> StackedOperators:
 def joint_space_inertia(model, q):
     """``H = Aᵀ Lᵀ G L A`` — Lynch & Park (9.82)."""
     A, G, _, L = stacked_operators(model, q)
-    return A.T @ L.T @ G @ L @ A
+    return armature.inertia(model, A.T @ L.T @ G @ L @ A)
 
 
 def coriolis_force(model, q, qd):

@@ -7,7 +7,7 @@ goes by the name ``qd``.
 
 import numpy as np
 
-from kinetree.algorithms import aba, maximal
+from kinetree.algorithms import aba, implicit
 
 __all__ = [
     "configuration_rate",
@@ -45,7 +45,7 @@ def state_derivative(model, x, tau, f_ext=None, *, stabilization=None):
     """``dx/dt`` of the state ``x = (q, alpha)``; the book's ``FDx`` — RBDA (3.8), (3.9).
 
     Args:
-        model: the mechanism; its loops are honoured.
+        model: the mechanism; its loops and couplings are honoured.
         x: the state, (nq + nv,).
         tau: joint forces [N or N·m], (nv,).
         f_ext: external force on each body in base coordinates, entry 0 unused.
@@ -53,10 +53,10 @@ def state_derivative(model, x, tau, f_ext=None, *, stabilization=None):
             pace of the integrator.
     """
     q, alpha = split_state(model, x)
-    if model.loops:
+    if model.loops or model.couplings:
         # The intermediate points of an integrator do not close the loops; that is no mistake.
         options = {"stabilization": stabilization, "closure_tolerance": np.inf}
-        alpha_d = maximal.forward_dynamics(model, q, alpha, tau, f_ext, **options)
+        alpha_d = implicit.forward_dynamics(model, q, alpha, tau, f_ext, **options)
     else:
         alpha_d = aba.forward_dynamics(model, q, alpha, tau, f_ext)
     return np.concatenate([configuration_rate(model, q, alpha), alpha_d])

@@ -1,5 +1,6 @@
 """The command ``kinetree``."""
 
+import io
 import sys
 
 __all__ = ["main"]
@@ -8,6 +9,8 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command, or say what is missing to run it."""
     try:
+        import rich  # noqa: F401  # commands import it when they print
+
         from kinetree.cli.app import app
     except ModuleNotFoundError as error:
         package = (error.name or "").split(".")[0]
@@ -17,4 +20,7 @@ def main() -> None:
             f"the command kinetree needs the package {package}, which is not installed: "
             f"pip install typer rich. The library itself does without: import kinetree"
         )
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what cannot be encoded must not stop us
+            stream.reconfigure(errors="replace")
     app(prog_name="kinetree")

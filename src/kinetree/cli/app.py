@@ -5,19 +5,72 @@ from typing import Annotated
 import typer
 
 import kinetree
-from kinetree.cli import bench, cache
+from kinetree.cli import bench, cache, check, convert, demo, evaluate, generate, info, samples
+from kinetree.cli.errors import Commands
+from kinetree.cli.options import examples, flag
 
 __all__ = ["app"]
 
 app = typer.Typer(
-    help="Rigid-body dynamics, compiled. Each command has its own --help.",
+    cls=Commands,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="First steps:\n"
+    "  kinetree info panda            draw a robot that ships with the package\n"
+    "  kinetree check robot.urdf      examine yours\n"
+    "  kinetree info --help           every command explains itself, with examples\n"
+    "Exit codes: 0 done; 1 the answer is no, or there is none; 2 used wrongly.",
 )
+
+
+def _add(name, command, *lines):
+    app.command(name, epilog=examples(*lines))(command)
+
+
+_add(
+    "info",
+    info.info,
+    "kinetree info panda",
+    "kinetree info robot.urdf --floating",
+    "kinetree info robot.urdf --json",
+)
+_add(
+    "check",
+    check.check,
+    "kinetree check robot.urdf",
+    "kinetree check robot.urdf --strict --json > report.json",
+)
+_add(
+    "convert",
+    convert.convert,
+    "kinetree convert robot.urdf robot.xml",
+    "kinetree convert panda panda.toml",
+)
+_add(
+    "eval",
+    evaluate.evaluate,
+    "kinetree eval gravity_force panda --q home",
+    "kinetree eval pose panda --of tool --q 0,0.5,0,-2,0,2,0,0,0 --table",
+    "kinetree eval forward_dynamics double_pendulum --q random:1 --tau 5,0",
+    """echo '{"q": [0, 1], "qd": [1, 0]}' | kinetree eval bias_force double_pendulum -""",
+)
+_add("demo", demo.demo, "kinetree demo", "kinetree demo --out /tmp/tour")
+_add(
+    "generate",
+    generate.generate,
+    "kinetree generate panda -o panda_c",
+    "kinetree generate robot.urdf -F inverse_dynamics -F jacobian:tool:world -o code",
+    "kinetree generate double_pendulum -F mass_matrix --numpy",
+)
+_add(
+    "bench",
+    bench.bench,
+    "kinetree bench panda",
+    "kinetree bench robot.urdf --batch 1 --batch 4096",
+)
+app.add_typer(samples.app, name="samples")
 app.add_typer(cache.app, name="cache")
-app.command("bench")(bench.bench)
 
 
 def _print_version(wanted: bool):
@@ -29,10 +82,10 @@ def _print_version(wanted: bool):
 @app.callback()
 def _options(
     version: Annotated[
-        bool,
-        typer.Option(
-            "--version", help="Print the version.", callback=_print_version, is_eager=True
-        ),
+        bool, flag("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+    debug: Annotated[
+        bool, flag("--debug", help="Show tracebacks of errors.", envvar="KINETREE_DEBUG")
     ] = False,
 ):
-    """Options that come before the name of a command."""
+    """Rigid-body dynamics of robots: look at them, examine them, compute, convert, compile."""

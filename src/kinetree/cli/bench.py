@@ -1,21 +1,21 @@
 """``kinetree bench``: how long the compiled functions take on this machine."""
 
-import json
 import os
 import time
 from dataclasses import asdict
+from importlib.util import find_spec
 from typing import Annotated
 
 import numpy as np
 import typer
-from rich.console import Console
-from rich.progress import track
-from rich.table import Table
 
-import kinetree as kt
+from kinetree.cli.console import out, print_json, progress
+from kinetree.cli.errors import fail, misuse
+from kinetree.cli.options import Json, option
+from kinetree.cli.robot import Floating, FolderOption, complete, open_robot
 from kinetree.codegen.runtime.threads import set_threads, threads
 
-__all__ = ["bench"]
+__all__ = ["bench", "measure"]
 
 _FUNCTIONS = {
     "inverse_dynamics": ("q", "qd", "qdd"),
@@ -26,72 +26,87 @@ _FUNCTIONS = {
 
 
 def bench(
-    model: Annotated[
-        str, typer.Argument(help="A sample model, such as panda, or a file robot.urdf.")
+    robot: Annotated[
+        str,
+        typer.Argument(
+            metavar="[ROBOT]",
+            help="A file (.urdf, .xml, .sdf, .toml, .csv, .json) or a sample.",
+            autocompletion=complete,
+        ),
     ] = "panda",
-    batch: Annotated[list[int] | None, typer.Option(help="Samples per call; repeatable.")] = None,
-    seconds: Annotated[float, typer.Option(help="Time to spend on each measurement.")] = 0.2,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    floating: Annotated[
-        bool, typer.Option(help="Put a robot from a file on a free joint.")
-    ] = False,
+    batch: Annotated[
+        list[int] | None, option("--batch", value="N", help="Samples per call; repeatable.")
+    ] = None,
+    seconds: Annotated[
+        float, option("--seconds", value="S", help="Time for each measurement; 0.2.")
+    ] = 0.2,
+    against: Annotated[
+        str | None,
+        option(
+            "--against",
+            value="LIBRARY",
+            help="'pinocchio' or 'none'; Pinocchio by default on a URDF file, if it is installed.",
+        ),
+    ] = None,
+    floating: Floating = False,
+    folder: FolderOption = None,
+    as_json: Json = False,
 ):
-    """Time the compiled functions of a model: one call, and batches on one thread.
+    """Time the compiled functions of a robot: one call, and batches on one thread.
 
-    The first column is the time to the first result, from the cache when it is there. A robot from
-    a file is read by Pinocchio, which runs beside: how many times faster kinetree is, and how
-    closely the answers agree.
+    On a URDF file, and if Pinocchio is installed, both run on the same states: how many times
+    faster kinetree is, and how closely the answers agree. Otherwise the first column is the time to
+    the first result, from the cache when it is there.
     """
     batches = batch or [1, 256, 4096]
     if min(batches) < 1:
-        raise typer.BadParameter(f"a batch has at least 1 sample, got {min(batches)}")
-    if model.endswith(".urdf"):
-        _against_pinocchio(model, floating, batches, as_json)
+        misuse(f"a batch has at least 1 sample, got {min(batches)}")
+    if against is None:
+        against = "pinocchio" if robot.endswith(".urdf") and find_spec("pinocchio") else "none"
+    if against != "none":
+        _against(against, robot, floating, folder, batches, as_json)
         return
-    mechanism = _sample(model)
-    names = track(
-        _FUNCTIONS, "measuring", console=Console(stderr=True), transient=True, disable=as_json
-    )
-    rows = [measure(mechanism, name, batches, seconds) for name in names]
+    model = open_robot(robot, floating=floating, folders=folder).model
+    if model.loops or model.couplings:
+        thing = "loops" if model.loops else "couplings"
+        fail(f"{robot} has {thing}, and what is timed is for trees", code=2)
+    rows = [measure(model, name, batches, seconds) for name in progress(_FUNCTIONS, "measuring")]
     if as_json:
-        typer.echo(json.dumps({"model": model, "nv": mechanism.nv, "functions": rows}))
+        print_json({"model": robot, "nv": model.nv, "functions": rows})
         return
-    table = Table(title=f"{model}, {mechanism.nv} degrees of freedom, µs per sample")
-    for column in ("function", "first result", *(f"batch of {n}" for n in batches)):
-        is_name = column == "function"
-        table.add_column(column, justify="left" if is_name else "right", no_wrap=is_name)
+    table = _table(f"{os.path.basename(robot)}: microseconds per sample, nv = {model.nv}", batches)
     for row in rows:
         times = (f"{1e6 * row['per_sample'][str(n)]:.3f}" for n in batches)
         table.add_row(row["function"], f"{1e3 * row['first']:.0f} ms", *times)
-    Console().print(table)
+    out().print(table)
 
 
-def _against_pinocchio(path, floating, batches, as_json):
+def _against(peer, path, floating, folders, batches, as_json):
     from kinetree.benchmark import compare
     from kinetree.interop.pinocchio.library import pinocchio
 
+    if peer != "pinocchio":
+        misuse(f"--against knows 'pinocchio' and 'none', not {peer!r}")
     if not os.path.isfile(path):
-        raise typer.BadParameter(f"there is no file {path!r}")
+        misuse(f"--against pinocchio needs a URDF file; there is no file {path!r}")
+    open_robot(path, floating=floating, folders=folders)  # says best what is wrong with a file
     pin = pinocchio()
     root = [pin.JointModelFreeFlyer()] if floating else []
     try:
-        peer = pin.buildModelFromUrdf(path, *root)
+        model = pin.buildModelFromUrdf(path, *root)
     except ValueError as error:
-        raise typer.BadParameter(f"Pinocchio cannot read {path!r}: {error}") from None
+        fail(f"Pinocchio cannot read {path!r}: {error}")
     before = threads()
     set_threads(1)
     try:
-        found = list(compare(peer, batches))
-    except kt.KinetreeError as error:
-        raise typer.BadParameter(f"{path}: {error}") from None
+        found = list(progress(compare(model, batches), "measuring"))
     finally:
         set_threads(before)
     if as_json:
-        typer.echo(json.dumps({"model": path, "results": [asdict(r) for r in found]}))
+        print_json({"model": path, "results": [asdict(r) for r in found]})
         return
-    table = Table(title=f"{os.path.basename(path)}: times faster than Pinocchio (µs per sample)")
-    for column in ("function", *(f"batch of {n}" for n in batches), "largest error"):
-        table.add_column(column, justify="left" if column == "function" else "right")
+    title = f"{os.path.basename(path)}: times faster than Pinocchio (microseconds per sample)"
+    table = _table(title, batches, "largest error")
     for function in dict.fromkeys(r.function for r in found):
         rows = {r.batch: r for r in found if r.function == function}
         cells = [
@@ -99,21 +114,27 @@ def _against_pinocchio(path, floating, batches, as_json):
             for n in batches
         ]
         table.add_row(function, *cells, f"{max(r.error for r in rows.values()):.0e}")
-    Console().print(table)
+    out().print(table)
 
 
-def _sample(name):
-    if name not in kt.samples.names():
-        known = ", ".join(kt.samples.names())
-        raise typer.BadParameter(f"no sample model is called {name!r}; there are {known}")
-    model = getattr(kt.samples, name)()
-    if model.loops:
-        raise typer.BadParameter(f"{name} has kinematic loops, and what is timed is for trees")
-    return model
+def _table(title, batches, last=None):
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    first = () if last else ("first result",)
+    columns = ("function", *first, *(f"batch of {n}" for n in batches), *([last] if last else []))
+    for column in columns:
+        is_name = column == "function"
+        table.add_column(
+            column, justify="left" if is_name else "right", no_wrap=is_name, header_style="dim"
+        )
+    return table
 
 
 def measure(model, name, batches, seconds):
     """Median seconds per sample of one function for every batch size, and of the first call."""
+    import kinetree as kt
+
     function = getattr(kt, name)
     states = _states(model, max(batches))
 

@@ -1,21 +1,21 @@
 """``kinetree cache``: where compiled code is kept, how much of it, and removing it."""
 
-import json
-from datetime import datetime
-from typing import Annotated
-
 import typer
-from rich.console import Console
-from rich.filesize import decimal
-from rich.table import Table
 
-from kinetree.codegen.cache import open_store
+from kinetree.cli.console import err, out, print_json
+from kinetree.cli.options import Json, examples
 
 __all__ = ["app"]
 
-app = typer.Typer()
+app = typer.Typer(
+    epilog=examples("kinetree cache", "kinetree cache clear", "du -sh $(kinetree cache path)")
+)
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs to read.")]
+
+def _store():
+    from kinetree.codegen.cache import open_store
+
+    return open_store()
 
 
 @app.callback(invoke_without_command=True)
@@ -32,7 +32,12 @@ def cache(context: typer.Context, as_json: Json = False):
 @app.command()
 def show(as_json: Json = False):
     """Where compiled code is kept, and how much of it."""
-    store = open_store()
+    from datetime import datetime
+
+    from rich.filesize import decimal
+    from rich.table import Table
+
+    store = _store()
     entries = store.entries()
     facts = {
         "location": store.folder,
@@ -42,21 +47,22 @@ def show(as_json: Json = False):
         "last_used": entries[-1].used if entries else None,
     }
     if as_json:
-        typer.echo(json.dumps(facts))
+        print_json(facts)
         return
-    table = Table(show_header=False, box=None)
+    table = Table(show_header=False, box=None, padding=(0, 3, 0, 0), pad_edge=False)
+    table.add_column(style="dim")
     table.add_row("location", store.folder or "none: KINETREE_CACHE is off")
     table.add_row("entries", str(facts["entries"]))
     table.add_row("size", f"{decimal(facts['bytes'])} of at most {decimal(store.limit)}")
     if entries:
         table.add_row("last used", f"{datetime.fromtimestamp(entries[-1].used):%Y-%m-%d %H:%M}")
-    Console(soft_wrap=True).print(table)
+    out().print(table, soft_wrap=True)
 
 
 @app.command()
 def path():
     """Print the folder, and nothing else."""
-    typer.echo(open_store().folder or "")
+    typer.echo(_store().folder or "")
 
 
 @app.command()
@@ -65,15 +71,17 @@ def clear(as_json: Json = False):
 
     Programs that are running keep what they have loaded.
     """
-    store = open_store()
+    from rich.filesize import decimal
+
+    store = _store()
     before = len(store.entries())
     freed = store.clear()
     left = len(store.entries())
     if as_json:
-        typer.echo(json.dumps({"removed": before - left, "bytes": freed, "left": left}))
+        print_json({"removed": before - left, "bytes": freed, "left": left})
     else:
         typer.echo(f"removed {before - left} entries, {decimal(freed)}")
     if left and not as_json:
-        typer.echo(f"{left} entries could not be removed from {store.folder}", err=True)
+        err().print(f"{left} entries could not be removed from {store.folder}", soft_wrap=True)
     if left:
         raise typer.Exit(1)

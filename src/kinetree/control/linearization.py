@@ -15,7 +15,8 @@ import numpy as np
 
 from kinetree.control.matrix_exponential import held_input
 from kinetree.dynamics import forward_dynamics
-from kinetree.errors import LoopError, UnknownNameError
+from kinetree.errors import UnknownNameError
+from kinetree.functions import require_tree
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
 from kinetree.functional.products import jvp
@@ -52,11 +53,7 @@ def linearize(model, q, qd, tau, f_ext=None, *, dt=None, method=None):
     Returns:
         A ``Linearization``.
     """
-    if as_model(model).loops:
-        raise LoopError(
-            f"linearize needs independent joints, but joint {model.loops[0].name!r} of model "
-            f"{model.name!r} closes a loop; model.replace(loops=()) is the spanning tree alone"
-        )
+    require_tree(as_model(model), "linearize")
     _check(dt, method)
     q = as_configuration(model, q)
     qd, tau = as_joint_vector(model, qd, "qd"), as_joint_vector(model, tau, "tau")

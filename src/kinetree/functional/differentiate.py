@@ -17,7 +17,7 @@ import numpy as np
 from kinetree.codegen.program import Argument, trace
 from kinetree.expr.diff import estimates, jacobian
 from kinetree.functional.compiled import CompiledFunction
-from kinetree.functional.derivative_recursions import recursion
+from kinetree.functional.derivative_recursions import recursions
 from kinetree.functional.prepare import apply, is_public, leaves_of, map_leaves, result_form
 from kinetree.functional.transformed import Transformed, checked_wrt, takes_states, with_group
 from kinetree.functional.variables import Variables
@@ -98,14 +98,14 @@ class Derivative(Transformed):
 
     # --- on traced numbers -------------------------------------------------------------------
 
-    def has_recursion(self, call):
-        """Whether a recursion gives the innermost derivative."""
+    def recursion_count(self, call):
+        """How many recursions give the innermost derivative."""
         if not is_public(self.function):
-            return super().has_recursion(call)
-        return bool(self._recursion(call))
+            return super().recursion_count(call)
+        return len(self._recursions(call))
 
-    def _recursion(self, call) -> Any:
-        return recursion(self.function.__name__, call.model, tuple(self.names()))
+    def _recursions(self, call) -> Any:
+        return recursions(self.function.__name__, call.model, tuple(self.names()))
 
     def estimated_cost(self, call):
         """Roughly the least number of operations of the derivative of the graph."""
@@ -125,10 +125,11 @@ class Derivative(Transformed):
         trace(of_arrays, [Argument(name, shape) for name, shape in call.shapes.items()])
         return _SHARED * min(found.values())
 
-    def differentiated(self, call, model, arrays, recursive=False):
+    def differentiated(self, call, model, arrays, recursive=0):
         """The derivative for one sample of traced arrays, of a model with numbers of any kind."""
         if recursive and is_public(self.function):
-            found = self._recursion(call)(model, **dict(zip(call.arrays, arrays, strict=True)))
+            found_by = self._recursions(call)[recursive - 1]
+            found = found_by(model, **dict(zip(call.arrays, arrays, strict=True)))
             return self.packed([found[entry] for entry in self.entries()])
         variables = Variables(call, model, arrays, tuple(self.names()))
         y = apply(self.function, call, variables.model, variables.arrays, recursive)

@@ -7,22 +7,28 @@
 | ``"inertia"`` | (body_count, 10) | those of all moving bodies |
 | ``"mass:<body>"`` | () | mass [kg]; mass centre and shape stay, the body becomes denser |
 | ``"placement:<joint>"`` | (4, 4) | pose of the joint's predecessor frame in the parent body |
+| ``"armature:<joint>"`` | (nv,) | as in ``JointDynamics``; nv of the joint |
+| ``"damping:<joint>"`` | (nv,) | likewise |
+| ``"friction:<joint>"`` | (nv,) | likewise |
+| ``"stiffness:<joint>"`` | (nv,) | likewise |
 
 Derivatives with respect to a placement are taken along rigid displacements of the frame, moment
 first, in its own coordinates, as for a free joint: six columns.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from kinetree.errors import ModelError, ShapeError, UnknownNameError
+from kinetree.model.parts import JointDynamics
 from kinetree.spatial import Inertia, Plucker, skew
 
-__all__ = ["Parameter", "is_parameter", "parameter", "with_parameters"]
+__all__ = ["DYNAMICS", "Parameter", "is_parameter", "parameter", "with_parameters"]
 
-_KINDS = ("gravity", "inertia", "mass", "placement")
+DYNAMICS = ("armature", "damping", "friction", "stiffness")
+_KINDS = ("gravity", "inertia", "mass", "placement", *DYNAMICS)
 
 
 @dataclass(frozen=True)
@@ -34,7 +40,8 @@ class Parameter:
         shape: of its array.
         tangent: shape of the space in which it can change; equal to ``shape`` but for placements.
         value: takes a model to the array it has there.
-        changes: takes a model and an array to what ``Model.replace`` is told.
+        changes: takes a model and an array to what ``Model.replace`` is told, or a kind of joint
+            dynamics.
         rates: takes an array to its rates along each tangent direction, (*shape, n).
         conditions: takes a traced array to conditions that compiled code must check.
         defect: takes an array of numbers to what is wrong with it, or None.
@@ -69,9 +76,11 @@ def parameter(model, name) -> Parameter:
         return _inertia(name, i) if kind == "inertia" else _mass(model, name, i)
     if kind == "placement" and colon:
         return _placement(name, model.joint_index(of))
+    if kind in DYNAMICS and colon:
+        return _dynamics(model, name, kind, model.joint_index(of))
     raise UnknownNameError(
         f"a model has no parameter {name!r}; use 'gravity', 'inertia', 'inertia:<body>', "
-        f"'mass:<body>' or 'placement:<joint>'"
+        f"'mass:<body>', 'placement:<joint>', or 'armature:<joint>', damping, friction, stiffness"
     )
 
 
@@ -89,7 +98,18 @@ def with_parameters(model, values):
                 merged[field].update(change)
             else:
                 merged[field] = change
-    return model.replace(**merged) if merged else model
+    dynamics = _dynamics_of(model, {kind: merged.pop(kind, {}) for kind in DYNAMICS})
+    return model.replace(dynamics=dynamics, **merged) if merged or dynamics else model
+
+
+def _dynamics_of(model, changes):
+    """Joint dynamics by joint name, from their parts by kind and joint name."""
+    dynamics = {}
+    for kind, values in changes.items():
+        for joint, value in values.items():
+            old = model.bodies[model.joint_index(joint) - 1].dynamics or JointDynamics()
+            dynamics[joint] = replace(dynamics.get(joint, old), **{kind: value})
+    return dynamics
 
 
 def _vector(name, shape, value, changes, **more):
@@ -137,6 +157,24 @@ def _mass(model, name, i):
     return _vector(
         name, (), lambda m: np.asarray(m.inertia[i].mass), changes,
         conditions=lambda x: (x[()] >= 0,), defect=defect,
+    )  # fmt: skip
+
+
+def _dynamics(model, name, kind, i):
+    shape = (model.joint[i].nv,)
+
+    def value(m):
+        return np.array(getattr(m.bodies[i - 1].dynamics, kind, ()) or np.zeros(shape))
+
+    def changes(m, x):
+        return {kind: {m.joint_names[i - 1]: tuple(x)}}
+
+    def defect(x):
+        return f"{kind} must not be negative, got {x.min():.6g}" if np.any(x < 0) else None
+
+    return _vector(
+        name, shape, value, changes,
+        conditions=lambda x: tuple(entry >= 0 for entry in x), defect=defect,
     )  # fmt: skip
 
 

@@ -71,23 +71,26 @@ def bind(function, args, options):
     model, f_ext = bound.arguments["model"], bound.arguments.get("f_ext")
     if not isinstance(model, Model):
         raise TypeError(f"{function.__name__} takes a model first, got {type(model).__name__}")
-    if function is dynamics.forward_dynamics and _is_maximal(model, bound.arguments):
+    if function is dynamics.forward_dynamics and _is_constrained(model, bound.arguments):
         raise LoopError(
-            f"forward_dynamics of model {model.name!r} solves for all bodies at once, on the host, "
-            f"and cannot be compiled: it has loops, or method='maximal' was asked for. "
-            f"model.replace(loops=()) is the spanning tree alone"
+            f"forward_dynamics of model {model.name!r} solves for motion and constraint forces at "
+            f"once, on the host, and cannot be compiled: it has loops or couplings, or a method "
+            f"for these was asked for. model.replace(loops=(), couplings=()) is the spanning tree "
+            f"alone"
         )
     if isinstance(f_ext, dict):
         bound.arguments["f_ext"] = dynamics.external_forces(model, f_ext)
     return Call(_signature(function), function.__name__, bound.args, bound.kwargs)
 
 
-def _is_maximal(model, arguments):
+def _is_constrained(model, arguments):
     method = arguments.get("method")
-    return method == "maximal" or (method is None and bool(model.loops))
+    return method in ("implicit", "maximal") or (
+        method is None and bool(model.loops or model.couplings)
+    )
 
 
-def apply(function, call, model, arrays, recursive=False):
+def apply(function, call, model, arrays, recursive=0):
     """Result for one sample: an array, or a tuple or dict of such, nested as may be."""
     if hasattr(function, "differentiated"):
         return function.differentiated(call, model, arrays, recursive)
@@ -165,12 +168,13 @@ def prepare(function, call, parameters=()):
 
     def make_program():
         name = getattr(function, "__name__", call.name)
-        if not _has_recursion(function, call):
-            return compact(trace(sample(False), inputs, name))
-        short = trace(sample(True), inputs, name)
+        ways = _recursion_count(function, call)
+        if ways == 0:
+            return compact(trace(sample(0), inputs, name))
+        short = cheapest([trace(sample(k), inputs, name) for k in range(1, ways + 1)])
         if function.estimated_cost(call) > cost(short.graph, short.roots):
             return compact(short)
-        return compact(cheapest([short, trace(sample(False), inputs, name)]))
+        return compact(cheapest([short, trace(sample(0), inputs, name)]))
 
     form = result_form(function, call)
     program = None
@@ -231,8 +235,8 @@ def _description(function):
     return function.__name__ if is_public(function) else None
 
 
-def _has_recursion(function, call):
-    return hasattr(function, "differentiated") and function.has_recursion(call)
+def _recursion_count(function, call):
+    return function.recursion_count(call) if hasattr(function, "differentiated") else 0
 
 
 def _innermost(function):

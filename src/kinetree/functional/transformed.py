@@ -105,7 +105,8 @@ class Transformed(ABC):
                 f"shapes {call.shapes}; got {shapes}"
             )
         arrays = list(call.arrays.values())
-        return self.differentiated(call, call.model, arrays, self.has_recursion(call))
+        recursive = min(self.recursion_count(call), 1)
+        return self.differentiated(call, call.model, arrays, recursive)
 
     def bind(self, *args, **options):
         """The model, arrays and options of a call; the same as those of the function."""
@@ -155,10 +156,10 @@ class Transformed(ABC):
 
     # --- what the kinds do -----------------------------------------------------------------------
 
-    def has_recursion(self, call) -> bool:
-        """Whether a recursion gives the innermost derivative."""
+    def recursion_count(self, call) -> int:
+        """How many recursions give the innermost derivative."""
         function, call, _ = self.inside(call, ())
-        return hasattr(function, "differentiated") and function.has_recursion(call)
+        return function.recursion_count(call) if hasattr(function, "differentiated") else 0
 
     def estimated_cost(self, call) -> float:
         """Roughly the least number of operations without the recursion; 0 if that is not known."""
@@ -169,5 +170,8 @@ class Transformed(ABC):
         """Shapes of the result, without running anything; None if the function must be run."""
 
     @abstractmethod
-    def differentiated(self, call, model, arrays, recursive=False):
-        """The result for one sample of traced arrays, of a model with numbers of any kind."""
+    def differentiated(self, call, model, arrays, recursive=0):
+        """The result for one sample of traced arrays, of a model with numbers of any kind.
+
+        ``recursive`` is the number of the recursion to use, counted from 1, or 0 for none.
+        """

@@ -4,7 +4,7 @@ import numpy as np
 
 from kinetree.expr.node import Expr, Graph
 from kinetree.expr.substitute import substitute
-from kinetree.functional.parameters import parameter, with_parameters
+from kinetree.functional.parameters import DYNAMICS, parameter, with_parameters
 
 __all__ = ["Variables", "tangent_shape"]
 
@@ -90,7 +90,8 @@ def _numbers(model):
         return ()
     bodies = model.bodies
     placements = [x for b in bodies for x in (b.placement.E, b.placement.r)]
-    return [model.gravity, *placements, *(b.inertia.parameters() for b in bodies)]
+    values = [getattr(b.dynamics, name) for b in bodies if b.dynamics for name in DYNAMICS]
+    return [model.gravity, *placements, *(b.inertia.parameters() for b in bodies), *values]
 
 
 def _graph(arrays):

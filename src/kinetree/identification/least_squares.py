@@ -55,6 +55,8 @@ def identify(
     base = base_parameters(model, friction=friction, rotors=rotors, tolerance=tolerance)
     q, *vectors = _measurements(model, q, qd, qdd, tau)
     qd, qdd, tau = vectors
+    if not rotors:  # what is known of them is not to be identified
+        tau = tau - model.armature * qdd
     Y, n = base.regressor(q, qd, qdd), model.nv
     if weights is None:
         _singular_values(base, Y.reshape(-1, len(base)))  # or an error

@@ -1,5 +1,5 @@
 """Exchange of models and states with other libraries, one module each."""
 
-from kinetree.interop import pinocchio
+from kinetree.interop import mujoco, pinocchio
 
-__all__ = ["pinocchio"]
+__all__ = ["mujoco", "pinocchio"]

@@ -1,6 +1,6 @@
 """What a mechanism is — RBDA chapter 4."""
 
-from kinetree.model import shapes, views
+from kinetree.model import geometry, shapes, views
 from kinetree.model.builder import ModelBuilder
 from kinetree.model.dh import DHRow, DHTable, from_dh
 from kinetree.model.dh_extraction import dh_from_axes, dh_from_model
@@ -9,20 +9,33 @@ from kinetree.model.from_arrays import from_arrays
 from kinetree.model.graph import ConnectivityGraph, SpanningTree
 from kinetree.model.mechanism import MechanismGraph
 from kinetree.model.model import Model
-from kinetree.model.parts import Body, Frame, Limits, Loop
+from kinetree.model.parts import (
+    Actuator,
+    Body,
+    Coupling,
+    Frame,
+    JointDynamics,
+    Limits,
+    Loop,
+    Posture,
+)
 from kinetree.model.poe import from_poe, to_poe
 
 __all__ = [
+    "Actuator",
     "Body",
     "ConnectivityGraph",
+    "Coupling",
     "DHRow",
     "DHTable",
     "Frame",
+    "JointDynamics",
     "Limits",
     "Loop",
     "MechanismGraph",
     "Model",
     "ModelBuilder",
+    "Posture",
     "SpanningTree",
     "attach",
     "dh_from_axes",
@@ -32,6 +45,7 @@ __all__ = [
     "from_arrays",
     "from_dh",
     "from_poe",
+    "geometry",
     "lock",
     "lump_fixed",
     "reroot",

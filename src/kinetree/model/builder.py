@@ -1,19 +1,19 @@
 """Building a model, body by body, in any order."""
 
-import difflib
-
-from kinetree.errors import ModelError, UnknownNameError
+from kinetree.errors import ModelError
 from kinetree.joints import AbstractJoint, Fixed
+from kinetree.model.attachments import Attachments
 from kinetree.model.model import STANDARD_GRAVITY, Model
-from kinetree.model.parts import Body, Frame, Limits, Loop, as_placement
+from kinetree.model.names import number_of
+from kinetree.model.parts import Body, Frame, JointDynamics, Limits, Loop, as_placement
 from kinetree.model.tree import check_parents, regular_order
 from kinetree.spatial import Inertia
 
 __all__ = ["ModelBuilder"]
 
 
-class ModelBuilder:
-    """Collects bodies, frames and loops, then builds the model. Every call returns the builder.
+class ModelBuilder(Attachments):
+    """Collects the parts, then builds the model. Every call returns the builder.
 
         arm = (
             kt.ModelBuilder("arm")
@@ -27,6 +27,7 @@ class ModelBuilder:
     """
 
     def __init__(self, name="mechanism", *, gravity=STANDARD_GRAVITY, base_name="base"):
+        super().__init__()
         self._name, self._gravity, self._base_name = name, gravity, base_name
         self._bodies: list[dict] = []
         self._frames: list[tuple] = []
@@ -42,6 +43,7 @@ class ModelBuilder:
         inertia: Inertia | None = None,
         joint_name: str | None = None,
         limits: Limits | None = None,
+        dynamics: JointDynamics | None = None,
     ):
         """Add a body that ``joint`` connects to the body ``on``.
 
@@ -53,6 +55,7 @@ class ModelBuilder:
             inertia: inertia in body coordinates; massless by default.
             joint_name: name of the joint; by default that of the body followed by ``_joint``.
             limits: bounds of the joint.
+            dynamics: armature, damping, friction and spring of the joint.
         """
         self._bodies.append(
             {
@@ -63,6 +66,7 @@ class ModelBuilder:
                 "inertia": Inertia.zero() if inertia is None else inertia,
                 "joint_name": f"{name}_joint" if joint_name is None else joint_name,
                 "limits": limits,
+                "dynamics": dynamics,
             }
         )
         return self
@@ -99,7 +103,7 @@ class ModelBuilder:
                     f"body name {name!r} is used {names.count(name)} times; names must be unique"
                 )
         parent = [-1] + [
-            self._number(names, b["parent"], f"parent of body {b['name']!r}") for b in self._bodies
+            _number(names, b["parent"], f"parent of body {b['name']!r}") for b in self._bodies
         ]
         order = regular_order(parent)
         if len(order) < len(names):
@@ -107,7 +111,7 @@ class ModelBuilder:
         new = {names[old]: i for i, old in enumerate(order)}
 
         def number(name, role):
-            return new[names[self._number(names, name, role)]]
+            return new[names[_number(names, name, role)]]
 
         bodies = [
             Body(**{**self._bodies[old - 1], "parent": new[names[parent[old]]]})
@@ -125,21 +129,25 @@ class ModelBuilder:
             )
             for name, predecessor, successor, *rest in self._loops
         ]
+        joint_names = [b["joint_name"] for b in self._bodies]
+        attachments = self._numbered(
+            bodies,
+            [loop.name for loop in loops],
+            lambda name, role: (number(name, role), None),
+            joint_names,
+            "builder",
+        )
         return Model(
             tuple(bodies),
             frames=tuple(frames),
             loops=tuple(loops),
+            **attachments,
             gravity=self._gravity,
             name=self._name,
             base_name=self._base_name,
             strict=strict,
         )
 
-    def _number(self, names, name, role):
-        if name is None:
-            return 0
-        if name not in names:
-            close = difflib.get_close_matches(str(name), names, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"known: {names}"
-            raise UnknownNameError(f"{role} is {name!r}, which the builder does not have; {hint}")
-        return names.index(name)
+
+def _number(names, name, role):
+    return 0 if name is None else number_of(name, names, role, "builder")

@@ -1,5 +1,6 @@
 """A model as a table for people."""
 
+from kinetree.model.dynamics import has_dynamics
 from kinetree.model.validate import joints_without_inertia
 
 __all__ = ["summary"]
@@ -26,12 +27,37 @@ def summary(model) -> str:
     for loop in model.loops:
         ends = (model.body_names[k] for k in (loop.predecessor, loop.successor))
         lines.append(f"loop {loop.name}: {_kind(loop.joint)} from {' to '.join(ends)}")
+    lines += [f"coupling {c.name}: {_formula(model, c)}" for c in model.couplings]
+    for what in ("armature", "damping", "friction", "stiffness"):
+        joints = [b.joint_name for b in model.bodies if has_dynamics(b, what)]
+        if joints:
+            lines.append(f"{'springs' if what == 'stiffness' else what} in {', '.join(joints)}")
+    for what in ("actuators", "postures"):
+        if getattr(model, what):
+            lines.append(f"{what}: " + ", ".join(x.name for x in getattr(model, what)))
+    if model.geometry:
+        seen, solid = (sum(getattr(g, w) for g in model.geometry) for w in ("visual", "collision"))
+        lines.append(f"geometry: {seen} shapes to be seen, {solid} that can touch")
     if model.frames:
         lines.append("frames: " + ", ".join(model.frame_names))
     idle = joints_without_inertia(model) if model.scalar_type().kind == "f" else ()
     if idle:
         lines.append(f"no forward dynamics: {', '.join(idle)} would move no inertia")
     return "\n".join(lines)
+
+
+def _formula(model, coupling):
+    """Such as ``finger = 0.1 - 0.5 thumb``."""
+    names = (*model.joint_names, None)
+    right = ""
+    for k, c in enumerate(coupling.coefficients):
+        if c == 0:
+            continue
+        power = ("", names[coupling.source - 1], f"{names[coupling.source - 1]}^{k}")[min(k, 2)]
+        size = "" if abs(c) == 1 and k else _number(abs(c))
+        sign = ("- " if c < 0 else "+ ") if right else ("-" if c < 0 else "")
+        right += f"{sign}{size}{' ' if size and k else ''}{power} "
+    return f"{names[coupling.joint - 1]} = {right.strip() or '0'}"
 
 
 def _kind(joint):

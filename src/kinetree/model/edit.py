@@ -1,6 +1,7 @@
 """Changing the structure of a model without changing its physics.
 
-Every function returns a new model. Bodies and joints keep their names; frames and loops go along.
+Every function returns a new model. Bodies and joints keep their names; everything that is attached
+to them goes along.
 """
 
 from dataclasses import replace
@@ -9,9 +10,11 @@ import numpy as np
 
 from kinetree.errors import LoopError, ModelError
 from kinetree.joints import Fixed, Free
+from kinetree.model.carry import carried, carried_postures, inside
+from kinetree.model.locking import held_positions
 from kinetree.model.mechanism import MechanismGraph
 from kinetree.model.model import Model
-from kinetree.model.parts import Body, Frame, as_placement
+from kinetree.model.parts import Body, Frame, Posture, as_placement
 from kinetree.spatial import Inertia, Plucker
 
 __all__ = ["attach", "extract", "floating", "lock", "lump_fixed", "reroot"]
@@ -38,19 +41,22 @@ def lump_fixed(model) -> Model:
             X.append(Plucker.identity())
             inertia.append(b.inertia)
     bodies = [replace(b, inertia=I) for b, I in zip(kept, inertia[1:], strict=True)]
-    frames, loops = _carried(model, owner, X)
-    for old, new in zip(model.loops, loops, strict=True):
+    parts = carried(model, owner, X)
+    for old, new in zip(model.loops, parts["loops"], strict=True):
         if new.predecessor == new.successor:
             ends = (model.body_names[k] for k in (old.predecessor, old.successor))
             raise LoopError(
                 f"loop joint {old.name!r} connects {' and '.join(map(repr, ends))}, which fixed "
                 f"joints make one body: remove the loop first"
             )
-    return model.replace(bodies=bodies, frames=(*frames, *merged), loops=loops)
+    parts["frames"] += merged
+    return model.replace(bodies=bodies, **parts)
 
 
 def lock(model, positions, *, lump=False) -> Model:
-    """Joints held where they are: each becomes fixed.
+    """Joints held where they are: each becomes fixed, and so do those that follow it.
+
+    Their variables, actuators and couplings go.
 
     Args:
         model: the model.
@@ -61,20 +67,19 @@ def lock(model, positions, *, lump=False) -> Model:
         raise ModelError(
             f"lock needs positions by joint name, such as {{'elbow': 0.5}}, got {positions!r}"
         )
-    joints, placements = {}, {}
-    for name, q in positions.items():
-        body = model.bodies[model.joint_index(name) - 1]
-        q = np.atleast_1d(np.asarray(q))
-        if q.shape != (body.joint.nq,):
-            raise ModelError(
-                f"joint {name!r} has {body.joint.nq} position variables, got {q.tolist()}"
-            )
-        defect = body.joint.defect(q)
-        if defect:
-            raise ModelError(f"joint {name!r} cannot be locked there: {defect}")
-        joints[name] = Fixed()
-        placements[name] = body.joint.transform(q) @ body.placement
-    locked = model.replace(joint=joints, placement=placements, limits=dict.fromkeys(joints))
+    held = held_positions(model, positions)
+    bodies = list(model.bodies)
+    for i, q in held.items():
+        placement = bodies[i - 1].joint.transform(q) @ bodies[i - 1].placement
+        still = {"joint": Fixed(), "placement": placement, "limits": None, "dynamics": None}
+        bodies[i - 1] = replace(bodies[i - 1], **still)
+    numbers = [None if i in held else i for i in range(1, model.body_count + 1)]
+    locked = model.replace(
+        bodies=bodies,
+        couplings=[c for c in model.couplings if c.joint not in held],
+        actuators=[a for a in model.actuators if a.joint not in held],
+        postures=carried_postures(model.postures, [b.joint for b in bodies], (numbers, model)),
+    )
     return lump_fixed(locked) if lump else locked
 
 
@@ -95,8 +100,17 @@ def reroot(model, body) -> Model:
             f"{type(root.joint).__name__}; only a mechanism on a Free joint can change its root "
             f"(floating(model) makes one)"
         )
+    if root.name == body:
+        return model
+    actuator = next((a for a in model.actuators if a.joint == model.support[i][0]), None)
+    if root.dynamics is not None or actuator is not None:
+        what = "dynamics" if actuator is None else f"actuator {actuator.name!r}"
+        raise ModelError(
+            f"joint {root.joint_name!r} has {what}, in the axes of body {root.name!r}; remove it "
+            f"before the joint goes to body {body!r}"
+        )
     graph = MechanismGraph(model.name, gravity=model.gravity, base_name=model.base_name)
-    return (
+    rerooted = (
         graph.add_model(model, without=(root.joint_name,))
         .joint(
             root.joint_name,
@@ -108,6 +122,33 @@ def reroot(model, body) -> Model:
         )
         .to_model(tree_joints=model.joint_names, strict=model.strict)
     )
+    at = rerooted.joint_index(root.joint_name)
+    postures = [
+        _with_root(rerooted, at, new, *_motion(model, i, old))
+        for new, old in zip(rerooted.postures, model.postures, strict=True)
+    ]
+    return rerooted.replace(postures=postures)
+
+
+def _motion(model, i, posture):
+    """Transform from the base to body ``i`` and velocity of it, in its coordinates."""
+    q, qd = np.array(posture.q), np.array(posture.qd if posture.qd else np.zeros(model.nv))
+    X, v = model.identity_transform, model.zero_motion
+    for k in model.support[i]:
+        X_J, _, v_J, _ = model.jcalc(k, q, qd)
+        X_k = X_J @ model.tree_transform[k]
+        X, v = X_k @ X, X_k @ v + v_J
+    return X, v
+
+
+def _with_root(model, i, posture, X, v):
+    """The posture with body ``i``, on a free joint, where and as fast as it was."""
+    q, qd = np.array(posture.q), np.array(posture.qd)
+    joint, X_J = model.joint[i], X @ model.tree_transform[i].inverse()
+    q[model.q_slice[i]] = joint.coordinates(X_J)
+    if posture.qd:
+        qd[model.v_slice[i]] = joint.velocity_variables(q[model.q_slice[i]], v)
+    return Posture(posture.name, tuple(q.tolist()), tuple(qd.tolist()))
 
 
 def attach(model, other, *, on=None, at=None, prefix="") -> Model:
@@ -135,46 +176,54 @@ def attach(model, other, *, on=None, at=None, prefix="") -> Model:
         )
         for b in other.bodies
     ]
-    frames, loops = _carried(other, number, X)
-    frames = [replace(f, name=prefix + f.name) for f in frames]
+    parts = {
+        kind: [replace(part, name=prefix + part.name) for part in parts]
+        for kind, parts in carried(other, number, X).items()
+    }
     if prefix + other.base_name not in (*model.body_names, *model.frame_names):
-        frames.append(Frame(prefix + other.base_name, frame.body, mount))
-    loops = [replace(loop, name=prefix + loop.name) for loop in loops]
-    return model.replace(
-        bodies=(*model.bodies, *bodies),
-        frames=(*model.frames, *frames),
-        loops=(*model.loops, *loops),
-    )
+        parts["frames"].append(Frame(prefix + other.base_name, frame.body, mount))
+    fields = {kind: (*getattr(model, kind), *new) for kind, new in parts.items()}
+    bodies = (*model.bodies, *bodies)
+    return model.replace(bodies=bodies, **fields, postures=_joint_postures(model, other, prefix))
+
+
+def _joint_postures(model, other, prefix):
+    """Postures of both; where names are equal, one that is both."""
+    other_postures = {prefix + p.name: p for p in other.postures}
+    names = dict.fromkeys([*(p.name for p in model.postures), *other_postures])
+    own_postures = {p.name: p for p in model.postures}
+    result = []
+    for name in names:
+        halves = ((own_postures.get(name), model), (other_postures.get(name), other))
+        q = [m.neutral() if p is None else p.q for p, m in halves]
+        qd = [p.qd if p is not None and p.qd else np.zeros(m.nv) for p, m in halves]
+        moves = any(p is not None and p.qd for p, _ in halves)
+        q, qd = (tuple(float(x) for y in z for x in y) for z in (q, qd))
+        result.append(Posture(name, q, qd if moves else ()))
+    return result
 
 
 def extract(model, body) -> Model:
     """A body with everything beyond it, as a model of its own; the parent becomes the base.
 
     Base coordinates are then those of the parent body, gravity included: it is as if the parent
-    stood still and level. A loop that leads out of the subtree has no place here and is an error.
+    stood still and level. A loop or coupling that leads out of the subtree has no place here and is
+    an error.
     """
     i = model.body_index(body)
     if i == 0:
         return model
-    inside = model.subtree[i]
+    subtree = model.subtree[i]
     number = [None] * (model.body_count + 1)
     number[model.parent[i]] = 0
-    for new, old in enumerate(inside, start=1):
+    for new, old in enumerate(subtree, start=1):
         number[old] = new
-    for loop in model.loops:
-        if (loop.predecessor in inside) != (loop.successor in inside):
-            raise LoopError(
-                f"loop joint {loop.name!r} leads out of the subtree of {body!r}: remove it first "
-                f"(model.replace(loops=...))"
-            )
-    part = model.replace(
-        frames=[f for f in model.frames if f.body in inside],
-        loops=[loop for loop in model.loops if loop.predecessor in inside],
-    )
-    frames, loops = _carried(part, number, [Plucker.identity()] * len(number))
-    bodies = [replace(model.bodies[k - 1], parent=number[model.parent[k]]) for k in inside]
+    part = inside(model, subtree, body)
+    parts = carried(part, number, [Plucker.identity()] * len(number))
+    bodies = [replace(model.bodies[k - 1], parent=number[model.parent[k]]) for k in subtree]
+    postures = carried_postures(model.postures, [b.joint for b in bodies], (subtree, model))
     base_name = model.body_names[model.parent[i]]
-    return part.replace(bodies=bodies, frames=frames, loops=loops, base_name=base_name, name=body)
+    return model.replace(bodies=bodies, **parts, postures=postures, base_name=base_name, name=body)
 
 
 def floating(model, *, inertia=None, world="world", joint_name="floating") -> Model:
@@ -189,24 +238,8 @@ def floating(model, *, inertia=None, world="world", joint_name="floating") -> Mo
     inertia = Inertia.zero() if inertia is None else inertia
     root = Body(model.base_name, 0, Free(), Plucker.identity(), inertia, joint_name)
     number = range(1, model.body_count + 2)
-    frames, loops = _carried(model, number, [Plucker.identity()] * len(number))
-    bodies = [replace(b, parent=b.parent + 1) for b in model.bodies]
-    return model.replace(bodies=(root, *bodies), frames=frames, loops=loops, base_name=world)
-
-
-def _carried(model, number, X):
-    """Frames and loops on new body numbers, ``X[i]`` from there to the frame of old body ``i``."""
-    frames = [
-        replace(f, body=number[f.body], placement=f.placement @ X[f.body]) for f in model.frames
-    ]
-    loops = [
-        replace(
-            loop,
-            predecessor=number[loop.predecessor],
-            successor=number[loop.successor],
-            predecessor_placement=loop.predecessor_placement @ X[loop.predecessor],
-            successor_placement=loop.successor_placement @ X[loop.successor],
-        )
-        for loop in model.loops
-    ]
-    return frames, loops
+    parts = carried(model, number, [Plucker.identity()] * len(number))
+    bodies = (root, *(replace(b, parent=b.parent + 1) for b in model.bodies))
+    old = (None, *range(1, model.body_count + 1))
+    postures = carried_postures(model.postures, [b.joint for b in bodies], (old, model))
+    return model.replace(bodies=bodies, **parts, postures=postures, base_name=world)

@@ -13,11 +13,13 @@ __all__ = ["fingerprint", "is_plain"]
 
 def fingerprint(model) -> str:
     """SHA-256 over names, structure and numbers of a model, as a hexadecimal string."""
-    parts = []
+    parts, attached = [], (model.couplings, model.geometry, model.actuators, model.postures)
     _describe(
         [model.name, model.body_names, model.gravity, model.bodies, model.frames, model.loops],
         parts.append,
     )
+    if any(attached):
+        _describe(attached, parts.append)
     return hashlib.sha256(b"".join(part + b"\0" for part in parts)).hexdigest()
 
 
@@ -46,7 +48,9 @@ def _describe(x, add):
     elif (names := _attributes(type(x))) is not None:
         add(_kind(x))
         for name in names:
-            _describe(getattr(x, name), add)
+            value = getattr(x, name)
+            if value is not None or name != "dynamics":  # which bodies had not when this began
+                _describe(value, add)
     elif type(x).__repr__ is object.__repr__:  # its repr would be an address
         add(_kind(x))
         for name, value in sorted(getattr(x, "__dict__", {}).items()):
@@ -77,7 +81,8 @@ def is_plain(model) -> bool:
     nothing outside its own expression: what was compiled for such a model must not be taken for
     another with the same fingerprint in another process.
     """
-    parts = (*model.bodies, *model.frames, *model.loops)
+    parts = (*model.bodies, *model.frames, *model.loops, *model.couplings, *model.geometry)
+    parts += (*model.actuators, *model.postures)
     return _is_plain(model.gravity) and all(map(_is_plain, parts))
 
 

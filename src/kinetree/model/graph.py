@@ -155,7 +155,8 @@ class ConnectivityGraph:
         order = regular_order(_parent_list(parents)) if order is None else order
         new = {old: i for i, old in enumerate(order)}
         tree = [parents[old][1] for old in order[1:]]
-        loops = [k for k in range(len(self.arcs)) if k not in set(tree)]
+        chosen = set(tree)
+        loops = [k for k in range(len(self.arcs)) if k not in chosen]
         joints = (None, *tree, *loops)
         p = (None, *(new[self.arcs[k][0]] for k in joints[1:]))
         s = (None, *(new[self.arcs[k][1]] for k in joints[1:]))

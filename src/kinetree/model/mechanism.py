@@ -5,16 +5,17 @@ joint. ``MechanismGraph`` asks for neither: it chooses a spanning tree, turns jo
 body frames and closes loops, and hands over a ``Model`` of the same mechanism.
 """
 
-import difflib
 from typing import NamedTuple
 
-from kinetree.errors import ModelError, UnknownNameError
+from kinetree.errors import ModelError
 from kinetree.joints import AbstractJoint, Free
 from kinetree.joints.reversed import Reversed
 from kinetree.model.arrays import as_model
+from kinetree.model.attachments import Attachments
 from kinetree.model.graph import ConnectivityGraph, SpanningTree
 from kinetree.model.model import STANDARD_GRAVITY, Model
-from kinetree.model.parts import Body, Frame, Limits, Loop, as_placement
+from kinetree.model.names import number_of
+from kinetree.model.parts import Body, Frame, JointDynamics, Limits, Loop, as_placement
 from kinetree.model.validate import check_inertia_type, check_joint_type
 from kinetree.spatial import Inertia, Plucker
 
@@ -29,9 +30,10 @@ class _Joint(NamedTuple):
     X_P: Plucker
     X_S: Plucker
     limits: Limits | None
+    dynamics: JointDynamics | None
 
 
-class MechanismGraph:
+class MechanismGraph(Attachments):
     """Collects bodies and joints in any order and direction. Every call returns the graph.
 
         slider_crank = (
@@ -49,6 +51,7 @@ class MechanismGraph:
     """
 
     def __init__(self, name="mechanism", *, gravity=STANDARD_GRAVITY, base_name="base"):
+        super().__init__()
         self._name, self._gravity = name, gravity
         self._bodies: dict[str, Inertia] = {base_name: Inertia.zero()}
         self._joints: list[_Joint] = []
@@ -80,6 +83,7 @@ class MechanismGraph:
         at=None,
         successor_at=None,
         limits: Limits | None = None,
+        dynamics: JointDynamics | None = None,
     ):
         """Connect two bodies.
 
@@ -91,10 +95,11 @@ class MechanismGraph:
             at: where, on the predecessor: a position (3,) [m] or a ``Plucker``.
             successor_at: where, on the successor.
             limits: bounds of the joint, which a joint that closes a loop cannot have.
+            dynamics: armature, damping, friction and spring of the joint; likewise.
         """
         check_joint_type(joint, f"joint {name!r}")
         X_P, X_S = as_placement(at), as_placement(successor_at)
-        self._joints.append(_Joint(name, joint, predecessor, successor, X_P, X_S, limits))
+        self._joints.append(_Joint(name, joint, predecessor, successor, X_P, X_S, limits, dynamics))
         return self
 
     def frame(self, name: str, *, on: str, at=None):
@@ -103,7 +108,10 @@ class MechanismGraph:
         return self
 
     def add_model(self, model, *, without=()):
-        """Add the bodies, joints and frames of a model on the same base, some joints left out."""
+        """Add everything a model has, on the same base.
+
+        Joints named in ``without`` are left out, with couplings, actuators and positions of theirs.
+        """
         names = as_model(model).body_names
         for name in without:
             _check_known(
@@ -113,8 +121,15 @@ class MechanismGraph:
             self.body(b.name, inertia=b.inertia)
         for b in model.bodies:
             if b.joint_name not in without:
-                ends = {"predecessor": names[b.parent], "successor": b.name}
-                self.joint(b.joint_name, b.joint, **ends, at=b.placement, limits=b.limits)
+                self.joint(
+                    b.joint_name,
+                    b.joint,
+                    predecessor=names[b.parent],
+                    successor=b.name,
+                    at=b.placement,
+                    limits=b.limits,
+                    dynamics=b.dynamics,
+                )
         for loop in model.loops:
             if loop.name not in without:
                 self.joint(
@@ -127,6 +142,7 @@ class MechanismGraph:
                 )
         for f in model.frames:
             self.frame(f.name, on=names[f.body], at=f.placement)
+        self._add_attachments(model, without)
         return self
 
     def float_unconnected(self, *bodies: str):
@@ -162,13 +178,14 @@ class MechanismGraph:
 
     def connectivity(self) -> ConnectivityGraph:
         """The graph alone, as numbers."""
-        arcs = []
+        arcs, number = [], {name: k for k, name in enumerate(self._bodies)}
         for j in self._joints:
             for end in ("predecessor", "successor"):
-                self._check_body(getattr(j, end), f"{end} of joint {j.name!r}")
+                if getattr(j, end) not in number:
+                    self._check_body(getattr(j, end), f"{end} of joint {j.name!r}")
             if j.predecessor == j.successor:
                 raise ModelError(f"joint {j.name!r} connects body {j.predecessor!r} to itself")
-            arcs.append((self.body_names.index(j.predecessor), self.body_names.index(j.successor)))
+            arcs.append((number[j.predecessor], number[j.successor]))
         return ConnectivityGraph(len(self._bodies), tuple(arcs))
 
     def spanning_tree(self, tree_joints=None) -> SpanningTree:
@@ -183,9 +200,12 @@ class MechanismGraph:
             )
         if tree_joints is None:
             return graph.spanning_tree()
+        known = self.joint_names
+        number = {name: k for k, name in reversed([*enumerate(known)])}
         for name in tree_joints:
-            _check_known(name, self.joint_names, "tree joint")
-        return graph.spanning_tree([self.joint_names.index(name) for name in tree_joints])
+            if name not in number:
+                _check_known(name, known, "tree joint")
+        return graph.spanning_tree([number[name] for name in tree_joints])
 
     def to_model(self, tree_joints=None, *, strict: bool = True) -> Model:
         """The mechanism as a model.
@@ -199,27 +219,30 @@ class MechanismGraph:
             strict: refuse physically impossible inertias instead of warning about them.
         """
         tree = self.spanning_tree(tree_joints)
-        names = [self.body_names[k] for k in tree.bodies]
+        described, forward = self.body_names, tree.forward
+        names = [described[k] for k in tree.bodies]
         joints = [None, *(self._joints[k] for k in tree.joints[1:])]
         Y = [Plucker.identity()]  # from the frame a body was described in to its frame in the tree
         bodies, frames, loops = [], [], []
         for i, parent in enumerate(tree.parent[1:], start=1):
             j = joints[i]
-            near, far = (j.X_P, j.X_S) if tree.forward[i] else (j.X_S, j.X_P)
-            joint = j.joint if tree.forward[i] else reversed_joint(j.joint)
+            near, far = (j.X_P, j.X_S) if forward[i] else (j.X_S, j.X_P)
+            joint = j.joint if forward[i] else reversed_joint(j.joint)
             placement, inertia = near @ Y[parent].inverse(), self._bodies[names[i]]
             if not _is_identity(far):
                 inertia = inertia.transformed(far)
-            bodies.append(Body(names[i], parent, joint, placement, inertia, j.name, j.limits))
+            of_joint = (j.name, j.limits, j.dynamics)
+            bodies.append(Body(names[i], parent, joint, placement, inertia, *of_joint))
             Y.append(far)
 
         for i in tree.chords:
             j, p, s = joints[i], tree.predecessor[i], tree.successor[i]
-            if j.limits is not None:
-                raise ModelError(
-                    f"joint {j.name!r} closes a loop and cannot have limits; leave them out or "
-                    f"make it one of tree_joints"
-                )
+            for what in ("limits", "dynamics"):
+                if getattr(j, what) is not None:
+                    raise ModelError(
+                        f"joint {j.name!r} closes a loop and cannot have {what}; leave them out or "
+                        f"make it one of tree_joints"
+                    )
             X_P, X_S = j.X_P @ Y[p].inverse(), j.X_S @ Y[s].inverse()
             loops.append(Loop(j.name, p, s, j.joint, X_P, X_S))
 
@@ -231,10 +254,19 @@ class MechanismGraph:
         for i, name in enumerate(names):
             if not _is_identity(Y[i]) and f"{name}_link" not in taken:
                 frames.append(Frame(f"{name}_link", i, Y[i].inverse()))
+
+        def number(name, role):
+            self._check_body(self.base_name if name is None else name, role)
+            i = 0 if name is None else names.index(name)
+            return i, None if _is_identity(Y[i]) else Y[i]
+
+        loop_names = [loop.name for loop in loops]
+        attachments = self._numbered(bodies, loop_names, number, self.joint_names, "mechanism")
         return Model(
             tuple(bodies),
             frames=tuple(frames),
             loops=tuple(loops),
+            **attachments,
             gravity=self._gravity,
             name=self._name,
             base_name=self.base_name,
@@ -255,7 +287,4 @@ def _is_identity(X):
 
 
 def _check_known(name, names, role):
-    if name not in names:
-        close = difflib.get_close_matches(str(name), names, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(map(repr, names))}"
-        raise UnknownNameError(f"{role} is {name!r}, which the mechanism does not have; {hint}")
+    number_of(name, names, role, "mechanism")

@@ -1,6 +1,5 @@
 """The model of a mechanism: frozen, validated, hashable by content — RBDA §4.6, Table 4.3."""
 
-import difflib
 from dataclasses import replace
 from functools import cached_property
 
@@ -9,15 +8,22 @@ import numpy as np
 from kinetree.errors import ModelError, UnknownNameError
 from kinetree.model import manifold, serialize, tree
 from kinetree.model.describe import summary
+from kinetree.model.dynamics import actuation, has_dynamics, joint_values
 from kinetree.model.fingerprint import fingerprint
-from kinetree.model.parts import Body, Frame, Loop
+from kinetree.model.geometry import Geometry
+from kinetree.model.parts import Actuator, Body, Coupling, Frame, Loop, Posture
 from kinetree.model.scalars import map_numbers
 from kinetree.model.validate import check_model, check_parts
 from kinetree.spatial import Motion, Plucker
+from kinetree.spelling import did_you_mean
 
 __all__ = ["Model"]
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+_FIELDS = (
+    "frames", "loops", "couplings", "geometry", "actuators", "postures", "gravity", "name",
+    "base_name",
+)  # fmt: skip
 
 
 class Model:
@@ -31,6 +37,10 @@ class Model:
         bodies: the moving bodies, each after its parent.
         frames: named frames fixed to bodies.
         loops: joints that close loops.
+        couplings: joints that follow other joints.
+        geometry: what bodies look like and where they touch.
+        actuators: what drives the joints.
+        postures: states with names.
         gravity: uniform gravitational acceleration [m/s²] in base coordinates, (3,).
         name: what to call the mechanism.
         base_name: what to call the fixed base.
@@ -43,6 +53,10 @@ class Model:
         *,
         frames: tuple[Frame, ...] = (),
         loops: tuple[Loop, ...] = (),
+        couplings: tuple[Coupling, ...] = (),
+        geometry: tuple[Geometry, ...] = (),
+        actuators: tuple[Actuator, ...] = (),
+        postures: tuple[Posture, ...] = (),
         gravity=STANDARD_GRAVITY,
         name: str = "mechanism",
         base_name: str = "base",
@@ -50,7 +64,9 @@ class Model:
     ):
         self.name, self.base_name, self.strict = name, base_name, strict
         self.bodies, self.frames, self.loops = tuple(bodies), tuple(frames), tuple(loops)
-        check_parts(self.bodies, self.frames, self.loops)
+        self.couplings, self.geometry = tuple(couplings), tuple(geometry)
+        self.actuators, self.postures = tuple(actuators), tuple(postures)
+        check_parts(self)
         self.gravity = np.array(gravity)
         self.gravity.flags.writeable = False
 
@@ -125,6 +141,22 @@ class Model:
         """``X_J, S, v_J, c_J`` of joint ``i`` from the joint vectors of the whole model."""
         return self.joint[i].jcalc(q[self.q_slice[i]], qd[self.v_slice[i]])
 
+    @cached_property
+    def armature(self):
+        """Inertia that each joint drives apart from the bodies [kg or kg·m²], (nv,)."""
+        return joint_values(self, "armature")
+
+    @cached_property
+    def armature_joints(self):
+        """Numbers of the joints that have armature."""
+        bodies = enumerate(self.bodies, start=1)
+        return tuple(i for i, b in bodies if has_dynamics(b, "armature"))
+
+    @cached_property
+    def actuation(self):
+        """The matrix that makes joint forces of controls, ``tau = actuation @ u``."""
+        return actuation(self)
+
     def at(self, t):
         """The model at time ``t`` [s], for joints that time itself moves — RBDA §3.5."""
         parts = (*self.bodies, *self.loops)
@@ -168,7 +200,7 @@ class Model:
 
     @cached_property
     def _dtype(self):
-        numbers = [self.gravity, np.zeros(0)]
+        numbers = [self.gravity, self.armature, np.zeros(0)]
         for b in self.bodies:
             numbers += [b.placement.E, b.placement.r, b.inertia.parameters()]
         return np.result_type(*(n.dtype for n in numbers))
@@ -196,6 +228,11 @@ class Model:
         _index(self, known, name, "frame or body")
         return Frame(name, self.body_names.index(name))
 
+    def posture(self, name) -> Posture:
+        """A posture by its name."""
+        names = tuple(p.name for p in self.postures)
+        return self.postures[_index(self, names, name, "posture")]
+
     # --- change ------------------------------------------------------------------------------
 
     @cached_property
@@ -209,7 +246,9 @@ class Model:
     def __hash__(self):
         return hash(self.fingerprint)
 
-    def replace(self, *, inertia=None, placement=None, joint=None, limits=None, **fields):
+    def replace(
+        self, *, inertia=None, placement=None, joint=None, limits=None, dynamics=None, **fields
+    ):
         """A copy with some things changed.
 
         Args:
@@ -217,17 +256,20 @@ class Model:
             placement: new ``X_T`` by joint name.
             joint: new joints by joint name.
             limits: new limits by joint name.
-            **fields: new ``bodies``, ``frames``, ``loops``, ``gravity``, ``name``, ``base_name``.
+            dynamics: new armature, damping and so on by joint name.
+            **fields: new ``bodies``, ``frames``, ``loops``, ``couplings``, ``geometry``,
+                ``actuators``, ``postures``, ``gravity``, ``name``, ``base_name``.
         """
-        unknown = set(fields) - {"bodies", "frames", "loops", "gravity", "name", "base_name"}
+        unknown = set(fields) - {"bodies", *_FIELDS}
         if unknown:
             raise TypeError(
                 f"Model.replace has no argument {min(unknown)!r}; it takes inertia, placement, "
-                f"joint, limits, bodies, frames, loops, gravity, name and base_name"
+                f"joint, limits, dynamics, bodies, {', '.join(_FIELDS[:-1])} and {_FIELDS[-1]}"
             )
         bodies = list(fields.pop("bodies", self.bodies))
         for what, given in (
             ("inertia", inertia), ("placement", placement), ("joint", joint), ("limits", limits),
+            ("dynamics", dynamics),
         ):  # fmt: skip
             if given is not None and not isinstance(given, dict):
                 raise ModelError(
@@ -237,17 +279,17 @@ class Model:
         for name, value in (inertia or {}).items():
             i = self._moving_body_index(name)
             bodies[i - 1] = replace(bodies[i - 1], inertia=value)
-        for attribute, changes in (("placement", placement), ("joint", joint), ("limits", limits)):
+        for attribute, changes in (
+            ("placement", placement), ("joint", joint), ("limits", limits), ("dynamics", dynamics),
+        ):  # fmt: skip
             for name, value in (changes or {}).items():
                 i = self.joint_index(name)
                 bodies[i - 1] = replace(bodies[i - 1], **{attribute: value})
-        kept = {
-            key: getattr(self, key) for key in ("frames", "loops", "gravity", "name", "base_name")
-        }
+        kept = {key: getattr(self, key) for key in _FIELDS}
         return Model(tuple(bodies), strict=self.strict, **{**kept, **fields})
 
     def map_numbers(self, fn):
-        """A copy whose numbers (inertias, placements, gravity) went through ``fn``.
+        """A copy whose numbers (inertias, placements, gravity, joint dynamics) went through ``fn``.
 
         ``fn`` may return fractions, mpmath numbers, formulas: the algorithms then run on those.
         Integers, such as the zeros and ones of an aligned frame, are exact and stay; so do the
@@ -279,6 +321,7 @@ class Model:
             f"Model({self.name!r}: {_count(self.bodies, 'body', 'bodies')}, nq={self.nq}, "
             f"nv={self.nv}"
             + (f", {_count(self.loops, 'loop', 'loops')}" if self.loops else "")
+            + (f", {_count(self.couplings, 'coupling', 'couplings')}" if self.couplings else "")
             + ")"
         )
 
@@ -296,11 +339,5 @@ def _slices(sizes):
 def _index(model, names, name, kind):
     if name in names:
         return names.index(name)
-    close = difflib.get_close_matches(str(name), names, n=3)
-    hint = f"did you mean {', '.join(map(repr, close))}?" if close else f"known: {_some(names)}"
+    hint = did_you_mean(name, names, most=3)
     raise UnknownNameError(f"model {model.name!r} has no {kind} {name!r}; {hint}")
-
-
-def _some(names):
-    shown = ", ".join(map(repr, names[:8]))
-    return shown + (f", ... ({len(names)} in all)" if len(names) > 8 else "")

@@ -4,6 +4,7 @@ Parts keep read-only copies of the arrays they are given, so that a model cannot
 the back of what was computed from it.
 """
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +14,19 @@ from kinetree.errors import ModelError
 from kinetree.joints import AbstractJoint, Fixed
 from kinetree.spatial import Inertia, Plucker, xlt
 
-__all__ = ["Body", "Frame", "Limits", "Loop", "as_placement"]
+__all__ = [
+    "Actuator",
+    "Body",
+    "Coupling",
+    "Frame",
+    "JointDynamics",
+    "Limits",
+    "Loop",
+    "Part",
+    "Posture",
+    "as_floats",
+    "as_placement",
+]
 
 
 @dataclass(frozen=True)
@@ -34,15 +47,54 @@ class Limits:
 
     def __post_init__(self):
         for name in ("lower", "upper", "velocity", "effort"):
-            given = getattr(self, name)
-            try:
-                value = np.atleast_1d(np.asarray(given, dtype=float))
-            except (TypeError, ValueError):
-                raise ModelError(f"{name} limit must hold numbers, got {given!r}") from None
-            object.__setattr__(self, name, tuple(float(x) for x in value))
+            object.__setattr__(self, name, as_floats(getattr(self, name), f"{name} limit"))
 
 
-class _Part:
+def as_floats(given, what) -> tuple[float, ...]:
+    """A number or a sequence of numbers as a tuple of floats."""
+    try:
+        value = np.atleast_1d(np.asarray(given, dtype=float))
+    except (TypeError, ValueError):
+        raise ModelError(f"{what} must hold numbers, got {given!r}") from None
+    return tuple(float(x) for x in value)
+
+
+def _as_numbers(given, what):
+    """As ``as_floats``, but fractions, formulas and other exact numbers stay what they are."""
+    value = np.atleast_1d(np.asarray(given)).ravel()
+    if value.dtype == object and all(hasattr(x, "__truediv__") for x in value):
+        return tuple(float(x) if isinstance(x, (int, float)) else x for x in value)
+    return as_floats(given, what)
+
+
+@dataclass(frozen=True)
+class JointDynamics:
+    """What happens in a joint of its own accord, one entry per velocity variable, zero by default.
+
+    The armature is part of the inertia matrix. The other three make up ``passive_force``; they are
+    not part of the joint force ``tau``, which is the sum of all forces along the joint.
+
+    Attributes:
+        armature: inertia of what the joint drives apart from the bodies, such as a rotor seen
+            through its gear [kg or kg·m²].
+        damping: force against the velocity [N·s/m or N·m·s].
+        friction: largest force of dry friction [N or N·m].
+        stiffness: of a spring [N/m or N·m].
+        rest: position variables at which the spring is slack, (nq,); neutral by default.
+    """
+
+    armature: Any = ()
+    damping: Any = ()
+    friction: Any = ()
+    stiffness: Any = ()
+    rest: Any = ()
+
+    def __post_init__(self):
+        for name in ("armature", "damping", "friction", "stiffness", "rest"):
+            object.__setattr__(self, name, _as_numbers(getattr(self, name), name))
+
+
+class Part:
     """Replaces the arrays of transforms and inertias by read-only copies."""
 
     def __post_init__(self):
@@ -65,7 +117,7 @@ def _read_only(array):
 
 
 @dataclass(frozen=True, eq=False)
-class Body(_Part):
+class Body(Part):
     """A moving body with the joint that connects it to its parent.
 
     Attributes:
@@ -76,6 +128,7 @@ class Body(_Part):
         inertia: in body coordinates.
         joint_name: unique name of the joint.
         limits: bounds of the joint, if any.
+        dynamics: armature, damping, friction and spring of the joint, if any.
     """
 
     name: str
@@ -85,10 +138,11 @@ class Body(_Part):
     inertia: Inertia
     joint_name: str
     limits: Limits | None = None
+    dynamics: JointDynamics | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class Frame(_Part):
+class Frame(Part):
     """A named frame fixed to a body; ``placement`` takes body to frame coordinates."""
 
     name: str
@@ -97,7 +151,7 @@ class Frame(_Part):
 
 
 @dataclass(frozen=True, eq=False)
-class Loop(_Part):
+class Loop(Part):
     """A joint that closes a kinematic loop — RBDA §4.2.
 
     Attributes:
@@ -114,6 +168,54 @@ class Loop(_Part):
     joint: AbstractJoint = field(default_factory=Fixed)
     predecessor_placement: Plucker = field(default_factory=Plucker.identity)
     successor_placement: Plucker = field(default_factory=Plucker.identity)
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """A joint that follows another: ``q = c0 + c1 q_s + c2 q_s² + ...``, both of one variable.
+
+    Gears, mimic joints and belts. The joint keeps its variable, and the forces of the coupling act
+    on both joints as those of any constraint do.
+
+    Attributes:
+        name: unique name, among the joints.
+        joint: number of the joint that follows, which is that of the body it moves.
+        source: number of the joint that leads; 0 for none, which holds the joint at ``c0``.
+        coefficients: of the polynomial, the constant first.
+    """
+
+    name: str
+    joint: int
+    source: int
+    coefficients: tuple[float, ...] = (0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Actuator:
+    """Something that drives a joint: the joint force is ``gear`` times what it is told.
+
+    Attributes:
+        name: unique name, among the actuators.
+        joint: number of the joint.
+        gear: joint force for a unit of control, one entry per velocity variable of the joint.
+        control: smallest and largest control.
+        effort: smallest and largest force before the gear.
+    """
+
+    name: str
+    joint: int
+    gear: tuple[float, ...] = (1.0,)
+    control: tuple[float, float] = (-math.inf, math.inf)
+    effort: tuple[float, float] = (-math.inf, math.inf)
+
+
+@dataclass(frozen=True)
+class Posture:
+    """A state worth a name, such as "home": positions (nq,) and velocities (nv,)."""
+
+    name: str
+    q: tuple[float, ...]
+    qd: tuple[float, ...] = ()
 
 
 def as_placement(at) -> Plucker:

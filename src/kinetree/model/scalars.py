@@ -10,9 +10,17 @@ __all__ = ["map_numbers"]
 
 
 def map_numbers(model, fn):
-    """A copy of ``model`` whose inertias, placements and gravity went through ``fn``."""
+    """A copy of ``model`` whose inertias, placements, gravity and so on went through ``fn``.
+
+    Positions stay floats: rest positions, couplings, postures; so do geometry and actuators.
+    """
     bodies = [
-        replace(b, placement=_transform(b.placement, fn), inertia=_inertia(b.inertia, fn))
+        replace(
+            b,
+            placement=_transform(b.placement, fn),
+            inertia=_inertia(b.inertia, fn),
+            dynamics=b.dynamics and _dynamics(b.dynamics, fn),
+        )
         for b in model.bodies
     ]
     frames = [replace(f, placement=_transform(f.placement, fn)) for f in model.frames]
@@ -36,6 +44,11 @@ def _transform(X, fn):
 def _inertia(I, fn):
     mass = _array(np.asarray(I.mass), fn)[()]
     return Inertia(mass, _array(I.first_moment, fn), _array(I.rotational, fn))
+
+
+def _dynamics(dynamics, fn):
+    names = ("armature", "damping", "friction", "stiffness")
+    return replace(dynamics, **{n: tuple(map(fn, getattr(dynamics, n))) for n in names})
 
 
 def _array(a, fn):

@@ -9,8 +9,16 @@ import numpy as np
 
 from kinetree.errors import ModelError, ModelWarning
 from kinetree.joints import AbstractJoint
-from kinetree.model.parts import Body, Frame, Limits, Loop
+from kinetree.model.geometry import Geometry
+from kinetree.model.parts import Actuator, Body, Coupling, Frame, Limits, Loop, Posture
 from kinetree.model.tree import check_parents
+from kinetree.model.validate_attachments import (
+    check_actuator,
+    check_couplings,
+    check_dynamics,
+    check_posture,
+    check_shape,
+)
 from kinetree.spatial import Inertia, Plucker
 
 __all__ = [
@@ -23,10 +31,14 @@ __all__ = [
 ]
 
 
-def check_parts(bodies, frames, loops):
-    """Raise ModelError unless these are bodies, frames and loops."""
-    for kind, parts in ((Body, bodies), (Frame, frames), (Loop, loops)):
-        for part in parts:
+def check_parts(model):
+    """Raise ModelError unless the bodies of a model are bodies, its frames frames and so on."""
+    kinds = {
+        "bodies": Body, "frames": Frame, "loops": Loop, "couplings": Coupling,
+        "geometry": Geometry, "actuators": Actuator, "postures": Posture,
+    }  # fmt: skip
+    for name, kind in kinds.items():
+        for part in getattr(model, name):
             if not isinstance(part, kind):
                 raise ModelError(
                     f"a model needs {kind.__name__} objects here, got {type(part).__name__}; "
@@ -46,13 +58,26 @@ def check_model(model, *, strict):
         _check_transform(frame.placement, f"placement of frame {frame.name!r}")
     for loop in model.loops:
         _check_loop(model, loop)
+    check_couplings(model)
+    for geometry in model.geometry:
+        what = f"geometry {geometry.name!r}" if geometry.name else "geometry"
+        _check_body_number(model, geometry.body, what)
+        what = f"{what} on body {model.body_names[geometry.body]!r}"
+        _check_transform(geometry.placement, f"placement of {what}")
+        check_shape(geometry, what)
+    for actuator in model.actuators:
+        check_actuator(model, actuator)
+    for posture in model.postures:
+        check_posture(model, posture)
 
 
 def _check_names(model):
     kinds = {
         "body": model.body_names,
-        "joint": (*model.joint_names, *(loop.name for loop in model.loops)),
+        "joint": (*model.joint_names, *(x.name for x in (*model.loops, *model.couplings))),
         "frame": model.frame_names,
+        "actuator": tuple(a.name for a in model.actuators),
+        "posture": tuple(p.name for p in model.postures),
     }
     for kind, names in kinds.items():
         seen = set()
@@ -78,6 +103,7 @@ def _check_body(body, strict):
     _check_transform(body.placement, f"placement of joint {body.joint_name!r}")
     _check_inertia(body.inertia, f"inertia of body {body.name!r}", strict)
     _check_limits(body)
+    check_dynamics(body, strict)
 
 
 def check_joint_type(joint, what):
@@ -219,7 +245,8 @@ def joints_without_inertia(model) -> tuple[str, ...]:
     for i in range(model.body_count, 0, -1):
         X_J, S, _, _ = still.jcalc(i, q, model.zero_velocity)
         F = (IC[i] @ S).to_array()
-        moments = np.linalg.eigvalsh(np.asarray(S.to_array().T @ F, dtype=float))
+        D = S.to_array().T @ F + np.diag(model.armature[model.v_slice[i]])
+        moments = np.linalg.eigvalsh(np.asarray(D, dtype=float))
         if np.any(moments <= 1e-14 * np.max(np.abs(F), initial=0.0)):
             singular.append(model.joint_names[i - 1])
         if model.parent[i] != 0:

@@ -1,24 +1,44 @@
 """Models that ship with the package, and random ones of any size.
 
-``names()`` lists the fixed ones, written from published or typical dimensions, rounded. Random and
-regular trees are as much for users' tests as for ours.
+``names()`` lists the fixed ones, written for this package from published or typical dimensions;
+``load(name)`` makes one. They have geometry to be drawn, limits, motors and a posture ``home``, and
+those with loops are assembled at their neutral position. Random and regular trees are as much for
+users' tests as for ours.
 """
 
-from kinetree.samples.arms import arm, panda, scara
-from kinetree.samples.legged import humanoid, quadruped
-from kinetree.samples.linkages import crank_slider, four_bar, satellite
+from kinetree.errors import UnknownNameError
+from kinetree.model import Model
+from kinetree.samples.arms import arm, scara
+from kinetree.samples.bennett_linkage import bennett
+from kinetree.samples.delta_robot import delta
+from kinetree.samples.excavator_arm import excavator
+from kinetree.samples.legged import hopping_leg, quadruped
+from kinetree.samples.linkages import five_bar, four_bar, ladder, slider_crank
+from kinetree.samples.panda_arm import panda
 from kinetree.samples.pendulums import cart_pole, double_pendulum, pendulum
+from kinetree.samples.person import humanoid
 from kinetree.samples.random_trees import random_inertia, random_placement, random_tree
 from kinetree.samples.regular_trees import chain, tree
+from kinetree.samples.spinning import gyroscope, satellite
+from kinetree.samples.stewart_platform import stewart
+from kinetree.samples.universal_robots import ur5
+from kinetree.spelling import did_you_mean
 
 __all__ = [
     "arm",
+    "bennett",
     "cart_pole",
     "chain",
-    "crank_slider",
+    "delta",
     "double_pendulum",
+    "excavator",
+    "five_bar",
     "four_bar",
+    "gyroscope",
+    "hopping_leg",
     "humanoid",
+    "ladder",
+    "load",
     "names",
     "panda",
     "pendulum",
@@ -28,24 +48,45 @@ __all__ = [
     "random_tree",
     "satellite",
     "scara",
+    "slider_crank",
+    "stewart",
     "tree",
+    "ur5",
 ]
 
 _FIXED = (
     pendulum,
     double_pendulum,
     cart_pole,
+    gyroscope,
+    satellite,
     scara,
     arm,
+    ur5,
     panda,
     quadruped,
     humanoid,
+    hopping_leg,
     four_bar,
-    crank_slider,
-    satellite,
+    slider_crank,
+    five_bar,
+    excavator,
+    bennett,
+    ladder,
+    stewart,
+    delta,
 )
 
 
-def names():
+def names() -> tuple[str, ...]:
     """Names of the fixed sample models; each is a function of this module without arguments."""
     return tuple(model.__name__ for model in _FIXED)
+
+
+def load(name: str) -> Model:
+    """The fixed sample model called ``name``."""
+    for model in _FIXED:
+        if model.__name__ == name:
+            return model()
+    hint = did_you_mean(name, names(), f"there are {', '.join(names())}")
+    raise UnknownNameError(f"no sample model is called {name!r}; {hint}")

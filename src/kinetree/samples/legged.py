@@ -1,136 +1,123 @@
 """Robots with legs: a floating base and simple shapes. x is forward, y left, z up."""
 
-from kinetree.joints import Free, Revolute, Spherical
-from kinetree.model import Limits, Model, ModelBuilder, shapes
+from math import cos
 
-__all__ = ["humanoid", "quadruped"]
+from kinetree.joints import Free, Planar, Prismatic, Revolute
+from kinetree.model import JointDynamics, Limits, Model, ModelBuilder, geometry
+from kinetree.samples.solids import (
+    BLUE,
+    DARK,
+    GOLD,
+    ORANGE,
+    WHITE,
+    add_body,
+    box,
+    capsule,
+    cylinder,
+    sphere,
+    with_motors,
+)
 
-_SIDES = (("left", 1), ("right", -1))
+__all__ = ["hopping_leg", "quadruped"]
 
 
 def quadruped() -> Model:
-    """A dog-sized robot: three joints in each leg, 12 kg, feet 0.4 m below the trunk."""
-    robot = ModelBuilder("quadruped").body(
-        "trunk", joint=Free(), inertia=shapes.box(0.38, 0.16, 0.12, mass=6.0), joint_name="root"
-    )
+    """A dog-sized robot: three joints in each leg, 12 kg, feet 0.4 m below the trunk.
+
+    Dimensions, mass and limits rounded from those published for the Unitree A1. Inertias are those
+    of the shapes.
+
+    Joints ``root``, then ``<leg>_hip_joint``, ``<leg>_thigh_joint`` and ``<leg>_shank_joint`` for
+    the legs ``front_left``, ``front_right``, ``rear_left``, ``rear_right``; frames ``<leg>_foot``;
+    posture ``home``: standing on the ground with its knees bent. At q = 0 the legs are stretched
+    out, which the knees' limits do not allow.
+    """
+    robot = ModelBuilder("quadruped")
+    add_body(
+        robot, "trunk", box(0.38, 0.16, 0.12, mass=6.0, color=WHITE),
+        box(0.05, 0.12, 0.08, at=(0.21, 0, 0.01), color=DARK),
+        joint=Free(),
+        joint_name="root",
+    )  # fmt: skip
     for end, x in (("front", 0.18), ("rear", -0.18)):
-        for side, y in _SIDES:
-            leg = f"{end}_{side}"
-            robot.body(
-                f"{leg}_hip",
-                on="trunk",
-                joint=Revolute("x"),
-                at=(x, 0.05 * y, 0),
-                inertia=shapes.cylinder(0.04, 0.06, mass=0.6, at=(0, 0.02 * y, 0), axis="y"),
-                limits=Limits(-0.8, 0.8, 21, 33.5),
-            )
-            robot.body(
-                f"{leg}_thigh",
-                on=f"{leg}_hip",
-                joint=Revolute("y"),
-                at=(0, 0.08 * y, 0),
-                inertia=shapes.box(0.04, 0.03, 0.22, mass=0.75, at=(0, 0, -0.09)),
-                limits=Limits(-1.0, 4.2, 21, 33.5),
-            )
-            robot.body(
-                f"{leg}_shank",
-                on=f"{leg}_thigh",
-                joint=Revolute("y"),
-                at=(0, 0, -0.2),
-                inertia=shapes.capsule(0.012, 0.2, mass=0.15, at=(0, 0, -0.1)),
-                limits=Limits(-2.7, -0.9, 21, 33.5),
-            )
-            robot.frame(f"{leg}_foot", on=f"{leg}_shank", at=(0, 0, -0.2))
-    return robot.build()
+        for side, y in (("left", 1), ("right", -1)):
+            _leg(robot, f"{end}_{side}", x, y)
+    legs = [f"{end}_{side}" for end in ("front", "rear") for side in ("left", "right")]
+    home = {f"{leg}_thigh_joint": 0.8 for leg in legs}
+    home |= {f"{leg}_shank_joint": -1.6 for leg in legs}
+    height = 0.4 * cos(0.8) + 0.02
+    robot.posture("home", q={"root": (0, 0, height, 1, 0, 0, 0), **home})
+    return with_motors(robot.build())
 
 
-def humanoid() -> Model:
-    """A person-sized robot: ball joints at hips and shoulders, 65 kg, 1.7 m."""
-    robot = (
-        ModelBuilder("humanoid")
-        .body(
-            "pelvis",
-            joint=Free(),
-            inertia=shapes.box(0.16, 0.3, 0.16, mass=10.0),
-            joint_name="root",
-        )
-        .body(
-            "torso",
-            on="pelvis",
-            joint=Revolute("z"),
-            at=(0, 0, 0.12),
-            inertia=shapes.box(0.2, 0.34, 0.46, mass=24.0, at=(0, 0, 0.22)),
-            joint_name="waist",
-        )
-        .body(
-            "head",
-            on="torso",
-            joint=Revolute("y"),
-            at=(0, 0, 0.5),
-            inertia=shapes.ellipsoid(0.1, 0.08, 0.13, mass=4.5, at=(0, 0, 0.13)),
-            joint_name="neck",
-        )
-    )
-    for side, y in _SIDES:
-        _arm(robot, side, y)
-        _leg(robot, side, y)
-    return robot.build()
-
-
-def _arm(robot, side, y):
-    robot.body(
-        f"{side}_upper_arm",
-        on="torso",
-        joint=Spherical(),
-        at=(0, 0.2 * y, 0.42),
-        inertia=shapes.capsule(0.045, 0.24, mass=2.0, at=(0, 0, -0.15)),
-        joint_name=f"{side}_shoulder",
-    )
-    robot.body(
-        f"{side}_forearm",
-        on=f"{side}_upper_arm",
-        joint=Revolute("y"),
-        at=(0, 0, -0.3),
-        inertia=shapes.capsule(0.035, 0.3, mass=1.5, at=(0, 0, -0.18)),
-        joint_name=f"{side}_elbow",
-        limits=Limits(-2.5, 0.0, 12, 60),
-    )
-    robot.frame(f"{side}_hand", on=f"{side}_forearm", at=(0, 0, -0.35))
-
-
-def _leg(robot, side, y):
-    robot.body(
-        f"{side}_thigh",
-        on="pelvis",
-        joint=Spherical(),
-        at=(0, 0.1 * y, -0.08),
-        inertia=shapes.capsule(0.07, 0.32, mass=6.0, at=(0, 0, -0.2)),
-        joint_name=f"{side}_hip",
-    )
-    robot.body(
-        f"{side}_shank",
-        on=f"{side}_thigh",
-        joint=Revolute("y"),
-        at=(0, 0, -0.42),
-        inertia=shapes.capsule(0.05, 0.32, mass=3.2, at=(0, 0, -0.2)),
-        joint_name=f"{side}_knee",
-        limits=Limits(0.0, 2.4, 12, 200),
-    )
-    robot.body(
-        f"{side}_ankle",
-        on=f"{side}_shank",
-        joint=Revolute("y"),
-        at=(0, 0, -0.42),
-        inertia=shapes.sphere(0.04, mass=0.3),
-        joint_name=f"{side}_ankle_pitch",
-        limits=Limits(-1.0, 0.7, 12, 150),
-    )
-    robot.body(
-        f"{side}_foot",
-        on=f"{side}_ankle",
+def _leg(robot, leg, x, y):
+    add_body(
+        robot, f"{leg}_hip",
+        cylinder(0.04, 0.06, mass=0.6, at=(0, 0.02 * y, 0), axis="y", color=DARK),
+        on="trunk",
         joint=Revolute("x"),
-        inertia=shapes.box(0.24, 0.1, 0.06, mass=0.8, at=(0.05, 0, -0.05)),
-        joint_name=f"{side}_ankle_roll",
-        limits=Limits(-0.5, 0.5, 12, 80),
-    )
-    robot.frame(f"{side}_sole", on=f"{side}_foot", at=(0.05, 0, -0.08))
+        at=(x, 0.05 * y, 0),
+        limits=Limits(-0.8, 0.8, 21, 33.5),
+    )  # fmt: skip
+    add_body(
+        robot, f"{leg}_thigh",
+        box(0.04, 0.03, 0.22, mass=0.75, at=(0, 0, -0.09), color=ORANGE),
+        cylinder(0.04, 0.04, axis="y", color=ORANGE),
+        on=f"{leg}_hip",
+        joint=Revolute("y"),
+        at=(0, 0.08 * y, 0),
+        limits=Limits(-1.0, 4.2, 21, 33.5),
+    )  # fmt: skip
+    add_body(
+        robot, f"{leg}_shank",
+        capsule(0.012, 0.2, mass=0.15, at=(0, 0, -0.1)),
+        on=f"{leg}_thigh",
+        joint=Revolute("y"),
+        at=(0, 0, -0.2),
+        limits=Limits(-2.7, -0.9, 21, 33.5),
+    )  # fmt: skip
+    robot.geometry(geometry.Sphere(0.02), on=f"{leg}_shank", at=(0, 0, -0.2), color=DARK)
+    robot.frame(f"{leg}_foot", on=f"{leg}_shank", at=(0, 0, -0.2))
+
+
+def hopping_leg() -> Model:
+    """A body on one springy leg, which hops in the x-z plane.
+
+    After M. H. Raibert, "Hopping in legged systems: modeling and simulation for the
+    two-dimensional one-legged case" (1984): body of 10 kg and about 10 kg·m², its mass centre 0.4 m
+    above the hip, leg of 1 m and 1 kg with a spring of 1 kN/m. Here the leg is a sleeve and a rod
+    of uniform density, and the spring has a little damping.
+
+    Joints ``root`` (pitch, height, distance), ``hip``, ``leg`` (longer is positive); motors on the
+    latter two; frame ``foot``; posture ``home``: standing with the spring slack.
+    """
+    robot = ModelBuilder("hopping leg")
+    add_body(
+        robot, "body",
+        box(2.14, 0.12, 0.1, mass=2.0, at=(0, 0, 0.4), color=BLUE),
+        sphere(0.12, mass=4.0, at=(1.07, 0, 0.4), color=GOLD),
+        sphere(0.12, mass=4.0, at=(-1.07, 0, 0.4), color=GOLD),
+        box(0.1, 0.06, 0.4, at=(0, 0, 0.2), color=BLUE),
+        joint=Planar("y"),
+        joint_name="root",
+    )  # fmt: skip
+    add_body(
+        robot, "sleeve", cylinder(0.04, 0.5, mass=0.4, at=(0, 0, -0.25), color=ORANGE),
+        sphere(0.07, color=DARK),
+        on="body",
+        joint=Revolute("y"),
+        joint_name="hip",
+        limits=Limits(-0.8, 0.8, 20, 200),
+    )  # fmt: skip
+    add_body(
+        robot, "rod", cylinder(0.02, 0.6, mass=0.5, at=(0, 0, -0.67)),
+        sphere(0.03, mass=0.1, at=(0, 0, -0.97), color=DARK),
+        on="sleeve",
+        joint=Prismatic("-z"),
+        joint_name="leg",
+        limits=Limits(-0.45, 0.1, 10, 1000),
+        dynamics=JointDynamics(stiffness=1000.0, damping=5.0),
+    )  # fmt: skip
+    robot.frame("foot", on="rod", at=(0, 0, -1.0))
+    robot.posture("home", q={"root": (0, 1.0, 0)})
+    return with_motors(robot.build())

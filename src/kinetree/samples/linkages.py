@@ -1,21 +1,43 @@
-"""Mechanisms that are not trees to begin with: loops, and parts that fly — RBDA §4.1.
+"""Planar loops: linkages that move in the x-z plane and are assembled at q = 0 — RBDA §4.1, §8.10.
 
-The planar ones move in the x-z plane and are assembled at q = 0.
+Two kinds of pin close them. A hinge (``four_bar``, ``slider_crank``) imposes five constraints, of
+which three repeat what the other hinges do. A ball in a cylinder (``five_bar``, ``ladder``)
+imposes the two that are needed, so that no constraint is redundant.
 """
 
-from math import acos, atan2, cos, hypot, sin, sqrt
+from math import acos, atan2, cos, hypot, inf, pi, sin, sqrt
 
-from kinetree.joints import Prismatic, Revolute
-from kinetree.model import MechanismGraph, Model, ModelBuilder, shapes
-from kinetree.spatial import roty, xlt
+import numpy as np
 
-__all__ = ["crank_slider", "four_bar", "satellite"]
+from kinetree.joints import Prismatic, Revolute, SphereInCylinder
+from kinetree.model import Limits, MechanismGraph, Model, ModelBuilder
+from kinetree.samples.random_trees import check_count
+from kinetree.samples.solids import (
+    BLUE,
+    DARK,
+    GREEN,
+    ORANGE,
+    STEEL,
+    add_body,
+    add_scenery,
+    box,
+    cylinder,
+    inertia_of,
+    with_motors,
+)
+from kinetree.samples.states import with_posture
+from kinetree.spatial import Inertia, roty, xlt
+
+__all__ = ["five_bar", "four_bar", "ladder", "slider_crank", "slider_crank_graph"]
+
+_ROUND = Limits(-inf, inf, 50, 50)
 
 
 def four_bar() -> Model:
-    """Crank and rocker: bars of 0.2, 0.5 and 0.4 m on pivots that are 0.6 m apart.
+    """Crank and rocker, a planar linkage: bars of 0.2, 0.5, 0.4 m on pivots that are 0.6 m apart.
 
-    The crank can turn all the way round. It points up at q = 0.
+    The crank can turn all the way round (Grashof: 0.2 + 0.6 < 0.5 + 0.4). It points up at q = 0.
+    One degree of freedom; a motor drives the crank. Dimensions are ours.
     """
     crank, coupler, rocker, ground = 0.2, 0.5, 0.4, 0.6
     # The pin between coupler and rocker, by the triangle over the diagonal from the crank's end.
@@ -24,50 +46,66 @@ def four_bar() -> Model:
     angle = opening - atan2(crank, ground)
     pin = (coupler * cos(angle), crank + coupler * sin(angle))
     lean = atan2(pin[0] - ground, pin[1])
-    return (
-        ModelBuilder("four-bar")
-        .body("crank", joint=Revolute("y"), inertia=_bar(crank))
-        .body(
-            "coupler",
-            on="crank",
-            joint=Revolute("y"),
-            at=roty(atan2(pin[0], pin[1] - crank)) @ xlt(0, 0, crank),
-            inertia=_bar(coupler),
-        )
-        .body(
-            "rocker",
-            joint=Revolute("y"),
-            at=roty(lean) @ xlt(ground, 0, 0),
-            inertia=_bar(rocker),
-        )
-        .loop(
-            "pin",
-            predecessor="coupler",
-            successor="rocker",
-            joint=Revolute("y"),
-            at=(0, 0, coupler),
-            successor_at=(0, 0, rocker),
-        )
-        .build()
+    linkage = ModelBuilder("four-bar")
+    add_scenery(linkage, box(ground + 0.1, 0.02, 0.03, at=(ground / 2, 0, -0.03), color=DARK))
+    add_body(linkage, "crank", *_bar(crank, ORANGE), joint=Revolute("y"), limits=_ROUND)
+    add_body(
+        linkage, "coupler", *_bar(coupler, STEEL),
+        on="crank",
+        joint=Revolute("y"),
+        at=roty(atan2(pin[0], pin[1] - crank)) @ xlt(0, 0, crank),
+        limits=_ROUND,
+    )  # fmt: skip
+    add_body(
+        linkage, "rocker", *_bar(rocker, BLUE),
+        joint=Revolute("y"),
+        at=roty(lean) @ xlt(ground, 0, 0),
+        limits=_ROUND,
+    )  # fmt: skip
+    linkage.loop(
+        "pin",
+        predecessor="coupler",
+        successor="rocker",
+        joint=Revolute("y"),
+        at=(0, 0, coupler),
+        successor_at=(0, 0, rocker),
     )
+    return with_motors(linkage.posture("home").build(), ["crank_joint"])
 
 
-def crank_slider() -> Model:
-    """A piston driven by a crank of 0.1 m through a rod of 0.3 m — RBDA Figure 4.1."""
-    return crank_slider_graph().to_model()
+def slider_crank() -> Model:
+    """A piston driven by a crank of 0.1 m through a rod of 0.3 m — RBDA Figure 4.1.
+
+    The crank points up at q = 0. One degree of freedom; a motor drives the crank. The book gives no
+    dimensions: these are ours.
+    """
+    model = slider_crank_graph().to_model()
+    turn, stroke = Limits(-inf, inf, 100, 50), Limits(-0.2, 0.2, 10, 1000)
+    limits = {name: stroke if name == "cylinder" else turn for name in model.joint_names}
+    model = with_motors(model.replace(limits=limits), ["main bearing"])
+    return with_posture(model, "home", {})
 
 
-def crank_slider_graph() -> MechanismGraph:
+def slider_crank_graph() -> MechanismGraph:
     """The same before a spanning tree was chosen. All bodies are described at the assembly."""
     crank, rod = 0.1, 0.3
     reach = sqrt(rod**2 - crank**2)
     lean = atan2(reach, -crank)  # of the rod, from the end of the crank down to the piston
+    parts = {
+        "crank": [
+            *_bar(crank, ORANGE),
+            cylinder(0.04, 0.01, at=(0, 0.02, 0), axis="y", color=DARK),
+        ],
+        "rod": _bar(rod, STEEL),
+        "piston": [cylinder(0.04, 0.06, mass=0.5, axis="x", color=BLUE)],
+    }
+    graph = MechanismGraph("slider-crank")
+    add_scenery(graph, box(0.4, 0.06, 0.01, at=(reach, 0, -0.05), color=DARK))
+    for name, solids in parts.items():
+        graph.body(name, inertia=inertia_of(solids))
+        add_scenery(graph, *solids, on=name)
     return (
-        MechanismGraph("crank-slider")
-        .body("crank", inertia=_bar(crank))
-        .body("rod", inertia=_bar(rod))
-        .body("piston", inertia=shapes.cylinder(0.04, 0.06, mass=0.5, axis="x"))
-        .joint("main bearing", Revolute("y"), predecessor="base", successor="crank")
+        graph.joint("main bearing", Revolute("y"), predecessor="base", successor="crank")
         .joint(
             "big end",
             Revolute("y"),
@@ -86,18 +124,102 @@ def crank_slider_graph() -> MechanismGraph:
     )
 
 
-def satellite() -> Model:
-    """A satellite with a dish on a hinge, floating — RBDA Figure 4.1."""
-    return (
-        MechanismGraph("satellite", base_name="planet", gravity=(0, 0, 0))
-        .body("bus", inertia=shapes.box(1.0, 1.2, 1.5, mass=300.0))
-        .body("dish", inertia=shapes.disc(0.8, mass=20.0, at=(0, 0, 0.3)))
-        .joint("hinge", Revolute("x"), predecessor="bus", successor="dish", at=(0, 0, 0.8))
-        .float_unconnected("bus")
-        .to_model()
+def five_bar() -> Model:
+    """Four links between two supports 1 m apart, which can pass through a singularity.
+
+    Lengths, masses and inertias of Spencer's Table 3.1: outer links of 1 m, 2 kg and 1 kg·m², inner
+    ones of 1.5 m, 3 kg and 2 kg·m², about mass centres in the middle. Angles count from x towards
+    z. At q = 0 the linkage stands, symmetric, as at the start of the second example of §3.2; in the
+    posture ``singular``, where the first example starts, all four links lie on the line of the
+    supports, and the mechanism has three instantaneous freedoms instead of two.
+    """
+    inner = acos(2 / 3)
+    directions = (2 * pi / 3, inner, -inner, -2 * pi / 3)
+    flat = (pi, 0.0, 0.0, -pi)
+    sizes = ((1.0, 2.0, 1.0), (1.5, 3.0, 2.0), (1.5, 3.0, 2.0), (1.0, 2.0, 1.0))
+    linkage = ModelBuilder("five-bar")
+    add_scenery(
+        linkage,
+        box(0.14, 0.14, 0.08, at=(0, 0, -0.06), color=DARK),
+        box(0.14, 0.14, 0.08, at=(1, 0, -0.06), color=DARK),
     )
+    before, singular = 0.0, {}
+    for i, (length, mass, moment) in enumerate(sizes, start=1):
+        name, turn = f"link{i}", directions[i - 1] - before
+        reach = None if i == 1 else xlt(sizes[i - 2][0], 0, 0)
+        add_body(
+            linkage, name,
+            box(length, 0.04, 0.06, at=(length / 2, 0, 0), color=BLUE if i in (1, 4) else ORANGE),
+            cylinder(0.045, 0.08, axis="y", color=STEEL),
+            inertia=Inertia.from_mass_center(
+                mass, np.array([length / 2, 0, 0]), np.diag([0.01, moment, moment])
+            ),
+            on=None if i == 1 else f"link{i - 1}",
+            joint=Revolute("-y"),
+            at=roty(-turn) if reach is None else roty(-turn) @ reach,
+            limits=Limits(-inf, inf, 50, 100),
+        )  # fmt: skip
+        singular[f"{name}_joint"] = flat[i - 1] - (0.0 if i == 1 else flat[i - 2]) - turn
+        before = directions[i - 1]
+    linkage.loop(
+        "right_support",
+        predecessor="base",
+        successor="link4",
+        joint=SphereInCylinder("y"),
+        at=(1, 0, 0),
+        successor_at=(1, 0, 0),
+    )
+    return linkage.posture("home").posture("singular", q=singular).build()
 
 
-def _bar(length):
-    """A bar from the body's origin along z, 2 kg per metre."""
-    return shapes.box(0.03, 0.02, length, mass=2.0 * length, at=(0, 0, length / 2))
+def ladder(rungs: int = 4) -> Model:
+    """A ladder that hangs from its top: one loop and one degree of freedom for each rung.
+
+    Every cell is a parallelogram 0.3 m wide and 0.25 m high: two side bars on the rung above, and
+    the rung below, on the left bar by a tree joint and on the right one by a loop joint. The loops
+    share joints, so that they are solved together or not at all. Dimensions are ours.
+
+    Args:
+        rungs: number of rungs below the fixed one.
+    """
+    check_count(rungs, "ladder")
+    width, height = 0.3, 0.25
+    model = ModelBuilder("ladder" if rungs == 4 else f"ladder({rungs})")
+    add_scenery(model, box(width + 0.1, 0.05, 0.04, at=(width / 2, 0, 0.03), color=DARK))
+    above = None
+    for i in range(1, rungs + 1):
+        for side, x in (("left", 0.0), ("right", width)):
+            add_body(
+                model, f"{side}{i}",
+                box(0.03, 0.02, height, mass=0.5, at=(0, 0, -height / 2), color=BLUE),
+                on=above,
+                joint=Revolute("y"),
+                at=(x, 0, 0),
+                limits=_ROUND,
+            )  # fmt: skip
+        add_body(
+            model, f"rung{i}",
+            box(width, 0.03, 0.03, mass=0.6, at=(width / 2, 0, 0), color=GREEN),
+            on=f"left{i}",
+            joint=Revolute("y"),
+            at=(0, 0, -height),
+            limits=_ROUND,
+        )  # fmt: skip
+        model.loop(
+            f"pin{i}",
+            predecessor=f"rung{i}",
+            successor=f"right{i}",
+            joint=SphereInCylinder("y"),
+            at=(width, 0, 0),
+            successor_at=(0, 0, -height),
+        )
+        above = f"rung{i}"
+    return model.posture("home").build()
+
+
+def _bar(length, color):
+    """A bar from the body's origin along z, 2 kg per metre, with a pin at the origin."""
+    return [
+        box(0.03, 0.02, length, mass=2.0 * length, at=(0, 0, length / 2), color=color),
+        cylinder(0.018, 0.04, axis="y", color=DARK),
+    ]

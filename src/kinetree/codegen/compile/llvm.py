@@ -4,7 +4,9 @@ Compiling gives object code, which is bytes and can be kept; loading puts it int
 and resolves what it refers to. llvmlite is imported when first needed.
 """
 
+from contextlib import contextmanager
 from functools import cache
+from threading import Lock
 
 __all__ = ["MachineCode", "default_lanes", "host", "load", "object_code"]
 
@@ -67,7 +69,29 @@ def object_code(ir) -> bytes:
     options = llvm.create_pipeline_tuning_options(speed_level=0)
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
-    return machine.emit_object(module)
+    with _statements_in_our_order(llvm):
+        return machine.emit_object(module)
+
+
+@contextmanager
+def _statements_in_our_order(llvm):
+    """Without LLVM's reordering of instructions, for as long as it takes.
+
+    On Arm it takes a quarter of the time to compile and spills more registers than our order does:
+    see benchmarks/results.md. The option is one of the whole process, so it goes back at once.
+    """
+    if not llvm.get_default_triple().startswith(("aarch64", "arm64")):
+        yield
+        return
+    with _option:
+        llvm.set_option("kinetree", "-enable-misched=false")
+        try:
+            yield
+        finally:
+            llvm.set_option("kinetree", "-enable-misched=true")
+
+
+_option = Lock()
 
 
 def load(data) -> MachineCode:

@@ -15,6 +15,7 @@ from kinetree.codegen.render.llvm_math import atan2, sincos
 from kinetree.codegen.render.llvm_single import single
 from kinetree.codegen.render.llvm_types import Vector
 from kinetree.codegen.schedule import schedule
+from kinetree.codegen.watch import what_to_watch
 
 __all__ = ["render"]
 
@@ -29,21 +30,23 @@ def render(program, dtype="float64", lanes=2):
     v = Vector(dtype, lanes)
     roots = (*program.roots, *(node for node, _ in program.checks))
     plan = schedule(program.graph, roots, angle_group=angles_at_once(v))
-    constants: dict = {}
-    stores = _stores(program)
+    constants = _Constants()
+    stores, watch = _stores(program), what_to_watch(program, dtype)
+    staged = _staged(program, v)
     blocks = [
-        _BlockWriter(program, v, constants, stores).write(k, block)
+        _BlockWriter(program, v, constants, stores, watch).write(k, block, staged)
         for k, block in enumerate(plan.blocks)
     ]
     return "\n\n".join(
         [
             f"; {program.name}: {dtype} x {lanes}",
             *blocks,
-            _constant_table(constants, v),
+            constants.table(v),
             sincos(v),
             atan2(v),
             angles(plan, _input_places(program), v),
-            driver(program, v, plan),
+            _BlockWriter(program, v, constants, stores, watch).prepare(staged),
+            driver(program, v, plan, staged),
             single(program, v),
             _declarations(v),
         ]
@@ -72,11 +75,28 @@ def _stores(program):
     return stores
 
 
+def _staged(program, v):
+    """Numbers of results that are put together in one place and then copied as a whole.
+
+    Large ones with many constants: these are then written once, and memory that is not in the
+    cache gets whole lines in order instead of numbers here and there.
+    """
+    position, staged = 0, set()
+    for k, argument in enumerate(program.outputs, start=len(program.inputs)):
+        roots = program.roots[position : position + argument.size]
+        position += argument.size
+        constants = sum(program.graph.nodes[i][0] == "const" for i in roots)
+        if v.lanes > 1 and argument.size >= 1024 and 4 * constants >= argument.size:
+            staged.add(k)
+    return frozenset(staged)
+
+
 class _BlockWriter:
     """Writes one block function."""
 
-    def __init__(self, program, v, constants, stores):
+    def __init__(self, program, v, constants, stores, watch):
         self.program, self.v, self.constants, self.stores = program, v, constants, stores
+        self.watch = watch
         self.nodes = program.graph.nodes
         self.checks = {node for node, _ in program.checks}
         self.lines, self.named, self.loads = [], set(), {}
@@ -84,10 +104,10 @@ class _BlockWriter:
         self.places = _input_places(program)
         self.waiting, self.conditions = {}, []
 
-    def write(self, k, block):
+    def write(self, k, block, staged):
         self.loads = block.loads
         if k == 0:
-            self._constant_outputs()
+            self._constant_outputs(set(self._outputs()) - staged)
         for statement in block.statements:
             self._statement(statement)
             for target in statement.targets:
@@ -98,6 +118,18 @@ class _BlockWriter:
         arguments = "ptr %frame, ptr %workspace, ptr %constants, ptr %status"
         head = f"define internal void @block_{k}({arguments}) noinline {{"
         return "\n".join([head, *self.lines, "  ret void", "}"])
+
+    def prepare(self, staged):
+        """``@prepare``: what does not change in results that are staged, written once."""
+        self._constant_outputs(staged)
+        return "\n".join(
+            ["define internal void @prepare(ptr %frame) noinline {", *self.lines, "  ret void", "}"]
+        )
+
+    def _outputs(self):
+        """Numbers of the arguments that are results."""
+        first = len(self.program.inputs)
+        return range(first, first + len(self.program.outputs))
 
     # --- values ------------------------------------------------------------------------------
 
@@ -134,11 +166,24 @@ class _BlockWriter:
         return self.nodes[i][0] in ("<", "<=", "==", "and", "or", "not")
 
     def _load_constant(self, i, x):
-        slot = self.constants.setdefault(x, len(self.constants))
-        v = self.v
-        self._emit(f"%k{i} = getelementptr {v.scalar}, ptr %constants, i64 {slot}")
+        v, at = self.v, self.constants.place(x)
+        self._emit(f"%k{i} = getelementptr {v.scalar}, ptr %constants, i64 {at}")
         self._emit(f"%s{i} = load {v.scalar}, ptr %k{i}, !invariant.load !0")
         self._splat(i, f"%s{i}")
+
+    def _addend(self, i):
+        """The same for what is added to something: constants then come as whole vectors.
+
+        A product can take one element of a register as its factor; a sum cannot, and a fused
+        product overwrites what it is added to.
+        """
+        if self.nodes[i][0] != "const":
+            return self._value(i)
+        v, n = self.v, len(self.lines)
+        at = self.constants.place(self.nodes[i][1], v.lanes)
+        self._emit(f"%c{n} = getelementptr {v.scalar}, ptr %constants, i64 {at}")
+        self._emit(f"%u{n} = load {v.type}, ptr %c{n}, align {v.size}")
+        return f"%u{n}"
 
     def _splat(self, i, scalar):
         v = self.v
@@ -170,13 +215,13 @@ class _BlockWriter:
         elif s.op == "final":
             self._load(i, self.loads[s.operands[0]])
         elif s.op in ("fma", "fms"):
-            a, b, c = map(self._value, s.operands)
+            (a, b), c = map(self._value, s.operands[:2]), self._addend(s.operands[2])
             if s.op == "fms":
                 self._emit(f"%n{i} = fneg {t} {a}")
                 a = f"%n{i}"
             self._emit(f"%v{i} = call {t} @llvm.fma.{v.suffix}({t} {a}, {t} {b}, {t} {c})")
         elif s.op in _BINARY:
-            a, b = map(self._value, s.operands)
+            a, b = map(self._addend if s.op in "+-" else self._value, s.operands)
             self._emit(f"%v{i} = {_BINARY[s.op]} {t} {a}, {b}")
         elif s.op in _COMPARE:
             a, b = map(self._value, s.operands)
@@ -215,17 +260,22 @@ class _BlockWriter:
                 f"{out} = insertelement {v.type} {result}, {v.scalar} %x{i}_{lane}, i32 {lane}"
             )
             result = out
-        self._watch(i)
+        if self.watch.inputs:
+            self._watch(i)
 
     def _watch(self, i):
-        """Take note of an input or result: a sum of x · 0 stays zero while all x are finite."""
+        """Take note of an input or result.
+
+        A sum of x · 0 stays zero while all x are finite, one of x² small while all x are.
+        """
         if i in self.watched:
             return
         v, t, zero = self.v, self.v.type, self.v.constant(0.0)
         k = len(self.watched) % _SUMS
         total = self.sums.get(k, zero)
+        factor = zero if self.watch.bound is None else f"%v{i}"
         self.watched.add(i)
-        self._emit(f"%z{i} = call {t} @llvm.fma.{v.suffix}({t} %v{i}, {t} {zero}, {t} {total})")
+        self._emit(f"%z{i} = call {t} @llvm.fma.{v.suffix}({t} %v{i}, {t} {factor}, {t} {total})")
         self.sums[k] = f"%z{i}"
 
     def _check_finite(self):
@@ -236,7 +286,9 @@ class _BlockWriter:
         for k, other in enumerate(others):
             self._emit(f"%sum{k} = fadd {v.type} {total}, {other}")
             total = f"%sum{k}"
-        self._emit(f"%finite = fcmp oeq {v.type} {total}, {v.constant(0.0)}")
+        bound = self.watch.bound
+        most = v.constant(0.0 if bound is None else bound**2)
+        self._emit(f"%finite = fcmp ole {v.type} {total}, {most}")
         self.conditions.append("%finite")
 
     def _count_unless_all_hold(self):
@@ -274,7 +326,7 @@ class _BlockWriter:
             slot = block.stores[target]
             self._emit(f"%o{target} = getelementptr {v.type}, ptr %workspace, i64 {slot}")
             self._emit(f"store {t} %v{target}, ptr %o{target}")
-        if target in self.stores:
+        if target in self.stores and self.watch.results:
             self._watch(target)
         for argument, offset in self.stores.get(target, ()):
             self._result(target, argument, offset)
@@ -315,10 +367,12 @@ class _BlockWriter:
         self._emit(f"%d{n} = getelementptr {v.scalar}, ptr {pointer}, i64 {offset}")
         self._emit(f"store {v.scalar} {value}, ptr %d{n}")
 
-    def _constant_outputs(self):
+    def _constant_outputs(self, which):
         """Results that do not depend on the inputs; first, so that zeros may overlap others."""
-        v, first = self.v, len(self.program.inputs)
-        for k, argument in enumerate(self.program.outputs, start=first):
+        v = self.v
+        for k, argument in zip(self._outputs(), self.program.outputs, strict=True):
+            if k not in which:
+                continue
             constant = {
                 offset: self.nodes[root][1]
                 for root, places in self.stores.items()
@@ -341,14 +395,31 @@ class _BlockWriter:
         return True
 
 
-def _constant_table(constants, v):
-    numbers = ", ".join(f"{v.scalar} {v.number(x)}" for x in constants) or f"{v.scalar} 0.0"
-    size = max(len(constants), 1)
-    # Reached through a pointer that LLVM cannot see through, or it would rebuild the numbers.
-    return (
-        f"@constants = internal constant [{size} x {v.scalar}] [{numbers}], align 64\n"
-        f"@constants_address = global ptr @constants"
-    )
+class _Constants:
+    """A table of numbers, some of them once for every lane."""
+
+    def __init__(self):
+        self.numbers, self.places = [], {}
+
+    def place(self, x, copies=1):
+        """Where a number is, or where so many copies of it begin."""
+        if (x, copies) not in self.places:
+            self.numbers += [0.0] * (-len(self.numbers) % copies)
+            self.places[x, copies] = len(self.numbers)
+            self.numbers += [x] * copies
+        return self.places[x, copies]
+
+    def table(self, v):
+        """The table in IR, reached through a pointer that LLVM cannot see through.
+
+        It would otherwise rebuild the numbers, in up to five instructions each.
+        """
+        numbers = self.numbers or [0.0]
+        listed = ", ".join(f"{v.scalar} {v.number(x)}" for x in numbers)
+        return (
+            f"@constants = internal constant [{len(numbers)} x {v.scalar}] [{listed}], align 64\n"
+            f"@constants_address = global ptr @constants"
+        )
 
 
 def _declarations(v):
@@ -365,6 +436,7 @@ def _declarations(v):
             "declare ptr @malloc(i64)",
             "declare void @free(ptr)",
             "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
+            "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
             f"declare {v.scalar} @{sin}({v.scalar})",
             f"declare {v.scalar} @{cos}({v.scalar})",
             "!0 = !{}",

@@ -11,20 +11,20 @@ from kinetree.codegen.render.llvm_steps import step
 __all__ = ["driver"]
 
 
-def driver(program, v, plan):
-    """IR text of ``@loop`` and what it needs."""
+def driver(program, v, plan, staged=frozenset()):
+    """IR text of ``@loop`` and what it needs; ``staged`` results are copied as a whole."""
     arguments = (*program.inputs, *program.outputs)
     return "\n\n".join(
         [
             *(_copy(way, v) for way in ("in", "out")),
             *(_sizes(k, a) for k, a in enumerate(arguments)),
             step(v, plan),
-            _loop(arguments, len(program.inputs), v, plan),
+            _loop(arguments, len(program.inputs), v, plan, staged),
         ]
     )
 
 
-def _loop(arguments, inputs, v, plan):
+def _loop(arguments, inputs, v, plan, staged):
     n, lanes = len(arguments), v.lanes
     workspace = max(plan.slots, 1) * v.size * lanes
     packed = max(sum(a.size for a in arguments), 1) * v.size * lanes
@@ -55,6 +55,10 @@ def _loop(arguments, inputs, v, plan):
     for c, name in enumerate(contiguous):
         lines.append(f"  %ok{c} = and i1 {ok}, {name}")
         ok = f"%ok{c}"
+    lines += _homes(arguments, v)
+    if staged:
+        lines += _to_frame(sorted(staged), v, "home", "first")
+        lines.append("  call void @prepare(ptr %frame)")
     lines += [
         f"  %whole = and i64 %count, {-lanes}",
         f"  %direct = select i1 {ok}, i64 %whole, i64 0",
@@ -72,10 +76,14 @@ def _loop(arguments, inputs, v, plan):
             lines.append(f"  %sample{i} = add i64 %b, {lane}")
             lines.append(f"  %shift{i} = mul i64 %sample{i}, %step{k}")
             lines.append(f"  %at{i} = getelementptr i8, ptr %arg{k}, i64 %shift{i}")
-            lines.append(f"  %slot{i} = getelementptr ptr, ptr %frame, i64 {k * lanes + lane}")
-            lines.append(f"  store ptr %at{i}, ptr %slot{i}")
+    lines += _to_frame([k for k in range(n) if k not in staged], v, "at", "slot")
+    lines.append("  call void @step(ptr %frame, ptr %workspace, ptr %constants, ptr %status)")
+    for k in sorted(staged):
+        size = arguments[k].size * v.size
+        for lane in range(lanes):
+            ends = f"ptr %at{k}_{lane}, ptr %home{k}_{lane}"
+            lines.append(f"  call void @llvm.memcpy.p0.p0.i64({ends}, i64 {size}, i1 false)")
     lines += [
-        "  call void @step(ptr %frame, ptr %workspace, ptr %constants, ptr %status)",
         f"  %b_next = add i64 %b, {lanes}",
         "  br label %head",
         # --- through packed copies ---
@@ -87,20 +95,34 @@ def _loop(arguments, inputs, v, plan):
         "  %last = sub i64 %count, 1",
     ]
     lines += _packed(arguments, range(inputs), v, "in")
-    start = 0
-    for k, a in enumerate(arguments):
-        for lane in range(lanes):
-            i = f"{k}_{lane}"
-            lines.append(f"  %home{i} = getelementptr {v.scalar}, ptr %packed, i64 {start}")
-            lines.append(f"  %place{i} = getelementptr ptr, ptr %frame, i64 {k * lanes + lane}")
-            lines.append(f"  store ptr %home{i}, ptr %place{i}")
-            start += a.size
+    lines += _to_frame(range(n), v, "home", "place")
     lines.append("  call void @step(ptr %frame, ptr %workspace, ptr %constants, ptr %status)")
     lines += _packed(arguments, range(inputs, n), v, "out")
     lines += [f"  %c_next = add i64 %c, {lanes}", "  br label %tail_head", "exit:"]
     if workspace + packed > _STACK:
         lines.append("  call void @free(ptr %memory)")
     return "\n".join([*lines, "  ret void", "}"])
+
+
+def _homes(arguments, v):
+    """Addresses of the packed samples."""
+    lines, start = [], 0
+    for k, a in enumerate(arguments):
+        for lane in range(v.lanes):
+            lines.append(f"  %home{k}_{lane} = getelementptr {v.scalar}, ptr %packed, i64 {start}")
+            start += a.size
+    return lines
+
+
+def _to_frame(which, v, address, name):
+    """Let the frame point to these addresses of arguments."""
+    lines = []
+    for k in which:
+        for lane in range(v.lanes):
+            place = f"%{name}{k}_{lane}"
+            lines.append(f"  {place} = getelementptr ptr, ptr %frame, i64 {k * v.lanes + lane}")
+            lines.append(f"  store ptr %{address}{k}_{lane}, ptr {place}")
+    return lines
 
 
 def _packed(arguments, which, v, way):

@@ -73,11 +73,22 @@ class _Body:
         if self.table is None:
             return v.constant(x)
         slot = self.table.setdefault(x, len(self.table))
-        at = self.emit(f"getelementptr {v.scalar}, ptr %coefficients, i64 {slot}")
+        at = self.emit(f"getelementptr {v.type}, ptr %coefficients, i64 {slot}")
         number = self.emit(f"load {v.scalar}, ptr {at}, !invariant.load !0")
         first = self.emit(f"insertelement {v.type} undef, {v.scalar} {number}, i32 0")
         zeros = f"<{v.lanes} x i32> zeroinitializer"
         return self.emit(f"shufflevector {v.type} {first}, {v.type} undef, {zeros}")
+
+    def addend(self, x):
+        """The same, to be added to a product: a load, where one number would need copies.
+
+        A fused multiplication overwrites its addend, on Arm always and with AVX often.
+        """
+        if self.table is None:
+            return self.v.constant(x)
+        slot = self.table.setdefault(x, len(self.table))
+        at = self.emit(f"getelementptr {self.v.type}, ptr %coefficients, i64 {slot}")
+        return self.emit(f"load {self.v.type}, ptr {at}")
 
     def emit(self, text):
         self.count += 1
@@ -116,7 +127,7 @@ class _Body:
     def horner(self, coefficients, z):
         result = self.constant(coefficients[0])
         for c in coefficients[1:]:
-            result = self.fma(result, z, self.constant(c))
+            result = self.fma(result, z, self.addend(c))
         return result
 
 
@@ -124,7 +135,7 @@ def _near(b, x):
     """Sine and cosine of ``x`` within ``RANGE``, as instructions of ``b``."""
     v = b.v
     t, i, k = v.type, v.integer, b.constant
-    shifted = b.fma(x, k(_TWO_OVER_PI), k(_ROUND[v.dtype]))
+    shifted = b.fma(x, k(_TWO_OVER_PI), b.addend(_ROUND[v.dtype]))
     n = b.op("fsub", shifted, k(_ROUND[v.dtype]))
     r = x
     for part in _HALF_PI[v.dtype]:
@@ -132,18 +143,18 @@ def _near(b, x):
     z = b.op("fmul", r, r)
     s = b.fma(b.op("fmul", r, z), b.horner(_SIN[v.dtype], z), r)
     s = b.copysign(s, r)  # -0 stays -0
-    c = b.fma(z, b.fma(z, b.horner(_COS[v.dtype], z), k(-0.5)), k(1.0))
+    c = b.fma(z, b.fma(z, b.horner(_COS[v.dtype], z), b.addend(-0.5)), b.addend(1.0))
 
     # The low bits of n pick the quadrant: odd swaps, bit 1 of n and of n + 1 are the signs.
     quadrant = b.cast(shifted, t, i)
-    even = b.emit(f"icmp eq {i} {b.integer('and', quadrant, v.integers(1))}, {v.integers(0)}")
+    odd = b.emit(f"icmp ne {i} {b.integer('and', quadrant, v.integers(1))}, {v.integers(0)}")
     sign = v.integers(-(2 ** (v.bits - 1)))
     up = v.integers(v.bits - 2)
     flip_s = b.integer("and", b.integer("shl", quadrant, up), sign)
     next_quadrant = b.integer("add", quadrant, v.integers(1))
     flip_c = b.integer("and", b.integer("shl", next_quadrant, up), sign)
-    sine = b.cast(b.integer("xor", b.cast(b.select(even, s, c), t, i), flip_s), i, t)
-    cosine = b.cast(b.integer("xor", b.cast(b.select(even, c, s), t, i), flip_c), i, t)
+    sine = b.cast(b.integer("xor", b.cast(b.select(odd, c, s), t, i), flip_s), i, t)
+    cosine = b.cast(b.integer("xor", b.cast(b.select(odd, s, c), t, i), flip_c), i, t)
     return sine, cosine
 
 
@@ -157,8 +168,8 @@ def sincos_near(v, name):
     table: dict = {}
     b = _Body(v, table)
     sine, cosine = _near(b, "%x")
-    numbers = ", ".join(f"{v.scalar} {v.number(x)}" for x in table)
-    kind = f"[{len(table)} x {v.scalar}]"
+    numbers = ", ".join(f"{v.type} {v.constant(x)}" for x in table)
+    kind = f"[{len(table)} x {v.type}]"
     return "\n".join(
         [
             f"@{name}_table = internal constant {kind} [{numbers}], align 64",

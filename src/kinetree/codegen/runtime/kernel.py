@@ -21,6 +21,8 @@ from kinetree.errors import ShapeError, SingularError
 
 __all__ = ["Kernel"]
 
+_FLOAT64 = np.dtype(np.float64)
+
 
 class Kernel:
     """A compiled function of arrays whose leading axes are batches.
@@ -44,6 +46,7 @@ class Kernel:
         self.reference, self.validate = reference, validate
         sizes = [a.size for a in (*self.inputs, *self.outputs)]
         self.numbers, self.is_empty = sum(sizes), 0 in sizes
+        self._cores = [(tuple(a.shape), len(a.shape)) for a in self.inputs]
         self.call: Callable[..., Any] = self.general
         self._variants = {}
 
@@ -59,8 +62,11 @@ class Kernel:
             found = self._variants[dtype, wide] = Variant(self, dtype, wide)
         return found
 
-    def general(self, *arrays, out=None):
+    def general(self, *arrays, out=None) -> Any:
         """Any arrays: shapes checked, batches broadcast, precision of the inputs kept."""
+        batch = self._ready(arrays) if out is None else None
+        if batch is not None:
+            return self._run(arrays, batch, "float64", out)
         try:
             arrays = [np.asarray(a) for a in arrays]
         except ValueError:  # rows of different lengths
@@ -77,6 +83,22 @@ class Kernel:
             return _copied(self.reference(arrays), out)
         if out is not None:  # inputs may be needed again after results have been written
             arrays = [a.copy() if _overlaps(a, out) else a for a in arrays]
+        return self._run(arrays, batch, dtype, out)
+
+    def _ready(self, arrays):
+        """Axes of the batch when the arrays need no preparation, which is the usual case."""
+        lead = None
+        if len(arrays) == len(self._cores) and not self.is_empty:
+            for a, (shape, n) in zip(arrays, self._cores, strict=True):
+                if type(a) is not np.ndarray or a.dtype is not _FLOAT64 or a.ndim != n + 1:
+                    return None
+                whole = a.shape
+                if whole[1:] != shape or (lead is not None and whole[0] != lead):
+                    return None
+                lead = whole[0]
+        return None if lead is None else (lead,)
+
+    def _run(self, arrays, batch, dtype, out) -> Any:
         try:
             variant = self.variant(dtype, wide=prod(batch) > 1)
         except SingularError:  # in every configuration, so that tracing itself finds out

@@ -4,8 +4,11 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from math import prod
+from typing import Any
 
 import numpy as np
+
+from kinetree.codegen.runtime.memory import empty
 
 __all__ = ["run_threaded", "set_threads", "threads"]
 
@@ -54,13 +57,14 @@ def run_threaded(ufunc, arrays, kernel, batch, dtype, out=None):
     if count > 1:
         size = kernel.numbers * prod(batch)
         count = min(count, size // MINIMUM_PER_THREAD, max(batch, default=1))
+    if out is None and batch:  # without a batch NumPy makes numbers of results that are numbers
+        out = tuple(empty(batch + o.shape, dtype) for o in kernel.outputs)
     if count <= 1 or not _fits(out, kernel, batch):
         return _quiet(ufunc, *arrays, **({} if out is None else {"out": out}))
     axis = int(np.argmax(batch))
     cuts = np.linspace(0, batch[axis], count + 1).astype(int)
     full = [np.broadcast_to(a, batch + i.shape) for a, i in zip(arrays, kernel.inputs, strict=True)]
-    new = out is None
-    outs = [np.empty(batch + o.shape, dtype) for o in kernel.outputs] if new else _tuple(out)
+    outs = _tuple(out)
 
     def part(k):
         piece = (*([slice(None)] * axis), slice(cuts[k], cuts[k + 1]))
@@ -81,11 +85,9 @@ def _quiet(ufunc, *arrays, **out):
 
 def _fits(out, kernel, batch):
     """Whether results have exactly the shape of the batch, so that they can be cut like inputs."""
-    if out is None:
-        return True
     shapes = [batch + o.shape for o in kernel.outputs]
     return [getattr(o, "shape", None) for o in _tuple(out)] == shapes
 
 
-def _tuple(out):
+def _tuple(out) -> Any:
     return out if isinstance(out, tuple) else (out,)

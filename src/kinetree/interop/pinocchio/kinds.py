@@ -6,6 +6,7 @@ import numpy as np
 
 from kinetree.errors import InteropError
 from kinetree.interop.pinocchio import maps
+from kinetree.interop.pinocchio.library import pinocchio
 from kinetree.joints import (
     Euler,
     Free,
@@ -99,6 +100,27 @@ def _helical(pin_joint, name):
     return Helical(_unit(axis, name), pitch=float(linear @ axis))
 
 
+def _mimic(pin_joint, name):
+    """The joint that a mimic joint is but for its variable, told by its motion subspace."""
+    if pin_joint.scaling == 0:
+        raise InteropError(
+            f"joint {name!r} follows another by a factor of zero, so that it never moves; make it "
+            f"a fixed joint"
+        )
+    follower = pinocchio().JointModel(pin_joint)  # has an S that Python can read
+    data = follower.createData()
+    follower.calc(data, np.full(follower.idx_q + 1, 0.3))
+    S = np.array(data.S).ravel() / pin_joint.scaling
+    joint = Revolute(_unit(S[3:], name)) if np.any(S[3:]) else Prismatic(_unit(S[:3], name))
+    X = joint.transform(np.array([0.3 * pin_joint.scaling + pin_joint.offset]))
+    if not np.allclose(data.M.homogeneous, X.to_pose(), rtol=0, atol=1e-9):
+        raise InteropError(
+            f"joint {name!r} follows another and is neither revolute nor prismatic; Pinocchio "
+            f"does not tell what it is"
+        )
+    return joint
+
+
 def universal_letters(pin_joint) -> str:
     """The two axes of a universal joint, such as ``"xy"``; empty if kinetree cannot name them."""
     axes = [np.flatnonzero(axis == 1) for axis in (pin_joint.axis1, pin_joint.axis2)]
@@ -128,6 +150,7 @@ _READERS = {
         ("JointModelHX", "JointModelHY", "JointModelHZ", "JointModelHelicalUnaligned"),
         (_helical, maps.SAME),
     ),
+    "JointModelMimic": (_mimic, maps.SAME),
     "JointModelUniversal": (lambda j, name: Universal(universal_letters(j)), maps.SAME),
     "JointModelSpherical": (lambda j, name: Spherical(), maps.SPHERICAL),
     "JointModelSphericalZYX": (lambda j, name: Euler("zyx"), maps.SAME),

@@ -7,9 +7,10 @@ import numpy as np
 from kinetree.errors import InteropError, ModelWarning
 from kinetree.interop.pinocchio.kinds import as_kinetree
 from kinetree.interop.pinocchio.leaves import leaves
+from kinetree.interop.pinocchio.mimic import couplings
 from kinetree.interop.pinocchio.names import body_names, frames
 from kinetree.interop.pinocchio.placement import from_inertia
-from kinetree.model import Body, Limits, Model
+from kinetree.model import Body, JointDynamics, Limits, Model
 from kinetree.spatial import Inertia
 
 __all__ = ["from_model"]
@@ -21,14 +22,15 @@ def from_model(pin_model) -> Model:
     Joints keep their names. A body is called after Pinocchio's body frame at its joint, or else
     after the joint; other frames (bodies, fixed joints, operational frames, sensors) become
     frames. A composite joint ``j`` becomes a chain ``j_1``, ``j_2``, … with massless bodies in
-    between. Inertia fixed to the universe is left out, as no dynamics depends on it.
+    between. A mimic joint ``j`` keeps a variable here and follows by a coupling ``j_mimic``.
+    Inertia fixed to the universe is left out, as no dynamics depends on it.
 
     Raises:
-        InteropError: for mimic joints, armature and rotor inertia, which kinetree cannot carry
-            yet, and for kinds of joint that it does not have.
+        InteropError: for kinds of joint that kinetree does not have.
 
     Warns:
-        ModelWarning: for damping and friction, which Pinocchio's own dynamics ignore too; for
+        ModelWarning: for rotor inertia that is not part of the armature, which Pinocchio's own
+            dynamics ignore too; for friction and limits that differ in the two directions; for
             inertias that no rigid body can have; for frames that had to be renamed.
     """
     if not hasattr(pin_model, "inertias"):
@@ -36,7 +38,7 @@ def from_model(pin_model) -> Model:
             f"from_model needs a pinocchio.Model, got {type(pin_model).__name__}; of a "
             f"RobotWrapper, give robot.model"
         )
-    _refuse_what_cannot_be_carried(pin_model)
+    _refuse_angular_gravity(pin_model)
     _warn_of_what_is_left_behind(pin_model)
     parts = leaves(pin_model)
     names = body_names(pin_model, parts)
@@ -48,6 +50,7 @@ def from_model(pin_model) -> Model:
     return Model(
         tuple(bodies),
         frames=frames(pin_model, names, number_of),
+        couplings=couplings(pin_model, [part.name for part in parts]),
         gravity=np.array(pin_model.gravity.linear),
         name=pin_model.name or "mechanism",
         base_name=names[0],
@@ -66,7 +69,18 @@ def _body(pin_model, part, name, parent):
         inertia=from_inertia(pin_model.inertias[part.number]) if part.last else Inertia.zero(),
         joint_name=part.name,
         limits=_limits(pin_model, part, joint_map),
+        dynamics=_dynamics(pin_model, part, joint_map),
     )
+
+
+def _dynamics(pin_model, part, joint_map):
+    sources = {"armature": "armature", "damping": "damping", "friction": "upperDryFrictionLimit"}
+    found = {
+        name: joint_map.from_velocity(getattr(pin_model, source)[part.v])
+        for name, source in sources.items()
+    }
+    given = {name: values for name, values in found.items() if np.any(values)}
+    return JointDynamics(**given) if given else None
 
 
 def _limits(pin_model, part, joint_map):
@@ -87,20 +101,7 @@ def _infinite(limit):
     return np.where(np.abs(limit) >= np.finfo(float).max, np.copysign(np.inf, limit), limit)
 
 
-def _refuse_what_cannot_be_carried(pin_model):
-    mimicking = [pin_model.names[i] for i in getattr(pin_model, "mimicking_joints", ())]
-    if mimicking:
-        raise InteropError(
-            f"kinetree does not carry mimic joints yet; these joints follow another one: "
-            f"{_list(mimicking)}. Load the model with the joints independent"
-        )
-    for attribute, what in (("armature", "armature"), ("rotorInertia", "rotor inertia")):
-        joints = _joints_with(pin_model, getattr(pin_model, attribute))
-        if joints:
-            raise InteropError(
-                f"kinetree does not carry {what} yet; these joints have it: {_list(joints)}. "
-                f"Set {attribute} of the Pinocchio model to zero to leave it out"
-            )
+def _refuse_angular_gravity(pin_model):
     if np.any(pin_model.gravity.angular):
         raise InteropError(
             f"gravity must be a uniform linear acceleration, got an angular part "
@@ -109,20 +110,23 @@ def _refuse_what_cannot_be_carried(pin_model):
 
 
 def _warn_of_what_is_left_behind(pin_model):
+    rotors = pin_model.rotorInertia * pin_model.rotorGearRatio**2
     _warn_of(
         pin_model,
-        {"damping": pin_model.damping, "friction": pin_model.friction},
-        "not carried along; Pinocchio's own dynamics ignore them too",
+        {"rotor inertia": rotors > pin_model.armature * (1 + 1e-9)},
+        "not carried along: it is not in the armature, and Pinocchio's own dynamics ignore it too",
     )
+    pairs = {
+        "effort limits": ("effortLimit", "lowerEffortLimit"),
+        "velocity limits": ("velocityLimit", "lowerVelocityLimit"),
+        "friction": ("upperDryFrictionLimit", "lowerDryFrictionLimit"),
+    }
     _warn_of(
         pin_model,
         {
-            f"{what} limits": np.abs(getattr(pin_model, f"lower{what.title()}Limit", upper))
-            != np.abs(upper)
-            for what, upper in (
-                ("effort", pin_model.effortLimit),
-                ("velocity", pin_model.velocityLimit),
-            )
+            what: np.abs(getattr(pin_model, lower, getattr(pin_model, upper)))
+            != np.abs(getattr(pin_model, upper))
+            for what, (upper, lower) in pairs.items()
         },
         "differ in the two directions; the upper one is kept for both",
     )

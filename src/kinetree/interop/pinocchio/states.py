@@ -13,6 +13,7 @@ from kinetree.errors import InteropError, ShapeError
 from kinetree.interop.pinocchio.kinds import as_kinetree, kind_of, same_joint
 from kinetree.interop.pinocchio.leaves import leaves
 from kinetree.interop.pinocchio.maps import JointMap
+from kinetree.interop.pinocchio.mimic import followers
 from kinetree.model.arrays import as_configuration, as_joint_vector
 
 __all__ = ["from_a", "from_q", "from_tau", "from_v", "to_a", "to_q", "to_tau", "to_v"]
@@ -21,7 +22,8 @@ __all__ = ["from_a", "from_q", "from_tau", "from_v", "to_a", "to_q", "to_tau", "
 def to_q(model, pin_model, q):
     """Pinocchio's configuration, (..., pin_model.nq), from kinetree's, (..., nq)."""
     q = as_configuration(model, q)
-    parts = [(p.pin_q, p.map.to_position(q[..., p.q])) for p in _pairs(model, pin_model)]
+    pairs, _ = _pairs(model, pin_model)
+    parts = [(p.pin_q, p.map.to_position(q[..., p.q])) for p in pairs]
     return _assemble(parts, pin_model.nq, q)
 
 
@@ -31,8 +33,8 @@ def from_q(model, pin_model, q):
     Unbounded revolute joints come back as an angle in (-π, π].
     """
     q = _pinocchio_vector(pin_model, q, "q", pin_model.nq)
-    parts = []
-    for p in _pairs(model, pin_model):
+    parts, (pairs, mimics) = [], _pairs(model, pin_model)
+    for p in pairs:
         theirs = q[..., p.pin_q]
         values = p.map.from_position(theirs)
         off = ~np.isclose(p.map.to_position(values), theirs, rtol=1e-4, atol=1e-4).all(axis=-1)
@@ -42,7 +44,10 @@ def from_q(model, pin_model, q):
                 f"an angle, got {theirs[off][0].tolist()}; see pinocchio.neutral and normalize"
             )
         parts.append((p.q, values))
-    return as_configuration(model, _assemble(parts, model.nq, q), "q from Pinocchio")
+    ours = _assemble(parts, model.nq, q)
+    for f in mimics:
+        ours[..., f.q] = f.scaling * ours[..., f.leader_q] + f.offset
+    return as_configuration(model, ours, "q from Pinocchio")
 
 
 def to_v(model, pin_model, q, qd):
@@ -66,12 +71,21 @@ def from_a(model, pin_model, q, v, a):
 
 
 def to_tau(model, pin_model, q, tau):
-    """Pinocchio's joint forces from kinetree's: the same power at any velocity."""
+    """Pinocchio's joint forces from kinetree's: the same power at any velocity.
+
+    Forces of joints that mimic others add to those of the others.
+    """
+    tau = np.array(as_joint_vector(model, tau, "tau"))
+    for f in _pairs(model, pin_model)[1]:
+        tau[..., f.leader_v] += f.scaling * tau[..., f.v]
     return _to_tangent(model, pin_model, q, tau=tau)
 
 
 def from_tau(model, pin_model, q, tau):
-    """Kinetree's joint forces from Pinocchio's: the same power at any velocity."""
+    """Kinetree's joint forces from Pinocchio's: the same power at any velocity.
+
+    Joints that mimic others get none.
+    """
     return _from_tangent(model, pin_model, q, tau=tau)
 
 
@@ -79,7 +93,8 @@ def _to_tangent(model, pin_model, q, **vectors):
     """The last of ``vectors`` in Pinocchio's variables; the others are only checked."""
     q = as_configuration(model, q)
     *others, x = (as_joint_vector(model, x, name) for name, x in vectors.items())
-    parts = [(p.pin_v, p.map.to_velocity(x[..., p.v])) for p in _pairs(model, pin_model)]
+    pairs, _ = _pairs(model, pin_model)
+    parts = [(p.pin_v, p.map.to_velocity(x[..., p.v])) for p in pairs]
     return _assemble(parts, pin_model.nv, x, q, *others)
 
 
@@ -89,8 +104,12 @@ def _from_tangent(model, pin_model, q, **vectors):
     *others, x = (
         _pinocchio_vector(pin_model, x, name, pin_model.nv) for name, x in vectors.items()
     )
-    parts = [(p.v, p.map.from_velocity(x[..., p.pin_v])) for p in _pairs(model, pin_model)]
-    return _assemble(parts, model.nv, x, q, *others)
+    pairs, mimics = _pairs(model, pin_model)
+    parts = [(p.v, p.map.from_velocity(x[..., p.pin_v])) for p in pairs]
+    ours = _assemble(parts, model.nv, x, q, *others)
+    for f in mimics:
+        ours[..., f.v] = 0 if "tau" in vectors else f.scaling * ours[..., f.leader_v]
+    return ours
 
 
 class _Pair(NamedTuple):
@@ -104,8 +123,19 @@ class _Pair(NamedTuple):
     map: JointMap
 
 
+class _Mimic(NamedTuple):
+    """A joint of kinetree that has no variables in Pinocchio, and the one that it follows."""
+
+    q: slice
+    v: slice
+    leader_q: slice
+    leader_v: slice
+    scaling: float
+    offset: float
+
+
 def _pairs(model, pin_model):
-    """All joints that have variables, matched by name."""
+    """All joints that have variables in both models, matched by name, and those that follow."""
     ours = {n: i for i, n in enumerate(model.joint_names, start=1) if model.joint[i].nq}
     parts = leaves(pin_model)
     _require_same_names(model, pin_model, list(ours), [leaf.name for leaf in parts])
@@ -120,8 +150,12 @@ def _pairs(model, pin_model):
                 f"{kind_of(leaf.joint)} corresponds to {expected!r}: the two models do not "
                 f"describe the same mechanism in the same body frames"
             )
-        pairs.append(_Pair(name, model.q_slice[i], model.v_slice[i], leaf.q, leaf.v, joint_map))
-    return pairs
+        if kind_of(leaf.joint) != "JointModelMimic":
+            here = (model.q_slice[i], model.v_slice[i])
+            pairs.append(_Pair(name, *here, leaf.q, leaf.v, joint_map))
+    at = {n: (model.q_slice[i], model.v_slice[i]) for n, i in ours.items()}
+    mimics = [_Mimic(*at[f.name], *at[f.leader], f.scaling, f.offset) for f in followers(pin_model)]
+    return pairs, mimics
 
 
 def _require_same_names(model, pin_model, ours, theirs):

@@ -7,8 +7,10 @@ import numpy as np
 from kinetree.errors import InteropError, ModelWarning
 from kinetree.interop.pinocchio.kinds import as_pinocchio
 from kinetree.interop.pinocchio.library import pinocchio
+from kinetree.interop.pinocchio.mimic import add_mimic_joints
 from kinetree.interop.pinocchio.placement import to_inertia, to_se3
 from kinetree.joints import Fixed
+from kinetree.model.dynamics import has_dynamics
 from kinetree.spatial import Plucker
 
 __all__ = ["to_model"]
@@ -22,10 +24,15 @@ def to_model(model):
     Joints, bodies and frames keep their names; bodies and frames become body and operational
     frames. Fixed joints become frames and their bodies part of the body they are fixed to.
     Joints are numbered depth first, which Pinocchio's algorithms rely on, so the order of the
-    variables may differ: see ``to_q`` and its kin.
+    variables may differ: see ``to_q`` and its kin. Of joints that follow one another all but one
+    become mimic joints, which have no variables.
 
     Raises:
-        InteropError: for loop joints, and for kinds of joint that Pinocchio does not have.
+        InteropError: for loop joints, for couplings other than by a factor and an offset, and for
+            kinds of joint that Pinocchio does not have.
+
+    Warns:
+        ModelWarning: for springs, and limits of quaternions, which Pinocchio does not have.
     """
     pin = pinocchio()
     if model.loops:
@@ -48,7 +55,15 @@ def to_model(model):
         placement = to_se3(pin, frame.placement @ at.X)
         kind = pin.FrameType.OP_FRAME
         result.addFrame(pin.Frame(frame.name, at.joint, at.frame, placement, kind))
-    return result
+    springs = [b.joint_name for b in model.bodies if has_dynamics(b, "stiffness")]
+    if springs:
+        warnings.warn(
+            f"model {model.name!r}: springs of joints {', '.join(map(repr, springs))} not carried "
+            f"along, since Pinocchio has none",
+            ModelWarning,
+            stacklevel=2,
+        )
+    return add_mimic_joints(pin, result, model) if model.couplings else result
 
 
 class _Site:
@@ -85,6 +100,24 @@ def _add_body(pin, result, body, parent):
 def _add_joint(pin, result, body, parent, placement):
     joint, joint_map = as_pinocchio(pin, body.joint, body.joint_name)
     where = (parent, joint, placement, body.joint_name)
+    number = _add_limited(result, body, joint_map, where)
+    at = slice(result.nv - body.joint.nv, result.nv)
+    for name, targets in _DYNAMICS.items():
+        values = () if body.dynamics is None else getattr(body.dynamics, name)
+        if values:
+            for target, sign in targets.items():
+                getattr(result, target)[at] = sign * joint_map.to_velocity(np.array(values))
+    return number
+
+
+_DYNAMICS = {
+    "armature": {"armature": 1},
+    "damping": {"damping": 1},
+    "friction": {"upperDryFrictionLimit": 1, "lowerDryFrictionLimit": -1},
+}
+
+
+def _add_limited(result, body, joint_map, where):
     if body.limits is None:
         return result.addJoint(*where)
     limits, nq, nv = body.limits, body.joint.nq, body.joint.nv
@@ -118,5 +151,5 @@ def _warn_of_lost_limits(body, joint_map, lower, upper):
             f"{np.flatnonzero(lost).tolist()} not carried along, since Pinocchio has a "
             f"quaternion, or a cosine and a sine, in their place",
             ModelWarning,
-            stacklevel=5,
+            stacklevel=6,
         )

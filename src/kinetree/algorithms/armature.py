@@ -1,0 +1,58 @@
+"""Armature: inertia that joints drive apart from the bodies, such as rotors behind their gears.
+
+It adds a constant to the diagonal of ``H`` and nothing else: no velocity terms, no momentum of the
+mechanism, no load on its bearings. Algorithms say so in one line each, which does nothing for a
+joint without armature.
+"""
+
+import numpy as np
+
+from kinetree.errors import ModelError
+
+__all__ = ["forces", "inertia", "is_present", "joint_inertia", "power", "quadratic", "refuse"]
+
+
+def is_present(model, i) -> bool:
+    """Whether joint ``i`` has armature."""
+    return i in model.armature_joints
+
+
+def forces(model, tau, qdd):
+    """``tau + A qdd``: joint forces with those that accelerate the armature."""
+    return tau + model.armature * qdd if model.armature_joints else tau
+
+
+def inertia(model, H):
+    """``H + A``: an inertia matrix of the bodies with the armature on its diagonal."""
+    if not model.armature_joints:
+        return H
+    H = H.astype(np.result_type(H, model.armature))
+    for i in model.armature_joints:
+        at = model.v_slice[i]
+        H[at, at] = joint_inertia(model, i, H[at, at])
+    return H
+
+
+def joint_inertia(model, i, D):
+    """``D + A_i``: inertia across joint ``i`` with its armature."""
+    return D + np.diag(model.armature[model.v_slice[i]]) if is_present(model, i) else D
+
+
+def power(model, qd, qdd):
+    """``qdᵀ A qdd``, the rate of the kinetic energy of the armature."""
+    return qd @ (model.armature * qdd) if model.armature_joints else 0
+
+
+def quadratic(model, qd):
+    """``qdᵀ A qd``, twice the kinetic energy of the armature."""
+    return qd @ (model.armature * qd) if model.armature_joints else 0
+
+
+def refuse(model, algorithm):
+    """Raise ModelError for a model with armature, in an algorithm that has no place for it."""
+    if model.armature_joints:
+        joint = model.joint_names[model.armature_joints[0] - 1]
+        raise ModelError(
+            f"{algorithm} has no place for armature, which joint {joint!r} of model "
+            f"{model.name!r} has; aba, crba and maximal honour it"
+        )

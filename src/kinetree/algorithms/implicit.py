@@ -1,0 +1,122 @@
+"""Spanning tree plus constraints: loops and couplings in joint space — RBDA §8.1, §8.2, §8.5.
+
+The tree gives ``H qdd + C = tau``; each loop joint adds ``Tᵀ (J_s - J_p) qdd = k`` and each
+coupling a row of its own. Constraints may be redundant, as those of planar loops are. Host-only:
+the constrained system is solved with NumPy, ranks by singular values.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms import crba, rnea
+from kinetree.algorithms.closure import CLOSURE_TOLERANCE, check_coupled, check_loops_closed
+from kinetree.algorithms.constrained_system import EquationOfMotion, apply_implicit
+from kinetree.algorithms.constraints import Implicit
+from kinetree.algorithms.couplings import coupling_rows
+from kinetree.algorithms.kinematics import base_transforms, body_accelerations, joint_transforms
+from kinetree.algorithms.maximal_joints import joint_constraints
+from kinetree.algorithms.subspace import RANK_TOLERANCE
+
+__all__ = ["JointSpaceConstraint", "Solution", "constraint", "forward_dynamics", "solution"]
+
+
+class JointSpaceConstraint(NamedTuple):
+    """Loops and couplings at one instant."""
+
+    implicit: Implicit
+    """``K qdd = k``: rows of the loop joints, then one for each coupling."""
+    loops: list
+    """What each loop joint asks for: ``maximal_joints.JointConstraint``."""
+    couplings: object
+    """What the couplings ask for: ``couplings.CouplingRows``."""
+    scale: float
+    """Size of the terms that ``k`` was computed from."""
+
+
+class Solution(NamedTuple):
+    """Motion and constraint forces."""
+
+    qdd: np.ndarray
+    """Joint accelerations, (nv,)."""
+    lam: np.ndarray
+    """Constraint forces: of the loop joints along ``T``, then of the couplings; the smallest,
+    where they are not unique."""
+    tau_c: np.ndarray
+    """What they come to in joint space, ``Kᵀ lam``, (nv,); unique."""
+    rank: int
+    """Number of independent constraints."""
+    redundancy: int
+    """Number of constraints that say nothing new."""
+
+
+def constraint(model, q, qd, *, stabilization=None) -> JointSpaceConstraint:
+    """``K`` and ``k`` of loops and couplings — RBDA (8.17)–(8.20), (8.15), all in base coordinates.
+
+    Args:
+        model: the mechanism.
+        q: position variables [m or rad], (nq,).
+        qd: velocity variables [m/s or rad/s], (nv,).
+        stabilization: time constant [s] with which errors decay; None for none — RBDA (8.22).
+    """
+    X, v, a = body_accelerations(model, q, qd, model.zero_velocity)  # velocity products alone
+    X_0 = base_transforms(model, X)
+    v, a = ([X_0[i].inv_apply(m) for i, m in enumerate(list_)] for list_ in (v, a))
+    S = joint_transforms(model, q)[1]
+    J = [None, *(X_0[j].inv_apply(S[j]) for j in range(1, model.body_count + 1))]
+
+    loops = joint_constraints(model, q, qd, X_0, v)[model.body_count :]
+    K = [np.zeros((len(loop.error), model.nv)) for loop in loops]
+    k = [loop.T.T @ (loop.c - (a[loop.successor] - a[loop.predecessor])) for loop in loops]
+    for K_l, loop in zip(K, loops, strict=True):
+        # (8.18): the joints that support only one of the two bodies
+        to_s, to_p = set(model.support[loop.successor]), set(model.support[loop.predecessor])
+        for j in to_s ^ to_p:
+            K_l[:, model.v_slice[j]] = (1 if j in to_s else -1) * (loop.T.T @ J[j])
+
+    rows = coupling_rows(model, q, qd)
+    error = np.concatenate([*(loop.error for loop in loops), rows.error])
+    rate = np.concatenate([*(loop.rate for loop in loops), rows.K @ qd])
+    K, k = np.concatenate([*K, rows.K]), np.concatenate([*k, rows.k])
+    if stabilization is not None:
+        k = k - 2 / stabilization * rate - error / stabilization**2
+    sizes = [loop.scale + _size(a[loop.successor]) + _size(a[loop.predecessor]) for loop in loops]
+    scale = float(np.linalg.norm([*sizes, *rows.k]))
+    return JointSpaceConstraint(Implicit(K, k, error=error), loops, rows, scale)
+
+
+def solution(
+    model, q, qd, tau, f_ext=None, *, stabilization=None, rank_tolerance=RANK_TOLERANCE,
+    closure_tolerance=CLOSURE_TOLERANCE,
+) -> Solution:  # fmt: skip
+    """Solve the equation of motion of the tree under its loops and couplings — RBDA (8.36).
+
+    Args:
+        model: the mechanism.
+        q: position variables of the tree joints [m or rad], (nq,).
+        qd: velocity variables of the tree joints [m/s or rad/s], (nv,).
+        tau: joint forces of the tree joints [N or N·m], (nv,).
+        f_ext: external force on each body in base coordinates, entry 0 unused.
+        stabilization: time constant [s] with which errors decay; None for none.
+        rank_tolerance: relative size below which constraints count as dependent.
+        closure_tolerance: loop or coupling error [m or rad] above which the state is refused;
+            infinite to take any state.
+    """
+    c = constraint(model, q, qd, stabilization=stabilization)
+    check_loops_closed(model, c.loops, closure_tolerance)
+    check_coupled(model, c.couplings, qd, closure_tolerance)
+    H, C = crba.joint_space_inertia(model, q), rnea.bias_force(model, q, qd, f_ext)
+    system = EquationOfMotion(H, C, np.asarray(tau, dtype=float))
+    return Solution(*apply_implicit(system, c.implicit, tolerance=rank_tolerance, scale=c.scale))
+
+
+def forward_dynamics(model, q, qd, tau, f_ext=None, **options):
+    """``qdd`` that the joint forces ``tau`` produce; loops and couplings are honoured.
+
+    Options are those of ``solution``.
+    """
+    return solution(model, q, qd, tau, f_ext, **options).qdd
+
+
+def _size(m):
+    return float(np.linalg.norm(m.to_array().astype(float)))

@@ -1,0 +1,105 @@
+"""From what the user gave to the arguments of a function of a model.
+
+Functions call the frame they are about ``name`` or ``frame``, and the coordinates of the answer
+``frame``; here these are ``of`` and ``in``, whatever the function.
+"""
+
+import inspect
+import json
+import re
+import sys
+
+from kinetree.cli.errors import fail, misuse
+from kinetree.cli.states import configuration, numbers, vector
+from kinetree.spelling import did_you_mean
+
+__all__ = [
+    "bind", "find_function", "functions", "settings", "spelling", "standard_input", "summary",
+]  # fmt: skip
+
+
+def functions() -> dict:
+    """The functions of a model that can be evaluated, by name."""
+    from kinetree import dynamics
+
+    return {name: getattr(dynamics, name) for name in dynamics.__all__}
+
+
+def find_function(name):
+    """A function by its name, or the names that are close to it."""
+    known = functions()
+    if name in known:
+        return known[name]
+    listed = "kinetree eval --list lists them"
+    hint = did_you_mean(name.replace("-", "_"), known, listed, most=3, cutoff=0.5)
+    misuse(f"there is no function {name!r}; {hint}")
+
+
+def summary(function) -> str:
+    """The first sentence of its documentation."""
+    text = (inspect.getdoc(function) or "").partition("\n\n")[0].replace("\n", " ")
+    return re.sub(r",? *\(\.\.\.[^)]*\)", "", text.replace("``", ""))
+
+
+def spelling(function) -> dict[str, str]:
+    """What the command calls each parameter of a function, the model aside."""
+    names = list(inspect.signature(function).parameters)[1:]
+    special = {"name": "of", "frame": "in"} if "name" in names else {"frame": "of"}
+    return {name: special.get(name, name) for name in names}
+
+
+def bind(function, model, given) -> dict:
+    """The arguments of a function, from what was given and what is usual."""
+    name, words = function.__name__, spelling(function)
+    parameter_of = {word: parameter for parameter, word in words.items()}
+    arguments = {}
+    for key, value in given.items():
+        if key not in parameter_of and key not in words:
+            misuse(f"{name} takes no {key!r}; it takes {', '.join(parameter_of)}")
+        arguments[parameter_of.get(key, key)] = value
+    parameters = inspect.signature(function).parameters
+    needed = [p for p in words if parameters[p].default is inspect.Parameter.empty]
+    if "of" in parameter_of and parameter_of["of"] not in arguments:
+        frames = [*model.frame_names, *model.body_names]
+        misuse(f"{name} of what? Give --of and one of {', '.join(frames)}")
+    if "in" in parameter_of and parameter_of["in"] in needed:
+        arguments.setdefault(parameter_of["in"], "world")
+    return {p: _value(model, p, arguments.get(p)) for p in words if p in arguments or p in needed}
+
+
+def _value(model, parameter, given):
+    if parameter == "q":
+        return configuration(model, given)
+    if parameter in ("qd", "qdd", "tau"):
+        return vector(model, parameter, given)
+    if parameter in ("f_ext", "point"):
+        return numbers(given, parameter)
+    return given
+
+
+def settings(pairs) -> dict:
+    """Arguments from ``NAME=JSON``; what is no JSON is text."""
+    found = {}
+    for pair in pairs:
+        name, sign, text = pair.partition("=")
+        if not sign:
+            misuse(f"--set needs NAME=VALUE, got {pair!r}")
+        try:
+            found[name] = json.loads(text)
+        except ValueError:
+            found[name] = text
+    return found
+
+
+def standard_input(mark) -> dict:
+    """Arguments from a JSON object on standard input."""
+    if mark != "-":
+        misuse(f"unexpected argument {mark!r}; '-' reads JSON from stdin")
+    try:
+        found = json.loads(sys.stdin.read())
+    except ValueError as error:
+        fail(f"standard input is not JSON: {error}", code=2)
+    if not isinstance(found, dict):
+        example = '{"q": [0, 1]}'
+        fail(f"standard input must be a JSON object, such as {example}; got {found!r}", code=2)
+    return found

@@ -1,0 +1,72 @@
+"""Where text goes: answers to standard output, everything else to standard error.
+
+Rich leaves colours out where there is no terminal, and where NO_COLOR is set. Programs and pipes
+get lines of ``WIDTH`` columns, or of COLUMNS where that is set.
+"""
+
+import json
+import os
+import sys
+
+__all__ = ["err", "out", "print_json", "print_wide", "progress"]
+
+WIDTH = 100
+
+
+def out():
+    """A console on standard output."""
+    return _console(sys.stdout)
+
+
+def err():
+    """A console on standard error."""
+    return _console(sys.stderr)
+
+
+def _console(stream):
+    from rich.console import Console
+
+    piped = not stream.isatty() and not os.environ.get("COLUMNS")
+    return Console(file=stream, width=WIDTH if piped else None, highlight=False, emoji=False)
+
+
+def print_wide(console, table):
+    """A table as wide as it needs to be, except on a terminal."""
+    if console.is_terminal:
+        console.print(table)
+        return
+    width = console.measure(table, options=console.options.update(max_width=10_000)).maximum
+    console.width = max(width, console.width)
+    console.print(table)
+
+
+def print_json(value):
+    """JSON on standard output, with numbers side by side."""
+    sys.stdout.write(_json(value) + "\n")
+
+
+def _json(value, indent=""):
+    """Objects and lists of objects over several lines, rows of numbers on one."""
+    inner = indent + "  "
+    if isinstance(value, dict) and value:
+        items = [f"{inner}{json.dumps(str(k))}: {_json(v, inner)}" for k, v in value.items()]
+        return "{\n" + ",\n".join(items) + f"\n{indent}}}"
+    if isinstance(value, (list, tuple)) and any(isinstance(v, (dict, list, tuple)) for v in value):
+        return "[\n" + ",\n".join(inner + _json(v, inner) for v in value) + f"\n{indent}]"
+    return json.dumps(_finite(value), ensure_ascii=False)
+
+
+def _finite(value):
+    """JSON knows no infinities: nothing in their place."""
+    if isinstance(value, (list, tuple)):
+        return [_finite(v) for v in value]
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return None
+    return value
+
+
+def progress(steps, what):
+    """The steps, with a bar on standard error while they last; none where it is no terminal."""
+    from rich.progress import track
+
+    return track(steps, what, console=err(), transient=True, disable=not sys.stderr.isatty())

@@ -1,0 +1,140 @@
+"""``kinetree eval``: any function of a robot at a state."""
+
+import sys
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from kinetree.cli.arguments import (
+    bind,
+    find_function,
+    functions,
+    settings,
+    spelling,
+    standard_input,
+    summary,
+)
+from kinetree.cli.console import out, print_json
+from kinetree.cli.errors import misuse
+from kinetree.cli.options import flag, option
+from kinetree.cli.robot import Floating, FolderOption, complete, open_robot
+
+__all__ = ["evaluate"]
+
+
+def _complete_function(incomplete: str):
+    return [(n, summary(f)) for n, f in functions().items() if n.startswith(incomplete)]
+
+
+def evaluate(
+    function: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="FUNCTION",
+            help="What to compute; --list lists them.",
+            autocompletion=_complete_function,
+        ),
+    ] = None,
+    robot: Annotated[
+        str | None,
+        typer.Argument(metavar="ROBOT", help="A file or a sample.", autocompletion=complete),
+    ] = None,
+    stdin: Annotated[
+        str | None, typer.Argument(metavar="[-]", help="'-': arguments as JSON from stdin.")
+    ] = None,
+    q: Annotated[
+        str | None,
+        option("--q", value="Q", help="Positions: 1,2,3 or neutral or random:7 or a posture."),
+    ] = None,
+    qd: Annotated[
+        str | None, option("--qd", value="QD", help="Velocities; zero unless given.")
+    ] = None,
+    qdd: Annotated[
+        str | None, option("--qdd", value="QDD", help="Accelerations; zero unless given.")
+    ] = None,
+    tau: Annotated[
+        str | None, option("--tau", value="TAU", help="Joint forces; zero unless given.")
+    ] = None,
+    f_ext: Annotated[
+        str | None,
+        option("--f-ext", value="JSON", help='Forces on bodies: {"hand": [0,0,0,0,0,-9.8]}.'),
+    ] = None,
+    of: Annotated[
+        str | None, option("--of", value="NAME", help="The frame or body that is asked about.")
+    ] = None,
+    coordinates: Annotated[
+        str | None,
+        option("--in", value="WHICH", help="Coordinates of the answer: world, body or aligned."),
+    ] = None,
+    point: Annotated[
+        str | None, option("--point", value="X,Y,Z", help="A point in that frame.")
+    ] = None,
+    argument: Annotated[
+        list[str] | None,
+        option("--set", value="NAME=JSON", help="Any other argument; repeatable."),
+    ] = None,
+    floating: Floating = False,
+    folder: FolderOption = None,
+    table: Annotated[
+        bool | None,
+        flag(
+            "--table/--json",
+            help="For people or for programs; by default a table on a terminal, else JSON.",
+            show_default=False,
+        ),
+    ] = None,
+    show_list: Annotated[bool, flag("--list", help="List the functions.")] = False,
+):
+    """Compute a function of a robot at a state: forces, accelerations, poses, Jacobians, energies.
+
+    Positions are neutral and all else is zero, unless given. Lists of lists are batches.
+    """
+    if show_list or function is None:
+        _print_list(table if table is not None else True)
+        return
+    chosen = find_function(function)
+    if robot is None:
+        misuse(f"which robot? kinetree eval {function} ROBOT")
+    model = open_robot(robot, floating=floating, folders=folder).model
+    given = {"q": q, "qd": qd, "qdd": qdd, "tau": tau, "f_ext": f_ext, "of": of}
+    given |= {"in": coordinates, "point": point}
+    given = {name: text for name, text in given.items() if text is not None}
+    given |= settings(argument or [])
+    if stdin is not None:
+        given = {**standard_input(stdin), **given}
+    arguments = bind(chosen, model, given)
+    result = chosen(model, **arguments)
+    words = spelling(chosen)
+    if table or (table is None and sys.stdout.isatty()):
+        from kinetree.cli.results import show
+
+        shown = {
+            words[p]: value if isinstance(value, str) else given.get(words[p], given.get(p))
+            for p, value in arguments.items()
+        }
+        show(out(), model, function, shown, result)
+    else:
+        answer = {"model": model.name, "function": function}
+        answer |= {words[p]: plain(value) for p, value in arguments.items()}
+        print_json({**answer, "result": plain(result)})
+
+
+def plain(value):
+    """Arrays as lists of numbers."""
+    return value.tolist() if isinstance(value, (np.ndarray, np.number)) else value
+
+
+def _print_list(as_table):
+    rows = [{"name": n, "description": summary(f)} for n, f in functions().items()]
+    if not as_table:
+        print_json(rows)
+        return
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 3, 0, 0))
+    for row in rows:
+        text = row["description"].replace("``", "")
+        grid.add_row(Text(row["name"], "bold"), Text(text))
+    out().print(grid)

@@ -1,0 +1,64 @@
+"""Which numbers compiled code looks at to be sure that all results are finite.
+
+A number that is not finite stays so through sums and products, and finite numbers of moderate size
+cannot overflow a given chain of them. So of inputs and results the fewer need to be watched, unless
+a division, root or choice could hide or create infinities on the way.
+"""
+
+from dataclasses import dataclass
+from math import log10
+
+__all__ = ["Watch", "what_to_watch"]
+
+_SUMS_AND_PRODUCTS = frozenset(("const", "input", "+", "-", "*", "neg", "sin", "cos"))
+_LARGEST = {"float64": 300.0, "float32": 37.0}  # powers of ten that are surely finite
+_BOUNDS = (75, 50, 30, 15, 9, 6, 4)  # powers of ten that inputs may be held to
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What to look at.
+
+    Attributes:
+        inputs, results: whether they are looked at.
+        bound: inputs beyond this size count as bad, since results might overflow; None for none.
+    """
+
+    inputs: bool = True
+    results: bool = True
+    bound: float | None = None
+
+
+def what_to_watch(program, dtype) -> Watch:
+    """The cheapest watch that no infinity and no NaN escapes."""
+    graph = program.graph
+    order = graph.reachable(program.roots)
+    if any(graph.nodes[i][0] not in _SUMS_AND_PRODUCTS for i in order):
+        return Watch()
+    inputs = [i for i in order if graph.nodes[i][0] == "input"]
+    results = {i for i in program.roots if graph.nodes[i][0] != "const"}
+    if len(results) <= len(inputs):
+        return Watch(inputs=False)
+    for bound in _BOUNDS:
+        # Twice the bound, since the code compares squares.
+        if max(2 * bound, _largest(graph, order, bound)) < _LARGEST[dtype]:
+            return Watch(results=False, bound=10.0**bound)
+    return Watch()
+
+
+def _largest(graph, order, bound):
+    """Power of ten that no value exceeds while no input exceeds ``10**bound``."""
+    size = {}
+    for i in order:
+        op, *operands = graph.nodes[i]
+        if op == "input":
+            size[i] = bound
+        elif op == "const":
+            size[i] = log10(abs(operands[0])) if operands[0] else 0.0
+        elif op == "*":
+            size[i] = size[operands[0]] + size[operands[1]]
+        elif op in ("+", "-"):
+            size[i] = max(size[operands[0]], size[operands[1]]) + log10(2)
+        else:
+            size[i] = 0.0 if op in ("sin", "cos") else size[operands[0]]
+    return max(size.values(), default=0.0)

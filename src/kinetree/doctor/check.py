@@ -1,0 +1,123 @@
+"""``check``: everything the doctor knows to look for, in a model or in a file."""
+
+import os
+import re
+from dataclasses import replace
+from itertools import chain
+
+import numpy as np
+
+from kinetree.doctor import dynamics, inertias, limits, loops, meshes, structure, units
+from kinetree.doctor.facts import from_model
+from kinetree.doctor.finding import Finding, Place, found, in_order, named
+from kinetree.doctor.urdf import read_facts
+from kinetree.errors import LoadError, ModelError
+from kinetree.loaders import read
+from kinetree.loaders.paths import Folders
+from kinetree.loaders.xml import LIMIT_BYTES, root_tag
+from kinetree.model import Model
+
+__all__ = ["check"]
+
+
+def check(robot, *, floating_base=False, folders=()) -> tuple[Finding, ...]:
+    """What is wrong, suspicious or worth knowing about a robot, the worst first.
+
+    Args:
+        robot: a ``Model``, or the path of a file of any format that ``load`` reads. A URDF file
+            is looked through to its end, even where no model can be built from it.
+        floating_base: put the root link of a file on a free joint.
+        folders: folders beside that of the file which it may refer to.
+    """
+    if not isinstance(robot, (Model, str, os.PathLike)):
+        raise ModelError(f"check takes a Model or the path of a file, got {type(robot).__name__}")
+    with np.errstate(all="ignore"):
+        if isinstance(robot, Model):
+            return in_order(_of_model(robot))
+        return in_order(_of_file(os.fspath(robot), floating_base, folders))
+
+
+def _of_file(path, floating_base, folders):
+    facts, found_in_text = _text_of_urdf(path, folders)
+    try:
+        model, notices, _ = read(path, floating_base=floating_base, folders=folders)
+    except LoadError as error:
+        findings = [*found_in_text, *(_of_facts(facts) if facts else ())]
+        return [*findings, *_unreadable(error, path, findings)]
+    findings = [*found_in_text, *_of_model(model, facts)]
+    return [*findings, *_ignored(notices, findings)]
+
+
+def _text_of_urdf(path, folders):
+    """Facts and findings of a URDF file; nothing for other files, or what is no XML."""
+    try:
+        if os.path.isfile(path) and os.path.getsize(path) <= LIMIT_BYTES:
+            with open(path, "rb") as file:
+                source = file.read()
+            if root_tag(source) == "robot":
+                return read_facts(source, path, Folders(path, folders))
+    except (LoadError, OSError, ValueError):
+        pass  # the loader says why
+    return None, []
+
+
+def _of_model(model, facts=None):
+    """Findings of a model; ``facts`` of the file it came from know the lines."""
+    if model.scalar_type().kind != "f":
+        text = "its numbers are formulas; only models of plain numbers are checked"
+        return [found("formulas", named("model", model.name), text)]
+    said = facts or from_model(model)
+    findings, known = list(_of_facts(said)), inertias.idle_joints(said)
+    computed = [
+        lambda: units.gravity(model),
+        lambda: meshes.missing(model) if facts is None else (),
+        lambda: limits.couplings(model),
+        lambda: limits.actuators(model),
+        lambda: dynamics.singular_joints(model, known),
+        lambda: dynamics.conditioning(model),
+        lambda: loops.loops(model),
+    ]
+    places = {part.part: part.place for part in (*facts.links, *facts.joints)} if facts else {}
+    for findings_of in computed:
+        try:
+            findings += [replace(f, place=places.get(f.part, f.place)) for f in findings_of()]
+        except (ArithmeticError, ValueError) as error:
+            text = f"its numbers are so large or small that computing with them fails: {error}"
+            findings.append(found("number", named("model", model.name), text))
+    return findings
+
+
+def _of_facts(facts):
+    return chain(
+        structure.names(facts),
+        structure.connections(facts),
+        inertias.impossible_inertias(facts),
+        inertias.massless_leaves(facts),
+        limits.limits(facts),
+        units.lengths(facts),
+        units.masses(facts),
+        units.inertias(facts),
+        units.angles(facts),
+        units.centers(facts),
+    )
+
+
+def _unreadable(error, path, findings):
+    """The loader's own words, unless an error at the same line says it already."""
+    at = re.match(r"(.*?):(\d+): (.*)", str(error), re.S)
+    line, message = (int(at[2]), at[3]) if at and at[1] == path else (0, str(error))
+    errors = [f for f in findings if f.severity == "error"]
+    if line in {f.place.line for f in errors} or (not line and errors):
+        return
+    message = message.removeprefix(f"{path}: ")
+    yield found("unreadable", "file", message, Place(path, line))
+
+
+def _ignored(notices, findings):
+    """What the loader left out, unless a finding says it already."""
+    meshes = {f.place.line for f in findings if f.code == "mesh-missing"}
+    for notice in notices:
+        known = notice.line in meshes and "mesh" in notice.what
+        if not known and "physically impossible" not in notice.why:
+            place = Place(notice.file, notice.line or 0)
+            yield found("ignored", notice.what, notice.why, place)

@@ -1,0 +1,117 @@
+"""Numbers that are right in other units: magnitudes that no robot has."""
+
+import numpy as np
+
+from kinetree.doctor.finding import found, named
+
+__all__ = ["angles", "centers", "gravity", "inertias", "lengths", "masses"]
+
+LONGEST = 20.0
+"""Longest distance from joint to joint, and largest body, taken for metres."""
+FARTHEST = 100.0
+"""Farthest that a sliding joint goes, taken for metres; crude numbers for "no limit" are larger."""
+DENSEST = 30_000.0
+"""Density that nothing has [kg/m³]; osmium has 22,600."""
+
+FAR = 3.0
+"""Distance of a mass centre from the geometry, in sizes of the geometry."""
+
+
+def lengths(facts):
+    """Distances and sizes of dozens of metres."""
+    far = [j for j in facts.joints if j.kind != "floating" and _norm(j.offset) > LONGEST]
+    if far:
+        worst = max(far, key=lambda j: _norm(j.offset))
+        text = f"it sits {_norm(worst.offset):.4g} m from its parent"
+        if len(far) > 1:
+            text += f"; {len(far)} of {len(facts.joints)} joints are more than {LONGEST:g} m away"
+        yield found("unit-length", worst.part, text, worst.place)
+    for joint in facts.joints:
+        bounds = [abs(x) for x in (joint.lower, joint.upper) if x is not None and np.isfinite(x)]
+        if joint.kind == "prismatic" and FARTHEST < max(bounds, default=0.0) < 10_000:
+            text = f"it can slide to {max(bounds):.4g} m"
+            yield found("unit-length", joint.part, text, joint.limit_place)
+    large = [link for link in facts.links if link.extent and _norm(_box(link)) > LONGEST]
+    if large:
+        worst = max(large, key=lambda link: _norm(_box(link)))
+        text = f"its geometry measures {_norm(_box(worst)):.4g} m across"
+        text += f"; {len(large)} bodies are as large" if len(large) > 1 else ""
+        yield found("unit-length", worst.part, text, worst.place)
+
+
+def masses(facts):
+    """Bodies heavier than any material of their size."""
+    for link, size in _sizes(facts):
+        if link.has_mass and link.mass > 20 and size > 0 and link.mass > DENSEST * size**3:
+            text = f"{link.mass:.4g} kg within {size:.3g} m is denser than any metal"
+            yield found("unit-mass", link.part, text, link.mass_place)
+
+
+def inertias(facts):
+    """Bodies whose radius of gyration does not fit their size."""
+    sizes = list(_sizes(facts))
+    largest = max((size for _, size in sizes), default=0.0)
+    for link, size in sizes:
+        if not link.has_mass or link.inertia is None or not np.all(np.isfinite(link.inertia)):
+            continue
+        radius = float(np.sqrt(np.max(np.abs(np.diag(link.inertia))) / link.mass))
+        if radius > 3 * largest > 0:
+            text = f"its mass would have to lie {radius:.3g} m from its centre, and no body of "
+            text += f"the robot is larger than {largest:.3g} m"
+            yield found("unit-inertia", link.part, text, link.inertia_place)
+        elif 0 < radius < size / 300:
+            text = f"its mass would have to lie within {radius:.2g} m, and the body is {size:.3g} m"
+            yield found("unit-inertia", link.part, f"{text} large", link.inertia_place)
+
+
+def centers(facts):
+    """Mass centres far from the geometry of their body."""
+    for link in facts.links:
+        if link.center is None or not link.has_mass:
+            continue
+        if link.extent:
+            low, high = np.min(link.extent, axis=0), np.max(link.extent, axis=0)
+            away = _norm(link.center - np.clip(link.center, low, high))
+            if away > max(FAR * _norm(high - low), 0.05):
+                text = f"its mass centre is {away:.3g} m outside its geometry, which measures "
+                text += f"{_norm(high - low):.3g} m"
+                yield found("center-outside", link.part, text, link.inertia_place)
+        elif _norm(link.center) > LONGEST:
+            text = f"its mass centre is {_norm(link.center):.4g} m from its origin"
+            yield found("center-outside", link.part, text, link.inertia_place)
+
+
+def angles(facts):
+    """Limits of turning joints that are round numbers of degrees."""
+    for joint in facts.joints:
+        bounds = [abs(x) for x in (joint.lower, joint.upper) if x is not None]
+        if joint.kind == "revolute" and any(20 < x <= 1080 for x in bounds):
+            text = f"its limits are {joint.lower:g} to {joint.upper:g} rad, many turns"
+            yield found("unit-angle", joint.part, text, joint.limit_place)
+
+
+def gravity(model):
+    """Gravity stronger than on Jupiter."""
+    strength = _norm(np.real(model.gravity).astype(float))
+    if strength > 30:
+        yield found("unit-gravity", named("model", model.name), f"gravity is {strength:.4g} m/s²")
+
+
+def _sizes(facts):
+    """Every link with its size: of its geometry, and from its origin to joints on it."""
+    reach = {}
+    for joint in facts.joints:
+        if joint.kind != "floating":
+            reach[joint.parent] = max(reach.get(joint.parent, 0.0), _norm(joint.offset))
+    for link in facts.links:
+        size = _norm(_box(link)) if link.extent else 0.0
+        center = 0.0 if link.center is None else _norm(link.center)
+        yield link, max(size, reach.get(link.name, 0.0), center)
+
+
+def _box(link):
+    return np.ptp(np.array(link.extent), axis=0)
+
+
+def _norm(x):
+    return float(np.linalg.norm(x)) if np.all(np.isfinite(x)) else 0.0

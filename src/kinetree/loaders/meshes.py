@@ -1,0 +1,103 @@
+"""Meshes: how heavy and how large the solid in a file of triangles is, through trimesh.
+
+Loading a robot only looks up where its meshes are; these functions open them.
+"""
+
+import importlib
+import os
+from pathlib import Path
+
+import numpy as np
+
+from kinetree.errors import LoadError
+from kinetree.loaders.paths import Folders
+from kinetree.spatial import Inertia
+
+__all__ = ["FORMATS", "LIMIT_BYTES", "mesh_bounds", "mesh_inertia"]
+
+FORMATS = (".stl", ".obj", ".ply", ".off")
+LIMIT_BYTES = 256 * 2**20
+
+
+def mesh_inertia(
+    path, *, density=None, mass=None, scale=(1.0, 1.0, 1.0), hull=False, folders=None
+) -> Inertia:
+    """Inertia of the homogeneous solid that a mesh encloses, in the coordinates of the mesh.
+
+    Args:
+        path: an STL, OBJ, PLY or OFF file, or a name such as ``package://...`` with ``folders``.
+        density: [kg/m³]; either this or ``mass``.
+        mass: [kg].
+        scale: along x, y and z, such as 0.001 for a mesh in millimetres.
+        hull: take the convex hull, for meshes that are not closed.
+        folders: the only folders that may be read, if given.
+    """
+    if (density is None) == (mass is None):
+        raise LoadError(f"mesh_inertia needs either density or mass, got {density=}, {mass=}")
+    mesh = _opened(path, scale, folders)
+    mesh = mesh.convex_hull if hull else mesh
+    if not mesh.is_watertight:
+        raise LoadError(
+            f"{path}: the mesh is not closed and encloses no volume; pass hull=True to take its "
+            f"convex hull"
+        )
+    volume = abs(float(mesh.volume))
+    if not np.isfinite(volume) or volume == 0:
+        raise LoadError(f"{path}: the volume of the mesh is {volume:g} m³; it must be positive")
+    if mass is None:
+        mass = density * volume  # type: ignore[operator]
+    # A mesh turned inside out has a negative volume, and an inertia of the same sign.
+    about_center = np.array(mesh.moment_inertia) / float(mesh.volume) * mass
+    return Inertia.from_mass_center(mass, np.array(mesh.center_mass), about_center)
+
+
+def mesh_bounds(path, *, scale=(1.0, 1.0, 1.0), folders=None):
+    """Smallest and largest coordinates of a mesh along x, y and z [m], (2, 3)."""
+    return np.array(_opened(path, scale, folders).bounds)
+
+
+def _opened(path, scale, folders):
+    name = os.fspath(path)
+    if folders is not None:
+        name = Folders(None, folders).resolve(name)
+    kind = Path(name).suffix.lower()
+    if kind not in FORMATS:
+        raise LoadError(
+            f"{path}: kinetree reads meshes from {', '.join(FORMATS)} files, not {kind!r}; "
+            f"convert it first"
+        )
+    factors = np.broadcast_to(np.asarray(scale, dtype=float), 3)
+    try:
+        size = os.stat(name).st_size
+        if size > LIMIT_BYTES:
+            raise LoadError(f"{path}: the mesh has {size} bytes; at most {LIMIT_BYTES} are read")
+        with open(name, "rb") as file:
+            mesh = _parsed(file, kind, path)
+    except OSError as error:
+        raise LoadError(f"{path}: the mesh cannot be read: {error.strerror}") from None
+    mesh.apply_transform(np.diag([*factors, 1.0]))
+    return mesh
+
+
+def _parsed(file, kind, path):
+    trimesh = _trimesh()
+    try:
+        # A file object without a resolver: materials and textures elsewhere are not opened.
+        mesh = trimesh.load_mesh(file, file_type=kind[1:], skip_materials=True)
+    except Exception as error:  # trimesh raises whatever its parsers run into
+        raise LoadError(f"{path}: this is no {kind[1:].upper()} mesh: {error}") from None
+    if not isinstance(mesh, trimesh.Trimesh) or len(mesh.faces) == 0:
+        raise LoadError(f"{path}: the mesh has no triangles")
+    if not np.all(np.isfinite(mesh.vertices)):
+        raise LoadError(f"{path}: the mesh has coordinates that are not finite")
+    return mesh
+
+
+def _trimesh():
+    try:
+        return importlib.import_module("trimesh")
+    except ImportError as error:
+        raise LoadError(
+            f"reading meshes needs trimesh, which cannot be imported ({error}): "
+            f"pip install kinetree[mesh]"
+        ) from error

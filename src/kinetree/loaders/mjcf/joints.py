@@ -1,0 +1,136 @@
+"""Joints of a compiled MuJoCo model: kind, limits, armature, damping, friction, springs.
+
+Position variables are counted from ``qpos0``: ours are ``qpos - qpos0`` for hinges and sliders,
+and the same quaternions and positions for ball and free joints.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kinetree.joints import AbstractJoint, Free, Prismatic, Revolute, Spherical
+from kinetree.loaders.mjcf.library import mujoco
+from kinetree.model import JointDynamics, Limits
+
+__all__ = ["Variables", "anchor", "disabled", "dynamics_of", "joint_of", "limits_of", "variables"]
+
+FREE, BALL, SLIDE, HINGE = range(4)  # mjtJoint
+_SIZES = {FREE: (7, 6), BALL: (4, 3), SLIDE: (1, 1), HINGE: (1, 1)}
+
+
+class Variables(NamedTuple):
+    """Where the variables of a joint are in MuJoCo's vectors, and what is its zero."""
+
+    kind: int
+    q: slice
+    v: slice
+    reference: float
+
+
+def variables(mj_model, j) -> Variables:
+    """The variables of joint ``j``."""
+    kind = int(mj_model.jnt_type[j])
+    nq, nv = _SIZES[kind]
+    q, v = int(mj_model.jnt_qposadr[j]), int(mj_model.jnt_dofadr[j])
+    reference = float(mj_model.qpos0[q]) if kind in (SLIDE, HINGE) else 0.0
+    return Variables(kind, slice(q, q + nq), slice(v, v + nv), reference)
+
+
+def joint_of(mj_model, j) -> AbstractJoint:
+    """Our joint of the same kind."""
+    kind, axis = mj_model.jnt_type[j], mj_model.jnt_axis[j]
+    if kind == HINGE:
+        return Revolute(tuple(axis.tolist()))
+    if kind == SLIDE:
+        return Prismatic(tuple(axis.tolist()))
+    return Spherical() if kind == BALL else Free()
+
+
+def anchor(mj_model, j):
+    """Where a joint sits in the frame of its body; sliders and free joints may sit anywhere."""
+    return np.array(mj_model.jnt_pos[j]) * (mj_model.jnt_type[j] in (BALL, HINGE))
+
+
+def disabled(mj_model, what) -> bool:
+    """Whether an option switches off ``"SPRING"``, ``"LIMIT"``, ``"GRAVITY"`` and so on."""
+    bits = mujoco().mjtDisableBit
+    bit = getattr(bits, f"mjDSBL_{what}", None) or getattr(bits, "mjDSBL_PASSIVE", 0)
+    return bool(mj_model.opt.disableflags & int(bit))
+
+
+def limits_of(mj_model, j, name, tell) -> Limits | None:
+    """Bounds of the position and of the force of actuators."""
+    at, limits = variables(mj_model, j), {}
+    if mj_model.jnt_limited[j] and not disabled(mj_model, "LIMIT"):
+        lower, upper = (float(x) - at.reference for x in mj_model.jnt_range[j])
+        if at.kind == BALL:
+            tell("joint", name, "its range, a largest angle of rotation, has no counterpart here")
+        elif at.kind != FREE:
+            limits["lower"], limits["upper"] = lower, upper
+    if mj_model.jnt_actfrclimited[j] and at.kind in (SLIDE, HINGE):
+        smallest, largest = (float(x) for x in mj_model.jnt_actfrcrange[j])
+        limits["effort"] = max(abs(smallest), abs(largest))
+        if smallest != -largest:
+            tell(
+                "joint", name, "actuatorfrcrange differs in the two directions; the larger is kept"
+            )
+    return Limits(**limits) if limits else None
+
+
+def dynamics_of(mj_model, j, name, tell) -> JointDynamics | None:
+    """Armature, damping, friction and spring, with what actuators add to the first two."""
+    at = variables(mj_model, j)
+    nv = at.v.stop - at.v.start
+    found = {
+        "armature": np.array(mj_model.dof_armature[at.v]),
+        "damping": np.array(mj_model.dof_damping[at.v]),
+        "friction": np.array(mj_model.dof_frictionloss[at.v]),
+        "stiffness": np.full(nv, float(mj_model.jnt_stiffness[j])),
+    }
+    for armature, damping in _actuators_on(mj_model, j):
+        found["armature"] += armature
+        found["damping"] += damping
+    for what, flag in (
+        ("damping", "DAMPER"),
+        ("stiffness", "SPRING"),
+        ("friction", "FRICTIONLOSS"),
+    ):
+        if np.any(found[what]) and disabled(mj_model, flag):
+            tell("joint", name, f"the option flag switches its {what} off, so it has none here")
+            found[what][:] = 0
+    _tell_of_what_is_left(mj_model, j, at, name, found, tell)
+    if at.kind == FREE:
+        found["stiffness"][:] = 0
+    given = {what: values for what, values in found.items() if np.any(values)}
+    rest = np.array(mj_model.qpos_spring[at.q]) - at.reference
+    if "stiffness" in given and np.any(rest - np.eye(1, len(rest)).ravel() * (at.kind == BALL)):
+        given["rest"] = rest
+    return JointDynamics(**given) if given else None
+
+
+def _actuators_on(mj_model, j):
+    """Armature and damping that each actuator on joint ``j`` brings, seen through its gear."""
+    for a in range(len(getattr(mj_model, "actuator_armature", ()))):
+        if mj_model.actuator_trntype[a] in (0, 1) and mj_model.actuator_trnid[a, 0] == j:
+            out = mj_model.actuator_outadr[a] if hasattr(mj_model, "actuator_outadr") else a
+            squared = float(mj_model.actuator_gear[out, 0]) ** 2
+            yield mj_model.actuator_armature[a] * squared, mj_model.actuator_damping[a] * squared
+
+
+def _tell_of_what_is_left(mj_model, j, at, name, found, tell):
+    for field, what in (
+        ("jnt_stiffnesspoly", "stiffness beyond the linear term is not carried"),
+        ("jnt_springyield", "a spring that yields is taken as elastic"),
+    ):
+        if np.any(getattr(mj_model, field, np.zeros(j + 1))[j]):
+            tell("joint", name, what)
+    if np.any(getattr(mj_model, "dof_dampingpoly", np.zeros(at.v.stop))[at.v]):
+        tell("joint", name, "damping beyond the linear term is not carried")
+    if at.kind == FREE and np.any(found["stiffness"]):
+        tell("joint", name, "the spring of a free joint is not carried")
+    if at.kind == FREE and np.any(found["armature"]):
+        tell(
+            "joint", name,
+            "its armature is that of velocities in the world, here of velocities in the body: "
+            "they differ by armature times angular velocity x velocity",
+        )  # fmt: skip

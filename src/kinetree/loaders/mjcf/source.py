@@ -1,0 +1,191 @@
+"""MJCF before MuJoCo sees it: included files put in, other files fetched, dangers taken out.
+
+MuJoCo gets one text and the bytes of the files that it refers to, and opens none by itself. Every
+line of that text comes from a known element, so that what MuJoCo says about it can be said about
+the user's files.
+"""
+
+import os
+import posixpath
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from kinetree.errors import LoadError
+from kinetree.loaders.mjcf.bounds import LIMIT_ELEMENTS, check_bounds
+from kinetree.loaders.mjcf.text import text_of
+from kinetree.loaders.paths import Folders
+from kinetree.loaders.report import label, short
+from kinetree.loaders.xml import LIMIT_BYTES, parse
+
+__all__ = ["Source", "prepare"]
+
+LIMIT_FILES = 256
+LIMIT_ASSET_BYTES = 512 * 2**20
+_PLACE = re.compile(r"(?:Element (?:name )?'[^']*'(?:, id -?\d+)?, )?line (\d+)$")
+
+
+@dataclass
+class Source:
+    """MJCF with all it includes.
+
+    Attributes:
+        path: the main file, as messages shall name it.
+        root: the elements, included ones in their place.
+        files: the included file that an element comes from; none for those of the main file.
+        names: attributes that differ in the text for MuJoCo, by element.
+        assets: content of meshes and so on that the text refers to, by their name in the text.
+        models: content of MJCF files that it attaches.
+        paths: where all these are, by the same names.
+        attached: these MJCF files, with what they include and attach in turn.
+        sizes: how much each of them contains, by the name of the model.
+        total: how many bodies and elements there are, with all copies.
+        text: what to give to MuJoCo.
+        lines: the element on each line of the text.
+    """
+
+    path: str
+    root: Any
+    files: dict = field(default_factory=dict)
+    names: dict = field(default_factory=dict)
+    assets: dict = field(default_factory=dict)
+    models: dict = field(default_factory=dict)
+    paths: dict = field(default_factory=dict)
+    attached: list = field(default_factory=list)
+    sizes: dict = field(default_factory=dict)
+    total: dict = field(default_factory=dict)
+    text: str = ""
+    lines: list = field(default_factory=list)
+
+    def place(self, element):
+        """File and line of an element."""
+        return self.files.get(element, self.path), element.sourceline
+
+    def error(self, element, message) -> LoadError:
+        """The error that says file, line and element."""
+        file, line = self.place(element)
+        return LoadError(f"{file}:{line}: {label(element)}: {message}")
+
+    def refusal(self, message: str) -> LoadError:
+        """What MuJoCo says about its text, said about the user's files."""
+        message = " ".join(message.split())
+        found = _PLACE.search(message)
+        line = int(found.group(1)) if found else 0
+        if found and 1 <= line <= len(self.lines):
+            what = message[: found.start()].rstrip(" ,")
+            return self.error(self.lines[line - 1], f"MuJoCo: {what}")
+        return LoadError(f"{self.path}: MuJoCo: {message}")
+
+
+@dataclass
+class _Budget:
+    files: int = LIMIT_FILES
+    size: int = LIMIT_ASSET_BYTES
+    open: list = field(default_factory=list)
+
+
+def prepare(source: bytes, path: str, folders, budget=None) -> Source:
+    """Read MJCF and everything it refers to.
+
+    Args:
+        source: content of the main file.
+        path: what to call it in messages.
+        folders: where files may be.
+        budget: what is left of the limits, for models within models.
+    """
+    root = parse(source, path)
+    if root.tag != "mujoco":
+        included = root.tag == "mujocoinclude"
+        raise LoadError(
+            f"{path}:{root.sourceline}: the root element of MJCF is <mujoco>, got <{root.tag}>"
+            + (", a file that others include; load one of those" if included else "")
+        )
+    result, budget = Source(path, root), budget or _Budget()
+    _include(result, folders, budget)
+    _fetch(result, folders, budget)
+    result.total = check_bounds(result)
+    result.text, result.lines = text_of(root, result.names)
+    return result
+
+
+def _include(result, folders, budget):
+    """Put the content of included files in the place of ``<include>``, until there is none."""
+    seen = set()
+    while (element := result.root.find(".//include")) is not None:
+        path = _resolved(result, element, folders, element.get("file") or "")
+        if path in seen:
+            raise result.error(element, f"{short(path)} is included twice; MJCF allows it once")
+        seen.add(path)
+        inner = parse(_content(result, element, path, budget, LIMIT_BYTES), path)
+        children = inner.findall("*")
+        if not children:
+            raise result.error(element, f"{short(path)} has nothing to include")
+        result.files |= dict.fromkeys(inner.iter("*"), path)
+        if len(result.files) > LIMIT_ELEMENTS:
+            raise result.error(element, f"more than {LIMIT_ELEMENTS} XML elements are included")
+        for child in children:
+            element.addprevious(child)
+        element.getparent().remove(element)
+
+
+def _fetch(result, folders, budget):
+    """Read meshes and so on; in the text they get names of their own."""
+    compilers = list(result.root.iter("compiler"))
+
+    def setting(name):
+        return next((c.get(name) for c in reversed(compilers) if c.get(name) is not None), None)
+
+    folder = setting("meshdir")
+    folder = setting("assetdir") or "" if folder is None else folder
+    for element in result.root.iter("mesh", "hfield", "flexcomp", "model"):
+        name = (element.get("file") or "").replace("\\", "/")
+        if not name:
+            continue
+        base = posixpath.basename(name)
+        name = base if setting("strippath") == "true" else name
+        is_model = element.tag == "model"
+        name = name if is_model else posixpath.join(folder, name)
+        path = _resolved(result, element, folders, name)
+        limit = LIMIT_BYTES if is_model else LIMIT_ASSET_BYTES
+        content = _content(result, element, path, budget, limit)
+        key = f"{budget.files}_{re.sub('[^A-Za-z0-9.]', '_', base)}"
+        result.names[element], result.paths[key] = {"file": key}, path
+        if is_model:
+            if path in budget.open:
+                raise result.error(element, f"{short(path)} attaches itself")
+            budget.open.append(path)
+            inner = prepare(content, path, Folders(path, folders.allowed), budget)
+            budget.open.pop()
+            result.models |= {**inner.models, key: inner.text.encode()}
+            result.assets |= inner.assets
+            result.paths |= inner.paths
+            result.attached += [inner, *inner.attached]
+            result.sizes[element.get("name") or inner.root.get("model")] = inner.total
+        else:
+            result.assets[key] = content
+            if element.tag != "flexcomp" and element.get("name") is None:
+                result.names[element]["name"] = posixpath.splitext(base)[0]
+
+
+def _resolved(result, element, folders, name):
+    try:
+        return folders.resolve(name.replace("\\", "/"))
+    except LoadError as error:
+        raise result.error(element, str(error)) from None
+
+
+def _content(result, element, path, budget, limit):
+    """The content of a file, within what is left of the budget."""
+    budget.files -= 1
+    if budget.files < 0:
+        raise result.error(element, f"more than {LIMIT_FILES} files belong to this model")
+    try:
+        size = os.path.getsize(path)
+        if size > min(limit, budget.size):
+            raise result.error(element, f"{short(path)} has {size} bytes, which is too much")
+        with open(path, "rb") as file:
+            content = file.read(size)
+    except OSError as error:
+        raise result.error(element, f"{short(path)} cannot be read: {error.strerror}") from None
+    budget.size -= len(content)
+    return content

@@ -1,0 +1,197 @@
+"""A model from the native format.
+
+Each kind of part has its own array of tables: ``[[body]]``, ``[[frame]]``, ``[[loop]]``,
+``[[coupling]]``, ``[[geometry]]``, ``[[actuator]]``, ``[[posture]]``. docs/formats.md describes
+the keys.
+"""
+
+import re
+from dataclasses import replace
+
+from kinetree.errors import KinetreeError, LoadError
+from kinetree.loaders.dh import read_dh_document
+from kinetree.loaders.native.inertias import read_inertia
+from kinetree.loaders.native.joints import read_joint
+from kinetree.loaders.native.placements import placement, placement_of
+from kinetree.loaders.native.shapes import read_color, read_shape
+from kinetree.loaders.toml.document import Document
+from kinetree.loaders.toml.parameters import read_parameters
+from kinetree.loaders.toml.table import Table
+from kinetree.model import JointDynamics, Limits, Model, ModelBuilder
+from kinetree.model.model import STANDARD_GRAVITY
+
+__all__ = ["VERSION", "read_toml"]
+
+VERSION = 1
+_UNBOUNDED = (float("-inf"), float("inf"))
+
+
+def read_toml(source, report, folders, options) -> Model:
+    """The model in a TOML file: of the native format, or a Denavit–Hartenberg table."""
+    document = Document(source, report.path)
+    if "dh" in document.data:
+        return read_dh_document(document, report, options)
+    top = Table(document, document.data, (), "file")
+    if options.floating_base:
+        why = "a TOML file says itself which joints are free; use kinetree.edit to add one"
+        report.ignored(None, "floating_base=True", why)
+    return _Reader(top, report, folders, options).model()
+
+
+class _Reader:
+    """Reads the arrays of tables one after another into a builder."""
+
+    def __init__(self, top: Table, report, folders, options):
+        self.top, self.report, self.folders = top, report, folders
+        self.strict = options.strict
+        self.places: dict[str, tuple] = {}  # of everything with a name, for messages
+        self.names: dict[tuple, Table] = {}
+        self.at_rest: set[str] = set()  # postures without velocities
+        self._check_version()
+        read_parameters(top, options.parameters)
+        self.builder = ModelBuilder(
+            top.text("name", "mechanism"),
+            gravity=top.numbers("gravity", 3, STANDARD_GRAVITY),
+            base_name=top.text("base", "base"),
+        )
+
+    def _check_version(self):
+        version = self.top.get("kinetree")
+        if version is None:
+            raise self.top.error(
+                f"this is no kinetree model: a line 'kinetree = {VERSION}' is missing; a "
+                f"Denavit-Hartenberg table has 'dh = \"modified\"' or 'dh = \"standard\"'"
+            )
+        if version != VERSION or isinstance(version, bool):
+            raise self.top.error(
+                f"kinetree = {version!r}, but this kinetree reads version {VERSION}", "kinetree"
+            )
+
+    def model(self) -> Model:
+        """The finished model."""
+        for key in ("body", "frame", "loop", "coupling", "geometry", "actuator", "posture"):
+            read = getattr(self, f"_{key}")
+            for table in self.top.tables(key):
+                table.attempt(read, table)
+                table.finish()
+        self.top.finish()
+        try:
+            model = self.builder.build(strict=self.strict)
+        except LoadError:
+            raise
+        except KinetreeError as error:
+            raise self.top.document.error(self._place(str(error)), str(error)) from None
+        postures = [replace(p, qd=()) if p.name in self.at_rest else p for p in model.postures]
+        return model.replace(postures=tuple(postures)) if self.at_rest else model
+
+    def _place(self, message):
+        """Where the first thing is that a message names in quotes."""
+        for name in re.findall(r"'([^']*)'", message):
+            if name in self.places:
+                return self.places[name]
+        return ()
+
+    def _named(self, table, *kinds):
+        """The name of a table, which must be new among things of these kinds."""
+        name = table.text("name")
+        for kind in kinds:
+            self._claim(kind, name, table)
+        self.places.setdefault(name, table.path)
+        return name
+
+    def _claim(self, kind, name, table):
+        first = self.names.setdefault((kind, name), table)
+        if first is not table:
+            line = table.document.line(first.path)
+            raise table.error(
+                f"the {kind} name {name!r} is taken, on line {line}; rename one", "name"
+            )
+
+    def _body(self, table):
+        name = self._named(table, "body")
+        joint, joint_name = read_joint(table, name=True)
+        joint_name = f"{name}_joint" if joint_name is None else joint_name
+        self._claim("joint", joint_name, table)
+        self.places.setdefault(joint_name, table.path)
+        self.builder.body(
+            name,
+            on=table.text("on", None),
+            joint=joint,
+            joint_name=joint_name,
+            at=placement(table),
+            inertia=read_inertia(table),
+            limits=_values(table, "limits", Limits, ("lower", "upper", "velocity", "effort")),
+            dynamics=_values(
+                table, "dynamics", JointDynamics,
+                ("armature", "damping", "friction", "stiffness", "rest"),
+            ),
+        )  # fmt: skip
+
+    def _frame(self, table):
+        self.builder.frame(
+            self._named(table, "frame"), on=table.text("on", None), at=placement(table)
+        )
+
+    def _loop(self, table):
+        self.builder.loop(
+            self._named(table, "joint"),
+            predecessor=table.text("predecessor"),
+            successor=table.text("successor"),
+            joint=read_joint(table, default="fixed")[0],
+            at=placement_of(table, "predecessor_at"),
+            successor_at=placement_of(table, "successor_at"),
+        )
+
+    def _coupling(self, table):
+        name = self._named(table, "joint")
+        joint, source = table.text("joint"), table.text("source", None)
+        if table.choice("coefficients", "ratio") == "ratio":
+            coefficients = (table.number("offset", 0.0), table.number("ratio"))
+        else:
+            coefficients = table.numbers("coefficients", None, (0.0, 1.0) if source else (0.0,))
+        self.builder.coupling(name, joint=joint, source=source, coefficients=coefficients)
+
+    def _geometry(self, table):
+        shape = read_shape(table, self.report, self.folders)
+        options = {
+            "on": table.text("on", None),
+            "at": placement(table),
+            "name": table.text("name", ""),
+            "visual": table.flag("visual", True),
+            "collision": table.flag("collision", True),
+            "color": read_color(table),
+        }
+        if shape is not None:  # None: a mesh that this file may not have
+            self.builder.geometry(shape, **options)
+
+    def _actuator(self, table):
+        control, effort = (
+            table.numbers(key, 2, _UNBOUNDED, infinite=True) for key in ("control", "effort")
+        )
+        gear = table.numbers("gear", None, (1.0,))
+        name, joint = self._named(table, "actuator"), table.text("joint")
+        self.builder.actuator(name, joint=joint, gear=gear, control=control, effort=effort)
+
+    def _posture(self, table):
+        name = self._named(table, "posture")
+        q, qd = (self._by_joint(table, key) for key in ("q", "qd"))
+        if qd is None:
+            self.at_rest.add(name)
+        self.builder.posture(name, q=q, qd=qd)
+
+    @staticmethod
+    def _by_joint(table, key):
+        inner = table.table(key)
+        if inner is None:
+            return None
+        return {name: inner.numbers(name, None) for name in inner.data}
+
+
+def _values(table, key, kind, names):
+    """Limits or dynamics: numbers or lists of numbers by name."""
+    inner = table.table(key)
+    if inner is None:
+        return None
+    given = {name: inner.numbers(name, None, (), infinite=key == "limits") for name in names}
+    inner.finish()
+    return inner.attempt(kind, **given)

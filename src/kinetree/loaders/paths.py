@@ -1,0 +1,139 @@
+"""Where a file may refer to: its own folder, packages around it, and folders the user allows.
+
+Robot files name meshes and other files by relative paths, ``package://``, ``model://`` and
+``file://``. A file from a stranger must not reach anything else, so every name is resolved,
+symbolic links included, and must end up inside an allowed folder.
+"""
+
+import os
+from pathlib import Path
+from urllib.parse import unquote
+
+from kinetree.errors import LoadError
+from kinetree.loaders.report import short
+
+__all__ = ["Folders"]
+
+_SCHEMES = {
+    "package": ("package.xml", ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH")),
+    "model": ("model.config", ("GZ_SIM_RESOURCE_PATH", "SDF_PATH", "GAZEBO_MODEL_PATH")),
+}
+_MARKERS = ("package.xml", "model.config")
+_SUBFOLDERS = {"urdf", "robots", "robot", "sdf", "mjcf", "xml", "models", "xacro"}
+_HOW = "pass folders=[...] to kinetree.load to allow another folder"
+
+
+class Folders:
+    """The folders that a robot file may refer to.
+
+    These are the folder of the file; the one above if the file lies in a folder called ``urdf``
+    or the like; the package that the file is part of, known by its ``package.xml`` or
+    ``model.config``; and what the user adds.
+
+    Args:
+        file: path of the robot file; None for text without a file.
+        extra: more folders to search and allow.
+    """
+
+    def __init__(self, file=None, extra=()):
+        extra = (extra,) if isinstance(extra, (str, os.PathLike)) else extra
+        self.extra = [Path(os.path.realpath(os.path.expanduser(f))) for f in extra]
+        self.own = None if file is None else Path(os.path.realpath(file)).parent
+        self.allowed = [*self._around(), *self.extra]
+
+    def _around(self):
+        if self.own is None:
+            return []
+        found = [self.own]
+        if self.own.name.lower() in _SUBFOLDERS and not _is_top(self.own.parent):
+            found.append(self.own.parent)
+        for folder in self.own.parents:
+            if not _is_top(folder) and any(os.path.isfile(folder / m) for m in _MARKERS):
+                found.append(folder)
+        return found
+
+    def resolve(self, name: str) -> str:
+        """The absolute path of an existing file, or LoadError that says why there is none."""
+        path = self.locate(name)
+        if not os.path.isfile(path):
+            raise LoadError(f"{short(name)} does not exist: no file {short(path)}")
+        return path
+
+    def locate(self, name: str) -> str:
+        """The absolute path that a name stands for, inside an allowed folder; it may not exist."""
+        if "\0" in name or not name.strip():
+            raise LoadError(f"{short(name)} is not a file name")
+        scheme, found, rest = name.partition("://")
+        if found and scheme in _SCHEMES:
+            return self._in_package(scheme, unquote(rest), name)
+        if found and scheme == "file":
+            return self._checked(Path("/") / unquote(rest).lstrip("/"), self.allowed, name)
+        if found:
+            raise LoadError(f"{short(name)} is no file on this machine; kinetree fetches nothing")
+        bases = self.extra if self.own is None else [self.own, *self.extra]
+        if not bases:
+            raise LoadError(f"{short(name)} is relative, and text has no folder: {_HOW}")
+        first = self._checked(bases[0] / name, self.allowed, name)
+        for base in bases[1:]:
+            if not os.path.exists(first) and os.path.exists(base / name):
+                return self._checked(base / name, self.allowed, name)
+        return first
+
+    def _in_package(self, scheme, rest, name):
+        package, _, inside = rest.lstrip("/").partition("/")
+        if package in ("", ".", ".."):
+            raise LoadError(f"{short(name)} names no package")
+        marker, variables = _SCHEMES[scheme]
+        first = None
+        for root in self._packages(package, marker, variables):
+            path = self._checked(root / inside, [root], name)
+            if os.path.exists(path):
+                return path
+            first = first or path
+        if first is None:
+            raise LoadError(
+                f"{short(name)}: no package {short(package)} above or beside the file; {_HOW}, or "
+                f"set {variables[0]}"
+            )
+        return first
+
+    def _packages(self, package, marker, variables):
+        """Folders that may be the package, the likeliest first."""
+        listed = [Path(f) for v in variables for f in os.environ.get(v, "").split(os.pathsep) if f]
+        for folder in [*self.extra, *listed]:
+            for candidate in (folder, folder / package, folder / "share" / package):
+                if candidate.name == package and os.path.isdir(candidate):
+                    yield Path(os.path.realpath(candidate))
+        if self.own is None:
+            return
+        for folder in (self.own, *self.own.parents):
+            if _is_top(folder):
+                return
+            if folder.name == package and _near(folder, self.own):
+                yield folder
+            beside = folder / package
+            if os.path.isfile(beside / marker):
+                yield Path(os.path.realpath(beside))
+
+    def _checked(self, path, folders, name):
+        """The real path, if it is inside one of the folders."""
+        try:
+            real = Path(os.path.realpath(path))
+        except (OSError, ValueError):
+            raise LoadError(f"{short(name)} is not a file name") from None
+        if not any(real == f or f in real.parents for f in folders):
+            raise LoadError(
+                f"{short(name)} lies outside the folders that this file may refer to; {_HOW}"
+            )
+        return str(real)
+
+
+def _is_top(folder):
+    """Whether a folder is too wide to be one robot's: the root, below it, or somebody's home."""
+    return len(folder.parts) <= 2 or folder == Path.home()
+
+
+def _near(folder, own):
+    """Whether a folder is at most four levels up, or marked as a package."""
+    levels = len(own.parts) - len(folder.parts)
+    return levels <= 4 or any(os.path.isfile(folder / m) for m in _MARKERS)

@@ -1,0 +1,204 @@
+"""The models of a file and of those it includes, flattened: links, joints and frames by key."""
+
+from dataclasses import dataclass
+
+from kinetree.loaders.paths import Folders
+from kinetree.loaders.sdf.frames import WORLD, FrameEntry, Frames, Scope
+from kinetree.loaders.sdf.includes import Includes
+from kinetree.loaders.sdf.joints import Joint, read_joint
+from kinetree.loaders.sdf.links import Link, read_link
+from kinetree.loaders.sdf.poses import Pose, flag_in, pose_in
+from kinetree.loaders.xml import Node
+from kinetree.spatial import Plucker
+
+__all__ = ["Description"]
+
+_OLDEST, _RENAMED = (1, 5), (1, 7)
+_DEEPEST = 32
+
+
+@dataclass
+class Override:
+    """What an ``<include>`` says about the model it brings in."""
+
+    node: Node
+    name: str | None
+    pose: Pose | None
+    static: bool | None
+    placed_by: str | None
+    merge: bool
+
+
+class Description:
+    """Everything that is placed, by key; read first, resolved later."""
+
+    def __init__(self, includes: Includes):
+        self.includes = includes
+        self.frames = Frames()
+        self.links: dict[str, Link] = {}
+        self.joints: list[Joint] = []
+        self.named: list[str] = []  # keys of <frame>s
+        self.canonical: list[str] = []  # keys of models, in order
+        self.static: set[str] = set()  # keys of links
+
+    def add_world(self, node: Node, folders: Folders, version):
+        """A ``<world>``, or the surroundings of a model that is alone in its file."""
+        scope = Scope("", WORLD, node)
+        self.frames.add(WORLD, FrameEntry("world", scope, node, Plucker.identity(), None))
+        if node.tag == "world":
+            self._contents(node, scope, folders, version, False, 0)
+        return scope
+
+    def add_model(
+        self, node, outer, folders, version, *, static=False, depth=0, override=None, alone=False
+    ):
+        """A ``<model>``, which may be nested, included or merged.
+
+        Args:
+            node: the element.
+            outer: scope that the model is in.
+            folders: of its file.
+            version: of its file.
+            static: whether a model around it is static.
+            depth: number of models around it.
+            override: what an include says.
+            alone: whether names inside of it need no prefix.
+        """
+        if depth > _DEEPEST:
+            raise node.error(f"models are nested more than {_DEEPEST} deep")
+        own_name = node.need("name")
+        name = (override and override.name) or own_name
+        pose = pose_in(node)
+        pose = (override and override.pose) or pose
+        placed_by = node.get("placement_frame") or None
+        placed_by = (override and override.placed_by) or placed_by
+        is_static = flag_in(node, "static", False)
+        if override and override.static is not None:
+            is_static = override.static
+        static = static or is_static
+        merge = bool(override and override.merge)
+        if merge:
+            key = outer.prefix + f"_merged__{name}__model__"
+            inside = Scope(outer.prefix, key, node)
+        elif alone:
+            key = "__model__"
+            inside = Scope("", key, node)
+        else:
+            key = outer.prefix + name
+            inside = Scope(key + "::", key, node)
+        where = override.node if override else node
+        self.frames.add(
+            key,
+            FrameEntry(
+                "model", outer, where, pose.placement, pose.relative_to or _usual(outer),
+                placed_by=placed_by, inside=inside,
+            ),
+        )  # fmt: skip
+        self.canonical.append(key)
+        first = self._contents(node, inside, folders, version, static, depth)
+        canonical = node.get("canonical_link") or None
+        self.frames.entries[key].fixed_to = canonical or first
+
+    def _contents(self, node, scope, folders, version, static, depth):
+        """Links, joints, frames and models inside; the name of the first link, or else model."""
+        first_link = first_model = None
+        in_world = scope.model == WORLD
+        for child in node.all("link", "joint", "frame", "model", "include"):
+            if child.tag == "link":
+                name = child.need("name")
+                self._add_link(child, name, scope, folders, static)
+                first_link = first_link or name
+            elif child.tag == "joint":
+                self._add_joint(child, scope, version)
+            elif child.tag == "frame":
+                self._add_frame(child, scope)
+            else:
+                before = len(self.links)
+                inner = {"static": static, "depth": depth + (not in_world)}
+                if child.tag == "model":
+                    name = child.need("name")
+                    self.add_model(child, scope, folders, version, **inner)
+                else:
+                    name = self._include(child, scope, folders, **inner)
+                if len(self.links) > before:
+                    first_model = first_model or name
+        return first_link or first_model
+
+    def _add_link(self, node, name, scope, folders, static):
+        key = scope.prefix + name
+        pose = pose_in(node)
+        entry = FrameEntry("link", scope, node, pose.placement, pose.relative_to or _usual(scope))
+        self.frames.add(key, entry)
+        self.links[key] = read_link(node, folders)
+        if static:
+            self.static.add(key)
+
+    def _add_joint(self, node, scope, version):
+        name = node.need("name")
+        key = frame = scope.prefix + name
+        taken = self.frames.entries.get(key)
+        if version < _RENAMED and taken is not None and taken.kind == "link":
+            frame += " (joint)"  # old files may use a name for a link and for a joint
+        joint = read_joint(node, key, frame, scope)
+        pose = pose_in(node)
+        relative_to = pose.relative_to or joint.child
+        entry = FrameEntry("joint", scope, node, pose.placement, relative_to, joint.child)
+        self.frames.add(frame, entry)
+        self.joints.append(joint)
+
+    def _add_frame(self, node, scope):
+        key = scope.prefix + node.need("name")
+        pose, attached = pose_in(node), node.get("attached_to") or _usual(scope)
+        entry = FrameEntry(
+            "frame", scope, node, pose.placement, pose.relative_to or attached, attached
+        )
+        self.frames.add(key, entry)
+        self.named.append(key)
+
+    def _include(self, node, scope, folders, *, static, depth):
+        root, inner_folders, path = self.includes.open(node, folders)
+        version = version_of(root)
+        models = root.all("model")
+        if len(models) != 1:
+            raise root.error(f"a file that is included must have one <model>, got {len(models)}")
+        name = node.one("name")
+        placed_by = node.one("placement_frame")
+        override = Override(
+            node,
+            None if name is None else name.text() or None,
+            None if node.one("pose") is None else pose_in(node),
+            None if node.one("static") is None else flag_in(node, "static"),
+            None if placed_by is None else placed_by.text() or None,
+            node.get("merge", "false") in ("true", "1"),
+        )
+        if override.merge and scope.model == WORLD:
+            raise node.error("a model cannot be merged into a world, only into a model")
+        self.includes.opened.append(path)
+        self.add_model(
+            models[0], scope, inner_folders, version, static=static, depth=depth, override=override
+        )
+        self.includes.opened.pop()
+        name = override.name or models[0].need("name")
+        return f"_merged__{name}__model__" if override.merge else name
+
+
+def _usual(scope):
+    """The name of the frame that poses are relative to where they do not say."""
+    return WORLD if scope.model == WORLD else "__model__"
+
+
+def version_of(root: Node) -> tuple[int, int]:
+    """The version of an ``<sdf>`` element; those before 1.5 meant other things."""
+    text = root.need("version")
+    try:
+        major, minor = (int(part) for part in text.split(".")[:2])
+    except ValueError:
+        raise root.error(f"version must be such as '1.9', got {text!r}") from None
+    if (major, minor) < _OLDEST:
+        raise root.error(
+            f"SDF {text} gave axes and poses other meanings than SDF 1.5 and later; convert the "
+            f"file with 'gz sdf --print'"
+        )
+    if major > 1:
+        root.note("version", f"SDF {text} is newer than what kinetree knows; read as 1.12")
+    return major, minor

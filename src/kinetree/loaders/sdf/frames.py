@@ -1,0 +1,186 @@
+"""Every link, joint, model and frame of an SDF file as a frame that is placed on another one.
+
+Frames are known by keys, ``model::link``. A pose is never composed farther than to the closest
+frame that both have in common, so that what is placed directly stays exactly as it was written.
+"""
+
+from dataclasses import dataclass
+
+from kinetree.loaders.xml import Node
+from kinetree.spatial import Plucker
+from kinetree.spelling import did_you_mean
+
+__all__ = ["WORLD", "FrameEntry", "Frames", "Scope"]
+
+WORLD = "world"
+_MOST = 10_000
+_FAR = 20  # frames on the way
+
+
+@dataclass
+class Scope:
+    """Inside of a model or world: what names mean here.
+
+    Attributes:
+        prefix: before the names of things in here, to make keys.
+        model: key of the frame ``__model__``; of a world, ``world``.
+        node: the element.
+    """
+
+    prefix: str
+    model: str
+    node: Node
+
+    def key(self, name: str) -> str:
+        """The key of something with this name in here."""
+        if name == "__model__" or (name == WORLD and self.model == WORLD):
+            return self.model
+        return self.prefix + name
+
+
+@dataclass
+class FrameEntry:
+    """A frame: where it is, and which frame it is fixed to.
+
+    Attributes:
+        kind: ``"link"``, ``"joint"``, ``"model"``, ``"frame"`` or ``"world"``.
+        scope: in which the names below are to be looked up.
+        node: the element, for messages.
+        placement: from ``relative_to`` to this frame.
+        relative_to: name of the frame it is placed on; None for the root.
+        fixed_to: name of the frame that carries it; of a joint, its child.
+        placed_by: of a model, the name inside of it of the frame that ``placement`` is about.
+        inside: of a model, its own scope.
+    """
+
+    kind: str
+    scope: Scope
+    node: Node
+    placement: Plucker
+    relative_to: str | None
+    fixed_to: str | None = None
+    placed_by: str | None = None
+    inside: Scope | None = None
+
+
+class Frames:
+    """All frames of a file and of those that it includes."""
+
+    def __init__(self):
+        self.entries: dict[str, FrameEntry] = {}
+        self._above: dict[str, str | None] = {}
+        self._depth: dict[str, int] = {}
+        self._link: dict[str, str] = {}
+        self._absolute: dict[str, Plucker] = {}
+
+    def add(self, key: str, entry: FrameEntry):
+        """Add a frame under a key of its own."""
+        if len(self.entries) >= _MOST:
+            raise entry.node.error(f"more than {_MOST} links, joints and frames in all")
+        if key in self.entries:
+            first = self.entries[key]
+            if first.kind == "world":
+                raise entry.node.error("'world' stands for the world and names nothing else")
+            where = f"{first.kind} on line {first.node.line}"
+            raise entry.node.error(f"the name {key!r} is taken by the {where}; rename one")
+        self.entries[key] = entry
+
+    def find(self, scope: Scope, name: str, node: Node, what: str = "frame") -> str:
+        """The key that a name stands for in a scope."""
+        key = scope.key(name)
+        if key in self.entries:
+            return key
+        known = [k.removeprefix(scope.prefix) for k in self.entries if k.startswith(scope.prefix)]
+        hint = did_you_mean(name, known, f"there are {len(known)} names here")
+        raise node.error(f"there is no {what} {name!r} here; {hint}")
+
+    def resolve(self):
+        """Find out what every frame is placed on; an error for circles."""
+        for key, entry in self.entries.items():
+            if entry.relative_to is None:
+                self._above[key] = None
+            else:
+                self._above[key] = self.find(entry.scope, entry.relative_to, entry.node)
+        for key in self.entries:
+            self._measure(key)
+        models = [e for e in self.entries.values() if e.placed_by is not None]
+        for entry in sorted(models, key=lambda e: -_inside(e).prefix.count("::")):
+            inner = _inside(entry)
+            placed = self.find(inner, entry.placed_by or "", entry.node)
+            entry.placement = self.between(placed, inner.model) @ entry.placement
+
+    def _measure(self, key):
+        """How many frames are above this one, without recursion: files may be deep."""
+        path: dict[str, None] = {}
+        k: str | None = key
+        while k is not None and k not in self._depth:
+            if k in path:
+                circle = _circle(path, k)
+                raise self.entries[k].node.error(f"poses are relative to each other: {circle}")
+            path[k] = None
+            k = self._above[k]
+        depth = -1 if k is None else self._depth[k]
+        for n, name in enumerate(reversed(path), start=1):
+            self._depth[name] = depth + n
+
+    def between(self, start: str, end: str) -> Plucker:
+        """The transform from the coordinates of one frame to those of another."""
+        up: list[Plucker] = []  # from the common frame to start
+        down: list[Plucker] = []  # and to end
+        ends = start, end
+        while start != end:
+            if len(up) + len(down) > _FAR:
+                return self._from_world(ends[1]) @ self._from_world(ends[0]).inverse()
+            if self._depth[start] >= self._depth[end]:
+                up.append(self.entries[start].placement)
+                start = self._above[start] or WORLD
+            else:
+                down.append(self.entries[end].placement)
+                end = self._above[end] or WORLD
+        X = Plucker.identity()
+        for step in up:
+            X = X @ step
+        X = X.inverse() if up else X
+        for step in reversed(down):
+            X = step @ X
+        return X
+
+    def _from_world(self, key):
+        """As ``between`` for far frames, each of which is composed once."""
+        path = []
+        k: str | None = key
+        while k is not None and k not in self._absolute:
+            path.append(k)
+            k = self._above[k]
+        X = Plucker.identity() if k is None else self._absolute[k]
+        for name in reversed(path):
+            X = self.entries[name].placement @ X
+            self._absolute[name] = X
+        return X
+
+    def link_of(self, key: str, node: Node) -> str:
+        """The link that carries a frame, or the world."""
+        path: dict[str, None] = {}
+        while key not in self._link:
+            entry = self.entries[key]
+            if entry.kind in ("link", "world"):
+                self._link[key] = key
+                break
+            if key in path:
+                raise entry.node.error(f"frames are attached to each other: {_circle(path, key)}")
+            path[key] = None
+            if entry.fixed_to is None:
+                raise node.error(f"model {key!r} has no link that could carry anything")
+            key = self.find(_inside(entry), entry.fixed_to, entry.node)
+        link = self._link[key]
+        self._link |= dict.fromkeys(path, link)
+        return link
+
+
+def _inside(entry) -> Scope:
+    return entry.inside if entry.inside is not None else entry.scope
+
+
+def _circle(path, key):
+    names = list(path)
+    return " -> ".join(repr(name) for name in [*names[names.index(key) :], key][:10])

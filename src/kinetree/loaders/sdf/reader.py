@@ -1,0 +1,201 @@
+"""A model from an SDF file."""
+
+import warnings
+
+from kinetree.errors import KinetreeError, LoadError, ModelWarning
+from kinetree.joints import Fixed, Free
+from kinetree.loaders.sdf.couplings import followers_of
+from kinetree.loaders.sdf.description import Description, version_of
+from kinetree.loaders.sdf.frames import WORLD
+from kinetree.loaders.sdf.includes import Includes
+from kinetree.loaders.sdf.mechanism import Arc, arcs_of
+from kinetree.loaders.sdf.tree import Connections
+from kinetree.loaders.xml import Node, parse
+from kinetree.model import MechanismGraph, Model, lump_fixed
+from kinetree.model.model import STANDARD_GRAVITY
+from kinetree.spatial import Inertia, Plucker
+from kinetree.spatial.rotation import quaternion_from_rotation
+
+__all__ = ["read_sdf"]
+
+_GRAVITY = (0.0, 0.0, -9.8)  # of a world that does not say, by the standard
+
+
+def read_sdf(source, report, folders, options) -> Model:
+    """The mechanism in an SDF text: a model, or all models of a world.
+
+    What nothing connects to the world flies on a free joint, as in Gazebo, unless its model is
+    static. See ``kinetree.loaders.load`` for the arguments.
+    """
+    element = parse(source, report.path)
+    root = Node(element, report)
+    if root.tag != "sdf":
+        raise root.error("the root element of an SDF file is <sdf>")
+    version = version_of(root)
+    includes = Includes(report, folders.extra)
+    description = Description(includes)
+    name, gravity = _read(root, description, folders, version)
+    if not description.links:
+        raise root.error("the file has no <link>")
+    description.frames.resolve()
+    model = _Assembly(description, name, gravity, options, report).model()
+    report.unused(element)
+    includes.finish()
+    return model
+
+
+def _read(root, description, folders, version):
+    worlds, models = root.all("world"), root.all("model")
+    if worlds:
+        for world in worlds[1:]:
+            world.ignored("only the first world of a file is read")
+        world = worlds[0]
+        description.add_world(world, folders, version)
+        gravity = world.one("gravity")
+        return world.get("name") or WORLD, _GRAVITY if gravity is None else gravity.text_numbers(3)
+    if not models:
+        raise root.error("the file has neither a <world> nor a <model>")
+    scope = description.add_world(root, folders, version)
+    for model in models:
+        alone = len(models) == 1
+        description.add_model(model, scope, folders, version, alone=alone)
+    return models[0].get("name"), STANDARD_GRAVITY
+
+
+class _Assembly:
+    """Collects what a ``MechanismGraph`` needs, and lets it make the model."""
+
+    def __init__(self, description, name, gravity, options, report):
+        self.description, self.options, self.report = description, options, report
+        self.name, self.gravity = name, gravity
+        arcs = arcs_of(description)
+        self.followers = followers_of(description, arcs)
+        self.arcs = [*self._static_arcs(), *arcs]
+        self.links = {key: link.inertia for key, link in description.links.items()}
+        for arc in arcs:  # links between the two axes of a joint have no mass
+            for key in (arc.predecessor, arc.successor):
+                if key != WORLD:
+                    self.links.setdefault(key, Inertia.zero())
+        needed = {name for f in self.followers for name in (f.joint, f.source)}
+        self.connections = Connections(list(self.links), self.arcs, needed)
+        self.floating = []
+        taken = {arc.name for arc in self.arcs}
+        for part in self.connections.apart():
+            self._let_fly(part, taken)
+        if options.floating_base and not self.floating:
+            report.ignored(None, "floating_base=True", "the file joins everything to the world")
+
+    def _static_arcs(self):
+        frames, one = self.description.frames, Plucker.identity()
+        for key in self.description.links:
+            if key in self.description.static:
+                node = self.description.links[key].node
+                X = frames.between(WORLD, key)
+                yield Arc(f"{key}_static", Fixed(), WORLD, key, X, one, None, None, node)
+
+    def _let_fly(self, part, taken):
+        """A free joint for what is connected to nothing, under the canonical link of its model."""
+        frames, links = self.description.frames, self.description.links
+        models = self.description.canonical
+        named = (
+            frames.link_of(k, frames.entries[k].node)
+            for k in models
+            if frames.entries[k].fixed_to is not None
+        )
+        link = next((key for key in named if key in part), None)
+        link = link or next(key for key in self.links if key in part)
+        name = f"{link}_floating"
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        one = Plucker.identity()
+        node = links[link].node if link in links else self.arcs[0].node
+        arc = Arc(name, Free(), WORLD, link, one, one, None, None, node)
+        self.arcs.append(arc)
+        self.connections.add(arc)
+        self.floating.append(arc)
+
+    def model(self) -> Model:
+        tree, chords, still = self.connections.chosen()
+        for arc in still:
+            if not {arc.predecessor, arc.successor} <= self.description.static | {WORLD}:
+                arc.node.ignored("fixed joints hold both of its links: it cannot move")
+        for arc in chords:
+            self._lose(arc)
+        graph = MechanismGraph(self.name, gravity=self.gravity, base_name=WORLD)
+        for key, inertia in self.links.items():
+            graph.body(key, inertia=inertia)
+        closing = {arc.name for arc in chords}
+        for arc in (*tree, *chords):
+            own = {} if arc.name in closing else {"limits": arc.limits, "dynamics": arc.dynamics}
+            ends = {"predecessor": arc.predecessor, "successor": arc.successor}
+            graph.joint(arc.name, arc.joint, **ends, at=arc.X_P, successor_at=arc.X_S, **own)
+        self._attach(graph, closing)
+        try:
+            with warnings.catch_warnings():
+                # Said already, link by link and with the line.
+                warnings.filterwarnings("ignore", ".*physically impossible", ModelWarning)
+                model = graph.to_model([arc.name for arc in tree], strict=False)
+                return lump_fixed(model) if self.options.lump else model
+        except LoadError:
+            raise
+        except KinetreeError as error:
+            raise LoadError(f"{self.report.path}: {error}") from error
+
+    def _lose(self, arc):
+        """Say what a joint that closes a loop cannot keep."""
+        for what in ("limits", "dynamics"):
+            if getattr(arc, what) is not None:
+                arc.node.note(
+                    f"{what} of joint {arc.name!r}",
+                    "it closes a loop, and its variables are not part of the model",
+                )
+
+    def _attach(self, graph, chords):
+        frames = self.description.frames
+        for follower in self.followers:
+            if {follower.joint, follower.source} & chords:
+                raise follower.node.error(
+                    "couples joints that close loops, whose variables are not part of the model"
+                )
+            graph.coupling(
+                follower.name,
+                joint=follower.joint,
+                source=follower.source,
+                coefficients=follower.coefficients,
+            )
+        for key in self.description.named:
+            link = frames.link_of(key, frames.entries[key].node)
+            graph.frame(key, on=link, at=frames.between(link, key))
+        for key, link in self.description.links.items():
+            for look in link.looks:
+                self._show(graph, key, look)
+        self._place(graph)
+
+    def _show(self, graph, key, look):
+        frames = self.description.frames
+        X = look.pose.placement
+        if look.pose.relative_to is not None:
+            scope = frames.entries[key].scope
+            other = frames.find(scope, look.pose.relative_to, look.node)
+            X = X @ frames.between(key, other)
+        graph.geometry(
+            look.shape,
+            on=key,
+            at=look.turn @ X,
+            name=look.name,
+            visual=look.visual,
+            collision=not look.visual,
+            color=look.color,
+        )
+
+    def _place(self, graph):
+        """The poses that the file gives to what flies, as a posture."""
+        poses = {}
+        for arc in self.floating:
+            X = self.description.frames.between(WORLD, arc.successor)
+            q = [*X.r.tolist(), *quaternion_from_rotation(X.E).tolist()]
+            if q != [0, 0, 0, 1, 0, 0, 0]:
+                poses[arc.name] = q
+        if poses:
+            graph.posture("initial", q=poses)

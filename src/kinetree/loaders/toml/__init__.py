@@ -1,0 +1,1 @@
+"""TOML files with lines, limits, expressions and parameters: what our own formats share."""

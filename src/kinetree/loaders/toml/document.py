@@ -1,0 +1,102 @@
+"""A TOML file, read with limits: what it says and where it says it."""
+
+import re
+from functools import cached_property
+from typing import Any
+
+from kinetree.errors import LoadError
+from kinetree.loaders.toml.expressions import ExpressionError, evaluate
+from kinetree.loaders.toml.lines import key_lines
+
+try:
+    import tomllib  # pyright: ignore[reportMissingImports]
+except ModuleNotFoundError:  # before Python 3.11
+    import tomli as tomllib  # pyright: ignore[reportMissingImports]
+
+__all__ = ["Document", "decoded"]
+
+_LARGEST = 4 * 2**20  # bytes, some eight thousand bodies
+_MOST_TABLES = 20_000
+_MOST_DOTS = 100  # tomllib takes the square of the length of a dotted key
+
+
+class Document:
+    """A decoded file, the lines of its keys and the values of its parameters."""
+
+    def __init__(self, source: bytes | str, path):
+        self.path = str(path)
+        text = decoded(source, self.path)
+        self._text = text
+        self._refuse_slow(text)
+        try:
+            self.data: dict[str, Any] = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise self._syntax_error(error, text) from None
+        except RecursionError:
+            raise LoadError(f"{self.path}:1: arrays or tables are nested too deeply") from None
+        except ValueError as error:  # an impossible date, or an integer of 10,000 digits
+            raise LoadError(f"{self.path}:1: not TOML: {error}") from None
+        self.parameters: dict[str, float] = {}
+
+    @cached_property
+    def lines(self) -> dict[tuple, int]:
+        """Lines of tables and keys, which only messages need."""
+        return key_lines(self._text)
+
+    def line(self, path) -> int:
+        """The line of the closest thing to ``path`` whose line is known."""
+        path = tuple(path)
+        while path and path not in self.lines:
+            path = path[:-1]
+        return self.lines.get(path, 1)
+
+    def error(self, path, message) -> LoadError:
+        """An error that begins with file and line."""
+        return LoadError(f"{self.path}:{self.line(path)}: {message}")
+
+    def evaluate(self, path, text, what):
+        """The value of an expression that stands at ``path``."""
+        try:
+            return evaluate(text, self.parameters)
+        except ExpressionError as error:
+            raise self.error(path, f"{what}: {error}") from None
+
+    def _refuse_slow(self, text):
+        """Refuse what takes tomllib a long time: very many tables, very long keys."""
+        tables = text.count("\n[") + 1
+        if tables > _MOST_TABLES:
+            raise LoadError(f"{self.path}:1: {tables} tables; at most {_MOST_TABLES} are read")
+        for number, line in enumerate(text.split("\n"), start=1):
+            if line.count(".") > _MOST_DOTS:
+                dots = max(piece.count(".") for piece in re.split(r"[,=\[\]{}#]", line))
+                if dots > _MOST_DOTS:
+                    raise LoadError(
+                        f"{self.path}:{number}: a key or string with {dots} dots; at most "
+                        f"{_MOST_DOTS} are read"
+                    )
+
+    def _syntax_error(self, error, text):
+        found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
+        line = int(found[1]) if found else text.count("\n") + 1
+        what = str(error).split(" (at ")[0]
+        column = f", column {found[2]}" if found else ""
+        return LoadError(f"{self.path}:{line}: not TOML: {what}{column}")
+
+
+def decoded(source: bytes | str, path: str) -> str:
+    """Text from the bytes of a file: UTF-8, with or without a mark in front, and not too long."""
+    if len(source) > _LARGEST:
+        raise LoadError(f"{path}:1: the file has {len(source)} bytes; at most {_LARGEST} are read")
+    if isinstance(source, str):
+        return source.replace("\r\n", "\n")
+    try:
+        text = source.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = source.count(b"\n", 0, error.start) + 1
+        raise LoadError(
+            f"{path}:{line}: byte {error.start} is not UTF-8 text; save the file as UTF-8"
+        ) from None
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise LoadError(f"{path}:{line}: the file holds a zero byte; it is not text")
+    return text.replace("\r\n", "\n")

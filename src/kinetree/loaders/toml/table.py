@@ -1,0 +1,151 @@
+"""A table of a TOML file, read key by key; what nobody asked for is an error."""
+
+import math
+from typing import Any
+
+from kinetree.errors import KinetreeError, LoadError
+from kinetree.loaders.toml.document import Document
+from kinetree.spelling import close_names, did_you_mean
+
+__all__ = ["Table"]
+
+_REQUIRED = object()
+_NAMES = {dict: "a table", list: "an array", str: "text", bool: "true or false"}
+
+
+class Table:
+    """Some keys with values, their place in the file, and what to call them in messages."""
+
+    def __init__(self, document: Document, data: dict, path: tuple, label: str):
+        self.document, self.data, self.path, self.label = document, data, path, label
+        self.known: list[str] = []
+
+    def __contains__(self, key):
+        return key in self.data
+
+    def error(self, message, key=None) -> LoadError:
+        """An error at the line of ``key``, or of the table."""
+        path = self.path if key is None else (*self.path, key)
+        return self.document.error(path, f"{self.label}: {message}")
+
+    def attempt(self, make, *arguments, key=None, **options):
+        """``make(...)``, with the place of ``key`` put before what it complains about."""
+        try:
+            return make(*arguments, **options)
+        except LoadError:
+            raise
+        except KinetreeError as error:
+            raise self.error(str(error), key) from None
+
+    def get(self, key, default=None) -> Any:
+        """The value of a key as TOML has it."""
+        self.known.append(key)
+        value = self.data.get(key, default)
+        if value is _REQUIRED:
+            close = close_names(key, [k for k in self.data if k not in self.known])
+            hint = f"; is that what {close[0]!r} is meant to be?" if close else ""
+            raise self.error(f"has no {key!r}, which is needed{hint}")
+        return value
+
+    def of_kind(self, key, kind, default) -> Any:
+        """The value of a key, of one of TOML's own kinds."""
+        value = self.get(key, default)
+        if value is not default and not isinstance(value, kind):
+            raise self.error(f"{key} must be {_NAMES[kind]}, got {_shown(value)}", key)
+        return value
+
+    def text(self, key, default=_REQUIRED) -> Any:
+        """A piece of text, not empty."""
+        value = self.of_kind(key, str, default)
+        if value == "" and default != "":
+            raise self.error(f"{key} must not be empty", key)
+        return value
+
+    def flag(self, key, default) -> bool:
+        """True or false."""
+        return self.of_kind(key, bool, default)
+
+    def number(self, key, default=_REQUIRED, **options) -> Any:
+        """A number or an expression."""
+        value = self.get(key, default)
+        return value if value is default else self.as_number(value, key, **options)
+
+    def numbers(self, key, size, default=_REQUIRED, **options) -> Any:
+        """A list of so many numbers; of ``size`` None, any count, or a number for a list of one."""
+        value = self.get(key, default)
+        return value if value is default else self.as_numbers(value, key, size, **options)
+
+    def matrix(self, key, default=_REQUIRED) -> Any:
+        """Three rows of three numbers."""
+        rows = self.get(key, default)
+        if rows is default:
+            return rows
+        if not isinstance(rows, list) or len(rows) != 3:
+            raise self.error(f"{key} must be 3 rows of 3 numbers, got {_shown(rows)}", key)
+        return tuple(self.as_numbers(row, key, 3) for row in rows)
+
+    def table(self, key) -> "Table | None":
+        """A table under this one, or None."""
+        value = self.of_kind(key, dict, None)
+        return None if value is None else self.inner(value, key)
+
+    def inner(self, value, key) -> "Table":
+        """A table that is the value of ``key`` or a part of it."""
+        return Table(self.document, value, (*self.path, key), f"{self.label}: {key}")
+
+    def tables(self, key) -> "list[Table]":
+        """The tables of an array, ``[[key]]``."""
+        values: Any = self.of_kind(key, list, [])
+        tables = []
+        for i, value in enumerate(values):
+            if not isinstance(value, dict):
+                raise self.error(f"{key} must be tables, [[{key}]], got {_shown(value)}", key)
+            label = f"{key} {i + 1}"
+            if isinstance(value.get("name"), str):
+                label = f"{key} {value['name']!r}"
+            tables.append(Table(self.document, value, (*self.path, key, i), label))
+        return tables
+
+    def choice(self, *keys) -> str | None:
+        """The one of these keys that is there; None if none is, an error if several are."""
+        self.known.extend(keys)
+        given = [key for key in keys if key in self.data]
+        if len(given) > 1:
+            raise self.error(f"give only one of {', '.join(given)}", given[1])
+        return given[0] if given else None
+
+    def finish(self):
+        """Refuse keys that nobody asked for."""
+        for key in self.data:
+            if key not in self.known:
+                hint = did_you_mean(key, dict.fromkeys(self.known))
+                raise self.error(f"unknown key {key!r}; {hint}", key)
+
+    def as_number(self, value, key, *, infinite=False):
+        """A TOML number, or the value of an expression."""
+        if isinstance(value, str):
+            value = self.document.evaluate((*self.path, key), value, f"{self.label}: {key}")
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise self.error(f"{key} must be a number or an expression, got {_shown(value)}", key)
+        if isinstance(value, int) and abs(value) > 2**53:
+            try:
+                value = float(value)
+            except OverflowError:
+                raise self.error(f"{key} is too large for a number", key) from None
+        if math.isnan(value) or (math.isinf(value) and not infinite):
+            raise self.error(f"{key} must be finite, got {value}", key)
+        return value
+
+    def as_numbers(self, value, key, size, *, infinite=False):
+        """A list of numbers."""
+        if size is None and not isinstance(value, list):
+            return (self.as_number(value, key, infinite=infinite),)
+        if not isinstance(value, list) or (size is not None and len(value) != size):
+            count = "numbers" if size is None else f"{size} numbers"
+            raise self.error(f"{key} must be a list of {count}, got {_shown(value)}", key)
+        return tuple(self.as_number(x, key, infinite=infinite) for x in value)
+
+
+def _shown(value):
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -1,0 +1,178 @@
+"""A model from a URDF file."""
+
+import warnings
+
+from kinetree.errors import ModelWarning
+from kinetree.joints import Fixed, Free
+from kinetree.loaders.urdf.extensions import loop_ends, loop_joint
+from kinetree.loaders.urdf.joints import read_joints
+from kinetree.loaders.urdf.links import read_links
+from kinetree.loaders.urdf.transmissions import read_transmissions
+from kinetree.loaders.urdf.tree import Tree, find, leaders
+from kinetree.loaders.urdf.xacro import refuse_xacro
+from kinetree.loaders.xml import Node, parse
+from kinetree.model import Actuator, Body, Coupling, Frame, Loop, Model, Posture, lump_fixed
+from kinetree.model.geometry import Geometry
+from kinetree.model.model import STANDARD_GRAVITY
+from kinetree.spatial import Plucker
+
+__all__ = ["read_urdf"]
+
+
+def read_urdf(source, report, folders, options) -> Model:
+    """The model in a URDF text.
+
+    The root link is the base, or with ``options.floating_base`` a body on a free joint called
+    ``root_joint``. See ``kinetree.loaders.load`` for the arguments.
+    """
+    element = parse(source, report.path)
+    refuse_xacro(element, report)
+    robot = Node(element, report)
+    if robot.tag != "robot":
+        raise robot.error("the root element of a URDF file is <robot>")
+    robot.get("version")
+    model = _Assembly(robot, folders, options).model()
+    for node in robot.all("gazebo"):
+        node.ignored("settings of a simulator")
+    report.unused(element)
+    return model
+
+
+class _Assembly:
+    """Puts numbers to names."""
+
+    def __init__(self, robot, folders, options):
+        self.robot, self.options = robot, options
+        self.links = read_links(robot, folders)
+        self.joints = read_joints(robot)
+        self.tree = Tree(robot, self.links, self.joints)
+        self.base = self.tree.root
+        self.bodies, self.body = [], {}  # and the number of each link, and of each joint
+        if options.floating_base:
+            self.base = _free_name("world", "universe", self.links)
+            root = self.links[self.tree.root]
+            name = _free_name("root_joint", "root_joint_1", self.joints)
+            self._add(Body(root.name, 0, Free(), Plucker.identity(), root.inertia, name))
+        else:
+            self.body[self.tree.root] = 0
+        for j in self.tree.joints:
+            inertia = self.links[j.child].inertia
+            parent = self.body[j.parent]
+            rest = (j.name, j.limits, j.dynamics)
+            self._add(Body(j.child, parent, j.joint, j.placement, inertia, *rest))
+        self.number = {b.joint_name: i for i, b in enumerate(self.bodies, start=1)}
+
+    def _add(self, body):
+        self.bodies.append(body)
+        self.body[body.name] = len(self.bodies)
+
+    def model(self):
+        loops = self._loops()
+        with warnings.catch_warnings():
+            # Said already, one by one and with the line.
+            warnings.filterwarnings("ignore", ".*(physically impossible|negative)", ModelWarning)
+            model = Model(
+                tuple(self.bodies),
+                frames=self._frames() if self.options.lump else (),
+                loops=loops,
+                couplings=self._couplings(loops),
+                geometry=self._geometry(),
+                actuators=self._actuators(),
+                gravity=self._gravity(),
+                name=self.robot.get("name") or "robot",
+                base_name=self.base,
+                strict=self._is_possible(),
+            )
+            if self.options.lump and any(isinstance(b.joint, Fixed) for b in self.bodies):
+                model = lump_fixed(model)
+            return self._with_postures(model)
+
+    def _is_possible(self):
+        dynamics = [j.dynamics for j in self.tree.joints if j.dynamics is not None]
+        smallest = (
+            min((*d.armature, *d.damping, *d.friction, *d.stiffness, 0.0)) for d in dynamics
+        )
+        return all(link.possible for link in self.links.values()) and not any(
+            x < 0 for x in smallest
+        )
+
+    def _frames(self):
+        """A frame for each fixed joint that will go, as far as no link has its name."""
+        fixed = [j for j in self.tree.joints if isinstance(j.joint, Fixed)]
+        taken = {*self.links, self.base}
+        taken |= {j.name for j in fixed if j.node.one("kinetree:frame") is not None}
+        return tuple(Frame(j.name, self.body[j.child]) for j in fixed if j.name not in taken)
+
+    def _loops(self):
+        loops: dict[str, Loop] = {}
+        for node in self.robot.all("kinetree:loop"):
+            name = node.need("name")
+            if name in self.joints or name in loops:
+                raise node.error(f"the name {name!r} is taken by another joint; rename one")
+            p, s = loop_ends(node)
+            for end in (p, s):
+                find(end.link, self.links, end.node, "link")
+            bodies = self.body[p.link], self.body[s.link]
+            loops[name] = Loop(name, *bodies, loop_joint(node), p.placement, s.placement)
+        return tuple(loops.values())
+
+    def _couplings(self, loops):
+        taken, couplings = {*self.joints, *(loop.name for loop in loops)}, []
+        for joint, mimic in leaders(self.joints).items():
+            name = f"{joint}_mimic"
+            while name in taken:
+                name += "_"
+            taken.add(name)
+            leads = self.joints[mimic.source].joint.nv == 1
+            source = self.number[mimic.source] if leads else 0
+            coefficients = (mimic.offset, mimic.multiplier) if leads else (mimic.offset,)
+            couplings.append(Coupling(name, self.number[joint], source, coefficients))
+        for node in self.robot.all("kinetree:coupling"):
+            leader = node.get("source")
+            joint = find(node.need("joint"), self.number, node, "joint")
+            source = 0 if leader is None else find(leader, self.number, node, "joint")
+            coefficients = node.numbers("coefficients", None)
+            couplings.append(Coupling(node.need("name"), joint, source, coefficients))
+        return tuple(couplings)
+
+    def _geometry(self):
+        return tuple(
+            Geometry(
+                self.body[link.name], look.shape, look.placement, look.name, look.visual,
+                not look.visual, look.color,
+            )
+            for link in self.links.values()
+            for look in link.looks
+        )  # fmt: skip
+
+    def _actuators(self):
+        return tuple(
+            Actuator(d.name, self.number[d.joint], d.gear, d.control, d.effort)
+            for d in read_transmissions(self.robot, self.joints)
+        )
+
+    def _gravity(self):
+        node = self.robot.one("kinetree:gravity")
+        return STANDARD_GRAVITY if node is None else node.numbers("xyz", 3)
+
+    def _with_postures(self, model):
+        """The model with its named states, whose size is known only now."""
+        number, postures = {name: i for i, name in enumerate(model.joint_names, start=1)}, []
+        for node in self.robot.all("kinetree:posture"):
+            q, qd = model.neutral(), model.zero_velocity.copy()
+            for part in node.all("joint"):
+                name = part.need("name")
+                find(name, self.number, part, "joint")
+                if name not in number:
+                    continue  # fixed, and merged
+                i = number[name]
+                for x, at, key in ((q, model.q_slice[i], "q"), (qd, model.v_slice[i], "qd")):
+                    x[at] = part.numbers(key, at.stop - at.start, tuple(x[at]))
+            postures.append(Posture(node.need("name"), tuple(q.tolist()), tuple(qd.tolist())))
+        return model.replace(postures=postures) if postures else model
+
+
+def _free_name(name, instead, taken):
+    while name in taken:
+        name, instead = instead, instead + "_"
+    return name

@@ -1,0 +1,217 @@
+"""XML from strangers: bounded in size and depth, no entities, no network, with line numbers.
+
+``parse`` gives the root element. ``Node`` reads attributes and children of an element, remembers
+in a ``Report`` what was read, and raises ``LoadError`` with file and line for what is wrong.
+"""
+
+import math
+import re
+
+from lxml import etree  # type: ignore[import-untyped]
+
+from kinetree.errors import LoadError
+from kinetree.loaders.report import Report, short, tag_of
+
+__all__ = ["LIMIT_BYTES", "LIMIT_ELEMENTS", "Node", "numbers_in", "parse", "root_tag"]
+
+LIMIT_BYTES = 32 * 2**20
+LIMIT_ELEMENTS = 100_000  # with their attributes
+_PIECE = 2**16
+_UNDEFINED_PREFIX = etree.ErrorTypes.NS_ERR_UNDEFINED_NAMESPACE
+_LARGEST = 1e50  # so that products of several numbers of a file stay finite
+_NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)", re.I | re.A)
+
+
+def parse(source: bytes, path: str):
+    """The root element of an XML file; elements know their ``sourceline``.
+
+    Document types are refused, and with them every entity. Nesting is limited to 256, the number
+    of elements and the size of the file by ``LIMIT_ELEMENTS`` and ``LIMIT_BYTES``.
+    """
+    if len(source) > LIMIT_BYTES:
+        raise LoadError(
+            f"{path}: the file has {len(source)} bytes; kinetree reads at most {LIMIT_BYTES}"
+        )
+    try:
+        return _parse(source, path)
+    except etree.XMLSyntaxError as error:
+        if error.code != _UNDEFINED_PREFIX:
+            raise _refusal(path, error.lineno, error.msg) from None
+    return _parse_despite_prefixes(source, path)
+
+
+def root_tag(source: bytes) -> str | None:
+    """The tag of the root element without looking further, or None where this is no XML."""
+    parser = _parser()
+    try:
+        for start in range(0, len(source), _PIECE):
+            parser.feed(source[start : start + _PIECE])
+            for _, element in parser.read_events():
+                return tag_of(element)
+    except etree.XMLSyntaxError:
+        return next((tag_of(element) for _, element in parser.read_events()), None)
+    return None
+
+
+def _parser(**options):
+    return etree.XMLPullParser(
+        events=("start",),
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=False,
+        remove_comments=True,
+        remove_pis=True,
+        **options,
+    )
+
+
+def _parse(source, path, parser=None):
+    parser, count = parser or _parser(), 0
+    for start in range(0, len(source), _PIECE):
+        parser.feed(source[start : start + _PIECE])
+        for _, element in parser.read_events():
+            if count == 0 and element.getroottree().docinfo.doctype:
+                raise LoadError(
+                    f"{path}:1: the file has a document type, <!DOCTYPE ...>, which can define "
+                    f"entities and is refused; remove it"
+                )
+            count += 1 + len(element.attrib)
+        if count > LIMIT_ELEMENTS:
+            raise LoadError(f"{path}: more than {LIMIT_ELEMENTS} XML elements and attributes")
+    return parser.close()
+
+
+def _parse_despite_prefixes(source, path):
+    """Prefixes without a declaration are common in robot files and do no harm."""
+    parser = _parser(recover=True)
+    root = _parse(source, path, parser)
+    for entry in parser.feed_error_log:
+        if entry.type != _UNDEFINED_PREFIX:
+            raise _refusal(path, entry.line, entry.message)
+    return root
+
+
+def _refusal(path, line, message):
+    place = f"{path}:{line}" if line else path
+    return LoadError(f"{place}: this is not well-formed XML: {' '.join((message or '').split())}")
+
+
+def numbers_in(text: str, count: int | None = None, *, finite: bool = True) -> tuple[float, ...]:
+    """The numbers in a text, separated by blanks; ValueError says what is wrong with them.
+
+    ``finite=False`` is for limits, which may be infinite.
+    """
+    words = text.split()
+    if count is not None and len(words) != count:
+        expected = "a number" if count == 1 else f"{count} numbers"
+        raise ValueError(f"must be {expected}, got {short(text)}")
+    for word in words:
+        if not _NUMBER.fullmatch(word):
+            raise ValueError(f"must hold numbers, got {short(word)}")
+    values = tuple(float(word) for word in words)
+    for word, value in zip(words, values, strict=True):
+        if math.isnan(value) or (finite and math.isinf(value)):
+            raise ValueError(f"must be finite, got {short(word)}")
+        if finite and abs(value) > _LARGEST:
+            raise ValueError(f"must be below {_LARGEST:g} in size, got {short(word)}")
+    return values
+
+
+class Node:
+    """An element, read through a report: what nobody asks for will be in its notices.
+
+    Args:
+        element: from ``parse``.
+        report: knows the file and keeps track.
+    """
+
+    def __init__(self, element, report: Report):
+        self.element, self.report = element, report
+        report.use(element)
+
+    @property
+    def tag(self) -> str:
+        """``joint``, or ``prefix:joint``; a default namespace is left out."""
+        return tag_of(self.element)
+
+    @property
+    def line(self) -> int:
+        """Line in the file."""
+        return self.element.sourceline
+
+    def error(self, message: str) -> LoadError:
+        """The error to raise, with file, line and tag before the message."""
+        return self.report.error(self.element, message)
+
+    def ignored(self, why: str, what: str | None = None):
+        """Note that the model does not carry this element, whatever is in it."""
+        self.report.ignored(self.element, what, why)
+
+    def note(self, what: str, why: str):
+        """Note that something about this element is not carried."""
+        self.report.ignored(self.line, what, why)
+
+    # --- attributes ----------------------------------------------------------------------------
+
+    def get(self, name: str, default: str | None = None) -> str | None:
+        """An attribute as text."""
+        self.report.use(self.element, name)
+        return self.element.get(name, default)
+
+    def need(self, name: str) -> str:
+        """An attribute as text that must be there and not be empty."""
+        value = self.get(name)
+        if not value:
+            raise self.error(f"attribute {name!r} is {'missing' if value is None else 'empty'}")
+        return value
+
+    def numbers(self, name: str, count: int | None, default=None, *, finite: bool = True):
+        """An attribute as a tuple of numbers; an error if it is missing and has no default."""
+        text = self.get(name)
+        if text is None:
+            if default is None:
+                raise self.error(f"attribute {name!r} is missing")
+            return default
+        return self._numbers(text, count, f"attribute {name!r}", finite)
+
+    def number(self, name: str, default: float | None = None, *, finite: bool = True) -> float:
+        """An attribute as one number."""
+        return self.numbers(name, 1, None if default is None else (default,), finite=finite)[0]
+
+    # --- text ----------------------------------------------------------------------------------
+
+    def text(self) -> str:
+        """The text inside, without blanks around it."""
+        return (self.element.text or "").strip()
+
+    def text_numbers(self, count: int | None, *, finite: bool = True) -> tuple[float, ...]:
+        """The text inside as numbers."""
+        return self._numbers(self.text(), count, "the content", finite)
+
+    def _numbers(self, text, count, what, finite):
+        try:
+            return numbers_in(text, count, finite=finite)
+        except ValueError as error:
+            raise self.error(f"{what} {error}") from None
+
+    # --- children ------------------------------------------------------------------------------
+
+    def all(self, *tags: str) -> list["Node"]:
+        """The children with one of these tags, in order; every child without tags."""
+        found = self.element.findall("*")
+        return [Node(e, self.report) for e in found if not tags or tag_of(e) in tags]
+
+    def one(self, tag: str) -> "Node | None":
+        """The child with this tag, if any; two are an error."""
+        found = self.all(tag)
+        if len(found) > 1:
+            raise found[1].error(f"{self.tag} has a second <{tag}>; only one is allowed")
+        return found[0] if found else None
+
+    def need_one(self, tag: str) -> "Node":
+        """The child with this tag, which must be there."""
+        found = self.one(tag)
+        if found is None:
+            raise self.error(f"has no <{tag}>")
+        return found

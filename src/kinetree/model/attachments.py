@@ -1,0 +1,187 @@
+"""What a mechanism has besides bodies and joints, told by names before anything has a number.
+
+``ModelBuilder`` and ``MechanismGraph`` collect couplings, geometry, actuators and postures in the
+same way, and put numbers to the names when the tree is known.
+"""
+
+import math
+
+import numpy as np
+
+from kinetree.errors import ModelError
+from kinetree.model.geometry import Geometry
+from kinetree.model.names import number_of
+from kinetree.model.parts import Actuator, Coupling, Posture, as_floats, as_placement
+
+__all__ = ["Attachments"]
+
+
+class Attachments:
+    """The calls that add couplings, geometry, actuators and postures. Each returns the caller."""
+
+    def __init__(self):
+        self._couplings: list[tuple] = []
+        self._geometry: list[tuple] = []
+        self._actuators: list[tuple] = []
+        self._postures: list[tuple] = []
+
+    def coupling(
+        self, name: str, *, joint: str, source: str | None = None, coefficients=(0.0, 1.0)
+    ):
+        """Make a joint follow another: ``q = c0 + c1 q_s + c2 q_s² + ...``.
+
+        Args:
+            name: unique name, among the joints.
+            joint: name of the joint that follows.
+            source: name of the joint that leads; without one the joint is held at ``c0``.
+            coefficients: of the polynomial, the constant first.
+        """
+        what = f"coefficients of coupling {name!r}"
+        self._couplings.append((name, joint, source, as_floats(coefficients, what)))
+        return self
+
+    def geometry(
+        self, shape, *, on: str | None = None, at=None, name="", visual=True, collision=True,
+        color=None,
+    ):  # fmt: skip
+        """Fix a shape to the body ``on`` (the base by default), centred at ``at``.
+
+        Args:
+            shape: such as ``geometry.Box((0.1, 0.1, 0.5))``.
+            on: name of the body.
+            at: position (3,) or ``Plucker`` on the body.
+            name: what to call it; need not be unique.
+            visual: whether it is drawn.
+            collision: whether it can touch others.
+            color: red, green, blue and opacity, each from 0 to 1.
+        """
+        color = color if color is None else as_floats(color, "color")
+        self._geometry.append((on, shape, as_placement(at), name, visual, collision, color))
+        return self
+
+    def actuator(
+        self, name: str, *, joint: str, gear=(1.0,), control=(-math.inf, math.inf),
+        effort=(-math.inf, math.inf),
+    ):  # fmt: skip
+        """Drive a joint: its force is ``gear`` times the control.
+
+        Args:
+            name: unique name, among the actuators.
+            joint: name of the joint.
+            gear: joint force for a unit of control, one entry per velocity variable.
+            control: smallest and largest control.
+            effort: smallest and largest force before the gear.
+        """
+        what = f"of actuator {name!r}"
+        self._actuators.append(
+            (
+                name, joint, as_floats(gear, f"gear {what}"),
+                as_floats(control, f"control {what}"), as_floats(effort, f"effort {what}"),
+            )
+        )  # fmt: skip
+        return self
+
+    def posture(self, name: str, *, q=None, qd=None):
+        """Give a name to a state.
+
+        Args:
+            name: unique name, among the postures.
+            q: position variables by joint name, a number or (nq,); the rest are neutral.
+            qd: velocity variables by joint name, a number or (nv,); the rest are zero.
+        """
+        for what, given in (("q", q), ("qd", qd)):
+            if given is not None and not isinstance(given, dict):
+                raise ModelError(
+                    f"{what} of posture {name!r} must be given by joint name, such as "
+                    f"{{'elbow': 0.5}}, got {given!r}"
+                )
+        self._postures.append((name, q, qd))
+        return self
+
+    def _add_attachments(self, model, without=()):
+        """What ``model`` has of these, less what belongs to joints left out."""
+        body, joint = model.body_names, (None, *model.joint_names)
+        for c in model.couplings:
+            if joint[c.joint] not in without and joint[c.source] not in without:
+                ends = {"joint": joint[c.joint], "source": joint[c.source]}
+                self.coupling(c.name, **ends, coefficients=c.coefficients)
+        for g in model.geometry:
+            looks = (g.name, g.visual, g.collision, g.color)
+            self._geometry.append((body[g.body], g.shape, g.placement, *looks))
+        for a in model.actuators:
+            if joint[a.joint] not in without:
+                self._actuators.append((a.name, joint[a.joint], a.gear, a.control, a.effort))
+        for p in model.postures:
+            kept = [(i, name) for i, name in enumerate(joint) if i and name not in without]
+            q = {name: p.q[model.q_slice[i]] for i, name in kept}
+            qd = {name: p.qd[model.v_slice[i]] for i, name in kept} if p.qd else None
+            self.posture(p.name, q=q, qd=qd)
+
+    def _numbered(self, bodies, loop_names, body_number, joints, where):
+        """Fields of the model: names as numbers, placements in the frames of the tree.
+
+        Args:
+            bodies: of the model, in order.
+            loop_names: names of the joints that close loops, which nothing can be attached to.
+            body_number: from name and role to the number of the body and its ``Y``, which takes
+                the coordinates in which it was described to those of the tree.
+            joints: names of all joints, for suggestions.
+            where: what has these names, in error messages.
+        """
+        names = [b.joint_name for b in bodies]
+
+        def joint_number(name, role):
+            if name in loop_names and name not in names:
+                raise ModelError(
+                    f"{role} is {name!r}, which closes a loop and has no variables in the model; "
+                    f"use a joint of the tree (MechanismGraph.to_model(tree_joints=...) chooses it)"
+                )
+            return names.index(joints[number_of(name, joints, role, where)]) + 1
+
+        couplings = [
+            Coupling(
+                name,
+                joint_number(joint, f"joint of coupling {name!r}"),
+                0 if source is None else joint_number(source, f"source of coupling {name!r}"),
+                coefficients,
+            )
+            for name, joint, source, coefficients in self._couplings
+        ]
+        geometry = []
+        for on, shape, at, name, *rest in self._geometry:
+            body, Y = body_number(on, f"body of geometry {name!r}")
+            geometry.append(
+                Geometry(body, shape, at if Y is None else at @ Y.inverse(), name, *rest)
+            )
+        actuators = [
+            Actuator(name, joint_number(joint, f"joint of actuator {name!r}"), *rest)
+            for name, joint, *rest in self._actuators
+        ]
+        postures = [
+            _posture(name, q or {}, qd, bodies, joint_number) for name, q, qd in self._postures
+        ]
+        return {
+            "couplings": tuple(couplings),
+            "geometry": tuple(geometry),
+            "actuators": tuple(actuators),
+            "postures": tuple(postures),
+        }
+
+
+def _posture(name, q, qd, bodies, joint_number):
+    moves, qd = qd is not None, qd or {}
+    positions: list = [b.joint.neutral() for b in bodies]
+    velocities: list = [np.zeros(b.joint.nv) for b in bodies]
+    for what, given, parts in (("position", q, positions), ("velocity", qd, velocities)):
+        for joint, value in given.items():
+            role = f"joint of posture {name!r}"
+            i = joint_number(joint, role) - 1
+            value = as_floats(value, f"{what} of joint {joint!r} in posture {name!r}")
+            if len(value) != len(parts[i]):
+                raise ModelError(
+                    f"{what} of joint {joint!r} in posture {name!r} needs {len(parts[i])} "
+                    f"entries, got {len(value)}"
+                )
+            parts[i] = value
+    q, qd = (tuple(float(x) for part in parts for x in part) for parts in (positions, velocities))
+    return Posture(name, q, qd if moves else ())

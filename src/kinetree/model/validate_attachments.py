@@ -1,0 +1,170 @@
+"""What joint dynamics, couplings, geometry, actuators and postures must satisfy."""
+
+import math
+import warnings
+from dataclasses import fields
+
+import numpy as np
+
+from kinetree.errors import ModelError, ModelWarning
+from kinetree.model.geometry import Mesh, Plane, Shape
+from kinetree.model.parts import JointDynamics
+
+__all__ = ["check_actuator", "check_couplings", "check_dynamics", "check_posture", "check_shape"]
+
+
+def check_dynamics(body, strict):
+    """Raise ModelError unless armature, damping and so on fit the joint of a body."""
+    d = body.dynamics
+    if d is None:
+        return
+    what = f"dynamics of joint {body.joint_name!r}"
+    if not isinstance(d, JointDynamics):
+        raise ModelError(f"{what} must be JointDynamics, got {type(d).__name__}")
+    for name in ("armature", "damping", "friction", "stiffness", "rest"):
+        values, size = getattr(d, name), body.joint.nq if name == "rest" else body.joint.nv
+        if len(values) not in (0, size):
+            raise ModelError(f"{what}: {name} needs {size} entries, got {len(values)}")
+        numbers = [x for x in values if isinstance(x, float)]
+        if not np.all(np.isfinite(numbers)):
+            raise ModelError(f"{what}: {name} must be finite, got {list(values)}")
+        if name != "rest" and min(numbers, default=0.0) < 0:
+            message = f"{what}: {name} must not be negative, got {min(numbers):.6g}"
+            if strict:
+                raise ModelError(message)
+            warnings.warn(message, ModelWarning, stacklevel=5)
+    if d.rest and all(isinstance(x, float) for x in d.rest):
+        defect = body.joint.defect(np.array(d.rest))
+        if defect:
+            raise ModelError(f"{what}: rest position: {defect}")
+
+
+def check_couplings(model):
+    """Raise ModelError unless every joint follows at most one other, and none itself."""
+    leader = {}
+    for c in model.couplings:
+        what = f"coupling {c.name!r}"
+        _check_joint(model, c.joint, what)
+        if c.source != 0:
+            _check_joint(model, c.source, what)
+        for i in filter(None, (c.joint, c.source)):
+            joint = model.joint[i]
+            if not (joint.nq == joint.nv == 1 and joint.rates_are_velocities):
+                raise ModelError(
+                    f"{what} refers to joint {model.joint_names[i - 1]!r}, a "
+                    f"{type(joint).__name__} with {joint.nv} degrees of freedom; only joints "
+                    f"with one variable can be coupled"
+                )
+        _check_numbers(c.coefficients, f"coefficients of {what}")
+        if not c.coefficients:
+            raise ModelError(f"{what} needs at least one coefficient, the position to hold")
+        if c.source == 0 and len(c.coefficients) > 1:
+            raise ModelError(
+                f"{what} has {len(c.coefficients)} coefficients and no joint that leads; a joint "
+                f"that is held has one"
+            )
+        if c.joint in leader:
+            raise ModelError(
+                f"joint {model.joint_names[c.joint - 1]!r} follows two couplings, the second is "
+                f"{c.name!r}; a joint can follow one other"
+            )
+        leader[c.joint] = c.source
+    cleared: set[int] = set()
+    for start in leader:
+        path, i = {}, start
+        while i in leader and i not in cleared:
+            if i in path:
+                circle = [*list(path)[path[i] :], i]
+                names = " -> ".join(repr(model.joint_names[k - 1]) for k in circle)
+                raise ModelError(f"couplings lead in a circle: {names}; remove one of them")
+            path[i] = len(path)
+            i = leader[i]
+        cleared.update(path)
+
+
+def check_actuator(model, actuator):
+    """Raise ModelError unless the actuator drives a joint, with as many gears as freedoms."""
+    what = f"actuator {actuator.name!r}"
+    _check_joint(model, actuator.joint, what)
+    name, nv = model.joint_names[actuator.joint - 1], model.joint[actuator.joint].nv
+    _check_numbers(actuator.gear, f"gear of {what}")
+    if len(actuator.gear) != nv:
+        raise ModelError(
+            f"{what} drives joint {name!r} with {nv} degrees of freedom; gear needs {nv} entries, "
+            f"got {len(actuator.gear)}"
+        )
+    for bounds in ("control", "effort"):
+        values = getattr(actuator, bounds)
+        _check_numbers(values, f"{bounds} of {what}", finite=False)
+        if len(values) != 2 or not values[0] <= values[1]:
+            raise ModelError(
+                f"{bounds} of {what} must be the smallest and the largest value, got {values}"
+            )
+
+
+def check_posture(model, posture):
+    """Raise ModelError unless the posture is a state of the model."""
+    what, joints = f"posture {posture.name!r}", model.joint[1:]
+    for name, size in (("q", sum(j.nq for j in joints)), ("qd", sum(j.nv for j in joints))):
+        values = getattr(posture, name)
+        _check_numbers(values, f"{name} of {what}")
+        if len(values) != size and not (name == "qd" and len(values) == 0):
+            raise ModelError(f"{name} of {what} needs {size} entries, got {len(values)}")
+    start = 0
+    for name, joint in zip(model.joint_names, joints, strict=True):
+        defect = joint.defect(np.array(posture.q[start : start + joint.nq]))
+        if defect:
+            raise ModelError(f"{what}, joint {name!r}: {defect}")
+        start += joint.nq
+
+
+def check_shape(geometry, what):
+    """Raise ModelError unless the shape has a size and the colour is one."""
+    shape = geometry.shape
+    if not isinstance(shape, Shape):
+        raise ModelError(
+            f"shape of {what} must be one of kinetree.geometry, such as Sphere(0.1), got "
+            f"{type(shape).__name__}"
+        )
+    for f in fields(shape):
+        if f.name == "path":
+            if not isinstance(shape.path, str) or not shape.path:  # type: ignore[union-attr]
+                raise ModelError(f"path of {what} must be the name of a file, got {shape!r}")
+            continue
+        values = np.atleast_1d(getattr(shape, f.name)).tolist()
+        _check_numbers(values, f"{f.name} of {what}")
+        size = {"size": 2 if isinstance(shape, Plane) else 3, "radii": 3, "scale": 3}.get(f.name, 1)
+        if len(values) != size:
+            raise ModelError(f"{f.name} of {what} needs {size} numbers, got {len(values)}")
+        flat = isinstance(shape, (Mesh, Plane)) or f.name == "length"  # mirrored, infinite, a ball
+        if not flat and min(values) <= 0:
+            raise ModelError(f"{f.name} of {what} must be positive, got {min(values):.6g}")
+        if f.name == "length" and min(values) < 0:
+            raise ModelError(f"{f.name} of {what} must not be negative, got {min(values):.6g}")
+    if not isinstance(geometry.name, str):
+        raise ModelError(f"name of {what} must be a string, got {geometry.name!r}")
+    if geometry.color is not None:
+        _check_numbers(geometry.color, f"color of {what}")
+        if len(geometry.color) != 4 or not all(0 <= x <= 1 for x in geometry.color):
+            raise ModelError(
+                f"color of {what} must be red, green, blue and opacity from 0 to 1, got "
+                f"{geometry.color}"
+            )
+
+
+def _check_joint(model, i, what):
+    if not isinstance(i, (int, np.integer)) or isinstance(i, bool):
+        raise ModelError(f"{what} must refer to a joint by its number, got {i!r}")
+    if not 1 <= i <= len(model.bodies):
+        last = len(model.bodies)
+        raise ModelError(f"{what} refers to joint {i}; the model has joints 1 to {last}")
+
+
+def _check_numbers(values, what, finite=True):
+    if not isinstance(values, (tuple, list)):
+        raise ModelError(f"{what} must be a tuple of numbers, got {values!r}")
+    for x in values:
+        if not isinstance(x, (int, float, np.integer, np.floating)):
+            raise ModelError(f"{what} must hold numbers, got {x!r}")
+        if math.isnan(x) or (finite and math.isinf(x)):
+            raise ModelError(f"{what} must be {'finite' if finite else 'numbers'}, got {x}")

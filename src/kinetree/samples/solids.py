@@ -1,0 +1,126 @@
+"""Solids: one description for the inertia of a body and for what is seen of it.
+
+``add_body`` and ``add_scenery`` put them on a builder, ``dressed`` on a finished model. A solid
+without mass is decoration: it is drawn and touches nothing.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kinetree.model import Actuator, geometry, shapes
+from kinetree.model.geometry import Geometry
+from kinetree.model.parts import as_placement
+from kinetree.spatial import Inertia, Plucker, rot
+
+__all__ = [
+    "BLUE", "DARK", "GOLD", "GREEN", "ORANGE", "RED", "STEEL", "WHITE",
+    "Solid", "add_body", "add_scenery", "box", "capsule", "cylinder", "dressed", "ellipsoid",
+    "inertia_of", "sphere", "with_motors",
+]  # fmt: skip
+
+STEEL, DARK = (0.72, 0.75, 0.78, 1.0), (0.26, 0.28, 0.31, 1.0)
+WHITE, GOLD = (0.92, 0.92, 0.90, 1.0), (0.90, 0.72, 0.25, 1.0)
+BLUE, GREEN = (0.20, 0.45, 0.75, 1.0), (0.30, 0.62, 0.38, 1.0)
+ORANGE, RED = (0.93, 0.50, 0.13, 1.0), (0.78, 0.22, 0.20, 1.0)
+
+# Rows: axes of the shape in body coordinates, with z of the shape along the axis named.
+_ALONG = {
+    "x": np.array([[0, 1, 0], [0, 0, 1], [1, 0, 0]]),
+    "y": np.array([[0, 0, 1], [1, 0, 0], [0, 1, 0]]),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Solid:
+    """A shape of uniform density, fixed to a body."""
+
+    shape: geometry.Shape
+    inertia: Inertia
+    placement: Plucker
+    color: tuple[float, float, float, float]
+
+
+def box(x, y, z, *, mass=0.0, at=None, color=STEEL):
+    """Cuboid."""
+    inertia = shapes.box(x, y, z, mass=mass, at=at)
+    return Solid(geometry.Box((x, y, z)), inertia, as_placement(at), color)
+
+
+def sphere(radius, *, mass=0.0, at=None, color=STEEL):
+    """Ball."""
+    inertia = shapes.sphere(radius, mass=mass, at=at)
+    return Solid(geometry.Sphere(radius), inertia, as_placement(at), color)
+
+
+def ellipsoid(a, b, c, *, mass=0.0, at=None, color=STEEL):
+    """Ellipsoid, by its semi-axes."""
+    inertia = shapes.ellipsoid(a, b, c, mass=mass, at=at)
+    return Solid(geometry.Ellipsoid((a, b, c)), inertia, as_placement(at), color)
+
+
+def cylinder(radius, length, *, mass=0.0, at=None, axis="z", color=STEEL):
+    """Cylinder along an axis."""
+    inertia = shapes.cylinder(radius, length, mass=mass, at=at, axis=axis)
+    return Solid(geometry.Cylinder(radius, length), inertia, _along(axis, at), color)
+
+
+def capsule(radius, length, *, mass=0.0, at=None, axis="z", color=STEEL):
+    """Cylinder with half-balls on its ends, along an axis."""
+    inertia = shapes.capsule(radius, length, mass=mass, at=at, axis=axis)
+    return Solid(geometry.Capsule(radius, length), inertia, _along(axis, at), color)
+
+
+def _along(axis, at):
+    return as_placement(at) if axis == "z" else rot(_ALONG[axis]) @ as_placement(at)
+
+
+def inertia_of(solids):
+    """Inertia of several solids together."""
+    first, *others = (s.inertia for s in solids if s.inertia.mass > 0)
+    return sum(others, start=first)
+
+
+def add_body(builder, name, *solids, inertia=None, **options):
+    """``builder.body``, with the inertia of the solids unless another is given, and their looks."""
+    builder.body(name, inertia=inertia_of(solids) if inertia is None else inertia, **options)
+    return add_scenery(builder, *solids, on=name)
+
+
+def add_scenery(builder, *solids, on=None):
+    """The looks of solids alone, on a body or, by default, on the base."""
+    for s in solids:
+        builder.geometry(s.shape, on=on, at=s.placement, color=s.color, collision=_touches(s))
+    return builder
+
+
+def dressed(model, solids):
+    """The model with the looks of solids, listed by the name of the body or frame they are on."""
+    pieces = [
+        Geometry(
+            (frame := model.frame(name)).body,
+            s.shape,
+            s.placement @ frame.placement,
+            collision=_touches(s),
+            color=s.color,
+        )
+        for name, listed in solids.items()
+        for s in listed
+    ]
+    return model.replace(geometry=(*model.geometry, *pieces))
+
+
+def _touches(solid):
+    return solid.inertia.mass > 0
+
+
+def with_motors(model, joints=None):
+    """The model with a motor on each joint named, or on all of one freedom, within its limits."""
+    chosen = [b.joint_name for b in model.bodies if b.joint.nv == 1] if joints is None else joints
+    motors = []
+    for name in chosen:
+        i = model.joint_index(name)
+        most = model.bodies[i - 1].limits.effort[0]
+        bounds = (-most, most)
+        motors.append(Actuator(f"{name}_motor", i, control=bounds, effort=bounds))
+    return model.replace(actuators=(*model.actuators, *motors))

@@ -1,0 +1,182 @@
+"""Frames, shapes, loops, couplings, actuators and postures as MJCF."""
+
+import os
+
+import numpy as np
+from lxml import etree  # type: ignore[import-untyped]
+
+from kinetree.errors import InteropError
+from kinetree.joints import Fixed, Free, Planar, Revolute, Spherical
+from kinetree.loaders.mjcf.maps import map_of
+from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Mesh, Plane, Sphere
+from kinetree.spatial import xlt
+from kinetree.writers.mjcf.elements import element, numbers, pose_attributes, range_attributes
+from kinetree.writers.mjcf.parts import parts_of
+
+__all__ = [
+    "write_actuators",
+    "write_constraints",
+    "write_frames",
+    "write_geometry",
+    "write_postures",
+]
+
+_MESHES = (".stl", ".obj", ".msh")
+
+
+def write_frames(model, elements):
+    """Frames as sites."""
+    for frame in model.frames:
+        element(elements[frame.body], "site", name=frame.name, **pose_attributes(frame.placement))
+
+
+def write_geometry(model, elements, root, left_out):
+    """Shapes as geoms, meshes as assets too; ``left_out`` collects what MuJoCo cannot read."""
+    asset, meshes = etree.SubElement(root, "asset"), {}
+    names = [g.name for g in model.geometry]
+    for g in model.geometry:
+        shape, attributes = g.shape, {}
+        if isinstance(shape, Mesh):
+            if os.path.splitext(shape.path)[1].lower() not in _MESHES:
+                left_out.append(f"mesh {shape.path!r}, which MuJoCo cannot read")
+                continue
+            if shape not in meshes:
+                meshes[shape] = f"mesh_{len(meshes)}"
+                scale = None if shape.scale == (1, 1, 1) else shape.scale
+                element(asset, "mesh", name=meshes[shape], file=shape.path, scale=scale)
+            attributes = {"type": "mesh", "mesh": meshes[shape]}
+        else:
+            kind, size = _shape(shape)
+            attributes = {"type": kind, "size": numbers(size)}
+        element(
+            elements[g.body], "geom",
+            name=g.name if g.name and names.count(g.name) == 1 else None,
+            **attributes, **pose_attributes(g.placement),
+            rgba=None if g.color is None else g.color,
+            contype=None if g.collision else "0", conaffinity=None if g.collision else "0",
+            group=None if g.visual else "3",
+        )  # fmt: skip
+    if not meshes:
+        root.remove(asset)
+
+
+def _shape(shape):
+    """Kind and size, in half lengths."""
+    if isinstance(shape, Box):
+        return "box", np.array(shape.size) / 2
+    if isinstance(shape, Sphere):
+        return "sphere", [shape.radius]
+    if isinstance(shape, (Cylinder, Capsule)):
+        return type(shape).__name__.lower(), [shape.radius, shape.length / 2]
+    if isinstance(shape, Ellipsoid):
+        return "ellipsoid", shape.radii
+    if isinstance(shape, Plane):
+        return "plane", [shape.size[0] / 2, shape.size[1] / 2, 0.1]
+    raise InteropError(f"MJCF has no shape {type(shape).__name__}")
+
+
+def write_constraints(model, elements, root):
+    """Loops as connections of sites, couplings as equalities of joints."""
+    if not model.loops and not model.couplings:
+        return
+    equality = etree.SubElement(root, "equality")
+    names = _Sites(model, elements)
+    for loop in model.loops:
+        ends = (
+            (loop.predecessor, loop.predecessor_placement),
+            (loop.successor, loop.successor_placement),
+        )
+        if isinstance(loop.joint, Fixed):
+            _close(equality, "weld", loop.name, names, ends)
+        elif isinstance(loop.joint, Spherical):
+            _close(equality, "connect", loop.name, names, ends)
+        elif isinstance(loop.joint, Revolute):  # two points of the axis
+            for k in (0, 1):
+                moved = [(b, xlt(k * np.array(loop.joint.axis, float)) @ X) for b, X in ends]
+                _close(equality, "connect", f"{loop.name}_{k + 1}", names, moved)
+        else:
+            raise InteropError(
+                f"loop joint {loop.name!r} is {loop.joint!r}; MJCF can close loops with Fixed, "
+                f"Spherical and Revolute joints"
+            )
+    for c in model.couplings:
+        if len(c.coefficients) > 5:
+            raise InteropError(
+                f"coupling {c.name!r} has degree {len(c.coefficients) - 1}; MJCF has up to 4"
+            )
+        polynomial = [*c.coefficients, *[0.0] * (5 - len(c.coefficients))]
+        leader = model.joint_names[c.source - 1] if c.source else None
+        joints = {"joint1": model.joint_names[c.joint - 1], "joint2": leader}
+        element(equality, "joint", name=c.name, **joints, polycoef=polynomial)
+
+
+def _close(equality, tag, name, sites, ends):
+    one, other = (sites.at(f"{name}_{k}", *end) for k, end in zip("ab", ends, strict=True))
+    element(equality, tag, name=name, site1=one, site2=other)
+
+
+class _Sites:
+    """Sites for the ends of loops: frames that are there already, or new ones."""
+
+    def __init__(self, model, elements):
+        self.model, self.elements = model, elements
+        self.taken = set(model.frame_names) | set(model.body_names)
+
+    def at(self, name, body, X):
+        for frame in self.model.frames:
+            same = frame.body == body and np.array_equal(frame.placement.E, X.E)
+            if same and np.array_equal(frame.placement.r, X.r):
+                return frame.name
+        while name in self.taken:
+            name += "_"
+        self.taken.add(name)
+        element(self.elements[body], "site", name=name, **pose_attributes(X))
+        return name
+
+
+def write_actuators(model, root):
+    """Actuators as motors."""
+    if not model.actuators:
+        return
+    section = etree.SubElement(root, "actuator")
+    written = {e.get("name"): e for e in root.iter("joint")}
+    for a in model.actuators:
+        joint, gear = model.joint[a.joint], np.array(a.gear)
+        name = model.joint_names[a.joint - 1]
+        parts = parts_of(joint, name)
+        acting = [p for p in parts if np.any(gear[p.v])] or list(parts[-1:])
+        pushes = isinstance(joint, (Free, Planar)) and any(p.kind == "slide" for p in acting)
+        if len(acting) != 1 or pushes:
+            raise InteropError(
+                f"actuator {a.name!r} has gear {list(a.gear)} on joint {name!r}, a "
+                f"{type(joint).__name__}: a motor of MJCF acts along one variable of a joint, or "
+                f"turns a ball or free joint"
+            )
+        gear = gear[acting[0].v]
+        if isinstance(joint, Free) and name in written:
+            acting, gear = [acting[0]._replace(name=name)], [0, 0, 0, *gear]
+        element(
+            section, "motor", name=a.name, joint=acting[0].name, gear=gear,
+            **range_attributes("ctrlrange", a.control, "ctrllimited"),
+            **range_attributes("forcerange", a.effort, "forcelimited"),
+        )  # fmt: skip
+
+
+def write_postures(model, root, postures):
+    """Postures as keyframes, in MuJoCo's variables."""
+    if not postures:
+        return
+    section = etree.SubElement(root, "keyframe")
+    order = [e.get("name") for e in root.iter("joint") if e.getparent().tag == "body"]
+    for p in postures:
+        q, v, qd = {}, {}, np.array(p.qd) if p.qd else np.zeros(model.nv)
+        for i, joint in enumerate(model.joint[1:], start=1):
+            ours, name = np.array(p.q)[model.q_slice[i]], model.joint_names[i - 1]
+            position = map_of(joint).to_position(ours).tolist()
+            velocity = map_of(joint).to_velocity(ours, qd[model.v_slice[i]]).tolist()
+            names = [name] if name in order else [x.name for x in parts_of(joint, name)]
+            for k, part in enumerate(names):
+                at = slice(k, k + 1 if k < len(names) - 1 else None)
+                q[part], v[part] = position[at], velocity[at]
+        qpos, qvel = ([x for name in order for x in part[name]] for part in (q, v))
+        element(section, "key", name=p.name, qpos=qpos, qvel=qvel if any(qvel) else None)

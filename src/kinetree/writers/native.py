@@ -1,0 +1,132 @@
+"""A model as TOML of the native format, which reads back as exactly the same model."""
+
+import math
+from dataclasses import fields
+
+import numpy as np
+
+from kinetree.model import geometry
+from kinetree.writers.native_parts import inertia_table, joint_table, placement_keys
+from kinetree.writers.toml_text import assignment
+
+__all__ = ["to_toml"]
+
+_UNBOUNDED = (-math.inf, math.inf)
+
+
+def to_toml(model) -> str:
+    """The text of a file that ``kinetree.load`` reads as this model, to the last digit.
+
+    docs/formats.md describes the format. A joint that moves by a Python function cannot be written.
+    """
+    top = {"kinetree": 1, "name": model.name, "base": model.base_name, "gravity": model.gravity}
+    lines = [assignment(key, given, key) for key, given in top.items()]
+    for key, tables in (
+        ("body", (_body(model, b) for b in model.bodies)),
+        ("frame", (_frame(model, f) for f in model.frames)),
+        ("loop", (_loop(model, loop) for loop in model.loops)),
+        ("coupling", (_coupling(model, c) for c in model.couplings)),
+        ("geometry", (_geometry(model, g) for g in model.geometry)),
+        ("actuator", (_actuator(model, a) for a in model.actuators)),
+        ("posture", (_posture(model, p) for p in model.postures)),
+    ):
+        for table in tables:
+            what = f"{key} {table.get('name', '')!r}"
+            lines += ["", f"[[{key}]]"]
+            lines += [assignment(k, given, f"{k} of {what}") for k, given in table.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _on(model, body):
+    return {"on": model.body_names[body]} if body else {}
+
+
+def _body(model, body):
+    own_name = None if body.joint_name == f"{body.name}_joint" else body.joint_name
+    table = {"name": body.name, **_on(model, body.parent), **placement_keys(body.placement)}
+    table["joint"] = joint_table(body.joint, body.joint_name, own_name)
+    for key, given in (
+        ("inertia", inertia_table(body.inertia)),
+        ("limits", _values(body.limits)),
+        ("dynamics", _values(body.dynamics)),
+    ):
+        if given is not None:
+            table[key] = given
+    return table
+
+
+def _values(part):
+    """Limits or dynamics: what is there, a number where there is one."""
+    if part is None:
+        return None
+    given = {f.name: getattr(part, f.name) for f in fields(part)}
+    return {name: x[0] if len(x) == 1 else x for name, x in given.items() if x}
+
+
+def _frame(model, frame):
+    return {"name": frame.name, **_on(model, frame.body), **placement_keys(frame.placement)}
+
+
+def _loop(model, loop):
+    table = {
+        "name": loop.name,
+        "predecessor": model.body_names[loop.predecessor],
+        "successor": model.body_names[loop.successor],
+        "joint": joint_table(loop.joint, loop.name),
+    }
+    for side in ("predecessor", "successor"):
+        keys = placement_keys(getattr(loop, f"{side}_placement"))
+        if keys:
+            table[f"{side}_at"] = keys["at"] if set(keys) == {"at"} else keys
+    return table
+
+
+def _coupling(model, coupling):
+    names = (None, *model.joint_names)
+    table = {"name": coupling.name, "joint": names[coupling.joint]}
+    if coupling.source:
+        table["source"] = names[coupling.source]
+    return table | {"coefficients": coupling.coefficients}
+
+
+def _geometry(model, part):
+    table: dict = {"name": part.name} if part.name else {}
+    table |= {**_on(model, part.body), **placement_keys(part.placement)}
+    shape = part.shape
+    sizes = [getattr(shape, f.name) for f in fields(shape)]
+    if isinstance(shape, geometry.Mesh):
+        table["mesh"] = shape.path
+        if tuple(shape.scale) != (1, 1, 1):
+            table["scale"] = shape.scale
+    else:
+        table[type(shape).__name__.lower()] = sizes[0] if len(sizes) == 1 else sizes
+    for key in ("visual", "collision"):
+        if not getattr(part, key):
+            table[key] = False
+    return table | ({} if part.color is None else {"color": part.color})
+
+
+def _actuator(model, actuator):
+    gear = actuator.gear
+    table = {"name": actuator.name, "joint": model.joint_names[actuator.joint - 1]}
+    table["gear"] = gear[0] if len(gear) == 1 else gear
+    for key in ("control", "effort"):
+        if tuple(getattr(actuator, key)) != _UNBOUNDED:
+            table[key] = getattr(actuator, key)
+    return table
+
+
+def _posture(model, posture):
+    table = {"name": posture.name, "q": _by_joint(model, posture.q, model.q_slice, model.neutral())}
+    if len(posture.qd):
+        table["qd"] = _by_joint(model, posture.qd, model.v_slice, np.zeros(model.nv))
+    return table
+
+
+def _by_joint(model, values, slices, usual):
+    """Variables by joint name, as far as they are not the usual ones."""
+    given = {}
+    for name, part in zip(model.joint_names, slices[1:], strict=True):
+        if tuple(values[part]) != tuple(usual[part]):
+            given[name] = values[part][0] if len(values[part]) == 1 else values[part]
+    return given

@@ -1,0 +1,50 @@
+"""A model as a file, in the format that the suffix says."""
+
+import json
+import os
+from importlib import import_module
+from pathlib import Path
+
+from kinetree.errors import ModelError
+from kinetree.model.arrays import as_model
+
+__all__ = ["WRITERS", "save"]
+
+# Each writer takes a model and returns the text of a file.
+WRITERS = {
+    "urdf": ("kinetree.writers.urdf", "to_urdf"),
+    "mjcf": ("kinetree.writers.mjcf", "to_mjcf"),
+    "toml": ("kinetree.writers.native", "to_toml"),
+    "json": ("kinetree.writers.save", "to_json"),
+}
+_SUFFIXES = {
+    ".urdf": "urdf", ".xml": "mjcf", ".mjcf": "mjcf", ".toml": "toml", ".json": "json",
+}  # fmt: skip
+
+
+def save(model, path, *, format=None):
+    """Write a model to a file, whole or not at all.
+
+    Args:
+        model: the model.
+        path: where to; the suffix is the format: ``.urdf``, ``.xml`` or ``.mjcf``, ``.toml``,
+            ``.json``.
+        format: ``"urdf"``, ``"mjcf"``, ``"toml"`` or ``"json"``, if the suffix does not say.
+    """
+    path = Path(os.fspath(path))
+    format = format or _SUFFIXES.get(path.suffix.lower())
+    if format not in WRITERS:
+        raise ModelError(
+            f"cannot write {str(path)!r}: the format must be one of {', '.join(WRITERS)}, by "
+            f"format= or by the suffix {', '.join(_SUFFIXES)}; got {format or path.suffix!r}"
+        )
+    module, name = WRITERS[format]
+    text = getattr(import_module(module), name)(as_model(model))
+    part = path.with_name(path.name + ".part")
+    part.write_text(text, encoding="utf-8", newline="\n")
+    part.replace(path)
+
+
+def to_json(model) -> str:
+    """The plain data of ``Model.to_dict`` as JSON."""
+    return json.dumps(model.to_dict(), indent=1, allow_nan=False) + "\n"

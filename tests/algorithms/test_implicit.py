@@ -1,0 +1,163 @@
+"""Loops in joint space, against maximal coordinates and against Lagrange's equation."""
+
+import linkages
+import numpy as np
+import pytest
+from closeness import assert_close
+from furnished import with_armature
+
+import kinetree as kt
+from kinetree.algorithms import aba, crba, implicit, maximal
+from kinetree.algorithms.kinematics import base_transforms, joint_transforms
+from kinetree.errors import ShapeError, SingularError
+from kinetree.joints import REPRESENTATIVES, Fixed, Prescribed, Revolute, Spherical
+from kinetree.model import Loop, ModelBuilder
+from kinetree.samples import random_inertia, random_placement, random_tree
+
+LINKAGES = {
+    "four-bar": (linkages.four_bar, linkages.four_bar_positions),
+    "crank-slider": (linkages.crank_slider, linkages.crank_slider_positions),
+}
+
+
+@pytest.fixture(params=LINKAGES)
+def linkage(request):
+    return LINKAGES[request.param]
+
+
+@pytest.mark.covers("RBDA 8.1", "RBDA 8.2", by=(implicit.forward_dynamics, implicit.constraint))
+@pytest.mark.parametrize("y", [-2.0, 0.4, 1.3])
+def test_planar_linkages_in_space_move_as_lagrange_says(linkage, rng, y):
+    build, positions = linkage
+    model, yd, u = build(rng), 3.1, 0.7
+    q, G, g = linkages.explicit(positions, y, yd)
+    s = implicit.solution(model, q, G * yd, np.array([u, 0.0, 0.0]))
+    ydd = linkages.lagrange(positions, y, yd, u)
+    assert_close(s.qdd, G * ydd + g, ulps=1000, condition=10)
+    assert (s.rank, s.redundancy) == (2, 3)
+
+
+def closed(builder, rng, joint):
+    """The chain that a builder holds, closed to the base by a joint where it happens to be."""
+    tree = builder.build()
+    q = tree.random_configuration(rng)
+    X_0 = base_transforms(tree, joint_transforms(tree, q)[0])
+    ground = joint.transform(joint.random(rng)).inverse() @ X_0[-1]
+    last = tree.body_names[-1]
+    builder.loop("closure", predecessor="base", successor=last, joint=joint, at=ground)
+    model = builder.build()
+    K = implicit.constraint(model, q, np.zeros(model.nv)).implicit.K
+    qd = rng.standard_normal(model.nv)
+    return model, q, qd - np.linalg.pinv(K, rcond=1e-10) @ (K @ qd)
+
+
+@pytest.mark.covers("RBDA 8.2", "RBDA 8.5", by=implicit.solution)
+@pytest.mark.parametrize("joint", REPRESENTATIVES, ids=repr)
+def test_every_kind_of_joint_can_close_a_loop(rng, joint):
+    """The same motion as all bodies and all joints at once."""
+    builder = ModelBuilder("ring")
+    for n, kind in enumerate((Spherical(), Revolute("y"), Spherical())):
+        on = f"b{n - 1}" if n else None
+        at, inertia = random_placement(rng), random_inertia(rng)
+        builder.body(f"b{n}", on=on, joint=kind, at=at, inertia=inertia)
+    model, q, qd = closed(builder, rng, joint)
+    tau = rng.standard_normal(model.nv)
+    for m in (model, with_armature(model, rng)):
+        a, b = (s.solution(m, q, qd, tau) for s in (implicit, maximal))
+        condition = np.linalg.cond(crba.joint_space_inertia(m, q))
+        assert_close(a.qdd, b.qdd, ulps=1000, condition=10 * condition)
+        assert a.redundancy == b.redundancy
+        error = m.loops and maximal.equations(m, q, qd, tau).joints[-1].rate
+        assert_close(error, 0 * error, scale=10)
+
+
+def test_constraint_rows_are_the_derivative_of_the_loop_velocity(rng):
+    """d/dt (K qd) = K qdd - k along a motion, by central differences."""
+    builder = ModelBuilder("ring")
+    for n in range(3):
+        at, inertia = random_placement(rng), random_inertia(rng)
+        joint = Spherical() if n != 1 else Revolute("y")
+        builder.body(f"b{n}", on=f"b{n - 1}" if n else None, joint=joint, at=at, inertia=inertia)
+    model, q, qd = closed(builder, rng, Revolute("x"))
+    h = 1e-5
+
+    def velocity(t):
+        q_t = model.integrate(q, qd * t)
+        return implicit.constraint(model, q_t, qd).implicit.K @ qd
+
+    k = implicit.constraint(model, q, qd).implicit.k
+    rate = (velocity(h) - velocity(-h)) / (2 * h)
+    assert np.max(np.abs(rate + k)) < 1e-8 * max(1.0, np.max(np.abs(k)))
+
+
+def test_a_joint_that_time_moves_may_close_a_loop(rng):
+    drive = Prescribed(Revolute("z"), lambda t: ([np.sin(t)], [np.cos(t)], [-np.sin(t)])).at(0.3)
+    builder = ModelBuilder("driven").body(
+        "b", joint=Revolute("z"), inertia=random_inertia(rng)
+    ).loop("drive", predecessor="base", successor="b", joint=drive)  # fmt: skip
+    model = builder.build()
+    q, qd = np.array([np.sin(0.3)]), np.array([np.cos(0.3)])
+    for method in ("implicit", "maximal"):
+        qdd = kt.forward_dynamics(model, q, qd, np.zeros(1), method=method)
+        assert_close(qdd, [-np.sin(0.3)], ulps=1000)
+
+
+def test_redundant_loops_and_massless_bodies(linkage, rng):
+    build, positions = linkage
+    model, tau = build(rng), rng.standard_normal(3)
+    loop = model.loops[0]
+    again = Loop("again", loop.predecessor, loop.successor, loop.joint,
+                 loop.predecessor_placement, loop.successor_placement)  # fmt: skip
+    twice = model.replace(loops=(loop, again))
+    q, G, _ = linkages.explicit(positions, 0.5, 2.0)
+    a, b = (implicit.solution(m, q, 2.0 * G, tau) for m in (model, twice))
+    assert b.redundancy == a.redundancy + 5
+    assert_close(b.qdd, a.qdd, ulps=1000, condition=10)
+    light = model.replace(inertia={model.body_names[2]: kt.Inertia.zero()})
+    a, b = (f.forward_dynamics(light, q, 2.0 * G, tau) for f in (implicit, maximal))
+    assert_close(a, b, ulps=1000, condition=10)
+
+
+def test_trees_need_no_constraint(rng):
+    model = random_tree(5, rng)
+    q, (qd, tau) = model.random_configuration(rng), rng.standard_normal((2, model.nv))
+    s = implicit.solution(model, q, qd, tau)
+    assert_close(s.qdd, aba.forward_dynamics(model, q, qd, tau), ulps=1000, condition=1000)
+    assert (s.rank, s.redundancy, s.lam.size) == (0, 0, 0)
+    empty = ModelBuilder().build()
+    none = np.zeros(0)
+    assert implicit.forward_dynamics(empty, none, none, none).shape == (0,)
+
+
+def test_states_that_do_not_close_the_loop_are_refused_by_name():
+    model = linkages.four_bar()
+    q, G, _ = linkages.explicit(linkages.four_bar_positions, 0.5, 2.0)
+    zero = np.zeros(3)
+    with pytest.raises(ShapeError, match=r"q does not close loop 'pin'.*assemble the mechanism"):
+        implicit.forward_dynamics(model, q + np.array([0, 0.1, 0]), zero, zero)
+    with pytest.raises(ShapeError, match=r"qd tears loop 'pin' apart.*project qd"):
+        implicit.forward_dynamics(model, q, np.array([0.0, 1.0, 0.0]), zero)
+    assert np.all(
+        np.isfinite(implicit.forward_dynamics(model, q, G, zero, closure_tolerance=np.inf))
+    )
+
+
+def test_a_loop_that_leaves_no_freedom_or_no_sense(rng):
+    builder = ModelBuilder().body("b", joint=Revolute("z"), inertia=random_inertia(rng))
+    model = builder.loop("weld", predecessor="base", successor="b", joint=Fixed()).build()
+    s = implicit.solution(model, np.zeros(1), np.zeros(1), np.ones(1))
+    assert_close(s.qdd, [0.0], scale=1)
+    assert_close(s.tau_c, -np.ones(1) + implicit.rnea.bias_force(model, np.zeros(1), np.zeros(1)))
+    drive = Prescribed(Revolute("z"), lambda t: ([0.0], [0.0], [1.0])).at(0.0)
+    model = builder.loop("drive", predecessor="base", successor="b", joint=drive).build()
+    with pytest.raises(SingularError, match="contradictory constraints"):
+        implicit.solution(model, np.zeros(1), np.zeros(1), np.zeros(1))
+
+
+@pytest.mark.covers("RBDA 8.3", by=implicit.constraint)
+def test_stabilisation_is_that_of_maximal_coordinates():
+    model = linkages.four_bar()
+    q, G, _ = linkages.explicit(linkages.four_bar_positions, 0.5, 2.0)
+    q, qd, tau = q + np.array([0, 1e-4, 0]), 2 * G + np.array([0, 0, 1e-4]), np.zeros(3)
+    a, b = (f.forward_dynamics(model, q, qd, tau, stabilization=0.1) for f in (implicit, maximal))
+    assert_close(a, b, ulps=1000, condition=100)

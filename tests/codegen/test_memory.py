@@ -1,0 +1,45 @@
+"""Memory of large results is used again, and never while somebody looks at it."""
+
+import numpy as np
+
+from kinetree.codegen.runtime import memory
+
+
+def address(array):
+    return array.__array_interface__["data"][0]
+
+
+def test_dropped_memory_comes_back():
+    a = memory.empty((1000, 40, 7), "float64")
+    first = address(a)
+    del a
+    assert address(memory.empty((1000, 7, 40), "float64")) == first
+
+
+def test_living_arrays_and_views_keep_their_memory():
+    a = memory.empty((1000, 36, 7), "float64")
+    a[:] = 1.0
+    view = a[10:20, 3]
+    del a
+    b = memory.empty((1000, 36, 7), "float64")
+    b[:] = 2.0
+    assert np.all(view == 1.0)
+    assert not np.may_share_memory(view, b)
+
+
+def test_what_is_kept_is_bounded():
+    arrays = [memory.empty((5, 2**22 + k), "float64") for k in range(3)]
+    assert sum(block.size for block in memory._kept) <= memory.KEPT_BYTES
+    many = [memory.empty((9000 + k,), "float64") for k in range(200)]
+    assert len(memory._kept) <= 64
+    assert len({address(a) for a in many}) == 200
+    for k, a in enumerate(arrays):
+        a[:] = k
+    assert [float(a[-1, -1]) for a in arrays] == [0.0, 1.0, 2.0]
+
+
+def test_small_and_enormous_results_are_numpys_own():
+    assert memory.empty((10, 3), "float32").base is None
+    assert memory.empty((10, 3), "float32").dtype == np.float32
+    too_large = memory.KEPT_BYTES // 8 + 1
+    assert memory.empty((too_large,), "float64").base is None

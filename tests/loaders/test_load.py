@@ -1,0 +1,199 @@
+"""load, loads, read: formats, warnings, strict."""
+
+import json
+import os
+
+import pytest
+from urdf_files import arm, link, robot
+
+import kinetree as kt
+from kinetree.errors import KinetreeError, LoadError, ModelWarning
+from kinetree.loaders import load, loads, read
+
+NOISY = arm("continuous", "", "<gazebo/>\n" * 3, "<sensor name='s'/>\n")
+
+
+@pytest.fixture
+def noisy(tmp_path):
+    path = tmp_path / "noisy.urdf"
+    path.write_text(NOISY)
+    return path
+
+
+def test_load_gives_a_model(tmp_path):
+    path = tmp_path / "arm.urdf"
+    path.write_text(arm())
+    assert load(path).joint_names == ("j",)
+    assert load(str(path), floating_base=True).joint_names == ("root_joint", "j")
+    assert load(path, lump=False) == load(path)
+
+
+def test_what_is_not_carried_comes_as_one_warning(noisy):
+    with pytest.warns(ModelWarning) as caught:
+        load(noisy)
+    [warning] = caught
+    assert warning.filename == __file__
+    assert str(warning.message) == (
+        f"{noisy}: 4 things are not carried by the model:\n"
+        f"  {noisy}:5: <gazebo>: settings of a simulator (and 2 more of this kind)\n"
+        f"  {noisy}:8: <sensor name='s'>: kinetree does not use it"
+    )
+
+
+def test_a_long_list_is_cut():
+    text = robot(link("a"), *(f"<x{i}/>" for i in range(30)))
+    with pytest.warns(ModelWarning, match="and 20 other kinds") as caught:
+        loads(text)
+    assert len(str(caught[0].message).splitlines()) == 12
+
+
+def test_read_gives_the_notices_as_data(noisy):
+    loaded = read(noisy)
+    assert loaded.path == str(noisy)
+    assert [(n.line, n.what) for n in loaded.notices] == [
+        (5, "<gazebo>"), (6, "<gazebo>"), (7, "<gazebo>"), (8, "<sensor name='s'>"),
+    ]  # fmt: skip
+    assert loaded.model.nv == 1
+
+
+def test_strict_makes_them_an_error(noisy):
+    with pytest.raises(
+        LoadError, match="strict=True, and not all of the file is carried"
+    ) as caught:
+        load(noisy, strict=True)
+    assert f"{noisy}:5: <gazebo>" in str(caught.value)
+    assert read(noisy).notices
+
+
+@pytest.mark.parametrize("suffix", [".urdf", ".xml", ".URDF", ".txt", ""])
+def test_urdf_is_known_by_its_root_element(tmp_path, suffix):
+    path = tmp_path / f"arm{suffix}"
+    path.write_text(arm())
+    assert load(path).nv == 1
+
+
+def test_json_is_read(tmp_path):
+    path = tmp_path / "arm.json"
+    model = loads(arm())
+    path.write_text(json.dumps(model.to_dict()))
+    assert load(path) == model
+    assert loads(path.read_text()) == model
+    assert loads(path.read_text(), format="json") == model
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "m.json:1: this is no JSON"),
+        ("[]", "expected a dictionary with format"),
+        ('{"format": "kinetree model 1"}', "have no"),
+        ("[" * 100_000, "this is no JSON"),
+        ('{"a": NaN}', "m.json"),
+    ],
+)
+def test_json_that_is_no_model(tmp_path, text, message):
+    path = tmp_path / "m.json"
+    path.write_text(text)
+    with pytest.raises(LoadError, match=message):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "<html/>",
+            "<text>: unknown format: its root element is <html>, and the suffix is not one",
+        ),
+        ("", "<text>: unknown format: it is no XML"),
+        ("<robot", "unknown format"),
+    ],
+)
+def test_unknown_formats(text, message):
+    with pytest.raises(LoadError, match=message):
+        loads(text)
+
+
+def test_format_by_name():
+    assert loads(arm(), "urdf").nv == 1
+    with pytest.raises(LoadError, match="unknown format 'step'; known: urdf, mjcf, sdf, toml, dh"):
+        loads(arm(), "step")
+
+
+def test_bytes_and_encodings():
+    text = "<?xml version='1.0' encoding='utf-16'?>" + arm()
+    assert loads(text.encode("utf-16")).nv == 1
+    with pytest.raises(LoadError, match="not well-formed"):
+        loads(arm().replace("'tip'", "'\udc80'"), "urdf")
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("/nowhere/robot.urdf", "there is no such file"),
+        ("<robot name='a'/>", "there is no such file; loads\\(text\\) takes the text itself"),
+        (os.curdir, "this is a folder; load needs a robot file"),
+        ("/dev/zero", "this is no regular file"),
+        ("a\0b", "the file cannot be read"),
+        ("x" * 10_000, "the file cannot be read"),
+        (None, "load needs the path of a file, got NoneType; loads takes text"),
+        (3, "load needs the path of a file, got int"),
+    ],
+)
+def test_what_is_no_file(path, message):
+    with pytest.raises(LoadError, match=message):
+        load(path)
+
+
+def test_loads_needs_text():
+    with pytest.raises(LoadError, match="loads needs a string or bytes, got Model"):
+        loads(loads(arm()))
+
+
+def test_huge_files_are_not_even_opened(tmp_path):
+    path = tmp_path / "huge.urdf"
+    with open(path, "wb") as file:
+        file.truncate(10**12)
+    with pytest.raises(LoadError, match="the file has 1000000000000 bytes; kinetree reads at most"):
+        load(path)
+
+
+def test_a_file_without_permission(tmp_path):
+    path = tmp_path / "closed.urdf"
+    path.write_text(arm())
+    path.chmod(0)
+    if os.access(path, os.R_OK):
+        assert load(path).nv == 1  # the superuser reads everything
+    else:
+        with pytest.raises(LoadError, match=r"cannot be read: .*Permission"):
+            load(path)
+
+
+def test_errors_of_the_model_name_the_file():
+    with pytest.raises(LoadError, match=r"^<text>: "):
+        loads(arm("continuous", "", "<kinetree:coupling name='j' joint='j' coefficients='0'/>"))
+
+
+def test_the_error_is_ours_and_a_value_error():
+    assert issubclass(LoadError, KinetreeError)
+    assert issubclass(LoadError, ValueError)
+
+
+def test_warnings_of_others_pass(monkeypatch):
+    import warnings
+
+    from kinetree.loaders import urdf
+
+    def reader(*arguments):
+        warnings.warn("old", DeprecationWarning, stacklevel=1)
+        return read_urdf(*arguments)
+
+    read_urdf = urdf.read_urdf
+    monkeypatch.setattr(urdf, "read_urdf", reader)
+    with pytest.warns(DeprecationWarning, match="old"):
+        loads(arm())
+
+
+def test_a_loaded_model_computes():
+    model = loads(arm("continuous", "<axis xyz='0 1 0'/>"))
+    assert kt.mass_matrix(model, [0.3]).shape == (1, 1)

@@ -1,0 +1,173 @@
+"""Nothing of an MJCF file is dropped in silence."""
+
+import pytest
+
+from kinetree.errors import LoadError, ModelWarning
+from kinetree.loaders import loads, read
+
+_BODY = '<body name="b"><joint name="j"/><geom name="g" size=".1"/></body>'
+
+
+def world(inside=_BODY, before="", after=""):
+    return f"<mujoco>\n{before}\n<worldbody>\n{inside}\n</worldbody>\n{after}\n</mujoco>"
+
+
+def notices(tmp_path, text):
+    path = tmp_path / "robot.xml"
+    path.write_text(text)
+    return read(path).notices
+
+
+JOINT = '<body><joint name="j" {}/><geom size=".1"/></body>'
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "what", "why"),
+    [
+        (world(before="<visual><map zfar='3'/></visual>"), 2, "<visual>", "pictures"),
+        (world(before="<statistic extent='3'/>"), 2, "<statistic>", "simulation"),
+        (world(before="<option timestep='.1'/>"), 2, "attribute 'timestep' of <option>", "simulat"),
+        (world(before="<option density='1'/>"), 2, "<option>", "fluid"),
+        (world(before="<size njmax='3'/>"), 2, "<size>", "simulation"),
+        (world(before="<compiler settotalmass='3'/>"), None, "MuJoCo", "deprecated"),
+        (world("<light/><camera/>" + _BODY), 4, "<light>", "pictures"),
+        (world(JOINT.format("margin='1'")), 4, "attribute 'margin' of <joint>", "touch"),
+        (world(JOINT.format("type='ball' range='0 90'")), 4, "<joint name='j'>", "largest angle"),
+        (world(JOINT.format("damping='1 2'")), 4, "<joint name='j'>", "beyond the linear"),
+        (world(JOINT.format("stiffness='1 2'")), 4, "<joint name='j'>", "beyond the linear"),
+        (world(JOINT.format("stiffness='1' springyield='2'")), 4, "<joint name='j'>", "yields"),
+        (
+            world(JOINT.format("type='free' stiffness='1'")),
+            4,
+            "<joint name='j'>",
+            "spring of a free",
+        ),
+        (
+            world(JOINT.format("type='free' armature='1'")),
+            4,
+            "<joint name='j'>",
+            "velocities in the",
+        ),
+        (world(JOINT.format("actuatorfrcrange='-1 2'")), 4, "<joint name='j'>", "two directions"),
+        (
+            world("<body name='b' gravcomp='1'><joint/><geom size='.1'/></body>"),
+            4,
+            "<body name='b'>",
+            "gravity compensation",
+        ),
+        (
+            world("<body name='b' mocap='true'><geom size='.1'/></body>"),
+            4,
+            "<body name='b'>",
+            "mocap",
+        ),
+        (
+            world(
+                before="<option><flag damper='disable'/></option>",
+                inside=JOINT.format("damping='1'"),
+            ),
+            4,
+            "<joint name='j'>",
+            "switches its damping off",
+        ),
+        (
+            world(
+                "<geom type='hfield' hfield='h'/>",
+                "<asset><hfield name='h' nrow='2' ncol='2' size='1 1 1 1'/></asset>",
+            ),
+            4,
+            "<geom>",
+            "height field",
+        ),
+        (world(after="<sensor><jointpos joint='j'/></sensor>"), 6, "<sensor>", "no sensors"),
+        (
+            world(after="<contact><exclude body1='b' body2='world'/></contact>"),
+            6,
+            "<contact>",
+            "touch",
+        ),
+        (
+            world(after="<tendon><fixed name='t'><joint joint='j' coef='1'/></fixed></tendon>"),
+            6,
+            "<tendon>",
+            "no counterpart",
+        ),
+        (
+            world(
+                after="<tendon><fixed name='t'><joint joint='j' coef='1'/></fixed></tendon>"
+                "<equality><tendon name='e' tendon1='t'/></equality>"
+            ),
+            6,
+            "<tendon name='e'>",
+            "no counterpart",
+        ),
+        (
+            world(
+                after="<equality><connect name='e' body1='b' anchor='0 0 0' active='false'/>"
+                "</equality>"
+            ),
+            6,
+            "<connect name='e'>",
+            "switched off",
+        ),
+        (
+            world(
+                after="<equality><connect name='e' body1='b' anchor='0 0 0' solref='1 1'/>"
+                "</equality>"
+            ),
+            6,
+            "attribute 'solref' of <connect>",
+            "exact",
+        ),
+        (
+            world(after="<actuator><position name='p' joint='j' kp='3'/></actuator>"),
+            6,
+            "<actuator name='p'>",
+            "servo",
+        ),
+        (
+            world(
+                _BODY.replace("<joint", "<site name='s'/><joint"),
+                after="<actuator><motor site='s'/></actuator>",
+            ),
+            6,
+            "<actuator>",
+            "not act on a joint",
+        ),
+        (
+            world(after="<keyframe><key qpos='1' ctrl='' time='3'/></keyframe>"),
+            6,
+            "attribute 'time' of <key>",
+            "not use it",
+        ),
+        (
+            world("<geom size='1' friction='1'/><geom size='1' friction='2'/>" + _BODY),
+            4,
+            "attribute 'friction' of <geom> (2 times)",
+            "touch",
+        ),
+    ],
+)
+def test_what_is_not_carried_is_noted(text, line, what, why, tmp_path):
+    found = notices(tmp_path, text)
+    matching = [n for n in found if n.what == what and why in n.why]
+    assert matching, [str(n) for n in found]
+    assert matching[0].line == line
+
+
+def test_a_file_of_which_everything_is_carried_has_no_notices(tmp_path):
+    text = world(
+        before="<compiler angle='radian' autolimits='true'/><option gravity='0 0 -1'/>"
+        "<default><joint damping='1'/><default class='x'><geom size='.2'/></default></default>",
+        after="<equality><joint joint1='j'/></equality><actuator><motor joint='j'/></actuator>"
+        "<keyframe><key qpos='1'/></keyframe>",
+    )
+    assert notices(tmp_path, text) == ()
+
+
+def test_strict_makes_it_an_error():
+    text = world("<light/>" + _BODY)
+    with pytest.raises(LoadError, match=r"<text>:4: <light>: it is for pictures"):
+        loads(text, "mjcf", strict=True)
+    with pytest.warns(ModelWarning, match=r"<text>:4: <light>"):
+        loads(text, "mjcf")

@@ -1,0 +1,234 @@
+"""What an MJCF file says, as a model."""
+
+import numpy as np
+import pytest
+from mujoco_mechanisms import TREES, loaded
+
+from kinetree.errors import LoadError
+from kinetree.joints import Fixed, Free, Prismatic, Revolute, Spherical
+from kinetree.loaders import read
+from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Mesh, Plane, Sphere
+
+TETRAHEDRON = b"v 0 0 0\nv 1 0 0\nv 0 2 0\nv 0 0 3\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
+_BODY = '<body name="b"><joint name="j"/><geom name="g" size=".1"/></body>'
+
+
+def world(inside=_BODY, before="", after=""):
+    return f"<mujoco model='m'>{before}<worldbody>{inside}</worldbody>{after}</mujoco>"
+
+
+@pytest.mark.parametrize(
+    ("kind", "joint"),
+    [("hinge", Revolute("y")), ("slide", Prismatic("y")), ("ball", Spherical()), ("free", Free())],
+)
+def test_each_joint_of_mjcf_has_one_here(kind, joint):
+    model = loaded(world(f'<body><joint type="{kind}" axis="0 2 0"/><geom size=".1"/></body>'))
+    assert model.joint[1] == joint
+    assert model.body_names == ("world", "body_1")
+    assert model.joint_names == ("body_1_joint",)
+
+
+def test_several_joints_become_a_chain_of_massless_bodies():
+    model = loaded(TREES["several joints"])
+    assert model.joint_names == ("shoulder", "a", "b", "c", "d", "tip")
+    assert model.body_names[1:] == ("arm", "link_1", "link_2", "link_3", "link", "tip_link")
+    assert [bool(body.inertia.mass) for body in model.bodies] == [1, 0, 0, 0, 1, 1]
+
+
+def test_a_body_without_a_joint_becomes_a_frame_or_stays():
+    lumped, apart = (loaded(TREES["static bodies"], lump=lump) for lump in (True, False))
+    assert {"table", "bracket", "camera"} <= set(lumped.frame_names)
+    assert {"table", "bracket", "camera"} <= set(apart.body_names)
+    assert isinstance(apart.joint[1], Fixed)
+    total = [sum(b.inertia.mass for b in m.bodies) for m in (lumped, apart)]
+    assert total[1] - total[0] == pytest.approx(apart.bodies[0].inertia.mass)  # the table stands
+
+
+def test_the_frame_of_a_body_away_from_its_joint_stays():
+    model = loaded(TREES["hinge"])
+    link = model.frame("link_link")
+    np.testing.assert_allclose(link.placement.r, [-0.3, -0.1, 0.1])
+
+
+def test_limits_count_from_the_reference():
+    model = loaded(TREES["reference position"])
+    limits = model.bodies[model.joint_index("j") - 1].limits
+    assert limits is not None
+    np.testing.assert_allclose(np.degrees([*limits.lower, *limits.upper]), [-70, 20])
+
+
+def test_force_limits():
+    text = world(
+        '<body><joint name="j" actuatorfrcrange="-3 3" range="-inf 1"/><geom size=".1"/></body>'
+    )
+    limits = loaded(text).bodies[0].limits
+    assert limits is not None
+    assert limits.effort == (3.0,)
+    assert limits.lower == (-np.inf,)
+
+
+def test_keyframes_become_postures():
+    inside = (
+        '<body name="f"><freejoint/><geom size=".1"/></body>'
+        '<body name="b" pos="1 0 0"><joint ref="90"/><geom size=".1"/></body>'
+    )
+    key = (
+        '<keyframe><key name="home" qpos="1 2 3 0 0 0 2 1" qvel="1 0 0 0 0 4 5"/><key/></keyframe>'
+    )
+    model = loaded(world(inside, after=key))
+    home, other = model.postures
+    np.testing.assert_allclose(home.q, [1, 2, 3, 0, 0, 0, 1, 1 - np.pi / 2])
+    np.testing.assert_allclose(home.qd, [0, 0, 4, -1, 0, 0, 5], atol=1e-15)
+    assert other.name == "key_1"
+
+
+def test_where_a_free_body_starts_is_a_posture():
+    model = loaded(world('<body pos="1 2 3"><freejoint/><geom size=".1"/></body>'))
+    (start,) = model.postures
+    assert start.name == "qpos0"
+    assert start.q == (1, 2, 3, 1, 0, 0, 0)
+    assert loaded(world('<body><freejoint/><geom size=".1"/></body>')).postures == ()
+
+
+def test_sites_become_frames_with_unique_names():
+    inside = (
+        '<body name="b"><joint/><geom size=".1"/><site name="b" pos="0 0 1"/><site pos="0 1 0"/>'
+        "</body>"
+    )
+    model = loaded(world(inside))
+    assert model.frame_names == ("b_site", "site_1")
+    np.testing.assert_array_equal(model.frame("b_site").placement.r, [0, 0, 1])
+
+
+def test_motors_become_actuators():
+    after = (
+        '<actuator><motor name="a" joint="j" gear="50" ctrlrange="-2 3" forcerange="-1 1"/>'
+        '<general joint="j" gear="2" gainprm="-4" forcerange="-1 8"/></actuator>'
+    )
+    first, second = loaded(world(after=after)).actuators
+    assert (first.name, first.joint, first.gear) == ("a", 1, (50.0,))
+    assert first.control == (-2.0, 3.0)
+    assert first.effort == (-1.0, 1.0)
+    assert second.gear == (-8.0,)  # the gain is in it
+    assert second.effort == (-2.0, 0.25)
+
+
+def test_actuators_of_ball_and_free_joints():
+    inside = (
+        '<body><joint name="b" type="ball"/><geom size=".1"/></body>'
+        '<body><freejoint name="f"/><geom size=".1"/></body>'
+    )
+    after = (
+        '<actuator><motor joint="b" gear="1 2 3"/><motor joint="f" gear="0 0 0 1 2 3"/>'
+        '<motor joint="f" gear="1 0 0"/><motor jointinparent="b" gear="1 0 0"/></actuator>'
+    )
+    ball, free = loaded(world(inside, after=after)).actuators
+    assert ball.gear == (1.0, 2.0, 3.0)
+    assert free.gear == (1.0, 2.0, 3.0, 0.0, 0.0, 0.0)
+
+
+def test_geoms_become_geometry():
+    geoms = (
+        '<geom type="box" size="1 2 3" rgba=".2 .4 .6 1"/><geom type="sphere" size="1"/>'
+        '<geom type="capsule" size="1 2" contype="0" conaffinity="0"/>'
+        '<geom type="cylinder" size="1 2" group="3" material="red"/>'
+        '<geom type="ellipsoid" size="1 2 3" pos="1 2 3"/>'
+    )
+    before = '<asset><material name="red" rgba="1 0 0 1"/></asset>'
+    model = loaded(world(f"<geom type='plane' size='0 2 1'/><body><joint/>{geoms}</body>", before))
+    plane, box, sphere, capsule, cylinder, ellipsoid = model.geometry
+    assert [g.shape for g in model.geometry] == [
+        Plane((10, 4)),
+        Box((2, 4, 6)),
+        Sphere(1),
+        Capsule(1, 4),
+        Cylinder(1, 4),
+        Ellipsoid((1, 2, 3)),
+    ]
+    assert (plane.body, box.body) == (0, 1)
+    assert box.color == (0.2, 0.4, 0.6, 1.0)
+    assert sphere.visual
+    assert sphere.collision
+    assert not capsule.collision
+    assert not cylinder.visual
+    assert cylinder.color == (1.0, 0.0, 0.0, 1.0)
+    np.testing.assert_array_equal(ellipsoid.placement.r, [1, 2, 3])
+
+
+def test_meshes_are_where_the_file_has_them(tmp_path):
+    (tmp_path / "meshes").mkdir()
+    (tmp_path / "meshes" / "wedge.obj").write_bytes(TETRAHEDRON)
+    geom = '<geom type="mesh" mesh="wedge" pos="1 2 3" euler="0 0 90"/>'
+    asset = (
+        '<compiler meshdir="meshes"/><asset><mesh file="wedge.obj" scale="2 1 1"/>'
+        '<texture name="t" type="2d" file="absent.png"/><material name="x" texture="t"/></asset>'
+    )
+    path = tmp_path / "robot.xml"
+    path.write_text(world(f"<body><joint/>{geom}</body>", asset))
+    model = read(path).model
+    (shape,) = model.geometry
+    assert shape.shape == Mesh(str(tmp_path.resolve() / "meshes" / "wedge.obj"), (2.0, 1.0, 1.0))
+    np.testing.assert_allclose(shape.placement.r, [1, 2, 3], atol=1e-12)
+    np.testing.assert_allclose(shape.placement.E, [[0, 1, 0], [-1, 0, 0], [0, 0, 1]], atol=1e-12)
+    assert model.bodies[0].inertia.mass == pytest.approx(2000)
+
+
+def test_files_are_included_where_they_say(tmp_path):
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "arm.xml").write_text(
+        f'<mujocoinclude>{_BODY}<include file="parts/hand.xml"/></mujocoinclude>'
+    )
+    (tmp_path / "parts" / "hand.xml").write_text(
+        '<x><body name="h"><joint name="k" damping="1 2"/><geom size=".1" friction="1"/></body></x>'
+    )
+    path = tmp_path / "robot.xml"
+    path.write_text(world('<include file="parts/arm.xml"/>'))
+    model, notices, _ = read(path)
+    assert model.joint_names == ("j", "k")
+    hand = str(tmp_path.resolve() / "parts" / "hand.xml")
+    assert {(n.file, n.line) for n in notices} == {(hand, 1)}
+
+
+def test_models_are_attached(tmp_path):
+    (tmp_path / "hand").mkdir()
+    (tmp_path / "hand" / "tip.obj").write_bytes(TETRAHEDRON)
+    (tmp_path / "hand" / "hand.xml").write_text(
+        '<mujoco model="hand"><asset><mesh name="tip" file="tip.obj"/></asset><worldbody>'
+        '<body name="palm"><joint name="wrist"/><geom type="mesh" mesh="tip"/></body></worldbody>'
+        "</mujoco>"
+    )
+    attach = '<attach model="hand" body="palm" prefix="left_"/>'
+    path = tmp_path / "robot.xml"
+    inside = _BODY.replace("</body>", f'<frame pos="0 0 1">{attach}</frame></body>')
+    path.write_text(world(inside, '<asset><model name="hand" file="hand/hand.xml"/></asset>'))
+    model = read(path).model
+    assert model.joint_names == ("j", "left_wrist")
+    assert model.geometry[1].shape == Mesh(str(tmp_path.resolve() / "hand" / "tip.obj"))
+
+
+def test_floating_base_frees_what_the_world_carries():
+    text = world(
+        '<body name="trunk" pos="0 0 1"><geom size=".1"/>'
+        '<body name="leg"><joint name="hip"/><geom size=".1"/></body></body>'
+    )
+    fixed, free = loaded(text), loaded(text, floating_base=True)
+    assert (fixed.nv, free.nv) == (1, 7)
+    assert isinstance(free.joint[1], Free)
+    assert free.joint_names == ("trunk_floating", "hip")
+    assert free.postures[0].q[:3] == (0, 0, 1)
+
+
+def test_floating_base_needs_a_body_without_a_joint():
+    with pytest.raises(LoadError, match=r"floats bodies that have no joint .* this model has none"):
+        loaded(world(), floating_base=True)
+
+
+def test_gravity_and_name():
+    model = loaded(world(before='<option gravity="1 2 3"/>'))
+    assert model.name == "m"
+    assert model.gravity.tolist() == [1, 2, 3]
+
+
+def test_the_total_mass_is_what_the_compiler_is_told():
+    model = loaded(TREES["hinge"].replace("<mujoco>", '<mujoco><compiler settotalmass="5"/>'))
+    assert sum(body.inertia.mass for body in model.bodies) == pytest.approx(5, rel=1e-14)

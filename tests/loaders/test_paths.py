@@ -1,0 +1,116 @@
+"""A robot file reaches its own folder, packages around it, and what the user allows."""
+
+import os
+
+import pytest
+
+from kinetree.errors import LoadError
+from kinetree.loaders.paths import Folders
+
+
+@pytest.fixture
+def workspace(tmp_path, monkeypatch):
+    """workspace/{arm (a package), hand (a package), secret}/..."""
+    for variable in ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH", "GZ_SIM_RESOURCE_PATH", "SDF_PATH"):
+        monkeypatch.delenv(variable, raising=False)
+    for name in (
+        "arm/urdf/arm.urdf",
+        "arm/meshes/a b.stl",
+        "arm/package.xml",
+        "hand/package.xml",
+        "hand/meshes/hand.stl",
+        "secret/key",
+        "loose/robot.urdf",
+        "loose/m.stl",
+        "bare/urdf/bare.urdf",
+        "bare/m.stl",
+        "cup/model.config",
+        "cup/cup.stl",
+    ):
+        path = tmp_path / "workspace" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x")
+    return tmp_path / "workspace"
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "found"),
+    [
+        ("arm/urdf/arm.urdf", "package://arm/meshes/a b.stl", "arm/meshes/a b.stl"),
+        ("arm/urdf/arm.urdf", "package://arm/meshes/a%20b.stl", "arm/meshes/a b.stl"),
+        ("arm/urdf/arm.urdf", "package:///arm/meshes/a b.stl", "arm/meshes/a b.stl"),
+        ("arm/urdf/arm.urdf", "package://hand/meshes/hand.stl", "hand/meshes/hand.stl"),
+        ("arm/urdf/arm.urdf", "../meshes/a b.stl", "arm/meshes/a b.stl"),
+        ("loose/robot.urdf", "m.stl", "loose/m.stl"),
+        ("loose/robot.urdf", "./m.stl", "loose/m.stl"),
+        ("loose/robot.urdf", "package://loose/m.stl", "loose/m.stl"),
+        ("loose/robot.urdf", "model://cup/cup.stl", "cup/cup.stl"),
+        ("bare/urdf/bare.urdf", "../m.stl", "bare/m.stl"),
+    ],
+)
+def test_names_that_a_file_may_use(workspace, file, name, found):
+    assert Folders(workspace / file).resolve(name) == str(workspace / found)
+
+
+def test_file_url_inside(workspace):
+    url = f"file://{workspace}/arm/meshes/a%20b.stl"
+    assert Folders(workspace / "arm/urdf/arm.urdf").resolve(url).endswith("a b.stl")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("../secret/key", "lies outside the folders that this file may refer to; pass folders="),
+        ("/etc/passwd", "lies outside"),
+        ("../../../../../../../../etc/passwd", "lies outside"),
+        ("file:///etc/passwd", "lies outside"),
+        ("file://../../etc/passwd", "lies outside"),
+        ("package://loose/../secret/key", "lies outside"),
+        ("package://../secret/key", "names no package"),
+        ("package://secret/key", "no package 'secret' above or beside the file"),
+        ("package://etc/passwd", "no package 'etc'"),
+        ("package://tmp/x", "no package 'tmp'"),
+        ("package://", "names no package"),
+        ("http://localhost:9/a.stl", "is no file on this machine; kinetree fetches nothing"),
+        ("ftp://a/b", "kinetree fetches nothing"),
+        ("link.stl", "lies outside"),
+        ("folder/key", "lies outside"),
+        ("a\0b", "is not a file name"),
+        ("  ", "is not a file name"),
+        ("missing.stl", "does not exist: no file"),
+        ("x" * 5000, "does not exist|is not a file name"),
+        (f"package://{'x' * 5000}/a", "no package 'xxx"),
+        (f"file:///{'x' * 5000}", "lies outside"),
+        (".", "does not exist"),
+    ],
+)
+def test_names_that_lead_nowhere_or_out(workspace, name, message):
+    (workspace / "loose/link.stl").symlink_to(workspace / "secret/key")
+    (workspace / "loose/folder").symlink_to(workspace / "secret")
+    with pytest.raises(LoadError, match=message):
+        Folders(workspace / "loose/robot.urdf").resolve(name)
+
+
+def test_folders_that_the_user_allows(workspace):
+    folders = Folders(workspace / "loose/robot.urdf", [workspace / "secret", workspace])
+    assert folders.resolve("../secret/key") == str(workspace / "secret/key")
+    assert folders.resolve("package://secret/key") == str(workspace / "secret/key")
+    assert Folders(None, str(workspace / "secret")).resolve("key").endswith("key")
+
+
+def test_folders_of_the_environment(workspace, monkeypatch):
+    monkeypatch.setenv("ROS_PACKAGE_PATH", os.pathsep.join(["/none", str(workspace)]))
+    found = Folders(workspace / "loose/robot.urdf").resolve("package://secret/key")
+    assert found == str(workspace / "secret/key")
+
+
+def test_text_without_a_file_reaches_nothing(workspace):
+    for name in ("m.stl", "package://arm/meshes/a b.stl", f"file://{workspace}/loose/m.stl"):
+        with pytest.raises(LoadError, match="pass folders="):
+            Folders(None).resolve(name)
+
+
+def test_a_file_behind_a_link_refers_to_where_it_really_is(workspace):
+    (workspace / "here").mkdir()
+    (workspace / "here/robot.urdf").symlink_to(workspace / "loose/robot.urdf")
+    assert Folders(workspace / "here/robot.urdf").resolve("m.stl") == str(workspace / "loose/m.stl")

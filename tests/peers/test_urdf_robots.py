@@ -1,0 +1,178 @@
+"""Every URDF file of example-robot-data gives the same numbers here and in Pinocchio."""
+
+import warnings
+from collections import Counter
+from importlib.metadata import distribution
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+import kinetree as kt
+from kinetree.algorithms import aba, crba, jacobians, rnea
+from kinetree.errors import LoadError, SingularError
+from kinetree.interop import pinocchio as P
+from kinetree.loaders import loads, read
+from kinetree.writers.urdf import to_urdf
+
+PLACE = "cmeel.prefix/share/example-robot-data/robots"
+ROOT = Path(str(distribution("example-robot-data").locate_file(PLACE)))
+BROKEN = {
+    "falcon_description/urdf/falcon.urdf": r":182: <child link='Z_propeller'>: there is no link",
+    "ur_description/urdf/ur3.urdf": r":6: <robot>: the robot has no <link>",
+}
+FILES = sorted(str(p.relative_to(ROOT)) for p in ROOT.rglob("*.urdf"))
+ROBOTS = [name for name in FILES if name not in BROKEN]
+
+
+def test_there_are_many_files():
+    assert len(ROBOTS) >= 75
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_neither_reads_a_broken_file(name):
+    with pytest.raises(LoadError, match=BROKEN[name]):
+        read(ROOT / name)
+    with pytest.raises(ValueError, match="does not contain a valid URDF model"):
+        pin.buildModelFromUrdf(str(ROOT / name))
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_robot(name, rng):
+    for floating in (False, True):
+        loaded = read(ROOT / name, floating_base=floating)
+        ours = _without_couplings(loaded.model)
+        theirs = _theirs(name, floating)
+        assert (ours.nv, len(ours.bodies)) == (theirs.nv, theirs.njoints - 1)
+        _check_limits(ours, theirs)
+        if ours.nv:
+            _check_dynamics(ours, theirs, rng)
+
+
+def _without_couplings(model):
+    """Pinocchio drops them. An impossible inertia is told again with every copy of the model."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore" if not model.strict else "error")
+        return model.replace(couplings=())
+
+
+def _theirs(name, floating):
+    root = [pin.JointModelFreeFlyer()] if floating else []
+    return pin.buildModelFromUrdf(str(ROOT / name), *root)
+
+
+def _check_limits(ours, theirs):
+    for body in ours.bodies:
+        number = theirs.getJointId(body.joint_name)
+        if body.joint.nq == 1 == theirs.nqs[number] and body.limits and body.limits.lower:
+            at = theirs.idx_qs[number]
+            assert body.limits.lower == (theirs.lowerPositionLimit[at],)
+            assert body.limits.upper == (theirs.upperPositionLimit[at],)
+        if body.joint.nv == 1:
+            at, passive = theirs.idx_vs[number], body.dynamics
+            assert (passive.damping if passive else (0.0,)) == (theirs.damping[at],)
+            assert (passive.friction if passive else (0.0,)) == (theirs.upperDryFrictionLimit[at],)
+
+
+def _check_dynamics(ours, theirs, rng):
+    data = theirs.createData()
+    q, qd, qdd = ours.random_configuration(rng), *rng.standard_normal((2, ours.nv))
+    x, v, a = P.to_q(ours, theirs, q), P.to_v(ours, theirs, q, qd), P.to_a(ours, theirs, q, qd, qdd)
+    A = P.to_v(ours, theirs, q, np.eye(ours.nv)).T
+
+    tau = rnea.inverse_dynamics(ours, q, qd, qdd)
+    _agree(P.to_tau(ours, theirs, q, tau), pin.rnea(theirs, data, x, v, a))
+    H = pin.crba(theirs, data, x)
+    H = A.T @ (np.triu(H) + np.triu(H, 1).T) @ A
+    _agree(crba.joint_space_inertia(ours, q), H)
+    try:
+        ours_qdd = aba.forward_dynamics(ours, q, qd, tau)
+    except SingularError:
+        assert np.linalg.cond(H) > 1e12  # a joint that moves no inertia
+    else:
+        relative = max(1e-10, np.finfo(float).eps * np.linalg.cond(H))
+        theirs_a = pin.aba(theirs, data, x, v, P.to_tau(ours, theirs, q, tau))
+        _agree(P.to_a(ours, theirs, q, qd, ours_qdd), theirs_a, relative=relative)
+    _check_frames(ours, theirs, data, q, x, A, rng)
+
+
+def _check_frames(ours, theirs, data, q, x, A, rng):
+    pin.computeJointJacobians(theirs, data, x)
+    pin.updateFramePlacements(theirs, data)
+    bodies = {f.name: k for k, f in enumerate(theirs.frames) if f.type == pin.FrameType.BODY}
+    names = {*ours.body_names, *ours.frame_names}
+    assert set(bodies) <= names, "a link is lost"
+    for name in rng.permutation(sorted(bodies))[:5]:
+        frame, number = ours.frame(name), bodies[name]
+        _agree(jacobians.frame_pose(ours, q, frame), data.oMf[number].homogeneous)
+        J = pin.getFrameJacobian(theirs, data, number, pin.ReferenceFrame.LOCAL)
+        _agree(jacobians.frame_jacobian(ours, q, frame, "body"), np.roll(J, 3, axis=0) @ A, scale=1)
+
+
+def _agree(actual, expected, *, relative=1e-10, scale=0.0):
+    scale = max(np.max(np.abs(expected)), scale)
+    assert np.max(np.abs(actual - expected)) <= relative * scale
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_round_trip_keeps_the_dynamics(name, rng):
+    model = read(ROOT / name, floating_base=True).model
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # impossible inertias are still there
+        again = loads(to_urdf(model), folders=[ROOT])
+        q, qd = model.random_configuration(rng), rng.standard_normal(model.nv)
+    assert again.joint_names == model.joint_names
+    assert sorted(again.frame_names) == sorted(model.frame_names)
+    for what in ("couplings", "actuators"):
+        assert getattr(again, what) == getattr(model, what)
+    assert Counter(g.shape for g in again.geometry) == Counter(g.shape for g in model.geometry)
+    for function in (_inertia, _bias):
+        _agree(function(again, q, qd), function(model, q, qd), relative=1e-12)
+
+
+def _bias(model, q, qd):
+    return rnea.inverse_dynamics(model, q, qd, np.zeros(model.nv))
+
+
+def _inertia(model, q, qd):
+    return crba.joint_space_inertia(model, q)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "baxter_description/urdf/baxter.urdf",
+        "panda_description/urdf/panda.urdf",
+        "talos_data/robots/talos_full_v2.urdf",
+        "tiago_pro_description/robots/tiago_pro.urdf",
+    ],
+)
+def test_mimic_joints_move_as_an_explicit_coupling_says(name, rng):
+    """Pinocchio drops them, so its inertia matrix is reduced by hand: qdd = G ydd."""
+    model, theirs = read(ROOT / name).model, _theirs(name, False)
+    assert model.couplings
+    G, q, qd = _explicit(model, rng)
+    tau = rng.standard_normal(model.nv)
+    x, v = P.to_q(model, theirs, q), P.to_v(model, theirs, q, qd)
+    A = P.to_v(model, theirs, q, np.eye(model.nv)).T
+    data = theirs.createData()
+    H = pin.crba(theirs, data, x)
+    H = A.T @ (np.triu(H) + np.triu(H, 1).T) @ A
+    C = P.from_tau(model, theirs, x, pin.nonLinearEffects(theirs, data, x, v))
+    expected = G @ np.linalg.solve(G.T @ H @ G, G.T @ (tau - C))
+    relative = max(1e-10, 10 * np.finfo(float).eps * np.linalg.cond(H))
+    _agree(kt.forward_dynamics(model, q, qd, tau), expected, relative=relative)
+
+
+def _explicit(model, rng):
+    """G with qd = G yd, and a state that the couplings allow."""
+    assert model.nq == model.nv == model.body_count  # so that the numbers of joints are columns
+    q, qd = model.random_configuration(rng), rng.standard_normal(model.nv)
+    G = np.eye(model.nv)
+    for c in model.couplings:
+        offset, multiplier = c.coefficients
+        q[c.joint - 1] = offset + multiplier * q[c.source - 1]
+        qd[c.joint - 1] = multiplier * qd[c.source - 1]
+        G[c.joint - 1] = multiplier * np.eye(model.nv)[c.source - 1]
+    return np.delete(G, [c.joint - 1 for c in model.couplings], axis=1), q, qd
