@@ -118,7 +118,11 @@ FUNCTIONS = {
     "coriolis_matrix": Function(
         ("q", "qd"),
         ("nv", "nv"),
-        (coriolis.coriolis_matrix, fewest.coriolis_matrix, fewest.coriolis_matrix_by_axial_turns),
+        (
+            coriolis.coriolis_matrix,
+            fewest.coriolis_matrix_in_root_coordinates,
+            fewest.coriolis_matrix_by_axial_turns,
+        ),
     ),
     "christoffel": Function(("q",), ("nv", "nv", "nv"), (coriolis.christoffel,)),
     "pose": Function(("q",), (4, 4), (_pose,), needs_tree=False),

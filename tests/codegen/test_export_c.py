@@ -142,7 +142,7 @@ def test_other_peoples_files_are_left_alone(pendulum, tmp_path):
 def test_what_cannot_be_exported_is_named(pendulum, tmp_path):
     with pytest.raises(UnknownNameError, match="no function 'dynamics' to export; choose from"):
         export_c(pendulum, ["dynamics"], tmp_path / "x")
-    with pytest.raises(UnknownNameError, match="pose needs 'frame': give its value as an option"):
+    with pytest.raises(UnknownNameError, match="pose needs 'name': give its value as an option"):
         export_c(pendulum, ["pose"], tmp_path / "x")
     with pytest.raises(LoopError):
         export_c(kt.samples.four_bar(), ["mass_matrix"], tmp_path / "x")

@@ -12,19 +12,21 @@ from kinetree.algorithms import (
     aba_derivatives,
     body_coordinates,
     coriolis,
+    coriolis_root,
     crba,
     ltl,
     minv,
     rnea_derivatives,
     rnea_tensor,
 )
+from kinetree.algorithms.rnea_derivatives import is_applicable
 from kinetree.model.equivalence import condensed
 from kinetree.model.views import axial_view
 
 __all__ = [
     "bias_force",
-    "coriolis_matrix",
     "coriolis_matrix_by_axial_turns",
+    "coriolis_matrix_in_root_coordinates",
     "forward_dynamics_by_articulated_bodies",
     "forward_dynamics_by_inertia_matrix",
     "forward_dynamics_derivatives",
@@ -63,14 +65,16 @@ def inertia_factors(model, q):
     return crba.inertia_factors(axial_view(condensed(model)), q)
 
 
-def coriolis_matrix(model, q, qd):
-    """``C(q, qd)`` with ``dH/dt - 2C`` skew-symmetric."""
-    return coriolis.coriolis_matrix(condensed(model), q, qd)
-
-
 def coriolis_matrix_by_axial_turns(model, q, qd):
-    """The same; which of the two is shorter depends on the placements of the joints."""
+    """``C(q, qd)`` with ``dH/dt - 2C`` skew-symmetric."""
     return coriolis.coriolis_matrix(axial_view(condensed(model)), q, qd)
+
+
+def coriolis_matrix_in_root_coordinates(model, q, qd):
+    """The same; shorter for short chains."""
+    if not is_applicable(model):
+        return coriolis.coriolis_matrix(condensed(model), q, qd)
+    return coriolis_root.coriolis_matrix(condensed(model), q, qd)
 
 
 def inverse_mass_matrix(model, q):

@@ -16,10 +16,10 @@ import numpy as np
 from kinetree.control.matrix_exponential import held_input
 from kinetree.dynamics import forward_dynamics
 from kinetree.errors import UnknownNameError
-from kinetree.functions import require_tree
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
 from kinetree.functional.products import jvp
+from kinetree.functions import require_tree
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 
 __all__ = ["Linearization", "linearize"]
