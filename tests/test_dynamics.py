@@ -147,6 +147,14 @@ def test_external_forces_may_be_spatial_forces(model, state, rng):
         kt.inverse_dynamics(model, q, qd, x, {"body1": kt.Motion.zero()})
 
 
+def test_a_force_on_a_frame_is_one_on_its_body():
+    panda = kt.samples.panda()
+    q, zero, f = panda.neutral(), np.zeros(panda.nv), np.arange(1.0, 7.0)
+    on_body = kt.inverse_dynamics(panda, q, zero, zero, {"link7": 3 * f})
+    both = kt.inverse_dynamics(panda, q, zero, zero, {"tool": f, "link7": 2 * f})
+    assert_close(both, on_body)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, complex, object])
 def test_external_forces_keep_their_kind_of_number(dtype, model, state):
     q, qd, x = (a[0, 0].astype(dtype) for a in state)
@@ -356,12 +364,6 @@ class TestMessages:
             match=r"sample \(1, 0\): .*too large for float64.*largest argument is qd with 1e\+200",
         ):
             kt.bias_force(model, q, qd)
-
-    def test_a_frame_where_a_body_is_meant(self):
-        panda = kt.samples.panda()
-        zero = np.zeros(panda.nv)
-        with pytest.raises(kt.UnknownNameError, match="'tool'; that is a frame, on body 'link7'"):
-            kt.inverse_dynamics(panda, panda.neutral(), zero, zero, {"tool": np.ones(6)})
 
     def test_external_forces_of_different_batches(self, model):
         zero, f = np.zeros(model.nv), {"body1": np.ones((2, 6)), "body2": np.ones((3, 6))}

@@ -12,30 +12,48 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from kinetree import joints, model, spatial
+from kinetree.cartesian import (
+    applied_force,
+    cartesian_forces,
+    forces_of_joint_torques,
+    generalized_velocity,
+    joint_torques,
+)
+from kinetree.centroidal import (
+    center_of_mass,
+    center_of_mass_acceleration,
+    center_of_mass_jacobian,
+    center_of_mass_jacobian_rate,
+    center_of_mass_velocity,
+    centroidal_inertia,
+    centroidal_momentum,
+    centroidal_momentum_bias,
+    centroidal_momentum_matrix,
+    centroidal_momentum_matrix_rate,
+    centroidal_momentum_rate,
+    momentum,
+    zero_moment_point,
+)
 from kinetree.codegen.runtime.threads import set_threads, threads
 from kinetree.dynamics import (
-    acceleration,
     bias_force,
-    center_of_mass,
     christoffel,
     coriolis_matrix,
     forward_dynamics,
     gravity_force,
     inverse_dynamics,
     inverse_mass_matrix,
-    jacobian,
-    jacobian_rate,
     kinetic_energy,
     mass_matrix,
-    momentum,
-    operational_space_inertia,
     passive_force,
-    pose,
     potential_energy,
-    velocity,
 )
 from kinetree.errors import (
     CacheWarning,
+    EquilibriumError,
+    ExcitationError,
+    ExcitationWarning,
+    IdentifiabilityError,
     InteropError,
     JointError,
     KinetreeError,
@@ -53,6 +71,7 @@ from kinetree.errors import (
     SweepWarning,
     TraceError,
     UnknownNameError,
+    UnreachableError,
 )
 from kinetree.joints import (
     AbstractJoint,
@@ -76,6 +95,25 @@ from kinetree.joints import (
     Universal,
     check_joint,
 )
+from kinetree.kinematics import (
+    acceleration,
+    bias_acceleration,
+    hessian,
+    jacobian,
+    jacobian_rate,
+    jacobians,
+    pose,
+    poses,
+    velocity,
+)
+from kinetree.lagrangian import (
+    generalized_force,
+    generalized_momentum,
+    kinetic_energy_rate,
+    mass_matrix_rate,
+    potential_energy_rate,
+    power_balance,
+)
 from kinetree.model import (
     Actuator,
     Body,
@@ -95,11 +133,32 @@ from kinetree.model import (
     geometry,
     shapes,
 )
+from kinetree.regressors import (
+    energy_regressor,
+    kinetic_energy_regressor,
+    momentum_regressor,
+    potential_energy_regressor,
+    regressor,
+)
 from kinetree.spatial import Force, Inertia, Motion, Plucker, rotx, roty, rotz, xlt
+from kinetree.support import support_margin
+from kinetree.task_space import (
+    dynamically_consistent_inverse,
+    inverse_operational_space_inertia,
+    null_space_projector,
+    operational_space_bias,
+    operational_space_dynamics,
+    operational_space_gravity,
+    operational_space_inertia,
+    task_freedom,
+    task_space_forward_dynamics,
+    task_space_inverse_dynamics,
+)
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from kinetree.control.linearization import linearize
     from kinetree.doctor.check import check
     from kinetree.expr.repeat import repeat
     from kinetree.functional.choose import select
@@ -107,7 +166,11 @@ if TYPE_CHECKING:
     from kinetree.functional.differentiate import differentiate
     from kinetree.functional.export import export_c, listing, to_numpy
     from kinetree.functional.kernel import kernel
+    from kinetree.functional.products import jvp, vjp
+    from kinetree.identification import base_parameters, identify
+    from kinetree.ik import inverse_kinematics
     from kinetree.loaders.load import load, loads
+    from kinetree.quasi_velocities import quasi_velocity_dynamics
     from kinetree.simulate.actuators import TorqueSpeed
     from kinetree.simulate.events import Event
     from kinetree.simulate.forces import ExternalForce
@@ -119,38 +182,57 @@ if TYPE_CHECKING:
     from kinetree.simulate.sweep.result import Sweep
     from kinetree.simulate.sweep.sweep import sweep
     from kinetree.simulate.trajectory import Trajectory
+    from kinetree.symbolic import equations_of_motion
     from kinetree.writers.save import save
 
 # What not every program needs is loaded when it is asked for: submodules, and functions by module.
 _ON_DEMAND = (
-    "algorithms", "counting", "doctor", "interop", "loaders", "samples", "simulate",
+    "algorithms",
+    "control",
+    "counting",
+    "doctor",
+    "identification",
+    "ik",
+    "interop",
+    "loaders",
+    "samples",
+    "simulate",
+    "symbolic",
     "writers",
-)  # fmt: skip
+)
 _FUNCTIONS = {
+    "base_parameters": "identification",
     "check": "doctor.check",
     "compile": "functional.compiled",
     "differentiate": "functional.differentiate",
+    "equations_of_motion": "symbolic",
+    "Event": "simulate.events",
     "export_c": "functional.export",
+    "ExternalForce": "simulate.forces",
+    "Friction": "simulate.friction",
+    "identify": "identification",
+    "inverse_kinematics": "ik",
+    "jvp": "functional.products",
     "kernel": "functional.kernel",
+    "linearize": "control.linearization",
     "listing": "functional.export",
     "load": "loaders.load",
     "loads": "loaders.load",
+    "quasi_velocity_dynamics": "quasi_velocities",
+    "Recorded": "simulate.inputs",
     "repeat": "expr.repeat",
+    "RigidLimits": "simulate.limits",
     "rollout": "simulate.rollout",
+    "Sampled": "simulate.inputs",
     "save": "writers.save",
     "select": "functional.choose",
+    "StiffLimits": "simulate.limits",
     "Sweep": "simulate.sweep.result",
     "sweep": "simulate.sweep.sweep",
-    "Trajectory": "simulate.trajectory",
     "to_numpy": "functional.export",
-    "Event": "simulate.events",
-    "ExternalForce": "simulate.forces",
-    "Friction": "simulate.friction",
-    "Recorded": "simulate.inputs",
-    "RigidLimits": "simulate.limits",
-    "Sampled": "simulate.inputs",
-    "StiffLimits": "simulate.limits",
     "TorqueSpeed": "simulate.actuators",
+    "Trajectory": "simulate.trajectory",
+    "vjp": "functional.products",
 }
 
 
@@ -175,8 +257,11 @@ __all__ = [
     "Coupling",
     "CustomJoint",
     "Cylindrical",
+    "EquilibriumError",
     "Euler",
     "Event",
+    "ExcitationError",
+    "ExcitationWarning",
     "Exponential",
     "ExternalForce",
     "Fixed",
@@ -185,6 +270,7 @@ __all__ = [
     "Free",
     "Friction",
     "Helical",
+    "IdentifiabilityError",
     "Inertia",
     "InteropError",
     "JointDynamics",
@@ -230,40 +316,84 @@ __all__ = [
     "Translation",
     "Universal",
     "UnknownNameError",
+    "UnreachableError",
     "acceleration",
+    "applied_force",
+    "base_parameters",
+    "bias_acceleration",
     "bias_force",
+    "cartesian_forces",
     "center_of_mass",
+    "center_of_mass_acceleration",
+    "center_of_mass_jacobian",
+    "center_of_mass_jacobian_rate",
+    "center_of_mass_velocity",
+    "centroidal_inertia",
+    "centroidal_momentum",
+    "centroidal_momentum_bias",
+    "centroidal_momentum_matrix",
+    "centroidal_momentum_matrix_rate",
+    "centroidal_momentum_rate",
     "check",
     "check_joint",
     "christoffel",
     "compile",
     "coriolis_matrix",
     "differentiate",
+    "dynamically_consistent_inverse",
     "edit",
+    "energy_regressor",
+    "equations_of_motion",
     "export_c",
+    "forces_of_joint_torques",
     "forward_dynamics",
     "from_arrays",
     "from_dh",
     "from_poe",
+    "generalized_force",
+    "generalized_momentum",
+    "generalized_velocity",
     "geometry",
     "gravity_force",
+    "hessian",
+    "identify",
     "inverse_dynamics",
+    "inverse_kinematics",
     "inverse_mass_matrix",
+    "inverse_operational_space_inertia",
     "jacobian",
     "jacobian_rate",
+    "jacobians",
+    "joint_torques",
     "joints",
+    "jvp",
     "kernel",
     "kinetic_energy",
+    "kinetic_energy_rate",
+    "kinetic_energy_regressor",
+    "linearize",
     "listing",
     "load",
     "loads",
     "mass_matrix",
+    "mass_matrix_rate",
     "model",
     "momentum",
+    "momentum_regressor",
+    "null_space_projector",
+    "operational_space_bias",
+    "operational_space_dynamics",
+    "operational_space_gravity",
     "operational_space_inertia",
     "passive_force",
     "pose",
+    "poses",
     "potential_energy",
+    "potential_energy_rate",
+    "potential_energy_regressor",
+    "power_balance",
+    "quasi_velocity_dynamics",
+    "regressor",
     "repeat",
     "rollout",
     "rotx",
@@ -275,9 +405,15 @@ __all__ = [
     "shapes",
     "simulate",
     "spatial",
+    "support_margin",
     "sweep",
+    "task_freedom",
+    "task_space_forward_dynamics",
+    "task_space_inverse_dynamics",
     "threads",
     "to_numpy",
     "velocity",
+    "vjp",
     "xlt",
+    "zero_moment_point",
 ]

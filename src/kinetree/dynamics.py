@@ -20,25 +20,17 @@ from kinetree.model.arrays import (
 from kinetree.spatial import Force, Motion
 
 __all__ = [
-    "acceleration",
     "bias_force",
-    "center_of_mass",
     "christoffel",
     "coriolis_matrix",
     "forward_dynamics",
     "gravity_force",
     "inverse_dynamics",
     "inverse_mass_matrix",
-    "jacobian",
-    "jacobian_rate",
     "kinetic_energy",
     "mass_matrix",
-    "momentum",
-    "operational_space_inertia",
     "passive_force",
-    "pose",
     "potential_energy",
-    "velocity",
 ]
 
 
@@ -54,8 +46,9 @@ def inverse_dynamics(model, q, qd, qdd, f_ext=None):
         q: joint positions [m, rad], (..., nq).
         qd: joint velocities [m/s, rad/s], (..., nv).
         qdd: joint accelerations [m/s², rad/s²], (..., nv).
-        f_ext: forces acting on bodies [N·m, N], in base coordinates: a dict from body name to
-            a ``Force`` or (..., 6), or an array (..., body_count, 6).
+        f_ext: forces acting on bodies [N·m, N], in base coordinates: a dict from the name of a body
+            or frame to a ``Force`` or (..., 6), or an array (..., body_count, 6). ``applied_force``
+            makes one from a force at a point.
 
     Returns:
         Joint forces [N, N·m], (..., nv).
@@ -178,58 +171,7 @@ def christoffel(model, q):
     return quantity(model, "christoffel").call(q)
 
 
-def operational_space_inertia(model, q, frame):
-    """``(J H⁻¹ Jᵀ)⁻¹``: the inertia felt at a frame, in its own coordinates, (..., 6, 6)."""
-    as_model(model).frame(frame)
-    return quantity(model, "operational_space_inertia", of=frame).call(q)
-
-
-# --- kinematics ----------------------------------------------------------------------------------
-
-
-def pose(model, q, frame):
-    """Pose of a frame in the base: a homogeneous matrix (..., 4, 4) that maps its coordinates."""
-    as_model(model).frame(frame)
-    return quantity(model, "pose", of=frame).call(q)
-
-
-def jacobian(model, q, name, *, frame, point=None):
-    """Jacobian of a frame or body: its velocity is ``J @ qd``, (..., 6, nv).
-
-    Args:
-        model: the mechanism.
-        q: joint positions, (..., nq).
-        name: name of the frame or body.
-        frame: ``"world"``: spatial velocity in base coordinates; ``"body"``: in the frame's own
-            coordinates; ``"aligned"``: at the frame's origin, along the axes of the base.
-        point: a point fixed to the frame [m], (3,), to take the place of its origin; not with
-            ``frame="world"``.
-    """
-    return _of_frame(model, "jacobian", (q,), name, frame, point)
-
-
-def jacobian_rate(model, q, qd, name, *, frame, point=None):
-    """Time derivative of ``jacobian`` when the mechanism moves at ``qd``, (..., 6, nv)."""
-    return _of_frame(model, "jacobian_rate", (q, qd), name, frame, point)
-
-
-def velocity(model, q, qd, name, *, frame="world", point=None):
-    """Spatial velocity of a frame or body, (..., 6); ``frame`` and ``point`` as in ``jacobian``."""
-    return _of_frame(model, "velocity", (q, qd), name, frame, point)
-
-
-def acceleration(model, q, qd, qdd, name, *, kind="spatial", frame="world", point=None):
-    """Acceleration of a frame or body, (..., 6); ``frame`` and ``point`` as in ``jacobian``.
-
-    ``kind="spatial"`` is the rate of the spatial velocity; ``kind="classical"`` has the
-    acceleration of the reference point as its linear part.
-    """
-    if kind not in ("spatial", "classical"):
-        raise UnknownNameError(f"acceleration has no kind {kind!r}; use 'spatial' or 'classical'")
-    return _of_frame(model, "acceleration", (q, qd, qdd), name, frame, point, kind=kind)
-
-
-# --- energy and momentum -------------------------------------------------------------------------
+# --- energy --------------------------------------------------------------------------------------
 
 
 def kinetic_energy(model, q, qd):
@@ -242,30 +184,7 @@ def potential_energy(model, q):
     return quantity(model, "potential_energy").call(q)
 
 
-def momentum(model, q, qd):
-    """Total spatial momentum about the base origin, moment first [N·m·s, N·s], (..., 6).
-
-    That of the bodies alone: armature has no part in it.
-    """
-    return quantity(model, "momentum").call(q, qd)
-
-
-def center_of_mass(model, q):
-    """Centre of mass of all moving bodies in base coordinates [m], (..., 3)."""
-    return quantity(model, "center_of_mass").call(q)
-
-
 # --- checking -----------------------------------------------------------------------
-
-
-def _of_frame(model, function, arrays, name, frame, point, **options):
-    """A quantity of the frame or body ``name``, in the coordinates that ``frame`` asks for."""
-    as_model(model).frame(name)
-    point = _reference(frame, point)
-    options = {"of": name, "reference": frame, **options}
-    if point is None:
-        return quantity(model, function, **options).call(*arrays)
-    return quantity(model, function, ("point",), **options).call(*arrays, point)
 
 
 def _no_forces(f_ext):
@@ -275,11 +194,12 @@ def _no_forces(f_ext):
 def external_forces(model, f_ext):
     """External forces as one array (..., body_count, 6), in the order of the bodies."""
     if isinstance(f_ext, dict):
-        rows = {model.body_index(name): _force(name, f) for name, f in f_ext.items()}
-        array = np.zeros((*_common_batch(f_ext, rows), model.body_count, 6), _common_type(rows))
-        for i, f in rows.items():
+        forces = {name: _force(name, f) for name, f in f_ext.items()}
+        array = np.zeros((*_common_batch(forces), model.body_count, 6), _common_type(forces))
+        for name, f in forces.items():
+            i = model.frame(name).body
             if i > 0:  # the base takes any force without moving
-                array[..., i - 1, :] = f
+                array[..., i - 1, :] = array[..., i - 1, :] + f
         return array
     if isinstance(f_ext, (list, tuple)) and any(isinstance(f, (Force, Motion)) for f in f_ext):
         f_ext = [_force(f"body {i}", f) for i, f in enumerate(f_ext, start=1)]
@@ -301,8 +221,8 @@ def _force(name, f):
     return check_finite(f, f"f_ext[{name!r}]")
 
 
-def _common_batch(f_ext, rows):
-    shapes = {name: f.shape[:-1] for name, f in zip(f_ext, rows.values(), strict=True)}
+def _common_batch(forces):
+    shapes = {name: f.shape[:-1] for name, f in forces.items()}
     try:
         return np.broadcast_shapes(*shapes.values())
     except ValueError:
@@ -311,24 +231,5 @@ def _common_batch(f_ext, rows):
         ) from None
 
 
-def _common_type(rows):
-    return np.result_type(*(f.dtype for f in rows.values()))
-
-
-def _reference(frame, point):
-    if frame not in ("world", "body", "aligned"):
-        raise UnknownNameError(
-            f"frame must be 'world', 'body' or 'aligned', got {frame!r}; the frame or body whose "
-            f"motion is wanted comes before it"
-        )
-    if point is None:
-        return None
-    if frame == "world":
-        raise ShapeError(
-            "frame='world' gives the spatial velocity at the base origin, the same for every "
-            "point of the body; use frame='aligned' for the velocity of a point"
-        )
-    point = as_numbers(point, "point")
-    if point.shape[-1:] != (3,):
-        raise ShapeError(f"point must have 3 coordinates, (..., 3), got shape {point.shape}")
-    return check_finite(point, "point")
+def _common_type(forces):
+    return np.result_type(*(f.dtype for f in forces.values()))

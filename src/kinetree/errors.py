@@ -8,6 +8,10 @@ thing, say what was expected and what came, and what to do about it.
 __all__ = [
     "BackendError",
     "CacheWarning",
+    "EquilibriumError",
+    "ExcitationError",
+    "ExcitationWarning",
+    "IdentifiabilityError",
     "InteropError",
     "JointError",
     "KinetreeError",
@@ -25,6 +29,7 @@ __all__ = [
     "SweepWarning",
     "TraceError",
     "UnknownNameError",
+    "UnreachableError",
 ]
 
 
@@ -54,6 +59,14 @@ class ShapeError(KinetreeError, ValueError):
 
 class SingularError(KinetreeError, ArithmeticError):
     """A question without an answer: massless joints, dependent constraints, ..."""
+
+
+class UnreachableError(KinetreeError, ValueError):
+    """A target that inverse kinematics did not reach."""
+
+
+class EquilibriumError(SingularError):
+    """A mechanism that the driven joints cannot hold at rest, or not where it was said."""
 
 
 class SpatialTypeError(KinetreeError, TypeError):
@@ -89,6 +102,18 @@ class SweepError(KinetreeError, ValueError):
 
 class SweepWarning(UserWarning):
     """Runs of a sweep that failed, or files of it that had to be made again."""
+
+
+class IdentifiabilityError(KinetreeError, LookupError):
+    """A parameter that no measurement of joint forces can tell by itself."""
+
+
+class ExcitationError(SingularError):
+    """A motion that does not show all parameters that could be identified."""
+
+
+class ExcitationWarning(UserWarning):
+    """A motion that shows some parameters so faintly that noise decides about them."""
 
 
 class ModelWarning(UserWarning):

@@ -1,29 +1,16 @@
-"""The quantities that are compiled: their arguments, result, and the algorithms that compute them.
+"""The quantities of a model, compiled; ``catalogue`` lists them.
 
 ``quantity(model, name)`` is the kernel of a quantity for one model, traced and compiled when it is
 first called. Where several algorithms give the same quantity, all are traced and the one with the
 fewest operations is kept.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
-from kinetree.algorithms import (
-    aba,
-    coriolis,
-    crba,
-    energy,
-    jacobians,
-    minv,
-    passive,
-    projection,
-    rnea,
-)
 from kinetree.algorithms import fewest_operations as fewest
-from kinetree.algorithms import momentum as momentum_
 from kinetree.algorithms.dependent_joints import require_independent_joints
 from kinetree.algorithms.sparsity import sparsity
+from kinetree.algorithms.task_space import task_rows
 from kinetree.batch import over_batch
+from kinetree.catalogue import FUNCTIONS, Function
 from kinetree.codegen.program import Argument, cheapest, trace
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.errors import LoopError
@@ -31,97 +18,7 @@ from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.model.fingerprint import is_plain
 from kinetree.spatial import Force
 
-__all__ = ["FUNCTIONS", "Function", "quantity"]
-
-
-@dataclass(frozen=True)
-class Function:
-    """A quantity of a model.
-
-    Attributes:
-        arguments: names of its arrays.
-        shape: shape of the result; names are attributes of the model.
-        algorithms: functions of the model, the arrays and the options; the first is the reference.
-        needs_tree: whether it is undefined for mechanisms with loops or couplings.
-        inverts_inertia: whether it is undefined where the inertia matrix is singular.
-    """
-
-    arguments: tuple
-    shape: tuple
-    algorithms: tuple[Callable, ...]
-    needs_tree: bool = True
-    inverts_inertia: bool = False
-
-
-def _frame_function(algorithm, *arguments, shape):
-    """A quantity of a frame, which the caller names."""
-
-    def of_frame(model, *arrays, of, reference, has_point=False, **options):
-        *state, point = arrays if has_point else (*arrays, None)
-        return algorithm(model, *state, model.frame(of), reference, point=point, **options)
-
-    return Function(arguments, shape, (of_frame,), needs_tree=False)
-
-
-def _pose(model, q, *, of):
-    return jacobians.frame_pose(model, q, model.frame(of))
-
-
-def _operational_space_inertia(model, q, *, of):
-    return projection.operational_space_inertia(model, q, model.frame(of))
-
-
-FUNCTIONS = {
-    "inverse_dynamics": Function(
-        ("q", "qd", "qdd"), ("nv",), (rnea.inverse_dynamics, fewest.inverse_dynamics)
-    ),
-    "forward_dynamics": Function(
-        ("q", "qd", "tau"),
-        ("nv",),
-        (
-            aba.forward_dynamics,
-            fewest.forward_dynamics_by_articulated_bodies,
-            fewest.forward_dynamics_by_inertia_matrix,
-        ),
-        inverts_inertia=True,
-    ),
-    "forward_dynamics_aba": Function(
-        ("q", "qd", "tau"), ("nv",), (aba.forward_dynamics,), inverts_inertia=True
-    ),
-    "forward_dynamics_crba": Function(
-        ("q", "qd", "tau"), ("nv",), (crba.forward_dynamics,), inverts_inertia=True
-    ),
-    "mass_matrix": Function(
-        ("q",), ("nv", "nv"), (crba.joint_space_inertia, fewest.joint_space_inertia)
-    ),
-    "inverse_mass_matrix": Function(
-        ("q",),
-        ("nv", "nv"),
-        (
-            minv.inverse_mass_matrix,
-            fewest.inverse_mass_matrix,
-            fewest.inverse_mass_matrix_by_factors,
-        ),
-        inverts_inertia=True,
-    ),
-    "bias_force": Function(("q", "qd"), ("nv",), (rnea.bias_force, fewest.bias_force)),
-    "gravity_force": Function(("q",), ("nv",), (rnea.gravity_force, fewest.gravity_force)),
-    "passive_force": Function(("q", "qd"), ("nv",), (passive.passive_force,), needs_tree=False),
-    "coriolis_matrix": Function(("q", "qd"), ("nv", "nv"), (coriolis.coriolis_matrix,)),
-    "christoffel": Function(("q",), ("nv", "nv", "nv"), (coriolis.christoffel,)),
-    "operational_space_inertia": Function(
-        ("q",), (6, 6), (_operational_space_inertia,), inverts_inertia=True
-    ),
-    "pose": Function(("q",), (4, 4), (_pose,), needs_tree=False),
-    "jacobian": _frame_function(jacobians.frame_jacobian, "q", shape=(6, "nv")),
-    "jacobian_rate": _frame_function(jacobians.frame_jacobian_rate, "q", "qd", shape=(6, "nv")),
-    "velocity": _frame_function(jacobians.frame_velocity, "q", "qd", shape=(6,)),
-    "acceleration": _frame_function(jacobians.frame_acceleration, "q", "qd", "qdd", shape=(6,)),
-    "kinetic_energy": Function(("q", "qd"), (), (energy.kinetic_energy,), needs_tree=False),
-    "potential_energy": Function(("q",), (), (energy.potential_energy,), needs_tree=False),
-    "momentum": Function(("q", "qd"), (6,), (momentum_.total_momentum,), needs_tree=False),
-    "center_of_mass": Function(("q",), (3,), (momentum_.center_of_mass,), needs_tree=False),
-}
+__all__ = ["FUNCTIONS", "Function", "quantity", "result_shape"]
 
 
 def quantity(model, name, extra=(), **options):
@@ -130,7 +27,7 @@ def quantity(model, name, extra=(), **options):
     Args:
         model: the mechanism.
         name: a key of ``FUNCTIONS``.
-        extra: names of optional arrays that follow the others: ``"f_ext"`` or ``"point"``.
+        extra: names of optional arrays that follow the others: ``"f_ext"``, ``"point"``, ....
         options: what the algorithm is specialised for, such as the name of a frame.
     """
     key = (name, extra, *sorted(options.items())) if extra or options else name
@@ -147,10 +44,10 @@ def _build(model, name, extra, options, key):
     if function.inverts_inertia:
         require_independent_joints(model, name.removesuffix("_aba").removesuffix("_crba"))
     names = function.arguments + extra
-    inputs = [Argument(n, argument_shape(model, n)) for n in names]
-    shape = tuple(getattr(model, n) if isinstance(n, str) else n for n in function.shape)
+    inputs = [Argument(n, argument_shape(model, n, options)) for n in names]
+    shape = result_shape(model, name, options)
     candidates = [a for a in function.algorithms if _is_worth_tracing(model, a)]
-    algorithms = [_bound(model, a, extra, options) for a in candidates]
+    algorithms = [_bound(model, a, names, len(extra), options) for a in candidates]
 
     def reference(arrays):
         core = [len(i.shape) for i in inputs]
@@ -182,21 +79,38 @@ def _is_worth_tracing(model, algorithm):
     return 100 * model.nv >= sparsity(model.expanded_parent).D2
 
 
-def argument_shape(model, name):
+def result_shape(model, name, options):
+    """Shape of one sample of a quantity."""
+
+    def size(n):
+        if callable(n):
+            return n(model, options)
+        return getattr(model, n) if isinstance(n, str) else n
+
+    return tuple(map(size, FUNCTIONS[name].shape))
+
+
+def argument_shape(model, name, options=None):
     """Shape of one sample of a named argument."""
-    shapes = {"q": (model.nq,), "f_ext": (model.body_count, 6), "point": (3,)}
+    if name in _TASK_ARRAYS:
+        return (len(task_rows((options or {}).get("rows"))),)
+    shapes = {"q": (model.nq,), "f_ext": (model.body_count, 6), "point": (3,), "damping": ()}
     return shapes.get(name, (model.nv,))
 
 
-def _bound(model, algorithm, extra, options):
-    """The algorithm as a function of arrays alone."""
-    options = dict(options, has_point=True) if "point" in extra else options
+_TASK_ARRAYS = ("acceleration", "force")
+"""Arguments with one number for each coordinate of a task."""
+
+
+def _bound(model, algorithm, names, extra, options):
+    """The algorithm as a function of arrays alone; the last ``extra`` of them have names."""
 
     def of_arrays(*arrays):
-        if "f_ext" in extra:
-            *state, forces = arrays
-            arrays = (*state, [None, *(Force.from_array(f) for f in forces)])
-        return algorithm(model, *arrays, **options)
+        named = dict(zip(names, arrays, strict=True))
+        if "f_ext" in named:
+            named["f_ext"] = [None, *(Force.from_array(f) for f in named["f_ext"])]
+        state = [named.pop(name) for name in names[: len(names) - extra]]
+        return algorithm(model, *state, **named, **options)
 
     return of_arrays
 
@@ -225,7 +139,7 @@ def validate(model, arrays):
     for name, array in arrays.items():
         if name == "q":
             as_configuration(model, array)
-        elif name in ("f_ext", "point"):
+        elif name in ("f_ext", "point", "damping", *_TASK_ARRAYS):
             continue  # checked by the public function, which knows what the caller wrote
         else:
             as_joint_vector(model, array, name)

@@ -254,3 +254,18 @@ def test_nothing_is_added_where_there_is_none(rng):
         energy.kinetic_energy(model, q, qd)
         recorded.append(recording.nodes)
     assert recorded[0] == recorded[1]
+
+
+def test_momenta_and_rates_have_their_share(rng):
+    model = with_armature(kt.samples.random_tree(4, rng), rng)
+    q, qd, qdd = random_state(model, rng)
+    H = kt.mass_matrix(model, q)
+    condition = conditioning(model, q)
+    assert_close(kt.generalized_momentum(model, q, qd), H @ qd, condition=condition)
+    gained = kt.kinetic_energy_rate(model, q, qd, qdd)
+    tau = kt.inverse_dynamics(model, q, qd, qdd)
+    fallen = kt.potential_energy_rate(model, q, qd)
+    assert_close(gained + fallen, tau @ qd, condition=condition, scale=np.abs(tau) @ np.abs(qd))
+    Y = kt.regressor(model, q, qd, qdd)
+    p = np.concatenate([b.inertia.parameters() for b in model.bodies])
+    assert_close(Y @ p + model.armature * qdd, tau, condition=condition)

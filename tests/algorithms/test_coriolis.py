@@ -7,7 +7,8 @@ import sympy
 from closeness import assert_close
 from textbook import Arm, random_state, rate, two_link_arm
 
-from kinetree.algorithms import closed_form, coriolis, crba, rnea, sparsity
+from kinetree.algorithms import closed_form, coriolis, coriolis_root, crba, rnea, sparsity
+from kinetree.algorithms import fewest_operations as fewest
 from kinetree.joints import (
     REPRESENTATIVES,
     Cylindrical,
@@ -53,6 +54,20 @@ def test_rate_of_inertia_minus_twice_coriolis_is_skew(joints, n, rng):
     assert_close(N, -N.T, scale=scale_of(m, q, qd))
     x = rng.standard_normal(m.nv)
     assert_close(x @ N @ x, 0.0, scale=scale_of(m, q, qd) * (x @ x))
+
+
+@pytest.mark.covers("Lynch & Park 9.4", by=coriolis_root.coriolis_matrix)
+@pytest.mark.parametrize("n", range(4))
+def test_shorter_formulations_give_the_same_matrix(n, rng):
+    """In other coordinates, and with inertia moved across joints; free joints included."""
+    m, q, qd, *_ = random_state(rng)
+    C, scale = coriolis.coriolis_matrix(m, q, qd), scale_of(m, q, qd)
+    assert_close(fewest.coriolis_matrix_by_axial_turns(m, q, qd), C, scale=scale)
+    assert_close(fewest.coriolis_matrix_in_root_coordinates(m, q, qd), C, scale=scale)
+    constant = [j for j in REPRESENTATIVES if j.constant_subspace]
+    m, q, qd, *_ = random_state(rng, joints=constant)
+    expected = coriolis.coriolis_matrix(m, q, qd)
+    assert_close(coriolis_root.coriolis_matrix(m, q, qd), expected, scale=scale_of(m, q, qd))
 
 
 @pytest.mark.covers("RBDA 6.4", by=coriolis.coriolis_matrix)

@@ -8,8 +8,9 @@ from textbook import STEP, Arm, assert_printed, random_state, rate, two_link_arm
 from kinetree.algorithms import crba, rnea
 from kinetree.algorithms import jacobians as jac
 from kinetree.algorithms import kinematics as kin
+from kinetree.algorithms.sighting import Sighting
 from kinetree.errors import ShapeError, UnknownNameError
-from kinetree.joints import Revolute
+from kinetree.joints import Euler, Exponential, Revolute, Spherical
 from kinetree.model import Frame, ModelBuilder
 from kinetree.samples import random_placement
 from kinetree.spatial import Force, Plucker, displacement_velocity, rotx, xlt
@@ -297,6 +298,98 @@ def test_articulated_equations_of_the_tutorial(n, rng):
     assert_close(M, crba.joint_space_inertia(m, q))
     assert_close(C, rnea.coriolis_force(m, q, qd), scale=norm(tau))
     assert_close(M @ qdd + C - Q, tau, scale=norm(tau))
+
+
+# --- second derivatives, all bodies, observers ---------------------------------------------------
+
+
+@pytest.mark.covers("6-D Guide 2: Jacobians", "Tutorial 4", by=jac.frame_hessian)
+@pytest.mark.parametrize("reference", REFERENCES)
+@pytest.mark.parametrize("shifted", [False, True])
+@pytest.mark.parametrize("watched", [False, True])
+def test_hessian_is_the_derivative_of_every_entry_of_the_jacobian(reference, shifted, watched, rng):
+    m, q, qd, *_ = random_state(rng)
+    frame, point = random_frame(rng, m), POINTS[reference] if shifted else None
+    where = (frame, reference, point, random_frame(rng, m) if watched else None)
+    actual = jac.frame_hessian(m, q, *where)
+    columns = [rate(lambda q: jac.frame_jacobian(m, q, *where), m, q, e) for e in np.eye(m.nv)]
+    expected = np.stack(columns, axis=-1)
+    assert_close(actual, expected, scale=norm(expected))
+    Jd = jac.frame_jacobian_rate(m, q, qd, *where)
+    assert_close(actual @ qd, Jd, scale=norm(Jd))
+
+
+@pytest.mark.covers("Tutorial 4", by=jac.frame_hessian)
+@pytest.mark.parametrize("joint", [Euler("xyz"), Exponential(), Spherical()], ids=str)
+def test_angular_columns_of_a_rotation_do_not_commute(joint, rng):
+    """Tutorial (43): ``∂j_j/∂q_k - ∂j_k/∂q_j = j_k × j_j``; twice that along body-fixed axes."""
+    m = ModelBuilder("ball").body("ball", joint=joint).build()
+    q = m.random_configuration(rng)
+    J, H = jac.frame_jacobian(m, q, m.frame("ball")), jac.frame_hessian(m, q, m.frame("ball"))
+    for j in range(3):
+        for k in range(3):
+            bracket = np.cross(J[:3, k], J[:3, j])
+            times = 2 if isinstance(joint, Spherical) else 1
+            assert_close(H[:3, j, k] - H[:3, k, j], times * bracket, scale=10)
+
+
+@pytest.mark.covers("Tutorial 5", by=(jac.all_jacobians, jac.all_poses))
+@pytest.mark.parametrize("reference", REFERENCES)
+def test_all_bodies_at_once(reference, rng):
+    m, q, *_ = random_state(rng)
+    J, T = jac.all_jacobians(m, q, reference), jac.all_poses(m, q)
+    assert J.shape == (m.body_count, 6, m.nv)
+    for i, name in enumerate(m.body_names[1:]):
+        assert_close(J[i], jac.frame_jacobian(m, q, m.frame(name), reference), scale=10)
+        assert_close(T[i], jac.frame_pose(m, q, m.frame(name)))
+
+
+@pytest.mark.covers("RBDA 2.8", "RBDA 4.2", by=Sighting)
+@pytest.mark.parametrize("n", range(3))
+def test_an_observer_sees_the_derivative_of_the_relative_pose(n, rng):
+    m, q, qd, qdd, _ = random_state(rng)
+    frame, observer = random_frame(rng, m), random_frame(rng, m)
+    T = jac.frame_pose(m, q, frame, observer)
+    expected = np.linalg.inv(jac.frame_pose(m, q, observer)) @ jac.frame_pose(m, q, frame)
+    assert_close(T, expected, scale=norm(expected))
+    Td = rate(lambda q: jac.frame_pose(m, q, frame, observer), m, q, qd)
+    seen = {"observer": observer}
+    for matrix, reference in ((np.linalg.solve(T, Td), "body"), (Td @ np.linalg.inv(T), "world")):
+        W = matrix[:3, :3]
+        v = jac.frame_velocity(m, q, qd, frame, reference, **seen)
+        assert_close([W[2, 1], W[0, 2], W[1, 0], *matrix[:3, 3]], v, scale=norm(v))
+    v = jac.frame_velocity(m, q, qd, frame, "aligned", **seen)
+    assert_close(v[3:], Td[:3, 3], scale=norm(v))
+    moved = q + 1j * STEP * m.configuration_rate(q, qd), qd + 1j * STEP * qdd
+    for reference, kind in (("world", "spatial"), ("body", "spatial"), ("aligned", "classical")):
+        J = jac.frame_jacobian(m, q, frame, reference, **seen)
+        Jd = jac.frame_jacobian_rate(m, q, qd, frame, reference, **seen)
+        v = jac.frame_velocity(m, q, qd, frame, reference, **seen)
+        a = jac.frame_acceleration(m, q, qd, qdd, frame, reference, kind, **seen)
+        vd = jac.frame_velocity(m, *moved, frame, reference, **seen).imag / STEP
+        assert_close(J @ qd, v, scale=norm(v))
+        assert_close(vd, a, scale=norm(a))
+        assert_close(J @ qdd + Jd @ qd, a, scale=norm(a))
+        entries = rate(lambda q, r=reference: jac.frame_jacobian(m, q, frame, r, **seen), m, q, qd)
+        assert_close(Jd, entries, scale=norm(entries))
+        bias = jac.frame_bias_acceleration(m, q, qd, frame, reference, kind, **seen)
+        assert_close(bias, Jd @ qd, scale=norm(a))
+
+
+def test_only_the_joints_between_two_frames_matter():
+    m = (
+        ModelBuilder("hand")
+        .body("arm", joint=Revolute("x"))
+        .body("thumb", on="arm", joint=Revolute("y"), at=(0.1, 0, 0))
+        .body("finger", on="arm", joint=Revolute("z"), at=(0, 0.1, 0))
+        .build()
+    )
+    q = np.array([0.3, -0.5, 0.7])
+    J = jac.frame_jacobian(m, q, m.frame("finger"), "body", observer=m.frame("thumb"))
+    assert np.all(J[:, 0] == 0)
+    assert np.all(np.any(J[:, 1:], axis=0))
+    still = jac.frame_jacobian(m, q, m.frame("finger"), "body", observer=m.frame("finger"))
+    assert np.all(still == 0)
 
 
 # --- errors --------------------------------------------------------------------------------------

@@ -60,7 +60,7 @@ def test_floating_bases_frames_and_forces(tmp_path):
     body = model.body_names[-1]
     functions = [
         ("jacobian", {"name": body, "frame": "world"}),
-        ("pose", {"frame": body}),
+        ("pose", {"name": body}),
         ("inverse_dynamics", {"f_ext": True}),
         "kinetic_energy",
     ]
@@ -142,7 +142,7 @@ def test_other_peoples_files_are_left_alone(pendulum, tmp_path):
 def test_what_cannot_be_exported_is_named(pendulum, tmp_path):
     with pytest.raises(UnknownNameError, match="no function 'dynamics' to export; choose from"):
         export_c(pendulum, ["dynamics"], tmp_path / "x")
-    with pytest.raises(UnknownNameError, match="pose needs 'frame': give its value as an option"):
+    with pytest.raises(UnknownNameError, match="pose needs 'name': give its value as an option"):
         export_c(pendulum, ["pose"], tmp_path / "x")
     with pytest.raises(LoopError):
         export_c(kt.samples.four_bar(), ["mass_matrix"], tmp_path / "x")

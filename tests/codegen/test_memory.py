@@ -30,6 +30,9 @@ def test_living_arrays_and_views_keep_their_memory():
 def test_what_is_kept_is_bounded():
     arrays = [memory.empty((5, 2**22 + k), "float64") for k in range(3)]
     assert sum(block.size for block in memory._kept) <= memory.KEPT_BYTES
+    many = [memory.empty((9000 + k,), "float64") for k in range(200)]
+    assert len(memory._kept) <= 64
+    assert len({address(a) for a in many}) == 200
     for k, a in enumerate(arrays):
         a[:] = k
     assert [float(a[-1, -1]) for a in arrays] == [0.0, 1.0, 2.0]

@@ -57,7 +57,7 @@ def test_parameters_have_batch_axes(m, state, rng):
 
 def test_options_stay_the_same(m, state):
     tool = m.body_names[-1]
-    f = compile(kt.pose, m, frame=tool)
+    f = compile(kt.pose, m, name=tool)
     assert_close(f(state[0]), kt.pose(m, state[0], tool), ulps=4)
     assert_close(compile(kt.pose, m)(state[0], tool), kt.pose(m, state[0], tool), ulps=4)
     assert repr(f) == f"<kinetree pose compiled for {m.name!r}>"

@@ -13,7 +13,8 @@ from closeness import assert_close
 from states import conditioning, floating_tree
 
 import kinetree as kt
-from kinetree import dynamics
+from kinetree import centroidal, dynamics, kinematics, lagrangian, task_space
+from kinetree.catalogue import FUNCTIONS
 from kinetree.codegen.program import Argument, cheapest, trace
 from kinetree.expr.count import cost
 from kinetree.functional.differentiate import differentiate
@@ -90,25 +91,25 @@ def check_dynamics(f, third, joint, rng):
         assert_close(real(d), exact, ulps=1000, scale=scale, condition=conditioning(m, q))
 
 
-OPTIONS = {
-    "operational_space_inertia": ("tool",),
-    "pose": ("tool",),
-    "jacobian": ("tool",),
-    "jacobian_rate": ("tool",),
-    "velocity": ("tool",),
-    "acceleration": ("tool",),
-}
+TASKS = [n for n in task_space.__all__ if n in FUNCTIONS]
+MODULES = (dynamics, kinematics, centroidal, lagrangian, task_space)
+NAMES = [n for module in MODULES for n in module.__all__ if n in FUNCTIONS]
 
 
-@pytest.mark.parametrize("name", dynamics.__all__)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_public_function(name, rng):
-    m = small_tree(rng, kt.Universal("xy") if name != "operational_space_inertia" else kt.Free())
+    m = small_tree(rng, kt.Free() if name in TASKS else kt.Universal("xy"))
     f, (q, qd, x) = getattr(kt, name), state(m, rng)
-    arrays = {"q": q, "qd": qd, "qdd": x, "tau": x}
-    used = [a for a in arrays if a in inspect.signature(f).parameters]
-    names, frame = OPTIONS.get(name, ()), {}
-    if "jacobian" in name:
-        frame = {"frame": "aligned", "point": np.array([0.1, 0.2, 0.3])}
+    arrays = {"q": q, "qd": qd / 9, "qdd": x / 9, "tau": x, "acceleration": x[:6], "force": x[:6]}
+    if name == "generalized_force":
+        arrays["f_ext"] = rng.standard_normal((m.body_count, 6))
+    parameters = inspect.signature(f).parameters
+    used = [a for a in arrays if a in parameters]
+    names, frame = ("tool",) if "name" in parameters else (), {}
+    if "frame" in parameters:
+        frame = {"frame": "aligned"}
+    if "point" in parameters:
+        frame["point"] = np.array([0.1, 0.2, 0.3])
     for wrt in used:
         values = [arrays[a] for a in used]
 

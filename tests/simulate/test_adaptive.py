@@ -20,7 +20,9 @@ def exact(**options):
 def test_smaller_tolerances_give_smaller_errors(integrator):
     end, errors = exact().q[-1], []
     for rtol in (1e-4, 1e-6, 1e-8):
-        motion = kt.simulate(PENDULUM, START, integrator=integrator, rtol=rtol, atol=rtol, **OPTIONS)
+        motion = kt.simulate(
+            PENDULUM, START, integrator=integrator, rtol=rtol, atol=rtol, **OPTIONS
+        )
         assert_trusted(motion, energy=30 * rtol)
         errors.append(np.max(np.abs(motion.q[-1] - end)))
     assert errors[0] > 10 * errors[1] > 100 * errors[2]

@@ -76,7 +76,9 @@ def test_explicit_integrators_have_their_order(joint, rng):
     start = states(model, rng)
     for method in LOW:
         stepper = Stepper(model, method, Field((swaying,)), compiled=False)
-        order = observed_order(model, lambda n, s=stepper: taken_on_the_host(s, DURATION, n, *start))
+        order = observed_order(
+            model, lambda n, s=stepper: taken_on_the_host(s, DURATION, n, *start)
+        )
         assert abs(order - method.order) < 0.2, (method.name, order)
 
 

@@ -38,7 +38,9 @@ def test_bouncing_ball_hits_the_ground_when_the_formula_says(integrator):
 
 
 def test_bouncing_ball_with_steps_that_adapt():
-    motion = kt.simulate(ball(), [1.0], duration=2.0, dt=0.1, rtol=1e-8, max_step=0.1, events=[bounce(0.8)])
+    motion = kt.simulate(
+        ball(), [1.0], duration=2.0, dt=0.1, rtol=1e-8, max_step=0.1, events=[bounce(0.8)]
+    )
     assert abs(motion.events[0].t - np.sqrt(2 / g)) < 1e-11
     assert len(motion.events) == 3
     assert np.allclose(np.diff(motion.t), 0.1)

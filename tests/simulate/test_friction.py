@@ -70,9 +70,7 @@ def test_stick_slip_of_a_block_on_a_belt():
     m, k, speed, c, ratio = 2.0, 50.0, 0.1, 3.0, 1.5
     model = block(m, friction=c)
     law = kt.Friction(exact=True, static=ratio, stribeck_velocity=0.0)
-    motion = kt.simulate(
-        model, [0.0], duration=3.5, dt=5e-3, forces=drag(k, speed), friction=law
-    )
+    motion = kt.simulate(model, [0.0], duration=3.5, dt=5e-3, forces=drag(k, speed), friction=law)
     expected = stick_slip(m, k, speed, c, ratio * c)
     assert [e.name.split(" ", 1)[1] for e in motion.events] == ["breaks away", "comes to rest"] * 2
     assert np.max(np.abs(np.array([e.t for e in motion.events]) - expected)) < 1e-8

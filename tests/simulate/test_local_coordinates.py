@@ -63,9 +63,7 @@ def test_derivatives_of_the_exponential_map_are_inverse_to_each_other(joint, siz
 def test_brackets_obey_jacobi(joint, rng):
     bracket = group_bracket(joint)
     a, b, c = rng.standard_normal((3, joint.nv))
-    total = (
-        bracket(a, bracket(b, c)) + bracket(b, bracket(c, a)) + bracket(c, bracket(a, b))
-    )
+    total = bracket(a, bracket(b, c)) + bracket(b, bracket(c, a)) + bracket(c, bracket(a, b))
     assert_close(total, np.zeros(joint.nv), scale=10.0)
 
 

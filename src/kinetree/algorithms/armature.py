@@ -9,7 +9,7 @@ import numpy as np
 
 from kinetree.errors import ModelError
 
-__all__ = ["forces", "inertia", "is_present", "joint_inertia", "quadratic", "refuse"]
+__all__ = ["forces", "inertia", "is_present", "joint_inertia", "power", "quadratic", "refuse"]
 
 
 def is_present(model, i) -> bool:
@@ -36,6 +36,11 @@ def inertia(model, H):
 def joint_inertia(model, i, D):
     """``D + A_i``: inertia across joint ``i`` with its armature."""
     return D + np.diag(model.armature[model.v_slice[i]]) if is_present(model, i) else D
+
+
+def power(model, qd, qdd):
+    """``qdᵀ A qdd``, the rate of the kinetic energy of the armature."""
+    return qd @ (model.armature * qdd) if model.armature_joints else 0
 
 
 def quadratic(model, qd):

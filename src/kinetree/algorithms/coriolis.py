@@ -12,6 +12,7 @@ import numpy as np
 from kinetree.algorithms.kinematics import body_velocities, joint_transforms, subspace_rate
 from kinetree.spatial import Force, cross, skew
 from kinetree.spatial.arithmetic import rotate_general
+from kinetree.spatial.axial_screw import AxialScrew
 from kinetree.spatial.vector3 import identity3
 
 __all__ = ["BodyCoriolis", "christoffel", "coriolis_matrix"]
@@ -95,8 +96,12 @@ class BodyCoriolis:
 
     def inverse_transformed(self, X):
         """``Xᵀ B X``: back to the old coordinates."""
-        p = X.E.T @ self.p
-        return BodyCoriolis(rotate_general(X.E.T, self.P) - skew(X.r) @ skew(p), p)
+        if isinstance(X, AxialScrew):
+            turn, r = X.rotation.inverse(), X.rotation.rows([0, 0, X.d])
+            P, p = turn.general(self.P), turn.vectors(self.p)
+        else:
+            P, p, r = rotate_general(X.E.T, self.P), X.E.T @ self.p, X.r
+        return BodyCoriolis(P - skew(r) @ skew(p), p)
 
 
 class _Transposed:

@@ -11,21 +11,27 @@ from kinetree.algorithms import (
     aba,
     aba_derivatives,
     body_coordinates,
+    coriolis,
+    coriolis_root,
     crba,
     ltl,
     minv,
     rnea_derivatives,
     rnea_tensor,
 )
+from kinetree.algorithms.rnea_derivatives import is_applicable
 from kinetree.model.equivalence import condensed
 from kinetree.model.views import axial_view
 
 __all__ = [
     "bias_force",
+    "coriolis_matrix_by_axial_turns",
+    "coriolis_matrix_in_root_coordinates",
     "forward_dynamics_by_articulated_bodies",
     "forward_dynamics_by_inertia_matrix",
     "forward_dynamics_derivatives",
     "gravity_force",
+    "inertia_factors",
     "inverse_dynamics",
     "inverse_dynamics_derivatives",
     "inverse_mass_matrix",
@@ -54,6 +60,23 @@ def joint_space_inertia(model, q):
     return crba.joint_space_inertia(axial_view(condensed(model)), q)
 
 
+def inertia_factors(model, q):
+    """``L`` and ``D`` of ``H(q)``."""
+    return crba.inertia_factors(axial_view(condensed(model)), q)
+
+
+def coriolis_matrix_by_axial_turns(model, q, qd):
+    """``C(q, qd)`` with ``dH/dt - 2C`` skew-symmetric."""
+    return coriolis.coriolis_matrix(axial_view(condensed(model)), q, qd)
+
+
+def coriolis_matrix_in_root_coordinates(model, q, qd):
+    """The same; shorter for short chains."""
+    if not is_applicable(model):
+        return coriolis.coriolis_matrix(condensed(model), q, qd)
+    return coriolis_root.coriolis_matrix(condensed(model), q, qd)
+
+
 def inverse_mass_matrix(model, q):
     """``H(q)⁻¹``."""
     return minv.inverse_mass_matrix(axial_view(condensed(model)), q)
@@ -74,7 +97,7 @@ def forward_dynamics_by_articulated_bodies(model, q, qd, tau, f_ext=None):
 
 def forward_dynamics_by_inertia_matrix(model, q, qd, tau, f_ext=None):
     """``qdd``, by the inertia matrix and its sparse factors."""
-    L = crba.inertia_factors(axial_view(condensed(model)), q)
+    L = inertia_factors(model, q)
     return ltl.solve_ltdl(L, model.expanded_parent, tau - bias_force(model, q, qd, f_ext))
 
 

@@ -1,17 +1,8 @@
-"""Motion of frames: poses, Jacobians, their rates, velocities, accelerations — RBDA (4.6), §2.11.
+"""Motion of frames: poses, Jacobians, their derivatives, velocities, accelerations — RBDA (4.6).
 
-Six coordinates of a frame's velocity, angular first, can mean three things; ``reference`` says
-which, and no function mixes them (6-D guide 2, "Jacobians"):
-
-- ``"world"``: spatial velocity in base coordinates. Its linear part is the velocity of the point
-  of the body that passes through the origin of the *base*.
-- ``"body"``: spatial velocity in the frame's own coordinates.
-- ``"aligned"``: angular velocity, and velocity of the frame's origin, along the axes of the base:
-  the textbook geometric Jacobian.
-
-A ``point`` (3,) [m], given in frame coordinates, takes the place of the frame's origin in the
-latter two. In each, velocities are ``J qd`` and their rates ``J qdd + Jd qd``, apart from what
-prescribed joints add.
+``reference`` and ``point`` say what the six coordinates of a motion mean, and ``observer`` who
+sees it: see ``sighting``. In each reference, velocities are ``J qd`` and their rates
+``J qdd + Jd qd``, apart from what prescribed joints add.
 """
 
 import numpy as np
@@ -23,13 +14,18 @@ from kinetree.algorithms.kinematics import (
     joint_transforms,
     subspace_rate,
 )
-from kinetree.errors import ShapeError, UnknownNameError
-from kinetree.spatial import Motion, Plucker, crm, cross, xlt
-from kinetree.spatial.vector3 import ZERO3, as_vector3
+from kinetree.algorithms.sighting import Sighting
+from kinetree.errors import UnknownNameError
+from kinetree.spatial import Motion, Plucker, crm, cross
+from kinetree.spatial.vector3 import ZERO3
 
 __all__ = [
+    "all_jacobians",
+    "all_poses",
     "body_jacobian",
     "frame_acceleration",
+    "frame_bias_acceleration",
+    "frame_hessian",
     "frame_jacobian",
     "frame_jacobian_rate",
     "frame_pose",
@@ -37,11 +33,18 @@ __all__ = [
 ]
 
 
-def frame_pose(model, q, frame):
-    """The 4×4 pose of a frame in the base: maps frame to base coordinates of points."""
-    kappa = model.support[frame.body]
-    X, _ = joint_transforms(model, q, kappa)
-    return (frame.placement @ base_transforms(model, X, kappa)[frame.body]).to_pose()
+def frame_pose(model, q, frame, observer=None):
+    """The 4×4 pose of a frame in the base or observer: maps frame coordinates of points to it."""
+    seen = Sighting(model, frame, observer=observer)
+    X, _ = joint_transforms(model, q, seen.bodies)
+    return seen.transform(X).to_pose()
+
+
+def all_poses(model, q):
+    """The poses of all moving bodies, (body_count, 4, 4)."""
+    X_0 = base_transforms(model, joint_transforms(model, q)[0])
+    poses = [X_0[i].to_pose() for i in range(1, model.body_count + 1)]
+    return np.array(poses).reshape(-1, 4, 4)
 
 
 def body_jacobian(model, q, i):
@@ -52,7 +55,24 @@ def body_jacobian(model, q, i):
     return _columns(model, model.scalar_type(q), {j: X_0[j].inv_apply(S[j]) for j in kappa})
 
 
-def frame_jacobian(model, q, frame, reference="world", point=None):
+def all_jacobians(model, q, reference="world"):
+    """Jacobians of all moving bodies, (body_count, 6, nv), tutorial (60)."""
+    X, S = joint_transforms(model, q)
+    X_0 = base_transforms(model, X)
+    J_0 = [None] + [X_0[j].inv_apply(S[j]) for j in range(1, model.body_count + 1)]
+    J = np.zeros((model.body_count, 6, model.nv), dtype=model.scalar_type(q))
+    columns: list = [{}]
+    for i in range(1, model.body_count + 1):
+        if reference == "body":
+            columns.append({j: X[i] @ s for j, s in columns[model.parent[i]].items()} | {i: S[i]})
+        else:
+            origin = Plucker(np.eye(3, dtype=int), X_0[i].r if reference == "aligned" else ZERO3)
+            columns.append({j: origin @ J_0[j] for j in model.support[i]})
+        J[i - 1] = _columns(model, J.dtype, columns[i]).to_array()
+    return J
+
+
+def frame_jacobian(model, q, frame, reference="world", point=None, observer=None):
     """Jacobian of a frame, (6, nv).
 
     Args:
@@ -61,34 +81,79 @@ def frame_jacobian(model, q, frame, reference="world", point=None):
         frame: a ``Frame``, see ``model.frame``.
         reference: ``"world"``, ``"body"`` or ``"aligned"``.
         point: a point of the frame to use in place of its origin [m], (3,).
+        observer: a ``Frame`` to use in place of the base.
     """
-    kappa = model.support[frame.body]
-    X, S = joint_transforms(model, q, kappa)
-    carry = _carriers(model, X, frame, reference, point)
-    return _columns(model, model.scalar_type(q), {i: carry[i](S[i]) for i in kappa}).to_array()
+    seen = Sighting(model, frame, reference, point, observer)
+    X, S = joint_transforms(model, q, seen.bodies)
+    carry = seen.carriers(X)
+    parts = {i: _signed(sign, carry[i](S[i])) for i, sign in seen.signs().items()}
+    return _columns(model, model.scalar_type(q), parts).to_array()
 
 
-def frame_jacobian_rate(model, q, qd, frame, reference="world", point=None):
+def frame_jacobian_rate(model, q, qd, frame, reference="world", point=None, observer=None):
     """Time derivative of the entries of ``frame_jacobian``, (6, nv)."""
-    kappa = model.support[frame.body]
-    X, v = body_velocities(model, q, qd, kappa)
-    _, S = joint_transforms(model, q, kappa)
-    carry = _carriers(model, X, frame, reference, point)
-    u = _coordinate_velocity(carry[frame.body](v[frame.body]), reference)
+    seen = Sighting(model, frame, reference, point, observer)
+    X, v = body_velocities(model, q, qd, seen.bodies)
+    _, S = joint_transforms(model, q, seen.bodies)
+    carry = seen.carriers(X)
+    u = seen.coordinate_velocity(carry, v)
     rates = {}
-    for i in kappa:
+    for i, sign in seen.signs().items():
         Sd = subspace_rate(model, i, q, qd, v[i])
-        rates[i] = carry[i](Sd) - crm(u, carry[i](S[i]))  # RBDA (2.44)
+        rates[i] = _signed(sign, carry[i](Sd) - crm(u, carry[i](S[i])))  # RBDA (2.44)
     return _columns(model, model.scalar_type(q, qd), rates).to_array()
 
 
-def frame_velocity(model, q, qd, frame, reference="world", point=None):
+def frame_hessian(model, q, frame, reference="world", point=None, observer=None):
+    """Derivatives of ``frame_jacobian``: entry [:, j, k] along the k-th velocity variable.
+
+    A joint carries the axes of those beyond it along, ``∂J_j/∂q_k = J_k × J_j``; and it moves the
+    reference coordinates. The result has the shape (6, nv, nv).
+    """
+    seen = Sighting(model, frame, reference, point, observer)
+    X, S = joint_transforms(model, q, seen.bodies)
+    carry, at = seen.carriers(X), model.v_slice
+    J = {i: carry[i](S[i]) for i in seen.bodies}
+    second = np.zeros((6, model.nv, model.nv), dtype=model.scalar_type(q))
+    for k, joint_k in _variables(model, seen.bodies):
+        e_k = np.zeros(model.nv, dtype=int)
+        e_k[k] = 1
+        J_k = J[joint_k] @ e_k[at[joint_k]]
+        u = _coordinate_motion(seen, joint_k, J_k)
+        for i, sign in seen.signs().items():
+            part = crm(J_k - u if joint_k in model.support[i] else -u, J[i])
+            if joint_k == i:  # and its own axes, if they move in the body
+                part = part + carry[i](subspace_rate(model, i, q, e_k, model.zero_motion))
+            second[:, at[i], k] = _signed(sign, part).to_array()
+    return second
+
+
+def _variables(model, bodies):
+    """Velocity variables of the joints of some bodies, each with the body."""
+    return [(k, i) for i in bodies for k in range(model.nv)[model.v_slice[i]]]
+
+
+def _coordinate_motion(seen, i, J_k):
+    """Velocity of the reference coordinates when a variable of joint ``i`` alone moves."""
+    near, still = i in seen.near, Motion.zero()
+    if seen.reference == "body":
+        return J_k if near else still
+    if seen.reference == "world":
+        return still if near else J_k
+    return Motion(ZERO3, J_k.linear) if near else Motion(J_k.angular, ZERO3)
+
+
+def frame_velocity(model, q, qd, frame, reference="world", point=None, observer=None):
     """Velocity of a frame, (6,), in the coordinates that ``reference`` names."""
-    X, v = body_velocities(model, q, qd, model.support[frame.body])
-    return _carriers(model, X, frame, reference, point)[frame.body](v[frame.body]).to_array()
+    seen = Sighting(model, frame, reference, point, observer)
+    X, v = body_velocities(model, q, qd, seen.bodies)
+    v, v_observer = _both(seen, seen.carriers(X), v)
+    return (v - v_observer).to_array()
 
 
-def frame_acceleration(model, q, qd, qdd, frame, reference="world", kind="spatial", point=None):
+def frame_acceleration(
+    model, q, qd, qdd, frame, reference="world", kind="spatial", point=None, observer=None
+):
     """True acceleration of a frame, gravity not subtracted, (6,).
 
     Args:
@@ -102,46 +167,39 @@ def frame_acceleration(model, q, qd, qdd, frame, reference="world", kind="spatia
             a velocity; or ``"classical"``, whose linear part is the acceleration of a point of the
             body, what an accelerometer would feel — RBDA (2.50).
         point: a point of the frame to use in place of its origin [m], (3,).
+        observer: a ``Frame`` to use in place of the base; who rides on it, sees no acceleration
+            of what moves along.
     """
     if kind not in ("spatial", "classical"):
         raise UnknownNameError(f"kind must be 'spatial' or 'classical', got {kind!r}")
-    X, v, a = body_accelerations(model, q, qd, qdd, bodies=model.support[frame.body])
-    carry = _carriers(model, X, frame, reference, point)[frame.body]
-    v, a = carry(v[frame.body]), carry(a[frame.body])
+    seen = Sighting(model, frame, reference, point, observer)
+    X, v, a = body_accelerations(model, q, qd, qdd, bodies=seen.bodies)
+    carry = seen.carriers(X)
+    (v, v_observer), (a, a_observer) = _both(seen, carry, v), _both(seen, carry, a)
+    v, a = v - v_observer, a - a_observer - crm(v_observer, v)
     if kind == "classical":
         a = Motion(a.angular, a.linear + cross(v.angular, v.linear))
     return a.to_array()
 
 
-def _carriers(model, X, frame, reference, point) -> dict:
-    """For each body that carries the frame, the map of its motions to the reference coordinates."""
-    kappa = model.support[frame.body]
-    F_X_b = frame.placement
-    if point is not None:
-        if reference == "world":
-            raise ShapeError(
-                "velocities in world coordinates do not depend on the point; leave it out, or use "
-                "reference 'aligned' for the velocity of the point"
-            )
-        F_X_b = xlt(as_vector3(point, "the point")) @ F_X_b
-    if reference == "body":
-        carry, F_X_i = {}, F_X_b
-        for i in reversed(kappa):
-            carry[i] = F_X_i.apply
-            F_X_i = F_X_i @ X[i]
-        return {0: F_X_i.apply, **carry}
-    if reference not in ("world", "aligned"):
-        raise UnknownNameError(f"reference must be 'world', 'body' or 'aligned', got {reference!r}")
-    X_0 = base_transforms(model, X, kappa)
-    origin = (F_X_b @ X_0[frame.body]).r if reference == "aligned" else ZERO3
-    return {i: Plucker(X_0[i].E, X_0[i].r - origin).inv_apply for i in (0, *kappa)}
+def frame_bias_acceleration(model, q, qd, *frame, **options):
+    """``frame_acceleration`` at ``qdd = 0``, (6,); what follows ``qd`` is as there.
+
+    It is ``Jd qd``: of kind spatial in the references world and body, classical in aligned, where
+    ``J qd`` holds the velocity of a point.
+    """
+    return frame_acceleration(model, q, qd, model.zero_velocity, *frame, **options)
 
 
-def _coordinate_velocity(v, reference):
-    """Velocity of the reference coordinates when the frame has velocity ``v`` in them."""
-    if reference == "world":
-        return Motion.zero()
-    return v if reference == "body" else Motion(ZERO3, v.linear)
+def _both(seen, carry, motions):
+    """Motions of frame and observer in reference coordinates."""
+    here, there = seen.frame.body, seen.observer
+    still = Motion.zero() if there is None else carry[there.body](motions[there.body])
+    return carry[here](motions[here]), still
+
+
+def _signed(sign, x):
+    return x if sign > 0 else -x
 
 
 def _columns(model, dtype, parts):

@@ -2,7 +2,7 @@
 
 ``X[i]`` goes from parent to body coordinates, ``X_0[i]`` from base to body coordinates. Where an
 argument ``bodies`` is offered, it restricts the work to some bodies, parents first, such as
-``model.support[i]``; lists keep their full length.
+``model.support[i]``; lists keep their full length, and the bodies left out count as at rest.
 """
 
 import numpy as np
@@ -60,8 +60,7 @@ def base_velocities(model, q, qd):
 def body_velocities(model, q, qd, bodies=None):
     """Spatial velocity ``v[i]`` of every body, in body coordinates, and ``X[i]``."""
     lam, NB, X_T = model.parent, model.body_count, model.tree_transform
-    X, v = [None] * (NB + 1), [None] * (NB + 1)
-    v[0] = model.zero_motion
+    X, v = [None] * (NB + 1), [model.zero_motion] * (NB + 1)
     for i in _chosen(model, bodies):
         X_J, _, v_J, _ = model.jcalc(i, q, qd)
         X[i] = X_J @ X_T[i]
@@ -75,8 +74,8 @@ def body_accelerations(model, q, qd, qdd, a_0=None, bodies=None):
     ``qdd = 0`` gives the velocity-product accelerations; ``a_0 = -a_g`` the gravity trick.
     """
     lam, NB, X_T = model.parent, model.body_count, model.tree_transform
-    X, v, a = [None] * (NB + 1), [None] * (NB + 1), [None] * (NB + 1)
-    v[0], a[0] = model.zero_motion, model.zero_motion if a_0 is None else a_0
+    X, v, a = [None] * (NB + 1), [model.zero_motion] * (NB + 1), [model.zero_motion] * (NB + 1)
+    a[0] = model.zero_motion if a_0 is None else a_0
     for i in _chosen(model, bodies):
         X_J, S, v_J, c_J = model.jcalc(i, q, qd)
         X[i] = X_J @ X_T[i]

@@ -1,6 +1,7 @@
 """What one call of a user's kernel passes: a model, arrays with their shapes, and options."""
 
 import inspect
+from typing import Any
 
 import numpy as np
 
@@ -44,7 +45,10 @@ class Call:
         shapes: the shape of one sample of each.
         options: everything else, by name.
         key: what the compiled code depends on, besides the model.
+        inner: of an extended call, the call of the function itself.
     """
+
+    inner: Any = None
 
     def __init__(self, signature, name, args, options):
         self.signature, self.name = signature, name
@@ -130,6 +134,19 @@ class Call:
         other = object.__new__(Call)
         other.__dict__.update(self.__dict__)
         other.arrays = dict(zip(self.arrays, map(np.asarray, arrays), strict=True))
+        return other
+
+    def extended(self, values, shapes):
+        """This call with further arrays, which the function itself does not take.
+
+        The call without them is the attribute ``inner`` of the result.
+        """
+        other = object.__new__(Call)
+        other.__dict__.update(self.__dict__)
+        other.inner = self
+        other.arrays = self.arrays | {p: self._as_array(p, x) for p, x in values.items()}
+        other.shapes = self.shapes | shapes
+        other.key = (self.key, tuple(shapes.items()))
         return other
 
 

@@ -1,5 +1,7 @@
 """``compile``: the explicit form of what happens when a function is first called."""
 
+from typing import Any
+
 import numpy as np
 
 from kinetree.errors import UnknownNameError
@@ -60,7 +62,7 @@ class CompiledFunction:
         self.function, self.model, self.dtype = function, model, dtype
         self.parameters, self.options = parameters, options
 
-    def __call__(self, *args, out=None, **options):
+    def __call__(self, *args, out=None, **options) -> Any:
         """The result for the arguments of the function, then the parameters."""
         n = len(args) - len(self.parameters)
         if n < 0:

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from kinetree import dynamics
 from kinetree.codegen.export import CFunction, Sample, write_project
 from kinetree.codegen.render import numpy as numpy_renderer
 from kinetree.codegen.render.cstyle import identifier
 from kinetree.errors import UnknownNameError
 from kinetree.functional.kernel import kernel
 from kinetree.functional.layout import labels, layout
-from kinetree.functional.prepare import bind, is_public, leaves_of, prepare
+from kinetree.functional.prepare import PUBLIC, bind, is_public, leaves_of, prepare
 from kinetree.functions import FUNCTIONS, argument_shape, quantity
 
 __all__ = ["export_c", "listing", "to_numpy"]
@@ -198,11 +197,12 @@ def _traceable(function):
     if callable(function):
         own = not is_public(function) and not hasattr(function, "bind")
         return kernel(function) if own else function
-    if function not in dynamics.__all__:
+    known = {name: module for module in PUBLIC for name in module.__all__}
+    if function not in known:
         raise UnknownNameError(
-            f"there is no function {function!r} to export; choose from {sorted(dynamics.__all__)}"
+            f"there is no function {function!r} to export; choose from {sorted(known)}"
         )
-    return getattr(dynamics, function)
+    return getattr(known[function], function)
 
 
 # --- C -------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ machine code that is then called for every sample of a batch.
 """
 
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -57,7 +58,7 @@ class UserKernel:
     def __repr__(self):
         return f"<kinetree kernel {self.__name__}{self.signature}>"
 
-    def __call__(self, *args, **options):
+    def __call__(self, *args, **options) -> Any:
         """The result for arrays with any leading batch axes."""
         found = None if options else self._known(args)
         if found is not None:

@@ -12,7 +12,15 @@ from functools import cache
 
 import numpy as np
 
-from kinetree import dynamics
+from kinetree import (
+    cartesian,
+    centroidal,
+    dynamics,
+    kinematics,
+    lagrangian,
+    regressors,
+    task_space,
+)
 from kinetree.codegen.program import Argument, cheapest, trace
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.errors import LoopError
@@ -20,7 +28,8 @@ from kinetree.expr.count import cost
 from kinetree.functional.call import Call, check_arrays
 from kinetree.functional.inline import compact, evaluated
 from kinetree.functional.parameters import check_parameter, parameter, with_parameters
-from kinetree.functions import FUNCTIONS, require_unit_parts
+from kinetree.functional.solvable import require_solvable
+from kinetree.functions import FUNCTIONS, require_unit_parts, result_shape
 from kinetree.model import Model
 from kinetree.model.fingerprint import is_plain
 
@@ -30,10 +39,14 @@ __all__ = [
 ]  # fmt: skip
 
 
+PUBLIC = (dynamics, kinematics, centroidal, lagrangian, task_space, cartesian, regressors)
+"""The modules whose functions are compiled quantities."""
+
+
 def is_public(function) -> bool:
-    """Whether this is one of the functions of ``kinetree.dynamics``."""
-    name = getattr(function, "__name__", None)
-    return name in dynamics.__all__ and getattr(dynamics, name) is function
+    """Whether this is one of the functions of ``kinetree.dynamics`` and its like."""
+    name = getattr(function, "__name__", "")
+    return any(name in m.__all__ and getattr(m, name) is function for m in PUBLIC)
 
 
 def require_traceable(function, what):
@@ -135,6 +148,9 @@ def prepare(function, call, parameters=()):
         parameters: names of model parameters that follow the arrays as inputs.
     """
     model, count = call.model, len(call.shapes)
+    root = _innermost(function)
+    if is_public(root):
+        require_solvable(root.__name__, model, parameters)
     extra = [parameter(model, name) for name in parameters]
     inputs = [Argument(name, shape) for name, shape in call.shapes.items()]
     inputs += [Argument(p.name, p.shape) for p in extra]
@@ -209,8 +225,7 @@ def result_form(function, call):
         return function.result_form(call)
     if not is_public(function) or function.__name__ not in FUNCTIONS:
         return None
-    shape, model = FUNCTIONS[function.__name__].shape, call.model
-    return Argument("out", tuple(getattr(model, n) if isinstance(n, str) else n for n in shape))
+    return Argument("out", result_shape(call.model, function.__name__, call.options))
 
 
 def _description(function):
@@ -224,8 +239,14 @@ def _recursion_count(function, call):
     return function.recursion_count(call) if hasattr(function, "differentiated") else 0
 
 
+def _innermost(function):
+    while hasattr(function, "differentiated"):
+        function = function.function
+    return function
+
+
 def _run_plainly(function, call, model, arrays):
     """Run the innermost function on numbers, for the errors that it raises."""
     while hasattr(function, "differentiated"):
-        function = function.function
+        function, call, arrays = function.inside(call, arrays)
     apply(function, call, model, arrays)

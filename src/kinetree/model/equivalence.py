@@ -19,16 +19,19 @@ __all__ = ["condensed"]
 
 
 def condensed(model) -> ModelView:
-    """The model with inertia moved from bodies to their parents wherever that changes nothing."""
+    """The model with inertia moved from bodies to their parents wherever that changes nothing.
+
+    Entry 0 of its ``inertia`` is what has come to rest in the base.
+    """
     inertia = list(model.inertia)
+    inertia[0] = Inertia.zero()
     for i in range(model.body_count, 0, -1):
         part = _movable(model.joint[i], inertia[i])
         if part is None:
             continue
         p, X_T = model.parent[i], model.tree_transform[i]
         inertia[i] = inertia[i] - part
-        if p != 0:
-            inertia[p] = inertia[p] + X_T.inv_apply(part)
+        inertia[p] = inertia[p] + X_T.inv_apply(part)
     return _WithInertia(model, inertia)
 
 

@@ -21,7 +21,7 @@ class ModelView:
     def __init__(self, model, convert):
         self.model, self.convert = model, convert
         self.tree_transform = (None, *map(convert, model.tree_transform[1:]))
-        self.inertia = (None, *map(convert, model.inertia[1:]))
+        self.inertia = tuple(None if I is None else convert(I) for I in model.inertia)
         self.zero_motion, self.a_g = convert(model.zero_motion), convert(model.a_g)
         self.identity_transform = convert(model.identity_transform)
 

@@ -8,7 +8,6 @@ it ends there. The next step begins at the event, with what the event's action m
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -322,9 +321,7 @@ class _Look:
         if taken_a * g_a > 0 and taken_b * g_a <= 0:
             theta = root(self.taken, a, taken_a, b, taken_b, tolerance)
         else:  # so flat that the interpolant has it on the other side
-            theta = root(
-                lambda x: self.interpolated(np.array([x]))[0], a, g_a, b, g_b, tolerance
-            )
+            theta = root(lambda x: self.interpolated(np.array([x]))[0], a, g_a, b, g_b, tolerance)
         return self.step.t0 + max(theta, tolerance) * self.h
 
 

@@ -105,7 +105,9 @@ def _held(model, q, qdd, held, joints):
     A, s = dynamics.inverse_mass_matrix(model, q), list(joints)
     on = np.broadcast_to(held, qdd.shape)[..., s]
     masked = on[..., :, None] * on[..., None, :] * A[..., s, :][..., :, s]
-    f_s = np.linalg.solve(masked + np.eye(len(s)) * (1 - on[..., None]), -(on * qdd[..., s])[..., None])
+    f_s = np.linalg.solve(
+        masked + np.eye(len(s)) * (1 - on[..., None]), -(on * qdd[..., s])[..., None]
+    )
     f = np.zeros(qdd.shape)
     f[..., s] = f_s[..., 0]
     return f, (1 - held) * (qdd + (A @ f[..., None])[..., 0])

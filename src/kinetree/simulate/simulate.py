@@ -103,9 +103,7 @@ def simulate(
         energy=seen.kinetic + seen.gravity + seen.elastic,
         loop_error=open_by,
         events=tuple(record.events),
-        report=check_result(
-            model, method, field, record, arrays, seen, open_by, adaptive=adaptive
-        ),
+        report=check_result(model, method, field, record, arrays, seen, open_by, adaptive=adaptive),
         **arrays,
     )
 

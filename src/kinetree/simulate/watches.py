@@ -50,9 +50,7 @@ class Arrivals(_Group):
     def __init__(self, modes, sign):
         self.sign, self.bound = sign, modes.lower if sign > 0 else modes.upper
         variables = [i for i in modes.variables if np.isfinite(self.bound[i])]
-        super().__init__(
-            modes, variables, f"reaches its {'lower' if sign > 0 else 'upper'} limit"
-        )
+        super().__init__(modes, variables, f"reaches its {'lower' if sign > 0 else 'upper'} limit")
 
     def _on(self, mode):
         return mode.held[..., self.variables] == 0

@@ -63,8 +63,15 @@ class AxialScrew(CoordinateTransform):
         raise self.refusal(x)
 
     def inv_apply(self, x):
-        """A motion, force or inertia from B back to A; the same formulas, other signs."""
-        return self.inverse().apply(x)
+        """A motion, force or inertia from B back to A; the same formulas, other signs.
+
+        Other kinds bring their own method ``inverse_transformed``.
+        """
+        if isinstance(x, (Motion, Force, Inertia, ArticulatedInertia)):
+            return self.inverse().apply(x)
+        if not hasattr(x, "inverse_transformed"):
+            raise self.refusal(x)
+        return x.inverse_transformed(self)
 
     def _minus_r_cross(self, a, b):
         """``a - r × b``; ``b`` may be a vector, a set of columns or a matrix."""

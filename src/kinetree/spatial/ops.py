@@ -20,8 +20,10 @@ __all__ = [
     "check_pivot",
     "cos",
     "digits",
+    "exp",
     "is_symbolic",
     "less",
+    "log",
     "magnitude",
     "rational",
     "select",
@@ -74,6 +76,16 @@ def cos(x):
 def sqrt(x):
     """Non-negative square root."""
     return _unary("sqrt", x)
+
+
+def exp(x):
+    """Exponential; traced numbers do not have it."""
+    return _unary("exp", x)
+
+
+def log(x):
+    """Natural logarithm; traced numbers do not have it."""
+    return _unary("log", x)
 
 
 def atan2(y, x):

@@ -5,6 +5,7 @@ large, through threads. Each variant is compiled (or found in the cache) on firs
 """
 
 import ctypes
+from collections.abc import Callable
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -46,7 +47,7 @@ class Kernel:
         sizes = [a.size for a in (*self.inputs, *self.outputs)]
         self.numbers, self.is_empty = sum(sizes), 0 in sizes
         self._cores = [(tuple(a.shape), len(a.shape)) for a in self.inputs]
-        self.call = self.general
+        self.call: Callable[..., Any] = self.general
         self._variants = {}
 
     @cached_property

@@ -14,7 +14,8 @@ import numpy as np
 __all__ = ["KEPT_BYTES", "empty"]
 
 KEPT_BYTES = 256 * 2**20  # at most this much stays with us
-_LARGE = 2**20  # bytes; less comes from the allocator's own store
+_LARGE = 2**16  # bytes; less comes from the allocator's own store
+_BLOCKS = 64  # at most so many are looked through
 _lock = Lock()
 _kept: list[np.ndarray] = []
 
@@ -35,7 +36,7 @@ def _unused(size):
             _kept.append(_kept.pop(k))  # the one used last goes last
             return _kept[-1]
     room = KEPT_BYTES - size
-    while sum(block.size for block in _kept) > room:
+    while len(_kept) >= _BLOCKS or sum(block.size for block in _kept) > room:
         del _kept[0]
     _kept.append(np.empty(size, np.uint8))
     return _kept[-1]

@@ -28,6 +28,7 @@ name. Pinocchio comes with ``pip install kinetree[pinocchio]`` and is imported o
 """
 
 from kinetree.interop.pinocchio.library import MissingLibraryError
+from kinetree.interop.pinocchio.parameters import from_parameters, to_parameters
 from kinetree.interop.pinocchio.reader import from_model
 from kinetree.interop.pinocchio.states import (
     from_a,
@@ -45,11 +46,13 @@ __all__ = [
     "MissingLibraryError",
     "from_a",
     "from_model",
+    "from_parameters",
     "from_q",
     "from_tau",
     "from_v",
     "to_a",
     "to_model",
+    "to_parameters",
     "to_q",
     "to_tau",
     "to_v",

@@ -1,0 +1,204 @@
+"""Momentum about the mass centre of the whole mechanism, and where it meets the ground.
+
+Everything beyond a joint moves with it as one rigid body, so column ``i`` of the matrix ``A`` in
+``h = A qd`` is the momentum ``IC_i S_i`` of a composite body — RBDA (6.17), §2.12. Moments are
+about the mass centre, axes are those of the base, angular parts come first. D. Orin, A. Goswami,
+S.-H. Lee, "Centroidal dynamics of a humanoid robot", 2013.
+"""
+
+import numpy as np
+
+from kinetree.algorithms.coriolis import BodyCoriolis
+from kinetree.algorithms.kinematics import (
+    base_transforms,
+    body_accelerations,
+    body_velocities,
+    joint_transforms,
+    subspace_rate,
+)
+from kinetree.algorithms.momentum import momentum, total_mass
+from kinetree.model.equivalence import condensed
+from kinetree.model.views import axial_view
+from kinetree.spatial import Force, Inertia, crf, cross
+from kinetree.spatial.ops import check_pivot
+from kinetree.spatial.vector3 import norm
+
+__all__ = [
+    "center_of_mass_acceleration",
+    "center_of_mass_jacobian",
+    "center_of_mass_jacobian_rate",
+    "center_of_mass_velocity",
+    "centroidal_inertia",
+    "centroidal_momentum",
+    "centroidal_momentum_bias",
+    "centroidal_momentum_matrix",
+    "centroidal_momentum_matrix_rate",
+    "centroidal_momentum_rate",
+    "momentum_matrix",
+    "momentum_matrix_rate",
+    "momentum_rate",
+    "total_inertia",
+    "zero_moment_point",
+]
+
+
+# --- about the origin of the base ----------------------------------------------------------------
+
+
+def momentum_matrix(model, q):
+    """``A`` in ``h = A qd``, force columns in base coordinates, and the inertia of the whole."""
+    light = condensed(model)  # what it moves to the base has no momentum, only inertia
+    X_0 = base_transforms(light, joint_transforms(light, q)[0])
+    IC, S = _composites(axial_view(light), q)
+    bodies = range(1, model.body_count + 1)
+    return _columns(model, (q,), {i: X_0[i].inv_apply(IC[i] @ S[i]) for i in bodies}), IC[0]
+
+
+def momentum_matrix_rate(model, q, qd):
+    """``dA/dt``, the columns ``IC dS/dt + dIC/dt S`` in base coordinates; ``dI/dt = B + Bᵀ``."""
+    lam, NB = model.parent, model.body_count
+    X, v = body_velocities(model, q, qd)
+    X_0 = base_transforms(model, X)
+    IC, S = _composites(model, q)
+    BC = [None, *(BodyCoriolis.of(model.inertia[i], v[i]) for i in range(1, NB + 1))]
+    rates = {}
+    for i in range(NB, 0, -1):
+        if lam[i] != 0:
+            BC[lam[i]] = BC[lam[i]] + X[i].T @ BC[i] @ X[i]
+        Sd = subspace_rate(model, i, q, qd, v[i])
+        rates[i] = X_0[i].inv_apply(IC[i] @ Sd + BC[i] @ S[i] + BC[i].T @ S[i])
+    return _columns(model, (q, qd), rates)
+
+
+def momentum_rate(model, q, qd, qdd):
+    """``dh/dt``: the force that gives all bodies their accelerations, gravity included in it."""
+    lam, NB, I = model.parent, model.body_count, model.inertia
+    X, v, a = body_accelerations(model, q, qd, qdd)
+    f = [Force.zero(), *(I[i] @ a[i] + crf(v[i], I[i] @ v[i]) for i in range(1, NB + 1))]
+    for i in range(NB, 0, -1):
+        f[lam[i]] = f[lam[i]] + X[i].T @ f[i]
+    return f[0]
+
+
+def total_inertia(model, q):
+    """Inertia of the mechanism with its joints locked, in base coordinates."""
+    return _composites(axial_view(condensed(model)), q)[0][0]
+
+
+def _composites(model, q):
+    """``IC[i]`` in body coordinates and ``S[i]``; ``IC[0]`` is the whole mechanism."""
+    lam, NB = model.parent, model.body_count
+    X, S = joint_transforms(model, q)
+    IC: list[Inertia] = list(model.inertia)
+    IC[0] = Inertia.zero() if IC[0] is None else IC[0]
+    for i in range(NB, 0, -1):
+        IC[lam[i]] = IC[lam[i]] + X[i].T @ IC[i] @ X[i]
+    return IC, S
+
+
+def _columns(model, arrays, parts):
+    A = Force(*(np.zeros((3, model.nv), dtype=model.scalar_type(*arrays)) for _ in range(2)))
+    for i, part in parts.items():
+        A.angular[:, model.v_slice[i]] = part.angular
+        A.linear[:, model.v_slice[i]] = part.linear
+    return A
+
+
+# --- about the mass centre -----------------------------------------------------------------------
+
+
+def centroidal_momentum_matrix(model, q):
+    """``A_G`` with ``h_G = A_G qd``, (6, nv)."""
+    A, I = momentum_matrix(model, q)
+    return _about(_center(model, I), A).to_array()
+
+
+def centroidal_momentum_matrix_rate(model, q, qd):
+    """``dA_G/dt``, (6, nv)."""
+    A, I = momentum_matrix(model, q)
+    p = A.linear @ qd
+    rate = _about(_center(model, I), momentum_matrix_rate(model, q, qd))
+    return Force(rate.angular - cross(p / _mass(model), A.linear), rate.linear).to_array()
+
+
+def centroidal_momentum(model, q, qd):
+    """``h_G``: moment of momentum about the mass centre, and linear momentum, (6,)."""
+    return _about(_center(model, total_inertia(model, q)), momentum(model, q, qd)).to_array()
+
+
+def centroidal_momentum_rate(model, q, qd, qdd):
+    """``dh_G/dt = A_G qdd + dA_G/dt qd``, (6,)."""
+    f = momentum_rate(model, q, qd, qdd)
+    return _about(_center(model, total_inertia(model, q)), f).to_array()
+
+
+def centroidal_momentum_bias(model, q, qd):
+    """``dA_G/dt qd``, (6,)."""
+    return centroidal_momentum_rate(model, q, qd, model.zero_velocity)
+
+
+def centroidal_inertia(model, q):
+    """Inertia of the locked mechanism about its mass centre, axes of the base, (6, 6)."""
+    I = total_inertia(model, q)
+    c = _center(model, I)
+    I_C = I.rotational + np.array([[c[i] * I.first_moment[j] for j in range(3)] for i in range(3)])
+    I_C = I_C - (c @ I.first_moment) * np.eye(3, dtype=int)
+    return Inertia(I.mass, 0 * c, I_C).to_matrix()
+
+
+def center_of_mass_velocity(model, q, qd):
+    """Velocity of the mass centre [m/s], (3,)."""
+    return momentum(model, q, qd).linear / _mass(model)
+
+
+def center_of_mass_acceleration(model, q, qd, qdd):
+    """True acceleration of the mass centre [m/s²], gravity not subtracted, (3,)."""
+    return momentum_rate(model, q, qd, qdd).linear / _mass(model)
+
+
+def center_of_mass_jacobian(model, q):
+    """``J`` with ``J qd`` the velocity of the mass centre, (3, nv)."""
+    return momentum_matrix(model, q)[0].linear / _mass(model)
+
+
+def center_of_mass_jacobian_rate(model, q, qd):
+    """Time derivative of ``center_of_mass_jacobian``, (3, nv)."""
+    return momentum_matrix_rate(model, q, qd).linear / _mass(model)
+
+
+def zero_moment_point(model, q, qd, qdd, point):
+    """Where the ground would push if it can only push: no moment about horizontal axes, (3,).
+
+    The ground gives ``dh/dt`` less the weight. ``point`` (3,) [m] lies on the ground, which is
+    perpendicular to gravity.
+    """
+    g, mass = model.gravity, _mass(model)
+    size = check_pivot(norm(g), 0, lambda: f"model {model.name!r} has no gravity: nothing is up")
+    up = -g / size
+    f = momentum_rate(model, q, qd, qdd)
+    push = f.linear - mass * g
+    moment = f.angular - cross(total_inertia(model, q).first_moment, g)
+    pressure = check_pivot(up @ push, mass * size, lambda: _in_flight(model))
+    return point + cross(up, moment - cross(point, push)) / pressure
+
+
+def _in_flight(model):
+    return (
+        f"model {model.name!r} has no zero-moment point: to accelerate like this the ground would "
+        f"have to pull it down, or need not touch it at all"
+    )
+
+
+def _about(c, f):
+    """A force or momentum with its moment about ``c`` in place of the origin."""
+    return Force(f.angular - cross(c, f.linear), f.linear)
+
+
+def _center(model, I):
+    return I.first_moment / _mass(model)
+
+
+def _mass(model):
+    return check_pivot(
+        total_mass(model), 0, lambda: f"model {model.name!r} has no mass, hence no mass centre"
+    )

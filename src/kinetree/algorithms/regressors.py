@@ -1,0 +1,163 @@
+"""Regressors: quantities that are linear in the inertial parameters, as matrices — RBDA §9.7.
+
+The ten parameters of a body, ``p = (m, h_x, h_y, h_z, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz)``, are
+those of ``Inertia.parameters``: mass, first moment and rotational inertia about the origin of the
+body's own frame. Momentum, energy, and the force that a motion takes, are linear in them; with the
+parameters of all bodies one after the other, so are those of the mechanism, ``tau = Y p``.
+"""
+
+import numpy as np
+
+from kinetree.algorithms.kinematics import (
+    base_transforms,
+    body_accelerations,
+    body_velocities,
+    joint_transforms,
+)
+from kinetree.algorithms.rnea_tensor import acceleration_tensor
+from kinetree.errors import UnknownNameError
+from kinetree.model.views import axial_view
+from kinetree.spatial import Force, Motion, cross, skew
+from kinetree.spatial.ops import less, select
+from kinetree.spatial.vector3 import ZERO3
+
+__all__ = [
+    "energy_regressor",
+    "force_columns",
+    "joint_columns",
+    "joint_effects",
+    "kinetic_energy_regressor",
+    "momentum_columns",
+    "momentum_regressor",
+    "potential_energy_regressor",
+    "regressor",
+    "regressor_by_axial_turns",
+]
+
+
+def regressor(model, q, qd, qdd, *, friction=False, rotors=False):
+    """``Y`` with ``tau = Y p``, (nv, 10 body_count), and columns for friction and rotors.
+
+    The force on body ``i`` is ``A_i p_i`` and reaches the joints that support the body by the
+    transpose of its Jacobian: ``Y_i = J_iᵀ A_i``.
+    """
+    lam, NB, at = model.parent, model.body_count, model.v_slice
+    Y = np.zeros((model.nv, 10 * NB), dtype=model.scalar_type(q, qd, qdd))
+    _, S = joint_transforms(model, q)
+    X, v, a = body_accelerations(model, q, qd, qdd, a_0=-model.a_g)
+    J = [{} for _ in range(NB + 1)]  # by body: columns of its Jacobian, in its own coordinates
+    for i in range(1, NB + 1):
+        J[i] = {j: X[i] @ S_j for j, S_j in J[lam[i]].items()} | {i: S[i]}
+        A = force_columns(v[i], a[i])
+        for j, S_j in J[i].items():
+            Y[at[j], 10 * (i - 1) : 10 * i] = S_j.T @ A
+    return np.concatenate([Y, *joint_columns(qd, qdd, friction, rotors)], axis=1)
+
+
+def regressor_by_axial_turns(model, q, qd, qdd, *, friction=False, rotors=False):
+    """``Y`` in fewer operations where joints turn about coordinate axes."""
+    return regressor(axial_view(model), q, qd, qdd, friction=friction, rotors=rotors)
+
+
+def joint_columns(qd, qdd, friction=False, rotors=False):
+    """Columns of what acts at the joints themselves, a list of (nv, nv) matrices.
+
+    Viscous friction ``d qd``, Coulomb friction ``k sign(qd)``, and the inertia of rotors that turn
+    with the joints, ``j qdd``.
+    """
+    diagonals = {"viscous": qd, "coulomb": [_sign(x) for x in qd], "rotor": qdd}
+    return [_diagonal(diagonals[effect]) for effect in joint_effects(friction, rotors)]
+
+
+def joint_effects(friction=False, rotors=False):
+    """Names of the effects at the joints, in the order of their columns."""
+    if not isinstance(friction, (bool, str)) or friction not in (False, True, *_FRICTION):
+        raise UnknownNameError(
+            f"friction must be True, False, 'viscous' or 'coulomb', got {friction!r}"
+        )
+    kinds = _FRICTION if friction is True else (friction,) if friction else ()
+    return (*kinds, "rotor") if rotors else tuple(kinds)
+
+
+_FRICTION = ("viscous", "coulomb")
+
+
+def _sign(x):
+    return select(less(x, 0), -1, select(less(0, x), 1, 0))
+
+
+def _diagonal(x):
+    D = np.zeros((len(x), len(x)), dtype=np.asarray(x).dtype)
+    D[np.arange(len(x)), np.arange(len(x))] = x
+    return D
+
+
+def force_columns(v, a):
+    """``A`` with ``I a + v ×* I v = A p``, ten forces — RBDA (2.68).
+
+    In terms of the acceleration ``d`` of the origin and the tensor ``Ω = ω̇× + ω× ω×``: the force is
+    ``m d + Ω h``, its moment ``h × d + I ω̇ + ω × I ω``.
+    """
+    w, wd = v.angular, a.angular
+    d = a.linear + cross(w, v.linear)
+    turning = _rotational_columns(wd) + cross(w, _rotational_columns(w))
+    return _columns(d, acceleration_tensor(w, wd), -skew(d), turning)
+
+
+def momentum_columns(v):
+    """``B`` with ``I v = B p``, ten forces — RBDA (2.63)."""
+    w, u = v.angular, v.linear
+    return _columns(u, skew(w), -skew(u), _rotational_columns(w))
+
+
+def _columns(mass, moment_force, moment_moment, turning):
+    """Forces with the parts that mass, first moment and rotational inertia contribute."""
+    none = np.zeros((3, 6), dtype=int)
+    return Force(
+        np.concatenate([ZERO3[:, None], moment_moment, turning], axis=1),
+        np.concatenate([mass[:, None], moment_force, none], axis=1),
+    )
+
+
+def _rotational_columns(w):
+    """``L`` with ``I w = L (I_xx, I_xy, I_yy, I_xz, I_yz, I_zz)``, (3, 6)."""
+    x, y, z = w
+    return np.array([[x, y, 0, z, 0, 0], [0, x, y, 0, z, 0], [0, 0, 0, x, y, z]])
+
+
+def momentum_regressor(model, q, qd):
+    """``Y`` with ``Y p`` the momentum about the base origin, (6, 10 body_count)."""
+    X, v = body_velocities(model, q, qd)
+    X_0 = base_transforms(model, X)
+    bodies = range(1, model.body_count + 1)
+    return _beside([(X_0[i].T @ momentum_columns(v[i])).to_array() for i in bodies], (6, 0))
+
+
+def kinetic_energy_regressor(model, q, qd):
+    """``y`` with ``y p`` the kinetic energy, (10 body_count,)."""
+    _, v = body_velocities(model, q, qd)
+    return _beside([_kinetic(v[i]) for i in range(1, model.body_count + 1)], (0,))
+
+
+def _kinetic(v: Motion):
+    """``½ v·I v = ½ m u·u + h·(u × ω) + ½ ω·I ω`` by its coefficients."""
+    (x, y, z), u = v.angular, v.linear
+    squares = [x * x / 2, x * y, y * y / 2, x * z, y * z, z * z / 2]
+    return np.array([u @ u / 2, *cross(u, v.angular), *squares])
+
+
+def potential_energy_regressor(model, q):
+    """``y`` with ``y p`` the potential energy, (10 body_count,): ``-g·(m r + Eᵀ h)`` per body."""
+    X_0, g = base_transforms(model, joint_transforms(model, q)[0]), model.gravity
+    still = np.zeros(6, dtype=int)
+    parts = [np.array([-(g @ X.r), *(-(X.E @ g)), *still]) for X in X_0[1:]]
+    return _beside(parts, (0,))
+
+
+def energy_regressor(model, q, qd):
+    """``y`` with ``y p`` the sum of kinetic and potential energy, (10 body_count,)."""
+    return kinetic_energy_regressor(model, q, qd) + potential_energy_regressor(model, q)
+
+
+def _beside(parts, empty):
+    return np.concatenate([np.zeros(empty, dtype=int), *parts], axis=-1)

@@ -1,0 +1,203 @@
+"""Dynamics in the coordinates of a task: operational space — Lynch & Park §9.6, RBDA §7.2.1.
+
+A task is the motion of a frame in one of the references of ``sighting``, or some rows of it:
+``V = J qd``. Its acceleration is ``dV/dt = J qdd + Jd qd``: that of a point for the reference
+aligned, a spatial one in the others. With ``Phi = J H⁻¹ Jᵀ``, forces ``F`` on the task give
+
+    dV/dt = Phi F + b,    F = Lambda dV/dt + eta,    Lambda = Phi⁻¹,    eta = -Lambda b
+
+The first always holds; the second where ``J`` has full row rank. For a robot with as many joints as
+task coordinates ``Lambda = J⁻ᵀ H J⁻¹``, and ``eta = J⁻ᵀ C - Lambda Jd qd`` — Lynch & Park (9.98),
+(9.99); (9.95) misprints the bias force. Redundant robots need no inverse of ``J``. Near a
+singularity ``Lambda`` grows without bound; ``damping``, added to the diagonal of ``Phi``, bounds
+it.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms import crba, ltl, rnea
+from kinetree.algorithms import fewest_operations as fewest
+from kinetree.algorithms.jacobians import frame_bias_acceleration, frame_jacobian
+from kinetree.errors import UnknownNameError
+from kinetree.spatial.ops import check_pivot
+
+__all__ = [
+    "BOOK",
+    "FEWEST",
+    "ROWS",
+    "Task",
+    "bias",
+    "consistent_inverse",
+    "gravity",
+    "inertia",
+    "inverse_inertia",
+    "null_space_projector",
+    "task_forward_dynamics",
+    "task_inverse_dynamics",
+    "task_rows",
+]
+
+ROWS = ("rx", "ry", "rz", "x", "y", "z")
+"""Names of the six coordinates of a frame's motion."""
+
+
+def task_rows(rows) -> tuple:
+    """Numbers of the coordinates that ``rows`` names: None for all, "angular", "linear", names."""
+    known = {None: range(6), "angular": range(3), "linear": range(3, 6)}
+    names = None if rows is None or isinstance(rows, str) else tuple(rows)
+    if names is None and rows in known:
+        return tuple(known[rows])
+    if not names or any(name not in ROWS for name in names) or len(set(names)) < len(names):
+        raise UnknownNameError(
+            f"rows must be 'linear', 'angular', or a tuple of different names from {list(ROWS)}, "
+            f"got {rows!r}"
+        )
+    return tuple(ROWS.index(name) for name in names)
+
+
+class Ways(NamedTuple):
+    """How the inertia matrix and the bias force are computed."""
+
+    factors: Any
+    bias_force: Any
+    gravity_force: Any
+
+
+BOOK = Ways(crba.inertia_factors, rnea.bias_force, rnea.gravity_force)
+FEWEST = Ways(fewest.inertia_factors, fewest.bias_force, fewest.gravity_force)
+
+
+class Task:
+    """The motion of a frame, or some coordinates of it, and what resists it.
+
+    Attributes:
+        J: Jacobian of the task, (k, nv).
+        L: sparse factors of ``H``.
+        Y: ``L⁻ᵀ Jᵀ``, so that ``Phi = Yᵀ D⁻¹ Y``, (nv, k).
+    """
+
+    def __init__(self, model, q, frame, reference, rows=None, point=None, ways=BOOK):
+        self.model, self.q, self.frame, self.ways = model, q, frame, ways
+        self.reference, self.point, self.rows = reference, point, list(task_rows(rows))
+        self.J = frame_jacobian(model, q, frame, reference, point)[self.rows]
+        self.L = ways.factors(model, q)
+        self.Y = ltl.solve_lt(self.L, model.expanded_parent, self.J.T, unit=True)
+        self.Y = self.Y.reshape(self.J.T.shape)
+
+    def inverse_inertia(self):
+        """``Phi = J H⁻¹ Jᵀ``, (k, k)."""
+        return self.Y.T @ (self.Y / self.L.diagonal()[:, None])
+
+    def inertia_times(self, x, damping=None):
+        """``Lambda x``, for a vector (k,) or columns (k, n)."""
+        return ltl.solve_ltdl(self._factored(damping), ltl.dense(len(self.J)), x)
+
+    def _factored(self, damping):
+        if damping is None:
+            return self._gram_factors()
+        Phi = self.inverse_inertia()
+        for k in range(len(Phi)):
+            Phi[k, k] = Phi[k, k] + damping
+        return ltl.ltdl(Phi, ltl.dense(len(Phi)), lambda _: self._not_free())
+
+    def _gram_factors(self):
+        """Factors of ``Phi`` without forming it: orthogonalise the columns of Y, last first.
+
+        A pivot is the square of what the later columns leave of a column. When they leave nothing,
+        rounding makes it the *square* of the machine precision, far below the threshold of
+        ``check_pivot``; a pivot of the matrix itself would hide in the noise.
+        """
+        D, n = self.L.diagonal(), self.Y.shape[1]
+        y = [self.Y[:, k] for k in range(n)]
+        L = np.zeros((n, n), dtype=self.Y.dtype)
+        for k in reversed(range(n)):
+            w, whole = y[k] / D, self.Y[:, k]
+            L[k, k] = check_pivot(y[k] @ w, whole @ (whole / D), self._not_free)
+            for i in range(k):
+                L[k, i] = (y[i] @ w) / L[k, k]
+                y[i] = y[i] - L[k, i] * y[k]
+        return L
+
+    def free_response(self, force):
+        """Joint accelerations ``H⁻¹ force``."""
+        return ltl.solve_ltdl(self.L, self.model.expanded_parent, force)
+
+    def velocity_product(self, qd):
+        """``Jd qd``, (k,)."""
+        kind = "classical" if self.reference == "aligned" else "spatial"
+        at = (self.frame, self.reference, kind, self.point)
+        return frame_bias_acceleration(self.model, self.q, qd, *at)[self.rows]
+
+    def bias_acceleration(self, qd):
+        """``b = Jd qd - J H⁻¹ C``: how the task accelerates on its own — RBDA (7.10)."""
+        C = self.ways.bias_force(self.model, self.q, qd)
+        return self.velocity_product(qd) - self.J @ self.free_response(C)
+
+    def _not_free(self):
+        where, J = "this", self.J
+        if any(hasattr(x, "check_pivot") for x in J.flat):  # traced: no row of numbers would do
+            q = self.model.random_configuration(np.random.default_rng(0))
+            where, J = "any", frame_jacobian(self.model, q, self.frame, self.reference)[self.rows]
+        rank = np.linalg.matrix_rank(np.array(J, dtype=complex))
+        return (
+            f"the operational-space inertia of {self.frame.name!r} does not exist in {where} "
+            f"configuration of model {self.model.name!r}: its Jacobian has {len(J)} rows but rank "
+            f"{rank}, so some accelerations are impossible. Keep fewer coordinates (rows=...), "
+            f"bound the inertia (damping=...), or move away from the singularity; "
+            f"inverse_operational_space_inertia always exists, and task_freedom tells which "
+            f"directions are blocked"
+        )
+
+
+def inverse_inertia(model, q, frame, reference, **task):
+    """``Phi = J H⁻¹ Jᵀ``, (k, k)."""
+    return Task(model, q, frame, reference, **task).inverse_inertia()
+
+
+def inertia(model, q, frame, reference, damping=None, **task):
+    """``Lambda``, (k, k) — Lynch & Park (9.98), RBDA (7.12)."""
+    task = Task(model, q, frame, reference, **task)
+    return task.inertia_times(np.eye(len(task.J), dtype=int), damping)
+
+
+def bias(model, q, qd, frame, reference, damping=None, **task):
+    """``eta = Lambda (J H⁻¹ C - Jd qd)``, gravity included, (k,) — Lynch & Park (9.99)."""
+    task = Task(model, q, frame, reference, **task)
+    return task.inertia_times(-task.bias_acceleration(qd), damping)
+
+
+def gravity(model, q, frame, reference, damping=None, **task):
+    """``eta`` at rest, ``Lambda J H⁻¹ g``, (k,)."""
+    task = Task(model, q, frame, reference, **task)
+    g = task.ways.gravity_force(model, q)
+    return task.inertia_times(task.J @ task.free_response(g), damping)
+
+
+def consistent_inverse(model, q, frame, reference, damping=None, **task):
+    """``H⁻¹ Jᵀ Lambda``, (nv, k): the right inverse of ``J`` with least kinetic energy."""
+    task = Task(model, q, frame, reference, **task)
+    n = (model.nv, len(task.J))
+    H_inv_Jt = ltl.solve_ltdl(task.L, model.expanded_parent, task.J.T).reshape(n)
+    return task.inertia_times(H_inv_Jt.T, damping).T
+
+
+def null_space_projector(model, q, frame, reference, damping=None, **task):
+    """``N = 1 - J̄ J``, (nv, nv): joint motions that leave the task alone; ``Nᵀ`` for forces."""
+    J_bar = consistent_inverse(model, q, frame, reference, damping, **task)
+    J = frame_jacobian(model, q, frame, reference, task.get("point"))
+    return np.eye(model.nv, dtype=int) - J_bar @ J[list(task_rows(task.get("rows")))]
+
+
+def task_inverse_dynamics(model, q, qd, acceleration, frame, reference, damping=None, **task):
+    """``tau = Jᵀ (Lambda dV/dt + eta)``: joint forces for an acceleration of the task, (nv,)."""
+    task = Task(model, q, frame, reference, **task)
+    return task.J.T @ task.inertia_times(acceleration - task.bias_acceleration(qd), damping)
+
+
+def task_forward_dynamics(model, q, qd, force, frame, reference, **task):
+    """``dV/dt = Phi F + b`` under a force on the task alone, (k,); never singular."""
+    task = Task(model, q, frame, reference, **task)
+    b = task.bias_acceleration(qd)
+    return task.J @ task.free_response(task.J.T @ force) + b

@@ -1,0 +1,300 @@
+"""Between bodies and joints: velocities and forces in Cartesian and in generalised coordinates.
+
+Simulators that keep every body apart speak of velocities and forces of bodies; kinetree of joints.
+The way from joints to bodies is the Jacobian; the way back is unique only for velocities that the
+joints allow. A force comes with three questions, and ``applied_force`` asks them: where it acts,
+along whose axes it is given, and whether a torque goes with it. Tutorial, section 6.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinetree.errors import ShapeError, SingularError, TraceError, UnknownNameError
+from kinetree.kinematics import jacobians, pose, poses, require_reference
+from kinetree.model.arrays import as_joint_vector, as_model, as_numbers, check_finite
+
+__all__ = [
+    "CartesianForces",
+    "GeneralizedVelocity",
+    "applied_force",
+    "cartesian_forces",
+    "forces_of_joint_torques",
+    "generalized_velocity",
+    "joint_torques",
+]
+
+
+# --- from bodies to joints -----------------------------------------------------------------------
+
+
+def applied_force(model, q, name, *, force=None, torque=None, at=None, frame=None):
+    """A force at a point of a body, as six numbers in base coordinates for ``f_ext``, (..., 6).
+
+    Args:
+        model: the mechanism.
+        q: joint positions, (..., nq).
+        name: the frame or body that is pushed.
+        force: the force [N], (..., 3).
+        torque: a couple that acts besides [N·m], (..., 3); the moment of the force is not in it.
+        at: the point where the force acts [m], (..., 3), by default the origin of the frame; or
+            ``"center_of_mass"`` of the body. A torque about the mass centre that holds the moment
+            of the force goes with the latter.
+        frame: whose coordinates these are: ``"body"``, the frame's own; ``"aligned"``, force and
+            torque along the axes of the base, the point in the frame's own; ``"world"``, all in
+            base coordinates.
+    """
+    if frame is None:
+        raise UnknownNameError(
+            "applied_force needs frame=: 'body' for force and point in coordinates of the frame, "
+            "'aligned' for a force along the axes of the base at a point of the frame, 'world' for "
+            "both in base coordinates"
+        )
+    require_reference(frame)
+    as_model(model)
+    T = pose(model, q, name)
+    R, p = T[..., :3, :3], T[..., :3, 3]
+    f, n = _vector3(force, "force"), _vector3(torque, "torque")
+    if frame == "body":
+        f, n = _turned(R, f), _turned(R, n)
+    r = _point_of_application(model, name, at, frame, R, p)
+    parts = np.broadcast_arrays(n + _cross(r, f), f + 0 * r)
+    return np.concatenate(parts, axis=-1)
+
+
+def _point_of_application(model, name, at, frame, R, p):
+    if isinstance(at, str):
+        if at != "center_of_mass":
+            raise UnknownNameError(f"at must be a point or 'center_of_mass', got {at!r}")
+        there = model.frame(name)
+        if there.body == 0:
+            raise UnknownNameError(f"{name!r} belongs to the base, which has no mass centre")
+        at = there.placement.point(model.inertia[there.body].center_of_mass)
+        return p + _turned(R, at)
+    if at is None and frame == "world":
+        raise ShapeError(
+            "with frame='world' the point is in base coordinates: state at=..., or use "
+            "frame='aligned' for a force at a point of the body"
+        )
+    at = _vector3(at, "at")
+    return at if frame == "world" else p + _turned(R, at)
+
+
+def forces_of_joint_torques(model, q, torques):
+    """Forces on the bodies when every joint turns its body with a torque, (..., body_count, 6).
+
+    Args:
+        model: the mechanism.
+        q: joint positions, (..., nq).
+        torques: what joint ``i`` exerts on its body, and takes from its parent [N·m], in
+            coordinates of the parent body, (..., body_count, 3).
+
+    Returns:
+        Pure torques in base coordinates for ``f_ext`` — tutorial (68). Inside the mechanism they
+        cancel; only the joints on the base remain.
+    """
+    torques = as_numbers(torques, "torques")
+    if torques.shape[-2:] != (as_model(model).body_count, 3):
+        raise ShapeError(
+            f"torques must have shape (..., body_count, 3) with body_count = {model.body_count}, "
+            f"got {torques.shape}"
+        )
+    R = _parent_rotations(model, q)
+    turned = _turned(R, check_finite(torques, "torques", core=2))
+    total = [turned[..., i, :] for i in range(model.body_count)]
+    for i, parent in enumerate(model.parent[1:]):
+        if parent != 0:
+            total[parent - 1] = total[parent - 1] - turned[..., i, :]
+    n = np.stack(total, axis=-2) if total else turned
+    return np.concatenate([n, 0 * n], axis=-1)
+
+
+class GeneralizedVelocity(NamedTuple):
+    """Joint velocities found from those of bodies."""
+
+    qd: np.ndarray
+    """Joint velocities, (..., nv)."""
+    residual: np.ndarray
+    """Largest part of the body velocities that no joint velocity explains [m/s, rad/s], (...)."""
+    rank: Any
+    """Number of joint velocities that the bodies determine, (...); ``nv``, unless coordinates are
+    singular (Euler angles)."""
+
+
+def generalized_velocity(model, q, velocities, *, frame, method="least_squares"):
+    """Joint velocities from velocities of all bodies — tutorial (61), (66).
+
+    Host code, by singular values: coordinates may be singular.
+
+    Args:
+        model: the mechanism.
+        q: joint positions, (..., nq).
+        velocities: of all moving bodies, angular first, (..., body_count, 6).
+        frame: what their coordinates mean, as in ``jacobian``.
+        method: ``"least_squares"`` over all bodies, which mixes units where the velocities do not
+            fit the joints; ``"joints"``, from the motion of each body relative to its parent.
+    """
+    if method not in ("least_squares", "joints"):
+        raise UnknownNameError(f"method must be 'least_squares' or 'joints', got {method!r}")
+    V = _on_host(velocities, "velocities", "generalized_velocity")
+    if V.shape[-2:] != (as_model(model).body_count, 6):
+        raise ShapeError(
+            f"velocities must have shape (..., body_count, 6) with body_count = "
+            f"{model.body_count}, got {V.shape}"
+        )
+    J = jacobians(model, q, frame=frame)
+    flat = J.reshape(*J.shape[:-3], 6 * model.body_count, model.nv)
+    if method == "joints":
+        qd, rank = _joint_by_joint(model, q, V, frame)
+    else:
+        target = V.reshape(*V.shape[:-2], 6 * model.body_count, 1)
+        qd, rank = (np.linalg.pinv(flat) @ target)[..., 0], np.linalg.matrix_rank(flat)
+    rest = V - (J @ qd[..., None, :, None])[..., 0]
+    return GeneralizedVelocity(qd, np.max(np.abs(rest), axis=(-2, -1), initial=0.0), rank)
+
+
+def _joint_by_joint(model, q, V, frame):
+    v = _in_body_coordinates(model, q, V, frame)
+    S = jacobians(model, q, frame="body")
+    T = poses(model, q)
+    parts, rank = [], 0
+    for i in range(1, model.body_count + 1):
+        relative, parent = v[..., i - 1, :], model.parent[i]
+        if parent != 0:
+            relative = relative - _moved(T[..., parent - 1, :, :], T[..., i - 1, :, :], v, parent)
+        own = S[..., i - 1, :, model.v_slice[i]]
+        parts.append((np.linalg.pinv(own) @ relative[..., None])[..., 0])
+        rank = rank + (np.linalg.matrix_rank(own) if own.shape[-1] else 0)
+    return np.concatenate([V[..., 0, :0] if model.body_count else V[..., :0, 0], *parts], -1), rank
+
+
+def _in_body_coordinates(model, q, V, frame):
+    if frame == "body":
+        return V
+    T = poses(model, q)
+    R, r = T[..., :3, :3], T[..., :3, 3]
+    w, u = V[..., :3], V[..., 3:]
+    if frame == "world":
+        u = u - _cross(r, w)  # from the origin of the base to that of the body
+    turn = np.swapaxes(R, -1, -2)
+    return np.concatenate([_turned(turn, w), _turned(turn, u)], axis=-1)
+
+
+def _moved(T_parent, T, v, parent):
+    """Velocity of the parent in coordinates of the child."""
+    R = np.swapaxes(T[..., :3, :3], -1, -2) @ T_parent[..., :3, :3]
+    apart = np.swapaxes(T_parent[..., :3, :3], -1, -2) @ (T[..., :3, 3:] - T_parent[..., :3, 3:])
+    w, u = v[..., parent - 1, :3], v[..., parent - 1, 3:]
+    u = u - _cross(apart[..., 0], w)
+    return np.concatenate([_turned(R, w), _turned(R, u)], axis=-1)
+
+
+# --- from joints to bodies -----------------------------------------------------------------------
+
+
+class CartesianForces(NamedTuple):
+    """A force and a torque on every body, along the axes of the base."""
+
+    force: np.ndarray
+    """Force at the mass centre [N], (..., body_count, 3)."""
+    torque: np.ndarray
+    """Torque about the mass centre [N·m], (..., body_count, 3)."""
+
+
+def cartesian_forces(model, q, tau) -> CartesianForces:
+    """Forces on the bodies that are worth ``tau`` at the joints — tutorial (70).
+
+    There are many; this is the smallest set, in the sense of the sum of squares of all components,
+    newtons and newton metres alike. Host code, by singular values.
+
+    Args:
+        model: the mechanism.
+        q: joint positions, (..., nq).
+        tau: joint forces, (..., nv).
+
+    Returns:
+        A named tuple of ``force`` and ``torque``, each (..., body_count, 3), at the mass centres,
+        or at the origins of bodies without mass.
+    """
+    tau = as_joint_vector(model, _on_host(tau, "tau", "cartesian_forces"), "tau")
+    J = jacobians(model, q, frame="aligned")
+    R = poses(model, q)[..., :3, :3]
+    w, u = J[..., :3, :], J[..., 3:, :]
+    masses = [I if I.mass != 0 else None for I in model.inertia[1:]]
+    centers = np.array([np.zeros(3) if I is None else I.center_of_mass for I in masses])
+    c = _turned(R, centers.reshape(model.body_count, 3))[..., None]
+    u = u + _cross(w, np.broadcast_to(c, w.shape), axis=-2)
+    flat = np.concatenate([w, u], -2).reshape(*J.shape[:-3], 6 * model.body_count, model.nv)
+    f = np.linalg.pinv(np.swapaxes(flat, -1, -2)) @ tau[..., None]
+    f = f.reshape(*f.shape[:-2], model.body_count, 6)
+    return CartesianForces(f[..., 3:], f[..., :3])
+
+
+def joint_torques(model, q, tau):
+    """Torques at the joints that are worth ``tau``, (..., body_count, 3) — tutorial (71).
+
+    The smallest, in coordinates of the parent body: ``forces_of_joint_torques`` takes them. Host
+    code, by singular values.
+
+    Raises:
+        SingularError: for a joint whose force no torque can replace: it slides, or its axes are in
+            line (gimbal lock).
+    """
+    tau = as_joint_vector(model, _on_host(tau, "tau", "joint_torques"), "tau")
+    S, R = jacobians(model, q, frame="body"), poses(model, q)[..., :3, :3]
+    R_parent = _parent_rotations(model, q)
+    torques = []
+    for i, at in enumerate(model.v_slice[1:]):
+        turn = np.swapaxes(R_parent[..., i, :, :], -1, -2) @ R[..., i, :, :]
+        A = np.swapaxes(turn @ S[..., i, :3, at], -1, -2)  # n(k) × 3
+        tau_i = tau[..., at, None]
+        n = np.linalg.pinv(A) @ tau_i if A.shape[-2] else np.zeros((*A.shape[:-2], 3, 1))
+        error, size = np.abs(A @ n - tau_i), np.max(np.abs(tau_i), initial=0.0)
+        if np.any(error > 1e-9 * size):
+            raise SingularError(
+                f"joint {model.joint_names[i]!r}: no torque is worth its force "
+                f"{tau_i[..., 0][..., :].ravel()[:6]}. It slides, or its axes are in line in this "
+                f"configuration; cartesian_forces gives forces as well"
+            )
+        torques.append(n[..., 0])
+    if not torques:
+        return np.zeros((*tau.shape[:-1], 0, 3))
+    return np.stack(np.broadcast_arrays(*torques), axis=-2)
+
+
+# --- small things --------------------------------------------------------------------------------
+
+
+def _parent_rotations(model, q):
+    """Orientations of the parents of all bodies, (..., body_count, 3, 3)."""
+    R = poses(model, q)[..., :3, :3]
+    base = np.eye(3, dtype=int) + 0 * R[..., :1, :, :]
+    return np.concatenate([base, R], axis=-3)[..., list(model.parent[1:]), :, :]
+
+
+def _turned(R, v):
+    return (R @ v[..., None])[..., 0]
+
+
+def _cross(a, b, axis=-1):
+    (ax, ay, az), (bx, by, bz) = np.moveaxis(a, axis, 0), np.moveaxis(b, axis, 0)
+    return np.stack([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx], axis)
+
+
+def _vector3(x, name):
+    if x is None:
+        return np.zeros(3, dtype=int)
+    x = as_numbers(x, name)
+    if x.shape[-1:] != (3,):
+        raise ShapeError(f"{name} must have 3 coordinates, (..., 3), got shape {x.shape}")
+    return check_finite(x, name)
+
+
+def _on_host(x, name, function):
+    x = as_numbers(x, name)
+    if x.dtype == object:
+        raise TraceError(
+            f"{function} decides about ranks on the host and cannot be traced; call it outside the "
+            f"kernel"
+        )
+    return x

@@ -1,0 +1,43 @@
+"""Feedback for mechanisms, and what it is designed with.
+
+A controller is a function ``controller(t, q, qd)`` that returns joint forces ``tau``. Those here
+take states with any leading batch axes:
+
+    GravityCompensation      carries the weight
+    ComputedTorque           follows a motion by inverse dynamics
+    PDWithFeedforward        follows a motion with springs, dampers and forces computed ahead
+    OperationalSpaceControl  moves a frame, and the posture where that leaves a choice
+    LQR                      stays at an equilibrium, with some joints driven or all
+"""
+
+from kinetree.control.computed_torque import ComputedTorque
+from kinetree.control.equilibria import Equilibrium, equilibrium
+from kinetree.control.gravity_compensation import GravityCompensation
+from kinetree.control.linearization import Linearization, linearize
+from kinetree.control.lqr import LQR, LQRGain, lqr_gain
+from kinetree.control.operational_space import OperationalSpaceControl
+from kinetree.control.pd_with_feedforward import PDWithFeedforward
+from kinetree.control.riccati import (
+    continuous_lyapunov,
+    continuous_riccati,
+    discrete_lyapunov,
+    discrete_riccati,
+)
+
+__all__ = [
+    "LQR",
+    "ComputedTorque",
+    "Equilibrium",
+    "GravityCompensation",
+    "LQRGain",
+    "Linearization",
+    "OperationalSpaceControl",
+    "PDWithFeedforward",
+    "continuous_lyapunov",
+    "continuous_riccati",
+    "discrete_lyapunov",
+    "discrete_riccati",
+    "equilibrium",
+    "linearize",
+    "lqr_gain",
+]

@@ -1,0 +1,121 @@
+"""States in which a mechanism stays at rest, when only some joints are driven."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kinetree.dynamics import gravity_force
+from kinetree.errors import EquilibriumError, UnknownNameError
+from kinetree.functional.differentiate import differentiate
+from kinetree.functions import require_tree
+from kinetree.model.arrays import as_configuration, as_model
+
+__all__ = ["Equilibrium", "equilibrium", "velocity_columns"]
+
+_STEPS = 100
+
+
+class Equilibrium(NamedTuple):
+    """A configuration and the joint forces that hold it."""
+
+    q: np.ndarray
+    """(..., nq)"""
+    tau: np.ndarray
+    """(..., nv), zero at joints that are not driven"""
+
+
+def equilibrium(model, q0, *, actuated=None, hold=()):
+    """The configuration near ``q0`` at which the driven joints can hold the mechanism at rest.
+
+        q, tau = kt.control.equilibrium(m, q0, actuated=["shoulder"])
+
+    Newton's method with the smallest step that does it, shortened where the error would grow.
+
+    Args:
+        model: the mechanism, without loops.
+        q0: where to start, (..., nq).
+        actuated: names of the driven joints; all by default, and then ``q0`` itself will do.
+        hold: names of joints that must stay as they are in ``q0``.
+
+    Returns:
+        An ``Equilibrium``: the acceleration at ``q``, at rest and with ``tau``, is zero.
+
+    Raises:
+        EquilibriumError: there is none, or it was not found; with the joints that are to blame.
+    """
+    require_tree(as_model(model), "equilibrium")
+    q0 = as_configuration(model, q0)
+    driven = velocity_columns(model, actuated, "actuated")
+    idle = np.setdiff1d(np.arange(model.nv), driven)
+    movable = np.setdiff1d(np.arange(model.nv), velocity_columns(model, hold, "hold"))
+    q = np.array(q0, dtype=np.result_type(q0, np.float64))
+    for sample in np.ndindex(q.shape[:-1]):
+        q[sample] = _balanced(model, q[sample], idle, movable, sample)
+    tau = np.array(gravity_force(model, q))
+    tau[..., idle] = 0.0
+    return Equilibrium(q, tau)
+
+
+def velocity_columns(model, names, what):
+    """Numbers of the velocity variables of some joints; of all joints for None."""
+    if names is None:
+        return np.arange(model.nv)
+    if isinstance(names, str):
+        raise UnknownNameError(f"{what} must be names of joints in a list, got {names!r}")
+    at = [model.v_slice[model.joint_index(name)] for name in names]
+    return np.unique(np.concatenate([np.zeros(0, int), *(np.arange(s.start, s.stop) for s in at)]))
+
+
+_stiffness = differentiate(gravity_force, wrt="q")
+
+
+def _balanced(model, q, idle, movable, sample):
+    """Newton's method for the weight that rests on joints which are not driven."""
+    if not idle.size:
+        return q
+    force = gravity_force(model, q)[idle]
+    for _ in range(_STEPS):
+        K = _stiffness(model, q)
+        slope = K[np.ix_(idle, movable)]
+        size = np.max(np.abs(K), initial=np.max(np.abs(force)))  # torque per radian, and torque
+        if np.max(np.abs(force)) <= 4e-15 * max(size, np.finfo(float).tiny):
+            return q
+        step = np.zeros(model.nv)
+        step[movable] = -np.linalg.pinv(slope, rcond=1e-9) @ force
+        length = np.linalg.norm(step)
+        step *= min(1.0, 1.0 / length) if length else 0.0  # at most about a radian at once
+        found = _shorter(model, q, idle, step, force)
+        if found is None:
+            break
+        q, force = found
+    if np.max(np.abs(force)) <= 1e-11 * size:
+        return q
+    raise EquilibriumError(_explanation(model, idle, slope, force, sample))
+
+
+def _shorter(model, q, idle, step, force):
+    """Where a part of the step leads that reduces the force, or None."""
+    for part in 0.5 ** np.arange(30):
+        moved = model.integrate(q, part * step)
+        left = gravity_force(model, moved)[idle]
+        if np.linalg.norm(left) < (1 - 0.1 * part) * np.linalg.norm(force):
+            return moved, left
+    return None
+
+
+def _explanation(model, idle, slope, force, sample):
+    at = model.v_slice
+    blamed = np.zeros(model.nv, bool)
+    blamed[idle] = np.abs(force) > 0.1 * np.max(np.abs(force))
+    names = [n for i, n in enumerate(model.joint_names, start=1) if np.any(blamed[at[i]])]
+    where = f"sample {sample}: " if sample else ""
+    reason = (
+        "no joint that may move changes that"
+        if np.linalg.norm(slope) <= 1e-9 * np.linalg.norm(force)
+        else "no small motion makes it less; start elsewhere, drive more joints or hold fewer"
+    )
+    return (
+        f"{where}model {model.name!r} finds no rest: {np.max(np.abs(force)):.4g} N or N·m of its "
+        f"weight stay on the joints {', '.join(map(repr, names))}, which are not driven, and "
+        f"{reason}"
+    )

@@ -1,0 +1,162 @@
+"""The linear-quadratic regulator: the feedback that costs least near an equilibrium."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kinetree.control.equilibria import velocity_columns
+from kinetree.control.linearization import linearize
+from kinetree.control.reference import configuration_error
+from kinetree.control.riccati import (
+    continuous_gain,
+    continuous_riccati,
+    discrete_gain,
+    discrete_riccati,
+)
+from kinetree.dynamics import gravity_force
+from kinetree.errors import EquilibriumError, ShapeError, SingularError
+from kinetree.model.arrays import as_configuration, as_joint_vector
+
+__all__ = ["LQR", "LQRGain", "lqr_gain"]
+
+
+class LQRGain(NamedTuple):
+    """Feedback ``u = -K x`` and cost ``xᵀ P x`` of the motion that starts at ``x``."""
+
+    K: np.ndarray
+    """(..., inputs, states)"""
+    P: np.ndarray
+    """(..., states, states)"""
+
+
+def lqr_gain(A, B, Q, R, *, discrete=False):
+    """The feedback with the least ``∫ xᵀ Q x + uᵀ R u dt`` for ``dx/dt = A x + B u``.
+
+    Args:
+        A: (..., n, n).
+        B: (..., n, k).
+        Q: cost of the state, symmetric and not negative: a number, (n,) for a diagonal, or (n, n).
+        R: cost of the input, symmetric and positive: a number, (k,) or (k, k).
+        discrete: the sum over samples of ``x' = A x + B u`` instead of the integral.
+
+    Returns:
+        An ``LQRGain``.
+
+    Raises:
+        SingularError: no feedback stabilises the system, or none that the cost asks for.
+    """
+    A, B = np.asarray(A, dtype=float), np.asarray(B, dtype=float)
+    n, k = A.shape[-1], B.shape[-1]
+    if A.shape[-2:] != (n, n) or B.shape[-2:] != (n, k):
+        raise ShapeError(f"A must be (..., n, n) and B (..., n, k), got {A.shape} and {B.shape}")
+    Q, R = _cost(Q, n, "Q"), _cost(R, k, "R")
+    if np.linalg.eigvalsh(R)[0] <= 0:
+        raise ShapeError("R must have positive eigenvalues: every input costs something")
+    try:
+        P = discrete_riccati(A, B, Q, R) if discrete else continuous_riccati(A, B, Q, R)
+    except SingularError as error:
+        raise SingularError(f"{error}{_out_of_reach(A, B, discrete)}") from None
+    K = discrete_gain(A, B, R, P) if discrete else continuous_gain(B, R, P)
+    if np.any(_growth(np.linalg.eigvals(A - B @ K), discrete) >= 0):
+        raise SingularError(
+            "the feedback of least cost does not stabilise the system: a motion that does not die "
+            "out by itself costs nothing. Give every position or velocity a cost in Q"
+        )
+    return LQRGain(K, P)
+
+
+def _cost(value, size, name):
+    value = np.asarray(value, dtype=float)
+    if value.ndim == 0 or value.shape == (size,):
+        value = value * np.eye(size)
+    if value.shape != (size, size):
+        raise ShapeError(
+            f"{name} must be a number, ({size},) or ({size}, {size}), got shape {value.shape}"
+        )
+    rounding = 1e-12 * np.max(np.abs(value), initial=0)
+    if np.any(np.abs(value - value.T) > rounding) or np.linalg.eigvalsh(value)[0] < -rounding:
+        raise ShapeError(f"{name} must be symmetric, without negative eigenvalues")
+    return value
+
+
+def _growth(poles, discrete):
+    """Negative for motions that die out."""
+    return np.abs(poles) - 1 if discrete else poles.real
+
+
+def _out_of_reach(A, B, discrete):
+    """Which growing motion the inputs miss — the test of Popov, Belevitch and Hautus."""
+    n, k = B.shape[-2:]
+    B = np.broadcast_to(B, (*A.shape[:-2], n, k))
+    for a, b in zip(A.reshape(-1, n, n), B.reshape(-1, n, k), strict=True):
+        for pole in np.linalg.eigvals(a):
+            reach = np.linalg.svd(np.hstack([a - pole * np.eye(n), b]), compute_uv=False)
+            if _growth(pole, discrete) >= -1e-9 and reach[-1] <= 1e-9 * reach[0]:
+                return f". The inputs cannot change the motion with eigenvalue {pole:.4g}"
+    return ""
+
+
+class LQR:
+    """Keep a mechanism at an equilibrium: ``tau = tau_0 - K (q - q_0, qd)`` at the driven joints.
+
+        q, tau = kt.control.equilibrium(m, upright, actuated=["shoulder"])
+        balance = kt.control.LQR(m, q, Q=1.0, R=0.1, actuated=["shoulder"])
+        tau = balance(t, q, qd)
+
+    The gain is that of ``lqr_gain`` for ``kinetree.linearize`` at the equilibrium. ``q - q_0``
+    stands for ``model.difference(q_0, q)``.
+
+    Args:
+        model: the mechanism, without loops.
+        q: configuration at which it stays at rest, (nq,).
+        Q: cost of ``(q - q_0, qd)``, a number, (2 nv,) or (2 nv, 2 nv).
+        R: cost of the forces, a number, (k,) or (k, k) for ``k`` driven velocity variables.
+        tau: joint forces at the equilibrium, (nv,); those that carry the weight if left out.
+        actuated: names of the driven joints; all by default.
+        dt: time between calls [s], between which the forces are held; continuous if left out.
+
+    Attributes:
+        A: the linear system, (2 nv, 2 nv).
+        B: how the driven joints act on it, (2 nv, k).
+        K: the feedback, (k, 2 nv).
+        P: the cost ``xᵀ P x`` of returning from ``x``, (2 nv, 2 nv).
+        poles: eigenvalues of ``A - B K``, (2 nv,).
+    """
+
+    def __init__(self, model, q, *, Q, R, tau=None, actuated=None, dt=None):
+        self.model, self.q = model, as_configuration(model, q)
+        if self.q.ndim != 1:
+            raise ShapeError(f"LQR needs one equilibrium, got q of shape {self.q.shape}")
+        self.columns = velocity_columns(model, actuated, "actuated")
+        weight = gravity_force(model, self.q)
+        self.tau = _held(model, self.q, weight, tau, self.columns)
+        self.dt = dt
+        self.A, B = linearize(model, self.q, np.zeros(model.nv), self.tau, dt=dt)
+        self.B = B[:, self.columns]
+        self.K, self.P = lqr_gain(self.A, self.B, Q, R, discrete=dt is not None)
+        self.poles = np.linalg.eigvals(self.A - self.B @ self.K)
+
+    def __call__(self, t, q, qd):
+        """Joint forces, (..., nv)."""
+        e = configuration_error(self.model, self.q, q)
+        e, qd = np.broadcast_arrays(e, qd)
+        tau = np.broadcast_to(self.tau, e.shape).copy()
+        tau[..., self.columns] -= np.concatenate([e, qd], axis=-1) @ self.K.T
+        return tau
+
+
+def _held(model, q, weight, tau, columns):
+    """The forces at the equilibrium; raises if it is none."""
+    idle = np.setdiff1d(np.arange(model.nv), columns)
+    given = tau is not None
+    tau = np.array(as_joint_vector(model, tau, "tau") if given else weight, dtype=float)
+    if not given:
+        tau[idle] = 0.0
+    wrong = np.abs(tau - weight)
+    if np.any(wrong > 1e-8 * max(1.0, np.max(np.abs(weight), initial=0))) or np.any(tau[idle]):
+        raise EquilibriumError(
+            f"model {model.name!r} does not stay at rest at q with the driven joints: forces are "
+            f"off by up to {np.max(wrong):.4g} N or N·m; kinetree.control.equilibrium finds a "
+            f"configuration near q where it does"
+        )
+    return tau

@@ -1,0 +1,155 @@
+"""Control of a frame in space, and of the posture where the frame leaves a choice.
+
+O. Khatib, "A unified approach for motion and force control of robot manipulators: the operational
+space formulation" (1987); Lynch & Park §9.6 for the equations of motion in task space.
+"""
+
+import numpy as np
+
+from kinetree.control.reference import Gain, as_reference, configuration_error, damping_for
+from kinetree.dynamics import inverse_dynamics, inverse_mass_matrix
+from kinetree.errors import ShapeError, UnknownNameError
+from kinetree.functional.kernel import kernel
+from kinetree.kinematics import jacobian, jacobian_rate, pose
+from kinetree.model.arrays import as_numbers, check_finite
+from kinetree.spatial.rotation import rotation_log
+
+__all__ = ["OperationalSpaceControl"]
+
+_SMALLEST = 1e-4  # of the largest mobility, with units scaled away: below, inertia is capped
+
+
+@kernel
+def _rotation_vector(E):
+    return rotation_log(E.reshape(3, 3))
+
+
+def _pose_error(T, target):
+    """Rotation vector and shift from one pose to another, along the axes of the base."""
+    E = T[..., :3, :3] @ np.swapaxes(target[..., :3, :3], -1, -2)
+    turn = _rotation_vector(E.reshape(*E.shape[:-2], 9))
+    return np.concatenate([turn, target[..., :3, 3] - T[..., :3, 3]], axis=-1)
+
+
+class OperationalSpaceControl:
+    """Make a frame follow a pose, or its origin a point, as if it were a unit mass on a spring.
+
+        tau = C + Jᵀ Λ (a_r + kd (v_r - v) + kp error - dJ/dt qd) + (1 - Jᵀ Λ J H⁻¹) H qdd_posture
+
+    ``Λ = (J H⁻¹ Jᵀ)⁻¹`` is the inertia felt at the frame; what stands before ``H qdd_posture`` lets
+    joint forces through that do not accelerate the frame. In directions in which the mechanism
+    cannot move the frame, ``Λ`` is capped instead of growing without bound.
+
+        reach = kt.control.OperationalSpaceControl(m, "tool", pose, kp=100, posture=m.neutral())
+        tau = reach(t, q, qd)
+
+    Args:
+        model: the mechanism without loops, every joint driven.
+        frame: name of the frame.
+        reference: a pose (..., 4, 4) to go to, or a function of time that returns the pose, the
+            velocity and the acceleration of the frame, (6,) each: angular first, then that of the
+            origin, along the axes of the base. With ``task="position"`` points, and their
+            velocities and accelerations, (3,).
+        kp: stiffness per inertia [1/s²], a number, (6,) or (6, 6); (3,) or (3, 3) for positions.
+        kd: damping per inertia [1/s]; critical if left out.
+        task: ``"pose"`` or ``"position"``.
+        posture: what the remaining freedom follows, as the reference of ``ComputedTorque``. Without
+            it that freedom is only damped.
+        posture_kp: stiffness per inertia of the posture, a number, (nv,) or (nv, nv).
+        posture_kd: damping per inertia of the posture; critical if left out.
+    """
+
+    def __init__(
+        self, model, frame, reference, kp, kd=None, *, task="pose",
+        posture=None, posture_kp=10.0, posture_kd=None,
+    ):  # fmt: skip
+        if task not in ("pose", "position"):
+            raise UnknownNameError(f"task must be 'pose' or 'position', got {task!r}")
+        model.frame(frame)
+        self.model, self.frame, self.task = model, frame, task
+        self.reference = _as_task_reference(reference, task)
+        size = 6 if task == "pose" else 3
+        self.kp = Gain(kp, size, "kp")
+        self.kd = Gain(damping_for(kp, kd), size, "kd")
+        held = posture is not None
+        self.posture = as_reference(model, posture if held else model.neutral())
+        self.posture_kp = Gain(posture_kp if held else 0.0, model.nv, "posture_kp")
+        damping = damping_for(posture_kp, posture_kd, "posture_kd")
+        self.posture_kd = Gain(damping, model.nv, "posture_kd")
+
+    def __call__(self, t, q, qd):
+        """Joint forces, (..., nv)."""
+        m, q, qd = self.model, np.asarray(q), np.asarray(qd)
+        rows = slice(None) if self.task == "pose" else slice(3, None)
+        J = np.asarray(jacobian(m, q, self.frame, frame="aligned"))[..., rows, :]
+        J_rate = np.asarray(jacobian_rate(m, q, qd, self.frame, frame="aligned"))[..., rows, :]
+
+        target, v_r, a_r = self.reference(t)
+        error = self._error(pose(m, q, self.frame), target)
+        wanted = a_r + self.kd(v_r - _times(J, qd)) + self.kp(error) - _times(J_rate, qd)
+        posture = self._posture(t, q, qd)
+
+        # J qdd = wanted and, as far as that leaves a choice, qdd = posture.
+        response = inverse_mass_matrix(m, q) @ np.swapaxes(J, -1, -2)
+        force = _times(_capped_inverse(J @ response), wanted - _times(J, posture))
+        return inverse_dynamics(m, q, qd, posture + _times(response, force))
+
+    def _error(self, T, target):
+        if self.task == "pose":
+            return _pose_error(T, target)
+        return target - T[..., :3, 3]
+
+    def _posture(self, t, q, qd):
+        """Joint accelerations for the freedom that the frame leaves."""
+        q_r, qd_r, qdd_r = self.posture(t)
+        e = configuration_error(self.model, q, q_r)
+        return qdd_r + self.posture_kd(qd_r - qd) + self.posture_kp(e)
+
+
+def _as_task_reference(reference, task):
+    core, size = ((4, 4), 6) if task == "pose" else ((3,), 3)
+    if not callable(reference):
+        target, zero = _checked(reference, core, "reference"), np.zeros(size)
+        return lambda t: (target, zero, zero)
+
+    def checked(t):
+        found = reference(t)
+        if not isinstance(found, (tuple, list)) or len(found) != 3:
+            raise ShapeError(
+                f"the reference must return the {task}, velocity and acceleration of the frame for "
+                f"a time, got {type(found).__name__} at t = {t:g}"
+            )
+        target, v, a = found
+        return (
+            _checked(target, core, f"reference {task}"),
+            _checked(v, (size,), "reference velocity"),
+            _checked(a, (size,), "reference acceleration"),
+        )
+
+    return checked
+
+
+def _checked(x, core, name):
+    x = as_numbers(x, name)
+    if x.ndim < len(core) or x.shape[x.ndim - len(core) :] != core:
+        shape = ", ".join(["...", *map(str, core)])
+        raise ShapeError(f"{name} must have shape ({shape}), got {x.shape}")
+    return check_finite(x, name, len(core))
+
+
+def _capped_inverse(M):
+    """Inverse of symmetric matrices, with eigenvalues near zero replaced by small ones.
+
+    The diagonal is scaled to one first, so that units do not count.
+    """
+    d = np.sqrt(np.diagonal(M, axis1=-2, axis2=-1))
+    d = np.where(d > 0, d, 1.0)
+    scale = d[..., :, None] * d[..., None, :]
+    values, vectors = np.linalg.eigh(M / scale)
+    smallest = np.maximum(_SMALLEST * values[..., -1:], np.finfo(float).tiny)
+    values = np.maximum(values, smallest)
+    return (vectors / values[..., None, :]) @ np.swapaxes(vectors, -1, -2) / scale
+
+
+def _times(A, x):
+    return (A @ x[..., None])[..., 0]

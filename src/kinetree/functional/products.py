@@ -1,0 +1,250 @@
+"""Products with derivatives that never form the derivative: ``J v`` and ``wᵀ J``.
+
+    push = kt.jvp(kt.inverse_dynamics, wrt=("q", "qd"))
+    dtau = push(m, q, qd, qdd, tangents=(dq, dqd))
+
+    pull = kt.vjp(kt.inverse_dynamics, wrt=("q", "qd"))
+    g_q, g_qd = pull(m, q, qd, qdd, cotangent=w)
+
+Each is one pass over the graph of the function, forward or backward, and costs a few times as much
+as the function, whatever the number of its variables. Through ``kinetree.repeat`` there is no way
+back, so that ``vjp`` carries all directions forward there.
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from kinetree.codegen.program import Argument, trace
+from kinetree.errors import ShapeError
+from kinetree.expr.diff import jacobian
+from kinetree.functional.compiled import CompiledFunction
+from kinetree.functional.prepare import apply, leaves_of, map_leaves, result_form
+from kinetree.functional.transformed import Transformed, checked_wrt, takes_states, with_group
+from kinetree.functional.variables import Variables
+from kinetree.model import Model
+
+__all__ = ["JacobianVectorProduct", "VectorJacobianProduct", "jvp", "vjp"]
+
+
+def jvp(function, wrt):
+    """The rate of a function along a tangent: the product ``J v`` of its derivative.
+
+    Args:
+        function: what ``kinetree.differentiate`` takes, such as ``kinetree.inverse_dynamics``.
+        wrt: with respect to what, a name or a tuple of names, as for ``kinetree.differentiate``.
+
+    Returns:
+        A function of the same arguments and ``tangents``: one array for a name, a tuple of arrays
+        for a tuple of names, each shaped like the last axes of the derivative, (nv,) for ``q``.
+        It returns what the function returns, with any batch axes.
+    """
+    return _product(JacobianVectorProduct, function, wrt, "kinetree.jvp")
+
+
+def vjp(function, wrt):
+    """How a weighted sum of results changes with the arguments: the product ``wᵀ J``.
+
+    Args:
+        function: what ``kinetree.differentiate`` takes.
+        wrt: with respect to what, a name or a tuple of names.
+
+    Returns:
+        A function of the same arguments and ``cotangent``, the weights, in the form and shape of
+        the result of the function. It returns one array for a name and a tuple of arrays for a
+        tuple of names: (nv,) for ``q``, the shape of the argument otherwise.
+    """
+    return _product(VectorJacobianProduct, function, wrt, "kinetree.vjp")
+
+
+def _product(kind, function, wrt, what):
+    if isinstance(function, CompiledFunction):
+        wrt = with_group(wrt, "parameters", function.parameters)
+        return function.with_function(_product(kind, function.function, wrt, what))
+    wrt = checked_wrt(function, wrt, what)
+    inner = function
+    while isinstance(inner, Transformed):
+        if isinstance(inner, kind):
+            raise TypeError(
+                f"{what} of {inner!r} would take two arguments {kind.keyword!r}; call the inner "
+                f"one in a function of your own under @kinetree.kernel"
+            )
+        inner = inner.function
+    return _cached(kind, function, wrt)
+
+
+@lru_cache(maxsize=1024)  # the same product twice is one object, with one set of kernels
+def _cached(kind, function, wrt):
+    return kind(function, wrt)
+
+
+class Product(Transformed):
+    """A function of the arguments of another and of a vector that is given by keyword.
+
+    Attributes:
+        keyword: name of the vector.
+    """
+
+    keyword: str
+
+    def __call__(self, model=None, *arrays, **options) -> Any:
+        """The product for the arguments that the function takes, and the vector."""
+        if len(options) == 1 and type(model) is Model:  # as in an earlier call
+            known = model.kernels.get(self)
+            if known is not None and known[0] == len(arrays):
+                parts = _plain_parts(options.get(self.keyword))
+                if len(arrays) + len(parts) == len(known[1].inputs):
+                    return known[1].call(*arrays, *parts)
+        return super().__call__(model, *arrays, **options)
+
+    def is_plain(self, call, count, options):
+        """Whether any call that looks like this one passes the same arrays and no more."""
+        return (
+            set(options) == {self.keyword}
+            and len(_plain_parts(options[self.keyword])) == len(call.shapes) - count
+            and takes_states(self.function, call.inner, count)
+            and self.prepared(call).plain
+        )
+
+    def bind(self, *args, **options):
+        """The call of the function, extended by the parts of the vector."""
+        if options.get(self.keyword) is None:
+            raise TypeError(f"{self.__name__} needs {self.keyword}=..., {self.vector_form()}")
+        vector = options.pop(self.keyword)
+        call = super().bind(*args, **options)
+        values, shapes = {}, {}
+        for name, shape, value in self.parts(call, vector):
+            values[name], shapes[name] = value, shape
+        return call.extended(values, shapes)
+
+    def inside(self, call, arrays):
+        """The function, and the call and arrays that it gets from a call of this one."""
+        return self.function, call.inner, arrays[: len(call.inner.arrays)]
+
+    @abstractmethod
+    def vector_form(self) -> str:
+        """What the vector must be, in words."""
+
+    @abstractmethod
+    def parts(self, call, vector) -> Iterator[tuple]:
+        """Name, shape and value of every array of the vector, for a call of the function."""
+
+    def evaluated(self, call, model, arrays, recursive):
+        """The variables as symbols, the result of the function, and the parts of the vector."""
+        variables = Variables(call, model, arrays, tuple(self.names()))
+        function, inner, own = self.inside(call, variables.arrays)
+        y = apply(function, inner, variables.model, own, recursive)
+        return variables, y, variables.arrays[len(own) :]
+
+
+class JacobianVectorProduct(Product):
+    """The rate of ``function`` along tangents of ``wrt``."""
+
+    kind, keyword = "rate", "tangents"
+
+    def vector_form(self):
+        """What the tangents must be, in words."""
+        if isinstance(self.wrt, tuple):
+            return f"a tuple of arrays, one each for {', '.join(map(str, self.wrt))}"
+        return f"an array of the shape in which {self.wrt} can move"
+
+    def parts(self, call, vector):
+        """A tangent for every entry of ``wrt``."""
+        if not isinstance(self.wrt, tuple):
+            vector = (vector,)
+        elif not isinstance(vector, (tuple, list)) or len(vector) != len(self.wrt):
+            raise ShapeError(f"{self.__name__}: tangents must be {self.vector_form()}")
+        for k, (entry, value) in enumerate(zip(self.entries(), vector, strict=True)):
+            at = f"[{k}]" if isinstance(self.wrt, tuple) else ""
+            yield f"tangents{at}", self.tangent(call, entry), value
+
+    def result_form(self, call):
+        """The form of the function's result."""
+        return result_form(self.function, call.inner)
+
+    def differentiated(self, call, model, arrays, recursive=0):
+        """Forward, along one direction."""
+        variables, y, tangents = self.evaluated(call, model, arrays, recursive)
+        directions = [d for name in self.names() for d in variables.directions[name]]
+        direction = {}
+        for d, rate in zip(directions, (x for t in tangents for x in np.ravel(t)), strict=True):
+            for i, slope in d.items():
+                direction[i] = direction.get(i, 0) + slope * rate
+        leaves = [np.asarray(leaf, dtype=object) for leaf in leaves_of(y)]
+        flat = np.concatenate([leaf.ravel() for leaf in leaves])
+        rates = variables.restored(jacobian(variables.graph, flat, [direction], "forward")[:, 0])
+        found = iter(np.split(rates, np.cumsum([leaf.size for leaf in leaves])[:-1]))
+        return map_leaves(lambda leaf: next(found).reshape(np.shape(leaf)), y)
+
+
+class VectorJacobianProduct(Product):
+    """The gradient, with respect to ``wrt``, of a weighted sum of the results of ``function``."""
+
+    kind, keyword = "gradient", "cotangent"
+
+    def vector_form(self):
+        """What the cotangent must be, in words."""
+        return "weights in the form of what the function returns"
+
+    def parts(self, call, vector):
+        """A weight for every number of the result."""
+        yield from _matched(self._form(call), vector, "cotangent", self.__name__)
+
+    def _form(self, call):
+        """The form of the function's result; the function of a user must be run to know it."""
+        form = result_form(self.function, call)
+        if form is not None:
+            return form
+        kernels = self._kernels if call.model is None else call.model.kernels
+        key = (self, "form", call.key)
+        if key not in kernels:
+
+            def of_arrays(*symbols):
+                y = apply(self.function, call, call.model, symbols)
+                kernels[key] = map_leaves(lambda x: Argument("out", np.shape(x)), y)
+                return tuple(np.asarray(x, dtype=object) for x in leaves_of(y))
+
+            trace(of_arrays, [Argument(name, shape) for name, shape in call.shapes.items()])
+        return kernels[key]
+
+    def result_form(self, call):
+        """A gradient for every entry of ``wrt``."""
+        return self.packed([Argument("out", self.tangent(call, e)) for e in self.entries()])
+
+    def differentiated(self, call, model, arrays, recursive=0):
+        """Backward, from one number; forward where there are loops."""
+        variables, y, weights = self.evaluated(call, model, arrays, recursive)
+        leaves = [np.ravel(np.asarray(leaf, dtype=object)) for leaf in leaves_of(y)]
+        total = sum((np.ravel(w) @ leaf for w, leaf in zip(weights, leaves, strict=True)), 0)
+        directions = [d for name in self.names() for d in variables.directions[name]]
+        gradient = variables.restored(jacobian(variables.graph, np.array([total]), directions)[0])
+        shapes = [self.tangent(call, entry) for entry in self.entries()]
+        sizes = [int(np.prod(shape, dtype=int)) for shape in shapes]
+        parts = np.split(gradient, np.cumsum(sizes)[:-1])
+        return self.packed([p.reshape(s) for p, s in zip(parts, shapes, strict=True)])
+
+
+def _plain_parts(vector):
+    """The arrays of a vector where there is no doubt: one array, or a tuple of several."""
+    if isinstance(vector, tuple) and len(vector) > 1:
+        return vector
+    return (vector,) if isinstance(vector, np.ndarray) else ()
+
+
+def _matched(form, value, path, name):
+    """The arrays of ``value``, which must have the given form, with their shapes."""
+    if isinstance(form, dict):
+        if not isinstance(value, dict) or set(value) != set(form):
+            raise ShapeError(f"{name}: {path} must be a dict with the keys {sorted(form)}")
+        for key, part in form.items():
+            yield from _matched(part, value[key], f"{path}[{key!r}]", name)
+    elif isinstance(form, tuple):
+        if not isinstance(value, (tuple, list)) or len(value) != len(form):
+            raise ShapeError(f"{name}: {path} must be a tuple of {len(form)} arrays")
+        for k, part in enumerate(form):
+            yield from _matched(part, value[k], f"{path}[{k}]", name)
+    else:
+        yield path, form.shape, value

@@ -1,0 +1,192 @@
+"""Base parameters: the combinations of inertial parameters that joint forces depend on.
+
+Most of the ten parameters of a body act on the joints only together with others: a mass on the
+axis of a hinge does the same as one on the body before it (RBDA §9.7). Which ones do is decided by
+numbers: regressors at random states, stacked, have as many independent columns as there are base
+parameters, and tell how the others depend on them (Gautier, J. Robotic Systems 1991). Host-only.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kinetree.errors import IdentifiabilityError, UnknownNameError
+from kinetree.identification.parameters import inertial_parameters, parameter_names
+from kinetree.model import Model
+from kinetree.model.arrays import as_model
+from kinetree.regressors import regressor
+
+__all__ = ["BaseParameters", "base_parameters"]
+
+
+def base_parameters(model, *, friction=False, rotors=False, tolerance=1e-7, rng=0):
+    """The identifiable combinations of a model's parameters.
+
+    Args:
+        model: the mechanism, without loops. Only its geometry and its gravity count.
+        friction: as in ``regressor``: parameters of friction as well.
+        rotors: inertias of rotors as well.
+        tolerance: a column is dependent when what is new in it, by its norm at random states, is
+            a smaller part of the whole.
+        rng: a NumPy random generator or a seed, for the states.
+
+    Returns:
+        ``BaseParameters``.
+    """
+    key = ("base_parameters", friction, rotors, tolerance, rng)
+    if isinstance(rng, int) and key in as_model(model).kernels:
+        return model.kernels[key]
+    options = {"friction": friction, "rotors": rotors}
+    found = _decided(model, options, tolerance, np.random.default_rng(rng))
+    if isinstance(rng, int):
+        model.kernels[key] = found
+    return found
+
+
+def _decided(model, options, tolerance, rng):
+    names = parameter_names(model, **options)
+    W = _stacked(model, rng, len(names), options)
+    norms = np.linalg.norm(W, axis=0)
+    norms[norms <= tolerance * np.max(norms, initial=0.0)] = 0.0
+    chosen, novelty = _independent(W, norms, tolerance)
+    K = _combinations(W, norms, chosen)
+    return BaseParameters(model, names, chosen, K, novelty, **options)
+
+
+def _stacked(model, rng, count, options):
+    """Regressors at random states, on top of each other: more rows than columns."""
+    samples = 20 + 2 * count // max(model.nv, 1)
+    q = np.array([model.random_configuration(rng) for _ in range(samples)])
+    qd, qdd = rng.standard_normal((2, samples, model.nv))
+    return np.reshape(regressor(model, q, qd, qdd, **options), (samples * model.nv, count))
+
+
+def _independent(W, norms, tolerance):
+    """Columns that are independent of those before them, and what part of each column is new."""
+    Q, chosen, novelty = np.zeros((W.shape[0], 0)), [], np.zeros(W.shape[1])
+    for j in np.flatnonzero(norms):
+        x = W[:, j] / norms[j]
+        for _ in range(2):  # twice is enough
+            x = x - Q @ (Q.T @ x)
+        novelty[j] = np.linalg.norm(x)
+        if novelty[j] > tolerance:
+            Q = np.column_stack([Q, x / novelty[j]])
+            chosen.append(int(j))
+    return tuple(chosen), novelty
+
+
+def _combinations(W, norms, chosen):
+    """``K`` with ``W p = W[:, chosen] K p`` for any ``p``."""
+    chosen, acting = list(chosen), np.flatnonzero(norms)
+    K = np.zeros((len(chosen), W.shape[1]))
+    unit = W[:, acting] / norms[acting]
+    B, *_ = np.linalg.lstsq(W[:, chosen] / norms[chosen], unit, rcond=None)
+    B[np.abs(B) < 1e-10] = 0.0
+    K[:, acting] = B * norms[acting] / norms[chosen][:, None]
+    K[:, chosen] = np.eye(len(chosen))
+    return K
+
+
+@dataclass(frozen=True, eq=False)
+class BaseParameters:
+    """The identifiable combinations ``K p`` of the parameters ``p``, one for each chosen column.
+
+    Attributes:
+        model: the mechanism.
+        names: names of all parameters, in the order of the columns of ``regressor``.
+        columns: which columns are independent; the first that can be, from the base outwards.
+        combinations: ``K``, (len(columns), len(names)).
+        novelty: for each column the part of it that those before it do not explain: of order one
+            where it is independent, of the order of rounding where it is not.
+        friction: whether parameters of friction are among them, as in ``regressor``.
+        rotors: whether inertias of rotors are.
+    """
+
+    model: Model
+    names: tuple
+    columns: tuple
+    combinations: np.ndarray
+    novelty: np.ndarray
+    friction: bool | str = False
+    rotors: bool = False
+
+    def __len__(self):
+        return len(self.columns)
+
+    @property
+    def labels(self):
+        """What the combinations are, such as ``"upper.h_x + 0.5 fore.m"``."""
+        return tuple(_sum_of(row, self.names, first=j) for row, j in self._rows())
+
+    @property
+    def identifiable(self):
+        """For every parameter, whether it can be told by itself, (len(names),)."""
+        alone = np.zeros(len(self.names), dtype=bool)
+        for row, j in self._rows():
+            alone[j] = np.count_nonzero(row) == 1
+        return alone
+
+    @property
+    def without_effect(self):
+        """For every parameter, whether joint forces do not depend on it at all."""
+        return ~np.any(self.combinations, axis=0)
+
+    def values(self, parameters=None):
+        """The combinations for given parameters, by default the model's and no friction."""
+        if parameters is None:
+            parameters = np.zeros(len(self.names))
+            own = inertial_parameters(self.model)
+            parameters[: len(own)] = own
+        return self.combinations @ np.asarray(parameters)
+
+    def regressor(self, q, qd, qdd):
+        """The independent columns of the regressor, (..., nv, len(self))."""
+        options: dict = {"friction": self.friction, "rotors": self.rotors}
+        Y = regressor(self.model, q, qd, qdd, **options)
+        return np.take(Y, self.columns, axis=-1)
+
+    def index(self, name):
+        """Place of a parameter that can be told by itself, or of a combination by its label.
+
+        Raises:
+            IdentifiabilityError: for a parameter that only acts in combinations, which it names,
+                or not at all.
+        """
+        if name in self.labels:
+            return self.labels.index(name)
+        if name not in self.names:
+            raise UnknownNameError(
+                f"model {self.model.name!r} has no parameter {name!r}; names are such as "
+                f"{', '.join(map(repr, self.names[:10:3]))}; combinations are in 'labels'"
+            )
+        j = self.names.index(name)
+        if self.without_effect[j]:
+            raise IdentifiabilityError(
+                f"{name} cannot be identified: no joint force of model {self.model.name!r} "
+                f"depends on it"
+            )
+        mixed = [label for label, row in zip(self.labels, self.combinations, strict=True) if row[j]]
+        raise IdentifiabilityError(
+            f"{name} cannot be identified by itself, only as part of "
+            f"{'; '.join(mixed[:3])}{' and others' if len(mixed) > 3 else ''}. "
+            f"identify(..., consistent=True) gives the possible value nearest to the model's"
+        )
+
+    def _rows(self):
+        return zip(self.combinations, self.columns, strict=True)
+
+    def __repr__(self):
+        return (
+            f"BaseParameters({self.model.name!r}: {len(self)} of {len(self.names)} parameters, "
+            f"{np.count_nonzero(self.without_effect)} without effect)"
+        )
+
+
+def _sum_of(row, names, first):
+    """A linear combination as text, beginning with the parameter that gives it its place."""
+    text = names[first]
+    for j in np.flatnonzero(row):
+        if j != first:
+            size = f"{abs(row[j]):.6g}"
+            text += f" {'-' if row[j] < 0 else '+'} {'' if size == '1' else size + ' '}{names[j]}"
+    return text

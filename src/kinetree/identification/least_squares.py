@@ -1,0 +1,180 @@
+"""``identify``: base parameters from measured motion, by weighted least squares. Host-only."""
+
+import warnings
+
+import numpy as np
+
+from kinetree.errors import ExcitationError, ExcitationWarning, ShapeError
+from kinetree.identification.base import base_parameters
+from kinetree.identification.consistent import possible_parameters
+from kinetree.identification.result import Identification
+from kinetree.model.arrays import as_configuration, as_joint_vector
+
+__all__ = ["identify"]
+
+_DEFICIENT = 1e-8  # relative size of a singular value below which a direction is not excited
+_FAINT = 1e3  # condition number above which noise decides
+_FINEST = 1e-7  # of the largest force: no measurement is taken to be more precise
+
+
+def identify(
+    model, q, qd, qdd, tau, *, weights=None, friction=False, rotors=False, consistent=False,
+    regularisation=0.1, tolerance=1e-7,
+):  # fmt: skip
+    """Estimate the inertial parameters of a mechanism from measured motion and joint forces.
+
+    Solves ``Y(q, qd, qdd) p = tau`` for the base parameters, the combinations of parameters that
+    joint forces depend on. A parameter that cannot be told by itself gets no number.
+
+    Args:
+        model: the mechanism; geometry and gravity are taken from it. Its inertias count only with
+            ``consistent=True``.
+        q: measured positions, (..., nq).
+        qd: velocities, (..., nv).
+        qdd: accelerations, (..., nv).
+        tau: joint forces, (..., nv).
+        weights: one over the standard deviation of the measured forces, (nv,) or (..., nv); zero
+            leaves a measurement out. By default the spread about an unweighted fit, joint by joint.
+        friction: identify friction too: ``"viscous"``, ``"coulomb"``, or both with True.
+        rotors: identify the inertia of the rotors as felt at the joints too.
+        consistent: find a whole model whose inertias are physically possible: where the data are
+            silent, the one nearest to ``model``. See ``Identification.model``.
+        regularisation: with ``consistent``, how much a relative change of one of an inertia counts
+            against a misfit of one standard deviation of one measurement.
+        tolerance: of the rank decision, as in ``base_parameters``.
+
+    Returns:
+        ``Identification``.
+
+    Raises:
+        ExcitationError: where the motion does not show all base parameters; names them.
+
+    Warns:
+        ExcitationWarning: where it shows some of them only faintly.
+    """
+    base = base_parameters(model, friction=friction, rotors=rotors, tolerance=tolerance)
+    q, *vectors = _measurements(model, q, qd, qdd, tau)
+    qd, qdd, tau = vectors
+    if not rotors:  # what is known of them is not to be identified
+        tau = tau - model.armature * qdd
+    Y, n = base.regressor(q, qd, qdd), model.nv
+    if weights is None:
+        _singular_values(base, Y.reshape(-1, len(base)))  # or an error
+        weights = _weights_from_spread(Y, tau)
+    w = np.broadcast_to(_checked_weights(weights, tau.shape), tau.shape)
+    A, b = (Y * w[..., None]).reshape(-1, len(base)), (tau * w).ravel()
+    condition = _condition(base, A)
+
+    extra = {}
+    if consistent:
+        K = base.combinations
+        found = possible_parameters(model, base, A @ K, b, regularisation)
+        values, D = K @ found.parameters, K @ found.spread
+        covariance = D @ D.T
+        extra = {"parameters": found.parameters, "identified_model": found.model}
+    else:
+        values, covariance = _solved(A, b)
+    residuals = tau - Y @ values
+    noise = np.sqrt(np.mean(residuals.reshape(-1, n) ** 2, axis=0))
+    return Identification(base, values, covariance, noise, residuals, condition, **extra)
+
+
+def _measurements(model, q, qd, qdd, tau):
+    """All arrays with the same batch axes."""
+    arrays = [as_configuration(model, q)]
+    names = {"qd": qd, "qdd": qdd, "tau": tau}
+    arrays += [as_joint_vector(model, x, name) for name, x in names.items()]
+    batch = np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
+    return [np.broadcast_to(a, (*batch, a.shape[-1])).astype(float) for a in arrays]
+
+
+def _checked_weights(weights, shape):
+    weights = np.asarray(weights, dtype=float)
+    fits = weights.ndim > 0 and weights.shape[-1] == shape[-1] and weights.ndim <= len(shape)
+    if not fits or not np.all(np.isfinite(weights)) or np.any(weights < 0):
+        raise ShapeError(
+            f"weights must be finite and not negative, one for each velocity variable, "
+            f"({shape[-1]},), or for each measured force, {shape}; got shape {weights.shape}"
+        )
+    return weights
+
+
+def _weights_from_spread(Y, tau):
+    """One over the standard deviation of each joint's force, by fits that are weighted with it."""
+    count, n = Y.shape[-1], tau.shape[-1]
+    samples = tau.size // n
+    size = max(np.max(np.abs(tau), initial=0.0), 1e-300)
+    data = np.concatenate([Y, tau[..., None]], axis=-1).reshape(samples, n, count + 1)
+    # All that a fit needs to know of a joint is the triangular factor of its rows.
+    R = np.array([np.linalg.qr(data[:, j], mode="r") for j in range(n)])
+    weights = np.full(n, 1 / size)
+    for _ in range(50):
+        weighted = R * weights[:, None, None]
+        A = weighted[..., :-1].reshape(-1, count)
+        values, covariance = _solved(A, weighted[..., -1].ravel())
+        squares = np.sum((R[..., -1] - R[..., :-1] @ values) ** 2, axis=1)
+        # What a joint's forces spend on the fit, in degrees of freedom: the trace of A C Aᵀ.
+        spent = np.sum((A @ covariance) * A, axis=1).reshape(n, -1).sum(axis=1)
+        spread = np.sqrt(squares / np.maximum(samples - spent, 1.0))
+        new = 1 / np.maximum(spread, _FINEST * size)
+        change = np.max(np.abs(new / weights - 1))
+        weights = new
+        if change < 1e-3:
+            break
+    return weights
+
+
+def _solved(A, b):
+    """The solution of least squares, and the covariance of its errors for unit noise."""
+    scale = np.linalg.norm(A, axis=0)
+    Q, R = np.linalg.qr(A / scale)
+    inverse = np.linalg.inv(R) / scale[:, None]
+    return inverse @ (Q.T @ b), inverse @ inverse.T
+
+
+def _condition(base, A):
+    """Condition number with columns of unit length, and a warning where it is bad."""
+    s, Vt = _singular_values(base, A)
+    condition = float(s[0] / s[-1]) if len(s) else 1.0
+    if condition > _FAINT:
+        worst = np.argsort(-np.abs(Vt[-1]))[:3]
+        warnings.warn(
+            f"the motion shows some parameters of model {base.model.name!r} only faintly: "
+            f"condition number {condition:.3g}, above {_FAINT:g}; the least certain are "
+            f"{_list(base, worst)}. Move more joints at once, faster and further",
+            ExcitationWarning,
+            stacklevel=3,
+        )
+    return condition
+
+
+def _singular_values(base, A):
+    """With columns of unit length; an error where the data do not suffice."""
+    if len(A) < len(base):
+        raise ExcitationError(
+            f"{len(A)} joint forces cannot tell {len(base)} base parameters of model "
+            f"{base.model.name!r}; measure more of them"
+        )
+    norms = np.linalg.norm(A, axis=0)
+    still = norms <= _DEFICIENT * np.max(norms, initial=0.0)
+    if np.any(still):
+        raise ExcitationError(_unseen(base, np.flatnonzero(still)))
+    _, s, Vt = np.linalg.svd(A / norms, full_matrices=False)
+    hidden = Vt[s <= _DEFICIENT * np.max(s, initial=0.0)]
+    if len(hidden):
+        part = np.linalg.norm(hidden, axis=0)
+        raise ExcitationError(_unseen(base, np.flatnonzero(part > 0.1 * np.max(part))))
+    return s, Vt
+
+
+def _unseen(base, which):
+    return (
+        f"the motion does not show all base parameters of model {base.model.name!r}: it cannot "
+        f"tell {_list(base, which)}. Move more joints at once, at changing speeds; see "
+        f"identification.exciting_trajectory"
+    )
+
+
+def _list(base, which, most=4):
+    shown = "; ".join(base.labels[k] for k in which[:most])
+    return shown + (f" and {len(which) - most} more" if len(which) > most else "")

@@ -1,0 +1,298 @@
+"""The equations of a set of tasks on one model, as compiled kernels.
+
+Errors are measured in units of their own: angles in radians, lengths in multiples of a length that
+the mechanism itself has, so that one damping suits both. Step by step the iteration solves
+
+    minimise |J dq - e|² + mu |dq|²   over the joints that no limit holds back,
+
+clips the joints to their limits, and keeps what reduces the error: Levenberg and Marquardt's
+method with an active set of bounds. Where a step fails it is repeated with more damping.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from kinetree.codegen.program import Argument, trace
+from kinetree.codegen.runtime.kernel import Kernel
+from kinetree.errors import ModelError
+from kinetree.expr.repeat import repeat
+from kinetree.functional.choose import select
+from kinetree.functional.inline import evaluated
+from kinetree.functional.layout import velocity_unit
+from kinetree.ik.damped import damped_step
+from kinetree.model import Model
+from kinetree.model.fingerprint import is_plain
+
+__all__ = ["FIRST_DAMPING", "STEPS", "Problem"]
+
+STEPS = 8
+"""Iterations of one call of compiled code; between calls, those that have arrived drop out."""
+
+FIRST_DAMPING = 10.0
+_LESS, _MORE = 0.2, 4.0  # factors of the damping after a step that succeeds, or fails
+_LEAST, _MOST = 1e-10, 1e8
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Tasks on a model, without the numbers of their targets."""
+
+    model: Model
+    tasks: tuple
+
+    @classmethod
+    def of(cls, model, tasks):
+        """The problem of these tasks, new or known."""
+        key = ("inverse_kinematics", *(task.signature for task in tasks))
+        if key not in model.kernels:
+            model.kernels[key] = cls(model, tuple(replace(task, target=None) for task in tasks))
+        return model.kernels[key]
+
+    # --- what moves ---------------------------------------------------------------------------
+
+    @cached_property
+    def bodies(self):
+        """The bodies whose joints move something that the tasks ask for."""
+        bodies = sorted({i for task in self.tasks for i in task.supports(self.model)})
+        if not any(self.model.joint[i].nv for i in bodies):
+            raise ModelError(
+                f"nothing in model {self.model.name!r} moves what the tasks ask for: "
+                f"{', '.join(str(task.signature[:-1]) for task in self.tasks)}"
+            )
+        return bodies
+
+    @cached_property
+    def q_moving(self):
+        """Numbers of the position variables that take part."""
+        return _numbers(self.model.q_slice, self.bodies)
+
+    @cached_property
+    def v_moving(self):
+        """Numbers of the velocity variables that take part."""
+        return _numbers(self.model.v_slice, self.bodies)
+
+    @cached_property
+    def q_of_v(self):
+        """The position variable that each velocity variable is the rate of, or -1; (nv,)."""
+        found = np.full(self.model.nv, -1)
+        for i, joint in enumerate(self.model.joint):
+            if joint is not None and joint.rates_are_velocities:
+                at = self.model.q_slice[i]
+                found[self.model.v_slice[i]] = np.arange(at.start, at.stop)
+        return found
+
+    @cached_property
+    def bends(self):
+        """Directions of what moves, of about 1 for each variable, (64, count); always the same."""
+        bends = np.random.default_rng(0).normal(size=(64, len(self.v_moving)))
+        return bends * np.sqrt(bends.shape[1]) / np.linalg.norm(bends, axis=1, keepdims=True)
+
+    # --- units --------------------------------------------------------------------------------
+
+    @cached_property
+    def length(self) -> float:
+        """A length that is typical of the mechanism: a quarter of its longest branch [m]."""
+        model, reach = self.model, [0.0] * (self.model.body_count + 1)
+        for i in range(1, model.body_count + 1):
+            r = model.bodies[i - 1].placement.r.astype(float)
+            reach[i] = reach[model.parent[i]] + float(np.sqrt(r @ r))
+        return max(reach[i] for i in self.bodies) / 4 or 1.0
+
+    @cached_property
+    def v_scale(self):
+        """Units of the velocity variables: radians, or the typical length; (nv,)."""
+        units = [velocity_unit(joint, k) for joint in self.model.joint[1:] for k in range(joint.nv)]
+        return np.array([1.0 if unit == "rad" else self.length for unit in units])
+
+    @cached_property
+    def e_scale(self):
+        """Factors of the errors: weights, in units of radians or the typical length."""
+        return np.array(
+            [
+                task.signature[-1] / (1.0 if unit == "rad" else self.length)
+                for task in self.tasks
+                for unit in task.units
+            ]
+        )
+
+    # --- texts --------------------------------------------------------------------------------
+
+    def equations(self, q, target):
+        """Scaled errors, their scaled Jacobian for what moves, and the square of the true error."""
+        errors, rows, at = [], [], 0
+        for task in self.tasks:
+            e, J = task.rows(self.model, q, target[at : at + task.size])
+            errors.append(e)
+            rows.append(J)
+            at += task.size
+        e, J = np.concatenate(errors), np.concatenate(rows)[:, self.v_moving]
+        J = J * self.e_scale[:, None] * self.v_scale[self.v_moving]
+        return e * self.e_scale, J, e @ e
+
+    def shift(self, q, dv):
+        """``q`` after the scaled step ``dv`` of what moves."""
+        full = np.zeros(self.model.nv, dtype=object)
+        full[self.v_moving] = dv * self.v_scale[self.v_moving]
+        q = np.array(q, dtype=object)
+        for i in self.bodies:
+            at = self.model.q_slice[i]
+            q[at] = self.model.joint[i].integrate(q[at], full[self.model.v_slice[i]])
+        return q
+
+    def clip(self, q, lower, upper):
+        """``q`` with every variable moved to the limit that it exceeds."""
+        q, bounded = np.array(q, dtype=object), set(self.q_of_v.tolist())
+        for k in self.q_moving:
+            if k in bounded:
+                q[k] = select(q[k] < lower[k], lower[k], select(upper[k] < q[k], upper[k], q[k]))
+        return q
+
+    def free(self, q, direction, lower, upper):
+        """1 for what may move in this direction, 0 for what a limit holds back."""
+        free = []
+        for k, d in zip(self.q_of_v[self.v_moving], direction, strict=True):
+            if k < 0:
+                free.append(1)
+            else:
+                held = ((q[k] <= lower[k]) & (d < 0)) | ((q[k] >= upper[k]) & (d > 0))
+                free.append(select(held, 0.0, 1.0))
+        return np.array(free, dtype=object)
+
+    def descend(self, q, target, lower, upper, damping):
+        """Some iterations: ``q``; (damping, scaled error², true error²); gradient ``Jᵀ e``."""
+
+        def step(state):
+            x, e, J, before, true, mu = state
+            q = whole(x)
+            dv = damped_step(J, e, mu, self.free(q, J.T @ e, lower, upper))
+            trial = self.clip(self.shift(q, dv), lower, upper)
+            e_t, J_t, true_t = self.equations(trial, target)
+            after = e_t @ e_t
+            better = after < before
+            mu = mu * select(better, _LESS, _MORE)
+            mu = select(mu < _LEAST, _LEAST, select(mu > _MOST, _MOST, mu))
+            kept = [
+                select(better, new, old)
+                for new, old in (
+                    (trial[self.q_moving], x), (e_t, e), (J_t, J), (after, before), (true_t, true),
+                )
+            ]  # fmt: skip
+            return (*kept, mu)
+
+        def whole(x):
+            full = np.array(q, dtype=object)
+            full[self.q_moving] = x
+            return full
+
+        e, J, true = self.equations(q, target)
+        state = (q[self.q_moving], e, np.array(J, dtype=object), e @ e, true, damping[()])
+        x, e, J, square, true, mu = repeat(step, state, STEPS)
+        g = np.zeros(self.model.nv, dtype=object)
+        g[self.v_moving] = J.T @ e
+        return whole(x), np.array([mu, square, true], dtype=object), g
+
+    def glide(self, q, target, lower, upper, posture, gain):
+        """Some steps towards a posture, along configurations that fulfil the tasks."""
+
+        def step(x):
+            q = np.array(start, dtype=object)
+            q[self.q_moving] = x
+            e, J, _ = self.equations(q, target)
+            z = gain[()] * self._way(q, posture)
+            dv = z + damped_step(J, e - J @ z, _GLIDING, np.ones(len(z), dtype=int))
+            free = self.free(q, dv, lower, upper)
+            z = z * free
+            dv = z + damped_step(J, e - J @ z, _GLIDING, free)
+            return self.clip(self.shift(q, dv), lower, upper)[self.q_moving]
+
+        start = q
+        result = np.array(q, dtype=object)
+        result[self.q_moving] = repeat(step, q[self.q_moving], STEPS)
+        return result
+
+    def distance(self, q, posture):
+        """Square of the scaled way to a posture."""
+        z = self._way(q, posture)
+        return z @ z
+
+    def _way(self, q, posture):
+        """The scaled velocity, of what moves, that leads to a posture in one second."""
+        way = np.zeros(self.model.nv, dtype=object)
+        for i in self.bodies:
+            at = self.model.q_slice[i]
+            way[self.model.v_slice[i]] = self.model.joint[i].difference(q[at], posture[at])
+        return (way / self.v_scale)[self.v_moving]
+
+    # --- kernels ------------------------------------------------------------------------------
+
+    def run(self, text, *arrays, wide):
+        """Compiled code on rows of arrays, all but the limits; results in rows.
+
+        One row alone takes code for single samples, unless ``wide``: the last row of a batch should
+        not make the compiler work again.
+        """
+        kernel = self.kernel(text)
+        if len(arrays[0]) > 1:
+            return kernel.call(*arrays)
+        per_row = [a.name not in ("lower", "upper") for a in kernel.inputs]
+        pairs = list(zip(arrays, per_row, strict=True))
+        if wide:
+            results = kernel.call(*(np.repeat(a, 2, axis=0) if row else a for a, row in pairs))
+            return tuple(r[:1] for r in results) if isinstance(results, tuple) else results[:1]
+        results = kernel.call(*(a[0] if row else a for a, row in pairs))
+        return tuple(map(_row, results)) if isinstance(results, tuple) else _row(results)
+
+    def kernel(self, text):
+        """The compiled form of one of the texts: ``"descend"``, ``"glide"``, ...."""
+        if text not in self.kernels:
+            self.kernels[text] = self._compile(text)
+        return self.kernels[text]
+
+    @cached_property
+    def kernels(self) -> dict:
+        """What has been compiled so far."""
+        return {}
+
+    @cached_property
+    def known_limits(self) -> dict:
+        """Limits worked out so far: those of the model (True), and none (False)."""
+        return {}
+
+    def _compile(self, text):
+        key = ("inverse_kinematics", text, *(task.signature for task in self.tasks))
+        nq, nv, m = self.model.nq, self.model.nv, len(self.e_scale)
+        shapes = {"q": (nq,), "target": (sum(t.size for t in self.tasks),)}
+        shapes |= {"lower": (nq,), "upper": (nq,), "posture": (nq,), "damping": (), "gain": ()}
+        shapes["step"] = (len(self.v_moving),)
+        names, outputs = {
+            "descend": (("q", "target", "lower", "upper", "damping"), ((nq,), (3,), (nv,))),
+            "glide": (("q", "target", "lower", "upper", "posture", "gain"), ((nq,),)),
+            "distance": (("q", "posture"), ((),)),
+            "shift": (("q", "step"), ((nq,),)),
+            "equations": (("q", "target"), ((m,), (m, len(self.v_moving)), ())),
+        }[text]
+        inputs = [Argument(n, shapes[n]) for n in names]
+        function = getattr(self, text)
+        kernel = Kernel(
+            f"inverse_kinematics ({text})",
+            inputs,
+            [Argument(f"out{k}", shape) for k, shape in enumerate(outputs)],
+            lambda: trace(function, inputs, text),
+            reference=lambda arrays: evaluated(kernel.program, arrays),
+            validate=lambda arrays: None,
+            key=(self.model.fingerprint, key) if is_plain(self.model) else None,
+        )
+        return kernel
+
+
+def _row(result):
+    return np.asarray(result)[None]
+
+
+_GLIDING = 1e-8  # damping on the way to a posture: next to none
+
+
+def _numbers(slices, bodies):
+    return np.array([k for i in bodies for k in range(slices[i].start, slices[i].stop)], dtype=int)

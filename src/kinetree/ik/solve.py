@@ -1,0 +1,157 @@
+"""``inverse_kinematics``: joint positions that put frames where they should be."""
+
+import numpy as np
+
+from kinetree.batch import batch_shape
+from kinetree.errors import ShapeError
+from kinetree.functions import require_tree
+from kinetree.ik.diagnose import reasons
+from kinetree.ik.limits import limits_of
+from kinetree.ik.posture import settle
+from kinetree.ik.problem import Problem
+from kinetree.ik.result import InverseKinematics
+from kinetree.ik.search import search
+from kinetree.ik.tasks import (
+    CenterOfMassTask,
+    OrientationTask,
+    PoseTask,
+    PositionTask,
+    PostureTask,
+)
+from kinetree.model.arrays import as_configuration, as_model
+
+__all__ = ["inverse_kinematics"]
+
+_TASKS = (PoseTask, PositionTask, OrientationTask, CenterOfMassTask)
+
+
+def inverse_kinematics(
+    model,
+    frame,
+    target=None,
+    q0=None,
+    *,
+    limits=True,
+    tolerance=1e-8,
+    restarts=10,
+    iterations=104,
+    seed=0,
+):
+    """Joint positions that bring a frame to its target, or fulfil several tasks at once.
+
+    Levenberg and Marquardt's method on the manifold of configurations, within joint limits, with
+    restarts from random configurations where it fails. A target that is not reached is no error
+    but a result that says so; ``.require()`` makes an error of it.
+
+    Args:
+        model: the mechanism, without loops.
+        frame: name of a frame or body; or a list of tasks, such as ``PoseTask("tool", target)``,
+            ``CenterOfMassTask(point)`` and ``PostureTask(q)``.
+        target: where the frame should be: poses (..., 4, 4), or positions (..., 3) [m]. None when
+            tasks are given, which have targets of their own.
+        q0: where to begin, (..., nq); neutral by default. Limits that it exceeds move it.
+        limits: True, to stay within the limits of the joints; False, to ignore them; or
+            ``(lower, upper)``, each (nq,).
+        tolerance: norm of the errors, radians and metres in one, at which a target is reached.
+        restarts: how often to begin again where a target was not reached.
+        iterations: number of iterations of one attempt.
+        seed: for the configurations from which restarts begin, the same for all targets.
+
+    Returns:
+        An ``InverseKinematics`` with ``q`` (..., nq), ``success``, ``error`` and ``reason``.
+        Always in double precision.
+    """
+    require_tree(as_model(model), "inverse_kinematics")
+    tasks, posture = _tasks(frame, target)
+    for name, value in (("restarts", restarts), ("iterations", iterations)):
+        if not isinstance(value, (int, np.integer)) or value < (name == "iterations"):
+            raise ShapeError(f"{name} must be a whole number, not negative; got {value!r}")
+    if not 0 < tolerance < np.inf:
+        raise ShapeError(f"tolerance must be a positive number, got {tolerance!r}")
+    problem = Problem.of(model, tasks)
+    bounds = limits_of(problem, limits)
+    arrays = {f"target {k}": task.numbers(model) for k, task in enumerate(tasks)}
+    arrays["q0"] = as_configuration(model, model.neutral() if q0 is None else q0, "q0")
+    if posture is not None:
+        arrays["posture"] = posture.numbers(model, bounds.middle)
+    batch = batch_shape(arrays, [1] * len(arrays))
+    rows = [
+        np.ascontiguousarray(np.broadcast_to(a, (*batch, a.shape[-1])), dtype=float).reshape(
+            -1, a.shape[-1]
+        )
+        for a in arrays.values()
+    ]
+    numbers, q = np.concatenate(rows[: len(tasks)], axis=1), rows[len(tasks)].copy()
+    q[:, problem.q_moving] = bounds.clip(q)[:, problem.q_moving]
+    options = {"iterations": iterations, "tolerance": tolerance, "wide": len(q) > 1}
+    found = search(problem, q, numbers, bounds, restarts, seed, **options)
+    if posture is not None:
+        settle(problem, found, numbers, rows[-1], bounds, tolerance)
+    return _result(problem, found, numbers, bounds, restarts, batch, options)
+
+
+def _tasks(frame, target):
+    """The tasks, and the posture if there is one."""
+    if isinstance(frame, str):
+        return (_task(frame, target),), None
+    if isinstance(frame, (*_TASKS, PostureTask)):
+        frame = (frame,)
+    if not isinstance(frame, (list, tuple)):
+        raise TypeError(
+            f"inverse_kinematics takes the name of a frame, or a list of tasks, got "
+            f"{type(frame).__name__}"
+        )
+    if target is not None:
+        raise TypeError("tasks have targets of their own: leave the argument 'target' out")
+    postures = [task for task in frame if isinstance(task, PostureTask)]
+    tasks = tuple(task for task in frame if not isinstance(task, PostureTask))
+    for task in tasks:
+        if not isinstance(task, _TASKS):
+            known = ", ".join(kind.__name__ for kind in (*_TASKS, PostureTask))
+            raise TypeError(f"a task must be one of {known}; got {type(task).__name__}")
+    if not tasks or len(postures) > 1:
+        raise TypeError(
+            f"inverse_kinematics needs one task or more that says where something should be, and "
+            f"one PostureTask at most; got {len(tasks)} and {len(postures)}"
+        )
+    return tasks, postures[0] if postures else None
+
+
+def _task(frame, target):
+    """The task that the shape of a target tells."""
+    if target is None:
+        raise TypeError(f"inverse_kinematics needs a target for frame {frame!r}")
+    shape = np.shape(target)
+    if shape[-2:] == (4, 4):
+        return PoseTask(frame, target)
+    if shape[-2:] == (3, 3):
+        R = np.asarray(target, dtype=float)
+        if np.all(np.abs(R @ np.swapaxes(R, -1, -2) - np.eye(3)) < 1e-3):
+            raise ShapeError(
+                f"a target of shape {shape} can be rotations or positions: say "
+                f"OrientationTask({frame!r}, target) or PositionTask({frame!r}, target)"
+            )
+    if shape[-1:] == (3,):
+        return PositionTask(frame, target)
+    raise ShapeError(
+        f"the target of frame {frame!r} must be poses (..., 4, 4) or positions (..., 3), got shape "
+        f"{shape}"
+    )
+
+
+def _result(problem, found, numbers, bounds, restarts, batch, options):
+    reason = np.full(len(found.q), "converged", dtype="<U12")
+    failed = np.flatnonzero(found.error >= options["tolerance"])
+    if len(failed):
+        reason[failed] = reasons(problem, found, failed, numbers, bounds, **options)
+    success = found.error < options["tolerance"]
+
+    def shaped(a):
+        a = a.reshape((*batch, *a.shape[1:]))
+        return a if a.shape else a[()]
+
+    restarts = np.where(success, found.attempts, restarts)
+    return InverseKinematics(
+        shaped(found.q), shaped(success), shaped(found.error), shaped(found.iterations),
+        shaped(restarts), shaped(reason), options["tolerance"],
+    )  # fmt: skip

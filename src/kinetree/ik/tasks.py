@@ -1,0 +1,205 @@
+"""What inverse kinematics is asked for: frames at poses, points, orientations, a mass centre.
+
+A task turns a configuration and its target into an error and the Jacobian of that error, in
+metres and radians along the axes of the base. The texts run on any kind of number.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kinetree.algorithms.centroidal import center_of_mass_jacobian
+from kinetree.algorithms.jacobians import frame_jacobian, frame_pose
+from kinetree.algorithms.momentum import center_of_mass, total_mass
+from kinetree.errors import ModelError, ShapeError, TraceError
+from kinetree.model.arrays import as_configuration, as_numbers, check_finite
+from kinetree.spatial.ops import sqrt
+from kinetree.spatial.rotation import (
+    quaternion_from_rotation,
+    rotation_from_quaternion,
+    rotation_log,
+)
+
+__all__ = ["CenterOfMassTask", "OrientationTask", "PoseTask", "PositionTask", "PostureTask"]
+
+_NOT_A_ROTATION = 1e-4  # how far from orthonormal a rotation matrix may be: float32, or typed in
+
+
+@dataclass(frozen=True, eq=False)
+class _FrameTask:
+    """A frame or body of the model, its target, and what an error counts against other tasks."""
+
+    frame: str
+    target: Any
+    weight: float = 1.0
+
+    def supports(self, model):
+        """The bodies whose joints move the frame."""
+        return model.support[model.frame(self.frame).body]
+
+    @property
+    def signature(self) -> tuple:
+        """What compiled code depends on."""
+        return (type(self).__name__, self.frame, _weight(self))
+
+
+class PoseTask(_FrameTask):
+    """A frame at a pose: position and orientation.
+
+    Args:
+        frame: name of a frame or body.
+        target: poses in the base, homogeneous matrices (..., 4, 4), as from ``kinetree.pose``.
+        weight: what its error counts where tasks contradict each other.
+    """
+
+    size = 12
+    units = ("rad",) * 3 + ("m",) * 3
+
+    def numbers(self, model):
+        """The target as one row of numbers, (..., size)."""
+        T = _array(self.target, "target pose", (4, 4))
+        if np.max(np.abs(T[..., 3, :] - [0, 0, 0, 1]), initial=0) > _NOT_A_ROTATION:
+            raise ShapeError("the last row of a pose must be (0, 0, 0, 1); is it transposed?")
+        R = _rotations(T[..., :3, :3], "the rotation of the target pose")
+        return np.concatenate([R.reshape(*R.shape[:-2], 9), T[..., :3, 3]], axis=-1)
+
+    def rows(self, model, q, numbers):
+        """Error (6,) and Jacobian (6, nv)."""
+        frame = model.frame(self.frame)
+        pose, J = frame_pose(model, q, frame), frame_jacobian(model, q, frame, "aligned")
+        turn = _rotation_error(pose[:3, :3], numbers[:9])
+        return np.concatenate([turn, numbers[9:] - pose[:3, 3]]), J
+
+
+class PositionTask(_FrameTask):
+    """The origin of a frame at a point, turned as it may be; target (..., 3) [m]."""
+
+    size = 3
+    units = ("m",) * 3
+
+    def numbers(self, model):
+        """The target as one row of numbers, (..., size)."""
+        return _array(self.target, "target position", (3,))
+
+    def rows(self, model, q, numbers):
+        """Error (3,) and Jacobian (3, nv)."""
+        frame = model.frame(self.frame)
+        J = frame_jacobian(model, q, frame, "aligned")[3:]
+        return numbers - frame_pose(model, q, frame)[:3, 3], J
+
+
+class OrientationTask(_FrameTask):
+    """A frame turned as its target, wherever it is; rotation matrices (..., 3, 3)."""
+
+    size = 9
+    units = ("rad",) * 3
+
+    def numbers(self, model):
+        """The target as one row of numbers, (..., size)."""
+        R = _rotations(_array(self.target, "target orientation", (3, 3)), "the target orientation")
+        return R.reshape(*R.shape[:-2], 9)
+
+    def rows(self, model, q, numbers):
+        """Error (3,) and Jacobian (3, nv)."""
+        frame = model.frame(self.frame)
+        J = frame_jacobian(model, q, frame, "aligned")[:3]
+        return _rotation_error(frame_pose(model, q, frame)[:3, :3], numbers), J
+
+
+@dataclass(frozen=True, eq=False)
+class CenterOfMassTask:
+    """The mass centre of the whole mechanism at a point; target (..., 3) [m]."""
+
+    target: Any
+    weight: float = 1.0
+    size = 3
+    units = ("m",) * 3
+
+    def supports(self, model):
+        """The bodies whose joints move the mass centre: all."""
+        if total_mass(model) == 0:
+            raise ModelError(f"model {model.name!r} has no mass, hence no mass centre")
+        return range(1, model.body_count + 1)
+
+    @property
+    def signature(self) -> tuple:
+        """What compiled code depends on."""
+        return (type(self).__name__, _weight(self))
+
+    def numbers(self, model):
+        """The target as one row of numbers, (..., size)."""
+        return _array(self.target, "target of the mass centre", (3,))
+
+    def rows(self, model, q, numbers):
+        """Error (3,) and Jacobian (3, nv)."""
+        return numbers - center_of_mass(model, q), center_of_mass_jacobian(model, q)
+
+
+@dataclass(frozen=True, eq=False)
+class PostureTask:
+    """Of all configurations that fulfil the other tasks, one close to this, (..., nq).
+
+    A wish, not a demand: it moves the joints only where that leaves the other tasks alone. Without
+    a configuration, the middle of the joint limits.
+    """
+
+    target: Any = None
+
+    def numbers(self, model, middle):
+        """The configuration, (..., nq)."""
+        if self.target is None:
+            return middle
+        q = _no_trace(as_configuration(model, self.target, "the posture"), "the posture")
+        return q.astype(float)
+
+
+def _weight(task):
+    weight = task.weight
+    if not isinstance(weight, (int, float, np.number)) or not 0 < weight < np.inf:
+        raise ShapeError(
+            f"the weight of a {type(task).__name__} must be a positive number, got {weight!r}; "
+            f"leave the task out to ignore it"
+        )
+    return float(weight)
+
+
+def _rotation_error(R, target):
+    """The rotation vector that takes ``R`` to its target, in base coordinates; at most 180°."""
+    p = quaternion_from_rotation(target.reshape(3, 3).T)
+    E = rotation_from_quaternion(
+        p / sqrt(p @ p)
+    )  # a rotation, even if the target is one but roughly
+    return rotation_log(R @ E)
+
+
+def _array(target, what, shape):
+    a = _no_trace(as_numbers(target, f"the {what}"), what).astype(float)
+    n = len(shape)
+    if a.ndim < n or a.shape[a.ndim - n :] != shape:
+        expected = ", ".join(["...", *map(str, shape)])
+        raise ShapeError(f"the {what} must have shape ({expected}), got {a.shape}")
+    return check_finite(a, f"the {what}", core=n)
+
+
+def _no_trace(a, what):
+    if a.dtype == object or np.iscomplexobj(a):
+        raise TraceError(
+            f"inverse kinematics takes real numbers, and cannot be traced: {what} is of type "
+            f"{a.dtype}; call it outside the kernel"
+        )
+    return a
+
+
+def _rotations(R, what):
+    """``R``, if its matrices are rotations but for rounding."""
+    gram = np.abs(R @ np.swapaxes(R, -1, -2) - np.eye(3)).max(axis=(-2, -1))
+    handed = np.einsum("...i,...i", np.cross(R[..., 0, :], R[..., 1, :]), R[..., 2, :])
+    bad = (gram > _NOT_A_ROTATION) | (handed < 0)
+    if np.any(bad):
+        sample = tuple(int(k) for k in np.argwhere(bad)[0])
+        how = "it is a reflection" if gram[sample] <= _NOT_A_ROTATION else "not orthonormal"
+        raise ShapeError(
+            f"{what}{f' of sample {sample}' if sample else ''} must be a rotation matrix: {how}"
+        )
+    return R

@@ -1,0 +1,66 @@
+"""Equations of motion in velocities other than ``qd``: ``qd = B(q) y`` — RBDA §3.1, §3.2.
+
+The columns of ``B`` say what the new velocities do to the joints. With as many as joints they are
+other coordinates of the same motion (quasi-velocities, such as the velocity of a foot in the place
+of some joint's); with fewer, the mechanism is held to the motions they span, and the forces that
+hold it there drop out of the equation. For ``qdd = B yd + dB/dt y``,
+
+    Bᵀ H B yd + Bᵀ (C + H dB/dt y) = Bᵀ tau
+"""
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinetree.dynamics import inverse_dynamics, mass_matrix
+from kinetree.errors import ShapeError
+from kinetree.functional.differentiate import differentiate
+from kinetree.functional.kernel import kernel
+from kinetree.model.arrays import as_numbers
+
+__all__ = ["QuasiVelocityDynamics", "quasi_velocity_dynamics"]
+
+
+class QuasiVelocityDynamics(NamedTuple):
+    """``inertia @ yd + bias = B.T @ tau``."""
+
+    inertia: Any
+    """``Bᵀ H B``, (..., k, k)."""
+    bias: Any
+    """``Bᵀ (C + H dB/dt y)``, gravity included, (..., k)."""
+    B: Any
+    """The map, (..., nv, k)."""
+    qd: Any
+    """Joint velocities ``B y``, (..., nv)."""
+
+
+def quasi_velocity_dynamics(model, q, y, B) -> QuasiVelocityDynamics:
+    """The equation of motion for velocities ``y`` with ``qd = B(model, q) y``.
+
+    Args:
+        model: the mechanism, without loops.
+        q: joint positions, (..., nq).
+        y: the new velocities, (..., k).
+        B: a function of the model and one ``q``, written as for ``@kt.kernel``, that returns
+            (nv, k). It is compiled, and differentiated exactly.
+    """
+    of_q, rate = _compiled(B)
+    Bq, y = np.asarray(of_q(model, q)), as_numbers(y, "y")
+    if Bq.ndim < 2 or Bq.shape[-2] != model.nv:
+        raise ShapeError(f"B must return (nv, k) with nv = {model.nv}, got {Bq.shape[-2:]}")
+    if y.ndim == 0 or y.shape[-1] != Bq.shape[-1]:
+        raise ShapeError(f"y must have shape (..., k), k = {Bq.shape[-1]} as B; got {y.shape}")
+    qd = (Bq @ y[..., None])[..., 0]
+    Bd = (rate(model, q) @ qd[..., None, :, None])[..., 0]
+    Bt = np.swapaxes(Bq, -1, -2)
+    force = inverse_dynamics(model, q, qd, (Bd @ y[..., None])[..., 0])
+    return QuasiVelocityDynamics(
+        Bt @ mass_matrix(model, q) @ Bq, (Bt @ force[..., None])[..., 0], Bq, qd
+    )
+
+
+@lru_cache(maxsize=64)
+def _compiled(B):
+    B = B if hasattr(B, "bind") else kernel(B)
+    return B, differentiate(B, wrt="q")

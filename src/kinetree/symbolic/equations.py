@@ -1,0 +1,178 @@
+"""The equation of motion in closed form: formulas for ``H``, ``C`` and ``g``.
+
+The inertia matrix comes from the composite-rigid-body algorithm, run on symbols, and the rest from
+it and the potential energy by Christoffel's symbols — Lynch & Park (9.12), (9.13). With joints
+whose velocities are not the rates of their positions, everything comes from the recursive
+algorithms.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kinetree.algorithms import coriolis, crba, energy, rnea
+from kinetree.functions import require_tree
+from kinetree.model import Model
+from kinetree.model.arrays import as_model
+from kinetree.symbolic import printing
+from kinetree.symbolic.arrange import Arranger
+from kinetree.symbolic.library import sympy
+from kinetree.symbolic.parameters import exact, exact_model, inertial_symbols, with_symbols
+
+__all__ = ["EquationsOfMotion", "equations_of_motion"]
+
+
+def equations_of_motion(model, symbols=None, *, coordinates="q"):
+    """``tau = H(q) qdd + C(q, qd) + g(q)`` as SymPy formulas.
+
+        eq = kt.equations_of_motion(kt.samples.double_pendulum(), symbols=("gravity",))
+        print(eq.latex())
+
+    Readable for mechanisms of up to about four freedoms; larger ones take long, and their
+    formulas fill pages.
+
+    Args:
+        model: the mechanism, without loops. Its numbers may be SymPy formulas already; floats are
+            taken for the short decimals they print as.
+        symbols: numbers of the model that are to be symbols: names such as ``"gravity"``,
+            ``"mass:<body>"``, ``"center:<body>"``, ``"moments:<body>"``, ``"placement:<joint>"``
+            (see ``symbolic.parameters``), or a dict from these to names of symbols.
+        coordinates: what the joint positions are called: ``"q"`` for ``q1``, ``q2``, ...
+
+    Returns:
+        ``EquationsOfMotion``.
+    """
+    sp = sympy()
+    require_tree(as_model(model), "equations_of_motion")
+    given, values = with_symbols(exact_model(model), symbols)
+    q = _named(coordinates, given.nq)
+    qd, qdd = (_named(coordinates + dots, given.nv) for dots in ("d", "dd"))
+    gravity = set().union(*(sp.sympify(x).free_symbols for x in given.gravity))
+    readable = Arranger(q, inertial_symbols(given), qd, sorted(gravity, key=str))
+
+    H = _formulas(crba.joint_space_inertia(given, np.array(q)), (given.nv, given.nv))
+    H = sp.Matrix(given.nv, given.nv, lambda i, j: readable(H[max(i, j), min(i, j)]))
+    terms = _by_christoffel if _is_lagrangian(given) else _by_recursion
+    matrix, C, g = terms(given, H, q, qd)
+    return EquationsOfMotion(
+        model, H, C.applyfunc(readable), matrix.applyfunc(readable), g.applyfunc(readable),
+        tuple(q), tuple(qd), tuple(qdd), values,
+    )  # fmt: skip
+
+
+def _named(name, count):
+    sp = sympy()
+    return [sp.Symbol(f"{name}{k}", real=True) for k in range(1, count + 1)]
+
+
+def _formulas(array, shape):
+    """A matrix of exact formulas from an array of numbers and formulas."""
+    return sympy().Matrix(*shape, [exact(x) for x in np.ravel(array)])
+
+
+def _is_lagrangian(model):
+    """Whether all velocities are rates of positions, and nothing moves by itself."""
+    rng, zero = np.random.default_rng(0), model.zero_velocity
+    for i in range(1, model.body_count + 1):
+        joint = model.joint[i]
+        _, _, v_J, c_J = joint.jcalc(joint.random(rng), zero[: joint.nv])
+        moves = any(np.any(np.asarray(x.to_array(), dtype=float)) for x in (v_J, c_J))
+        if moves or not joint.rates_are_velocities:
+            return False
+    return True
+
+
+def _by_christoffel(model, H, q, qd):
+    """Coriolis matrix, its product with ``qd``, and gravity, from energies."""
+    sp, n = sympy(), model.nv
+
+    def symbol(i, j, k):  # Γ_ijk, Lynch & Park (9.13)
+        return (sp.diff(H[i, j], q[k]) + sp.diff(H[i, k], q[j]) - sp.diff(H[j, k], q[i])) / 2
+
+    matrix = sp.Matrix(n, n, lambda i, j: sum(symbol(i, j, k) * qd[k] for k in range(n)))
+    U = exact(energy.potential_energy(model, np.array(q)))
+    g = sp.Matrix(n, 1, [sp.diff(U, x) for x in q])
+    return matrix, matrix * sp.Matrix(n, 1, qd), g
+
+
+def _by_recursion(model, H, q, qd):
+    """The same from the recursive algorithms, for joints of any kind."""
+    n, q, qd = model.nv, np.array(q), np.array(qd)
+    matrix = _formulas(coriolis.coriolis_matrix(model, q, qd), (n, n))
+    C = _formulas(rnea.coriolis_force(model, q, qd), (n, 1))
+    # At rest, what time moves still takes forces; they are no gravity.
+    still = rnea.gravity_force(model, q) - rnea.coriolis_force(model, q, model.zero_velocity)
+    return matrix, C, _formulas(still, (n, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class EquationsOfMotion:
+    """``tau = H qdd + C + g``, all formulas in ``q``, ``qd``, ``qdd`` and the chosen parameters.
+
+    Attributes:
+        model: the mechanism they are of.
+        H: joint-space inertia matrix, (nv, nv).
+        C: Coriolis and centrifugal forces, without gravity, (nv, 1).
+        coriolis_matrix: with ``coriolis_matrix * qd == C`` and ``dH/dt - 2 coriolis_matrix``
+            skew-symmetric, (nv, nv).
+        g: forces that hold the mechanism against gravity, (nv, 1).
+        q: symbols of positions.
+        qd: symbols of velocities.
+        qdd: symbols of accelerations.
+        values: the numbers that the symbols stand for in the model.
+    """
+
+    model: Model
+    H: Any
+    C: Any
+    coriolis_matrix: Any
+    g: Any
+    q: tuple
+    qd: tuple
+    qdd: tuple
+    values: dict
+
+    @property
+    def tau(self):
+        """The joint forces, (nv, 1)."""
+        sp, n = sympy(), len(self.qdd)
+        rows = [
+            sp.Add(*(self.H[i, j] * self.qdd[j] for j in range(n)), self.C[i], self.g[i])
+            for i in range(n)
+        ]
+        return sp.Matrix(n, 1, rows)
+
+    @property
+    def parameters(self):
+        """The symbols that are parameters, by name."""
+        found = self.H.free_symbols | self.C.free_symbols | self.g.free_symbols
+        own = found - {*self.q, *self.qd, *self.qdd}
+        return tuple(sorted(own, key=str))
+
+    @property
+    def symbols(self):
+        """Every symbol by its name."""
+        return {str(s): s for s in (*self.q, *self.qd, *self.qdd, *self.parameters)}
+
+    def latex(self, form="equations", digits=6):
+        """The equations as LaTeX.
+
+        Args:
+            form: ``"equations"``, one for each joint force; or ``"matrices"``, ``H``, ``C`` and
+                ``g``.
+            digits: of numbers that are not short fractions.
+        """
+        return printing.latex(self, form, digits)
+
+    def python(self, name="inverse_dynamics"):
+        """Source text of a Python function ``tau = name(q, qd, qdd, <parameters>)``."""
+        return printing.python(self, name)
+
+    def evaluate(self, q, qd, qdd, **parameters):
+        """Joint forces for numbers, (nv,); parameters have the values of the model by default."""
+        return printing.evaluate(self, q, qd, qdd, parameters)
+
+    def __repr__(self):
+        known = ", ".join(map(str, self.parameters)) or "none"
+        return f"EquationsOfMotion({self.model.name!r}: nv={len(self.qd)}, parameters: {known})"

@@ -1,0 +1,168 @@
+"""Polynomials in sines and cosines in one normal form, and then in a short one.
+
+Products of sines and cosines become sums of sines and cosines of sums of angles: a Fourier series,
+in which equal expressions look equal and ``sin² + cos²`` is one. It is what planar mechanisms want,
+``cos(q1 + q2)`` instead of four products. Pairs of terms that are better written as a product, such
+as ``(1 + cos 2q)/2 = cos² q``, are put together again.
+"""
+
+from collections import defaultdict
+from itertools import combinations
+
+from kinetree.symbolic.library import sympy
+
+__all__ = ["Term", "series", "terms_of"]
+
+
+class Term:
+    """A number times a monomial of symbols times a product of sines and cosines."""
+
+    def __init__(self, number, monomial, trigonometric):
+        self.number, self.monomial, self.trigonometric = number, monomial, trigonometric
+
+
+def terms_of(expression, angles):
+    """The terms of an expression in its short form; None if it is not a polynomial."""
+    found = series(expression, angles)
+    if found is None:
+        return None
+    return [
+        Term(_shortened(number), monomial, _product(factors, angles))
+        for monomial, harmonics in found.items()
+        for number, factors in _short(harmonics)
+    ]
+
+
+def series(expression, angles):
+    """Fourier series by monomial: ``{monomial: {(kind, k): number}}``.
+
+    ``kind`` is ``"cos"`` or ``"sin"`` and ``k`` the whole numbers by which the angles are
+    multiplied, the first of them that is not zero positive. The constant is ``cos`` of zero.
+    """
+    sp = sympy()
+    expression = sp.expand(expression)
+    waves = {w: _multiples(w.args[0], angles) for w in expression.atoms(sp.sin, sp.cos)}
+    if None in waves.values():
+        return None
+    dummies = {w: sp.Dummy() for w in waves}
+    rest = expression.subs(dummies)
+    others = sorted(rest.free_symbols - set(dummies.values()), key=str)
+    polynomial = rest.as_poly(*dummies.values(), *others) if rest.free_symbols else None
+    if polynomial is None:
+        return {sp.S.One: {("cos", (0,) * len(angles)): rest}} if rest.is_number else None
+    if polynomial.free_symbols_in_domain:
+        return None
+    result = defaultdict(lambda: defaultdict(lambda: sp.S.Zero))
+    for powers, number in polynomial.terms():
+        monomial = sp.Mul(*(s**p for s, p in zip(others, powers[len(waves) :], strict=True)))
+        wave = _power_product(list(waves.items()), powers[: len(waves)], len(angles))
+        for key, factor in wave.items():
+            result[monomial][key] += number * factor
+    kept = {m: {k: x for k, x in h.items() if x != 0} for m, h in result.items()}
+    return _without_rounding({m: h for m, h in kept.items() if h})
+
+
+def _multiples(argument, angles):
+    """``k`` with ``argument = k·angles``, or None."""
+    sp = sympy()
+    k = [argument.coeff(a) for a in angles]
+    if sp.expand(argument - sum(n * a for n, a in zip(k, angles, strict=True))) != 0:
+        return None
+    return tuple(int(n) for n in k) if all(n.is_Integer for n in k) else None
+
+
+def _power_product(waves, powers, count):
+    """Product of powers of waves as a series, through exponentials ``e^(i k·q)``."""
+    sp = sympy()
+    total = {(0,) * count: sp.S.One}
+    for (wave, k), power in zip(waves, powers, strict=True):
+        for _ in range(power):
+            step = defaultdict(lambda: sp.S.Zero)
+            for j, z in total.items():
+                up = tuple(a + b for a, b in zip(j, k, strict=True))
+                down = tuple(a - b for a, b in zip(j, k, strict=True))
+                if isinstance(wave, sp.cos):
+                    step[up] += z / 2
+                    step[down] += z / 2
+                else:
+                    step[up] += z / (2 * sp.I)
+                    step[down] -= z / (2 * sp.I)
+            total = step
+    result = {}
+    for k, z in total.items():
+        first = next((n for n in k if n), 0)
+        if first == 0:
+            result["cos", k] = sp.re(z)
+        elif first > 0:
+            result["cos", k] = 2 * sp.re(z)
+            result["sin", k] = -2 * sp.im(z)
+    return result
+
+
+def _shortened(number):
+    """A fraction of rounded numbers as a decimal of fifteen digits, which is all it knows."""
+    sp = sympy()
+    long = number.is_Rational and number.q > 10**9
+    return sp.Rational(f"{float(number):.15g}") if long else number
+
+
+def _without_rounding(found):
+    """Without terms that are there only because the numbers of the model are rounded."""
+    if not found:
+        return found
+    largest = max(abs(float(x)) for h in found.values() for x in h.values())
+    kept = {
+        m: {k: x for k, x in h.items() if abs(float(x)) > 1e-13 * largest} for m, h in found.items()
+    }
+    return {m: h for m, h in kept.items() if h}
+
+
+def _short(harmonics):
+    """Numbers and factors, with pairs of waves of the same size made products.
+
+    Factors are lists of ``(kind, k)``; an empty one stands for a constant.
+    """
+    left = dict(sorted(harmonics.items(), key=lambda item: _size(item[0])))
+    result = []
+    for one, other in combinations(list(left), 2):
+        if one in left and other in left and abs(left[one]) == abs(left[other]):
+            product = _as_product(one, other, left[one] == left[other])
+            if product is not None:
+                sign, factors = product
+                result.append((2 * sign * left[one], factors))
+                del left[one], left[other]
+    return result + [(x, [key] if any(key[1]) else []) for key, x in left.items()]
+
+
+def _size(key):
+    return sum(abs(n) for n in key[1]), key
+
+
+def _as_product(one, other, same_sign):
+    """``one ± other`` as twice a signed product of two waves, or None."""
+    (kind, u), (other_kind, v) = one, other
+    if kind != other_kind:
+        return None
+    plus = tuple(a + b for a, b in zip(u, v, strict=True))
+    minus = tuple(a - b for a, b in zip(u, v, strict=True))
+    if any(n % 2 for n in plus):
+        return None
+    p, m = (tuple(n // 2 for n in x) for x in (plus, minus))
+    kinds = {
+        ("cos", True): (1, "cos", "cos"),
+        ("cos", False): (-1, "sin", "sin"),
+        ("sin", True): (1, "sin", "cos"),
+        ("sin", False): (1, "cos", "sin"),
+    }
+    sign, first, second = kinds[kind, same_sign]
+    return sign, [(first, p), (second, m)]
+
+
+def _product(factors, angles):
+    """Sines and cosines multiplied, as a formula."""
+    sp = sympy()
+    parts = []
+    for kind, k in factors:
+        angle = sum((n * a for n, a in zip(k, angles, strict=True)), sp.S.Zero)
+        parts.append(getattr(sp, kind)(angle))
+    return sp.Mul(*parts)

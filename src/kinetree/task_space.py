@@ -1,0 +1,242 @@
+"""Dynamics in the coordinates of a task: the inertia felt at a frame, and control of its motion.
+
+A task is the motion of a frame, in the coordinates that ``frame`` names as in ``jacobian``, or some
+rows of it: ``V = J qd``. Its acceleration ``dV/dt = J qdd + dJ/dt qd`` is that of a point
+(classical) for ``frame="aligned"``, and a spatial acceleration otherwise. Forces on the task,
+moment first, are those with the power ``F·V``.
+
+Where ``J`` lacks full row rank some accelerations are impossible, and ``SingularError`` says so;
+``task_freedom`` tells which, and ``damping`` bounds the inertia instead.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms import task_space as texts
+from kinetree.errors import ShapeError, TraceError
+from kinetree.functions import quantity
+from kinetree.kinematics import reference_point
+from kinetree.model.arrays import as_configuration, as_model, as_numbers, check_finite
+
+__all__ = [
+    "OperationalSpace",
+    "TaskFreedom",
+    "dynamically_consistent_inverse",
+    "inverse_operational_space_inertia",
+    "null_space_projector",
+    "operational_space_bias",
+    "operational_space_dynamics",
+    "operational_space_gravity",
+    "operational_space_inertia",
+    "task_freedom",
+    "task_space_forward_dynamics",
+    "task_space_inverse_dynamics",
+]
+
+
+class OperationalSpace(NamedTuple):
+    """``F = inertia @ dV/dt + coriolis + gravity``, the equation of motion of a task."""
+
+    inertia: Any
+    """``Lambda``, (..., k, k)."""
+    coriolis: Any
+    """Velocity terms, (..., k)."""
+    gravity: Any
+    """What holds the task against gravity, (..., k)."""
+
+
+def operational_space_inertia(model, q, name, *, frame="body", rows=None, point=None, damping=None):
+    """``Lambda = (J H⁻¹ Jᵀ)⁻¹``: the inertia felt at a frame, (..., k, k).
+
+    Args:
+        model: the mechanism, without loops.
+        q: joint positions, (..., nq).
+        name: name of the frame or body.
+        frame: coordinates: ``"body"``, ``"world"`` or ``"aligned"``, as in ``jacobian``.
+        rows: which coordinates belong to the task: all six, ``"linear"``, ``"angular"``, or a tuple
+            of names from ``("rx", "ry", "rz", "x", "y", "z")``.
+        point: a point fixed to the frame, (..., 3), to take the place of its origin.
+        damping: added to the diagonal of ``J H⁻¹ Jᵀ`` [1/kg, 1/(kg·m²)]; no inertia then exceeds
+            ``1 / damping``, and singular configurations are no error.
+    """
+    return _of_task(model, "operational_space_inertia", (q,), name, frame, rows, point, damping)
+
+
+def inverse_operational_space_inertia(model, q, name, *, frame="body", rows=None, point=None):
+    """``J H⁻¹ Jᵀ``, how forces accelerate the task, (..., k, k); it exists everywhere."""
+    return _of_task(model, "inverse_operational_space_inertia", (q,), name, frame, rows, point)
+
+
+def operational_space_bias(
+    model, q, qd, name, *, frame="body", rows=None, point=None, damping=None
+):
+    """``eta``: the force on the task that keeps ``dV/dt`` zero, gravity included, (..., k)."""
+    return _of_task(model, "operational_space_bias", (q, qd), name, frame, rows, point, damping)
+
+
+def operational_space_gravity(model, q, name, *, frame="body", rows=None, point=None, damping=None):
+    """The force on the task that holds it against gravity, at rest, (..., k)."""
+    return _of_task(model, "operational_space_gravity", (q,), name, frame, rows, point, damping)
+
+
+def operational_space_dynamics(
+    model, q, qd, name, *, frame="body", rows=None, point=None, damping=None
+):
+    """``Lambda``, velocity terms and gravity of the task: ``F = Lambda dV/dt + mu + p``.
+
+    Options as in ``operational_space_inertia``. With ``tau = Jᵀ F`` the joint forces of this
+    acceleration, if the robot has as many joints as the task has coordinates; a redundant robot is
+    free to add ``null_space_projector.T @ tau_0``.
+
+    Returns:
+        A named tuple ``inertia`` (..., k, k), ``coriolis`` (..., k), ``gravity`` (..., k).
+    """
+    options: Any = {"frame": frame, "rows": rows, "point": point, "damping": damping}
+    gravity = operational_space_gravity(model, q, name, **options)
+    bias = operational_space_bias(model, q, qd, name, **options)
+    inertia = operational_space_inertia(model, q, name, **options)
+    return OperationalSpace(inertia, bias - gravity, gravity)
+
+
+def dynamically_consistent_inverse(
+    model, q, name, *, frame="body", rows=None, point=None, damping=None
+):
+    """``J̄ = H⁻¹ Jᵀ Lambda``, (..., nv, k): the velocities of least energy for ``V`` are ``J̄ V``.
+
+    Of all right inverses of ``J`` it is the one for which forces ``(1 - Jᵀ J̄ᵀ) tau_0`` do not
+    accelerate the task.
+    """
+    return _of_task(
+        model, "dynamically_consistent_inverse", (q,), name, frame, rows, point, damping
+    )
+
+
+def null_space_projector(model, q, name, *, frame="body", rows=None, point=None, damping=None):
+    """``N = 1 - J̄ J``, (..., nv, nv): ``N qd`` moves the joints, and not the task.
+
+    ``N.T @ tau_0`` are joint forces that do not accelerate the task.
+    """
+    return _of_task(model, "null_space_projector", (q,), name, frame, rows, point, damping)
+
+
+def task_space_inverse_dynamics(
+    model, q, qd, acceleration, name, *, frame="body", rows=None, point=None, damping=None
+):
+    """Joint forces ``Jᵀ (Lambda dV/dt + eta)`` that give the task an acceleration, (..., nv).
+
+    Args:
+        model: the mechanism, without loops.
+        q: joint positions, (..., nq).
+        qd: joint velocities, (..., nv).
+        acceleration: ``dV/dt``, (..., k).
+        name: name of the frame or body.
+        frame: as in ``operational_space_inertia``; so are the other options.
+        rows: see there.
+        point: see there.
+        damping: see there; the acceleration is then reached only approximately.
+    """
+    acceleration = _task_vector(acceleration, "acceleration", rows)
+    arrays, where = (q, qd, acceleration), (name, frame, rows, point, damping)
+    return _of_task(model, "task_space_inverse_dynamics", arrays, *where)
+
+
+def task_space_forward_dynamics(model, q, qd, force, name, *, frame="body", rows=None, point=None):
+    """``dV/dt`` under a force on the task, (..., k); it exists everywhere.
+
+    The force may come from the joints, ``tau = Jᵀ F``, or from outside; other joint forces are
+    zero.
+    """
+    force = _task_vector(force, "force", rows)
+    arrays, where = (q, qd, force), (name, frame, rows, point)
+    return _of_task(model, "task_space_forward_dynamics", arrays, *where)
+
+
+class TaskFreedom(NamedTuple):
+    """Which motions of a task are possible in one configuration."""
+
+    rank: int
+    """Number of independent directions in which the task can move."""
+    condition: float
+    """Ratio of the largest to the smallest singular value of ``J H^-½``; infinite if singular."""
+    free: np.ndarray
+    """Orthonormal directions in which it can accelerate, (k, rank), the easiest first."""
+    blocked: np.ndarray
+    """Orthonormal directions in which it cannot, (k, k - rank)."""
+    inertia: np.ndarray
+    """``Lambda`` within the free directions, zero in the others, (k, k)."""
+
+
+def task_freedom(
+    model, q, name, *, frame="body", rows=None, point=None, tolerance=1e-8
+) -> TaskFreedom:
+    """Rank, condition and free directions of a task in one configuration; nothing is an error.
+
+    The decision about the rank is made on the host, by singular values; options as in
+    ``operational_space_inertia``.
+
+    Args:
+        model: the mechanism, without loops.
+        q: joint positions, (nq,).
+        name: name of the frame or body.
+        frame: see ``operational_space_inertia``.
+        rows: see there.
+        point: see there.
+        tolerance: singular values below this fraction of the largest count as zero.
+    """
+    q = as_configuration(as_model(model), q)
+    if q.ndim != 1:
+        raise ShapeError(f"task_freedom takes one configuration (nq,), got shape {q.shape}")
+    if q.dtype == object:
+        raise TraceError(
+            "task_freedom decides about a rank on the host and cannot be traced; call it outside "
+            "the kernel, or use damping= there"
+        )
+    rows = _rows(rows)
+    point = reference_point(frame, point)
+    task = texts.Task(model, q, model.frame(name), frame, rows, point)
+    half = task.Y / np.sqrt(task.L.diagonal())[:, None]  # H^-½ Jᵀ, up to a rotation
+    U, s, _ = np.linalg.svd(half.T, full_matrices=True)
+    s = np.concatenate([s, np.zeros(len(U) - len(s))])
+    rank = int(np.count_nonzero(s > tolerance * max(s, default=0)))
+    free, blocked = U[:, :rank], U[:, rank:]
+    condition = float(s[0] / s[-1]) if rank == len(U) else np.inf
+    return TaskFreedom(rank, condition, free, blocked, (free / s[:rank] ** 2) @ free.T)
+
+
+# --- checking ------------------------------------------------------------------------------------
+
+
+def _of_task(model, function, arrays, name, frame, rows, point, damping=None):
+    as_model(model).frame(name)
+    options = {"of": name, "reference": frame}
+    if rows is not None:
+        options["rows"] = _rows(rows)
+    given = {"point": reference_point(frame, point), "damping": _damping(damping)}
+    extra = {key: value for key, value in given.items() if value is not None}
+    return quantity(model, function, tuple(extra), **options).call(*arrays, *extra.values())
+
+
+def _rows(rows):
+    texts.task_rows(rows)  # or an error
+    return rows if rows is None or isinstance(rows, str) else tuple(rows)
+
+
+def _damping(damping):
+    if damping is None:
+        return None
+    damping = as_numbers(damping, "damping")
+    if damping.dtype != object and not np.all(damping > 0):
+        raise ShapeError(f"damping must be positive, got {damping.min()}")
+    return damping
+
+
+def _task_vector(x, name, rows):
+    n = len(texts.task_rows(_rows(rows)))
+    x = as_numbers(x, name)
+    if x.ndim == 0 or x.shape[-1] != n:
+        raise ShapeError(
+            f"{name} must have one number for each coordinate of the task, (..., {n}), angular "
+            f"first; got shape {x.shape}"
+        )
+    return check_finite(x, name)
