@@ -51,9 +51,7 @@ def test_a_motor_below_its_curve_does_as_told_and_brakes_at_full_force():
     motors = {"motor": kt.TorqueSpeed(stall=1.5, free_speed=300.0)}
     motion = kt.simulate(m, [0.0], duration=1.0, dt=0.01, controls=[0.5], motors=motors)
     assert_close(motion.qd[-1], np.array([10.0]), ulps=1000)
-    motion = kt.simulate(
-        m, [0.0], [20.0], duration=0.5, dt=0.01, controls=[-2.0], motors=motors
-    )
+    motion = kt.simulate(m, [0.0], [20.0], duration=0.5, dt=0.01, controls=[-2.0], motors=motors)
     assert_close(motion.qd[-1], np.array([20.0 - 0.5 * 15 / 0.5]), ulps=1000)  # 1.5, not 2
     assert_balanced(motion, 1e-12)
 

@@ -127,7 +127,9 @@ def test_a_floating_arm_cannot_move_itself_whatever_its_motors_do(rng):
 
 def test_a_thrown_body_keeps_its_spin_and_gains_momentum_by_its_weight():
     model = box(gravity=(0, 0, -9.81)).build()
-    motion = kt.simulate(model, model.neutral(), [1.0, 2.0, 3.0, 1.0, 0.0, 5.0], duration=3.0, dt=0.01)
+    motion = kt.simulate(
+        model, model.neutral(), [1.0, 2.0, 3.0, 1.0, 0.0, 5.0], duration=3.0, dt=0.01
+    )
     assert_trusted(motion, energy=1e-7)
     fall = kt.center_of_mass(model, motion.q)[-1, 2]
     np.testing.assert_allclose(fall, 5 * 3.0 - 9.81 * 9 / 2, rtol=1e-7)

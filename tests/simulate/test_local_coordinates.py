@@ -63,9 +63,7 @@ def test_derivatives_of_the_exponential_map_are_inverse_to_each_other(joint, siz
 def test_brackets_obey_jacobi(joint, rng):
     bracket = group_bracket(joint)
     a, b, c = rng.standard_normal((3, joint.nv))
-    total = (
-        bracket(a, bracket(b, c)) + bracket(b, bracket(c, a)) + bracket(c, bracket(a, b))
-    )
+    total = bracket(a, bracket(b, c)) + bracket(b, bracket(c, a)) + bracket(c, bracket(a, b))
     assert_close(total, np.zeros(joint.nv), scale=10.0)
 
 
@@ -79,7 +77,7 @@ def test_an_unknown_group_is_named():
         rates_are_velocities = False
 
     model = ModelBuilder("odd").body("arm", joint=Strange("z"), inertia=_unit()).build()
-    with pytest.raises(JointError, match="joint 'arm_joint' is a Strange.*Use the integrator"):
+    with pytest.raises(JointError, match=r"joint 'arm_joint' is a Strange.*Use the integrator"):
         require_groups(model, "integrator 'variational'")
 
 

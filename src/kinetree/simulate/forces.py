@@ -76,7 +76,9 @@ class PassiveForces:
         """Joint forces, (..., nv)."""
         tau = 0 * qd
         if any(has_dynamics(b, name) for b in model.bodies for name in ("stiffness", "damping")):
-            tau = tau + _springs_and_dampers(model, q, qd)
+            traced = np.asarray(qd).dtype == object
+            exert = spring_and_damper_force if traced else _springs_and_dampers
+            tau = tau + exert(model, q, qd)
         for law in (self.friction, self.limits):
             if law is not None:
                 tau = tau + law(model, t, q, qd)

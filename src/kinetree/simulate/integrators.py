@@ -39,7 +39,6 @@ def integrator_named(integrator, *, adaptive=False) -> Integrator:
     if integrator not in INTEGRATORS:
         known = ("auto", *INTEGRATORS)
         raise UnknownNameError(
-            f"there is no integrator {integrator!r}; "
-            f"{did_you_mean(integrator, known)}"
+            f"there is no integrator {integrator!r}; {did_you_mean(integrator, known)}"
         )
     return INTEGRATORS[integrator]

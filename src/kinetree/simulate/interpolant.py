@@ -51,13 +51,11 @@ class Interpolant:
 
 
 @kernel
-def _difference(model, q, end: ("nq",)):
+def _difference(model, q, end):
     return model.difference(q, end)
 
 
 def cubic(theta, h, change, slope0, slope1):
     """Hermite's cubic from zero."""
     rest = 1 - theta
-    return theta * (
-        theta * (3 - 2 * theta) * change + h * rest * (rest * slope0 - theta * slope1)
-    )
+    return theta * (theta * (3 - 2 * theta) * change + h * rest * (rest * slope0 - theta * slope1))

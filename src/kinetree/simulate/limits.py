@@ -102,9 +102,7 @@ class StiffLimits:
             for sign, bound in ((1.0, lower), (-1.0, upper))
             if np.isfinite(bound[i])
         ]
-        return StiffLimits(
-            None, self.damping_ratio, self.frequency, self.onset, stops=tuple(stops)
-        )
+        return StiffLimits(None, self.damping_ratio, self.frequency, self.onset, stops=tuple(stops))
 
     def __call__(self, model, t, q, qd):
         """Joint forces, (..., nv)."""

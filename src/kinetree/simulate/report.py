@@ -70,9 +70,7 @@ class Report:
         return "\n".join([*lines, *(f"warning: {w}" for w in self.warnings)])
 
 
-def check_result(
-    model, method, field, record, arrays, seen, loop_error, *, adaptive
-) -> Report:
+def check_result(model, method, field, record, arrays, seen, loop_error, *, adaptive) -> Report:
     """The report; its warnings are issued as well.
 
     Args:
@@ -107,9 +105,7 @@ def check_result(
 def _energy_error(seen, work):
     """Change of energy less work done, over the energy that moved to and fro."""
     energy = seen.kinetic + seen.gravity
-    exchanged = (
-        seen.kinetic.max(axis=0) + np.ptp(seen.gravity, axis=0) + np.abs(work).max(axis=0)
-    )
+    exchanged = seen.kinetic.max(axis=0) + np.ptp(seen.gravity, axis=0) + np.abs(work).max(axis=0)
     scale = exchanged + 1e-9 * np.abs(seen.gravity).max(axis=0) + np.finfo(float).tiny
     return float(np.max(np.abs(energy - energy[0] - work) / scale, initial=0.0))
 

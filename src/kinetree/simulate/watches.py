@@ -3,6 +3,9 @@
 All functions are positive as long as nothing happens, and one where nothing can.
 """
 
+from abc import ABC, abstractmethod
+from typing import Any
+
 import numpy as np
 
 from kinetree.simulate.holding import HeldStepper
@@ -29,7 +32,7 @@ class Watch:
         return self.group.act(self.group.variables[self.k], q, qd)
 
 
-class _Group:
+class _Group(ABC):
     """Some velocity variables of ``modes``, and what they have in common."""
 
     def __init__(self, modes, variables, what):
@@ -43,6 +46,16 @@ class _Group:
             return np.ones((*qd.shape[:-1], len(self.variables)))
         return np.where(on, self._functions(t, q, qd, tau, stepper), 1.0)
 
+    @abstractmethod
+    def _on(self, mode) -> Any: ...
+
+    @abstractmethod
+    def _functions(self, t, q, qd, tau, stepper) -> Any: ...
+
+    @abstractmethod
+    def act(self, i, q, qd):
+        """State after the event of variable ``i``."""
+
 
 class Arrivals(_Group):
     """Joints reach their lower (``sign`` 1) or upper (-1) stops."""
@@ -50,9 +63,7 @@ class Arrivals(_Group):
     def __init__(self, modes, sign):
         self.sign, self.bound = sign, modes.lower if sign > 0 else modes.upper
         variables = [i for i in modes.variables if np.isfinite(self.bound[i])]
-        super().__init__(
-            modes, variables, f"reaches its {'lower' if sign > 0 else 'upper'} limit"
-        )
+        super().__init__(modes, variables, f"reaches its {'lower' if sign > 0 else 'upper'} limit")
 
     def _on(self, mode):
         return mode.held[..., self.variables] == 0
