@@ -178,6 +178,7 @@ if TYPE_CHECKING:
     from kinetree.simulate.inputs import Recorded, Sampled
     from kinetree.simulate.limits import RigidLimits, StiffLimits
     from kinetree.simulate.rollout import rollout
+    from kinetree.simulate.rollout_gradient import final_state_derivatives, rollout_gradient
     from kinetree.simulate.simulate import simulate
     from kinetree.simulate.sweep.result import Sweep
     from kinetree.simulate.sweep.sweep import sweep
@@ -208,6 +209,7 @@ _FUNCTIONS = {
     "equations_of_motion": "symbolic",
     "Event": "simulate.events",
     "export_c": "functional.export",
+    "final_state_derivatives": "simulate.rollout_gradient",
     "ExternalForce": "simulate.forces",
     "Friction": "simulate.friction",
     "identify": "identification",
@@ -223,6 +225,7 @@ _FUNCTIONS = {
     "repeat": "expr.repeat",
     "RigidLimits": "simulate.limits",
     "rollout": "simulate.rollout",
+    "rollout_gradient": "simulate.rollout_gradient",
     "Sampled": "simulate.inputs",
     "save": "writers.save",
     "select": "functional.choose",
@@ -345,6 +348,7 @@ __all__ = [
     "energy_regressor",
     "equations_of_motion",
     "export_c",
+    "final_state_derivatives",
     "forces_of_joint_torques",
     "forward_dynamics",
     "from_arrays",
@@ -396,6 +400,7 @@ __all__ = [
     "regressor",
     "repeat",
     "rollout",
+    "rollout_gradient",
     "rotx",
     "roty",
     "rotz",

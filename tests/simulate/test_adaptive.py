@@ -66,8 +66,8 @@ def test_a_controller_is_asked_on_its_grid_and_held_in_between():
     motion = kt.simulate(PENDULUM, START, controller=controller, rtol=1e-8, **OPTIONS)
     assert_trusted(motion, energy=1e-6)
     np.testing.assert_allclose(sorted(set(asked)), motion.t, atol=1e-12)
-    held = kt.simulate(PENDULUM, START, controller=controller, duration=3.0, dt=0.05, limits=None)
-    np.testing.assert_allclose(held.q[:10], motion.q[:10], atol=1e-3)
+    held = kt.simulate(PENDULUM, START, controller=controller, duration=0.5, dt=0.05, limits=None)
+    np.testing.assert_allclose(held.q, motion.q[:11], atol=1e-3)
 
 
 def test_a_batch_shares_its_steps():

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 
 import mpmath
 import numpy as np
@@ -50,7 +51,7 @@ def observed_order(model, run):
     In a single motion, errors may happen to cancel.
     """
     ends = [run(n) for n in STEPS]
-    gaps = np.array([gap(model, a, b) for a, b in zip(ends, ends[1:], strict=False)])
+    gaps = np.array([gap(model, a, b) for a, b in pairwise(ends)])
     far = gaps[-1] > 1e-13  # from rounding errors
     return np.median(np.log2(gaps[-2] / gaps[-1])[far])
 
@@ -96,7 +97,7 @@ def test_dormand_and_prince_have_order_five(joint, rng):
             q[part] = q[part] / mpmath.sqrt(q[part] @ q[part])
         start, duration = (q, qd, tau), mpmath.mpf(2) ** -10
         ends = [taken_on_the_host(stepper, duration, n, *start) for n in (1, 2, 4)]
-        first, second = (gap(model, a, b) for a, b in zip(ends, ends[1:], strict=False))
+        first, second = (gap(model, a, b) for a, b in pairwise(ends))
     assert abs(np.log2(first / second) - 5) < 0.2
 
 

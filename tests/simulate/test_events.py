@@ -7,7 +7,7 @@ from mechanisms import assert_balanced, ball, block
 import kinetree as kt
 from kinetree.errors import ShapeError, SimulationError
 from kinetree.simulate.crossings import FRACTIONS, bracket, may_cross, root
-from kinetree.simulate.events import Watcher
+from kinetree.simulate.watcher import Watcher
 
 g = 9.81
 
@@ -39,7 +39,7 @@ def test_bouncing_ball_hits_the_ground_when_the_formula_says(integrator):
 
 def test_bouncing_ball_with_steps_that_adapt():
     motion = kt.simulate(
-        ball(), [1.0], duration=2.0, dt=0.1, rtol=1e-8, max_step=0.1, events=[bounce(0.8)]
+        ball(), [1.0], duration=2.0, dt=0.1, rtol=1e-8, max_step=0.1, events=bounce(0.8)
     )
     assert abs(motion.events[0].t - np.sqrt(2 / g)) < 1e-11
     assert len(motion.events) == 3
@@ -187,8 +187,8 @@ def test_events_are_checked():
         kt.Event(lambda t, q, qd: 0.0, tolerance=0.0, name="x")
     with pytest.raises(TypeError, match=r"events must be kinetree\.Event, got function"):
         kt.simulate(ball(), [1.0], duration=0.1, events=[lambda t, q, qd: 0.0])
+    pair = kt.Event(lambda t, q, qd: [1.0, 2.0], name="pair")
     with pytest.raises(SimulationError, match="'pair' must return one finite number"):
-        pair = kt.Event(lambda t, q, qd: [1.0, 2.0], name="pair")
         kt.simulate(ball(), [1.0], duration=0.1, events=pair)
     wrong = kt.Event(lambda t, q, qd: q[0], action=lambda t, q, qd: q, name="wrong")
     with pytest.raises(ShapeError, match=r"action of event 'wrong' must return None or \(q, qd\)"):

@@ -178,7 +178,7 @@ def test_friction_is_checked():
         kt.simulate(block(friction=1.0), [0.0], duration=0.1, friction="coulomb")
     with pytest.raises(TypeError, match="friction must be 'smooth', 'exact', None or a Friction"):
         kt.simulate(block(friction=1.0), [0.0], duration=0.1, friction=0.3)
-    with pytest.raises(ModelError, match="at least 1; got 0.5"):
+    with pytest.raises(ModelError, match=r"at least 1; got 0\.5"):
         kt.Friction(static=0.5)
     with pytest.raises(ModelError, match="Stribeck velocity must be positive"):
         kt.Friction(stribeck_velocity=0.0)

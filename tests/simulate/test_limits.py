@@ -37,6 +37,16 @@ def test_stiff_limits_without_damping_return_all_energy():
     assert_balanced(motion, 1e-7)
 
 
+@pytest.mark.parametrize("integrator", ["rosenbrock", "implicit_midpoint"])
+def test_integrators_for_stiff_systems_take_long_steps_into_limits_and_friction(integrator):
+    model = block(2.0, (-4.0, 0.0, 0.0), BOUNDS, friction=1.0)
+    options = {"friction": kt.Friction(width=1e-2), "limits": kt.StiffLimits(stiffness=1e4)}
+    motion = kt.simulate(model, [-0.95], duration=2.0, dt=2e-3, integrator=integrator, **options)
+    assert -1 - 9 / 1e4 < motion.q[-1, 0] < -1 - 7 / 1e4
+    assert abs(motion.qd[-1, 0]) < 1e-3
+    assert_balanced(motion, 1e-2)
+
+
 def test_stiff_limits_never_pull(rng):
     law = kt.StiffLimits().of(block(limits=BOUNDS))
     q, qd = rng.uniform(-1.2, 1.2, (1000, 1)), 10 * rng.standard_normal((1000, 1))
@@ -192,7 +202,7 @@ def test_samples_of_a_batch_bounce_on_their_own():
 
 def test_limits_are_checked():
     model = block(limits=BOUNDS)
-    with pytest.raises(ShapeError, match="joint 'block_joint' at 1.5, beyond its limits -1 to 1"):
+    with pytest.raises(ShapeError, match=r"joint 'block_joint' at 1\.5, beyond its limits -1 to 1"):
         kt.simulate(model, [1.5], duration=0.1, limits="rigid")
     with pytest.raises(UnknownNameError, match="limits must be 'stiff', 'rigid'"):
         kt.simulate(model, [0.0], duration=0.1, limits="soft")
@@ -218,5 +228,5 @@ def test_limits_of_quaternions_have_no_stops():
     inertia = kt.shapes.box(0.2, 0.3, 0.4, mass=5.0)
     model = kt.ModelBuilder("top").body("top", joint=kt.Spherical(), inertia=inertia).build()
     bad = model.replace(limits={"top_joint": Limits(lower=(-1, -1, -1, -1), upper=(1, 1, 1, 1))})
-    with pytest.raises(ModelError, match="'top_joint' .Spherical. has a finite lower limit"):
+    with pytest.raises(ModelError, match=r"'top_joint' .Spherical. has a finite lower limit"):
         kt.simulate(bad, model.neutral(), duration=0.1)

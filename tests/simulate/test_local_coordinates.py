@@ -77,7 +77,7 @@ def test_an_unknown_group_is_named():
         rates_are_velocities = False
 
     model = ModelBuilder("odd").body("arm", joint=Strange("z"), inertia=_unit()).build()
-    with pytest.raises(JointError, match="joint 'arm_joint' is a Strange.*Use the integrator"):
+    with pytest.raises(JointError, match=r"joint 'arm_joint' is a Strange.*Use the integrator"):
         require_groups(model, "integrator 'variational'")
 
 

@@ -5,13 +5,14 @@ from typing import Any
 
 from kinetree.model.dynamics import has_dynamics
 from kinetree.simulate.actuators import drive_of
-from kinetree.simulate.events import UserEvents, Watcher
+from kinetree.simulate.events import UserEvents
 from kinetree.simulate.field import Field
 from kinetree.simulate.forces import PassiveForces
 from kinetree.simulate.friction import friction_of
 from kinetree.simulate.limits import StiffLimits, limits_of
 from kinetree.simulate.modes import Modes
 from kinetree.simulate.step import Stepper
+from kinetree.simulate.watcher import Watcher
 
 __all__ = ["Acting", "acting_on", "passive_forces"]
 

@@ -32,7 +32,7 @@ class Controls:
                 f"(controller=), or add some: ModelBuilder.actuator"
             )
         self.model = model
-        self.function = call_with_model(controls, model) if callable(controls) else Constant(
+        self.function: Any = call_with_model(controls, model) if callable(controls) else Constant(
             controls
         )  # fmt: skip
         ranges = np.array([(a.control, a.effort) for a in model.actuators])

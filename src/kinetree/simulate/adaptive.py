@@ -1,6 +1,7 @@
 """Steps as long as their error allows — RBDA §10.1."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -77,7 +78,7 @@ def run_adaptive_steps(stepper, clock, motion, store_every, progress, tolerance)
     record.keep(t, motion.q, motion.qd, tau, motion.work)
     while t < clock.end:
         stop = clock.time(k + 1) if motion.holds else clock.end
-        step, h = _accepted(stepper, t, stop, motion, tau, pace, tolerance, record)
+        step = _accepted(stepper, t, stop, motion, tau, pace, tolerance, record)
         step = after_hooks(step, motion.hooks)
         record.take(step)
         while k < clock.count and clock.time(k + 1) <= step.t1:
@@ -109,7 +110,7 @@ def _accepted(stepper, t, stop, motion, tau, pace, tolerance, record):
         if worst <= 1:
             pace.accept(worst, h, limited)
             step.t1 = stop if limited else t + h
-            return step, h
+            return step
         record.rejected += 1
         if h <= smallest:
             raise SimulationError(
@@ -120,7 +121,7 @@ def _accepted(stepper, t, stop, motion, tau, pace, tolerance, record):
         pace.reject(worst, h)
 
 
-def _tried(stepper, t, h, motion, tau, tolerance):
+def _tried(stepper, t, h, motion, tau, tolerance) -> tuple[Any, float, str]:
     """A step, its worst error over the tolerance, and where that is."""
     model = stepper.model
     try:

@@ -16,7 +16,8 @@ def solve_box(A, b, low, high):
     Args:
         A: symmetric and positive definite, (n, n).
         b: (n,).
-        low, high: bounds, infinite where there are none, (n,).
+        low: smallest, infinite where there is no bound, (n,).
+        high: largest, likewise.
 
     Returns:
         ``f`` and which are between their bounds, (n,) each.

@@ -54,16 +54,15 @@ def _with_extrema(evaluate, theta, values):
     """More places: those where the function almost reaches zero, and perhaps crosses it twice."""
     added = []
     for j in range(1, len(theta) - 1):
-        g = np.sign(values[j]) * values[j - 1 : j + 2]
+        sign = np.sign(values[j])
+        g = sign * values[j - 1 : j + 2]
         if not (0 < g[1] <= g[0] and g[1] <= g[2]):
             continue
         if _vertex(theta[j - 1 : j + 2], g) > g[1] / 2:
             continue
-        x, value = _lowest(
-            lambda x, s=np.sign(values[j]): s * evaluate(x), theta[j - 1], theta[j + 1]
-        )
+        x, value = _lowest(lambda x, s=sign: s * evaluate(x), theta[j - 1], theta[j + 1])
         if value < 0:
-            added.append((x, np.sign(values[j]) * value))
+            added.append((x, sign * value))
     if not added:
         return theta, values
     x = np.concatenate([theta, [a[0] for a in added]])
@@ -102,8 +101,10 @@ def root(function, a, g_a, b, g_b, tolerance):
 
     Args:
         function: of a number.
-        a, g_a: one end, and the value there.
-        b, g_b: the other end, where the sign is different, or the value zero.
+        a: one end.
+        g_a: the value there.
+        b: the other end.
+        g_b: the value there, of the other sign, or zero.
         tolerance: width of the last interval.
     """
     weight_a = weight_b = 1.0

@@ -1,5 +1,7 @@
 """States at many instants inside one step, at once — RBDA §11.5."""
 
+from typing import Any
+
 import numpy as np
 
 from kinetree.simulate.interpolant import cubic
@@ -8,7 +10,7 @@ from kinetree.simulate.manifold import move
 __all__ = ["states_inside"]
 
 
-def states_inside(step, fractions):
+def states_inside(step, fractions) -> tuple[Any, Any]:
     """``q, qd`` at fractions of a step, (n, ..., nq) and (n, ..., nv).
 
     Between 0 and 1, by the method's own interpolant or Hermite's cubic: see ``Interpolant``.

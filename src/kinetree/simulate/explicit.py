@@ -23,6 +23,7 @@ class ExplicitRungeKutta(Integrator):
         object.__setattr__(self, "error_order", self.tableau.embedded_order)
 
     def step(self, field, model, t, h, q, qd, tau):
+        """See ``Integrator.step``."""
         table, k_u, k_v, power = self.tableau, [], [], []
         for c, a in zip(table.c, table.a, strict=True):
             q_i, v, rate = q, qd, qd
@@ -45,6 +46,7 @@ class ExplicitRungeKutta(Integrator):
         return Stepped(move(model, q, u), qd + dv, work, error, stages)
 
     def interpolation(self, theta):
+        """Weights of the stages, or None."""
         if not self.tableau.dense:
             return None
         powers = [theta ** (k + 1) for k in range(len(self.tableau.dense[0]))]
@@ -59,6 +61,7 @@ class SemiImplicitEuler(Integrator):
     order = 1
 
     def step(self, field, model, t, h, q, qd, tau):
+        """See ``Integrator.step``."""
         qdd, power = field(model, t, q, qd, tau)
         after = qd + h * qdd
         return Stepped(move(model, q, h * after), after, h * power)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree import dynamics
+from kinetree import kinematics
 from kinetree.algorithms.passive import spring_and_damper_force
 from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.functional.kernel import UserKernel, kernel
@@ -76,7 +76,9 @@ class PassiveForces:
         """Joint forces, (..., nv)."""
         tau = 0 * qd
         if any(has_dynamics(b, name) for b in model.bodies for name in ("stiffness", "damping")):
-            tau = tau + _springs_and_dampers(model, q, qd)
+            traced = np.asarray(qd).dtype == object
+            exert = spring_and_damper_force if traced else _springs_and_dampers
+            tau = tau + exert(model, q, qd)
         for law in (self.friction, self.limits):
             if law is not None:
                 tau = tau + law(model, t, q, qd)
@@ -119,7 +121,7 @@ class ExternalForce:
         given = self.force
         f = self._six(given(t)) if callable(given) else np.array(given)
         reference = "aligned" if self.coordinates == "base" else "body"
-        J = dynamics.jacobian(model, q, self.frame, frame=reference)
+        J = kinematics.jacobian(model, q, self.frame, frame=reference)
         return (J * f[..., :, None]).sum(-2)
 
     def _six(self, force):

@@ -104,7 +104,7 @@ class Friction:
 
     def __call__(self, model, t, q, qd):
         """Joint forces of the smooth law, (..., nv); levels are those of ``model``, traced too."""
-        width = self.width or ()
+        width: Any = self.width
 
         def force(i, c):
             v = qd[..., i]

@@ -5,6 +5,8 @@ polynomial of degree four: for rotations and for rigid motions ``a (a² + s)² =
 square of the angle. Its coefficients follow from values and slopes at the eigenvalues.
 """
 
+from typing import Any
+
 import numpy as np
 
 from kinetree.errors import JointError
@@ -19,7 +21,7 @@ def bracket_matrix(joint, u):
     """``a`` with ``a v = [u, v]``, (nv, nv); None for joints whose velocities commute."""
     if joint.rates_are_velocities:
         return None
-    bracket: object = group_bracket(joint)
+    bracket: Any = group_bracket(joint)
     return np.column_stack([bracket(u, e) for e in np.eye(joint.nv, dtype=int)])
 
 

@@ -105,11 +105,9 @@ def _held(model, q, qdd, held, joints):
     A, s = dynamics.inverse_mass_matrix(model, q), list(joints)
     on = np.broadcast_to(held, qdd.shape)[..., s]
     masked = on[..., :, None] * on[..., None, :] * A[..., s, :][..., :, s]
-    f_s = np.linalg.solve(
-        masked + np.eye(len(s)) * (1 - on[..., None]), -(on * qdd[..., s])[..., None]
-    )
+    masked = masked + np.eye(len(s)) * (1 - on[..., None])
     f = np.zeros(qdd.shape)
-    f[..., s] = f_s[..., 0]
+    f[..., s] = np.linalg.solve(masked, -(on * qdd[..., s])[..., None])[..., 0]
     return f, (1 - held) * (qdd + (A @ f[..., None])[..., 0])
 
 
@@ -123,7 +121,7 @@ def _held_traced(model, q, qdd, held, s):
 
 @kernel
 def _held_step(
-    model, t: (), h: (), q, qd, tau, held: ("nv",), direction: ("nv",), *, method, acting,
+    model, t, h, q, qd, tau, held, direction, *, method, acting,
     full=False,
 ):  # fmt: skip
     under = acting(held, direction)
@@ -131,12 +129,12 @@ def _held_step(
 
 
 @kernel
-def _held_slopes(model, t: (), q, qd, tau, held: ("nv",), direction: ("nv",), *, acting):
+def _held_slopes(model, t, q, qd, tau, held, direction, *, acting):
     return acting(held, direction)(model, t, q, qd, tau)
 
 
 @kernel
-def _holding_force(model, t: (), q, qd, tau, held: ("nv",), direction: ("nv",), *, acting):
+def _holding_force(model, t, q, qd, tau, held, direction, *, acting):
     return acting(held, direction).holding_force(model, t, q, qd, tau)
 
 
@@ -179,7 +177,14 @@ class HeldStepper(Stepper):
         return super().take(t, h, q, qd, tau)
 
     def holding_force(self, t, q, qd, tau):
-        """The forces that hold, at times (n,) and states (n, ..., nq), (n, ..., nv): (n, ..., nv)."""
+        """The forces that hold, (n, ..., nv).
+
+        Args:
+            t: times [s], (n,).
+            q: positions at these times, (n, ..., nq).
+            qd: velocities, (n, ..., nv).
+            tau: joint forces, (n, ..., nv).
+        """
         if self.compiled:
             times = np.asarray(t, dtype=float).reshape(-1, *[1] * (qd.ndim - 2))
             return self._held_kernel(_holding_force).call(times, q, qd, tau)

@@ -34,6 +34,7 @@ class ImplicitMidpoint(Integrator):
     solves = True
 
     def step(self, field, model, t, h, q, qd, tau):
+        """See ``Integrator.step``."""
         given = (t, h, q, qd, tau)
         v, defect = newton(_equation, model, qd, given, field, self.iterations)
         middle = move(model, q, h / 2 * v)
@@ -42,7 +43,7 @@ class ImplicitMidpoint(Integrator):
 
 
 @kernel
-def _equation(model, v: ("nv",), t: (), h: (), q, qd, tau, *, field):
+def _equation(model, v, t, h, q, qd, tau, *, field):
     """The equation of motion in the middle of a step, times ``h/2``, which is zero."""
     middle = move(model, q, h / 2 * v)
     force = dynamics.inverse_dynamics(model, middle, v, (v - qd) * (2 / h))

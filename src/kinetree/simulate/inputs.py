@@ -52,7 +52,7 @@ class Sampled:
                 f"Sampled takes a controller, a function (t, q, qd); got "
                 f"{type(controller).__name__}"
             )
-        if not (np.isscalar(rate) and np.isfinite(rate) and rate > 0):
+        if not 0 < rate < np.inf:
             raise ShapeError(f"the rate of a Sampled controller must be positive [Hz], got {rate}")
         self.controller, self.rate, self.start = controller, float(rate), float(start)
         self._count, self._held = None, None

@@ -51,7 +51,7 @@ class Interpolant:
 
 
 @kernel
-def _difference(model, q, end: ("nq",)):
+def _difference(model, q, end):
     return model.difference(q, end)
 
 

@@ -92,7 +92,8 @@ def _step(stepper, t, end, motion, tau):
             step = stepper.take(t, end - t, q, qd, tau)
             step.t1 = end
         else:  # no one will ask what happens inside
-            step = Step(t, q, qd, tau, end, *stepper.step(t, end - t, q, qd, tau), stepper)
+            q1, qd1, work = stepper.step(t, end - t, q, qd, tau)
+            step = Step(t, q, qd, tau, end, q1, qd1, work, stepper)
     check_finite_state(stepper.model, end, step.q1, step.qd1)
     return after_hooks(step, motion.hooks)
 
@@ -119,9 +120,10 @@ def _run_chunks(stepper, clock, motion, store_every, progress, record):
         h = clock.time(k + 1) - t if many == 1 else clock.dt
         with naming_time(stepper.model, t, motion.qd), np.errstate(all="ignore"):
             state = (motion.q, motion.qd, zero)
-            q, qd, work = stepper.steps(t, h, *state, many) if many > 1 else stepper.step(
-                t, h, *state
-            )  # fmt: skip
+            if store_every == 1:
+                q, qd, work = stepper.step(t, h, *state)
+            else:  # one kernel for all, whose number of steps is an input
+                q, qd, work = stepper.steps(t, h, *state, many)
         k += many
         check_finite_state(stepper.model, clock.time(k), q, qd)
         motion.q, motion.qd, motion.work = q, qd, motion.work + work

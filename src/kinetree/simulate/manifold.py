@@ -11,6 +11,7 @@ exponential map of a group, and
 A method of order p needs the terms with at most p - 2 brackets.
 """
 
+from collections.abc import Callable
 from functools import singledispatch
 
 import numpy as np
@@ -42,12 +43,12 @@ def is_flat(model):
 
 
 @kernel
-def _move(model, q, u: ("nv",)):
+def _move(model, q, u):
     return model.integrate(q, u)
 
 
 @kernel
-def _local_rate(model, q, u: ("nv",), qd, *, order):
+def _local_rate(model, q, u, qd, *, order):
     parts = [model.zero_velocity[:0]]
     for i in range(1, model.body_count + 1):
         at, joint = model.v_slice[i], model.joint[i]
@@ -74,33 +75,33 @@ def joint_rate(joint, q, u, qd, order):
 
 
 @singledispatch
-def group_bracket(joint: AbstractJoint):
+def group_bracket(joint: AbstractJoint) -> Callable | None:
     """The bracket ``[u, v]`` of a joint's velocities, or None if its group is not known."""
     return None
 
 
 @group_bracket.register
-def _(joint: Spherical):
+def _(joint: Spherical) -> Callable | None:
     return cross
 
 
 @group_bracket.register
-def _(joint: Free):
+def _(joint: Free) -> Callable | None:
     return lambda u, v: Motion.from_array(u).cross(Motion.from_array(v)).to_array()
 
 
 @group_bracket.register
-def _(joint: Planar):
+def _(joint: Planar) -> Callable | None:
     return lambda u, v: np.array([0, u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]])
 
 
 @group_bracket.register
-def _(joint: SphereInCylinder):
+def _(joint: SphereInCylinder) -> Callable | None:
     return lambda u, v: np.array([*cross(u[:3], v[:3]), 0])
 
 
 @group_bracket.register
-def _(joint: Reversed):
+def _(joint: Reversed) -> Callable | None:
     return group_bracket(joint.joint)
 
 

@@ -16,9 +16,9 @@ import numpy as np
 from kinetree import dynamics
 from kinetree.errors import LoopError, ShapeError, UnknownNameError
 from kinetree.simulate.box import solve_box
-from kinetree.simulate.events import mechanical_energy
 from kinetree.simulate.holding import HeldStepper, Holding, Mode
 from kinetree.simulate.limits import position_bounds, position_index
+from kinetree.simulate.watcher import mechanical_energy
 from kinetree.simulate.watches import Arrivals, Releases, Rests
 
 __all__ = ["Modes"]

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree import dynamics
+from kinetree import centroidal, dynamics
 from kinetree.algorithms import implicit
 from kinetree.functional.kernel import kernel
 from kinetree.model.dynamics import has_dynamics
@@ -41,8 +41,8 @@ def _observe(model, q, qd):
         dynamics.kinetic_energy(model, q, qd),
         dynamics.potential_energy(model, q),
         _elastic_energy(model, q),
-        dynamics.momentum(model, q, qd),
-        dynamics.center_of_mass(model, q),
+        centroidal.momentum(model, q, qd),
+        centroidal.center_of_mass(model, q),
     )
 
 

@@ -40,6 +40,7 @@ class Rosenbrock(Integrator):
         object.__setattr__(self, "error_order", self.tableau.embedded_order)
 
     def step(self, field, model, t, h, q, qd, tau):
+        """See ``Integrator.step``."""
         table = self.tableau
         sigma = 1 / (table.gamma * h)
         qdd, _ = field(model, t, q, qd, tau)
@@ -65,7 +66,7 @@ class Rosenbrock(Integrator):
 
 
 @kernel
-def _motion(model, t: (), q, qd, qdd, tau, *, field):
+def _motion(model, t, q, qd, qdd, tau, *, field):
     """``F``, which is zero, and the power of the joint forces."""
     force = field.joint_force(model, t, q, qd, tau)
     return dynamics.inverse_dynamics(model, q, qd, qdd) - force, (force * qd).sum(-1)

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from kinetree import dynamics
-from kinetree.errors import LoopError, ShapeError, TraceError, UnknownNameError
+from kinetree.errors import JointError, LoopError, ShapeError, TraceError, UnknownNameError
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.simulate.acting import acting_on
 from kinetree.simulate.adaptive import Tolerance, run_adaptive_steps
@@ -21,6 +21,8 @@ from kinetree.simulate.report import check_result
 from kinetree.simulate.trajectory import Trajectory
 
 __all__ = ["simulate"]
+
+_NUMBERS = (int, float, np.integer, np.floating)
 
 
 def simulate(
@@ -78,6 +80,7 @@ def simulate(
     """
     q, qd = _start(as_model(model), q0, qd0)
     clock = _clock(t0, duration, dt, store_every)
+    _refuse_prescribed(model, clock.start)
     adaptive = rtol is not None or atol is not None
     method = integrator_named(integrator, adaptive=adaptive)
     acting = acting_on(model, friction=friction, limits=limits, motors=motors)
@@ -124,9 +127,20 @@ def _start(model, q0, qd0):
     return np.array(q), np.array(qd)
 
 
+def _refuse_prescribed(model, t):
+    """Raise JointError for joints that follow a function of time."""
+    for name, body in zip(model.joint_names, model.bodies, strict=True):
+        if body.joint.at(t) != body.joint:
+            raise JointError(
+                f"joint {name!r} of model {model.name!r} is moved by time itself, which simulate "
+                f"does not do: make it a joint with freedom, and let a controller or a stiff "
+                f"spring move it; or simulate model.at(t), where it stands still in that position"
+            )
+
+
 def _clock(t0, duration, dt, store_every):
     for name, value, lowest in (("duration", duration, 0.0), ("dt", dt, np.finfo(float).tiny)):
-        if not (np.isscalar(value) and np.isfinite(value) and value >= lowest):
+        if not (isinstance(value, _NUMBERS) and np.isfinite(value) and value >= lowest):
             raise ShapeError(f"{name} must be a positive time in seconds, got {value!r}")
     if store_every not in range(1, 2**62):
         raise ShapeError(f"store_every must be a whole number of steps, got {store_every!r}")

@@ -67,7 +67,7 @@ class Step:
 
 
 @kernel
-def _step(model, t: (), h: (), q, qd, tau, *, method, field, full=False):
+def _step(model, t, h, q, qd, tau, *, method, field, full=False):
     after = method.step(field, model, t, h, q, qd, tau)
     results = [after.q, after.qd, after.work]
     if method.solves:
@@ -80,7 +80,7 @@ def _step(model, t: (), h: (), q, qd, tau, *, method, field, full=False):
 
 
 @kernel
-def _steps(model, t: (), h: (), q, qd, tau, count: (), *, method, field):
+def _steps(model, t, h, q, qd, tau, count, *, method, field):
     """``count`` steps with the same ``tau``."""
 
     def body(state):
@@ -95,7 +95,7 @@ def _steps(model, t: (), h: (), q, qd, tau, count: (), *, method, field):
 
 
 @kernel
-def _slopes(model, t: (), q, qd, tau, *, field):
+def _slopes(model, t, q, qd, tau, *, field):
     return field(model, t, q, qd, tau)
 
 

@@ -37,9 +37,10 @@ class VariationalMidpoint(Integrator):
     solves = True
 
     def step(self, field, model, t, h, q, qd, tau):
+        """See ``Integrator.step``."""
         given = (t, h, q, qd, tau)
         v, defect = newton(_equation, model, qd, given, field, self.iterations)
-        middle, p, f, power = _in_the_middle(model, v, t, h, q, tau, field)
+        p, f, power = _in_the_middle(model, v, t, h, q, tau, field)
         f = _by_joint(model, dexp, h / 2 * v, h / 2 * f)
         p = _by_joint(model, dexp_inverse, h * v, p + f)
         after = move(model, q, h * v)
@@ -47,9 +48,9 @@ class VariationalMidpoint(Integrator):
 
 
 @kernel
-def _equation(model, v: ("nv",), t: (), h: (), q, qd, tau, *, field):
+def _equation(model, v, t, h, q, qd, tau, *, field):
     """Momentum that the action asks for at the start of a step, less that which is there."""
-    _, p, f, _ = _in_the_middle(model, v, t, h, q, tau, field)
+    p, f, _ = _in_the_middle(model, v, t, h, q, tau, field)
     f = _by_joint(model, dexp, -h / 2 * v, h / 2 * f)
     return _by_joint(model, dexp_inverse, -h * v, p - f) - _energy_slopes(model, q, qd)[1]
 
@@ -58,12 +59,12 @@ _energy_slopes = differentiate(dynamics.kinetic_energy, wrt=("q", "qd"))
 
 
 def _in_the_middle(model, v, t, h, q, tau, field):
-    """Configuration, momentum, generalized force and power of the joint forces."""
+    """Momentum, generalized force, and power of the joint forces."""
     middle = move(model, q, h / 2 * v)
     slope, p = _energy_slopes(model, middle, v)
     force = field.joint_force(model, t + h / 2, middle, v, tau)
     f = slope - dynamics.gravity_force(model, middle) + force
-    return middle, p, f, (force * v).sum(-1)
+    return p, f, (force * v).sum(-1)
 
 
 def _by_joint(model, matrix, u, p):

@@ -3,6 +3,9 @@
 All functions are positive as long as nothing happens, and one where nothing can.
 """
 
+from abc import ABC, abstractmethod
+from typing import Any
+
 import numpy as np
 
 from kinetree.simulate.holding import HeldStepper
@@ -29,7 +32,7 @@ class Watch:
         return self.group.act(self.group.variables[self.k], q, qd)
 
 
-class _Group:
+class _Group(ABC):
     """Some velocity variables of ``modes``, and what they have in common."""
 
     def __init__(self, modes, variables, what):
@@ -42,6 +45,16 @@ class _Group:
         if not np.any(on):
             return np.ones((*qd.shape[:-1], len(self.variables)))
         return np.where(on, self._functions(t, q, qd, tau, stepper), 1.0)
+
+    @abstractmethod
+    def _on(self, mode) -> Any: ...
+
+    @abstractmethod
+    def _functions(self, t, q, qd, tau, stepper) -> Any: ...
+
+    @abstractmethod
+    def act(self, i, q, qd):
+        """State after the event of variable ``i``."""
 
 
 class Arrivals(_Group):

@@ -1,0 +1,29 @@
+"""Derivatives inside of kernels: copied into the trace that uses them."""
+
+import numpy as np
+from closeness import assert_close
+
+import kinetree as kt
+
+
+@kt.kernel
+def inner(x: (2,), s: ()):
+    return s * x * x, (x * x).sum() * s
+
+
+slope = kt.differentiate(inner, wrt=("x", "s"))
+
+
+@kt.kernel
+def outer(x: (2,), s: ()):
+    (by_x, by_s), (total_by_x, total_by_s) = slope(x, 2 * s)
+    return by_x, by_s, total_by_x, total_by_s
+
+
+def test_numbers_and_results_without_axes_take_part():
+    x, s = np.array([1.5, -2.0]), 0.7
+    by_x, by_s, total_by_x, total_by_s = outer(x, s)
+    assert_close(by_x, np.diag(4 * s * x))
+    assert_close(by_s, x * x)
+    assert_close(total_by_x, 4 * s * x)
+    assert_close(total_by_s, x @ x)

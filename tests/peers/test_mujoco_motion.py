@@ -1,0 +1,37 @@
+"""Motions beside those of MuJoCo's RK4, on models that both can express."""
+
+import mujoco
+import numpy as np
+import pytest
+from mujoco_mechanisms import TREES, loaded
+from trusted import assert_trusted
+
+import kinetree as kt
+from kinetree.interop import mujoco as M
+
+NAMES = ("hinge", "slide", "ball", "free")
+DT, STEPS = 5e-4, 1000
+
+
+def peer(text):
+    """MuJoCo's model without contacts, limits and friction, with its Runge–Kutta integrator."""
+    model = mujoco.MjModel.from_xml_string(text)
+    model.opt.integrator = mujoco.mjtIntegrator.mjINT_RK4
+    model.opt.timestep = DT
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+    return model, mujoco.MjData(model)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_motions_agree_with_those_of_mujoco(name, rng):
+    model, (mj_model, data) = loaded(TREES[name]), peer(TREES[name])
+    q, qd = model.random_configuration(rng), rng.uniform(-1, 1, model.nv)
+    data.qpos[:] = M.to_q(model, mj_model, q)
+    data.qvel[:] = M.to_v(model, mj_model, q, qd)
+    mujoco.mj_step(mj_model, data, STEPS)
+    motion = kt.simulate(model, q, qd, duration=DT * STEPS, dt=DT, store_every=100, limits=None)
+    assert_trusted(motion, energy=1e-8)
+    end = M.from_q(model, mj_model, data.qpos)
+    np.testing.assert_allclose(model.difference(end, motion.q[-1]), 0, atol=1e-8)
+    theirs = M.from_v(model, mj_model, data.qpos, data.qvel)
+    np.testing.assert_allclose(motion.qd[-1], theirs, atol=1e-7)
