@@ -9,8 +9,8 @@ from kinetree import dynamics
 from kinetree.algorithms import crba
 from kinetree.errors import SimulationWarning
 from kinetree.joints import Free
+from kinetree.model.dynamics import has_dynamics
 from kinetree.simulate.breakdown import joint_of
-from kinetree.simulate.field import has_passive_forces
 
 __all__ = ["Report", "check_result"]
 
@@ -22,6 +22,7 @@ TOLERATED_ADVANCE = 1.0
 """Displacement of a joint in one step [rad or m] above which we warn."""
 SMALLEST_PIVOT = 1e-10
 """Relative pivot of the inertia matrix below which we warn."""
+_AT_THE_ROOT = ("armature", "stiffness", "damping", "friction")
 _SAMPLES = 64  # instants at which the inertia matrix is looked at
 
 
@@ -39,7 +40,8 @@ class Report:
             exchanged.
         event_energy: energy that events such as impacts gave; negative if they took some [J].
         momentum_error: largest change of the momentum of a mechanism that floats freely, gravity
-            accounted for, relative to that of its parts; None for others.
+            accounted for, relative to that of its parts; None for others, and where
+            an event changed the state.
         loop_error: largest position error of a loop or coupling [m or rad].
         smallest_pivot: of the inertia matrix, relative to its diagonal: 1 for joints that do not
             feel each other, 0 where it is singular.
@@ -83,6 +85,8 @@ def check_result(model, method, field, record, arrays, seen, loop_error, *, adap
         loop_error: of the stored states.
         adaptive: whether steps were as long as their error allowed.
     """
+    H = _inertia_matrices(model, arrays["q"])
+    kicked = any(_changes_the_state(event) for event in record.events)
     report = Report(
         integrator=method.name,
         steps=record.steps,
@@ -90,9 +94,9 @@ def check_result(model, method, field, record, arrays, seen, loop_error, *, adap
         largest_step=float(record.largest_step),
         energy_error=_energy_error(seen, arrays["work"]),
         event_energy=_event_energy(record.events),
-        momentum_error=_momentum_error(model, field, arrays, seen),
+        momentum_error=None if kicked else _momentum_error(model, field, arrays, seen, H),
         loop_error=float(np.max(loop_error, initial=0.0)),
-        smallest_pivot=_smallest_pivot(model, arrays["q"]),
+        smallest_pivot=_smallest_pivot(H),
         largest_advance=float(record.largest_advance),
     )
     found = tuple(_warnings(model, report, arrays, loop_error, adaptive))
@@ -119,15 +123,20 @@ def _event_energy(events):
     return float(max(of_sample.values(), key=abs, default=0.0))
 
 
-def _momentum_error(model, field, arrays, seen):
+def _changes_the_state(event):
+    """Whether it goes on from elsewhere; hooks may note down events of any kind."""
+    names = (name for name in ("q", "qd") if hasattr(event, f"{name}_after"))
+    return any(np.any(getattr(event, n) != getattr(event, f"{n}_after")) for n in names)
+
+
+def _momentum_error(model, field, arrays, seen, H):
     """Change of linear and angular momentum, about the centre of mass where there is gravity."""
     if not _floats_freely(model, field, arrays["tau"]):
         return None
     mass = sum(b.inertia.mass for b in model.bodies)
     t = (arrays["t"] - arrays["t"][0]).reshape(-1, *[1] * (arrays["q"].ndim - 1))
     n, p, c = seen.momentum[..., :3], seen.momentum[..., 3:], seen.center
-    H = dynamics.mass_matrix(model, arrays["q"][0])
-    arm = np.sqrt(np.trace(H[..., :3, :3], axis1=-2, axis2=-1) / mass)  # radius of gyration
+    arm = np.sqrt(np.trace(H[0, :3, :3]) / mass)  # radius of gyration, roughly
     if np.any(model.gravity):
         n = n - np.cross(c, p)
     else:
@@ -144,22 +153,25 @@ def _floats_freely(model, field, tau):
     return (
         len(roots) == 1
         and isinstance(roots[0].joint, Free)
-        and (roots[0].dynamics is None or not has_passive_forces(model.replace(bodies=roots)))
-        and not field.forces
+        and not any(has_dynamics(roots[0], name) for name in _AT_THE_ROOT)
+        and not (model.loops or field.forces)
         and not np.any(tau[..., :6])
     )
 
 
-def _smallest_pivot(model, q):
-    """Of ``H``, relative to its diagonal, at some of the stored states."""
-    if model.nv == 0:
+def _inertia_matrices(model, q):
+    """``H`` at some of the stored states, (n, nv, nv)."""
+    q = q.reshape(q.size // max(model.nq, 1), model.nq)
+    if not (model.loops or model.couplings):
+        return dynamics.mass_matrix(model, q[:: max(1, len(q) // _SAMPLES)])
+    some = q[:: max(1, len(q) // 8)]  # one by one, on the host
+    return np.array([crba.joint_space_inertia(model, x) for x in some])
+
+
+def _smallest_pivot(H):
+    """Of matrices ``H``, relative to their diagonals."""
+    if not H.size:
         return 1.0
-    q = q.reshape(-1, model.nq)
-    q = q[:: max(1, len(q) // _SAMPLES)]
-    if model.loops or model.couplings:
-        H = np.array([crba.joint_space_inertia(model, x) for x in q[:: max(1, len(q) // 8)]])
-    else:
-        H = dynamics.mass_matrix(model, q)
     diagonal = np.diagonal(H, axis1=-2, axis2=-1)
     scale = np.sqrt(diagonal)
     try:
