@@ -16,6 +16,7 @@ import numpy as np
 from kinetree.codegen.runtime.memory import empty
 from kinetree.errors import LoopError, ShapeError, SimulationError, TraceError
 from kinetree.model.arrays import as_model
+from kinetree.simulate.acting import passive_forces
 from kinetree.simulate.breakdown import check_finite_state, naming_time
 from kinetree.simulate.chunks import over_chunks
 from kinetree.simulate.field import Field, is_traceable
@@ -97,7 +98,8 @@ def run_of(
     own = [g.argument for g in arrays.given if g.kind != "parameters"]
     names = tuple(g.name for g in arrays.given if g.kind == "parameters")
     method = integrator_named(integrator)
-    transition = Transition(model, method, Field(tuple(forces)), policy, tuple(own), names)
+    field = Field(tuple(forces), passive=passive_forces(model))
+    transition = Transition(model, method, field, policy, tuple(own), names)
     return Run(transition, arrays, steps, dt, float(t0))
 
 
