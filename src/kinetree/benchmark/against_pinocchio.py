@@ -64,7 +64,7 @@ def peer_cases(model, pin_model, n, seed=0):
     from_a = lambda k, a: P.from_a(model, pin_model, pq[k], pv[k], a)  # noqa: E731
 
     def square(k, M):
-        return np.asarray(M)[np.ix_(order, order)]
+        return np.reshape(M, (model.nv, model.nv))[np.ix_(order, order)]
 
     def rnea_batch():
         pin.rneaInParallel(1, pool, columns[0], columns[1], columns[2], out)
@@ -113,7 +113,7 @@ def peer_cases(model, pin_model, n, seed=0):
             lambda: kt.jacobian(model, q, last, frame="body"),
             lambda k: pin.computeJointJacobian(pin_model, data, pq[k], joint),
             None,
-            lambda k, J: np.asarray(J)[_ANGULAR_FIRST][:, order],
+            lambda k, J: np.reshape(J, (6, -1))[_ANGULAR_FIRST][:, order],
         ),
         "Coriolis": case(
             lambda: kt.coriolis_matrix(model, q, qd),
@@ -125,13 +125,13 @@ def peer_cases(model, pin_model, n, seed=0):
             lambda: kt.centroidal_momentum_matrix(model, q),
             lambda k: pin.ccrba(pin_model, data, pq[k], pv[k]),
             None,
-            lambda k, _: np.asarray(data.Ag)[_ANGULAR_FIRST][:, order],
+            lambda k, _: np.reshape(data.Ag, (6, -1))[_ANGULAR_FIRST][:, order],
         ),
         "regressor": case(
             lambda: kt.regressor(model, q, qd, x),
             lambda k: pin.computeJointTorqueRegressor(pin_model, data, pq[k], pv[k], pa[k]),
             None,
-            lambda k, Y: np.asarray(Y)[order][:, parameters],
+            lambda k, Y: np.reshape(Y, (model.nv, -1))[order][:, parameters],
         ),
     }
 

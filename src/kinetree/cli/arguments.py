@@ -1,7 +1,7 @@
 """From what the user gave to the arguments of a function of a model.
 
-Functions call the frame they are about ``name`` or ``frame``, and the coordinates of the answer
-``frame``; here these are ``of`` and ``in``, whatever the function.
+Functions call the frame they are about ``name``, and the coordinates of the answer ``frame``; here
+these are ``of`` and ``in``, whatever the function.
 """
 
 import inspect
@@ -18,11 +18,26 @@ __all__ = [
 ]  # fmt: skip
 
 
+_UNDERSTOOD = {
+    "model", "q", "qd", "qdd", "tau", "f_ext", "point", "name", "frame", "kind", "method",
+    "relative_to",
+}  # fmt: skip
+"""Parameters that can be given on the command line."""
+
+
 def functions() -> dict:
     """The functions of a model that can be evaluated, by name."""
-    from kinetree import dynamics
+    from kinetree.catalogue import FUNCTIONS
+    from kinetree.functional.prepare import PUBLIC
 
-    return {name: getattr(dynamics, name) for name in dynamics.__all__}
+    found = {}
+    for name, function in ((n, getattr(m, n)) for m in PUBLIC for n in m.__all__):
+        parameters = inspect.signature(function).parameters
+        forces = parameters.get("f_ext")  # which are too much to write where they are needed
+        easy = set(parameters) <= _UNDERSTOOD and (forces is None or forces.default is None)
+        if easy and name in FUNCTIONS:
+            found[name] = function
+    return found
 
 
 def find_function(name):
@@ -44,7 +59,7 @@ def summary(function) -> str:
 def spelling(function) -> dict[str, str]:
     """What the command calls each parameter of a function, the model aside."""
     names = list(inspect.signature(function).parameters)[1:]
-    special = {"name": "of", "frame": "in"} if "name" in names else {"frame": "of"}
+    special = {"name": "of", "frame": "in"}
     return {name: special.get(name, name) for name in names}
 
 
