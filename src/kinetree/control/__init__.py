@@ -1,7 +1,8 @@
 """Feedback for mechanisms, and what it is designed with.
 
-A controller is a function ``controller(t, q, qd)`` that returns joint forces ``tau``. Those here
-take states with any leading batch axes:
+A controller is a function ``controller(t, q, qd)`` that returns the forces ``tau`` of the motors, to
+which springs, dampers and friction of the joints add (``kinetree.passive_force``). Those here take
+states with any leading batch axes:
 
     GravityCompensation      carries the weight
     ComputedTorque           follows a motion by inverse dynamics

@@ -1,7 +1,7 @@
 """Follow a motion by cancelling the dynamics."""
 
+from kinetree.control.motors import motor_forces
 from kinetree.control.reference import Gain, as_reference, configuration_error, damping_for
-from kinetree.dynamics import inverse_dynamics
 
 __all__ = ["ComputedTorque"]
 
@@ -9,7 +9,7 @@ __all__ = ["ComputedTorque"]
 class ComputedTorque:
     """Inverse dynamics of the wanted acceleration plus corrections.
 
-        tau = inverse_dynamics(q, qd, qdd_r + kd (qd_r - qd) + kp (q_r - q))
+        tau = inverse_dynamics(q, qd, qdd_r + kd (qd_r - qd) + kp (q_r - q)) - passive_force(q, qd)
 
     With an exact model the error ``e`` of every joint obeys ``ë + kd ė + kp e = 0``, whatever the
     mechanism. Differences of configurations are ``model.difference``; velocities of spherical
@@ -31,7 +31,7 @@ class ComputedTorque:
         self.kd = Gain(damping_for(kp, kd), model.nv, "kd")
 
     def __call__(self, t, q, qd):
-        """Joint forces, (..., nv)."""
+        """Forces of the motors, (..., nv)."""
         q_r, qd_r, qdd_r = self.reference(t)
         e = configuration_error(self.model, q, q_r)
-        return inverse_dynamics(self.model, q, qd, qdd_r + self.kd(qd_r - qd) + self.kp(e))
+        return motor_forces(self.model, q, qd, qdd_r + self.kd(qd_r - qd) + self.kp(e))

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.dynamics import gravity_force
+from kinetree.control.motors import holding_forces
 from kinetree.errors import EquilibriumError, UnknownNameError
 from kinetree.functional.differentiate import differentiate
 from kinetree.functions import require_tree
@@ -16,7 +16,7 @@ _STEPS = 100
 
 
 class Equilibrium(NamedTuple):
-    """A configuration and the joint forces that hold it."""
+    """A configuration and the forces of the motors that hold it."""
 
     q: np.ndarray
     """(..., nq)"""
@@ -51,7 +51,7 @@ def equilibrium(model, q0, *, actuated=None, hold=()):
     q = np.array(q0, dtype=np.result_type(q0, np.float64))
     for sample in np.ndindex(q.shape[:-1]):
         q[sample] = _balanced(model, q[sample], idle, movable, sample)
-    tau = np.array(gravity_force(model, q))
+    tau = np.array(holding_forces(model, q))
     tau[..., idle] = 0.0
     return Equilibrium(q, tau)
 
@@ -66,14 +66,14 @@ def velocity_columns(model, names, what):
     return np.unique(np.concatenate([np.zeros(0, int), *(np.arange(s.start, s.stop) for s in at)]))
 
 
-_stiffness = differentiate(gravity_force, wrt="q")
+_stiffness = differentiate(holding_forces, wrt="q")
 
 
 def _balanced(model, q, idle, movable, sample):
-    """Newton's method for the weight that rests on joints which are not driven."""
+    """Newton's method for the load that rests on joints which are not driven."""
     if not idle.size:
         return q
-    force = gravity_force(model, q)[idle]
+    force = holding_forces(model, q)[idle]
     for _ in range(_STEPS):
         K = _stiffness(model, q)
         slope = K[np.ix_(idle, movable)]
@@ -97,7 +97,7 @@ def _shorter(model, q, idle, step, force):
     """Where a part of the step leads that reduces the force, or None."""
     for part in 0.5 ** np.arange(30):
         moved = model.integrate(q, part * step)
-        left = gravity_force(model, moved)[idle]
+        left = holding_forces(model, moved)[idle]
         if np.linalg.norm(left) < (1 - 0.1 * part) * np.linalg.norm(force):
             return moved, left
     return None
@@ -116,6 +116,6 @@ def _explanation(model, idle, slope, force, sample):
     )
     return (
         f"{where}model {model.name!r} finds no rest: {np.max(np.abs(force)):.4g} N or N·m of its "
-        f"weight stay on the joints {', '.join(map(repr, names))}, which are not driven, and "
+        f"load stay on the joints {', '.join(map(repr, names))}, which are not driven, and "
         f"{reason}"
     )

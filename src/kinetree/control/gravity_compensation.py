@@ -13,7 +13,7 @@ class GravityCompensation:
         tau = hold(t, q, qd)
 
     Pushed by hand, the mechanism moves as in space, and with damping comes to rest where it is let
-    go.
+    go. Springs that its joints have keep pulling: they are no weight.
 
     Args:
         model: the mechanism, every joint driven.
@@ -24,5 +24,5 @@ class GravityCompensation:
         self.model, self.damping = model, Gain(damping, model.nv, "damping")
 
     def __call__(self, t, q, qd):
-        """Joint forces, (..., nv)."""
+        """Forces of the motors, (..., nv)."""
         return gravity_force(self.model, q) - self.damping(qd)

@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.control.matrix_exponential import held_input
-from kinetree.dynamics import forward_dynamics
+from kinetree.control.motors import motion_under
+from kinetree.dynamics import forward_dynamics, passive_force
 from kinetree.errors import UnknownNameError
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
@@ -41,7 +42,8 @@ def linearize(model, q, qd, tau, f_ext=None, *, dt=None, method=None):
         model: the mechanism, without loops.
         q: joint positions, (..., nq).
         qd: joint velocities, (..., nv).
-        tau: joint forces, (..., nv).
+        tau: forces of the motors, (..., nv). Springs and dampers of the joints are part of the linear
+            system, and so is the force of dry friction, which does not change near a state.
         f_ext: forces acting on bodies, as in ``inverse_dynamics``; they stay what they are in base
             coordinates.
         dt: time between samples [s]; continuous time if it is left out.
@@ -57,10 +59,9 @@ def linearize(model, q, qd, tau, f_ext=None, *, dt=None, method=None):
     _check(dt, method)
     q = as_configuration(model, q)
     qd, tau = as_joint_vector(model, qd, "qd"), as_joint_vector(model, tau, "tau")
-    arguments = (q, qd, tau) if f_ext is None else (q, qd, tau, f_ext)
-    slopes = _slopes(model, *arguments)
+    slopes = _motion_slopes(model, q, qd, tau, f_ext)
     if dt is not None and method == "euler":
-        qdd = forward_dynamics(model, *arguments)
+        qdd = motion_under(model, q, qd, tau, f_ext)
         return _euler(model, q, qd + dt * qdd, slopes, dt)
     batch, nv = slopes[0].shape[:-2], model.nv
     A = np.zeros((*batch, 2 * nv, 2 * nv), slopes[0].dtype)
@@ -81,6 +82,15 @@ def _check(dt, method):
 
 
 _slopes = differentiate(forward_dynamics, wrt=("q", "qd", "tau"))
+_passive_slopes = differentiate(passive_force, wrt=("q", "qd"))
+
+
+def _motion_slopes(model, q, qd, tau, f_ext):
+    """Derivatives of ``motion_under`` with respect to ``q``, ``qd`` and ``tau``."""
+    arguments = (q, qd, tau + passive_force(model, q, qd))
+    dq, dqd, dtau = _slopes(model, *(arguments if f_ext is None else (*arguments, f_ext)))
+    passive_dq, passive_dqd = _passive_slopes(model, q, qd)
+    return dq + dtau @ passive_dq, dqd + dtau @ passive_dqd, dtau
 
 
 def _euler(model, q, qd, slopes, dt):

@@ -6,6 +6,7 @@ import numpy as np
 
 from kinetree.control.equilibria import velocity_columns
 from kinetree.control.linearization import linearize
+from kinetree.control.motors import holding_forces
 from kinetree.control.reference import configuration_error
 from kinetree.control.riccati import (
     continuous_gain,
@@ -13,7 +14,6 @@ from kinetree.control.riccati import (
     discrete_gain,
     discrete_riccati,
 )
-from kinetree.dynamics import gravity_force
 from kinetree.errors import EquilibriumError, ShapeError, SingularError
 from kinetree.model.arrays import as_configuration, as_joint_vector
 
@@ -111,7 +111,7 @@ class LQR:
         q: configuration at which it stays at rest, (nq,).
         Q: cost of ``(q - q_0, qd)``, a number, (2 nv,) or (2 nv, 2 nv).
         R: cost of the forces, a number, (k,) or (k, k) for ``k`` driven velocity variables.
-        tau: joint forces at the equilibrium, (nv,); those that carry the weight if left out.
+        tau: forces of the motors at the equilibrium, (nv,); those that hold it if left out.
         actuated: names of the driven joints; all by default.
         dt: time between calls [s], between which the forces are held; continuous if left out.
 
@@ -128,7 +128,7 @@ class LQR:
         if self.q.ndim != 1:
             raise ShapeError(f"LQR needs one equilibrium, got q of shape {self.q.shape}")
         self.columns = velocity_columns(model, actuated, "actuated")
-        weight = gravity_force(model, self.q)
+        weight = holding_forces(model, self.q)
         self.tau = _held(model, self.q, weight, tau, self.columns)
         self.dt = dt
         self.A, B = linearize(model, self.q, np.zeros(model.nv), self.tau, dt=dt)
@@ -137,7 +137,7 @@ class LQR:
         self.poles = np.linalg.eigvals(self.A - self.B @ self.K)
 
     def __call__(self, t, q, qd):
-        """Joint forces, (..., nv)."""
+        """Forces of the motors, (..., nv)."""
         e = configuration_error(self.model, self.q, q)
         e, qd = np.broadcast_arrays(e, qd)
         tau = np.broadcast_to(self.tau, e.shape).copy()

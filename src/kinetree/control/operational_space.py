@@ -6,8 +6,9 @@ space formulation" (1987); Lynch & Park §9.6 for the equations of motion in tas
 
 import numpy as np
 
+from kinetree.control.motors import motor_forces
 from kinetree.control.reference import Gain, as_reference, configuration_error, damping_for
-from kinetree.dynamics import inverse_dynamics, inverse_mass_matrix
+from kinetree.dynamics import inverse_mass_matrix
 from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.functional.kernel import kernel
 from kinetree.kinematics import jacobian, jacobian_rate, pose
@@ -78,7 +79,7 @@ class OperationalSpaceControl:
         self.posture_kd = Gain(damping, model.nv, "posture_kd")
 
     def __call__(self, t, q, qd):
-        """Joint forces, (..., nv)."""
+        """Forces of the motors, (..., nv)."""
         m, q, qd = self.model, np.asarray(q), np.asarray(qd)
         rows = slice(None) if self.task == "pose" else slice(3, None)
         J = np.asarray(jacobian(m, q, self.frame, frame="aligned"))[..., rows, :]
@@ -92,7 +93,7 @@ class OperationalSpaceControl:
         # J qdd = wanted and, as far as that leaves a choice, qdd = posture.
         response = inverse_mass_matrix(m, q) @ np.swapaxes(J, -1, -2)
         force = _times(_capped_inverse(J @ response), wanted - _times(J, posture))
-        return inverse_dynamics(m, q, qd, posture + _times(response, force))
+        return motor_forces(m, q, qd, posture + _times(response, force))
 
     def _error(self, T, target):
         if self.task == "pose":

@@ -1,7 +1,7 @@
 """Follow a motion with springs and dampers, and forces computed ahead."""
 
+from kinetree.control.motors import holding_forces, motor_forces
 from kinetree.control.reference import Gain, as_reference, configuration_error
-from kinetree.dynamics import gravity_force, inverse_dynamics
 from kinetree.errors import UnknownNameError
 
 __all__ = ["PDWithFeedforward"]
@@ -20,8 +20,8 @@ class PDWithFeedforward:
         reference: a function of time that returns ``(q, qd, qdd)``, or a configuration to go to.
         kp: stiffness [N·m/rad, N/m], a number, (nv,) or (nv, nv).
         kd: damping [N·m·s/rad, N·s/m], likewise.
-        feedforward: ``"reference"``: the inverse dynamics of the reference; ``"gravity"``: the
-            weight where the mechanism is, which brings it to rest at a constant reference from
+        feedforward: ``"reference"``: what the motors need for the reference; ``"gravity"``: what
+            holds the mechanism where it is, its springs included, which brings it to rest at a constant reference from
             anywhere; None: nothing.
     """
 
@@ -35,11 +35,11 @@ class PDWithFeedforward:
         self.feedforward = feedforward
 
     def __call__(self, t, q, qd):
-        """Joint forces, (..., nv)."""
+        """Forces of the motors, (..., nv)."""
         q_r, qd_r, qdd_r = self.reference(t)
         tau = self.kp(configuration_error(self.model, q, q_r)) + self.kd(qd_r - qd)
         if self.feedforward == "reference":
-            tau = tau + inverse_dynamics(self.model, q_r, qd_r, qdd_r)
+            tau = tau + motor_forces(self.model, q_r, qd_r, qdd_r)
         elif self.feedforward == "gravity":
-            tau = tau + gravity_force(self.model, q)
+            tau = tau + holding_forces(self.model, q)
         return tau
