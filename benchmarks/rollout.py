@@ -29,7 +29,7 @@ from rich.table import Table
 
 import kinetree as kt
 from kinetree.model.edit import lock
-from kinetree.simulate.rollout import rollout
+from kinetree.simulation.rollouts.rollout import rollout
 
 HERE = Path(__file__).parent
 DT = 1e-3

@@ -171,18 +171,18 @@ if TYPE_CHECKING:
     from kinetree.ik import inverse_kinematics
     from kinetree.loaders.load import load, loads
     from kinetree.quasi_velocities import quasi_velocity_dynamics
-    from kinetree.simulate.actuators import TorqueSpeed
-    from kinetree.simulate.events import Event
-    from kinetree.simulate.forces import ExternalForce
-    from kinetree.simulate.friction import Friction
-    from kinetree.simulate.inputs import Recorded, Sampled
-    from kinetree.simulate.limits import RigidLimits, StiffLimits
-    from kinetree.simulate.rollout import rollout
-    from kinetree.simulate.rollout_gradient import final_state_derivatives, rollout_gradient
-    from kinetree.simulate.simulate import simulate
-    from kinetree.simulate.sweep.result import Sweep
-    from kinetree.simulate.sweep.sweep import sweep
-    from kinetree.simulate.trajectory import Trajectory
+    from kinetree.simulation.events.event import Event
+    from kinetree.simulation.forces.actuators import TorqueSpeed
+    from kinetree.simulation.forces.applied import ExternalForce
+    from kinetree.simulation.forces.friction import Friction
+    from kinetree.simulation.forces.limits import RigidLimits, StiffLimits
+    from kinetree.simulation.inputs import Recorded, Sampled
+    from kinetree.simulation.results.trajectory import Trajectory
+    from kinetree.simulation.rollouts.gradient import final_state_derivatives, rollout_gradient
+    from kinetree.simulation.rollouts.rollout import rollout
+    from kinetree.simulation.simulate import simulate
+    from kinetree.simulation.sweep.result import Sweep
+    from kinetree.simulation.sweep.sweep import sweep
     from kinetree.symbolic import equations_of_motion
     from kinetree.writers.save import save
 
@@ -197,7 +197,7 @@ _ON_DEMAND = (
     "interop",
     "loaders",
     "samples",
-    "simulate",
+    "simulation",
     "symbolic",
     "writers",
 )
@@ -207,11 +207,11 @@ _FUNCTIONS = {
     "compile": "functional.compiled",
     "differentiate": "functional.differentiate",
     "equations_of_motion": "symbolic",
-    "Event": "simulate.events",
+    "Event": "simulation.events.event",
     "export_c": "functional.export",
-    "final_state_derivatives": "simulate.rollout_gradient",
-    "ExternalForce": "simulate.forces",
-    "Friction": "simulate.friction",
+    "final_state_derivatives": "simulation.rollouts.gradient",
+    "ExternalForce": "simulation.forces.applied",
+    "Friction": "simulation.forces.friction",
     "identify": "identification",
     "inverse_kinematics": "ik",
     "jvp": "functional.products",
@@ -221,20 +221,21 @@ _FUNCTIONS = {
     "load": "loaders.load",
     "loads": "loaders.load",
     "quasi_velocity_dynamics": "quasi_velocities",
-    "Recorded": "simulate.inputs",
+    "Recorded": "simulation.inputs",
     "repeat": "expr.repeat",
-    "RigidLimits": "simulate.limits",
-    "rollout": "simulate.rollout",
-    "rollout_gradient": "simulate.rollout_gradient",
-    "Sampled": "simulate.inputs",
+    "RigidLimits": "simulation.forces.limits",
+    "rollout": "simulation.rollouts.rollout",
+    "rollout_gradient": "simulation.rollouts.gradient",
+    "Sampled": "simulation.inputs",
     "save": "writers.save",
     "select": "functional.choose",
-    "StiffLimits": "simulate.limits",
-    "Sweep": "simulate.sweep.result",
-    "sweep": "simulate.sweep.sweep",
+    "simulate": "simulation.simulate",
+    "StiffLimits": "simulation.forces.limits",
+    "Sweep": "simulation.sweep.result",
+    "sweep": "simulation.sweep.sweep",
     "to_numpy": "functional.export",
-    "TorqueSpeed": "simulate.actuators",
-    "Trajectory": "simulate.trajectory",
+    "TorqueSpeed": "simulation.forces.actuators",
+    "Trajectory": "simulation.results.trajectory",
     "vjp": "functional.products",
 }
 

@@ -28,7 +28,7 @@ def plot(
 ):
     """Draw a motion: positions, velocities, forces, energy and events over time."""
     from kinetree.cli.simulate import PICTURES, draw, require_suffix
-    from kinetree.simulate import Trajectory
+    from kinetree.simulation import Trajectory
 
     if not file.exists():
         misuse(f"there is no file {str(file)!r}; kinetree simulate ROBOT --out {file} makes one")

@@ -20,7 +20,7 @@ PICTURES = (".png", ".pdf", ".svg")
 
 
 def _complete_integrator(incomplete: str):
-    from kinetree.simulate import INTEGRATORS
+    from kinetree.simulation import INTEGRATORS
 
     return [name for name in ("auto", *INTEGRATORS) if name.startswith(incomplete)]
 
@@ -116,7 +116,7 @@ def simulate(
 
 def _can_be_written(file, picture):
     """Refuse before anything is computed what could not be kept afterwards."""
-    from kinetree.simulate.storage import SUFFIXES
+    from kinetree.simulation.results.storage import SUFFIXES
 
     for path, suffixes in ((file, SUFFIXES), (picture, PICTURES)):
         if path is not None:
@@ -148,7 +148,7 @@ def draw(motion, path, joints=None):
 
 def _facts(robot, motion, written):
     """All there is to say, as plain data."""
-    from kinetree.simulate.plain import plain
+    from kinetree.simulation.results.plain import plain
 
     return {
         "model": robot,
@@ -167,7 +167,7 @@ def _show(motion):
     from rich.table import Table
     from rich.text import Text
 
-    from kinetree.simulate.labels import positions, velocities
+    from kinetree.simulation.results.labels import positions, velocities
 
     console, report, model = out(), motion.report, motion.model
     title = f"{motion.t[-1] - motion.t[0]:g} s in {report.steps} steps of {report.integrator}"

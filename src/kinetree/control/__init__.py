@@ -1,8 +1,8 @@
 """Feedback for mechanisms, and what it is designed with.
 
-A controller is a function ``controller(t, q, qd)`` that returns the forces ``tau`` of the motors, to
-which springs, dampers and friction of the joints add (``kinetree.passive_force``). Those here take
-states with any leading batch axes:
+A controller is a function ``controller(t, q, qd)`` that returns the forces ``tau`` of the motors;
+springs, dampers and friction of the joints add to them (``kinetree.passive_force``). Those here
+take states with any leading batch axes:
 
     GravityCompensation      carries the weight
     ComputedTorque           follows a motion by inverse dynamics

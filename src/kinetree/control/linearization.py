@@ -42,8 +42,8 @@ def linearize(model, q, qd, tau, f_ext=None, *, dt=None, method=None):
         model: the mechanism, without loops.
         q: joint positions, (..., nq).
         qd: joint velocities, (..., nv).
-        tau: forces of the motors, (..., nv). Springs and dampers of the joints are part of the linear
-            system, and so is the force of dry friction, which does not change near a state.
+        tau: forces of the motors, (..., nv). Springs and dampers of the joints are part of the
+            linear system, and so is the force of dry friction, which is constant near a state.
         f_ext: forces acting on bodies, as in ``inverse_dynamics``; they stay what they are in base
             coordinates.
         dt: time between samples [s]; continuous time if it is left out.

@@ -21,8 +21,8 @@ class PDWithFeedforward:
         kp: stiffness [N·m/rad, N/m], a number, (nv,) or (nv, nv).
         kd: damping [N·m·s/rad, N·s/m], likewise.
         feedforward: ``"reference"``: what the motors need for the reference; ``"gravity"``: what
-            holds the mechanism where it is, its springs included, which brings it to rest at a constant reference from
-            anywhere; None: nothing.
+            holds the mechanism where it is, its springs included, which brings it to rest at a
+            constant reference from anywhere; None: nothing.
     """
 
     def __init__(self, model, reference, kp, kd, *, feedforward="reference"):

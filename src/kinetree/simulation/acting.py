@@ -1,0 +1,88 @@
+"""All that acts in a simulation, put together."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from kinetree.model.dynamics import has_dynamics
+from kinetree.simulation.events.event import UserEvents
+from kinetree.simulation.events.watcher import Watcher
+from kinetree.simulation.field import Field
+from kinetree.simulation.forces.actuators import drive_of
+from kinetree.simulation.forces.applied import PassiveForces
+from kinetree.simulation.forces.friction import friction_of
+from kinetree.simulation.forces.limits import StiffLimits, limits_of
+from kinetree.simulation.forces.modes import Modes
+from kinetree.simulation.step import Stepper
+
+__all__ = ["Acting", "acting_on", "passive_forces"]
+
+
+def passive_forces(model, friction="smooth", limits="stiff") -> PassiveForces | None:
+    """What the joints of a model exert of their own accord, as one force that can be compiled.
+
+    Springs, dampers, smooth friction and stiff limits; exact friction and rigid limits are not
+    forces, and not part of it. None where there is nothing.
+    """
+    return acting_on(model, friction=friction, limits=limits).passive
+
+
+@dataclass(frozen=True)
+class Acting:
+    """What acts on a mechanism.
+
+    Attributes:
+        model: the mechanism.
+        passive: forces of the joints that can be compiled, or None.
+        friction: exact friction, or None.
+        limits: rigid limits, or None.
+        drive: torque–speed curves, or None.
+    """
+
+    model: Any
+    passive: Any
+    friction: Any
+    limits: Any
+    drive: Any
+
+    def field(self, forces, stabilization) -> Field:
+        """The right-hand side of the equation of motion."""
+        return Field(forces, stabilization, self.passive, self.drive)
+
+    def stepper(self, method, field, q, events, *, compiled):
+        """What takes steps, and hooks that look at them for events."""
+        batch = q.shape[:-1]
+        groups: list = [UserEvents(events, self.model)] if events else []
+        if self.friction is None and self.limits is None:
+            stepper = Stepper(self.model, method, field, compiled=compiled)
+            hooks = (Watcher(self.model, groups, batch),) if groups else ()
+            return stepper, hooks
+        modes = Modes(self.model, self.friction, self.limits, batch)
+        modes.check_start(q)
+        watcher = Watcher(self.model, groups + modes.groups(), batch, modes.settle)
+        return modes.stepper(method, field, compiled=compiled), (watcher, modes.repair)
+
+
+def acting_on(model, *, friction="smooth", limits="stiff", motors=None) -> Acting:
+    """What acts on a model by its own nature.
+
+    Args:
+        model: the mechanism.
+        friction: ``"smooth"``, ``"exact"``, None or a ``Friction``.
+        limits: ``"stiff"``, ``"rigid"``, None, ``StiffLimits`` or ``RigidLimits``.
+        motors: torque–speed curves by name of the actuator.
+    """
+    law, stops = friction_of(model, friction), limits_of(model, limits)
+    smooth = law if law is not None and not law.exact else None
+    stiff = stops if isinstance(stops, StiffLimits) else None
+    springs = any(has_dynamics(b, n) for b in model.bodies for n in ("stiffness", "damping"))
+    frictionless = law is None and any(has_dynamics(b, "friction") for b in model.bodies)
+    passive = None
+    if springs or frictionless or smooth or stiff or (law is not None and law.exact):
+        passive = PassiveForces(smooth, stiff)
+    return Acting(
+        model,
+        passive,
+        law if smooth is None else None,
+        stops if stiff is None else None,
+        drive_of(model, motors),
+    )

@@ -1,0 +1,1 @@
+"""Instants at which something happens, found inside a step."""

@@ -1,0 +1,187 @@
+"""Looking for events in every step.
+
+A step is looked at through its interpolant; the instant of an event is then located on the step
+itself, taken again with other lengths until it ends there. The next step begins at the event, with
+what the event's action made of the state.
+"""
+
+import numpy as np
+
+from kinetree import dynamics
+from kinetree.errors import SimulationError
+from kinetree.simulation.events.crossings import FRACTIONS, FRESH, bracket, may_cross, root
+from kinetree.simulation.events.event import EventRecord
+from kinetree.simulation.integrators.dense import states_inside
+
+__all__ = ["Watcher", "mechanical_energy"]
+
+_ZENO = (1e-6, 3)  # seconds between an event and itself, times in a row: it will never end
+
+
+def mechanical_energy(model, q, qd):
+    """Kinetic energy, and potential energy in the gravity field [J]."""
+    return dynamics.kinetic_energy(model, q, qd) + dynamics.potential_energy(model, q)
+
+
+class Watcher:
+    """A hook that looks at every step for events.
+
+    Args:
+        model: the mechanism.
+        groups: what to look for: objects like ``UserEvents``.
+        batch: shape of the batch.
+        settle: function ``(t, q, qd, tau, index)`` called after the state of a sample has changed,
+            which decides what the sample does next; or None.
+    """
+
+    def __init__(self, model, groups, batch, settle=None):
+        self.model, self.groups, self.settle = model, list(groups), settle
+        self.watches: list = [watch for group in groups for watch in group.watches]
+        self.stopped = np.zeros(batch, dtype=bool)
+        self._fresh: dict = {}  # sample -> numbers of the watches that happened as the step began
+        self._last: dict = {}  # sample and watch -> when it happened last, how often in a row
+
+    def __call__(self, step):
+        """The step, shortened to the first event in any sample, its end changed by actions."""
+        if self.stopped.any():
+            step = self._with_stopped(step)
+        found = self._crossings(step)
+        self._fresh = {}
+        if not found:
+            return step
+        first = min(time for time, _, _ in found)
+        now = [f for f in found if f[0] <= first + self.watches[f[2]].tolerance]
+        if step.t1 - first > self.watches[now[0][2]].tolerance:
+            step = step.cut(first)
+            if self.stopped.any():
+                step = self._with_stopped(step)
+        _ = step.interpolant  # of the motion up to the event
+        step.q1, step.qd1, step.work = (np.array(x) for x in (step.q1, step.qd1, step.work))
+        for index in sorted({index for _, index, _ in now}):
+            self._happen(step, index, [k for _, i, k in now if i == index])
+        step.stop = bool(self.stopped.all())
+        return step
+
+    # --- when ------------------------------------------------------------------------------------
+
+    def _crossings(self, step):
+        """Time, sample and number of the watch, of what happens in the step first."""
+        theta = FRESH if self._fresh else FRACTIONS
+        q, qd = states_inside(step, theta)
+        t = step.t0 + theta * (step.t1 - step.t0)
+        tau, stepper = step.tau, step.stepper
+        values = np.concatenate([g.values(t, q, qd, tau, stepper) for g in self.groups], axis=-1)
+        found, latest = [], np.inf
+        for *index, k in np.argwhere(may_cross(values)):
+            index, k = tuple(int(i) for i in index), int(k)
+            if self.stopped[index]:
+                continue
+            watch, look = self.watches[k], _Look(step, self.watches[k], index)
+            fresh = k in self._fresh.get(index, ())
+            there = values[(slice(None), *index, k)]
+            inside = bracket(look.interpolated, theta, there, watch.direction, fresh)
+            if inside is None or step.t0 + inside[0] * look.h > latest:
+                continue
+            time = look.located(*inside)
+            latest = min(latest, time + watch.tolerance)
+            found.append((time, index, k))
+        return found
+
+    # --- what happens ----------------------------------------------------------------------------
+
+    def _happen(self, step, index, numbers):
+        """All that happens in a sample at the end of the step, in the order of the watches."""
+        before = step.q1[index].copy(), step.qd1[index].copy()
+        q, qd, tau = *before, step.tau[index]
+        for k in numbers:
+            watch = self.watches[k]
+            q1, qd1 = watch.act(step.t1, q, qd)
+            energy = mechanical_energy(self.model, q1, qd1) - mechanical_energy(self.model, q, qd)
+            step.events.append(
+                EventRecord(float(step.t1), watch.name, q, qd, q1, qd1, float(energy), index)
+            )
+            step.work[index] += energy
+            q, qd = q1, qd1
+            self._check_zeno(step.t1, index, k)
+            if watch.terminal:
+                self.stopped[index] = True
+        step.q1[index], step.qd1[index] = q, qd
+        if self.settle is not None:
+            self.settle(step.t1, q, qd, tau, index)
+        self._fresh[index] = set(numbers)
+
+    def _check_zeno(self, t, index, k):
+        apart, times = _ZENO
+        last, count = self._last.get((index, k), (-np.inf, 0))
+        count = count + 1 if t - last < apart else 0
+        self._last[index, k] = (t, count)
+        if count >= times and not self.watches[k].terminal:
+            sample = f" of sample {index}" if index else ""
+            raise SimulationError(
+                f"event {self.watches[k].name!r}{sample} happens faster and faster, the last time "
+                f"{t - last:.2g} s after the one before, at t = {t:.9g} s, and will not end: let "
+                f"its action bring what moves slowly to rest, or make it terminal; joints that "
+                f"come to rest at their stops are what limits='rigid' is for"
+            )
+
+    def _with_stopped(self, step):
+        """The step with the samples that have ended where they were."""
+        step.q1, step.qd1, step.work = (np.array(x) for x in (step.q1, step.qd1, step.work))
+        at = self.stopped
+        step.q1[at], step.qd1[at], step.work[at] = step.q0[at], step.qd0[at], 0
+        step.__dict__["interpolant"] = _Stopped(step, at)
+        return step
+
+
+class _Stopped:
+    """The interpolant of a step in which some samples do not move."""
+
+    def __init__(self, step, at):
+        self._of, self._at = step.interpolant, at
+        self.q, self.qd = step.q0, step.qd0
+
+    def __getattr__(self, name):
+        return getattr(self._of, name)
+
+    def __call__(self, t):
+        q, qd, work = self._of(t)
+        q[self._at], qd[self._at], work[self._at] = self.q[self._at], self.qd[self._at], 0
+        return q, qd, work
+
+
+class _Look:
+    """One sample of a step and one watch: values of the function inside the step."""
+
+    def __init__(self, step, watch, index):
+        self.step, self.watch, self.index = step, watch, index
+        self.h = step.t1 - step.t0
+        self.stepper = for_sample(step.stepper, index)
+        self.start = (step.q0[index], step.qd0[index], step.tau[index])
+
+    def interpolated(self, theta):
+        """Values at fractions of the step, by interpolation, (n,)."""
+        q, qd = states_inside(self.step, theta)
+        at = (slice(None), *self.index)
+        t = self.step.t0 + theta * self.h
+        return self.watch.values(t, q[at], qd[at], self.start[2], self.stepper)
+
+    def taken(self, theta):
+        """Value at the end of a step of that fraction of the length."""
+        end = self.stepper.take(self.step.t0, theta * self.h, *self.start)
+        q, qd = np.asarray(end.q1)[None], np.asarray(end.qd1)[None]
+        return self.watch.values([end.t1], q, qd, self.start[2], self.stepper)[0]
+
+    def located(self, a, g_a, b, g_b):
+        """The instant between two fractions at which the sign changes."""
+        tolerance = max(self.watch.tolerance, 4 * np.spacing(abs(self.step.t1))) / self.h
+        taken_a, taken_b = (self.taken(x) if x > 0 else g_a for x in (a, b))
+        if taken_a * g_a > 0 and taken_b * g_a <= 0:
+            theta = root(self.taken, a, taken_a, b, taken_b, tolerance)
+        else:  # so flat that the interpolant has it on the other side
+            theta = root(lambda x: self.interpolated(np.array([x]))[0], a, g_a, b, g_b, tolerance)
+        return self.step.t0 + max(theta, tolerance) * self.h
+
+
+def for_sample(stepper, index):
+    """The stepper for one sample of a batch."""
+    return stepper.for_sample(index) if index and hasattr(stepper, "for_sample") else stepper

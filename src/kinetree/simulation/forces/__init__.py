@@ -1,0 +1,1 @@
+"""What acts on joints while they move: applied forces, friction, stops, motors."""

@@ -1,0 +1,157 @@
+"""Dry friction in joints: Coulomb's law, with stiction, smooth or exact.
+
+At a sliding velocity v the force is, after Hess and Soom,
+
+    c(v) = c + (s - c) / (1 + (v/v_s)²)
+
+against the motion: ``s`` at the onset of sliding, ``c`` at speed (the Stribeck effect). At rest it
+is whatever keeps the joint at rest, up to ``s``. A force that jumps at v = 0 is not something a
+Runge–Kutta method can integrate, so there are two ways to have it:
+
+- smooth: times ``v / √(v² + w²)``. A joint under a load that it could hold creeps, slower than
+  about ``w``. Compiled, batched, differentiable: the default.
+- exact: a joint either slides in a known direction, or is held; where it changes from one to the
+  other is an event that is located in time. See ``kinetree.simulation.forces.modes``.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from kinetree.errors import ModelError, UnknownNameError
+from kinetree.simulation.forces.inertia import nominal_mobility
+
+__all__ = ["Friction", "friction_of"]
+
+_REFERENCE_STEP = 2e-3
+"""Steps [s] up to which smooth friction of its own choice of width is stable: twice the usual."""
+
+
+@dataclass(frozen=True)
+class Friction:
+    """How the dry friction of a model acts; how much of it there is belongs to the model.
+
+    The level of each joint is that of ``JointDynamics.friction``.
+
+    Args:
+        exact: whether joints really come to rest, with events; otherwise the law is smoothed.
+        static: friction at rest, as a multiple of that at speed; at least 1.
+        stribeck_velocity: ``v_s`` [m/s or rad/s], how fast the first gives way to the second. Zero,
+            for exact friction only: at once.
+        width: ``w`` [m/s or rad/s] of the smooth law, a number or one per velocity variable. A
+            step of h seconds needs ``h c < w H_ii``. By default the smallest that steps of 2 ms
+            allow at the neutral position, and at least 1e-4.
+    """
+
+    exact: bool = False
+    static: float = 1.0
+    stribeck_velocity: float = 0.01
+    width: Any = None
+    levels: Any = ()
+
+    traceable = True
+
+    def __post_init__(self):
+        if not self.static >= 1:
+            raise ModelError(
+                f"static friction is a multiple of that at speed, at least 1; got {self.static}"
+            )
+        if not self.stribeck_velocity >= 0 or (self.stribeck_velocity == 0 and not self.exact):
+            raise ModelError(
+                f"the Stribeck velocity must be positive, or zero with exact friction; got "
+                f"{self.stribeck_velocity}"
+            )
+        if self.width is not None:
+            width = np.atleast_1d(np.asarray(self.width, dtype=float))
+            if width.ndim != 1 or not np.all(width > 0):
+                raise ModelError(f"the width of smooth friction must be positive, got {self.width}")
+            object.__setattr__(self, "width", tuple(width.tolist()))
+
+    def of(self, model):
+        """The same law with the numbers of a model; None for a model without dry friction."""
+        levels = np.array(_levels(model), dtype=float)
+        if not levels.any():
+            return None
+        if self.exact:
+            return replace(self, levels=tuple(levels.tolist()))
+        if self.width is None:
+            width = np.maximum(1e-4, levels * nominal_mobility(model) * _REFERENCE_STEP)
+        elif len(self.width) in (1, model.nv):
+            width = np.broadcast_to(self.width, model.nv)
+        else:
+            raise ModelError(
+                f"the width of smooth friction needs one number or nv = {model.nv}, got "
+                f"{len(self.width)}"
+            )
+        return replace(self, levels=tuple(levels.tolist()), width=tuple(width.tolist()))
+
+    @property
+    def joints(self) -> tuple:
+        """Velocity variables that have friction."""
+        return tuple(i for i, c in enumerate(self.levels) if c > 0)
+
+    @property
+    def static_levels(self) -> np.ndarray:
+        """The largest force that holds each velocity variable at rest, (nv,)."""
+        return self.static * np.array(self.levels)
+
+    def level(self, c, v):
+        """Size of the force of a variable with friction ``c`` when it slides at ``v``."""
+        if self.static == 1 or self.stribeck_velocity == 0:
+            return c
+        return c + (self.static - 1) * c / (1 + (v / self.stribeck_velocity) ** 2)
+
+    def __call__(self, model, t, q, qd):
+        """Joint forces of the smooth law, (..., nv); levels are those of ``model``, traced too."""
+        width: Any = self.width
+
+        def force(i, c):
+            v = qd[..., i]
+            return -self.level(c, v) * v / np.sqrt(v * v + width[i] ** 2)
+
+        return _stacked(qd, _levels(model), force)
+
+    def sliding(self, qd, direction):
+        """Joint forces of the exact law, (..., nv).
+
+        Args:
+            qd: joint velocities, (..., nv).
+            direction: of sliding: 1, -1, or 0 for variables without friction or held, (..., nv).
+        """
+        return _stacked(
+            qd, self.levels, lambda i, c: -self.level(c, qd[..., i]) * direction[..., i]
+        )
+
+
+def _stacked(qd, levels, force):
+    """``force(i, c)`` of variables that have friction, zero of the others, (..., nv)."""
+    none = [isinstance(c, (int, float)) and c == 0 for c in levels]
+    columns = [0 * qd[..., i] if none[i] else force(i, c) for i, c in enumerate(levels)]
+    return np.stack([np.asarray(x) for x in columns], axis=-1)
+
+
+def _levels(model) -> list:
+    """Dry friction of every velocity variable; formulas stay what they are."""
+    levels = []
+    for body in model.bodies:
+        given = () if body.dynamics is None else body.dynamics.friction
+        levels += given or [0.0] * body.joint.nv
+    return levels
+
+
+def friction_of(model, given) -> Friction | None:
+    """Friction by name (``"smooth"``, ``"exact"``, None) or as given, with the model's numbers."""
+    if given is None:
+        return None
+    if isinstance(given, str):
+        if given not in ("smooth", "exact"):
+            raise UnknownNameError(
+                f"friction must be 'smooth', 'exact', None or a Friction, got {given!r}"
+            )
+        given = Friction(exact=given == "exact")
+    if not isinstance(given, Friction):
+        raise TypeError(
+            f"friction must be 'smooth', 'exact', None or a Friction, got {type(given).__name__}"
+        )
+    return given.of(model)

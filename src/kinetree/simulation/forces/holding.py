@@ -1,0 +1,228 @@
+"""Joints that are held at rest, by dry friction or by a stop: one more unknown force for each.
+
+While a set of velocity variables is held, the forces ``f`` that hold them follow from their
+accelerations being zero: with ``A = H⁻¹`` and ``qdd`` the accelerations without these forces,
+
+    A_ss f_s = -qdd_s,      qdd + A f
+
+Which variables are held, and in which directions the others slide, are arrays that the compiled
+step takes as inputs: going from one mode to another compiles nothing.
+"""
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kinetree import dynamics
+from kinetree.functional.kernel import kernel
+from kinetree.simulation.forces.friction import Friction
+from kinetree.simulation.integrators.linear import factor, solve
+from kinetree.simulation.rollouts import shortest
+from kinetree.simulation.step import Stepper, _step
+
+__all__ = ["Held", "HeldStepper", "Holding", "Mode"]
+
+
+@dataclass
+class Mode:
+    """What every velocity variable does.
+
+    Attributes:
+        held: 1 for those that are held at rest, else 0, (..., nv).
+        direction: 1 or -1 for those with friction that slide, else 0, (..., nv).
+    """
+
+    held: np.ndarray
+    direction: np.ndarray
+
+    def sample(self, index):
+        """The mode of one sample of a batch."""
+        return Mode(self.held[index], self.direction[index])
+
+
+@dataclass(frozen=True)
+class Held:
+    """A field under which some variables are held, and others slide in known directions.
+
+    Attributes:
+        field: all that acts besides.
+        law: exact friction, or None.
+        joints: velocity variables that can be held.
+        held, direction: a ``Mode``; see there.
+    """
+
+    field: Any
+    law: Friction | None
+    joints: tuple
+    held: Any
+    direction: Any
+
+    def joint_force(self, model, t, q, qd, tau):
+        """All joint forces but those that hold, (..., nv)."""
+        tau = self.field.joint_force(model, t, q, qd, tau)
+        return tau if self.law is None else tau + self.law.sliding(qd, self.direction)
+
+    def holding_force(self, model, t, q, qd, tau):
+        """The forces that hold, (..., nv); zero for variables that are free."""
+        qdd = shortest.forward_dynamics(model, q, qd, self.joint_force(model, t, q, qd, tau))
+        return _held(model, q, qdd, self.held, self.joints)[0]
+
+    def __call__(self, model, t, q, qd, tau):
+        """Joint accelerations (..., nv), and the power of all joint forces [W], (...)."""
+        total = self.joint_force(model, t, q, qd, tau)
+        free = shortest.forward_dynamics(model, q, qd, total)
+        _, qdd = _held(model, q, free, self.held, self.joints)
+        return qdd, (total * qd).sum(-1)
+
+
+@dataclass(frozen=True)
+class Holding:
+    """All that acts but for the mode: gives a ``Held`` for one.
+
+    Attributes:
+        field: all that acts besides holding forces and exact friction.
+        law: exact friction, or None.
+        joints: velocity variables that can be held.
+    """
+
+    field: Any
+    law: Friction | None
+    joints: tuple
+
+    def __call__(self, held, direction) -> Held:
+        """The field in a mode."""
+        return Held(self.field, self.law, self.joints, held, direction)
+
+
+def _held(model, q, qdd, held, joints):
+    """Forces that hold, and the accelerations with them; exactly zero where held."""
+    if np.asarray(qdd).dtype == object:
+        return _held_traced(model, q, qdd, held, list(joints))
+    if not np.any(held):
+        return np.zeros(qdd.shape), qdd
+    A, s = dynamics.inverse_mass_matrix(model, q), list(joints)
+    on = np.broadcast_to(held, qdd.shape)[..., s]
+    masked = on[..., :, None] * on[..., None, :] * A[..., s, :][..., :, s]
+    masked = masked + np.eye(len(s)) * (1 - on[..., None])
+    f = np.zeros(qdd.shape)
+    f[..., s] = np.linalg.solve(masked, -(on * qdd[..., s])[..., None])[..., 0]
+    return f, (1 - held) * (qdd + (A @ f[..., None])[..., 0])
+
+
+def _held_traced(model, q, qdd, held, s):
+    A, on = dynamics.inverse_mass_matrix(model, q), held[s]
+    masked = np.outer(on, on) * A[np.ix_(s, s)] + np.diag(1 - on)
+    f_s = solve(factor(masked), -on * qdd[s])
+    f = np.array([f_s[s.index(i)] if i in s else 0 * held[i] for i in range(model.nv)])
+    return f, (1 - held) * (qdd + A[:, s] @ f_s)
+
+
+@kernel
+def _held_step(
+    model, t, h, q, qd, tau, held, direction, *, method, acting,
+    full=False,
+):  # fmt: skip
+    under = acting(held, direction)
+    return _step.function(model, t, h, q, qd, tau, method=method, field=under, full=full)
+
+
+@kernel
+def _held_slopes(model, t, q, qd, tau, held, direction, *, acting):
+    return acting(held, direction)(model, t, q, qd, tau)
+
+
+@kernel
+def _holding_force(model, t, q, qd, tau, held, direction, *, acting):
+    return acting(held, direction).holding_force(model, t, q, qd, tau)
+
+
+class HeldStepper(Stepper):
+    """Steps during which some variables are held, told by ``mode``.
+
+    Args:
+        model: the mechanism, a tree.
+        method: the integrator, one that takes no derivatives of forces.
+        acting: ``Holding``: all that acts, but for the mode.
+        mode: what joints do; change it between steps.
+        compiled: as for ``Stepper``.
+        prepare: function ``(t, q, qd, tau)`` called before a step is taken.
+    """
+
+    def __init__(self, model, method, acting, mode, *, compiled, prepare):
+        super().__init__(model, method, None, compiled=compiled)
+        self.acting, self.mode, self.prepare = acting, mode, prepare
+        self._kernels: dict = {}  # shared by copies for single samples
+
+    @property
+    def field(self):
+        """What moves the mechanism in the present mode."""
+        return self.acting(self.mode.held, self.mode.direction)
+
+    @field.setter
+    def field(self, _):
+        pass
+
+    def for_sample(self, index):
+        """The same for one sample of the batch."""
+        other = copy.copy(self)
+        other.mode = self.mode.sample(index)
+        other.prepare = _nothing  # the whole batch has been prepared
+        return other
+
+    def take(self, t, h, q, qd, tau):
+        """A step of ``h`` seconds, in the mode that ``prepare`` leaves."""
+        self.prepare(t, q, qd, tau)
+        return super().take(t, h, q, qd, tau)
+
+    def holding_force(self, t, q, qd, tau):
+        """The forces that hold, (n, ..., nv).
+
+        Args:
+            t: times [s], (n,).
+            q: positions at these times, (n, ..., nq).
+            qd: velocities, (n, ..., nv).
+            tau: joint forces, (n, ..., nv).
+        """
+        if self.compiled:
+            times = np.asarray(t, dtype=float).reshape(-1, *[1] * (qd.ndim - 2))
+            return self._held_kernel(_holding_force).call(times, q, qd, tau)
+        field = self.field
+        each = zip(t, q, qd, tau, strict=True)
+        return np.array([field.holding_force(self.model, *instant) for instant in each])
+
+    @property
+    def _one(self):
+        return self._full  # one kernel will do
+
+    @property
+    def _full(self):
+        return self._held_kernel(_held_step, 1.0, method=self.method, full=True)
+
+    @property
+    def _rates(self):
+        return self._held_kernel(_held_slopes)
+
+    def _held_kernel(self, kernel, *h, **options):
+        """A kernel that is told the present mode."""
+        key = (kernel.__name__, options.get("full"))
+        if key not in self._kernels:
+            q, v = self.model.neutral(), np.zeros(self.model.nv)
+            options["acting"] = self.acting
+            self._kernels[key] = kernel.compiled(self.model, 0.0, *h, q, v, v, v, v, **options)
+        return _WithMode(self._kernels[key], self.mode)
+
+
+def _nothing(t, q, qd, tau):
+    pass
+
+
+class _WithMode:
+    """A compiled function whose last arguments are a mode."""
+
+    def __init__(self, kernel, mode):
+        self.kernel, self.mode = kernel, mode
+
+    def call(self, *arguments):
+        return self.kernel.call(*arguments, self.mode.held, self.mode.direction)

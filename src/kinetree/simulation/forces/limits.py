@@ -1,0 +1,154 @@
+"""Ends of travel of joints: springs that stop them, or stops that they bounce off.
+
+Stiff limits are forces like others, compiled into the step. Rigid ones act at an instant: the
+moment at which a joint arrives is located, an impulse ``H Δqd = u`` (RBDA (11.57)) sends it back,
+and a joint that arrives too slowly to bounce is held until something pulls it away. See
+``kinetree.simulation.forces.modes``.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kinetree.errors import ModelError, UnknownNameError
+from kinetree.functional.choose import select
+from kinetree.simulation.forces.inertia import nominal_mobility
+
+__all__ = ["RigidLimits", "StiffLimits", "limits_of", "position_bounds"]
+
+
+def position_bounds(model):
+    """Lower and upper bounds of all velocity variables, infinite where there is none, (nv,) each.
+
+    Bounds are on position variables; they count where these are the integrals of velocities.
+    """
+    lower, upper = np.full(model.nv, -np.inf), np.full(model.nv, np.inf)
+    for i, body in enumerate(model.bodies, start=1):
+        for bounds, given in ((lower, "lower"), (upper, "upper")):
+            values = () if body.limits is None else getattr(body.limits, given)
+            if not values or np.all(np.isinf(values)):
+                continue
+            if not body.joint.rates_are_velocities:
+                raise ModelError(
+                    f"joint {body.joint_name!r} ({type(body.joint).__name__}) has a finite {given} "
+                    f"limit, but its velocities are not the rates of its position variables, so "
+                    f"that no stop can be put there: leave the limit out, or pass limits=None"
+                )
+            bounds[model.v_slice[i]] = values
+    return lower, upper
+
+
+def position_index(model) -> np.ndarray:
+    """Number of the position variable of every velocity variable; -1 where there is none."""
+    index = np.full(model.nv, -1)
+    for i, body in enumerate(model.bodies, start=1):
+        if body.joint.rates_are_velocities:
+            index[model.v_slice[i]] = np.arange(*model.q_slice[i].indices(model.nq))
+    return index
+
+
+@dataclass(frozen=True)
+class StiffLimits:
+    """A spring and a damper at each end of travel, which push and do not pull.
+
+        f = max(0, k p + d p/(p + p_0) dp/dt)
+
+    ``p`` is how far the joint is beyond its limit; the damper sets in gradually, over ``p_0``.
+
+    Args:
+        stiffness: ``k`` [N/m or N·m/rad], a number or one per velocity variable. By default that
+            which makes the joint alone, at the neutral position, swing at ``frequency``.
+        damping_ratio: damping as a fraction of the critical one of that swing.
+        frequency: [rad/s].
+        onset: ``p_0`` [m or rad].
+    """
+
+    stiffness: Any = None
+    damping_ratio: float = 1.0
+    frequency: float = 200.0
+    onset: float = 1e-3
+    stops: tuple = ()
+
+    traceable = True
+
+    def __post_init__(self):
+        for name in ("frequency", "onset"):
+            if not getattr(self, name) > 0:
+                raise ModelError(f"{name} of stiff limits must be positive, got {self!r}")
+        if not self.damping_ratio >= 0:
+            raise ModelError(f"damping_ratio of stiff limits must not be negative, got {self!r}")
+
+    def of(self, model):
+        """The same with the numbers of a model; None for a model without finite limits."""
+        lower, upper = position_bounds(model)
+        if not np.any(np.isfinite([lower, upper])):
+            return None
+        inertia = 1 / nominal_mobility(model)
+        if self.stiffness is None:
+            k = self.frequency**2 * inertia
+        else:
+            k = np.asarray(self.stiffness, dtype=float)
+            if k.shape not in ((), (model.nv,)) or not np.all(k > 0):
+                raise ModelError(
+                    f"stiffness of limits must be positive, one number or nv = {model.nv}, got {k}"
+                )
+            k = np.broadcast_to(k, model.nv)
+        d = 2 * self.damping_ratio * np.sqrt(k * inertia)
+        index = position_index(model)
+        stops = [
+            (int(index[i]), i, sign, float(bound[i]), float(k[i]), float(d[i]))
+            for i in range(model.nv)
+            for sign, bound in ((1.0, lower), (-1.0, upper))
+            if np.isfinite(bound[i])
+        ]
+        return StiffLimits(None, self.damping_ratio, self.frequency, self.onset, stops=tuple(stops))
+
+    def __call__(self, model, t, q, qd):
+        """Joint forces, (..., nv)."""
+        columns: list = [0 * qd[..., i] for i in range(model.nv)]
+        for i_q, i, sign, bound, k, d in self.stops:
+            p = sign * (bound - q[..., i_q])
+            p = select(p > 0, p, 0 * p)
+            f = k * p - d * (p / (p + self.onset)) * (sign * qd[..., i])
+            columns[i] = columns[i] + sign * select(f > 0, f, 0 * f)
+        return np.stack([np.asarray(c) for c in columns], axis=-1)
+
+
+@dataclass(frozen=True)
+class RigidLimits:
+    """Stops that joints bounce off.
+
+    Args:
+        restitution: velocity after an impact as a fraction of that before, from 0 to 1.
+        rest_velocity: joints that would leave slower than this [m/s or rad/s] stay.
+    """
+
+    restitution: float = 0.0
+    rest_velocity: float = 1e-3
+
+    def __post_init__(self):
+        if not 0 <= self.restitution <= 1:
+            raise ModelError(f"restitution must be between 0 and 1, got {self.restitution}")
+        if not self.rest_velocity >= 0:
+            raise ModelError(f"rest_velocity must not be negative, got {self.rest_velocity}")
+
+
+def limits_of(model, given):
+    """Limits by name (``"stiff"``, ``"rigid"``, None) or as given; None where there are none."""
+    if given is None:
+        return None
+    if isinstance(given, str):
+        if given not in ("stiff", "rigid"):
+            raise UnknownNameError(
+                f"limits must be 'stiff', 'rigid', None, StiffLimits or RigidLimits, got {given!r}"
+            )
+        given = StiffLimits() if given == "stiff" else RigidLimits()
+    if isinstance(given, StiffLimits):
+        return given.of(model)
+    if not isinstance(given, RigidLimits):
+        raise TypeError(
+            f"limits must be 'stiff', 'rigid', None, StiffLimits or RigidLimits, got "
+            f"{type(given).__name__}"
+        )
+    return given if np.any(np.isfinite(position_bounds(model))) else None

@@ -1,0 +1,1 @@
+"""Steps on the configuration manifold, one file for each family of methods."""

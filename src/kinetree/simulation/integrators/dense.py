@@ -1,0 +1,25 @@
+"""States at many instants inside one step, at once — RBDA §11.5."""
+
+from typing import Any
+
+import numpy as np
+
+from kinetree.simulation.integrators.interpolant import cubic
+from kinetree.simulation.integrators.manifold import move
+
+__all__ = ["states_inside"]
+
+
+def states_inside(step, fractions) -> tuple[Any, Any]:
+    """``q, qd`` at fractions of a step, (n, ..., nq) and (n, ..., nv).
+
+    Between 0 and 1, by the method's own interpolant or Hermite's cubic: see ``Interpolant``.
+    """
+    theta, dense = np.asarray(fractions, dtype=float), step.interpolant
+    if step.stages is not None:
+        weights = np.array([dense.method.interpolation(x) for x in theta])
+        u, dv = (dense.h * np.einsum("ns,...sv->n...v", weights, k) for k in step.stages[:2])
+    else:
+        column = theta.reshape(-1, *[1] * np.ndim(step.qd0))
+        u, dv = (cubic(column, dense.h, *end) for end in dense.ends[:2])
+    return move(step.stepper.model, step.q0, u), step.qd0 + dv

@@ -1,0 +1,44 @@
+"""Integrators by name."""
+
+from kinetree.errors import UnknownNameError
+from kinetree.simulation.integrators import tableaus
+from kinetree.simulation.integrators.explicit import ExplicitRungeKutta, SemiImplicitEuler
+from kinetree.simulation.integrators.implicit import ImplicitMidpoint
+from kinetree.simulation.integrators.integrator import Integrator
+from kinetree.simulation.integrators.rosenbrock import Rosenbrock
+from kinetree.simulation.integrators.variational import VariationalMidpoint
+from kinetree.spelling import did_you_mean
+
+__all__ = ["INTEGRATORS", "integrator_named"]
+
+INTEGRATORS = {
+    integrator.name: integrator
+    for integrator in (
+        ExplicitRungeKutta(tableaus.EULER),
+        SemiImplicitEuler(),
+        ExplicitRungeKutta(tableaus.MIDPOINT),
+        ExplicitRungeKutta(tableaus.HEUN),
+        ExplicitRungeKutta(tableaus.RK4),
+        ExplicitRungeKutta(tableaus.DORMAND_PRINCE),
+        ImplicitMidpoint(),
+        VariationalMidpoint(),
+        Rosenbrock(tableaus.RODAS3),
+    )
+}
+
+
+def integrator_named(integrator, *, adaptive=False) -> Integrator:
+    """An integrator by its name; integrators themselves pass through.
+
+    ``"auto"`` is ``"rk4"`` with steps of equal length, and ``"dopri5"`` with steps that adapt.
+    """
+    if isinstance(integrator, Integrator):
+        return integrator
+    if integrator == "auto":
+        return INTEGRATORS["dopri5" if adaptive else "rk4"]
+    if integrator not in INTEGRATORS:
+        known = ("auto", *INTEGRATORS)
+        raise UnknownNameError(
+            f"there is no integrator {integrator!r}; {did_you_mean(integrator, known)}"
+        )
+    return INTEGRATORS[integrator]

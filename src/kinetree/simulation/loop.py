@@ -1,0 +1,132 @@
+"""Running steps of equal length, one after the other, and keeping every so many."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kinetree.simulation.breakdown import check_finite_state, naming_time
+from kinetree.simulation.record import Record
+from kinetree.simulation.step import Step
+
+__all__ = ["Clock", "Motion", "after_hooks", "run_equal_steps"]
+
+_CHUNK = 10_000  # steps in one call of compiled code, so that it can be interrupted
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Times of a simulation: from ``start`` to ``end`` [s] in steps of ``dt``; the last shorter."""
+
+    start: float
+    end: float
+    dt: float
+
+    @property
+    def count(self) -> int:
+        """Number of steps."""
+        n = (self.end - self.start) / self.dt
+        return round(n) if abs(n - round(n)) < 1e-6 * max(n, 1) else int(np.ceil(n))
+
+    def time(self, k):
+        """Time at which step ``k`` begins."""
+        return self.end if k >= self.count else self.start + k * self.dt
+
+
+@dataclass
+class Motion:
+    """Where a simulation is: a state, what controls it, and who looks at its steps."""
+
+    q: Any
+    qd: Any
+    work: Any
+    controller: Any
+    hooks: tuple = ()
+
+    @property
+    def holds(self) -> bool:
+        """Whether someone must ask the controller at every interval, and hold its answer."""
+        zero = getattr(self.controller, "is_zero", False)
+        return not zero and not hasattr(self.controller, "next_instant")
+
+    def tau(self, t, before=None):
+        """Joint forces from time ``t`` on, those from ``before`` if they are still held."""
+        if before is not None and self.holds:
+            return before
+        return self.controller(t, self.q, self.qd)
+
+    def advance(self, step):
+        """Go to the end of a step."""
+        self.q, self.qd, self.work = step.q1, step.qd1, self.work + step.work
+
+
+def run_equal_steps(stepper, clock, motion, store_every, progress) -> Record:
+    """From the start of the clock to its end, or to where a hook stops."""
+    record = Record()
+    if stepper.compiled and not motion.hooks and getattr(motion.controller, "is_zero", False):
+        _run_chunks(stepper, clock, motion, store_every, progress, record)
+        return record
+    k, t, tau = 0, clock.start, None
+    while k < clock.count:
+        on_grid = t == clock.time(k)
+        tau = motion.tau(t, before=None if on_grid else tau)
+        if on_grid and k % store_every == 0:
+            record.keep(t, motion.q, motion.qd, tau, motion.work)
+            progress(t)
+        step = _step(stepper, t, clock.time(k + 1), motion, tau)
+        record.take(step)
+        motion.advance(step)
+        t = step.t1
+        k += t >= clock.time(k + 1)
+        if step.stop:
+            break
+    record.keep(t, motion.q, motion.qd, motion.tau(t), motion.work)
+    progress(t)
+    return record
+
+
+def _step(stepper, t, end, motion, tau):
+    q, qd = motion.q, motion.qd
+    with naming_time(stepper.model, t, qd), np.errstate(all="ignore"):
+        if motion.hooks:
+            step = stepper.take(t, end - t, q, qd, tau)
+            step.t1 = end
+        else:  # no one will ask what happens inside
+            q1, qd1, work = stepper.step(t, end - t, q, qd, tau)
+            step = Step(t, q, qd, tau, end, q1, qd1, work, stepper)
+    check_finite_state(stepper.model, end, step.q1, step.qd1)
+    return after_hooks(step, motion.hooks)
+
+
+def after_hooks(step, hooks):
+    """The step after every hook has looked at it."""
+    for hook in hooks:
+        step = hook(step) or step
+    return step
+
+
+def _run_chunks(stepper, clock, motion, store_every, progress, record):
+    """Many steps in one call, where nothing looks at those between stored ones."""
+    zero = motion.tau(clock.start)
+    k = 0
+    while k < clock.count:
+        t = clock.time(k)
+        if k % store_every == 0:
+            record.keep(t, motion.q, motion.qd, zero, motion.work)
+            progress(t)
+        many = min(store_every - k % store_every, _CHUNK, clock.count - k)
+        if many > 1 and k + many == clock.count:
+            many -= 1  # the last step may be shorter
+        h = clock.time(k + 1) - t if many == 1 else clock.dt
+        with naming_time(stepper.model, t, motion.qd), np.errstate(all="ignore"):
+            state = (motion.q, motion.qd, zero)
+            if store_every == 1:
+                q, qd, work = stepper.step(t, h, *state)
+            else:  # one kernel for all, whose number of steps is an input
+                q, qd, work = stepper.steps(t, h, *state, many)
+        k += many
+        check_finite_state(stepper.model, clock.time(k), q, qd)
+        motion.q, motion.qd, motion.work = q, qd, motion.work + work
+        record.count(h, qd, many)
+    record.keep(clock.time(k), motion.q, motion.qd, zero, motion.work)
+    progress(clock.time(k))

@@ -1,0 +1,1 @@
+"""What a simulation returns: tables, files, pictures, and whether it can be trusted."""

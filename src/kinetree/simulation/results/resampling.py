@@ -1,0 +1,86 @@
+"""A trajectory at other times, between those that were stored.
+
+Between two stored times the motion is the cubic in local coordinates, ``q = integrate(q0, u)``,
+that meets positions and velocities at both ends: it stays on the manifold, and its error is of
+fourth order in the distance of the stored times for positions, and of third for velocities.
+"""
+
+# Annotations of kernels are shapes:
+# ruff: noqa: F821
+# pyright: reportInvalidTypeForm=false
+
+from dataclasses import replace
+
+import numpy as np
+
+from kinetree.errors import ShapeError
+from kinetree.expr.repeat import repeat
+from kinetree.functional.choose import select
+from kinetree.functional.kernel import kernel
+from kinetree.simulation.integrators.manifold import is_flat, local_rate
+from kinetree.simulation.results.observables import observe
+
+__all__ = ["resample"]
+
+_TURNS = 40  # of the iteration for velocities, which gains a factor of |u|/2 each time
+
+
+def resample(trajectory, times):
+    """The trajectory at ``times`` [s], a sorted array, or a number: the distance of times."""
+    t, model = trajectory.t, trajectory.model
+    times = _times(t, times)
+    k = np.clip(np.searchsorted(t, times, side="right") - 1, 0, len(t) - 2)
+    h = t[k + 1] - t[k]
+    s = np.divide(times - t[k], h, out=np.zeros(len(times)), where=h > 0)
+    batch = (slice(None), *(None,) * (trajectory.q.ndim - 2))
+    q, qd = _between(  # pyright: ignore[reportAssignmentType]
+        model, trajectory.q[k], trajectory.qd[k], trajectory.q[k + 1], trajectory.qd[k + 1],
+        s[batch], h[batch],
+    )  # fmt: skip
+    held = np.where(s >= 1, k + 1, k)
+    arrays = {"t": times, "q": q, "qd": qd, "tau": trajectory.tau[held]}
+    seen = observe(model, q, qd)
+    arrays["energy"] = seen.kinetic + seen.gravity + seen.elastic
+    for name in ("work", "loop_error"):
+        a = getattr(trajectory, name)
+        weight = s.reshape(-1, *(1,) * (a.ndim - 1))
+        arrays[name] = (1 - weight) * a[k] + weight * a[k + 1]
+    return replace(trajectory, **arrays)
+
+
+@kernel
+def _between(model, q, qd, q1: ("nq",), qd1: ("nv",), s: (), h: ()):
+    d = model.difference(q, q1)
+    a, b = h * qd, h * local_rate(model, q, d, qd1, order=6)
+    c2, c3 = 3 * d - 2 * a - b, a + b - 2 * d
+    u = s * (a + s * (c2 + s * c3))
+    rate = (a + s * (2 * c2 + 3 * s * c3)) / select(h > 0, h, 1)
+    return model.integrate(q, u), _velocity(model, q, u, rate)
+
+
+def _velocity(model, q, u, rate):
+    """The velocity for which local coordinates change at this rate, by successive correction."""
+    if is_flat(model):
+        return rate
+    return repeat(lambda qd: qd + rate - local_rate(model, q, u, qd, order=6), rate, _TURNS)
+
+
+def _times(t, times):
+    """Times that were asked for, if there is motion then."""
+    if np.ndim(times) == 0:
+        step = float(times)
+        if not step > 0:
+            raise ShapeError(f"the distance of times must be positive, got {times!r}")
+        times = t[0] + step * np.arange(int((t[-1] - t[0]) / step * (1 + 1e-12)) + 1)
+    times = np.asarray(times, dtype=float)
+    if times.ndim != 1 or np.any(np.diff(times) < 0):
+        raise ShapeError(f"times must be a sorted array of one axis, got shape {times.shape}")
+    if len(t) < 2:
+        raise ShapeError("there is nothing between the times of a trajectory that has only one")
+    slack = 1e-9 * (t[-1] - t[0])
+    if len(times) and not (times[0] >= t[0] - slack and times[-1] <= t[-1] + slack):
+        raise ShapeError(
+            f"the motion is known from {t[0]:g} s to {t[-1]:g} s; asked for {times[0]:g} s to "
+            f"{times[-1]:g} s"
+        )
+    return np.clip(times, t[0], t[-1])

@@ -1,0 +1,93 @@
+"""What a simulation returns."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kinetree.model import Model
+from kinetree.simulation.results import plotting, resampling, selection, storage, tables
+
+__all__ = ["Trajectory"]
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """A motion, as arrays with time first; batch axes, if any, come second.
+
+    Attributes:
+        model: the mechanism that moved.
+        t: times [s], (T,).
+        q: joint positions, (T, ..., nq).
+        qd: joint velocities, (T, ..., nv).
+        tau: joint forces of the controller during the step that begins at each time, (T, ..., nv).
+        energy: kinetic energy, and potential energy in the gravity field and in springs of the
+            joints [J], (T, ...).
+        work: of all joint forces since the start [J], (T, ...).
+        loop_error: largest position error of a loop or coupling [m or rad], (T, ...).
+        events: what happened, in order of time.
+        report: checks of the result.
+    """
+
+    model: Model
+    t: np.ndarray
+    q: np.ndarray
+    qd: np.ndarray
+    tau: np.ndarray
+    energy: np.ndarray
+    work: np.ndarray
+    loop_error: np.ndarray
+    events: tuple = ()
+    report: Any = field(default=None, repr=False)
+
+    def __len__(self):
+        return len(self.t)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The arrays by name, time first."""
+        names = ("t", "q", "qd", "tau", "energy", "work", "loop_error")
+        return {name: getattr(self, name) for name in names}
+
+    # --- parts --------------------------------------------------------------------------------
+
+    def __getitem__(self, which):
+        """The motion of a joint by its name, ``trajectory["elbow"].q``; or some of the times."""
+        if isinstance(which, str):
+            return selection.joint_motion(self, which)
+        return selection.some_times(self, which)
+
+    def motion(self, index):
+        """One motion, or some, of a batch; ``index`` is for the batch axes."""
+        return selection.one_of_many(self, index)
+
+    def resample(self, times):
+        """The motion at other times [s]: a sorted array, or a number, their distance.
+
+        Between stored times it is a cubic on the manifold that meets positions and velocities at
+        both ends. The controller's forces are those of the stored time before; work and loop error
+        are interpolated linearly.
+        """
+        return resampling.resample(self, times)
+
+    # --- elsewhere ----------------------------------------------------------------------------
+
+    def to_xarray(self):
+        """A labelled dataset; see ``kinetree.simulation.results.tables``."""
+        return tables.to_xarray(self)
+
+    def to_pandas(self):
+        """A table with a row for each time and columns such as ``q.elbow``."""
+        return tables.to_pandas(self)
+
+    def save(self, path):
+        """Write it to a file: ``.npz``, ``.parquet`` or ``.nc`` (NetCDF). Returns the path."""
+        return storage.save(self, path)
+
+    @classmethod
+    def load(cls, path, model=None):
+        """Read a file that ``save`` wrote; ``model`` is for those that could not hold theirs."""
+        return storage.load(cls, path, model)
+
+    def plot(self, *, joints=None):
+        """A Matplotlib figure: positions, velocities, forces, energy; of some joints, or all."""
+        return plotting.plot(self, joints=joints)

@@ -1,0 +1,1 @@
+"""Many simulations at the speed of compiled code, and their derivatives."""

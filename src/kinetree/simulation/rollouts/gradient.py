@@ -1,0 +1,156 @@
+"""Derivatives of rollouts: of a cost by the adjoint of every step, of the final state likewise.
+
+States are stored on the way forward; on the way back the slopes of the cost with respect to the
+state go from the end of each step to its start, through one compiled function that costs a few
+times as much as the step, whatever the number of variables. Derivatives with respect to ``q0`` are
+in the tangent space, (nv,), as everywhere: entry ``j`` is the derivative along
+``model.integrate(q0, t e_j)``.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kinetree.errors import UnknownNameError
+from kinetree.simulation.rollouts.arrays import names_of, require_kernel
+from kinetree.simulation.rollouts.chunks import over_chunks
+from kinetree.simulation.rollouts.rollout import run_of
+from kinetree.simulation.rollouts.way_back import WayBack, along_tangents, inverse_rates
+
+__all__ = ["FinalState", "RolloutGradient", "final_state_derivatives", "rollout_gradient"]
+
+
+@dataclass(frozen=True)
+class RolloutGradient:
+    """A cost, and its derivatives.
+
+    Derivatives have the batch axes of the rollout, also those with respect to what all samples
+    share: sum them over the batch for the derivative of the total.
+
+    Attributes:
+        value: the cost, (...).
+        q0: with respect to the positions at the start, in the tangent space, (..., nv).
+        qd0: with respect to the velocities at the start, (..., nv).
+        tau: with respect to the joint forces, (steps, ..., nv); without an axis for time, or with
+            one of length 1, as they were given; None if they were not.
+        inputs: with respect to inputs by name, (steps or 1, ..., shape of one sample).
+        arguments: with respect to arguments by name, (..., shape of one sample).
+        parameters: with respect to parameters by name, (..., shape), (..., 6) for placements.
+    """
+
+    value: np.ndarray
+    q0: np.ndarray
+    qd0: np.ndarray
+    tau: np.ndarray | None
+    inputs: dict = field(default_factory=dict)
+    arguments: dict = field(default_factory=dict)
+    parameters: dict = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class FinalState:
+    """Where a rollout ends, and how that changes.
+
+    A change of the state is ``(dq, dqd)`` in one vector of length ``2 nv``, ``dq`` in the tangent
+    space; that of the final state comes first among the last axes.
+
+    Attributes:
+        q: joint positions at the end, (..., nq).
+        qd: joint velocities at the end, (..., nv).
+        state: with respect to the state at the start, (..., 2 nv, 2 nv).
+        tau: with respect to the joint forces, (steps, ..., 2 nv, nv), as in ``RolloutGradient``.
+        inputs, arguments, parameters: by name, likewise.
+    """
+
+    q: np.ndarray
+    qd: np.ndarray
+    state: np.ndarray
+    tau: np.ndarray | None
+    inputs: dict = field(default_factory=dict)
+    arguments: dict = field(default_factory=dict)
+    parameters: dict = field(default_factory=dict)
+
+
+def rollout_gradient(
+    model, q0, qd0=None, tau=None, *, running=None, terminal=None, **options
+) -> RolloutGradient:
+    """The cost of a rollout, and its derivatives with respect to everything that goes in.
+
+    The cost is the sum of ``running`` over all steps, and ``terminal``.
+
+    Args:
+        model: the mechanism, without loops and couplings.
+        q0: joint positions at the start [m, rad], (..., nq).
+        qd0: joint velocities at the start, (..., nv); at rest by default.
+        tau: joint forces [N, N·m], as for ``kinetree.rollout``. Zeros are not the same as None:
+            the derivative with respect to None is None.
+        running: kernel ``(model, t, q, qd, tau, ...)`` of a number, for the state at the start of
+            a step and the joint forces held during it. Like a policy it takes what it needs of
+            these, of ``inputs`` and of ``arguments``, by name.
+        terminal: kernel ``(model, t, q, qd, ...)`` of a number, for the final state; it takes what
+            it needs of these and of ``arguments``.
+        **options: ``steps``, ``dt``, ``integrator``, ``forces``, ``policy``, ``inputs``,
+            ``arguments``, ``parameters`` and ``t0``, as for ``kinetree.rollout``.
+    """
+    require_kernel(running, "running cost")
+    require_kernel(terminal, "terminal cost")
+    if running is None and terminal is None:
+        raise TypeError("rollout_gradient needs a cost: running=..., terminal=..., or both")
+    if terminal is not None:
+        _check_terminal(terminal, options.get("inputs"))
+    run = run_of(model, q0, qd0, tau, costs=(running, terminal), **options)
+    back = WayBack(run, running)
+
+    def piece(part):
+        q, qd = back.forward(part)
+        back.backward(part, q, qd, *back.end_cost(terminal, part, q[-1], qd[-1]))
+
+    over_chunks(piece, run.arrays.size, back.numbers, run.steps)
+    back.check()
+    start = along_tangents(model, run.arrays.q0, back.q)
+    return RolloutGradient(
+        back.batched(back.value), back.batched(start), back.batched(back.qd), **back.shaped()
+    )
+
+
+def final_state_derivatives(model, q0, qd0=None, tau=None, **options) -> FinalState:
+    """The final state of a rollout, and its derivatives with respect to everything that goes in.
+
+    Costs ``2 nv`` ways back; for one cost, ``rollout_gradient`` costs one.
+
+    Args:
+        model: the mechanism, without loops and couplings.
+        q0: joint positions at the start [m, rad], (..., nq).
+        qd0: joint velocities at the start, (..., nv); at rest by default.
+        tau: joint forces [N, N·m], as for ``kinetree.rollout``.
+        **options: as for ``rollout_gradient``.
+    """
+    run = run_of(model, q0, qd0, tau, **options)
+    n, size, dtype = model.nv, run.arrays.size, run.arrays.dtype
+    back = WayBack(run, None, (2 * n,))
+    ends = np.empty((size, model.nq), dtype), np.empty((size, n), dtype)
+
+    def piece(part):
+        q, qd = back.forward(part)
+        ends[0][part], ends[1][part] = q[-1], qd[-1]
+        p_q, p_qd = (np.zeros((2 * n, *x[-1].shape), dtype) for x in (q, qd))
+        rates: Any = inverse_rates(model, q[-1])
+        p_q[:n] = np.moveaxis(rates, -2, 0)
+        p_qd[n:] = np.eye(n)[:, np.newaxis]
+        back.backward(part, q, qd, p_q, p_qd)
+
+    over_chunks(piece, size, back.numbers, run.steps)
+    back.check()
+    start = np.concatenate([along_tangents(model, run.arrays.q0, back.q), back.qd], axis=-1)
+    q, qd = (a.reshape(*run.arrays.batch, a.shape[-1]) for a in ends)
+    return FinalState(q, qd, back.batched(start), **back.shaped())
+
+
+def _check_terminal(terminal, inputs):
+    for name in names_of(terminal):
+        if name == "tau" or name in (inputs or {}):
+            raise UnknownNameError(
+                f"terminal cost {terminal.__name__!r} asks for {name!r}, which belongs to a step; "
+                f"after the last there is none. It may ask for t, q, qd and what is in arguments"
+            )

@@ -1,0 +1,254 @@
+"""The steps of a rollout, and the way back through one, as compiled functions of arrays.
+
+A ``Transition`` knows everything about a step but the numbers: the mechanism, the integrator, the
+forces, the policy, and which arrays go in. Its kernels are kept with the model.
+"""
+
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from kinetree.codegen.program import Argument, trace
+from kinetree.codegen.runtime.kernel import Kernel
+from kinetree.errors import ShapeError, SingularError
+from kinetree.expr.diff import jacobian
+from kinetree.expr.repeat import repeat
+from kinetree.functional.choose import select
+from kinetree.functional.inline import compact, evaluated
+from kinetree.functional.parameters import parameter, with_parameters
+from kinetree.functional.results import over_samples
+from kinetree.functions import require_unit_parts
+from kinetree.model import Model
+from kinetree.model.arrays import as_configuration, check_finite
+from kinetree.simulation.field import Field
+from kinetree.simulation.integrators.integrator import Integrator
+from kinetree.simulation.rollouts.arrays import names_of
+
+__all__ = ["Transition"]
+
+
+@dataclass(frozen=True)
+class Transition:
+    """One step as a function of arrays.
+
+    Attributes:
+        model: the mechanism.
+        method: the integrator.
+        field: the forces that act all the time.
+        policy: kernel of the joint forces that are held during a step, or None.
+        given: arrays that go into a step: ``tau``, and what kernels ask for, by their names.
+        parameters: names of parameters of the model that go into a step, too.
+    """
+
+    model: Model = field(compare=False)
+    method: Integrator
+    field: Field
+    policy: Any
+    given: tuple[Argument, ...]
+    parameters: tuple[str, ...]
+
+    # --- texts, for numbers of any kind ------------------------------------------------------
+
+    def changed(self, rest) -> tuple[Model, dict]:
+        """The model with its parameters, and the other arrays by name."""
+        n = len(self.given)
+        arrays = {a.name: x for a, x in zip(self.given, rest[:n], strict=True)}
+        values = dict(zip(self.parameters, rest[n:], strict=True))
+        return with_parameters(self.model, values) if values else self.model, arrays
+
+    def joint_force(self, model, arrays, t, q, qd):
+        """What is held during a step: ``tau``, and the policy's result."""
+        tau = arrays.get("tau", model.zero_velocity)
+        if self.policy is None:
+            return tau
+        asked = apply(self.policy, model, {**arrays, "t": t, "q": q, "qd": qd})
+        if np.shape(asked) != (model.nv,):
+            raise ShapeError(
+                f"policy {self.policy.__name__!r} must return joint forces of shape (nv,) = "
+                f"({model.nv},) for model {model.name!r}, got {np.shape(asked)}"
+            )
+        return tau + asked
+
+    def advanced(self, t, h, count, q, qd, work, *rest):
+        """``q, qd, work`` after ``count`` steps, and the worst defect of methods that have one."""
+        model, arrays = self.changed(rest)
+
+        def body(state):
+            t, q, qd, work, worst = state
+            tau = self.joint_force(model, arrays, t, q, qd)
+            after = self.method.step(self.field, model, t, h, q, qd, tau)
+            if self.method.solves:
+                worst = select(worst < after.defect, after.defect, worst)
+            return t + h, after.q, after.qd, work + after.work, worst
+
+        _, *results, worst = repeat(body, (t, q, qd, work, 0 * t), count)
+        return (*results, worst) if self.method.solves else tuple(results)
+
+    def applied(self, t, q, qd, *rest):
+        """The joint forces held during a step from this state."""
+        return (self.joint_force(*self.changed(rest), t, q, qd),)
+
+    # --- compiled ----------------------------------------------------------------------------
+
+    def _arguments(self, *names):
+        shapes = {"q": (self.model.nq,), "qd": (self.model.nv,)}
+        own = [parameter(self.model, name) for name in self.parameters]
+        return [
+            *(Argument(name, shapes.get(name, ())) for name in names),
+            *self.given,
+            *(Argument(p.name, p.shape) for p in own),
+        ]
+
+    def steps(self) -> Kernel:
+        """Compiled ``advanced``."""
+        inputs = self._arguments("t", "h", "count", "q", "qd", "work")
+        return self._kept("steps", lambda: self._compiled("rollout", inputs, self.advanced))
+
+    def forces(self) -> Kernel:
+        """Compiled ``applied``."""
+        inputs = self._arguments("t", "q", "qd")
+        return self._kept("forces", lambda: self._compiled("joint forces", inputs, self.applied))
+
+    def of_state(self, name, text) -> Kernel:
+        """Compiled function of a state: ``text(model, arrays, t, q, qd)`` to a tuple of arrays."""
+        inputs = self._arguments("t", "q", "qd")
+
+        def function(t, q, qd, *rest):
+            return text(*self.changed(rest), t, q, qd)
+
+        return self._kept((name, text), lambda: self._compiled(name, inputs, function))
+
+    def pullback(self, running) -> Kernel:
+        """The way back through one step, and the running cost on it, if there is one.
+
+        Takes the time, the step, the state at its start, the arrays, and the slopes of a cost with
+        respect to ``q`` and ``qd`` at its end. Returns the running cost, and slopes with respect to
+        ``q`` and ``qd`` at the start, to every array, and to every parameter. Those of ``q`` are
+        with respect to its numbers, (nq,).
+        """
+
+        def function(t, h, q, qd, *rest):
+            *rest, p_q, p_qd = rest
+            model, arrays = self.changed(rest)
+            tau = self.joint_force(model, arrays, t, q, qd)
+            after = self.method.step(self.field, model, t, h, q, qd, tau)
+            now = {**arrays, "t": t, "q": q, "qd": qd, "tau": tau}
+            cost = 0 * t if running is None else number(running, apply(running, model, now))
+            return cost, p_q @ after.q + p_qd @ after.qd + cost
+
+        more = [Argument("slope of q", (self.model.nq,)), Argument("slope of qd", (self.model.nv,))]
+        inputs = [*self._arguments("t", "h", "q", "qd"), *more]
+        return self._kept(("back", running), lambda: self._slopes("pullback", inputs, function))
+
+    def terminal(self, cost) -> Kernel:
+        """A cost of the final state, and its slopes: to ``q``, ``qd``, arrays and parameters."""
+
+        def function(t, h, q, qd, *rest):
+            model, arrays = self.changed(rest)
+            total = number(cost, apply(cost, model, {**arrays, "t": t, "q": q, "qd": qd}))
+            return total, total
+
+        inputs = self._arguments("t", "h", "q", "qd")
+        return self._kept(("end", cost), lambda: self._slopes("terminal cost", inputs, function))
+
+    def _kept(self, what, make):
+        key = (self, what)
+        if key not in self.model.kernels:
+            self.model.kernels[key] = make()
+        return self.model.kernels[key]
+
+    def _compiled(self, name, inputs, function):
+        def traced(*symbols):
+            self._require(inputs, symbols)
+            return function(*(a if a.shape else a[()] for a in symbols))
+
+        def reference(arrays):
+            named = {i.name: a for i, a in zip(inputs, arrays, strict=True)}
+            call = SimpleNamespace(arrays=named, shapes=_shapes(inputs), name=name)
+            try:
+                results = over_samples(function, call)
+            except ShapeError as error:  # of numbers on the way; those that came in are validated
+                raise SingularError(str(error)) from error
+            return results[0] if len(results) == 1 else results
+
+        return self._kernel(name, inputs, trace(traced, inputs, name), reference)
+
+    def _slopes(self, name, inputs, function):
+        """A kernel of a number, and of the slopes of another with respect to the inputs."""
+        n = len(self.given) + len(self.parameters)
+
+        def traced(*symbols):
+            self._require(inputs, symbols)
+            value, total = function(*(a if a.shape else a[()] for a in symbols))
+            q, qd, *rest = symbols[2 : 4 + n]
+            plain = [np.eye(a.size, dtype=int).reshape(*a.shape, -1) for a in (q, qd)]
+            rates = [*plain, *(self._rates(k, a) for k, a in enumerate(rest))]
+            return np.asarray(value), *_gradients(total, (q, qd, *rest), rates)
+
+        program = compact(trace(traced, inputs, name))
+        return self._kernel(name, inputs, program, lambda arrays: evaluated(program, arrays))
+
+    def _rates(self, k, symbols):
+        """Directions in which an array can change, its last axis."""
+        if k < len(self.given):
+            return np.eye(symbols.size, dtype=int).reshape(*symbols.shape, -1)
+        return parameter(self.model, self.parameters[k - len(self.given)]).rates(symbols)
+
+    def _require(self, inputs, symbols):
+        """Conditions that the compiled code must check."""
+        for i, symbol in zip(inputs, symbols, strict=True):
+            if i.name == "q":
+                require_unit_parts(self.model, symbol)
+            elif i.name in self.parameters:
+                for condition in parameter(self.model, i.name).conditions(symbol):
+                    condition.require()
+
+    def _kernel(self, name, inputs, program, reference):
+        def validate(arrays):
+            for i, array in zip(inputs, arrays, strict=True):
+                check_finite(array, i.name, core=len(i.shape))
+                if i.name == "q":
+                    as_configuration(self.model, array)
+
+        return Kernel(
+            name, inputs, program.outputs, lambda: program, reference=reference, validate=validate
+        )
+
+
+def apply(kernel, model, values):
+    """A kernel with the values that it asks for."""
+    return kernel(model, **{name: values[name] for name in names_of(kernel)})
+
+
+def number(kernel, value):
+    """The result of a cost, which must be one number."""
+    if np.shape(value) != ():
+        raise ShapeError(
+            f"cost {kernel.__name__!r} must return one number, got shape {np.shape(value)}"
+        )
+    return np.asarray(value, dtype=object)[()]
+
+
+def _shapes(inputs):
+    return {i.name: i.shape for i in inputs}
+
+
+def _gradients(total, arrays, rates):
+    """Slopes of an expression along the directions of each array; (*tangent) each."""
+    if not hasattr(total, "graph"):  # a number that depends on nothing
+        return [np.zeros(_tangent(a, r), dtype=object) for a, r in zip(arrays, rates, strict=True)]
+    directions = [
+        {x.i: rate for x, rate in zip(a.ravel(), column.ravel(), strict=True)}
+        for a, r in zip(arrays, rates, strict=True)
+        for column in np.moveaxis(r, -1, 0)
+    ]
+    slopes = jacobian(total.graph, np.array([total]), directions)[0]
+    parts = np.split(slopes, np.cumsum([r.shape[-1] for r in rates])[:-1])
+    return [p.reshape(_tangent(a, r)) for p, a, r in zip(parts, arrays, rates, strict=True)]
+
+
+def _tangent(array, rates):
+    """Shape of the space in which an array can change."""
+    return array.shape if rates.shape[-1] == array.size else rates.shape[-1:]

@@ -1,0 +1,191 @@
+"""``simulate``: from a model and a state to a motion."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from kinetree import dynamics
+from kinetree.errors import JointError, LoopError, ShapeError, TraceError, UnknownNameError
+from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
+from kinetree.simulation.acting import acting_on
+from kinetree.simulation.controllers import as_controller
+from kinetree.simulation.field import is_traceable
+from kinetree.simulation.forces.applied import as_force
+from kinetree.simulation.inputs import at_instants
+from kinetree.simulation.integrators.adaptive import Tolerance, run_adaptive_steps
+from kinetree.simulation.integrators.group import require_groups
+from kinetree.simulation.integrators.registry import INTEGRATORS, integrator_named
+from kinetree.simulation.loop import Clock, Motion, run_equal_steps
+from kinetree.simulation.results.observables import loop_error, observe
+from kinetree.simulation.results.report import check_result
+from kinetree.simulation.results.trajectory import Trajectory
+
+__all__ = ["simulate"]
+
+_NUMBERS = (int, float, np.integer, np.floating)
+
+
+def simulate(
+    model, q0, qd0=None, *, duration, dt=1e-3, controller=None, controls=None, integrator="auto",
+    forces=(), friction="smooth", limits="stiff", motors=None, events=(), hooks=(), store_every=1,
+    t0=0.0, rtol=None, atol=None, max_step=np.inf, stabilization=None, progress=None,
+) -> Trajectory:  # fmt: skip
+    """Simulate the motion of a mechanism.
+
+        trajectory = kt.simulate(m, q0, qd0, duration=5.0)
+
+    Steps have the length ``dt``; or, where ``rtol`` or ``atol`` is given, any length that keeps
+    their estimated error below ``atol + rtol * size``.
+
+    Args:
+        model: the mechanism. Springs, dampers and friction of its joints act. Loops and couplings
+            are honoured; their errors are not corrected unless ``stabilization`` is given.
+        q0: joint positions at the start [m, rad], (..., nq).
+        qd0: joint velocities at the start [m/s, rad/s], (..., nv); at rest by default.
+        duration: how long [s].
+        dt: length of a step, and of the interval at which a controller is asked [s].
+        controller: function ``(t, q, qd)`` that returns joint forces [N, N·m], (..., nv); asked at
+            the start of every interval, held until its end. Also ``kt.Sampled``, which is asked
+            at a rate of its own, and ``kt.Recorded``.
+        controls: in place of a controller: a function ``(t, q, qd)`` that returns the controls of
+            the model's actuators, (..., n), or n numbers; cut to the range of each actuator.
+        integrator: one of ``kinetree.simulation.INTEGRATORS`` or its name. By default ``"rk4"``,
+            and ``"dopri5"`` for steps that adapt.
+        forces: a function ``(model, t, q, qd)`` that returns joint forces and acts all the time, or
+            several, or ``kt.ExternalForce``. Under ``@kinetree.kernel`` it becomes part of compiled
+            code; otherwise it is called on the host at every stage of a step.
+        friction: of joints that have some: ``"smooth"``; ``"exact"``, with joints that really come
+            to rest; a ``kt.Friction``; or None, for none.
+        limits: of joints that have some: ``"stiff"``, springs that push back; ``"rigid"``, stops
+            with impacts; ``kt.StiffLimits`` or ``kt.RigidLimits``; or None, for none.
+        motors: ``kt.TorqueSpeed`` by name of the actuator.
+        events: what to look out for, ``kt.Event``.
+        hooks: functions of a ``Step`` called after it; they may shorten it or change its end.
+        store_every: store every so many intervals ``dt``, and the last.
+        t0: time at the start [s].
+        rtol: tolerated error of a step relative to the size of the state; 1e-6 if only ``atol`` is
+            given.
+        atol: tolerated error in addition [m, rad, m/s, rad/s]; 1e-9 if only ``rtol`` is given.
+        max_step: longest step that adapts [s].
+        stabilization: time constant [s] with which errors of loops and couplings decay (Baumgarte);
+            about the time in which something interesting happens, such as 0.1 — RBDA §8.3.
+        progress: function that is called with the time reached [s] now and then.
+
+    Returns:
+        A ``Trajectory``: arrays ``t, q, qd, tau, energy, work, loop_error``, ``events``, and
+        ``report``, what the simulation says about itself.
+
+    Warns:
+        SimulationWarning: a number of the report says that the result should not be trusted.
+    """
+    q, qd = _start(as_model(model), q0, qd0)
+    clock = _clock(t0, duration, dt, store_every)
+    _refuse_prescribed(model, clock.start)
+    adaptive = rtol is not None or atol is not None
+    method = integrator_named(integrator, adaptive=adaptive)
+    acting = acting_on(model, friction=friction, limits=limits, motors=motors)
+    field = acting.field(_as_forces(forces), stabilization)
+    compiled = _can_compile(model, method, field)
+    stepper, watchers = acting.stepper(method, field, q, _as_events(events), compiled=compiled)
+    if (model.loops or model.couplings) and stabilization is None:
+        dynamics.forward_dynamics(model, q, qd, np.zeros(model.nv))  # closed at the start?
+    control = as_controller(controller, model, qd.shape, controls)
+    hooks = (*at_instants(control), *watchers, *hooks)
+    motion = Motion(q, qd, np.zeros(qd.shape[:-1]), control, hooks)
+    report_time = progress or (lambda t: None)
+    if adaptive:
+        tolerance = _tolerance(method, rtol, atol, max_step)
+        record = run_adaptive_steps(stepper, clock, motion, store_every, report_time, tolerance)
+    else:
+        record = run_equal_steps(stepper, clock, motion, store_every, report_time)
+    arrays = record.arrays()
+    seen = observe(model, arrays["q"], arrays["qd"])
+    open_by = loop_error(model, arrays["q"], arrays["qd"])
+    return Trajectory(
+        model,
+        energy=seen.kinetic + seen.gravity + seen.elastic,
+        loop_error=open_by,
+        events=tuple(record.events),
+        report=check_result(model, method, field, record, arrays, seen, open_by, adaptive=adaptive),
+        **arrays,
+    )
+
+
+# --- checking what was asked for -----------------------------------------------------------------
+
+
+def _start(model, q0, qd0):
+    q = as_configuration(model, q0, "q0").astype(float)
+    qd = np.zeros(model.nv) if qd0 is None else as_joint_vector(model, qd0, "qd0").astype(float)
+    try:
+        batch = np.broadcast_shapes(q.shape[:-1], qd.shape[:-1])
+    except ValueError:
+        raise ShapeError(
+            f"batch axes of q0 {q.shape[:-1]} and qd0 {qd.shape[:-1]} do not broadcast"
+        ) from None
+    q, qd = np.broadcast_to(q, (*batch, model.nq)), np.broadcast_to(qd, (*batch, model.nv))
+    return np.array(q), np.array(qd)
+
+
+def _refuse_prescribed(model, t):
+    """Raise JointError for joints that follow a function of time."""
+    for name, body in zip(model.joint_names, model.bodies, strict=True):
+        if body.joint.at(t) != body.joint:
+            raise JointError(
+                f"joint {name!r} of model {model.name!r} is moved by time itself, which simulate "
+                f"does not do: make it a joint with freedom, and let a controller or a stiff "
+                f"spring move it; or simulate model.at(t), where it stands still in that position"
+            )
+
+
+def _clock(t0, duration, dt, store_every):
+    for name, value, lowest in (("duration", duration, 0.0), ("dt", dt, np.finfo(float).tiny)):
+        if not (isinstance(value, _NUMBERS) and np.isfinite(value) and value >= lowest):
+            raise ShapeError(f"{name} must be a positive time in seconds, got {value!r}")
+    if store_every not in range(1, 2**62):
+        raise ShapeError(f"store_every must be a whole number of steps, got {store_every!r}")
+    return Clock(float(t0), float(t0) + float(duration), float(dt))
+
+
+def _tolerance(method, rtol, atol, max_step):
+    if not method.error_order:
+        able = ", ".join(repr(m.name) for m in INTEGRATORS.values() if m.error_order)
+        raise UnknownNameError(
+            f"integrator {method.name!r} does not estimate its error, so steps cannot adapt; use "
+            f"{able}, or leave out rtol and atol"
+        )
+    rtol, atol = 1e-6 if rtol is None else rtol, 1e-9 if atol is None else atol
+    if not (rtol >= 0 and atol >= 0 and rtol + atol > 0 and max_step > 0):
+        raise ShapeError(
+            f"rtol and atol must not be negative, nor both zero, and max_step positive; got "
+            f"rtol={rtol!r}, atol={atol!r}, max_step={max_step!r}"
+        )
+    return Tolerance(float(rtol), float(atol), float(max_step))
+
+
+def _as_forces(forces):
+    forces = (forces,) if callable(forces) or not isinstance(forces, Iterable) else tuple(forces)
+    return tuple(as_force(force) for force in forces)
+
+
+def _as_events(events):
+    return tuple(events) if isinstance(events, Iterable) else (events,)
+
+
+def _can_compile(model, method, field):
+    """Whether a step can be one kernel; an error if it must be and cannot."""
+    constrained = bool(model.loops or model.couplings)
+    plain = [force for force in field.forces if not is_traceable(force)]
+    if method.differentiates:
+        require_groups(model, f"integrator {method.name!r}")
+        if constrained:
+            raise LoopError(
+                f"integrator {method.name!r} is for trees; model {model.name!r} has loops or "
+                f"couplings. Use 'rk4' or 'dopri5'"
+            )
+        if plain:
+            raise TraceError(
+                f"integrator {method.name!r} takes derivatives of all forces, and cannot of "
+                f"{plain[0]!r}: write it under @kinetree.kernel, or use 'rk4' or 'dopri5'"
+            )
+    return not constrained and not plain

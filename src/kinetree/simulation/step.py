@@ -1,0 +1,193 @@
+"""One step of a simulation, as compiled code where everything in it can be traced."""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from kinetree.errors import SimulationError
+from kinetree.expr.repeat import repeat
+from kinetree.functional.choose import select
+from kinetree.functional.kernel import kernel
+from kinetree.simulation.integrators.integrator import Stages, Stepped
+from kinetree.simulation.integrators.interpolant import Interpolant
+
+__all__ = ["Step", "Stepper"]
+
+_DEFECT = 1e-9  # last correction of Newton's method, relative to the speed, that will do
+
+
+@dataclass
+class Step:
+    """A step that was taken. Hooks may shorten it (``cut``), or change where it ends.
+
+    Attributes:
+        t0, q0, qd0: time and state at its start.
+        tau: joint forces of the controller, held during the step.
+        t1, q1, qd1: time and state at its end.
+        work: of all joint forces [J].
+        stepper: what took it.
+        events: what happened in it.
+        stop: whether the simulation ends with it.
+        error: estimated errors of local coordinates and velocities, or None.
+        stages: slopes inside the step, or None.
+    """
+
+    t0: float
+    q0: Any
+    qd0: Any
+    tau: Any
+    t1: float
+    q1: Any
+    qd1: Any
+    work: Any
+    stepper: Any = field(default=None, repr=False)
+    events: list = field(default_factory=list)
+    stop: bool = False
+    error: Any = field(default=None, repr=False)
+    stages: Any = field(default=None, repr=False)
+
+    @cached_property
+    def interpolant(self):
+        """The motion inside the step, as it was taken: a function of time to ``q, qd, work``."""
+        return Interpolant(self)
+
+    def at(self, t):
+        """State ``q, qd`` at a time inside the step, by interpolation."""
+        return self.interpolant(t)[:2]
+
+    def cut(self, t):
+        """The step from the same start that ends at time ``t``, taken anew."""
+        after = self.stepper.take(self.t0, t - self.t0, self.q0, self.qd0, self.tau)
+        return replace(after, t1=t, events=self.events, stop=self.stop)
+
+
+# --- kernels -------------------------------------------------------------------------------------
+
+
+@kernel
+def _step(model, t, h, q, qd, tau, *, method, field, full=False):
+    after = method.step(field, model, t, h, q, qd, tau)
+    results = [after.q, after.qd, after.work]
+    if method.solves:
+        results.append(after.defect)
+    if full and after.error is not None:
+        results += after.error
+    if full and after.stages is not None:
+        results += after.stages
+    return tuple(results)
+
+
+@kernel
+def _steps(model, t, h, q, qd, tau, count, *, method, field):
+    """``count`` steps with the same ``tau``."""
+
+    def body(state):
+        t, q, qd, work, worst = state
+        after = method.step(field, model, t, h, q, qd, tau)
+        if method.solves:
+            worst = select(worst < after.defect, after.defect, worst)
+        return t + h, after.q, after.qd, work + after.work, worst
+
+    _, *results, worst = repeat(body, (t, q, qd, 0 * t, 0 * t), count)
+    return (*results, worst) if method.solves else tuple(results)
+
+
+@kernel
+def _slopes(model, t, q, qd, tau, *, field):
+    return field(model, t, q, qd, tau)
+
+
+class Stepper:
+    """Steps of one integrator on one model under one field.
+
+    Args:
+        model: the mechanism.
+        method: the integrator.
+        field: what moves it.
+        compiled: whether a step is one kernel; otherwise its stages run on the host, on arrays.
+    """
+
+    def __init__(self, model, method, field, *, compiled):
+        self.model, self.method, self.field, self.compiled = model, method, field, compiled
+
+    def step(self, t, h, q, qd, tau):
+        """``q, qd, work`` after a step of ``h`` seconds."""
+        if self.compiled:
+            results = self._one.call(_number(t), _number(h), q, qd, tau)
+            if self.method.solves:
+                self._check_defect(t, h, results[3])
+            return results[:3]
+        return self.method.step(self.field, self.model, t, h, q, qd, tau)[:3]
+
+    def steps(self, t, h, q, qd, tau, count):
+        """``q, qd, work`` after several steps with the same ``tau``; compiled code only."""
+        results = self._many.call(_number(t), _number(h), q, qd, tau, _number(count))
+        if self.method.solves:
+            self._check_defect(t, h, results[3])
+        return results[:3]
+
+    def take(self, t, h, q, qd, tau) -> Step:
+        """A step of ``h`` seconds with error estimate and interpolant."""
+        if self.compiled:
+            results = self._full.call(_number(t), _number(h), q, qd, tau)
+            after = self._unpacked(t, h, results)
+        else:
+            after = self.method.step(self.field, self.model, t, h, q, qd, tau)
+        return Step(
+            t, q, qd, tau, t + h, after.q, after.qd, after.work, self,
+            error=after.error, stages=after.stages,
+        )  # fmt: skip
+
+    def slopes(self, t, q, qd, tau):
+        """Accelerations, and the power of all joint forces, at one instant."""
+        if self.compiled:
+            return self._rates.call(_number(t), q, qd, tau)
+        return self.field(self.model, t, q, qd, tau)
+
+    def _unpacked(self, t, h, results):
+        q, qd, work, *rest = results
+        if self.method.solves:
+            self._check_defect(t, h, rest.pop(0))
+        error = (rest.pop(0), rest.pop(0)) if self.method.error_order else None
+        return Stepped(q, qd, work, error, Stages(*rest) if rest else None)
+
+    def _check_defect(self, t, h, defect):
+        worst = np.max(defect)
+        if not worst <= _DEFECT:
+            raise SimulationError(
+                f"integrator {self.method.name!r} did not find the state at the end of a step of "
+                f"{h:.3g} s from t = {t:.6g} s: its last correction was {worst:.2g} of the speed, "
+                f"at most {_DEFECT:g} will do; take a smaller dt"
+            )
+
+    # --- compiled when first needed ----------------------------------------------------------
+
+    @cached_property
+    def _one(self):
+        return self._kernel(_step)
+
+    @cached_property
+    def _full(self):
+        return self._kernel(_step, full=True)
+
+    @cached_property
+    def _many(self):
+        return self._kernel(_steps, 1.0)
+
+    @cached_property
+    def _rates(self):
+        q, v = self.model.neutral(), np.zeros(self.model.nv)
+        return _slopes.compiled(self.model, 0.0, q, v, v, field=self.field)
+
+    def _kernel(self, kernel, *more, **options):
+        q, v = self.model.neutral(), np.zeros(self.model.nv)
+        arguments = (0.0, 1.0, q, v, v, *more)
+        return kernel.compiled(
+            self.model, *arguments, method=self.method, field=self.field, **options
+        )
+
+
+def _number(x):
+    return np.array(x, dtype=float)

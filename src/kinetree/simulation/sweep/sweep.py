@@ -1,0 +1,211 @@
+"""``kt.sweep``: one question asked of many initial states, parameters, gains, or random numbers."""
+
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+import kinetree
+from kinetree.codegen.runtime.threads import threads as kernel_threads
+from kinetree.errors import SimulationWarning, SweepError, SweepWarning
+from kinetree.simulation.sweep.bar import reporter
+from kinetree.simulation.sweep.cluster import on_cluster
+from kinetree.simulation.sweep.identity import digest
+from kinetree.simulation.sweep.local import on_threads
+from kinetree.simulation.sweep.plan import from_grid, from_samples
+from kinetree.simulation.sweep.result import Sweep
+from kinetree.simulation.sweep.simulations import simulation_work
+from kinetree.simulation.sweep.store import (
+    FORMAT,
+    Folder,
+    Memory,
+    read_manifest,
+    save_arrays,
+    write_whole,
+)
+from kinetree.simulation.sweep.work import work_of
+
+__all__ = ["sweep"]
+
+
+def sweep(
+    model, run, grid=None, *, samples=None, count=None, seed=0, batched=None, folder=None,
+    client=None, threads=None, chunk=None, progress=None,
+) -> Sweep:  # fmt: skip
+    """Run something for every combination of values, or for many samples.
+
+        def swing(model, kp, mass):
+            ...
+            return {"error": ..., "energy": ...}
+
+        found = kt.sweep(m, swing, {"kp": [1, 10, 100], "mass": np.linspace(1, 2, 11)})
+        found["error"].reshape(found.shape)
+
+    A run that raises an exception is recorded with the reason, and the others go on. Every run has
+    a number and a seed that depends on nothing but ``seed`` and that number, and results come in
+    the order of the numbers: they are the same on any number of threads or machines.
+
+    Args:
+        model: the mechanism.
+        run: called as ``run(model, **values)`` for each run; asks for a random generator or a
+            seed by having a parameter ``rng`` or ``seed``. Returns a number or an array, a
+            dictionary of such, or a trajectory. Or a dictionary of options of ``kt.simulate``:
+            then each run is a simulation, and ``q0``, ``qd0`` or any option may be among the
+            values.
+        grid: values by name; all combinations are run.
+        samples: instead of a grid, values by name of which each run gets its own; or a list with a
+            dictionary for each run; or a function that draws the dictionary of one run from a
+            random generator.
+        count: how many samples to draw.
+        seed: from which all seeds follow.
+        batched: ``run`` takes many runs at once, along the first axis of its arguments, and returns
+            arrays with as many rows. Simulations that differ in their initial states alone are
+            batched unless this is False.
+        folder: where to keep results as they come. If it already holds a part of this very sweep,
+            only the rest is run.
+        client: a ``dask.distributed.Client``; the runs go to its workers.
+        threads: without a client, how many threads; as many as ``kt.threads()`` by default.
+        chunk: how many runs are done, sent and kept together.
+        progress: True for a bar, False for none; by default a bar on a terminal. Or a function of
+            the number of runs done and of all.
+
+    Names of parameters of the model, such as ``"mass:arm"`` or ``"gravity"``, change the model that
+    a run gets.
+    """
+    if (grid is None) == (samples is None):
+        raise SweepError(
+            "give either a grid, values by name of which all combinations are run, or samples="
+        )
+    if grid is not None and count is not None:
+        raise SweepError("count= is for samples that a function draws; a grid has its own count")
+    plan = from_grid(grid, seed) if samples is None else from_samples(samples, count, seed)
+    work = _work(model, run, tuple(plan.values), batched)
+    chunk = _chunk_size(chunk, plan.count, work.batched)
+    store, chunk, study = _open(folder, model, run, work, plan, chunk)
+    numbers = range(-(-plan.count // chunk))
+    missing = [k for k in numbers if k not in store.finished()]
+
+    def tasks():
+        for k in missing:
+            ids = np.arange(k * chunk, min((k + 1) * chunk, plan.count))
+            yield k, ids, plan.seeds(ids), plan.part(ids)
+
+    if client is None:
+        results = on_threads(work, tasks(), _thread_count(threads))
+    else:
+        results = on_cluster(work, tasks(), client, study)
+    done = plan.count - sum(min((k + 1) * chunk, plan.count) - k * chunk for k in missing)
+    with warnings.catch_warnings(), reporter(progress, plan.count, done, work.label) as advance:
+        if isinstance(run, dict):  # what a simulation warns of is among its results
+            warnings.simplefilter("ignore", SimulationWarning)
+        for number, found in results:
+            store.keep(number, found)
+            advance(len(found.ids))
+    result = Sweep(plan.values, plan.shape, plan.axes, store, len(numbers))
+    _warn(result, is_simulation=isinstance(run, dict))
+    return result
+
+
+def _warn(result, *, is_simulation):
+    """Say how many runs failed, or should not be trusted."""
+    if result.failed:
+        first = min(result.failed)
+        warnings.warn(
+            f"{len(result.failed)} of {len(result)} runs failed; run {first}: "
+            f"{result.failed[first]}. See .failed for all",
+            SweepWarning,
+            stacklevel=3,
+        )
+    suspect = {}
+    if is_simulation and "warning" in result.names:
+        suspect = {i: str(w) for i, w in enumerate(result["warning"]) if w is not None and str(w)}
+    if suspect:
+        first = min(suspect)
+        warnings.warn(
+            f"{len(suspect)} of {len(result)} simulations should not be trusted; run {first}: "
+            f"{suspect[first]}. See ['warning'] for all",
+            SweepWarning,
+            stacklevel=3,
+        )
+
+
+def _work(model, run, names, batched):
+    if not isinstance(run, dict):
+        return work_of(model, run, names, batched=bool(batched))
+    return simulation_work(model, run, names, batched=batched)
+
+
+def _open(folder, model, run, work, plan, chunk):
+    """Where results go, the size of chunks, and the digest of the sweep."""
+    parts = {
+        "model": digest(model),
+        "function or options": digest(run if isinstance(run, dict) else work.function),
+        "values": digest(plan.values),
+        "seed": digest(plan.seed),
+    }
+    study = digest(parts)
+    if folder is None:
+        return Memory(), chunk, study
+    folder = Path(folder)
+    if (folder / "manifest.json").exists():
+        manifest = read_manifest(folder)
+        if manifest["study"] != study:
+            changed = [name for name in parts if manifest["digest"].get(name) != parts[name]]
+            raise SweepError(
+                f"{folder} holds another sweep, of model {manifest['model']!r} by "
+                f"{manifest['run']}: its {' and '.join(changed) or 'digest'} differ from what is "
+                f"asked for now. Choose another folder, or remove this one"
+            )
+        chunk = manifest["chunk"]
+    else:
+        _begin(folder, model, work, plan, chunk, parts, study)
+    return Folder(folder, study, -(-plan.count // chunk)), chunk, study
+
+
+def _begin(folder, model, work, plan, chunk, parts, study):
+    """Write what the sweep is about; the manifest last, since it says that the rest is there."""
+    if folder.exists() and (not folder.is_dir() or any(folder.glob("chunk-*.npz"))):
+        raise SweepError(f"{folder} exists and is no folder of a sweep; choose another one")
+    folder.mkdir(parents=True, exist_ok=True)
+    runs = {f"value:{name}": _storable(array) for name, array in plan.values.items()}
+    runs |= {f"axis:{name}": _storable(array) for name, array in plan.axes.items()}
+    write_whole(folder / "runs.npz", lambda file: save_arrays(file, runs))
+    manifest = {
+        "format": FORMAT,
+        "kinetree": kinetree.__version__,
+        "model": model.name,
+        "run": work.label,
+        "count": plan.count,
+        "shape": list(plan.shape),
+        "chunk": chunk,
+        "chunks": -(-plan.count // chunk),
+        "seed": plan.seed,
+        "values": list(plan.values),
+        "axes": list(plan.axes),
+        "digest": parts,
+        "study": study,
+    }
+    text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+    write_whole(folder / "manifest.json", lambda file: file.write(text.encode()))
+
+
+def _storable(array):
+    """Things that are not numbers as text."""
+    return array if array.dtype != object else np.array([str(x) for x in array])
+
+
+def _chunk_size(chunk, count, batched):
+    if chunk is None:
+        return int(np.clip(-(-count // 32), 1, 1024 if batched else 100))
+    if not isinstance(chunk, int) or isinstance(chunk, bool) or chunk < 1:
+        raise SweepError(f"chunk must be a whole number of at least 1, got {chunk!r}")
+    return chunk
+
+
+def _thread_count(threads):
+    if threads is None:
+        return kernel_threads()
+    if not isinstance(threads, int) or isinstance(threads, bool) or threads < 1:
+        raise SweepError(f"threads must be a whole number of at least 1, got {threads!r}")
+    return threads
