@@ -207,7 +207,7 @@ class TestMechanismsWithLoops:
         free = kt.forward_dynamics(four_bar.replace(loops=()), q, qd, tau)
         held = kt.forward_dynamics(four_bar, q, qd, tau)
         assert not np.allclose(free, held)
-        assert_close(held, kt.forward_dynamics(four_bar, q, qd, tau, method="implicit"), ulps=0)
+        assert_close(held, kt.forward_dynamics(four_bar, q, qd, tau, method="implicit"))
         assert_close(held, kt.forward_dynamics(four_bar, q, qd, tau, method="maximal"))
 
     def test_kinematics_and_energy_do_not_mind(self, four_bar):

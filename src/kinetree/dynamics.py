@@ -6,6 +6,7 @@ Every function broadcasts over leading axes: ``q`` is (..., nq); ``qd``, ``qdd``
 
 import numpy as np
 
+from kinetree import closed_chains
 from kinetree.algorithms import implicit, maximal
 from kinetree.batch import over_batch
 from kinetree.errors import ShapeError, SpatialTypeError, TraceError, UnknownNameError
@@ -41,8 +42,9 @@ def inverse_dynamics(model, q, qd, qdd, f_ext=None):
     """Joint forces that produce the accelerations ``qdd``: ``tau = H(q) qdd + C(q, qd)``.
 
     Args:
-        model: the mechanism, without loops and couplings. Armature takes its part of ``tau``;
-            springs, dampers and friction are apart, see ``passive_force``.
+        model: the mechanism, without loops and couplings; for those that have them there is
+            ``kinetree.loops.inverse_dynamics``. Armature takes its part of ``tau``; springs,
+            dampers and friction are apart, see ``passive_force``.
         q: joint positions [m, rad], (..., nq).
         qd: joint velocities [m/s, rad/s], (..., nv).
         qdd: joint accelerations [m/s², rad/s²], (..., nv).
@@ -70,9 +72,10 @@ def forward_dynamics(model, q, qd, tau, f_ext=None, method=None):
         tau: joint forces [N, N·m], (..., nv): those of the actuators plus ``passive_force``.
         f_ext: forces acting on bodies, as in ``inverse_dynamics``.
         method: ``"aba"``, the articulated-body algorithm; ``"crba"``, inertia matrix and sparse
-            factorisation; ``"implicit"``, inertia matrix and constraints of loops and couplings;
-            ``"maximal"``, all bodies and all joint constraints at once. By default ``"aba"`` for
-            trees and ``"implicit"`` for mechanisms with loops or couplings.
+            factorisation; ``"implicit"``, inertia matrix and constraints of loops and couplings,
+            with ranks decided for every sample; ``"maximal"``, all bodies and all joint constraints
+            at once. By default the quickest: compiled code, for loops and couplings by an order of
+            elimination chosen for the model, and ``"implicit"`` for samples that it does not suit.
 
     Returns:
         Joint accelerations [m/s², rad/s²], (..., nv).
@@ -80,7 +83,10 @@ def forward_dynamics(model, q, qd, tau, f_ext=None, method=None):
     is_tree = not (as_model(model).loops or model.couplings)
     if method is None and is_tree and _no_forces(f_ext):
         return quantity(model, "forward_dynamics").call(q, qd, tau)
-    method = method or ("aba" if is_tree else "implicit")
+    if method is None and not is_tree:
+        forces = () if _no_forces(f_ext) else (external_forces(model, f_ext),)
+        return closed_chains.forward_dynamics(model, (q, qd, tau, *forces))
+    method = method or "aba"
     if method in _CONSTRAINED:
         return _constrained_forward_dynamics(model, q, qd, tau, f_ext, method)
     if method not in ("aba", "crba"):
@@ -103,8 +109,8 @@ def _constrained_forward_dynamics(model, q, qd, tau, f_ext, method):
     if any(np.asarray(a).dtype == object for a in (q, qd, tau)):
         raise TraceError(
             f"forward_dynamics of model {model.name!r}, by method {method!r}, solves a general "
-            f"linear system on the host and cannot be traced: call it outside the kernel; "
-            f"model.replace(loops=(), couplings=()) is the spanning tree alone"
+            f"linear system on the host and cannot be traced: call it outside the kernel, or "
+            f"without a method, for an order of elimination that is chosen beforehand"
         )
     arguments = {
         "q": as_configuration(model, q),

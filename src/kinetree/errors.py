@@ -6,6 +6,7 @@ thing, say what was expected and what came, and what to do about it.
 """
 
 __all__ = [
+    "AssemblyError",
     "BackendError",
     "CacheWarning",
     "EquilibriumError",
@@ -24,6 +25,7 @@ __all__ = [
     "SimulationError",
     "SimulationWarning",
     "SingularError",
+    "SingularityWarning",
     "SpatialTypeError",
     "SweepError",
     "SweepWarning",
@@ -45,6 +47,21 @@ class LoopError(ModelError):
     """A function that has no meaning on a mechanism with kinematic loops."""
 
 
+class AssemblyError(KinetreeError, ValueError):
+    """Loops or couplings that could not be closed.
+
+    Attributes:
+        part: the one that is farthest from closed: ``"loop 'pin'"``, ``"coupling 'gear'"``.
+        gap: how far it stays open [m or rad].
+        reason: ``"held joints"``, ``"limits"``, ``"local minimum"`` or ``"out of reach"``.
+        q: the configuration that comes closest.
+    """
+
+    def __init__(self, message, part="", gap=0.0, reason="", q=None):
+        super().__init__(message)
+        self.part, self.gap, self.reason, self.q = part, gap, reason, q
+
+
 class LoadError(KinetreeError, ValueError):
     """A file that cannot be read as a mechanism; the message begins with file and line."""
 
@@ -59,6 +76,10 @@ class ShapeError(KinetreeError, ValueError):
 
 class SingularError(KinetreeError, ArithmeticError):
     """A question without an answer: massless joints, dependent constraints, ..."""
+
+
+class SingularityWarning(UserWarning):
+    """A motion close to, or through, a configuration in which constraints become dependent."""
 
 
 class UnreachableError(KinetreeError, ValueError):

@@ -153,13 +153,13 @@ def require_tree(model, function):
         raise LoopError(
             f"{function} is not defined for model {model.name!r}, whose joint "
             f"{names[c.joint - 1]!r} {follows} by coupling {c.name!r}: its joint forces are not "
-            f"independent. forward_dynamics(model, ...) honours couplings; "
-            f"model.replace(couplings=()) is the same mechanism without them"
+            f"independent. forward_dynamics(model, ...) and loops.inverse_dynamics(model, ...) "
+            f"honour couplings; model.replace(couplings=()) is the same mechanism without them"
         )
     if model.loops:
         raise LoopError(
             f"{function} is not defined for model {model.name!r}, whose joint "
             f"{model.loops[0].name!r} closes a loop: its joint forces are not independent. "
-            f"forward_dynamics(model, ...) honours loops; model.replace(loops=()) is the "
-            f"spanning tree alone"
+            f"forward_dynamics(model, ...) and loops.inverse_dynamics(model, ...) honour loops; "
+            f"model.replace(loops=()) is the spanning tree alone"
         )

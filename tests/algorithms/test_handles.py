@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from closeness import assert_close
 
-from kinetree.algorithms.handles import HandleSets, as_handle_sets, join
+from kinetree.algorithms.handles import HandleSets, as_handle_sets, generalised_inverse, join
 from kinetree.errors import ShapeError
 
 
@@ -126,3 +126,11 @@ def test_sets_that_do_not_fit_are_refused(rng):
     A12, A34 = as_handle_sets(Phi, b, [0], [1, 2]), as_handle_sets(Phi, b, [0, 1], [2])
     with pytest.raises(ShapeError, match="got 2 and 1 handles for 1 joints"):
         join(A12, A34, np.zeros((6, 5)), np.zeros(6))
+
+
+def test_a_remainder_is_measured_by_what_it_is_a_remainder_of():
+    Y = np.diag([1.0, 1e-15])
+    assert generalised_inverse(1e-15 * np.eye(2))[1] == 2
+    inverse, rank = generalised_inverse(Y, np.ones(2))
+    assert rank == 1
+    assert np.allclose(inverse, np.diag([1.0, 0.0]))

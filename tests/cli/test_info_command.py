@@ -33,6 +33,8 @@ def test_branches_loops_and_limits_are_shown():
     assert "│ └ coupler" in output
     assert "loop" in output
     assert "revolute y from coupler to rocker" in output
+    assert "mobility    1: 3 freedoms of the tree, 2 independent of 5 constraints" in output
+    assert "redundant   loop 'pin': rotation about z" in output
     assert " rad " in run("panda").stdout
     assert " m " in run("panda").stdout
 
@@ -55,6 +57,7 @@ def test_programs_read_the_same(name):
     assert [b["name"] for b in found["bodies"]] == list(model.body_names[1:])
     assert [b["joint"] for b in found["bodies"]] == list(model.joint_names)
     assert len(found["loops"]) == len(model.loops)
+    assert found["mobility"] == {"four_bar": 1, "stewart": 6}.get(name, model.nv)
     assert found["total_mass"] == pytest.approx(sum(b.inertia.mass for b in model.bodies))
     for body, facts in zip(model.bodies, found["bodies"], strict=True):
         if body.limits is not None and body.limits.effort:

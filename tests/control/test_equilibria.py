@@ -71,5 +71,3 @@ def test_errors_name_what_is_wrong():
         equilibrium(m, [[0, 0], [0, 1.0]], actuated=["rail"], hold=["pivot"])
     with pytest.raises(kt.UnknownNameError, match="must be names of joints in a list, got 'rail'"):
         equilibrium(m, [0, 1.0], actuated="rail")
-    with pytest.raises(kt.LoopError, match="equilibrium is not defined for model"):
-        equilibrium(kt.samples.four_bar(), kt.samples.four_bar().neutral())

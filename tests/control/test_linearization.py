@@ -126,11 +126,6 @@ def test_batches_and_external_forces(rng):
 
 
 def test_errors_name_what_is_wrong(rng):
-    m = kt.samples.four_bar()
-    with pytest.raises(
-        kt.LoopError, match=r"linearize is not defined for model .* joint 'pin' closes a loop"
-    ):
-        kt.linearize(m, m.neutral(), np.zeros(m.nv), np.zeros(m.nv))
     m = kt.samples.double_pendulum()
     q = np.zeros(2)
     with pytest.raises(kt.UnknownNameError, match="no method 'tustin'; use 'zoh' or 'euler'"):

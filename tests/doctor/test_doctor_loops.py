@@ -5,7 +5,7 @@ import pytest
 
 import kinetree as kt
 from kinetree.doctor import check
-from kinetree.doctor.loops import assemble
+from kinetree.loops.assembly import assemble
 
 BAR = kt.shapes.box(0.3, 0.02, 0.02, mass=0.5, at=(0.15, 0, 0))
 
@@ -32,7 +32,9 @@ def test_a_loop_that_has_to_be_assembled_and_repeats_itself():
     assert codes(model) == [("note", "loop-neutral"), ("note", "loop-redundant")]
     message = check(model)[1].message
     assert message == (
-        "3 of the 5 constraints of its loops and couplings repeat others; 1 freedom remains"
+        "3 of the 5 constraints of its loops and couplings repeat others; 1 freedom remains. "
+        "They are, say, loop 'pin': rotation about x, loop 'pin': rotation about y, "
+        "loop 'pin': translation along z"
     )
     q = assemble(model, model.neutral())
     kt.forward_dynamics(model, q, np.zeros(3), np.zeros(3))  # refuses what is not assembled

@@ -120,11 +120,14 @@ def test_errors_name_what_is_wrong(rng):
         differentiate(kt.gravity_force, wrt="q")(m, np.zeros(3))
 
 
-def test_loops_are_refused():
+def test_loops():
+    """Of a closed chain there is forward dynamics, by the method that can be compiled."""
     m = kt.samples.four_bar()
     q, v = m.neutral(), np.zeros(m.nv)
-    with pytest.raises(LoopError, match="solves for motion and constraint forces at once, on"):
-        differentiate(kt.forward_dynamics, wrt="q")(m, q, v, v)
+    by_gravity = differentiate(kt.forward_dynamics, wrt="gravity")(m, q, v, v)
+    assert_close(by_gravity @ m.gravity, kt.forward_dynamics(m, q, v, v), ulps=1e4)
+    with pytest.raises(LoopError, match="method 'implicit' decides ranks for every sample, on the"):
+        differentiate(kt.forward_dynamics, wrt="q")(m, q, v, v, method="implicit")
     with pytest.raises(LoopError, match="closes a loop"):
         differentiate(kt.inverse_dynamics, wrt="q")(m, q, v, v)
     assert differentiate(kt.center_of_mass, wrt="q")(m, q).shape == (3, m.nv)

@@ -79,16 +79,28 @@ def _triangle():
         (lambda g: g.posture("p", q=[1, 2]), ModelError, "must be given by joint name"),
         (lambda g: g.posture("p", q={"A": "up"}), ModelError, "must hold numbers, got 'up'"),
         (lambda g: g.joint("D", Revolute("x"), predecessor="a", successor="b",
-                           dynamics=JointDynamics(damping=1)), ModelError,
-         "joint 'D' closes a loop and cannot have dynamics"),
+                           at=(0, 0, 1), dynamics=JointDynamics(armature=1)), ModelError,
+         "loop joint 'D' has armature, which would be inertia outside the inertia matrix"),
     ],
 )  # fmt: skip
 def test_messages(build, error, message):
     with pytest.raises(error, match=re.escape(message)):
-        build(_triangle()).to_model()
+        build(_triangle()).to_model(["A", "B"])
 
 
 def test_loops_of_a_builder_have_no_variables_either():
     b = ModelBuilder().body("a", joint=Revolute("x")).loop("L", predecessor="a", successor="base")
     with pytest.raises(ModelError, match="is 'L', which closes a loop"):
-        b.actuator("m", joint="L").build()
+        b.posture("p", q={"L": 0}).build()
+
+
+def test_joints_that_need_variables_get_them_where_the_tree_is_free():
+    assert _triangle().to_model().loop_names == ("C",)
+    for attach in (
+        lambda g: g.coupling("c", joint="C", source="A"),
+        lambda g: g.posture("p", q={"C": 1}),
+        lambda g: g.actuator("m", joint="C"),
+    ):
+        model = attach(_triangle()).to_model()
+        assert "C" in model.joint_names
+        assert model.loops

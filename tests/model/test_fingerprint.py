@@ -147,7 +147,7 @@ class TestPlain:
     )
     def test_what_runs_a_users_code_is_not(self, joint):
         assert not is_plain(ModelBuilder().body("a", joint=joint).build())
-        loop = Loop("tie", 0, 1, joint)
+        loop = Loop("tie", 0, 1, joint, xlt(1, 0, 0))
         assert not is_plain(ModelBuilder().body("a", joint=Fixed()).build().replace(loops=(loop,)))
 
     def test_symbols_are_not(self):

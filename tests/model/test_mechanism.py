@@ -232,15 +232,15 @@ def test_two_routes_to_a_loop_joint_meet_at_the_assembled_position():
     assert len(model.tree_transform[1:]) + 2 * len(model.loops) == 3 + 2
 
 
-def test_limits_follow_a_joint_and_are_refused_on_a_loop():
+def test_limits_follow_a_joint_also_where_it_closes_a_loop():
     limits = Limits(-1, 1)
     graph = MechanismGraph().body("a").body("b")
     graph.joint("j", Revolute("z"), predecessor="a", successor="base", limits=limits)
     graph.joint("k", Revolute("z"), predecessor="a", successor="b")
     assert graph.to_model().bodies[0].limits == limits
     graph.joint("l", Revolute("z"), predecessor="b", successor="base", limits=limits)
-    with pytest.raises(ModelError, match="joint 'l' closes a loop and cannot have limits"):
-        graph.to_model(["j", "k"])
+    assert graph.to_model().loop_names == ("k",)  # the joint that needs no variable
+    assert graph.to_model(["j", "k"]).loops[0].limits == limits
 
 
 @pytest.mark.covers("RBDA 4.1", by=MechanismGraph)

@@ -6,9 +6,9 @@ themselves, where a complex step would already be taken.
 
 import numpy as np
 
-from kinetree.spatial.ops import cos, sin, sqrt
+from kinetree.spatial.ops import atan2, cos, less, select, sin, sqrt
 
-__all__ = ["Dual", "derivative_along"]
+__all__ = ["Dual", "derivative_along", "rate_of", "value_of"]
 
 
 def _with_dual(operation):
@@ -60,6 +60,14 @@ class Dual:
 
     __radd__, __rmul__ = __add__, __mul__
 
+    @_with_dual
+    def __lt__(self, other):
+        return _comparison(less(self.value, other.value))
+
+    @_with_dual
+    def __gt__(self, other):
+        return _comparison(less(other.value, self.value))
+
     def sin(self):
         """Sine."""
         return Dual(sin(self.value), cos(self.value) * self.rate)
@@ -73,10 +81,52 @@ class Dual:
         root = sqrt(self.value)
         return Dual(root, self.rate / (2 * root))
 
+    @staticmethod
+    def atan2(y, x):
+        """Angle of the point (x, y)."""
+        y, x = (a if isinstance(a, Dual) else Dual(a) for a in (y, x))
+        square = x.value * x.value + y.value * y.value
+        rate = (x.value * y.rate - y.value * x.rate) / square
+        return Dual(atan2(y.value, x.value), rate)
+
+
+class _Comparison:
+    """A traced condition that chooses between dual numbers."""
+
+    __slots__ = ("condition",)
+
+    def __init__(self, condition):
+        self.condition = condition
+
+    def select(self, a, b):
+        a, b = (x if isinstance(x, Dual) else Dual(x) for x in (a, b))
+        values, rates = (a.value, b.value), (a.rate, b.rate)
+        return Dual(select(self.condition, *values), select(self.condition, *rates))
+
+    def require(self):
+        self.condition.require()
+
+
+def _comparison(outcome):
+    return outcome if isinstance(outcome, (bool, np.bool_)) else _Comparison(outcome)
+
+
+def value_of(array):
+    """Values of an array of dual and plain numbers."""
+    return _part(array, lambda y: y.value if isinstance(y, Dual) else y)
+
+
+def rate_of(array):
+    """Rates of an array of dual and plain numbers."""
+    return _part(array, lambda y: y.rate if isinstance(y, Dual) else 0)
+
+
+def _part(array, part):
+    array = np.asarray(array)
+    return np.array([part(y) for y in array.ravel()]).reshape(array.shape)
+
 
 def derivative_along(function, x, direction):
     """``d/dt function(x + t direction)`` at ``t = 0``, for a function from array to array."""
     x = np.array([Dual(a, b) for a, b in zip(x, direction, strict=True)], dtype=object)
-    result = np.asarray(function(x))
-    rates = [y.rate if isinstance(y, Dual) else 0 for y in result.ravel()]
-    return np.array(rates).reshape(result.shape)
+    return rate_of(function(x))

@@ -1,9 +1,14 @@
 """Kinetic and potential energy — RBDA (2.67), (6.5), Lynch & Park (9.9), (9.10)."""
 
+import numpy as np
+
 from kinetree.algorithms import armature
 from kinetree.algorithms.kinematics import base_transforms, body_velocities, joint_transforms
+from kinetree.algorithms.loop_forces import loop_joint_motion
+from kinetree.algorithms.passive import stretch
+from kinetree.model.dynamics import has_dynamics
 
-__all__ = ["kinetic_energy", "potential_energy", "total_energy"]
+__all__ = ["elastic_energy", "kinetic_energy", "potential_energy", "total_energy"]
 
 
 def kinetic_energy(model, q, qd):
@@ -22,6 +27,25 @@ def potential_energy(model, q):
         moment = I.mass * X_0[i].r + X_0[i].E.T @ I.first_moment
         U = U - model.gravity @ moment
     return U
+
+
+def elastic_energy(model, q):
+    """``½ Δᵀ k Δ`` of the springs in the joints [J], those that close loops included."""
+    energy = 0
+    for i, body in enumerate(model.bodies, start=1):
+        if has_dynamics(body, "stiffness"):
+            energy = energy + _of_spring(body, q[model.q_slice[i]])
+    for loop in model.loops:
+        if has_dynamics(loop, "stiffness"):
+            energy = energy + _of_spring(
+                loop, loop_joint_motion(model, q, model.zero_velocity, [loop]).q
+            )
+    return energy
+
+
+def _of_spring(part, q):
+    away = stretch(part, q)
+    return np.array(part.dynamics.stiffness) @ (away * away) / 2
 
 
 def total_energy(model, q, qd):

@@ -13,7 +13,7 @@ import numpy as np
 
 from kinetree.errors import ShapeError
 
-__all__ = ["HandleSets", "Joined", "as_handle_sets", "join"]
+__all__ = ["HandleSets", "Joined", "as_handle_sets", "generalised_inverse", "join"]
 
 RANK_TOLERANCE = 1e-10
 """Eigenvalue of ``Y``, scaled to unit diagonal, below which a constraint counts as repeated."""
@@ -84,7 +84,7 @@ def join(A12, A34, T, c, stabilization=None):
             f"{len(b_3) // 6} handles for {len(T) // 6} joints"
         )
     Y = T.T @ (Phi_2 + Phi_3) @ T
-    Y_inv, rank = _generalised_inverse(Y)
+    Y_inv, rank = generalised_inverse(Y)
     W = T @ Y_inv @ T.T
     beta = c - b_3 + b_2
     k = T.T @ beta if stabilization is None else T.T @ beta + stabilization
@@ -101,13 +101,18 @@ def join(A12, A34, T, c, stabilization=None):
     return Joined(Phi, b, gain, offset, rank, len(Y) - rank, contradiction)
 
 
-def _generalised_inverse(Y):
+def generalised_inverse(Y, size=None):
     """A symmetric generalised inverse of ``Y ≥ 0``, and its rank.
 
     Rows have mixed units (a moment, a force), so ``Y`` is scaled to unit diagonal first. Which
     generalised inverse it is makes no difference to any acceleration.
+
+    Args:
+        Y: what the constraints of some joints feel.
+        size: the diagonal that rounding errors are relative to; that of ``Y`` by default. It is
+            larger, where ``Y`` is a difference.
     """
-    diagonal = np.diagonal(Y)
+    diagonal = np.diagonal(Y) if size is None else size
     floor = RANK_TOLERANCE * max(diagonal, default=0.0)
     scale = 1 / np.sqrt(np.where(diagonal > floor, diagonal, np.inf))
     values, vectors = np.linalg.eigh(scale[:, None] * Y * scale)

@@ -14,8 +14,9 @@ from kinetree.algorithms.closure import CLOSURE_TOLERANCE, check_coupled, check_
 from kinetree.algorithms.constrained_system import EquationOfMotion, apply_implicit
 from kinetree.algorithms.constraints import Implicit
 from kinetree.algorithms.couplings import coupling_rows
-from kinetree.algorithms.kinematics import base_transforms, body_accelerations, joint_transforms
-from kinetree.algorithms.maximal_joints import joint_constraints
+from kinetree.algorithms.kinematics import base_transforms, body_accelerations
+from kinetree.algorithms.loop_constraints import loop_constraints
+from kinetree.algorithms.maximal_joints import loop_constraint
 from kinetree.algorithms.subspace import RANK_TOLERANCE
 
 __all__ = ["JointSpaceConstraint", "Solution", "constraint", "forward_dynamics", "solution"]
@@ -51,7 +52,7 @@ class Solution(NamedTuple):
 
 
 def constraint(model, q, qd, *, stabilization=None) -> JointSpaceConstraint:
-    """``K`` and ``k`` of loops and couplings — RBDA (8.17)–(8.20), (8.15), all in base coordinates.
+    """``K`` and ``k`` of loops and couplings, with what tells whether the loops are closed.
 
     Args:
         model: the mechanism.
@@ -59,30 +60,16 @@ def constraint(model, q, qd, *, stabilization=None) -> JointSpaceConstraint:
         qd: velocity variables [m/s or rad/s], (nv,).
         stabilization: time constant [s] with which errors decay; None for none — RBDA (8.22).
     """
+    c = loop_constraints(model, q, qd)
     X, v, a = body_accelerations(model, q, qd, model.zero_velocity)  # velocity products alone
     X_0 = base_transforms(model, X)
-    v, a = ([X_0[i].inv_apply(m) for i, m in enumerate(list_)] for list_ in (v, a))
-    S = joint_transforms(model, q)[1]
-    J = [None, *(X_0[j].inv_apply(S[j]) for j in range(1, model.body_count + 1))]
-
-    loops = joint_constraints(model, q, qd, X_0, v)[model.body_count :]
-    K = [np.zeros((len(loop.error), model.nv)) for loop in loops]
-    k = [loop.T.T @ (loop.c - (a[loop.successor] - a[loop.predecessor])) for loop in loops]
-    for K_l, loop in zip(K, loops, strict=True):
-        # (8.18): the joints that support only one of the two bodies
-        to_s, to_p = set(model.support[loop.successor]), set(model.support[loop.predecessor])
-        for j in to_s ^ to_p:
-            K_l[:, model.v_slice[j]] = (1 if j in to_s else -1) * (loop.T.T @ J[j])
-
+    in_base = [X_0[i].inv_apply(m) for i, m in enumerate(v)]
+    loops = [loop_constraint(loop, X_0, in_base) for loop in model.loops]
     rows = coupling_rows(model, q, qd)
-    error = np.concatenate([*(loop.error for loop in loops), rows.error])
-    rate = np.concatenate([*(loop.rate for loop in loops), rows.K @ qd])
-    K, k = np.concatenate([*K, rows.K]), np.concatenate([*k, rows.k])
-    if stabilization is not None:
-        k = k - 2 / stabilization * rate - error / stabilization**2
+    k = c.k if stabilization is None else c.stabilized(stabilization)
     sizes = [loop.scale + _size(a[loop.successor]) + _size(a[loop.predecessor]) for loop in loops]
-    scale = float(np.linalg.norm([*sizes, *rows.k]))
-    return JointSpaceConstraint(Implicit(K, k, error=error), loops, rows, scale)
+    scale = float(np.linalg.norm([*sizes, *rows.k, qd @ qd]))  # all of it rounds
+    return JointSpaceConstraint(Implicit(c.K, k, error=c.error), loops, rows, scale)
 
 
 def solution(

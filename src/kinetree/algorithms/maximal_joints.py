@@ -5,16 +5,17 @@ with ``c_J = S° qd + sigma°`` (3.44). This is the equation ``Tᵀ a_J = -Tdᵀ
 a derivative of ``T``: as ``Tᵀ S = 0`` in every configuration, ``T°ᵀ S = -Tᵀ S°``, hence
 ``-Tdᵀ v_J = -(T° + v_s ×* T)ᵀ v_J = Tᵀ (c_J + v_s × v_J)`` for ``v_J = S qd``.
 
-The variables of a loop joint are no part of ``q``; they are measured on the bodies.
+The variables of a loop joint are no part of ``q``: ``loop_joints`` measures it on the bodies.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.algorithms.loop_joints import loop_joint
 from kinetree.spatial import Force, Motion, crm, log
 
-__all__ = ["JointConstraint", "joint_constraints"]
+__all__ = ["JointConstraint", "joint_constraints", "loop_constraint"]
 
 
 class JointConstraint(NamedTuple):
@@ -56,24 +57,25 @@ def joint_constraints(model, q, qd, X_0, v):
         _, _, v_J, c_J = model.jcalc(i, q, qd)
         T, T_a = joint.constraint_subspace(q_i), joint.active_subspace(q_i)
         joints.append(_in_base(model.parent[i], i, X_0[i], v, T, T_a, v_J, c_J))
-    return joints + [_loop_constraint(loop, X_0, v) for loop in model.loops]
+    return joints + [loop_constraint(loop, X_0, v) for loop in model.loops]
 
 
-def _loop_constraint(loop, X_0, v):
+def loop_constraint(loop, X_0, v):
+    """A ``JointConstraint`` for one loop joint."""
     joint, p, s = loop.joint, loop.predecessor, loop.successor
     X_p, X_s = loop.predecessor_placement @ X_0[p], loop.successor_placement @ X_0[s]
     X_J = X_s @ X_p.inverse()
     v_J = X_s @ (v[s] - v[p])
 
-    q = joint.coordinates(X_J)
-    _, _, sigma, _ = joint.jcalc(q, np.zeros(joint.nv))
-    qd = joint.velocity_variables(q, v_J - sigma)
-    _, _, _, c_J = joint.jcalc(q, qd)
-    T, T_a = joint.constraint_subspace(q), Force(np.zeros((3, 0)), np.zeros((3, 0)))
-    return _in_base(p, s, X_s, v, T, T_a, v_J, c_J)._replace(
+    asked = loop_joint(joint, X_J, v_J)
+    # Any acceleration with Tᵀ c = bias will do; this is the smallest.
+    c_J = Motion.from_array(np.linalg.lstsq(asked.T.to_array().T, asked.bias)[0])
+    T_a = Force(np.zeros((3, 0)), np.zeros((3, 0)))
+    nearest = joint.transform(joint.coordinates(X_J))
+    return _in_base(p, s, X_s, v, asked.T, T_a, v_J, c_J)._replace(
         error=joint.loop_error(X_J),
-        gap=_size(log(X_J @ joint.transform(q).inverse())),
-        rate=T.T @ (v_J - sigma),
+        gap=_size(log(X_J @ nearest.inverse())),
+        rate=asked.rate,
     )
 
 

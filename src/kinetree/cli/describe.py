@@ -3,8 +3,8 @@
 import numpy as np
 
 __all__ = [
-    "counted", "coupling_text", "facts", "kind_of", "loop_text", "mass_of", "range_of", "some",
-    "total_mass",
+    "counted", "coupling_text", "facts", "kind_of", "loop_text", "mass_of", "mobility_of",
+    "range_of", "some", "total_mass",
 ]  # fmt: skip
 
 
@@ -110,12 +110,33 @@ def facts(model) -> dict:
             for c in model.couplings
         ],
         "actuators": [
-            {"name": a.name, "joint": model.joint_names[a.joint - 1], "gear": list(a.gear)}
+            {"name": a.name, "joint": model.driven_joint(a), "gear": list(a.gear)}
             for a in model.actuators
         ],
         "postures": [{"name": p.name, "q": list(p.q)} for p in model.postures],
         "geometry": len(model.geometry),
+        "mobility": _mobility(model),
     }
+
+
+def mobility_of(model):
+    """The ``Mobility`` of a model where it is assembled; None if it cannot be, or has formulas."""
+    from kinetree.errors import AssemblyError
+    from kinetree.loops.mobility import mobility
+
+    if model.scalar_type().kind == "O":
+        return None
+    try:
+        return mobility(model.at(0.0))
+    except AssemblyError:
+        return None
+
+
+def _mobility(model):
+    if not (model.loops or model.couplings):
+        return model.nv
+    found = mobility_of(model)
+    return None if found is None else found.mobility
 
 
 def _body(model, i):

@@ -98,6 +98,7 @@ def _rest(model):
     rows = [("gravity", f"({gravity}) m/s²" if gravity else "symbolic")]
     rows += [("loop", loop_text(model, loop)) for loop in model.loops[:_SHOWN]]
     rows += [("coupling", coupling_text(model, c)) for c in model.couplings[:_SHOWN]]
+    rows += _motion(model)
     names = (
         ("frames", model.frame_names),
         ("actuators", [a.name for a in model.actuators]),
@@ -114,3 +115,22 @@ def _rest(model):
     for label, text in rows:
         grid.add_row(label, Text(text))
     return grid
+
+
+def _motion(model):
+    """What loops and couplings leave of the motion."""
+    from kinetree.cli.describe import mobility_of, some
+
+    if not (model.loops or model.couplings):
+        return []
+    found = mobility_of(model)
+    if found is None:
+        return [("mobility", "unknown: its loops do not close")]
+    text = f"{found.mobility}: {found.freedoms} freedoms of the tree, {found.rank} independent of "
+    rows = [("mobility", f"{text}{found.constraints} constraints")]
+    if found.is_variable:
+        others = " or ".join(map(str, found.nearby))
+        rows.append(("singular", f"where it is; close by the mobility is {others}"))
+    if found.redundant:
+        rows.append(("redundant", some(found.redundant, 6)))
+    return rows

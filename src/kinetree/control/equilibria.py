@@ -4,13 +4,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.control.closed_equilibria import closed_equilibrium
 from kinetree.control.motors import holding_forces
-from kinetree.errors import EquilibriumError, UnknownNameError
+from kinetree.errors import EquilibriumError
 from kinetree.functional.differentiate import differentiate
-from kinetree.functions import require_tree
+from kinetree.loops.independent import velocity_columns
 from kinetree.model.arrays import as_configuration, as_model
 
-__all__ = ["Equilibrium", "equilibrium", "velocity_columns"]
+__all__ = ["Equilibrium", "equilibrium"]
 
 _STEPS = 100
 
@@ -32,38 +33,33 @@ def equilibrium(model, q0, *, actuated=None, hold=()):
     Newton's method with the smallest step that does it, shortened where the error would grow.
 
     Args:
-        model: the mechanism, without loops.
+        model: the mechanism. Loops and couplings carry their part of the load, and stay closed.
         q0: where to start, (..., nq).
         actuated: names of the driven joints; all by default, and then ``q0`` itself will do.
         hold: names of joints that must stay as they are in ``q0``.
 
     Returns:
-        An ``Equilibrium``: the acceleration at ``q``, at rest and with ``tau``, is zero.
+        An ``Equilibrium``: the acceleration at ``q``, at rest and with ``tau``, is zero. Of the
+        forces that hold a mechanism with more motors than freedoms these are the smallest.
 
     Raises:
         EquilibriumError: there is none, or it was not found; with the joints that are to blame.
     """
-    require_tree(as_model(model), "equilibrium")
-    q0 = as_configuration(model, q0)
+    q0 = as_configuration(as_model(model), q0)
     driven = velocity_columns(model, actuated, "actuated")
     idle = np.setdiff1d(np.arange(model.nv), driven)
     movable = np.setdiff1d(np.arange(model.nv), velocity_columns(model, hold, "hold"))
     q = np.array(q0, dtype=np.result_type(q0, np.float64))
+    if model.loops or model.couplings:
+        held, tau = np.setdiff1d(np.arange(model.nv), movable), np.zeros((*q.shape[:-1], model.nv))
+        for sample in np.ndindex(q.shape[:-1]):
+            q[sample], tau[sample] = closed_equilibrium(model, q[sample], driven, held)
+        return Equilibrium(q, tau)
     for sample in np.ndindex(q.shape[:-1]):
         q[sample] = _balanced(model, q[sample], idle, movable, sample)
     tau = np.array(holding_forces(model, q))
     tau[..., idle] = 0.0
     return Equilibrium(q, tau)
-
-
-def velocity_columns(model, names, what):
-    """Numbers of the velocity variables of some joints; of all joints for None."""
-    if names is None:
-        return np.arange(model.nv)
-    if isinstance(names, str):
-        raise UnknownNameError(f"{what} must be names of joints in a list, got {names!r}")
-    at = [model.v_slice[model.joint_index(name)] for name in names]
-    return np.unique(np.concatenate([np.zeros(0, int), *(np.arange(s.start, s.stop) for s in at)]))
 
 
 _stiffness = differentiate(holding_forces, wrt="q")

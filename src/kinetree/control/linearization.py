@@ -7,8 +7,12 @@ The state of a mechanism near ``(q, qd)`` is described by ``x = (dq, dqd)``: the
 
 The bracket stands for axes that turn with the body: for a spherical joint it is ``dq × qd``. It
 vanishes for joints whose ``qd`` is the derivative of ``q``, and for every joint at rest.
+
+A mechanism with loops or couplings is described by independent coordinates ``y``, with
+``x = (dy, dyd)``: see ``kinetree.loops.linearize``.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -16,11 +20,10 @@ import numpy as np
 from kinetree.control.matrix_exponential import held_input
 from kinetree.control.motors import motion_under
 from kinetree.dynamics import forward_dynamics, passive_force
-from kinetree.errors import UnknownNameError
+from kinetree.errors import LoopError, UnknownNameError
 from kinetree.functional.differentiate import differentiate
-from kinetree.functional.kernel import kernel
-from kinetree.functional.products import jvp
-from kinetree.functions import require_tree
+from kinetree.functional.turning_axes import brackets, step_slopes
+from kinetree.loops.linearization import linearize as linearize_closed
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 
 __all__ = ["Linearization", "linearize"]
@@ -35,12 +38,12 @@ class Linearization(NamedTuple):
     """(..., 2 nv, nv)"""
 
 
-def linearize(model, q, qd, tau, f_ext=None, *, dt=None, method=None):
+def linearize(model, q, qd, tau, f_ext=None, *, dt=None, method=None, independent=None):
     """The equations of motion to first order about a state, for ``x = (dq, dqd)``.
 
     Args:
-        model: the mechanism, without loops.
-        q: joint positions, (..., nq).
+        model: the mechanism. With loops or couplings, ``x = (dy, dyd)`` for independent coordinates.
+        q: joint positions, (..., nq), which close the loops.
         qd: joint velocities, (..., nv).
         tau: forces of the motors, (..., nv). Springs and dampers of the joints are part of the
             linear system, and so is the force of dry friction, which is constant near a state.
@@ -50,13 +53,22 @@ def linearize(model, q, qd, tau, f_ext=None, *, dt=None, method=None):
         method: ``"zoh"``, the default: ``exp(A dt)`` and the input held over the step, exact for
             the continuous linear system, and for the mechanism about an equilibrium. ``"euler"``:
             the derivative of one step of semi-implicit Euler, ``qd' = qd + dt qdd`` and
-            ``q' = integrate(q, dt qd')``, exact for a simulator that takes such steps.
+            ``q' = integrate(q, dt qd')``, exact for a simulator that takes such steps. Of loops
+            it knows nothing.
+        independent: of a mechanism with loops or couplings, names of the joints whose variables are
+            ``y``, or ``"tangent"``, as in ``kinetree.loops.linearize``; chosen if left out.
 
     Returns:
-        A ``Linearization``.
+        A ``Linearization``, or a ``kinetree.loops.LinearModel``, which has ``A`` and ``B``, too.
     """
-    require_tree(as_model(model), "linearize")
     _check(dt, method)
+    if as_model(model).loops or model.couplings:
+        return _closed(model, q, qd, tau, f_ext, dt, method, independent)
+    if independent is not None:
+        raise LoopError(
+            f"model {model.name!r} has neither loops nor couplings: all its joint variables are "
+            f"independent, got independent={independent!r}"
+        )
     q = as_configuration(model, q)
     qd, tau = as_joint_vector(model, qd, "qd"), as_joint_vector(model, tau, "tau")
     slopes = _motion_slopes(model, q, qd, tau, f_ext)
@@ -65,11 +77,26 @@ def linearize(model, q, qd, tau, f_ext=None, *, dt=None, method=None):
         return _euler(model, q, qd + dt * qdd, slopes, dt)
     batch, nv = slopes[0].shape[:-2], model.nv
     A = np.zeros((*batch, 2 * nv, 2 * nv), slopes[0].dtype)
-    A[..., :nv, :nv] = _brackets(model, q, qd)
+    A[..., :nv, :nv] = brackets(model, q, qd)
     A[..., :nv, nv:] = np.eye(nv)
     A[..., nv:, :nv], A[..., nv:, nv:] = slopes[0], slopes[1]
     B = np.concatenate([np.zeros_like(slopes[2]), slopes[2]], axis=-2)
     return Linearization(A, B) if dt is None else Linearization(*held_input(A, B, dt))
+
+
+def _closed(model, q, qd, tau, f_ext, dt, method, independent):
+    if method == "euler":
+        raise LoopError(
+            f"a step of semi-implicit Euler does not keep the loops of model {model.name!r} closed; "
+            f"use method='zoh', or no dt for continuous time"
+        )
+    linear = linearize_closed(model, q, qd, tau, f_ext, independent=independent)
+    if dt is None:
+        return linear
+    # the rate of a fixed point of the motion acts like one more input
+    inputs = np.concatenate([linear.B, linear.rate[..., None]], axis=-1)
+    A, B = held_input(linear.A, inputs, dt)
+    return replace(linear, A=A, B=B[..., :-1], rate=B[..., -1])
 
 
 def _check(dt, method):
@@ -98,57 +125,6 @@ def _euler(model, q, qd, slopes, dt):
     eye, zero = np.eye(model.nv), np.zeros_like(slopes[0])
     velocity = np.concatenate([dt * slopes[0], eye + dt * slopes[1], dt * slopes[2]], axis=-1)
     start = np.concatenate([zero + eye, zero, zero], axis=-1)
-    shifted, moved = _step_slopes(model, q, dt * qd)
+    shifted, moved = step_slopes(model, q, dt * qd)
     rows = np.concatenate([shifted @ start + dt * moved @ velocity, velocity], axis=-2)
     return Linearization(rows[..., : 2 * model.nv], rows[..., 2 * model.nv :])
-
-
-# --- on the manifold -----------------------------------------------------------------------------
-
-
-@kernel
-def _rate(m, q, qd):
-    return m.configuration_rate(q, qd)
-
-
-@kernel
-def _moved(m, q, qd):
-    return m.integrate(q, qd)
-
-
-_rate_matrix = differentiate(_rate, wrt="qd")
-_rate_slope = differentiate(_rate, wrt="q")
-_rate_matrix_along = jvp(_rate_matrix, wrt="q")
-_moved_slopes = differentiate(_moved, wrt=("q", "qd"))
-
-
-def _is_vector_space(model):
-    """Whether velocity variables are the derivatives of position variables throughout."""
-    return all(joint.rates_are_velocities for joint in model.joint[1:])
-
-
-def _brackets(model, q, qd):
-    """The matrix of ``dq -> [dq, qd]``.
-
-    With ``dq/dt = Q(q) qd``, the directions ``Q dq`` and ``Q qd`` as fields over all configurations
-    have the bracket ``∂(Q qd) Q dq - ∂(Q dq) Q qd``.
-    """
-    if _is_vector_space(model) or not np.any(qd):
-        return 0
-    bracket = _rate_slope(model, q, qd) - _rate_matrix_along(model, q, qd, tangents=qd)
-    return _velocities(model, q, bracket)
-
-
-def _step_slopes(model, q, dv):
-    """Derivatives of ``integrate(q, dv)`` in its tangent space, with respect to both."""
-    if _is_vector_space(model):
-        return np.eye(model.nv), np.eye(model.nv)
-    end = _moved(model, q, dv)
-    return [_velocities(model, end, rates) for rates in _moved_slopes(model, q, dv)]
-
-
-def _velocities(model, q, rates):
-    """The velocity variables for which ``dq/dt`` has the given values; column by column."""
-    Q = _rate_matrix(model, q, np.zeros(model.nv))
-    Q_T = np.swapaxes(Q, -1, -2)
-    return np.linalg.solve(Q_T @ Q, Q_T @ rates)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.control.equilibria import velocity_columns
+from kinetree.control.closed_equilibria import closed_holding_forces, load_on_freedoms
 from kinetree.control.linearization import linearize
 from kinetree.control.motors import holding_forces
 from kinetree.control.reference import configuration_error
@@ -15,6 +15,8 @@ from kinetree.control.riccati import (
     discrete_riccati,
 )
 from kinetree.errors import EquilibriumError, ShapeError, SingularError
+from kinetree.loops.independent import velocity_columns
+from kinetree.loops.velocity_basis import coordinate_changes, coordinate_rates
 from kinetree.model.arrays import as_configuration, as_joint_vector
 
 __all__ = ["LQR", "LQRGain", "lqr_gain"]
@@ -104,55 +106,77 @@ class LQR:
         tau = balance(t, q, qd)
 
     The gain is that of ``lqr_gain`` for ``kinetree.linearize`` at the equilibrium. ``q - q_0``
-    stands for ``model.difference(q_0, q)``.
+    stands for ``model.difference(q_0, q)``. The states of a mechanism with loops or couplings are
+    its independent coordinates, ``(y - y_0, yd)``, two for each freedom.
 
     Args:
-        model: the mechanism, without loops.
+        model: the mechanism.
         q: configuration at which it stays at rest, (nq,).
-        Q: cost of ``(q - q_0, qd)``, a number, (2 nv,) or (2 nv, 2 nv).
+        Q: cost of the states, a number, (n,) or (n, n) for ``n`` states, which are ``2 nv`` in a
+            mechanism without loops.
         R: cost of the forces, a number, (k,) or (k, k) for ``k`` driven velocity variables.
         tau: forces of the motors at the equilibrium, (nv,); those that hold it if left out.
         actuated: names of the driven joints; all by default.
         dt: time between calls [s], between which the forces are held; continuous if left out.
+        independent: of a mechanism with loops or couplings, names of the joints whose variables are
+            its coordinates; chosen if left out.
 
     Attributes:
-        A: the linear system, (2 nv, 2 nv).
-        B: how the driven joints act on it, (2 nv, k).
-        K: the feedback, (k, 2 nv).
-        P: the cost ``xᵀ P x`` of returning from ``x``, (2 nv, 2 nv).
-        poles: eigenvalues of ``A - B K``, (2 nv,).
+        A: the linear system, (n, n).
+        B: how the driven joints act on it, (n, k).
+        K: the feedback, (k, n).
+        P: the cost ``xᵀ P x`` of returning from ``x``, (n, n).
+        poles: eigenvalues of ``A - B K``, (n,).
+        coordinates: names of the independent coordinates of a mechanism with loops; else None.
     """
 
-    def __init__(self, model, q, *, Q, R, tau=None, actuated=None, dt=None):
+    def __init__(self, model, q, *, Q, R, tau=None, actuated=None, dt=None, independent=None):
         self.model, self.q = model, as_configuration(model, q)
         if self.q.ndim != 1:
             raise ShapeError(f"LQR needs one equilibrium, got q of shape {self.q.shape}")
         self.columns = velocity_columns(model, actuated, "actuated")
-        weight = holding_forces(model, self.q)
-        self.tau = _held(model, self.q, weight, tau, self.columns)
+        self.tau = _held(model, self.q, tau, self.columns)
         self.dt = dt
-        self.A, B = linearize(model, self.q, np.zeros(model.nv), self.tau, dt=dt)
+        rest = np.zeros(model.nv)
+        linear = linearize(model, self.q, rest, self.tau, dt=dt, independent=independent)
+        self.A, B = linear
+        self.coordinates = getattr(linear, "coordinates", None)
+        self._chosen = getattr(linear, "chosen", None)
         self.B = B[:, self.columns]
         self.K, self.P = lqr_gain(self.A, self.B, Q, R, discrete=dt is not None)
         self.poles = np.linalg.eigvals(self.A - self.B @ self.K)
 
     def __call__(self, t, q, qd):
         """Forces of the motors, (..., nv)."""
-        e = configuration_error(self.model, self.q, q)
-        e, qd = np.broadcast_arrays(e, qd)
-        tau = np.broadcast_to(self.tau, e.shape).copy()
-        tau[..., self.columns] -= np.concatenate([e, qd], axis=-1) @ self.K.T
+        x = self._deviation(q, qd)
+        tau = np.broadcast_to(self.tau, (*x.shape[:-1], self.model.nv)).copy()
+        tau[..., self.columns] -= x @ self.K.T
         return tau
 
+    def _deviation(self, q, qd):
+        if self._chosen is None:
+            parts = configuration_error(self.model, self.q, q), qd
+        else:
+            parts = (
+                coordinate_changes(self.model, self.q, q, self._chosen),
+                coordinate_rates(self.model, q, qd, self._chosen),
+            )
+        return np.concatenate(np.broadcast_arrays(*parts), axis=-1)
 
-def _held(model, q, weight, tau, columns):
+
+def _held(model, q, tau, columns):
     """The forces at the equilibrium; raises if it is none."""
     idle = np.setdiff1d(np.arange(model.nv), columns)
+    if model.loops or model.couplings:
+        weight, G = load_on_freedoms(model, q)
+        smallest, _ = closed_holding_forces(model, q, columns)
+    else:
+        weight, G = holding_forces(model, q), np.eye(model.nv)
+        smallest = np.array(weight)
+        smallest[idle] = 0.0
     given = tau is not None
-    tau = np.array(as_joint_vector(model, tau, "tau") if given else weight, dtype=float)
-    if not given:
-        tau[idle] = 0.0
-    wrong = np.abs(tau - weight)
+    tau = np.array(as_joint_vector(model, tau, "tau"), dtype=float) if given else smallest
+    wrong = np.abs(G.T @ (tau - weight))  # what loops do not carry
     if np.any(wrong > 1e-8 * max(1.0, np.max(np.abs(weight), initial=0))) or np.any(tau[idle]):
         raise EquilibriumError(
             f"model {model.name!r} does not stay at rest at q with the driven joints: forces are "

@@ -81,10 +81,13 @@ def actuators(model):
         part = named("actuator", actuator.name)
         if not np.any(actuator.gear):
             yield found("actuator-gear", part, "its gear is zero")
-        limits = model.bodies[actuator.joint - 1].limits
+        driven = (model.loops if actuator.loop else model.bodies)[
+            (actuator.loop or actuator.joint) - 1
+        ]
+        limits = driven.limits
         bounded = limits is not None and limits.effort and np.all(np.isfinite(limits.effort))
         if not bounded and not np.all(np.isfinite(actuator.effort)):
-            joint = model.joint_names[actuator.joint - 1]
+            joint = model.driven_joint(actuator)
             if not np.all(np.isfinite(actuator.control)):
                 text = f"neither it nor joint {joint!r} has a largest force"
                 yield found("actuator-effort", part, text)

@@ -77,7 +77,7 @@ def parameter(model, name) -> Parameter:
     if kind == "placement" and colon:
         return _placement(name, model.joint_index(of))
     if kind in DYNAMICS and colon:
-        return _dynamics(model, name, kind, model.joint_index(of))
+        return _dynamics(model, name, kind, of)
     raise UnknownNameError(
         f"a model has no parameter {name!r}; use 'gravity', 'inertia', 'inertia:<body>', "
         f"'mass:<body>', 'placement:<joint>', or 'armature:<joint>', damping, friction, stiffness"
@@ -99,7 +99,11 @@ def with_parameters(model, values):
             else:
                 merged[field] = change
     dynamics = _dynamics_of(model, {kind: merged.pop(kind, {}) for kind in DYNAMICS})
-    return model.replace(dynamics=dynamics, **merged) if merged or dynamics else model
+    if not merged and not dynamics:
+        return model
+    changed = model.replace(dynamics=dynamics, **merged)
+    changed.kernels["planned_for"] = model.kernels.get("planned_for", model)
+    return changed
 
 
 def _dynamics_of(model, changes):
@@ -107,7 +111,7 @@ def _dynamics_of(model, changes):
     dynamics = {}
     for kind, values in changes.items():
         for joint, value in values.items():
-            old = model.bodies[model.joint_index(joint) - 1].dynamics or JointDynamics()
+            old = _of_joint(model, joint).dynamics or JointDynamics()
             dynamics[joint] = replace(dynamics.get(joint, old), **{kind: value})
     return dynamics
 
@@ -160,14 +164,23 @@ def _mass(model, name, i):
     )  # fmt: skip
 
 
-def _dynamics(model, name, kind, i):
-    shape = (model.joint[i].nv,)
+def _of_joint(model, name):
+    """The body, or the loop, that has the joint of this name."""
+    if name in model.loop_names:
+        return model.loops[model.loop_names.index(name)]
+    return model.bodies[model.joint_index(name) - 1]
+
+
+def _dynamics(model, name, kind, joint):
+    shape = (_of_joint(model, joint).joint.nv,)
+    if kind == "armature" and joint in model.loop_names:
+        raise ModelError(f"parameter {name!r}: a joint that closes a loop cannot have armature")
 
     def value(m):
-        return np.array(getattr(m.bodies[i - 1].dynamics, kind, ()) or np.zeros(shape))
+        return np.array(getattr(_of_joint(m, joint).dynamics, kind, ()) or np.zeros(shape))
 
     def changes(m, x):
-        return {kind: {m.joint_names[i - 1]: tuple(x)}}
+        return {kind: {joint: tuple(x)}}
 
     def defect(x):
         return f"{kind} must not be negative, got {x.min():.6g}" if np.any(x < 0) else None

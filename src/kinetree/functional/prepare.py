@@ -71,23 +71,15 @@ def bind(function, args, options):
     model, f_ext = bound.arguments["model"], bound.arguments.get("f_ext")
     if not isinstance(model, Model):
         raise TypeError(f"{function.__name__} takes a model first, got {type(model).__name__}")
-    if function is dynamics.forward_dynamics and _is_constrained(model, bound.arguments):
+    method = bound.arguments.get("method")
+    if function is dynamics.forward_dynamics and method in ("implicit", "maximal"):
         raise LoopError(
-            f"forward_dynamics of model {model.name!r} solves for motion and constraint forces at "
-            f"once, on the host, and cannot be compiled: it has loops or couplings, or a method "
-            f"for these was asked for. model.replace(loops=(), couplings=()) is the spanning tree "
-            f"alone"
+            f"forward_dynamics by method {method!r} decides ranks for every sample, on the host, "
+            f"and cannot be compiled; leave out the method"
         )
     if isinstance(f_ext, dict):
         bound.arguments["f_ext"] = dynamics.external_forces(model, f_ext)
     return Call(_signature(function), function.__name__, bound.args, bound.kwargs)
-
-
-def _is_constrained(model, arguments):
-    method = arguments.get("method")
-    return method in ("implicit", "maximal") or (
-        method is None and bool(model.loops or model.couplings)
-    )
 
 
 def apply(function, call, model, arrays, recursive=0):

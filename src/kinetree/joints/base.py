@@ -38,6 +38,7 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.joints.complement import dual_basis
 from kinetree.spatial import Force, Motion, Plucker, log
 
 __all__ = ["AbstractJoint"]
@@ -51,6 +52,7 @@ class AbstractJoint(ABC):
         nv: number of velocity variables, the degree of freedom.
         constant_subspace: whether ``S`` is the same in every configuration (then ``c_J = 0``).
         unit_parts: slices of ``q`` that are unit quaternions.
+        angles: numbers of the position variables that count alike modulo 2π.
         rates_are_velocities: whether ``qd`` is the time derivative of ``q``; if not, see
             ``configuration_rate``.
     """
@@ -60,6 +62,7 @@ class AbstractJoint(ABC):
     constant_subspace: bool = True
     rates_are_velocities: bool = True
     unit_parts: tuple = ()
+    angles: tuple = ()
 
     @abstractmethod
     def jcalc(self, q, qd) -> tuple[Plucker, Motion, Motion, Motion]:
@@ -90,20 +93,33 @@ class AbstractJoint(ABC):
         """Forces ``T_a`` with ``T_aᵀ S = 1`` through which the joint force acts — RBDA (3.35).
 
         Any choice moves the mechanism alike; it decides which loads the bearings see. This
-        default, the pseudoinverse of ``S``, takes floats only.
+        default is the pseudoinverse of ``S``.
         """
-        S = self.motion_subspace(q).to_array().astype(float)
-        return Force.from_array(np.linalg.pinv(S).T)
+        S = self.motion_subspace(q).to_array()
+        if S.dtype.kind in "fi":  # also where S has lost rank
+            return Force.from_array(np.linalg.pinv(S).T)
+        return Force.from_array(dual_basis(S))
 
     def velocity_variables(self, q, v_J):
         """``qd`` for a velocity ``v_J`` across the joint: ``T_aᵀ v_J``, from (3.33) and (3.35)."""
         return self.active_subspace(q).T @ v_J
+
+    def loop_subspace(self, X):
+        """``T`` of a loop joint whose frames are placed as in ``X``, on the manifold or near it."""
+        return self.constraint_subspace(self.coordinates(X))
 
     def loop_error(self, X):
         """Position error of ``X`` against this joint, with rate ``Tᵀ v_J`` — RBDA (8.23)–(8.27)."""
         q = self.coordinates(X)
         d = log(X @ self.transform(q).inverse())
         return self.constraint_subspace(q).T @ d
+
+    def loop_alignment(self, X) -> Any:
+        """Positive where ``loop_error`` tells how far ``X`` is from this joint.
+
+        An error that is a sine vanishes at half a turn, too; there this is negative.
+        """
+        return 1
 
     def configuration_rate(self, q, qd):
         """``dq/dt`` for the velocity variables ``qd`` — RBDA (3.7)."""

@@ -7,11 +7,18 @@ import numpy as np
 
 from kinetree.errors import JointError
 from kinetree.joints.base import AbstractJoint
+from kinetree.joints.complement import orthogonal_complement
 from kinetree.joints.jet import jets
 from kinetree.spatial import Force, Motion, log
+from kinetree.spatial.ops import less
 from kinetree.spatial.vector3 import unskew
 
 __all__ = ["CustomJoint"]
+
+_STEPS = 10
+"""How often compiled code improves the coordinates; where that is not enough, it says so."""
+_SETTLED = 1e-26
+"""Square of the relative step after which coordinates count as found."""
 
 
 @dataclass(frozen=True)
@@ -22,8 +29,8 @@ class CustomJoint(AbstractJoint):
 
     ``placement`` takes an array of variables to ``X_J`` and is written with
     ``kinetree.spatial.ops`` and without ``if`` on a value; ``S`` and ``c_J`` follow exactly from
-    its derivatives, for numbers of any kind. ``T`` and ``coordinates`` take floats only;
-    ``coordinates`` searches from the neutral position. A class of your own (see
+    its derivatives, for numbers of any kind. ``coordinates`` searches from the neutral position,
+    in compiled code with a few steps only. A class of your own (see
     ``kinetree.joints.base``) costs more lines and fewer operations.
     """
 
@@ -45,16 +52,22 @@ class CustomJoint(AbstractJoint):
         return self.placement(q), Motion.from_array(np.column_stack(columns)), v_J, c_J
 
     def constraint_subspace(self, q):
-        S = self.motion_subspace(q).to_array().astype(float)
-        return Force.from_array(np.linalg.qr(S, mode="complete")[0][:, self.nv :])
+        return Force.from_array(orthogonal_complement(self.motion_subspace(q).to_array()))
 
     def coordinates(self, X):
-        q = self.neutral()
-        for _ in range(100):
+        q, settled_steps = self.neutral(), 0
+        for n in range(1, 101):
             step = self.velocity_variables(q, log(X @ self.transform(q).inverse()))
             q = q + step
-            if np.max(np.abs(step)) <= 1e-13 * (1 + np.max(np.abs(q))):
-                return q
+            settled = less(step @ step, _SETTLED * (1 + q @ q))
+            if not isinstance(settled, (bool, np.bool_)):  # known when the compiled code runs
+                if n == _STEPS:
+                    settled.require()
+                    return q
+            elif settled:
+                settled_steps += 1
+                if settled_steps == 3:  # two more steps, for derivatives and further digits
+                    return q
         raise JointError(
             "coordinates of the custom joint were not found in 100 steps from its neutral "
             "position; write a class with a method coordinates(X) of its own"

@@ -26,6 +26,7 @@ class Cylindrical(AbstractJoint):
 
     axis: tuple | str = (0, 0, 1)
     nq = nv = 2
+    angles = (0,)
 
     def __post_init__(self):
         object.__setattr__(self, "axis", as_axis(self.axis))
@@ -49,6 +50,9 @@ class Cylindrical(AbstractJoint):
     def loop_error(self, X):
         frame = (*completed_basis(self.axis), np.array(self.axis))
         return np.concatenate([axis_tilt(X, frame), axis_offset(X, frame)])  # RBDA Table 8.1
+
+    def loop_alignment(self, X):
+        return np.array(self.axis) @ X.E @ np.array(self.axis)
 
     def random(self, rng):
         return np.array([rng.uniform(-np.pi, np.pi), rng.uniform(-1, 1)])

@@ -27,6 +27,7 @@ class Euler(AbstractJoint):
 
     sequence: str = "zyx"
     nq = nv = 3
+    angles = (0, 1, 2)
     constant_subspace = False
 
     def __post_init__(self):

@@ -30,3 +30,6 @@ class Fixed(AbstractJoint):
 
     def loop_error(self, X):
         return displacement_velocity(X).to_array()  # RBDA Table 8.1
+
+    def loop_alignment(self, X):
+        return X.E[0, 0] + X.E[1, 1] + X.E[2, 2] - 1

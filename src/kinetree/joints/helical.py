@@ -35,6 +35,8 @@ class Helical(AbstractJoint):
     def __post_init__(self):
         object.__setattr__(self, "axis", as_axis(self.axis))
         as_number(self.pitch, "pitch", " (a joint of infinite pitch is Prismatic)")
+        if self.pitch == 0:
+            object.__setattr__(self, "angles", (0,))
 
     def jcalc(self, q, qd):
         a, h = np.array(self.axis), self.pitch

@@ -37,6 +37,7 @@ class Planar(AbstractJoint):
     axis: tuple | str = (0, 0, 1)
     translation: str = "parent"
     nq = nv = 3
+    angles = (0,)
     rates_are_velocities = False
 
     def __post_init__(self):
@@ -64,6 +65,9 @@ class Planar(AbstractJoint):
     def loop_error(self, X):
         frame = (*completed_basis(self.axis), np.array(self.axis))
         return np.array([*axis_tilt(X, frame), frame[2] @ X.r])
+
+    def loop_alignment(self, X):
+        return np.array(self.axis) @ X.E @ np.array(self.axis)
 
     def configuration_rate(self, q, qd):
         w, vx, vy = qd

@@ -43,3 +43,6 @@ class Prismatic(AbstractJoint):
         frame = (*completed_basis(self.axis), np.array(self.axis))
         turn = displacement_velocity(X).angular
         return np.concatenate([turn, axis_offset(X, frame)])  # RBDA Table 8.1
+
+    def loop_alignment(self, X):
+        return X.E[0, 0] + X.E[1, 1] + X.E[2, 2] - 1

@@ -38,9 +38,15 @@ class RackAndPinion(AbstractJoint):
         return Plucker(rz(q[0]), np.array([R * q[0], 0, 0])), S, S @ qd, c_J
 
     def constraint_subspace(self, q):
-        c, s, z = cos(q[0]), sin(q[0]), np.array(_Z)
-        x, y, _ = identity3()
-        along, across = np.array([c, -s, 0]), np.array([s, c, 0])  # of the rack
+        return self._bearing(rz(q[0]))
+
+    def loop_subspace(self, X):
+        return self._bearing(X.E)
+
+    def _bearing(self, E):
+        """Forces of the joint, in coordinates of the pinion; it sees the rack turned by ``E``."""
+        x, y, z = identity3()
+        along, across = E[:, 0], E[:, 1]
         return forces(
             (x, ZERO3), (y, ZERO3), (ZERO3, z), (-self.radius * z, along), (ZERO3, across)
         )

@@ -32,6 +32,7 @@ class Reversed(AbstractJoint):
             ("constant_subspace", constant),
             ("rates_are_velocities", self.joint.rates_are_velocities),
             ("unit_parts", self.joint.unit_parts),
+            ("angles", self.joint.angles),
         ):
             object.__setattr__(self, name, value)
 
@@ -43,6 +44,10 @@ class Reversed(AbstractJoint):
     def constraint_subspace(self, q):
         return -(self.joint.transform(q).T @ self.joint.constraint_subspace(q))
 
+    def loop_subspace(self, X):
+        back = X.inverse()
+        return -(back.T @ self.joint.loop_subspace(back))
+
     def active_subspace(self, q):
         return -(self.joint.transform(q).T @ self.joint.active_subspace(q))
 
@@ -51,6 +56,9 @@ class Reversed(AbstractJoint):
 
     def loop_error(self, X):
         return self.joint.loop_error(X.inverse())
+
+    def loop_alignment(self, X):
+        return self.joint.loop_alignment(X.inverse())
 
     def configuration_rate(self, q, qd):
         return self.joint.configuration_rate(q, qd)

@@ -26,6 +26,7 @@ class Revolute(AbstractJoint):
 
     axis: tuple | str = (0, 0, 1)
     nq = nv = 1
+    angles = (0,)
 
     def __post_init__(self):
         object.__setattr__(self, "axis", as_axis(self.axis))
@@ -48,6 +49,9 @@ class Revolute(AbstractJoint):
         frame = (*completed_basis(self.axis), np.array(self.axis))
         errors = [*axis_tilt(X, frame), *axis_offset(X, frame), axis_shift(X, frame)]
         return np.array(errors)  # RBDA Table 8.1
+
+    def loop_alignment(self, X):
+        return np.array(self.axis) @ X.E @ np.array(self.axis)
 
     def random(self, rng):
         return rng.uniform(-np.pi, np.pi, 1)

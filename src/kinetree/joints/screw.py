@@ -40,6 +40,7 @@ class Screw(AbstractJoint):
             )
         size = np.linalg.norm(s[:3]) or np.linalg.norm(s[3:])
         object.__setattr__(self, "twist", tuple(float(x) for x in s / size))
+        object.__setattr__(self, "angles", self._resolved()[0].angles)
 
     @classmethod
     def about(cls, axis, point=(0, 0, 0), pitch=0.0):

@@ -44,9 +44,10 @@ class SphereInCylinder(AbstractJoint):
         return Plucker(E, a * q[4]), S, S @ qd, c_J
 
     def constraint_subspace(self, q):
-        E = rotation_from_quaternion(q[:4])
-        u, v = completed_basis(self.axis)
-        return forces((ZERO3, E @ u), (ZERO3, E @ v))
+        return self._across(rotation_from_quaternion(q[:4]))
+
+    def loop_subspace(self, X):
+        return self._across(X.E)
 
     def active_subspace(self, q):
         S = self.motion_subspace(q)  # orthonormal columns
@@ -73,6 +74,11 @@ class SphereInCylinder(AbstractJoint):
 
     def random(self, rng):
         return np.array([*random_quaternion(rng), rng.uniform(-1, 1)])
+
+    def _across(self, E):
+        """Forces perpendicular to the cylinder, in child coordinates."""
+        u, v = completed_basis(self.axis)
+        return forces((ZERO3, E @ u), (ZERO3, E @ v))
 
 
 def _with_column(A, column):

@@ -29,3 +29,6 @@ class Translation(AbstractJoint):
 
     def loop_error(self, X):
         return displacement_velocity(X).angular
+
+    def loop_alignment(self, X):
+        return X.E[0, 0] + X.E[1, 1] + X.E[2, 2] - 1

@@ -24,6 +24,7 @@ class Universal(AbstractJoint):
 
     axes: str = "xy"
     nq = nv = 2
+    angles = (0, 1)
     constant_subspace = False
 
     def __post_init__(self):
@@ -41,9 +42,11 @@ class Universal(AbstractJoint):
         return rot(E), S, S @ qd, Motion(bias, ZERO3)
 
     def constraint_subspace(self, q):
-        s = self.motion_subspace(q).angular
-        x, y, z = identity3()
-        return forces((cross(s[:, 1], s[:, 0]), ZERO3), (ZERO3, x), (ZERO3, y), (ZERO3, z))
+        return _across(*self.motion_subspace(q).angular.T)
+
+    def loop_subspace(self, X):
+        i, j, _, _ = self._indices()
+        return _across(X.E[:, i], identity3()[j])
 
     def active_subspace(self, q):
         S = self.motion_subspace(q)  # two perpendicular unit vectors
@@ -67,3 +70,9 @@ class Universal(AbstractJoint):
         """Numbers of the two axes and of the third, and whether they are in cyclic order."""
         i, j = ("xyz".index(axis) for axis in self.axes)
         return i, j, 3 - i - j, 1 if (j - i) % 3 == 1 else -1
+
+
+def _across(first, second):
+    """The moment about the axis that the cross lacks, and all forces."""
+    x, y, z = identity3()
+    return forces((cross(second, first), ZERO3), (ZERO3, x), (ZERO3, y), (ZERO3, z))

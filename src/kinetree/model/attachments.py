@@ -9,6 +9,7 @@ import math
 import numpy as np
 
 from kinetree.errors import ModelError
+from kinetree.model.body_motion import loop_state
 from kinetree.model.geometry import Geometry
 from kinetree.model.names import number_of
 from kinetree.model.parts import Actuator, Coupling, Posture, as_floats, as_placement
@@ -24,6 +25,7 @@ class Attachments:
         self._geometry: list[tuple] = []
         self._actuators: list[tuple] = []
         self._postures: list[tuple] = []
+        self._complete_postures: set[str] = set()  # of models: these speak of all joints
 
     def coupling(
         self, name: str, *, joint: str, source: str | None = None, coefficients=(0.0, 1.0)
@@ -67,7 +69,7 @@ class Attachments:
 
         Args:
             name: unique name, among the actuators.
-            joint: name of the joint.
+            joint: name of the joint, which may be one that closes a loop.
             gear: joint force for a unit of control, one entry per velocity variable.
             control: smallest and largest control.
             effort: smallest and largest force before the gear.
@@ -109,20 +111,26 @@ class Attachments:
             looks = (g.name, g.visual, g.collision, g.color)
             self._geometry.append((body[g.body], g.shape, g.placement, *looks))
         for a in model.actuators:
-            if joint[a.joint] not in without:
-                self._actuators.append((a.name, joint[a.joint], a.gear, a.control, a.effort))
+            driven = model.driven_joint(a)
+            if driven not in without:
+                self._actuators.append((a.name, driven, a.gear, a.control, a.effort))
         for p in model.postures:
             kept = [(i, name) for i, name in enumerate(joint) if i and name not in without]
             q = {name: p.q[model.q_slice[i]] for i, name in kept}
-            qd = {name: p.qd[model.v_slice[i]] for i, name in kept} if p.qd else None
-            self.posture(p.name, q=q, qd=qd)
+            qd = {name: p.qd[model.v_slice[i]] for i, name in kept if p.qd}
+            for loop in model.loops:  # which another tree may give variables to
+                if loop.name not in without and loop.joint.nv:
+                    state = np.array(p.q), np.array(p.qd or model.zero_velocity)
+                    q[loop.name], qd[loop.name] = loop_state(model, loop, *state)
+            self.posture(p.name, q=q, qd=qd if p.qd else None)
+            self._complete_postures.add(p.name)
 
     def _numbered(self, bodies, loop_names, body_number, joints, where):
         """Fields of the model: names as numbers, placements in the frames of the tree.
 
         Args:
             bodies: of the model, in order.
-            loop_names: names of the joints that close loops, which nothing can be attached to.
+            loop_names: names of the joints that close loops, which only actuators can act on.
             body_number: from name and role to the number of the body and its ``Y``, which takes
                 the coordinates in which it was described to those of the tree.
             joints: names of all joints, for suggestions.
@@ -136,7 +144,8 @@ class Attachments:
                     f"{role} is {name!r}, which closes a loop and has no variables in the model; "
                     f"use a joint of the tree (MechanismGraph.to_model(tree_joints=...) chooses it)"
                 )
-            return names.index(joints[number_of(name, joints, role, where)]) + 1
+            known = dict.fromkeys((*joints, *loop_names))
+            return names.index(list(known)[number_of(name, list(known), role, where)]) + 1
 
         couplings = [
             Coupling(
@@ -154,18 +163,37 @@ class Attachments:
                 Geometry(body, shape, at if Y is None else at @ Y.inverse(), name, *rest)
             )
         actuators = [
-            Actuator(name, joint_number(joint, f"joint of actuator {name!r}"), *rest)
+            Actuator(name, 0, *rest, loop=loop_names.index(joint) + 1)
+            if joint in loop_names and joint not in names
+            else Actuator(name, joint_number(joint, f"joint of actuator {name!r}"), *rest)
             for name, joint, *rest in self._actuators
         ]
-        postures = [
-            _posture(name, q or {}, qd, bodies, joint_number) for name, q, qd in self._postures
-        ]
+        postures = []
+        for name, q, qd in self._postures:
+            of_tree = self._of_tree(name, q, qd, loop_names)
+            postures.append(_posture(name, of_tree[0] or {}, of_tree[1], bodies, joint_number))
         return {
             "couplings": tuple(couplings),
             "geometry": tuple(geometry),
             "actuators": tuple(actuators),
             "postures": tuple(postures),
         }
+
+    def _of_tree(self, name, q, qd, loop_names):
+        """What a posture says of the joints of the tree."""
+        if name not in self._complete_postures:
+            return q, qd
+        return tuple(
+            given and {joint: x for joint, x in given.items() if joint not in loop_names}
+            for given in (q, qd)
+        )
+
+    def _attached_joints(self):
+        """Names of the joints that need variables, and of those that are driven."""
+        couplings = {name for _, joint, source, _ in self._couplings for name in (joint, source)}
+        told = (p for p in self._postures if p[0] not in self._complete_postures)
+        postures = {joint for _, q, qd in told for joint in (*(q or ()), *(qd or ()))}
+        return couplings | postures, {joint for _, joint, *_ in self._actuators}
 
 
 def _posture(name, q, qd, bodies, joint_number):

@@ -77,7 +77,16 @@ class ModelBuilder(Attachments):
         return self
 
     def loop(
-        self, name: str, *, predecessor: str, successor: str, joint=None, at=None, successor_at=None
+        self,
+        name: str,
+        *,
+        predecessor: str,
+        successor: str,
+        joint: AbstractJoint | None = None,
+        at=None,
+        successor_at=None,
+        limits: Limits | None = None,
+        dynamics: JointDynamics | None = None,
     ):
         """Close a loop with a joint between two bodies.
 
@@ -88,10 +97,12 @@ class ModelBuilder(Attachments):
             joint: any joint; fixed by default.
             at: position (3,) or ``Plucker`` on the predecessor.
             successor_at: position (3,) or ``Plucker`` on the successor.
+            limits: bounds of the joint.
+            dynamics: damping, friction and spring of the joint.
         """
         joint = Fixed() if joint is None else joint
         ends = as_placement(at), as_placement(successor_at)
-        self._loops.append((name, predecessor, successor, joint, *ends))
+        self._loops.append((name, predecessor, successor, joint, *ends, limits, dynamics))
         return self
 
     def build(self, *, strict: bool = True) -> Model:

@@ -17,6 +17,8 @@ def carried(model, number, X):
         model: what had them.
         number: new body number of every old body, which is also that of its joint.
         X: from the frame of the new body to that of the old one.
+
+    Loop joints keep their numbers.
     """
     frames = [
         replace(f, body=number[f.body], placement=f.placement @ X[f.body]) for f in model.frames
@@ -38,7 +40,7 @@ def carried(model, number, X):
     geometry = [
         replace(g, body=number[g.body], placement=g.placement @ X[g.body]) for g in model.geometry
     ]
-    actuators = [replace(a, joint=number[a.joint]) for a in model.actuators]
+    actuators = [a if a.loop else replace(a, joint=number[a.joint]) for a in model.actuators]
     return {
         "frames": frames,
         "loops": loops,
@@ -90,10 +92,10 @@ def inside(model, bodies, body):
                 f"coupling {c.name!r} leads out of the subtree of {body!r}: remove it first "
                 f"(model.replace(couplings=...))"
             )
-    return model.replace(
+    kept = model.replace(
         frames=[f for f in model.frames if f.body in bodies],
         loops=[loop for loop in model.loops if loop.predecessor in bodies],
         couplings=[c for c in model.couplings if c.joint in bodies],
         geometry=[g for g in model.geometry if g.body in bodies],
-        actuators=[a for a in model.actuators if a.joint in bodies],
     )
+    return kept.replace(actuators=[a for a in kept.actuators if a.loop or a.joint in bodies])

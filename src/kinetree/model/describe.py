@@ -1,6 +1,6 @@
 """A model as a table for people."""
 
-from kinetree.model.dynamics import has_dynamics
+from kinetree.model.dynamics import joints_with
 from kinetree.model.validate import joints_without_inertia
 
 __all__ = ["summary"]
@@ -29,7 +29,7 @@ def summary(model) -> str:
         lines.append(f"loop {loop.name}: {_kind(loop.joint)} from {' to '.join(ends)}")
     lines += [f"coupling {c.name}: {_formula(model, c)}" for c in model.couplings]
     for what in ("armature", "damping", "friction", "stiffness"):
-        joints = [b.joint_name for b in model.bodies if has_dynamics(b, what)]
+        joints = joints_with(model, what)
         if joints:
             lines.append(f"{'springs' if what == 'stiffness' else what} in {', '.join(joints)}")
     for what in ("actuators", "postures"):

@@ -2,7 +2,9 @@
 
 import numpy as np
 
-__all__ = ["actuation", "has_dynamics", "joint_values"]
+from kinetree.errors import LoopError
+
+__all__ = ["actuation", "has_dynamics", "joint_values", "joints_with"]
 
 
 def joint_values(model, name):
@@ -16,14 +18,30 @@ def joint_values(model, name):
     return values
 
 
-def has_dynamics(body, name) -> bool:
-    """Whether the joint of a body has armature, damping and so on; a formula is taken for some."""
-    values = () if body.dynamics is None else getattr(body.dynamics, name)
+def has_dynamics(part, name) -> bool:
+    """Whether the joint of a body, or a loop joint, has armature, damping and so on.
+
+    A formula is taken for some.
+    """
+    values = () if part.dynamics is None else getattr(part.dynamics, name)
     return any(not isinstance(x, (int, float)) or x != 0 for x in values)
+
+
+def joints_with(model, *names) -> tuple[str, ...]:
+    """Names of the joints, loop joints included, that have stiffness, damping and so on."""
+    parts = [*((b.joint_name, b) for b in model.bodies), *((x.name, x) for x in model.loops)]
+    return tuple(name for name, part in parts if any(has_dynamics(part, n) for n in names))
 
 
 def actuation(model):
     """Joint forces for a unit of control of each actuator, (nv, n_actuators)."""
+    for actuator in model.actuators:
+        if actuator.loop:
+            raise LoopError(
+                f"actuator {actuator.name!r} drives {model.driven_joint(actuator)!r}, which closes "
+                f"a loop: what it comes to in joint space depends on the configuration, see "
+                f"kinetree.loops.actuation_matrix(model, q)"
+            )
     B = np.zeros((model.nv, len(model.actuators)))
     for k, actuator in enumerate(model.actuators):
         B[model.v_slice[actuator.joint], k] = actuator.gear

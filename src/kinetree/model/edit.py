@@ -10,6 +10,7 @@ import numpy as np
 
 from kinetree.errors import LoopError, ModelError
 from kinetree.joints import Fixed, Free
+from kinetree.model.body_motion import body_motion
 from kinetree.model.carry import carried, carried_postures, inside
 from kinetree.model.locking import held_positions
 from kinetree.model.mechanism import MechanismGraph
@@ -77,7 +78,7 @@ def lock(model, positions, *, lump=False) -> Model:
     locked = model.replace(
         bodies=bodies,
         couplings=[c for c in model.couplings if c.joint not in held],
-        actuators=[a for a in model.actuators if a.joint not in held],
+        actuators=[a for a in model.actuators if a.loop or a.joint not in held],
         postures=carried_postures(model.postures, [b.joint for b in bodies], (numbers, model)),
     )
     return lump_fixed(locked) if lump else locked
@@ -132,13 +133,8 @@ def reroot(model, body) -> Model:
 
 def _motion(model, i, posture):
     """Transform from the base to body ``i`` and velocity of it, in its coordinates."""
-    q, qd = np.array(posture.q), np.array(posture.qd if posture.qd else np.zeros(model.nv))
-    X, v = model.identity_transform, model.zero_motion
-    for k in model.support[i]:
-        X_J, _, v_J, _ = model.jcalc(k, q, qd)
-        X_k = X_J @ model.tree_transform[k]
-        X, v = X_k @ X, X_k @ v + v_J
-    return X, v
+    qd = np.array(posture.qd if posture.qd else np.zeros(model.nv))
+    return body_motion(model, i, np.array(posture.q), qd)
 
 
 def _with_root(model, i, posture, X, v):
@@ -182,6 +178,9 @@ def attach(model, other, *, on=None, at=None, prefix="") -> Model:
     }
     if prefix + other.base_name not in (*model.body_names, *model.frame_names):
         parts["frames"].append(Frame(prefix + other.base_name, frame.body, mount))
+    parts["actuators"] = [
+        replace(a, loop=a.loop and a.loop + len(model.loops)) for a in parts["actuators"]
+    ]
     fields = {kind: (*getattr(model, kind), *new) for kind, new in parts.items()}
     bodies = (*model.bodies, *bodies)
     return model.replace(bodies=bodies, **fields, postures=_joint_postures(model, other, prefix))

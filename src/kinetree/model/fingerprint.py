@@ -23,6 +23,15 @@ def fingerprint(model) -> str:
     return hashlib.sha256(b"".join(part + b"\0" for part in parts)).hexdigest()
 
 
+_ADDED_LATER = {
+    ("Body", "dynamics"),
+    ("Loop", "limits"),
+    ("Loop", "dynamics"),
+    ("Actuator", "loop"),
+}
+"""What parts did not have when fingerprints began: where it is not there, it is not described."""
+
+
 def _describe(x, add):
     """Bytes that describe ``x`` completely, in a fixed order, each handed to ``add``."""
     if isinstance(x, (list, tuple)):
@@ -49,7 +58,7 @@ def _describe(x, add):
         add(_kind(x))
         for name in names:
             value = getattr(x, name)
-            if value is not None or name != "dynamics":  # which bodies had not when this began
+            if (type(x).__name__, name) not in _ADDED_LATER or value:
                 _describe(value, add)
     elif type(x).__repr__ is object.__repr__:  # its repr would be an address
         add(_kind(x))

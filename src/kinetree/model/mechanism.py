@@ -16,6 +16,7 @@ from kinetree.model.graph import ConnectivityGraph, SpanningTree
 from kinetree.model.model import STANDARD_GRAVITY, Model
 from kinetree.model.names import number_of
 from kinetree.model.parts import Body, Frame, JointDynamics, Limits, Loop, as_placement
+from kinetree.model.spanning import best_tree, importance
 from kinetree.model.validate import check_inertia_type, check_joint_type
 from kinetree.spatial import Inertia, Plucker
 
@@ -94,8 +95,8 @@ class MechanismGraph(Attachments):
             successor: body that carries the joint's successor frame.
             at: where, on the predecessor: a position (3,) [m] or a ``Plucker``.
             successor_at: where, on the successor.
-            limits: bounds of the joint, which a joint that closes a loop cannot have.
-            dynamics: armature, damping, friction and spring of the joint; likewise.
+            limits: bounds of the joint.
+            dynamics: armature, damping, friction and spring of the joint.
         """
         check_joint_type(joint, f"joint {name!r}")
         X_P, X_S = as_placement(at), as_placement(successor_at)
@@ -139,6 +140,8 @@ class MechanismGraph(Attachments):
                     successor=names[loop.successor],
                     at=loop.predecessor_placement,
                     successor_at=loop.successor_placement,
+                    limits=loop.limits,
+                    dynamics=loop.dynamics,
                 )
         for f in model.frames:
             self.frame(f.name, on=names[f.body], at=f.placement)
@@ -199,7 +202,8 @@ class MechanismGraph(Attachments):
                 f"or call float_unconnected() for parts that fly"
             )
         if tree_joints is None:
-            return graph.spanning_tree()
+            levels = importance(self._joints, *self._attached_joints())
+            return graph.spanning_tree(best_tree(graph, levels, [j.joint.nv for j in self._joints]))
         known = self.joint_names
         number = {name: k for k, name in reversed([*enumerate(known)])}
         for name in tree_joints:
@@ -214,8 +218,9 @@ class MechanismGraph(Attachments):
         in which the body was described, the latter stays, as a frame called ``<body>_link``.
 
         Args:
-            tree_joints: names of the joints of the spanning tree; by default a tree in which every
-                body is as few joints away from the base as possible.
+            tree_joints: names of the joints of the spanning tree; by default a tree in which
+                joints that are driven, sprung, damped or limited have variables where possible,
+                and bodies are as few joints away from the base as that allows.
             strict: refuse physically impossible inertias instead of warning about them.
         """
         tree = self.spanning_tree(tree_joints)
@@ -237,14 +242,8 @@ class MechanismGraph(Attachments):
 
         for i in tree.chords:
             j, p, s = joints[i], tree.predecessor[i], tree.successor[i]
-            for what in ("limits", "dynamics"):
-                if getattr(j, what) is not None:
-                    raise ModelError(
-                        f"joint {j.name!r} closes a loop and cannot have {what}; leave them out or "
-                        f"make it one of tree_joints"
-                    )
             X_P, X_S = j.X_P @ Y[p].inverse(), j.X_S @ Y[s].inverse()
-            loops.append(Loop(j.name, p, s, j.joint, X_P, X_S))
+            loops.append(Loop(j.name, p, s, j.joint, X_P, X_S, j.limits, j.dynamics))
 
         for name, on, at in self._frames:
             self._check_body(on, f"body of frame {name!r}")

@@ -5,13 +5,14 @@ from functools import cached_property
 
 import numpy as np
 
-from kinetree.errors import ModelError, UnknownNameError
+from kinetree.errors import UnknownNameError
 from kinetree.model import manifold, serialize, tree
 from kinetree.model.describe import summary
 from kinetree.model.dynamics import actuation, has_dynamics, joint_values
 from kinetree.model.fingerprint import fingerprint
 from kinetree.model.geometry import Geometry
 from kinetree.model.parts import Actuator, Body, Coupling, Frame, Loop, Posture
+from kinetree.model.replacing import replaced_parts
 from kinetree.model.scalars import map_numbers
 from kinetree.model.validate import check_model, check_parts
 from kinetree.spatial import Motion, Plucker
@@ -218,6 +219,11 @@ class Model:
 
     def joint_index(self, name) -> int:
         """Number of a tree joint, which is the number of the body it moves."""
+        if name in self.loop_names:
+            raise UnknownNameError(
+                f"model {self.name!r} has no joint {name!r} in its tree; that joint closes a loop, "
+                f"and its variables are not part of q (kinetree.loops.loop_positions has them)"
+            )
         return _index(self, self.joint_names, name, "joint") + 1
 
     def frame(self, name) -> Frame:
@@ -227,6 +233,17 @@ class Model:
         known = (*self.frame_names, *self.body_names)
         _index(self, known, name, "frame or body")
         return Frame(name, self.body_names.index(name))
+
+    @property
+    def loop_names(self) -> tuple[str, ...]:
+        """Names of the joints that close loops."""
+        return tuple(loop.name for loop in self.loops)
+
+    def driven_joint(self, actuator: Actuator) -> str:
+        """Name of the joint, of the tree or closing a loop, that an actuator drives."""
+        if actuator.loop:
+            return self.loops[actuator.loop - 1].name
+        return self.joint_names[actuator.joint - 1]
 
     def posture(self, name) -> Posture:
         """A posture by its name."""
@@ -251,10 +268,13 @@ class Model:
     ):
         """A copy with some things changed.
 
+        Actuators of loop joints that are no longer there go with them, unless there are new
+        ``actuators``.
+
         Args:
             inertia: new inertias by body name.
             placement: new ``X_T`` by joint name.
-            joint: new joints by joint name.
+            joint: new joints by joint name; loop joints count, here and below.
             limits: new limits by joint name.
             dynamics: new armature, damping and so on by joint name.
             **fields: new ``bodies``, ``frames``, ``loops``, ``couplings``, ``geometry``,
@@ -266,27 +286,12 @@ class Model:
                 f"Model.replace has no argument {min(unknown)!r}; it takes inertia, placement, "
                 f"joint, limits, dynamics, bodies, {', '.join(_FIELDS[:-1])} and {_FIELDS[-1]}"
             )
-        bodies = list(fields.pop("bodies", self.bodies))
-        for what, given in (
-            ("inertia", inertia), ("placement", placement), ("joint", joint), ("limits", limits),
-            ("dynamics", dynamics),
-        ):  # fmt: skip
-            if given is not None and not isinstance(given, dict):
-                raise ModelError(
-                    f"Model.replace: {what} must be a dictionary from names to new values, got "
-                    f"{type(given).__name__}"
-                )
-        for name, value in (inertia or {}).items():
-            i = self._moving_body_index(name)
-            bodies[i - 1] = replace(bodies[i - 1], inertia=value)
-        for attribute, changes in (
-            ("placement", placement), ("joint", joint), ("limits", limits), ("dynamics", dynamics),
-        ):  # fmt: skip
-            for name, value in (changes or {}).items():
-                i = self.joint_index(name)
-                bodies[i - 1] = replace(bodies[i - 1], **{attribute: value})
         kept = {key: getattr(self, key) for key in _FIELDS}
-        return Model(tuple(bodies), strict=self.strict, **{**kept, **fields})
+        parts = replaced_parts(
+            self, fields, inertia=inertia, placement=placement, joint=joint, limits=limits,
+            dynamics=dynamics,
+        )  # fmt: skip
+        return Model(strict=self.strict, **{**kept, **fields, **parts})
 
     def map_numbers(self, fn):
         """A copy whose numbers (inertias, placements, gravity, joint dynamics) went through ``fn``.
@@ -309,12 +314,6 @@ class Model:
     def summary(self) -> str:
         """A table of the bodies with their joints and masses, as text."""
         return summary(self)
-
-    def _moving_body_index(self, name):
-        i = self.body_index(name)
-        if i == 0:
-            raise ModelError(f"the base {name!r} does not move and has no inertia to replace")
-        return i
 
     def __repr__(self):
         return (

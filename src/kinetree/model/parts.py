@@ -160,6 +160,8 @@ class Loop(Part):
         joint: any joint; its variables are not part of ``q``.
         predecessor_placement: ``X_P``, from predecessor body to predecessor frame coordinates.
         successor_placement: ``X_S``, from successor body to successor frame coordinates.
+        limits: bounds of the joint, if any.
+        dynamics: damping, friction and spring of the joint, if any; it cannot have armature.
     """
 
     name: str
@@ -168,6 +170,8 @@ class Loop(Part):
     joint: AbstractJoint = field(default_factory=Fixed)
     predecessor_placement: Plucker = field(default_factory=Plucker.identity)
     successor_placement: Plucker = field(default_factory=Plucker.identity)
+    limits: Limits | None = None
+    dynamics: JointDynamics | None = None
 
 
 @dataclass(frozen=True)
@@ -196,10 +200,11 @@ class Actuator:
 
     Attributes:
         name: unique name, among the actuators.
-        joint: number of the joint.
+        joint: number of the joint; 0 for an actuator that drives a loop joint.
         gear: joint force for a unit of control, one entry per velocity variable of the joint.
         control: smallest and largest control.
         effort: smallest and largest force before the gear.
+        loop: number of the loop joint that it drives, from 1; 0 for a joint of the tree.
     """
 
     name: str
@@ -207,6 +212,7 @@ class Actuator:
     gear: tuple[float, ...] = (1.0,)
     control: tuple[float, float] = (-math.inf, math.inf)
     effort: tuple[float, float] = (-math.inf, math.inf)
+    loop: int = 0
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ def map_numbers(model, fn):
             loop,
             predecessor_placement=_transform(loop.predecessor_placement, fn),
             successor_placement=_transform(loop.successor_placement, fn),
+            dynamics=loop.dynamics and _dynamics(loop.dynamics, fn),
         )
         for loop in model.loops
     ]

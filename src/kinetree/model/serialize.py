@@ -43,6 +43,7 @@ def to_dict(model):
                 "successor": names[loop.successor],
                 "predecessor_placement": plain.placement(loop.predecessor_placement, loop.name),
                 "successor_placement": plain.placement(loop.successor_placement, loop.name),
+                **_of_joint(loop, loop.name),
             }
             for loop in model.loops
         ],
@@ -59,7 +60,7 @@ def to_dict(model):
         "actuators": [
             {
                 "name": a.name,
-                "joint": joint_names[a.joint],
+                "joint": model.driven_joint(a),
                 "gear": list(a.gear),
                 "control": plain.bounds(a.control),
                 "effort": plain.bounds(a.effort),
@@ -81,8 +82,15 @@ def _body(b, names):
             name: plain.plain(getattr(b.inertia, name), f"inertia of body {b.name!r}")
             for name in ("mass", "first_moment", "rotational")
         },
-        "limits": b.limits and plain.limits(b.limits),
-        "dynamics": b.dynamics and _fields(b.dynamics, f"dynamics of joint {b.joint_name!r}"),
+        **_of_joint(b, b.joint_name),
+    }
+
+
+def _of_joint(part, name):
+    """Limits and dynamics of a body's joint or of a loop joint."""
+    return {
+        "limits": part.limits and plain.limits(part.limits),
+        "dynamics": part.dynamics and _fields(part.dynamics, f"dynamics of joint {name!r}"),
     }
 
 
@@ -139,9 +147,11 @@ def _read(cls, data, known):
             plain.read_joint(loop["joint"], known),
             plain.read_placement(loop["predecessor_placement"]),
             plain.read_placement(loop["successor_placement"]),
+            *_read_of_joint(loop),
         )
         for loop in data["loops"]
     ]
+    loop_number = {loop.name: k for k, loop in enumerate(loops, start=1)}
     couplings = [
         Coupling(c["name"], joint[c["joint"]], joint[c["source"]], tuple(c["coefficients"]))
         for c in data.get("couplings", ())
@@ -149,10 +159,11 @@ def _read(cls, data, known):
     actuators = [
         Actuator(
             a["name"],
-            joint[a["joint"]],
+            0 if a["joint"] in loop_number else joint[a["joint"]],
             tuple(a["gear"]),
             plain.read_bounds(a["control"]),
             plain.read_bounds(a["effort"]),
+            loop_number.get(a["joint"], 0),
         )
         for a in data.get("actuators", ())
     ]
@@ -172,8 +183,13 @@ def _read(cls, data, known):
     )
 
 
+def _read_of_joint(part):
+    """Limits and dynamics; loop joints of older files have neither."""
+    limits, dynamics = part.get("limits"), part.get("dynamics")
+    return limits and plain.read_limits(limits), dynamics and JointDynamics(**dynamics)
+
+
 def _read_body(b, number, known):
-    dynamics = b.get("dynamics")
     return Body(
         b["name"],
         number[b["parent"]],
@@ -181,8 +197,7 @@ def _read_body(b, number, known):
         plain.read_placement(b["placement"]),
         Inertia(**b["inertia"]),
         b["joint_name"],
-        b["limits"] and plain.read_limits(b["limits"]),
-        dynamics and JointDynamics(**dynamics),
+        *_read_of_joint(b),
     )
 
 

@@ -19,6 +19,7 @@ from kinetree.model.validate_attachments import (
     check_posture,
     check_shape,
 )
+from kinetree.model.validate_loops import check_loops
 from kinetree.spatial import Inertia, Plucker
 
 __all__ = [
@@ -57,7 +58,8 @@ def check_model(model, *, strict):
         _check_body_number(model, frame.body, f"frame {frame.name!r}")
         _check_transform(frame.placement, f"placement of frame {frame.name!r}")
     for loop in model.loops:
-        _check_loop(model, loop)
+        _check_loop(model, loop, strict)
+    check_loops(model)
     check_couplings(model)
     for geometry in model.geometry:
         what = f"geometry {geometry.name!r}" if geometry.name else "geometry"
@@ -102,8 +104,8 @@ def _check_body(body, strict):
     check_joint_type(body.joint, f"joint {body.joint_name!r}")
     _check_transform(body.placement, f"placement of joint {body.joint_name!r}")
     _check_inertia(body.inertia, f"inertia of body {body.name!r}", strict)
-    _check_limits(body)
-    check_dynamics(body, strict)
+    check_limits(body.limits, body.joint, body.joint_name)
+    check_dynamics(body.dynamics, body.joint, body.joint_name, strict)
 
 
 def check_joint_type(joint, what):
@@ -135,37 +137,36 @@ def _check_inertia(inertia, what, strict):
         warnings.warn(message, ModelWarning, stacklevel=5)
 
 
-def _check_limits(body):
-    if body.limits is None:
+def check_limits(limits, joint, joint_name):
+    """Raise ModelError unless the limits, if any, fit the joint of that name."""
+    if limits is None:
         return
-    what = f"limits of joint {body.joint_name!r}"
-    if not isinstance(body.limits, Limits):
-        raise ModelError(f"{what} must be Limits, got {type(body.limits).__name__}")
-    sizes = {"lower": body.joint.nq, "upper": body.joint.nq}
-    sizes |= {"velocity": body.joint.nv, "effort": body.joint.nv}
+    what = f"limits of joint {joint_name!r}"
+    if not isinstance(limits, Limits):
+        raise ModelError(f"{what} must be Limits, got {type(limits).__name__}")
+    sizes = {"lower": joint.nq, "upper": joint.nq, "velocity": joint.nv, "effort": joint.nv}
     for name, size in sizes.items():
-        values = getattr(body.limits, name)
+        values = getattr(limits, name)
         if len(values) not in (0, size):
             raise ModelError(f"{what}: {name} needs {size} entries, got {len(values)}")
         if np.any(np.isnan(values)):
             raise ModelError(f"{what}: {name} is not a number; leave it out or use infinity")
         if name in ("velocity", "effort") and np.any(np.array(values) < 0):
             raise ModelError(f"{what}: {name} must not be negative, got {min(values):.6g}")
-    for low, high in zip(body.limits.lower, body.limits.upper, strict=False):
+    for low, high in zip(limits.lower, limits.upper, strict=False):
         if low > high:
             raise ModelError(f"{what}: lower bound {low:.6g} is above upper bound {high:.6g}")
 
 
-def _check_loop(model, loop):
+def _check_loop(model, loop, strict):
     what = f"loop joint {loop.name!r}"
     _check_body_number(model, loop.predecessor, what)
     _check_body_number(model, loop.successor, what)
-    if loop.predecessor == loop.successor:
-        name = model.body_names[loop.predecessor]
-        raise ModelError(f"{what} connects body {name!r} to itself")
     check_joint_type(loop.joint, what)
     _check_transform(loop.predecessor_placement, f"predecessor placement of {what}")
     _check_transform(loop.successor_placement, f"successor placement of {what}")
+    check_limits(loop.limits, loop.joint, loop.name)
+    check_dynamics(loop.dynamics, loop.joint, loop.name, strict)
 
 
 def _check_body_number(model, i, what):

@@ -13,16 +13,15 @@ from kinetree.model.parts import JointDynamics
 __all__ = ["check_actuator", "check_couplings", "check_dynamics", "check_posture", "check_shape"]
 
 
-def check_dynamics(body, strict):
-    """Raise ModelError unless armature, damping and so on fit the joint of a body."""
-    d = body.dynamics
+def check_dynamics(d, joint, joint_name, strict):
+    """Raise ModelError unless armature, damping and so on, if any, fit the joint of that name."""
     if d is None:
         return
-    what = f"dynamics of joint {body.joint_name!r}"
+    what = f"dynamics of joint {joint_name!r}"
     if not isinstance(d, JointDynamics):
         raise ModelError(f"{what} must be JointDynamics, got {type(d).__name__}")
     for name in ("armature", "damping", "friction", "stiffness", "rest"):
-        values, size = getattr(d, name), body.joint.nq if name == "rest" else body.joint.nv
+        values, size = getattr(d, name), joint.nq if name == "rest" else joint.nv
         if len(values) not in (0, size):
             raise ModelError(f"{what}: {name} needs {size} entries, got {len(values)}")
         numbers = [x for x in values if isinstance(x, float)]
@@ -34,7 +33,7 @@ def check_dynamics(body, strict):
                 raise ModelError(message)
             warnings.warn(message, ModelWarning, stacklevel=5)
     if d.rest and all(isinstance(x, float) for x in d.rest):
-        defect = body.joint.defect(np.array(d.rest))
+        defect = joint.defect(np.array(d.rest))
         if defect:
             raise ModelError(f"{what}: rest position: {defect}")
 
@@ -85,8 +84,8 @@ def check_couplings(model):
 def check_actuator(model, actuator):
     """Raise ModelError unless the actuator drives a joint, with as many gears as freedoms."""
     what = f"actuator {actuator.name!r}"
-    _check_joint(model, actuator.joint, what)
-    name, nv = model.joint_names[actuator.joint - 1], model.joint[actuator.joint].nv
+    nv = _driven(model, actuator, what).nv
+    name = model.driven_joint(actuator)
     _check_numbers(actuator.gear, f"gear of {what}")
     if len(actuator.gear) != nv:
         raise ModelError(
@@ -100,6 +99,20 @@ def check_actuator(model, actuator):
             raise ModelError(
                 f"{bounds} of {what} must be the smallest and the largest value, got {values}"
             )
+
+
+def _driven(model, actuator, what):
+    """The joint that an actuator drives."""
+    if not actuator.loop:
+        _check_joint(model, actuator.joint, what)
+        return model.joint[actuator.joint]
+    if actuator.joint != 0:
+        raise ModelError(
+            f"{what} drives joint {actuator.joint} and loop joint {actuator.loop}; it can drive "
+            f"one of them, the other number must be 0"
+        )
+    _check_joint(model, actuator.loop, what, "loop joint", len(model.loops))
+    return model.loops[actuator.loop - 1].joint
 
 
 def check_posture(model, posture):
@@ -152,12 +165,12 @@ def check_shape(geometry, what):
             )
 
 
-def _check_joint(model, i, what):
+def _check_joint(model, i, what, kind="joint", last=None):
+    last = len(model.bodies) if last is None else last
     if not isinstance(i, (int, np.integer)) or isinstance(i, bool):
-        raise ModelError(f"{what} must refer to a joint by its number, got {i!r}")
-    if not 1 <= i <= len(model.bodies):
-        last = len(model.bodies)
-        raise ModelError(f"{what} refers to joint {i}; the model has joints 1 to {last}")
+        raise ModelError(f"{what} must refer to a {kind} by its number, got {i!r}")
+    if not 1 <= i <= last:
+        raise ModelError(f"{what} refers to {kind} {i}; the model has {kind}s 1 to {last}")
 
 
 def _check_numbers(values, what, finite=True):

@@ -2,14 +2,20 @@
 
 ``names()`` lists the fixed ones, written for this package from published or typical dimensions;
 ``load(name)`` makes one. They have geometry to be drawn, limits, motors and a posture ``home``, and
-those with loops are assembled at their neutral position. Random and regular trees are as much for
-users' tests as for ours.
+those with loops are assembled at their neutral position. Random mechanisms and regular trees are as
+much for users' tests as for ours.
 """
 
 from kinetree.errors import UnknownNameError
 from kinetree.model import Model
 from kinetree.samples.arms import arm, scara
 from kinetree.samples.bennett_linkage import bennett
+from kinetree.samples.book_linkages import (
+    actuated_arm,
+    clustered_linkage,
+    corner_ladder,
+    kite_pair,
+)
 from kinetree.samples.delta_robot import delta
 from kinetree.samples.excavator_arm import excavator
 from kinetree.samples.legged import hopping_leg, quadruped
@@ -17,18 +23,23 @@ from kinetree.samples.linkages import five_bar, four_bar, ladder, slider_crank
 from kinetree.samples.panda_arm import panda
 from kinetree.samples.pendulums import cart_pole, double_pendulum, pendulum
 from kinetree.samples.person import humanoid
+from kinetree.samples.random_linkages import random_closed_mechanism
 from kinetree.samples.random_trees import random_inertia, random_placement, random_tree
 from kinetree.samples.regular_trees import chain, tree
 from kinetree.samples.spinning import gyroscope, satellite
 from kinetree.samples.stewart_platform import stewart
+from kinetree.samples.thesis_mechanisms import parallel_four_bar
 from kinetree.samples.universal_robots import ur5
 from kinetree.spelling import did_you_mean
 
 __all__ = [
+    "actuated_arm",
     "arm",
     "bennett",
     "cart_pole",
     "chain",
+    "clustered_linkage",
+    "corner_ladder",
     "delta",
     "double_pendulum",
     "excavator",
@@ -37,12 +48,15 @@ __all__ = [
     "gyroscope",
     "hopping_leg",
     "humanoid",
+    "kite_pair",
     "ladder",
     "load",
     "names",
     "panda",
+    "parallel_four_bar",
     "pendulum",
     "quadruped",
+    "random_closed_mechanism",
     "random_inertia",
     "random_placement",
     "random_tree",

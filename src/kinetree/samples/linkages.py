@@ -176,8 +176,9 @@ def ladder(rungs: int = 4) -> Model:
     """A ladder that hangs from its top: one loop and one degree of freedom for each rung.
 
     Every cell is a parallelogram 0.3 m wide and 0.25 m high: two side bars on the rung above, and
-    the rung below, on the left bar by a tree joint and on the right one by a loop joint. The loops
-    share joints, so that they are solved together or not at all. Dimensions are ours.
+    the rung below, on the left bar by a tree joint and on the right one by a loop joint. Loops meet
+    in rungs and share no joint; those of ``corner_ladder``, RBDA Figure 8.4, do share joints.
+    Dimensions are ours.
 
     Args:
         rungs: number of rungs below the fixed one.

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from kinetree.model.dynamics import has_dynamics
+from kinetree.model.dynamics import joints_with
 from kinetree.simulation.events.event import UserEvents
 from kinetree.simulation.events.watcher import Watcher
 from kinetree.simulation.field import Field
@@ -11,6 +11,7 @@ from kinetree.simulation.forces.actuators import drive_of
 from kinetree.simulation.forces.applied import PassiveForces
 from kinetree.simulation.forces.friction import friction_of
 from kinetree.simulation.forces.limits import StiffLimits, limits_of
+from kinetree.simulation.forces.loop_joints import loop_joint_forces_of
 from kinetree.simulation.forces.modes import Modes
 from kinetree.simulation.step import Stepper
 
@@ -44,16 +45,25 @@ class Acting:
     limits: Any
     drive: Any
 
-    def field(self, forces, stabilization) -> Field:
-        """The right-hand side of the equation of motion."""
-        return Field(forces, stabilization, self.passive, self.drive)
+    def field(self, forces) -> Field:
+        """All forces that act."""
+        return Field(forces, self.passive, self.drive)
 
-    def stepper(self, method, field, q, events, *, compiled):
-        """What takes steps, and hooks that look at them for events."""
+    def stepper(self, method, field, q, events, *, compiled, make=Stepper):
+        """What takes steps, and hooks that look at them for events.
+
+        Args:
+            method: the integrator.
+            field: what moves the mechanism.
+            q: positions at the start, (..., nq).
+            events: of the user's.
+            compiled: whether a step is one kernel.
+            make: what makes a stepper from model, method and field.
+        """
         batch = q.shape[:-1]
         groups: list = [UserEvents(events, self.model)] if events else []
         if self.friction is None and self.limits is None:
-            stepper = Stepper(self.model, method, field, compiled=compiled)
+            stepper = make(self.model, method, field, compiled=compiled)
             hooks = (Watcher(self.model, groups, batch),) if groups else ()
             return stepper, hooks
         modes = Modes(self.model, self.friction, self.limits, batch)
@@ -74,11 +84,12 @@ def acting_on(model, *, friction="smooth", limits="stiff", motors=None) -> Actin
     law, stops = friction_of(model, friction), limits_of(model, limits)
     smooth = law if law is not None and not law.exact else None
     stiff = stops if isinstance(stops, StiffLimits) else None
-    springs = any(has_dynamics(b, n) for b in model.bodies for n in ("stiffness", "damping"))
-    frictionless = law is None and any(has_dynamics(b, "friction") for b in model.bodies)
+    springs = joints_with(model, "stiffness", "damping")
+    frictionless = law is None and joints_with(model, "friction")
+    loops = loop_joint_forces_of(model, friction, limits)
     passive = None
-    if springs or frictionless or smooth or stiff or (law is not None and law.exact):
-        passive = PassiveForces(smooth, stiff)
+    if springs or frictionless or smooth or stiff or loops or (law is not None and law.exact):
+        passive = PassiveForces(smooth, stiff, loops)
     return Acting(
         model,
         passive,

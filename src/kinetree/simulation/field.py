@@ -3,13 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from kinetree import dynamics
-from kinetree.algorithms import implicit
-from kinetree.batch import over_batch
 from kinetree.functional.kernel import UserKernel
-from kinetree.model.dynamics import has_dynamics
+from kinetree.model.dynamics import joints_with
 from kinetree.simulation.rollouts import shortest
 
 __all__ = ["Field", "has_passive_forces", "is_traceable"]
@@ -17,7 +13,7 @@ __all__ = ["Field", "has_passive_forces", "is_traceable"]
 
 @dataclass(frozen=True)
 class Field:
-    """The right-hand side of the equation of motion.
+    """The right-hand side of the equation of motion of a tree.
 
     Written for numbers of any kind: traced into a step kernel, or called on arrays with leading
     batch axes.
@@ -25,8 +21,6 @@ class Field:
     Attributes:
         forces: functions ``(model, t, q, qd)`` that return joint forces [N, N·m], (..., nv), on top
             of those that the caller holds during a step.
-        stabilization: time constant [s] with which errors of loops and couplings decay
-            (Baumgarte's method); None for none — RBDA (8.22).
         passive: function ``(model, t, q, qd)``: what joints exert of their own accord. By default
             ``kt.passive_force``, whose dry friction jumps.
         drive: function ``(model, qd, tau)``: what motors make of the forces that they are told to
@@ -34,7 +28,6 @@ class Field:
     """
 
     forces: tuple = ()
-    stabilization: float | None = None
     passive: Any = None
     drive: Any = None
 
@@ -54,20 +47,7 @@ class Field:
         """Joint accelerations (..., nv), and the power of all joint forces [W], (...)."""
         total = self.joint_force(model, t, q, qd, tau)
         power = (total * qd).sum(-1)
-        if model.loops or model.couplings:
-            return self._constrained(model, q, qd, total), power
         return shortest.forward_dynamics(model, q, qd, total), power
-
-    def _constrained(self, model, q, qd, tau):
-        """States inside a step are off the constraints by its error, and are taken as they are."""
-
-        def one(q, qd, tau):
-            return implicit.forward_dynamics(
-                model, q, qd, tau, stabilization=self.stabilization, closure_tolerance=np.inf
-            )
-
-        arguments = {"q": q, "qd": qd, "tau": tau}
-        return over_batch(one, arguments, core=[1, 1, 1], shape=(model.nv,))
 
 
 def is_traceable(force) -> bool:
@@ -77,5 +57,4 @@ def is_traceable(force) -> bool:
 
 def has_passive_forces(model) -> bool:
     """Whether joints of the model have springs, dampers or friction of their own."""
-    names = ("stiffness", "damping", "friction")
-    return any(has_dynamics(body, name) for body in model.bodies for name in names)
+    return bool(joints_with(model, "stiffness", "damping", "friction"))

@@ -12,6 +12,7 @@ from kinetree.simulation.step import Step
 __all__ = ["Clock", "Motion", "after_hooks", "run_equal_steps"]
 
 _CHUNK = 10_000  # steps in one call of compiled code, so that it can be interrupted
+_BLOCK = 100  # steps that are looked at together
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,9 @@ def after_hooks(step, hooks):
 def _run_chunks(stepper, clock, motion, store_every, progress, record):
     """Many steps in one call, where nothing looks at those between stored ones."""
     zero = motion.tau(clock.start)
+    if store_every == 1:
+        _run_each(stepper, clock, motion, zero, progress, record)
+        return
     k = 0
     while k < clock.count:
         t = clock.time(k)
@@ -119,14 +123,30 @@ def _run_chunks(stepper, clock, motion, store_every, progress, record):
             many -= 1  # the last step may be shorter
         h = clock.time(k + 1) - t if many == 1 else clock.dt
         with naming_time(stepper.model, t, motion.qd), np.errstate(all="ignore"):
-            state = (motion.q, motion.qd, zero)
-            if store_every == 1:
-                q, qd, work = stepper.step(t, h, *state)
-            else:  # one kernel for all, whose number of steps is an input
-                q, qd, work = stepper.steps(t, h, *state, many)
+            q, qd, work = stepper.steps(t, h, motion.q, motion.qd, zero, many)
         k += many
         check_finite_state(stepper.model, clock.time(k), q, qd)
         motion.q, motion.qd, motion.work = q, qd, motion.work + work
         record.count(h, qd, many)
     record.keep(clock.time(k), motion.q, motion.qd, zero, motion.work)
     progress(clock.time(k))
+
+
+def _run_each(stepper, clock, motion, zero, progress, record):
+    """All steps, every one stored."""
+    record.keep(clock.start, motion.q, motion.qd, zero, motion.work)
+    for first in range(0, clock.count, _BLOCK):
+        last = min(first + _BLOCK, clock.count)
+        instants = [clock.time(k) for k in range(first, last + 1)]
+        progress(instants[0])
+        with np.errstate(all="ignore"):
+            steps = stepper.walk(instants, motion.q, motion.qd, zero)
+        for t, (q, qd, work) in zip(instants[1:], steps, strict=True):
+            motion.q, motion.qd, motion.work = q, qd, motion.work + work
+            record.keep(t, q, qd, zero, motion.work)
+        qd = np.array([step[1] for step in steps])
+        if not np.all(np.isfinite(qd)):
+            for t, (q, qd, _) in zip(instants[1:], steps, strict=True):
+                check_finite_state(stepper.model, t, q, qd)
+        record.count(np.max(np.diff(instants)), qd, last - first)
+    progress(clock.end)

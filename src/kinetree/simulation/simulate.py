@@ -4,10 +4,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from kinetree import dynamics
 from kinetree.errors import JointError, LoopError, ShapeError, TraceError, UnknownNameError
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.simulation.acting import acting_on
+from kinetree.simulation.constrained.options import stepper_maker
+from kinetree.simulation.constrained.stepper import ProjectedStepper
 from kinetree.simulation.controllers import as_controller
 from kinetree.simulation.field import is_traceable
 from kinetree.simulation.forces.applied import as_force
@@ -16,7 +17,7 @@ from kinetree.simulation.integrators.adaptive import Tolerance, run_adaptive_ste
 from kinetree.simulation.integrators.group import require_groups
 from kinetree.simulation.integrators.registry import INTEGRATORS, integrator_named
 from kinetree.simulation.loop import Clock, Motion, run_equal_steps
-from kinetree.simulation.results.observables import loop_error, observe
+from kinetree.simulation.results.observables import loop_errors, observe
 from kinetree.simulation.results.report import check_result
 from kinetree.simulation.results.trajectory import Trajectory
 
@@ -28,7 +29,7 @@ _NUMBERS = (int, float, np.integer, np.floating)
 def simulate(
     model, q0, qd0=None, *, duration, dt=1e-3, controller=None, controls=None, integrator="auto",
     forces=(), friction="smooth", limits="stiff", motors=None, events=(), hooks=(), store_every=1,
-    t0=0.0, rtol=None, atol=None, max_step=np.inf, stabilization=None, progress=None,
+    t0=0.0, rtol=None, atol=None, max_step=np.inf, constraints="projection", progress=None,
 ) -> Trajectory:  # fmt: skip
     """Simulate the motion of a mechanism.
 
@@ -39,7 +40,7 @@ def simulate(
 
     Args:
         model: the mechanism. Springs, dampers and friction of its joints act. Loops and couplings
-            are honoured; their errors are not corrected unless ``stabilization`` is given.
+            hold, see ``constraints``.
         q0: joint positions at the start [m, rad], (..., nq).
         qd0: joint velocities at the start [m/s, rad/s], (..., nv); at rest by default.
         duration: how long [s].
@@ -49,8 +50,8 @@ def simulate(
             at a rate of its own, and ``kt.Recorded``.
         controls: in place of a controller: a function ``(t, q, qd)`` that returns the controls of
             the model's actuators, (..., n), or n numbers; cut to the range of each actuator.
-        integrator: one of ``kinetree.simulation.INTEGRATORS`` or its name. By default ``"rk4"``,
-            and ``"dopri5"`` for steps that adapt.
+        integrator: one of ``kinetree.simulation.INTEGRATORS`` or its name. By default ``"rk4"``;
+            ``"dopri5"`` for steps that adapt, and for mechanisms with loops or couplings.
         forces: a function ``(model, t, q, qd)`` that returns joint forces and acts all the time, or
             several, or ``kt.ExternalForce``. Under ``@kinetree.kernel`` it becomes part of compiled
             code; otherwise it is called on the host at every stage of a step.
@@ -67,8 +68,11 @@ def simulate(
             given.
         atol: tolerated error in addition [m, rad, m/s, rad/s]; 1e-9 if only ``rtol`` is given.
         max_step: longest step that adapts [s].
-        stabilization: time constant [s] with which errors of loops and couplings decay (Baumgarte);
-            about the time in which something interesting happens, such as 0.1 — RBDA §8.3.
+        constraints: how loops and couplings are kept. ``"projection"``: every step ends on them,
+            to rounding error; close to singular configurations steps are taken in parts.
+            ``"projection+energy"``: velocities are then scaled to the energy that the joint forces
+            left. ``"baumgarte"``: errors decay; ``"none"``: they grow. Or an instance of
+            ``kt.Projection`` or ``kt.Baumgarte``.
         progress: function that is called with the time reached [s] now and then.
 
     Returns:
@@ -82,13 +86,15 @@ def simulate(
     clock = _clock(t0, duration, dt, store_every)
     _refuse_prescribed(model, clock.start)
     adaptive = rtol is not None or atol is not None
-    method = integrator_named(integrator, adaptive=adaptive)
+    constrained = bool(model.loops or model.couplings)
+    method = integrator_named(integrator, adaptive=adaptive, constrained=constrained)
     acting = acting_on(model, friction=friction, limits=limits, motors=motors)
-    field = acting.field(_as_forces(forces), stabilization)
+    field = acting.field(_as_forces(forces))
     compiled = _can_compile(model, method, field)
-    stepper, watchers = acting.stepper(method, field, q, _as_events(events), compiled=compiled)
-    if (model.loops or model.couplings) and stabilization is None:
-        dynamics.forward_dynamics(model, q, qd, np.zeros(model.nv))  # closed at the start?
+    make = stepper_maker(model, constraints, q, qd, dt=clock.dt, adaptive=adaptive)
+    stepper, watchers = acting.stepper(
+        method, field, q, _as_events(events), compiled=compiled, make=make
+    )
     control = as_controller(controller, model, qd.shape, controls)
     hooks = (*at_instants(control), *watchers, *hooks)
     motion = Motion(q, qd, np.zeros(qd.shape[:-1]), control, hooks)
@@ -99,14 +105,15 @@ def simulate(
     else:
         record = run_equal_steps(stepper, clock, motion, store_every, report_time)
     arrays = record.arrays()
+    record.events = _with_passes(record.events, stepper)
     seen = observe(model, arrays["q"], arrays["qd"])
-    open_by = loop_error(model, arrays["q"], arrays["qd"])
+    open_by = loop_errors(model, arrays["q"], arrays["qd"])
     return Trajectory(
         model,
         energy=seen.kinetic + seen.gravity + seen.elastic,
-        loop_error=open_by,
+        loop_error=open_by[0],
         events=tuple(record.events),
-        report=check_result(model, method, field, record, arrays, seen, open_by, adaptive=adaptive),
+        report=check_result(model, stepper, record, arrays, seen, open_by, adaptive=adaptive),
         **arrays,
     )
 
@@ -168,6 +175,12 @@ def _as_forces(forces):
     return tuple(as_force(force) for force in forces)
 
 
+def _with_passes(events, stepper):
+    """Events, and where the mechanism was close to a singular configuration, in order of time."""
+    passes = stepper.passes.found if isinstance(stepper, ProjectedStepper) else []
+    return sorted([*events, *passes], key=lambda event: event.t) if passes else events
+
+
 def _as_events(events):
     return tuple(events) if isinstance(events, Iterable) else (events,)
 
@@ -188,4 +201,4 @@ def _can_compile(model, method, field):
                 f"integrator {method.name!r} takes derivatives of all forces, and cannot of "
                 f"{plain[0]!r}: write it under @kinetree.kernel, or use 'rk4' or 'dopri5'"
             )
-    return not constrained and not plain
+    return not plain

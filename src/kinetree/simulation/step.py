@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from kinetree.errors import SimulationError
 from kinetree.expr.repeat import repeat
 from kinetree.functional.choose import select
 from kinetree.functional.kernel import kernel
+from kinetree.simulation.breakdown import naming_time
 from kinetree.simulation.integrators.integrator import Stages, Stepped
 from kinetree.simulation.integrators.interpolant import Interpolant
 
@@ -72,6 +74,8 @@ def _step(model, t, h, q, qd, tau, *, method, field, full=False):
     results = [after.q, after.qd, after.work]
     if method.solves:
         results.append(after.defect)
+    if method.closes:
+        results.append(after.checks)
     if full and after.error is not None:
         results += after.error
     if full and after.stages is not None:
@@ -107,19 +111,42 @@ class Stepper:
         method: the integrator.
         field: what moves it.
         compiled: whether a step is one kernel; otherwise its stages run on the host, on arrays.
+
+    Attributes:
+        constraints: how loops and couplings are kept, if there are any.
     """
+
+    constraints: str | None = None
 
     def __init__(self, model, method, field, *, compiled):
         self.model, self.method, self.field, self.compiled = model, method, field, compiled
 
     def step(self, t, h, q, qd, tau):
         """``q, qd, work`` after a step of ``h`` seconds."""
-        if self.compiled:
-            results = self._one.call(_number(t), _number(h), q, qd, tau)
-            if self.method.solves:
-                self._check_defect(t, h, results[3])
-            return results[:3]
-        return self.method.step(self.field, self.model, t, h, q, qd, tau)[:3]
+        return self.stepped(t, h, q, qd, tau)[:3]
+
+    def stepped(self, t, h, q, qd, tau, *, full=False) -> Stepped:
+        """The end of a step of ``h`` seconds; ``full`` with error estimate and stages."""
+        if not self.compiled:
+            return self.method.step(self.field, self.model, t, h, q, qd, tau)
+        kernel = self._full if full else self._one
+        return self._unpacked(t, h, kernel.call(_number(t), _number(h), q, qd, tau))
+
+    def walk(self, instants, q, qd, tau) -> list:
+        """``q, qd, work`` after each of several steps with the same ``tau``, from one instant on.
+
+        Args:
+            instants: times at which steps begin, and at which the last one ends [s].
+            q: positions at the first.
+            qd: velocities at the first.
+            tau: joint forces.
+        """
+        states = []
+        for t, end in pairwise(instants):
+            with naming_time(self.model, t, qd):
+                q, qd, work = self.step(t, end - t, q, qd, tau)
+            states.append((q, qd, work))
+        return states
 
     def steps(self, t, h, q, qd, tau, count):
         """``q, qd, work`` after several steps with the same ``tau``; compiled code only."""
@@ -130,11 +157,7 @@ class Stepper:
 
     def take(self, t, h, q, qd, tau) -> Step:
         """A step of ``h`` seconds with error estimate and interpolant."""
-        if self.compiled:
-            results = self._full.call(_number(t), _number(h), q, qd, tau)
-            after = self._unpacked(t, h, results)
-        else:
-            after = self.method.step(self.field, self.model, t, h, q, qd, tau)
+        after = self.stepped(t, h, q, qd, tau, full=True)
         return Step(
             t, q, qd, tau, t + h, after.q, after.qd, after.work, self,
             error=after.error, stages=after.stages,
@@ -150,8 +173,9 @@ class Stepper:
         q, qd, work, *rest = results
         if self.method.solves:
             self._check_defect(t, h, rest.pop(0))
-        error = (rest.pop(0), rest.pop(0)) if self.method.error_order else None
-        return Stepped(q, qd, work, error, Stages(*rest) if rest else None)
+        checks = rest.pop(0) if self.method.closes else None
+        error = (rest.pop(0), rest.pop(0)) if rest and self.method.error_order else None
+        return Stepped(q, qd, work, error, Stages(*rest) if rest else None, checks=checks)
 
     def _check_defect(self, t, h, defect):
         worst = np.max(defect)

@@ -45,14 +45,16 @@ def _body(model, body):
     own_name = None if body.joint_name == f"{body.name}_joint" else body.joint_name
     table = {"name": body.name, **_on(model, body.parent), **placement_keys(body.placement)}
     table["joint"] = joint_table(body.joint, body.joint_name, own_name)
-    for key, given in (
-        ("inertia", inertia_table(body.inertia)),
-        ("limits", _values(body.limits)),
-        ("dynamics", _values(body.dynamics)),
-    ):
-        if given is not None:
-            table[key] = given
-    return table
+    inertia = inertia_table(body.inertia)
+    if inertia is not None:
+        table["inertia"] = inertia
+    return table | _of_joint(body)
+
+
+def _of_joint(part):
+    """Limits and dynamics of a body's joint or of a loop joint, as far as there are any."""
+    given = {"limits": _values(part.limits), "dynamics": _values(part.dynamics)}
+    return {key: values for key, values in given.items() if values is not None}
 
 
 def _values(part):
@@ -78,7 +80,7 @@ def _loop(model, loop):
         keys = placement_keys(getattr(loop, f"{side}_placement"))
         if keys:
             table[f"{side}_at"] = keys["at"] if set(keys) == {"at"} else keys
-    return table
+    return table | _of_joint(loop)
 
 
 def _coupling(model, coupling):
@@ -108,7 +110,7 @@ def _geometry(model, part):
 
 def _actuator(model, actuator):
     gear = actuator.gear
-    table = {"name": actuator.name, "joint": model.joint_names[actuator.joint - 1]}
+    table = {"name": actuator.name, "joint": model.driven_joint(actuator)}
     table["gear"] = gear[0] if len(gear) == 1 else gear
     for key in ("control", "effort"):
         if tuple(getattr(actuator, key)) != _UNBOUNDED:

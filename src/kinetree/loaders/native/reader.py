@@ -120,12 +120,8 @@ class _Reader:
             joint_name=joint_name,
             at=placement(table),
             inertia=read_inertia(table),
-            limits=_values(table, "limits", Limits, ("lower", "upper", "velocity", "effort")),
-            dynamics=_values(
-                table, "dynamics", JointDynamics,
-                ("armature", "damping", "friction", "stiffness", "rest"),
-            ),
-        )  # fmt: skip
+            **_of_joint(table),
+        )
 
     def _frame(self, table):
         self.builder.frame(
@@ -140,6 +136,7 @@ class _Reader:
             joint=read_joint(table, default="fixed")[0],
             at=placement_of(table, "predecessor_at"),
             successor_at=placement_of(table, "successor_at"),
+            **_of_joint(table),
         )
 
     def _coupling(self, table):
@@ -185,6 +182,17 @@ class _Reader:
         if inner is None:
             return None
         return {name: inner.numbers(name, None) for name in inner.data}
+
+
+def _of_joint(table):
+    """Limits and dynamics of a body's joint or of a loop joint."""
+    return {
+        "limits": _values(table, "limits", Limits, ("lower", "upper", "velocity", "effort")),
+        "dynamics": _values(
+            table, "dynamics", JointDynamics,
+            ("armature", "damping", "friction", "stiffness", "rest"),
+        ),
+    }  # fmt: skip
 
 
 def _values(table, key, kind, names):

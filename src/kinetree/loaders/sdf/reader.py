@@ -120,14 +120,12 @@ class _Assembly:
         for arc in still:
             if not {arc.predecessor, arc.successor} <= self.description.static | {WORLD}:
                 arc.node.ignored("fixed joints hold both of its links: it cannot move")
-        for arc in chords:
-            self._lose(arc)
         graph = MechanismGraph(self.name, gravity=self.gravity, base_name=WORLD)
         for key, inertia in self.links.items():
             graph.body(key, inertia=inertia)
         closing = {arc.name for arc in chords}
         for arc in (*tree, *chords):
-            own = {} if arc.name in closing else {"limits": arc.limits, "dynamics": arc.dynamics}
+            own = {"limits": arc.limits, "dynamics": arc.dynamics}
             ends = {"predecessor": arc.predecessor, "successor": arc.successor}
             graph.joint(arc.name, arc.joint, **ends, at=arc.X_P, successor_at=arc.X_S, **own)
         self._attach(graph, closing)
@@ -141,15 +139,6 @@ class _Assembly:
             raise
         except KinetreeError as error:
             raise LoadError(f"{self.report.path}: {error}") from error
-
-    def _lose(self, arc):
-        """Say what a joint that closes a loop cannot keep."""
-        for what in ("limits", "dynamics"):
-            if getattr(arc, what) is not None:
-                arc.node.note(
-                    f"{what} of joint {arc.name!r}",
-                    "it closes a loop, and its variables are not part of the model",
-                )
 
     def _attach(self, graph, chords):
         frames = self.description.frames

@@ -4,7 +4,12 @@ import warnings
 
 from kinetree.errors import ModelWarning
 from kinetree.joints import Fixed, Free
-from kinetree.loaders.urdf.extensions import loop_ends, loop_joint
+from kinetree.loaders.urdf.extensions import (
+    joint_dynamics,
+    joint_limits,
+    loop_ends,
+    loop_joint,
+)
 from kinetree.loaders.urdf.joints import read_joints
 from kinetree.loaders.urdf.links import read_links
 from kinetree.loaders.urdf.transmissions import read_transmissions
@@ -77,7 +82,7 @@ class _Assembly:
                 loops=loops,
                 couplings=self._couplings(loops),
                 geometry=self._geometry(),
-                actuators=self._actuators(),
+                actuators=self._actuators(loops),
                 gravity=self._gravity(),
                 name=self.robot.get("name") or "robot",
                 base_name=self.base,
@@ -113,7 +118,11 @@ class _Assembly:
             for end in (p, s):
                 find(end.link, self.links, end.node, "link")
             bodies = self.body[p.link], self.body[s.link]
-            loops[name] = Loop(name, *bodies, loop_joint(node), p.placement, s.placement)
+            joint = loop_joint(node)
+            loops[name] = Loop(
+                name, *bodies, joint, p.placement, s.placement,
+                joint_limits(node, joint), joint_dynamics(node, joint),
+            )  # fmt: skip
         return tuple(loops.values())
 
     def _couplings(self, loops):
@@ -145,11 +154,17 @@ class _Assembly:
             for look in link.looks
         )  # fmt: skip
 
-    def _actuators(self):
+    def _actuators(self, loops):
+        number = {loop.name: k for k, loop in enumerate(loops, start=1)}
+        freedoms = {name: j.joint.nv for name, j in self.joints.items()}
+        freedoms |= {loop.name: loop.joint.nv for loop in loops}
         return tuple(
-            Actuator(d.name, self.number[d.joint], d.gear, d.control, d.effort)
-            for d in read_transmissions(self.robot, self.joints)
-        )
+            Actuator(
+                d.name, self.number.get(d.joint, 0), d.gear, d.control, d.effort,
+                number.get(d.joint, 0),
+            )
+            for d in read_transmissions(self.robot, freedoms)
+        )  # fmt: skip
 
     def _gravity(self):
         node = self.robot.one("kinetree:gravity")

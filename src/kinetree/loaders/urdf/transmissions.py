@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-from kinetree.loaders.urdf.joints import Joint
 from kinetree.loaders.xml import Node
 
 __all__ = ["Drive", "read_transmissions"]
@@ -20,8 +19,13 @@ class Drive(NamedTuple):
     effort: tuple
 
 
-def read_transmissions(robot: Node, joints: dict[str, Joint]) -> list[Drive]:
-    """Simple transmissions as actuators; every other kind is noted."""
+def read_transmissions(robot: Node, freedoms: dict[str, int]) -> list[Drive]:
+    """Simple transmissions as actuators; every other kind is noted.
+
+    Args:
+        robot: the file.
+        freedoms: degree of freedom of every joint, those that close loops included.
+    """
     drives: dict[str, Drive] = {}
     for node in robot.all("transmission"):
         node.get("name")
@@ -32,12 +36,12 @@ def read_transmissions(robot: Node, joints: dict[str, Joint]) -> list[Drive]:
             what = kind if kind else "without a type"
             node.ignored(f"only a SimpleTransmission of one joint is an actuator, not {what}")
             continue
-        joint = joints.get(driven[0].need("name"))
-        if joint is None or joint.joint.nv == 0:
-            why = "does not exist" if joint is None else "does not move"
-            node.ignored(f"the joint {driven[0].need('name')!r} that it drives {why}")
+        joint = driven[0].need("name")
+        if not freedoms.get(joint):
+            why = "does not exist" if joint not in freedoms else "does not move"
+            node.ignored(f"the joint {joint!r} that it drives {why}")
             continue
-        drive = _drive(node, actuators[0], driven[0], joint)
+        drive = _drive(node, actuators[0], driven[0], joint, freedoms[joint])
         if drive.name in drives:
             node.ignored(f"another transmission has the actuator {drive.name!r}")
         else:
@@ -45,7 +49,7 @@ def read_transmissions(robot: Node, joints: dict[str, Joint]) -> list[Drive]:
     return list(drives.values())
 
 
-def _drive(node, actuator, driven, joint):
+def _drive(node, actuator, driven, joint, nv):
     reductions = [n for place in (actuator, driven, node) for n in place.all("mechanicalReduction")]
     for interface in [n for place in (actuator, driven) for n in place.all("hardwareInterface")]:
         if "Effort" not in interface.text():
@@ -54,9 +58,9 @@ def _drive(node, actuator, driven, joint):
     own = actuator.one("kinetree:actuator")
     control = effort = _ANY
     if own is not None:
-        gear = own.numbers("gear", joint.joint.nv, gear)
+        gear = own.numbers("gear", nv, gear)
         control = own.numbers("control", 2, _ANY, finite=False)
         effort = own.numbers("effort", 2, _ANY, finite=False)
-    if len(gear) != joint.joint.nv:
-        gear = gear * joint.joint.nv
-    return Drive(actuator.need("name"), joint.name, gear, control, effort)
+    if len(gear) != nv:
+        gear = gear * nv
+    return Drive(actuator.need("name"), joint, gear, control, effort)

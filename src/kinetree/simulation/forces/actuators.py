@@ -7,6 +7,7 @@ import numpy as np
 
 from kinetree.errors import ModelError, ShapeError, UnknownNameError
 from kinetree.functional.choose import select
+from kinetree.loops.loop_joints import actuation_matrix
 from kinetree.simulation.inputs import Constant, call_with_model
 from kinetree.spelling import did_you_mean
 
@@ -17,7 +18,8 @@ class Controls:
     """A controller that speaks to the actuators of a model rather than to its joints.
 
     Controls are cut to the range of each actuator, ``control``, and to what it can exert before
-    its gear, ``effort``; joint forces are ``model.actuation`` times what is left.
+    its gear, ``effort``; joint forces are ``model.actuation`` times what is left, or where
+    actuators drive loop joints ``kinetree.loops.actuation_matrix(model, q)``.
 
     Args:
         model: with actuators.
@@ -49,7 +51,10 @@ class Controls:
             )
         if np.any(np.isnan(u)):
             raise ShapeError(f"controls are not numbers at t = {t:.6g} s: {u}")
-        return np.clip(u, self.low, self.high) @ self.model.actuation.T
+        u = np.clip(u, self.low, self.high)
+        if any(a.loop for a in self.model.actuators):
+            return (actuation_matrix(self.model, q) * u[..., None, :]).sum(-1)
+        return u @ self.model.actuation.T
 
     def next_instant(self, t):
         """When the controls change next, if that is known."""
@@ -151,6 +156,11 @@ def drive_of(model, motors) -> Drive | None:
         if not isinstance(curve, TorqueSpeed):
             raise TypeError(f"motors[{name!r}] must be a TorqueSpeed, got {type(curve).__name__}")
         a = actuators[name]
+        if a.loop:
+            raise ModelError(
+                f"motors[{name!r}]: a torque-speed curve is for an actuator of a joint in the "
+                f"tree; {model.driven_joint(a)!r} closes a loop"
+            )
         at = model.v_slice[a.joint]
         others = [b.name for b in model.actuators if b.joint == a.joint and b.name != name]
         if at.stop - at.start != 1 or others or a.gear[0] == 0:

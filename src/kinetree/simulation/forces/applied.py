@@ -15,7 +15,7 @@ from kinetree.algorithms.passive import spring_and_damper_force
 from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.functional.kernel import UserKernel, kernel
 from kinetree.model.arrays import as_joint_vector, as_numbers, check_finite
-from kinetree.model.dynamics import has_dynamics
+from kinetree.model.dynamics import joints_with
 from kinetree.simulation.field import is_traceable
 
 __all__ = ["ExternalForce", "HostForce", "PassiveForces", "as_force"]
@@ -66,20 +66,22 @@ class PassiveForces:
     Attributes:
         friction: a smooth ``Friction`` with the numbers of the model, or None.
         limits: ``StiffLimits`` with the numbers of the model, or None.
+        loops: ``LoopJointForces``, or None.
     """
 
     friction: Any = None
     limits: Any = None
+    loops: Any = None
     traceable = True
 
     def __call__(self, model, t, q, qd):
         """Joint forces, (..., nv)."""
         tau = 0 * qd
-        if any(has_dynamics(b, name) for b in model.bodies for name in ("stiffness", "damping")):
+        if joints_with(model, "stiffness", "damping"):
             traced = np.asarray(qd).dtype == object
             exert = spring_and_damper_force if traced else _springs_and_dampers
             tau = tau + exert(model, q, qd)
-        for law in (self.friction, self.limits):
+        for law in (self.friction, self.limits, self.loops):
             if law is not None:
                 tau = tau + law(model, t, q, qd)
         return tau

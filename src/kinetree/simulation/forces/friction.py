@@ -24,7 +24,7 @@ from kinetree.simulation.forces.inertia import nominal_mobility
 
 __all__ = ["Friction", "friction_of"]
 
-_REFERENCE_STEP = 2e-3
+REFERENCE_STEP = 2e-3
 """Steps [s] up to which smooth friction of its own choice of width is stable: twice the usual."""
 
 
@@ -76,7 +76,7 @@ class Friction:
         if self.exact:
             return replace(self, levels=tuple(levels.tolist()))
         if self.width is None:
-            width = np.maximum(1e-4, levels * nominal_mobility(model) * _REFERENCE_STEP)
+            width = np.maximum(1e-4, levels * nominal_mobility(model) * REFERENCE_STEP)
         elif len(self.width) in (1, model.nv):
             width = np.broadcast_to(self.width, model.nv)
         else:
@@ -107,10 +107,13 @@ class Friction:
         width: Any = self.width
 
         def force(i, c):
-            v = qd[..., i]
-            return -self.level(c, v) * v / np.sqrt(v * v + width[i] ** 2)
+            return self.smoothed(c, qd[..., i], width[i])
 
         return _stacked(qd, _levels(model), force)
+
+    def smoothed(self, c, v, width):
+        """Force of the smooth law on a variable with friction ``c`` at the velocity ``v``."""
+        return -self.level(c, v) * v / np.sqrt(v * v + width**2)
 
     def sliding(self, qd, direction):
         """Joint forces of the exact law, (..., nv).

@@ -104,14 +104,27 @@ class StiffLimits:
         ]
         return StiffLimits(None, self.damping_ratio, self.frequency, self.onset, stops=tuple(stops))
 
+    def push(self, x, v, sign, bound, k, d):
+        """Force of a stop on a variable ``x`` with the velocity ``v``.
+
+        Args:
+            x: position.
+            v: velocity.
+            sign: 1 for a lower bound, -1 for an upper one.
+            bound: where it is.
+            k: stiffness.
+            d: damping.
+        """
+        p = sign * (bound - x)
+        p = select(p > 0, p, 0 * p)
+        f = k * p - d * (p / (p + self.onset)) * (sign * v)
+        return sign * select(f > 0, f, 0 * f)
+
     def __call__(self, model, t, q, qd):
         """Joint forces, (..., nv)."""
         columns: list = [0 * qd[..., i] for i in range(model.nv)]
-        for i_q, i, sign, bound, k, d in self.stops:
-            p = sign * (bound - q[..., i_q])
-            p = select(p > 0, p, 0 * p)
-            f = k * p - d * (p / (p + self.onset)) * (sign * qd[..., i])
-            columns[i] = columns[i] + sign * select(f > 0, f, 0 * f)
+        for i_q, i, *stop in self.stops:
+            columns[i] = columns[i] + self.push(q[..., i_q], qd[..., i], *stop)
         return np.stack([np.asarray(c) for c in columns], axis=-1)
 
 

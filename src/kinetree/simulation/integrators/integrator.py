@@ -31,6 +31,7 @@ class Stepped(NamedTuple):
         error: estimated errors of local coordinates and velocities, where the method has them.
         stages: slopes, where the method has an interpolant of its own.
         defect: size of the last correction, relative, of methods that solve an equation.
+        checks: what methods for mechanisms with constraints say about a step, (..., 6).
     """
 
     q: Any
@@ -39,6 +40,7 @@ class Stepped(NamedTuple):
     error: tuple | None = None
     stages: Stages | None = None
     defect: Any = None
+    checks: Any = None
 
 
 class Integrator(ABC):
@@ -50,6 +52,7 @@ class Integrator(ABC):
         error_order: order of the embedded result that errors are estimated with; 0 for none.
         differentiates: whether it takes derivatives of all forces, which then must be traceable.
         solves: whether it solves an equation by iteration, so that ``defect`` must be looked at.
+        closes: whether it ends steps on the constraints of the mechanism, and has ``checks``.
     """
 
     name: str
@@ -57,6 +60,7 @@ class Integrator(ABC):
     error_order: int = 0
     differentiates: bool = False
     solves: bool = False
+    closes: bool = False
 
     @abstractmethod
     def step(self, field, model, t, h, q, qd, tau) -> Stepped:
@@ -71,6 +75,10 @@ class Integrator(ABC):
             qd: joint velocities at the start.
             tau: joint forces that are held during the step.
         """
+
+    def doubt(self, after):
+        """A number that says how far the end of a step can be doubted; None for no doubt."""
+        return after.defect if self.solves else None
 
     def interpolation(self, theta):
         """Weights of the stages at the fraction ``theta`` of a step; None without stages."""

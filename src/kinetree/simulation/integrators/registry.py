@@ -27,15 +27,16 @@ INTEGRATORS = {
 }
 
 
-def integrator_named(integrator, *, adaptive=False) -> Integrator:
+def integrator_named(integrator, *, adaptive=False, constrained=False) -> Integrator:
     """An integrator by its name; integrators themselves pass through.
 
-    ``"auto"`` is ``"rk4"`` with steps of equal length, and ``"dopri5"`` with steps that adapt.
+    ``"auto"`` is ``"rk4"`` for trees and steps of equal length, and ``"dopri5"`` for steps that
+    adapt and for mechanisms with loops or couplings.
     """
     if isinstance(integrator, Integrator):
         return integrator
     if integrator == "auto":
-        return INTEGRATORS["dopri5" if adaptive else "rk4"]
+        return INTEGRATORS["dopri5" if adaptive or constrained else "rk4"]
     if integrator not in INTEGRATORS:
         known = ("auto", *INTEGRATORS)
         raise UnknownNameError(

@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree import centroidal, dynamics
-from kinetree.algorithms import implicit
+from kinetree.algorithms.energy import elastic_energy
 from kinetree.functional.kernel import kernel
-from kinetree.model.dynamics import has_dynamics
+from kinetree.loops.constraint import constraint
 
-__all__ = ["Observables", "loop_error", "observe"]
+__all__ = ["Observables", "loop_errors", "observe"]
 
 
 class Observables(NamedTuple):
@@ -40,28 +40,20 @@ def _observe(model, q, qd):
     return (
         dynamics.kinetic_energy(model, q, qd),
         dynamics.potential_energy(model, q),
-        _elastic_energy(model, q),
+        elastic_energy(model, q),
         centroidal.momentum(model, q, qd),
         centroidal.center_of_mass(model, q),
     )
 
 
-def _elastic_energy(model, q):
-    """``½ Δᵀ k Δ`` of the springs in the joints."""
-    energy = 0
-    for i, body in enumerate(model.bodies, start=1):
-        if has_dynamics(body, "stiffness"):
-            rest = np.array(body.dynamics.rest) if body.dynamics.rest else body.joint.neutral()
-            away = body.joint.difference(rest, q[model.q_slice[i]])
-            energy = energy + np.array(body.dynamics.stiffness) @ (away * away) / 2
-    return energy
+def loop_errors(model, q, qd):
+    """Largest position and velocity errors of a loop or coupling, (...) each.
 
-
-def loop_error(model, q, qd):
-    """Largest position error of a loop or coupling [m or rad], (...)."""
-    error = np.zeros(q.shape[:-1])
-    if model.loops or model.couplings:
-        for index in np.ndindex(error.shape):
-            found = implicit.constraint(model, q[index], qd[index]).implicit.error
-            error[index] = np.max(np.abs(found), initial=0.0)
-    return error
+    In metres or radians, and in these per second.
+    """
+    if not (model.loops or model.couplings):
+        return np.zeros((2, *q.shape[:-1]))
+    found = constraint(model, q, qd)
+    return tuple(
+        np.max(np.abs(np.asarray(x)), axis=-1, initial=0.0) for x in (found.error, found.rate)
+    )

@@ -11,7 +11,7 @@ import numpy as np
 
 from kinetree.errors import UnknownNameError
 from kinetree.simulation.results import labels
-from kinetree.simulation.results.observables import observe
+from kinetree.simulation.results.observables import loop_errors, observe
 from kinetree.simulation.results.packages import need
 from kinetree.spelling import did_you_mean
 
@@ -56,6 +56,8 @@ def plot(trajectory, *, joints=None):
     forces = _forces(trajectory, chosen)
     rows += [(forces, None)] if forces else []
     rows.append((_energy(trajectory), _balance(trajectory)))
+    if trajectory.model.loops or trajectory.model.couplings:
+        rows.append(_closure(trajectory))
     colors = _colors(rows)
     with pyplot.rc_context(_STYLE):
         figure = pyplot.figure(figsize=(10, 1.2 + 2.1 * len(rows)), layout="constrained")
@@ -221,6 +223,16 @@ def _balance(trajectory):
         error[(trajectory.t >= event.t, *event.sample)] -= event.energy
     line = _Line("", _columns(error), "#b00020")
     return _Panel("energy balance: change less work", "[J]", [line], by_joint=False)
+
+
+def _closure(trajectory):
+    """How far loops and couplings are from closed, and how fast they open."""
+    found = loop_errors(trajectory.model, trajectory.q, trajectory.qd)
+    titles = ("closure error of loops", "closure velocity error")
+    return tuple(
+        _Panel(title, unit, [_Line("", _columns(error), "#b00020")], by_joint=False)
+        for title, unit, error in zip(titles, ("[m or rad]", "[m/s or rad/s]"), found, strict=True)
+    )
 
 
 def _columns(array):

@@ -11,6 +11,7 @@ from kinetree.errors import SimulationWarning
 from kinetree.joints import Free
 from kinetree.model.dynamics import has_dynamics
 from kinetree.simulation.breakdown import joint_of
+from kinetree.simulation.constrained.passes import SingularPass
 
 __all__ = ["Report", "check_result"]
 
@@ -43,6 +44,10 @@ class Report:
             accounted for, relative to that of its parts; None for others, and where
             an event changed the state.
         loop_error: largest position error of a loop or coupling [m or rad].
+        loop_rate_error: largest velocity error of a loop or coupling [m/s or rad/s].
+        constraints: how loops and couplings were kept; None for trees.
+        refined: steps that were taken in parts, close to singular configurations.
+        singular_passes: how often the mechanism came close to a singular configuration.
         smallest_pivot: of the inertia matrix, relative to its diagonal: 1 for joints that do not
             feel each other, 0 where it is singular.
         largest_advance: largest displacement of a joint in one step [rad or m].
@@ -59,6 +64,10 @@ class Report:
     loop_error: float
     smallest_pivot: float
     largest_advance: float
+    loop_rate_error: float = 0.0
+    constraints: str | None = None
+    refined: int = 0
+    singular_passes: int = 0
     warnings: tuple[str, ...] = ()
 
     def __str__(self):
@@ -72,34 +81,37 @@ class Report:
         return "\n".join([*lines, *(f"warning: {w}" for w in self.warnings)])
 
 
-def check_result(model, method, field, record, arrays, seen, loop_error, *, adaptive) -> Report:
+def check_result(model, stepper, record, arrays, seen, loop_error, *, adaptive) -> Report:
     """The report; its warnings are issued as well.
 
     Args:
         model: the mechanism.
-        method: the integrator.
-        field: what moved it.
+        stepper: what took the steps.
         record: what was counted.
         arrays: what was stored, by name.
         seen: ``Observables`` of the stored states.
-        loop_error: of the stored states.
+        loop_error: position and velocity errors of loops at the stored states.
         adaptive: whether steps were as long as their error allowed.
     """
     H = _inertia_matrices(model, arrays["q"])
     kicked = any(_changes_the_state(event) for event in record.events)
     report = Report(
-        integrator=method.name,
+        integrator=stepper.method.name,
         steps=record.steps,
         rejected=record.rejected,
         largest_step=float(record.largest_step),
         energy_error=_energy_error(seen, arrays["work"]),
         event_energy=_event_energy(record.events),
-        momentum_error=None if kicked else _momentum_error(model, field, arrays, seen, H),
-        loop_error=float(np.max(loop_error, initial=0.0)),
+        momentum_error=None if kicked else _momentum_error(model, stepper.field, arrays, seen, H),
+        loop_error=float(np.max(loop_error[0], initial=0.0)),
         smallest_pivot=_smallest_pivot(H),
         largest_advance=float(record.largest_advance),
+        loop_rate_error=float(np.max(loop_error[1], initial=0.0)),
+        constraints=getattr(stepper, "constraints", None),
+        refined=getattr(stepper, "refined", 0),
+        singular_passes=sum(isinstance(event, SingularPass) for event in record.events),
     )
-    found = tuple(_warnings(model, report, arrays, loop_error, adaptive))
+    found = tuple(_warnings(model, report, arrays, loop_error[0], adaptive))
     for message in found:
         warnings.warn(message, SimulationWarning, stacklevel=4)
     object.__setattr__(report, "warnings", found)
@@ -198,7 +210,7 @@ def _warnings(model, report, arrays, loop_error, adaptive):
     if report.loop_error > max(TOLERATED_LOOP_ERROR, 10 * first):
         yield (
             f"{name} lets its loops open: the error grew from {first:.2g} to "
-            f"{report.loop_error:.2g} m or rad; take a smaller dt, or stabilization=0.1"
+            f"{report.loop_error:.2g} m or rad; take a smaller dt, or constraints='projection'"
         )
     if report.largest_advance > TOLERATED_ADVANCE and not adaptive:
         joint = joint_of(model, arrays["qd"])

@@ -80,7 +80,7 @@ def rollout_gradient(
     The cost is the sum of ``running`` over all steps, and ``terminal``.
 
     Args:
-        model: the mechanism, without loops and couplings.
+        model: the mechanism.
         q0: joint positions at the start [m, rad], (..., nq).
         qd0: joint velocities at the start, (..., nv); at rest by default.
         tau: joint forces [N, N·m], as for ``kinetree.rollout``. Zeros are not the same as None:
@@ -120,7 +120,7 @@ def final_state_derivatives(model, q0, qd0=None, tau=None, **options) -> FinalSt
     Costs ``2 nv`` ways back; for one cost, ``rollout_gradient`` costs one.
 
     Args:
-        model: the mechanism, without loops and couplings.
+        model: the mechanism.
         q0: joint positions at the start [m, rad], (..., nq).
         qd0: joint velocities at the start, (..., nv); at rest by default.
         tau: joint forces [N, N·m], as for ``kinetree.rollout``.

@@ -5,8 +5,8 @@ from functools import cached_property
 import numpy as np
 
 from kinetree import dynamics
+from kinetree.algorithms.energy import elastic_energy
 from kinetree.functional.parameters import with_parameters
-from kinetree.model.dynamics import has_dynamics
 from kinetree.simulation.results.trajectory import Trajectory
 
 __all__ = ["Rollout"]
@@ -87,9 +87,4 @@ class Rollout:
 
 def _energy(model, arrays, t, q, qd):
     total = dynamics.kinetic_energy(model, q, qd) + dynamics.potential_energy(model, q)
-    for i, body in enumerate(model.bodies, start=1):
-        if has_dynamics(body, "stiffness"):
-            rest = body.dynamics.rest or body.joint.neutral()
-            stretch = body.joint.difference(np.array(rest), q[model.q_slice[i]])
-            total = total + np.array(body.dynamics.stiffness) @ (stretch * stretch) / 2
-    return (np.asarray(total),)
+    return (np.asarray(total + elastic_energy(model, q)),)

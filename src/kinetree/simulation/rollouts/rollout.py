@@ -4,20 +4,24 @@
     motion.q  # (101, ..., nq)
 
 The whole step, forces and policy included, is one compiled function, which runs again and again
-without coming back to Python until a state is to be stored. Events, hooks, steps that adapt and
-mechanisms with loops are the business of ``kinetree.simulate``.
+without coming back to Python until a state is to be stored. Events, hooks, and steps that adapt,
+also to singular configurations, are the business of ``kinetree.simulate``.
 """
 
 import operator
+import warnings
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from kinetree.codegen.runtime.memory import empty
-from kinetree.errors import LoopError, ShapeError, SimulationError, TraceError
+from kinetree.errors import ShapeError, SimulationError, SimulationWarning, TraceError
 from kinetree.model.arrays import as_model
 from kinetree.simulation.acting import passive_forces
 from kinetree.simulation.breakdown import check_finite_state, naming_time
+from kinetree.simulation.constrained.options import projected
+from kinetree.simulation.constrained.projected import DOUBTFUL
 from kinetree.simulation.field import Field, is_traceable
 from kinetree.simulation.integrators.registry import integrator_named
 from kinetree.simulation.rollouts.arrays import collect, require_kernel
@@ -31,7 +35,7 @@ _DEFECT = 1e-9  # last correction of Newton's method, relative to the speed, tha
 
 
 def rollout(
-    model, q0, qd0=None, tau=None, *, steps, dt=1e-3, integrator="rk4", forces=(), policy=None,
+    model, q0, qd0=None, tau=None, *, steps, dt=1e-3, integrator="auto", forces=(), policy=None,
     inputs=None, arguments=None, parameters=None, store_every=1, t0=0.0, out=None,
 ) -> Rollout:  # fmt: skip
     """Simulate a batch of motions, each with a fixed number of equal steps.
@@ -41,14 +45,16 @@ def rollout(
     whatever the number of threads and whatever else is in the batch.
 
     Args:
-        model: the mechanism, without loops and couplings.
+        model: the mechanism. Every step ends on its loops and couplings, as in ``simulate``, but
+            none is taken in parts close to a singular configuration.
         q0: joint positions at the start [m, rad], (..., nq).
         qd0: joint velocities at the start, (..., nv); at rest by default.
         tau: joint forces [N, N·m] held during each step, time first: (steps, ..., nv), or
             (1, ..., nv) for the same during all steps, or (nv,).
         steps: how many.
         dt: length of a step [s].
-        integrator: name of an integrator, see ``kinetree.simulation.INTEGRATORS``, or an instance.
+        integrator: name of an integrator, see ``kinetree.simulation.INTEGRATORS``, or an instance;
+            by default ``"rk4"``, and ``"dopri5"`` for mechanisms with loops or couplings.
         forces: kernels ``(model, t, q, qd)`` that return joint forces and act all the time.
         policy: kernel ``(model, t, q, qd, ...)`` of joint forces, computed at the start of a step,
             held during it, and added to ``tau``. It takes what it needs of ``t``, ``q``, ``qd``,
@@ -75,30 +81,27 @@ def rollout(
 
 
 def run_of(
-    model, q0, qd0=None, tau=None, *, steps, dt=1e-3, integrator="rk4", forces=(), policy=None,
+    model, q0, qd0=None, tau=None, *, steps, dt=1e-3, integrator="auto", forces=(), policy=None,
     inputs=None, arguments=None, parameters=None, t0=0.0, costs=(),
 ):  # fmt: skip
     """The ``Run`` of a call of ``rollout``; ``costs`` are kernels that ask for arrays, too."""
-    if as_model(model).loops or model.couplings:
-        raise LoopError(
-            f"a rollout of model {model.name!r} would have to solve for constraint forces inside "
-            f"compiled code: it has loops or couplings. kinetree.simulate honours them; "
-            f"model.replace(loops=(), couplings=()) is the spanning tree alone"
-        )
     for force in forces:
         if not is_traceable(force):
             raise TraceError(
                 f"forces of a rollout become part of a compiled loop: write @kinetree.kernel above "
                 f"{force!r}, or use kinetree.simulate, which takes any function"
             )
+    constrained = bool(as_model(model).loops or model.couplings)
     steps, dt = _whole(steps, "steps"), _positive(dt)
     policy = require_kernel(policy, "policy")
     kernels = [k for k in (policy, *costs) if k is not None]
     arrays = collect(model, q0, qd0, tau, inputs, arguments, parameters, steps, kernels)
     own = [g.argument for g in arrays.given if g.kind != "parameters"]
     names = tuple(g.name for g in arrays.given if g.kind == "parameters")
-    method = integrator_named(integrator)
-    field = Field(tuple(forces), passive=passive_forces(model))
+    method = integrator_named(integrator, constrained=constrained)
+    field: Any = Field(tuple(forces), passive=passive_forces(model))
+    if constrained:
+        method, field = projected(model, method, field, arrays.q0, arrays.qd0)
     transition = Transition(model, method, field, policy, tuple(own), names)
     return Run(transition, arrays, steps, dt, float(t0))
 
@@ -116,6 +119,7 @@ class Run:
     def __init__(self, transition, arrays, steps, dt, t0, whole=None):
         self.transition, self.arrays, self.whole = transition, arrays, whole
         self.steps, self.dt, self.t0 = steps, dt, t0
+        self.warned: list = [] if whole is None else whole.warned
 
     @property
     def model(self):
@@ -163,7 +167,7 @@ class Run:
         one_by_one = one_by_one or self.arrays.timed
         state = q[0, part], qd[0, part], work[0, part]
         h, given = _number(self.dt, q.dtype), self.arrays.given
-        solves = self.transition.method.solves
+        doubts = self.transition.doubts
         for m, (first, end) in enumerate(pairwise(marks), start=1):
             stored = q[m, part], qd[m, part], work[m, part]
             k = int(first)
@@ -173,9 +177,9 @@ class Run:
                 after = stored if last else tuple(map(np.empty_like, stored))
                 t, n = _number(self.time(k), q.dtype), _number(count, q.dtype)
                 held = [g.at(k, part) for g in given]
-                if solves:
-                    *_, defect = call(t, h, n, *state, *held, out=(*after, None))
-                    self._check_defect(k, defect)
+                if doubts:
+                    *_, doubt = call(t, h, n, *state, *held, out=(*after, None))
+                    self._look(k, doubt)
                 else:
                     call(t, h, n, *state, *held, out=after)
                 state, k = after, k + count
@@ -204,13 +208,28 @@ class Run:
 
         self._advance(call, marks, q, qd, work, slice(None), one_by_one=True)
 
-    def _check_defect(self, step, defect):
-        worst = np.max(defect)
-        if not worst <= _DEFECT:
+    def _look(self, step, doubt):
+        worst, method = np.max(doubt), self.transition.method
+        if method.closes:
+            self._look_at_loops(step, doubt)
+        elif not worst <= _DEFECT:
             raise SimulationError(
-                f"integrator {self.transition.method.name!r} did not find the state at the end of "
+                f"integrator {method.name!r} did not find the state at the end of "
                 f"a step of {self.dt:.3g} s after t = {self.time(step):.6g} s: its last correction "
                 f"was {worst:.2g} of the speed, at most {_DEFECT:g} will do; take a smaller dt"
+            )
+
+    def _look_at_loops(self, step, doubt):
+        count = int(np.sum(~(np.asarray(doubt) <= DOUBTFUL)))
+        if count and not self.warned:
+            self.warned.append(step)
+            warnings.warn(
+                f"{count} of {self.arrays.total} motions of {self.model.name!r} came so close to a "
+                f"singular configuration, after t = {self.time(step):.6g} s, that steps of "
+                f"{self.dt:.3g} s do not hold their loops or velocities; kinetree.simulate takes "
+                f"such steps in parts",
+                SimulationWarning,
+                stacklevel=2,
             )
 
 

@@ -22,7 +22,6 @@ from kinetree.functional.results import over_samples
 from kinetree.functions import require_unit_parts
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, check_finite
-from kinetree.simulation.field import Field
 from kinetree.simulation.integrators.integrator import Integrator
 from kinetree.simulation.rollouts.arrays import names_of
 
@@ -36,7 +35,7 @@ class Transition:
     Attributes:
         model: the mechanism.
         method: the integrator.
-        field: the forces that act all the time.
+        field: what moves the mechanism, the forces that act all the time among it.
         policy: kernel of the joint forces that are held during a step, or None.
         given: arrays that go into a step: ``tau``, and what kernels ask for, by their names.
         parameters: names of parameters of the model that go into a step, too.
@@ -44,10 +43,15 @@ class Transition:
 
     model: Model = field(compare=False)
     method: Integrator
-    field: Field
+    field: Any
     policy: Any
     given: tuple[Argument, ...]
     parameters: tuple[str, ...]
+
+    @property
+    def doubts(self) -> bool:
+        """Whether steps say how far they can be doubted."""
+        return self.method.solves or self.method.closes
 
     # --- texts, for numbers of any kind ------------------------------------------------------
 
@@ -72,19 +76,20 @@ class Transition:
         return tau + asked
 
     def advanced(self, t, h, count, q, qd, work, *rest):
-        """``q, qd, work`` after ``count`` steps, and the worst defect of methods that have one."""
+        """``q, qd, work`` after ``count`` steps, and the largest doubt of methods that have one."""
         model, arrays = self.changed(rest)
 
         def body(state):
             t, q, qd, work, worst = state
             tau = self.joint_force(model, arrays, t, q, qd)
             after = self.method.step(self.field, model, t, h, q, qd, tau)
-            if self.method.solves:
-                worst = select(worst < after.defect, after.defect, worst)
+            if self.doubts:
+                doubt = self.method.doubt(after)
+                worst = select(worst < doubt, doubt, worst)
             return t + h, after.q, after.qd, work + after.work, worst
 
         _, *results, worst = repeat(body, (t, q, qd, work, 0 * t), count)
-        return (*results, worst) if self.method.solves else tuple(results)
+        return (*results, worst) if self.doubts else tuple(results)
 
     def applied(self, t, q, qd, *rest):
         """The joint forces held during a step from this state."""

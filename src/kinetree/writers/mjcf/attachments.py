@@ -8,6 +8,7 @@ from lxml import etree  # type: ignore[import-untyped]
 from kinetree.errors import InteropError
 from kinetree.joints import Fixed, Free, Planar, Revolute, Spherical
 from kinetree.loaders.mjcf.maps import map_of
+from kinetree.model.dynamics import has_dynamics
 from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Mesh, Plane, Sphere
 from kinetree.spatial import xlt
 from kinetree.writers.mjcf.elements import element, numbers, pose_attributes, range_attributes
@@ -82,6 +83,7 @@ def write_constraints(model, elements, root):
     equality = etree.SubElement(root, "equality")
     names = _Sites(model, elements)
     for loop in model.loops:
+        _check_without_dynamics(loop)
         ends = (
             (loop.predecessor, loop.predecessor_placement),
             (loop.successor, loop.successor_placement),
@@ -108,6 +110,15 @@ def write_constraints(model, elements, root):
         leader = model.joint_names[c.source - 1] if c.source else None
         joints = {"joint1": model.joint_names[c.joint - 1], "joint2": leader}
         element(equality, "joint", name=c.name, **joints, polycoef=polynomial)
+
+
+def _check_without_dynamics(loop):
+    for what in ("stiffness", "damping", "friction"):
+        if has_dynamics(loop, what):
+            raise InteropError(
+                f"loop joint {loop.name!r} has {what}, which an equality of MJCF cannot have; make "
+                f"it a joint of the tree (MechanismGraph.to_model(tree_joints=...))"
+            )
 
 
 def _close(equality, tag, name, sites, ends):
@@ -141,6 +152,12 @@ def write_actuators(model, root):
     section = etree.SubElement(root, "actuator")
     written = {e.get("name"): e for e in root.iter("joint")}
     for a in model.actuators:
+        if a.loop:
+            raise InteropError(
+                f"actuator {a.name!r} drives {model.driven_joint(a)!r}, which closes a loop; a "
+                f"motor of MJCF drives joints of the tree "
+                f"(MechanismGraph.to_model(tree_joints=...) chooses them)"
+            )
         joint, gear = model.joint[a.joint], np.array(a.gear)
         name = model.joint_names[a.joint - 1]
         parts = parts_of(joint, name)

@@ -62,6 +62,9 @@ def to_mjcf(model) -> str:
     ]
     if fast:
         left_out.append(f"velocity limits of joints {', '.join(map(repr, fast[:4]))}")
+    limited = [loop.name for loop in model.loops if loop.limits is not None]
+    if limited:
+        left_out.append(f"limits of loop joints {', '.join(map(repr, limited[:4]))}")
     if left_out:
         what = "; ".join(left_out[:4]) + (f" and {len(left_out) - 4} more" * (len(left_out) > 4))
         warnings.warn(f"model {model.name!r}: not in the MJCF: {what}", ModelWarning, stacklevel=3)

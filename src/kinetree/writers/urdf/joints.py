@@ -65,9 +65,7 @@ def add_limits(element, body):
     """The limits of a joint; URDF demands all four numbers of a joint that can have them."""
     limits, joint = body.limits, body.joint
     if joint.nv != 1:
-        if limits is not None:
-            given = {f.name: getattr(limits, f.name) for f in fields(limits)}
-            add(element, own("limits"), **{k: _written(v) for k, v in given.items() if v})
+        _add_own(element, "limits", limits)
         return
     kind = element.get("type")
     if limits is None and kind == "continuous":
@@ -77,6 +75,13 @@ def add_limits(element, body):
     if kind == "continuous":
         default = {key: default[key] for key in ("velocity", "effort")}
     add(element, "limit", **{key: values.get(key) or x for key, x in default.items()})
+
+
+def _add_own(element, name, part):
+    """Limits or dynamics as an element of our own."""
+    if part is not None:
+        given = {f.name: getattr(part, f.name) for f in fields(part)}
+        add(element, own(name), **{key: _written(x) for key, x in given.items() if x})
 
 
 def _written(values):
@@ -110,6 +115,8 @@ def add_loop(robot, loop, names):
         part = etree.SubElement(element, end)
         part.set("link", names[getattr(loop, end)])
         add_origin(part, getattr(loop, f"{end}_placement"))
+    _add_own(element, "limits", loop.limits)
+    _add_own(element, "dynamics", loop.dynamics)
     for field in fields(joint):
         value = getattr(joint, field.name)
         if field.name == "axis":

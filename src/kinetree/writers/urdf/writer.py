@@ -94,7 +94,7 @@ def _add_actuators(robot, model):
     for a in model.actuators:
         element = add(robot, "transmission", name=f"{a.name}_transmission")
         etree.SubElement(element, "type").text = "transmission_interface/SimpleTransmission"
-        joint = add(element, "joint", name=model.joint_names[a.joint - 1])
+        joint = add(element, "joint", name=model.driven_joint(a))
         actuator = add(element, "actuator", name=a.name)
         for part in (joint, actuator):
             interface = "hardware_interface/EffortJointInterface"

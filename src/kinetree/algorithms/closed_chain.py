@@ -1,0 +1,214 @@
+"""Forward dynamics of closed chains for a known rank, as one straight text — RBDA §8.5.
+
+Which constraints are independent, and which variables can be solved for from them, is decided
+once for a model (``closed_chain_plan``). What is left can be traced and compiled, in two ways:
+
+- *null space* (8.40): the constraints are solved for the dependent variables,
+  ``qdd = G ydd + g``, and the rest is an equation of motion of the independent ones;
+- *range space* (8.37): constraint forces from ``K H⁻¹ Kᵀ``, with the sparse factors of ``H``.
+
+A plan fits most configurations, not all. ``health`` tells: at 1 or more the result is as good as
+any; below 1, or not a number, a pivot is too small or a constraint that was left out as redundant
+is none, and the sample must be solved by other means, such as ``implicit.forward_dynamics``.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms import fewest_operations as fewest
+from kinetree.algorithms.closed_chain_plan import (
+    Plan,
+    closed_configurations,
+    make_plan,
+    stacked_rows,
+)
+from kinetree.algorithms.closed_chain_solvers import null_space, range_space
+from kinetree.algorithms.closure import CLOSURE_TOLERANCE
+from kinetree.algorithms.couplings import coupling_rows
+from kinetree.algorithms.fixed_pivots import is_zero
+from kinetree.algorithms.point_closures import AXES, closure_error, holds_a_point
+from kinetree.algorithms.rehearsal import Rehearsal
+from kinetree.errors import SingularError
+from kinetree.model.equivalence import condensed
+from kinetree.spatial.ops import absolute, less, select
+
+__all__ = ["ClosedChainMotion", "Way", "constrained_acceleration", "is_closed", "ways"]
+
+SMALLEST_PIVOT = 1e-3
+"""Smallest pivot of a constraint, relative to its usual size; squared, of an inertia."""
+
+AGREEMENT = 1e-6
+"""Relative error up to which a redundant constraint counts as satisfied."""
+
+
+class ClosedChainMotion(NamedTuple):
+    """The motion of a closed chain, and whether it can be trusted."""
+
+    qdd: Any
+    """Joint accelerations, (nv,)."""
+    health: Any
+    """At least 1 where ``qdd`` is good, less or not a number where it is not."""
+    constraints: Any
+    """``LoopConstraints``; rows of closures that hold a point may be along other axes."""
+
+
+class Way(NamedTuple):
+    """One way to solve a model."""
+
+    method: str
+    """``"null space"`` or ``"range space"``."""
+    plan: Plan
+    """Order of elimination."""
+    pivots: np.ndarray
+    """Usual size of every pivot."""
+    is_safe: bool
+    """Whether no pivot came close to zero in the configurations that were tried."""
+    cost: int
+    """Number of operations."""
+
+
+def constrained_acceleration(
+    model, q, qd, tau, f_ext=None, *, stabilization=None, way=None
+) -> ClosedChainMotion:
+    """Joint accelerations of a mechanism with loops and couplings, by its best plan.
+
+    It can be traced, so it can be called inside ``@kinetree.kernel``:
+
+        @kt.kernel
+        def step(model, q, qd, tau):
+            motion = constrained_acceleration(model, q, qd, tau, stabilization=0.05)
+            return motion.qdd, motion.health
+
+    and samples whose ``health`` is not ``>= 1`` are then solved on the host. The state is not
+    checked: loops that are open stay so, or close with ``stabilization``.
+
+    Args:
+        model: the mechanism, with loops or couplings.
+        q: position variables, (nq,).
+        qd: velocity variables, (nv,).
+        tau: joint forces of the tree, (nv,).
+        f_ext: external force on each body in base coordinates, entry 0 unused.
+        stabilization: time constant [s] with which errors decay; None for none.
+        way: one of ``ways(model)``; the first by default.
+    """
+    way = next(ways(model)) if way is None else way
+    qdd, sizes, c = _solved(model, q, qd, tau, f_ext, way.method, way.plan, stabilization)
+    health = 1 / SMALLEST_PIVOT
+    for size, usual, limit in zip(sizes, way.pivots, _limits(way), strict=True):
+        ratio = absolute(size) * (1 / (limit * usual))
+        health = select(less(ratio, health), ratio, health)
+    for is_violated in _violations(way.plan, c, qdd):
+        health = select(is_violated, 0, health)
+    return ClosedChainMotion(qdd, health, c)
+
+
+def _solved(model, q, qd, tau, f_ext, method, plan, stabilization=None):
+    """``qdd``, pivots and constraints by one of the methods."""
+    c = stacked_rows(condensed(model), q, qd, plan.axes)
+    k = c.k if stabilization is None else c.stabilized(stabilization)
+    b = tau - fewest.bias_force(model, q, qd, f_ext)
+    if method == "null space":
+        H = fewest.joint_space_inertia(model, q)
+        qdd, sizes = null_space(H, b, c.K, k, plan.pivots)
+    else:
+        rows, L = list(plan.rows), fewest.inertia_factors(model, q)
+        qdd, sizes = range_space(L, model.expanded_parent, b, c.K[rows], k[rows])
+    return qdd, sizes, c._replace(k=k)
+
+
+def _limits(way):
+    """Smallest relative size of every pivot: first those of constraints, then of inertias."""
+    n = len(way.plan.pivots) if way.method == "null space" else 0
+    return np.array([SMALLEST_PIVOT] * n + [SMALLEST_PIVOT**2] * (len(way.pivots) - n))
+
+
+def _violations(plan, c, qdd):
+    """For each constraint that was left out, whether the result violates it."""
+    moved = qdd / plan.column_size
+    size = moved @ moved
+    for i, row_size in zip(plan.redundant, plan.row_size, strict=True):
+        row, k = c.K[i], c.k[i]
+        if not all(is_zero(x) for x in (*row, k)):
+            rest = sum((x * a for x, a in zip(row, qdd, strict=True) if not is_zero(x)), -k)
+            limit = AGREEMENT * row_size
+            yield less(limit * limit * size + AGREEMENT * AGREEMENT * k * k, rest * rest)
+
+
+def is_closed(model, q, qd, c, tolerance=CLOSURE_TOLERANCE):
+    """Conditions for closed loops and obeyed couplings, in position and in velocity.
+
+    Args:
+        model: the mechanism.
+        q: position variables, (nq,).
+        qd: velocity variables, (nv,).
+        c: its constraints in this state.
+        tolerance: largest error [m or rad] and, of slow motions, rate of it.
+
+    Returns:
+        A list of conditions. They are stricter than those of ``closure``, which has the last word
+        and words to go with it.
+    """
+    closures = [closure_error(condensed(model), loop, q) for loop in model.loops]
+    error = np.concatenate([*(e for e, _ in closures), coupling_rows(model, q, qd).error])
+    aligned = [less(0, alignment) for _, alignment in closures]
+    return [*aligned, *(less(x @ x, tolerance * tolerance) for x in (error, c.rate))]
+
+
+def ways(model):
+    """The ways to solve a model, best first: an iterator; the second serves where the first fails.
+
+    Raises SingularError where there is none: the mechanism must be solved sample by sample.
+    """
+    model = model.kernels.get("planned_for", model)  # whose parameters are numbers
+    known = model.kernels.setdefault("closed_chain", {})
+    if "null space" not in known:
+        known["samples"] = closed_configurations(model)
+        known["null space"] = _best_way(model, "null space", known["samples"])
+    first = known["null space"]
+    if first is not None and first.is_safe:
+        yield first
+    if "range space" not in known:
+        known["range space"] = _best_way(model, "range space", known["samples"])
+    second = known["range space"]
+    if first is None and second is None:
+        raise SingularError(
+            f"model {model.name!r} has no order of elimination that suits its configurations: its "
+            f"constraints or inertias are singular in all those that were tried"
+        )
+    if second is not None:
+        yield second
+    if first is not None and not first.is_safe:
+        yield first
+
+
+def _best_way(model, method, samples):
+    """The way of a method that takes the fewest operations, or None."""
+    points = [holds_a_point(loop.joint) for loop in model.loops]
+    small = model.nv <= 6  # for the others, turned rows always pay
+    axes = AXES if any(points) else ()
+    if small or not axes or not all(points):
+        axes = (None, *axes)
+    found = [_way(model, method, make_plan(model, a, samples)) for a in axes]
+    return min((way for way in found if way), key=lambda way: way.cost, default=None)
+
+
+def _way(model, method, plan):
+    """A way to solve the model, or None where a pivot is zero in all configurations."""
+
+    def rehearsed(q, qd, tau):
+        return _solved(model, q, qd, tau, None, method, plan)[:2]
+
+    try:
+        rehearsal = Rehearsal(rehearsed, q=(model.nq,), qd=(model.nv,), tau=(model.nv,))
+    except SingularError:
+        return None
+    samples = plan.samples
+    state = np.zeros((len(samples), model.nv))
+    sizes = np.abs(rehearsal.values(q=samples, qd=state, tau=state)[1])
+    usual = np.max(sizes, axis=0, initial=0)
+    if not np.all(np.isfinite(usual)) or not np.all(usual > 0):
+        return None
+    way = Way(method, plan, usual, False, rehearsal.cost())
+    is_safe = bool(np.all(sizes > 30 * usual * _limits(way)))
+    return way._replace(is_safe=is_safe)

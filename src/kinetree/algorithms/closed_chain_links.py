@@ -1,0 +1,131 @@
+"""Virtual links: every loop joint carries a massless link that must meet another body — Spencer A.2.
+
+A loop is cut at its loop joint. The joint stays, on its predecessor, and moves a *virtual link*
+without mass and without children. The loop is closed while that link coincides with a frame on the
+successor. So ``q̂ = (q, q_v)`` and ``v̂ = (qd, v_v)`` hold the variables of all joints alike, and one
+recursion reaches them all. Links are numbered like bodies, virtual ones last.
+
+The virtual variables of a closed loop follow from the bodies (Spencer A.3.3, end): they are measured
+and never stored.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms.kinematics import base_transforms, body_accelerations
+from kinetree.errors import JointError
+from kinetree.model import tree
+from kinetree.spatial import crm
+
+__all__ = ["ClosedChain", "LinkStates", "link_states"]
+
+
+class ClosedChain:
+    """The links of a model, with one virtual link for each of its loops.
+
+    Attributes:
+        model: the mechanism.
+        real: number of links that are bodies.
+        parent: ``P``, for every link; entry 0 unused.
+        reference: ``R``: the body that a virtual link must meet; None for real links.
+        joint: the joint that moves a link.
+        v_slice: where the variables of a link are in ``v̂``.
+        nv: number of variables, the virtual ones included.
+    """
+
+    def __init__(self, model):
+        self.model, self.real = model, model.body_count
+        loops = model.loops
+        self.parent: tuple[int, ...] = (*model.parent, *(loop.predecessor for loop in loops))
+        self.reference = (*(None for _ in model.joint), *(loop.successor for loop in loops))
+        self.joint = (*model.joint, *(loop.joint for loop in loops))
+        sizes = [0, *(joint.nv for joint in self.joint[1:])]
+        stops = [int(n) for n in np.cumsum(sizes)]
+        self.v_slice = [slice(b - n, b) for n, b in zip(sizes, stops, strict=True)]
+        self.nv = stops[-1]
+        self.subtrees_with_virtual = tree.subtrees(self.parent)
+
+    @property
+    def links(self):
+        """Numbers of all links, parents first."""
+        return range(1, len(self.parent))
+
+    @property
+    def virtual(self):
+        """Numbers of the virtual links."""
+        return range(self.real + 1, len(self.parent))
+
+    def children(self, i):
+        """``C_i``: real children of a link."""
+        return tuple(j for j in range(1, self.real + 1) if self.parent[j] == i)
+
+    def subtree_with_virtual(self, i):
+        """``T_i^v``: what joint ``i`` carries along, itself and virtual links included."""
+        return tuple(sorted(self.subtrees_with_virtual[i]))
+
+    def subtree(self, i):
+        """``T_i``: the same without virtual links."""
+        return tuple(j for j in self.subtree_with_virtual(i) if j <= self.real)
+
+    def require_constant_axes(self):
+        """Raise JointError for a joint whose axes move in its link, which no recursion covers."""
+        names = ("", *self.model.joint_names, *(loop.name for loop in self.model.loops))
+        for i in self.links:
+            joint = self.joint[i]
+            _, _, v_J, c_J = joint.jcalc(joint.neutral(), np.zeros(joint.nv, dtype=int))
+            moves = np.any(v_J.to_array() != 0) or np.any(c_J.to_array() != 0)
+            if not (joint.constant_subspace and joint.rates_are_velocities) or moves:
+                raise JointError(
+                    f"the recursion for closed chains takes joints whose axes are fixed in the "
+                    f"link and whose velocity variables are the derivatives of the positions; "
+                    f"joint {names[i]!r} of model {self.model.name!r} is {joint}. Use "
+                    f"method='equations', which takes any joint"
+                )
+
+
+class LinkStates(NamedTuple):
+    """Position and motion of all joints, entry 0 unused."""
+
+    X: list[Any]
+    """From parent to link coordinates."""
+    S: list[Any]
+    """Axes of the joints, in link coordinates."""
+    v: np.ndarray
+    """``v̂``: velocity variables of all joints, virtual ones last, (nv,)."""
+    vdot: np.ndarray
+    """Their derivatives, (nv,)."""
+    q_v: np.ndarray
+    """Position variables of the virtual joints."""
+
+
+def link_states(chain, q, qd, qdd) -> LinkStates:
+    """All joints of a closed chain, from the state of the real ones.
+
+    Args:
+        chain: a ``ClosedChain``.
+        q: position variables that close the loops, (nq,).
+        qd: velocity variables that keep them closed, (nv,) of the model.
+        qdd: accelerations that keep them closed, (nv,) of the model.
+    """
+    model = chain.model
+    X, v, a = body_accelerations(model, q, qd, qdd)
+    X_0 = base_transforms(model, X)
+    S = [None, *(model.jcalc(i, q, qd)[1] for i in range(1, chain.real + 1))]
+    v_hat, vdot_hat, q_v = [qd], [qdd], [q[:0]]
+    for loop in model.loops:
+        p, s, joint = loop.predecessor, loop.successor, loop.joint
+        to_p, to_s = loop.predecessor_placement, loop.successor_placement
+        X_ps = to_s @ X_0[s] @ (to_p @ X_0[p]).inverse()
+        v_s, a_s = to_s @ v[s], to_s @ a[s]
+        v_J = v_s - X_ps @ (to_p @ v[p])
+        q_J = joint.coordinates(X_ps)
+        qd_J = joint.velocity_variables(q_J, v_J)
+        X_J, S_J, _, c_J = joint.jcalc(q_J, qd_J)
+        a_J = a_s - X_ps @ (to_p @ a[p]) - crm(v_s, v_J) - c_J
+        X.append(X_J @ to_p)
+        S.append(S_J)
+        v_hat.append(qd_J)
+        q_v.append(q_J)
+        vdot_hat.append(joint.velocity_variables(q_J, a_J))
+    return LinkStates(X, S, *(np.concatenate(part) for part in (v_hat, vdot_hat, q_v)))

@@ -1,0 +1,131 @@
+"""Loops that meet in a point, in few operations: the rows of ``K`` along axes of one's choice.
+
+A spherical, universal, revolute or fixed loop joint holds a point of one body on a point of
+another. In those three of its rows the force triple of ``T`` may be turned: any three
+perpendicular directions say the same. Along the axes of the body at one end, the columns of the
+joints next to it are sparse, often diagonal, and their elimination costs next to nothing. The
+rows are the gap between the points, differentiated twice as seen from the loop root,
+
+    E (a_s' - a_p') = 0,    a' = a_linear + ω × v_linear of the point,
+
+the same equation as that of ``loop_constraints`` for a loop that is closed. The rows of the moments
+stay as they are.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms.loop_constraints import LoopConstraints, loop_root, loop_rows
+from kinetree.algorithms.loop_joints import is_steady
+from kinetree.model.views import snapped
+from kinetree.spatial import Motion, Plucker, crm
+from kinetree.spatial.vector3 import cross, identity3
+
+__all__ = ["AXES", "closure_error", "holds_a_point", "turned_rows"]
+
+AXES = ("root", "predecessor", "successor")
+"""Whose axes the rows of a point can be written along."""
+
+
+class _Tip(NamedTuple):
+    """A frame at the end of a chain, in its own coordinates."""
+
+    X: Plucker
+    """From the loop root to the frame."""
+    v: Motion
+    a: Motion
+    J: dict
+    """Columns of the joints of the chain."""
+
+
+def holds_a_point(joint):
+    """Whether ``T`` is constant and consists of moments and of three perpendicular forces."""
+    if not is_steady(joint):
+        return False
+    T = joint.constraint_subspace(joint.neutral()).to_array()
+    moments, forces = np.any(T[:3], axis=0), np.any(T[3:], axis=0)
+    F = T[3:, forces]
+    if np.any(moments & forces) or F.shape != (3, 3):
+        return False
+    return bool(np.allclose(F.T @ F, np.eye(3), atol=1e-12, rtol=0))
+
+
+def turned_rows(model, loop, q, qd, axes):
+    """``LoopConstraints`` of one loop, with the rows of its point along other axes if it has one.
+
+    Args:
+        model: the mechanism.
+        loop: one of its loops.
+        q: position variables, (nq,).
+        qd: velocity variables, (nv,).
+        axes: one of ``AXES``, or None to leave the rows as they are.
+    """
+    if axes is None or not holds_a_point(loop.joint):
+        return loop_rows(model, loop, q, qd)
+    root = loop_root(model, loop.predecessor, loop.successor)
+    p = _tip(model, root, loop.predecessor, loop.predecessor_placement, q, qd)
+    s = _tip(model, root, loop.successor, loop.successor_placement, q, qd)
+    E_J, one = s.X.E @ p.X.E.T, identity3()
+    to_axes = {  # from the root, the predecessor and the successor
+        "root": (one, p.X.E.T, s.X.E.T),
+        "predecessor": (p.X.E, one, E_J.T),
+        "successor": (s.X.E, E_J, one),
+    }
+    R, R_p, R_s = to_axes[axes]
+    about, M = _moments(loop.joint)
+    n = len(about)
+
+    K = np.zeros((n + 3, model.nv), model.scalar_type(q))
+    for tip, E, R_tip, sign in ((p, E_J, R_p, -1), (s, one, R_s, 1)):
+        for j, J in tip.J.items():
+            K[:, model.v_slice[j]] = np.vstack([M @ (E @ J.angular), R_tip @ J.linear]) * sign
+    w_p, w_s = E_J @ p.v.angular, s.v.angular
+    turning = s.a.angular - E_J @ p.a.angular + cross(w_s, w_p)
+    moving = R_s @ _point_acceleration(s) - R_p @ _point_acceleration(p)
+    return LoopConstraints(
+        K,
+        -np.concatenate([M @ turning, moving]),
+        np.concatenate([loop.joint.loop_error(s.X @ p.X.inverse())[about], R @ (s.X.r - p.X.r)]),
+        np.concatenate([M @ (w_s - w_p), R_s @ s.v.linear - R_p @ p.v.linear]),
+    )
+
+
+def closure_error(model, loop, q):
+    """Numbers that vanish for a closed loop, and one that is positive where it nearly is.
+
+    They come without further operations where the constraints themselves are computed.
+    """
+    root = loop_root(model, loop.predecessor, loop.successor)
+    p = _tip(model, root, loop.predecessor, loop.predecessor_placement, q, model.zero_velocity)
+    s = _tip(model, root, loop.successor, loop.successor_placement, q, model.zero_velocity)
+    X_J = s.X @ p.X.inverse()
+    error, alignment = loop.joint.loop_error(X_J), loop.joint.loop_alignment(X_J)
+    if not holds_a_point(loop.joint):
+        return error, alignment
+    return np.concatenate([error[_moments(loop.joint)[0]], s.X.r - p.X.r]), alignment
+
+
+def _moments(joint):
+    """Which rows of the joint are moments, and their directions, (n, 3)."""
+    T = joint.constraint_subspace(joint.neutral()).angular.T
+    about = [k for k, direction in enumerate(T) if np.any(direction)]
+    return about, T[about]
+
+
+def _tip(model, root, body, placement, q, qd):
+    """Position, motion and columns of a frame on ``body``, as seen from ``root``."""
+    X, v, a, J = model.identity_transform, model.zero_motion, model.zero_motion, {}
+    for i in (i for i in model.support[body] if i not in model.support[root]):
+        X_J, S, v_J, c_J = model.jcalc(i, q, qd)
+        X_i = X_J @ model.tree_transform[i]
+        v = X_i @ v + v_J
+        a = X_i @ a + c_J + crm(v, v_J)
+        J = {j: X_i @ column for j, column in J.items()} | {i: S}
+        X = X_i @ X
+    to = snapped(placement)
+    return _Tip(to @ X, to @ v, to @ a, {j: to @ column for j, column in J.items()})
+
+
+def _point_acceleration(tip):
+    return tip.a.linear + cross(tip.v.angular, tip.v.linear)

@@ -1,0 +1,141 @@
+"""Joints that close loops, by name: where they are, how they move, what forces along them do.
+
+The variables of a loop joint are no part of ``q``; they follow from the two bodies. Angles are
+known up to whole turns: they are measured within half a turn of the middle of the joint's limits,
+or else of the rest position of its spring, or else of zero.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms.loop_forces import LoopJointMotion, loop_joint_motion
+from kinetree.errors import ShapeError, UnknownNameError
+from kinetree.functional.kernel import kernel
+from kinetree.loops.compiling import compiled
+from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_numbers
+from kinetree.spelling import did_you_mean
+
+__all__ = [
+    "LimitDistance",
+    "actuation_matrix",
+    "limit_distances",
+    "loop_joint_forces",
+    "loop_motion_of",
+    "loop_positions",
+    "loop_slices",
+    "loop_velocities",
+]
+
+
+class LimitDistance(NamedTuple):
+    """How far a joint is from its limits [m or rad]; negative beyond, infinite without."""
+
+    lower: np.ndarray
+    upper: np.ndarray
+
+
+def loop_positions(model, q) -> dict:
+    """Position variables of every loop joint by name [m or rad], each (..., nq_k)."""
+    found = loop_motion_of(model, q)
+    return {name: found.q[..., part] for name, part in loop_slices(model, "nq").items()}
+
+
+def loop_velocities(model, q, qd) -> dict:
+    """Velocity variables of every loop joint by name [m/s or rad/s], each (..., nv_k)."""
+    found = loop_motion_of(model, q, qd)
+    return {name: found.qd[..., part] for name, part in loop_slices(model).items()}
+
+
+def loop_joint_forces(model, q, forces) -> np.ndarray:
+    """What forces along loop joints come to in joint space: ``Σ J_Lᵀ T_a f``, (..., nv).
+
+    They count as part of ``tau``; those of springs, dampers and friction are in ``passive_force``
+    already.
+
+    Args:
+        model: the mechanism.
+        q: joint positions [m, rad], (..., nq).
+        forces: by name of the loop joint [N or N·m], each (..., nv_k), or a number for a joint of
+            one freedom.
+    """
+    B, slices = loop_motion_of(model, q).B, loop_slices(model)
+    tau = np.zeros(B.shape[:-1])
+    for name, given in forces.items():
+        part = slices[_known(name, slices, model)]
+        f, n = as_numbers(given, f"force of loop joint {name!r}"), part.stop - part.start
+        f = f[None] if f.ndim == 0 else f
+        if f.shape[-1:] != (n,):
+            raise ShapeError(
+                f"force of loop joint {name!r} must have shape (..., {n}), got {f.shape}"
+            )
+        tau = tau + (B[..., part] * f[..., None, :]).sum(-1)
+    return tau
+
+
+def actuation_matrix(model, q) -> np.ndarray:
+    """Joint forces for a unit of control of each actuator, (..., nv, n_actuators).
+
+    ``model.actuation`` for mechanisms that also have actuators in loop joints, whose effect in
+    joint space depends on the configuration.
+    """
+    q, slices = as_configuration(model, q), list(loop_slices(model).values())
+    matrix = np.zeros((*q.shape[:-1], model.nv, len(model.actuators)))
+    B = loop_motion_of(model, q).B if any(a.loop for a in model.actuators) else None
+    for k, a in enumerate(model.actuators):
+        if a.loop and B is not None:
+            matrix[..., k] = (B[..., slices[a.loop - 1]] * np.array(a.gear)).sum(-1)
+        else:
+            matrix[..., model.v_slice[a.joint], k] = a.gear
+    return matrix
+
+
+def limit_distances(model, q) -> dict:
+    """How far loop joints with limits are from them, by name: a ``LimitDistance`` each.
+
+    A simulation stops, or pushes back, where one of the numbers becomes negative.
+    """
+    distances = {}
+    for loop, (name, at) in zip(model.loops, loop_positions(model, q).items(), strict=True):
+        if loop.limits is not None:
+            lower = np.array(loop.limits.lower or [-np.inf] * loop.joint.nq)
+            upper = np.array(loop.limits.upper or [np.inf] * loop.joint.nq)
+            distances[name] = LimitDistance(at - lower, upper - at)
+    return distances
+
+
+def loop_slices(model, size="nv") -> dict:
+    """Where the variables of each loop joint are among those of all, by name."""
+    slices, start = {}, 0
+    for loop in model.loops:
+        slices[loop.name] = slice(start, start + getattr(loop.joint, size))
+        start += getattr(loop.joint, size)
+    return slices
+
+
+def loop_motion_of(model, q, qd=None) -> LoopJointMotion:
+    """Variables of all loop joints and ``B``, compiled and batched; see ``loop_forces``."""
+    q = as_configuration(as_model(model), q)
+    qd = np.zeros(model.nv) if qd is None else as_joint_vector(model, qd, "qd")
+    counts = [sum(getattr(loop.joint, n) for loop in model.loops) for n in ("nq", "nv")]
+    if 0 in (*counts, model.nv):
+        batch = np.broadcast_shapes(q.shape[:-1], qd.shape[:-1])
+        return LoopJointMotion(
+            np.zeros((*batch, counts[0])),
+            np.zeros((*batch, counts[1])),
+            np.zeros((*batch, model.nv, counts[1])),
+        )
+    return LoopJointMotion(*compiled(_motion, model, q, qd))
+
+
+@kernel
+def _motion(model, q, qd):
+    return tuple(loop_joint_motion(model, q, qd))
+
+
+def _known(name, slices, model):
+    if name in slices:
+        return name
+    raise UnknownNameError(
+        f"model {model.name!r} has no loop joint {name!r}; {did_you_mean(name, slices)}"
+    )

@@ -1,0 +1,79 @@
+"""The underlying ordinary differential equation, by Lagrange multipliers — Spencer (2.4)–(2.6)."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kinetree.errors import SingularError
+
+__all__ = [
+    "Baumgarte", "acceleration", "multipliers", "recovered_multipliers",
+    "velocity_products",
+]  # fmt: skip
+
+
+class Baumgarte(NamedTuple):
+    """``0 = gddot + 2 alpha gdot + beta² g`` in the place of ``gddot = 0`` — Spencer (3.8).
+
+    ``alpha = beta = 1 / T`` makes errors decay with the time constant T, critically damped.
+    """
+
+    alpha: float
+    """Damping [1/s]."""
+    beta: float
+    """Frequency [1/s]."""
+
+    def products(self, terms, v):
+        """What takes the place of ``Gdot v``."""
+        return terms.Gdot_v + 2 * self.alpha * (terms.G @ v) + self.beta**2 * terms.g
+
+
+def velocity_products(terms, v, stabilization: Baumgarte | None = None):
+    """``Gdot v``, with the terms of Baumgarte's method if asked for."""
+    return terms.Gdot_v if stabilization is None else stabilization.products(terms, v)
+
+
+def multipliers(system, t, q, v, *, stabilization: Baumgarte | None = None):
+    """``lam = (G M⁻¹ Gᵀ)⁻¹ (G M⁻¹ F + Gdot v)``, (m,) — Spencer (2.4).
+
+    They are large near kinematic singularities, whatever the forces are, and do not exist there nor
+    with redundant constraints: a SingularError. The sign is that of ``M vdot = F - Gᵀ lam``.
+    """
+    return _solution(system, t, q, v, stabilization)[1]
+
+
+def acceleration(system, t, q, v, *, stabilization: Baumgarte | None = None):
+    """``vdot = M⁻¹ (F - Gᵀ lam)``, (n,) — Spencer (2.5)."""
+    return _solution(system, t, q, v, stabilization)[0]
+
+
+def recovered_multipliers(system, t, q, v, vdot):
+    """``lam`` with ``Gᵀ lam = F - M vdot``, the smallest, of a motion found without it, (m,)."""
+    force = system.F(t, q, v) - system.M(q) @ vdot
+    return np.linalg.lstsq(system.G(q).T, force, rcond=None)[0]
+
+
+def _solution(system, t, q, v, stabilization):
+    terms = system.constraint(q, v)
+    force, G = system.F(t, q, v), terms.G
+    moved = np.linalg.solve(system.M(q), np.column_stack([G.T, force]))  # M⁻¹ (Gᵀ, F)
+    free = moved[:, -1]
+    inertia = G @ moved[:, :-1]
+    _check_regular(system, inertia)
+    lam = np.linalg.solve(inertia, G @ free + velocity_products(terms, v, stabilization))
+    return free - moved[:, :-1] @ lam, lam
+
+
+def _check_regular(system, inertia):
+    """Refuse a matrix that is singular up to rounding, in the units of the constraints."""
+    if system.m == 0 or not np.all(np.isfinite(inertia)):
+        return  # what is not finite shows in the result
+    weights = np.ones(system.m) if system.weights is None else np.asarray(system.weights)
+    values = np.linalg.eigvalsh(inertia * np.outer(weights, weights))
+    if values[0] > 16 * system.m * np.finfo(float).eps * values[-1]:
+        return
+    raise SingularError(
+        f"the {system.m} constraints have no unique Lagrange multipliers here: they are redundant, "
+        f"or the mechanism is at a kinematic singularity; system.independent(q) leaves redundant "
+        f"constraints out, and kt.loops.SVDForm passes through singularities"
+    )

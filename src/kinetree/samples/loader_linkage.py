@@ -1,0 +1,124 @@
+"""The front of a wheel loader: three loops, two degrees of freedom."""
+
+from math import atan2, cos, hypot, inf, radians, sin
+
+import numpy as np
+
+from kinetree.joints import Prismatic, Revolute
+from kinetree.model import Limits, Model, ModelBuilder
+from kinetree.samples.solids import (
+    DARK,
+    GOLD,
+    STEEL,
+    add_body,
+    add_scenery,
+    box,
+    cylinder,
+    with_motors,
+)
+from kinetree.spatial import Inertia, roty, xlt
+
+__all__ = ["loader"]
+
+_LIFT_PIN, _TILT_PIN = (0.2, -0.6), (0.1, 0.55)  # of the cylinders on the frame
+_BOOM_EYE, _BELLCRANK_PIN, _BUCKET_PIN = (1.2, -0.1), (1.4, 0.4), (2.6, -0.2)  # on the boom
+_UPPER, _LOWER, _BUCKET_EYE = (0.0, 0.5), (0.0, -0.45), (-0.05, 0.4)
+_BOOM, _BELLCRANK, _BUCKET = radians(-15), radians(5), radians(20)  # bellcrank, bucket on the boom
+
+
+def loader() -> Model:
+    """A loader linkage of the topology of Spencer's example (§4.5): 8 bodies, 3 loops, 2 freedoms.
+
+    Bodies ``boom``, ``lift_barrel`` and ``lift_piston`` of the cylinder that raises it,
+    ``bellcrank``, ``link``, ``bucket``, and ``tilt_barrel`` and ``tilt_piston`` of the cylinder that
+    turns the bellcrank and, through the link, the bucket. Loop joints ``lift_eye``, ``link_eye`` and
+    ``tilt_eye``. At q = 0 the boom points 15° down, and strokes count from there. The thesis prints
+    no dimensions: these are ours, of a machine of about ten tonnes.
+    """
+    boom = _Placed((0.0, 0.0), _BOOM)
+    bellcrank = _Placed(boom.point(_BELLCRANK_PIN), _BOOM + _BELLCRANK)
+    bucket = _Placed(boom.point(_BUCKET_PIN), _BOOM + _BUCKET)
+    lift, lift_stroke = _toward(_LIFT_PIN, boom.point(_BOOM_EYE))
+    tilt, tilt_stroke = _toward(_TILT_PIN, bellcrank.point(_UPPER))
+    link, length = _toward(bellcrank.point(_LOWER), bucket.point(_BUCKET_EYE))
+
+    robot = ModelBuilder("loader")
+    add_scenery(robot, box(0.9, 0.5, 1.5, at=(-0.45, 0, -0.1), color=DARK))
+    _link(robot, "boom", _BOOM, (0.0, 0.0), 900, 500, (1.3, 0.05), 2.6, color=GOLD)
+    _link(robot, "lift_barrel", lift.angle, _LIFT_PIN, 60, 5, (0.35, 0), 0.7)
+    _piston(robot, "lift", lift_stroke)
+    _link(
+        robot, "bellcrank", _BELLCRANK, _BELLCRANK_PIN, 150, 12, (0, 0.02), 0.95,
+        upright=True, on="boom", color=GOLD,
+    )  # fmt: skip
+    turn = link.angle - bellcrank.angle
+    _link(robot, "link", turn, _LOWER, 40, 2, (length / 2, 0), length, on="bellcrank")
+    _link(robot, "bucket", _BUCKET, _BUCKET_PIN, 700, 250, (0.5, 0.1), 1.0, on="boom", color=STEEL)
+    _link(robot, "tilt_barrel", tilt.angle, _TILT_PIN, 60, 5, (0.35, 0), 0.7)
+    _piston(robot, "tilt", tilt_stroke)
+
+    pin = Revolute("-y")
+    robot.loop("lift_eye", predecessor="lift_piston", successor="boom", joint=pin,
+               successor_at=_in_plane(_BOOM_EYE))  # fmt: skip
+    robot.loop("link_eye", predecessor="link", successor="bucket", joint=pin,
+               at=(length, 0, 0), successor_at=_in_plane(_BUCKET_EYE))  # fmt: skip
+    robot.loop("tilt_eye", predecessor="tilt_piston", successor="bellcrank", joint=pin,
+               successor_at=_in_plane(_UPPER))  # fmt: skip
+    motors = ["lift_piston_joint", "tilt_piston_joint"]
+    return with_motors(robot.posture("home").build(), motors)
+
+
+class _Placed:
+    """A part in the plane: where its frame is, and its direction."""
+
+    def __init__(self, origin, angle):
+        self.origin, self.angle = origin, angle
+
+    def point(self, place):
+        (x, z), c, s = place, cos(self.angle), sin(self.angle)
+        return self.origin[0] + c * x - s * z, self.origin[1] + s * x + c * z
+
+
+def _toward(start, end):
+    """A part from one point towards another, and the distance."""
+    x, z = end[0] - start[0], end[1] - start[1]
+    return _Placed(start, atan2(z, x)), hypot(x, z)
+
+
+def _in_plane(place):
+    return place[0], 0, place[1]
+
+
+def _link(
+    robot, name, angle, pin, mass, moment, center, length, *, upright=False, on=None, color=DARK
+):
+    """A part on a pin, with its moment of inertia about the mass centre."""
+    size, at = ((0.12, 0.2, length), (0, 0, 0)) if upright else ((length, 0.2, 0.12), None)
+    add_body(
+        robot, name,
+        box(*size, at=at or (length / 2, 0, 0), color=color),
+        inertia=_flat(mass, moment, center),
+        on=on,
+        joint=Revolute("-y"),
+        at=roty(-angle) @ xlt(*_in_plane(pin)),
+        limits=Limits(-inf, inf, 2, 1e6),
+    )  # fmt: skip
+
+
+def _piston(robot, name, stroke):
+    """The piston of a cylinder, whose frame is at its eye."""
+    add_body(
+        robot, f"{name}_piston",
+        cylinder(0.04, 0.6, at=(-0.3, 0, 0), axis="x", color=STEEL),
+        inertia=_flat(50, 4, (-0.3, 0)),
+        on=f"{name}_barrel",
+        joint=Prismatic("x"),
+        at=(stroke, 0, 0),
+        limits=Limits(-0.4, 0.4, 0.5, 5e5),
+    )  # fmt: skip
+
+
+def _flat(mass, moment, center):
+    """Inertia of a part whose motion stays in the plane."""
+    about = np.diag([moment / 10, moment, moment])
+    return Inertia.from_mass_center(mass, np.array(_in_plane(center), dtype=float), about)

@@ -1,0 +1,190 @@
+"""Random mechanisms with closed loops, in a state that closes them.
+
+A loop is closed by construction: the tree stands at a random configuration, the loop joint at one
+of its own, and the joint's place on the successor follows from both. Velocities are projected onto
+those that the loops allow. Draws that cannot move, or are near a singularity, are thrown away.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms import crba
+from kinetree.algorithms.kinematics import base_transforms, joint_transforms
+from kinetree.algorithms.loop_constraints import loop_constraints
+from kinetree.errors import ModelError, UnknownNameError
+from kinetree.joints import (
+    REPRESENTATIVES,
+    AbstractJoint,
+    Prismatic,
+    Revolute,
+    Spherical,
+    Universal,
+)
+from kinetree.model import Loop, Model, ModelBuilder
+from kinetree.model.mechanism import reversed_joint
+from kinetree.samples.random_trees import check_count, random_inertia, random_placement
+from kinetree.spatial import Plucker, rotz, xlt
+from kinetree.spelling import did_you_mean
+
+__all__ = [
+    "LINKAGE_KINDS", "LOOP_JOINTS", "ClosedMechanism", "closed_loop", "random_closed_mechanism",
+]  # fmt: skip
+
+LOOP_JOINTS: tuple[AbstractJoint, ...] = tuple(j for j in REPRESENTATIVES if j.nv < 6)
+"""Joints that can close a loop: one or more of every kind that constrains something."""
+
+LINKAGE_KINDS = ("spatial", "planar", "spherical", "doubled")
+"""General; with parallel axes, or with axes that meet in a point, which leaves three constraints of
+every loop redundant; and with every loop closed twice, by the same joint one way and the other."""
+
+_ATTEMPTS = 60
+_DISTANCE = 0.03  # smallest singular value of the constraints, of size one, that will do
+
+
+class ClosedMechanism(NamedTuple):
+    """A model with loops, and a state in which they are closed."""
+
+    model: Model
+    q: np.ndarray
+    """Position variables of the tree joints, (nq,)."""
+    qd: np.ndarray
+    """Velocity variables that the loops allow, (nv,)."""
+
+
+def random_closed_mechanism(
+    rng=None, *, kind=None, bodies=None, loops=None, loop_joints=None
+) -> ClosedMechanism:
+    """A random mechanism with loops, and a consistent state of it.
+
+    Args:
+        rng: a NumPy random generator or a seed.
+        kind: one of ``LINKAGE_KINDS``; any of them by default.
+        bodies: number of moving bodies, at least 2; three to six by default.
+        loops: number of loops, at least 1; one or two by default, one for up to four bodies.
+        loop_joints: what to close them with, as joint instances; by default every kind there is
+            that leaves the mechanism a freedom. Planar and spherical linkages have revolute joints.
+    """
+    rng = np.random.default_rng(rng)
+    kind = LINKAGE_KINDS[rng.integers(len(LINKAGE_KINDS))] if kind is None else kind
+    if kind not in LINKAGE_KINDS:
+        hint = did_you_mean(kind, LINKAGE_KINDS, f"there are {', '.join(LINKAGE_KINDS)}")
+        raise UnknownNameError(f"no kind of linkage is called {kind!r}; {hint}")
+    bodies = int(rng.integers(3, 7)) if bodies is None else bodies
+    loops = int(rng.integers(1, 3 if bodies > 4 else 2)) if loops is None else loops
+    check_count(bodies, "random_closed_mechanism")
+    if bodies < 2 or loops < 1:
+        raise ModelError(
+            f"random_closed_mechanism needs two bodies and a loop at least, got {bodies} and "
+            f"{loops}; random_tree makes mechanisms without loops"
+        )
+    for _ in range(_ATTEMPTS):
+        tree = _spanning_tree(rng, kind, bodies)
+        q = tree.random_configuration(rng)
+        model = _closed(rng, tree, q, kind, loops, loop_joints)
+        qd, distance = _allowed_velocity(rng, model, q)
+        if distance > _DISTANCE:
+            return ClosedMechanism(model, q, qd)
+    raise ModelError(
+        f"none of {_ATTEMPTS} {kind} linkages of {bodies} bodies and {loops} loops could move; "
+        f"ask for more bodies, fewer loops or looser loop joints"
+    )
+
+
+def _spanning_tree(rng, kind, bodies):
+    """Mostly a chain; its axes are parallel, or meet, where ``kind`` says so."""
+    builder = ModelBuilder(f"random linkage, {kind}", gravity=5 * rng.standard_normal(3))
+    names = ["base"]
+    for i in range(1, bodies + 1):
+        on = names[rng.integers(len(names))] if rng.random() < 0.3 else names[-1]
+        names.append(f"body{i}")
+        builder.body(
+            names[-1],
+            on=on,
+            joint=_tree_joint(rng, kind),
+            at=_placement(rng, kind),
+            inertia=random_inertia(rng),
+        )
+    return builder.build()
+
+
+def _tree_joint(rng, kind):
+    if kind == "spherical":
+        return Revolute("z")
+    if kind == "planar":
+        return Revolute("z") if rng.random() < 0.8 else Prismatic("xy"[rng.integers(2)])
+    kinds = (Revolute("x"), Revolute("z"), Prismatic("y"), Universal("xy"), Spherical())
+    return kinds[rng.integers(len(kinds))]
+
+
+def _placement(rng, kind):
+    if kind == "planar":
+        return rotz(rng.uniform(-3, 3)) @ xlt(*(0.5 * rng.standard_normal(3)))
+    general = random_placement(rng)
+    return Plucker(general.E, np.zeros(3)) if kind == "spherical" else general
+
+
+def _closed(rng, tree, q, kind, count, loop_joints):
+    """The tree with ``count`` loops that are closed at ``q``."""
+    X_0 = base_transforms(tree, joint_transforms(tree, q)[0])
+    loops, freedom = [], tree.nv
+    for n in range(1, count + 1):
+        p, s = _ends(rng, tree)
+        joint = _loop_joint(rng, kind, freedom - 1, loop_joints)
+        freedom -= 6 - joint.nv
+        loop = closed_loop(X_0, f"loop{n}", (p, s), joint, joint.random(rng), _placement(rng, kind))
+        loops.append(loop)
+        if kind == "doubled":
+            swapped = loop.successor_placement, loop.predecessor_placement
+            loops.append(Loop(f"again{n}", s, p, reversed_joint(joint), *swapped))
+    return tree.replace(loops=tuple(loops))
+
+
+def closed_loop(X_0, name, ends, joint, position, X_P) -> Loop:
+    """A loop joint that stands at ``position`` while the bodies are where ``X_0`` says.
+
+    Args:
+        X_0: transforms from base to body coordinates, entry 0 for the base.
+        name: of the joint.
+        ends: numbers of predecessor and successor.
+        joint: its kind.
+        position: its position variables.
+        X_P: its place on the predecessor.
+    """
+    p, s = ends
+    X_S = joint.transform(position) @ X_P @ X_0[p] @ X_0[s].inverse()
+    return Loop(name, p, s, joint, X_P, X_S)
+
+
+def _ends(rng, tree):
+    """Two bodies, or a body and the base, with as many as three joints between them, if any are."""
+    pairs = [(p, s) for p in range(tree.body_count + 1) for s in range(tree.body_count + 1)]
+    between = {(p, s): len({*tree.support[p]} ^ {*tree.support[s]}) for p, s in pairs}
+    most = min(3, max(between.values()))
+    far = [pair for pair, joints in between.items() if joints >= most]
+    return far[rng.integers(len(far))]
+
+
+def _loop_joint(rng, kind, room, loop_joints):
+    if kind in ("planar", "spherical"):
+        return Revolute("z")
+    if loop_joints is None:
+        loosest = min(6 - j.nv for j in LOOP_JOINTS)
+        loop_joints = [j for j in LOOP_JOINTS if 6 - j.nv <= max(room, loosest)]
+    return loop_joints[rng.integers(len(loop_joints))]
+
+
+def _allowed_velocity(rng, model, q):
+    """A random velocity that the loops allow, and how far ``q`` is from a singularity.
+
+    The distance is the smallest singular value of the independent constraints, all rows of which
+    are scaled to one in the norm of the kinetic energy.
+    """
+    K = loop_constraints(model, q, model.zero_velocity).K
+    L = np.linalg.cholesky(crba.joint_space_inertia(model, q))
+    Y = np.linalg.solve(L, K.T)
+    Y = Y / np.maximum(np.linalg.norm(Y, axis=0), 1e-9)
+    s = np.linalg.svd(Y, compute_uv=False)
+    rank = int(np.sum(s > 1e-9))
+    null = np.linalg.svd(K)[2][rank:]
+    return null.T @ (null @ rng.standard_normal(model.nv)), s[rank - 1] if len(null) else 0.0

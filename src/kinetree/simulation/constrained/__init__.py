@@ -1,0 +1,1 @@
+"""Mechanisms with loops and couplings: steps that hold them."""

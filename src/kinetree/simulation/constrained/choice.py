@@ -1,0 +1,96 @@
+"""Which constraint equations to solve: those that imply the others, where a mechanism moves.
+
+The rank at a start that is singular is less than the rank next to it. So it is also looked at a
+little away from the start, on the manifold of closed loops. Off the manifold all constraints of an
+overconstrained mechanism are independent, and contradict each other; there a choice made on it
+still serves.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms import crba
+from kinetree.errors import AssemblyError, SingularError
+from kinetree.loops.constraint import constraint
+from kinetree.loops.projection import project_configuration
+from kinetree.loops.rank import independent_rows, rank, scaling
+from kinetree.simulation.constrained.motion import Chosen
+
+__all__ = ["Choice", "better_choice", "choose"]
+
+_AWAY = 1e-2  # how far to look, in radians and in lengths of the mechanism
+_LOOKS = 4
+_WORSE = 0.5  # smallest singular value, relative to that of others, with which ours are replaced
+
+
+class Choice(NamedTuple):
+    """What was found next to a start."""
+
+    chosen: Chosen
+    """Equations that are independent where it was looked."""
+    health: float
+    """Theirs, see ``motion.Closed``, where it was looked."""
+    singular: bool
+    """Whether the start is singular: its rank is less than that next to it."""
+
+
+def choose(model, q) -> Choice:
+    """The equations to solve in motions from the configuration ``q``, (nq,)."""
+    units, at = scaling(model), q
+    K = _matrix(model, q)
+    size = at_start = rank(K, units)
+    if size < min(K.shape):
+        rng = np.random.default_rng(0)
+        for near in (_near(model, q, K, units, rng) for _ in range(_LOOKS)):
+            if near is not None and rank(_matrix(model, near), units) > size:
+                at, size = near, rank(_matrix(model, near), units)
+    chosen = _chosen(independent_rows(_matrix(model, at), units), units)
+    return Choice(chosen, _health(model, at, chosen), singular=size > at_start)
+
+
+def better_choice(model, q, chosen: Chosen) -> Chosen | None:
+    """Equations that are farther from dependent at ``q`` than the chosen ones; None if these do."""
+    units = scaling(model)
+    K, size = _matrix(model, q), len(chosen.rows)
+    if size == len(K):
+        return None
+    rows = independent_rows(K, units)
+    if len(rows) != size or tuple(rows) == chosen.rows:
+        return None
+    now, then = (_smallest(units.apply(K)[list(choice)]) for choice in (chosen.rows, rows))
+    return _chosen(rows, units) if now < _WORSE * then else None
+
+
+def _chosen(rows, units):
+    return Chosen(tuple(map(int, rows)), tuple(map(float, units.rows[rows])))
+
+
+def _health(model, q, chosen):
+    """Of the chosen equations: see ``equations.Rows``."""
+    L = np.linalg.cholesky(crba.joint_space_inertia(model, q).astype(float))
+    Y = np.linalg.solve(L, chosen(_matrix(model, q)).T)
+    pivots = np.diagonal(np.linalg.qr(Y, mode="r")) ** 2
+    return float(np.min(pivots, initial=np.inf) / (np.sum(Y * Y) / max(len(pivots), 1)))
+
+
+def _smallest(K):
+    """Smallest singular value."""
+    return np.linalg.svd(K, compute_uv=False)[-1]
+
+
+def _matrix(model, q):
+    return np.asarray(constraint(model, q, np.zeros(model.nv)).K)
+
+
+def _near(model, q, K, units, rng):
+    """A configuration next to ``q`` where the loops are closed; None where there is none."""
+    free = np.linalg.svd(units.apply(K))[2][rank(K, units) :].T  # motions that K allows
+    if not free.shape[1]:
+        return None
+    step = free @ rng.normal(size=free.shape[1])
+    step = units.columns * step * (_AWAY / np.linalg.norm(step))
+    try:
+        return project_configuration(model, model.integrate(q, step))
+    except (AssemblyError, SingularError):
+        return None

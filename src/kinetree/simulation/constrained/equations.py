@@ -1,0 +1,96 @@
+"""Constraint equations in coordinates in which the inertia matrix is the identity.
+
+With ``H = LᵀDL`` and ``x = √D L a``, the smallest ``a`` in the metric of ``H`` that satisfies
+``K a = t`` is the smallest ``x`` that satisfies ``Y x = t``, where ``Yᵀ = D^(-1/2) L⁻ᵀ Kᵀ``. Rows
+of ``Y`` are made orthogonal one by one (Gram and Schmidt, modified): the condition of this is the
+distance from a singular configuration, while that of ``K H⁻¹ Kᵀ`` is its square. A row that is
+nothing new, as one is in a singular configuration, has no say: what it asks for is damped away.
+
+Written for numbers of any kind.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms import crba, ltl
+from kinetree.spatial.ops import sqrt
+
+__all__ = ["Inertia", "Rows", "orthogonal", "smallest", "whitening"]
+
+_DAMPING = 1e-16  # of the mean square of all rows: a row with less that is new has no say
+_TINY = 1e-200
+
+
+class Inertia(NamedTuple):
+    """Factors of ``H``."""
+
+    L: Any
+    root: Any
+    """``√D``."""
+    lam: tuple
+
+    def forces(self, f):
+        """From joint forces ``f``, (nv,) or (nv, n), to whitened ones."""
+        y = ltl.solve_lt(self.L, self.lam, f, unit=True)
+        return (y.T / self.root).T
+
+    def motion(self, x):
+        """From a whitened vector to velocities or accelerations ``a``."""
+        return ltl.solve_l(self.L, self.lam, x / self.root, unit=True)
+
+
+class Rows(NamedTuple):
+    """Rows of ``Y``, orthogonal."""
+
+    Y: list
+    w: list
+    """What is new in each row."""
+    weight: list
+    """One over its square, damped."""
+    c: list
+    """How much of the rows before is in each."""
+    health: list
+    """Square of what is new in each, relative to the mean square: 0 in a singular position."""
+
+    def applied(self, x):
+        """``Y x``."""
+        return np.array([y @ x for y in self.Y])
+
+
+def whitening(model, q) -> Inertia:
+    """Factors of the inertia matrix."""
+    L = crba.inertia_factors(model, q)
+    root = np.array([sqrt(L[k, k]) for k in range(model.nv)])
+    return Inertia(L, root, model.expanded_parent)
+
+
+def orthogonal(inertia: Inertia, K) -> Rows:
+    """The constraint matrix ``K`` (r, nv), whitened, its rows made orthogonal.
+
+    Rows are compared with each other, so they should be pure numbers, lengths being measured in
+    lengths of the mechanism.
+    """
+    Y = list(inertia.forces(K.T).T)
+    usual = sum(y @ y for y in Y) / len(Y) + _TINY
+    w, weight, c, health = [], [], [], []
+    for y in Y:
+        rest, part = y, []
+        for u, one_over in zip(w, weight, strict=True):
+            part.append((rest @ u) * one_over)
+            rest = rest - part[-1] * u
+        square = rest @ rest
+        w.append(rest)
+        c.append(part)
+        weight.append(1 / (square + _DAMPING * usual))
+        health.append(square / usual)
+    return Rows(Y, w, weight, c, health)
+
+
+def smallest(rows: Rows, t):
+    """The smallest ``x`` with ``Y x = t``."""
+    asked: list = []
+    for t_i, part in zip(t, rows.c, strict=True):
+        asked.append(t_i - sum(c * a for c, a in zip(part, asked, strict=True)))
+    steps = zip(rows.w, rows.weight, asked, strict=True)
+    return sum(w * (weight * a) for w, weight, a in steps)

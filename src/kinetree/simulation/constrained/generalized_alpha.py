@@ -1,0 +1,162 @@
+"""Generalized-α steps for mechanisms with constraints, on the manifold.
+
+With ``a`` a running mean of the accelerations, a step from ``q, v`` is (Chung and Hulbert; on Lie
+groups Brüls, Cardona and Arnold)
+
+    q' = integrate(q, h Δ)       Δ = v + (1/2 - β) h a + β h a'
+    v' = v + (1 - γ) h a + γ h a'
+    (1 - α_f) qdd' + α_f qdd = (1 - α_m) a' + α_m a
+
+with the equation of motion, constraint forces included, and the position constraints at its end.
+Its unknowns are ``a'`` and the constraint forces, found by Newton's method with derivatives of all
+forces: stiff springs and dampers are no trouble. Velocities, which position constraints alone leave
+off by the error of the step, are then projected. Frequencies beyond those that the step resolves
+are damped, by the factor ``spectral_radius`` in a step.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms import rnea
+from kinetree.algorithms.loop_constraints import loop_constraints
+from kinetree.errors import SimulationError
+from kinetree.expr.repeat import repeat
+from kinetree.functional.differentiate import differentiate
+from kinetree.functional.kernel import kernel
+from kinetree.simulation.constrained.motion import closed
+from kinetree.simulation.integrators.integrator import Stepped
+from kinetree.simulation.integrators.linear import factor, solve
+from kinetree.simulation.integrators.manifold import move
+from kinetree.simulation.step import Stepper
+
+__all__ = ["AlphaStepper", "Coefficients"]
+
+_ITERATIONS = 8
+_CONVERGED = 1e-9  # last correction of the velocities, relative to the speed, that will do
+
+
+@dataclass(frozen=True)
+class Coefficients:
+    """Of the method, for a spectral radius at infinite frequency from 0 to 1."""
+
+    spectral_radius: float
+
+    name = "generalized_alpha"
+    order = 2
+    error_order = 0
+    solves = closes = False
+
+    @property
+    def values(self):
+        """``alpha_m, alpha_f, beta, gamma``."""
+        rho = self.spectral_radius
+        m, f = (2 * rho - 1) / (rho + 1), rho / (rho + 1)
+        return m, f, (1 - m + f) ** 2 / 4, 1 / 2 - m + f
+
+    def __call__(self):
+        """The same as ``values``, so that a kernel takes them for an option."""
+        return self.values
+
+
+class _Ahead(NamedTuple):
+    """What a running mean ``a`` at the end of a step means there."""
+
+    q: Any
+    qd: Any
+    qdd: Any
+
+
+def _ahead(model, a, h, q, qd, mean, qdd, method):
+    m, f, beta, gamma = method()
+    delta = qd + (0.5 - beta) * h * mean + beta * h * a
+    return _Ahead(
+        move(model, q, h * delta),
+        qd + (1 - gamma) * h * mean + gamma * h * a,
+        ((1 - m) * a + m * mean - f * qdd) / (1 - f),
+    )
+
+
+@kernel
+def _imbalance(model, a, t, h, q, qd, tau, mean, qdd, *, method, field):
+    """Joint forces that the motion needs at the end of the step, less those that act."""
+    end = _ahead(model, a, h, q, qd, mean, qdd, method)
+    needed = rnea.inverse_dynamics(model, end.q, end.qd, end.qdd)
+    return needed - field.joint_force(model, t + h, end.q, end.qd, tau)
+
+
+_slope = differentiate(_imbalance, wrt="a")
+
+
+@kernel
+def _alpha_step(model, t, h, q, qd, tau, mean, qdd, *, method, field):
+    chosen, beta = field.chosen, method()[2]
+    given = (t, h, q, qd, tau, mean, qdd)
+
+    def improved(state):
+        a, force, _ = state
+        end = _ahead(model, a, h, q, qd, mean, qdd, method)
+        c = loop_constraints(model, end.q, end.qd)
+        K, missing = chosen(c.K), -chosen(c.error) / (beta * h * h)
+        rest = _imbalance(model, a, *given, method=method, field=field) - K.T @ force
+        S = factor(_slope(model, a, *given, method=method, field=field))
+        y, X = solve(S, rest), np.array([solve(S, row) for row in K]).T
+        df = solve(factor(K @ X), missing + K @ y)
+        da = X @ df - y
+        return a + da, force + df, np.sqrt(h * h * (da @ da))
+
+    none = 0 * chosen(loop_constraints(model, q, qd).k)
+    a, _, defect = repeat(improved, (mean, none, 0 * t), _ITERATIONS)
+    end = _ahead(model, a, h, q, qd, mean, qdd, method)
+    q1, qd1 = closed(model, end.q, end.qd, chosen=chosen)[:2]
+    before = field.joint_force(model, t, q, qd, tau) @ qd
+    after = field.joint_force(model, t + h, q1, qd1, tau) @ qd1
+    defect = defect / np.sqrt(1 + qd1 @ qd1)
+    return q1, qd1, h / 2 * (before + after), a, end.qdd, defect
+
+
+class AlphaStepper(Stepper):
+    """Generalized-α steps, which remember accelerations from one to the next.
+
+    Args:
+        model: the mechanism.
+        method: ``Coefficients``.
+        field: ``Constrained``; all forces can be traced.
+    """
+
+    def __init__(self, model, method, field):
+        super().__init__(model, method, field, compiled=True)
+        self._memory: dict = {}  # from a state to mean and acceleration there; the last two
+
+    def stepped(self, t, h, q, qd, tau, *, full=False):
+        """The end of a step of ``h`` seconds."""
+        mean, qdd = self._remembered(t, q, qd, tau)
+        numbers = (np.array(x, dtype=float) for x in (t, h))
+        q1, qd1, work, a, now, defect = self._alpha.call(*numbers, q, qd, tau, mean, qdd)
+        if not np.max(defect, initial=0.0) <= _CONVERGED:
+            raise SimulationError(
+                f"a generalized-alpha step of {h:.3g} s from t = {t:.6g} s did not converge: its "
+                f"last correction was {np.max(defect):.2g} of the speed, at most {_CONVERGED:g} "
+                f"will do; take a smaller dt"
+            )
+        self._memory = {self._key(q, qd): (mean, qdd), self._key(q1, qd1): (a, now)}
+        return Stepped(q1, qd1, work)
+
+    def _remembered(self, t, q, qd, tau):
+        """Mean and acceleration at the start; anew where a state was not the end of a step."""
+        if self._key(q, qd) not in self._memory:
+            qdd = self.slopes(t, q, qd, tau)[0]
+            return qdd, qdd
+        return self._memory[self._key(q, qd)]
+
+    @staticmethod
+    def _key(q, qd):
+        return q.tobytes(), qd.tobytes()
+
+    @property
+    def _alpha(self):
+        q, v = self.model.neutral(), np.zeros(self.model.nv)
+        return _alpha_step.compiled(
+            self.model, 0.0, 1.0, q, v, v, v, v, method=self.method, field=self.field
+        )

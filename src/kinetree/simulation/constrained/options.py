@@ -1,0 +1,236 @@
+"""How constraints are kept in a simulation: what ``simulate(constraints=...)`` takes."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from kinetree.errors import ShapeError, TraceError, UnknownNameError
+from kinetree.loops.charts.partition_chart import partition
+from kinetree.loops.charts.tangent_chart import tangent
+from kinetree.loops.rank import typical_length
+from kinetree.simulation.constrained.charted import ChartStepper
+from kinetree.simulation.constrained.choice import Choice, choose
+from kinetree.simulation.constrained.field import Constrained
+from kinetree.simulation.constrained.generalized_alpha import AlphaStepper, Coefficients
+from kinetree.simulation.constrained.projected import Projected
+from kinetree.simulation.constrained.start import check_start, warn_of_singular_start
+from kinetree.simulation.constrained.stepper import ProjectedStepper
+from kinetree.simulation.integrators.explicit import ExplicitRungeKutta
+from kinetree.simulation.step import Stepper
+from kinetree.spelling import did_you_mean
+
+__all__ = ["Baumgarte", "Charts", "GeneralizedAlpha", "Projection", "Uncorrected", "constraints_named", "projected", "stepper_maker"]
+
+
+@dataclass(frozen=True)
+class Projection:
+    """Every step ends on the constraints: positions first, then velocities — Spencer §3.1.3.
+
+    Args:
+        energy: also scale velocities after every step so that the change of energy is the work of
+            the joint forces. It hides the error of the integrator in the energy, not elsewhere.
+        refine: halve steps close to singular configurations until they keep energy and velocity,
+            as far as rounding errors allow.
+    """
+
+    energy: bool = False
+    refine: bool = True
+
+    @property
+    def name(self):
+        """What the report says."""
+        return "projection+energy" if self.energy else "projection"
+
+    def stepper(self, model, method, field, choice: Choice, batch, *, compiled, adaptive):
+        """What takes steps; an error estimate decides alone about steps that adapt."""
+        return ProjectedStepper(
+            model, Projected(method, choice.chosen, energy=self.energy),
+            Constrained(field, choice.chosen), compiled=compiled,
+            health=np.full(batch, choice.health), refine=self.refine and not adaptive,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Baumgarte:
+    """Errors decay on their own: accelerations have a spring and a damper — RBDA (8.22).
+
+    Args:
+        time_constant: with which errors decay [s]: a little less than the time in which something
+            interesting happens — RBDA §8.3. As small as possible is not as good as possible: it
+            makes the equations stiff. By default a third of ``√(length / 9.81 m/s²)``, with the
+            length of the mechanism, and no less than ten steps.
+    """
+
+    time_constant: float | None = None
+
+    def __post_init__(self):
+        if self.time_constant is not None and not 0 < self.time_constant < np.inf:
+            raise ShapeError(
+                f"the time constant of Baumgarte's method must be positive [s], got "
+                f"{self.time_constant!r}"
+            )
+
+    name = "baumgarte"
+
+    def of(self, model, dt):
+        """The same with a time constant."""
+        sensible = max(np.sqrt(typical_length(model) / 9.81) / 3, 10 * dt)
+        return Baumgarte(float(self.time_constant or sensible))
+
+    def stepper(self, model, method, field, choice: Choice, batch, *, compiled, adaptive):
+        """What takes steps."""
+        field = Constrained(field, choice.chosen, self.time_constant)
+        return Stepper(model, method, field, compiled=compiled)
+
+
+@dataclass(frozen=True)
+class Uncorrected:
+    """Constrained accelerations alone: errors grow, with the order of the integrator."""
+
+    name = "none"
+
+    def stepper(self, model, method, field, choice: Choice, batch, *, compiled, adaptive):
+        """What takes steps."""
+        return Stepper(model, method, Constrained(field, choice.chosen), compiled=compiled)
+
+
+@dataclass(frozen=True)
+class Charts:
+    """Steps in independent coordinates: every stage satisfies the constraints — Spencer ch. 2.
+
+    For explicit Runge–Kutta methods; on the host. A chart is replaced where it becomes poor. It
+    ends where the mechanism is singular: ``Projection`` does not.
+
+    Args:
+        make: what makes charts: ``"tangent"``, coordinates along the tangent space;
+            ``"partition"``, some of the joint positions; or a function, see ``kt.loops.charts``.
+        growth: of the condition of a chart at which it is replaced.
+    """
+
+    make: Any = "tangent"
+    growth: float = 3.0
+    name = "charts"
+
+    def stepper(self, model, method, field, choice: Choice, batch, *, compiled, adaptive):
+        """What takes steps."""
+        if adaptive or not isinstance(method, ExplicitRungeKutta):
+            raise UnknownNameError(
+                f"charts take steps of equal length by an explicit Runge-Kutta method such as "
+                f"'rk4'; got integrator {method.name!r}{' with steps that adapt' * adaptive}"
+            )
+        kinds = {"tangent": tangent, "partition": partition}
+        if not callable(self.make) and self.make not in kinds:
+            raise UnknownNameError(
+                f"there is no chart called {self.make!r}; use one of {list(kinds)}, or a function"
+            )
+        make = kinds.get(self.make, self.make)
+        field = Constrained(field, choice.chosen)
+        return ChartStepper(model, method, field, make=make, growth=self.growth)
+
+
+@dataclass(frozen=True)
+class GeneralizedAlpha:
+    """Implicit steps of the second order under position and velocity constraints.
+
+    For stiff springs and dampers in mechanisms with loops; takes the place of the integrator.
+
+    Args:
+        spectral_radius: by what frequencies that the step does not resolve are damped in one step,
+            from 0, at once, to 1, not at all.
+    """
+
+    spectral_radius: float = 0.9
+    name = "generalized_alpha"
+
+    def __post_init__(self):
+        if not 0 <= self.spectral_radius <= 1:
+            raise ShapeError(
+                f"spectral_radius of generalized-alpha must be between 0 and 1, got "
+                f"{self.spectral_radius!r}"
+            )
+
+    def stepper(self, model, method, field, choice: Choice, batch, *, compiled, adaptive):
+        """What takes steps; the integrator that was given does not."""
+        if adaptive:
+            raise UnknownNameError(
+                "generalized-alpha takes steps of equal length; leave out rtol and atol"
+            )
+        if not compiled:
+            raise TraceError(
+                "generalized-alpha takes derivatives of all forces: write them under "
+                "@kinetree.kernel, or use constraints='projection'"
+            )
+        coefficients = Coefficients(self.spectral_radius)
+        return AlphaStepper(model, coefficients, Constrained(field, choice.chosen))
+
+
+_NAMED = {
+    "projection": Projection(),
+    "projection+energy": Projection(energy=True),
+    "charts": Charts(),
+    "generalized_alpha": GeneralizedAlpha(),
+    "baumgarte": Baumgarte(),
+    "none": Uncorrected(),
+}
+
+
+def constraints_named(given):
+    """The way to keep constraints, by name or as given."""
+    if isinstance(given, str):
+        if given not in _NAMED:
+            raise UnknownNameError(
+                f"there is no way to keep constraints called {given!r}; "
+                f"{did_you_mean(given, tuple(_NAMED))}"
+            )
+        return _NAMED[given]
+    if not hasattr(given, "stepper"):
+        raise TypeError(
+            f"constraints must be one of {', '.join(map(repr, _NAMED))}, or an instance such as "
+            f"Projection or Baumgarte; got {type(given).__name__}"
+        )
+    return given
+
+
+def projected(model, method, field, q, qd):
+    """Integrator and field of steps that end on the constraints, for starts ``q, qd`` (n, ...)."""
+    check_start(model, np.asarray(q, dtype=float), np.asarray(qd, dtype=float))
+    choice = choose(model, np.asarray(q, dtype=float).reshape(-1, model.nq)[0])
+    return Projected(_looped(method), choice.chosen), Constrained(field, choice.chosen)
+
+
+def _looped(method):
+    """The method with its stages in a loop: equations of motion with constraints are long."""
+    return replace(method, looped=True) if isinstance(method, ExplicitRungeKutta) else method
+
+
+def stepper_maker(model, constraints, q, qd, *, dt, adaptive):
+    """A function of model, method and field that makes what takes steps from a start.
+
+    Args:
+        model: the mechanism.
+        constraints: how loops and couplings are kept, or the name of that.
+        q: positions at the start, (..., nq).
+        qd: velocities at the start, (..., nv).
+        dt: length of a step [s].
+        adaptive: whether steps are as long as their error allows.
+    """
+    way = constraints_named(constraints)
+    if not (model.loops or model.couplings):
+        return Stepper
+    check_start(model, q, qd)
+    first = np.zeros(model.nq) if not q.size else q.reshape(-1, model.nq)[0]
+    choice = choose(model, first)
+    if choice.singular:
+        warn_of_singular_start(model)
+    way = way.of(model, dt) if isinstance(way, Baumgarte) else way
+
+    def make(model, method, field, *, compiled):
+        method = _looped(method)
+        stepper = way.stepper(
+            model, method, field, choice, q.shape[:-1], compiled=compiled, adaptive=adaptive
+        )
+        stepper.constraints = way.name
+        return stepper
+
+    return make

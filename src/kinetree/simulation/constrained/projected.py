@@ -1,0 +1,139 @@
+"""Steps after which loops and couplings hold to rounding error — Spencer §3.1.3.
+
+A step of any method under constrained accelerations is off the constraints by its error. Positions
+go back to the nearest ones that satisfy them, by Newton's method, then velocities, both in the
+metric of the inertia matrix: velocities change as by an impulse of the constraint forces. What the
+next step starts from is the projected state.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinetree.expr.repeat import repeat
+from kinetree.functional.choose import select
+from kinetree.functional.kernel import kernel
+from kinetree.simulation.constrained.motion import Chosen, closed, constrained_energy
+from kinetree.simulation.integrators.integrator import Integrator
+
+__all__ = ["DOUBTFUL", "Checks", "Projected", "projected_steps"]
+
+
+DOUBTFUL = 1e-9
+"""Position error [m or rad] of a step that cannot be trusted; see ``Projected.doubt``."""
+_KICK = 1e-6  # of the kinetic energy, in velocities that a projection takes away: as doubtful
+
+
+class Checks(NamedTuple):
+    """What a projected step says about itself, each (...).
+
+    Attributes:
+        position, velocity, kick, health: see ``motion.Closed``.
+        lost: change of kinetic and potential energy less the work of joint forces [J], before
+            velocities are scaled.
+        kinetic: kinetic energy at the end [J].
+    """
+
+    position: Any
+    velocity: Any
+    kick: Any
+    health: Any
+    lost: Any
+    kinetic: Any
+
+    @classmethod
+    def of(cls, array):
+        """From an array with the numbers last."""
+        return cls(*(array[..., k] for k in range(6)))
+
+
+@dataclass(frozen=True)
+class Projected(Integrator):
+    """Steps of another method, each followed by projection.
+
+    Attributes:
+        inner: the method.
+        chosen: which of the constraint equations are solved.
+        energy: whether velocities are scaled after that, so that the change of energy is exactly
+            the work of the joint forces.
+        iterations: Newton's steps.
+    """
+
+    inner: Integrator
+    chosen: Chosen
+    energy: bool = False
+    iterations: int = 3
+    closes = True
+
+    def __post_init__(self):
+        for name in ("name", "order", "error_order", "differentiates", "solves"):
+            object.__setattr__(self, name, getattr(self.inner, name))
+
+    def step(self, field, model, t, h, q, qd, tau):
+        """See ``Integrator.step``; with ``checks``."""
+        after = self.inner.step(field, model, t, h, q, qd, tau)
+        found = closed(model, after.q, after.qd, chosen=self.chosen, iterations=self.iterations)
+        q1, qd1, position, velocity, kick, health = found
+        kinetic, before = constrained_energy(model, q, qd)
+        kinetic, energy = constrained_energy(model, q1, qd1)
+        lost = energy - before - after.work
+        if self.energy:
+            qd1 = _with_energy(qd1, lost, kinetic)
+        checks = Checks(position, velocity, kick, health, lost, kinetic)
+        return after._replace(q=q1, qd=qd1, checks=np.stack(checks, axis=-1))
+
+    def doubt(self, after):
+        """Position error [m or rad], or the part of the velocity that a kick took away, scaled."""
+        checks = Checks(*after.checks)
+        kick = DOUBTFUL * np.sqrt(checks.kick / (_KICK * checks.kinetic + _KICK * DOUBTFUL))
+        return select(kick < checks.position, checks.position, kick)
+
+    def interpolation(self, theta):
+        """Weights of the stages of the inner method."""
+        return self.inner.interpolation(theta)
+
+
+def _with_energy(qd, lost, kinetic):
+    """Velocities scaled so that no energy is lost, where there is motion enough for that.
+
+    They point along the gradient of the kinetic energy in the metric of ``H``, so this is the
+    nearest point on the surface of the right energy; and scaled velocities obey constraints that
+    do not move as those did.
+    """
+    one = 1 + 0 * kinetic
+    enough = abs(lost) < kinetic / 4
+    ratio = select(enough, 1 - lost / select(enough, kinetic, one), one)
+    return np.asarray(np.sqrt(ratio))[..., None] * qd
+
+
+@kernel
+def projected_steps(model, t, h, q, qd, tau, count, *, method, field):
+    """``count`` steps with the same ``tau``, and the worst of what they say about themselves."""
+
+    def body(state):
+        t, q, qd, work, worst = state
+        after = method.step(field, model, t, h, q, qd, tau)
+        return t + h, after.q, after.qd, work + after.work, _worst(worst, after.checks)
+
+    start = np.array([0 * t, 0 * t, 0 * t, 1 + 0 * t, 0 * t, 0 * t])
+    _, *results, worst = repeat(body, (t, q, qd, 0 * t, start), count)
+    return (*results, worst)
+
+
+def _worst(a, b):
+    a, b = Checks(*a), Checks(*b)
+
+    def larger(x, y):
+        return select(x < y, y, x)
+
+    return np.array(
+        [
+            larger(a.position, b.position),
+            larger(a.velocity, b.velocity),
+            larger(a.kick, b.kick),
+            select(b.health < a.health, b.health, a.health),
+            larger(a.lost, abs(b.lost)),
+            larger(a.kinetic, b.kinetic),
+        ]
+    )

@@ -1,0 +1,173 @@
+"""Steps that end on the constraints, each looked at, and taken again where it must be."""
+
+from copy import copy
+from dataclasses import replace
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from kinetree.errors import ShapeError, SimulationError, SingularError
+from kinetree.loops.closing import loop_gaps
+from kinetree.loops.constraint import error
+from kinetree.simulation.breakdown import naming_time
+from kinetree.simulation.constrained.choice import better_choice
+from kinetree.simulation.constrained.motion import closed
+from kinetree.simulation.constrained.passes import Passes
+from kinetree.simulation.constrained.projected import Checks, projected_steps
+from kinetree.simulation.constrained.refinement import Judge, refined
+from kinetree.simulation.step import Stepper
+
+__all__ = ["ProjectedStepper"]
+
+_MORE = 12  # Newton's steps when those of a step were not enough
+_OPEN = 1e-9  # error [m or rad] with which a simulation does not go on
+
+
+class ProjectedStepper(Stepper):
+    """Steps of a ``Projected`` method.
+
+    Args:
+        model: the mechanism.
+        method: a ``Projected`` integrator.
+        field: ``Constrained``.
+        compiled: as for ``Stepper``.
+        health: of the constraint equations at the start, or next to it; (...) for a batch.
+        refine: whether steps are halved close to singular configurations.
+    """
+
+    def __init__(self, model, method, field, *, compiled, health, refine):
+        super().__init__(model, method, field, compiled=compiled)
+        self.judge, self.passes, self.refine = Judge(model, health), Passes(model), refine
+        self.refined = self.substeps = 0
+
+    # --- steps -------------------------------------------------------------------------------
+
+    def stepped(self, t, h, q, qd, tau, *, full=False):
+        """The end of a step of ``h`` seconds, the loops closed."""
+        after = self._closed(super().stepped(t, h, q, qd, tau, full=full))
+        if q.shape[:-1] != self.judge.health.shape:
+            return after  # one sample of a batch, to locate an event
+        checks = Checks.of(after.checks)
+        again = ~self._is_fine(checks)
+        if np.any(again):
+            after = self._with_care(t, h, q, qd, tau, after, again)
+        self.judge.learn(Checks.of(after.checks[None]))
+        self.passes.look(t + h, after.q, checks.health, self.judge.health)
+        return after
+
+    def walk(self, instants, q, qd, tau):
+        """States after each of several steps; those that are fine are not looked at one by one."""
+        states, done, stride = [], 0, len(instants)
+        while done < len(instants) - 1:
+            ahead = instants[done : done + stride + 1]
+            found = self._hurried(ahead, q, qd, tau)
+            states += found
+            if len(found) < len(ahead) - 1:  # one step with care, then on, a little slower
+                q, qd = found[-1][:2] if found else (q, qd)
+                t, end = ahead[len(found) : len(found) + 2]
+                with naming_time(self.model, t, qd):
+                    states.append(self.step(t, end - t, q, qd, tau))
+                stride = 0
+            q, qd = states[-1][:2]
+            done, stride = len(states), max(2 * stride, 1)
+        return states
+
+    def _hurried(self, instants, q, qd, tau):
+        """States after steps, up to the first one that needs care."""
+        states, checks = [], []
+        for t, end in pairwise(instants):
+            try:
+                after = super().stepped(t, end - t, q, qd, tau)
+            except (ShapeError, SingularError):  # after a step that was not fine, or now: with care
+                break
+            q, qd = after.q, after.qd
+            states.append(after[:3])
+            checks.append(after.checks)
+        if not states:
+            return []
+        checks = Checks.of(np.array(checks))
+        fine = self._is_fine(checks)
+        fine = fine.all(axis=tuple(range(1, fine.ndim)))
+        count = len(states) if fine.all() else int(np.argmin(fine))
+        if count:
+            self.judge.learn(Checks(*(c[:count] for c in checks)))
+        return states[:count]
+
+    def _is_fine(self, checks):
+        closed = checks.position <= self.judge.closed
+        near = self.judge.is_unhealthy(checks) | self.passes.is_near(checks, self.judge)
+        return closed & ~near
+
+    def steps(self, t, h, q, qd, tau, count):
+        """``q, qd, work`` after several steps with the same ``tau``."""
+        numbers = (np.array(x, dtype=float) for x in (t, h))
+        *results, worst = self._many.call(*numbers, q, qd, tau, np.array(count, dtype=float))
+        if np.all(self._is_fine(Checks.of(worst))):
+            self.judge.learn(Checks.of(worst[None]))
+            return results
+        states = self.walk([t + k * h for k in range(count + 1)], q, qd, tau)
+        return *states[-1][:2], sum(state[2] for state in states)
+
+    @cached_property
+    def _many(self):
+        return self._kernel(projected_steps, 1.0)
+
+    # --- care --------------------------------------------------------------------------------
+
+    def _closed(self, after):
+        """The same after more of Newton's steps, where they are needed."""
+        position = after.checks[..., 0]
+        if np.all(position <= self.judge.closed) or not np.all(np.isfinite(after.qd)):
+            return after
+        q, qd, *found = closed(
+            self.model, after.q, after.qd, chosen=self.method.chosen, iterations=_MORE
+        )
+        checks = np.array(after.checks)
+        checks[..., 0], checks[..., 1] = found[:2]
+        return after._replace(q=q, qd=qd, checks=checks)
+
+    def _with_care(self, t, h, q, qd, tau, after, again):
+        """The same with some samples taken again: with better equations, in smaller steps."""
+        q1, qd1, work, checks = (np.array(x) for x in (*after[:3], after.checks))
+        for index in map(tuple, np.argwhere(again)):
+            state = q[index], qd[index]
+            chosen = better_choice(self.model, state[0], self.method.chosen)
+            stepper = self if chosen is None else self._with(chosen, alone=not index)
+            if chosen is not None:
+                one = stepper.plain(t, h, *state, tau[index])
+                q1[index], qd1[index], work[index], checks[index] = *one[:3], one.checks
+            if self.refine and self.judge.badness(Checks.of(checks[index]), index) > 1:
+                found = refined(
+                    stepper.plain, lambda c, i=index: self.judge.badness(c, i), t, h, state,
+                    tau[index],
+                )  # fmt: skip
+                q1[index], qd1[index], work[index] = found[:3]
+                self.refined, self.substeps = self.refined + 1, self.substeps + found[3]
+            self._require_closed(t + h, q1[index], index)
+        changed = np.any(q1 != after.q) or np.any(qd1 != after.qd)
+        stages = None if changed else after.stages
+        return after._replace(q=q1, qd=qd1, work=work, checks=checks, stages=stages)
+
+    def plain(self, t, h, q, qd, tau):
+        """A step that is not looked at."""
+        return self._closed(super().stepped(t, h, q, qd, tau))
+
+    def _with(self, chosen, *, alone):
+        """A stepper that solves other equations: this one from now on, if there is one sample."""
+        other = self if alone else copy(self)
+        for name in ("_one", "_full", "_many", "_rates"):
+            other.__dict__.pop(name, None)
+        other.method = replace(self.method, chosen=chosen)
+        other.field = replace(self.field, chosen=chosen)
+        return other
+
+    def _require_closed(self, t, q, index):
+        if not np.all(np.isfinite(q)) or np.max(np.abs(error(self.model, q))) <= _OPEN:
+            return
+        part, gap = max(loop_gaps(self.model, q).items(), key=lambda item: item[1])
+        raise SimulationError(
+            f"the simulation of {self.model.name!r} cannot close {part} at the end of the step to "
+            f"t = {t:.6g} s{f' in sample {index}' if index else ''}: it stays open by {gap:.3g} m "
+            f"or rad; take a smaller dt"
+        )

@@ -1,0 +1,121 @@
+"""Dry friction and ends of travel of joints that close loops: forces along them, in joint space.
+
+The laws are those of joints in the tree, smooth friction and stiff limits. The variables that they
+speak of are measured on the bodies; see ``kinetree.algorithms.loop_forces``.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from kinetree import dynamics
+from kinetree.algorithms.loop_forces import loop_joint_motion
+from kinetree.errors import ModelError
+from kinetree.loops.loop_joints import loop_motion_of, loop_slices
+from kinetree.loops.motion_state import spanning_tree
+from kinetree.model.dynamics import has_dynamics
+from kinetree.simulation.forces.friction import REFERENCE_STEP, Friction
+from kinetree.simulation.forces.limits import RigidLimits, StiffLimits
+
+__all__ = ["LoopJointForces", "loop_joint_forces_of"]
+
+
+@dataclass(frozen=True)
+class LoopJointForces:
+    """What loop joints of a model exert by friction and limits.
+
+    Attributes:
+        friction: the smooth law.
+        levels: velocity variable of the loop joints, friction and width, of each that has some.
+        limits: the law of stiff limits, with stops for variables of the loop joints.
+    """
+
+    friction: Friction
+    levels: tuple
+    limits: StiffLimits
+    traceable = True
+
+    def __call__(self, model, t, q, qd):
+        """Joint forces, (..., nv)."""
+        traced = np.asarray(qd).dtype == object
+        x, v, B = loop_joint_motion(model, q, qd) if traced else loop_motion_of(model, q, qd)
+        forces: list = [0 * v[..., i] for i in range(v.shape[-1])]
+        for i, c, width in self.levels:
+            forces[i] = forces[i] + self.friction.smoothed(c, v[..., i], width)
+        for i_q, i, *stop in self.limits.stops:
+            forces[i] = forces[i] + self.limits.push(x[..., i_q], v[..., i], *stop)
+        columns = [B[..., i] * np.asarray(f)[..., None] for i, f in enumerate(forces)]
+        return sum(columns[1:], columns[0])
+
+
+def loop_joint_forces_of(model, friction, limits) -> LoopJointForces | None:
+    """Friction and limits of the loop joints; None where there are none.
+
+    Args:
+        model: the mechanism.
+        friction: ``"smooth"``, ``"exact"``, None or a ``Friction``.
+        limits: ``"stiff"``, ``"rigid"``, None, ``StiffLimits`` or ``RigidLimits``.
+    """
+    rough = [x for x in model.loops if has_dynamics(x, "friction")] if friction is not None else []
+    bounded = [x for x in model.loops if _is_bounded(x)] if limits is not None else []
+    if not rough and not bounded:
+        return None
+    law = friction if isinstance(friction, Friction) else Friction()
+    if rough and (friction == "exact" or getattr(friction, "exact", False)):
+        raise ModelError(
+            f"joint {rough[0].name!r} closes a loop and has friction, which can only be smooth "
+            f"there: friction='smooth', or make it a joint of the tree"
+        )
+    if bounded and (limits == "rigid" or isinstance(limits, RigidLimits)):
+        raise ModelError(
+            f"joint {bounded[0].name!r} closes a loop and has limits, which can only be stiff "
+            f"there: limits='stiff', or make it a joint of the tree"
+        )
+    mobility, at = _mobility(model), loop_slices(model)
+    levels = []
+    for loop in rough:
+        for i, c in enumerate(loop.dynamics.friction, start=at[loop.name].start):
+            levels.append((i, c, _width(law, c * mobility[i])))
+    stiff = limits if isinstance(limits, StiffLimits) else StiffLimits()
+    stops = tuple(stop for loop in bounded for stop in _stops(model, loop, stiff, mobility))
+    return LoopJointForces(law, tuple(levels), replace(stiff, stops=stops))
+
+
+def _is_bounded(loop):
+    limits = loop.limits
+    if limits is None or not np.any(np.isfinite([*limits.lower, *limits.upper])):
+        return False
+    if not loop.joint.rates_are_velocities:
+        raise ModelError(
+            f"joint {loop.name!r} ({type(loop.joint).__name__}) has finite limits, but its "
+            f"velocities are not the rates of its position variables, so that no stop can be put "
+            f"there: leave the limits out, or pass limits=None"
+        )
+    return True
+
+
+def _mobility(model):
+    """Acceleration of each loop variable for a unit of force at neutral, the loops open."""
+    q: Any = model.neutral()
+    B = loop_motion_of(model, q).B
+    return np.diagonal(B.T @ dynamics.inverse_mass_matrix(spanning_tree(model), q) @ B)
+
+
+def _width(law, acceleration):
+    if law.width is not None and len(law.width) == 1:
+        return law.width[0]
+    return max(1e-4, acceleration * REFERENCE_STEP)
+
+
+def _stops(model, loop, stiff, mobility):
+    at_v, at_q = loop_slices(model)[loop.name].start, loop_slices(model, "nq")[loop.name].start
+    for sign, bounds in ((1.0, loop.limits.lower), (-1.0, loop.limits.upper)):
+        for k, bound in enumerate(bounds):
+            if np.isfinite(bound):
+                inertia = 1 / mobility[at_v + k]
+                stiffness: Any = stiff.stiffness
+                if stiffness is None or np.ndim(stiffness):
+                    stiffness = stiff.frequency**2 * inertia
+                d = 2 * stiff.damping_ratio * np.sqrt(stiffness * inertia)
+                yield at_q + k, at_v + k, sign, bound, float(stiffness), float(d)

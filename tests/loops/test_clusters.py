@@ -1,0 +1,107 @@
+"""Minimal loop clusters — RBDA §8.9."""
+
+import numpy as np
+import pytest
+from closeness import assert_close
+from random_instants import random_instant
+
+from kinetree.loops.clusters import block_null_space, clusters, renumber
+from kinetree.loops.instant import Instant
+from kinetree.loops.null_space import null_space
+from kinetree.loops.solution import solve
+from kinetree.model import Coupling
+from kinetree.samples import clustered_linkage, corner_ladder, ladder, stewart
+
+
+def at_home(model):
+    q = np.array(model.posture("home").q)
+    return Instant(model, q, np.zeros(model.nv), np.ones(model.nv))
+
+
+@pytest.mark.covers("RBDA 8.9", by=clusters)
+def test_the_clusters_of_figure_8_1():
+    found = clusters(clustered_linkage())
+    assert [c.loops for c in found] == [("loop1", "loop2"), ("loop3",), ("loop4",)]
+    assert [c.joints for c in found] == [(3, 4, 5, 6, 7), (10, 11, 12), (19, 20)]
+    free = set(range(1, 21)).difference(*(c.joints for c in found))
+    assert free == {1, 2, 8, 9, *range(13, 19)}
+
+
+def test_loops_that_meet_in_a_body_are_apart_and_those_that_share_a_joint_are_not():
+    assert len(clusters(ladder(5))) == 5
+    assert len(clusters(corner_ladder(5))) == 1
+    assert len(clusters(stewart())) == 1  # all through the joint of the platform
+
+
+def test_a_coupling_joins_what_it_couples():
+    model = ladder(3).replace(couplings=(Coupling("gear", 7, 1),))
+    assert [c.loops for c in clusters(model)] == [("pin1", "pin3", "gear"), ("pin2",)]
+
+
+def shuffled(model, rng):
+    """The same model with its bodies in another regular order."""
+    from kinetree.loops.clusters import _in_order
+
+    order, ready = [0], list(model.children[0])
+    while ready:
+        order.append(ready.pop(int(rng.integers(len(ready)))))
+        ready += model.children[order[-1]]
+    return _in_order(model, tuple(order)).model
+
+
+@pytest.mark.covers("RBDA 8.9", by=renumber)
+def test_clusters_become_consecutive_and_parents_stay_first(rng):
+    for _ in range(5):
+        mixed = shuffled(clustered_linkage(), rng)
+        assert any(np.ptp(c.joints) >= len(c.joints) for c in clusters(mixed))
+        found = renumber(mixed)
+        for c in clusters(found.model):
+            assert c.joints == tuple(range(c.joints[0], c.joints[-1] + 1))
+        assert all(p < i for i, p in enumerate(found.model.parent))
+        q = np.array(mixed.posture("home").q)
+        assert np.array_equal(np.array(found.model.posture("home").q), q[found.q])
+        tau = rng.standard_normal(22)
+        old = solve(mixed, q, np.zeros(22), tau).qdd
+        new = solve(found.model, q[found.q], np.zeros(22), tau[found.v]).qdd
+        assert_close(new, old[found.v], ulps=1e6)
+
+
+def test_a_model_in_order_stays_as_it_is():
+    model = clustered_linkage()
+    assert renumber(model).order == tuple(range(21))
+    assert renumber(model).model == model
+
+
+@pytest.mark.covers("RBDA 8.9", by=block_null_space)
+def test_blocks_of_K_and_G():
+    instant = at_home(clustered_linkage())
+    found = block_null_space(instant)
+    K, G, n, r = instant.K, found.G, 22, found.rank
+    assert r == instant.rank == 9
+    assert np.abs(K @ G).max() < 1e-13
+    assert np.count_nonzero(G == 0) >= (n - r) * (n - r - 1)
+    inner = np.zeros((len(K), n), dtype=bool)
+    for c in clusters(instant.model):
+        inner[np.ix_(c.rows, c.columns)] = True
+    assert not np.any(K[~inner])  # block diagonal, with gaps
+    outer = ~inner.any(axis=0)
+    assert np.array_equal(
+        G[outer][:, np.isin(found.independent, np.flatnonzero(outer))], np.eye(10)
+    )
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_block_by_block_is_the_same_as_all_at_once(seed):
+    instant = random_instant(seed, loops=2, bodies=6)
+    found = block_null_space(instant)
+    whole = null_space(instant.K, instant.k, instant.rank, instant.units, found.independent)
+    assert_close(found.G, whole.G, ulps=1e6)
+    assert_close(found.g, whole.g, ulps=1e6, scale=1 + np.abs(whole.g).max())
+
+
+def test_smaller_blocks_take_fewer_operations():
+    """Elimination of r of n variables in m rows takes about m n r products."""
+    instant = at_home(clustered_linkage())
+    whole = instant.K.size * instant.rank
+    parts = sum(len(c.rows) ** 2 * len(c.columns) for c in clusters(instant.model))
+    assert parts < 0.1 * whole

@@ -1,0 +1,81 @@
+"""Implicit steps on a chart: order, quadratic convergence, stiff springs, closed loops."""
+
+import numpy as np
+import pytest
+
+import kinetree as kt
+from kinetree.loops.closing import closure_error
+from kinetree.loops.constraint import constraint
+from kinetree.loops.implicit_steps import implicit_step
+from kinetree.loops.linearization import linearize
+from kinetree.model import JointDynamics
+
+STIFF = kt.samples.four_bar().replace(
+    dynamics={"crank_joint": JointDynamics(stiffness=5e3, damping=2.0)}
+)
+CRANK = ["crank_joint"]
+
+
+@pytest.fixture
+def state():
+    G = linearize(STIFF, np.zeros(3), np.zeros(3), np.zeros(3), independent=CRANK).G
+    return np.zeros(3), G @ np.array([2.0]), np.zeros(3)
+
+
+def period(state):
+    A, _ = linearize(STIFF, *state, independent=CRANK)
+    return 2 * np.pi / np.abs(np.linalg.eigvals(A)).max()
+
+
+def run(state, duration, steps, **options):
+    q, qd, tau = state
+    for _ in range(steps):
+        q, qd, _ = implicit_step(
+            STIFF, q, qd, tau, duration / steps, independent=CRANK, **options
+        )
+    return np.concatenate([q, qd])
+
+
+@pytest.mark.covers("Spencer 4.5", by=implicit_step)
+@pytest.mark.parametrize("scheme", ["trapezoid", "backward_euler"])
+def test_newton_converges_quadratically_on_closed_configurations(scheme, state):
+    q, qd, tau = state
+    step = implicit_step(STIFF, q, qd, tau, 0.02, scheme=scheme, independent=CRANK)
+    c = np.array(step.corrections)
+    assert len(c) <= 8
+    good = c[:-1][c[:-1] < 0.1]
+    assert np.all(c[len(c) - len(good) :] < 20 * good**2 + 1e-13)
+    assert np.abs(closure_error(STIFF, step.q)).max() < 1e-14
+    assert np.abs(constraint(STIFF, step.q, step.qd).rate).max() < 1e-13
+
+    other = implicit_step(
+        STIFF, q, qd, tau, 0.02, scheme=scheme, independent=CRANK, linearization="differences"
+    )
+    assert np.abs(other.q - step.q).max() < 1e-12
+    assert np.abs(other.qd - step.qd).max() < 1e-11
+
+
+@pytest.mark.parametrize(("scheme", "order"), [("trapezoid", 2), ("backward_euler", 1)])
+def test_orders(scheme, order, state):
+    time = period(state) / 4
+    exact = run(state, time, 80)
+    coarse, fine = (np.abs(run(state, time, n, scheme=scheme) - exact).max() for n in (10, 20))
+    assert abs(np.log2(coarse / fine) - order) < 0.15
+
+
+def test_a_step_far_beyond_the_period_of_the_spring_stays_tame(state):
+    moved = run(state, 200 * period(state), 10, scheme="backward_euler")
+    assert np.abs(moved[:3]).max() < 0.01  # it creeps back to the rest position
+    assert np.abs(moved[3:]).max() < 0.1
+
+
+def test_errors_name_what_is_wrong(state):
+    q, qd, tau = state
+    with pytest.raises(kt.UnknownNameError, match=r"no scheme 'rk4'; use one of \['backward_euler'"):
+        implicit_step(STIFF, q, qd, tau, 0.01, scheme="rk4")
+    platform = kt.samples.stewart()
+    rest = np.zeros(platform.nv)
+    with pytest.raises(kt.LoopError, match="coordinates whose rates are their derivatives"):
+        implicit_step(platform, platform.neutral(), rest, rest, 0.01, independent=["platform_pose"])
+    with pytest.raises(kt.KinetreeError, match="does not converge|finds no closed configuration"):
+        implicit_step(STIFF, q, 1e3 * qd, tau, 1.0, independent=CRANK)

@@ -1,0 +1,112 @@
+"""All bodies and joints at once, by blocks — RBDA §8.13."""
+
+import numpy as np
+import pytest
+from closeness import assert_close
+from random_instants import random_instant
+
+from kinetree.algorithms import aba, maximal, rnea
+from kinetree.algorithms.kinematics import base_velocities
+from kinetree.errors import ModelError, SingularError
+from kinetree.loops import null_space
+from kinetree.loops.instant import Instant
+from kinetree.loops.sparse_maximal import order_of, solve, solve_bodies
+from kinetree.model import Coupling, JointDynamics
+from kinetree.samples import chain, corner_ladder, four_bar, random_tree
+from kinetree.spatial import Force, Inertia, exp, xlt
+
+
+@pytest.mark.covers("RBDA 8.13", by=solve_bodies)
+@pytest.mark.parametrize("seed", range(5))
+def test_body_accelerations_are_those_of_the_dense_system(seed):
+    instant = random_instant(seed)
+    model = instant.model
+    X_0, v = base_velocities(model, instant.q, instant.qd)
+    found = solve_bodies(model, X_0, v, instant.tau)
+    expected = maximal.solution(model, instant.q, instant.qd, instant.tau)
+    for a, b in zip(found.a, expected.a, strict=True):
+        assert_close(a.to_array(), b.to_array(), ulps=1e7, scale=1 + np.abs(b.to_array()).max())
+    assert (found.rank, found.redundancy) == (expected.rank, expected.redundancy)
+
+
+def test_joint_forces_of_a_tree_are_those_of_inverse_dynamics(rng):
+    model = random_tree(7, rng)
+    q, qd = model.random_configuration(rng), rng.standard_normal(model.nv)
+    tau, f = rng.standard_normal(model.nv), rng.standard_normal((7, 6))
+    X_0, v = base_velocities(model, q, qd)
+    forces = [None, *(Force.from_array(x) for x in f)]
+    found = solve_bodies(model, X_0, v, tau, forces)
+    qdd = aba.forward_dynamics(model, q, qd, tau, forces)
+    loads = rnea.newton_euler(model, q, qd, qdd, forces).f
+    for i in range(1, 8):
+        T_a = model.joint[i].active_subspace(q[model.q_slice[i]])
+        f_J = X_0[i].inverse().T @ found.f_c[i] + T_a @ tau[model.v_slice[i]]
+        assert_close(f_J.to_array(), loads[i].to_array(), ulps=1e8)
+
+
+def test_work_is_linear_in_the_rungs_and_the_tree_is_not():
+    products, entries = [], []
+    for rungs in (8, 16, 32):
+        model = corner_ladder(rungs)
+        products.append(order_of(model).products)
+        lam = model.expanded_parent
+        entries.append(sum(_depth(lam, k) for k in range(model.nv)))  # lower triangle of H
+    assert products[2] - products[1] == 2 * (products[1] - products[0])
+    assert entries[2] - entries[1] > 3.5 * (entries[1] - entries[0])
+
+
+def _depth(lam, k):
+    return 1 if lam[k] < 0 else 1 + _depth(lam, lam[k])
+
+
+@pytest.mark.parametrize("rungs", [1, 2, 12])
+def test_ladders_move_as_their_spanning_trees_say(rungs, rng):
+    model = corner_ladder(rungs)
+    instant = Instant(model, model.neutral(), np.zeros(model.nv), rng.standard_normal(model.nv))
+    expected = null_space.solve(instant).qdd
+    assert_close(solve(instant).qdd, expected, ulps=1e6)
+
+
+def test_a_long_chain(rng):
+    model = chain(60)
+    q, qd, tau = model.random_configuration(rng), *rng.standard_normal((2, 60))
+    found = solve(Instant(model, q, qd, tau))
+    assert_close(found.qdd, aba.forward_dynamics(model, q, qd, tau), ulps=1e9)
+
+
+@pytest.mark.covers("RBDA 8.3", "RBDA 8.13", by=solve_bodies)
+def test_bodies_that_were_pulled_apart_come_together():
+    """Errors of tree joints decay as (1 + t/T) exp(-t/T) — RBDA (8.22); without it they stay."""
+    model, dt, T, pull = four_bar().replace(gravity=np.zeros(3)), 1e-3, 0.02, 1e-4
+
+    def gap(X_0):  # from the end of the crank to the coupler's origin
+        return np.linalg.norm(X_0[1].r + X_0[1].E.T @ model.tree_transform[2].r - X_0[2].r)
+
+    gaps = {}
+    for stabilization in (None, T):
+        X_0, v = base_velocities(model, np.zeros(3), np.zeros(3))
+        X_0[2] = X_0[2] @ xlt(pull, 0, 0)
+        for _ in range(60):
+            a = solve_bodies(model, X_0, v, np.zeros(3), stabilization=stabilization).a
+            v = [v_i + a_i * dt for v_i, a_i in zip(v, a, strict=True)]
+            X_0 = [X_i @ exp(v_i * dt) for X_i, v_i in zip(X_0, v, strict=True)]
+        gaps[stabilization] = gap(X_0)
+    assert abs(gaps[None] - pull) < 1e-3 * pull
+    expected = pull * (1 + 60 * dt / T) * np.exp(-60 * dt / T)
+    assert abs(gaps[T] - expected) < 0.2 * expected
+
+
+def test_what_is_about_joint_variables_has_no_place_between_bodies():
+    model, X_0, v = four_bar(), *base_velocities(four_bar(), np.zeros(3), np.zeros(3))
+    armed = model.replace(dynamics={"crank_joint": JointDynamics(armature=1.0)})
+    with pytest.raises(ModelError, match="solve_bodies has no place for armature"):
+        solve_bodies(armed, X_0, v, np.zeros(3))
+    geared = model.replace(couplings=(Coupling("gear", 3, 1),))
+    with pytest.raises(ModelError, match="no joint variables to couple, as 'gear'"):
+        solve_bodies(geared, X_0, v, np.zeros(3))
+
+
+def test_bodies_without_inertia_are_named():
+    model = four_bar().replace(inertia={"rocker": Inertia.zero()})
+    with pytest.raises(SingularError, match="body 'rocker' has none"):
+        solve(Instant(model, np.zeros(3), np.zeros(3), np.zeros(3)))

@@ -1,0 +1,207 @@
+import numpy as np
+import pytest
+from closeness import assert_close
+from constrained_systems import (
+    FLAT,
+    SINGULAR,
+    absolute_five_bar,
+    five_bar,
+    link_angles,
+    pendulum,
+    pendulum_state,
+    pinned_body,
+    swinging_body,
+)
+
+from kinetree import dynamics, samples
+from kinetree.errors import ShapeError, SingularError
+from kinetree.loops import invariants, multipliers, null_space_form
+from kinetree.loops.model_system import system_of
+from kinetree.loops.svd_form import SVDForm
+from kinetree.loops.system import ConstrainedSystem
+
+SYSTEMS = {
+    "pendulum": pendulum,
+    "five-bar": five_bar,
+    "five-bar by hand": absolute_five_bar,
+    "parallel four-bar": lambda: system_of(samples.parallel_four_bar()),
+}
+
+
+def off_the_manifold(system, rng):
+    return rng.standard_normal(system.n), rng.standard_normal(system.n)
+
+
+def difference(f, x, dx, h=1e-6):
+    return (f(x + h * dx) - f(x - h * dx)) / (2 * h)
+
+
+@pytest.mark.covers("Spencer 2.1", by=ConstrainedSystem)
+@pytest.mark.parametrize("make", SYSTEMS.values(), ids=SYSTEMS)
+def test_terms_fit_each_other(make, rng):
+    system = make()
+    q, v = off_the_manifold(system, rng)
+    system.check(q, v)
+    M = system.M(q)
+    assert_close(M, M.T)
+    assert np.linalg.eigvalsh(M)[0] > 0
+    np.testing.assert_allclose(difference(system.g, q, v), system.G(q) @ v, atol=1e-8)
+    np.testing.assert_allclose(
+        difference(lambda q: system.G(q) @ v, q, v), system.Gdot_v(q, v), atol=1e-7
+    )
+    terms = system.constraint(q, v)
+    assert_close(terms.G, system.G(q))
+    assert_close(terms.Gdot_v, system.Gdot_v(q, v))
+
+
+@pytest.mark.covers("Spencer 2.1", by=ConstrainedSystem)
+def test_derivatives_of_a_constraint_follow_from_its_text(rng):
+    by_hand = pendulum()
+    system = ConstrainedSystem.from_functions(
+        n=2, M=by_hand.M, F=by_hand.F,
+        g=lambda q: np.array([q[0] ** 2 + q[1] ** 2 - 1]),
+        energy=lambda q, v: (v @ v) / 2 + 9.81 * q[1],
+    )  # fmt: skip
+    q, v = off_the_manifold(system, rng)
+    assert system.m == 1
+    assert_close(system.g(q), by_hand.g(q), scale=10)
+    assert_close(system.G(q), by_hand.G(q))
+    assert_close(system.Gdot_v(q, v), by_hand.Gdot_v(q, v))
+    assert_close(system.energy_gradient(q, v), np.array([0, 9.81, *v]))
+
+
+def test_terms_of_wrong_size_are_named(rng):
+    system = pendulum()
+    wrong = ConstrainedSystem(**{**vars(system), "Gdot_v": lambda q, v: np.zeros(2)})
+    with pytest.raises(ShapeError, match=r"Gdot_v\(q, v\) has shape \(2,\), expected \(1,\)"):
+        wrong.check(*off_the_manifold(system, rng))
+
+
+def test_joint_forces_of_a_system_are_one_vector_or_a_function():
+    model = samples.five_bar()
+    with pytest.raises(ShapeError, match="one vector"):
+        system_of(model, np.zeros((2, 4)))
+    q = v = np.zeros(4)
+    tau = np.array([1.0, 2, 3, 4])
+    expected = tau + system_of(model).F(0.5, q, v)
+    assert_close(system_of(model, tau).F(0.5, q, v), expected)
+    assert_close(system_of(model, lambda t, q, v: 2 * t * tau).F(0.5, q, v), expected)
+    assert system_of(model, tau).energy is None
+
+
+@pytest.mark.covers("Spencer 2.1", by=system_of)
+def test_model_and_equations_by_hand_are_one_mechanism(rng):
+    """Joint angles against absolute angles: the same motion, multipliers and energy."""
+    q, v = 0.3 * rng.standard_normal((2, 4))
+    system, by_hand = five_bar(), absolute_five_bar()
+    theta, omega = link_angles(q), np.cumsum(v)
+    a = multipliers.acceleration(system, 0, q, v)
+    b = multipliers.acceleration(by_hand, 0, theta, omega)
+    assert_close(np.cumsum(a), b, ulps=1e4)
+    lam = np.sort(multipliers.multipliers(system, 0, q, v))
+    assert_close(lam, np.sort(multipliers.multipliers(by_hand, 0, theta, omega)), ulps=1e4)
+    assert_close(system.energy(q, v), by_hand.energy(theta, omega))
+
+
+@pytest.mark.covers("Spencer 2.1", by=(multipliers.multipliers, multipliers.acceleration))
+def test_numbers_of_the_five_bar_at_its_second_start():
+    system, q, v = five_bar(), np.zeros(4), np.zeros(4)
+    a = multipliers.acceleration(system, 0, q, v)
+    np.testing.assert_allclose(np.cumsum(a), [5.51494, -4.27185, 4.27185, -5.51494], atol=1e-5)
+    lam = multipliers.multipliers(system, 0, q, v)
+    np.testing.assert_allclose(sorted(lam), [-31.61234, -9.40354], atol=1e-5)
+    np.testing.assert_allclose(np.linalg.svd(system.G(q))[1], [2.57560, 1.59775], atol=1e-5)
+    assert system.energy(q, v) == pytest.approx(100.8694, abs=1e-4)
+
+
+@pytest.mark.covers("Spencer 2.1", by=multipliers.multipliers)
+def test_multipliers_at_the_stable_equilibrium():
+    system = absolute_five_bar()
+    theta = np.deg2rad([275.88390, -74.63356, 74.63356, -275.88390])
+    v = np.zeros(4)
+    np.testing.assert_allclose(multipliers.acceleration(system, 0, theta, v), 0, atol=1e-5)
+    np.testing.assert_allclose(
+        multipliers.multipliers(system, 0, theta, v), [-4.04391, -49.05], atol=1e-4
+    )
+    low = system.energy(theta, v) - system.energy(FLAT, v)
+    assert low == pytest.approx(-120.63339, abs=1e-4)
+
+
+@pytest.mark.covers("Spencer 2.1", by=multipliers.acceleration)
+@pytest.mark.parametrize("make", SYSTEMS.values(), ids=SYSTEMS)
+def test_three_forms_of_the_underlying_equation_agree_everywhere(make, rng):
+    system = make()
+    q, v = off_the_manifold(system, rng)
+    a = multipliers.acceleration(system, 0.0, q, v)
+    residual = invariants.acceleration_residual(system, q, v, a)
+    scale = np.linalg.norm(a) * np.linalg.norm(system.G(q)) + 1
+    condition = np.linalg.cond(system.G(q)) ** 2
+    assert_close(residual, 0 * residual, scale=scale, ulps=1e3, condition=condition)
+    space = null_space_form.svd(system, q, v)
+    b = null_space_form.acceleration(system, 0.0, q, v, *space)
+    assert_close(a, b, ulps=1e3, condition=condition)
+    assert_close(a, SVDForm(system).acceleration(0.0, q, v), ulps=1e3, condition=condition)
+
+
+def test_no_multipliers_at_a_singularity_nor_with_redundant_constraints():
+    with pytest.raises(SingularError, match="no unique Lagrange multipliers"):
+        multipliers.acceleration(five_bar(), 0, SINGULAR, np.zeros(4))
+    hinged = system_of(samples.four_bar())
+    q, v = np.zeros(3), np.array([1.0, 0, 0])
+    with pytest.raises(SingularError, match=r"system\.independent\(q\)"):
+        multipliers.acceleration(hinged, 0, q, v)
+    assert hinged.independent(q).m == 2
+    rows = hinged.independent(q)
+    assert_close(rows.constraint(q, v).Gdot_v, rows.Gdot_v(q, v))
+    assert rows.rate_gradient(q, v).shape == (2, 3)
+
+
+@pytest.mark.covers("Spencer 2.1.1", by=(invariants.invariants, invariants.invariant_gradient))
+@pytest.mark.parametrize("make", SYSTEMS.values(), ids=SYSTEMS)
+def test_gradient_of_the_invariants(make, rng):
+    system = make()
+    n = system.n
+    x = np.concatenate(off_the_manifold(system, rng))
+    H = invariants.invariant_gradient(system, x[:n], x[n:])
+    for dx in np.eye(2 * n):
+        rate = difference(lambda x: invariants.invariants(system, x[:n], x[n:]), x, dx)
+        np.testing.assert_allclose(rate, H @ dx, atol=1e-7)
+
+
+@pytest.mark.covers("Spencer 2.2.1", by=invariants.dimensions)
+def test_dimensions_of_the_five_bar():
+    system, v = five_bar(), np.ones(4)
+    assert invariants.dimensions(system, np.zeros(4)) == (4, 2, 2, 2)
+    assert invariants.dimensions(system, SINGULAR) == (4, 2, 1, 3)
+    for q, rank in ((np.zeros(4), 4), (SINGULAR, 2)):
+        H = invariants.invariant_gradient(system, q, 0 * v)
+        assert np.linalg.matrix_rank(H, 1e-9) == rank
+
+
+def test_velocity_residual_and_drift(rng):
+    system = pendulum()
+    q, v = pendulum_state(0.3, 2.0)
+    assert_close(invariants.velocity_residual(system, q, v), np.zeros(1), scale=1)
+    off = np.stack([q, 1.1 * q, q]), np.stack([v, v, v + 0.1 * q])
+    found = invariants.drift(system, *off)
+    np.testing.assert_allclose(found.position, [0, 0.21, 0], atol=1e-15)
+    np.testing.assert_allclose(found.velocity, [0, 0, 0.2], atol=1e-15)
+    assert found.largest().position == pytest.approx(0.21)
+    assert found.energy[1] == pytest.approx(0.1 * 9.81 * q[1])
+    mute = ConstrainedSystem(**{**vars(system), "energy": None})
+    assert np.all(invariants.drift(mute, *off).energy == 0)
+
+
+@pytest.mark.covers("Spencer 2.1", by=system_of)
+def test_bodies_in_the_plane_and_joint_coordinates_give_one_motion():
+    """Constraints of joints on free bodies, and tree joints without constraints."""
+    free, hinged = system_of(pinned_body()), swinging_body()
+    angle, rate = 0.4, 1.7
+    q, v = np.array([angle, 0, 0]), np.array([rate, 0, 0])
+    assert_close(free.g(q), np.zeros(free.m), scale=1)
+    expected = dynamics.forward_dynamics(hinged, [angle], [rate], [0.0])
+    system = free.independent(q)
+    a = multipliers.acceleration(system, 0, q, v)
+    assert a[0] == pytest.approx(expected[0], rel=1e-13)
+    space = null_space_form.qr(system, q, v)
+    assert_close(null_space_form.acceleration(system, 0, q, v, *space), a)

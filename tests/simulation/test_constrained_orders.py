@@ -1,0 +1,187 @@
+"""Every way to keep constraints converges with the order of its integrator."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+import kinetree as kt
+from kinetree.errors import ShapeError, TraceError, UnknownNameError
+from kinetree.loops.assembly import assemble
+from kinetree.loops.projection import project_velocity
+from kinetree.simulation.constrained.charted import ChartStepper
+from kinetree.simulation.constrained.options import Charts, GeneralizedAlpha
+from kinetree.simulation.integrators.explicit import ExplicitRungeKutta
+from kinetree.simulation.integrators.registry import INTEGRATORS
+
+
+@cache
+def hinges():
+    """The four-bar: revolute joints."""
+    model = kt.samples.four_bar()
+    q = np.array(model.posture("home").q)
+    return model, q, np.zeros(3), exact(model, q, np.zeros(3))
+
+
+@cache
+def balls():
+    """A spatial crank and rocker: hinges at the base, balls at both ends of the coupler."""
+    bar = kt.shapes.box(0.03, 0.02, 0.3, mass=0.5, at=(0, 0, 0.15))
+    model = (
+        kt.ModelBuilder("RSSR")
+        .body("crank", joint=kt.Revolute("y"), inertia=kt.shapes.box(0.02, 0.02, 0.1, mass=0.3))
+        .body("coupler", on="crank", joint=kt.Spherical(), at=(0, 0, 0.1), inertia=bar)
+        .body("rocker", joint=kt.Revolute("x"), at=(0.25, 0.1, 0), inertia=bar)
+        .loop(
+            "ball", predecessor="coupler", successor="rocker", joint=kt.Spherical(),
+            at=(0, 0, 0.3), successor_at=(0, 0, 0.3),
+        )
+        .build()
+    )  # fmt: skip
+    q = assemble(model, model.neutral())
+    qd = project_velocity(model, q, np.array([1.5, 0.0, 0.0, 0.0, 0.0]))
+    return model, q, qd, exact(model, q, qd)
+
+
+def exact(model, q, qd):
+    return kt.simulate(model, q, qd, duration=0.4, dt=5e-4).q[-1]
+
+
+def distance(model, q, other):
+    return np.linalg.norm(model.difference(q, other))
+
+
+def orders(start, way, integrator, steps):
+    model, q, qd, end = start()
+    errors = []
+    for dt in steps:
+        motion = kt.simulate(
+            model, q, qd, duration=0.4, dt=dt, constraints=way, integrator=integrator
+        )
+        errors.append(distance(model, motion.q[-1], end))
+    return np.log2(errors[0] / errors[1]), motion
+
+
+@pytest.mark.parametrize("start", [hinges, balls])
+@pytest.mark.parametrize("integrator", ["heun", "rk4", "dopri5"])
+def test_projection_keeps_the_order_of_the_integrator(start, integrator):
+    steps = (0.02, 0.01) if integrator == "dopri5" else (0.01, 0.005)
+    order, motion = orders(start, "projection", integrator, steps)
+    assert order > INTEGRATORS[integrator].order - 0.4
+    assert motion.report.loop_error < 1e-14
+
+
+@pytest.mark.covers("Spencer 2.2", "Spencer 2.3", by=ChartStepper)
+@pytest.mark.parametrize("start", [hinges, balls])
+def test_charts_keep_the_order_of_the_integrator_and_every_step_on_the_constraints(start):
+    order, motion = orders(start, "charts", "rk4", (0.01, 0.005))
+    assert order > 3.6
+    assert motion.report.loop_error < 1e-12
+    assert motion.report.loop_rate_error < 1e-12
+    assert motion.report.constraints == "charts"
+
+
+@pytest.mark.parametrize("start", [hinges, balls])
+def test_generalized_alpha_is_of_the_second_order(start):
+    order, motion = orders(start, "generalized_alpha", "auto", (0.01, 0.005))
+    assert order > 1.9
+    assert motion.report.loop_error < 1e-14
+    assert motion.report.loop_rate_error < 1e-13
+    assert motion.report.integrator == "generalized_alpha"
+
+
+@pytest.mark.parametrize("start", [hinges, balls])
+def test_baumgarte_keeps_the_order_of_the_integrator(start):
+    order, motion = orders(start, "baumgarte", "rk4", (0.01, 0.005))
+    assert order > 3.6
+    assert 1e-12 < motion.report.loop_error < 1e-5
+
+
+# --- charts ---------------------------------------------------------------------------------------
+
+
+def test_a_chart_of_the_crank_ends_where_it_stands_still_and_is_replaced():
+    """The rocker turns back while the crank goes on: its angle is no coordinate there."""
+    model, q, _, _ = hinges()
+    way = Charts(make="partition")
+    motion = kt.simulate(model, q, duration=1.0, dt=5e-3, constraints=way, integrator="rk4")
+    other = kt.simulate(model, q, duration=1.0, dt=5e-3, integrator="rk4")
+    np.testing.assert_allclose(motion.q, other.q, atol=1e-4)
+    assert motion.report.loop_error < 1e-12
+
+
+def test_work_on_charts_is_that_of_the_joint_forces():
+    model, q, _, _ = hinges()
+    run = {"duration": 0.2, "dt": 5e-3, "integrator": "rk4"}
+
+    def push(t, q, qd):
+        return np.array([0.5, 0.0, 0.0])
+
+    one, other = (
+        kt.simulate(model, q, controller=push, constraints=way, **run)
+        for way in ("charts", "projection")
+    )
+    np.testing.assert_allclose(one.work, other.work, atol=1e-7)
+    assert one.report.energy_error < 1e-6
+
+
+def test_what_charts_cannot_do_is_named():
+    model, q, _, _ = hinges()
+    with pytest.raises(UnknownNameError, match="charts take steps of equal length.*that adapt"):
+        kt.simulate(model, q, duration=0.1, constraints="charts", rtol=1e-6)
+    with pytest.raises(UnknownNameError, match="no chart called 'flat'"):
+        kt.simulate(model, q, duration=0.1, constraints=Charts(make="flat"))
+
+
+# --- generalized-alpha ----------------------------------------------------------------------------
+
+
+def test_generalized_alpha_takes_stiff_springs_in_its_stride():
+    """A spring of 20 kHz, far beyond the step: explicit steps blow up, these damp it."""
+    model, q, _, _ = hinges()
+    rest = float(q[0])
+    stiff = kt.JointDynamics(stiffness=2e7, damping=0.0, rest=rest + 1e-6)
+    model = model.replace(dynamics={"crank_joint": stiff})
+    way = GeneralizedAlpha(spectral_radius=0.5)
+    with pytest.warns(kt.SimulationWarning, match="loses energy"):  # that of the spring, damped
+        motion = kt.simulate(model, q, duration=0.5, dt=5e-3, constraints=way)
+    np.testing.assert_allclose(motion.q[-1], q, atol=1e-5)
+    assert np.max(np.abs(motion.qd[-1])) < 1e-4
+    assert motion.report.loop_error < 1e-14
+
+
+def test_without_damping_generalized_alpha_keeps_the_energy_of_its_order():
+    model, q, _, _ = hinges()
+    way = GeneralizedAlpha(spectral_radius=1.0)
+    errors = [
+        kt.simulate(model, q, duration=0.5, dt=dt, constraints=way).report.energy_error
+        for dt in (0.005, 0.0025)
+    ]
+    assert np.log2(errors[0] / errors[1]) > 1.9
+
+
+def test_what_generalized_alpha_cannot_do_is_named():
+    model, q, _, _ = hinges()
+    run = {"duration": 0.1, "constraints": "generalized_alpha"}
+    with pytest.raises(UnknownNameError, match="takes steps of equal length"):
+        kt.simulate(model, q, rtol=1e-6, **run)
+    with pytest.raises(TraceError, match="takes derivatives of all forces"):
+        kt.simulate(model, q, forces=lambda model, t, q, qd: 0 * qd, **run)
+    with pytest.raises(ShapeError, match="between 0 and 1, got 2"):
+        GeneralizedAlpha(spectral_radius=2)
+
+
+# --- stages in a loop -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["rk4", "dopri5", "heun"])
+def test_stages_in_a_loop_give_the_same_step(name):
+    model = kt.samples.double_pendulum()
+    q, qd = np.array([0.3, 0.4]), np.array([1.0, -2.0])
+    method = INTEGRATORS[name]
+    assert isinstance(method, ExplicitRungeKutta)
+    ends = [
+        kt.rollout(model, q, qd, steps=3, dt=0.01, integrator=m).q[-1]
+        for m in (method, ExplicitRungeKutta(method.tableau, looped=True))
+    ]
+    np.testing.assert_allclose(ends[0], ends[1], rtol=0, atol=1e-15)
