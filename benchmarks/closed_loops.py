@@ -18,6 +18,7 @@ import numpy as np
 
 import kinetree as kt
 from kinetree.algorithms.closed_chain_plan import closed_configurations
+from kinetree.interop.pinocchio.library import pinocchio
 from kinetree.loops.constraint import constraint
 
 BATCH = 4096
@@ -40,11 +41,11 @@ class Peer:
     """Pinocchio on the same mechanism and states."""
 
     def __init__(self, model, q, qd, tau):
-        import pinocchio as pin
-
-        self.pin, P = pin, kt.interop.pinocchio
+        pin, P = pinocchio(), kt.interop.pinocchio
+        self.pin = pin
         tree = model.replace(loops=(), actuators=())
-        with warnings.catch_warnings(category=kt.ModelWarning, action="ignore"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", kt.ModelWarning)
             self.model = P.to_model(tree)  # springs are not part of either side
         self.data = self.model.createData()
         self.closures = pin.StdVec_RigidConstraintModel()

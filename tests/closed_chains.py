@@ -1,4 +1,4 @@
-"""Closed chains for tests of linear models: Spencer's parallel four-bar, and states of any chain."""
+"""Closed chains for tests of linear models: Spencer's parallel four-bar, and chains at random."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from kinetree.spatial import Inertia
 
 
 def parallel_four_bar(L1=1.3, L2=0.8):
-    """The four-bar of Spencer's Figures 2.4 and A.1: links 1, and 2, 3, 4, and the cut at link 1."""
+    """The four-bar of Spencer's Figures 2.4 and A.1: links 1, and 2, 3, 4, cut at link 1."""
     z = kt.Revolute("z")
 
     def bar(mass, length):
@@ -37,7 +37,7 @@ def parallelogram(q1, q2):
 
 
 def spatial_chain(rng, *joints, cut):
-    """A chain with the given joints whose end a loop joint ties to the base, and where it is closed.
+    """A chain whose end a loop joint ties to the base, and a configuration that closes it.
 
     The place of the loop joint follows from random positions of all joints.
     """

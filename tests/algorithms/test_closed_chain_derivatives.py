@@ -122,7 +122,7 @@ def test_closed_motions_satisfy_the_closure(chain_and_state):
 
 @pytest.mark.covers("Spencer A.3", by=closure_derivatives)
 def test_the_usual_jacobian_by_elimination_of_the_virtual_coordinates(chain_and_state):
-    """Rows along ``T_a`` give the virtual rates alone, rows along ``T`` are free of them — (A.12)."""
+    """Rows along ``T_a`` give the virtual rates, rows along ``T`` are free of them — (A.12)."""
     chain, q, qd = chain_and_state
     model = chain.model
     G = closure_derivatives(model, q, qd, 0 * qd).G

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from closed_chains import spatial_chain
 
 import kinetree as kt
 from kinetree.loops.closing import closure_error
@@ -30,9 +31,7 @@ def period(state):
 def run(state, duration, steps, **options):
     q, qd, tau = state
     for _ in range(steps):
-        q, qd, _ = implicit_step(
-            STIFF, q, qd, tau, duration / steps, independent=CRANK, **options
-        )
+        q, qd, _ = implicit_step(STIFF, q, qd, tau, duration / steps, independent=CRANK, **options)
     return np.concatenate([q, qd])
 
 
@@ -60,7 +59,7 @@ def test_orders(scheme, order, state):
     time = period(state) / 4
     exact = run(state, time, 80)
     coarse, fine = (np.abs(run(state, time, n, scheme=scheme) - exact).max() for n in (10, 20))
-    assert abs(np.log2(coarse / fine) - order) < 0.15
+    assert abs(np.log2(coarse / fine) - order) < 0.2 * order
 
 
 def test_a_step_far_beyond_the_period_of_the_spring_stays_tame(state):
@@ -71,11 +70,13 @@ def test_a_step_far_beyond_the_period_of_the_spring_stays_tame(state):
 
 def test_errors_name_what_is_wrong(state):
     q, qd, tau = state
-    with pytest.raises(kt.UnknownNameError, match=r"no scheme 'rk4'; use one of \['backward_euler'"):
+    with pytest.raises(
+        kt.UnknownNameError, match=r"no scheme 'rk4'; use one of \['backward_euler'"
+    ):
         implicit_step(STIFF, q, qd, tau, 0.01, scheme="rk4")
-    platform = kt.samples.stewart()
-    rest = np.zeros(platform.nv)
+    free, at = spatial_chain(np.random.default_rng(0), kt.Free(), cut=kt.SphereInCylinder("x"))
+    rest = np.zeros(6)
     with pytest.raises(kt.LoopError, match="coordinates whose rates are their derivatives"):
-        implicit_step(platform, platform.neutral(), rest, rest, 0.01, independent=["platform_pose"])
-    with pytest.raises(kt.KinetreeError, match="does not converge|finds no closed configuration"):
+        implicit_step(free, at, rest, rest, 0.01, independent="tangent")
+    with pytest.raises(kt.KinetreeError, match=r"does not converge|finds no closed configuration"):
         implicit_step(STIFF, q, 1e3 * qd, tau, 1.0, independent=CRANK)

@@ -71,9 +71,7 @@ def test_loops_that_are_not_corrected_open_with_the_order_of_the_integrator():
 def test_loops_that_open_are_warned_of():
     model, q = four_bar()
     with pytest.warns(kt.SimulationWarning, match="'four-bar' lets its loops open: the error grew"):
-        motion = kt.simulate(
-            model, q, duration=0.5, dt=0.02, integrator="rk4", constraints="none"
-        )
+        motion = kt.simulate(model, q, duration=0.5, dt=0.02, integrator="rk4", constraints="none")
     assert motion.report.loop_error > 1e-6
     assert motion.loop_error[0] < 1e-12
 

@@ -63,9 +63,9 @@ def orders(start, way, integrator, steps):
 
 
 @pytest.mark.parametrize("start", [hinges, balls])
-@pytest.mark.parametrize("integrator", ["heun", "rk4", "dopri5"])
+@pytest.mark.parametrize("integrator", ["heun", "rk4", "dopri5", "rk6"])
 def test_projection_keeps_the_order_of_the_integrator(start, integrator):
-    steps = (0.02, 0.01) if integrator == "dopri5" else (0.01, 0.005)
+    steps = (0.02, 0.01) if INTEGRATORS[integrator].order > 4 else (0.01, 0.005)
     order, motion = orders(start, "projection", integrator, steps)
     assert order > INTEGRATORS[integrator].order - 0.4
     assert motion.report.loop_error < 1e-14
@@ -92,9 +92,9 @@ def test_generalized_alpha_is_of_the_second_order(start):
 
 @pytest.mark.parametrize("start", [hinges, balls])
 def test_baumgarte_keeps_the_order_of_the_integrator(start):
-    order, motion = orders(start, "baumgarte", "rk4", (0.01, 0.005))
+    order, motion = orders(start, "baumgarte", "rk4", (0.005, 0.0025))
     assert order > 3.6
-    assert 1e-12 < motion.report.loop_error < 1e-5
+    assert 1e-13 < motion.report.loop_error < 1e-6
 
 
 # --- charts ---------------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ def test_work_on_charts_is_that_of_the_joint_forces():
 
 def test_what_charts_cannot_do_is_named():
     model, q, _, _ = hinges()
-    with pytest.raises(UnknownNameError, match="charts take steps of equal length.*that adapt"):
+    with pytest.raises(UnknownNameError, match=r"charts take steps of equal length.*that adapt"):
         kt.simulate(model, q, duration=0.1, constraints="charts", rtol=1e-6)
     with pytest.raises(UnknownNameError, match="no chart called 'flat'"):
         kt.simulate(model, q, duration=0.1, constraints=Charts(make="flat"))
@@ -174,7 +174,7 @@ def test_what_generalized_alpha_cannot_do_is_named():
 # --- stages in a loop -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["rk4", "dopri5", "heun"])
+@pytest.mark.parametrize("name", ["rk4", "rk6", "dopri5", "heun"])
 def test_stages_in_a_loop_give_the_same_step(name):
     model = kt.samples.double_pendulum()
     q, qd = np.array([0.3, 0.4]), np.array([1.0, -2.0])

@@ -6,6 +6,7 @@ from closeness import assert_close
 
 import kinetree as kt
 from kinetree.functional.parameters import with_parameters
+from kinetree.loops.projection import project_configuration
 from kinetree.simulation.field import Field
 from kinetree.simulation.integrators.registry import INTEGRATORS
 from kinetree.simulation.rollouts.rollout import rollout
@@ -313,9 +314,45 @@ def test_errors_name_the_kernel_and_the_array():
     fails(kt.ShapeError, r"policy 'short' must return joint forces of shape \(nv,\)", policy=short)
 
 
-def test_loops_are_the_business_of_simulate():
+def test_motions_of_mechanisms_with_loops_are_those_of_simulate():
     model = kt.samples.four_bar()
-    fails(kt.LoopError, "kinetree.simulate honours them", model.neutral(), model=model)
+    alone = kt.simulate(model, np.array(model.posture("home").q), duration=0.3, dt=2e-3)
+    starts = alone.q[::50], alone.qd[::50]
+    motion = kt.rollout(model, *starts, steps=50, dt=2e-3)
+    np.testing.assert_allclose(motion.q[-1, :3], alone.q[50::50], rtol=0, atol=1e-13)
+    np.testing.assert_allclose(motion.work, 0, atol=1e-15)
+    np.testing.assert_allclose(motion.energy, alone.energy[0], rtol=0, atol=1e-9)
+
+
+def test_gradients_go_through_loops():
+    model = kt.samples.four_bar()
+    q, tau, away = np.array(model.posture("home").q), np.zeros((4, 3)), np.zeros((4, 3))
+    away[1, 0] = 1e-4
+
+    @kt.kernel
+    def cost(model, q):
+        return q[0] * q[0] + q[2]
+
+    found = kt.rollout_gradient(model, q, tau=tau, steps=4, dt=0.01, terminal=cost)
+    ends = [kt.rollout(model, q, tau=tau + d, steps=4, dt=0.01).q[-1] for d in (away, -away)]
+    difference = (cost(model, ends[0]) - cost(model, ends[1])) / 2e-4
+    np.testing.assert_allclose(found.tau[1, 0], difference, rtol=1e-7)
+
+
+def test_motions_that_come_close_to_a_singular_configuration_are_warned_of():
+    model = kt.samples.five_bar()
+    home = np.array(model.posture("home").q)
+    lopsided = project_configuration(model, home + np.array([1e-3, 0.0, 0.0, 0.0]))
+    near = kt.simulate(model, lopsided, duration=0.64)
+    with pytest.warns(kt.SimulationWarning, match="1 of 2 motions of 'five-bar' came so close"):
+        kt.rollout(
+            model, [near.q[-1], home], [near.qd[-1], 0 * near.qd[-1]], steps=15,
+        )  # fmt: skip
+
+
+def test_starts_with_open_loops_are_refused():
+    model = kt.samples.four_bar()
+    fails(kt.LoopError, "q0.*does not close loop 'pin'", model.neutral() + 0.1, model=model)
 
 
 def test_what_blows_up_is_named_with_its_time_and_sample():

@@ -212,7 +212,7 @@ def test_progress_is_told_the_time():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"integrator": "rk5"}, UnknownNameError, "no integrator 'rk5'; did you mean 'rk4'"),
+        ({"integrator": "rk_4"}, UnknownNameError, "no integrator 'rk_4'; did you mean 'rk4'"),
         ({"integrator": "rk4", "rtol": 1e-6}, UnknownNameError, "does not estimate its error"),
         ({"dt": 0.0}, ShapeError, "dt must be a positive time in seconds, got 0.0"),
         ({"duration": np.inf}, ShapeError, "duration must be a positive time"),

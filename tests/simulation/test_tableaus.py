@@ -12,6 +12,7 @@ EXPLICIT = (
     tableaus.MIDPOINT,
     tableaus.HEUN,
     tableaus.RK4,
+    tableaus.RK6,
     tableaus.DORMAND_PRINCE,
 )
 every_table = pytest.mark.parametrize("table", EXPLICIT, ids=lambda t: t.name)
@@ -37,6 +38,10 @@ def conditions(A, b, c):
     yield 5, b @ c**4, 1 / 5
     yield 5, b @ (c**2 * (A @ c)), 1 / 10
     yield 5, b @ A @ A @ A @ c, 1 / 120
+    yield 6, b @ c**5, 1 / 6
+    yield 6, b @ (c**3 * (A @ c)), 1 / 12
+    yield 6, b @ (c * (A @ c) ** 2), 1 / 24
+    yield 6, b @ A @ A @ A @ A @ c, 1 / 720
 
 
 @every_table

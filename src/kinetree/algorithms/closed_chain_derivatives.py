@@ -1,7 +1,8 @@
 """Jacobians of closed chains and their derivatives, by recursion over all links — Spencer 4.4.
 
-``J_i`` has a column for every variable of every joint, virtual ones included, so that the velocity
-of link ``i`` is ``J_i v̂`` in its own coordinates. With ``v_J = S_i v̂_i``, from the root to the tips:
+``J_i`` has a column for every variable of every joint, virtual ones included, so that the
+velocity of link ``i`` is ``J_i v̂`` in its own coordinates. From the root to the tips, with
+``v_J = S_i v̂_i``:
 
     J_i        =  X_i J_P         + [0 … S_i … 0]
     ∂J_i/∂q_j  =  X_i ∂J_P/∂q_j                             j ≠ i
@@ -12,8 +13,8 @@ of link ``i`` is ``J_i v̂`` in its own coordinates. With ``v_J = S_i v̂_i``, f
 The thesis writes ``S_i × J_i`` for ``S_i × X_i J_P``, which is the same for a joint with one axis;
 as they stand the equations hold for any joint with axes fixed in its link. (The dots of ``Jddot``
 are misprinted there.) A virtual link ``i`` and the frame ``i'`` on the body that it must meet have
-the same velocity, ``Ĝ v̂ = 0`` with ``Ĝ = A J``, where the constant ``A`` takes ``J_i - J_i'``, (A.9).
-Couplings of joints add one row each.
+the same velocity, ``Ĝ v̂ = 0`` with ``Ĝ = A J``, where the constant ``A`` takes ``J_i - J_i'``
+(A.9). Couplings of joints add one row each.
 """
 
 from typing import Any, NamedTuple
@@ -57,7 +58,7 @@ def closure_derivatives(model, q, qd, qdd) -> ClosureDerivatives:
     return ClosureDerivatives(*(np.concatenate(pair) for pair in parts))
 
 
-# --- Jacobians of all links ------------------------------------------------------------------------
+# --- Jacobians of all links ----------------------------------------------------------------------
 
 
 def jacobians(chain, X, S):
@@ -74,7 +75,7 @@ def jacobian_derivatives(chain, X, S, J):
     for k in chain.links:
         beyond = set(chain.subtree_with_virtual(k))
         for column in range(chain.joint[k].nv):
-            dJ = [_still(chain)] * len(chain.parent)
+            dJ: list[Any] = [_still(chain)] * len(chain.parent)
             for i in sorted(beyond):
                 P = chain.parent[i]
                 axis = Motion(S[i].angular[:, column], S[i].linear[:, column]) if i == k else None
@@ -99,7 +100,7 @@ def jacobian_rates(chain, X, S, J, v, vdot):
 
 
 def closure_rate_product(model, q, qd):
-    """``A Jdot v̂``, without ``Jdot``: accelerations at rest joints, less gravity — Spencer A.3.3."""
+    """``A Jdot v̂`` without ``Jdot``: velocity products, and no gravity — Spencer A.3.3."""
     chain = ClosedChain(model)
     X, S, v, *_ = link_states(chain, q, qd, model.zero_velocity)
     velocity, product = [Motion.zero()] * len(chain.parent), [Motion.zero()] * len(chain.parent)
@@ -125,7 +126,7 @@ def _plus_columns(chain, J, i, S):
     return Motion(*parts)
 
 
-# --- the rows of the constraint --------------------------------------------------------------------
+# --- the rows of the constraint ------------------------------------------------------------------
 
 
 def _closure(chain, J):

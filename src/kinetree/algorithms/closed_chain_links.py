@@ -1,12 +1,12 @@
-"""Virtual links: every loop joint carries a massless link that must meet another body — Spencer A.2.
+"""Virtual links: a loop joint carries a massless link that must meet a body — Spencer A.2.
 
 A loop is cut at its loop joint. The joint stays, on its predecessor, and moves a *virtual link*
 without mass and without children. The loop is closed while that link coincides with a frame on the
-successor. So ``q̂ = (q, q_v)`` and ``v̂ = (qd, v_v)`` hold the variables of all joints alike, and one
-recursion reaches them all. Links are numbered like bodies, virtual ones last.
+successor. So ``q̂ = (q, q_v)`` and ``v̂ = (qd, v_v)`` hold the variables of all joints alike, and
+one recursion reaches them all. Links are numbered like bodies, virtual ones last.
 
-The virtual variables of a closed loop follow from the bodies (Spencer A.3.3, end): they are measured
-and never stored.
+The virtual variables of a closed loop follow from the bodies (Spencer A.3.3, end): they are
+measured and never stored.
 """
 
 from typing import Any, NamedTuple

@@ -18,14 +18,14 @@ _STEPS = 100
 
 
 def load_on_freedoms(model, q):
-    """The load at rest, (nv,), and orthonormal directions in which the mechanism can move, (nv, p).
+    """The load at rest, (nv,), and a ``VelocityBasis`` with orthonormal directions of motion.
 
     The load is gravity less the forces of springs; loops carry what is normal to the directions.
     """
     still = np.zeros(model.nv)
     K = constraint(model, q, still).K
-    G = velocity_basis(model, q, K, coordinates(model, K, "tangent")).G
-    return MotionState(model, q, still, still, still).constraint_force(), G
+    basis = velocity_basis(model, q, K, coordinates(model, K, "tangent"))
+    return MotionState(model, q, still, still, still).constraint_force(), basis
 
 
 def closed_holding_forces(model, q, driven):
@@ -33,7 +33,7 @@ def closed_holding_forces(model, q, driven):
 
     Both (nv,); of the load, what neither motors nor loops carry.
     """
-    load, G = load_on_freedoms(model, q)
+    load, (G, _) = load_on_freedoms(model, q)
     B, tau = G[driven].T, np.zeros(model.nv)
     tau[driven] = np.linalg.pinv(B, rcond=RANK_TOLERANCE) @ G.T @ load
     return tau, G @ (G.T @ (load - tau))
@@ -47,8 +47,8 @@ def closed_equilibrium(model, q, driven, held):
     q = project_configuration(model, q)
     tau, left = closed_holding_forces(model, q, driven)
     for _ in range(_STEPS):
-        load, G = load_on_freedoms(model, q)
-        slope = _stiffness(model, q, tau, G)
+        load, basis = load_on_freedoms(model, q)
+        G, slope = basis.G, _stiffness(model, q, tau, basis)
         size = max(np.max(np.abs(slope), initial=0), np.max(np.abs(load), initial=0))
         if np.max(np.abs(left), initial=0) <= 1e-14 * size:
             return q, tau
@@ -66,11 +66,11 @@ def closed_equilibrium(model, q, driven, held):
     raise EquilibriumError(_explanation(model, left, driven))
 
 
-def _stiffness(model, q, tau, G):
-    """How the load changes along the columns of ``G``, (nv, p), up to forces of the loops."""
+def _stiffness(model, q, tau, basis):
+    """How the load changes in the directions of the basis, (nv, p), up to forces of the loops."""
     still = np.zeros(model.nv)
-    state, held = MotionState(model, q, still, still, tau), np.zeros_like(G)
-    return forces_along(state, state.multipliers(), G, held, held)
+    state, held = MotionState(model, q, still, still, tau), np.zeros_like(basis.G)
+    return forces_along(state, state.multipliers(basis), basis.G, held, held)
 
 
 def _null(A):

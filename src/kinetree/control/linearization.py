@@ -42,7 +42,7 @@ def linearize(model, q, qd, tau, f_ext=None, *, dt=None, method=None, independen
     """The equations of motion to first order about a state, for ``x = (dq, dqd)``.
 
     Args:
-        model: the mechanism. With loops or couplings, ``x = (dy, dyd)`` for independent coordinates.
+        model: the mechanism. With loops or couplings, ``x = (dy, dyd)`` for independent ``y``.
         q: joint positions, (..., nq), which close the loops.
         qd: joint velocities, (..., nv).
         tau: forces of the motors, (..., nv). Springs and dampers of the joints are part of the
@@ -87,8 +87,8 @@ def linearize(model, q, qd, tau, f_ext=None, *, dt=None, method=None, independen
 def _closed(model, q, qd, tau, f_ext, dt, method, independent):
     if method == "euler":
         raise LoopError(
-            f"a step of semi-implicit Euler does not keep the loops of model {model.name!r} closed; "
-            f"use method='zoh', or no dt for continuous time"
+            f"a step of semi-implicit Euler does not keep the loops of model {model.name!r} "
+            f"closed; use method='zoh', or no dt for continuous time"
         )
     linear = linearize_closed(model, q, qd, tau, f_ext, independent=independent)
     if dt is None:

@@ -168,7 +168,7 @@ def _held(model, q, tau, columns):
     """The forces at the equilibrium; raises if it is none."""
     idle = np.setdiff1d(np.arange(model.nv), columns)
     if model.loops or model.couplings:
-        weight, G = load_on_freedoms(model, q)
+        weight, (G, _) = load_on_freedoms(model, q)
         smallest, _ = closed_holding_forces(model, q, columns)
     else:
         weight, G = holding_forces(model, q), np.eye(model.nv)

@@ -1,11 +1,13 @@
 """Derivatives along several directions at once: one batch of products with the derivative."""
 
+from typing import Any
+
 import numpy as np
 
 __all__ = ["along_columns"]
 
 
-def along_columns(rate, model, *arrays, tangents, f_ext=None):
+def along_columns(rate, model, *arrays, tangents, f_ext=None) -> Any:
     """What ``rate``, a ``kinetree.jvp``, gives along each column of the tangents.
 
     Args:

@@ -1,7 +1,7 @@
 """Linear equations of motion of closed mechanisms, on the manifold — Spencer chapter 4.
 
-A mechanism with ``p`` degrees of freedom has a linear model of ``2 p`` states ``x = (dy, dyd)``, the
-deviations of its independent coordinates:
+A mechanism with ``p`` degrees of freedom has a linear model of ``2 p`` states ``x = (dy, dyd)``,
+the deviations of its independent coordinates:
 
     dx/dt = A x + B dtau        A = [[0, 1], [A21, A22]]
 
@@ -135,7 +135,7 @@ def motion_state(
 
 def equations(state, chosen, basis):
     """Lower blocks of ``A`` and ``B``: Spencer (B.1)–(B.5), for joints of any kind."""
-    f = force_slopes(state, motion_slopes(state, chosen, basis))
+    f = force_slopes(state, motion_slopes(state, chosen, basis), basis)
     G_T = np.swapaxes(basis.G, -1, -2)
     blocks = (-G_T @ f.dy, -G_T @ f.dyd, G_T)
     return [np.linalg.solve(G_T @ f.dydd, block) for block in blocks]

@@ -1,8 +1,8 @@
 """The linear model in all joint variables, tangent to the manifold — Spencer 4.1.
 
-On the manifold of states ``x = (q, qd)`` the motion is ``dx/dt = f(x)``, and small deviations must
-be tangent to it: ``H dx = 0``, with ``H`` the derivative of the invariants ``(error, rate)``. A linear
-model in all variables is
+On the manifold of states ``x = (q, qd)`` the motion is ``dx/dt = f(x)``, and small deviations
+must be tangent to it: ``H dx = 0``, with ``H`` the derivative of the invariants ``(error, rate)``.
+A linear model in all variables is
 
     A = [Df] Π        H Π = 0     Π² = Π
 
@@ -34,7 +34,7 @@ class ManifoldLinearization(NamedTuple):
     projector: Any
     """``Π``, (..., 2 nv, 2 nv)."""
     tangent: Any
-    """``Dψ``: columns that span the tangent space, ``(dq, dqd)`` for ``(dy, dyd)``, (..., 2 nv, 2 p)."""
+    """``Dψ``: ``(dq, dqd)`` for ``(dy, dyd)``; it spans the tangent space, (..., 2 nv, 2 p)."""
     invariants: Any
     """``H``, (..., 2 nc, 2 nv)."""
     rate: Any
@@ -53,8 +53,8 @@ def linearize_on_manifold(
         tau: forces of the motors, (..., nv).
         f_ext: forces acting on bodies, as in ``inverse_dynamics``.
         independent: coordinates ``y``, as in ``kinetree.loops.linearize``.
-        projector: ``"orthogonal"``, ``Π = 1 - Hᵀ (H Hᵀ)⁻¹ H``, which does not depend on coordinates;
-            ``"coordinates"``, ``Π = Dψ R``, which leaves ``y`` and ``yd`` as they are.
+        projector: ``"orthogonal"``, ``Π = 1 - Hᵀ (H Hᵀ)⁻¹ H``, which does not depend on
+            coordinates; ``"coordinates"``, ``Π = Dψ R``, which leaves ``y`` and ``yd`` as they are.
     """
     if projector not in ("orthogonal", "coordinates"):
         raise UnknownNameError(
@@ -69,10 +69,8 @@ def linearize_on_manifold(
     rates = _blocks([[V + turning @ G, G], [W + G @ A21, U + G @ A22]])
     K, r_q = invariant_slopes(state)
     H = _blocks([[K, np.zeros_like(K)], [r_q, K]])
-    if projector == "orthogonal":
-        back = np.linalg.pinv(tangent)
-    else:
-        back = _coordinate_rows(state, chosen)
+    orthogonal = projector == "orthogonal"
+    back = np.linalg.pinv(tangent) if orthogonal else _coordinate_rows(state, chosen)
     return ManifoldLinearization(
         A=rates @ back,
         B=np.concatenate([np.zeros_like(G @ B2), G @ B2], axis=-2),

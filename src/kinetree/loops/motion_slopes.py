@@ -89,10 +89,10 @@ def invariant_slopes(state: MotionState):
     return _constraint_along(state, still, each)[0], _constraint_along(state, each, still)[0]
 
 
-def force_slopes(state: MotionState, slopes: MotionSlopes) -> ForceSlopes:
+def force_slopes(state: MotionState, slopes: MotionSlopes, basis: VelocityBasis) -> ForceSlopes:
     """Derivatives of ``f`` along the motions of ``slopes``."""
     G, V, W, U = slopes
-    lam, still = state.multipliers(), np.zeros_like(G)
+    lam, still = state.multipliers(basis), np.zeros_like(G)
     return ForceSlopes(
         forces_along(state, lam, G, V, W),
         forces_along(state, lam, still, G, U),

@@ -7,7 +7,7 @@ import numpy as np
 from kinetree.algorithms import implicit
 from kinetree.algorithms.closure import CLOSURE_TOLERANCE, check_coupled, check_loops_closed
 from kinetree.dynamics import inverse_dynamics, mass_matrix, passive_force
-from kinetree.loops.constraint import Constraint, constraint
+from kinetree.loops.constraint import Constraint
 from kinetree.loops.velocity_basis import VelocityBasis
 
 __all__ = ["MotionState", "accelerations", "require_closed", "spanning_tree"]
@@ -39,11 +39,14 @@ class MotionState(NamedTuple):
         total = inverse_dynamics(spanning_tree(self.model), self.q, self.qd, self.qdd, *forces)
         return total - passive_force(self.model, self.q, self.qd) - self.tau
 
-    def multipliers(self):
-        """``lam``, (..., nc); the smallest, where they are not unique."""
-        K = constraint(self.model, self.q, self.qd).K
-        inverse = np.linalg.pinv(np.swapaxes(K, -1, -2), rcond=1e-10)
-        return np.einsum("...cn,...n->...c", inverse, self.constraint_force())
+    def multipliers(self, basis: VelocityBasis):
+        """``lam``, (..., nc), one of many where constraints are redundant.
+
+        With the left inverse ``[G P]`` of ``[R; K]``, ``Rᵀ Gᵀ f + Kᵀ Pᵀ f = f`` for every force;
+        one of the constraints does no work, ``Gᵀ f = 0``, so it is ``Kᵀ lam`` for ``lam = Pᵀ f``.
+        """
+        P = basis.inverse[..., basis.G.shape[-1] :]
+        return np.einsum("...nc,...n->...c", P, self.constraint_force())
 
 
 def accelerations(model, q, qd, tau, f_ext, c: Constraint, basis: VelocityBasis):

@@ -10,9 +10,9 @@ included; ``K`` keeps the rows of the real ones:
     A21 = -(Kᵀ M K)⁻¹ ([… ∂K/∂y_iᵀ r …] + Kᵀ (∂tau/∂q K + ∂tau/∂v Kdot + M Kddot))
     A22 = -(Kᵀ M K)⁻¹ Kᵀ (∂tau/∂v K + 2 M Kdot)         r = tau_NE - tau
 
-at the actual acceleration. Where the thesis prints ``K`` in the derivatives it must be ``K̂``, the sum
-over ``j`` takes in the virtual joints, ``Kᵀ`` is missing in (B.5), and ``r`` of §4.2 is the case
-without motors.
+at the actual acceleration. Where the thesis prints ``K`` in the derivatives it must be ``K̂``, the
+sum over ``j`` takes in the virtual joints, ``Kᵀ`` is missing in (B.5), and ``r`` of §4.2 is the
+case without motors.
 """
 
 import numpy as np

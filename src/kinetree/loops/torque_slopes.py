@@ -61,13 +61,13 @@ def torque_slopes(model, q, qd, qdd, f_ext=None, *, actuated, independent=None) 
     if B.shape[-1] != B.shape[-2] or np.any(s[..., -1] <= RANK_TOLERANCE * s[..., 0]):
         raise SingularError(
             f"the driven joints {', '.join(map(repr, actuated))} do not control model "
-            f"{model.name!r} here: it has {B.shape[-2]} degrees of freedom, and as many forces must "
-            f"act on them independently"
+            f"{model.name!r} here: it has {B.shape[-2]} degrees of freedom, and as many forces "
+            f"must act on them independently"
         )
     rest = MotionState(model, q, qd, qdd, np.zeros_like(qd), f_ext)
     forces = np.linalg.solve(B, G_T @ rest.constraint_force()[..., None])[..., 0]
     tau = np.zeros(rest.constraint_force().shape)
     tau[..., driven] = forces
     state = rest._replace(tau=tau)
-    slopes = force_slopes(state, motion_slopes(state, chosen, basis))
+    slopes = force_slopes(state, motion_slopes(state, chosen, basis), basis)
     return TorqueSlopes(forces, *(np.linalg.solve(B, G_T @ slope) for slope in slopes))

@@ -4,8 +4,8 @@ With ``yd = R qd`` for the independent coordinates and the constraint ``K qd = 0
 
     [R; K] qd = [yd; 0]        qd = G yd        G = [R; K]⁻¹ [1; 0]
 
-Redundant rows of ``K`` do no harm: the system is then solved in the sense of least squares, in which
-it is consistent. Host-only.
+Redundant rows of ``K`` do no harm: the system is then solved in the sense of least squares, and it
+is consistent. Host-only.
 """
 
 from typing import NamedTuple
@@ -49,18 +49,19 @@ def velocity_basis(model, q, K, chosen: Coordinates) -> VelocityBasis:
     of_K = np.broadcast_to(units.rows, K.shape[:-1])
     left = np.concatenate([1 / np.where(size > 0, size, 1), of_K], axis=-1)
     X = left[..., None] * np.concatenate([R, K], axis=-2) * units.columns
-    s = np.linalg.svd(X, compute_uv=False)
+    U, s, Vt = np.linalg.svd(X, full_matrices=False)
     if model.nv and np.any(s[..., -1] <= RANK_TOLERANCE * s[..., 0]):
         raise SingularError(
             f"{', '.join(map(repr, chosen.names))} do not determine the motion of model "
             f"{model.name!r} in this configuration: choose other joints as independent, or leave "
             f"the choice to kinetree with independent=None"
         )
-    inverse = units.columns[:, None] * np.linalg.pinv(X) * left[..., None, :]
+    V, U_T = np.swapaxes(Vt, -1, -2), np.swapaxes(U, -1, -2)
+    inverse = units.columns[:, None] * ((V / s[..., None, :]) @ U_T) * left[..., None, :]
     return VelocityBasis(inverse[..., :p], inverse)
 
 
-# --- the coordinates themselves --------------------------------------------------------------------
+# --- the coordinates themselves ------------------------------------------------------------------
 
 
 def coordinate_jacobian(model, q, chosen):
@@ -132,7 +133,7 @@ def moved(model, q, dy, chosen, near=None):
 
 
 def loop_coordinates_along(state, chosen, dq, dqd):
-    """How ``yd`` and ``ydd`` change along columns of ``q`` and ``qd``, beyond ``R dqd``, ``R dqdd``.
+    """How ``yd`` and ``ydd`` change along columns of ``q`` and ``qd``, beyond what ``R`` says.
 
     Nothing for variables of the tree; those of loop joints are functions of the state.
     """

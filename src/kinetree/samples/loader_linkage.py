@@ -30,10 +30,10 @@ def loader() -> Model:
     """A loader linkage of the topology of Spencer's example (§4.5): 8 bodies, 3 loops, 2 freedoms.
 
     Bodies ``boom``, ``lift_barrel`` and ``lift_piston`` of the cylinder that raises it,
-    ``bellcrank``, ``link``, ``bucket``, and ``tilt_barrel`` and ``tilt_piston`` of the cylinder that
-    turns the bellcrank and, through the link, the bucket. Loop joints ``lift_eye``, ``link_eye`` and
-    ``tilt_eye``. At q = 0 the boom points 15° down, and strokes count from there. The thesis prints
-    no dimensions: these are ours, of a machine of about ten tonnes.
+    ``bellcrank``, ``link``, ``bucket``, and ``tilt_barrel`` and ``tilt_piston`` of the cylinder
+    that turns the bellcrank and, through the link, the bucket. Loop joints ``lift_eye``,
+    ``link_eye`` and ``tilt_eye``. At q = 0 the boom points 15° down, and strokes count from there.
+    The thesis prints no dimensions: these are ours, of a machine of about ten tonnes.
     """
     boom = _Placed((0.0, 0.0), _BOOM)
     bellcrank = _Placed(boom.point(_BELLCRANK_PIN), _BOOM + _BELLCRANK)
@@ -93,10 +93,11 @@ def _link(
     robot, name, angle, pin, mass, moment, center, length, *, upright=False, on=None, color=DARK
 ):
     """A part on a pin, with its moment of inertia about the mass centre."""
-    size, at = ((0.12, 0.2, length), (0, 0, 0)) if upright else ((length, 0.2, 0.12), None)
+    size = (0.12, 0.2, length) if upright else (length, 0.2, 0.12)
+    middle = (0, 0, 0) if upright else (length / 2, 0, center[1])
     add_body(
         robot, name,
-        box(*size, at=at or (length / 2, 0, 0), color=color),
+        box(*size, at=middle, color=color),
         inertia=_flat(mass, moment, center),
         on=on,
         joint=Revolute("-y"),

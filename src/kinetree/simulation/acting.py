@@ -1,5 +1,6 @@
 """All that acts in a simulation, put together."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,7 +50,7 @@ class Acting:
         """All forces that act."""
         return Field(forces, self.passive, self.drive)
 
-    def stepper(self, method, field, q, events, *, compiled, make=Stepper):
+    def stepper(self, method, field, q, events, *, compiled, make: Callable = Stepper):
         """What takes steps, and hooks that look at them for events.
 
         Args:

@@ -7,7 +7,7 @@ import numpy as np
 from kinetree.errors import JointError, LoopError, ShapeError, TraceError, UnknownNameError
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.simulation.acting import acting_on
-from kinetree.simulation.constrained.options import stepper_maker
+from kinetree.simulation.constrained.making import stepper_maker
 from kinetree.simulation.constrained.stepper import ProjectedStepper
 from kinetree.simulation.controllers import as_controller
 from kinetree.simulation.field import is_traceable
@@ -51,7 +51,7 @@ def simulate(
         controls: in place of a controller: a function ``(t, q, qd)`` that returns the controls of
             the model's actuators, (..., n), or n numbers; cut to the range of each actuator.
         integrator: one of ``kinetree.simulation.INTEGRATORS`` or its name. By default ``"rk4"``;
-            ``"dopri5"`` for steps that adapt, and for mechanisms with loops or couplings.
+            ``"dopri5"`` for steps that adapt, ``"rk6"`` for mechanisms with loops or couplings.
         forces: a function ``(model, t, q, qd)`` that returns joint forces and acts all the time, or
             several, or ``kt.ExternalForce``. Under ``@kinetree.kernel`` it becomes part of compiled
             code; otherwise it is called on the host at every stage of a step.

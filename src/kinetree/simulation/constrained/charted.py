@@ -4,12 +4,14 @@ Every stage of a step is a state that satisfies the constraints: what a chart ma
 coordinates. See ``kinetree.loops.charts``. On the host, one sample after the other.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from kinetree.loops.charts.atlas import Atlas
 from kinetree.loops.model_system import system_of
+from kinetree.model import Model
+from kinetree.simulation.constrained.field import Constrained
 from kinetree.simulation.constrained.motion import acceleration
 from kinetree.simulation.integrators.explicit import combined
 from kinetree.simulation.integrators.integrator import Stepped
@@ -66,12 +68,12 @@ class ChartStepper(Stepper):
 class _Forces:
     """Accelerations of one sample; remembers the power of the joint forces at every stage."""
 
-    model: object
-    field: object
+    model: Model
+    acting: Constrained
     tau: np.ndarray
-    powers: list | None = None
+    powers: list = field(default_factory=list)
 
     def __call__(self, t, q, qd):
-        total = self.field.joint_force(self.model, t, q, qd, self.tau)
+        total = self.acting.joint_force(self.model, t, q, qd, self.tau)
         self.powers.append(float(total @ qd))
-        return acceleration(self.model, q, qd, total, chosen=self.field.chosen)
+        return acceleration(self.model, q, qd, total, chosen=self.acting.chosen)

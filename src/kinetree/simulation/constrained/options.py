@@ -1,6 +1,6 @@
 """How constraints are kept in a simulation: what ``simulate(constraints=...)`` takes."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,17 +10,15 @@ from kinetree.loops.charts.partition_chart import partition
 from kinetree.loops.charts.tangent_chart import tangent
 from kinetree.loops.rank import typical_length
 from kinetree.simulation.constrained.charted import ChartStepper
-from kinetree.simulation.constrained.choice import Choice, choose
+from kinetree.simulation.constrained.choice import Choice
 from kinetree.simulation.constrained.field import Constrained
 from kinetree.simulation.constrained.generalized_alpha import AlphaStepper, Coefficients
 from kinetree.simulation.constrained.projected import Projected
-from kinetree.simulation.constrained.start import check_start, warn_of_singular_start
 from kinetree.simulation.constrained.stepper import ProjectedStepper
 from kinetree.simulation.integrators.explicit import ExplicitRungeKutta
 from kinetree.simulation.step import Stepper
-from kinetree.spelling import did_you_mean
 
-__all__ = ["Baumgarte", "Charts", "GeneralizedAlpha", "Projection", "Uncorrected", "constraints_named", "projected", "stepper_maker"]
+__all__ = ["WAYS", "Baumgarte", "Charts", "GeneralizedAlpha", "Projection", "Uncorrected"]
 
 
 @dataclass(frozen=True)
@@ -119,12 +117,12 @@ class Charts:
                 f"charts take steps of equal length by an explicit Runge-Kutta method such as "
                 f"'rk4'; got integrator {method.name!r}{' with steps that adapt' * adaptive}"
             )
-        kinds = {"tangent": tangent, "partition": partition}
-        if not callable(self.make) and self.make not in kinds:
+        kinds: dict = {"tangent": tangent, "partition": partition}
+        make = self.make if callable(self.make) else kinds.get(self.make)
+        if make is None:
             raise UnknownNameError(
                 f"there is no chart called {self.make!r}; use one of {list(kinds)}, or a function"
             )
-        make = kinds.get(self.make, self.make)
         field = Constrained(field, choice.chosen)
         return ChartStepper(model, method, field, make=make, growth=self.growth)
 
@@ -165,7 +163,7 @@ class GeneralizedAlpha:
         return AlphaStepper(model, coefficients, Constrained(field, choice.chosen))
 
 
-_NAMED = {
+WAYS = {
     "projection": Projection(),
     "projection+energy": Projection(energy=True),
     "charts": Charts(),
@@ -173,64 +171,4 @@ _NAMED = {
     "baumgarte": Baumgarte(),
     "none": Uncorrected(),
 }
-
-
-def constraints_named(given):
-    """The way to keep constraints, by name or as given."""
-    if isinstance(given, str):
-        if given not in _NAMED:
-            raise UnknownNameError(
-                f"there is no way to keep constraints called {given!r}; "
-                f"{did_you_mean(given, tuple(_NAMED))}"
-            )
-        return _NAMED[given]
-    if not hasattr(given, "stepper"):
-        raise TypeError(
-            f"constraints must be one of {', '.join(map(repr, _NAMED))}, or an instance such as "
-            f"Projection or Baumgarte; got {type(given).__name__}"
-        )
-    return given
-
-
-def projected(model, method, field, q, qd):
-    """Integrator and field of steps that end on the constraints, for starts ``q, qd`` (n, ...)."""
-    check_start(model, np.asarray(q, dtype=float), np.asarray(qd, dtype=float))
-    choice = choose(model, np.asarray(q, dtype=float).reshape(-1, model.nq)[0])
-    return Projected(_looped(method), choice.chosen), Constrained(field, choice.chosen)
-
-
-def _looped(method):
-    """The method with its stages in a loop: equations of motion with constraints are long."""
-    return replace(method, looped=True) if isinstance(method, ExplicitRungeKutta) else method
-
-
-def stepper_maker(model, constraints, q, qd, *, dt, adaptive):
-    """A function of model, method and field that makes what takes steps from a start.
-
-    Args:
-        model: the mechanism.
-        constraints: how loops and couplings are kept, or the name of that.
-        q: positions at the start, (..., nq).
-        qd: velocities at the start, (..., nv).
-        dt: length of a step [s].
-        adaptive: whether steps are as long as their error allows.
-    """
-    way = constraints_named(constraints)
-    if not (model.loops or model.couplings):
-        return Stepper
-    check_start(model, q, qd)
-    first = np.zeros(model.nq) if not q.size else q.reshape(-1, model.nq)[0]
-    choice = choose(model, first)
-    if choice.singular:
-        warn_of_singular_start(model)
-    way = way.of(model, dt) if isinstance(way, Baumgarte) else way
-
-    def make(model, method, field, *, compiled):
-        method = _looped(method)
-        stepper = way.stepper(
-            model, method, field, choice, q.shape[:-1], compiled=compiled, adaptive=adaptive
-        )
-        stepper.constraints = way.name
-        return stepper
-
-    return make
+"""By name: what ``simulate(constraints=...)`` takes for an instance."""

@@ -65,7 +65,7 @@ def _vertex(a, b, c):
     (x0, y0), (x1, y1), (x2, y2) = a, b, c
     s01, s12 = (y1 - y0) / (x1 - x0), (y2 - y1) / (x2 - x1)
     bend = (s12 - s01) / (x2 - x0)
-    if not bend > 0:
+    if not bend > 0 or not 0.5 < (x2 - x1) / (x1 - x0) < 2:  # others lie between
         return x1, y1
     x = (x0 + x1) / 2 - s01 / (2 * bend)
     x = min(max(x, x0), x2)

@@ -7,6 +7,8 @@ two halves, and so on. Where halves are no better than the whole, the whole is k
 across a singular configuration is better than one that ends in it.
 """
 
+from typing import Any
+
 import numpy as np
 
 from kinetree.loops.rank import typical_length
@@ -37,13 +39,15 @@ class Judge:
         self.closed = 2e-13 * max(1.0, length)
         self.health = np.asarray(health, dtype=float)  # the best seen
         self.energy = np.full(self.health.shape, weight * length)  # at play
-        self.lost, self.kick = np.zeros((2, *self.health.shape))  # on average, in good health
+        # on average, in good health
+        self.lost: Any = np.zeros(self.health.shape)
+        self.kick: Any = np.zeros(self.health.shape)
 
     def is_unhealthy(self, checks: Checks):
         """Which steps end close to a singular configuration, (..., batch)."""
         return ~(checks.health >= UNHEALTHY * self.health)
 
-    def badness(self, checks: Checks, index=...):
+    def badness(self, checks: Checks, index: Any = ...):
         """How bad steps are, (..., batch): at most 1 for those that are good enough."""
         tiny = np.finfo(float).tiny
         lost = _ENERGY * self.energy[index] + _TIMES * self.lost[index] + tiny
@@ -66,7 +70,7 @@ class Judge:
 
 
 def refined(step, badness, t, h, state, tau):
-    """One step of one sample, halved as often as it helps: ``q, qd, work``, number of steps taken.
+    """One step of one sample, halved as often as it helps.
 
     Args:
         step: function ``(t, h, q, qd, tau)`` to a ``Stepped`` with checks.
@@ -75,6 +79,9 @@ def refined(step, badness, t, h, state, tau):
         h: length of the step [s].
         state: ``q, qd`` at the start.
         tau: joint forces.
+
+    Returns:
+        ``q, qd, work`` at the end, the checks of the last part, and the number of steps taken.
     """
     taken = 0
 
@@ -82,18 +89,18 @@ def refined(step, badness, t, h, state, tau):
         nonlocal taken
         taken += 1
         after = step(t, h, *state, tau)
-        return after[:3], float(badness(Checks.of(after.checks)))
+        return (*after[:3], after.checks), float(badness(Checks.of(after.checks)))
 
     def halved(t, h, state, result, bad, depth):
         if bad <= 1 or depth >= _DEPTH or taken >= _BUDGET:
             return result, bad
-        worst, work, h = 0.0, 0.0, h / 2
+        worst, work, h, half = 0.0, 0.0, h / 2, result
         for now in (t, t + h):
             half, part = halved(now, h, state, *whole(now, h, state), depth + 1)
             if part >= bad:
                 return result, bad
             worst, state, work = max(worst, part), half[:2], work + half[2]
-        return (*state, work), worst
+        return (*state, work, half[3]), worst
 
     result, _ = halved(t, h, state, *whole(t, h, state), 0)
     return *result, taken

@@ -48,12 +48,12 @@ class ProjectedStepper(Stepper):
         after = self._closed(super().stepped(t, h, q, qd, tau, full=full))
         if q.shape[:-1] != self.judge.health.shape:
             return after  # one sample of a batch, to locate an event
-        checks = Checks.of(after.checks)
-        again = ~self._is_fine(checks)
+        again = ~self._is_fine(Checks.of(after.checks))
         if np.any(again):
             after = self._with_care(t, h, q, qd, tau, after, again)
         self.judge.learn(Checks.of(after.checks[None]))
-        self.passes.look(t + h, after.q, checks.health, self.judge.health)
+        health = Checks.of(after.checks).health
+        self.passes.look(t + h, after.q, health, self.judge.health)
         return after
 
     def walk(self, instants, q, qd, tau):
@@ -92,6 +92,8 @@ class ProjectedStepper(Stepper):
         count = len(states) if fine.all() else int(np.argmin(fine))
         if count:
             self.judge.learn(Checks(*(c[:count] for c in checks)))
+        for k in sorted({0, count - 2, count - 1} & set(range(count))):  # next to those with care
+            self.passes.look(instants[k + 1], states[k][0], checks.health[k], self.judge.health)
         return states[:count]
 
     def _is_fine(self, checks):
@@ -142,8 +144,8 @@ class ProjectedStepper(Stepper):
                     stepper.plain, lambda c, i=index: self.judge.badness(c, i), t, h, state,
                     tau[index],
                 )  # fmt: skip
-                q1[index], qd1[index], work[index] = found[:3]
-                self.refined, self.substeps = self.refined + 1, self.substeps + found[3]
+                q1[index], qd1[index], work[index], checks[index], taken = found
+                self.refined, self.substeps = self.refined + 1, self.substeps + taken
             self._require_closed(t + h, q1[index], index)
         changed = np.any(q1 != after.q) or np.any(qd1 != after.qd)
         stages = None if changed else after.stages
@@ -163,7 +165,7 @@ class ProjectedStepper(Stepper):
         return other
 
     def _require_closed(self, t, q, index):
-        if not np.all(np.isfinite(q)) or np.max(np.abs(error(self.model, q))) <= _OPEN:
+        if not np.all(np.isfinite(q)) or np.max(np.abs(np.asarray(error(self.model, q)))) <= _OPEN:
             return
         part, gap = max(loop_gaps(self.model, q).items(), key=lambda item: item[1])
         raise SimulationError(

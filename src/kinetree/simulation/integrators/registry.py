@@ -19,6 +19,7 @@ INTEGRATORS = {
         ExplicitRungeKutta(tableaus.MIDPOINT),
         ExplicitRungeKutta(tableaus.HEUN),
         ExplicitRungeKutta(tableaus.RK4),
+        ExplicitRungeKutta(tableaus.RK6),
         ExplicitRungeKutta(tableaus.DORMAND_PRINCE),
         ImplicitMidpoint(),
         VariationalMidpoint(),
@@ -30,13 +31,13 @@ INTEGRATORS = {
 def integrator_named(integrator, *, adaptive=False, constrained=False) -> Integrator:
     """An integrator by its name; integrators themselves pass through.
 
-    ``"auto"`` is ``"rk4"`` for trees and steps of equal length, and ``"dopri5"`` for steps that
-    adapt and for mechanisms with loops or couplings.
+    ``"auto"`` is ``"dopri5"`` for steps that adapt; for steps of equal length ``"rk4"``, and
+    ``"rk6"`` for mechanisms with loops or couplings.
     """
     if isinstance(integrator, Integrator):
         return integrator
     if integrator == "auto":
-        return INTEGRATORS["dopri5" if adaptive or constrained else "rk4"]
+        return INTEGRATORS["dopri5" if adaptive else "rk6" if constrained else "rk4"]
     if integrator not in INTEGRATORS:
         known = ("auto", *INTEGRATORS)
         raise UnknownNameError(

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 __all__ = [
-    "DORMAND_PRINCE", "EULER", "HEUN", "MIDPOINT", "RK4", "RODAS3", "RosenbrockTableau", "Tableau",
+    "DORMAND_PRINCE", "EULER", "HEUN", "MIDPOINT", "RK4", "RK6", "RODAS3", "RosenbrockTableau",
+    "Tableau",
 ]  # fmt: skip
 
 
@@ -59,6 +60,22 @@ RK4 = Tableau(
     c=(0.0, 1 / 2, 1 / 2, 1.0),
     a=((), (1 / 2,), (0.0, 1 / 2), (0.0, 0.0, 1.0)),
     b=(1 / 6, 1 / 3, 1 / 3, 1 / 6),
+)
+
+RK6 = Tableau(  # Butcher 1964: seven stages, the fewest that a method of order 6 can have
+    "rk6",
+    6,
+    c=(0.0, 1 / 3, 2 / 3, 1 / 3, 1 / 2, 1 / 2, 1.0),
+    a=(
+        (),
+        (1 / 3,),
+        (0.0, 2 / 3),
+        (1 / 12, 1 / 3, -1 / 12),
+        (-1 / 16, 9 / 8, -3 / 16, -3 / 8),
+        (0.0, 9 / 8, -3 / 8, -3 / 4, 1 / 2),
+        (9 / 44, -9 / 11, 63 / 44, 18 / 11, 0.0, -16 / 11),
+    ),
+    b=(11 / 120, 0.0, 27 / 40, 27 / 40, -4 / 15, -4 / 15, 11 / 120),
 )
 
 DORMAND_PRINCE = Tableau(  # Dormand & Prince 1980; interpolant of order 4 by Shampine 1986

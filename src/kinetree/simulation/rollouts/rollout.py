@@ -20,7 +20,7 @@ from kinetree.errors import ShapeError, SimulationError, SimulationWarning, Trac
 from kinetree.model.arrays import as_model
 from kinetree.simulation.acting import passive_forces
 from kinetree.simulation.breakdown import check_finite_state, naming_time
-from kinetree.simulation.constrained.options import projected
+from kinetree.simulation.constrained.making import projected
 from kinetree.simulation.constrained.projected import DOUBTFUL
 from kinetree.simulation.field import Field, is_traceable
 from kinetree.simulation.integrators.registry import integrator_named
@@ -54,7 +54,7 @@ def rollout(
         steps: how many.
         dt: length of a step [s].
         integrator: name of an integrator, see ``kinetree.simulation.INTEGRATORS``, or an instance;
-            by default ``"rk4"``, and ``"dopri5"`` for mechanisms with loops or couplings.
+            by default ``"rk4"``, and ``"rk6"`` for mechanisms with loops or couplings.
         forces: kernels ``(model, t, q, qd)`` that return joint forces and act all the time.
         policy: kernel ``(model, t, q, qd, ...)`` of joint forces, computed at the start of a step,
             held during it, and added to ``tau``. It takes what it needs of ``t``, ``q``, ``qd``,

@@ -1,0 +1,61 @@
+"""Velocities from independent ones: the parallel four-bar, and choices of coordinates."""
+
+import numpy as np
+import pytest
+from closed_chains import parallel_four_bar, parallelogram
+from closeness import assert_close
+
+import kinetree as kt
+from kinetree.loops.closing import closure_error
+from kinetree.loops.constraint import constraint
+from kinetree.loops.independent import coordinates
+from kinetree.loops.velocity_basis import (
+    coordinate_changes,
+    coordinate_rates,
+    moved,
+    velocity_basis,
+)
+
+FOUR_BAR = parallel_four_bar(L1=1.3, L2=0.8)
+
+
+def basis(q, independent):
+    K = constraint(FOUR_BAR, q, np.zeros(4)).K
+    chosen = coordinates(FOUR_BAR, K, independent)
+    return chosen, velocity_basis(FOUR_BAR, q, K, chosen)
+
+
+@pytest.mark.covers("Spencer 2.4", "Spencer A.3", by=velocity_basis)
+def test_a_parallelogram_has_constant_velocity_ratios(rng):
+    for angles in rng.uniform(0.3, 1.2, (4, 2)) + np.array([0.5, -0.5]):
+        _, (G, inverse) = basis(parallelogram(*angles), ["q1", "q2"])
+        assert_close(G, [[1, 0], [0, 1], [1, -1], [-1, 1]], ulps=1e3)
+        K = constraint(FOUR_BAR, parallelogram(*angles), np.zeros(4)).K
+        assert_close(inverse @ np.vstack([np.eye(4)[:2], K]), np.eye(4), ulps=1e3)
+
+
+def test_every_choice_describes_the_same_velocities(rng):
+    q = parallelogram(0.9, 0.35)
+    _, (N, _) = basis(q, "tangent")
+    assert_close(N.T @ N, np.eye(2))
+    qd = N @ rng.standard_normal(2)
+    for independent in (None, "tangent", ["q1", "q2"], ["q2", "q3"], ["q1", "A"], ["q4", "q1"]):
+        chosen, (G, _) = basis(q, independent)
+        assert_close(G @ coordinate_rates(FOUR_BAR, q, qd, chosen), qd, ulps=1e4)
+
+
+@pytest.mark.parametrize("independent", [["q1", "q2"], ["q1", "A"], "tangent"])
+def test_positions_by_newtons_method(independent, rng):
+    q = parallelogram(0.9, 0.35)
+    chosen, _ = basis(q, independent)
+    dy = 0.2 * rng.standard_normal(2)
+    there = moved(FOUR_BAR, q, dy, chosen)
+    assert np.abs(closure_error(FOUR_BAR, there)).max() < 1e-14
+    assert_close(coordinate_changes(FOUR_BAR, q, there, chosen), dy, ulps=1e3, scale=1)
+    if independent == ["q1", "q2"]:
+        assert_close(there, parallelogram(*(q[:2] + dy)), ulps=1e3)
+
+
+def test_a_flat_parallelogram_has_a_freedom_more():
+    with pytest.raises(kt.LoopError, match=r"has 3 degrees of freedom here; .* got 2: q1, q2"):
+        basis(parallelogram(0.4, 0.4), ["q1", "q2"])
