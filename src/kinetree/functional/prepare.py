@@ -21,15 +21,15 @@ from kinetree import (
     regressors,
     task_space,
 )
+from kinetree.codegen.inline import compact, evaluated, trace_of
 from kinetree.codegen.program import Argument, cheapest, trace
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.errors import LoopError
 from kinetree.expr.count import cost
 from kinetree.functional.call import Call, check_arrays
-from kinetree.functional.inline import compact, evaluated
 from kinetree.functional.parameters import check_parameter, parameter, with_parameters
 from kinetree.functional.solvable import require_solvable
-from kinetree.functions import FUNCTIONS, require_unit_parts, result_shape
+from kinetree.functions import FUNCTIONS, by_the_book, require_unit_parts, result_shape
 from kinetree.model import Model
 from kinetree.model.fingerprint import is_plain
 
@@ -176,6 +176,12 @@ def prepare(function, call, parameters=()):
             return compact(short)
         return compact(cheapest([short, trace(sample(0), inputs, name)]))
 
+    @cache
+    def exact():
+        """For numbers of many digits."""
+        with by_the_book():
+            return make_program()
+
     form = result_form(function, call)
     program = None
     if form is None:  # the function of a user: only running it tells what it returns
@@ -192,7 +198,8 @@ def prepare(function, call, parameters=()):
         if all(a.dtype.kind in "fiub" for a in arrays):  # a check has failed: say why, if we can
             values = dict(zip(parameters, arrays[count:], strict=True))
             _run_plainly(function, call, with_parameters(model, values), arrays[:count])
-        return evaluated(kernel.program, arrays)
+        is_exact = trace_of(arrays) is None and any(a.dtype == object for a in arrays)
+        return evaluated(exact() if is_exact else kernel.program, arrays)
 
     key = None
     if model is not None and is_plain(model) and _description(function) is not None:

@@ -10,7 +10,6 @@ from kinetree.algorithms import implicit
 from kinetree.batch import over_batch
 from kinetree.functional.kernel import UserKernel
 from kinetree.model.dynamics import has_dynamics
-from kinetree.simulation.rollouts import shortest
 
 __all__ = ["Field", "has_passive_forces", "is_traceable"]
 
@@ -56,7 +55,7 @@ class Field:
         power = (total * qd).sum(-1)
         if model.loops or model.couplings:
             return self._constrained(model, q, qd, total), power
-        return shortest.forward_dynamics(model, q, qd, total), power
+        return dynamics.forward_dynamics(model, q, qd, total), power
 
     def _constrained(self, model, q, qd, tau):
         """States inside a step are off the constraints by its error, and are taken as they are."""
