@@ -28,7 +28,7 @@ from kinetree.errors import LoopError
 from kinetree.expr.count import cost
 from kinetree.functional.call import Call, check_arrays
 from kinetree.functional.parameters import check_parameter, parameter, with_parameters
-from kinetree.functional.solvable import require_solvable
+from kinetree.functional.solvable import require_independent, require_solvable
 from kinetree.functions import FUNCTIONS, by_the_book, require_unit_parts, result_shape
 from kinetree.model import Model
 from kinetree.model.fingerprint import is_plain
@@ -160,6 +160,8 @@ def prepare(function, call, parameters=()):
         def of_arrays(*symbols):
             _require(call, extra, symbols)
             changed = with_parameters(model, dict(zip(parameters, symbols[count:], strict=True)))
+            if parameters and is_public(root):
+                require_independent(root.__name__, changed, symbols[0], parameters)
             result = apply(function, call, changed, symbols[:count], recursive)
             traced["form"] = result
             return tuple(np.asarray(x, dtype=object) for x in leaves_of(result))
