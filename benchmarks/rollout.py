@@ -70,10 +70,13 @@ def robots():
     """A seven-axis arm, its gripper held, and a floating humanoid with 30 joints; nothing else."""
     fingers = {"left_finger_joint": 0.0, "right_finger_joint": 0.0}
     arm = lock(kt.samples.panda(), fingers, lump=True)
-    return {
-        name: model.replace(geometry=(), actuators=(), frames=())
-        for name, model in (("arm, 7 dof", arm), ("humanoid, 36 dof", kt.samples.humanoid()))
-    }
+    return {"arm, 7 dof": bare(arm), "humanoid, 36 dof": bare(kt.samples.humanoid())}
+
+
+def bare(model):
+    """The bodies and joints alone: no stops, no friction, which the peers leave out as well."""
+    nothing = dict.fromkeys(model.joint_names)
+    return model.replace(geometry=(), actuators=(), frames=(), limits=nothing, dynamics=nothing)
 
 
 @dataclass(frozen=True)

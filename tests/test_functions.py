@@ -8,6 +8,7 @@ import kinetree as kt
 from kinetree import functions
 from kinetree.algorithms import fewest_operations as fewest
 from kinetree.expr.count import cost
+from kinetree.functional.prepare import bind, prepare
 from kinetree.functions import FUNCTIONS, quantity
 
 FACTORS = fewest.forward_dynamics_by_inertia_matrix
@@ -47,3 +48,40 @@ def test_the_shortest_program_is_kept(rng):
     q, qd, qdd = rng.standard_normal((3, model.nv))
     assert_close(kt.inverse_dynamics(model, q, qd, qdd), book(model, q, qd, qdd))
     assert np.isfinite(kt.inverse_dynamics(model, q, qd, qdd)).all()
+
+
+@pytest.mark.parametrize("name", ["forward_dynamics", "inverse_dynamics", "mass_matrix"])
+def test_a_quantity_inside_a_kernel_is_the_shortest_program(name):
+    model = kt.samples.arm()
+    function = getattr(kt, name)
+    alone = quantity(model, name).program
+    states = [np.zeros(a.shape) for a in alone.inputs]
+
+    @kt.kernel
+    def inside(model, q, qd=None, tau=None):
+        return function(*(a for a in (model, q, qd, tau) if a is not None))
+
+    program = inside.compiled(model, *states).program
+    assert cost(program.graph, program.roots) <= cost(alone.graph, alone.roots)
+
+
+def test_a_quantity_of_traced_parameters_is_nearly_as_short(rng):
+    model, names = kt.samples.arm(), ("inertia:elbow",)
+    alone = quantity(model, "forward_dynamics").program
+    q, qd, tau = rng.standard_normal((3, model.nv))
+    call = bind(kt.forward_dynamics, (model, q, qd, tau), {})
+    program = prepare(kt.forward_dynamics, call, names).kernel.program
+    assert cost(program.graph, program.roots) < 1.1 * cost(alone.graph, alone.roots)
+    compiled = kt.compile(kt.forward_dynamics, model, parameters=names)
+    inertia = model.inertia[model.body_index("elbow")].parameters()
+    assert_close(compiled(q, qd, tau, inertia), kt.forward_dynamics(model, q, qd, tau), ulps=1e3)
+
+
+def test_by_the_book_nothing_is_combined_beforehand():
+    model = kt.samples.arm()
+    book = FUNCTIONS["inverse_dynamics"].algorithms[0]
+    inputs = quantity(model, "inverse_dynamics").inputs
+    with functions.by_the_book():
+        traced = functions.trace(lambda *a: kt.inverse_dynamics(model, *a), inputs)
+    text = functions.trace(lambda *a: book(model, *a), inputs)
+    assert cost(traced.graph, traced.roots) == cost(text.graph, text.roots)

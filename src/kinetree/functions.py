@@ -2,8 +2,12 @@
 
 ``quantity(model, name)`` is the kernel of a quantity for one model, traced and compiled when it is
 first called. Where several algorithms give the same quantity, all are traced and the one with the
-fewest operations is kept.
+fewest operations is kept; so it is where the quantity is part of a larger trace.
 """
+
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
 
 from kinetree.algorithms import fewest_operations as fewest
 from kinetree.algorithms.dependent_joints import require_independent_joints
@@ -11,6 +15,7 @@ from kinetree.algorithms.sparsity import sparsity
 from kinetree.algorithms.task_space import task_rows
 from kinetree.batch import over_batch
 from kinetree.catalogue import FUNCTIONS, Function
+from kinetree.codegen.inline import evaluated, shortest, trace_of
 from kinetree.codegen.program import Argument, cheapest, trace
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.errors import LoopError
@@ -18,7 +23,22 @@ from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.model.fingerprint import is_plain
 from kinetree.spatial import Force
 
-__all__ = ["FUNCTIONS", "Function", "quantity", "result_shape"]
+__all__ = ["FUNCTIONS", "Function", "by_the_book", "quantity", "result_shape"]
+
+_BY_THE_BOOK = ContextVar("by_the_book", default=False)
+
+
+@contextmanager
+def by_the_book():
+    """Trace the first algorithm of every quantity, whatever it costs.
+
+    Others combine numbers of the model beforehand, with the rounding errors of floats.
+    """
+    token = _BY_THE_BOOK.set(True)
+    try:
+        yield
+    finally:
+        _BY_THE_BOOK.reset(token)
 
 
 def quantity(model, name, extra=(), **options):
@@ -49,16 +69,24 @@ def _build(model, name, extra, options, key):
     candidates = [a for a in function.algorithms if _is_worth_tracing(model, a)]
     algorithms = [_bound(model, a, names, len(extra), options) for a in candidates]
 
-    def reference(arrays):
+    def by(algorithm, arrays):
         core = [len(i.shape) for i in inputs]
         named = dict(zip(names, arrays, strict=True))
-        return over_batch(algorithms[0], named, core=core, shape=shape)
+        return over_batch(algorithm, named, core=core, shape=shape)
+
+    def reference(arrays):
+        graph = trace_of(arrays)
+        if graph is None or len(algorithms) == 1 or _BY_THE_BOOK.get():
+            return by(algorithms[0], arrays)
+        if model.scalar_type().kind == "O":  # parameters of the model are traced, too
+            return shortest([partial(by, a, arrays) for a in algorithms], graph)
+        return evaluated(kernel.program, arrays)
 
     def make_program():
         traced = [trace(_checked(model, a), inputs, name) for a in algorithms]
         return cheapest(traced)
 
-    return Kernel(
+    kernel = Kernel(
         name,
         inputs,
         [Argument("out0", shape)],
@@ -67,6 +95,7 @@ def _build(model, name, extra, options, key):
         validate=lambda arrays: validate(model, dict(zip(names, arrays, strict=True))),
         key=(model.fingerprint, key) if is_plain(model) else None,
     )
+    return kernel
 
 
 _BY_FACTORS = (fewest.forward_dynamics_by_inertia_matrix, fewest.inverse_mass_matrix_by_factors)

@@ -47,8 +47,8 @@ def test_every_function_can_be_evaluated(name):
     options = ["--q", "0.3,-0.5"]
     if "of" in kt_words(name):
         options += ["--of", TIP]
-    if name == "operational_space_inertia":
-        return  # the tip of a planar chain has no six freedoms: see the next test
+    if "rows" in kt_words(name):
+        options += ["--set", 'rows=["x", "z"]']  # the tip of a planar chain has no six freedoms
     assert np.all(np.isfinite(np.array(answer(name, "double_pendulum", *options)["result"])))
 
 
@@ -99,6 +99,46 @@ def test_a_table_names_rows_and_columns():
         assert output.count(name) == 2
     assert run("kinetic_energy", "double_pendulum", "--table").stdout.endswith("\n0\n")
     assert "wx" in run("jacobian", "double_pendulum", "--of", TIP, "--table").stdout
+
+
+def test_what_is_optional_stays_at_its_default_or_is_set():
+    ur5 = kt.samples.ur5()
+    q = ur5.random_configuration(1)
+    found = answer("operational_space_inertia", "ur5", "--of", "tool", "--q", "random:1")
+    assert found["result"] == kt.operational_space_inertia(ur5, q, "tool").tolist()
+    assert "rows" not in found
+    found = answer("regressor", "double_pendulum", "--q", "0.3,-0.5", "--set", "rotors=true")
+    zero = np.zeros(2)
+    assert found["result"] == kt.regressor(MODEL, Q, zero, zero, rotors=True).tolist()
+
+
+def test_what_needs_a_force_on_every_body_is_not_offered():
+    assert not {"generalized_force", "task_space_forward_dynamics"} & set(functions())
+    assert "there is no function 'generalized_force'" in run("generalized_force", "ur5").stderr
+
+
+def labels(*arguments):
+    """Labels of the columns and of the rows of a table."""
+    lines = run(*arguments, "--table").stdout.splitlines()[2:]
+    return lines[0].split(), [line.split()[0] for line in lines[1:]]
+
+
+def test_a_table_of_a_robot_with_six_joints_tells_joints_from_coordinates():
+    joints = list(kt.samples.ur5().joint_names)
+    assert labels("jacobian", "ur5", "--of", "tool") == (joints, ["wx", "wy", "wz", "x", "y", "z"])
+    task = ["operational_space_inertia", "ur5", "--of", "tool", "--q", "random:1"]
+    assert labels(*task) == (["rx", "ry", "rz", "x", "y", "z"],) * 2
+    assert labels(*task, "--set", "rows=linear") == (["x", "y", "z"],) * 2
+    parameters = kt.identification.parameter_names(kt.samples.ur5(), rotors=True)
+    columns, rows = labels("regressor", "ur5", "--set", "rotors=true")
+    assert (tuple(columns), rows) == (parameters, joints)
+
+
+def test_a_table_of_a_batch_numbers_the_samples():
+    assert labels("gravity_force", "double_pendulum", "--q", "[[0, 1], [0, 0], [1, 1]]") == (
+        list(MODEL.joint_names),
+        ["0", "1", "2"],
+    )
 
 
 def test_the_list_of_functions():

@@ -2,8 +2,10 @@
 
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
+import sympy
 
 from kinetree.errors import JointError
 from kinetree.joints import (
@@ -54,7 +56,5 @@ def test_message_names_the_parameter_and_the_value(make, message):
 
 
 def test_numbers_of_any_kind_are_taken():
-    sympy = pytest.importorskip("sympy")
-    mpmath = pytest.importorskip("mpmath")
     for pitch in (1, 0.5, Fraction(1, 3), mpmath.mpf("0.1"), sympy.Symbol("h"), 1 + 1e-30j):
         assert Helical("z", pitch=pitch).pitch == pitch

@@ -230,8 +230,6 @@ def test_impossible_inertia_is_an_error_only_when_strict():
         loads(text, "dh", strict=True)
 
 
-def test_a_table_stands_on_its_base():
-    with pytest.warns(kt.ModelWarning, match="stands on its base"):
-        loads(PUMA, "dh", floating_base=True)
+def test_a_csv_table_has_no_parameters():
     with pytest.raises(LoadError, match="a CSV table has no parameters"):
         loads(PUMA, "dh", parameters={"a": 1})

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from mujoco_mechanisms import TREES, loaded
 
-from kinetree.errors import LoadError
 from kinetree.joints import Fixed, Free, Prismatic, Revolute, Spherical
 from kinetree.loaders import read
 from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Mesh, Plane, Sphere
@@ -216,11 +215,6 @@ def test_floating_base_frees_what_the_world_carries():
     assert isinstance(free.joint[1], Free)
     assert free.joint_names == ("trunk_floating", "hip")
     assert free.postures[0].q[:3] == (0, 0, 1)
-
-
-def test_floating_base_needs_a_body_without_a_joint():
-    with pytest.raises(LoadError, match=r"floats bodies that have no joint .* this model has none"):
-        loaded(world(), floating_base=True)
 
 
 def test_gravity_and_name():

@@ -403,8 +403,3 @@ def test_meshes_are_found_beside_the_file_and_nowhere_else(tmp_path):
     assert not m.geometry
     assert notice.line == 6
     assert "outside the folders" in notice.why
-
-
-def test_a_model_says_itself_what_floats():
-    with pytest.warns(kt.ModelWarning, match="says itself which joints are free"):
-        arm(floating_base=True)

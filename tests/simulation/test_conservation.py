@@ -102,14 +102,25 @@ def arm(rng):
 
 
 def test_a_free_floating_arm_keeps_energy_and_momentum_to_the_order_of_the_integrator(rng):
+    """The order from short motions: long ones are chaotic, and differ with the step."""
     model = arm(rng)
-    q, qd = model.random_configuration(rng), 0.5 * rng.uniform(-1, 1, model.nv)
-    errors = []
-    for dt in (0.02, 0.01):
-        motion = run(model, q, qd, dt)
-        assert_trusted(motion, energy=1e-4)
-        errors.append((motion.report.energy_error, motion.report.momentum_error))
-    assert np.all(np.log2(np.array(errors[0]) / errors[1]) > 3.7)
+    q = np.array([model.random_configuration(rng) for _ in range(15)])
+    qd = 0.5 * rng.uniform(-1, 1, (15, model.nv))
+    assert_trusted(run(model, q[0], qd[0], 0.02), energy=1e-5)
+    coarse, fine = (_losses(model, q, qd, dt) for dt in (0.02, 0.01))
+    orders = np.median(np.log2(coarse / fine), axis=-1)
+    assert np.all(np.abs(orders - 4) < 0.2)
+
+
+def _losses(model, q, qd, dt):
+    """The largest changes of energy and of momentum within 4 s, (2, samples)."""
+    motion = kt.simulate(model, q, qd, duration=4.0, dt=dt, integrator="rk4")
+    momentum = kt.momentum(model, motion.q, motion.qd)
+    changes = (
+        np.abs(motion.energy - motion.energy[0]),
+        np.linalg.norm(momentum - momentum[0], axis=-1),
+    )
+    return np.max(changes, axis=1)
 
 
 def test_a_floating_arm_cannot_move_itself_whatever_its_motors_do(rng):

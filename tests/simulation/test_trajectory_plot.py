@@ -108,9 +108,19 @@ def test_of_many_joints_those_that_move_most_have_colours_and_names():
     assert len(named) == len(COLORS) + 1
     assert named[-1] == f"{humanoid.nv - 6 - len(COLORS)} more"
     root = humanoid.joint_names[0]
-    assert legend(figure.axes[2]) == [f"{root}.{axis}" for axis in "xyz"]
+    assert legend(figure.axes[2]) == []  # one legend for each row
+    assert legend(figure.axes[3]) == [f"{root}.{axis}" for axis in "xyz"]
+    assert legend(figure.axes[5]) == [f"{root}.{axis}" for axis in "wxyz"]
     assert figure.axes[4].get_ylabel() == "quaternion"
     assert figure.axes[2].get_ylabel() == "[m]"
+
+
+def test_rounding_errors_of_what_stands_still_are_not_magnified():
+    motion = steady(DOUBLE, [0.0, 0.0], np.array([1e-17, 0.0]))
+    for title, unit in (("angles", "[rad]"), ("angular velocities", "[rad/s]")):
+        axes = panel(motion.plot(), title)
+        assert axes.get_ylim() == (-1, 1)
+        assert axes.get_ylabel() == unit
 
 
 def test_chosen_joints_alone():

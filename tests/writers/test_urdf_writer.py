@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pinocchio as pin
 import pytest
+import sympy
 from closeness import assert_close
 
 from kinetree.algorithms import crba, jacobians, rnea
@@ -278,7 +279,6 @@ def test_massless_and_impossible_inertias(rng):
 
 
 def test_fractions_become_floats_and_symbols_are_refused():
-    sympy = pytest.importorskip("sympy")
     third = Inertia(Fraction(1, 3), np.zeros(3, dtype=int), np.eye(3, dtype=int))
     model = ModelBuilder("m").body("a", joint=Revolute("x"), inertia=third).build()
     assert loads(to_urdf(model)).inertia[1].mass == 1 / 3

@@ -80,7 +80,7 @@ _add(
     "kinetree plot motion.npz",
     "kinetree plot motion.npz --joints shoulder,elbow -o arm.pdf",
 )
-_add("demo", demo.demo, "kinetree demo", "kinetree demo --out /tmp/tour")
+_add("demo", demo.demo, "kinetree demo", "kinetree demo --out pictures")
 _add(
     "generate",
     generate.generate,

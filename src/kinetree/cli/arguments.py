@@ -19,25 +19,31 @@ __all__ = [
 
 
 _UNDERSTOOD = {
-    "model", "q", "qd", "qdd", "tau", "f_ext", "point", "name", "frame", "kind", "method",
-    "relative_to",
+    "model", "q", "qd", "qdd", "tau", "point", "name", "frame",
 }  # fmt: skip
-"""Parameters that can be given on the command line."""
+"""Parameters that can be given on the command line, if a function needs them."""
 
 
 def functions() -> dict:
-    """The functions of a model that can be evaluated, by name."""
+    """The functions of a model that can be evaluated, by name.
+
+    They need nothing that would be too much to write, such as a force on every body. What else they
+    take is optional, and given as JSON.
+    """
     from kinetree.catalogue import FUNCTIONS
     from kinetree.functional.prepare import PUBLIC
 
     found = {}
     for name, function in ((n, getattr(m, n)) for m in PUBLIC for n in m.__all__):
-        parameters = inspect.signature(function).parameters
-        forces = parameters.get("f_ext")  # which are too much to write where they are needed
-        easy = set(parameters) <= _UNDERSTOOD and (forces is None or forces.default is None)
-        if easy and name in FUNCTIONS:
+        if name in FUNCTIONS and set(_needed(function)) <= _UNDERSTOOD:
             found[name] = function
     return found
+
+
+def _needed(function):
+    """Names of the parameters without a default."""
+    parameters = inspect.signature(function).parameters.values()
+    return [p.name for p in parameters if p.default is inspect.Parameter.empty]
 
 
 def find_function(name):
@@ -72,8 +78,7 @@ def bind(function, model, given) -> dict:
         if key not in parameter_of and key not in words:
             misuse(f"{name} takes no {key!r}; it takes {', '.join(parameter_of)}")
         arguments[parameter_of.get(key, key)] = value
-    parameters = inspect.signature(function).parameters
-    needed = [p for p in words if parameters[p].default is inspect.Parameter.empty]
+    needed = _needed(function)
     if "of" in parameter_of and parameter_of["of"] not in arguments:
         frames = [*model.frame_names, *model.body_names]
         misuse(f"{name} of what? Give --of and one of {', '.join(frames)}")

@@ -28,13 +28,12 @@ def controller(model, name, goal):
     if name == "none":
         return None
     driven = _driven(model)
-    inertia = np.diagonal(kt.mass_matrix(model, goal)) if name == "pd" else np.zeros(model.nv)
-    kp, kd = BANDWIDTH**2 * inertia * driven, 2 * BANDWIDTH * inertia * driven
-
-    def force(t, q, qd):
-        return driven * kt.gravity_force(model, q) + kp * model.difference(q, goal) - kd * qd
-
-    return force if name == "pd" else lambda t, q, qd: driven * kt.gravity_force(model, q)
+    law = kt.control.GravityCompensation(model)
+    if name == "pd":
+        inertia = np.diagonal(kt.mass_matrix(model, goal))
+        kp, kd = BANDWIDTH**2 * inertia, 2 * BANDWIDTH * inertia
+        law = kt.control.PDWithFeedforward(model, goal, kp, kd, feedforward="gravity")
+    return lambda t, q, qd: driven * law(t, q, qd)
 
 
 def _driven(model):

@@ -32,7 +32,7 @@ def convert(
 
     What the new file cannot carry is listed.
     """
-    found = open_robot(robot, floating=floating, folders=folder, lump=not keep_fixed)
+    found = open_robot(robot, floating=floating, folders=folder, keep_fixed=keep_fixed)
     for notice in found.notices:
         err().print(f"note: {notice}", style="yellow", markup=False, soft_wrap=True)
     if strict and found.notices:

@@ -19,7 +19,7 @@ def info(
     """Draw the tree of a robot: bodies, joints with their axes and limits, masses, counts."""
     from kinetree.cli.describe import counted, facts
 
-    found = open_robot(robot, floating=floating, folders=folder, lump=not keep_fixed)
+    found = open_robot(robot, floating=floating, folders=folder, keep_fixed=keep_fixed)
     model = found.model
     if as_json:
         print_json({"source": robot, **facts(model), "notices": [str(n) for n in found.notices]})

@@ -2,7 +2,10 @@
 
 import numpy as np
 
+from kinetree.algorithms.task_space import ROWS, task_rows
+from kinetree.catalogue import FUNCTIONS
 from kinetree.cli.console import print_wide
+from kinetree.identification.parameters import parameter_names, velocity_names
 
 __all__ = ["show"]
 
@@ -27,11 +30,10 @@ def show(console, model, function, arguments, result):
     if array.ndim > 2:
         console.print(str(array))
         return
-    rows = _labels(model, array.shape[0], function)
+    rows, *columns = _labels(model, array.shape, function, arguments)
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
-    columns = [""] if array.ndim == 1 else _labels(model, array.shape[1], function)
     table.add_column("")
-    for label in columns:
+    for label in columns[0] if columns else [""]:
         table.add_column(label, justify="right")
     if array.ndim == 1:
         table.show_header = False
@@ -40,17 +42,28 @@ def show(console, model, function, arguments, result):
     print_wide(console, table)
 
 
-def _labels(model, size, function):
-    """Names for the entries along an axis of a result."""
-    if size == model.nv and function not in ("pose",):
-        return [
-            name if part.stop - part.start == 1 else f"{name}.{k - part.start}"
-            for name, part in zip(model.joint_names, model.v_slice[1:], strict=True)
-            for k in range(part.start, part.stop)
-        ]
-    if size == 6:
-        return list(_SPATIAL)
-    return ["x", "y", "z", ""][:size] if size in (3, 4) else [str(k) for k in range(size)]
+def _labels(model, shape, function, arguments):
+    """Names for the entries along each axis of a result; samples of a batch have numbers."""
+    axes = FUNCTIONS[function].shape
+    lead = len(shape) - len(axes)
+    return [
+        [str(k) for k in range(size)]
+        if i < lead
+        else _names(model, axes[i - lead], function, arguments)
+        for i, size in enumerate(shape)
+    ]
+
+
+def _names(model, axis, function, arguments):
+    """Names for the entries along an axis, as the catalogue describes it."""
+    if axis == "nv":
+        return velocity_names(model)
+    if callable(axis) and function.endswith("regressor"):
+        chosen = {name: arguments[name] for name in ("friction", "rotors") if name in arguments}
+        return list(parameter_names(model, **chosen))
+    if callable(axis):
+        return [ROWS[k] for k in task_rows(arguments.get("rows"))]
+    return {3: ["x", "y", "z"], 4: ["x", "y", "z", ""], 6: list(_SPATIAL)}[axis]
 
 
 def _short(name, value):

@@ -59,12 +59,13 @@ class Robot(NamedTuple):
     is_sample: bool = False
 
 
-def open_robot(name, *, floating=False, folders=None, lump=True) -> Robot:
+def open_robot(name, *, floating=False, folders=None, keep_fixed=False) -> Robot:
     """The robot that the user means, or a message that says what there is."""
     import kinetree as kt
     from kinetree.loaders import read
 
     if os.path.exists(name):
+        lump = False if keep_fixed else None
         loaded = read(name, floating_base=floating, folders=folders or (), lump=lump)
         return Robot(loaded.model, os.path.basename(name), loaded.notices)
     if name in kt.samples.names():

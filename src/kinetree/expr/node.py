@@ -145,6 +145,24 @@ class Graph:
         return sorted(seen)
 
 
+def _sum_by(rule):
+    """The operator ``+`` or ``-`` by its rule; zeros, of which there are many, need none."""
+
+    def operator(self, other):
+        g = self.graph
+        if type(other) is Expr and other.graph is g:
+            b = other.i
+        elif type(other) in _PLAIN and other == 0:
+            return self
+        else:
+            b = g.operand(other)
+            if b is None:
+                return NotImplemented
+        return g.handles[rule(g, self.i, b)]
+
+    return operator
+
+
 class Expr(Elementary, NotTraceable):
     """One node of a graph, with the arithmetic of a number."""
 
@@ -157,31 +175,8 @@ class Expr(Elementary, NotTraceable):
 
     # --- arithmetic --------------------------------------------------------------------------
 
-    def __add__(self, other):
-        g = self.graph
-        if type(other) is Expr and other.graph is g:
-            b = other.i
-        elif type(other) in _PLAIN and other == 0:
-            return self
-        else:
-            b = g.operand(other)
-            if b is None:
-                return NotImplemented
-        return g.handles[simplify.add(g, self.i, b)]
-
-    __radd__ = __add__
-
-    def __sub__(self, other):
-        g = self.graph
-        if type(other) is Expr and other.graph is g:
-            b = other.i
-        elif type(other) in _PLAIN and other == 0:
-            return self
-        else:
-            b = g.operand(other)
-            if b is None:
-                return NotImplemented
-        return g.handles[simplify.sub(g, self.i, b)]
+    __add__ = __radd__ = _sum_by(simplify.add)
+    __sub__ = _sum_by(simplify.sub)
 
     def __rsub__(self, other):
         g = self.graph

@@ -56,7 +56,7 @@ def differentiate(function, wrt, *, order=1):
     return function
 
 
-_SHARED = 0.4  # of the operations that are estimated, what remains after simplification; at least
+_SHARED = 0.3  # of the operations that are estimated, what remains after simplification; at least
 
 
 @lru_cache(maxsize=1024)  # the same derivative twice is one object, with one set of kernels

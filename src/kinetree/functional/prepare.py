@@ -21,15 +21,15 @@ from kinetree import (
     regressors,
     task_space,
 )
+from kinetree.codegen.inline import compact, evaluated, trace_of
 from kinetree.codegen.program import Argument, cheapest, trace
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.errors import LoopError
 from kinetree.expr.count import cost
 from kinetree.functional.call import Call, check_arrays
-from kinetree.functional.inline import compact, evaluated
 from kinetree.functional.parameters import check_parameter, parameter, with_parameters
-from kinetree.functional.solvable import require_solvable
-from kinetree.functions import FUNCTIONS, require_unit_parts, result_shape
+from kinetree.functional.solvable import require_independent, require_solvable
+from kinetree.functions import FUNCTIONS, by_the_book, require_unit_parts, result_shape
 from kinetree.model import Model
 from kinetree.model.fingerprint import is_plain
 
@@ -152,6 +152,8 @@ def prepare(function, call, parameters=()):
         def of_arrays(*symbols):
             _require(call, extra, symbols)
             changed = with_parameters(model, dict(zip(parameters, symbols[count:], strict=True)))
+            if parameters and is_public(root):
+                require_independent(root.__name__, changed, symbols[0], parameters)
             result = apply(function, call, changed, symbols[:count], recursive)
             traced["form"] = result
             return tuple(np.asarray(x, dtype=object) for x in leaves_of(result))
@@ -167,6 +169,12 @@ def prepare(function, call, parameters=()):
         if function.estimated_cost(call) > cost(short.graph, short.roots):
             return compact(short)
         return compact(cheapest([short, trace(sample(0), inputs, name)]))
+
+    @cache
+    def exact():
+        """For numbers of many digits."""
+        with by_the_book():
+            return make_program()
 
     form = result_form(function, call)
     program = None
@@ -184,7 +192,8 @@ def prepare(function, call, parameters=()):
         if all(a.dtype.kind in "fiub" for a in arrays):  # a check has failed: say why, if we can
             values = dict(zip(parameters, arrays[count:], strict=True))
             _run_plainly(function, call, with_parameters(model, values), arrays[:count])
-        return evaluated(kernel.program, arrays)
+        is_exact = trace_of(arrays) is None and any(a.dtype == object for a in arrays)
+        return evaluated(exact() if is_exact else kernel.program, arrays)
 
     key = None
     if model is not None and is_plain(model) and _description(function) is not None:

@@ -14,12 +14,12 @@ from functools import cached_property
 
 import numpy as np
 
+from kinetree.codegen.inline import evaluated
 from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.errors import ModelError
 from kinetree.expr.repeat import repeat
 from kinetree.functional.choose import select
-from kinetree.functional.inline import evaluated
 from kinetree.functional.layout import velocity_unit
 from kinetree.ik.damped import damped_step
 from kinetree.model import Model

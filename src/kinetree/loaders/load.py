@@ -4,7 +4,7 @@ import os
 import stat
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
@@ -12,10 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.errors import KinetreeError, LoadError, ModelWarning
+from kinetree.joints import Free
 from kinetree.loaders.paths import Folders
 from kinetree.loaders.report import Notice, Report, short
 from kinetree.loaders.xml import LIMIT_BYTES, root_tag
-from kinetree.model import Model
+from kinetree.model import Model, lump_fixed
 
 __all__ = ["FORMATS", "Loaded", "Options", "load", "loads", "read"]
 
@@ -33,6 +34,12 @@ _SUFFIXES = {
     ".urdf": "urdf", ".xacro": "urdf", ".mjcf": "mjcf", ".sdf": "sdf", ".world": "sdf",
     ".toml": "toml", ".csv": "dh", ".json": "json",
 }  # fmt: skip
+_LUMPED = ("urdf", "mjcf", "sdf")
+"""Formats that have no other way to say "frame" than a body on a fixed joint."""
+_NOTHING_FLOATS = {
+    "mjcf": "it frees bodies without a joint that the world carries, and there are none",
+    "sdf": "the file joins everything to the world",
+}
 _SHOWN = 10
 
 
@@ -41,7 +48,7 @@ class Options:
     """How to read a file; see ``load``."""
 
     floating_base: bool = False
-    lump: bool = True
+    lump: bool | None = None
     strict: bool = False
     parameters: Mapping[str, float] = field(default_factory=dict)
 
@@ -55,7 +62,7 @@ class Loaded(NamedTuple):
 
 
 def load(
-    path, *, floating_base=False, strict=False, folders=(), format=None, lump=True, parameters=None
+    path, *, floating_base=False, strict=False, folders=(), format=None, lump=None, parameters=None
 ) -> Model:
     """The mechanism in a file.
 
@@ -64,12 +71,15 @@ def load(
     Args:
         path: URDF, MJCF, SDF, kinetree's TOML, a table of Denavit–Hartenberg parameters (CSV or
             TOML), or JSON of ``Model.to_dict``.
-        floating_base: put the root link of a URDF or SDF file on a free joint.
+        floating_base: put the root link of a URDF file on a free joint, and so bodies without a
+            joint that the world of an MJCF file carries. In other formats the file decides what
+            floats; if nothing does, a warning says that this argument had no effect.
         strict: raise ``LoadError`` where something is not carried, or physically impossible.
         folders: folders beside that of the file which it may refer to: meshes, packages.
         format: ``"urdf"``, ``"mjcf"``, ``"sdf"``, ``"toml"``, ``"dh"`` or ``"json"``; by default
             known from the name and the content.
         lump: merge bodies on fixed joints into those that carry them; their names stay as frames.
+            By default in URDF, MJCF and SDF, while TOML and JSON are read as they are written.
         parameters: new values by name for the ``[parameters]`` of a TOML file.
     """
     loaded = read(
@@ -85,7 +95,7 @@ def load(
 
 
 def loads(
-    text, format=None, *, floating_base=False, strict=False, folders=(), lump=True,
+    text, format=None, *, floating_base=False, strict=False, folders=(), lump=None,
     parameters=None, name="<text>",
 ) -> Model:  # fmt: skip
     """The mechanism in a text, as ``load`` finds it in a file.
@@ -108,7 +118,7 @@ def loads(
 
 
 def read(
-    path, *, floating_base=False, strict=False, folders=(), format=None, lump=True, parameters=None
+    path, *, floating_base=False, strict=False, folders=(), format=None, lump=None, parameters=None
 ) -> Loaded:
     """As ``load``, but with the notices as data instead of a warning."""
     try:
@@ -152,7 +162,7 @@ def _read(source, path, folders, format, options) -> Loaded:
     with warnings.catch_warnings(record=True) as caught, np.errstate(all="ignore"):
         warnings.simplefilter("always", ModelWarning)
         try:
-            model = reader(source, report, folders, options)
+            model = _model(reader, source, report, folders, options, format)
         except LoadError:
             raise
         except KinetreeError as error:
@@ -170,6 +180,19 @@ def _read(source, path, folders, format, options) -> Loaded:
         what = f"{path}: strict=True, and not all of the file is carried by the model"
         raise LoadError(_listed(report.notices, what))
     return Loaded(model, tuple(report.notices), path)
+
+
+def _model(reader, source, report, folders, options, format):
+    """The model, and a note on arguments that made no difference to it."""
+    lumped = format in _LUMPED
+    lump = lumped if options.lump is None else options.lump
+    model = reader(source, report, folders, replace(options, lump=lump))
+    if lump and not lumped:
+        model = lump_fixed(model)
+    if options.floating_base and not any(isinstance(j, Free) for j in model.joint[1:]):
+        why = f"a file of {format} says which joints are free; kinetree.edit.floating adds one"
+        report.ignored(None, "floating_base=True", _NOTHING_FLOATS.get(format, why))
+    return model
 
 
 def _format(source, path):

@@ -6,7 +6,6 @@ from typing import Any
 from kinetree import dynamics
 from kinetree.functional.kernel import UserKernel
 from kinetree.model.dynamics import joints_with
-from kinetree.simulation.rollouts import shortest
 
 __all__ = ["Field", "has_passive_forces", "is_traceable"]
 
@@ -47,7 +46,7 @@ class Field:
         """Joint accelerations (..., nv), and the power of all joint forces [W], (...)."""
         total = self.joint_force(model, t, q, qd, tau)
         power = (total * qd).sum(-1)
-        return shortest.forward_dynamics(model, q, qd, total), power
+        return dynamics.forward_dynamics(model, q, qd, total), power
 
 
 def is_traceable(force) -> bool:

@@ -3,6 +3,7 @@
 import warnings
 
 from kinetree.errors import InteropError, LoadError, ModelWarning
+from kinetree.joints import Free
 from kinetree.loaders.mjcf.compiled import from_compiled
 from kinetree.loaders.mjcf.library import compiled, mujoco
 from kinetree.model import Model
@@ -49,6 +50,8 @@ def from_model(mj_model, *, lump=True, floating_base=False) -> Model:
         model = from_compiled(mj_model, tell, lump=lump, floating_base=floating_base)
     except LoadError as error:
         raise InteropError(str(error)) from None
+    if floating_base and not any(isinstance(j, Free) for j in model.joint[1:]):
+        tell("floating_base=True", "", "the world carries no body without a joint to set free")
     _tell_of_sections(mj_model, told)
     if told:
         told = list(dict.fromkeys(told))

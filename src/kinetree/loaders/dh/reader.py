@@ -25,7 +25,6 @@ _LIMITS = ("lower", "upper", "velocity", "effort")
 
 def read_dh(source, report, folders, options) -> Model:
     """The arm of a CSV or TOML file of Denavit–Hartenberg parameters."""
-    _refuse_floating(report, options)
     text = decoded(source, report.path)
     if report.path.lower().endswith(".toml") or _is_toml(text):
         return read_dh_document(Document(text, report.path), report, options)
@@ -39,12 +38,6 @@ def _is_toml(text):
         if line and not line.startswith("#"):
             return line.startswith("[") or ("=" in line and "," not in line.split("=")[0])
     return False
-
-
-def _refuse_floating(report, options):
-    if options.floating_base:
-        why = "a table of Denavit-Hartenberg parameters stands on its base; see kinetree.edit"
-        report.ignored(None, "floating_base=True", why)
 
 
 def read_dh_document(document: Document, report, options) -> Model:

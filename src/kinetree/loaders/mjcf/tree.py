@@ -8,7 +8,6 @@ of the one that carries it.
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from kinetree.errors import LoadError
 from kinetree.joints import Fixed, Free
 from kinetree.loaders.mjcf.joints import FREE, anchor, dynamics_of, joint_of, limits_of
 from kinetree.loaders.mjcf.names import body_names, joint_names, unused
@@ -75,11 +74,6 @@ def tree_of(mj_model, tell, *, lump=True, floating_base=False) -> Tree:
             place = Place(tree.add(name, parent.body, Fixed(), X, joint_name), Plucker.identity())
         tree.places.append(place)
         tree.load(place, inertia_of(mj_model, b))
-    if floating_base and not any(isinstance(b.joint, Free) for b in tree.bodies):
-        raise LoadError(
-            "floating_base=True floats bodies that have no joint and are children of the "
-            "worldbody; this model has none"
-        )
     _link_frames(mj_model, tree, taken)
     return tree
 

@@ -32,9 +32,6 @@ def read_toml(source, report, folders, options) -> Model:
     if "dh" in document.data:
         return read_dh_document(document, report, options)
     top = Table(document, document.data, (), "file")
-    if options.floating_base:
-        why = "a TOML file says itself which joints are free; use kinetree.edit to add one"
-        report.ignored(None, "floating_base=True", why)
     return _Reader(top, report, folders, options).model()
 
 

@@ -82,8 +82,6 @@ class _Assembly:
         taken = {arc.name for arc in self.arcs}
         for part in self.connections.apart():
             self._let_fly(part, taken)
-        if options.floating_base and not self.floating:
-            report.ignored(None, "floating_base=True", "the file joins everything to the world")
 
     def _static_arcs(self):
         frames, one = self.description.frames, Plucker.identity()

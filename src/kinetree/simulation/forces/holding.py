@@ -19,7 +19,6 @@ from kinetree import dynamics
 from kinetree.functional.kernel import kernel
 from kinetree.simulation.forces.friction import Friction
 from kinetree.simulation.integrators.linear import factor, solve
-from kinetree.simulation.rollouts import shortest
 from kinetree.simulation.step import Stepper, _step
 
 __all__ = ["Held", "HeldStepper", "Holding", "Mode"]
@@ -66,13 +65,13 @@ class Held:
 
     def holding_force(self, model, t, q, qd, tau):
         """The forces that hold, (..., nv); zero for variables that are free."""
-        qdd = shortest.forward_dynamics(model, q, qd, self.joint_force(model, t, q, qd, tau))
+        qdd = dynamics.forward_dynamics(model, q, qd, self.joint_force(model, t, q, qd, tau))
         return _held(model, q, qdd, self.held, self.joints)[0]
 
     def __call__(self, model, t, q, qd, tau):
         """Joint accelerations (..., nv), and the power of all joint forces [W], (...)."""
         total = self.joint_force(model, t, q, qd, tau)
-        free = shortest.forward_dynamics(model, q, qd, total)
+        free = dynamics.forward_dynamics(model, q, qd, total)
         _, qdd = _held(model, q, free, self.held, self.joints)
         return qdd, (total * qd).sum(-1)
 

@@ -1,7 +1,8 @@
 """A trajectory as a picture: positions, velocities, forces and energy over time.
 
-Each kind of variable has a row, positions on the left and velocities on the right. Where there are
-more variables than colours, those that move most are coloured and named, and the others are grey.
+Each kind of variable has a row, positions on the left and velocities on the right, with one legend
+for both. Where there are more variables than colours, those that move most are coloured and named,
+and the others are grey.
 """
 
 import re
@@ -22,6 +23,7 @@ COLORS = (
     "#c2185b", "#4d4d4d",
 )  # fmt: skip
 _GREY = "#c4c4c4"
+_NOTHING = 1e-9  # rad, m, N: a rounding error of what stands still
 _STYLE = {
     "axes.axisbelow": True,
     "axes.edgecolor": "#888888",
@@ -69,20 +71,17 @@ def plot(trajectory, *, joints=None):
                     continue
                 at = grid[k, :] if right is None else grid[k, j]
                 first = axes = figure.add_subplot(at, sharex=first)
-                is_named = right is None or j or not _same_names(left, right)
-                panel.draw(axes, trajectory.t, colors, legend=is_named)
+                panel.draw(axes, trajectory.t, colors)
+                if right is None or (j and left.by_joint):
+                    left.legend_beside(axes, colors)
+                elif not panel.by_joint:
+                    panel.legend_above(axes, colors)
                 _mark(axes, trajectory.events, named=k == j == 0)
                 if k == len(rows) - 1:
                     axes.set_xlabel("time [s]")
         figure.align_ylabels()
         _title(figure, trajectory)
     return figure
-
-
-def _same_names(*panels):
-    """Whether one legend does for both."""
-    first, second = ([line.name for line in panel.lines] for panel in panels)
-    return first == second
 
 
 # --- what is drawn --------------------------------------------------------------------------------
@@ -94,47 +93,54 @@ class _Panel:
     def __init__(self, title, unit, lines, *, by_joint=True):
         self.title, self.unit, self.lines, self.by_joint = title, unit, lines, by_joint
 
-    def draw(self, axes, t, colors, *, legend=True):
+    def draw(self, axes, t, colors):
         axes.set_title(self.title, loc="left", fontweight="bold", color="#333333")
         axes.margins(x=0.01)
         many = max((line.values.shape[1] for line in self.lines), default=1)
         scale = self._scale()
         power = f"[$10^{{{scale}}}$ " if scale else "["
         axes.set_ylabel(self.unit.replace("[", power))
-        others = 0
         for line in sorted(self.lines, key=lambda line: self._color(line, colors) != _GREY):
             color = self._color(line, colors)
-            is_grey = color == _GREY
-            drawn = axes.plot(
+            is_thin = color == _GREY or many > 1
+            axes.plot(
                 t, line.values / 10.0**scale, color=color, alpha=max(0.15, many**-0.5),
-                linewidth=0.8 if is_grey or many > 1 else 1.4,
+                linewidth=0.8 if is_thin else 1.4,
             )  # fmt: skip
-            others += is_grey
-            if not is_grey:
-                drawn[0].set_label(line.name)
-        if others:
-            axes.plot([], [], color=_GREY, label=f"{others} more")
-        if legend:
-            self._legend(axes)
+        if self.by_joint and self._largest() < _NOTHING:
+            axes.set_ylim(-1, 1)
 
     def _scale(self):
         """A power of ten that keeps the numbers at the axis short."""
-        finite = [np.abs(line.values[np.isfinite(line.values)]) for line in self.lines]
-        largest = max((values.max(initial=0) for values in finite), default=0)
-        if largest == 0 or 1e-3 <= largest < 1e5:
+        largest = self._largest()
+        if largest == 0 or 1e-3 <= largest < 1e5 or (self.by_joint and largest < _NOTHING):
             return 0
         return 3 * int(np.floor(np.log10(largest) / 3))
 
-    def _legend(self, axes):
-        if not any(axes.get_legend_handles_labels()):
-            return
-        legend = axes.legend(
-            loc="upper left", bbox_to_anchor=(1.0, 1.02), borderaxespad=0.3, handlelength=1.2,
-            labelspacing=0.25,
-        )  # fmt: skip
-        for handle in legend.get_lines():
-            handle.set_alpha(1)
-            handle.set_linewidth(1.8)
+    def _largest(self):
+        finite = [np.abs(line.values[np.isfinite(line.values)]) for line in self.lines]
+        return max((values.max(initial=0) for values in finite), default=0)
+
+    def legend_beside(self, axes, colors):
+        """A legend to the right of some axes: names that do for positions and velocities."""
+        place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.02), "borderaxespad": 0.3}
+        axes.legend(handles=self._handles(colors), handlelength=1.2, labelspacing=0.25, **place)
+
+    def legend_above(self, axes, colors):
+        """A legend in the line of the title."""
+        if handles := self._handles(colors):
+            place = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.1}
+            spaces = {"handlelength": 1.2, "columnspacing": 1.0, "handletextpad": 0.4}
+            axes.legend(handles=handles, ncols=len(handles), **place, **spaces)
+
+    def _handles(self, colors):
+        from matplotlib.lines import Line2D
+
+        named = [(self._color(line, colors), _key(line.name)) for line in self.lines if line.name]
+        others = sum(color == _GREY for color, _ in named)
+        named = [entry for entry in named if entry[0] != _GREY]
+        named += [(_GREY, f"{others} more")] if others else []
+        return [Line2D([], [], color=c, label=label, linewidth=1.8) for c, label in named]
 
     def _color(self, line, colors):
         return line.color or colors.get(_key(line.name), _GREY)

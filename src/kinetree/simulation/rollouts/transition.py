@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.codegen.inline import compact, evaluated
 from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.errors import ShapeError, SingularError
 from kinetree.expr.diff import jacobian
 from kinetree.expr.repeat import repeat
 from kinetree.functional.choose import select
-from kinetree.functional.inline import compact, evaluated
 from kinetree.functional.parameters import parameter, with_parameters
 from kinetree.functional.results import over_samples
 from kinetree.functions import require_unit_parts

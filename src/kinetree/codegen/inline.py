@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 
 from kinetree.expr import interpret
+from kinetree.expr.count import cost
 from kinetree.expr.node import Expr, Graph
 from kinetree.expr.substitute import substitute
 
-__all__ = ["compact", "evaluated"]
+__all__ = ["compact", "evaluated", "shortest", "trace_of"]
 
 
 def compact(program):
@@ -30,13 +31,37 @@ def compact(program):
 
 def evaluated(program, arrays):
     """Results of a program on numbers of any kind, by its definition."""
-    objects = (x for a in arrays if a.dtype == object for x in a.ravel())
-    traced = next((x for x in objects if isinstance(x, Expr)), None)
-    if traced is not None:
-        results = _inlined(program, arrays, traced.graph)
+    graph = trace_of(arrays)
+    if graph is not None:
+        results = _inlined(program, arrays, graph)
     else:
         results = interpret.run(program, *arrays, functions=_elementary(arrays))
     return results[0] if len(results) == 1 else results
+
+
+def trace_of(arrays):
+    """The graph that arrays of numbers belong to, or None where nothing is traced."""
+    objects = (x for a in arrays if a.dtype == object for x in a.ravel())
+    return next((x.graph for x in objects if isinstance(x, Expr)), None)
+
+
+def shortest(ways, graph):
+    """The result of that function which adds the fewest operations to a trace.
+
+    Args:
+        ways: functions without arguments that return the same array of traced numbers.
+        graph: the trace.
+    """
+    found = []
+    for way in ways:
+        first = len(graph.checks)
+        result = way()
+        roots = [graph.number(x) for x in np.ravel(result)]
+        found.append((cost(graph, roots), result, graph.checks[first:]))
+        del graph.checks[first:]
+    _, result, checks = min(found, key=lambda entry: entry[0])
+    graph.checks += checks
+    return result
 
 
 def _elementary(arrays):
@@ -69,7 +94,7 @@ def _inlined(program, arrays, graph):
             graph.checks.append((i, *check[1:]))
     results, position = [], 0
     for output in program.outputs:
-        part = flat[..., position : position + output.size]
-        results.append(part.reshape((*batch, *output.shape)))
+        part = flat[..., position : position + output.size].reshape((*batch, *output.shape))
+        results.append(part if part.shape else part[()])
         position += output.size
     return tuple(results)

@@ -1,0 +1,199 @@
+"""One block of the schedule as a function in LLVM IR."""
+
+import numpy as np
+
+from kinetree.codegen.render.llvm_checks import CheckWriter
+
+__all__ = ["BlockWriter", "input_places"]
+
+_BINARY = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
+_COMPARE = {"<": "olt", "<=": "ole", "==": "oeq"}
+
+
+def input_places(program):
+    """Argument number and offset of every input node."""
+    arguments = {a.name: (k, a) for k, a in enumerate(program.inputs)}
+    places = {}
+    for i, node in enumerate(program.graph.nodes):
+        if node[0] == "input":
+            k, argument = arguments[node[1]]
+            index = np.ravel_multi_index(node[2], argument.shape) if argument.shape else 0
+            places[i] = (k, int(index))
+    return places
+
+
+class BlockWriter(CheckWriter):
+    """Writes one block function: loads, operations and what becomes of their results."""
+
+    def __init__(self, program, v, constants, stores, watch):
+        super().__init__(program, v, stores, watch)
+        self.constants, self.places, self.loads = constants, input_places(program), {}
+
+    def write(self, k, block, staged):
+        """``@block_k``; the first one also writes constant results, but for those ``staged``."""
+        self.loads = block.loads
+        if k == 0:
+            self._constant_outputs(set(self._outputs()) - staged)
+        for statement in block.statements:
+            self._statement(statement)
+            for target in statement.targets:
+                self._after(target, block)
+        self._flush(older_than=len(self.lines))
+        self._check_finite()
+        self._count_unless_all_hold()
+        arguments = "ptr %frame, ptr %workspace, ptr %constants, ptr %status"
+        head = f"define internal void @block_{k}({arguments}) noinline {{"
+        return "\n".join([head, *self.lines, "  ret void", "}"])
+
+    def prepare(self, staged):
+        """``@prepare``: what does not change in results that are staged, written once."""
+        self._constant_outputs(staged)
+        return "\n".join(
+            ["define internal void @prepare(ptr %frame) noinline {", *self.lines, "  ret void", "}"]
+        )
+
+    # --- values ------------------------------------------------------------------------------
+
+    def _value(self, i):
+        """Name of node ``i``, loaded on first use when it comes from elsewhere."""
+        op = self.nodes[i][0]
+        if i in self.named:
+            return f"%v{i}"
+        if op == "const":
+            self._load_constant(i, self.nodes[i][1])
+        elif i in self.loads:
+            self._load(i, self.loads[i])
+        self.named.add(i)
+        return f"%v{i}"
+
+    def _load(self, i, slot):
+        """Node ``i`` from the workspace."""
+        t = self.v.mask if self._is_condition(i) else self.v.type
+        self._emit(f"%w{i} = getelementptr {self.v.type}, ptr %workspace, i64 {slot}")
+        self._emit(f"%v{i} = load {t}, ptr %w{i}")
+
+    def _transfer(self, s):
+        """Replace what a loop carries: all values are there before the first slot changes."""
+        values = [self._value(i) for i in s.operands]
+        for slot, value in zip(s.slots, values, strict=True):
+            at = f"%t{len(self.lines)}"
+            self._emit(f"{at} = getelementptr {self.v.type}, ptr %workspace, i64 {slot}")
+            self._emit(f"store {self.v.type} {value}, ptr {at}")
+
+    def _is_condition(self, i):
+        return self.nodes[i][0] in ("<", "<=", "==", "and", "or", "not")
+
+    def _load_constant(self, i, x):
+        v, at = self.v, self.constants.place(x)
+        self._emit(f"%k{i} = getelementptr {v.scalar}, ptr %constants, i64 {at}")
+        self._emit(f"%s{i} = load {v.scalar}, ptr %k{i}, !invariant.load !0")
+        self._splat(i, f"%s{i}")
+
+    def _addend(self, i):
+        """The same for what is added to something: constants then come as whole vectors.
+
+        A product can take one element of a register as its factor; a sum cannot, and a fused
+        product overwrites what it is added to.
+        """
+        if self.nodes[i][0] != "const":
+            return self._value(i)
+        v, n = self.v, len(self.lines)
+        at = self.constants.place(self.nodes[i][1], v.lanes)
+        self._emit(f"%c{n} = getelementptr {v.scalar}, ptr %constants, i64 {at}")
+        self._emit(f"%u{n} = load {v.type}, ptr %c{n}, align {v.size}")
+        return f"%u{n}"
+
+    def _splat(self, i, scalar):
+        v = self.v
+        self._emit(f"%i{i} = insertelement {v.type} undef, {v.scalar} {scalar}, i32 0")
+        zeros = f"<{v.lanes} x i32> zeroinitializer"
+        self._emit(f"%v{i} = shufflevector {v.type} %i{i}, {v.type} undef, {zeros}")
+
+    # --- statements --------------------------------------------------------------------------
+
+    def _statement(self, s):
+        if s.op == "transfer":
+            self._transfer(s)
+            return
+        v, t, i = self.v, self.v.type, s.targets[0]
+        if s.op == "input":
+            self._input(i)
+        elif s.op == "sincos":
+            self._sincos(s)
+        elif s.op == "final":
+            self._load(i, self.loads[s.operands[0]])
+        elif s.op in ("fma", "fms"):
+            (a, b), c = map(self._value, s.operands[:2]), self._addend(s.operands[2])
+            if s.op == "fms":
+                self._emit(f"%n{i} = fneg {t} {a}")
+                a = f"%n{i}"
+            self._emit(f"%v{i} = call {t} @llvm.fma.{v.suffix}({t} {a}, {t} {b}, {t} {c})")
+        elif s.op in _BINARY:
+            a, b = map(self._addend if s.op in "+-" else self._value, s.operands)
+            self._emit(f"%v{i} = {_BINARY[s.op]} {t} {a}, {b}")
+        elif s.op in _COMPARE:
+            a, b = map(self._value, s.operands)
+            self._emit(f"%v{i} = fcmp {_COMPARE[s.op]} {t} {a}, {b}")
+        elif s.op in ("and", "or"):
+            a, b = map(self._value, s.operands)
+            self._emit(f"%v{i} = {s.op} {v.mask} {a}, {b}")
+        elif s.op == "not":
+            ones = "<" + ", ".join(["i1 true"] * v.lanes) + ">"
+            self._emit(f"%v{i} = xor {v.mask} {self._value(s.operands[0])}, {ones}")
+        elif s.op == "select":
+            c, a, b = map(self._value, s.operands)
+            self._emit(f"%v{i} = select {v.mask} {c}, {t} {a}, {t} {b}")
+        elif s.op == "neg":
+            self._emit(f"%v{i} = fneg {t} {self._value(s.operands[0])}")
+        elif s.op in ("sqrt", "abs"):
+            name = {"sqrt": "sqrt", "abs": "fabs"}[s.op]
+            a = self._value(s.operands[0])
+            self._emit(f"%v{i} = call {t} @llvm.{name}.{v.suffix}({t} {a})")
+        elif s.op == "atan2":
+            a, b = map(self._value, s.operands)
+            self._emit(f"%v{i} = call {t} @atan2v({t} {a}, {t} {b})")
+        else:
+            raise AssertionError(f"operation {s.op!r} has no LLVM spelling")
+        self.named.update(x for x in s.targets if x is not None)
+
+    def _input(self, i):
+        k, offset = self.places[i]
+        v, result = self.v, "undef"
+        for lane in range(v.lanes):
+            out = f"%v{i}" if lane == v.lanes - 1 else f"%l{i}_{lane}"
+            pointer = self._pointer(k, lane)
+            self._emit(f"%a{i}_{lane} = getelementptr {v.scalar}, ptr {pointer}, i64 {offset}")
+            self._emit(f"%x{i}_{lane} = load {v.scalar}, ptr %a{i}_{lane}")
+            self._emit(
+                f"{out} = insertelement {v.type} {result}, {v.scalar} %x{i}_{lane}, i32 {lane}"
+            )
+            result = out
+        if self.watch.inputs:
+            self._watch(i)
+
+    def _sincos(self, s):
+        t = self.v.type
+        x = self._value(s.operands[0])
+        name = next(i for i in s.targets if i is not None)
+        self._emit(f"%sc{name} = call {{{t}, {t}}} @sincos({t} {x})")
+        for part, target in enumerate(s.targets):
+            if target is not None:
+                self._emit(f"%v{target} = extractvalue {{{t}, {t}}} %sc{name}, {part}")
+
+    # --- what happens to a value once it is there ---------------------------------------------
+
+    def _after(self, target, block):
+        if target is None:
+            return
+        v = self.v
+        if target in block.stores:
+            t = v.mask if self._is_condition(target) else v.type
+            slot = block.stores[target]
+            self._emit(f"%o{target} = getelementptr {v.type}, ptr %workspace, i64 {slot}")
+            self._emit(f"store {t} %v{target}, ptr %o{target}")
+        if target in self.stores and self.watch.results:
+            self._watch(target)
+        for argument, offset in self.stores.get(target, ()):
+            self._result(target, argument, offset)
+        if target in self.checks:
+            self.conditions.append(f"%v{target}")
