@@ -10,6 +10,8 @@ from kinetree.algorithms import (
     coriolis,
     crba,
     energy,
+    hybrid,
+    hybrid_articulated,
     jacobians,
     lagrange,
     minv,
@@ -99,6 +101,18 @@ FUNCTIONS = {
     "forward_dynamics_crba": Function(
         ("q", "qd", "tau"), ("nv",), (crba.forward_dynamics,), inverts_inertia=True
     ),
+    "hybrid": Function(
+        ("q", "qd", "tau", "qdd"),
+        (2, "nv"),
+        (hybrid_articulated.hybrid_dynamics, hybrid.hybrid_dynamics),
+    ),
+    "hybrid_aba": Function(
+        ("q", "qd", "tau", "qdd"), (2, "nv"), (hybrid_articulated.hybrid_dynamics,)
+    ),
+    "hybrid_crba": Function(
+        ("q", "qd", "tau", "qdd"), (2, "nv"), (hybrid.hybrid_dynamics,)
+    ),
+    "hybrid_response": Function(("q",), ("nv", "nv"), (hybrid.response,)),
     "mass_matrix": Function(
         ("q",), ("nv", "nv"), (crba.joint_space_inertia, fewest.joint_space_inertia)
     ),

@@ -16,6 +16,7 @@ from kinetree import (
     cartesian,
     centroidal,
     dynamics,
+    hybrid,
     kinematics,
     lagrangian,
     regressors,
@@ -39,7 +40,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-PUBLIC = (dynamics, kinematics, centroidal, lagrangian, task_space, cartesian, regressors)
+PUBLIC = (dynamics, hybrid, kinematics, centroidal, lagrangian, task_space, cartesian, regressors)
 """The modules whose functions are compiled quantities."""
 
 
