@@ -61,7 +61,7 @@ def test_compiled_batches_equal_the_free_joint(rng):
     model = kt.samples.quadruped()
     base = floating.of(model)
     q = np.array([model.random_configuration(rng) for _ in range(4)])
-    qd, qdd = rng.standard_normal((2, 4, model.nv))
+    qd, _qdd = rng.standard_normal((2, 4, model.nv))
     tau = np.concatenate([np.zeros((4, 6)), rng.standard_normal((4, model.nv - 6))], axis=-1)
     q_, v_0, qd_, gravity = floating.base_state(model, q, qd)
     a_0, joints = floating.forward_dynamics(base, q_, v_0, qd_, tau[:, 6:], gravity)
@@ -101,7 +101,7 @@ def test_internal_impulses_keep_the_momentum_and_act_by_the_generalized_jacobian
     model = kt.samples.quadruped()
     base = floating.of(model)
     q, qd = model.random_configuration(rng), np.zeros(model.nv)
-    q_, v_0, qd_, _ = floating.base_state(model, q, qd)
+    q_, _v_0, qd_, _ = floating.base_state(model, q, qd)
     impulse = np.concatenate([np.zeros(6), rng.standard_normal(model.nv - 6)])
     jump = kt.inverse_mass_matrix(model, q) @ impulse
     gained = floating.momentum(base, q_, jump[:6], jump[6:])

@@ -175,10 +175,11 @@ def test_work_of_a_joint_that_moves_as_told_balances_the_energy(rng):
 
 def test_a_joint_without_inertia_may_move_as_told(rng):
     """A thin rod on its own axis cannot be pushed; told how to turn, it does."""
+    rod = kt.shapes.rod(1.0, mass=1.0, axis="x")
     model = (
         kt.ModelBuilder("idle hinge")
         .body("arm", joint=kt.Revolute("z"), inertia=kt.shapes.box(1.0, 0.1, 0.1, mass=1.0))
-        .body("pin", on="arm", joint=kt.Revolute("x"), inertia=kt.shapes.rod(1.0, mass=1.0, axis="x"))
+        .body("pin", on="arm", joint=kt.Revolute("x"), inertia=rod)
         .build()
     )  # fmt: skip
     q, qd, tau = random_state(model, rng)

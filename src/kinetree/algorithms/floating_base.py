@@ -59,7 +59,7 @@ def forward_dynamics(model, I_0, q, v_0, qd, tau, a_g, f_ext=None) -> FloatingMo
         f_ext: external forces on the bodies; entry 0 is that on the base.
     """
     lam, NB = model.parent, model.body_count
-    X, S, v, c, pA = _velocity_terms(model, I_0, q, v_0, qd, f_ext)
+    X, S, _v, c, pA = _velocity_terms(model, I_0, q, v_0, qd, f_ext)
     IA = [I_0, *model.inertia[1:]]
     U, D_inv, u, a = ([None] * (NB + 1) for _ in range(4))
     qdd = [model.zero_velocity[:0]] + [None] * NB
@@ -190,4 +190,3 @@ def _solver(I):
 
 def _accelerated(I, f):
     return Motion.from_array(_solver(I)(f.to_array()))
-

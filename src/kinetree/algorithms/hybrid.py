@@ -52,6 +52,8 @@ def response(model, q, free):
     rest = np.setdiff1d(np.arange(model.nv), at)
     units = np.eye(model.nv, dtype=int)
     H = np.stack([rnea.inertia_product(model, q, e) for e in units], axis=1)
+    if not at:
+        return H
     solve = _solver(model, q, free)
     H11_inv_H12 = solve(H[np.ix_(at, rest)])
     R = np.zeros_like(H)
@@ -157,4 +159,3 @@ def _at_free(model, qdd_free, at):
     qdd = np.zeros(model.nv, dtype=qdd_free.dtype if len(at) else int)
     qdd[at] = qdd_free
     return qdd
-

@@ -247,8 +247,9 @@ class Model:
         return hash(self.fingerprint)
 
     def replace(
-        self, *, inertia=None, placement=None, joint=None, limits=None, dynamics=None, **fields
-    ):
+        self, *, inertia=None, placement=None, joint=None, limits=None, dynamics=None, strict=None,
+        **fields,
+    ):  # fmt: skip
         """A copy with some things changed.
 
         Args:
@@ -257,6 +258,7 @@ class Model:
             joint: new joints by joint name.
             limits: new limits by joint name.
             dynamics: new armature, damping and so on by joint name.
+            strict: whether inertias must be those of solid bodies; as before by default.
             **fields: new ``bodies``, ``frames``, ``loops``, ``couplings``, ``geometry``,
                 ``actuators``, ``postures``, ``gravity``, ``name``, ``base_name``.
         """
@@ -286,7 +288,9 @@ class Model:
                 i = self.joint_index(name)
                 bodies[i - 1] = replace(bodies[i - 1], **{attribute: value})
         kept = {key: getattr(self, key) for key in _FIELDS}
-        return Model(tuple(bodies), strict=self.strict, **{**kept, **fields})
+        return Model(
+            tuple(bodies), strict=self.strict if strict is None else strict, **{**kept, **fields}
+        )
 
     def map_numbers(self, fn):
         """A copy whose numbers (inertias, placements, gravity, joint dynamics) went through ``fn``.
