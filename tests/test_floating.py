@@ -101,7 +101,7 @@ def test_internal_impulses_keep_the_momentum_and_act_by_the_generalized_jacobian
     model = kt.samples.quadruped()
     base = floating.of(model)
     q, qd = model.random_configuration(rng), np.zeros(model.nv)
-    q_, _v_0, qd_, _ = floating.base_state(model, q, qd)
+    q_, *_ = floating.base_state(model, q, qd)
     impulse = np.concatenate([np.zeros(6), rng.standard_normal(model.nv - 6)])
     jump = kt.inverse_mass_matrix(model, q) @ impulse
     gained = floating.momentum(base, q_, jump[:6], jump[6:])
