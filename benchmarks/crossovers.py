@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 
 import kinetree as kt
+from kinetree.costs import operation_counts
 from kinetree.expr.published import best, crossover, forward_dynamics_cost
-from kinetree.operation_counts import operation_counts
 from kinetree.samples import chain
 
 SIZES = (2, 4, 6, 8, 9, 10, 12, 15, 18)

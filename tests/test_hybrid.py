@@ -36,7 +36,7 @@ def partitioned_solve(model, q, qd, tau, qdd, free, f_ext=None):
     rest = np.setdiff1d(np.arange(model.nv), at)
     qdd = qdd.copy()
     b = tau[at] - C[at] - H[np.ix_(at, rest)] @ qdd[rest]
-    qdd[at] = np.linalg.solve(H[np.ix_(at, at)], b) if at else b
+    qdd[at] = np.linalg.solve(H[np.ix_(at, at)], b) if len(at) else b
     return np.stack([H @ qdd + C, qdd])
 
 

@@ -4,6 +4,6 @@ print(kt.health(model, q, qd))
 """
 
 from kinetree.accuracy.causes import Cause
-from kinetree.accuracy.health import Health, health
+from kinetree.accuracy.report import Health, health
 
 __all__ = ["Cause", "Health", "health"]

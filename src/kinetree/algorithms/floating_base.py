@@ -5,7 +5,7 @@ Everything here is in its coordinates, gravity ``a_g`` and the external forces i
 nobody needs to know where it is. The same mechanism on a free joint is ``edit.floating``.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,7 +33,7 @@ class FloatingMotion(NamedTuple):
 class EquationOfMotion(NamedTuple):
     """``[[I0c, F], [Fᵀ, H]] [a_0; qdd] + [p0c; C] = [0; tau]`` — RBDA (9.13)."""
 
-    I0c: object
+    I0c: Any
     """Inertia of the whole mechanism, frozen."""
     F: np.ndarray
     """Forces at the base for unit joint accelerations, (6, nv)."""

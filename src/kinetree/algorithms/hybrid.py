@@ -52,7 +52,7 @@ def response(model, q, free):
     rest = np.setdiff1d(np.arange(model.nv), at)
     units = np.eye(model.nv, dtype=int)
     H = np.stack([rnea.inertia_product(model, q, e) for e in units], axis=1)
-    if not at:
+    if not len(at):
         return H
     solve = _solver(model, q, free)
     H11_inv_H12 = solve(H[np.ix_(at, rest)])
@@ -73,7 +73,8 @@ def given_forces_and_accelerations(model, tau, qdd, free):
 
 def variables(model, joints):
     """Numbers of the velocity variables of some joints, in order."""
-    return [k for i in sorted(joints) for k in range(*model.v_slice[i].indices(model.nv))]
+    slices = [np.arange(model.nv)[model.v_slice[i]] for i in sorted(joints)]
+    return np.concatenate([np.zeros(0, int), *slices])
 
 
 # --- the inertia of the free joints --------------------------------------------------------------

@@ -3,6 +3,7 @@
 import pytest
 
 import kinetree as kt
+from kinetree.costs import operation_counts
 from kinetree.expr.published import (
     Cost,
     best,
@@ -11,7 +12,6 @@ from kinetree.expr.published import (
     forward_dynamics_cost,
     inertia_matrix_cost,
 )
-from kinetree.operation_counts import operation_counts
 from kinetree.samples import chain, random_tree
 
 
