@@ -19,7 +19,7 @@ import numpy as np
 import kinetree as kt
 from kinetree.algorithms.closed_chain_plan import closed_configurations
 from kinetree.interop.pinocchio.library import pinocchio
-from kinetree.loops.constraint import constraint
+from kinetree.loops.kinematics.constraint import constraint
 
 BATCH = 4096
 REPEATS = 15

@@ -32,8 +32,8 @@ from rich.table import Table
 import kinetree as kt
 from kinetree.algorithms.energy import elastic_energy
 from kinetree.functional.kernel import kernel
-from kinetree.loops.constraint import error
-from kinetree.loops.projection import project_velocity
+from kinetree.loops.kinematics.constraint import error
+from kinetree.loops.kinematics.projection import project_velocity
 
 HERE = Path(__file__).parent
 PICTURE = HERE.parent / "docs" / "closed_loops.png"

@@ -21,8 +21,8 @@ from rich.table import Table
 
 from kinetree import samples
 from kinetree.errors import SimulationError, SingularError
-from kinetree.loops.model_system import system_of
-from kinetree.loops.system_motion import integrate_system
+from kinetree.loops.state_space.model_system import system_of
+from kinetree.loops.state_space.system_motion import integrate_system
 
 PICTURE = Path(__file__).parents[1] / "docs" / "five_bar.png"
 MODEL = samples.five_bar()

@@ -4,9 +4,9 @@ import numpy as np
 
 import kinetree as kt
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
-from kinetree.loops.constraint import constraint
-from kinetree.loops.independent import coordinates
-from kinetree.loops.velocity_basis import velocity_basis
+from kinetree.loops.kinematics.constraint import constraint
+from kinetree.loops.linear.independent import coordinates
+from kinetree.loops.linear.velocity_basis import velocity_basis
 from kinetree.model import Loop
 from kinetree.spatial import Inertia
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from kinetree import samples
 from kinetree.joints import Planar, Revolute
-from kinetree.loops.model_system import system_of
-from kinetree.loops.system import ConstrainedSystem
+from kinetree.loops.state_space.model_system import system_of
+from kinetree.loops.state_space.system import ConstrainedSystem
 from kinetree.model import ModelBuilder
 from kinetree.spatial import Inertia
 

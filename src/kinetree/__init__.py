@@ -49,6 +49,7 @@ from kinetree.dynamics import (
     potential_energy,
 )
 from kinetree.errors import (
+    AssemblyError,
     CacheWarning,
     EquilibriumError,
     ExcitationError,
@@ -66,6 +67,7 @@ from kinetree.errors import (
     SimulationError,
     SimulationWarning,
     SingularError,
+    SingularityWarning,
     SpatialTypeError,
     SweepError,
     SweepWarning,
@@ -174,6 +176,12 @@ if TYPE_CHECKING:
     from kinetree.ik import inverse_kinematics
     from kinetree.loaders.load import load, loads
     from kinetree.quasi_velocities import quasi_velocity_dynamics
+    from kinetree.simulation.constrained.options import (
+        Baumgarte,
+        Charts,
+        GeneralizedAlpha,
+        Projection,
+    )
     from kinetree.simulation.events.event import Event
     from kinetree.simulation.forces.actuators import TorqueSpeed
     from kinetree.simulation.forces.applied import ExternalForce
@@ -201,12 +209,17 @@ _ON_DEMAND = (
     "ik",
     "interop",
     "loaders",
+    "loops",
     "samples",
     "simulation",
     "symbolic",
     "writers",
 )
 _FUNCTIONS = {
+    "Projection": "simulation.constrained.options",
+    "GeneralizedAlpha": "simulation.constrained.options",
+    "Charts": "simulation.constrained.options",
+    "Baumgarte": "simulation.constrained.options",
     "base_parameters": "identification",
     "check": "doctor.check",
     "compile": "functional.compiled",
@@ -263,8 +276,11 @@ def __dir__():
 __all__ = [
     "AbstractJoint",
     "Actuator",
+    "AssemblyError",
+    "Baumgarte",
     "Body",
     "CacheWarning",
+    "Charts",
     "Coupling",
     "CustomJoint",
     "Cylindrical",
@@ -280,6 +296,7 @@ __all__ = [
     "Frame",
     "Free",
     "Friction",
+    "GeneralizedAlpha",
     "Helical",
     "IdentifiabilityError",
     "Inertia",
@@ -303,6 +320,7 @@ __all__ = [
     "Posture",
     "Prescribed",
     "Prismatic",
+    "Projection",
     "RackAndPinion",
     "Recorded",
     "Reversed",
@@ -314,6 +332,7 @@ __all__ = [
     "SimulationError",
     "SimulationWarning",
     "SingularError",
+    "SingularityWarning",
     "SpatialTypeError",
     "SphereInCylinder",
     "Spherical",

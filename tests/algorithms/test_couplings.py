@@ -176,7 +176,8 @@ class TestRefusals:
         model = machine(rng)
         message = (
             r"whose joint 'c' follows 'b' by coupling 'b to c'.*forward_dynamics\(model, ...\) and "
-            r"loops.inverse_dynamics\(model, ...\) honour couplings; model.replace\(couplings=\(\)\)"
+            r"loops.inverse_dynamics\(model, ...\) honour couplings; "
+            r"model.replace\(couplings=\(\)\)"
         )
         with pytest.raises(LoopError, match=message):
             function(model, model.neutral())

@@ -7,8 +7,8 @@ from closeness import assert_close
 
 import kinetree as kt
 from kinetree.control import LQR, equilibrium
-from kinetree.loops.closing import closure_error
-from kinetree.loops.projection import project_configuration, project_velocity
+from kinetree.loops.kinematics.closing import closure_error
+from kinetree.loops.kinematics.projection import project_configuration, project_velocity
 from kinetree.samples.loader_linkage import loader
 
 FIVE_BAR = kt.samples.five_bar()

@@ -5,7 +5,7 @@ import pytest
 
 import kinetree as kt
 from kinetree.doctor import check
-from kinetree.loops.assembly import assemble
+from kinetree.loops.kinematics.assembly import assemble
 
 BAR = kt.shapes.box(0.3, 0.02, 0.02, mass=0.5, at=(0.15, 0, 0))
 

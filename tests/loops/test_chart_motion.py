@@ -14,11 +14,11 @@ from constrained_systems import (
 
 from kinetree import dynamics, samples
 from kinetree.errors import SingularError, UnknownNameError
-from kinetree.loops import charts, multipliers
-from kinetree.loops.invariants import drift
-from kinetree.loops.model_system import system_of
-from kinetree.loops.system_motion import integrate_system, runge_kutta_step
-from kinetree.loops.system_projection import project_position
+from kinetree.loops.state_space import charts, multipliers
+from kinetree.loops.state_space.invariants import drift
+from kinetree.loops.state_space.model_system import system_of
+from kinetree.loops.state_space.system_motion import integrate_system, runge_kutta_step
+from kinetree.loops.state_space.system_projection import project_position
 
 ANGLE, RATE, TIME = -1.0, 7.0, 1.0  # fast enough to go over the top
 

@@ -9,10 +9,10 @@ from constrained_systems import SINGULAR, five_bar, pendulum, pendulum_state, pi
 
 from kinetree import kinematics, samples
 from kinetree.errors import ShapeError, SingularError
-from kinetree.loops import charts, multipliers
-from kinetree.loops.charts.partition_chart import dependent_columns
-from kinetree.loops.invariants import invariant_gradient, invariants
-from kinetree.loops.model_system import system_of
+from kinetree.loops.state_space import charts, multipliers
+from kinetree.loops.state_space.charts.partition_chart import dependent_columns
+from kinetree.loops.state_space.invariants import invariant_gradient, invariants
+from kinetree.loops.state_space.model_system import system_of
 
 SYSTEM = five_bar()
 Q = np.zeros(4)

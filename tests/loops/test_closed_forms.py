@@ -7,8 +7,8 @@ from closeness import assert_close
 from kinetree.algorithms.loop_constraints import loop_constraints
 from kinetree.errors import LoopError, UnknownNameError, UnreachableError
 from kinetree.joints import Prismatic, Revolute, SphereInCylinder, Universal
-from kinetree.loops.closed_forms import closure, four_bar, leg, parallelogram, triangle
-from kinetree.loops.solution import solve
+from kinetree.loops.dynamics.closed_forms import closure, four_bar, leg, parallelogram, triangle
+from kinetree.loops.dynamics.solution import solve
 from kinetree.model import ModelBuilder
 from kinetree.samples import (
     actuated_arm,

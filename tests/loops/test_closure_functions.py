@@ -7,8 +7,8 @@ from closeness import assert_close
 from kinetree.algorithms.loop_constraints import loop_constraints
 from kinetree.errors import LoopError, ShapeError, UnreachableError
 from kinetree.joints import Revolute, Spherical
-from kinetree.loops.closure_functions import LoopClosure
-from kinetree.loops.solution import solve
+from kinetree.loops.dynamics.closure_functions import LoopClosure
+from kinetree.loops.dynamics.solution import solve
 from kinetree.samples import actuated_arm
 from kinetree.spatial.ops import atan2, cos, sin, sqrt
 

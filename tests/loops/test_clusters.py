@@ -5,10 +5,10 @@ import pytest
 from closeness import assert_close
 from random_instants import random_instant
 
-from kinetree.loops.clusters import block_null_space, clusters, renumber
-from kinetree.loops.instant import Instant
-from kinetree.loops.null_space import null_space
-from kinetree.loops.solution import solve
+from kinetree.loops.dynamics.clusters import block_null_space, clusters, renumber
+from kinetree.loops.dynamics.instant import Instant
+from kinetree.loops.dynamics.null_space import null_space
+from kinetree.loops.dynamics.solution import solve
 from kinetree.model import Coupling
 from kinetree.samples import clustered_linkage, corner_ladder, ladder, stewart
 
@@ -40,7 +40,7 @@ def test_a_coupling_joins_what_it_couples():
 
 def shuffled(model, rng):
     """The same model with its bodies in another regular order."""
-    from kinetree.loops.clusters import _in_order
+    from kinetree.loops.dynamics.clusters import _in_order
 
     order, ready = [0], list(model.children[0])
     while ready:

@@ -9,7 +9,7 @@ from kinetree.algorithms.closed_chain_plan import closed_configurations
 from kinetree.algorithms.loop_constraints import loop_constraints
 from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.joints import Revolute
-from kinetree.loops.constraint import Constraint, constraint, error
+from kinetree.loops.kinematics.constraint import Constraint, constraint, error
 from kinetree.model.edit import attach
 
 

@@ -12,10 +12,10 @@ from constrained_systems import (
 )
 
 from kinetree.errors import ShapeError, SimulationError, SingularError, UnknownNameError
-from kinetree.loops.model_system import system_of
-from kinetree.loops.svd_form import SVDForm
-from kinetree.loops.system import ConstrainedSystem
-from kinetree.loops.system_motion import integrate_system, runge_kutta_step
+from kinetree.loops.state_space.model_system import system_of
+from kinetree.loops.state_space.svd_form import SVDForm
+from kinetree.loops.state_space.system import ConstrainedSystem
+from kinetree.loops.state_space.system_motion import integrate_system, runge_kutta_step
 
 SYSTEM, REST = five_bar(), np.zeros(4)
 

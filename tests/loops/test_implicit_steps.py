@@ -5,10 +5,10 @@ import pytest
 from closed_chains import spatial_chain
 
 import kinetree as kt
-from kinetree.loops.closing import closure_error
-from kinetree.loops.constraint import constraint
-from kinetree.loops.implicit_steps import implicit_step
-from kinetree.loops.linearization import linearize
+from kinetree.loops.kinematics.closing import closure_error
+from kinetree.loops.kinematics.constraint import constraint
+from kinetree.loops.linear.implicit_steps import implicit_step
+from kinetree.loops.linear.linearization import linearize
 from kinetree.model import JointDynamics
 
 STIFF = kt.samples.four_bar().replace(

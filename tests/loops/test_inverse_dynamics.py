@@ -14,10 +14,10 @@ from kinetree.errors import (
     TraceError,
     UnknownNameError,
 )
-from kinetree.loops.actuation import actuation
-from kinetree.loops.constraint import constraint
-from kinetree.loops.inverse_dynamics import inverse_dynamics
-from kinetree.loops.loop_joints import loop_joint_forces, loop_velocities
+from kinetree.loops.dynamics.actuation import actuation
+from kinetree.loops.dynamics.inverse_dynamics import inverse_dynamics
+from kinetree.loops.dynamics.loop_joints import loop_joint_forces, loop_velocities
+from kinetree.loops.kinematics.constraint import constraint
 from kinetree.model import JointDynamics, Limits, MechanismGraph, ModelBuilder
 from kinetree.samples.book_linkages import actuated_arm
 from kinetree.samples.random_linkages import random_closed_mechanism

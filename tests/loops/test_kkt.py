@@ -8,9 +8,9 @@ from random_instants import random_instant
 from kinetree.algorithms.constrained_system import implicit_equations
 from kinetree.algorithms.constraints import Implicit
 from kinetree.errors import SingularError
-from kinetree.loops import null_space
-from kinetree.loops.instant import Instant
-from kinetree.loops.kkt import solve
+from kinetree.loops.dynamics import null_space
+from kinetree.loops.dynamics.instant import Instant
+from kinetree.loops.dynamics.kkt import solve
 from kinetree.samples import four_bar
 
 

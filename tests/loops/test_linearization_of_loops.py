@@ -6,8 +6,8 @@ from closed_chains import allowed_velocity, parallel_four_bar, parallelogram, sp
 from closeness import assert_close
 
 import kinetree as kt
-from kinetree.loops.linearization import LinearModel, linearize
-from kinetree.loops.recursive_linearization import recursion
+from kinetree.loops.linear.linearization import LinearModel, linearize
+from kinetree.loops.linear.recursive_linearization import recursion
 from kinetree.samples.loader_linkage import loader
 from kinetree.samples.random_linkages import random_closed_mechanism
 

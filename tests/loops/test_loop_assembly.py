@@ -11,11 +11,11 @@ import kinetree as kt
 from kinetree.errors import AssemblyError
 from kinetree.joints import AbstractJoint
 from kinetree.joints.representatives import REPRESENTATIVES
-from kinetree.loops.assemblies import assemblies
-from kinetree.loops.assembly import assemble
-from kinetree.loops.closing import closing, closure_error, loop_gaps
-from kinetree.loops.constraint import constraint
-from kinetree.loops.loop_joints import loop_positions
+from kinetree.loops.dynamics.loop_joints import loop_positions
+from kinetree.loops.kinematics.assemblies import assemblies
+from kinetree.loops.kinematics.assembly import assemble
+from kinetree.loops.kinematics.closing import closing, closure_error, loop_gaps
+from kinetree.loops.kinematics.constraint import constraint
 from kinetree.spatial import Motion, Plucker, exp
 
 

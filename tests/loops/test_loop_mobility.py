@@ -9,10 +9,10 @@ from closeness import assert_close
 
 import kinetree as kt
 from kinetree.errors import AssemblyError, LoopError, SingularityWarning
-from kinetree.loops.branches import follow
-from kinetree.loops.mobility import mobilities, mobility
-from kinetree.loops.rank import scaling
-from kinetree.loops.singularities import (
+from kinetree.loops.kinematics.branches import follow
+from kinetree.loops.kinematics.mobility import mobilities, mobility
+from kinetree.loops.kinematics.rank import scaling
+from kinetree.loops.kinematics.singularities import (
     determines,
     singularities,
     singularity,

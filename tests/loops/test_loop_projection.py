@@ -8,11 +8,11 @@ from closeness import assert_close
 
 import kinetree as kt
 from kinetree.errors import AssemblyError, SingularError
-from kinetree.loops.closing import closing, closure_error
-from kinetree.loops.constraint import constraint
-from kinetree.loops.metric import tree_inertia
-from kinetree.loops.projection import project_configuration, project_velocity
-from kinetree.loops.state_projection import mechanical_energy, project_state
+from kinetree.loops.kinematics.closing import closing, closure_error
+from kinetree.loops.kinematics.constraint import constraint
+from kinetree.loops.kinematics.metric import tree_inertia
+from kinetree.loops.kinematics.projection import project_configuration, project_velocity
+from kinetree.loops.kinematics.state_projection import mechanical_energy, project_state
 
 
 @cache
@@ -137,7 +137,7 @@ def test_what_cannot_be_projected_is_named():
 
 
 def test_a_search_for_the_nearest_point_that_does_not_end(monkeypatch):
-    monkeypatch.setattr("kinetree.loops.projection._NEAREST_STEPS", 2)
+    monkeypatch.setattr("kinetree.loops.kinematics.projection._NEAREST_STEPS", 2)
     with pytest.raises(SingularError, match="no nearest configuration of 'circle'"):
         project_configuration(circle(), [0.4, 0.9, 0.3], weights="plain", nearest=True)
 

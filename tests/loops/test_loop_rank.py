@@ -5,8 +5,8 @@ import pytest
 from closeness import assert_close
 
 import kinetree as kt
-from kinetree.loops.closing import closing
-from kinetree.loops.rank import (
+from kinetree.loops.kinematics.closing import closing
+from kinetree.loops.kinematics.rank import (
     dependencies,
     independent_rows,
     rank,

@@ -5,9 +5,9 @@ import pytest
 
 from kinetree.algorithms.kinematics import base_velocities, body_accelerations
 from kinetree.joints import Revolute
-from kinetree.loops import articulated, kkt, null_space, range_space, sparse_maximal
-from kinetree.loops.instant import Instant
-from kinetree.loops.solution import solve
+from kinetree.loops.dynamics import articulated, kkt, null_space, range_space, sparse_maximal
+from kinetree.loops.dynamics.instant import Instant
+from kinetree.loops.dynamics.solution import solve
 from kinetree.model import MechanismGraph
 from kinetree.samples import random_closed_mechanism
 

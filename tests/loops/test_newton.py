@@ -3,8 +3,8 @@ import pytest
 from constrained_systems import pendulum
 
 from kinetree.errors import SingularError
-from kinetree.loops import charts
-from kinetree.loops.newton import newton
+from kinetree.loops.state_space import charts
+from kinetree.loops.state_space.newton import newton
 
 
 def steps_of(lengths, residuals=None):

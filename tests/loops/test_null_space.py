@@ -6,11 +6,11 @@ from closeness import assert_close
 from random_instants import random_instant
 
 from kinetree.errors import ShapeError, SingularError
-from kinetree.loops import null_space as method
-from kinetree.loops.instant import Instant
-from kinetree.loops.null_space import null_space, pivots
-from kinetree.loops.rank import Scaling
-from kinetree.loops.solution import solve
+from kinetree.loops.dynamics import null_space as method
+from kinetree.loops.dynamics.instant import Instant
+from kinetree.loops.dynamics.null_space import null_space, pivots
+from kinetree.loops.dynamics.solution import solve
+from kinetree.loops.kinematics.rank import Scaling
 from kinetree.samples import actuated_arm, clustered_linkage, four_bar
 
 

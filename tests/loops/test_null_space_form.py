@@ -4,12 +4,12 @@ from closeness import assert_close
 from constrained_systems import absolute_five_bar, five_bar, pendulum
 
 from kinetree import samples
-from kinetree.loops import charts, multipliers, null_space_form
-from kinetree.loops.invariants import rate_gradient
-from kinetree.loops.model_system import system_of
-from kinetree.loops.multipliers import Baumgarte
-from kinetree.loops.svd_form import SVDForm
-from kinetree.loops.system import ConstrainedSystem
+from kinetree.loops.state_space import charts, multipliers, null_space_form
+from kinetree.loops.state_space.invariants import rate_gradient
+from kinetree.loops.state_space.model_system import system_of
+from kinetree.loops.state_space.multipliers import Baumgarte
+from kinetree.loops.state_space.svd_form import SVDForm
+from kinetree.loops.state_space.system import ConstrainedSystem
 
 SYSTEMS = [pendulum, five_bar, absolute_five_bar]
 

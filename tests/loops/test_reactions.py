@@ -6,10 +6,10 @@ from closeness import assert_close
 from random_instants import random_instant
 
 from kinetree.joints import SphereInCylinder
-from kinetree.loops.instant import Instant
-from kinetree.loops.range_space import range_space
-from kinetree.loops.reactions import idle_forces, smallest, uniqueness
-from kinetree.loops.solution import solve
+from kinetree.loops.dynamics.instant import Instant
+from kinetree.loops.dynamics.range_space import range_space
+from kinetree.loops.dynamics.reactions import idle_forces, smallest, uniqueness
+from kinetree.loops.dynamics.solution import solve
 from kinetree.samples import four_bar, stewart
 
 

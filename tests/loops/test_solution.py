@@ -10,7 +10,7 @@ from kinetree.algorithms.loop_constraints import loop_motion
 from kinetree.algorithms.loop_forces import forces_on_bodies, loop_joint_motion
 from kinetree.errors import LoopError, ModelError, ShapeError, SingularError, UnknownNameError
 from kinetree.joints import Fixed, Revolute, SphereInCylinder
-from kinetree.loops.solution import METHODS, ConstrainedMotion, solve
+from kinetree.loops.dynamics.solution import METHODS, ConstrainedMotion, solve
 from kinetree.model import Body, Coupling, JointDynamics, Loop
 from kinetree.samples import four_bar, ladder, random_closed_mechanism, ur5
 from kinetree.spatial import Force, Inertia, Plucker

@@ -8,9 +8,9 @@ from random_instants import random_instant
 from kinetree.algorithms import aba, maximal, rnea
 from kinetree.algorithms.kinematics import base_velocities
 from kinetree.errors import ModelError, SingularError
-from kinetree.loops import null_space
-from kinetree.loops.instant import Instant
-from kinetree.loops.sparse_maximal import order_of, solve, solve_bodies
+from kinetree.loops.dynamics import null_space
+from kinetree.loops.dynamics.instant import Instant
+from kinetree.loops.dynamics.sparse_maximal import order_of, solve, solve_bodies
 from kinetree.model import Coupling, JointDynamics
 from kinetree.samples import chain, corner_ladder, four_bar, random_tree
 from kinetree.spatial import Force, Inertia, exp, xlt

@@ -4,11 +4,11 @@ from closeness import assert_close
 from constrained_systems import SINGULAR, absolute_five_bar, five_bar, pendulum
 
 from kinetree import samples
-from kinetree.loops import multipliers
-from kinetree.loops.model_system import system_of
-from kinetree.loops.multipliers import Baumgarte
-from kinetree.loops.singular_passes import SingularityWatch
-from kinetree.loops.svd_form import SVDForm
+from kinetree.loops.state_space import multipliers
+from kinetree.loops.state_space.model_system import system_of
+from kinetree.loops.state_space.multipliers import Baumgarte
+from kinetree.loops.state_space.singular_passes import SingularityWatch
+from kinetree.loops.state_space.svd_form import SVDForm
 
 
 @pytest.mark.covers("Spencer 3.1", by=SVDForm)

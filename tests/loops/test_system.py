@@ -15,10 +15,10 @@ from constrained_systems import (
 
 from kinetree import dynamics, samples
 from kinetree.errors import ShapeError, SingularError
-from kinetree.loops import invariants, multipliers, null_space_form
-from kinetree.loops.model_system import system_of
-from kinetree.loops.svd_form import SVDForm
-from kinetree.loops.system import ConstrainedSystem
+from kinetree.loops.state_space import invariants, multipliers, null_space_form
+from kinetree.loops.state_space.model_system import system_of
+from kinetree.loops.state_space.svd_form import SVDForm
+from kinetree.loops.state_space.system import ConstrainedSystem
 
 SYSTEMS = {
     "pendulum": pendulum,

@@ -6,10 +6,10 @@ from closeness import assert_close
 from constrained_systems import absolute_five_bar, five_bar, pendulum, pendulum_state, pinned_body
 
 from kinetree.errors import SingularError
-from kinetree.loops.invariants import invariants
-from kinetree.loops.model_system import system_of
-from kinetree.loops.system import ConstrainedSystem
-from kinetree.loops.system_projection import (
+from kinetree.loops.state_space.invariants import invariants
+from kinetree.loops.state_space.model_system import system_of
+from kinetree.loops.state_space.system import ConstrainedSystem
+from kinetree.loops.state_space.system_projection import (
     energy_gradient,
     project_all,
     project_position,

@@ -5,10 +5,10 @@ import pytest
 from closeness import assert_close
 
 import kinetree as kt
-from kinetree.loops.closing import closure_error
-from kinetree.loops.constraint import constraint
-from kinetree.loops.coordinate_motion import coordinate_motion
-from kinetree.loops.torque_slopes import torque_slopes
+from kinetree.loops.kinematics.closing import closure_error
+from kinetree.loops.kinematics.constraint import constraint
+from kinetree.loops.linear.coordinate_motion import coordinate_motion
+from kinetree.loops.linear.torque_slopes import torque_slopes
 from kinetree.samples.loader_linkage import loader
 
 LOADER = loader()

@@ -5,7 +5,7 @@ import pytest
 from closeness import assert_close
 from scipy import optimize
 
-from kinetree.loops.torques import least_distance, least_forces, nonnegative_least_squares
+from kinetree.loops.dynamics.torques import least_distance, least_forces, nonnegative_least_squares
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -6,10 +6,10 @@ from closed_chains import parallel_four_bar, parallelogram
 from closeness import assert_close
 
 import kinetree as kt
-from kinetree.loops.closing import closure_error
-from kinetree.loops.constraint import constraint
-from kinetree.loops.independent import coordinates
-from kinetree.loops.velocity_basis import (
+from kinetree.loops.kinematics.closing import closure_error
+from kinetree.loops.kinematics.constraint import constraint
+from kinetree.loops.linear.independent import coordinates
+from kinetree.loops.linear.velocity_basis import (
     coordinate_changes,
     coordinate_rates,
     moved,

@@ -6,11 +6,11 @@ from closeness import assert_close
 
 import kinetree as kt
 from kinetree.errors import SingularError
-from kinetree.loops.closing import closure_error
-from kinetree.loops.mobility import mobility
-from kinetree.loops.projection import project_velocity
-from kinetree.loops.solution import solve
-from kinetree.loops.welded import weld_loops, welded_state
+from kinetree.loops.dynamics.solution import solve
+from kinetree.loops.kinematics.closing import closure_error
+from kinetree.loops.kinematics.mobility import mobility
+from kinetree.loops.kinematics.projection import project_velocity
+from kinetree.loops.kinematics.welded import weld_loops, welded_state
 
 
 @pytest.mark.covers("RBDA 8.3", by=weld_loops)

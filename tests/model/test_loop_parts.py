@@ -10,7 +10,7 @@ import pytest
 import kinetree as kt
 from kinetree.errors import InteropError, ModelError, ModelWarning, UnknownNameError
 from kinetree.joints import CustomJoint, Fixed, Prismatic, Revolute, Spherical
-from kinetree.loops.clusters import renumber
+from kinetree.loops.dynamics.clusters import renumber
 from kinetree.model import Actuator, JointDynamics, Limits, Loop, Model, ModelBuilder
 from kinetree.spatial import rotx, xlt
 from kinetree.writers.mjcf import to_mjcf

@@ -7,8 +7,8 @@ import pytest
 
 import kinetree as kt
 from kinetree.errors import ShapeError, TraceError, UnknownNameError
-from kinetree.loops.assembly import assemble
-from kinetree.loops.projection import project_velocity
+from kinetree.loops.kinematics.assembly import assemble
+from kinetree.loops.kinematics.projection import project_velocity
 from kinetree.simulation.constrained.charted import ChartStepper
 from kinetree.simulation.constrained.options import Charts, GeneralizedAlpha
 from kinetree.simulation.integrators.explicit import ExplicitRungeKutta

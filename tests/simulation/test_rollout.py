@@ -6,7 +6,7 @@ from closeness import assert_close
 
 import kinetree as kt
 from kinetree.functional.parameters import with_parameters
-from kinetree.loops.projection import project_configuration
+from kinetree.loops.kinematics.projection import project_configuration
 from kinetree.simulation.field import Field
 from kinetree.simulation.integrators.registry import INTEGRATORS
 from kinetree.simulation.rollouts.rollout import rollout

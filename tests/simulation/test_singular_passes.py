@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.loops.projection import project_configuration, project_velocity
+from kinetree.loops.kinematics.projection import project_configuration, project_velocity
 from kinetree.simulation.constrained.choice import better_choice, choose
 from kinetree.simulation.constrained.options import Projection
 from kinetree.simulation.constrained.passes import SingularPass

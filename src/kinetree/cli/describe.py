@@ -122,7 +122,7 @@ def facts(model) -> dict:
 def mobility_of(model):
     """The ``Mobility`` of a model where it is assembled; None if it cannot be, or has formulas."""
     from kinetree.errors import AssemblyError
-    from kinetree.loops.mobility import mobility
+    from kinetree.loops.kinematics.mobility import mobility
 
     if model.scalar_type().kind == "O":
         return None

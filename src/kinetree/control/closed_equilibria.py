@@ -3,14 +3,14 @@
 import numpy as np
 
 from kinetree.errors import EquilibriumError
-from kinetree.loops.closing import closure_error
-from kinetree.loops.constraint import constraint
-from kinetree.loops.independent import coordinates
-from kinetree.loops.motion_slopes import forces_along
-from kinetree.loops.motion_state import MotionState
-from kinetree.loops.projection import project_configuration
-from kinetree.loops.rank import RANK_TOLERANCE
-from kinetree.loops.velocity_basis import velocity_basis
+from kinetree.loops.kinematics.closing import closure_error
+from kinetree.loops.kinematics.constraint import constraint
+from kinetree.loops.kinematics.projection import project_configuration
+from kinetree.loops.kinematics.rank import RANK_TOLERANCE
+from kinetree.loops.linear.independent import coordinates
+from kinetree.loops.linear.motion_slopes import forces_along
+from kinetree.loops.linear.motion_state import MotionState
+from kinetree.loops.linear.velocity_basis import velocity_basis
 
 __all__ = ["closed_equilibrium", "closed_holding_forces", "load_on_freedoms"]
 

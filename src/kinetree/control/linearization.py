@@ -23,7 +23,7 @@ from kinetree.dynamics import forward_dynamics, passive_force
 from kinetree.errors import LoopError, UnknownNameError
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.turning_axes import brackets, step_slopes
-from kinetree.loops.linearization import linearize as linearize_closed
+from kinetree.loops.linear.linearization import linearize as linearize_closed
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 
 __all__ = ["Linearization", "linearize"]

@@ -15,8 +15,8 @@ from kinetree.control.riccati import (
     discrete_riccati,
 )
 from kinetree.errors import EquilibriumError, ShapeError, SingularError
-from kinetree.loops.independent import velocity_columns
-from kinetree.loops.velocity_basis import coordinate_changes, coordinate_rates
+from kinetree.loops.linear.independent import velocity_columns
+from kinetree.loops.linear.velocity_basis import coordinate_changes, coordinate_rates
 from kinetree.model.arrays import as_configuration, as_joint_vector
 
 __all__ = ["LQR", "LQRGain", "lqr_gain"]

@@ -2,9 +2,9 @@
 
 from kinetree.doctor.finding import found, named
 from kinetree.errors import AssemblyError
-from kinetree.loops.assembly import assemble
-from kinetree.loops.closing import loop_gaps
-from kinetree.loops.mobility import mobility
+from kinetree.loops.kinematics.assembly import assemble
+from kinetree.loops.kinematics.closing import loop_gaps
+from kinetree.loops.kinematics.mobility import mobility
 
 __all__ = ["loops"]
 

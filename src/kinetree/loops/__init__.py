@@ -8,22 +8,13 @@
 is what else one wants to know about them.
 """
 
-from kinetree.loops import charts, closed_forms
-from kinetree.loops.actuation import Actuation, actuation
-from kinetree.loops.assemblies import assemblies
-from kinetree.loops.assembly import assemble
-from kinetree.loops.branches import Branch, SingularPoint, follow
-from kinetree.loops.closing import closure_error, loop_gaps
-from kinetree.loops.closure_functions import ClosedMotion, LoopClosure
-from kinetree.loops.clusters import Cluster, block_null_space, clusters, renumber
-from kinetree.loops.constraint import Constraint, constraint, error
-from kinetree.loops.coordinate_motion import CoordinateMotion, coordinate_motion
-from kinetree.loops.elimination_order import EliminationOrder, elimination_order
-from kinetree.loops.implicit_steps import ImplicitStep, implicit_step
-from kinetree.loops.invariants import Dimensions, Drift, dimensions, drift
-from kinetree.loops.inverse_dynamics import ActuatorForces, inverse_dynamics
-from kinetree.loops.linearization import LinearModel, linearize
-from kinetree.loops.loop_joints import (
+from kinetree.loops.dynamics import closed_forms
+from kinetree.loops.dynamics.actuation import Actuation, actuation
+from kinetree.loops.dynamics.closure_functions import ClosedMotion, LoopClosure
+from kinetree.loops.dynamics.clusters import Cluster, block_null_space, clusters, renumber
+from kinetree.loops.dynamics.elimination_order import EliminationOrder, elimination_order
+from kinetree.loops.dynamics.inverse_dynamics import ActuatorForces, inverse_dynamics
+from kinetree.loops.dynamics.loop_joints import (
     LimitDistance,
     actuation_matrix,
     limit_distances,
@@ -31,31 +22,44 @@ from kinetree.loops.loop_joints import (
     loop_positions,
     loop_velocities,
 )
-from kinetree.loops.manifold_linearization import ManifoldLinearization, linearize_on_manifold
-from kinetree.loops.mobility import Mobility, mobilities, mobility
-from kinetree.loops.model_system import system_of
-from kinetree.loops.multipliers import Baumgarte
-from kinetree.loops.null_space import NullSpace
-from kinetree.loops.overconstraint import Replacement
-from kinetree.loops.projection import project_configuration, project_velocity
-from kinetree.loops.rank import dependencies, independent_rows, rank, scaling
-from kinetree.loops.reactions import LoopForce
-from kinetree.loops.singular_passes import SingularityWatch, SingularPass
-from kinetree.loops.singularities import (
+from kinetree.loops.dynamics.null_space import NullSpace
+from kinetree.loops.dynamics.reactions import LoopForce
+from kinetree.loops.dynamics.solution import METHODS, ConstrainedMotion, solve
+from kinetree.loops.dynamics.sparse_maximal import BodyMotion, order_of, solve_bodies
+from kinetree.loops.kinematics.assemblies import assemblies
+from kinetree.loops.kinematics.assembly import assemble
+from kinetree.loops.kinematics.branches import Branch, SingularPoint, follow
+from kinetree.loops.kinematics.closing import closure_error, loop_gaps
+from kinetree.loops.kinematics.constraint import Constraint, constraint, error
+from kinetree.loops.kinematics.mobility import Mobility, mobilities, mobility
+from kinetree.loops.kinematics.overconstraint import Replacement
+from kinetree.loops.kinematics.projection import project_configuration, project_velocity
+from kinetree.loops.kinematics.rank import dependencies, independent_rows, rank, scaling
+from kinetree.loops.kinematics.singularities import (
     Singularity,
     determines,
     singularities,
     singularity,
     stabilization_time,
 )
-from kinetree.loops.solution import METHODS, ConstrainedMotion, solve
-from kinetree.loops.sparse_maximal import BodyMotion, order_of, solve_bodies
-from kinetree.loops.state_projection import mechanical_energy, project_state
-from kinetree.loops.svd_form import SVDEvaluation, SVDForm
-from kinetree.loops.system import ConstrainedSystem, ConstraintTerms
-from kinetree.loops.system_motion import SystemMotion, integrate_system
-from kinetree.loops.torque_slopes import TorqueSlopes, torque_slopes
-from kinetree.loops.welded import weld_loops, welded_state
+from kinetree.loops.kinematics.state_projection import mechanical_energy, project_state
+from kinetree.loops.kinematics.welded import weld_loops, welded_state
+from kinetree.loops.linear.coordinate_motion import CoordinateMotion, coordinate_motion
+from kinetree.loops.linear.implicit_steps import ImplicitStep, implicit_step
+from kinetree.loops.linear.linearization import LinearModel, linearize
+from kinetree.loops.linear.manifold_linearization import (
+    ManifoldLinearization,
+    linearize_on_manifold,
+)
+from kinetree.loops.linear.torque_slopes import TorqueSlopes, torque_slopes
+from kinetree.loops.state_space import charts
+from kinetree.loops.state_space.invariants import Dimensions, Drift, dimensions, drift
+from kinetree.loops.state_space.model_system import system_of
+from kinetree.loops.state_space.multipliers import Baumgarte
+from kinetree.loops.state_space.singular_passes import SingularityWatch, SingularPass
+from kinetree.loops.state_space.svd_form import SVDEvaluation, SVDForm
+from kinetree.loops.state_space.system import ConstrainedSystem, ConstraintTerms
+from kinetree.loops.state_space.system_motion import SystemMotion, integrate_system
 
 __all__ = [
     "METHODS", "Actuation", "ActuatorForces", "Baumgarte", "BodyMotion", "Branch", "ClosedMotion",

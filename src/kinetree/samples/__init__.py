@@ -20,6 +20,7 @@ from kinetree.samples.delta_robot import delta
 from kinetree.samples.excavator_arm import excavator
 from kinetree.samples.legged import hopping_leg, quadruped
 from kinetree.samples.linkages import five_bar, four_bar, ladder, slider_crank
+from kinetree.samples.loader_linkage import loader
 from kinetree.samples.panda_arm import panda
 from kinetree.samples.pendulums import cart_pole, double_pendulum, pendulum
 from kinetree.samples.person import humanoid
@@ -51,6 +52,7 @@ __all__ = [
     "kite_pair",
     "ladder",
     "load",
+    "loader",
     "names",
     "panda",
     "parallel_four_bar",

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kinetree.loops.charts.atlas import Atlas
-from kinetree.loops.model_system import system_of
+from kinetree.loops.state_space.charts.atlas import Atlas
+from kinetree.loops.state_space.model_system import system_of
 from kinetree.model import Model
 from kinetree.simulation.constrained.field import Constrained
 from kinetree.simulation.constrained.motion import acceleration
@@ -27,7 +27,7 @@ class ChartStepper(Stepper):
         model: the mechanism.
         method: the method, with a tableau.
         field: ``Constrained``.
-        make: what makes charts, as for ``kinetree.loops.charts.Atlas``.
+        make: what makes charts, as for ``kinetree.loops.state_space.charts.Atlas``.
         growth: of the condition at which a chart ends.
     """
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from kinetree.algorithms import crba
 from kinetree.errors import AssemblyError, SingularError
-from kinetree.loops.constraint import constraint
-from kinetree.loops.projection import project_configuration
-from kinetree.loops.rank import independent_rows, rank, scaling
+from kinetree.loops.kinematics.constraint import constraint
+from kinetree.loops.kinematics.projection import project_configuration
+from kinetree.loops.kinematics.rank import independent_rows, rank, scaling
 from kinetree.simulation.constrained.motion import Chosen
 
 __all__ = ["Choice", "better_choice", "choose"]

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from kinetree.errors import ShapeError, TraceError, UnknownNameError
-from kinetree.loops.charts.partition_chart import partition
-from kinetree.loops.charts.tangent_chart import tangent
-from kinetree.loops.rank import typical_length
+from kinetree.loops.kinematics.rank import typical_length
+from kinetree.loops.state_space.charts.partition_chart import partition
+from kinetree.loops.state_space.charts.tangent_chart import tangent
 from kinetree.simulation.constrained.charted import ChartStepper
 from kinetree.simulation.constrained.choice import Choice
 from kinetree.simulation.constrained.field import Constrained

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.loops.rank import typical_length
+from kinetree.loops.kinematics.rank import typical_length
 from kinetree.simulation.constrained.projected import Checks
 
 __all__ = ["UNHEALTHY", "Judge", "refined"]

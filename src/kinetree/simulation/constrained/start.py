@@ -6,9 +6,9 @@ import numpy as np
 
 from kinetree.algorithms.closure import CLOSURE_TOLERANCE
 from kinetree.errors import LoopError, SimulationWarning
-from kinetree.loops.closing import loop_gaps
-from kinetree.loops.constraint import constraint
-from kinetree.loops.rank import rows_of
+from kinetree.loops.kinematics.closing import loop_gaps
+from kinetree.loops.kinematics.constraint import constraint
+from kinetree.loops.kinematics.rank import rows_of
 
 __all__ = ["check_start", "warn_of_singular_start"]
 

@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 
 from kinetree.errors import ShapeError, SimulationError, SingularError
-from kinetree.loops.closing import loop_gaps
-from kinetree.loops.constraint import error
+from kinetree.loops.kinematics.closing import loop_gaps
+from kinetree.loops.kinematics.constraint import error
 from kinetree.simulation.breakdown import naming_time
 from kinetree.simulation.constrained.choice import better_choice
 from kinetree.simulation.constrained.motion import closed

@@ -7,7 +7,7 @@ import numpy as np
 
 from kinetree.errors import ModelError, ShapeError, UnknownNameError
 from kinetree.functional.choose import select
-from kinetree.loops.loop_joints import actuation_matrix
+from kinetree.loops.dynamics.loop_joints import actuation_matrix
 from kinetree.simulation.inputs import Constant, call_with_model
 from kinetree.spelling import did_you_mean
 

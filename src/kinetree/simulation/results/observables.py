@@ -7,7 +7,7 @@ import numpy as np
 from kinetree import centroidal, dynamics
 from kinetree.algorithms.energy import elastic_energy
 from kinetree.functional.kernel import kernel
-from kinetree.loops.constraint import constraint
+from kinetree.loops.kinematics.constraint import constraint
 
 __all__ = ["Observables", "loop_errors", "observe"]
 

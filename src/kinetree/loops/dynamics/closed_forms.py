@@ -1,0 +1,164 @@
+"""Closed forms of loop-closure functions for mechanisms that have one — RBDA §8.11.
+
+A rule solves one loop: it gives the variables of some joints as functions of others, and reads all
+dimensions from the model. ``closure`` puts the rules of a mechanism together; the variables that
+none of them determines are ``y``.
+
+    closure(m, triangle(m, "rod_eye"))                          an excavator's arm
+    closure(m, four_bar(m, "pin", branch=-1))                   the other assembly of a four-bar
+    closure(m, *(leg(m, f"leg{i}_ball") for i in range(1, 7)))  a Stewart-Gough platform
+
+Angles come out within half a turn.
+"""
+
+import numpy as np
+
+from kinetree.errors import LoopError
+from kinetree.loops.dynamics.loop_rules import Rule, closure, loop_chains
+from kinetree.loops.dynamics.planar_points import Plane, direction_angle
+from kinetree.spatial.ops import atan2, sqrt
+
+__all__ = ["Rule", "closure", "four_bar", "leg", "parallelogram", "triangle"]
+
+
+def triangle(model, loop) -> Rule:
+    """A linear actuator between two pivots: the arm of Figure 8.3, excavators, hydraulics.
+
+    The loop runs through three parallel hinges, of which the loop joint is one, and a slide whose
+    line passes through two of them. The arm's angle gives the angle and the length of the actuator.
+    """
+    chains = loop_chains(model, loop, (("R", "RP"),))
+    (arm,), (barrel, rod), ends = chains
+    plane = Plane(model, loop, (arm, barrel))
+    pivot, base, eye = plane.point(arm), plane.point(barrel), plane.along(arm, ends[0])
+    slide, offset = (
+        plane.axis(rod),
+        plane.along(barrel, plane.place(rod)) + plane.along(rod, ends[1]),
+    )
+    across = slide[0] * offset[1] - slide[1] * offset[0]
+    if abs(slide @ slide - 1) > 1e-9 or abs(across) > 1e-9:
+        raise LoopError(
+            f"loop {loop!r} of model {model.name!r} is no triangle: the line of slide "
+            f"{model.joint_names[rod - 1]!r} must pass through both of its pivots"
+        )
+    start = slide @ offset
+
+    def reach(q):
+        return pivot + plane.turned(eye, arm, q) - base
+
+    def solve(q):
+        to = reach(q)
+        length = sqrt(to[0] * to[0] + to[1] * to[1])
+        return [plane.sign(barrel) * direction_angle(slide, to), length - start]
+
+    return Rule((barrel, rod), solve, lambda q: [float(reach(q) @ reach(q))])
+
+
+def four_bar(model, loop, *, branch=1) -> Rule:
+    """A crank with a coupler, and a rocker, on parallel hinges: two circles meet.
+
+    Args:
+        model: the mechanism.
+        loop: name of the loop joint, the hinge between coupler and rocker.
+        branch: 1 for the assembly in which the pin lies to the left of the line from the crank's
+            end to the rocker's pivot, seen against the crank's axis; -1 for the other one.
+    """
+    if branch not in (1, -1):
+        raise LoopError(f"branch must be 1 or -1, got {branch!r}")
+    (rocker,), (crank, coupler), ends = loop_chains(model, loop, (("R", "RR"),))
+    plane = Plane(model, loop, (crank, coupler, rocker))
+    A, D = plane.point(crank), plane.point(rocker)
+    b, d = plane.along(crank, plane.place(coupler)), plane.along(rocker, ends[0])
+    c = plane.along(coupler, ends[1])
+    r, s = c @ c, d @ d
+
+    def diagonal(q):
+        to = D - A - plane.turned(b, crank, q)
+        return to, to[0] * to[0] + to[1] * to[1]
+
+    def solve(q):
+        to, square = diagonal(q)
+        along = (square + r - s) / (2 * square)
+        side = branch * sqrt(r / square - along * along)
+        arm = np.array([along * to[0] - side * to[1], along * to[1] + side * to[0]])
+        return [
+            plane.sign(coupler) * direction_angle(plane.turned(c, crank, q), arm),
+            plane.sign(rocker) * direction_angle(d, arm - to),
+        ]
+
+    def margins(q):
+        square = float(diagonal(q)[1])
+        longest, shortest = (sqrt(r) + sqrt(s)) ** 2, (sqrt(r) - sqrt(s)) ** 2
+        return [longest - square, square - shortest, square]
+
+    return Rule((coupler, rocker), solve, margins)
+
+
+def parallelogram(model, loop) -> Rule:
+    """A four-bar with equal opposite sides at q = 0: the coupler never turns.
+
+    Unlike ``four_bar`` it passes the positions in which all bars lie on one line, and stays a
+    parallelogram there.
+    """
+    (rocker,), (crank, coupler), ends = loop_chains(model, loop, (("R", "RR"),))
+    plane = Plane(model, loop, (crank, coupler, rocker))
+    b, d = plane.along(crank, plane.place(coupler)), plane.along(rocker, ends[0])
+    c, ground = plane.along(coupler, ends[1]), plane.point(rocker) - plane.point(crank)
+    if max(np.abs(b - d).max(), np.abs(c - ground).max()) > 1e-9:
+        raise LoopError(
+            f"loop {loop!r} of model {model.name!r} is no parallelogram at q = 0: its sides are "
+            f"{b}, {c}, {d} and {ground}"
+        )
+
+    def solve(q):
+        turn = plane.sign(crank) * q[model.q_slice[crank]][0]
+        return [-plane.sign(coupler) * turn, plane.sign(rocker) * turn]
+
+    return Rule((coupler, rocker), solve, lambda q: [])
+
+
+def leg(model, loop) -> Rule:
+    """A leg of a platform: universal joint, slide, and a ball that closes the loop.
+
+    The line of the slide passes through the centres of both joints, and is perpendicular to the
+    axes of the universal joint where that is at zero. The pose of the platform gives its angles and
+    its length.
+    """
+    chain, (foot, slide), ends = loop_chains(model, loop, (("*", "UP"),))
+    i, j = ("xyz".index(axis) for axis in model.joint[foot].axes)
+    k, sign = 3 - i - j, 1 if (j - i) % 3 == 1 else -1
+    X_T = model.tree_transform[slide]
+    line = X_T.E.T @ np.array(model.joint[slide].axis, dtype=float)
+    start = X_T.r + X_T.E.T @ ends[1]
+    side = line[k]
+    if abs(abs(side) - 1) > 1e-9 or np.abs(np.cross(line, start)).max() > 1e-9:
+        raise LoopError(
+            f"loop {loop!r} of model {model.name!r} is no leg: the line of slide "
+            f"{model.joint_names[slide - 1]!r} must pass through the centre of the universal joint "
+            f"and through the ball, and stand on both axes of the former"
+        )
+
+    def target(q):
+        return model.tree_transform[foot].E @ (
+            _place_of(model, chain, q, ends[0]) - model.tree_transform[foot].r
+        )
+
+    def solve(q):
+        t = side * target(q)
+        flat = sqrt(t[j] * t[j] + t[k] * t[k])
+        length = sqrt(t[i] * t[i] + flat * flat)
+        return [atan2(-sign * t[j], t[k]), atan2(sign * t[i], flat), length - line @ start]
+
+    def margins(q):
+        t = target(q)
+        return [float(t[j] * t[j] + t[k] * t[k])]
+
+    return Rule((foot, slide), solve, margins)
+
+
+def _place_of(model, chain, q, point):
+    """Where a point of the last body of a chain of joints is, seen from the first one's parent."""
+    for j in reversed(chain):
+        X = model.joint[j].transform(q[model.q_slice[j]]) @ model.tree_transform[j]
+        point = X.r + X.E.T @ point
+    return point

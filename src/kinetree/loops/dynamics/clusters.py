@@ -1,0 +1,140 @@
+"""Loops that must be solved together, and those that need not — RBDA §8.9.
+
+Loops that share a tree joint are coupled; sharing a body is not enough. A minimal loop cluster is a
+set of loops that are coupled, directly or through others, with the joints they run through. ``K``
+has a block for each cluster, and so has ``G``: there are as many small problems as clusters.
+Couplings count: one joins the joint that follows to the joint that leads.
+"""
+
+import heapq
+from dataclasses import replace
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms.loop_constraints import loop_signs
+from kinetree.loops.dynamics.instant import Instant
+from kinetree.loops.dynamics.null_space import NullSpace, null_space
+from kinetree.loops.kinematics.rank import Scaling, rank
+from kinetree.model.carry import carried, carried_postures
+from kinetree.spatial import Plucker
+
+__all__ = ["Cluster", "Renumbered", "block_null_space", "clusters", "renumber"]
+
+
+class Cluster(NamedTuple):
+    """A minimal loop cluster."""
+
+    loops: tuple
+    """Names of its loop joints, then of its couplings."""
+    joints: tuple
+    """Numbers of the tree joints in it, ascending."""
+    rows: np.ndarray
+    """Its rows of ``K``."""
+    columns: np.ndarray
+    """Its columns of ``K``: the velocity variables of its joints."""
+
+
+class Renumbered(NamedTuple):
+    """A model with its bodies in another order."""
+
+    model: object
+    order: tuple
+    """Old number of body ``i``, with 0 for the base."""
+    q: np.ndarray
+    """Where the new position variables were, (nq,): ``q_new = q_old[q]``."""
+    v: np.ndarray
+    """Where the new velocity variables were, (nv,)."""
+
+
+def clusters(model) -> tuple[Cluster, ...]:
+    """The minimal loop clusters of a model, in the order of their first loops."""
+    found: list[tuple[list, set, list]] = []  # names, joints, rows
+    for one in _constraints(model):
+        coupled = [c for c in found if c[1] & one[1]] + [one]
+        found = [c for c in found if c not in coupled]
+        names, joints, rows = zip(*coupled, strict=True)
+        found.append(([*chain(*names)], set().union(*joints), [*chain(*rows)]))
+        found.sort(key=lambda c: c[2])
+    return tuple(
+        Cluster(tuple(names), tuple(sorted(joints)), np.array(rows), _variables(model, joints))
+        for names, joints, rows in found
+    )
+
+
+def _constraints(model):
+    """Name, joints and rows of every loop and coupling; names and rows as lists."""
+    row = 0
+    for loop in model.loops:
+        count = 6 - loop.joint.nv
+        joints = set(loop_signs(model, loop.predecessor, loop.successor))
+        yield [loop.name], joints, list(range(row, row + count))
+        row += count
+    for c in model.couplings:
+        yield [c.name], {c.joint, c.source} - {0}, [row]
+        row += 1
+
+
+def _variables(model, joints):
+    at = [model.v_slice[j] for j in sorted(joints)]
+    return np.concatenate([np.zeros(0, int), *(np.arange(s.start, s.stop) for s in at)])
+
+
+def renumber(model) -> Renumbered:
+    """Number the joints of each cluster consecutively, parents still before their children.
+
+    The blocks of ``K`` are then along its diagonal, apart from gaps for joints in no loop; those of
+    ``G`` too, with unit matrices in the gaps. Clusters that a coupling makes of separate branches
+    cannot always be numbered so, and then are not taken for one.
+    """
+    unit = {i: (i,) for i in range(1, model.body_count + 1)}
+    for cluster in clusters(model.replace(couplings=())):
+        unit |= dict.fromkeys(cluster.joints, cluster.joints)
+    unit[0] = (0,)
+    on: dict[int, list[int]] = {}  # first joints of the units that hang on a unit
+    for i in range(1, model.body_count + 1):
+        if unit[i][0] == i:  # all joints of a cluster hang on each other, or on one body
+            on.setdefault(unit[model.parent[i]][0], []).append(i)
+    order, ready = [], [0]
+    while ready:
+        joints = unit[heapq.heappop(ready)]
+        order += joints
+        for i in on.get(joints[0], ()):
+            heapq.heappush(ready, i)
+    return _in_order(model, tuple(order))
+
+
+def _in_order(model, order):
+    number = {old: new for new, old in enumerate(order)}
+    same = [Plucker.identity()] * len(order)
+    bodies = [replace(model.bodies[i - 1], parent=number[model.parent[i]]) for i in order[1:]]
+    postures = carried_postures(model.postures, [b.joint for b in bodies], (order[1:], model))
+    renumbered = model.replace(bodies=bodies, **carried(model, number, same), postures=postures)
+    q, v = (
+        np.concatenate([np.zeros(0, int), *(np.arange(s[i].start, s[i].stop) for i in order[1:])])
+        for s in (model.q_slice, model.v_slice)
+    )
+    return Renumbered(renumbered, order, q, v)
+
+
+def block_null_space(instant: Instant) -> NullSpace:
+    """``G`` and ``g``, cluster by cluster; variables in no cluster are independent."""
+    model, K, k, units = instant.model, instant.K, instant.k, instant.units
+    parts, total = [], 0
+    for c in clusters(model):
+        K_i, k_i = K[np.ix_(c.rows, c.columns)], k[c.rows]
+        scaled = Scaling(units.rows[c.rows], units.columns[c.columns], units.length)
+        part = null_space(K_i, k_i, rank(K_i, scaled), scaled)
+        parts.append((c.columns, part))
+        total += part.rank
+    inner = np.concatenate([np.zeros(0, int), *(columns for columns, _ in parts)])
+    chosen = [columns[part.independent] for columns, part in parts]
+    free = np.sort(np.concatenate([np.setdiff1d(np.arange(model.nv), inner), *chosen]))
+    G, g = np.zeros((model.nv, len(free))), np.zeros(model.nv)
+    G[free, range(len(free))] = 1
+    for columns, part in parts:
+        at = np.searchsorted(free, columns[part.independent])
+        G[np.ix_(columns, at)] = part.G
+        g[columns] = part.g
+    return NullSpace(G, g, free, total, K @ g - k)

@@ -1,0 +1,211 @@
+"""Inverse dynamics of mechanisms with loops: what the actuators must exert — RBDA §8.12.
+
+Forces that differ by ``Kᵀ lam`` move the mechanism alike. So the joint forces ``tau`` that produce
+an acceleration need only satisfy (8.62), and those of the actuators, ``tau = B u + tau_p`` with the
+springs, dampers and friction ``tau_p`` of the joints, (8.63):
+
+    Gᵀ tau = Gᵀ tau_ID        G_uᵀ u = Gᵀ (tau_ID - tau_p)        G_u = Bᵀ G
+
+where ``tau_ID`` belongs to the spanning tree. A column of ``B`` is one of the unit matrix for a
+joint of the tree and ``J_Lᵀ T_a`` for one that closes a loop, which the book leaves out. Where that
+has many solutions, the smallest is returned, in a norm and within bounds of the caller's choice.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kinetree import dynamics
+from kinetree.algorithms.closure import CLOSURE_TOLERANCE
+from kinetree.batch import batch_shape
+from kinetree.errors import ShapeError, SingularError, TraceError
+from kinetree.loops.dynamics.actuation import (
+    Actuated,
+    Actuation,
+    actuated_freedoms,
+    driven_rank,
+    velocity_space,
+)
+from kinetree.loops.dynamics.force_bounds import bounds_of, weights_of
+from kinetree.loops.dynamics.torques import least_forces
+from kinetree.loops.kinematics.closing import closure_error
+from kinetree.loops.kinematics.constraint import Constraint, constraint
+from kinetree.loops.kinematics.rank import dependencies, rows_of, scaling
+from kinetree.loops.linear.motion_state import spanning_tree
+from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
+
+__all__ = ["ActuatorForces", "inverse_dynamics"]
+
+_MISSING = 1e-7
+"""Part of the joint forces that actuators may fail to supply, for rounding errors."""
+_IDLE = 1e-9
+"""Part of a unit vector that counts as none."""
+
+
+@dataclass(frozen=True, eq=False)
+class ActuatorForces:
+    """What the actuators of a mechanism with loops must exert, and what it comes to.
+
+    Attributes:
+        u: forces of the actuated joints by name [N or N·m], each (..., nv of the joint).
+        tau: all joint forces, (..., nv): those of the actuators and of springs, dampers and
+            friction. ``forward_dynamics`` takes these and returns the acceleration again.
+        lam: constraint forces of the loop joints along ``T``, then of the couplings, (..., nc); the
+            smallest, where they are not unique.
+        unique: which of them are unique, (..., nc).
+        actuation: how the mechanism is actuated in these configurations.
+    """
+
+    u: dict[str, np.ndarray]
+    tau: np.ndarray
+    lam: np.ndarray
+    unique: np.ndarray
+    actuation: Actuation
+
+
+def inverse_dynamics(
+    model, q, qd, qdd, *, actuated=None, weights=None, bounds=None, f_ext=None,
+    closure_tolerance=CLOSURE_TOLERANCE,
+) -> ActuatorForces:  # fmt: skip
+    """Forces of actuated joints that produce the acceleration ``qdd``.
+
+    Args:
+        model: the mechanism, with loops, couplings, or neither.
+        q: positions of the tree joints [m, rad], (..., nq), at which the loops are closed.
+        qd: velocities of the tree joints [m/s, rad/s], (..., nv), which the loops allow.
+        qdd: accelerations of the tree joints [m/s², rad/s²], (..., nv), likewise.
+        actuated: names of the actuated joints, of the tree or closing loops; by default those with
+            actuators, or all joints of the tree if there are none.
+        weights: by joint name; of many solutions, that with the smallest ``Σ w u²`` is returned. 1
+            by default, newtons and newton-metres alike.
+        bounds: largest forces by joint name: a number for both directions, or a pair; or
+            ``"model"`` for the efforts of its limits and actuators.
+        f_ext: forces acting on bodies, as in ``kinetree.inverse_dynamics``.
+        closure_tolerance: loop or coupling error [m or rad] above which the motion is refused.
+
+    Raises:
+        ShapeError: for positions, velocities or accelerations that the loops do not allow.
+        SingularError: where the actuated joints cannot produce the acceleration, or not within
+            the bounds.
+    """
+    freedoms = actuated_freedoms(as_model(model), actuated)
+    w, limits = weights_of(freedoms, weights), bounds_of(freedoms, bounds)
+    q, qd, qdd = _motion(model, q, qd, qdd)
+    equations = constraint(model, q, qd)
+    _check_motion(model, equations, q, qd, qdd, closure_tolerance)
+
+    total = dynamics.inverse_dynamics(spanning_tree(model), q, qd, qdd, f_ext)
+    passive = np.broadcast_to(dynamics.passive_force(model, q, qd), total.shape)
+    batch, nc = total.shape[:-1], equations.k.shape[-1]
+    B = np.broadcast_to(freedoms.matrix(q), (*batch, model.nv, freedoms.count))
+    K = np.broadcast_to(equations.K, (*batch, nc, model.nv))
+    found = _Sample.empty(batch, freedoms.count, nc, model.nv)
+    for index in np.ndindex(batch):
+        sample = _Sample(B[index], K[index], total[index], passive[index])
+        try:
+            sample.solve(model, freedoms, w, *limits)
+        except SingularError as error:
+            raise SingularError(f"sample {index}: {error}" if index else str(error)) from None
+        for name, array in found.items():
+            array[index] = getattr(sample, name)
+    parts = freedoms.slices.items()
+    return ActuatorForces(
+        u={name: found["u"][..., at] for name, at in parts},
+        tau=found["tau"],
+        lam=found["lam"],
+        unique=found["unique"],
+        actuation=Actuation(
+            freedoms.names, freedoms.count, found["mobility"][()], found["rank"][()]
+        ),
+    )
+
+
+class _Sample:
+    """One instant: ``B``, ``K``, the joint forces of the tree, and those of springs and so on."""
+
+    def __init__(self, B, K, total, passive):
+        self.B, self.K, self.total, self.passive = B, K, total, passive
+
+    @staticmethod
+    def empty(batch, p, nc, nv):
+        """Arrays for the results of all samples."""
+        sizes = {"u": (p,), "tau": (nv,), "lam": (nc,)}
+        arrays = {name: np.zeros((*batch, *shape)) for name, shape in sizes.items()}
+        arrays["unique"] = np.ones((*batch, nc), dtype=bool)
+        return arrays | {name: np.zeros(batch, dtype=int) for name in ("mobility", "rank")}
+
+    def solve(self, model, freedoms: Actuated, weights, low, high):
+        """Forces of the actuators, and of the constraints."""
+        units, G = scaling(model), velocity_space(model, self.K)
+        G_u = self.B.T @ G
+        self.mobility, self.rank = G.shape[1], driven_rank(G_u, freedoms)
+        wanted = G.T @ (self.total - self.passive)
+        u = least_forces(G_u.T, wanted, self.rank, weights, low, high)
+        if u is None:
+            raise SingularError(
+                f"the actuated joints {', '.join(freedoms.names)} of model {model.name!r} cannot "
+                f"produce this acceleration within their bounds: allow them more, or actuate "
+                f"others too"
+            )
+        missing = float(np.linalg.norm(wanted - G_u.T @ u))
+        forces = (self.total, self.passive, self.B @ u)
+        size = max(float(np.linalg.norm(units.columns * f)) for f in forces)
+        if missing > _MISSING * size:
+            raise SingularError(
+                f"the actuated joints {', '.join(freedoms.names)} of model {model.name!r} drive "
+                f"{self.rank} of its {self.mobility} freedoms here and cannot produce this "
+                f"acceleration: {missing:.3g} N·m are missing. Actuate other joints, or keep away "
+                f"from this configuration"
+            )
+        self.u, self.tau = u, self.B @ u + self.passive
+        # Kᵀ lam = tau_ID - tau, of least norm in units of the mechanism
+        scaled = units.apply(self.K)
+        known = units.columns * (self.total - self.tau)
+        rest = len(self.K) - (model.nv - self.mobility)
+        pure = np.linalg.lstsq(scaled.T, known, rcond=1e-10)[0] if len(self.K) else np.zeros(0)
+        self.lam = units.rows * pure
+        self.unique = np.ones(len(self.K), dtype=bool)
+        if rest:
+            self.unique = np.all(np.abs(dependencies(self.K, units)) < _IDLE, axis=0)
+
+
+# --- checking ------------------------------------------------------------------------------------
+
+
+def _motion(model, q, qd, qdd):
+    """Arrays of one batch."""
+    q = as_configuration(model, q)
+    qd, qdd = as_joint_vector(model, qd, "qd"), as_joint_vector(model, qdd, "qdd")
+    if any(x.dtype == object for x in (q, qd, qdd)):
+        raise TraceError(
+            "loops.inverse_dynamics decides ranks and cannot be traced: call it outside the kernel"
+        )
+    batch = batch_shape({"q": q, "qd": qd, "qdd": qdd}, [1, 1, 1])
+    return (np.broadcast_to(x, (*batch, x.shape[-1])).astype(float) for x in (q, qd, qdd))
+
+
+def _check_motion(model, equations: Constraint, q, qd, qdd, tolerance):
+    """Raise ShapeError for a motion that the loops do not allow."""
+    K, k = equations.K, equations.k
+    size = np.linalg.norm(K, axis=-1)
+
+    def moving(x):
+        return np.maximum(size * np.linalg.norm(x, axis=-1)[..., None], 1.0)
+
+    for what, error, scale, cure in (
+        ("q", closure_error(model, q), 1.0, "assemble the mechanism first"),
+        ("qd", equations.rate, moving(qd), "project it onto the velocities that the loops allow"),
+        (
+            "qdd", (K * qdd[..., None, :]).sum(-1) - k, moving(qdd) + np.abs(k),
+            "accelerations that the loops allow satisfy K qdd = k (kinetree.loops.constraint)",
+        ),
+    ):  # fmt: skip
+        excess = np.abs(np.asarray(error)) / scale
+        if np.max(excess, initial=0.0) > tolerance:
+            *index, row = np.unravel_index(int(np.argmax(excess)), excess.shape)
+            at = f"sample {tuple(map(int, index))}: " if index else ""
+            off = float(np.abs(error)[(*index, row)])
+            raise ShapeError(
+                f"{at}{what} does not satisfy {rows_of(model)[row]}: it is off by {off:.3g}, and "
+                f"{tolerance:.3g} passes for drift; {cure}"
+            )

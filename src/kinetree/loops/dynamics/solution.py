@@ -1,0 +1,207 @@
+"""Forward dynamics of mechanisms with loops, by any method, with the forces of the loop joints.
+
+The methods are those of RBDA chapter 8, and differ in what they factorise:
+
+    null_space    GᵀHG, (n - r) by (n - r)      §8.5, method 3; massless bodies are welcome
+    kkt           the whole of (8.36)           §8.5, method 1; massless bodies are welcome
+    range_space   H, then K H⁻¹ Kᵀ              §8.5, method 2
+    articulated   pairs of articulated bodies   §7.5; no couplings, no armature
+    sparse        bodies and joints, by blocks  §8.13; O(n) on trees and ladders
+    closure       GᵀHG with G = dγ/dy           §8.11; for a loop-closure function
+
+Redundant constraints need no setting: the accelerations are unique all the same, and the report
+says which parts of the loop forces are not. One sample at a time, on the host.
+"""
+
+from dataclasses import dataclass
+from operator import add
+
+import numpy as np
+
+from kinetree.algorithms.closure import CLOSURE_TOLERANCE, check_coupled, check_loops_closed
+from kinetree.algorithms.loop_forces import forces_on_bodies
+from kinetree.dynamics import external_forces
+from kinetree.errors import LoopError, ShapeError, UnknownNameError
+from kinetree.loops.dynamics import articulated, kkt, null_space, range_space, sparse_maximal
+from kinetree.loops.dynamics.instant import Instant
+from kinetree.loops.dynamics.reactions import LoopForce, loop_forces, smallest, uniqueness
+from kinetree.loops.linear.independent import velocity_columns
+from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_numbers
+from kinetree.spatial import Force
+from kinetree.spelling import did_you_mean
+
+__all__ = ["METHODS", "ConstrainedMotion", "solve"]
+
+METHODS = ("null_space", "kkt", "range_space", "articulated", "sparse", "closure")
+"""Names of the methods; ``"auto"`` is the first."""
+
+
+@dataclass(frozen=True, eq=False)
+class ConstrainedMotion:
+    """How a mechanism with loops moves, and what its loop joints carry.
+
+    Attributes:
+        qdd: accelerations of the tree joints [m/s² or rad/s²], (nv,); unique.
+        loop_forces: ``LoopForce`` of each loop joint, by name.
+        lam: constraint forces: of the loop joints along ``T``, then of the couplings, (nc,); the
+            smallest, where they are not unique.
+        tau_c: what they come to in joint space, ``Kᵀ lam``, (nv,); unique.
+        rank: number of independent constraints.
+        redundancy: number of constraints that say nothing new, and of freedoms left in ``lam``.
+        unique: which entries of ``lam`` are the same for all of them, (nc,).
+        residual: ``K qdd - k``, (nc,): by how much constraints contradict one another, as those of
+            loops do that are redundant and not quite closed.
+        method: name of the method.
+    """
+
+    qdd: np.ndarray
+    loop_forces: dict[str, LoopForce]
+    lam: np.ndarray
+    tau_c: np.ndarray
+    rank: int
+    redundancy: int
+    unique: np.ndarray
+    residual: np.ndarray
+    method: str
+
+
+def solve(
+    model, q, qd, tau, f_ext=None, *, method="auto", independent=None, rank=None,
+    stabilization=None, loop_tau=None, closure=None, closure_tolerance=CLOSURE_TOLERANCE,
+) -> ConstrainedMotion:  # fmt: skip
+    """Motion and loop forces under the joint forces ``tau``.
+
+    Args:
+        model: the mechanism, with loops, couplings, or neither.
+        q: positions of the tree joints [m, rad], (nq,), at which the loops are closed.
+        qd: velocities of the tree joints [m/s, rad/s], (nv,), which the loops allow.
+        tau: joint forces of the tree joints [N, N·m], (nv,): those of the actuators plus
+            ``passive_force``.
+        f_ext: forces acting on bodies, as in ``inverse_dynamics``.
+        method: one of ``METHODS``, see above; ``"auto"`` for the first.
+        independent: names of the joints, or numbers of the velocity variables, whose accelerations
+            come first, for ``null_space``; by default those that determine the others best.
+        rank: number of independent constraints, if known, for ``null_space``, ``kkt`` and
+            ``range_space``; by default it is found from ``K``.
+        stabilization: time constant [s] with which position and velocity errors of the loops decay;
+            None leaves them alone — RBDA (8.22).
+        loop_tau: joint forces of loop joints [N, N·m], by name; none by default.
+        closure: a ``LoopClosure`` of the model, for ``closure``.
+        closure_tolerance: loop or coupling error [m or rad] above which the state is refused.
+    """
+    name = METHODS[0] if method == "auto" else method
+    instant = _instant(model, q, qd, tau, f_ext, stabilization, loop_tau, rank)
+    constraint = instant.constraint
+    check_loops_closed(model, constraint.loops, closure_tolerance)
+    check_coupled(model, constraint.couplings, instant.qd, closure_tolerance)
+    found = _method(name, instant, independent, rank, closure)
+
+    K, lam = instant.K, smallest(instant, found.lam)
+    return ConstrainedMotion(
+        qdd=found.qdd,
+        loop_forces=loop_forces(instant, lam, _by_loop(model, loop_tau)),
+        lam=lam,
+        tau_c=K.T @ lam,
+        rank=instant.rank,
+        redundancy=len(K) - instant.rank,
+        unique=uniqueness(instant),
+        residual=K @ found.qdd - instant.k,
+        method=name,
+    )
+
+
+def _instant(model, q, qd, tau, f_ext, stabilization, loop_tau, rank):
+    """The instant, with checked arguments."""
+    q = as_configuration(as_model(model), q)
+    qd, tau = as_joint_vector(model, qd, "qd"), as_joint_vector(model, tau, "tau")
+    for what, x in (("q", q), ("qd", qd), ("tau", tau)):
+        if x.ndim != 1 or x.dtype == object:
+            raise ShapeError(
+                f"loops.solve takes one sample of numbers, got {what} of shape {x.shape}; "
+                f"forward_dynamics takes batches"
+            )
+    forces = None
+    if f_ext is not None:
+        forces = [None, *(Force.from_array(f) for f in external_forces(model, f_ext))]
+    if loop_tau:
+        along = np.concatenate([np.zeros(0), *_by_loop(model, loop_tau)])
+        active = forces_on_bodies(model, q, along)
+        forces = active if forces is None else [None, *map(add, active[1:], forces[1:])]
+    if rank is not None:
+        rank = _checked_rank(model, rank)
+    if stabilization is not None and not stabilization > 0:
+        raise ShapeError(
+            f"stabilization must be a time constant above 0 s, or None, got {stabilization!r}"
+        )
+    return Instant(model, q, qd, tau, forces, stabilization, rank)
+
+
+def _by_loop(model, loop_tau):
+    """Joint forces of all loop joints in order, zero for the passive ones."""
+    loop_tau = {} if loop_tau is None else loop_tau
+    names = [loop.name for loop in model.loops]
+    for name in loop_tau:
+        if name not in names:
+            hint = did_you_mean(name, names, f"there are {', '.join(names) or 'none'}")
+            raise UnknownNameError(f"model {model.name!r} has no loop joint {name!r}; {hint}")
+    forces = []
+    for loop in model.loops:
+        given = loop_tau.get(loop.name, np.zeros(loop.joint.nv))
+        forces.append(np.atleast_1d(as_numbers(given, f"loop_tau[{loop.name!r}]")))
+        if forces[-1].shape != (loop.joint.nv,):
+            raise ShapeError(
+                f"loop_tau[{loop.name!r}] must have shape ({loop.joint.nv},), got {np.shape(given)}"
+            )
+    return forces
+
+
+def _checked_rank(model, rank):
+    rows = sum(6 - loop.joint.nv for loop in model.loops) + len(model.couplings)
+    if rank not in range(min(rows, model.nv) + 1):
+        raise ShapeError(
+            f"rank must be a whole number from 0 to {min(rows, model.nv)}, as model {model.name!r} "
+            f"has {rows} constraints on {model.nv} variables; got {rank!r}"
+        )
+    return int(rank)
+
+
+def _method(name, instant, independent, rank, closure):
+    """Call a method by name with the options it takes; it has no use for others."""
+    given = {"independent": independent, "rank": rank, "closure": closure}
+    taken = {"null_space": ("independent", "rank"), "kkt": ("rank",), "range_space": ("rank",)}
+    taken |= {"closure": ("closure",), "articulated": (), "sparse": ()}
+    if name not in taken:
+        hint = did_you_mean(name, METHODS, f"there are {', '.join(METHODS)}")
+        raise UnknownNameError(f"loops.solve has no method {name!r}; {hint}")
+    for option, value in given.items():
+        if value is not None and option not in taken[name]:
+            users = ", ".join(repr(m) for m in METHODS if option in taken[m])
+            raise LoopError(f"method {name!r} has no use for {option}; {users} has")
+    if name == "null_space":
+        return null_space.solve(instant, independent=_columns(instant.model, independent))
+    if name == "closure":
+        if closure is None:
+            raise LoopError("method 'closure' needs a loop-closure function: closure=...")
+        return closure.solve(instant)
+    return {
+        "kkt": kkt.solve,
+        "range_space": range_space.solve,
+        "articulated": articulated.solve,
+        "sparse": sparse_maximal.solve,
+    }[name](instant)
+
+
+def _columns(model, independent):
+    """Numbers of velocity variables, from names of joints or numbers."""
+    if independent is None:
+        return None
+    if not isinstance(independent, str) and all(
+        isinstance(i, (int, np.integer)) for i in independent
+    ):
+        for i in independent:
+            if not 0 <= i < model.nv:
+                raise UnknownNameError(
+                    f"independent variables are numbered 0 to {model.nv - 1}, got {i}"
+                )
+        return np.unique(np.asarray(independent, dtype=int))
+    return velocity_columns(model, independent, "independent")

@@ -1,0 +1,1 @@
+"""Where loops close, how they move, and what they leave free."""

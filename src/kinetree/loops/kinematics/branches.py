@@ -1,0 +1,227 @@
+"""Following one assembly of a linkage while its inputs move — RBDA §8.10.
+
+Every step goes along the tangent and then back onto the manifold, and is repeated with half the
+length if the second part is not small beside the first. So a branch is never left for another that
+is a finite distance away. Where branches meet, at singular points, the motion goes straight on, and
+the point is reported; where a branch turns back, at a dead point of the inputs, it ends.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kinetree.errors import AssemblyError, LoopError, ShapeError, SingularError
+from kinetree.loops.kinematics.closing import closing, loop_gaps
+from kinetree.loops.kinematics.descent import descend, smallest_error
+from kinetree.loops.kinematics.holding import held
+from kinetree.loops.kinematics.neighbourhood import assemblies_nearby, ranks
+from kinetree.loops.kinematics.projection import POSITION_TOLERANCE
+from kinetree.loops.kinematics.rank import independent_rows, scaling
+from kinetree.loops.state_space.space import space_of
+from kinetree.model import Model
+from kinetree.model.arrays import as_configuration, as_model
+
+__all__ = ["Branch", "SingularPoint", "follow"]
+
+_LONGEST = 0.2  # of one step, in rad or lengths of the mechanism
+_AT_A_PASS = 0.02  # of a step across a singular point
+_SMALL = 0.25  # way back onto the manifold, relative to the way along the tangent
+_SHORTEST = 1e-9  # step, in parts of the way between two inputs
+_SINGULAR = 1e-7
+
+
+@dataclass(frozen=True)
+class SingularPoint:
+    """Where the inputs do not determine how the mechanism moves on."""
+
+    place: float
+    """Where on the path: 2.5 is half-way between inputs 2 and 3, counted from 0."""
+    inputs: np.ndarray
+    """Positions of the input joints there."""
+    q: np.ndarray
+    """Configuration near it, (nq,)."""
+    kind: str
+    """``"pass"``, branches that cross; ``"end"``, a dead point beyond which nothing closes."""
+
+    def __str__(self):
+        values = ", ".join(f"{x:.6g}" for x in self.inputs)
+        what = "may have changed branch at" if self.kind == "pass" else "ends at"
+        return f"the motion {what} inputs ({values}), place {self.place:.4g} of the path"
+
+
+@dataclass(frozen=True)
+class Branch:
+    """One assembly along a path of inputs.
+
+    Attributes:
+        q: configurations for the inputs that were reached, (count, nq).
+        singular: singular points that were met, in order; the last one ends the branch if fewer
+            configurations than inputs were reached.
+    """
+
+    q: np.ndarray
+    singular: tuple[SingularPoint, ...] = ()
+
+    @property
+    def end(self) -> SingularPoint | None:
+        """The dead point at which the branch ends, or None if all inputs were reached."""
+        last = self.singular[-1] if self.singular else None
+        return last if last is not None and last.kind == "end" else None
+
+
+def follow(model, q, inputs, *, tolerance=POSITION_TOLERANCE) -> Branch:
+    """The configurations on the branch of ``q`` for a path of inputs.
+
+    Args:
+        model: the mechanism.
+        q: a closed configuration to start from, (nq,); it moves straight to the first inputs.
+        inputs: paths of positions by joint name, each (count,) or (count, variables of the joint):
+            as many variables as the mechanism has freedoms.
+        tolerance: closure error [m or rad] of the configurations.
+
+    Raises:
+        AssemblyError: ``q`` does not close the loops.
+        LoopError: the inputs do not determine the configuration.
+        SingularError: they do not at ``q``, which is a singular point.
+    """
+    q = as_configuration(as_model(model), q).astype(float)
+    path = _path(model, q, inputs)
+    walker = _Walker(model, q, [model.q_slice[model.joint_index(name)] for name in inputs],
+                     held(model, q, list(inputs))[1], tolerance)  # fmt: skip
+    walker.check_start()
+    reached = []
+    for n in range(1, len(path)):
+        if not walker.walk(path[n - 1], path[n], n - 2):
+            break
+        reached.append(walker.q)
+    return Branch(np.array(reached).reshape(-1, model.nq), tuple(walker.singular))
+
+
+def _path(model, q, inputs):
+    """Inputs as rows, the first of them where ``q`` is."""
+    rows, start = [], []
+    for name, values in inputs.items():
+        i = model.joint_index(name)
+        joint, at = model.joint[i], model.q_slice[i]
+        if not joint.rates_are_velocities:
+            raise LoopError(f"joint {name!r}, a {type(joint).__name__}, cannot be an input")
+        values = np.asarray(values, dtype=float)
+        values = values[:, None] if values.ndim == 1 else values
+        if values.ndim != 2 or values.shape[1] != joint.nq:
+            raise ShapeError(
+                f"the path of joint {name!r} must have the shape (count, {joint.nq}), got "
+                f"{values.shape}"
+            )
+        rows.append(values)
+        start.append(q[at])
+    if len({len(r) for r in rows}) > 1:
+        lengths = ", ".join(f"{name!r} {len(r)}" for name, r in zip(inputs, rows, strict=True))
+        raise ShapeError(f"the paths of the inputs must be equally long, got {lengths}")
+    return np.vstack([np.concatenate(start), np.hstack(rows)])
+
+
+@dataclass
+class _Walker:
+    """One configuration that walks along a branch."""
+
+    model: Model
+    q: np.ndarray
+    inputs: list
+    free: np.ndarray
+    tolerance: float
+    singular: list = field(default_factory=list)
+
+    def __post_init__(self):
+        self.space, self.scale = space_of(self.model), scaling(self.model)
+        self.enough = max(self.tolerance, smallest_error(self.model))
+        self.slope = None  # last motion of all variables, per unit of the way between two inputs
+
+    def check_start(self):
+        model, gaps = self.model, loop_gaps(self.model, self.q)
+        part = max(gaps, key=lambda name: gaps[name], default="")
+        if part and gaps[part] > 1e3 * self.enough:
+            raise AssemblyError(
+                f"following a branch of model {model.name!r} starts from a closed configuration: "
+                f"{part} is open by {gaps[part]:.3g} m or rad; assemble it first",
+                part=part, gap=float(gaps[part]), q=self.q,
+            )  # fmt: skip
+        K = self.scale.apply(closing(model, self.q)[1])
+        around = np.concatenate([self.q[None], assemblies_nearby(model, self.q)])
+        count, needed = int(np.sum(~self.free)), model.nv - int(np.max(ranks(model, around)))
+        s = np.linalg.svd(K[:, self.free], compute_uv=False)
+        if count != needed:
+            raise LoopError(
+                f"model {model.name!r} has {needed} freedoms here, the inputs are {count} "
+                f"variables; they must be as many"
+            )
+        if len(s) and s[int(np.sum(self.free)) - 1] < _SINGULAR * s[0]:
+            raise SingularError(
+                f"the inputs do not determine how model {model.name!r} moves from here: it is in "
+                f"a singular configuration; choose other inputs or start beside it"
+            )
+        self.rows = independent_rows(K[:, self.free])
+        self.side = self._side(K)
+
+    def walk(self, start, end, place):
+        """Go to the next inputs; False if the branch ends before."""
+        t, h = 0.0, 1.0
+        while t < 1:
+            h = min(h, 1 - t)
+            step = self._step(start, end, t, h)
+            if step is not None:
+                q, side, slope = step
+                if side * self.side < 0:
+                    at = t + h * abs(self.side) / (abs(self.side) + abs(side))
+                    self._report("pass", start + at * (end - start), place + at)
+                self.q, self.side, self.slope, t, h = q, side, slope, t + h, 2 * h
+                continue
+            h /= 2
+            if h < _SHORTEST:
+                self._report("end", start + t * (end - start), place + t)
+                return False
+        return True
+
+    def _step(self, start, end, t, h):
+        """Configuration, side and slope after a step; None if it is too long."""
+        tangent = self._tangent(end - start)
+        along, columns = h * tangent, self.scale.columns
+        length = np.linalg.norm(along / columns)
+        if length > _LONGEST:
+            return None
+        guess = self._set(self.space.move(self.q, along), start + (t + h) * (end - start))
+        found = descend(self.model, guess[None], free=self.free, tolerance=self.tolerance,
+                        iterations=25)  # fmt: skip
+        if found.error[0] > self.enough:
+            return None
+        q = found.q[0]
+        back = np.linalg.norm(self.space.difference(guess, q) / columns)
+        if back > _SMALL * length + 1e-12:
+            return None
+        side = self._side(self.scale.apply(closing(self.model, q)[1]))
+        if side * self.side < 0 and length > _AT_A_PASS:
+            return None
+        return q, side, self.space.difference(self.q, q) / h
+
+    def _tangent(self, dy):
+        K, dq = self.scale.apply(closing(self.model, self.q)[1]), np.zeros(self.model.nv)
+        dq[~self.free] = dy / self.scale.columns[~self.free]
+        U, s, Vt = np.linalg.svd(K[:, self.free], full_matrices=False)
+        if self.slope is not None and s.size and s[-1] < _SINGULAR * s[0]:
+            return self.slope  # straight on
+        dq[self.free] = -Vt.T @ ((U.T @ (K[:, ~self.free] @ dq[~self.free])) / s)
+        return dq * self.scale.columns
+
+    def _side(self, K):
+        """Changes its sign at singular points."""
+        return float(np.linalg.det(K[self.rows][:, self.free]))
+
+    def _set(self, q, y):
+        q, at = np.array(q), 0
+        for part in self.inputs:
+            size = part.stop - part.start
+            q[part] = y[at : at + size]
+            at += size
+        return q
+
+    def _report(self, kind, y, place):
+        self.singular.append(SingularPoint(float(place), y, self.q.copy(), kind))

@@ -1,0 +1,130 @@
+"""Closing loops step by step: damped Gauss–Newton steps on the configuration manifold, batched.
+
+Each step minimises ``|e + J dq|² + mu |dq|²``. The damping is proportional to the error and adapts
+to what steps achieve. Near a solution it vanishes fast enough for quadratic convergence, also where
+constraints are redundant; where they become dependent, at a singularity, it keeps steps short (see
+J. Fan and Y. Yuan, "On the quadratic convergence of the Levenberg–Marquardt method", 2005).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kinetree.loops.kinematics.closing import closing
+from kinetree.loops.kinematics.rank import scaling
+from kinetree.loops.state_space.space import space_of
+
+__all__ = ["Descent", "Limits", "descend", "limits_of", "smallest_error"]
+
+_FIRST, _LESS, _MORE = 0.1, 0.2, 4.0  # damping, and its factors after a step that succeeds or fails
+_LEAST, _MOST = 1e-6, 1e10
+_ROUNDING = 1e-15  # damping that rounding needs, relative to the squares of the matrix
+
+
+class Descent(NamedTuple):
+    """Where the steps ended, for each of n starts."""
+
+    q: np.ndarray
+    """Configurations, (n, nq)."""
+    error: np.ndarray
+    """Size of the closure error [m or rad], (n,)."""
+    steps: np.ndarray
+    """Number of steps that were taken, (n,)."""
+
+
+class Limits(NamedTuple):
+    """Bounds of the position variables, (nq,), and the position variable of each velocity."""
+
+    lower: np.ndarray
+    upper: np.ndarray
+    q_of_v: np.ndarray
+    """-1 where the velocity is not the rate of one variable, (nv,)."""
+
+
+def smallest_error(model) -> float:
+    """Closure error [m or rad] that rounding leaves in any configuration."""
+    return 64 * np.finfo(float).eps * max(1.0, scaling(model).length)
+
+
+def descend(model, q, *, B=None, free=None, limits=None, tolerance, iterations) -> Descent:
+    """Close loops and couplings from configurations (n, nq), as far as steps downwards lead.
+
+    Args:
+        model: the mechanism.
+        q: starts, (n, nq).
+        B: metric in which steps are short, see ``metric``; None for that of ``scaling``.
+        free: which velocity variables may move, (nv,); None for all.
+        limits: bounds that no step exceeds; None for none.
+        tolerance: error [m or rad] at which a start is done; one more step is then taken.
+        iterations: most steps to take.
+    """
+    scale, n = scaling(model), len(q)
+    B = np.diag(scale.columns) if B is None else B
+    B = np.broadcast_to(B if free is None else B * np.asarray(free)[:, None], (n, *B.shape[-2:]))
+    q, damping = np.array(q, dtype=float), np.full(n, _FIRST)
+    e, J = (np.array(a) for a in closing(model, q))
+    error, steps = np.linalg.norm(e, axis=1), np.zeros(n, dtype=int)
+    tolerance = max(tolerance, smallest_error(model))
+    going, polished = np.arange(n), np.zeros(n, dtype=bool)
+    for _ in range(iterations):
+        polished |= error <= 0.01 * smallest_error(model)
+        smooth = np.all(np.isfinite(J[going]), axis=(1, 2))  # half a turn away it is not
+        going = going[~polished[going] & (damping[going] < _MOST) & smooth]
+        if not len(going):
+            break
+        polished[going] = error[going] <= tolerance  # this step is its last
+        e_s, J_s, metric = e[going] * scale.rows, J[going] * scale.rows[:, None], B[going]
+        if limits is not None:
+            downwards = -np.einsum("nij,ni->nj", J_s, e_s)
+            metric = metric * _movable(limits, q[going], downwards)[:, :, None]
+        dq = np.einsum("nij,nj->ni", metric, _damped(J_s @ metric, e_s, damping[going]))
+        trial = _moved(model, q[going], dq, limits)
+        e_t, J_t = closing(model, trial)
+        size = np.linalg.norm(e_t * scale.rows, axis=1)
+        better = size < np.linalg.norm(e_s, axis=1)
+        damping[going] = np.maximum(damping[going] * np.where(better, _LESS, _MORE), _LEAST)
+        steps[going] += 1
+        kept = going[better]
+        q[kept], e[kept], J[kept] = trial[better], e_t[better], J_t[better]
+        error[kept] = np.linalg.norm(e_t[better], axis=1)
+    return Descent(q, error, steps)
+
+
+def limits_of(model) -> Limits | None:
+    """Bounds of the joints of a model, or None if it has none."""
+    lower, upper = np.full(model.nq, -np.inf), np.full(model.nq, np.inf)
+    q_of_v = np.full(model.nv, -1)
+    for i, body in enumerate(model.bodies, start=1):
+        if body.joint.rates_are_velocities:
+            at = model.q_slice[i]
+            q_of_v[model.v_slice[i]] = np.arange(at.start, at.stop)
+            if body.limits is not None:
+                lower[at] = body.limits.lower or -np.inf
+                upper[at] = body.limits.upper or np.inf
+    none = np.all(np.isinf(lower)) and np.all(np.isinf(upper))
+    return None if none else Limits(lower, upper, q_of_v)
+
+
+def _damped(A, e, damping):
+    """``-Aᵀ (A Aᵀ + mu)⁻¹ e``, in the smaller of its two forms."""
+    m, k = A.shape[1:]
+    At = np.swapaxes(A, 1, 2)
+    square = np.einsum("nij,nij->n", A, A) / max(min(m, k), 1)
+    mu = square * (damping * np.linalg.norm(e, axis=1) + _ROUNDING) + 1e-300
+    mu = mu[:, None, None]
+    if m <= k:
+        return -(At @ np.linalg.solve(A @ At + mu * np.eye(m), e[:, :, None]))[..., 0]
+    return -np.linalg.solve(At @ A + mu * np.eye(k), At @ e[:, :, None])[..., 0]
+
+
+def _movable(limits, q, direction):
+    """1 for velocities that no limit holds back, 0 for those that push against one, (n, nv)."""
+    k = limits.q_of_v
+    at = q[:, k]
+    held = ((at <= limits.lower[k]) & (direction < 0)) | ((at >= limits.upper[k]) & (direction > 0))
+    return np.where(held & (k >= 0), 0.0, 1.0)
+
+
+def _moved(model, q, dq, limits):
+    q = space_of(model).move(q, dq)
+    return q if limits is None else np.clip(q, limits.lower, limits.upper)

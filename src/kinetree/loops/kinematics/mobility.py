@@ -1,0 +1,182 @@
+"""How a mechanism can move: freedoms, redundant constraints, over-constraint — RBDA §8.10.
+
+Counting joints and loops tells the mobility of mechanisms whose constraints are independent. Others
+move more freely than the count says, every planar linkage with hinges among them; and there are
+mechanisms whose mobility depends on where they are. The rank of ``K`` knows.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kinetree.algorithms.kinematics import base_transforms, joint_transforms
+from kinetree.loops.kinematics.assembly import assemble
+from kinetree.loops.kinematics.closing import closing
+from kinetree.loops.kinematics.neighbourhood import assemblies_nearby, ranks
+from kinetree.loops.kinematics.overconstraint import Replacement, fewer_constraints
+from kinetree.loops.kinematics.projection import project_configuration
+from kinetree.loops.kinematics.rank import (
+    RANK_TOLERANCE,
+    dependencies,
+    independent_rows,
+    rows_of,
+    scaling,
+)
+from kinetree.model.arrays import as_configuration, as_model
+
+__all__ = ["Mobility", "mobilities", "mobility"]
+
+
+@dataclass(frozen=True)
+class Mobility:
+    """What loops and couplings leave of the motion of a mechanism in one configuration.
+
+    Attributes:
+        name: of the model.
+        freedoms: number of velocity variables of the spanning tree, ``n``.
+        constraints: number of constraints that loops and couplings impose, ``nc``.
+        rank: number of independent ones, ``r``.
+        redundant: constraints that can be left out, one choice of ``nc - r`` of them.
+        involved: all constraints that depend on others: the choice was among these.
+        nearby: mobilities of assemblies close by, in ascending order; the mobility itself is among
+            them unless it holds for an instant only.
+        joint_freedoms: freedoms of all joints, loop joints included.
+        loops: number of loops.
+        couplings: number of couplings.
+        is_planar: whether all bodies move in parallel planes, by joints for such motion.
+        replacements: loop joints that impose fewer constraints and allow the same motion.
+    """
+
+    name: str
+    freedoms: int
+    constraints: int
+    rank: int
+    redundant: tuple[str, ...]
+    involved: tuple[str, ...]
+    nearby: tuple[int, ...]
+    joint_freedoms: int
+    loops: int
+    couplings: int
+    is_planar: bool
+    replacements: tuple[Replacement, ...]
+
+    @property
+    def mobility(self) -> int:
+        """Instantaneous mobility, ``n - r`` — RBDA (8.52)."""
+        return self.freedoms - self.rank
+
+    @property
+    def redundancy(self) -> int:
+        """Number of redundant constraints, ``nc - r``: of constraint forces that are not unique."""
+        return self.constraints - self.rank
+
+    @property
+    def generic_mobility(self) -> int:
+        """Smallest mobility of assemblies close by."""
+        return min(self.nearby, default=self.mobility)
+
+    @property
+    def is_variable(self) -> bool:
+        """Whether assemblies close by have another mobility."""
+        return any(m != self.mobility for m in self.nearby)
+
+    @property
+    def spatial_count(self) -> int:
+        """Freedoms of all joints less six for each loop — RBDA (8.53)."""
+        return self.joint_freedoms - 6 * self.loops - self.couplings
+
+    @property
+    def planar_count(self) -> int | None:
+        """Freedoms of all joints less three for each loop — RBDA (8.54); None if not planar."""
+        return self.joint_freedoms - 3 * self.loops - self.couplings if self.is_planar else None
+
+    @property
+    def corrected_count(self) -> int:
+        """The spatial count plus the redundant constraints — RBDA (8.55); always the mobility."""
+        return self.spatial_count + self.redundancy
+
+    def __str__(self):
+        lines = [
+            f"{self.name}: mobility {self.mobility}",
+            f"  {self.freedoms} freedoms of the tree - {self.rank} independent of "
+            f"{self.constraints} constraints",
+            f"  counting joints and loops: {self.joint_freedoms} - 6 * {self.loops}"
+            f"{f' - {self.couplings}' if self.couplings else ''} = {self.spatial_count}"
+            + (f", and {self.redundancy} redundant: {self.corrected_count}" * bool(self.redundancy))
+            + (f"; in the plane {self.planar_count}" if self.is_planar else ""),
+        ]
+        if self.is_variable:
+            others = " or ".join(str(m) for m in self.nearby)
+            lines.append(f"  only here: close by the mobility is {others}; a singular position")
+        if self.redundant:
+            many = "constraints repeat" if self.redundancy > 1 else "constraint repeats"
+            lines.append(f"  over-constrained: {self.redundancy} {many} others, say")
+            lines += [f"    {name}" for name in self.redundant]
+            if len(self.involved) > len(self.redundant):
+                lines.append(f"    (a choice: {len(self.involved)} depend on each other)")
+        lines += [f"  remedy: {replacement}" for replacement in self.replacements]
+        return "\n".join(lines)
+
+
+def mobility(model, q=None, *, tolerance=RANK_TOLERANCE, seed=0) -> Mobility:
+    """How a mechanism can move in the configuration ``q``, and close by.
+
+    Args:
+        model: the mechanism.
+        q: joint positions [m, rad], (nq,), closed up to drift; by default where ``assemble`` ends.
+        tolerance: singular values of the constraints below this times the largest count as zero.
+        seed: of the random directions in which assemblies close by are looked for.
+
+    Raises:
+        AssemblyError: ``q`` is not close to an assembly.
+    """
+    if q is None:
+        q = assemble(model)
+    q = project_configuration(as_model(model), q, weights="plain", iterations=100)
+    K, scale, rows = closing(model, q)[1], scaling(model), rows_of(model)
+    chosen = set(independent_rows(K, scale, tolerance=tolerance).tolist())
+    touched = np.max(np.abs(dependencies(K, scale, tolerance=tolerance)), axis=0, initial=0.0)
+    near = assemblies_nearby(model, q, seed)
+    near_ranks = ranks(model, near)
+    places = [q, *near[np.unique(near_ranks, return_index=True)[1]]]
+    return Mobility(
+        name=model.name,
+        freedoms=model.nv,
+        constraints=len(rows),
+        rank=len(chosen),
+        redundant=tuple(str(row) for k, row in enumerate(rows) if k not in chosen),
+        involved=tuple(str(row) for k, row in enumerate(rows) if touched[k] > 1e-6),
+        nearby=tuple(sorted({model.nv - int(r) for r in near_ranks})),
+        joint_freedoms=model.nv + sum(loop.joint.nv for loop in model.loops),
+        loops=len(model.loops),
+        couplings=len(model.couplings),
+        is_planar=_is_planar(model, q),
+        replacements=fewer_constraints(model, places) if len(chosen) < len(rows) else (),
+    )
+
+
+def mobilities(model, q, *, tolerance=RANK_TOLERANCE) -> np.ndarray:
+    """Instantaneous mobility in each of the closed configurations ``q``, (..., nq); (...)."""
+    q = as_configuration(as_model(model), q).astype(float)
+    found = model.nv - ranks(model, q.reshape(-1, model.nq), tolerance=tolerance)
+    return found.reshape(q.shape[:-1])
+
+
+def _is_planar(model, q):
+    """Whether all joints turn about one direction, or shift across it."""
+    X_0 = base_transforms(model, joint_transforms(model, q)[0])
+    motions = [
+        X_0[i].inv_apply(model.joint[i].motion_subspace(q[model.q_slice[i]]))
+        for i in range(1, model.body_count + 1)
+    ]
+    for loop in model.loops:
+        X_p = loop.predecessor_placement @ X_0[loop.predecessor]
+        X_s = loop.successor_placement @ X_0[loop.successor]
+        at = loop.joint.coordinates(X_s @ X_p.inverse())
+        motions.append(X_s.inv_apply(loop.joint.motion_subspace(at)))
+    columns = np.hstack([np.zeros((6, 0)), *(m.to_array().astype(float) for m in motions)])
+    turns, shifts = columns[:3].T, columns[3:].T
+    normals = np.linalg.svd(turns)[2] if len(turns) else np.eye(3)
+    along = turns @ normals[0]
+    flat = np.allclose(turns, np.outer(along, normals[0]), atol=1e-9)
+    return bool(flat and np.any(turns) and np.allclose(shifts @ normals[0], 0, atol=1e-9))

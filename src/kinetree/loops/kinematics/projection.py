@@ -1,0 +1,124 @@
+"""Back onto the constraints: the nearest configuration, velocity and state — Spencer §3.1.3.
+
+A step of an integrator leaves the manifold of closed loops by its error. Projection moves the state
+back, as little as possible in a metric: by default that of the masses, in which a projected
+velocity is what an impulse of the constraint forces would leave. States that are on the manifold
+stay what they are. All functions take leading batch axes.
+"""
+
+import numpy as np
+
+from kinetree.errors import AssemblyError, SingularError
+from kinetree.loops.kinematics.closing import closing, loop_gaps
+from kinetree.loops.kinematics.constraint import constraint
+from kinetree.loops.kinematics.descent import descend, smallest_error
+from kinetree.loops.kinematics.metric import metric
+from kinetree.loops.kinematics.rank import RANK_TOLERANCE, scaling
+from kinetree.loops.state_space.space import space_of
+from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
+
+__all__ = ["POSITION_TOLERANCE", "project_configuration", "project_velocity"]
+
+POSITION_TOLERANCE = 1e-12
+"""Closure error [m or rad] at which a configuration counts as closed."""
+_NEAREST_STEPS, _AT_REST = 500, 1e-13
+
+
+def project_configuration(
+    model, q, *, weights="mass", nearest=False, tolerance=POSITION_TOLERANCE, iterations=50,
+):  # fmt: skip
+    """The configuration near ``q`` that closes loops and obeys couplings, (..., nq).
+
+    Newton's method with the shortest step at every iterate ends on the manifold close to the
+    nearest point, and is there if ``q`` is off by rounding. ``nearest`` goes on to the nearest
+    point itself, where ``q`` and its projection differ by ``W⁻¹ Kᵀ mu``.
+
+    Args:
+        model: the mechanism.
+        q: joint positions [m, rad], (..., nq).
+        weights: what short means: ``"mass"``, the inertia matrix of the spanning tree;
+            ``"plain"``, all velocity variables alike; numbers (nv,); or a matrix (nv, nv).
+        nearest: go to the exact nearest point.
+        tolerance: closure error [m or rad] to reach.
+        iterations: most steps to take.
+    """
+    q = as_configuration(as_model(model), q).astype(float)
+    flat = q.reshape(-1, model.nq)
+    B = metric(model, flat, weights)
+    found = descend(model, flat, B=B, tolerance=tolerance, iterations=iterations)
+    _require_closed(model, q, found, tolerance)
+    closed = found.q
+    if nearest:
+        full = np.broadcast_to(B, (len(flat), model.nv, model.nv))
+        pairs = zip(flat, closed, full, strict=True)
+        closed = np.array([_nearest(model, *pair) for pair in pairs]).reshape(closed.shape)
+    return closed.reshape(q.shape)
+
+
+def project_velocity(model, q, qd, *, weights="mass", tolerance=RANK_TOLERANCE):
+    """The velocity nearest to ``qd`` that keeps loops closed at ``q``, (..., nv).
+
+    An orthogonal projection, ``qd - W⁻¹ Kᵀ (K W⁻¹ Kᵀ)⁺ K qd``: what it returns it leaves alone.
+
+    Args:
+        model: the mechanism.
+        q: joint positions that close the loops [m, rad], (..., nq).
+        qd: joint velocities [m/s, rad/s], (..., nv).
+        weights: as in ``project_configuration``.
+        tolerance: singular values of the constraints below this times the largest count as zero.
+    """
+    q = as_configuration(as_model(model), q).astype(float)
+    qd = as_joint_vector(model, qd, "qd").astype(float)
+    c, B = constraint(model, q, qd), metric(model, q, weights)
+    for _ in range(2):  # the second removes what rounding left of the first
+        A = (np.asarray(c.K) * scaling(model).rows[:, None]) @ B
+        rate = np.asarray(c.rate) * scaling(model).rows
+        qd = qd - _apply(B, _apply(_inverse(A, tolerance), rate))
+        c = c._replace(rate=constraint(model, q, qd).rate)
+    return qd
+
+
+def _require_closed(model, q, found, tolerance):
+    limit = max(tolerance, smallest_error(model))
+    if np.all(found.error <= limit):
+        return
+    worst = int(np.argmax(found.error))
+    part, gap = max(loop_gaps(model, found.q[worst]).items(), key=lambda item: item[1])
+    index = tuple(int(i) for i in np.unravel_index(worst, q.shape[:-1]))
+    raise AssemblyError(
+        f"q{f' of sample {index}' if q.ndim > 1 else ''} is too far from closed to be projected: "
+        f"{part} stays open by {gap:.3g} m or rad, {limit:.3g} was asked for; "
+        f"kinetree.loops.assemble takes guesses that are far off",
+        part=part, gap=float(gap), reason="local minimum", q=found.q[worst],
+    )  # fmt: skip
+
+
+def _nearest(model, start, q, B):
+    """The nearest point: steps that take the distance from ``start`` to be what is minimised.
+
+    They converge as long as ``start`` is closer than the radius of curvature of the manifold.
+    """
+    space, rows, away = space_of(model), scaling(model).rows, np.zeros(model.nv)
+    for _ in range(_NEAREST_STEPS):
+        e, J = closing(model, q)
+        away = space.difference(start, q)
+        D = np.linalg.inv(space.difference_gradient(start, q))
+        A = (J * rows[:, None]) @ D @ B
+        y = _inverse(A, RANK_TOLERANCE) @ (rows * (J @ D @ away - e))
+        dq = D @ (B @ y - away)
+        q = space.move(q, dq)
+        if np.linalg.norm(dq) <= _AT_REST * (1 + np.linalg.norm(away)):
+            return q
+    raise SingularError(
+        f"no nearest configuration of {model.name!r} was found: the given one is as far from "
+        f"closed as the constraints are curved; it is {np.linalg.norm(away):.3g} away"
+    )
+
+
+def _inverse(A, tolerance):
+    """Pseudoinverse of matrices (..., m, n)."""
+    return np.linalg.pinv(A, rcond=tolerance)
+
+
+def _apply(A, x):
+    return np.einsum("...ij,...j->...i", A, x)

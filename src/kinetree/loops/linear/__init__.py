@@ -1,0 +1,1 @@
+"""Linear models of closed chains, and what is made of them."""

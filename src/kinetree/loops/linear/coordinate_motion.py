@@ -1,0 +1,61 @@
+"""The motion of all joints from that of the independent coordinates — Spencer (4.8)–(4.10)."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinetree.errors import ShapeError
+from kinetree.loops.kinematics.constraint import constraint
+from kinetree.loops.linear.independent import coordinates
+from kinetree.loops.linear.velocity_basis import (
+    coordinate_accelerations,
+    coordinate_values,
+    moved,
+    velocity_basis,
+)
+from kinetree.model.arrays import as_configuration, as_model
+
+__all__ = ["CoordinateMotion", "coordinate_motion"]
+
+
+class CoordinateMotion(NamedTuple):
+    """A motion of all joints that keeps loops closed."""
+
+    q: Any
+    """(..., nq)"""
+    qd: Any
+    """(..., nv)"""
+    qdd: Any
+    """(..., nv)"""
+
+
+def coordinate_motion(model, q0, y, yd, ydd, *, independent) -> CoordinateMotion:
+    """All joints of a closed mechanism, for a motion of its independent coordinates.
+
+    Args:
+        model: the mechanism, with loops or couplings.
+        q0: a closed configuration near the first ``y``, which tells the assembly, (nq,).
+        y: values of the coordinates [m or rad], (p,), or (samples, p) along a motion.
+        yd: their rates, like ``y``.
+        ydd: their accelerations, like ``y``.
+        independent: names of the joints whose variables are the coordinates.
+    """
+    q0 = as_configuration(as_model(model), q0)
+    y, yd, ydd = np.broadcast_arrays(*(np.asarray(a, dtype=float) for a in (y, yd, ydd)))
+    chosen = coordinates(model, constraint(model, q0, np.zeros(model.nv)).K, independent)
+    if y.ndim not in (1, 2) or y.shape[-1] != len(chosen.names):
+        raise ShapeError(
+            f"y must have shape ({len(chosen.names)},) or (samples, {len(chosen.names)}) for the "
+            f"coordinates {', '.join(map(repr, chosen.names))}, got {y.shape}"
+        )
+    positions, q = [], q0
+    for sample in y.reshape(-1, y.shape[-1]):
+        q = moved(model, q, sample - coordinate_values(model, q, chosen), chosen)
+        positions.append(q)
+    q = np.array(positions).reshape(*y.shape[:-1], model.nq)
+    K = constraint(model, q, np.zeros(model.nv)).K
+    basis = velocity_basis(model, q, K, chosen)
+    qd = np.einsum("...np,...p->...n", basis.G, yd)
+    products = coordinate_accelerations(model, q, qd, np.zeros(model.nv), chosen)
+    wanted = np.concatenate([ydd - products, constraint(model, q, qd).k], axis=-1)
+    return CoordinateMotion(q, qd, np.einsum("...nc,...c->...n", basis.inverse, wanted))

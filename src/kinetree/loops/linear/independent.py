@@ -1,0 +1,150 @@
+"""Which variables of a closed mechanism are its independent coordinates — Spencer 2.3, A.3.2.
+
+A mechanism with ``p`` degrees of freedom is described by ``p`` of its joint variables ``y``, whose
+rates are ``yd = R qd``; ``velocity_basis`` has the others. The variables of loop joints, no part of
+``q``, may be chosen as well. Host-only: ranks are decisions.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kinetree.algorithms.closed_chain_links import ClosedChain
+from kinetree.errors import LoopError, SingularError, UnknownNameError
+from kinetree.loops.kinematics.names import variable_names
+from kinetree.loops.kinematics.rank import rank, scaling
+
+__all__ = ["Coordinates", "coordinates", "velocity_columns"]
+
+
+def velocity_columns(model, names, what):
+    """Numbers of the velocity variables of some joints; of all joints for None."""
+    if names is None:
+        return np.arange(model.nv)
+    if isinstance(names, str):
+        raise UnknownNameError(f"{what} must be names of joints in a list, got {names!r}")
+    at = [model.v_slice[model.joint_index(name)] for name in names]
+    return np.unique(np.concatenate([np.zeros(0, int), *(np.arange(s.start, s.stop) for s in at)]))
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """Which coordinates describe a mechanism.
+
+    Attributes:
+        names: one for each coordinate: of the joint, with ``[k]`` for one of several variables.
+        rows: ``R`` of the variables of tree joints and of directions in general, (p, nv); zero for
+            those of loop joints.
+        loops: pairs of a row of ``R`` and the number of a variable of a loop joint.
+        flat: whether ``yd`` is the derivative of ``y``.
+    """
+
+    names: tuple
+    rows: np.ndarray
+    loops: tuple = ()
+    flat: bool = True
+
+    def at(self, sample) -> "Coordinates":
+        """The coordinates of one sample of a batch."""
+        return self if self.rows.ndim == 2 else replace(self, rows=self.rows[sample])
+
+
+def coordinates(model, K, independent=None) -> Coordinates:
+    """The coordinates that a caller asks for.
+
+    Args:
+        model: the mechanism.
+        K: its constraint matrix, (..., nc, nv).
+        independent: names of joints, of the tree or closing loops, whose variables are the
+            coordinates, or of single variables; ``"tangent"`` for orthonormal directions of the
+            tangent space; None for variables of the tree that are, in the first sample, far from
+            dependent.
+    """
+    freedom = _freedom(model, K)
+    if isinstance(independent, str):
+        if independent != "tangent":
+            raise UnknownNameError(
+                f"independent must be a list of names of joints, 'tangent' or None, got "
+                f"{independent!r}"
+            )
+        names = tuple(f"tangent[{k}]" for k in range(freedom))
+        flat = all(joint.rates_are_velocities for joint in model.joint[1:])
+        return Coordinates(names, _null_rows(K, freedom), flat=flat)
+    if independent is None:
+        first = K.reshape(-1, *K.shape[-2:])[0]
+        return _from_columns(model, _far_from_dependent(model, first, freedom))
+    return _from_names(model, independent, freedom)
+
+
+def _freedom(model, K):
+    ranks = np.unique(rank(K, scaling(model)))
+    if len(ranks) > 1:
+        raise SingularError(
+            f"model {model.name!r} has {', '.join(str(model.nv - r) for r in ranks)} degrees of "
+            f"freedom in these configurations; treat them apart: coordinates for one mobility are "
+            f"none for another"
+        )
+    return model.nv - int(ranks[0])
+
+
+def _null_rows(K, freedom):
+    """Orthonormal rows that span the null space of ``K``."""
+    return np.linalg.svd(K)[2][..., K.shape[-1] - freedom :, :]
+
+
+def _far_from_dependent(model, K, freedom):
+    """Numbers of velocity variables that determine the others, by Gram–Schmidt with pivoting."""
+    rest, chosen = _null_rows(scaling(model).apply(K), freedom), []
+    for _ in range(freedom):
+        lengths = np.linalg.norm(rest, axis=0)
+        lengths[chosen] = -1.0
+        best = int(np.argmax(lengths >= lengths.max() * (1 - 1e-9)))
+        chosen.append(best)
+        direction = rest[:, best] / lengths[best]
+        rest = rest - np.outer(direction, direction @ rest)
+    return np.array(sorted(chosen), dtype=int)
+
+
+def _from_names(model, names, freedom):
+    """Coordinates by names of joints, or of single variables such as ``"ball[1]"``."""
+    chain, labels = ClosedChain(model), _labels(model)
+    joints, columns = (*model.joint_names, *model.loop_names), []
+    for name in names:
+        if name in joints or name not in labels:
+            i = joints.index(name) + 1 if name in joints else model.joint_index(name)
+            columns += range(chain.nv)[chain.v_slice[i]]
+        else:
+            columns.append(labels.index(name))
+    given = [labels[at] for at in columns]
+    if len(columns) != freedom:
+        raise LoopError(
+            f"model {model.name!r} has {freedom} degrees of freedom here; as many independent "
+            f"variables are needed, got {len(columns)}: {', '.join(given) or 'none'}"
+        )
+    return _from_columns(model, columns)
+
+
+def _from_columns(model, columns):
+    """Coordinates by the numbers of variables, those of loop joints after those of the tree."""
+    chain, labels = ClosedChain(model), _labels(model)
+    owners = [joint for joint in chain.joint[1:] for _ in range(joint.nv)]
+    rows, loops = np.zeros((len(columns), model.nv)), []
+    for row, at in enumerate(columns):
+        if at < model.nv:
+            rows[row, at] = 1
+        elif owners[at].rates_are_velocities:
+            loops.append((row, at - model.nv))
+        else:
+            raise LoopError(
+                f"{labels[at]!r}, which closes a loop of model {model.name!r}, cannot be a "
+                f"coordinate: its velocity variables are not the derivatives of its positions"
+            )
+    flat = all(owners[at].rates_are_velocities for at in columns)
+    return Coordinates(tuple(labels[at] for at in columns), rows, tuple(loops), flat)
+
+
+def _labels(model):
+    """Names of all variables: of the tree, then of the loop joints."""
+    loops = [(loop.name, loop.joint.nv) for loop in model.loops]
+    virtual = [name if n == 1 else f"{name}[{k}]" for name, n in loops for k in range(n)]
+    return [*variable_names(model), *virtual]

@@ -1,0 +1,144 @@
+"""Linear equations of motion of closed mechanisms, on the manifold — Spencer chapter 4.
+
+A mechanism with ``p`` degrees of freedom has a linear model of ``2 p`` states ``x = (dy, dyd)``,
+the deviations of its independent coordinates:
+
+    dx/dt = A x + B dtau        A = [[0, 1], [A21, A22]]
+
+Perturbing the ``nv`` joint variables one by one would leave the manifold, and give the model of
+something else. At an equilibrium the eigenvalues of ``A`` do not depend on the coordinates; on the
+way they do (Theorem 4.1.1).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kinetree.dynamics import external_forces
+from kinetree.errors import LoopError, UnknownNameError
+from kinetree.functional.turning_axes import brackets
+from kinetree.loops.kinematics.constraint import constraint
+from kinetree.loops.linear.difference_linearization import differences
+from kinetree.loops.linear.independent import Coordinates, coordinates
+from kinetree.loops.linear.motion_slopes import force_slopes, motion_slopes
+from kinetree.loops.linear.motion_state import MotionState, accelerations, require_closed
+from kinetree.loops.linear.recursive_linearization import recursion
+from kinetree.loops.linear.velocity_basis import (
+    VelocityBasis,
+    coordinate_accelerations,
+    coordinate_rates,
+    velocity_basis,
+)
+from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
+
+__all__ = ["LinearModel", "linearize"]
+
+
+@dataclass(frozen=True)
+class LinearModel:
+    """``dx/dt = A x + B dtau`` for ``x = (dy, dyd)``; ``A, B = ...`` takes it apart.
+
+    Attributes:
+        A: (..., 2 p, 2 p).
+        B: (..., 2 p, nv), for the forces of the motors at all joints of the tree.
+        rate: ``(yd, ydd)`` at the state itself, (..., 2 p): about a fixed point of the motion the
+            model is ``d(x - x0)/dt = rate + A (x - x0) + B dtau``. Zero at an equilibrium. Of a
+            discrete model, what it adds in a step.
+        coordinates: names of the coordinates ``y``.
+        G: ``dq = G dy`` and, for the change of velocity alone, ``dqd = G dyd``, (..., nv, p).
+        qdd: accelerations at the state, (..., nv).
+        chosen: the coordinates in full.
+    """
+
+    A: Any
+    B: Any
+    rate: Any
+    coordinates: tuple
+    G: Any
+    qdd: Any
+    chosen: Coordinates
+
+    def __iter__(self):
+        return iter((self.A, self.B))
+
+    @property
+    def eigenvalues(self):
+        """Of ``A``, (..., 2 p)."""
+        return np.linalg.eigvals(self.A)
+
+
+def linearize(model, q, qd, tau, f_ext=None, *, independent=None, method="equations"):
+    """The equations of motion of a closed mechanism to first order about a state.
+
+    Args:
+        model: the mechanism, with loops or couplings.
+        q: joint positions that close the loops, (..., nq).
+        qd: joint velocities that keep them closed, (..., nv).
+        tau: forces of the motors, (..., nv). Springs, dampers and friction of the joints are part
+            of the linear system.
+        f_ext: forces acting on bodies, as in ``inverse_dynamics``; they stay what they are in base
+            coordinates.
+        independent: names of joints whose variables are the coordinates ``y``, joints that close
+            loops among them; ``"tangent"``: orthonormal directions of the tangent space; None: a
+            good choice of tree joints.
+        method: ``"equations"``, derivatives of the equations of motion and of the constraints, for
+            any joints; ``"recursion"``, Spencer's recursions over all links, for joints with fixed
+            axes; ``"differences"``, by moving the independent coordinates, to check the others.
+
+    Returns:
+        A ``LinearModel``.
+    """
+    if method not in _METHODS:
+        raise UnknownNameError(
+            f"kinetree.loops.linearize has no method {method!r}; use one of {list(_METHODS)}"
+        )
+    state, chosen, basis = motion_state(model, q, qd, tau, f_ext, independent)
+    A21, A22, B2 = _METHODS[method](state, chosen, basis)
+    _, q, qd, qdd, *_ = state
+
+    p = len(chosen.names)
+    A = np.zeros((*qd.shape[:-1], 2 * p, 2 * p))
+    if not chosen.flat:
+        A[..., :p, :p] = chosen.rows @ brackets(model, q, qd) @ basis.G
+    A[..., :p, p:], A[..., p:, :p], A[..., p:, p:] = np.eye(p), A21, A22
+    B = np.concatenate([np.zeros_like(B2), B2], axis=-2)
+    yd = coordinate_rates(model, q, qd, chosen)
+    ydd = coordinate_accelerations(model, q, qd, qdd, chosen)
+    rate = np.concatenate([yd, ydd], axis=-1)
+    return LinearModel(A, B, rate, chosen.names, basis.G, qdd, chosen)
+
+
+def motion_state(
+    model, q, qd, tau, f_ext, independent
+) -> tuple[MotionState, Coordinates, VelocityBasis]:
+    """The motion of a closed mechanism in a state, and coordinates for it."""
+    q = as_configuration(as_model(model), q)
+    qd, tau = as_joint_vector(model, qd, "qd"), as_joint_vector(model, tau, "tau")
+    if not (model.loops or model.couplings):
+        raise LoopError(
+            f"model {model.name!r} has neither loops nor couplings: use kinetree.linearize, whose "
+            f"states are all joint variables"
+        )
+    batch = np.broadcast_shapes(*(a.shape[:-1] for a in (q, qd, tau)))
+    q, qd, tau = (np.broadcast_to(a, (*batch, a.shape[-1])) for a in (q, qd, tau))
+    f_ext = None if f_ext is None else external_forces(model, f_ext)
+    c = constraint(model, q, qd)
+    require_closed(model, q, qd, c)
+    chosen = coordinates(model, c.K, independent)
+    if not chosen.names:
+        raise LoopError(f"model {model.name!r} cannot move here: it has no degree of freedom")
+    basis = velocity_basis(model, q, c.K, chosen)
+    qdd = accelerations(model, q, qd, tau, f_ext, c, basis)
+    return MotionState(model, q, qd, qdd, tau, f_ext), chosen, basis
+
+
+def equations(state, chosen, basis):
+    """Lower blocks of ``A`` and ``B``: Spencer (B.1)–(B.5), for joints of any kind."""
+    f = force_slopes(state, motion_slopes(state, chosen, basis), basis)
+    G_T = np.swapaxes(basis.G, -1, -2)
+    blocks = (-G_T @ f.dy, -G_T @ f.dyd, G_T)
+    return [np.linalg.solve(G_T @ f.dydd, block) for block in blocks]
+
+
+_METHODS = {"equations": equations, "recursion": recursion, "differences": differences}

@@ -1,0 +1,133 @@
+"""Derivatives of the equations of a closed mechanism along motions that keep it closed.
+
+The equations are ``f = ID(q, qd, qdd) - Kᵀ lam - tau_passive`` for the forces of the motors and
+``a = K qdd - k = 0``, ``r = K qd = 0`` for loops and couplings. A mechanism that stays closed moves
+by ``y`` alone:
+
+    dq = G dy     dqd = V dy + G dyd     dqdd = W dy + U dyd + G dydd
+
+where ``G`` solves ``[R; K] G = [1; 0]``, and the others follow from ``dr = 0`` and ``da = 0``. Any
+joints will do: directions of ``q`` are those of ``model.integrate``. For joints whose ``qd`` is the
+derivative of ``q`` and a constant ``R``, ``V`` is Spencer's ``Kdot`` of (B.1), ``U`` is ``2 Kdot``
+and ``W`` is ``Kddot``. Forces ``lam`` are held: their change does no work on such motions.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms import fewest_operations as fewest
+from kinetree.algorithms import passive
+from kinetree.algorithms.loop_constraints import loop_constraints
+from kinetree.functional.kernel import kernel
+from kinetree.functional.products import jvp
+from kinetree.loops.kinematics.constraint import constraint
+from kinetree.loops.linear.directions import along_columns
+from kinetree.loops.linear.independent import Coordinates
+from kinetree.loops.linear.motion_state import MotionState
+from kinetree.loops.linear.velocity_basis import VelocityBasis, loop_coordinates_along
+from kinetree.spatial import Force
+
+__all__ = [
+    "ForceSlopes", "MotionSlopes", "force_slopes", "forces_along", "invariant_slopes",
+    "joint_forces_along", "motion_slopes",
+]  # fmt: skip
+
+
+class MotionSlopes(NamedTuple):
+    """How a closed mechanism moves with its independent coordinates, all (..., nv, p)."""
+
+    G: np.ndarray
+    """``∂q/∂y``, ``∂qd/∂yd``, ``∂qdd/∂ydd``."""
+    V: np.ndarray
+    """``∂qd/∂y``."""
+    W: np.ndarray
+    """``∂qdd/∂y``."""
+    U: np.ndarray
+    """``∂qdd/∂yd``."""
+
+
+class ForceSlopes(NamedTuple):
+    """How the forces of the motors change with the motion, all (..., nv, p).
+
+    Up to forces of the constraints: only ``Gᵀ`` times them has a meaning.
+    """
+
+    dy: np.ndarray
+    dyd: np.ndarray
+    dydd: np.ndarray
+
+
+def motion_slopes(state: MotionState, chosen: Coordinates, basis: VelocityBasis) -> MotionSlopes:
+    """The four matrices, for a motion that keeps the mechanism closed."""
+    G, inverse = basis
+    still = np.zeros_like(G)
+    V = -inverse @ _along(state, chosen, G, still)[0]
+    W = -inverse @ _along(state, chosen, G, V)[1]
+    return MotionSlopes(G, V, W, -inverse @ _along(state, chosen, still, G)[1])
+
+
+def _along(state, chosen, dq, dqd):
+    """How ``(yd, K qd)`` and ``(ydd, K qdd - k)`` change along columns of ``q`` and ``qd``.
+
+    Of ``yd`` and ``ydd``, what they change beyond ``R dqd`` and ``R dqdd``.
+    """
+    r, a = _constraint_along(state, dq, dqd)
+    y, z = loop_coordinates_along(state, chosen, dq, dqd)
+    return np.concatenate([y, r], axis=-2), np.concatenate([z, a], axis=-2)
+
+
+def _constraint_along(state, dq, dqd):
+    motion = (state.model, state.q, state.qd, state.qdd)
+    return along_columns(_constraint_rate, *motion, tangents=(dq, dqd))
+
+
+def invariant_slopes(state: MotionState):
+    """``K`` and ``∂(K qd)/∂q``, each (..., nc, nv): rows of the derivative of ``(error, rate)``."""
+    still = np.zeros((*state.qd.shape, state.model.nv))
+    each = still + np.eye(state.model.nv)
+    return _constraint_along(state, still, each)[0], _constraint_along(state, each, still)[0]
+
+
+def force_slopes(state: MotionState, slopes: MotionSlopes, basis: VelocityBasis) -> ForceSlopes:
+    """Derivatives of ``f`` along the motions of ``slopes``."""
+    G, V, W, U = slopes
+    lam, still = state.multipliers(basis), np.zeros_like(G)
+    return ForceSlopes(
+        forces_along(state, lam, G, V, W),
+        forces_along(state, lam, still, G, U),
+        forces_along(state, lam, still, still, G),
+    )
+
+
+def forces_along(state: MotionState, lam, dq, dqd, dqdd):
+    """How ``ID - Kᵀ lam - tau_passive`` changes along columns of ``q``, ``qd`` and ``qdd``.
+
+    The forces ``lam`` of the constraints, (..., nc), and those on the bodies stay what they are.
+    """
+    model, q, qd, qdd, _, f_ext = state
+    tangents = (dq, dqd, dqdd)
+    return along_columns(_force_rate, model, q, qd, qdd, lam, tangents=tangents, f_ext=f_ext)
+
+
+def joint_forces_along(state: MotionState, dq, dqd, dqdd):
+    """How ``ID - tau_passive`` changes along columns of ``q``, ``qd`` and ``qdd``."""
+    nothing = np.zeros_like(constraint(state.model, state.q, state.qd).k)
+    return forces_along(state, nothing, dq, dqd, dqdd)
+
+
+@kernel
+def _constraint_motion(m, q, qd, qdd):
+    c = loop_constraints(m, q, qd)
+    return c.rate, c.K @ qdd - c.k
+
+
+@kernel
+def _force(m, q, qd, qdd, lam, f_ext=None):
+    forces = None if f_ext is None else [None, *map(Force.from_array, f_ext)]
+    load = fewest.inverse_dynamics(m, q, qd, qdd, forces) - passive.passive_force(m, q, qd)
+    return load - loop_constraints(m, q, m.zero_velocity).K.T @ lam
+
+
+_constraint_rate = jvp(_constraint_motion, wrt=("q", "qd"))
+_force_rate = jvp(_force, wrt=("q", "qd", "qdd"))

@@ -1,0 +1,168 @@
+"""All velocities of a closed mechanism from independent ones — Spencer 2.4, A.3.2.
+
+With ``yd = R qd`` for the independent coordinates and the constraint ``K qd = 0``,
+
+    [R; K] qd = [yd; 0]        qd = G yd        G = [R; K]⁻¹ [1; 0]
+
+Redundant rows of ``K`` do no harm: the system is then solved in the sense of least squares, and it
+is consistent. Host-only.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms.closed_chain_links import ClosedChain, link_states
+from kinetree.errors import SingularError, UnreachableError
+from kinetree.functional.differentiate import differentiate
+from kinetree.functional.kernel import kernel
+from kinetree.functional.products import jvp
+from kinetree.loops.kinematics.closing import closure_error
+from kinetree.loops.kinematics.constraint import constraint
+from kinetree.loops.kinematics.rank import RANK_TOLERANCE, scaling
+from kinetree.loops.linear.directions import along_columns
+from kinetree.loops.linear.independent import Coordinates
+
+__all__ = [
+    "VelocityBasis", "coordinate_accelerations", "coordinate_changes", "coordinate_jacobian",
+    "coordinate_rates", "coordinate_values", "loop_coordinates_along", "moved",
+    "velocity_basis",
+]  # fmt: skip
+
+_STEPS = 50
+
+
+class VelocityBasis(NamedTuple):
+    """Velocities from independent ones, ``qd = G yd``, and what solves for them."""
+
+    G: np.ndarray
+    """(..., nv, p): columns that span the null space of ``K``."""
+    inverse: np.ndarray
+    """A left inverse of ``[R; K]``, (..., nv, p + nc)."""
+
+
+def velocity_basis(model, q, K, chosen: Coordinates) -> VelocityBasis:
+    """``G`` of some coordinates; raises SingularError where they do not determine the motion."""
+    units, p = scaling(model), len(chosen.names)
+    R = np.broadcast_to(coordinate_jacobian(model, q, chosen), (*K.shape[:-2], p, model.nv))
+    size = np.linalg.norm(R * units.columns, axis=-1)
+    of_K = np.broadcast_to(units.rows, K.shape[:-1])
+    left = np.concatenate([1 / np.where(size > 0, size, 1), of_K], axis=-1)
+    X = left[..., None] * np.concatenate([R, K], axis=-2) * units.columns
+    U, s, Vt = np.linalg.svd(X, full_matrices=False)
+    if model.nv and np.any(s[..., -1] <= RANK_TOLERANCE * s[..., 0]):
+        raise SingularError(
+            f"{', '.join(map(repr, chosen.names))} do not determine the motion of model "
+            f"{model.name!r} in this configuration: choose other joints as independent, or leave "
+            f"the choice to kinetree with independent=None"
+        )
+    V, U_T = np.swapaxes(Vt, -1, -2), np.swapaxes(U, -1, -2)
+    inverse = units.columns[:, None] * ((V / s[..., None, :]) @ U_T) * left[..., None, :]
+    return VelocityBasis(inverse[..., :p], inverse)
+
+
+# --- the coordinates themselves ------------------------------------------------------------------
+
+
+def coordinate_jacobian(model, q, chosen):
+    """``R``, (..., p, nv)."""
+    if not chosen.loops:
+        return chosen.rows
+    J = _loop_slope(model, q, np.zeros(model.nv))
+    R = np.broadcast_to(chosen.rows, (*J.shape[:-2], *chosen.rows.shape[-2:])).copy()
+    for row, k in chosen.loops:
+        R[..., row, :] = J[..., k, :]
+    return R
+
+
+def coordinate_values(model, q, chosen):
+    """``y``, (..., p): from the neutral positions of the joints."""
+    y = np.einsum("...pn,...n->...p", chosen.rows, model.difference(model.neutral(), q))
+    for row, k in chosen.loops:
+        y[..., row] = _loop_position(model, q)[..., k]
+    return y
+
+
+def coordinate_rates(model, q, qd, chosen):
+    """``yd``, (..., p)."""
+    yd = np.einsum("...pn,...n->...p", chosen.rows, qd)
+    for row, k in chosen.loops:
+        yd[..., row] = _loop_velocity(model, q, qd)[..., k]
+    return yd
+
+
+def coordinate_accelerations(model, q, qd, qdd, chosen):
+    """``ydd``, (..., p)."""
+    ydd = np.einsum("...pn,...n->...p", chosen.rows, np.broadcast_arrays(qdd, qd)[0])
+    for row, k in chosen.loops:
+        ydd[..., row] = _loop_motion(model, q, qd, qdd)[1][..., k]
+    return ydd
+
+
+def coordinate_changes(model, q0, q, chosen):
+    """How far ``y`` at ``q`` is from ``y`` at ``q0``, (..., p)."""
+    dy = np.einsum("...pn,...n->...p", chosen.rows, model.difference(q0, q))
+    for row, k in chosen.loops:
+        dy[..., row] = (_loop_position(model, q) - _loop_position(model, q0))[..., k]
+    return dy
+
+
+def moved(model, q, dy, chosen, near=None):
+    """The closed configuration whose coordinates differ from those of ``q`` by ``dy``, (nq,).
+
+    Newton's method, from ``q`` or a better guess ``near``.
+
+    Raises:
+        UnreachableError: no configuration with these coordinates was found.
+    """
+    start, left = q, np.inf
+    q = q if near is None else near
+    for _ in range(_STEPS):
+        wanted = dy - coordinate_changes(model, start, q, chosen)
+        error = np.concatenate([wanted, -closure_error(model, q)])
+        K = constraint(model, q, np.zeros(model.nv)).K
+        step = velocity_basis(model, q, K, chosen).inverse @ error
+        before, left = left, float(np.max(np.abs(step / scaling(model).columns), initial=0))
+        if left <= 4e-16 or (before < 1e-12 and left >= before / 2):
+            return q
+        q = model.integrate(q, step)
+    raise UnreachableError(
+        f"model {model.name!r} finds no closed configuration with {', '.join(chosen.names)} "
+        f"changed by {np.asarray(dy)}: start nearer, or choose other independent joints"
+    )
+
+
+def loop_coordinates_along(state, chosen, dq, dqd):
+    """How ``yd`` and ``ydd`` change along columns of ``q`` and ``qd``, beyond what ``R`` says.
+
+    Nothing for variables of the tree; those of loop joints are functions of the state.
+    """
+    size = (*dq.shape[:-2], len(chosen.names), dq.shape[-1])
+    y, z = np.zeros(size), np.zeros(size)
+    if chosen.loops:
+        motion = (state.model, state.q, state.qd, state.qdd)
+        v, a = along_columns(_loop_rate, *motion, tangents=(dq, dqd))
+        velocity = _loop_slope(state.model, state.q, state.qd) @ dqd
+        for row, k in chosen.loops:
+            y[..., row, :], z[..., row, :] = (v - velocity)[..., k, :], a[..., k, :]
+    return y, z
+
+
+@kernel
+def _loop_motion(m, q, qd, qdd):
+    states = link_states(ClosedChain(m), q, qd, qdd)
+    return states.v[m.nv :], states.vdot[m.nv :]
+
+
+@kernel
+def _loop_velocity(m, q, qd):
+    return link_states(ClosedChain(m), q, qd, m.zero_velocity).v[m.nv :]
+
+
+@kernel
+def _loop_position(m, q):
+    return link_states(ClosedChain(m), q, m.zero_velocity, m.zero_velocity).q_v
+
+
+_loop_slope = differentiate(_loop_velocity, wrt="qd")
+_loop_rate = jvp(_loop_motion, wrt=("q", "qd"))

@@ -1,0 +1,1 @@
+"""Constrained systems in independent coordinates, also through singular configurations."""

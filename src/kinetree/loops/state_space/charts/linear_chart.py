@@ -1,0 +1,100 @@
+"""Coordinates that are linear in positions: ``y_q = R (q - q_bar)`` — Spencer §2.3.3."""
+
+import numpy as np
+
+from kinetree.errors import ShapeError
+from kinetree.loops.state_space.charts.chart import inverted
+from kinetree.loops.state_space.charts.position_chart import END, AbstractPositionChart
+
+__all__ = ["LinearChart", "linear"]
+
+
+class LinearChart(AbstractPositionChart):
+    """Independent coordinates ``y_q = R (q - q_bar)``, dependent ones ``w = S (q - q_bar)``.
+
+    Both levels use the same ``R``, so that ``y_v = R v`` is the derivative of ``y_q``. Where
+    configurations are no vectors, ``q - q_bar`` is the tangent vector from ``q_bar`` to ``q``, and
+    ``y_v = R v`` are velocities of their own.
+
+    Attributes:
+        R: (p, n).
+        S: (m, n); rows that make ``R`` a square matrix, orthonormal and at right angles to it
+            unless given.
+        R_bar: (n, p), and
+        S_bar: (n, m): the inverse of ``[R; S]``.
+        offset: ``q_bar``, (nq,).
+    """
+
+    def __init__(self, system, q, R, *, S=None, offset=None, v=None, tolerance=1e-13):
+        v = np.zeros(system.n) if v is None else v
+        super().__init__(system, q, v, tolerance=tolerance)
+        self.R = np.asarray(R, dtype=float)
+        if self.R.shape != (self.p, system.n):
+            raise ShapeError(
+                f"R has shape {self.R.shape}, expected {(self.p, system.n)}: a row for each of the "
+                f"{self.p} freedoms that {system.m} independent constraints leave"
+            )
+        self.S = _complement(self.R) if S is None else np.asarray(S, dtype=float)
+        inverse = inverted(np.concatenate([self.R, self.S]), "R and S are not independent")
+        self.R_bar, self.S_bar = inverse[:, : self.p], inverse[:, self.p :]
+        self.offset = q if offset is None else offset
+        self._zeros = np.zeros(self.p)
+        self.health = self.condition(q)  # or a SingularError
+
+    def residual(self, q, y_q):
+        """``R (q - q_bar) - y_q``."""
+        return self.position_coordinates(q) - y_q
+
+    def position_coordinates(self, q):
+        """``R (q - q_bar)``."""
+        return self.R @ self.system.space.difference(self.offset, q)
+
+    def position_rows(self, q, y_q):
+        """``R``, times the derivative of ``q - q_bar`` where that is not one."""
+        space = self.system.space
+        return self.R if space.flat else self.R @ space.difference_gradient(self.offset, q)
+
+    def velocity_rows(self, q, y_q):
+        """``R``."""
+        return self.R
+
+    def parameter_columns(self, q, y_q):
+        """Minus one."""
+        return None
+
+    def cross_terms(self, q, y_q, v, y_v, dq, dy_q):
+        """Zero: ``R`` is constant."""
+        return self._zeros
+
+    def inverse(self, rows, G):
+        """Inverse of ``[R; G]`` through that of the m x m matrix ``G S_bar`` — Spencer (2.46)."""
+        if rows is not self.R:
+            return super().inverse(rows, G)
+        p, B = self.p, np.empty((self.system.n, self.system.n))
+        B[:, p:] = self.S_bar @ inverted(G @ self.S_bar, END)
+        B[:, :p] = self.R_bar - B[:, p:] @ (G @ self.R_bar)
+        return B
+
+    def dependent_condition(self, q) -> float:
+        """Condition number of ``G S_bar``, whose inverse the chart needs — Spencer Remark 1."""
+        return float(np.linalg.cond(self.system.G(q) @ self.S_bar))
+
+
+def linear(system, q, R, *, v=None, offset=None, S=None, tolerance=1e-13) -> LinearChart:
+    """A chart of linear coordinates ``y_q = R (q - q_bar)`` of the user's choice.
+
+    Args:
+        system: the constrained system; redundant constraints are left out.
+        q: a configuration that satisfies the constraints, where the chart begins.
+        R: rows of the coordinates, (p, n).
+        v: velocity there; zero by default.
+        offset: ``q_bar``; by default ``q``, which then has the coordinates zero.
+        S: rows of the dependent coordinates, (m, n).
+        tolerance: of positions.
+    """
+    return LinearChart(system.independent(q), q, R, S=S, offset=offset, v=v, tolerance=tolerance)
+
+
+def _complement(R):
+    """Orthonormal rows at right angles to those of ``R``."""
+    return np.linalg.svd(R)[2][len(R) :] if len(R) else np.eye(R.shape[1])

@@ -1,0 +1,196 @@
+"""Charts of whole states: ``R(x, y) = 0`` for ``x = (q, v)`` — Spencer (2.20)–(2.39).
+
+More general than charts of positions: a coordinate may mix positions and velocities. They take a
+vector space, and Newton's method on all 2n equations at once.
+"""
+
+import numpy as np
+
+from kinetree.errors import ShapeError
+from kinetree.loops.state_space import multipliers
+from kinetree.loops.state_space.charts.chart import AbstractChart, inverted, row_condition
+from kinetree.loops.state_space.charts.independence import independent_system
+from kinetree.loops.state_space.derived import Relation, derived_relation, given_relation
+from kinetree.loops.state_space.invariants import invariant_gradient, invariants
+from kinetree.loops.state_space.newton import Solved, newton
+
+__all__ = ["LinearStateChart", "StateChart", "linear_state", "state"]
+
+_END = "the chart has come to its end"
+
+
+class StateChart(AbstractChart):
+    """Independent states that ``R(x, y) = 0`` defines.
+
+    Attributes:
+        relation: ``R`` and its derivatives with respect to ``x`` and ``y``.
+        tolerance: of the state, positions and velocities alike.
+        solved: how Newton's method found the last state.
+    """
+
+    solved: Solved
+
+    def __init__(self, system, q, v, relation: Relation, *, y, tolerance=1e-13):
+        if not system.space.flat:
+            raise ShapeError(
+                "charts of whole states need configurations that are vectors; use a chart of "
+                "positions, such as charts.tangent(system, q)"
+            )
+        self.system, self.relation, self.tolerance = system, relation, tolerance
+        self.last, self._y = np.concatenate([q, v]), np.asarray(y, dtype=float)
+        size = np.shape(relation.value(self.last, self._y))
+        if size != (self.size,) or self._y.shape != (self.size,):
+            raise ShapeError(
+                f"R(x, y) has shape {size} and y {self._y.shape}, expected {(self.size,)}: two for "
+                f"each of the {self.size // 2} freedoms"
+            )
+        self.health = self.condition(q, v)  # or a SingularError
+
+    @property
+    def size(self) -> int:
+        """Number of coordinates, P = 2p."""
+        return 2 * (self.system.n - self.system.m)
+
+    def state(self, y, guess=None):
+        """``q, v`` that have the coordinates ``y``: ψ."""
+        y = np.asarray(y, dtype=float)
+        n, system, weights = self.system.n, self.system, self._weights()
+
+        def step(x):
+            phi = np.concatenate([self.relation.value(x, y), invariants(system, x[:n], x[n:])])
+            inverse = inverted(self._matrix(x, y), _END)
+            return -inverse @ phi, float(np.linalg.norm(weights * phi))
+
+        start = self.last if guess is None else np.concatenate(guess)
+        self.solved = newton(step, start, tolerance=self.tolerance, what="the state of a chart")
+        self.last, self._y = self.solved.x, y
+        A = self._matrix(self.last, y)
+        self.health = row_condition(A, inverted(A, _END))
+        return self.last[:n], self.last[n:]
+
+    def coordinates(self, q, v):
+        """``y`` of a state near the one that was found last, (P,): ψ⁻¹."""
+        x = np.concatenate([q, v])
+
+        def step(y):
+            value = self.relation.value(x, y)
+            return -np.linalg.solve(self.relation.second(x, y), value), float(np.abs(value).max())
+
+        self._y = newton(step, self._y, tolerance=self.tolerance, what="chart coordinates").x
+        self.last = x
+        return self._y
+
+    def derivative(self, q, v):
+        """``Dψ = [D1R; H]⁻¹ [-D2R; 0]``, (2n, P) — Spencer (2.29)."""
+        x, y = np.concatenate([q, v]), self.coordinates(q, v)
+        inverse = inverted(self._matrix(x, y), _END)
+        return -inverse[:, : self.size] @ self.relation.second(x, y)
+
+    def inverse_derivative(self, q, v):
+        """``Dψ⁻¹ = -D2R⁻¹ D1R``, (P, 2n) — Spencer (2.31)."""
+        x, y = np.concatenate([q, v]), self.coordinates(q, v)
+        return -np.linalg.solve(self.relation.second(x, y), self.relation.first(x, y))
+
+    def rate(self, t, y, *, acceleration=None, guess=None):
+        """``dy/dt``, (P,)."""
+        q, v = self.state(y, guess)
+        if acceleration is None:
+            vdot = multipliers.acceleration(self.system, t, q, v)
+        else:
+            vdot = acceleration(t, q, v)
+        return self.inverse_derivative(q, v) @ np.concatenate([v, vdot])
+
+    def condition(self, q, v) -> float:
+        """The worse of ``[D1R; H]`` and ``D2R``: 1 at best — Spencer (2.21), (2.22)."""
+        x, y = np.concatenate([q, v]), self.coordinates(q, v)
+        matrices = (self._matrix(x, y), self.relation.second(x, y))
+        return max(row_condition(A, inverted(A, "no chart here")) for A in matrices)
+
+    def _matrix(self, x, y):
+        n = self.system.n
+        H = invariant_gradient(self.system, x[:n], x[n:])
+        return np.concatenate([self.relation.first(x, y), H])
+
+    def _weights(self):
+        ones = np.ones(self.system.m)
+        g = ones if self.system.weights is None else np.asarray(self.system.weights)
+        return np.concatenate([np.ones(self.size), g, g])
+
+
+class LinearStateChart(StateChart):
+    """Linear coordinates ``y = R (x - x_bar)`` of the state — Spencer §2.3.3.
+
+    Attributes:
+        R: (P, 2n).
+        S: rows of dependent coordinates, (2m, 2n).
+        R_bar: (2n, P), and
+        S_bar: (2n, 2m): the inverse of ``[R; S]``.
+        offset: ``x_bar``, (2n,).
+    """
+
+    def __init__(self, system, q, v, R, *, S=None, offset=None, tolerance=1e-13):
+        R = np.asarray(R, dtype=float)
+        x = np.concatenate([q, v])
+        P = 2 * (system.n - system.m)
+        if R.shape != (P, 2 * system.n):
+            raise ShapeError(f"R has shape {R.shape}, expected {(P, 2 * system.n)}")
+        offset = x if offset is None else np.asarray(offset, dtype=float)
+        self.R, self.offset = R, offset
+        self.S = np.linalg.svd(R)[2][P:] if S is None else np.asarray(S, dtype=float)
+        inverse = inverted(np.concatenate([R, self.S]), "R and S are not independent")
+        self.R_bar, self.S_bar = inverse[:, :P], inverse[:, P:]
+        relation = given_relation(
+            lambda x, y: R @ (x - offset) - y,
+            lambda x, y: R,
+            lambda x, y: -np.eye(P),
+            lambda x, y, v, w: np.zeros(P),
+        )
+        super().__init__(system, q, v, relation, y=R @ (x - offset), tolerance=tolerance)
+
+    def coordinates(self, q, v):
+        """``R (x - x_bar)``, (P,)."""
+        return self.R @ (np.concatenate([q, v]) - self.offset)
+
+    def derivative(self, q, v):
+        """``Dψ = R_bar - S_bar (H S_bar)⁻¹ H R_bar``, (2n, P) — Spencer (2.37)."""
+        H = invariant_gradient(self.system, q, v)
+        return self.R_bar - self.S_bar @ inverted(H @ self.S_bar, _END) @ (H @ self.R_bar)
+
+    def inverse_derivative(self, q, v):
+        """``R``."""
+        return self.R
+
+    def dependent_condition(self, q, v) -> float:
+        """Condition number of ``H S_bar`` — Spencer Remark 1."""
+        return float(np.linalg.cond(invariant_gradient(self.system, q, v) @ self.S_bar))
+
+
+def state(system, q, v, R, *, y, first=None, second=None, rank=None, tolerance=1e-13) -> StateChart:
+    """A chart whose coordinates a relation ``R(x, y) = 0`` on states defines.
+
+    Args:
+        system: the constrained system; redundant constraints are left out.
+        q: configuration, and
+        v: velocity of a state that satisfies the constraints, where the chart begins.
+        R: function of ``x, y`` written as for ``@kt.kernel``, (P,).
+        y: guess of the coordinates there, (P,).
+        first: derivative of ``R`` with respect to ``x``, for an ``R`` that cannot be traced; then
+            also
+        second: that with respect to ``y``.
+        rank: number of independent constraints elsewhere, as for ``tangent``.
+        tolerance: of the state.
+    """
+    if first is None:
+        relation = derived_relation(R, x="x")
+    else:
+        relation = given_relation(R, first, second, bias=None)
+    return StateChart(independent_system(system, q, rank), q, v, relation, y=y, tolerance=tolerance)
+
+
+def linear_state(
+    system, q, v, R, *, S=None, offset=None, rank=None, tolerance=1e-13
+) -> LinearStateChart:
+    """A chart of linear coordinates ``y = R (x - x_bar)`` of the state ``x = (q, v)``."""
+    return LinearStateChart(
+        independent_system(system, q, rank), q, v, R, S=S, offset=offset, tolerance=tolerance
+    )

@@ -1,0 +1,118 @@
+"""Models with loops and couplings as constrained systems, all terms compiled — Spencer §2.1."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from kinetree import dynamics
+from kinetree.algorithms.loop_constraints import loop_constraints, loop_errors
+from kinetree.errors import ShapeError
+from kinetree.functional.differentiate import differentiate
+from kinetree.functional.kernel import kernel
+from kinetree.loops.compiling import compiled
+from kinetree.loops.kinematics.rank import scaling
+from kinetree.loops.state_space.space import space_of
+from kinetree.loops.state_space.system import ConstrainedSystem, ConstraintTerms
+from kinetree.model.arrays import as_joint_vector, as_model
+from kinetree.model.dynamics import has_dynamics
+
+__all__ = ["system_of"]
+
+
+def system_of(model, tau=None, f_ext=None, *, passive=True) -> ConstrainedSystem:
+    """A model with loops or couplings as ``M vdot = F - Gᵀ lam``, ``g = 0``.
+
+    Coordinates are those of the spanning tree. Constraints may be redundant: charts leave out what
+    is not needed where they begin. The sign of ``lam`` is that of the text, opposite to the loop
+    forces of ``kt.loops.solve``.
+
+    Args:
+        model: the mechanism.
+        tau: joint forces [N, N·m], (nv,), or a function of ``t, q, qd`` that returns them; zero by
+            default.
+        f_ext: external forces on bodies, as for ``kt.forward_dynamics``.
+        passive: whether springs, dampers and friction of the joints act as well.
+
+    Returns:
+        The system. It knows its energy if nothing but gravity acts.
+    """
+    model = as_model(model)
+    tree = model.replace(loops=(), couplings=())
+    space, units = space_of(model), scaling(model)
+    acting = passive and any(
+        has_dynamics(body, name)
+        for body in model.bodies
+        for name in ("stiffness", "damping", "friction")
+    )
+    force = _force(model, tau)
+
+    def F(t, q, v):
+        total = force(t, q, v) - dynamics.bias_force(tree, q, v, f_ext)
+        return total + dynamics.passive_force(tree, q, v) if acting else total
+
+    def energy_gradient(q, v):
+        return np.concatenate([_energy_slope(tree, q, v), dynamics.mass_matrix(tree, q) @ v])
+
+    isolated = tau is None and f_ext is None and not acting
+    return ConstrainedSystem(
+        n=model.nv,
+        m=len(units.rows),
+        M=lambda q: dynamics.mass_matrix(tree, q),
+        F=F,
+        g=lambda q: compiled(_error, model, q),
+        G=lambda q: compiled(_matrix, model, q),
+        Gdot_v=lambda q, v: compiled(_products, model, q, v),
+        energy=(lambda q, v: _energy(tree, q, v)) if isolated else None,
+        energy_gradient=energy_gradient if isolated else None,
+        weights=units.rows,
+        terms=lambda q, v: ConstraintTerms(*compiled(_terms, model, q, v)),
+        rate_gradient=lambda q, v: _rate_gradient(model, q, v),
+        space=space,
+        scaling=units,
+    )
+
+
+def _force(model, tau) -> Callable:
+    if tau is None:
+        return lambda t, q, v: 0.0
+    if callable(tau):
+        return tau
+    constant = as_joint_vector(model, tau, "tau")
+    if constant.ndim != 1:
+        raise ShapeError(f"tau of a constrained system is one vector ({model.nv},), or a function")
+    return lambda t, q, v: constant
+
+
+@kernel
+def _error(model, q):
+    return loop_errors(model, q)
+
+
+@kernel
+def _matrix(model, q):
+    return loop_constraints(model, q, model.zero_velocity).K
+
+
+@kernel
+def _products(model, q, qd):
+    return -loop_constraints(model, q, qd).k
+
+
+@kernel
+def _terms(model, q, qd):
+    K, k, error, _ = loop_constraints(model, q, qd)
+    return error, K, -k
+
+
+@kernel
+def _rate(model, q, qd):
+    return loop_constraints(model, q, qd).rate
+
+
+@kernel
+def _energy(model, q, qd):
+    return dynamics.kinetic_energy(model, q, qd) + dynamics.potential_energy(model, q)
+
+
+_energy_slope = differentiate(_energy, wrt="q")
+_rate_gradient = differentiate(_rate, wrt="q")

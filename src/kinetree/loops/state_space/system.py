@@ -1,0 +1,137 @@
+"""Equations of motion with constraints: ``M vdot = F - Gᵀ lam``, ``g = 0`` — Spencer §2.1.
+
+A ``ConstrainedSystem`` is what the local state-space forms and the null-space forms work on. Its
+terms are functions of the user's own (bodies in Cartesian coordinates, say), or come from a model
+with loops and couplings, whose terms are compiled.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinetree.errors import ShapeError
+from kinetree.loops.kinematics.rank import RANK_TOLERANCE, Scaling, independent_rows
+from kinetree.loops.state_space.derived import derived_constraint, derived_gradient
+from kinetree.loops.state_space.space import Space, VectorSpace
+
+__all__ = ["ConstrainedSystem", "ConstraintTerms"]
+
+
+class ConstraintTerms(NamedTuple):
+    """The constraint at one state."""
+
+    g: np.ndarray
+    """Position error, (m,)."""
+    G: np.ndarray
+    """Its Jacobian, (m, n)."""
+    Gdot_v: np.ndarray
+    """Velocity products of the acceleration constraint ``G vdot + Gdot v = 0``, (m,)."""
+
+
+@dataclass(frozen=True)
+class ConstrainedSystem:
+    """``M(q) vdot = F(t, q, v) - G(q)ᵀ lam`` under ``g(q) = 0`` — Spencer (2.1).
+
+    Constraints do not depend on time. Of ``dG/dt`` only the product with ``v`` is asked for.
+    Make one from functions (``G`` and ``Gdot_v`` follow from ``g`` with ``from_functions``), or
+    from a model with ``kt.loops.system_of``.
+
+    Attributes:
+        n: number of velocities.
+        m: number of constraints.
+        M: function of ``q``: inertia, (n, n), symmetric and positive definite.
+        F: function of ``t, q, v``: all forces but those of the constraints, with Coriolis and
+            centrifugal terms, (n,).
+        g: function of ``q``: position errors, (m,).
+        G: function of ``q``: their derivatives, (m, n).
+        Gdot_v: function of ``q, v``: the product ``Gdot v``, (m,).
+        energy: function of ``q, v``: total energy [J], if the system is conservative.
+        energy_gradient: function of ``q, v``: its derivative with respect to both, (2n,).
+        weights: inverse sizes of the errors, in which they are compared, (m,); 1 by default.
+        terms: function of ``q, v`` that returns ``ConstraintTerms`` at once, where that is cheaper.
+        rate_gradient: function of ``q, v``: derivative of ``G v`` along ``q``, (m, n); from
+            ``Gdot_v`` by default.
+        space: where ``q`` lives; a vector space by default.
+        scaling: units for decisions about ranks; None if all numbers compare.
+    """
+
+    n: int
+    m: int
+    M: Callable
+    F: Callable
+    g: Callable
+    G: Callable
+    Gdot_v: Callable
+    energy: Callable | None = None
+    energy_gradient: Callable | None = None
+    weights: Any = None
+    terms: Callable | None = None
+    rate_gradient: Callable | None = None
+    space: Space = field(default_factory=VectorSpace)
+    scaling: Scaling | None = None
+
+    @classmethod
+    def from_functions(cls, *, n, M, F, g, energy=None, **others):
+        """A system whose ``G`` and ``Gdot_v`` are derived from ``g``, exactly.
+
+        Args:
+            n: number of coordinates.
+            M: function of ``q``.
+            F: function of ``t, q, v``.
+            g: function of ``q``, written as for ``@kt.kernel``.
+            energy: function of ``q, v``, written likewise, if the system is conservative.
+            **others: further attributes.
+        """
+        g, G, Gdot_v = derived_constraint(g)
+        m = len(g(np.zeros(n)))
+        if energy is not None:
+            others = {"energy": energy, "energy_gradient": derived_gradient(energy), **others}
+        return cls(n=n, m=m, M=M, F=F, g=g, G=G, Gdot_v=Gdot_v, **others)
+
+    def constraint(self, q, v) -> ConstraintTerms:
+        """``g``, ``G`` and ``Gdot v`` at one state."""
+        if self.terms is not None:
+            return self.terms(q, v)
+        return ConstraintTerms(self.g(q), self.G(q), self.Gdot_v(q, v))
+
+    def check(self, q, v) -> None:
+        """Raise ShapeError unless all terms have the sizes that ``n`` and ``m`` announce."""
+        shapes = {
+            "M(q)": (self.M(q), (self.n, self.n)),
+            "F(t, q, v)": (self.F(0.0, q, v), (self.n,)),
+            "g(q)": (self.g(q), (self.m,)),
+            "G(q)": (self.G(q), (self.m, self.n)),
+            "Gdot_v(q, v)": (self.Gdot_v(q, v), (self.m,)),
+        }
+        for name, (value, expected) in shapes.items():
+            if np.shape(value) != expected:
+                raise ShapeError(
+                    f"{name} has shape {np.shape(value)}, expected {expected} for a constrained "
+                    f"system of n = {self.n} velocities and m = {self.m} constraints"
+                )
+
+    def independent(self, q, *, tolerance=RANK_TOLERANCE) -> "ConstrainedSystem":
+        """The same system with the constraints that are independent at ``q``."""
+        rows = independent_rows(self.G(q), self.scaling, tolerance=tolerance)
+        return self if len(rows) == self.m else self.with_rows(rows)
+
+    def with_rows(self, rows) -> "ConstrainedSystem":
+        """The same system with some of its constraints."""
+        gradient, scaling = self.rate_gradient, self.scaling
+
+        def terms(q, v):
+            return ConstraintTerms(*(term[rows] for term in self.constraint(q, v)))
+
+        return replace(
+            self,
+            m=len(rows),
+            g=lambda q: self.g(q)[rows],
+            G=lambda q: self.G(q)[rows],
+            Gdot_v=lambda q, v: self.Gdot_v(q, v)[rows],
+            weights=None if self.weights is None else np.asarray(self.weights)[rows],
+            terms=terms,
+            rate_gradient=None if gradient is None else lambda q, v: gradient(q, v)[rows],
+            scaling=scaling and Scaling(scaling.rows[rows], scaling.columns, scaling.length),
+        )

@@ -1,0 +1,64 @@
+"""Compiled accelerations and projections against the general solutions on the host."""
+
+import numpy as np
+import pytest
+
+import kinetree as kt
+from kinetree.algorithms import implicit
+from kinetree.loops.kinematics.constraint import constraint
+from kinetree.loops.kinematics.projection import project_velocity
+from kinetree.simulation.constrained.choice import choose
+from kinetree.simulation.constrained.equations import orthogonal, smallest, whitening
+from kinetree.simulation.constrained.motion import Closed, acceleration, closed
+
+NAMES = ("four_bar", "five_bar", "bennett", "ladder")
+
+
+def state(name, rng):
+    model = getattr(kt.samples, name)()
+    q = np.array(model.posture("home").q, dtype=float)
+    return model, q, project_velocity(model, q, rng.normal(size=model.nv)), choose(model, q).chosen
+
+
+@pytest.mark.covers("RBDA 8.5", by=acceleration)
+@pytest.mark.parametrize("name", NAMES)
+def test_accelerations_are_those_of_the_general_solution(name, rng):
+    model, q, qd, chosen = state(name, rng)
+    tau = rng.normal(size=model.nv)
+    expected = implicit.forward_dynamics(model, q, qd, tau)
+    found = acceleration(model, q, qd, tau, chosen=chosen)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11 * np.max(np.abs(expected)))
+
+
+@pytest.mark.covers("Spencer 3.1.3", by=closed)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_state_off_the_constraints_goes_back_to_them(name, rng):
+    model, q, qd, chosen = state(name, rng)
+    moved = model.integrate(q, 1e-5 * rng.normal(size=model.nv))
+    found = Closed(*closed(model, moved, qd + 1e-3 * rng.normal(size=model.nv), chosen=chosen))
+    left = constraint(model, found.q, found.qd)
+    assert np.max(np.abs(left.error)) < 1e-14
+    assert np.max(np.abs(left.rate)) < 1e-12
+    again = Closed(*closed(model, found.q, found.qd, chosen=chosen))
+    np.testing.assert_allclose(again.q, found.q, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(again.qd, found.qd, rtol=0, atol=1e-12)
+
+
+@pytest.mark.covers("Spencer 3.1.3", by=closed)
+def test_velocities_change_as_by_an_impulse_of_the_constraint_forces(rng):
+    model, q, _, chosen = state("five_bar", rng)
+    qd = rng.normal(size=model.nv)
+    np.testing.assert_allclose(
+        closed(model, q, qd, chosen=chosen)[1], project_velocity(model, q, qd), atol=1e-13
+    )
+
+
+def test_an_equation_that_says_nothing_new_has_no_say(rng):
+    """At a singular position, whatever it asks for."""
+    model = kt.samples.five_bar()
+    q = np.array(model.posture("singular").q, dtype=float)
+    chosen = choose(model, q).chosen
+    equations = orthogonal(whitening(model, q), chosen(constraint(model, q, np.zeros(4)).K))
+    assert min(equations.health) < 1e-25
+    asked = np.array([1.0, 0.0]) if equations.health[0] < 1e-25 else np.array([0.0, 1.0])
+    assert np.max(np.abs(smallest(equations, asked))) < 10
