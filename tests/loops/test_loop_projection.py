@@ -38,7 +38,7 @@ def circle():
     )
 
 
-@pytest.mark.covers("Spencer 3.1.3", by=project_configuration)
+@pytest.mark.covers("Spencer 3.1", by=project_configuration)
 @pytest.mark.parametrize("away", [0.01, 0.3, -0.5])
 def test_the_nearest_point_of_a_circle_lies_on_the_radius(away):
     model, angle = circle(), 0.7
@@ -96,7 +96,7 @@ def test_the_residual_decreases_quadratically():
     assert np.max(np.abs(q - expected)) < 1e-3
 
 
-@pytest.mark.covers("RBDA 8.12", "Spencer 3.1.3", by=(project_configuration, project_velocity))
+@pytest.mark.covers("RBDA 8.12", "Spencer 3.1", by=(project_configuration, project_velocity))
 @pytest.mark.parametrize("name", SAMPLES)
 @pytest.mark.parametrize("weights", ["mass", "plain"])
 def test_projected_states_keep_loops_closed_and_stay(name, weights, rng):
@@ -178,7 +178,7 @@ def test_the_compiled_projection_is_the_one_in_two_stages(name, rng):
     assert np.max(np.abs(fast_qd - slow_qd)) < 1e-11
 
 
-@pytest.mark.covers("Spencer 3.1.3", "Spencer 3.2", by=project_state)
+@pytest.mark.covers("Spencer 3.1", "Spencer 3.2", by=project_state)
 @pytest.mark.parametrize("name", ["four_bar", "five_bar"])
 @pytest.mark.parametrize("simultaneous", [False, True])
 @pytest.mark.parametrize("weights", ["mass", "plain"])
