@@ -36,7 +36,7 @@ SWINGING = Prescribed(Prismatic("x"), lambda t: ([0.1 + 0.2 * t + t * t], [0.2 +
 
 def label(joint):
     """What a joint is called in every process: without addresses of functions."""
-    return re.sub(r"<function .*?>", "f", repr(joint))
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(joint))
 
 
 KINDS = [*REPRESENTATIVES, CAM, SADDLE]
