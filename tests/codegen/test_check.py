@@ -134,6 +134,8 @@ def kernel_of(model, name):
         return quantity(model, name, **of, reference="world")
     if name in task_space.__all__:
         return quantity(model, name, **of, reference="aligned", rows=("x",))
+    if name.startswith("hybrid"):
+        return quantity(model, name, free=(1,))
     return quantity(model, name)
 
 
