@@ -7,6 +7,9 @@ import tempfile
 import zlib
 from pathlib import Path
 
+# Small matrices on several workers: threads of the linear algebra would only wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
