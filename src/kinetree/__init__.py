@@ -188,6 +188,7 @@ if TYPE_CHECKING:
     from kinetree.simulation.forces.friction import Friction
     from kinetree.simulation.forces.limits import RigidLimits, StiffLimits
     from kinetree.simulation.inputs import Recorded, Sampled
+    from kinetree.simulation.prescribed.recorded import RecordedMotion
     from kinetree.simulation.results.trajectory import Trajectory
     from kinetree.simulation.rollouts.gradient import final_state_derivatives, rollout_gradient
     from kinetree.simulation.rollouts.rollout import rollout
@@ -242,6 +243,7 @@ _FUNCTIONS = {
     "operation_counts": "costs",
     "quasi_velocity_dynamics": "quasi_velocities",
     "Recorded": "simulation.inputs",
+    "RecordedMotion": "simulation.prescribed.recorded",
     "repeat": "expr.repeat",
     "RigidLimits": "simulation.forces.limits",
     "rollout": "simulation.rollouts.rollout",
@@ -323,6 +325,7 @@ __all__ = [
     "Projection",
     "RackAndPinion",
     "Recorded",
+    "RecordedMotion",
     "Reversed",
     "Revolute",
     "RigidLimits",

@@ -14,6 +14,7 @@ from kinetree.simulation.forces.friction import friction_of
 from kinetree.simulation.forces.limits import StiffLimits, limits_of
 from kinetree.simulation.forces.loop_joints import loop_joint_forces_of
 from kinetree.simulation.forces.modes import Modes
+from kinetree.simulation.prescribed.field import DrivenField
 from kinetree.simulation.step import Stepper
 
 __all__ = ["Acting", "acting_on", "passive_forces"]
@@ -46,9 +47,10 @@ class Acting:
     limits: Any
     drive: Any
 
-    def field(self, forces) -> Field:
-        """All forces that act."""
-        return Field(forces, self.passive, self.drive)
+    def field(self, forces, told=None) -> Field:
+        """All forces that act; ``told`` are joints that move as told, or None."""
+        given = (forces, self.passive, self.drive)
+        return Field(*given) if told is None else DrivenField(*given, told)
 
     def stepper(self, method, field, q, events, *, compiled, make: Callable = Stepper):
         """What takes steps, and hooks that look at them for events.
@@ -67,10 +69,12 @@ class Acting:
             stepper = make(self.model, method, field, compiled=compiled)
             hooks = (Watcher(self.model, groups, batch),) if groups else ()
             return stepper, hooks
-        modes = Modes(self.model, self.friction, self.limits, batch)
+        modes = Modes(self.model, self.friction, self.limits, batch, field.told)
         modes.check_start(q)
         watcher = Watcher(self.model, groups + modes.groups(), batch, modes.settle)
-        return modes.stepper(method, field, compiled=compiled), (watcher, modes.repair)
+        stepper = modes.stepper(method, field, compiled=compiled)
+        noting = () if field.told is None else (stepper.note,)
+        return stepper, (*noting, watcher, modes.repair)
 
 
 def acting_on(model, *, friction="smooth", limits="stiff", motors=None) -> Acting:

@@ -1,7 +1,7 @@
 """What moves the mechanism: accelerations, and the power of all joint forces, at one instant."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from kinetree import dynamics
 from kinetree.functional.kernel import UserKernel
@@ -29,6 +29,7 @@ class Field:
     forces: tuple = ()
     passive: Any = None
     drive: Any = None
+    told: ClassVar[Any] = None  # no joint moves as told, but see ``prescribed``
 
     def joint_force(self, model, t, q, qd, tau):
         """All joint forces, (..., nv)."""
@@ -42,11 +43,19 @@ class Field:
             tau = tau + force(model, t, q, qd)
         return tau
 
+    def acceleration(self, model, t, q, qd, total):
+        """Joint accelerations under joint forces, (..., nv)."""
+        return dynamics.forward_dynamics(model, q, qd, total)
+
+    def mobility(self, model, q):
+        """Accelerations for unit joint forces, (..., nv, nv)."""
+        return dynamics.inverse_mass_matrix(model, q)
+
     def __call__(self, model, t, q, qd, tau):
         """Joint accelerations (..., nv), and the power of all joint forces [W], (...)."""
         total = self.joint_force(model, t, q, qd, tau)
         power = (total * qd).sum(-1)
-        return dynamics.forward_dynamics(model, q, qd, total), power
+        return self.acceleration(model, t, q, qd, total), power
 
 
 def is_traceable(force) -> bool:

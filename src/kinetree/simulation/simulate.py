@@ -17,6 +17,10 @@ from kinetree.simulation.integrators.adaptive import Tolerance, run_adaptive_ste
 from kinetree.simulation.integrators.group import require_groups
 from kinetree.simulation.integrators.registry import INTEGRATORS, integrator_named
 from kinetree.simulation.loop import Clock, Motion, run_equal_steps
+from kinetree.simulation.prescribed.checks import check_rates, left_alone, told_start
+from kinetree.simulation.prescribed.method import driven
+from kinetree.simulation.prescribed.told import told_of
+from kinetree.simulation.results.drives import drive_forces
 from kinetree.simulation.results.observables import loop_errors, observe
 from kinetree.simulation.results.report import check_result
 from kinetree.simulation.results.trajectory import Trajectory
@@ -29,7 +33,8 @@ _NUMBERS = (int, float, np.integer, np.floating)
 def simulate(
     model, q0, qd0=None, *, duration, dt=1e-3, controller=None, controls=None, integrator="auto",
     forces=(), friction="smooth", limits="stiff", motors=None, events=(), hooks=(), store_every=1,
-    t0=0.0, rtol=None, atol=None, max_step=np.inf, constraints="projection", progress=None,
+    t0=0.0, rtol=None, atol=None, max_step=np.inf, constraints="projection", prescribed=None,
+    progress=None,
 ) -> Trajectory:  # fmt: skip
     """Simulate the motion of a mechanism.
 
@@ -73,6 +78,13 @@ def simulate(
             ``"projection+energy"``: velocities are then scaled to the energy that the joint forces
             left. ``"baumgarte"``: errors decay; ``"none"``: they grow. Or an instance of
             ``kt.Projection`` or ``kt.Baumgarte``.
+        prescribed: motions by the names of joints that move as told, such as
+            ``{"shoulder": motion}``, whatever force it takes; only the others are integrated. A
+            motion is a function of time [s] that returns position, velocity and acceleration
+            variables ``(q, qd, qdd)`` of the joint, or ``kt.RecordedMotion``. Under
+            ``@kinetree.kernel`` it becomes part of compiled code. The start must agree with it,
+            but for ``qd0`` where none is given. What the controller says is not read for these
+            joints: their ``tau`` is what the motion takes.
         progress: function that is called with the time reached [s] now and then.
 
     Returns:
@@ -85,13 +97,18 @@ def simulate(
     q, qd = _start(as_model(model), q0, qd0)
     clock = _clock(t0, duration, dt, store_every)
     _refuse_prescribed(model, clock.start)
+    told = told_of(model, prescribed)
     adaptive = rtol is not None or atol is not None
     constrained = bool(model.loops or model.couplings)
     method = integrator_named(integrator, adaptive=adaptive, constrained=constrained)
+    if told is not None:
+        q, qd = told_start(told, model, clock.start, q, qd, at_rest=qd0 is None)
+        check_rates(told, model, clock.start, clock.end, clock.dt)
+        method, hooks = driven(method, told), (*hooks, left_alone(told, model))
     acting = acting_on(model, friction=friction, limits=limits, motors=motors)
-    field = acting.field(_as_forces(forces))
+    field = acting.field(_as_forces(forces), told)
     compiled = _can_compile(model, method, field)
-    make = stepper_maker(model, constraints, q, qd, dt=clock.dt, adaptive=adaptive)
+    make = stepper_maker(model, constraints, q, qd, dt=clock.dt, adaptive=adaptive, told=told)
     stepper, watchers = acting.stepper(
         method, field, q, _as_events(events), compiled=compiled, make=make
     )
@@ -105,6 +122,8 @@ def simulate(
     else:
         record = run_equal_steps(stepper, clock, motion, store_every, report_time)
     arrays = record.arrays()
+    if told is not None:
+        arrays["tau"] = drive_forces(stepper, arrays)
     record.events = _with_passes(record.events, stepper)
     seen = observe(model, arrays["q"], arrays["qd"])
     open_by = loop_errors(model, arrays["q"], arrays["qd"])
@@ -140,8 +159,9 @@ def _refuse_prescribed(model, t):
         if body.joint.at(t) != body.joint:
             raise JointError(
                 f"joint {name!r} of model {model.name!r} is moved by time itself, which simulate "
-                f"does not do: make it a joint with freedom, and let a controller or a stiff "
-                f"spring move it; or simulate model.at(t), where it stands still in that position"
+                f"does not do: make it a joint with freedom, and give its motion to "
+                f"simulate(prescribed={{{name!r}: motion}}); or simulate model.at(t), where it "
+                f"stands still in that position"
             )
 
 
@@ -201,4 +221,4 @@ def _can_compile(model, method, field):
                 f"integrator {method.name!r} takes derivatives of all forces, and cannot of "
                 f"{plain[0]!r}: write it under @kinetree.kernel, or use 'rk4' or 'dopri5'"
             )
-    return not plain
+    return not plain and (field.told is None or field.told.traceable)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.algorithms import crba
-from kinetree.errors import AssemblyError, SingularError
+from kinetree.errors import AssemblyError, LoopError, SingularError
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.kinematics.projection import project_configuration
 from kinetree.loops.kinematics.rank import independent_rows, rank, scaling
@@ -35,41 +35,60 @@ class Choice(NamedTuple):
     """Whether the start is singular: its rank is less than that next to it."""
 
 
-def choose(model, q) -> Choice:
-    """The equations to solve in motions from the configuration ``q``, (nq,)."""
-    units, at = scaling(model), q
-    K = _matrix(model, q)
+def choose(model, q, told=()) -> Choice:
+    """The equations to solve in motions from the configuration ``q``, (nq,).
+
+    ``told`` are the velocity variables of joints that move as told: equations must be independent
+    for the others.
+    """
+    units, at, K = scaling(model), q, _matrix(model, q)
     size = at_start = rank(K, units)
     if size < min(K.shape):
         rng = np.random.default_rng(0)
         for near in (_near(model, q, K, units, rng) for _ in range(_LOOKS)):
             if near is not None and rank(_matrix(model, near), units) > size:
                 at, size = near, rank(_matrix(model, near), units)
-    chosen = _chosen(independent_rows(_matrix(model, at), units), units)
+    K = _of_others(_matrix(model, at), told)
+    if told and rank(K, units) < size:
+        raise LoopError(
+            f"the loops and couplings of model {model.name!r} leave too little freedom for all of "
+            f"the joints that are told how to move: {size - rank(K, units)} of their "
+            f"{len(told)} variables {'follow' if len(told) > 1 else 'follows'} from the others; "
+            f"tell fewer"
+        )
+    chosen = _chosen(independent_rows(K, units), units, told)
     return Choice(chosen, _health(model, at, chosen), singular=size > at_start)
 
 
 def better_choice(model, q, chosen: Chosen) -> Chosen | None:
     """Equations that are farther from dependent at ``q`` than the chosen ones; None if these do."""
     units = scaling(model)
-    K, size = _matrix(model, q), len(chosen.rows)
+    K, size = _of_others(_matrix(model, q), chosen.told), len(chosen.rows)
     if size == len(K):
         return None
     rows = independent_rows(K, units)
     if len(rows) != size or tuple(rows) == chosen.rows:
         return None
     now, then = (_smallest(units.apply(K)[list(choice)]) for choice in (chosen.rows, rows))
-    return _chosen(rows, units) if now < _WORSE * then else None
+    return _chosen(rows, units, chosen.told) if now < _WORSE * then else None
 
 
-def _chosen(rows, units):
-    return Chosen(tuple(map(int, rows)), tuple(map(float, units.rows[rows])))
+def _chosen(rows, units, told):
+    told_units = tuple(float(1 / units.columns[k]) for k in told)
+    return Chosen(tuple(map(int, rows)), tuple(map(float, units.rows[rows])), told, told_units)
+
+
+def _of_others(K, told):
+    """``K`` with zeros for what is told."""
+    K = np.array(K)
+    K[:, list(told)] = 0
+    return K
 
 
 def _health(model, q, chosen):
     """Of the chosen equations: see ``equations.Rows``."""
     L = np.linalg.cholesky(crba.joint_space_inertia(model, q).astype(float))
-    Y = np.linalg.solve(L, chosen(_matrix(model, q)).T)
+    Y = np.linalg.solve(L, chosen.matrix(_matrix(model, q)).T)
     pivots = np.diagonal(np.linalg.qr(Y, mode="r")) ** 2
     return float(np.min(pivots, initial=np.inf) / (np.sum(Y * Y) / max(len(pivots), 1)))
 

@@ -16,7 +16,7 @@ import numpy as np
 from kinetree.algorithms import crba, ltl
 from kinetree.spatial.ops import sqrt
 
-__all__ = ["Inertia", "Rows", "orthogonal", "smallest", "whitening"]
+__all__ = ["Inertia", "Rows", "multipliers", "orthogonal", "smallest", "whitening"]
 
 _DAMPING = 1e-16  # of the mean square of all rows: a row with less that is new has no say
 _TINY = 1e-200
@@ -89,8 +89,21 @@ def orthogonal(inertia: Inertia, K) -> Rows:
 
 def smallest(rows: Rows, t):
     """The smallest ``x`` with ``Y x = t``."""
+    return sum(w * s for w, s in zip(rows.w, _parts(rows, t), strict=True))
+
+
+def multipliers(rows: Rows, t):
+    """The same as ``Yᵀ l``: ``l``, (r,)."""
+    parts, found = _parts(rows, t), []
+    for i in range(len(parts) - 1, -1, -1):  # Y = (1 + c) w
+        later = zip(range(len(parts) - 1, i, -1), found, strict=True)
+        found.append(parts[i] - sum(rows.c[j][i] * l_j for j, l_j in later))
+    return np.array(found[::-1])
+
+
+def _parts(rows: Rows, t):
+    """How much of each orthogonal row is in the smallest ``x`` with ``Y x = t``."""
     asked: list = []
     for t_i, part in zip(t, rows.c, strict=True):
         asked.append(t_i - sum(c * a for c, a in zip(part, asked, strict=True)))
-    steps = zip(rows.w, rows.weight, asked, strict=True)
-    return sum(w * (weight * a) for w, weight, a in steps)
+    return [weight * a for weight, a in zip(rows.weight, asked, strict=True)]

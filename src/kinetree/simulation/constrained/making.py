@@ -5,13 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from kinetree.errors import UnknownNameError
+from kinetree.errors import LoopError, UnknownNameError
 from kinetree.simulation.constrained.choice import choose
 from kinetree.simulation.constrained.field import Constrained
-from kinetree.simulation.constrained.options import WAYS, Baumgarte
+from kinetree.simulation.constrained.options import WAYS, Baumgarte, Projection, Uncorrected
 from kinetree.simulation.constrained.projected import Projected
 from kinetree.simulation.constrained.start import check_start, warn_of_singular_start
 from kinetree.simulation.integrators.explicit import ExplicitRungeKutta
+from kinetree.simulation.prescribed.method import Driven
 from kinetree.simulation.step import Stepper
 from kinetree.spelling import did_you_mean
 
@@ -38,16 +39,19 @@ def constraints_named(given):
 def projected(model, method, field, q, qd):
     """Integrator and field of steps that end on the constraints, for starts ``q, qd`` (n, ...)."""
     check_start(model, np.asarray(q, dtype=float), np.asarray(qd, dtype=float))
-    choice = choose(model, np.asarray(q, dtype=float).reshape(-1, model.nq)[0])
+    told = () if field.told is None else field.told.variables(model)
+    choice = choose(model, np.asarray(q, dtype=float).reshape(-1, model.nq)[0], told)
     return Projected(_looped(method), choice.chosen), Constrained(field, choice.chosen)
 
 
 def _looped(method):
     """The method with its stages in a loop: equations of motion with constraints are long."""
+    if isinstance(method, Driven):
+        return replace(method, inner=_looped(method.inner))
     return replace(method, looped=True) if isinstance(method, ExplicitRungeKutta) else method
 
 
-def stepper_maker(model, constraints, q, qd, *, dt, adaptive) -> Callable:
+def stepper_maker(model, constraints, q, qd, *, dt, adaptive, told=None) -> Callable:
     """A function of model, method and field that makes what takes steps from a start.
 
     Args:
@@ -57,13 +61,16 @@ def stepper_maker(model, constraints, q, qd, *, dt, adaptive) -> Callable:
         qd: velocities at the start, (..., nv).
         dt: length of a step [s].
         adaptive: whether steps are as long as their error allows.
+        told: joints that move as told, or None.
     """
     way = constraints_named(constraints)
     if not (model.loops or model.couplings):
         return Stepper
     check_start(model, q, qd)
     first = np.zeros(model.nq) if not q.size else q.reshape(-1, model.nq)[0]
-    choice = choose(model, first)
+    if told is not None:
+        _require_fit(way, told)
+    choice = choose(model, first, () if told is None else told.variables(model))
     if choice.singular:
         warn_of_singular_start(model)
     way = way.of(model, dt) if isinstance(way, Baumgarte) else way
@@ -77,3 +84,12 @@ def stepper_maker(model, constraints, q, qd, *, dt, adaptive) -> Callable:
         return stepper
 
     return make
+
+
+def _require_fit(way, told):
+    """Raise for ways to keep constraints that move all joints, also those that move as told."""
+    if not isinstance(way, (Projection, Baumgarte, Uncorrected)) or getattr(way, "energy", False):
+        raise LoopError(
+            f"constraints={way.name!r} changes the motion of all joints, also of those that move "
+            f"as told ({', '.join(map(repr, told.names))}): use 'projection' or 'baumgarte'"
+        )

@@ -11,9 +11,16 @@ from kinetree.algorithms.loop_constraints import loop_constraints
 from kinetree.expr.repeat import repeat
 from kinetree.functional.choose import select
 from kinetree.functional.kernel import kernel
-from kinetree.simulation.constrained.equations import orthogonal, smallest, whitening
+from kinetree.simulation.constrained.equations import (
+    multipliers,
+    orthogonal,
+    smallest,
+    whitening,
+)
 
-__all__ = ["Chosen", "Closed", "acceleration", "closed", "constrained_energy"]
+__all__ = [
+    "Chosen", "Closed", "acceleration", "closed", "constrained_energy", "driven_acceleration",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -23,14 +30,47 @@ class Chosen:
     Attributes:
         rows: their numbers.
         units: factor of each that makes it a pure number.
+        told: velocity variables of joints that move as told. That they do are more equations, in
+            front of the others: with them ``K1 qdd1 = k - K2 qdd2`` for the other joints.
+        told_units: factor of each that makes it a pure number.
     """
 
     rows: tuple[int, ...]
     units: tuple[float, ...]
+    told: tuple[int, ...] = ()
+    told_units: tuple[float, ...] = ()
 
     def __call__(self, equations):
         """The chosen ones of all equations, (nc, ...)."""
         return (equations[list(self.rows)].T * np.array(self.units)).T
+
+    def matrix(self, K):
+        """All equations that are solved, (r, nv)."""
+        K = self(K)
+        if not self.told:
+            return K
+        unit = np.eye(K.shape[-1], dtype=int)[list(self.told)]
+        return np.concatenate([(unit.T * np.array(self.told_units)).T, K])
+
+    def right(self, k, told=None):
+        """Their right-hand sides, (r,); ``told`` has those of variables that move as told, (nv,).
+
+        None stands for zeros.
+        """
+        k = self(k)
+        if not self.told:
+            return k
+        units = np.array(self.told_units)
+        first = 0 * units if told is None else told[list(self.told)] * units
+        return np.concatenate([first, k])
+
+    def others(self, x):
+        """``x``, (nv,), with zeros for variables that move as told."""
+        if not self.told:
+            return x
+        free = np.ones(len(x), dtype=int)
+        free[list(self.told)] = 0
+        return x * free
 
 
 class Closed(NamedTuple):
@@ -65,13 +105,48 @@ def acceleration(model, q, qd, tau, chosen, time_constant=None):
         chosen: equations that are solved.
         time_constant: with which errors decay [s]; None for none — RBDA (8.22).
     """
+    return _accelerated(model, q, qd, tau, None, chosen, time_constant)[0]
+
+
+@kernel
+def driven_acceleration(model, q, qd, tau, qdd, chosen, time_constant=None):
+    """The same where some joints move as told; also the forces that this takes, (..., nv).
+
+    Args:
+        model: the mechanism.
+        q: joint positions, (..., nq).
+        qd: joint velocities, (..., nv).
+        tau: all other joint forces, (..., nv).
+        qdd: accelerations, (..., nv), of which those of the joints that are told are read.
+        chosen: equations that are solved.
+        time_constant: as above.
+    """
+    a, forces = _accelerated(model, q, qd, tau, qdd, chosen, time_constant)
+    told = list(chosen.told)
+    forces = forces[: len(told)] * np.array(chosen.told_units)
+    return chosen.others(a) + (qdd - chosen.others(qdd)), _at(model.nv, told, forces)
+
+
+def _accelerated(model, q, qd, tau, qdd, chosen, time_constant):
+    """Accelerations, and the forces of all equations."""
     c, inertia = loop_constraints(model, q, qd), whitening(model, q)
     k = c.k if time_constant is None else c.stabilized(time_constant)
-    equations = orthogonal(inertia, chosen(c.K))
-    x, k = inertia.forces(tau - rnea.bias_force(model, q, qd)), chosen(k)
+    equations = orthogonal(inertia, chosen.matrix(c.K))
+    x, k = inertia.forces(tau - rnea.bias_force(model, q, qd)), chosen.right(k, qdd)
+    forces: Any = 0
     for _ in range(2):  # the second removes what damping and rounding left of the first
-        x = x + smallest(equations, k - equations.applied(x))
-    return inertia.motion(x)
+        rest = k - equations.applied(x)
+        x = x + smallest(equations, rest)
+        if chosen.told:
+            forces = forces + multipliers(equations, rest)
+    return inertia.motion(x), forces
+
+
+def _at(size, variables, values):
+    """``values`` of some variables, and zeros."""
+    found = np.zeros(size, dtype=np.asarray(values).dtype)
+    found[variables] = values
+    return found
 
 
 @kernel
@@ -87,15 +162,15 @@ def closed(model, q, qd, chosen, *, iterations=3):
     def improved(state):
         q, qd, x = state[:3]
         c = loop_constraints(model, q, qd)
-        equations = orthogonal(inertia, chosen(c.K))
-        dx = -smallest(equations, chosen(c.error))
-        dv = -smallest(equations, chosen(c.rate))
+        equations = orthogonal(inertia, chosen.matrix(c.K))
+        dx = -smallest(equations, chosen.right(c.error))
+        dv = -smallest(equations, chosen.right(c.rate))
         health = equations.health[0]
         for other in equations.health[1:]:
             health = select(other < health, other, health)
         errors = largest(c.error), largest(c.rate)
-        after = model.integrate(q, inertia.motion(dx)), qd + inertia.motion(dv)
-        return *after, x + dv, *errors, health
+        dq, dqd = (chosen.others(inertia.motion(y)) for y in (dx, dv))
+        return model.integrate(q, dq), qd + dqd, x + dv, *errors, health
 
     none = 0 * q[0]
     state = (q, qd, 0 * qd, none, none, none)

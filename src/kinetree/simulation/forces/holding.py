@@ -10,12 +10,14 @@ step takes as inputs: going from one mode to another compiles nothing.
 """
 
 import copy
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from kinetree import dynamics
+from kinetree.functional.choose import select
 from kinetree.functional.kernel import kernel
 from kinetree.simulation.forces.friction import Friction
 from kinetree.simulation.integrators.linear import factor, solve
@@ -58,22 +60,46 @@ class Held:
     held: Any
     direction: Any
 
+    @property
+    def told(self):
+        """Joints that move as told, or None."""
+        return self.field.told
+
     def joint_force(self, model, t, q, qd, tau):
-        """All joint forces but those that hold, (..., nv)."""
+        """All joint forces but those that hold, and those of drives, (..., nv)."""
         tau = self.field.joint_force(model, t, q, qd, tau)
-        return tau if self.law is None else tau + self.law.sliding(qd, self.direction)
+        return tau if self.law is None else tau + self.law.sliding(qd, self._sliding(model, qd))
+
+    def _sliding(self, model, qd):
+        """Directions; of joints that move as told they follow from their velocities."""
+        if self.told is None:
+            return self.direction
+        sign = select(qd > 0, 1 + 0 * qd, select(qd < 0, -1 + 0 * qd, 0 * qd))
+        return self.direction + sign * (1 - self.told.others(model))
 
     def holding_force(self, model, t, q, qd, tau):
         """The forces that hold, (..., nv); zero for variables that are free."""
-        qdd = dynamics.forward_dynamics(model, q, qd, self.joint_force(model, t, q, qd, tau))
-        return _held(model, q, qdd, self.held, self.joints)[0]
+        total = self.joint_force(model, t, q, qd, tau)
+        qdd = self.field.acceleration(model, t, q, qd, total)
+        return _held(self.field, model, q, qdd, self.held, self.joints)[0]
 
     def __call__(self, model, t, q, qd, tau):
         """Joint accelerations (..., nv), and the power of all joint forces [W], (...)."""
+        if self.told is not None:
+            q, qd, _ = self.told.at(model, t, q, qd)
         total = self.joint_force(model, t, q, qd, tau)
-        free = dynamics.forward_dynamics(model, q, qd, total)
-        _, qdd = _held(model, q, free, self.held, self.joints)
+        free = self.field.acceleration(model, t, q, qd, total)
+        _, qdd = _held(self.field, model, q, free, self.held, self.joints)
+        if self.told is not None:
+            total = dynamics.inverse_dynamics(model, q, qd, qdd)
         return qdd, (total * qd).sum(-1)
+
+    def drive_force(self, model, t, q, qd, tau):
+        """``tau`` with the forces of the drives in place, (..., nv)."""
+        q, qd, _ = self.field.told.at(model, t, q, qd)
+        qdd, _ = self(model, t, q, qd, tau)
+        total, free = dynamics.inverse_dynamics(model, q, qd, qdd), self.told.others(model)
+        return tau * free + (total - self.joint_force(model, t, q, qd, tau)) * (1 - free)
 
 
 @dataclass(frozen=True)
@@ -95,13 +121,13 @@ class Holding:
         return Held(self.field, self.law, self.joints, held, direction)
 
 
-def _held(model, q, qdd, held, joints):
+def _held(field, model, q, qdd, held, joints):
     """Forces that hold, and the accelerations with them; exactly zero where held."""
     if np.asarray(qdd).dtype == object:
-        return _held_traced(model, q, qdd, held, list(joints))
+        return _held_traced(field, model, q, qdd, held, list(joints))
     if not np.any(held):
         return np.zeros(qdd.shape), qdd
-    A, s = dynamics.inverse_mass_matrix(model, q), list(joints)
+    A, s = field.mobility(model, q), list(joints)
     on = np.broadcast_to(held, qdd.shape)[..., s]
     masked = on[..., :, None] * on[..., None, :] * A[..., s, :][..., :, s]
     masked = masked + np.eye(len(s)) * (1 - on[..., None])
@@ -110,8 +136,8 @@ def _held(model, q, qdd, held, joints):
     return f, (1 - held) * (qdd + (A @ f[..., None])[..., 0])
 
 
-def _held_traced(model, q, qdd, held, s):
-    A, on = dynamics.inverse_mass_matrix(model, q), held[s]
+def _held_traced(field, model, q, qdd, held, s):
+    A, on = field.mobility(model, q), held[s]
     masked = np.outer(on, on) * A[np.ix_(s, s)] + np.diag(1 - on)
     f_s = solve(factor(masked), -on * qdd[s])
     f = np.array([f_s[s.index(i)] if i in s else 0 * held[i] for i in range(model.nv)])
@@ -153,6 +179,7 @@ class HeldStepper(Stepper):
         super().__init__(model, method, None, compiled=compiled)
         self.acting, self.mode, self.prepare = acting, mode, prepare
         self._kernels: dict = {}  # shared by copies for single samples
+        self._noted: list = []  # times, and modes from then on
 
     @property
     def field(self):
@@ -162,6 +189,18 @@ class HeldStepper(Stepper):
     @field.setter
     def field(self, _):
         pass
+
+    def note(self, step):
+        """A hook: remember the mode of a step."""
+        mode = Mode(self.mode.held.copy(), self.mode.direction.copy())
+        self._noted.append((step.t0, mode))
+        return step
+
+    def field_at(self, t):
+        """What moved the mechanism in the step at a time, if steps were noted."""
+        k = bisect_right(self._noted, t, key=lambda noted: noted[0]) - 1
+        mode = self._noted[max(k, 0)][1] if self._noted else self.mode
+        return self.acting(mode.held, mode.direction)
 
     def for_sample(self, index):
         """The same for one sample of the batch."""

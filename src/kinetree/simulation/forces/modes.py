@@ -13,13 +13,14 @@ within their bounds, no acceleration against them — RBDA §11.5 in joint space
 
 import numpy as np
 
-from kinetree import dynamics
 from kinetree.errors import LoopError, ShapeError, UnknownNameError
 from kinetree.simulation.events.watcher import mechanical_energy
+from kinetree.simulation.field import Field
 from kinetree.simulation.forces.box import solve_box
 from kinetree.simulation.forces.holding import HeldStepper, Holding, Mode
 from kinetree.simulation.forces.limits import position_bounds, position_index
 from kinetree.simulation.forces.watches import Arrivals, Releases, Rests
+from kinetree.simulation.prescribed.field import DrivenField
 
 __all__ = ["Modes"]
 
@@ -36,9 +37,10 @@ class Modes:
         law: exact ``Friction`` with the numbers of the model, or None.
         limits: ``RigidLimits``, or None.
         batch: shape of the batch.
+        told: joints that move as told, which nothing holds, or None.
     """
 
-    def __init__(self, model, law, limits, batch):
+    def __init__(self, model, law, limits, batch, told=None):
         if model.loops or model.couplings:
             raise LoopError(
                 f"exact friction and rigid limits hold joints one by one, which the loops and "
@@ -46,10 +48,16 @@ class Modes:
                 f"limits='stiff'"
             )
         self.model, self.law, self.limits = model, law, limits
+        self.inertial = Field() if told is None else DrivenField(told=told)  # without forces
         none = np.full(model.nv, np.inf)
         self.lower, self.upper = (-none, none) if limits is None else position_bounds(model)
         self.position = position_index(model)
         self.friction = np.zeros(model.nv) if law is None else law.static_levels
+        if told is not None:
+            free = told.others(model) == 1
+            self.friction = np.where(free, self.friction, 0.0)
+            self.lower = np.where(free, self.lower, -np.inf)
+            self.upper = np.where(free, self.upper, np.inf)
         stops = np.isfinite(self.lower) | np.isfinite(self.upper)
         self.variables = tuple(int(i) for i in np.flatnonzero(stops | (self.friction > 0)))
         self.mode = Mode(np.zeros((*batch, model.nv)), np.zeros((*batch, model.nv)))
@@ -115,7 +123,7 @@ class Modes:
         if len(resting):
             stepper = self._stepper.for_sample(index)
             qdd, _ = stepper.slopes(t, q, qd, tau)
-            A = dynamics.inverse_mass_matrix(self.model, q)
+            A = self.inertial.mobility(self.model, q)
             f, inside = solve_box(
                 A[np.ix_(resting, resting)], qdd[resting], low[resting], high[resting]
             )
@@ -150,7 +158,7 @@ class Modes:
         at_stop = np.isinf(high) | np.isinf(low)
         rows = np.array([k for k in np.flatnonzero(at_stop) if k == i or qd[k] == 0])
         after = -e * qd[i] if e * abs(qd[i]) >= max(slow, np.finfo(float).tiny) else 0.0
-        A = dynamics.inverse_mass_matrix(self.model, q)
+        A = self.inertial.mobility(self.model, q)
         b = qd[rows] - np.where(rows == i, after, 0.0)
         low, high = np.where(np.isinf(low), low, 0.0), np.where(np.isinf(high), high, 0.0)
         p, _ = solve_box(A[np.ix_(rows, rows)], b, low[rows], high[rows])

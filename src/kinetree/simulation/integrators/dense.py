@@ -22,4 +22,7 @@ def states_inside(step, fractions) -> tuple[Any, Any]:
     else:
         column = theta.reshape(-1, *[1] * np.ndim(step.qd0))
         u, dv = (cubic(column, dense.h, *end) for end in dense.ends[:2])
-    return move(step.stepper.model, step.q0, u), step.qd0 + dv
+    q, qd, told = move(step.stepper.model, step.q0, u), step.qd0 + dv, step.stepper.field.told
+    if told is not None:
+        q, qd, _ = told.each(step.stepper.model, step.t0 + theta * dense.h, q, qd)
+    return q, qd

@@ -33,7 +33,10 @@ class Interpolant:
             work = self.h * np.einsum("s,...s->...", weights, step.stages.work)
         else:
             u, dv, work = (cubic(theta, self.h, *end) for end in self.ends)
-        return move(step.stepper.model, step.q0, u), step.qd0 + dv, work
+        q, qd, told = move(step.stepper.model, step.q0, u), step.qd0 + dv, step.stepper.field.told
+        if told is not None:
+            q, qd, _ = told.at(step.stepper.model, t, q, qd)
+        return q, qd, work
 
     def _slopes_at_ends(self):
         """Change, slope at the start, slope at the end: of coordinates, velocities and work."""

@@ -104,7 +104,7 @@ def check_result(model, stepper, record, arrays, seen, loop_error, *, adaptive) 
         event_energy=_event_energy(record.events),
         momentum_error=None if kicked else _momentum_error(model, stepper.field, arrays, seen, H),
         loop_error=float(np.max(loop_error[0], initial=0.0)),
-        smallest_pivot=_smallest_pivot(H),
+        smallest_pivot=_smallest_pivot(_of_others(model, stepper.field.told, H)),
         largest_advance=float(record.largest_advance),
         loop_rate_error=float(np.max(loop_error[1], initial=0.0)),
         constraints=getattr(stepper, "constraints", None),
@@ -178,6 +178,14 @@ def _inertia_matrices(model, q):
         return dynamics.mass_matrix(model, q[:: max(1, len(q) // _SAMPLES)])
     some = q[:: max(1, len(q) // 8)]  # one by one, on the host
     return np.array([crba.joint_space_inertia(model, x) for x in some])
+
+
+def _of_others(model, told, H):
+    """Rows and columns of joints that are not told how to move: the others may have no inertia."""
+    if told is None:
+        return H
+    free = np.flatnonzero(told.others(model))
+    return H[..., free[:, None], free]
 
 
 def _smallest_pivot(H):

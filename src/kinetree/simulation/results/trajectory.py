@@ -20,7 +20,8 @@ class Trajectory:
         t: times [s], (T,).
         q: joint positions, (T, ..., nq).
         qd: joint velocities, (T, ..., nv).
-        tau: joint forces of the controller during the step that begins at each time, (T, ..., nv).
+        tau: joint forces of the controller during the step that begins at each time, (T, ..., nv);
+            of joints that move as told, what their drives exert at that time.
         energy: kinetic energy, and potential energy in the gravity field and in springs of the
             joints [J], (T, ...).
         work: of all joint forces since the start [J], (T, ...).

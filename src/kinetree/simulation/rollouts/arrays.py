@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kinetree.codegen.program import Argument
-from kinetree.errors import ShapeError, UnknownNameError
+from kinetree.errors import ShapeError, TraceError, UnknownNameError
 from kinetree.functional.kernel import UserKernel
 from kinetree.functional.parameters import check_parameter, parameter
 from kinetree.model.arrays import as_joint_vector, as_numbers, as_position_vector
+from kinetree.simulation.prescribed.checks import check_rates, told_start
 from kinetree.spelling import did_you_mean
 
-__all__ = ["Given", "RolloutArrays", "collect", "names_of", "require_kernel"]
+__all__ = ["Given", "RolloutArrays", "collect", "names_of", "require_kernel", "told_arrays"]
 
 STATE = ("t", "q", "qd")
 """What every kernel of a rollout may ask for, besides the arrays that are given."""
@@ -153,6 +154,19 @@ def _hint(name):
     if name != "tau":
         return ""
     return ". To hold a different tau for every sample of a batch, give it as tau[np.newaxis]"
+
+
+def told_arrays(told, model, arrays, t0, dt, steps, *, at_rest):
+    """The arrays with a start as joints are told, if they can be."""
+    if not told.traceable:
+        raise TraceError(
+            f"motions of a rollout become part of a compiled loop: write @kinetree.kernel above "
+            f"those of {', '.join(map(repr, told.names))}, or use kinetree.simulate, which takes "
+            f"any function"
+        )
+    check_rates(told, model, t0, t0 + steps * dt, dt)
+    q0, qd0 = told_start(told, model, t0, arrays.q0, arrays.qd0, at_rest=at_rest)
+    return replace(arrays, q0=q0, qd0=qd0)
 
 
 # --- kernels and the names that they ask for -----------------------------------------------------

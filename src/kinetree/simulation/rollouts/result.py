@@ -47,6 +47,7 @@ class Rollout:
     def tau(self) -> np.ndarray:
         """``tau`` and the policy's forces in the step that begins at each time, (T, ..., nv).
 
+        Of joints that move as told: the forces of their drives at that time.
         At the end: in a step like the last.
         """
         return self._of_states(self._run.transition.forces())

@@ -24,7 +24,10 @@ from kinetree.simulation.constrained.making import projected
 from kinetree.simulation.constrained.projected import DOUBTFUL
 from kinetree.simulation.field import Field, is_traceable
 from kinetree.simulation.integrators.registry import integrator_named
-from kinetree.simulation.rollouts.arrays import collect, require_kernel
+from kinetree.simulation.prescribed.field import DrivenField
+from kinetree.simulation.prescribed.method import driven
+from kinetree.simulation.prescribed.told import told_of
+from kinetree.simulation.rollouts.arrays import collect, require_kernel, told_arrays
 from kinetree.simulation.rollouts.chunks import over_chunks
 from kinetree.simulation.rollouts.result import Rollout
 from kinetree.simulation.rollouts.transition import Transition
@@ -36,7 +39,8 @@ _DEFECT = 1e-9  # last correction of Newton's method, relative to the speed, tha
 
 def rollout(
     model, q0, qd0=None, tau=None, *, steps, dt=1e-3, integrator="auto", forces=(), policy=None,
-    inputs=None, arguments=None, parameters=None, store_every=1, t0=0.0, out=None,
+    inputs=None, arguments=None, parameters=None, store_every=1, t0=0.0, prescribed=None,
+    out=None,
 ) -> Rollout:  # fmt: skip
     """Simulate a batch of motions, each with a fixed number of equal steps.
 
@@ -65,6 +69,7 @@ def rollout(
             any batch axes. See ``kinetree.functional.parameters``.
         store_every: store every so many steps, and the last.
         t0: time at the start [s].
+        prescribed: motions of joints that move as told, see ``simulate``; all are kernels.
         out: a ``Rollout`` of the same shape whose arrays are used again.
 
     Returns:
@@ -73,6 +78,7 @@ def rollout(
     run = run_of(
         model, q0, qd0, tau, steps=steps, dt=dt, integrator=integrator, forces=forces,
         policy=policy, inputs=inputs, arguments=arguments, parameters=parameters, t0=t0,
+        prescribed=prescribed,
     )  # fmt: skip
     marks = run.marks(store_every)
     q, qd, work = _arrays(run, len(marks), out)
@@ -82,7 +88,7 @@ def rollout(
 
 def run_of(
     model, q0, qd0=None, tau=None, *, steps, dt=1e-3, integrator="auto", forces=(), policy=None,
-    inputs=None, arguments=None, parameters=None, t0=0.0, costs=(),
+    inputs=None, arguments=None, parameters=None, t0=0.0, costs=(), prescribed=None,
 ):  # fmt: skip
     """The ``Run`` of a call of ``rollout``; ``costs`` are kernels that ask for arrays, too."""
     for force in forces:
@@ -100,6 +106,10 @@ def run_of(
     names = tuple(g.name for g in arrays.given if g.kind == "parameters")
     method = integrator_named(integrator, constrained=constrained)
     field: Any = Field(tuple(forces), passive=passive_forces(model))
+    told = told_of(model, prescribed)
+    if told is not None:
+        arrays = told_arrays(told, model, arrays, float(t0), dt, steps, at_rest=qd0 is None)
+        method, field = driven(method, told), DrivenField(field.forces, field.passive, None, told)
     if constrained:
         method, field = projected(model, method, field, arrays.q0, arrays.qd0)
     transition = Transition(model, method, field, policy, tuple(own), names)

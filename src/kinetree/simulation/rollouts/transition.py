@@ -92,8 +92,12 @@ class Transition:
         return (*results, worst) if self.doubts else tuple(results)
 
     def applied(self, t, q, qd, *rest):
-        """The joint forces held during a step from this state."""
-        return (self.joint_force(*self.changed(rest), t, q, qd),)
+        """The joint forces held during a step from this state, and those of drives at its start."""
+        model, arrays = self.changed(rest)
+        tau = self.joint_force(model, arrays, t, q, qd)
+        if self.field.told is not None:
+            tau = self.field.drive_force(model, t, q, qd, tau)
+        return (tau,)
 
     # --- compiled ----------------------------------------------------------------------------
 
