@@ -73,6 +73,7 @@ from kinetree.errors import (
     UnknownNameError,
     UnreachableError,
 )
+from kinetree.hybrid import hybrid_dynamics, hybrid_response
 from kinetree.joints import (
     AbstractJoint,
     CustomJoint,
@@ -158,7 +159,9 @@ from kinetree.task_space import (
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from kinetree.accuracy import health
     from kinetree.control.linearization import linearize
+    from kinetree.costs import operation_counts
     from kinetree.doctor.check import check
     from kinetree.expr.repeat import repeat
     from kinetree.functional.choose import select
@@ -192,6 +195,8 @@ _ON_DEMAND = (
     "control",
     "counting",
     "doctor",
+    "equivalence",
+    "floating",
     "identification",
     "ik",
     "interop",
@@ -212,6 +217,7 @@ _FUNCTIONS = {
     "final_state_derivatives": "simulation.rollouts.gradient",
     "ExternalForce": "simulation.forces.applied",
     "Friction": "simulation.forces.friction",
+    "health": "accuracy",
     "identify": "identification",
     "inverse_kinematics": "ik",
     "jvp": "functional.products",
@@ -220,6 +226,7 @@ _FUNCTIONS = {
     "listing": "functional.export",
     "load": "loaders.load",
     "loads": "loaders.load",
+    "operation_counts": "costs",
     "quasi_velocity_dynamics": "quasi_velocities",
     "Recorded": "simulation.inputs",
     "repeat": "expr.repeat",
@@ -360,7 +367,10 @@ __all__ = [
     "generalized_velocity",
     "geometry",
     "gravity_force",
+    "health",
     "hessian",
+    "hybrid_dynamics",
+    "hybrid_response",
     "identify",
     "inverse_dynamics",
     "inverse_kinematics",
@@ -386,6 +396,7 @@ __all__ = [
     "momentum",
     "momentum_regressor",
     "null_space_projector",
+    "operation_counts",
     "operational_space_bias",
     "operational_space_dynamics",
     "operational_space_gravity",

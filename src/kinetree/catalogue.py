@@ -10,6 +10,8 @@ from kinetree.algorithms import (
     coriolis,
     crba,
     energy,
+    hybrid,
+    hybrid_articulated,
     jacobians,
     lagrange,
     minv,
@@ -69,6 +71,11 @@ def _task_function(algorithm, *arguments, shape):
     return Function(arguments, shape, ways, inverts_inertia=True)
 
 
+def _with_both(text, lean):
+    """A text, its lean formulation, and that with inertias left where they are."""
+    return text, lean, fewest.as_built(lean)
+
+
 def _task_size(model, options):
     return len(task.task_rows(options.get("rows")))
 
@@ -81,7 +88,7 @@ def _parameter_count(model, options):
 
 FUNCTIONS = {
     "inverse_dynamics": Function(
-        ("q", "qd", "qdd"), ("nv",), (rnea.inverse_dynamics, fewest.inverse_dynamics)
+        ("q", "qd", "qdd"), ("nv",), _with_both(rnea.inverse_dynamics, fewest.inverse_dynamics)
     ),
     "forward_dynamics": Function(
         ("q", "qd", "tau"),
@@ -90,6 +97,7 @@ FUNCTIONS = {
             aba.forward_dynamics,
             fewest.forward_dynamics_by_articulated_bodies,
             fewest.forward_dynamics_by_inertia_matrix,
+            fewest.as_built(fewest.forward_dynamics_by_inertia_matrix),
         ),
         inverts_inertia=True,
     ),
@@ -99,8 +107,18 @@ FUNCTIONS = {
     "forward_dynamics_crba": Function(
         ("q", "qd", "tau"), ("nv",), (crba.forward_dynamics,), inverts_inertia=True
     ),
+    "hybrid": Function(
+        ("q", "qd", "tau", "qdd"),
+        (2, "nv"),
+        (hybrid_articulated.hybrid_dynamics, hybrid.hybrid_dynamics),
+    ),
+    "hybrid_aba": Function(
+        ("q", "qd", "tau", "qdd"), (2, "nv"), (hybrid_articulated.hybrid_dynamics,)
+    ),
+    "hybrid_crba": Function(("q", "qd", "tau", "qdd"), (2, "nv"), (hybrid.hybrid_dynamics,)),
+    "hybrid_response": Function(("q",), ("nv", "nv"), (hybrid.response,)),
     "mass_matrix": Function(
-        ("q",), ("nv", "nv"), (crba.joint_space_inertia, fewest.joint_space_inertia)
+        ("q",), ("nv", "nv"), _with_both(crba.joint_space_inertia, fewest.joint_space_inertia)
     ),
     "inverse_mass_matrix": Function(
         ("q",),
@@ -112,8 +130,10 @@ FUNCTIONS = {
         ),
         inverts_inertia=True,
     ),
-    "bias_force": Function(("q", "qd"), ("nv",), (rnea.bias_force, fewest.bias_force)),
-    "gravity_force": Function(("q",), ("nv",), (rnea.gravity_force, fewest.gravity_force)),
+    "bias_force": Function(("q", "qd"), ("nv",), _with_both(rnea.bias_force, fewest.bias_force)),
+    "gravity_force": Function(
+        ("q",), ("nv",), _with_both(rnea.gravity_force, fewest.gravity_force)
+    ),
     "passive_force": Function(("q", "qd"), ("nv",), (passive.passive_force,), needs_tree=False),
     "coriolis_matrix": Function(
         ("q", "qd"),

@@ -15,6 +15,7 @@ from kinetree.codegen.program import Argument, cheapest, trace
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.errors import LoopError
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
+from kinetree.model.equivalence import code_key
 from kinetree.model.fingerprint import is_plain
 from kinetree.spatial import Force
 
@@ -65,15 +66,18 @@ def _build(model, name, extra, options, key):
         make_program,
         reference=reference,
         validate=lambda arrays: validate(model, dict(zip(names, arrays, strict=True))),
-        key=(model.fingerprint, key) if is_plain(model) else None,
+        key=(code_key(model), key) if is_plain(model) else None,
     )
 
 
+_SMALL = 10
 _BY_FACTORS = (fewest.forward_dynamics_by_inertia_matrix, fewest.inverse_mass_matrix_by_factors)
 
 
 def _is_worth_tracing(model, algorithm):
     """Whether an algorithm can be the shortest; factors of a deep tree cannot, and take long."""
+    if hasattr(algorithm, "as_built"):  # zeros of large robots are not worth tracing all twice
+        return model.nv <= _SMALL and _is_worth_tracing(model, algorithm.as_built)
     if algorithm not in _BY_FACTORS:
         return True
     return 100 * model.nv >= sparsity(model.expanded_parent).D2

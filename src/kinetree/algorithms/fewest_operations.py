@@ -20,10 +20,11 @@ from kinetree.algorithms import (
     rnea_tensor,
 )
 from kinetree.algorithms.rnea_derivatives import is_applicable
-from kinetree.model.equivalence import condensed
+from kinetree.model.equivalence import condensed, uncondensed
 from kinetree.model.views import axial_view
 
 __all__ = [
+    "as_built",
     "bias_force",
     "coriolis_matrix_by_axial_turns",
     "coriolis_matrix_in_root_coordinates",
@@ -38,6 +39,16 @@ __all__ = [
     "inverse_mass_matrix_by_factors",
     "joint_space_inertia",
 ]
+
+
+def as_built(algorithm):
+    """The same formulation, with every inertia left where it is."""
+
+    def of_model(model, *arrays, **options):
+        return algorithm(uncondensed(model), *arrays, **options)
+
+    of_model.as_built = algorithm
+    return of_model
 
 
 def inverse_dynamics(model, q, qd, qdd, f_ext=None):

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 __all__ = [
-    "TABLE_10_1", "Cost", "PublishedCost", "best", "factorization_cost", "inertia_matrix_cost",
+    "TABLE_10_1", "Cost", "PublishedCost", "best", "crossover", "factorization_cost",
+    "forward_dynamics_cost", "inertia_matrix_cost",
 ]  # fmt: skip
 
 
@@ -142,3 +143,19 @@ def _subtree_sizes(parent):
     for i in range(len(parent) - 1, 0, -1):
         size[parent[i]] += size[i]
     return size
+
+
+def forward_dynamics_cost(n, source="Featherstone 2005") -> Cost:
+    """Cost of forward dynamics of a chain by its inertia matrix: RNEA, CRBA, factorise and solve.
+
+    Args:
+        n: number of joints.
+        source: author of the formula for the inertia matrix.
+    """
+    inertia = next(r for r in TABLE_10_1 if r.algorithm == "CRBA" and r.source == source)
+    return best("RNEA", n) + inertia(n) + best("factorize and solve", n)
+
+
+def crossover(first, second, n=range(2, 200)) -> int:
+    """The first of some sizes at which ``first(n)`` costs more operations than ``second(n)``."""
+    return next(k for k in n if first(k).total > second(k).total)

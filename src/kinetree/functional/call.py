@@ -78,8 +78,8 @@ class Call:
             return False
         if value is None or isinstance(value, (str, bool, Model)) or callable(value):
             return True
-        if isinstance(value, tuple) and any(isinstance(x, str) for x in value):
-            return True
+        if isinstance(value, tuple) and (not value or any(isinstance(x, str) for x in value)):
+            return True  # names
         if isinstance(value, (int, np.integer)):
             return not by_position or self.signature.parameters[parameter].annotation is int
         return False

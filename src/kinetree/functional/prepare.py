@@ -16,6 +16,7 @@ from kinetree import (
     cartesian,
     centroidal,
     dynamics,
+    hybrid,
     kinematics,
     lagrangian,
     regressors,
@@ -31,6 +32,7 @@ from kinetree.functional.parameters import check_parameter, parameter, with_para
 from kinetree.functional.solvable import require_solvable
 from kinetree.functions import FUNCTIONS, require_unit_parts, result_shape
 from kinetree.model import Model
+from kinetree.model.equivalence import code_key
 from kinetree.model.fingerprint import is_plain
 
 __all__ = [
@@ -39,7 +41,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-PUBLIC = (dynamics, kinematics, centroidal, lagrangian, task_space, cartesian, regressors)
+PUBLIC = (dynamics, hybrid, kinematics, centroidal, lagrangian, task_space, cartesian, regressors)
 """The modules whose functions are compiled quantities."""
 
 
@@ -188,7 +190,7 @@ def prepare(function, call, parameters=()):
 
     key = None
     if model is not None and is_plain(model) and _description(function) is not None:
-        key = (model.fingerprint, _description(function), parameters, call.key)
+        key = (code_key(model), _description(function), parameters, call.key)
     kernel = Kernel(
         getattr(function, "__name__", call.name),
         inputs,

@@ -18,7 +18,7 @@ from kinetree.model.model import Model
 from kinetree.model.parts import Body, Frame, Posture, as_placement
 from kinetree.spatial import Inertia, Plucker
 
-__all__ = ["attach", "extract", "floating", "lock", "lump_fixed", "reroot"]
+__all__ = ["attach", "extract", "floating", "grounded", "lock", "lump_fixed", "reroot"]
 
 
 def lump_fixed(model) -> Model:
@@ -242,3 +242,21 @@ def floating(model, *, inertia=None, world="world", joint_name="floating") -> Mo
     old = (None, *range(1, model.body_count + 1))
     postures = carried_postures(model.postures, [b.joint for b in bodies], (old, model))
     return model.replace(bodies=bodies, **parts, postures=postures, base_name=world)
+
+
+def grounded(model) -> Model:
+    """The first body of a model made its base, and its joint left out: the reverse of ``floating``.
+
+    Its inertia is gone with it. Gravity is that of the world at the joint's zero.
+    """
+    X = model.tree_transform[1]
+    number = [None, *range(model.body_count)]
+    part = inside(model, range(1, model.body_count + 1), model.body_names[1])
+    parts = carried(part, number, [Plucker.identity()] * len(number))
+    bodies = [replace(b, parent=b.parent - 1) for b in model.bodies[1:]]
+    old = range(2, model.body_count + 1)
+    postures = carried_postures(model.postures, [b.joint for b in bodies], (old, model))
+    return model.replace(
+        bodies=bodies, **parts, postures=postures, base_name=model.body_names[1],
+        gravity=X.E @ model.gravity,
+    )  # fmt: skip

@@ -7,6 +7,8 @@ leaves behind make generated code shorter; forces inside the mechanism and inert
 bodies are no longer the real ones.
 """
 
+import os
+
 import numpy as np
 
 from kinetree.joints import Fixed, Prismatic, Revolute, Spherical
@@ -15,13 +17,42 @@ from kinetree.model.views import ModelView, snapped
 from kinetree.spatial import Inertia
 from kinetree.spatial.vector3 import identity3
 
-__all__ = ["condensed"]
+__all__ = ["LUMPING", "code_key", "condensed", "lumped_inertias", "uncondensed"]
+
+LUMPING = os.environ.get("KINETREE_LUMPING", "1") != "0"
+"""Whether generated code may compute with a lumped model; the environment can forbid it."""
+
+
+def code_key(model):
+    """What generated code for a model depends on."""
+    return model.fingerprint if LUMPING else (model.fingerprint, "inertias as they are")
 
 
 def condensed(model) -> ModelView:
     """The model with inertia moved from bodies to their parents wherever that changes nothing.
 
     Entry 0 of its ``inertia`` is what has come to rest in the base.
+    """
+    if isinstance(model, _WithInertia) or not LUMPING:
+        return uncondensed(model)
+    return _WithInertia(model, lumped_inertias(model))
+
+
+def uncondensed(model) -> ModelView:
+    """The model as it is, in a form that ``condensed`` leaves alone.
+
+    Where many numbers are zero from the start, moving inertia can cost operations.
+    """
+    if isinstance(model, _WithInertia):
+        return model
+    return _WithInertia(model, [Inertia.zero(), *model.inertia[1:]])
+
+
+def lumped_inertias(model):
+    """Inertias of base and bodies after the sweep from the leaves to the root — RBDA §9.7.
+
+    What the joint cannot tell is known in the joint's coordinates and goes to the parent by
+    ``X_T``, which the printed loop leaves out.
     """
     inertia = list(model.inertia)
     inertia[0] = Inertia.zero()
@@ -32,7 +63,7 @@ def condensed(model) -> ModelView:
         p, X_T = model.parent[i], model.tree_transform[i]
         inertia[i] = inertia[i] - part
         inertia[p] = inertia[p] + X_T.inv_apply(part)
-    return _WithInertia(model, inertia)
+    return inertia
 
 
 class _WithInertia(ModelView):

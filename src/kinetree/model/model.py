@@ -264,8 +264,9 @@ class Model:
         return hash(self.fingerprint)
 
     def replace(
-        self, *, inertia=None, placement=None, joint=None, limits=None, dynamics=None, **fields
-    ):
+        self, *, inertia=None, placement=None, joint=None, limits=None, dynamics=None, strict=None,
+        **fields,
+    ):  # fmt: skip
         """A copy with some things changed.
 
         Actuators of loop joints that are no longer there go with them, unless there are new
@@ -277,6 +278,7 @@ class Model:
             joint: new joints by joint name; loop joints count, here and below.
             limits: new limits by joint name.
             dynamics: new armature, damping and so on by joint name.
+            strict: whether inertias must be those of solid bodies; as before by default.
             **fields: new ``bodies``, ``frames``, ``loops``, ``couplings``, ``geometry``,
                 ``actuators``, ``postures``, ``gravity``, ``name``, ``base_name``.
         """
@@ -291,7 +293,8 @@ class Model:
             self, fields, inertia=inertia, placement=placement, joint=joint, limits=limits,
             dynamics=dynamics,
         )  # fmt: skip
-        return Model(strict=self.strict, **{**kept, **fields, **parts})
+        strict = self.strict if strict is None else strict
+        return Model(strict=strict, **{**kept, **fields, **parts})
 
     def map_numbers(self, fn):
         """A copy whose numbers (inertias, placements, gravity, joint dynamics) went through ``fn``.

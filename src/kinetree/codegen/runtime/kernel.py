@@ -17,7 +17,7 @@ from kinetree.codegen.program import regrouped
 from kinetree.codegen.runtime.gufunc import gufunc
 from kinetree.codegen.runtime.single import single_call
 from kinetree.codegen.runtime.threads import run_threaded
-from kinetree.errors import ShapeError, SingularError
+from kinetree.errors import ShapeError, SingularError, TraceError
 
 __all__ = ["Kernel"]
 
@@ -53,7 +53,13 @@ class Kernel:
     @cached_property
     def program(self):
         """The traced program, ready to be compiled."""
-        return regrouped(self.make_program())
+        program = regrouped(self.make_program())
+        traced, told = ([a.shape for a in outputs] for outputs in (program.outputs, self.outputs))
+        if traced != told:  # compiled code would write where nothing belongs to it
+            raise TraceError(
+                f"{self.name} was said to return arrays of the shapes {told} and returns {traced}"
+            )
+        return program
 
     def variant(self, dtype, wide):
         """The compiled loop for one precision, for single samples or for batches."""

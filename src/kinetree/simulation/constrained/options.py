@@ -20,7 +20,16 @@ from kinetree.simulation.integrators.explicit import ExplicitRungeKutta
 from kinetree.simulation.step import Stepper
 from kinetree.spelling import did_you_mean
 
-__all__ = ["Baumgarte", "Charts", "GeneralizedAlpha", "Projection", "Uncorrected", "constraints_named", "projected", "stepper_maker"]
+__all__ = [
+    "Baumgarte",
+    "Charts",
+    "GeneralizedAlpha",
+    "Projection",
+    "Uncorrected",
+    "constraints_named",
+    "projected",
+    "stepper_maker",
+]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,192 @@
+"""Floating bases with algorithms of their own — RBDA §9.3–§9.5.
+
+Body 0 of the model, with inertia ``I_0``, is no longer fixed: it moves freely at velocity ``v_0``.
+Everything here is in its coordinates, gravity ``a_g`` and the external forces included, so that
+nobody needs to know where it is. The same mechanism on a free joint is ``edit.floating``.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms import armature
+from kinetree.algorithms.kinematics import base_transforms
+from kinetree.algorithms.ltl import dense, ltdl, solve_ltdl
+from kinetree.algorithms.propagation import cleared, inverse_joint_inertia, singular_at
+from kinetree.spatial import Motion, crf, crm, dyadic
+
+__all__ = [
+    "EquationOfMotion", "FloatingMotion", "equation_of_motion", "forward_dynamics",
+    "inverse_dynamics", "jacobian_correction", "momentum", "reduced_equation",
+]  # fmt: skip
+
+
+class FloatingMotion(NamedTuple):
+    """What comes of pushing, or of moving, the joints."""
+
+    a_0: Motion
+    """Spatial acceleration of the base."""
+    joints: np.ndarray
+    """Accelerations of the joints (forward), or forces (inverse), (nv,)."""
+
+
+class EquationOfMotion(NamedTuple):
+    """``[[I0c, F], [Fᵀ, H]] [a_0; qdd] + [p0c; C] = [0; tau]`` — RBDA (9.13)."""
+
+    I0c: Any
+    """Inertia of the whole mechanism, frozen."""
+    F: np.ndarray
+    """Forces at the base for unit joint accelerations, (6, nv)."""
+    H: np.ndarray
+    """Inertia of the joints with the base held, (nv, nv)."""
+    p0c: np.ndarray
+    """Force that keeps the base from accelerating while the joints do not either, (6,)."""
+    C: np.ndarray
+    """Joint forces at zero acceleration, (nv,)."""
+
+
+def forward_dynamics(model, I_0, q, v_0, qd, tau, a_g, f_ext=None) -> FloatingMotion:
+    """Accelerations of base and joints — RBDA Table 9.4.
+
+    Args:
+        model: the mechanism beyond its base.
+        I_0: inertia of the base.
+        q: position variables, (nq,).
+        v_0: velocity of the base, a Motion.
+        qd: velocity variables, (nv,).
+        tau: joint forces, (nv,).
+        a_g: acceleration of gravity, a Motion.
+        f_ext: external forces on the bodies; entry 0 is that on the base.
+    """
+    lam, NB = model.parent, model.body_count
+    X, S, _v, c, pA = _velocity_terms(model, I_0, q, v_0, qd, f_ext)
+    IA = [I_0, *model.inertia[1:]]
+    U, D_inv, u, a = ([None] * (NB + 1) for _ in range(4))
+    qdd = [model.zero_velocity[:0]] + [None] * NB
+
+    for i in range(NB, 0, -1):
+        U[i] = IA[i] @ S[i]
+        D = armature.joint_inertia(model, i, S[i].T @ U[i])
+        D_inv[i] = inverse_joint_inertia(IA[i], S[i], D, singular_at(model, i))
+        u[i] = tau[model.v_slice[i]] - S[i].T @ pA[i]
+        Ia = IA[i] - dyadic(U[i], D_inv[i])
+        Ia = Ia if armature.is_present(model, i) else cleared(Ia, S[i])
+        pa = pA[i] + Ia @ c[i] + U[i] @ (D_inv[i] @ u[i])
+        IA[lam[i]] = IA[lam[i]] + X[i].T @ Ia @ X[i]
+        pA[lam[i]] = pA[lam[i]] + X[i].T @ pa
+
+    a[0] = _accelerated(IA[0], -pA[0])
+    for i in range(1, NB + 1):
+        a_ = X[i] @ a[lam[i]] + c[i]
+        qdd[i] = D_inv[i] @ (u[i] - U[i].T @ a_)
+        a[i] = a_ + S[i] @ qdd[i]
+    return FloatingMotion(a[0] + a_g, np.concatenate(qdd))  # falling together: no joint notices
+
+
+def equation_of_motion(model, I_0, q, v_0, qd, a_g, f_ext=None) -> EquationOfMotion:
+    """Coefficients of the equation of motion — RBDA Table 9.5.
+
+    Gravity enters as an acceleration of the base, and comes out in ``a_0``.
+    """
+    lam, NB, at = model.parent, model.body_count, model.v_slice
+    X, S, _, c, p = _velocity_terms(model, I_0, q, v_0, qd, f_ext)
+    IC = [I_0, *model.inertia[1:]]
+    a = [-a_g] + [None] * NB
+    f = [IC[0] @ a[0] + p[0]] + [None] * NB
+    for i in range(1, NB + 1):
+        a[i] = X[i] @ a[lam[i]] + c[i]
+        f[i] = IC[i] @ a[i] + p[i]
+    C = [model.zero_velocity[:0]] + [None] * NB
+    for i in range(NB, 0, -1):
+        C[i] = S[i].T @ f[i]
+        f[lam[i]] = f[lam[i]] + X[i].T @ f[i]
+
+    dtype = model.scalar_type(q)
+    H, F = np.zeros((model.nv, model.nv), dtype), np.zeros((6, model.nv), dtype)
+    for i in range(NB, 0, -1):
+        IC[lam[i]] = IC[lam[i]] + X[i].T @ IC[i] @ X[i]
+        F_i, j = IC[i] @ S[i], i
+        H[at[i], at[i]] = S[i].T @ F_i
+        while lam[j] != 0:
+            F_i, j = X[j].T @ F_i, lam[j]
+            H[at[i], at[j]] = F_i.T @ S[j]
+            H[at[j], at[i]] = H[at[i], at[j]].T
+        F[:, at[i]] = (X[j].T @ F_i).to_array()
+    H = armature.inertia(model, H)
+    return EquationOfMotion(IC[0], F, H, f[0].to_array(), np.concatenate(C))
+
+
+def inverse_dynamics(model, I_0, q, v_0, qd, qdd, a_g, f_ext=None) -> FloatingMotion:
+    """Acceleration of the base and joint forces, from accelerations of the joints — Table 9.6."""
+    lam, NB = model.parent, model.body_count
+    X, S, _, c, p = _velocity_terms(model, I_0, q, v_0, qd, f_ext)
+    IC, pC = [I_0, *model.inertia[1:]], list(p)
+    a = [-a_g] + [None] * NB  # relative to the acceleration of the base, a^r
+    pC[0] = IC[0] @ a[0] + p[0]
+    for i in range(1, NB + 1):
+        a[i] = X[i] @ a[lam[i]] + c[i] + S[i] @ qdd[model.v_slice[i]]
+        pC[i] = IC[i] @ a[i] + p[i]
+    for i in range(NB, 0, -1):
+        IC[lam[i]] = IC[lam[i]] + X[i].T @ IC[i] @ X[i]
+        pC[lam[i]] = pC[lam[i]] + X[i].T @ pC[i]
+
+    a_0 = _accelerated(IC[0], -pC[0])
+    X_0 = base_transforms(model, X)
+    tau = [S[i].T @ (IC[i] @ (X_0[i] @ a_0) + pC[i]) for i in range(1, NB + 1)]
+    tau = np.concatenate([model.zero_velocity[:0], *tau])
+    return FloatingMotion(a_0, armature.forces(model, tau, qdd))
+
+
+def reduced_equation(equation):
+    """``H_fl`` and ``C_fl`` of ``H_fl qdd + C_fl = tau``, the base eliminated — RBDA (9.14)–(9.16).
+
+    ``H_fl`` is dense: through the base every joint feels every other.
+    """
+    I0c, F, H, p0c, C = equation
+    by_force = _solver(I0c)
+    return H - F.T @ by_force(F), C - F.T @ by_force(p0c)
+
+
+def momentum(equation, v_0, qd):
+    """Momentum of the whole mechanism, ``I0c v_0 + F qd``, (6,) — RBDA Example 9.3."""
+    return (equation.I0c @ v_0).to_array() + equation.F @ qd
+
+
+def jacobian_correction(equation):
+    """``-I0c⁻¹ F``, (6, nv): how the base moves when joints do and nothing pushes from outside.
+
+    Added to the Jacobian of a body, in base coordinates, it gives the generalised Jacobian, by
+    which internal forces and impulses act — RBDA Example 9.4.
+    """
+    return -_solver(equation.I0c)(equation.F)
+
+
+# --- parts ---------------------------------------------------------------------------------------
+
+
+def _velocity_terms(model, I_0, q, v_0, qd, f_ext):
+    """``X, S, v, c`` of every body, and the forces ``v ×* I v - f_ext``; entry 0 is the base."""
+    lam, NB, X_T, I = model.parent, model.body_count, model.tree_transform, model.inertia
+    X, S, c = ([None] * (NB + 1) for _ in range(3))
+    v, p = [v_0] + [None] * NB, [crf(v_0, I_0 @ v_0)] + [None] * NB
+    for i in range(1, NB + 1):
+        X_J, S[i], v_J, c_J = model.jcalc(i, q, qd)
+        X[i] = X_J @ X_T[i]
+        v[i] = X[i] @ v[lam[i]] + v_J
+        c[i] = c_J + crm(v[i], v_J)
+        p[i] = crf(v[i], I[i] @ v[i])
+    if f_ext is not None:
+        X_0 = base_transforms(model, X)
+        p = [p[i] - X_0[i].star @ f_ext[i] for i in range(NB + 1)]
+    return X, S, v, c, p
+
+
+def _solver(I):
+    """The function ``f`` to ``I⁻¹ f`` on arrays, for any inertia with one."""
+    lam = dense(6)
+    L = ltdl(I.to_matrix(), lam)
+    return lambda f: solve_ltdl(L, lam, f)
+
+
+def _accelerated(I, f):
+    return Motion.from_array(_solver(I)(f.to_array()))

@@ -1,0 +1,162 @@
+"""Hybrid dynamics by the inertia matrix — RBDA §9.1.
+
+Of every joint either the force or the acceleration is given; the other is wanted. ``free`` are the
+numbers of the joints whose forces are given (the set *fd* of the book); all others move as told.
+"""
+
+import numpy as np
+
+from kinetree.algorithms import armature, ltl, rnea
+from kinetree.algorithms.kinematics import joint_transforms
+from kinetree.algorithms.propagation import moves_no_inertia
+from kinetree.model import tree
+
+__all__ = [
+    "expanded_reduced_parent", "free_joint_inertia", "given_forces_and_accelerations",
+    "hybrid_dynamics", "moved_bodies", "reduced_parent", "response", "variables",
+]  # fmt: skip
+
+
+def hybrid_dynamics(model, q, qd, tau, qdd, f_ext=None, *, free):
+    """All joint forces and all joint accelerations — the four steps of RBDA §9.1.
+
+    Args:
+        model: the mechanism.
+        q: position variables, (nq,).
+        qd: velocity variables, (nv,).
+        tau: joint forces, (nv,), of which those of the free joints are read.
+        qdd: joint accelerations, (nv,), of which those of the other joints are read.
+        f_ext: external forces on bodies in base coordinates, or None.
+        free: numbers of the joints whose forces are given.
+
+    Returns:
+        ``tau`` and ``qdd`` of all joints, (2, nv).
+    """
+    at = variables(model, free)
+    _, qdd = given_forces_and_accelerations(model, tau, qdd, free)
+    C = rnea.inverse_dynamics(model, q, qd, qdd, f_ext)  # C' of (9.2): the free joints coast
+    qdd_free = _solved(model, q, tau[at] - C[at], free)
+    increment = _at_free(model, qdd_free, at)
+    return np.stack([C + rnea.inertia_product(model, q, increment), qdd + increment])
+
+
+def response(model, q, free):
+    """``∂(qdd_1, tau_2)/∂(tau_1, qdd_2)``, (nv, nv): rows and columns in the order of joints.
+
+    Solved for what is wanted, (9.1) reads — RBDA (9.4)
+
+        [qdd_1]   [ H11⁻¹       -H11⁻¹ H12         ] [tau_1]
+        [tau_2] = [ H21 H11⁻¹    H22 - H21 H11⁻¹ H12 ] [qdd_2] + ...
+    """
+    at = variables(model, free)
+    rest = np.setdiff1d(np.arange(model.nv), at)
+    units = np.eye(model.nv, dtype=int)
+    H = np.stack([rnea.inertia_product(model, q, e) for e in units], axis=1)
+    if not len(at):
+        return H
+    solve = _solver(model, q, free)
+    H11_inv_H12 = solve(H[np.ix_(at, rest)])
+    R = np.zeros_like(H)
+    R[np.ix_(at, at)] = solve(units[: len(at), : len(at)])
+    R[np.ix_(at, rest)] = -H11_inv_H12
+    R[np.ix_(rest, at)] = H11_inv_H12.T
+    R[np.ix_(rest, rest)] = H[np.ix_(rest, rest)] - H[np.ix_(rest, at)] @ H11_inv_H12
+    return R
+
+
+def given_forces_and_accelerations(model, tau, qdd, free):
+    """``tau`` with zeros for the joints that move as told, ``qdd`` with zeros for the free ones."""
+    of_free = np.zeros(model.nv, int)
+    of_free[variables(model, free)] = 1
+    return tau * of_free, qdd * (1 - of_free)
+
+
+def variables(model, joints):
+    """Numbers of the velocity variables of some joints, in order."""
+    slices = [np.arange(model.nv)[model.v_slice[i]] for i in sorted(joints)]
+    return np.concatenate([np.zeros(0, int), *slices])
+
+
+# --- the inertia of the free joints --------------------------------------------------------------
+
+
+def moved_bodies(model, free):
+    """``ν(fd)``: for every body, whether a free joint supports it; entry 0 is the base — (9.5)."""
+    moved = [False] * (model.body_count + 1)
+    for i in range(1, model.body_count + 1):
+        moved[i] = i in free or moved[model.parent[i]]
+    return moved
+
+
+def free_joint_inertia(model, q, free):
+    """``H11``, rows and columns of the free joints, and no other work — RBDA Table 9.1."""
+    lam, at = model.parent, model.v_slice
+    moved, row = moved_bodies(model, free), _rows(model, free)
+    X, S = joint_transforms(model, q)
+    n = len(variables(model, free))
+    H11 = np.zeros((n, n), dtype=model.scalar_type(q))
+    IC = list(model.inertia)
+    for i in range(model.body_count, 0, -1):
+        if moved[lam[i]]:
+            IC[lam[i]] = IC[lam[i]] + X[i].T @ IC[i] @ X[i]
+        if i not in free or at[i].start == at[i].stop:
+            continue
+        F = IC[i] @ S[i]
+        H11[row[i], row[i]] = armature.joint_inertia(model, i, S[i].T @ F)
+        j = i
+        while moved[lam[j]]:
+            F = X[j].T @ F
+            j = lam[j]
+            if j in free:
+                H11[row[i], row[j]] = F.T @ S[j]
+                H11[row[j], row[i]] = H11[row[i], row[j]].T
+    return H11
+
+
+def _rows(model, free):
+    """Rows of ``H11`` that belong to each free joint."""
+    rows, start = {}, 0
+    for i in sorted(free):
+        stop = start + model.v_slice[i].stop - model.v_slice[i].start
+        rows[i], start = slice(start, stop), stop
+    return rows
+
+
+def reduced_parent(model, free):
+    """``λ'`` and where each body went: the tree with bodies merged that move together.
+
+    RBDA Fig. 9.1. Bodies joined by a joint that moves as told are one node.
+    """
+    lam, nodes, parent = model.parent, [0], [0]
+    for i in range(1, model.body_count + 1):
+        if i in free:
+            parent.append(nodes[lam[i]])
+            nodes.append(len(parent) - 1)
+        else:
+            nodes.append(nodes[lam[i]])
+    return parent, nodes
+
+
+def expanded_reduced_parent(model, free):
+    """``λ'`` with a node for every variable: the branches that make entries of ``H11`` zero."""
+    nv = [model.joint[i].nv if i in free else 0 for i in range(1, model.body_count + 1)]
+    return tree.expanded_parent(model.parent, [0, *nv])  # which looks through joints without any
+
+
+def _solver(model, q, free):
+    """The function ``b`` to ``H11⁻¹ b``, by sparse factors."""
+    owner = [i for i in sorted(free) for _ in range(*model.v_slice[i].indices(model.nv))]
+    lam = expanded_reduced_parent(model, free)
+    H11 = free_joint_inertia(model, q, free)
+    L = ltl.ltdl(H11, lam, lambda k: moves_no_inertia(model, owner[k]))
+    return lambda b: ltl.solve_ltdl(L, lam, b)
+
+
+def _solved(model, q, b, free):
+    return _solver(model, q, free)(b) if len(b) else b
+
+
+def _at_free(model, qdd_free, at):
+    qdd = np.zeros(model.nv, dtype=qdd_free.dtype if len(at) else int)
+    qdd[at] = qdd_free
+    return qdd

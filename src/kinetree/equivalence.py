@@ -1,0 +1,196 @@
+"""Mechanisms that move alike although their inertias differ — RBDA §9.7.
+
+    lean = kt.equivalence.lumped(model)
+    print(kt.equivalence.compare(model, lean))
+
+Part of a body's inertia can belong to its parent without anything in the equation of motion
+noticing. ``lumped`` moves as much as possible towards the base; generated code does the same by
+itself wherever that saves operations, unless ``KINETREE_LUMPING=0`` in the environment forbids it.
+Forces inside the mechanism, and inertias of single bodies, are not those of the real mechanism
+afterwards.
+"""
+
+import warnings
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms import aba, crba, rnea
+from kinetree.codegen.program import Argument, trace
+from kinetree.errors import ModelError, ModelWarning
+from kinetree.expr.count import count_operations
+from kinetree.model import Model
+from kinetree.model.arrays import as_model
+from kinetree.model.equivalence import lumped_inertias
+from kinetree.spatial import Inertia, crf
+
+__all__ = [
+    "Comparison", "Savings", "augmented_bodies", "compare", "invariant_inertias", "is_invariant",
+    "lumped", "savings",
+]  # fmt: skip
+
+
+class Comparison(NamedTuple):
+    """How far two models are from moving alike."""
+
+    inertia: float
+    """Largest difference of the inertia matrices, relative to their size."""
+    forces: float
+    """Largest difference of joint forces for equal motions, relative to their size."""
+    accelerations: float
+    """Largest difference of accelerations for equal forces, relative to their size."""
+
+    def __str__(self):
+        worst = max(self)
+        verdict = "equivalent" if worst < 1e-9 else "not equivalent"
+        return (
+            f"{verdict}: inertia matrices differ by {self.inertia:.1e}, inverse dynamics by "
+            f"{self.forces:.1e}, forward dynamics by {self.accelerations:.1e}, relatively"
+        )
+
+
+def lumped(model) -> Model:
+    """A model that moves like this one, with inertia moved from bodies to their parents.
+
+    What comes to rest in a fixed base is dropped. Masses may come out negative: the model is meant
+    for computing its motion, not for building it.
+    """
+    inertias = lumped_inertias(as_model(model))[1:]
+    bodies = [replace(b, inertia=I) for b, I in zip(model.bodies, inertias, strict=True)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)  # of inertias that no solid body has
+        return model.replace(bodies=bodies, strict=False)
+
+
+def compare(a, b, *, samples=5, rng=0) -> Comparison:
+    """Differences of two models in inertia matrix, inverse and forward dynamics, at random states.
+
+    Args:
+        a: a model.
+        b: another, with the same joints.
+        samples: number of states.
+        rng: a random generator, or a seed.
+    """
+    joints = [[body.joint for body in m.bodies] for m in (as_model(a), as_model(b))]
+    if joints[0] != joints[1]:
+        raise ModelError(
+            f"models {a.name!r} and {b.name!r} do not have the same joints, so their motions "
+            f"cannot be compared variable by variable"
+        )
+    rng = np.random.default_rng(rng)
+    worst = np.zeros(3)
+    for _ in range(samples):
+        q, (qd, u) = a.random_configuration(rng), rng.standard_normal((2, a.nv))
+        pairs = (
+            [crba.joint_space_inertia(m, q) for m in (a, b)],
+            [rnea.inverse_dynamics(m, q, qd, u) for m in (a, b)],
+            [aba.forward_dynamics(m, q, qd, u) for m in (a, b)],
+        )
+        found = [_difference(*pair) for pair in pairs]
+        worst = np.maximum(worst, found)
+    return Comparison(*map(float, worst))
+
+
+def _difference(x, y):
+    return np.max(np.abs(x - y), initial=0.0) / np.max(np.abs(x), initial=np.finfo(float).tiny)
+
+
+# --- which inertias a joint cannot tell ----------------------------------------------------------
+
+
+def invariant_inertias(joint):
+    """Inertias that may move across a joint unnoticed, as a basis (k, 10) of parameters.
+
+    They satisfy ``I S = 0``, look the same from both sides of the joint in every position, and
+    exert no force on it at any velocity — RBDA (9.30). A revolute joint has three, a prismatic one
+    six, a spherical one one, a free joint none — RBDA Table 9.7. Parameters as in
+    ``Inertia.parameters``.
+    """
+    units = [Inertia.from_parameters(e) for e in np.eye(10)]
+    A = np.stack([_noticed(joint, I) for I in units], axis=1)
+    _, s, Vt = np.linalg.svd(A)
+    rank = int(np.sum(s > 1e-10 * max(s[0], 1.0)))
+    return Vt[rank:]
+
+
+def is_invariant(joint, inertia, tolerance=1e-10) -> bool:
+    """Whether an inertia may move across a joint unnoticed — RBDA (9.30)."""
+    scale = float(np.max(np.abs(inertia.parameters()), initial=0.0))
+    return bool(np.max(np.abs(_noticed(joint, inertia)), initial=0.0) <= tolerance * scale)
+
+
+def _noticed(joint, I):
+    """All that must vanish, at some positions and velocities of the joint."""
+    rng = np.random.default_rng(0)
+    parts = []
+    for _ in range(4):
+        q = joint.random(rng)
+        X, S, *_ = joint.jcalc(q, np.zeros(joint.nv))
+        M = I.to_matrix()
+        parts += [(I @ S).to_array().ravel(), (X.to_matrix().T @ M @ X.to_matrix() - M).ravel()]
+        for v in rng.standard_normal((3, 6)):
+            motion = type(S).from_array(v)
+            parts.append(S.T @ crf(motion, I @ motion))
+    return np.concatenate([np.ravel(p) for p in parts])
+
+
+# --- augmented bodies ----------------------------------------------------------------------------
+
+
+def augmented_bodies(model, *, floating=False):
+    """Bodies with the masses that hang on them as particles at their joints, as Inertias.
+
+    Constant, and what equations of motion written about the joints are made of. On a fixed base a
+    body gets a particle at each joint to a child, as heavy as all that the child carries; on a
+    floating base also one at its own joint, as heavy as everything else in the mechanism.
+    """
+    NB, carried = (
+        model.body_count,
+        [float(I.mass) if I else 0.0 for I in (None, *model.inertia[1:])],
+    )
+    for i in range(NB, 0, -1):
+        carried[model.parent[i]] += carried[i]
+    augmented = []
+    for i in range(1, NB + 1):
+        masses = [carried[c] for c in model.children[i]]
+        places = [model.tree_transform[c].r for c in model.children[i]]
+        if floating:
+            masses, places = [*masses, carried[0] - carried[i]], [*places, np.zeros(3)]
+        particles = Inertia.from_particles(masses, places) if masses else Inertia.zero()
+        augmented.append(model.inertia[i] + particles)
+    return augmented
+
+
+# --- what it saves -------------------------------------------------------------------------------
+
+
+class Savings(NamedTuple):
+    """Operations of one algorithm, traced and simplified, for a model and for its lumped form."""
+
+    plain: int
+    lumped: int
+
+    @property
+    def percent(self) -> float:
+        """How much less the lumped model takes."""
+        return 100.0 * (1 - self.lumped / self.plain) if self.plain else 0.0
+
+
+def savings(model) -> dict:
+    """What lumping saves on RNEA, CRBA and ABA: ``Savings`` by name of the algorithm."""
+    texts = {
+        "RNEA": (rnea.inverse_dynamics, 3),
+        "CRBA": (crba.joint_space_inertia, 1),
+        "ABA": (aba.forward_dynamics, 3),
+    }
+    lean, found = lumped(model), {}
+    for name, (text, count) in texts.items():
+        sizes = [("q", (model.nq,)), ("qd", (model.nv,)), ("u", (model.nv,))][:count]
+        inputs = [Argument(*size) for size in sizes]
+        totals = []
+        for m in (model, lean):
+            program = trace(lambda *state, m=m, text=text: text(m, *state), inputs)
+            totals.append(count_operations(program.graph, program.roots).total)
+        found[name] = Savings(*totals)
+    return found

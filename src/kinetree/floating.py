@@ -1,0 +1,219 @@
+"""Mechanisms that float: the base moves, and everything is seen from it.
+
+    base = kt.floating.of(kt.samples.quadruped())
+    a_0, qdd = kt.floating.forward_dynamics(base, q, v_0, qd, tau, gravity=(0, 0, -9.81))
+
+A model on a free joint counts the base as body 1 and its motion among the joint variables. Here the
+base is body 0 again, ``q`` and ``qd`` are those of the real joints, and velocity ``v_0``, gravity,
+external forces and the acceleration ``a_0`` are in the coordinates of the base: where in the world
+it is, does not matter. Both views give the same motion; ``joint_state`` leads from the one to the
+other.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms import floating_base
+from kinetree.algorithms.jacobians import frame_jacobian
+from kinetree.errors import ModelError, ShapeError
+from kinetree.functional.kernel import kernel
+from kinetree.joints import Free
+from kinetree.model import Model
+from kinetree.model.arrays import as_model
+from kinetree.model.edit import grounded
+from kinetree.spatial import Force, Inertia, Motion
+
+__all__ = [
+    "EquationOfMotion", "FloatingBase", "base_state", "equation_of_motion", "forward_dynamics",
+    "generalized_jacobian", "inverse_dynamics", "joint_state", "momentum", "of",
+    "reduced_equation",
+]  # fmt: skip
+
+
+class FloatingBase(NamedTuple):
+    """A mechanism and the inertia of the base it stands on."""
+
+    tree: Model
+    """The mechanism, with the floating base as its base."""
+    inertia: Inertia
+    """Of the base."""
+
+
+class EquationOfMotion(NamedTuple):
+    """``[[I0c, F], [Fᵀ, H]] [a_0; qdd] + [p0c; C] = [0; tau]`` — RBDA (9.13)."""
+
+    I0c: Any
+    """Inertia of the whole mechanism, frozen, (..., 6, 6)."""
+    F: Any
+    """Forces at the base for unit joint accelerations, (..., 6, nv)."""
+    H: Any
+    """Inertia of the joints with the base held, (..., nv, nv)."""
+    p0c: Any
+    """Force at the base at zero acceleration, (..., 6)."""
+    C: Any
+    """Joint forces at zero acceleration, (..., nv)."""
+
+
+def of(model) -> FloatingBase:
+    """The floating base of a model whose only body on the base is on a free joint."""
+    roots = [b for b in as_model(model).bodies if b.parent == 0]
+    if len(roots) != 1 or not isinstance(roots[0].joint, Free):
+        found = ", ".join(f"{b.name!r} on a {type(b.joint).__name__} joint" for b in roots)
+        raise ModelError(
+            f"model {model.name!r} has no floating base: a single body on a Free joint was "
+            f"expected, found {found or 'no bodies'}. kinetree.edit.floating sets a base free"
+        )
+    return FloatingBase(grounded(model), roots[0].inertia)
+
+
+def forward_dynamics(base, q, v_0, qd, tau, gravity=(0.0, 0.0, 0.0), f_ext=None):
+    """Accelerations of base and joints that the joint forces produce — RBDA Table 9.4.
+
+    Args:
+        base: a ``FloatingBase``.
+        q: joint positions, without the base, (..., nq).
+        v_0: velocity of the base, angular first, in its own coordinates, (..., 6).
+        qd: joint velocities, (..., nv).
+        tau: joint forces, (..., nv).
+        gravity: acceleration of gravity in the coordinates of the base [m/s²], (..., 3).
+        f_ext: forces on base and bodies, in the coordinates of the base,
+            (..., body_count + 1, 6); the first is that on the base.
+
+    Returns:
+        ``a_0``, the spatial acceleration of the base, (..., 6), and ``qdd``, (..., nv).
+    """
+    return _call(_forward, base, (q, v_0, qd, tau, gravity), f_ext)
+
+
+def inverse_dynamics(base, q, v_0, qd, qdd, gravity=(0.0, 0.0, 0.0), f_ext=None):
+    """Acceleration of the base and joint forces, from joint accelerations — RBDA Table 9.6.
+
+    Nothing but ``f_ext`` holds the base, which moves as the joints make it. Arguments and results
+    as in ``forward_dynamics``.
+    """
+    return _call(_inverse, base, (q, v_0, qd, qdd, gravity), f_ext)
+
+
+def equation_of_motion(base, q, v_0, qd, gravity=(0.0, 0.0, 0.0), f_ext=None) -> EquationOfMotion:
+    """Coefficients of the equation of motion of base and joints — RBDA Table 9.5."""
+    return EquationOfMotion(*_call(_equation, base, (q, v_0, qd, gravity), f_ext))
+
+
+def reduced_equation(base, q, v_0, qd, gravity=(0.0, 0.0, 0.0), f_ext=None):
+    """``H, C`` of ``H qdd + C = tau`` with the base eliminated — RBDA (9.14)–(9.16)."""
+    return _call(_reduced, base, (q, v_0, qd, gravity), f_ext)
+
+
+def momentum(base, q, v_0, qd):
+    """Momentum of the whole mechanism about the origin of the base, (..., 6)."""
+    return _call(_momentum, base, (q, v_0, qd), None)
+
+
+def generalized_jacobian(base, q, frame):
+    """Velocity of a frame per joint velocity while nothing pushes from outside, (..., 6, nv).
+
+    In coordinates of the base. The base recoils as the momentum stays zero; internal impulses
+    change velocities by the same matrix — RBDA Example 9.4.
+    """
+    return _call(_jacobian, base, (q,), None, frame=frame)
+
+
+# --- the two views -------------------------------------------------------------------------------
+
+
+def base_state(model, q, qd):
+    """State and gravity seen from the base: ``q, v_0, qd, gravity`` of a model on a free joint."""
+    of(model)
+    q, qd = np.asarray(q), np.asarray(qd)
+    return q[..., 7:], qd[..., :6], qd[..., 6:], _gravity(model, q)
+
+
+def joint_state(q_0, q, v_0, qd):
+    """State ``q, qd`` of the model on a free joint, whose own position is ``q_0``, (..., 7)."""
+    parts = [np.asarray(x, dtype=float) for x in (q_0, q, v_0, qd)]
+    batch = np.broadcast_shapes(*(x.shape[:-1] for x in parts))
+    q_0, q, v_0, qd = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in parts)
+    return np.concatenate([q_0, q], axis=-1), np.concatenate([v_0, qd], axis=-1)
+
+
+# --- compiled ------------------------------------------------------------------------------------
+
+
+def _call(function, base, arrays, f_ext, **options):
+    if not isinstance(base, FloatingBase):
+        raise TypeError(
+            f"expected a FloatingBase, such as kinetree.floating.of(model) returns, got "
+            f"{type(base).__name__}"
+        )
+    rows = base.tree.body_count + 1
+    forces = np.zeros((rows, 6)) if f_ext is None else np.asarray(f_ext)
+    if forces.shape[-2:] != (rows, 6):
+        raise ShapeError(
+            f"f_ext must have shape (..., {rows}, 6), a row for the base and one for each body, "
+            f"got {forces.shape}"
+        )
+    rest = (base.inertia.parameters(), forces[..., 0, :], forces[..., 1:, :])
+    return function(base.tree, *arrays, *rest, **options)
+
+
+def _read(v_0, inertia, f_0, f_ext):
+    forces = [Force.from_array(f) for f in (f_0, *f_ext)]
+    return Inertia.from_parameters(inertia), Motion(v_0[:3], v_0[3:]), forces
+
+
+def _falling(gravity):
+    return Motion(np.zeros(3, int), gravity)
+
+
+@kernel
+def _forward(m, q, v_0, qd, tau, gravity, inertia, f_0, f_ext):
+    I_0, v_0, forces = _read(v_0, inertia, f_0, f_ext)
+    a_g = _falling(gravity)
+    a_0, qdd = floating_base.forward_dynamics(m, I_0, q, v_0, qd, tau, a_g, forces)
+    return a_0.to_array(), qdd
+
+
+@kernel
+def _inverse(m, q, v_0, qd, qdd, gravity, inertia, f_0, f_ext):
+    I_0, v_0, forces = _read(v_0, inertia, f_0, f_ext)
+    a_g = _falling(gravity)
+    a_0, tau = floating_base.inverse_dynamics(m, I_0, q, v_0, qd, qdd, a_g, forces)
+    return a_0.to_array(), tau
+
+
+def _coefficients(m, q, v_0, qd, gravity, inertia, f_0, f_ext):
+    I_0, v_0, forces = _read(v_0, inertia, f_0, f_ext)
+    return floating_base.equation_of_motion(m, I_0, q, v_0, qd, _falling(gravity), forces)
+
+
+@kernel
+def _equation(m, q, v_0, qd, gravity, inertia, f_0, f_ext):
+    I0c, *rest = _coefficients(m, q, v_0, qd, gravity, inertia, f_0, f_ext)
+    return I0c.to_matrix(), *rest
+
+
+@kernel
+def _reduced(m, q, v_0, qd, gravity, inertia, f_0, f_ext):
+    equation = _coefficients(m, q, v_0, qd, gravity, inertia, f_0, f_ext)
+    return floating_base.reduced_equation(equation)
+
+
+@kernel
+def _momentum(m, q, v_0, qd, inertia, f_0, f_ext):
+    equation = _coefficients(m, q, v_0, qd, np.zeros(3, int), inertia, f_0, f_ext)
+    return floating_base.momentum(equation, Motion(v_0[:3], v_0[3:]), qd)
+
+
+@kernel
+def _jacobian(m, q, inertia, f_0, f_ext, *, frame):
+    still = np.zeros(6, int)
+    equation = _coefficients(m, q, still, m.zero_velocity, still[:3], inertia, f_0, f_ext)
+    J = frame_jacobian(m, q, m.frame(frame), "world")
+    return J + floating_base.jacobian_correction(equation)
+
+
+@kernel
+def _gravity(m, q):
+    X_0, *_ = m.jcalc(1, q, m.zero_velocity)
+    return (X_0 @ m.tree_transform[1] @ m.a_g).linear

@@ -1,0 +1,81 @@
+"""Costs and crossovers — RBDA §10.3."""
+
+import pytest
+
+import kinetree as kt
+from kinetree.costs import operation_counts
+from kinetree.expr.published import (
+    Cost,
+    best,
+    crossover,
+    factorization_cost,
+    forward_dynamics_cost,
+    inertia_matrix_cost,
+)
+from kinetree.samples import chain, random_tree
+
+
+def binary(n):
+    return [None, *(i // 2 for i in range(1, n + 1))]
+
+
+@pytest.mark.covers("RBDA 10.3", by=(forward_dynamics_cost, crossover))
+def test_the_inertia_matrix_is_cheaper_up_to_eight_joints():
+    matrix, articulated = forward_dynamics_cost, lambda n: best("ABA", n)
+    assert crossover(matrix, articulated) == 9
+    assert matrix(8).total == 2921
+    assert articulated(8).total == 2925
+    ratios = {n: matrix(n).total / articulated(n).total for n in (18, 30, 45)}
+    assert ratios == pytest.approx({18: 1.638, 30: 2.613, 45: 4.147}, abs=5e-4)
+
+
+def test_factorizing_meets_the_inertia_matrix_at_forty_five_joints():
+    solve = lambda n: best("factorize and solve", n)  # noqa: E731
+    assert crossover(solve, lambda n: best("CRBA", n)) == 45
+    assert crossover(solve, lambda n: best("RNEA", n)) == 19
+
+
+@pytest.mark.covers("RBDA 10.3", by=(inertia_matrix_cost, factorization_cost))
+@pytest.mark.parametrize(
+    ("n", "matrix", "solve", "total"),
+    [(3, (123, 131), (11, 6), 585), (7, (457, 453), (51, 34), 2005),
+     (30, (3198, 2855), (524, 400), 11989), (63, (8125, 7001), (1539, 1218), 28637)],
+)  # fmt: skip
+def test_branches_make_it_cheaper(n, matrix, solve, total):
+    H, F = inertia_matrix_cost(binary(n)), factorization_cost(binary(n))
+    assert (H.m, H.a) == matrix
+    assert (F.m, F.a) == solve
+    assert (H + F + best("RNEA", n)).total == total
+
+
+def test_bodies_that_all_stand_on_the_base_cost_nothing():
+    star = [None, 0, 0, 0, 0]
+    assert inertia_matrix_cost(star).total == 0
+
+
+def test_counts_of_a_model_are_those_of_its_code():
+    found = operation_counts(chain(6))
+    assert found.bodies == found.depth == 6
+    assert (found.D1, found.D2) == (15, 35)
+    solve = "factorize and solve (LTDL)"
+    # generated code divides once by each pivot, and multiplies by the reciprocal from then on
+    assert found.texts[solve] == found.published[solve] + Cost(6, 0)
+    for name, cost in found.generated.items():
+        assert cost.total <= found.texts.get(name, cost).total
+    assert found.cheapest_forward_dynamics in ("aba", "crba")
+    text = str(found)
+    assert "chain(6): 6 bodies, 6 in line" in text
+    assert "as written" in text
+    assert "forward dynamics (leanest)" in text
+
+
+def test_deep_trees_prefer_articulated_bodies_and_shallow_ones_the_matrix():
+    deep = random_tree(14, 1, joints=[kt.Revolute("z")], branching=0)
+    shallow = random_tree(4, 1, joints=[kt.Revolute("z")], branching=0)
+    assert operation_counts(deep).cheapest_forward_dynamics == "aba"
+    assert operation_counts(shallow).cheapest_forward_dynamics == "crba"
+
+
+def test_loops_are_refused_by_name():
+    with pytest.raises(kt.LoopError, match="operation_counts"):
+        operation_counts(kt.samples.four_bar())

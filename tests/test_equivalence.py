@@ -1,0 +1,171 @@
+"""Mechanisms that move alike although their inertias differ — RBDA §9.7."""
+
+import json
+import os
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from closeness import assert_close
+from states import conditioning
+
+import kinetree as kt
+from kinetree import equivalence
+from kinetree.algorithms import aba, crba, rnea
+from kinetree.samples import random_inertia, random_tree
+from kinetree.spatial import Inertia
+
+FAMILIES = {
+    "revolute": (kt.Revolute("z"), 3),
+    "slanted revolute": (kt.Revolute((0.0, 0.6, 0.8)), 3),
+    "prismatic": (kt.Prismatic("x"), 6),
+    "spherical": (kt.Spherical(), 1),
+    "cylindrical": (kt.Cylindrical(), 1),
+    "helical": (kt.Helical(pitch=0.1), 1),
+    "planar": (kt.Planar(), 1),
+    "free": (kt.Free(), 0),
+}
+
+
+def _allowing_anything(model, inertia):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", kt.ModelWarning)
+        return model.replace(inertia=inertia, strict=False)
+
+
+@pytest.mark.covers("RBDA 9.7", by=equivalence.lumped)
+@pytest.mark.parametrize("seed", range(20))
+def test_a_lumped_model_moves_like_the_original(seed):
+    rng = np.random.default_rng(seed)
+    model = random_tree(7, rng, floating_base=bool(seed % 2))
+    lean = equivalence.lumped(model)
+    q, (qd, u) = model.random_configuration(rng), rng.standard_normal((2, model.nv))
+    H = crba.joint_space_inertia(model, q)
+    assert_close(crba.joint_space_inertia(lean, q), H, ulps=500)
+    tau = rnea.inverse_dynamics(model, q, qd, u)
+    assert_close(rnea.inverse_dynamics(lean, q, qd, u), tau, ulps=1000)
+    qdd = aba.forward_dynamics(model, q, qd, u)
+    scale = float(np.max(np.abs(qdd)))
+    found = aba.forward_dynamics(lean, q, qd, u)
+    assert_close(found, qdd, ulps=1000, scale=scale, condition=conditioning(model, q))
+
+
+@pytest.mark.covers("RBDA Table 9.7", by=equivalence.invariant_inertias)
+@pytest.mark.parametrize(("joint", "count"), FAMILIES.values(), ids=FAMILIES)
+def test_each_joint_has_the_family_of_the_table(joint, count, rng):
+    basis = equivalence.invariant_inertias(joint)
+    assert len(basis) == count
+    for parameters in basis:
+        assert equivalence.is_invariant(joint, Inertia.from_parameters(parameters))
+    assert not equivalence.is_invariant(joint, random_inertia(rng))
+
+
+def test_any_member_of_the_family_may_change_sides(rng):
+    """The two bodies of a joint, one with less and the other with more."""
+    for joint, count in FAMILIES.values():
+        if not count:
+            continue
+        basis = equivalence.invariant_inertias(joint)
+        part = Inertia.from_parameters(rng.standard_normal(count) @ basis)
+        pair = (
+            kt.ModelBuilder("pair")
+            .body("a", joint=kt.Free(), inertia=random_inertia(rng))
+            .body("b", on="a", joint=joint, at=(0.3, 0.2, 0.1), inertia=random_inertia(rng))
+            .build()
+        )
+        X, (I_a, I_b) = pair.tree_transform[2], pair.inertia[1:]
+        changed = {"a": I_a + X.inv_apply(part), "b": I_b - part}
+        other = _allowing_anything(pair, changed)
+        assert max(equivalence.compare(pair, other)) < 1e-11
+
+
+def test_without_the_transform_that_the_printed_loop_forgets_the_motion_changes(rng):
+    model = random_tree(4, rng, joints=[kt.Revolute("z")], branching=0)
+    I = list(model.inertia)
+    part = Inertia(I[4].mass, (0, 0, I[4].first_moment[2]), np.zeros((3, 3)))
+    assert equivalence.is_invariant(model.joint[4], part)
+    names = model.body_names
+    printed = {names[3]: I[3] + part, names[4]: I[4] - part}
+    assert equivalence.compare(model, _allowing_anything(model, printed)).inertia > 1e-3
+
+
+def test_seven_numbers_of_each_body_on_a_hinge_remain():
+    model = equivalence.lumped(random_tree(5, 2, joints=[kt.Revolute("z")], branching=0))
+    for I in model.inertia[1:]:
+        J = np.trace(I.rotational) / 2 * np.eye(3) - I.rotational
+        assert_close([I.mass, I.first_moment[2], J[2, 2]], np.zeros(3), scale=10.0)
+
+
+def test_savings_are_those_that_the_book_reports():
+    found = equivalence.savings(kt.samples.panda())
+    assert 12 < found["RNEA"].percent < 20  # about 15 %
+    assert found["RNEA"].percent > found["ABA"].percent > 0
+    assert found["CRBA"].lumped < found["CRBA"].plain
+
+
+@pytest.mark.covers("RBDA 9.7", by=equivalence.augmented_bodies)
+def test_augmented_bodies_hold_the_whole_mass(rng):
+    chain = random_tree(3, rng, joints=[kt.Revolute("y")], branching=0)
+    masses = [float(I.mass) for I in chain.inertia[1:]]
+    on_base = equivalence.augmented_bodies(chain)
+    assert_close([I.mass for I in on_base], [sum(masses), sum(masses[1:]), masses[2]])
+    floating = equivalence.augmented_bodies(chain, floating=True)
+    assert_close([I.mass for I in floating], [sum(masses)] * 3)
+
+
+def test_the_inertia_matrix_of_a_plane_chain_is_written_with_augmented_bodies():
+    """H_ij = first moment of augmented body j about its joint, times the arm, for hinged links."""
+    lengths, builder = (0.5, 0.4, 0.3), kt.ModelBuilder("chain")
+    for i, length in enumerate(lengths, start=1):
+        at = {"on": f"b{i - 1}", "at": (lengths[i - 2], 0, 0)} if i > 1 else {}
+        inertia = kt.shapes.box(length, 0.05, 0.05, mass=i, at=(length / 2, 0, 0))
+        builder.body(f"b{i}", joint=kt.Revolute("z"), inertia=inertia, **at)
+    model = builder.build()
+    bodies = equivalence.augmented_bodies(model)
+    q = np.array([0.4, -0.9, 1.3])
+    angles = np.cumsum(q)
+    K = np.zeros((3, 3))  # in absolute angles
+    for j, I in enumerate(bodies):
+        K[j, j] = I.rotational[2, 2]
+        for i in range(j):
+            arm = lengths[i] * I.first_moment[0] * np.cos(angles[j] - angles[i])
+            K[i, j] = K[j, i] = arm
+    B = np.tril(np.ones((3, 3)))
+    assert_close(kt.mass_matrix(model, q), B.T @ K @ B, condition=10)
+
+
+def test_lumping_in_generated_code_can_be_forbidden():
+    program = (
+        "import kinetree as kt, numpy as np\n"
+        "from kinetree.functions import quantity\n"
+        "m = kt.samples.ur5()\n"
+        "q = np.array([m.neutral()] * 2); v = np.full((2, m.nv), 0.3)\n"
+        "print(kt.inverse_dynamics(m, q, v, v)[0].tolist())\n"
+        "p = quantity(m, 'inverse_dynamics').program\n"
+        "print(len(p.graph.reachable(p.roots)))\n"
+    )
+
+    def run(lumping):
+        environment = {**os.environ, "KINETREE_LUMPING": lumping}
+        command = [sys.executable, "-c", program]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        tau, size = done.stdout.splitlines()
+        return np.array(json.loads(tau)), int(size)
+
+    (lumped, short), (plain, long) = run("1"), run("0")
+    assert_close(lumped, plain, condition=10)
+    assert short < long
+
+
+def test_models_with_other_joints_are_not_compared():
+    with pytest.raises(kt.ModelError, match="do not have the same joints"):
+        equivalence.compare(kt.samples.panda(), kt.samples.arm())
+
+
+def test_a_comparison_says_what_it_found():
+    panda = kt.samples.panda()
+    heavy = panda.replace(inertia={"link7": kt.shapes.sphere(0.2, mass=5.0)})
+    assert str(equivalence.compare(panda, panda)).startswith("equivalent: ")
+    assert str(equivalence.compare(panda, heavy)).startswith("not equivalent: ")

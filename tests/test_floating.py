@@ -1,0 +1,168 @@
+"""Floating bases seen from the base: the same motions as on a free joint."""
+
+import numpy as np
+import pytest
+from closeness import assert_close
+from states import conditioning, random_external_forces
+
+import kinetree as kt
+from kinetree import floating
+from kinetree.algorithms import aba, crba, floating_base, rnea
+from kinetree.model import edit
+from kinetree.samples import random_inertia, random_tree
+from kinetree.spatial import Force, Motion
+
+
+def random_floating(rng, bodies):
+    """A random tree on a floating base, a state with external forces, and the same on the base."""
+    model = edit.floating(random_tree(bodies, rng), inertia=random_inertia(rng))
+    q, qd = model.random_configuration(rng), rng.standard_normal(model.nv)
+    tau = np.concatenate([np.zeros(6), rng.standard_normal(model.nv - 6)])
+    f = random_external_forces(model, rng)
+    X = model.joint[1].jcalc(q[:7], qd[:6])[0]
+    return model, q, qd, tau, f, np.array([(X.star @ force).to_array() for force in f[1:]])
+
+
+@pytest.mark.covers("RBDA 9.4", "RBDA Table 9.4", by=floating_base.forward_dynamics)
+@pytest.mark.covers("RBDA 9.5", "RBDA Table 9.6", by=floating_base.inverse_dynamics)
+@pytest.mark.covers("RBDA 9.3", "RBDA Table 9.5", by=floating_base.equation_of_motion)
+@pytest.mark.parametrize("seed", range(40))
+def test_both_views_give_the_same_motion(seed):
+    rng = np.random.default_rng(seed)
+    model, q, qd, tau, f, seen = random_floating(rng, int(rng.integers(0, 7)))
+    tree, I_0 = floating.of(model)
+    q_, v_0, qd_ = q[7:], qd[:6], qd[6:]
+    gravity = model.joint[1].jcalc(q[:7], v_0)[0].E @ model.gravity
+    v, a_g = Motion.from_array(v_0), Motion(np.zeros(3), gravity)
+    forces, condition = [Force.from_array(x) for x in seen], conditioning(model, q)
+
+    qdd = aba.forward_dynamics(model, q, qd, tau, f)
+    scale = float(np.max(np.abs(qdd)))
+    forward = floating_base.forward_dynamics(tree, I_0, q_, v, qd_, tau[6:], a_g, forces)
+    found = np.concatenate([forward.a_0.to_array(), forward.joints])
+    assert_close(found, qdd, scale=scale, condition=condition)
+
+    inverse = floating_base.inverse_dynamics(tree, I_0, q_, v, qd_, qdd[6:], a_g, forces)
+    H = crba.joint_space_inertia(model, q)
+    assert_close(inverse.a_0.to_array(), qdd[:6], scale=scale, condition=condition)
+    force_scale = float(np.max(np.abs(H)) * max(scale, 1.0))
+    assert_close(inverse.joints, tau[6:], scale=force_scale, condition=condition)
+
+    equation = floating_base.equation_of_motion(tree, I_0, q_, v, qd_, a_g, forces)
+    I0c, F, H_joints, p0c, C = equation
+    assert_close(np.block([[I0c.to_matrix(), F], [F.T, H_joints]]), H, condition=10)
+    bias = rnea.bias_force(model, q, qd, f)
+    assert_close(np.concatenate([p0c, C]), bias, condition=1e3)
+    H_fl, C_fl = floating_base.reduced_equation(equation)
+    assert_close(H_fl @ qdd[6:] + C_fl, tau[6:], scale=force_scale, condition=condition)
+
+
+def test_compiled_batches_equal_the_free_joint(rng):
+    model = kt.samples.quadruped()
+    base = floating.of(model)
+    q = np.array([model.random_configuration(rng) for _ in range(4)])
+    qd, _qdd = rng.standard_normal((2, 4, model.nv))
+    tau = np.concatenate([np.zeros((4, 6)), rng.standard_normal((4, model.nv - 6))], axis=-1)
+    q_, v_0, qd_, gravity = floating.base_state(model, q, qd)
+    a_0, joints = floating.forward_dynamics(base, q_, v_0, qd_, tau[:, 6:], gravity)
+    expected = kt.forward_dynamics(model, q, qd, tau)
+    condition = conditioning(model, q[0])
+    scale = float(np.max(np.abs(expected)))
+    found = np.concatenate([a_0, joints], axis=-1)
+    assert_close(found, expected, scale=scale, condition=condition)
+    a_0, forces = floating.inverse_dynamics(base, q_, v_0, qd_, joints, gravity)
+    assert_close(forces, tau[:, 6:], scale=scale, condition=condition)
+
+    equation = floating.equation_of_motion(base, q_, v_0, qd_, gravity)
+    assert_close(equation.I0c, kt.mass_matrix(model, q)[..., :6, :6], condition=10)
+    H, C = floating.reduced_equation(base, q_, v_0, qd_, gravity)
+    left = np.einsum("kij,kj->ki", H, joints) + C
+    assert_close(left, tau[:, 6:], scale=scale, condition=condition)
+
+
+@pytest.mark.covers("RBDA 9.5", by=floating_base.momentum)
+def test_momentum_is_that_of_the_model_on_a_free_joint(rng):
+    model = kt.samples.quadruped()
+    base = floating.of(model)
+    q, qd = model.random_configuration(rng), rng.standard_normal(model.nv)
+    q_, v_0, qd_, _ = floating.base_state(model, q, qd)
+    X = model.joint[1].jcalc(q[:7], qd[:6])[0] @ model.tree_transform[1]
+    world = X.inv_apply(Force.from_array(floating.momentum(base, q_, v_0, qd_)))
+    assert_close(world.to_array(), kt.momentum(model, q, qd), condition=10)
+    # (9.13): twice the kinetic energy
+    energy = v_0 @ floating.momentum(base, q_, v_0, qd_)
+    equation = floating.equation_of_motion(base, q_, v_0, qd_)
+    energy += qd_ @ (equation.F.T @ v_0 + equation.H @ qd_)
+    assert_close(energy / 2, kt.kinetic_energy(model, q, qd), condition=10)
+
+
+@pytest.mark.covers("RBDA Example 9.4", by=floating_base.jacobian_correction)
+def test_internal_impulses_keep_the_momentum_and_act_by_the_generalized_jacobian(rng):
+    model = kt.samples.quadruped()
+    base = floating.of(model)
+    q, qd = model.random_configuration(rng), np.zeros(model.nv)
+    q_, *_ = floating.base_state(model, q, qd)
+    impulse = np.concatenate([np.zeros(6), rng.standard_normal(model.nv - 6)])
+    jump = kt.inverse_mass_matrix(model, q) @ impulse
+    gained = floating.momentum(base, q_, jump[:6], jump[6:])
+    scale = float(np.max(np.abs(impulse)))
+    assert_close(gained, np.zeros(6), scale=scale, condition=1e3)
+    frame = model.body_names[-1]
+    J = floating.generalized_jacobian(base, q_, frame)
+    X = model.joint[1].jcalc(q[:7], qd[:6])[0] @ model.tree_transform[1]
+    moved = X @ Motion.from_array(kt.velocity(model, q, jump, frame, frame="world"))
+    assert_close(J @ jump[6:], moved.to_array(), condition=1e3)
+
+
+def test_a_force_free_tumbling_mechanism_keeps_momentum_and_energy_rates(rng):
+    model, q, qd, *_ = random_floating(rng, 4)
+    base = floating.of(model)
+    q_, v_0, qd_, _ = floating.base_state(model, q, qd)
+    a_0, qdd = floating.forward_dynamics(base, q_, v_0, qd_, np.zeros(len(qd_)))
+    rate = kt.kinetic_energy_rate(model, q, qd, np.concatenate([a_0, qdd]))
+    scale = float(np.abs(kt.kinetic_energy(model, q, qd)) * np.max(np.abs(qd)))
+    assert_close(rate, 0.0, scale=scale, condition=1e4)
+
+
+def test_two_bodies_have_the_closed_form(rng):
+    """RBDA (9.29): one joint between two bodies."""
+    I_0, I_1 = random_inertia(rng), random_inertia(rng)
+    tree = kt.ModelBuilder("pair").body("b", joint=kt.Revolute("z"), inertia=I_1).build()
+    q, v_0, qd = rng.standard_normal(1), rng.standard_normal(6), rng.standard_normal(1)
+    equation = floating.equation_of_motion(floating.FloatingBase(tree, I_0), q, v_0, qd)
+    X, s, I1 = kt.rotz(q[0]).to_matrix(), np.eye(6)[2], I_1.to_matrix()
+    assert_close(equation.H[0, 0], s @ I1 @ s)
+    assert_close(equation.F[:, 0], X.T @ I1 @ s, condition=10)
+    assert_close(equation.I0c, I_0.to_matrix() + X.T @ I1 @ X, condition=10)
+
+
+def test_joint_state_and_base_state_are_inverse(rng):
+    model = kt.samples.quadruped()
+    q, qd = model.random_configuration(rng), rng.standard_normal(model.nv)
+    q_, v_0, qd_, gravity = floating.base_state(model, q, qd)
+    again = floating.joint_state(q[:7], q_, v_0, qd_)
+    np.testing.assert_array_equal(again[0], q)
+    np.testing.assert_array_equal(again[1], qd)
+    assert_close(np.linalg.norm(gravity), np.linalg.norm(model.gravity))
+
+
+@pytest.mark.covers("RBDA 9.3", by=edit.grounded)
+def test_grounded_undoes_floating(rng):
+    tree, I_0 = random_tree(5, rng), random_inertia(rng)
+    base = floating.of(edit.floating(tree, inertia=I_0))
+    assert base.tree.fingerprint == tree.fingerprint
+    assert base.tree.base_name == tree.base_name
+    np.testing.assert_array_equal(base.inertia.parameters(), I_0.parameters())
+
+
+def test_what_does_not_float_is_refused():
+    with pytest.raises(kt.ModelError, match="no floating base: a single body on a Free joint"):
+        floating.of(kt.samples.panda())
+    base = floating.of(kt.samples.quadruped())
+    n = base.tree.nv
+    with pytest.raises(kt.ShapeError, match="a row for the base and one for each body"):
+        floating.forward_dynamics(
+            base, base.tree.neutral(), np.zeros(6), np.zeros(n), np.zeros(n), f_ext=np.zeros((2, 6))
+        )
+    with pytest.raises(TypeError, match="expected a FloatingBase"):
+        floating.momentum(base.tree, base.tree.neutral(), np.zeros(6), np.zeros(n))
