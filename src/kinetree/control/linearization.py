@@ -62,7 +62,7 @@ def linearize(model, q, qd, tau, f_ext=None, *, dt=None, method=None, independen
         A ``Linearization``, or a ``kinetree.loops.LinearModel``, which has ``A`` and ``B``, too.
     """
     _check(dt, method)
-    if as_model(model).loops or model.couplings:
+    if as_model(model).loops:
         return _closed(model, q, qd, tau, f_ext, dt, method, independent)
     if independent is not None:
         raise LoopError(

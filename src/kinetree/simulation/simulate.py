@@ -86,7 +86,7 @@ def simulate(
     clock = _clock(t0, duration, dt, store_every)
     _refuse_prescribed(model, clock.start)
     adaptive = rtol is not None or atol is not None
-    constrained = bool(model.loops or model.couplings)
+    constrained = bool(model.loops)
     method = integrator_named(integrator, adaptive=adaptive, constrained=constrained)
     acting = acting_on(model, friction=friction, limits=limits, motors=motors)
     field = acting.field(_as_forces(forces))
@@ -187,7 +187,7 @@ def _as_events(events):
 
 def _can_compile(model, method, field):
     """Whether a step can be one kernel; an error if it must be and cannot."""
-    constrained = bool(model.loops or model.couplings)
+    constrained = bool(model.loops)
     plain = [force for force in field.forces if not is_traceable(force)]
     if method.differentiates:
         require_groups(model, f"integrator {method.name!r}")

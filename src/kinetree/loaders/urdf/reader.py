@@ -140,8 +140,11 @@ class _Assembly:
             leader = node.get("source")
             joint = find(node.need("joint"), self.number, node, "joint")
             source = 0 if leader is None else find(leader, self.number, node, "joint")
-            coefficients = node.numbers("coefficients", None)
-            couplings.append(Coupling(node.need("name"), joint, source, coefficients))
+            names = (node.get("sources") or "").split()
+            sources = tuple(find(name, self.number, node, "joint") for name in names)
+            weights = node.numbers("weights", None) if sources else ()
+            law = node.numbers("coefficients", None), sources, weights
+            couplings.append(Coupling(node.need("name"), joint, source, *law))
         return tuple(couplings)
 
     def _geometry(self):

@@ -225,7 +225,7 @@ def stepper_maker(model, constraints, q, qd, *, dt, adaptive):
         adaptive: whether steps are as long as their error allows.
     """
     way = constraints_named(constraints)
-    if not (model.loops or model.couplings):
+    if not model.loops:
         return Stepper
     check_start(model, q, qd)
     first = np.zeros(model.nq) if not q.size else q.reshape(-1, model.nq)[0]

@@ -13,7 +13,7 @@ def nominal_mobility(model) -> np.ndarray:
 
     The diagonal of ``H⁻¹``, without loops and couplings, which only make it smaller.
     """
-    tree = model.replace(loops=(), couplings=()) if model.loops or model.couplings else model
+    tree = model.replace(loops=()) if model.loops else model
     try:
         return np.diagonal(dynamics.inverse_mass_matrix(tree, tree.neutral()))
     except SingularError:  # massless joints: forward dynamics will name them

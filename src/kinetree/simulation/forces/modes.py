@@ -39,7 +39,7 @@ class Modes:
     """
 
     def __init__(self, model, law, limits, batch):
-        if model.loops or model.couplings:
+        if model.loops:
             raise LoopError(
                 f"exact friction and rigid limits hold joints one by one, which the loops and "
                 f"couplings of model {model.name!r} do not allow: use friction='smooth' and "

@@ -18,7 +18,7 @@ __all__ = ["forward_dynamics"]
 def forward_dynamics(model, q, qd, tau):
     """``kinetree.forward_dynamics``, in as few operations as we know when it is traced."""
     arrays = [np.asarray(a) for a in (q, qd, tau)]
-    if model.loops or model.couplings or not _is_traced(arrays):
+    if model.loops or not _is_traced(arrays):
         return dynamics.forward_dynamics(model, q, qd, tau)
     if model.scalar_type().kind == "O":  # parameters of the model are traced too
         return fewest_operations.forward_dynamics_by_articulated_bodies(model, *arrays)
