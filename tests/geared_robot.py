@@ -88,9 +88,7 @@ class Reduction:
         )  # fmt: skip
         self.G = self.matrix(left, finger)
         if qd is not None:
-            h = 1e-30  # complex step: G is written in functions that take complex numbers
-            moved = self.matrix(left + 1j * h * qd[n + 1], finger + 1j * h * qd[n + 3])
-            self.Gd = moved.imag / h
+            self.Gd = self.rate(left, finger, qd[n + 1], qd[n + 3])
             self.qd, self.g = self.G @ qd, self.Gd @ qd
 
     def matrix(self, left, finger):
@@ -105,6 +103,14 @@ class Reduction:
         G[n + 7, n + 3] = -0.8 * (0.7 + 0.6 * (0.5 - 0.8 * finger))
         G[n + 8, n + 1] = np.cos(left) * finger
         G[n + 8, n + 3] = np.sin(left) - np.sin(finger)
+        return G
+
+    def rate(self, left, finger, left_rate, finger_rate):
+        """``dG/dt``."""
+        n, G = self.n, 0 * self.G * left_rate
+        G[n + 7, n + 3] = 0.8 * 0.6 * 0.8 * finger_rate
+        G[n + 8, n + 1] = np.cos(left) * finger_rate - np.sin(left) * finger * left_rate
+        G[n + 8, n + 3] = np.cos(left) * left_rate - np.cos(finger) * finger_rate
         return G
 
 
