@@ -15,6 +15,7 @@ from kinetree.model.geometry import Geometry
 from kinetree.model.parts import Actuator, Body, Coupling, Frame, Loop, Posture
 from kinetree.model.replacing import replaced_parts
 from kinetree.model.scalars import map_numbers
+from kinetree.model.travel import travel
 from kinetree.model.validate import check_model, check_parts
 from kinetree.spatial import Motion, Plucker
 from kinetree.spelling import did_you_mean
@@ -168,6 +169,14 @@ class Model:
     def independent_variables(self):
         """Where ``q`` and ``qd`` are among the variables of ``uncoupled``, two arrays of numbers."""
         return gearing.independent_variables(self)
+
+    @cached_property
+    def travel(self):
+        """``Limits`` of every joint, or None, with those that its followers set; entry 0 is None.
+
+        Joints that follow others have none of their own here.
+        """
+        return travel(self)
 
     def expand(self, q):
         """Positions of all joints, also of those that follow: (..., nq) of ``uncoupled``."""

@@ -11,7 +11,7 @@ __all__ = ["nominal_mobility"]
 def nominal_mobility(model) -> np.ndarray:
     """Acceleration for a unit of force of every velocity variable at the neutral position, (nv,).
 
-    The diagonal of ``H⁻¹``, without loops and couplings, which only make it smaller.
+    The diagonal of ``H⁻¹``, without loops, which only make it smaller.
     """
     tree = model.replace(loops=()) if model.loops else model
     try:

@@ -41,9 +41,8 @@ class Modes:
     def __init__(self, model, law, limits, batch):
         if model.loops:
             raise LoopError(
-                f"exact friction and rigid limits hold joints one by one, which the loops and "
-                f"couplings of model {model.name!r} do not allow: use friction='smooth' and "
-                f"limits='stiff'"
+                f"exact friction and rigid limits hold joints one by one, which the loops of model "
+                f"{model.name!r} do not allow: use friction='smooth' and limits='stiff'"
             )
         self.model, self.law, self.limits = model, law, limits
         none = np.full(model.nv, np.inf)
