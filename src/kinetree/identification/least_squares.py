@@ -8,8 +8,8 @@ from kinetree.errors import ExcitationError, ExcitationWarning, ShapeError
 from kinetree.identification.base import base_parameters
 from kinetree.identification.consistent import possible_parameters
 from kinetree.identification.result import Identification
-from kinetree.model.gearing import Gearing
 from kinetree.model.arrays import as_configuration, as_joint_vector
+from kinetree.model.gearing import Gearing
 
 __all__ = ["identify"]
 

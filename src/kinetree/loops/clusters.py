@@ -17,8 +17,8 @@ from kinetree.algorithms.loop_constraints import loop_signs
 from kinetree.loops.instant import Instant
 from kinetree.loops.null_space import NullSpace, null_space
 from kinetree.loops.rank import Scaling, rank
-from kinetree.model.gearing import with_leaders
 from kinetree.model.carry import carried, carried_postures
+from kinetree.model.gearing import with_leaders
 from kinetree.spatial import Plucker
 
 __all__ = ["Cluster", "Renumbered", "block_null_space", "clusters", "renumber"]

@@ -13,8 +13,8 @@ from kinetree.algorithms.loop_forces import LoopJointMotion, loop_joint_motion
 from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.functional.kernel import kernel
 from kinetree.loops.compiling import compiled
-from kinetree.model.gearing import Gearing
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_numbers
+from kinetree.model.gearing import Gearing
 from kinetree.spelling import did_you_mean
 
 __all__ = [

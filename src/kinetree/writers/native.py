@@ -5,8 +5,8 @@ from dataclasses import fields
 
 import numpy as np
 
-from kinetree.model.coupling import require_written
 from kinetree.model import geometry
+from kinetree.model.coupling import require_written
 from kinetree.writers.native_parts import inertia_table, joint_table, placement_keys
 from kinetree.writers.toml_text import assignment
 

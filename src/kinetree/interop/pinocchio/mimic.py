@@ -81,7 +81,9 @@ def _places(model):
         a, b, *rest = (*c.coefficients, 0.0)
         if c.source == 0 or b == 0 or np.any(rest) or c.function is not None:
             law = f"has coefficients {list(c.coefficients)}"
-            law = "follows a function" if c.function else "has several sources" if c.sources else law
+            law = (
+                "follows a function" if c.function else "has several sources" if c.sources else law
+            )
             raise InteropError(
                 f"Pinocchio's mimic joints follow another by a factor and an offset; coupling "
                 f"{c.name!r} {law}. Remove it with model.replace(couplings=...), or lock a joint "

@@ -109,9 +109,7 @@ class Friction:
         width: Any = self.width
 
         def of_all(model, q, qd):
-            return _stacked(
-                qd, _levels(model), lambda i, c: self.smoothed(c, qd[..., i], width[i])
-            )
+            return _stacked(qd, _levels(model), lambda i, c: self.smoothed(c, qd[..., i], width[i]))
 
         return on_variables(model, q, qd, of_all)
 

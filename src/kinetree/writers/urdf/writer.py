@@ -6,8 +6,8 @@ import numpy as np
 from lxml import etree  # type: ignore[import-untyped]
 
 from kinetree.errors import InteropError, ModelWarning
-from kinetree.model.coupling import require_written
 from kinetree.model.arrays import as_model
+from kinetree.model.coupling import require_written
 from kinetree.model.model import STANDARD_GRAVITY
 from kinetree.writers.urdf.elements import NAMESPACE, add, add_inertial, add_look, own
 from kinetree.writers.urdf.joints import add_dynamics, add_fixed, add_joint, add_limits, add_loop
