@@ -197,6 +197,7 @@ _ON_DEMAND = (
     "doctor",
     "equivalence",
     "floating",
+    "gears",
     "identification",
     "ik",
     "interop",

@@ -32,9 +32,7 @@ class ByHand:
 
     def tree(self, name, *arrays, **options):
         """A quantity of the tree."""
-        return quantity(self.full, name, **options).reference(
-            [np.asarray(a) for a in arrays]
-        )
+        return quantity(self.full, name, **options).reference([np.asarray(a) for a in arrays])
 
     @property
     def H(self):
@@ -145,9 +143,10 @@ EXPECTED = {
     "pose": lambda x: x.tree("pose", x.q, of="pad"),
     "jacobian": lambda x: x.J,
     "jacobian_rate": lambda x: x.rate("jacobian_rate", "jacobian", **FRAME),
-    "hessian": lambda x: np.einsum(
-        "abc,bj,ck->ajk", x.tree("hessian", x.q, **FRAME), x.G, x.G
-    ) + np.einsum("ab,bjk->ajk", x.tree("jacobian", x.q, **FRAME), x.second),
+    "hessian": lambda x: (
+        np.einsum("abc,bj,ck->ajk", x.tree("hessian", x.q, **FRAME), x.G, x.G)
+        + np.einsum("ab,bjk->ajk", x.tree("jacobian", x.q, **FRAME), x.second)
+    ),
     "velocity": lambda x: x.tree("velocity", x.q, x.qd, **FRAME),
     "acceleration": lambda x: x.tree("acceleration", x.q, x.qd, x.qdd, **FRAME),
     "bias_acceleration": lambda x: x.tree("acceleration", x.q, x.qd, x.g, **FRAME),
@@ -178,23 +177,17 @@ EXPECTED = {
         "centroidal_momentum_matrix_rate", "centroidal_momentum_matrix"
     ),
     "centroidal_inertia": lambda x: x.tree("centroidal_inertia", x.q),
-    "zero_moment_point": lambda x: x.tree(
-        "zero_moment_point", x.q, x.qd, x.qdd, x.others["point"]
-    ),
+    "zero_moment_point": lambda x: x.tree("zero_moment_point", x.q, x.qd, x.qdd, x.others["point"]),
     "operational_space_inertia": _task(lambda x, J, H_inv, Lambda: Lambda),
     "inverse_operational_space_inertia": _task(lambda x, J, H_inv, Lambda: J @ H_inv @ J.T),
     "operational_space_bias": _task(lambda x, J, H_inv, Lambda: -Lambda @ x.task_bias(x.C)),
-    "operational_space_gravity": _task(
-        lambda x, J, H_inv, Lambda: Lambda @ J @ H_inv @ x.gravity
-    ),
+    "operational_space_gravity": _task(lambda x, J, H_inv, Lambda: Lambda @ J @ H_inv @ x.gravity),
     "dynamically_consistent_inverse": _task(lambda x, J, H_inv, Lambda: H_inv @ J.T @ Lambda),
     "null_space_projector": _task(
         lambda x, J, H_inv, Lambda: np.eye(len(H_inv)) - H_inv @ J.T @ Lambda @ J
     ),
     "task_space_inverse_dynamics": _task(
-        lambda x, J, H_inv, Lambda: J.T
-        @ Lambda
-        @ (x.others["acceleration"] - x.task_bias(x.C))
+        lambda x, J, H_inv, Lambda: J.T @ Lambda @ (x.others["acceleration"] - x.task_bias(x.C))
     ),
     "task_space_forward_dynamics": _task(
         lambda x, J, H_inv, Lambda: J @ H_inv @ J.T @ x.others["force"] + x.task_bias(x.C)
