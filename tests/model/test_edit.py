@@ -305,4 +305,6 @@ def test_edits_compose_on_a_linkage():
     assert again.body_names[again.loops[0].successor] == "rocker"
     assert again.frame("crank").body == again.body_index("trunk")
     assert isinstance(again, Model)
-    assert set(edit.__all__) == {"attach", "extract", "floating", "lock", "lump_fixed", "reroot"}
+    assert set(edit.__all__) == {
+        "attach", "extract", "floating", "grounded", "lock", "lump_fixed", "reroot",
+    }  # fmt: skip

@@ -10,6 +10,7 @@ import numpy as np
 
 from kinetree.errors import ModelError
 from kinetree.model.body_motion import loop_state
+from kinetree.model.gearing import FOLLOWING_TOLERANCE, in_order
 from kinetree.model.geometry import Geometry
 from kinetree.model.names import number_of
 from kinetree.model.parts import Actuator, Coupling, Posture, as_floats, as_placement
@@ -184,7 +185,9 @@ class Attachments:
         postures = []
         for name, q, qd in self._postures:
             of_tree = self._of_tree(name, q, qd, loop_names)
-            postures.append(_posture(name, of_tree[0] or {}, of_tree[1], bodies, joint_number))
+            posture = _posture(name, of_tree[0] or {}, of_tree[1], bodies, joint_number)
+            _check_followers(posture, {*(of_tree[0] or ())}, couplings, bodies)
+            postures.append(posture)
         return {
             "couplings": tuple(couplings),
             "geometry": tuple(geometry),
@@ -230,3 +233,19 @@ def _posture(name, q, qd, bodies, joint_number):
             parts[i] = value
     q, qd = (tuple(float(x) for part in parts for x in part) for parts in (positions, velocities))
     return Posture(name, q, qd if moves else ())
+
+
+def _check_followers(posture, told, couplings, bodies):
+    """Raise ModelError where a posture says of a joint that follows what its coupling denies."""
+    starts = np.cumsum([0, *(b.joint.nq for b in bodies)])
+    q = np.array(posture.q)
+    for c in in_order(couplings):
+        at, name = starts[c.joint - 1], bodies[c.joint - 1].joint_name
+        belongs = c.position([q[starts[i - 1]] for i in c.leaders])
+        if name in told and abs(q[at] - belongs) > FOLLOWING_TOLERANCE * (1 + abs(belongs)):
+            raise ModelError(
+                f"posture {posture.name!r} puts joint {name!r} at {q[at]:.6g}, where coupling "
+                f"{c.name!r} does not have it: it belongs at {belongs:.6g}; tell where what leads "
+                f"it is"
+            )
+        q[at] = belongs
