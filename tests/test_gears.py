@@ -56,7 +56,7 @@ def tilting_arm(leads="joint", rho=40.0, rotor=None):
 
 
 def book_order(model):
-    """Velocity variables of all joints as the book numbers them: link 1, rotor 1, link 2, rotor 2."""
+    """Velocity variables of all joints as the book numbers them: link, rotor, link, rotor."""
     return [0, 2, 1, 3]
 
 

@@ -4,8 +4,8 @@
     print(kt.gears.armature_error(arm, q, qd))
 
 A rotor behind a gear is a body like others: it weighs on what carries it and it resists being
-tilted while it spins. The usual shortcut keeps only the largest effect, ``ratio² I`` on the diagonal
-of the inertia matrix (``JointDynamics.armature``).
+tilted while it spins. The usual shortcut keeps only the largest effect, ``ratio² I`` on the
+diagonal of the inertia matrix (``JointDynamics.armature``).
 """
 
 from dataclasses import replace
@@ -149,14 +149,8 @@ def armature_error(model, q, qd=None) -> ArmatureError:
     q = as_configuration(model, q)
     qd = np.zeros(model.nv) if qd is None else as_joint_vector(model, qd, "qd")
     exact = _joints_lead(model)
-    q, qd = (
-        full_state[..., numbers]
-        for full_state, numbers in zip(
-            (model.expand(q), model.expand_velocity(q, qd)),
-            exact.independent_variables,
-            strict=True,
-        )
-    )
+    of_q, of_v = exact.independent_variables
+    q, qd = model.expand(q)[..., of_q], model.expand_velocity(q, qd)[..., of_v]
     short = by_armature(model)
     H, dH = mass_matrix(exact, q), mass_matrix(short, q) - mass_matrix(exact, q)
     d = np.sqrt(np.diagonal(H, axis1=-2, axis2=-1))

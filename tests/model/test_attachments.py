@@ -65,7 +65,9 @@ def test_joints_left_out_take_what_they_have_along(rng):
     rest = graph.joint("weld", Free(), predecessor="base", successor="left").to_model()
     assert not rest.couplings
     assert [a.name for a in rest.actuators] == ["muscle"]
-    assert rest.posture("home").q[rest.q_slice[rest.joint_index("follow")]] == pytest.approx((-0.825,))
+    assert rest.posture("home").q[rest.q_slice[rest.joint_index("follow")]] == pytest.approx(
+        (-0.825,)
+    )
 
 
 def _triangle():

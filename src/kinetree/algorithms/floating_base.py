@@ -18,7 +18,8 @@ from kinetree.spatial import Motion, crf, crm, dyadic
 
 __all__ = [
     "EquationOfMotion", "FloatingMotion", "equation_of_motion", "forward_dynamics",
-    "forward_dynamics_by_equation", "inverse_dynamics", "jacobian_correction", "momentum", "reduced_equation",
+    "forward_dynamics_by_equation", "inverse_dynamics", "jacobian_correction", "momentum",
+    "reduced_equation",
 ]  # fmt: skip
 
 

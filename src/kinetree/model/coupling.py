@@ -1,4 +1,4 @@
-"""A joint that follows others: gears, mimic joints, belts, cams, differentials — RBDA §3.2, §9.6."""
+"""A joint that follows others: gears, mimic joints, cams, differentials — RBDA §3.2, §9.6."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

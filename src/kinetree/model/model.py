@@ -1,11 +1,12 @@
 """The model of a mechanism: frozen, validated, hashable by content — RBDA §4.6, Table 4.3."""
 
+import warnings
 from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
-from kinetree.errors import UnknownNameError
+from kinetree.errors import ModelWarning, UnknownNameError
 from kinetree.joints.following import Following
 from kinetree.model import gearing, manifold, serialize, tree
 from kinetree.model.describe import summary
@@ -156,9 +157,12 @@ class Model:
         """The same mechanism with all joints free of each other; itself, without couplings."""
         if not self.couplings:
             return self
-        bare = self.replace(couplings=(), postures=())
-        self.__dict__["uncoupled"] = bare  # in which the postures are written
-        return bare.replace(postures=[gearing.full_posture(self, p) for p in self.postures])
+        with warnings.catch_warnings():  # what is wrong with the bodies was told before
+            warnings.simplefilter("ignore", ModelWarning)
+            bare = self.replace(couplings=(), postures=())
+            self.__dict__["uncoupled"] = bare  # in which the postures are written
+            postures = [gearing.full_posture(self, p) for p in self.postures]
+            return bare.replace(postures=postures) if postures else bare
 
     @cached_property
     def couplings_in_order(self):
@@ -167,7 +171,7 @@ class Model:
 
     @cached_property
     def independent_variables(self):
-        """Where ``q`` and ``qd`` are among the variables of ``uncoupled``, two arrays of numbers."""
+        """Where ``q`` and ``qd`` are among the variables of ``uncoupled``, two arrays."""
         return gearing.independent_variables(self)
 
     @cached_property

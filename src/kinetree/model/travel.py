@@ -16,7 +16,8 @@ def travel(model) -> tuple:
     """``Limits`` of every joint, or None, with those that its followers set; entry 0 is None.
 
     A joint that follows one other alone, in the end, may stop the other before its own limit. A
-    follower of several joints bounds no single one of them.
+    follower of several joints bounds no single one of them. Limits of a follower that leave no
+    travel at all, as some files have them, do not count (``kinetree.check`` tells).
     """
     own = [None, *(b.limits for b in model.bodies)]
     following = {c.joint for c in model.couplings}
@@ -69,7 +70,8 @@ def _narrowed(model, joint, leader, own, bounds):
     if bounds.velocity:
         speed = (min(speed[0], bounds.velocity[0] / abs(slope)),)
     fields = {"velocity": speed} if np.isfinite(speed[0]) else {}
-    return replace(own, lower=max(low, ends[0]), upper=min(high, ends[1]), **fields)
+    low, high = max(low, ends[0]), min(high, ends[1])
+    return own if low > high else replace(own, lower=low, upper=high, **fields)
 
 
 def _position(model, joint, leader, x):
