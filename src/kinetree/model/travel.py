@@ -70,7 +70,7 @@ def _narrowed(model, joint, leader, own, bounds):
     if bounds.velocity:
         speed = (min(speed[0], bounds.velocity[0] / abs(slope)),)
     fields = {"velocity": speed} if np.isfinite(speed[0]) else {}
-    low, high = max(low, ends[0]), min(high, ends[1])
+    low, high = max(low, ends[0]) + 0.0, min(high, ends[1]) + 0.0  # no zeros with a minus
     return own if low > high else replace(own, lower=low, upper=high, **fields)
 
 
