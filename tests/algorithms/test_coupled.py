@@ -8,6 +8,7 @@ import kinetree as kt
 from kinetree.algorithms import coupled
 from kinetree.algorithms.task_space import task_rows
 from kinetree.catalogue import FUNCTIONS
+from kinetree.expr.interpret import run
 from kinetree.functions import argument_shape, quantity
 
 FRAME = {"of": "pad", "reference": "aligned"}
@@ -238,7 +239,7 @@ def test_every_quantity_is_that_of_the_tree_reduced_by_hand(robot, name, rng):
     expected = EXPECTED[name](ByHand(robot, **arguments))
     kernel = quantity(robot, name, **options)
     arrays = list(arguments.values())
-    for found in (kernel.call(*arrays), kernel.reference(arrays)):
+    for found in (run(kernel.program, *arrays)[0], kernel.reference(arrays)):
         np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11 * _size(expected))
 
 
@@ -264,16 +265,14 @@ def test_derivatives_are_those_of_the_reduction_by_hand(plain_robot, name, rng):
 
 
 @pytest.mark.parametrize(
-    "function", [kt.inverse_dynamics, kt.forward_dynamics, kt.mass_matrix, kt.bias_force]
+    ("function", "wrt"),
+    [(kt.inverse_dynamics, "q"), (kt.forward_dynamics, "qd"), (kt.mass_matrix, "q")],
 )
-@pytest.mark.parametrize("wrt", ["q", "qd"])
 def test_derivatives_of_public_functions_are_those_of_the_reduction(
     plain_robot, function, wrt, rng
 ):
     model, name = plain_robot, function.__name__
     arguments = _arguments(model, name, rng)
-    if wrt not in arguments:
-        return
     found = kt.differentiate(function, wrt=wrt)(model, *arguments.values())
     for k, e_k in enumerate(np.eye(model.nv)):
         moved = arguments | {wrt: arguments[wrt] + 1e-30j * e_k}

@@ -1,7 +1,7 @@
 """A joint that follows others: gears, mimic joints, cams, differentials — RBDA §3.2, §9.6."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -101,6 +101,33 @@ class Coupling:
                 rest = along[i][j].second - along[i][i].second - along[j][j].second
                 second[i][j] = second[j][i] = rest / 2
         return first, second
+
+    def with_held(self, positions):
+        """The coupling that is left when some of the leaders, not all, stand still.
+
+        Args:
+            positions: where they are, by joint number.
+        """
+        if not any(i in positions for i in self.leaders):
+            return self
+        left = tuple(i for i in self.leaders if i not in positions)
+        if self.function is not None:
+            return replace(self, sources=left, function=self._partly(positions))
+        terms = list(zip(self.leaders, self.shares, strict=True))
+        still = sum(w * positions[i] for i, w in terms if i in positions)
+        law = np.polynomial.Polynomial(self.coefficients)(np.polynomial.Polynomial([still, 1.0]))
+        weights = tuple(w for i, w in terms if i not in positions)
+        coefficients = tuple(float(c) for c in law.coef)
+        return replace(self, sources=left, weights=weights, coefficients=coefficients)
+
+    def _partly(self, positions):
+        function, leaders = self.function, self.leaders
+
+        def of_the_others(*x):
+            moving = iter(x)
+            return function(*(positions[i] if i in positions else next(moving) for i in leaders))
+
+        return of_the_others
 
     def _along(self, leaders, moving):
         """The function and its derivatives while some of the leaders move at unit speed."""

@@ -77,7 +77,11 @@ def lock(model, positions, *, lump=False) -> Model:
     numbers = [None if i in held else i for i in range(1, model.body_count + 1)]
     locked = model.replace(
         bodies=bodies,
-        couplings=[c for c in model.couplings if c.joint not in held],
+        couplings=[
+            c.with_held({i: float(q[0]) for i, q in held.items() if i in c.leaders})
+            for c in model.couplings
+            if c.joint not in held
+        ],
         actuators=[a for a in model.actuators if a.loop or a.joint not in held],
         postures=carried_postures([b.joint for b in bodies], (numbers, model)),
     )
