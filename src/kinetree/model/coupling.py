@@ -121,7 +121,8 @@ class Coupling:
         return replace(self, sources=left, weights=weights, coefficients=coefficients)
 
     def _partly(self, positions):
-        function, leaders = self.function, self.leaders
+        function: Any = self.function
+        leaders = self.leaders
 
         def of_the_others(*x):
             moving = iter(x)

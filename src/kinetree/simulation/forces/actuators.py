@@ -192,5 +192,7 @@ def drive_of(model, motors) -> Drive | None:
 
 def _share(model, a, b):
     """Whether two actuators act on one variable, directly or by a gear of constant ratio."""
-    ratios = [ratio_to_leader(model, x.joint) for x in (a, b) if not x.loop and model.couplings]
-    return len(ratios) == 2 and None not in ratios and ratios[0][0] == ratios[1][0]
+    if a.loop or b.loop or not model.couplings:
+        return False
+    one, other = (ratio_to_leader(model, x.joint) for x in (a, b))
+    return one is not None and other is not None and one[0] == other[0]
