@@ -10,6 +10,7 @@ from kinetree.errors import LoopError, ModelError, ShapeError
 from kinetree.joints import Free, Revolute
 from kinetree.model import Actuator, Coupling, ModelBuilder, edit
 from kinetree.samples.random_trees import random_inertia
+from kinetree.simulation.results.labels import positions, velocities
 from kinetree.spatial import ops
 
 
@@ -226,6 +227,16 @@ def test_rollouts_and_their_gradients_know_no_followers(rng):
     motion = kt.simulate(model, q, qd0=qd, duration=0.01, integrator="rk4", dt=1e-3)
     rolled = kt.rollout(model, q, qd, steps=10, dt=1e-3, integrator="rk4")
     np.testing.assert_allclose(np.asarray(rolled.q)[..., -1, :], motion.q[-1], atol=1e-12)
+
+
+def test_the_motion_of_a_follower_can_be_asked_for(rng):
+    model = hand()
+    motion = kt.simulate(model, rng.normal(size=3), duration=0.05, dt=1e-2)
+    mid = motion["mid"]
+    np.testing.assert_allclose(mid.q, (motion.q[:, 1] + motion.q[:, 2]) / 2)
+    np.testing.assert_allclose(mid.qd, (motion.qd[:, 1] + motion.qd[:, 2]) / 2)
+    assert not mid.tau.any()
+    assert len(velocities(model)) == len(positions(model)) == 3
 
 
 def test_an_actuator_of_a_cam_depends_on_the_configuration():
