@@ -232,8 +232,8 @@ def test_an_axis_that_points_backwards_is_not_a_closed_hinge():
 def test_a_locked_mechanism_does_not_move(rng):
     model = kt.samples.four_bar()
     held = model.replace(couplings=[kt.Coupling("held", 1, 0, (0.0,))])
-    zero = np.zeros(3)
-    assert_close(kt.forward_dynamics(held, zero, zero, rng.normal(size=3)), zero, scale=1.0)
+    zero = np.zeros(2)
+    assert_close(kt.forward_dynamics(held, zero, zero, rng.normal(size=2)), zero, scale=1.0)
 
 
 def test_massless_bodies_are_welcome_where_others_carry_them(rng):
@@ -257,7 +257,7 @@ def test_without_inertia_there_is_no_way(rng):
     with pytest.raises(SingularError, match="'ghost' has no order of elimination"):
         next(ways(model))
     with pytest.raises(SingularError, match="moves no inertia"):
-        kt.forward_dynamics(model, np.zeros(2), np.zeros(2), np.ones(2))
+        kt.forward_dynamics(model, np.zeros(1), np.zeros(1), np.ones(1))
 
 
 @pytest.mark.covers("RBDA 8.9", by=closed_chain.constrained_acceleration)

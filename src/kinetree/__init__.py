@@ -206,6 +206,7 @@ _ON_DEMAND = (
     "doctor",
     "equivalence",
     "floating",
+    "gears",
     "identification",
     "ik",
     "interop",

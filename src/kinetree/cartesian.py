@@ -154,6 +154,9 @@ def generalized_velocity(model, q, velocities, *, frame, method="least_squares")
 
 
 def _joint_by_joint(model, q, V, frame):
+    if model.couplings:  # the joints that lead tell it all
+        qd, rank = _joint_by_joint(model.uncoupled, model.expand(q), V, frame)
+        return qd[..., model.independent_variables[1]], rank - len(model.couplings)
     v = _in_body_coordinates(model, q, V, frame)
     S = jacobians(model, q, frame="body")
     T = poses(model, q)
@@ -241,6 +244,10 @@ def joint_torques(model, q, tau):
             line (gimbal lock).
     """
     tau = as_joint_vector(model, _on_host(tau, "tau", "joint_torques"), "tau")
+    if model.couplings:
+        forces = np.zeros((*tau.shape[:-1], model.uncoupled.nv), tau.dtype)
+        forces[..., model.independent_variables[1]] = tau
+        return joint_torques(model.uncoupled, model.expand(q), forces)
     S, R = jacobians(model, q, frame="body"), poses(model, q)[..., :3, :3]
     R_parent = _parent_rotations(model, q)
     torques = []

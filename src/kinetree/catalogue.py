@@ -35,7 +35,7 @@ class Function:
         shape: shape of the result; names are attributes of the model, functions take the model and
             the options.
         algorithms: functions of the model, the arrays and the options; the first is the reference.
-        needs_tree: whether it is undefined for mechanisms with loops or couplings.
+        needs_tree: whether it is undefined for mechanisms with loops.
         inverts_inertia: whether it is undefined where the inertia matrix is singular.
     """
 
@@ -81,9 +81,9 @@ def _task_size(model, options):
 
 
 def _parameter_count(model, options):
-    """Ten for each body, and one for each velocity variable and joint effect."""
+    """Ten for each body, and one for each effect of a joint, whether it leads or follows."""
     effects = reg.joint_effects(options.get("friction", False), options.get("rotors", False))
-    return 10 * model.body_count + len(effects) * model.nv
+    return 10 * model.body_count + len(effects) * model.uncoupled.nv
 
 
 FUNCTIONS = {

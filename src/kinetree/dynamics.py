@@ -42,7 +42,7 @@ def inverse_dynamics(model, q, qd, qdd, f_ext=None):
     """Joint forces that produce the accelerations ``qdd``: ``tau = H(q) qdd + C(q, qd)``.
 
     Args:
-        model: the mechanism, without loops and couplings; for those that have them there is
+        model: the mechanism, without loops; for those that have them there is
             ``kinetree.loops.inverse_dynamics``. Armature takes its part of ``tau``; springs,
             dampers and friction are apart, see ``passive_force``.
         q: joint positions [m, rad], (..., nq).
@@ -65,22 +65,22 @@ def forward_dynamics(model, q, qd, tau, f_ext=None, method=None):
     """Joint accelerations that the joint forces ``tau`` produce.
 
     Args:
-        model: the mechanism; loops and couplings are honoured.
-        q: joint positions [m, rad], (..., nq). With loops or couplings, a configuration that
-            satisfies them.
+        model: the mechanism; loops are honoured.
+        q: joint positions [m, rad], (..., nq). With loops, a configuration that closes them.
         qd: joint velocities [m/s, rad/s], (..., nv).
         tau: joint forces [N, N·m], (..., nv): those of the actuators plus ``passive_force``.
         f_ext: forces acting on bodies, as in ``inverse_dynamics``.
-        method: ``"aba"``, the articulated-body algorithm; ``"crba"``, inertia matrix and sparse
-            factorisation; ``"implicit"``, inertia matrix and constraints of loops and couplings,
-            with ranks decided for every sample; ``"maximal"``, all bodies and all joint constraints
-            at once. By default the quickest: compiled code, for loops and couplings by an order of
-            elimination chosen for the model, and ``"implicit"`` for samples that it does not suit.
+        method: ``"aba"``, the articulated-body algorithm, for joints that all have variables of
+            their own; ``"crba"``, inertia matrix and sparse factorisation; ``"implicit"``, inertia
+            matrix and constraints of loops, with ranks decided for every sample; ``"maximal"``, all
+            bodies and all joint constraints at once, couplings among them. By default the quickest:
+            compiled code, for loops by an order of elimination chosen for the model, and
+            ``"implicit"`` for samples that it does not suit.
 
     Returns:
         Joint accelerations [m/s², rad/s²], (..., nv).
     """
-    is_tree = not (as_model(model).loops or model.couplings)
+    is_tree = not as_model(model).loops
     if method is None and is_tree and _no_forces(f_ext):
         return quantity(model, "forward_dynamics").call(q, qd, tau)
     if method is None and not is_tree:
@@ -105,7 +105,7 @@ _CONSTRAINED = {"implicit": implicit.forward_dynamics, "maximal": maximal.forwar
 
 
 def _constrained_forward_dynamics(model, q, qd, tau, f_ext, method):
-    """With loops and couplings, on the host, one sample at a time."""
+    """With loops, on the host, one sample at a time."""
     if any(np.asarray(a).dtype == object for a in (q, qd, tau)):
         raise TraceError(
             f"forward_dynamics of model {model.name!r}, by method {method!r}, solves a general "

@@ -179,16 +179,7 @@ def validate(model, arrays):
 
 
 def require_tree(model, function):
-    """Raise LoopError when the model has loops or couplings."""
-    if model.couplings:
-        c, names = model.couplings[0], (*model.joint_names, "")
-        follows = f"follows {names[c.source - 1]!r}" if c.source else "is held"
-        raise LoopError(
-            f"{function} is not defined for model {model.name!r}, whose joint "
-            f"{names[c.joint - 1]!r} {follows} by coupling {c.name!r}: its joint forces are not "
-            f"independent. forward_dynamics(model, ...) and loops.inverse_dynamics(model, ...) "
-            f"honour couplings; model.replace(couplings=()) is the same mechanism without them"
-        )
+    """Raise LoopError when the model has loops."""
     if model.loops:
         raise LoopError(
             f"{function} is not defined for model {model.name!r}, whose joint "

@@ -24,7 +24,8 @@ __all__ = [
 def regressor(model, q, qd, qdd, *, friction=False, rotors=False):
     """``Y`` with ``inverse_dynamics(model, q, qd, qdd) == Y @ p``, for the bodies of a model.
 
-    Armature that the model has adds ``model.armature * qdd``, which ``rotors`` has columns for.
+    Armature that the model has adds ``armature * qdd`` at each joint, which ``rotors`` has columns
+    for.
 
     Args:
         model: the mechanism, without loops.

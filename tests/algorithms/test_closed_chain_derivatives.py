@@ -138,21 +138,3 @@ def test_the_usual_jacobian_by_elimination_of_the_virtual_coordinates(chain_and_
         rows.append(-T.T @ part[:, : model.nv])
     K = loop_constraints(model, q, qd).K.astype(float)
     assert_close(np.concatenate(rows), K, ulps=1e4, scale=10)
-
-
-def test_couplings_add_rows(rng):
-    m = (
-        kt.ModelBuilder("geared")
-        .body("a", joint=kt.Revolute("z"), inertia=kt.samples.random_inertia(rng))
-        .body("b", on="a", joint=kt.Revolute("x"), inertia=kt.samples.random_inertia(rng))
-        .coupling("gear", joint="b_joint", source="a_joint", coefficients=(0.1, 0.5, 0.3, -0.2))
-        .build()
-    )
-    q, (qd, qdd) = np.array([0.4, 0.0]), rng.standard_normal((2, 2))
-    G, dG, Gdot, Gddot = closure_derivatives(m, q, qd, qdd)
-    p1, p2, p3 = 0.5 + 0.6 * 0.4 - 0.6 * 0.16, 0.6 - 1.2 * 0.4, -1.2
-    assert_close(G, [[-p1, 1.0]])
-    assert_close(dG, [[[-p2, 0.0], [0.0, 0.0]]])
-    assert_close(Gdot, [[-p2 * qd[0], 0.0]])
-    assert_close(Gddot, [[-p3 * qd[0] ** 2 - p2 * qdd[0], 0.0]])
-    assert_close(closure_rate_product(m, q, qd), [-p2 * qd[0] ** 2])

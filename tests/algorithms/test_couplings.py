@@ -8,20 +8,12 @@ from closeness import assert_close
 from states import conditioning
 
 import kinetree as kt
-from kinetree.algorithms import (
-    closure,
-    couplings,
-    crba,
-    divide_and_conquer,
-    implicit,
-    maximal,
-    rnea,
-    state_space,
-)
+from kinetree.algorithms import couplings, crba, divide_and_conquer, maximal, rnea, state_space
 from kinetree.algorithms.constraints import Explicit, Implicit, check_same_constraint
-from kinetree.errors import LoopError, ModelError, ShapeError
+from kinetree.errors import ModelError
 from kinetree.joints import Free, Helical, Prismatic, Revolute, Spherical
 from kinetree.model import Coupling, JointDynamics, ModelBuilder
+from kinetree.model.gearing import Gearing
 from kinetree.samples import random_inertia, random_placement
 
 
@@ -45,76 +37,62 @@ def machine(rng, gear=(0.3, -2.0, 0.5)):
     return builder.coupling("hold d", joint="d", coefficients=0.4).build()
 
 
-def coupled_state(model, rng):
-    """A state that obeys the couplings of ``machine``, with ``y``-velocities at random."""
-    at = {name: model.q_slice[model.joint_index(name)].start for name in "abcd"}
-    q = model.random_configuration(rng)
-    gear = model.couplings[1].coefficients
-    q[at["b"]] = np.polynomial.Polynomial(gear)(q[at["a"]])
-    q[at["c"]] = 0.1 + 1.5 * q[at["b"]]
-    q[at["d"]] = 0.4
-    G = couplings.coupling_map(model, q, np.zeros(model.nv)).G
-    return q, G @ rng.standard_normal(G.shape[1])
+def state(model, rng):
+    return model.random_configuration(rng), rng.standard_normal(model.nv)
 
 
 def test_both_forms_are_one_constraint(rng):
     model = machine(rng)
-    q, qd = coupled_state(model, rng)
-    K, k, error = couplings.coupling_rows(model, q, qd)
-    G, g, independent = couplings.coupling_map(model, q, qd)
-    assert len(independent) == model.nv - 3
-    check_same_constraint(Implicit(K, k, error=error), Explicit(G, g))
-    assert_close(G @ qd[list(independent)], qd)
+    at = Gearing(model, *state(model, rng))
+    K, k = couplings.coupling_rows(model, at.q, at.qd)
+    check_same_constraint(Implicit(K, k), Explicit(at.G, at.g))
+    assert model.nv == model.uncoupled.nv - 3
 
 
-def test_rows_are_derivatives_of_the_error(rng):
+def test_rows_are_derivatives_of_where_followers_belong(rng):
     model = machine(rng)
-    q, qd = model.random_configuration(rng), rng.standard_normal(model.nv)
-    K, k, _ = couplings.coupling_rows(model, q, qd)
+    q, qd = state(model, rng)
     step = 1e-30
-    dq = model.configuration_rate(q, qd)
-    moved = couplings.coupling_rows(model, q + 1j * step * dq, qd)
-    assert_close(moved.error.imag / step, K @ qd)
-    assert_close((moved.K @ qd).imag / step, -k)
+    at = Gearing(model, q, qd)
+    moved = Gearing(model, q + 1j * step * model.configuration_rate(q, qd), qd.astype(complex))
+    followers = [model.uncoupled.q_slice[c.joint].start for c in model.couplings]
+    rows = [model.uncoupled.v_slice[c.joint].start for c in model.couplings]
+    assert_close(moved.q[followers].imag / step, at.qd[rows])
+    assert_close(moved.G.imag / step, at.G_rate)
+    assert_close(at.G_rate @ qd, at.g)
 
 
 def test_exact_numbers_stay_exact():
     b = ModelBuilder().body("a", joint=Prismatic("x")).body("b", joint=Prismatic("x"))
     model = b.coupling("c", joint="b_joint", source="a_joint", coefficients=(1, 2, 3)).build()
-    q = np.array([Fraction(1, 3), Fraction(2)])
-    K, k, error = couplings.coupling_rows(model, q, np.array([Fraction(1, 2), 0]))
+    at = Gearing(model, np.array([Fraction(1, 3)]), np.array([Fraction(1, 2)]))
+    assert at.q.tolist() == [Fraction(1, 3), Fraction(2)]
+    assert at.G.tolist() == [[1], [4]]
+    assert at.g.tolist() == [0, Fraction(6, 4)]
+    K, k = couplings.coupling_rows(model, at.q, at.qd)
     assert K.tolist() == [[-4, 1]]
     assert k.tolist() == [Fraction(6, 4)]
-    assert error.tolist() == [0]
 
 
 @pytest.mark.parametrize("gear", [(0.3, -2.0), (0.3, -2.0, 0.5), (0.0, 0.5, 0.2, -0.1)])
 def test_motion_is_that_of_the_reduced_system(gear, rng):
-    """The follower eliminated by hand: GᵀHG ydd + Gᵀ(C + Hg) = Gᵀtau — RBDA (3.20)."""
+    """The follower eliminated by hand: GᵀHG ydd + Gᵀ(C + Hg) = tau — RBDA (3.20)."""
     model = machine(rng, gear)
-    q, qd = coupled_state(model, rng)
-    tau = rng.standard_normal(model.nv)
-    tree = model.replace(couplings=())
-    H, C = kt.mass_matrix(tree, q), kt.bias_force(tree, q, qd)
-    G, g, _ = couplings.coupling_map(model, q, qd)
-    ydd = np.linalg.solve(G.T @ H @ G, G.T @ (tau - C - H @ g))
-    expected = G @ ydd + g
-    condition = 100 * conditioning(tree, q)
-    for method in (None, "implicit", "maximal"):
+    q, qd = state(model, rng)
+    tau, tree, at = rng.standard_normal(model.nv), model.uncoupled, Gearing(model, q, qd)
+    H, C = kt.mass_matrix(tree, at.q), kt.bias_force(tree, at.q, at.qd)
+    expected = np.linalg.solve(at.G.T @ H @ at.G, tau - at.G.T @ (C + H @ at.g))
+    condition = 100 * conditioning(tree, at.q)
+    for method in (None, "aba", "crba", "implicit", "maximal"):
         actual = kt.forward_dynamics(model, q, qd, tau, method=method)
         assert_close(actual, expected, condition=condition)
-    s = implicit.solution(model, q, qd, tau)
-    assert (s.rank, s.redundancy) == (3, 0)
-    assert_close(H @ s.qdd + C, tau + s.tau_c, condition=condition)
-    assert_close(G.T @ s.tau_c, np.zeros(G.shape[1]), scale=np.max(np.abs(s.tau_c)), condition=100)
 
 
 def test_forces_across_joints_carry_those_of_couplings_and_armature(rng):
     """Newton and Euler, told the motion, ask for the same forces; the bearings take their part."""
     model = machine(rng)
-    q, qd = coupled_state(model, rng)
-    tau = rng.standard_normal(model.nv)
-    s = maximal.solution(model, q, qd, tau)
+    q, qd = state(model, rng)
+    s = maximal.solution(model, q, qd, rng.standard_normal(model.nv))
     rne = rnea.newton_euler(model, q, qd, s.qdd)
     X_0 = [None]
     for i in range(1, model.body_count + 1):
@@ -125,98 +103,58 @@ def test_forces_across_joints_carry_those_of_couplings_and_armature(rng):
 
 def test_batches_and_external_forces(rng):
     model = machine(rng)
-    states = [coupled_state(model, rng) for _ in range(3)]
+    states = [state(model, rng) for _ in range(3)]
     q, qd = (np.array(x) for x in zip(*states, strict=True))
     f_ext, tau = rng.standard_normal((2, model.body_count, 6)), np.zeros(model.nv)
     batch = kt.forward_dynamics(model, q, qd, tau, f_ext[0])
     one = kt.forward_dynamics(model, q[1], qd[1], tau, f_ext[0])
-    assert_close(batch[1], one, ulps=0)
+    assert_close(batch[1], one, ulps=100)
     assert_close(one, kt.forward_dynamics(model, q[1], qd[1], tau, f_ext[0], method="maximal"),
                  ulps=1000, condition=100)  # fmt: skip
 
 
 def test_state_derivative_honours_couplings(rng):
     model = machine(rng)
-    q, qd = coupled_state(model, rng)
+    q, qd = state(model, rng)
     x, tau = state_space.join_state(q, qd), rng.standard_normal(model.nv)
     _, qdd = state_space.split_state(model, state_space.state_derivative(model, x, tau))
-    assert_close(qdd, kt.forward_dynamics(model, q, qd, tau))
+    assert_close(qdd, kt.forward_dynamics(model, q, qd, tau), condition=100)
 
 
-def test_stabilisation_pulls_the_follower_back(rng):
+def test_divide_and_conquer_has_no_place_for_couplings(rng):
     model = machine(rng)
-    q, qd = coupled_state(model, rng)
-    at = model.q_slice[model.joint_index("c")].start
-    q[at] += 1e-4
-    plain, pulled = (
-        implicit.constraint(model, q, qd, stabilization=t).implicit for t in (None, 0.1)
-    )
-    assert_close(pulled.k - plain.k, [-1e-4 / 0.01, 0.0, 0.0], ulps=1000, scale=1)
+    q, qd = state(model, rng)
+    bare = model.replace(dynamics=dict.fromkeys(model.joint_names))
+    with pytest.raises(ModelError, match="divide and conquer has no place for couplings"):
+        divide_and_conquer.forward_dynamics(bare, q, qd, qd)
 
 
-class TestRefusals:
-    def test_states_off_the_coupling(self, rng):
-        model = machine(rng)
-        q, qd = coupled_state(model, rng)
-        zero, off = np.zeros(model.nv), np.array(q)
-        off[model.q_slice[model.joint_index("b")].start] += 0.1
-        for method in ("implicit", "maximal"):
-            with pytest.raises(ShapeError, match="q violates coupling 'b to c': joint 'c' is"):
-                kt.forward_dynamics(model, off, zero, zero, method=method)
-            fast = np.array(qd)
-            fast[model.v_slice[model.joint_index("c")].start] += 0.1
-            with pytest.raises(ShapeError, match=r"qd violates coupling 'b to c': .* 0\.1 m/s or"):
-                kt.forward_dynamics(model, q, fast, zero, method=method)
-        assert closure.CLOSURE_TOLERANCE == 1e-3
+def test_inside_kernels_of_ones_own(rng):
+    model = machine(rng)
+    q, qd = state(model, rng)
 
-    @pytest.mark.parametrize(
-        "function", [kt.mass_matrix, kt.inverse_mass_matrix, kt.gravity_force, kt.christoffel]
-    )
-    def test_functions_of_independent_joints(self, function, rng):
-        model = machine(rng)
-        message = (
-            r"whose joint 'c' follows 'b' by coupling 'b to c'.*forward_dynamics\(model, ...\) and "
-            r"loops.inverse_dynamics\(model, ...\) honour couplings; "
-            r"model.replace\(couplings=\(\)\)"
-        )
-        with pytest.raises(LoopError, match=message):
-            function(model, model.neutral())
-        held = model.replace(couplings=model.couplings[2:])
-        with pytest.raises(LoopError, match="whose joint 'd' is held by coupling 'hold d'"):
-            function(held, model.neutral())
+    @kt.kernel
+    def step(model, q, qd, tau):
+        return kt.forward_dynamics(model, q, qd, tau)
 
-    def test_methods_for_trees(self, rng):
-        model = machine(rng)
-        q, qd = coupled_state(model, rng)
-        for method in ("aba", "crba"):
-            with pytest.raises(LoopError, match=f"forward_dynamics\\(method='{method}'\\) is not"):
-                kt.forward_dynamics(model, q, qd, qd, method=method)
-        bare = model.replace(dynamics=dict.fromkeys(model.joint_names))
-        with pytest.raises(ModelError, match="divide and conquer has no place for couplings"):
-            divide_and_conquer.forward_dynamics(bare, q, qd, qd)
-
-    def test_only_fixed_pivots_can_be_compiled(self, rng):
-        model = machine(rng)
-        q, qd = coupled_state(model, rng)
-
-        @kt.kernel
-        def step(model, q, qd, tau, *, method=None):
-            return kt.forward_dynamics(model, q, qd, tau, method=method)
-
-        by_ranks = kt.forward_dynamics(model, q, qd, qd, method="implicit")
-        assert_close(step(model, q, qd, qd), by_ranks, ulps=1e4)
-        with pytest.raises(kt.TraceError, match="by method 'implicit', solves a general"):
-            step(model, q, qd, qd, method="implicit")
-
-    def test_kinematics_and_energy_do_not_mind(self, rng):
-        model = machine(rng)
-        q, qd = coupled_state(model, rng)
-        H = crba.joint_space_inertia(model, q)
-        assert_close(kt.kinetic_energy(model, q, qd), qd @ H @ qd / 2)
-        assert kt.pose(model, q, "e").shape == (4, 4)
+    by_ranks = kt.forward_dynamics(model, q, qd, qd, method="implicit")
+    assert_close(step(model, q, qd, qd), by_ranks, ulps=1e4)
 
 
-def test_a_belt_lets_two_wheels_turn_as_one(rng):
+def test_kinetic_energy_is_that_of_the_reduced_inertia(rng):
+    model = machine(rng)
+    q, qd = state(model, rng)
+    H = crba.joint_space_inertia(model, q)
+    assert_close(kt.kinetic_energy(model, q, qd), qd @ H @ qd / 2)
+
+
+def test_a_joint_that_follows_has_no_motion_of_its_own(rng):
+    model = machine(rng)
+    with pytest.raises(ModelError, match=r"algorithms for single joints take model\.uncoupled"):
+        model.jcalc(model.joint_index("b"), *state(model, rng))
+
+
+def test_a_belt_lets_two_wheels_turn_as_one():
     """Two wheels about parallel axes, geared 3 to 1: I1 + 9 I2 is what the first one feels."""
     wheel = kt.shapes.cylinder(0.1, 0.02, mass=2.0)
     builder = ModelBuilder(gravity=(0, 0, 0))
@@ -224,6 +162,7 @@ def test_a_belt_lets_two_wheels_turn_as_one(rng):
     builder.body("two", joint=Revolute("z"), at=(1, 0, 0), inertia=wheel)
     model = builder.build()
     model = model.replace(couplings=[Coupling("belt", 2, 1, (0.0, 3.0))])
-    qdd = kt.forward_dynamics(model, np.zeros(2), np.zeros(2), np.array([1.0, 0.0]))
+    qdd = kt.forward_dynamics(model, np.zeros(1), np.zeros(1), np.array([1.0]))
     I = wheel.rotational[2, 2]
-    assert_close(qdd, np.array([1.0, 3.0]) / (10 * I))
+    assert_close(qdd, np.array([1.0]) / (10 * I))
+    assert_close(model.expand_velocity([0.0], [1.0]), [1.0, 3.0])

@@ -35,7 +35,8 @@ def test_loops_that_meet_in_a_body_are_apart_and_those_that_share_a_joint_are_no
 
 def test_a_coupling_joins_what_it_couples():
     model = ladder(3).replace(couplings=(Coupling("gear", 7, 1),))
-    assert [c.loops for c in clusters(model)] == [("pin1", "pin3", "gear"), ("pin2",)]
+    assert [c.loops for c in clusters(model)] == [("pin1", "pin3"), ("pin2",)]
+    assert [c.loops for c in clusters(model.uncoupled)] == [("pin1",), ("pin2",), ("pin3",)]
 
 
 def shuffled(model, rng):

@@ -166,10 +166,11 @@ def test_batches_and_couplings():
         .coupling("gear", joint="load_joint", source="motor_joint", coefficients=(0, -3.0))
         .build()
     )
-    q, qdd = np.array([0.2, -0.6]), np.array([1.0, -3.0])
-    found = inverse_dynamics(geared, q, np.zeros(2), qdd, actuated=["motor_joint"])
-    tree = rnea.inverse_dynamics(geared, q, np.zeros(2), qdd)
-    assert_close(found.u["motor_joint"], [tree[0] - 3 * tree[1]], ulps=100)
+    q, qdd = np.array([0.2]), np.array([1.0])
+    tree = rnea.inverse_dynamics(geared.uncoupled, [0.2, -0.6], np.zeros(2), [1.0, -3.0])
+    for name, ratio in (("motor_joint", 1.0), ("load_joint", -3.0)):
+        found = inverse_dynamics(geared, q, np.zeros(1), qdd, actuated=[name])
+        assert_close(found.u[name], [(tree[0] - 3 * tree[1]) / ratio], ulps=100)
 
 
 def test_messages():

@@ -125,8 +125,8 @@ def test_couplings_are_obeyed():
         .coupling("gear", joint="b_joint", source="a_joint", coefficients=(0.1, -2.0))
         .build()
     )
-    q = assemble(model, [0.4, 0.0], hold=["a_joint"])
-    assert_close(q, np.array([0.4, -0.7]))
+    q = assemble(model, [0.4], hold=["a_joint"])
+    assert_close(model.expand(q), np.array([0.4, -0.7]))
 
 
 def test_weights_say_which_joint_gives_way():

@@ -16,16 +16,27 @@ from kinetree.spatial import roty, xlt
 def test_builder_puts_numbers_to_names_in_any_order(rng):
     b = ModelBuilder().coupling("c", joint="B", source="A", coefficients=(0, 2))
     b.actuator("m", joint="A", gear=3).geometry(geometry.Sphere(0.1), on="b", at=(1, 2, 3))
-    b.posture("up", q={"B": 0.3}).body("b", on="a", joint=Revolute("x"), joint_name="B")
+    b.posture("up", q={"A": 0.3}).body("b", on="a", joint=Revolute("x"), joint_name="B")
     model = b.body("a", joint=Prismatic("y"), joint_name="A").build()
     (c,), (a,), (g,), (p,) = model.couplings, model.actuators, model.geometry, model.postures
     assert (c.joint, c.source, c.coefficients) == (2, 1, (0.0, 2.0))
     assert (a.joint, a.gear) == (1, (3.0,))
     assert g.body == 2
     assert g.placement.r.tolist() == [1, 2, 3]
-    assert (p.q, p.qd) == ((0.0, 0.3), ())
+    assert (p.q, p.qd) == ((0.3,), ())  # the other joint follows
     assert model.posture("up") is p
-    assert model.actuation.tolist() == [[3.0], [0.0]]
+    assert model.actuation.tolist() == [[3.0]]
+    assert model.uncoupled.actuation.tolist() == [[3.0], [0.0]]
+    assert model.uncoupled.posture("up").q == (0.3, 0.6)
+
+
+def test_postures_that_couplings_deny_are_refused():
+    b = ModelBuilder().body("a", joint=Prismatic("y"), joint_name="A")
+    b.body("b", on="a", joint=Revolute("x"), joint_name="B")
+    b.coupling("c", joint="B", source="A", coefficients=(0, 2)).posture("up", q={"B": 0.3})
+    message = "posture 'up' puts joint 'B' at 0.3, where coupling 'c' does not .* belongs at 0;"
+    with pytest.raises(ModelError, match=message):
+        b.build()
 
 
 def test_graph_moves_geometry_with_the_body_frame(rng):
@@ -54,7 +65,9 @@ def test_joints_left_out_take_what_they_have_along(rng):
     rest = graph.joint("weld", Free(), predecessor="base", successor="left").to_model()
     assert not rest.couplings
     assert [a.name for a in rest.actuators] == ["muscle"]
-    assert rest.posture("home").q[rest.q_slice[rest.joint_index("follow")]] == (-0.825,)
+    assert rest.posture("home").q[rest.q_slice[rest.joint_index("follow")]] == pytest.approx(
+        (-0.825,)
+    )
 
 
 def _triangle():

@@ -36,7 +36,7 @@ def test_summary_names_frames_and_takes_exact_numbers():
 
 def test_summary_tells_what_joints_do_and_who_drives_them(rng):
     lines = gripper(rng).summary().splitlines()
-    assert lines[0] == "Model('gripper': 5 bodies, nq=13, nv=11, 1 loop, 1 coupling)"
+    assert lines[0] == "Model('gripper': 5 bodies, nq=12, nv=10, 1 loop, 1 coupling)"
     for line in (
         "coupling gear: follow = 0.1 - 2 lead + 0.3 lead^2",
         "armature in lead, follow",

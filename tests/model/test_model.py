@@ -223,7 +223,7 @@ def test_accessors_of_what_is_attached(rng):
     assert model.armature_joints == (2, 4)
     assert model.actuation.shape == (model.nv, 2)
     assert model.actuation[6, 0] == 50
-    assert model.actuation[8:, 1].tolist() == [1, 0, 2]
+    assert model.actuation[7:, 1].tolist() == [1, 0, 2]
     for array in (model.armature, model.actuation):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1

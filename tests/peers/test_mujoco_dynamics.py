@@ -22,8 +22,11 @@ every_mechanism = pytest.mark.parametrize("name", TEXTS)
 
 
 def pair(name, rng):
-    """Both models, MuJoCo's data at a random state, and the same state here."""
-    model, (mj_model, data) = loaded(TEXTS[name]), peer(TEXTS[name])
+    """Both models, MuJoCo's data at a random state, and the same state here.
+
+    MuJoCo's couplings are soft, and it has a variable for every joint.
+    """
+    model, (mj_model, data) = loaded(TEXTS[name]).uncoupled, peer(TEXTS[name])
     qpos, qvel, qacc = random_state(mj_model, rng)
     forward(mj_model, data, qpos, qvel, qacc)
     return model, mj_model, data, M.from_q(model, mj_model, qpos), _velocity(model, mj_model, data)
@@ -41,6 +44,17 @@ def assert_same(ours, theirs):
 @every_mechanism
 def test_inertia_matrix_is_that_of_mj_fullM(name, rng):
     model, mj_model, data, q, _ = pair(name, rng)
+    rows = M.from_tau(model, mj_model, data.qpos, mass_matrix(mj_model, data))
+    expected = M.from_tau(model, mj_model, data.qpos, rows.T)
+    assert_same(crba.joint_space_inertia(model, q), expected)
+
+
+@pytest.mark.parametrize("name", ["joint", "joint held"])
+def test_hard_couplings_reduce_mujocos_inertia_matrix(name, rng):
+    model, (mj_model, data) = loaded(TEXTS[name]), peer(TEXTS[name])
+    q, qd = model.random_configuration(rng), rng.standard_normal(model.nv)
+    assert model.nv == mj_model.nv - 1
+    forward(mj_model, data, M.to_q(model, mj_model, q), M.to_v(model, mj_model, q, qd))
     rows = M.from_tau(model, mj_model, data.qpos, mass_matrix(mj_model, data))
     expected = M.from_tau(model, mj_model, data.qpos, rows.T)
     assert_same(crba.joint_space_inertia(model, q), expected)

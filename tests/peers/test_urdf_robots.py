@@ -152,27 +152,43 @@ def test_mimic_joints_move_as_an_explicit_coupling_says(name, rng):
     """Pinocchio drops them, so its inertia matrix is reduced by hand: qdd = G ydd."""
     model, theirs = read(ROOT / name).model, _theirs(name, False)
     assert model.couplings
-    G, q, qd = _explicit(model, rng)
-    tau = rng.standard_normal(model.nv)
+    q, (qd, tau) = model.random_configuration(rng), rng.standard_normal((2, model.nv))
+    G, full = _explicit(model), model.uncoupled
     x, v = P.to_q(model, theirs, q), P.to_v(model, theirs, q, qd)
-    A = P.to_v(model, theirs, q, np.eye(model.nv)).T
+    A = P.to_v(full, theirs, model.expand(q), np.eye(full.nv)).T
     data = theirs.createData()
     H = pin.crba(theirs, data, x)
-    H = A.T @ (np.triu(H) + np.triu(H, 1).T) @ A
+    H = G.T @ A.T @ (np.triu(H) + np.triu(H, 1).T) @ A @ G
     C = P.from_tau(model, theirs, x, pin.nonLinearEffects(theirs, data, x, v))
-    expected = G @ np.linalg.solve(G.T @ H @ G, G.T @ (tau - C))
     relative = max(1e-10, 10 * np.finfo(float).eps * np.linalg.cond(H))
+    _agree(kt.mass_matrix(model, q), H)
+    _agree(kt.bias_force(model, q, qd), C)
+    expected = np.linalg.solve(H, tau - C)
     _agree(kt.forward_dynamics(model, q, qd, tau), expected, relative=relative)
 
 
-def _explicit(model, rng):
-    """G with qd = G yd, and a state that the couplings allow."""
-    assert model.nq == model.nv == model.body_count  # so that the numbers of joints are columns
-    q, qd = model.random_configuration(rng), rng.standard_normal(model.nv)
-    G = np.eye(model.nv)
+def _explicit(model):
+    """G with qd = G yd."""
+    n = model.body_count
+    assert model.uncoupled.nv == n  # so that the numbers of joints are columns
+    G = np.eye(n)
     for c in model.couplings:
-        offset, multiplier = c.coefficients
-        q[c.joint - 1] = offset + multiplier * q[c.source - 1]
-        qd[c.joint - 1] = multiplier * qd[c.source - 1]
-        G[c.joint - 1] = multiplier * np.eye(model.nv)[c.source - 1]
-    return np.delete(G, [c.joint - 1 for c in model.couplings], axis=1), q, qd
+        G[c.joint - 1] = c.coefficients[1] * np.eye(n)[c.source - 1]
+    return np.delete(G, [c.joint - 1 for c in model.couplings], axis=1)
+
+
+@pytest.mark.parametrize("name", ["baxter_description/urdf/baxter.urdf",
+                                  "panda_description/urdf/panda.urdf"])  # fmt: skip
+def test_mimic_joints_are_those_of_pinocchio(name, rng):
+    """Which has them too: the same variables, the same numbers."""
+    model = read(ROOT / name).model
+    theirs = pin.buildModelFromUrdf(str(ROOT / name), mimic=True)
+    assert model.nv == theirs.nv < model.uncoupled.nv
+    q, (qd, qdd) = model.random_configuration(rng), rng.standard_normal((2, model.nv))
+    x, v = P.to_q(model, theirs, q), P.to_v(model, theirs, q, qd)
+    a = P.to_a(model, theirs, q, qd, qdd)
+    tau = P.from_tau(model, theirs, x, pin.rnea(theirs, theirs.createData(), x, v, a))
+    _agree(kt.inverse_dynamics(model, q, qd, qdd), tau)
+    A = P.to_v(model, theirs, q, np.eye(model.nv)).T
+    H = pin.crba(theirs, theirs.createData(), x)
+    _agree(kt.mass_matrix(model, q), A.T @ (np.triu(H) + np.triu(H, 1).T) @ A)

@@ -123,17 +123,12 @@ def test_a_start_that_tears_loops_apart_is_refused():
         kt.simulate(model, q, [1.0, 0.0, 0.0], duration=0.1)
 
 
-def test_a_start_that_violates_a_coupling_is_refused():
-    with pytest.raises(LoopError, match=r"q0 does not close coupling 'gear'.*open by 0.5"):
-        kt.simulate(gears(), [0.5, -0.5], duration=0.1)
-    with pytest.raises(LoopError, match=r"qd0 tears coupling 'gear'"):
-        kt.simulate(gears(), [0.5, -1.0], [1.0, 1.0], duration=0.1)
-
-
-def test_couplings_are_honoured():
-    motion = kt.simulate(gears(), [0.5, -1.0], duration=0.3, dt=5e-3)
-    assert_trusted(motion, energy=1e-8, loops=1e-14)
-    np.testing.assert_allclose(motion.q[:, 1], -2 * motion.q[:, 0], atol=1e-14)
+def test_couplings_are_no_constraints_of_a_simulation():
+    """There are no variables that could drift: any integrator will do."""
+    motion = kt.simulate(gears(), [0.5], duration=0.3, dt=5e-3)
+    assert_trusted(motion, energy=1e-8)
+    q = gears().expand(motion.q)
+    np.testing.assert_array_equal(q[:, 1], -2 * q[:, 0])
 
 
 def test_unknown_ways_to_keep_constraints_are_named():

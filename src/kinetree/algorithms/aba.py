@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms import armature
+from kinetree.algorithms import armature, crba
+from kinetree.algorithms.coupled import instead
 from kinetree.algorithms.kinematics import base_transforms, external_forces
 from kinetree.algorithms.propagation import cleared, inverse_joint_inertia, singular_at
 from kinetree.spatial import crf, crm, dyadic
@@ -72,6 +73,7 @@ def articulated_bodies(model, q, qd, tau, f_ext=None):
     return ArticulatedBodies(np.concatenate(qdd), a, IA, pA, X, v, c)
 
 
+@instead(crba.forward_dynamics)
 def forward_dynamics(model, q, qd, tau, f_ext=None):
     """``qdd = H⁻¹ (tau - C)``: joint accelerations that the joint forces ``tau`` produce."""
     return articulated_bodies(model, q, qd, tau, f_ext).qdd

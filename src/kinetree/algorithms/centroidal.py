@@ -9,6 +9,7 @@ S.-H. Lee, "Centroidal dynamics of a humanoid robot", 2013.
 import numpy as np
 
 from kinetree.algorithms.coriolis import BodyCoriolis
+from kinetree.algorithms.coupled import columns, for_all_joints
 from kinetree.algorithms.kinematics import (
     base_transforms,
     body_accelerations,
@@ -45,6 +46,7 @@ __all__ = [
 # --- about the origin of the base ----------------------------------------------------------------
 
 
+@for_all_joints(lambda result, at: (columns(result[0], at), result[1]))
 def momentum_matrix(model, q):
     """``A`` in ``h = A qd``, force columns in base coordinates, and the inertia of the whole."""
     light = condensed(model)  # what it moves to the base has no momentum, only inertia
@@ -54,6 +56,13 @@ def momentum_matrix(model, q):
     return _columns(model, (q,), {i: X_0[i].inv_apply(IC[i] @ S[i]) for i in bodies}), IC[0]
 
 
+def _coupled_rate(rate, at):
+    """``dA/dt G + A dG/dt``."""
+    rate = columns(rate, at)
+    return rate + momentum_matrix(at.model, at.q)[0] @ at.G_rate if at.second else rate
+
+
+@for_all_joints(_coupled_rate)
 def momentum_matrix_rate(model, q, qd):
     """``dA/dt``, the columns ``IC dS/dt + dIC/dt S`` in base coordinates; ``dI/dt = B + Bᵀ``."""
     lam, NB = model.parent, model.body_count

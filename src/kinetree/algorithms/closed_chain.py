@@ -25,7 +25,6 @@ from kinetree.algorithms.closed_chain_plan import (
 )
 from kinetree.algorithms.closed_chain_solvers import null_space, range_space
 from kinetree.algorithms.closure import CLOSURE_TOLERANCE
-from kinetree.algorithms.couplings import coupling_rows
 from kinetree.algorithms.fixed_pivots import is_zero
 from kinetree.algorithms.point_closures import AXES, closure_error, holds_a_point
 from kinetree.algorithms.rehearsal import Rehearsal
@@ -71,7 +70,7 @@ class Way(NamedTuple):
 def constrained_acceleration(
     model, q, qd, tau, f_ext=None, *, stabilization=None, way=None
 ) -> ClosedChainMotion:
-    """Joint accelerations of a mechanism with loops and couplings, by its best plan.
+    """Joint accelerations of a mechanism with loops, by its best plan.
 
     It can be traced, so it can be called inside ``@kinetree.kernel``:
 
@@ -84,7 +83,7 @@ def constrained_acceleration(
     checked: loops that are open stay so, or close with ``stabilization``.
 
     Args:
-        model: the mechanism, with loops or couplings.
+        model: the mechanism, with loops.
         q: position variables, (nq,).
         qd: velocity variables, (nv,).
         tau: joint forces of the tree, (nv,).
@@ -136,7 +135,7 @@ def _violations(plan, c, qdd):
 
 
 def is_closed(model, q, qd, c, tolerance=CLOSURE_TOLERANCE):
-    """Conditions for closed loops and obeyed couplings, in position and in velocity.
+    """Conditions for closed loops, in position and in velocity.
 
     Args:
         model: the mechanism.
@@ -150,7 +149,7 @@ def is_closed(model, q, qd, c, tolerance=CLOSURE_TOLERANCE):
         and words to go with it.
     """
     closures = [closure_error(condensed(model), loop, q) for loop in model.loops]
-    error = np.concatenate([*(e for e, _ in closures), coupling_rows(model, q, qd).error])
+    error = np.concatenate([model.zero_velocity[:0], *(e for e, _ in closures)])
     aligned = [less(0, alignment) for _, alignment in closures]
     return [*aligned, *(less(x @ x, tolerance * tolerance) for x in (error, c.rate))]
 

@@ -14,7 +14,7 @@ The thesis writes ``S_i × J_i`` for ``S_i × X_i J_P``, which is the same for a
 as they stand the equations hold for any joint with axes fixed in its link. (The dots of ``Jddot``
 are misprinted there.) A virtual link ``i`` and the frame ``i'`` on the body that it must meet have
 the same velocity, ``Ĝ v̂ = 0`` with ``Ĝ = A J``, where the constant ``A`` takes ``J_i - J_i'``
-(A.9). Couplings of joints add one row each.
+(A.9).
 """
 
 from typing import Any, NamedTuple
@@ -31,7 +31,7 @@ __all__ = [
 
 
 class ClosureDerivatives(NamedTuple):
-    """``Ĝ v̂ = 0`` and its derivatives; six rows for each loop, then one for each coupling."""
+    """``Ĝ v̂ = 0`` and its derivatives; six rows for each loop."""
 
     G: Any
     """``Ĝ``, (rows, n̂)."""
@@ -53,9 +53,7 @@ def closure_derivatives(model, q, qd, qdd) -> ClosureDerivatives:
 
     loops = [_closure(chain, J), _closure(chain, Jdot), _closure(chain, Jddot)]
     slope = np.stack([_closure(chain, dJ_j) for dJ_j in dJ], axis=-1)
-    couplings = _coupling_derivatives(chain, q, qd, qdd)
-    parts = zip((loops[0], slope, *loops[1:]), couplings, strict=True)
-    return ClosureDerivatives(*(np.concatenate(pair) for pair in parts))
+    return ClosureDerivatives(loops[0], slope, *loops[1:])
 
 
 # --- Jacobians of all links ----------------------------------------------------------------------
@@ -108,8 +106,7 @@ def closure_rate_product(model, q, qd):
         P, v_J = chain.parent[i], S[i] @ v[chain.v_slice[i]]
         velocity[i] = X[i] @ velocity[P] + v_J
         product[i] = X[i] @ product[P] - crm(v_J, velocity[i])
-    rate = _coupling_derivatives(chain, q, qd, model.zero_velocity).Gdot
-    return np.concatenate([_closure(chain, product), rate @ v])
+    return _closure(chain, product)
 
 
 def _still(chain):
@@ -135,30 +132,3 @@ def _closure(chain, J):
     for i, loop in zip(chain.virtual, chain.model.loops, strict=True):
         parts.append((J[i] - loop.successor_placement @ J[chain.reference[i]]).to_array())
     return np.concatenate(parts)
-
-
-def _coupling_derivatives(chain, q, qd, qdd):
-    """The rows ``e_f - p' e_s`` of the couplings and their derivatives."""
-    model, n = chain.model, len(chain.model.couplings)
-    dtype = model.scalar_type(q, qd, qdd)
-    G, Gdot, Gddot = (np.zeros((n, chain.nv), dtype=dtype) for _ in range(3))
-    dG = np.zeros((n, chain.nv, chain.nv), dtype=dtype)
-    for row, c in enumerate(model.couplings):
-        G[row, model.v_slice[c.joint]] = 1
-        if c.source:
-            s = model.v_slice[c.source].start
-            p1, p2, p3 = (_slope(c, order, q[model.q_slice[c.source]][0]) for order in (1, 2, 3))
-            G[row, s], dG[row, s, s] = -p1, -p2
-            Gdot[row, s], Gddot[row, s] = -p2 * qd[s], -p3 * qd[s] * qd[s] - p2 * qdd[s]
-    return ClosureDerivatives(G, dG, Gdot, Gddot)
-
-
-def _slope(coupling, order, x):
-    """A derivative of the polynomial of a coupling."""
-    coefficients = list(coupling.coefficients)
-    for _ in range(order):
-        coefficients = [n * c for n, c in enumerate(coefficients)][1:]
-    value = 0
-    for c in reversed(coefficients):
-        value = value * x + c
-    return value

@@ -13,7 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms.kinematics import base_transforms, body_accelerations
+from kinetree.algorithms.kinematics import (
+    base_transforms,
+    body_accelerations,
+    joint_transforms,
+)
 from kinetree.errors import JointError
 from kinetree.model import tree
 from kinetree.spatial import crm
@@ -70,6 +74,12 @@ class ClosedChain:
 
     def require_constant_axes(self):
         """Raise JointError for a joint whose axes move in its link, which no recursion covers."""
+        if self.model.couplings:
+            raise JointError(
+                f"the recursion for closed chains takes joints with variables of their own; "
+                f"coupling {self.model.couplings[0].name!r} of model {self.model.name!r} leads "
+                f"one that has none. Use method='equations', which honours couplings"
+            )
         names = ("", *self.model.joint_names, *(loop.name for loop in self.model.loops))
         for i in self.links:
             joint = self.joint[i]
@@ -111,7 +121,7 @@ def link_states(chain, q, qd, qdd) -> LinkStates:
     model = chain.model
     X, v, a = body_accelerations(model, q, qd, qdd)
     X_0 = base_transforms(model, X)
-    S = [None, *(model.jcalc(i, q, qd)[1] for i in range(1, chain.real + 1))]
+    _, S = joint_transforms(model, q)
     v_hat, vdot_hat, q_v = [qd], [qdd], [q[:0]]
     for loop in model.loops:
         p, s, joint = loop.predecessor, loop.successor, loop.joint

@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.algorithms import crba
-from kinetree.algorithms.couplings import coupling_rows
-from kinetree.algorithms.loop_constraints import LoopConstraints, loop_constraints
+from kinetree.algorithms.loop_constraints import LoopConstraints, loop_constraints, stacked
 from kinetree.algorithms.point_closures import turned_rows
 from kinetree.algorithms.rehearsal import Rehearsal
 
@@ -48,11 +47,8 @@ class Plan(NamedTuple):
 
 
 def stacked_rows(model, q, qd, axes) -> LoopConstraints:
-    """Constraints of all loops, then couplings, with turned rows; see ``turned_rows``."""
-    parts = [turned_rows(model, loop, q, qd, axes) for loop in model.loops]
-    rows = coupling_rows(model, q, qd)
-    parts.append(LoopConstraints(rows.K, rows.k, rows.error, rows.K @ qd))
-    return LoopConstraints(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+    """Constraints of all loops, with turned rows; see ``turned_rows``."""
+    return stacked(model, [turned_rows(model, loop, q, qd, axes) for loop in model.loops])
 
 
 def make_plan(model, axes, samples) -> Plan:

@@ -1,10 +1,10 @@
-"""Whether a state closes the loops and obeys the couplings of its model, up to drift."""
+"""Whether a state closes the loops of its model, up to drift."""
 
 import numpy as np
 
 from kinetree.errors import ShapeError
 
-__all__ = ["CLOSURE_TOLERANCE", "check_coupled", "check_loops_closed"]
+__all__ = ["CLOSURE_TOLERANCE", "check_loops_closed"]
 
 CLOSURE_TOLERANCE = 1e-3
 """Largest loop error [m or rad], and rate of it relative to the speed, taken for drift."""
@@ -24,23 +24,4 @@ def check_loops_closed(model, loops, tolerance):
                 f"qd tears loop {loop.name!r} apart: its velocity error is {rate:.3g} m/s or "
                 f"rad/s, at most {limit:.3g} passes for drift; project qd onto the velocities "
                 f"that the loop allows"
-            )
-
-
-def check_coupled(model, rows, qd, tolerance):
-    """Raise ShapeError for a joint that is not, or does not move, as its coupling has it."""
-    rates = rows.K @ qd
-    for c, error, rate in zip(model.couplings, rows.error, rates, strict=True):
-        joint = model.joint_names[c.joint - 1]
-        if abs(error) > tolerance:
-            raise ShapeError(
-                f"q violates coupling {c.name!r}: joint {joint!r} is {error:.3g} m or rad away "
-                f"from where it belongs, at most {tolerance:.3g} passes for drift; set it by the "
-                f"coupling first"
-            )
-        limit = tolerance * max(float(np.max(np.abs(qd))), 1.0)
-        if abs(rate) > limit:
-            raise ShapeError(
-                f"qd violates coupling {c.name!r}: joint {joint!r} is {rate:.3g} m/s or rad/s too "
-                f"fast, at most {limit:.3g} passes for drift; its velocity follows from the other"
             )

@@ -9,15 +9,24 @@ recursion costs O(n d) like the composite-rigid-body algorithm (S. Echeandia and
 
 import numpy as np
 
+from kinetree.algorithms.coupled import for_all_joints
+from kinetree.algorithms.crba import joint_space_inertia
 from kinetree.algorithms.kinematics import body_velocities, joint_transforms, subspace_rate
 from kinetree.spatial import Force, cross, skew
 from kinetree.spatial.arithmetic import rotate_general
 from kinetree.spatial.axial_screw import AxialScrew
 from kinetree.spatial.vector3 import identity3
 
-__all__ = ["BodyCoriolis", "christoffel", "coriolis_matrix"]
+__all__ = ["BodyCoriolis", "christoffel", "coriolis_matrix", "coupled_coriolis"]
 
 
+def coupled_coriolis(C, at):
+    """``Gᵀ(C G + H dG/dt)``: it keeps ``dH/dt - 2C`` skew-symmetric — RBDA (9.26)."""
+    C = C @ at.G
+    return at.G.T @ (C + joint_space_inertia(at.model, at.q) @ at.G_rate if at.second else C)
+
+
+@for_all_joints(coupled_coriolis)
 def coriolis_matrix(model, q, qd):
     """``C(q, qd)``, (nv, nv), with ``C qd`` the Coriolis force and ``dH/dt - 2C`` skew-symmetric.
 

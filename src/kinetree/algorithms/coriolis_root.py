@@ -8,13 +8,15 @@ entry is a full scalar product. Joints must have constant axes and no prescribed
 
 import numpy as np
 
-from kinetree.algorithms.coriolis import BodyCoriolis
+from kinetree.algorithms.coriolis import BodyCoriolis, coupled_coriolis
+from kinetree.algorithms.coupled import for_all_joints
 from kinetree.algorithms.kinematics import joint_transforms
 from kinetree.spatial import crm
 
 __all__ = ["coriolis_matrix"]
 
 
+@for_all_joints(coupled_coriolis)
 def coriolis_matrix(model, q, qd):
     """``C(q, qd)`` with ``dH/dt - 2C`` skew-symmetric, (nv, nv)."""
     lam, NB, at = model.parent, model.body_count, model.v_slice

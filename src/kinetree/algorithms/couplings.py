@@ -1,87 +1,72 @@
-"""Couplings as constraints on joint variables: gears, mimic joints, belts — RBDA §3.2.
+"""Couplings as constraints among all joints: an equation for each follower — RBDA §3.2.
 
-A joint that follows another by ``q_f = p(q_s)`` satisfies, in one form or the other of (3.11),
+A joint that follows others by ``q_f = p(q_1, q_2, ...)`` satisfies
 
-    implicit:   φ = q_f - p(q_s)    K = e_f - p' e_s        k = p'' qd_s²
-    explicit:   q = γ(y)            qd = G yd               qdd = G ydd + g
+    K qdd = k        K = e_f - Σ ∂p/∂q_i e_i        k = Σ ∂²p/∂q_i∂q_j qd_i qd_j
 
-where ``y`` are the variables that follow nothing. A joint that is held follows a constant.
+Methods that take all joints as they are use these rows; others have no variable for a follower,
+see ``coupled``.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["CouplingMap", "CouplingRows", "coupling_map", "coupling_rows"]
+from kinetree.model.gearing import Gearing
+
+__all__ = ["AllJoints", "CouplingRows", "all_joints", "coupling_rows"]
 
 
 class CouplingRows(NamedTuple):
     """``K qdd = k``, one row for each coupling."""
 
     K: np.ndarray
-    """Constraint matrix, (n_c, nv)."""
+    """Constraint matrix, (n_c, nv) of all joints."""
     k: np.ndarray
     """Right-hand side, (n_c,)."""
-    error: np.ndarray
-    """``φ``, how far each follower is from where it belongs [m or rad], (n_c,)."""
 
 
-class CouplingMap(NamedTuple):
-    """``qd = G yd``, ``qdd = G ydd + g``."""
+class AllJoints(NamedTuple):
+    """The state of all joints of a model, and the forces on those that follow nothing."""
 
-    G: np.ndarray
-    """From independent to all velocities, (nv, ny)."""
-    g: np.ndarray
-    """What velocities cause, (nv,)."""
-    independent: tuple
-    """Numbers of the velocity variables that are ``yd``."""
+    model: Any
+    """The model without its couplings."""
+    q: Any
+    qd: Any
+    tau: Any
+    """Joint forces; followers have none, as ``tau_y = Gᵀ tau`` leaves a choice."""
+    rows: CouplingRows
+    """The couplings that are left out of the model."""
+
+
+def all_joints(model, q, qd, tau) -> AllJoints:
+    """A model, with or without couplings, as one without and rows that stand for them."""
+    if not model.couplings:
+        none = CouplingRows(np.zeros((0, model.nv)), np.zeros(0))
+        return AllJoints(model, q, qd, tau, none)
+    at = Gearing(model, q, qd)
+    forces = np.zeros(model.uncoupled.nv, np.asarray(tau).dtype)
+    forces[model.independent_variables[1]] = tau
+    return AllJoints(model.uncoupled, at.q, at.qd, forces, coupling_rows(model, at.q, at.qd))
 
 
 def coupling_rows(model, q, qd) -> CouplingRows:
-    """The couplings of a model as equations."""
-    n, dtype = len(model.couplings), model.scalar_type(q, qd)
-    K, k, error = np.zeros((n, model.nv), dtype), np.zeros(n, dtype), np.zeros(n, dtype)
-    for row, c in enumerate(model.couplings):
-        f, s = (model.v_slice[i].start for i in (c.joint, c.source))
-        p, dp, ddp = _polynomial(c.coefficients, _leader(model, q, c))
-        K[row, f], error[row] = 1, q[model.q_slice[c.joint]][0] - p
-        if c.source:
-            K[row, s], k[row] = -dp, ddp * qd[s] * qd[s]
-    return CouplingRows(K, k, error)
+    """The couplings of a model as equations.
 
-
-def coupling_map(model, q, qd) -> CouplingMap:
-    """The couplings of a model solved for the followers.
-
-    The equation of motion of the coupled mechanism is ``GᵀHG ydd + Gᵀ(C + Hg) = Gᵀtau`` — (3.20).
+    Args:
+        model: the mechanism.
+        q: positions of all joints, (nq,) of ``model.uncoupled``.
+        qd: velocities of all joints, (nv,) of ``model.uncoupled``.
     """
-    followers = {model.v_slice[c.joint].start: c for c in model.couplings}
-    independent = tuple(k for k in range(model.nv) if k not in followers)
+    full, n = model.uncoupled, len(model.couplings)
     dtype = model.scalar_type(q, qd)
-    G, g = np.zeros((model.nv, len(independent)), dtype), np.zeros(model.nv, dtype)
-    G[list(independent), range(len(independent))] = 1
-
-    def follow(f):
-        c = followers.pop(f)
-        if c.source:
-            s = model.v_slice[c.source].start
-            if s in followers:
-                follow(s)
-            _, dp, ddp = _polynomial(c.coefficients, _leader(model, q, c))
-            G[f], g[f] = dp * G[s], dp * g[s] + ddp * qd[s] * qd[s]
-
-    while followers:
-        follow(next(iter(followers)))
-    return CouplingMap(G, g, independent)
-
-
-def _leader(model, q, coupling):
-    return q[model.q_slice[coupling.source]][0] if coupling.source else 0
-
-
-def _polynomial(coefficients, x):
-    """Value and first two derivatives, by Horner's rule."""
-    p = dp = ddp = 0
-    for c in reversed(coefficients):
-        p, dp, ddp = p * x + c, dp * x + p, ddp * x + 2 * dp
-    return p, dp, ddp
+    K, k = np.zeros((n, full.nv), dtype), np.zeros(n, dtype)
+    for row, c in enumerate(model.couplings):
+        leaders = [full.v_slice[i].start for i in c.leaders]
+        first, second = c.slopes([q[full.q_slice[i].start] for i in c.leaders])
+        K[row, full.v_slice[c.joint].start] = 1
+        for i, s in enumerate(leaders):
+            K[row, s] = -first[i]
+            for j, t in enumerate(leaders):
+                k[row] = k[row] + second[i][j] * qd[s] * qd[t]
+    return CouplingRows(K, k)

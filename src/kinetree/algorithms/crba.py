@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.algorithms import armature, ltl, rnea
+from kinetree.algorithms.coupled import congruent, for_all_joints
 from kinetree.algorithms.kinematics import joint_transforms
 from kinetree.algorithms.propagation import joint_inertia_bound, moves_no_inertia
 from kinetree.spatial.ops import check_pivot
@@ -26,6 +27,7 @@ class CompositeBodies(NamedTuple):
     """Motion subspaces of the joints."""
 
 
+@for_all_joints(lambda result, at: result._replace(H=congruent(result.H, at)))
 def composite_bodies(model, q):
     """Table 6.2 with its by-products."""
     lam, NB, at = model.parent, model.body_count, model.v_slice

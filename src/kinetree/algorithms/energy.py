@@ -3,6 +3,7 @@
 import numpy as np
 
 from kinetree.algorithms import armature
+from kinetree.algorithms.coupled import for_all_joints
 from kinetree.algorithms.kinematics import base_transforms, body_velocities, joint_transforms
 from kinetree.algorithms.loop_forces import loop_joint_motion
 from kinetree.algorithms.passive import stretch
@@ -11,6 +12,7 @@ from kinetree.model.dynamics import has_dynamics
 __all__ = ["elastic_energy", "kinetic_energy", "potential_energy", "total_energy"]
 
 
+@for_all_joints()
 def kinetic_energy(model, q, qd):
     """``½ Σ v·Iv`` over the bodies, and that of the armature [J]; equal to ``½ qdᵀ H qd``."""
     _, v = body_velocities(model, q, qd)
@@ -29,6 +31,7 @@ def potential_energy(model, q):
     return U
 
 
+@for_all_joints()
 def elastic_energy(model, q):
     """``½ Δᵀ k Δ`` of the springs in the joints [J], those that close loops included."""
     energy = 0

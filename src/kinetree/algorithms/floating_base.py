@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.algorithms import armature
+from kinetree.algorithms.coupled import congruent, for_all_joints, force, instead
 from kinetree.algorithms.kinematics import base_transforms
 from kinetree.algorithms.ltl import dense, ltdl, solve_ltdl
 from kinetree.algorithms.propagation import cleared, inverse_joint_inertia, singular_at
@@ -17,7 +18,8 @@ from kinetree.spatial import Motion, crf, crm, dyadic
 
 __all__ = [
     "EquationOfMotion", "FloatingMotion", "equation_of_motion", "forward_dynamics",
-    "inverse_dynamics", "jacobian_correction", "momentum", "reduced_equation",
+    "forward_dynamics_by_equation", "inverse_dynamics", "jacobian_correction", "momentum",
+    "reduced_equation",
 ]  # fmt: skip
 
 
@@ -45,6 +47,59 @@ class EquationOfMotion(NamedTuple):
     """Joint forces at zero acceleration, (nv,)."""
 
 
+def _coupled(equation, at):
+    """The coefficients in the variables that follow nothing."""
+    I0c, F, H, p0c, C = equation
+    return EquationOfMotion(
+        I0c, F @ at.G, congruent(H, at), p0c + F @ at.g, at.G.T @ (C + H @ at.g)
+    )
+
+
+@for_all_joints(_coupled)
+def equation_of_motion(model, I_0, q, v_0, qd, a_g, f_ext=None) -> EquationOfMotion:
+    """Coefficients of the equation of motion — RBDA Table 9.5.
+
+    Gravity enters as an acceleration of the base, and comes out in ``a_0``.
+    """
+    lam, NB, at = model.parent, model.body_count, model.v_slice
+    X, S, _, c, p = _velocity_terms(model, I_0, q, v_0, qd, f_ext)
+    IC = [I_0, *model.inertia[1:]]
+    a = [-a_g] + [None] * NB
+    f = [IC[0] @ a[0] + p[0]] + [None] * NB
+    for i in range(1, NB + 1):
+        a[i] = X[i] @ a[lam[i]] + c[i]
+        f[i] = IC[i] @ a[i] + p[i]
+    C = [model.zero_velocity[:0]] + [None] * NB
+    for i in range(NB, 0, -1):
+        C[i] = S[i].T @ f[i]
+        f[lam[i]] = f[lam[i]] + X[i].T @ f[i]
+
+    dtype = model.scalar_type(q)
+    H, F = np.zeros((model.nv, model.nv), dtype), np.zeros((6, model.nv), dtype)
+    for i in range(NB, 0, -1):
+        IC[lam[i]] = IC[lam[i]] + X[i].T @ IC[i] @ X[i]
+        F_i, j = IC[i] @ S[i], i
+        H[at[i], at[i]] = S[i].T @ F_i
+        while lam[j] != 0:
+            F_i, j = X[j].T @ F_i, lam[j]
+            H[at[i], at[j]] = F_i.T @ S[j]
+            H[at[j], at[i]] = H[at[i], at[j]].T
+        F[:, at[i]] = (X[j].T @ F_i).to_array()
+    H = armature.inertia(model, H)
+    return EquationOfMotion(IC[0], F, H, f[0].to_array(), np.concatenate(C))
+
+
+def forward_dynamics_by_equation(model, I_0, q, v_0, qd, tau, a_g, f_ext=None) -> FloatingMotion:
+    """Accelerations of base and joints, from the coefficients of their equation of motion."""
+    equation = equation_of_motion(model, I_0, q, v_0, qd, a_g, f_ext)
+    H, C = reduced_equation(equation)
+    lam = dense(model.nv)
+    qdd = solve_ltdl(ltdl(H, lam), lam, tau - C)
+    a_0 = _solver(equation.I0c)(-equation.p0c - equation.F @ qdd)
+    return FloatingMotion(Motion.from_array(a_0), qdd)
+
+
+@instead(forward_dynamics_by_equation)
 def forward_dynamics(model, I_0, q, v_0, qd, tau, a_g, f_ext=None) -> FloatingMotion:
     """Accelerations of base and joints — RBDA Table 9.4.
 
@@ -83,39 +138,7 @@ def forward_dynamics(model, I_0, q, v_0, qd, tau, a_g, f_ext=None) -> FloatingMo
     return FloatingMotion(a[0] + a_g, np.concatenate(qdd))  # falling together: no joint notices
 
 
-def equation_of_motion(model, I_0, q, v_0, qd, a_g, f_ext=None) -> EquationOfMotion:
-    """Coefficients of the equation of motion — RBDA Table 9.5.
-
-    Gravity enters as an acceleration of the base, and comes out in ``a_0``.
-    """
-    lam, NB, at = model.parent, model.body_count, model.v_slice
-    X, S, _, c, p = _velocity_terms(model, I_0, q, v_0, qd, f_ext)
-    IC = [I_0, *model.inertia[1:]]
-    a = [-a_g] + [None] * NB
-    f = [IC[0] @ a[0] + p[0]] + [None] * NB
-    for i in range(1, NB + 1):
-        a[i] = X[i] @ a[lam[i]] + c[i]
-        f[i] = IC[i] @ a[i] + p[i]
-    C = [model.zero_velocity[:0]] + [None] * NB
-    for i in range(NB, 0, -1):
-        C[i] = S[i].T @ f[i]
-        f[lam[i]] = f[lam[i]] + X[i].T @ f[i]
-
-    dtype = model.scalar_type(q)
-    H, F = np.zeros((model.nv, model.nv), dtype), np.zeros((6, model.nv), dtype)
-    for i in range(NB, 0, -1):
-        IC[lam[i]] = IC[lam[i]] + X[i].T @ IC[i] @ X[i]
-        F_i, j = IC[i] @ S[i], i
-        H[at[i], at[i]] = S[i].T @ F_i
-        while lam[j] != 0:
-            F_i, j = X[j].T @ F_i, lam[j]
-            H[at[i], at[j]] = F_i.T @ S[j]
-            H[at[j], at[i]] = H[at[i], at[j]].T
-        F[:, at[i]] = (X[j].T @ F_i).to_array()
-    H = armature.inertia(model, H)
-    return EquationOfMotion(IC[0], F, H, f[0].to_array(), np.concatenate(C))
-
-
+@for_all_joints(lambda result, at: result._replace(joints=force(result.joints, at)))
 def inverse_dynamics(model, I_0, q, v_0, qd, qdd, a_g, f_ext=None) -> FloatingMotion:
     """Acceleration of the base and joint forces, from accelerations of the joints — Table 9.6."""
     lam, NB = model.parent, model.body_count

@@ -6,10 +6,12 @@ numbers of the joints whose forces are given (the set *fd* of the book); all oth
 
 import numpy as np
 
-from kinetree.algorithms import armature, ltl, rnea
+from kinetree.algorithms import armature, crba, ltl, rnea
+from kinetree.algorithms.coupled import instead
 from kinetree.algorithms.kinematics import joint_transforms
 from kinetree.algorithms.propagation import moves_no_inertia
 from kinetree.model import tree
+from kinetree.model.gearing import elimination_tree, inertia_pattern
 
 __all__ = [
     "expanded_reduced_parent", "free_joint_inertia", "given_forces_and_accelerations",
@@ -88,6 +90,13 @@ def moved_bodies(model, free):
     return moved
 
 
+def _from_whole(model, q, free):
+    """``H11`` as a part of ``H``, for models with couplings."""
+    at = variables(model, free)
+    return crba.joint_space_inertia(model, q)[np.ix_(at, at)]
+
+
+@instead(_from_whole)
 def free_joint_inertia(model, q, free):
     """``H11``, rows and columns of the free joints, and no other work — RBDA Table 9.1."""
     lam, at = model.parent, model.v_slice
@@ -139,6 +148,9 @@ def reduced_parent(model, free):
 
 def expanded_reduced_parent(model, free):
     """``λ'`` with a node for every variable: the branches that make entries of ``H11`` zero."""
+    if model.couplings:
+        at = variables(model, free)
+        return elimination_tree(inertia_pattern(model)[np.ix_(at, at)])
     nv = [model.joint[i].nv if i in free else 0 for i in range(1, model.body_count + 1)]
     return tree.expanded_parent(model.parent, [0, *nv])  # which looks through joints without any
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from kinetree.algorithms import armature
+from kinetree.algorithms import armature, hybrid
+from kinetree.algorithms.coupled import instead
 from kinetree.algorithms.kinematics import external_forces
 from kinetree.algorithms.propagation import cleared, inverse_joint_inertia, singular_at
 from kinetree.spatial import crf, crm, dyadic
@@ -10,6 +11,7 @@ from kinetree.spatial import crf, crm, dyadic
 __all__ = ["hybrid_dynamics"]
 
 
+@instead(hybrid.hybrid_dynamics)
 def hybrid_dynamics(model, q, qd, tau, qdd, f_ext=None, *, free):
     """All joint forces and all joint accelerations; see ``hybrid.hybrid_dynamics``."""
     lam, NB, X_T, I = model.parent, model.body_count, model.tree_transform, model.inertia

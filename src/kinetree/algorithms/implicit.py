@@ -1,8 +1,8 @@
-"""Spanning tree plus constraints: loops and couplings in joint space — RBDA §8.1, §8.2, §8.5.
+"""Spanning tree plus constraints: loops in joint space — RBDA §8.1, §8.2, §8.5.
 
-The tree gives ``H qdd + C = tau``; each loop joint adds ``Tᵀ (J_s - J_p) qdd = k`` and each
-coupling a row of its own. Constraints may be redundant, as those of planar loops are. Host-only:
-the constrained system is solved with NumPy, ranks by singular values.
+The tree gives ``H qdd + C = tau``; each loop joint adds ``Tᵀ (J_s - J_p) qdd = k``. Constraints may
+be redundant, as those of planar loops are. Host-only: the constrained system is solved with NumPy,
+ranks by singular values.
 """
 
 from typing import NamedTuple
@@ -10,10 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.algorithms import crba, rnea
-from kinetree.algorithms.closure import CLOSURE_TOLERANCE, check_coupled, check_loops_closed
+from kinetree.algorithms.closure import CLOSURE_TOLERANCE, check_loops_closed
 from kinetree.algorithms.constrained_system import EquationOfMotion, apply_implicit
 from kinetree.algorithms.constraints import Implicit
-from kinetree.algorithms.couplings import coupling_rows
 from kinetree.algorithms.kinematics import base_transforms, body_accelerations
 from kinetree.algorithms.loop_constraints import loop_constraints
 from kinetree.algorithms.maximal_joints import loop_constraint
@@ -23,14 +22,12 @@ __all__ = ["JointSpaceConstraint", "Solution", "constraint", "forward_dynamics",
 
 
 class JointSpaceConstraint(NamedTuple):
-    """Loops and couplings at one instant."""
+    """Loops at one instant."""
 
     implicit: Implicit
-    """``K qdd = k``: rows of the loop joints, then one for each coupling."""
+    """``K qdd = k``: rows of the loop joints."""
     loops: list
     """What each loop joint asks for: ``maximal_joints.JointConstraint``."""
-    couplings: object
-    """What the couplings ask for: ``couplings.CouplingRows``."""
     scale: float
     """Size of the terms that ``k`` was computed from."""
 
@@ -41,8 +38,7 @@ class Solution(NamedTuple):
     qdd: np.ndarray
     """Joint accelerations, (nv,)."""
     lam: np.ndarray
-    """Constraint forces: of the loop joints along ``T``, then of the couplings; the smallest,
-    where they are not unique."""
+    """Constraint forces of the loop joints along ``T``; the smallest, where they are not unique."""
     tau_c: np.ndarray
     """What they come to in joint space, ``Kᵀ lam``, (nv,); unique."""
     rank: int
@@ -52,7 +48,7 @@ class Solution(NamedTuple):
 
 
 def constraint(model, q, qd, *, stabilization=None) -> JointSpaceConstraint:
-    """``K`` and ``k`` of loops and couplings, with what tells whether the loops are closed.
+    """``K`` and ``k`` of the loops, with what tells whether the loops are closed.
 
     Args:
         model: the mechanism.
@@ -65,18 +61,17 @@ def constraint(model, q, qd, *, stabilization=None) -> JointSpaceConstraint:
     X_0 = base_transforms(model, X)
     in_base = [X_0[i].inv_apply(m) for i, m in enumerate(v)]
     loops = [loop_constraint(loop, X_0, in_base) for loop in model.loops]
-    rows = coupling_rows(model, q, qd)
     k = c.k if stabilization is None else c.stabilized(stabilization)
     sizes = [loop.scale + _size(a[loop.successor]) + _size(a[loop.predecessor]) for loop in loops]
-    scale = float(np.linalg.norm([*sizes, *rows.k, qd @ qd]))  # all of it rounds
-    return JointSpaceConstraint(Implicit(c.K, k, error=c.error), loops, rows, scale)
+    scale = float(np.linalg.norm([*sizes, qd @ qd]))  # all of it rounds
+    return JointSpaceConstraint(Implicit(c.K, k, error=c.error), loops, scale)
 
 
 def solution(
     model, q, qd, tau, f_ext=None, *, stabilization=None, rank_tolerance=RANK_TOLERANCE,
     closure_tolerance=CLOSURE_TOLERANCE,
 ) -> Solution:  # fmt: skip
-    """Solve the equation of motion of the tree under its loops and couplings — RBDA (8.36).
+    """Solve the equation of motion of the tree under its loops — RBDA (8.36).
 
     Args:
         model: the mechanism.
@@ -86,19 +81,18 @@ def solution(
         f_ext: external force on each body in base coordinates, entry 0 unused.
         stabilization: time constant [s] with which errors decay; None for none.
         rank_tolerance: relative size below which constraints count as dependent.
-        closure_tolerance: loop or coupling error [m or rad] above which the state is refused;
-            infinite to take any state.
+        closure_tolerance: loop error [m or rad] above which the state is refused; infinite to
+            take any state.
     """
     c = constraint(model, q, qd, stabilization=stabilization)
     check_loops_closed(model, c.loops, closure_tolerance)
-    check_coupled(model, c.couplings, qd, closure_tolerance)
     H, C = crba.joint_space_inertia(model, q), rnea.bias_force(model, q, qd, f_ext)
     system = EquationOfMotion(H, C, np.asarray(tau, dtype=float))
     return Solution(*apply_implicit(system, c.implicit, tolerance=rank_tolerance, scale=c.scale))
 
 
 def forward_dynamics(model, q, qd, tau, f_ext=None, **options):
-    """``qdd`` that the joint forces ``tau`` produce; loops and couplings are honoured.
+    """``qdd`` that the joint forces ``tau`` produce; loops are honoured.
 
     Options are those of ``solution``.
     """

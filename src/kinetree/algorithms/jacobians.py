@@ -7,6 +7,7 @@ sees it: see ``sighting``. In each reference, velocities are ``J qd`` and their 
 
 import numpy as np
 
+from kinetree.algorithms.coupled import columns, curved, for_all_joints, rates_of
 from kinetree.algorithms.kinematics import (
     base_transforms,
     body_accelerations,
@@ -47,6 +48,7 @@ def all_poses(model, q):
     return np.array(poses).reshape(-1, 4, 4)
 
 
+@for_all_joints(columns)
 def body_jacobian(model, q, i):
     """``J_i``, motion columns in base coordinates with ``J_i qd = v_i`` — RBDA (4.6)."""
     kappa = model.support[i]
@@ -55,6 +57,7 @@ def body_jacobian(model, q, i):
     return _columns(model, model.scalar_type(q), {j: X_0[j].inv_apply(S[j]) for j in kappa})
 
 
+@for_all_joints(columns)
 def all_jacobians(model, q, reference="world"):
     """Jacobians of all moving bodies, (body_count, 6, nv), tutorial (60)."""
     X, S = joint_transforms(model, q)
@@ -72,6 +75,7 @@ def all_jacobians(model, q, reference="world"):
     return J
 
 
+@for_all_joints(columns)
 def frame_jacobian(model, q, frame, reference="world", point=None, observer=None):
     """Jacobian of a frame, (6, nv).
 
@@ -90,6 +94,7 @@ def frame_jacobian(model, q, frame, reference="world", point=None, observer=None
     return _columns(model, model.scalar_type(q), parts).to_array()
 
 
+@for_all_joints(rates_of(frame_jacobian))
 def frame_jacobian_rate(model, q, qd, frame, reference="world", point=None, observer=None):
     """Time derivative of the entries of ``frame_jacobian``, (6, nv)."""
     seen = Sighting(model, frame, reference, point, observer)
@@ -104,6 +109,7 @@ def frame_jacobian_rate(model, q, qd, frame, reference="world", point=None, obse
     return _columns(model, model.scalar_type(q, qd), rates).to_array()
 
 
+@for_all_joints(curved(frame_jacobian))
 def frame_hessian(model, q, frame, reference="world", point=None, observer=None):
     """Derivatives of ``frame_jacobian``: entry [:, j, k] along the k-th velocity variable.
 

@@ -7,6 +7,7 @@ argument ``bodies`` is offered, it restricts the work to some bodies, parents fi
 
 import numpy as np
 
+from kinetree.algorithms.coupled import for_all_joints
 from kinetree.algorithms.dual import derivative_along
 from kinetree.spatial import Motion, crm
 
@@ -25,6 +26,7 @@ def _chosen(model, bodies):
     return range(1, model.body_count + 1) if bodies is None else bodies
 
 
+@for_all_joints()
 def joint_transforms(model, q, bodies=None):
     """``X[i]`` from parent to body coordinates and ``S[i]``, for every body."""
     NB, X_T = model.body_count, model.tree_transform
@@ -44,6 +46,7 @@ def base_transforms(model, X, bodies=None):
     return X_0
 
 
+@for_all_joints()
 def base_velocities(model, q, qd):
     """``X_0[i]`` and the spatial velocity ``v[i]`` in base coordinates — RBDA Example 4.4."""
     lam, NB, X_T = model.parent, model.body_count, model.tree_transform
@@ -57,6 +60,7 @@ def base_velocities(model, q, qd):
     return X_0, v
 
 
+@for_all_joints()
 def body_velocities(model, q, qd, bodies=None):
     """Spatial velocity ``v[i]`` of every body, in body coordinates, and ``X[i]``."""
     lam, NB, X_T = model.parent, model.body_count, model.tree_transform
@@ -68,6 +72,7 @@ def body_velocities(model, q, qd, bodies=None):
     return X, v
 
 
+@for_all_joints()
 def body_accelerations(model, q, qd, qdd, a_0=None, bodies=None):
     """Spatial acceleration ``a[i]`` of every body, in body coordinates, with ``X[i]`` and ``v[i]``.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from kinetree.algorithms import armature
 from kinetree.algorithms.coriolis import coriolis_matrix
+from kinetree.algorithms.coupled import for_all_joints, force
 from kinetree.algorithms.fewest_operations import coriolis_matrix_by_axial_turns
 from kinetree.algorithms.kinematics import (
     base_transforms,
@@ -29,6 +30,7 @@ __all__ = [
 ]
 
 
+@for_all_joints(force)
 def generalized_momentum(model, q, qd):
     """``p = H qd``, with what prescribed joints move, in O(n): ``∂T/∂qd``, (nv,)."""
     lam, NB, I = model.parent, model.body_count, model.inertia
@@ -54,6 +56,7 @@ def mass_matrix_rate_by_axial_turns(model, q, qd):
     return C + C.T
 
 
+@for_all_joints()
 def kinetic_energy_rate(model, q, qd, qdd):
     """``dT/dt = Σ v·(I a + v ×* I v)`` over the bodies [W]."""
     I = model.inertia
@@ -67,6 +70,7 @@ def potential_energy_rate(model, q, qd):
     return -(model.gravity @ momentum(model, q, qd).linear)
 
 
+@for_all_joints(force)
 def generalized_force(model, q, f_ext):
     """``Q = Σ J_iᵀ f_i``, (nv,), of forces on the bodies in base coordinates; entry 0 unused."""
     lam, NB = model.parent, model.body_count

@@ -1,4 +1,4 @@
-"""Loops and couplings as equations ``K qdd = k`` on the joint accelerations — RBDA §8.2, Table 8.4.
+"""Loops as equations ``K qdd = k`` on the joint accelerations — RBDA §8.2, Table 8.4.
 
 A loop joint from body ``p`` to body ``s`` contributes ``K_l = Tᵀ (J_s - J_p)`` (8.17), which has
 columns for the joints of the loop alone: those above the *loop root*, the nearest common ancestor
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms.couplings import coupling_rows
+from kinetree.algorithms.coupled import for_all_joints
 from kinetree.algorithms.loop_joints import loop_joint
 from kinetree.errors import UnknownNameError
 from kinetree.spatial import Motion, Plucker, crm
@@ -23,17 +23,19 @@ from kinetree.spatial import Motion, Plucker, crm
 __all__ = [
     "LoopConstraints",
     "LoopMotion",
+    "coupled_rows",
     "loop_constraints",
     "loop_errors",
     "loop_motion",
     "loop_root",
     "loop_rows",
     "loop_signs",
+    "stacked",
 ]
 
 
 class LoopConstraints(NamedTuple):
-    """Loops and couplings at one instant: rows of the loops in order, then one per coupling."""
+    """Loops at one instant: rows of the loops in order."""
 
     K: np.ndarray
     """Constraint matrix, (nc, nv)."""
@@ -65,7 +67,7 @@ class LoopMotion(NamedTuple):
 
 
 def loop_constraints(model, q, qd, *, coordinates="loop") -> LoopConstraints:
-    """``K``, ``k`` and the errors of all loops and couplings.
+    """``K``, ``k`` and the errors of all loops.
 
     Args:
         model: the mechanism.
@@ -75,9 +77,19 @@ def loop_constraints(model, q, qd, *, coordinates="loop") -> LoopConstraints:
             ``"base"``, all in base coordinates, as the book has it.
     """
     parts = [loop_rows(model, loop, q, qd, coordinates) for loop in model.loops]
-    rows = coupling_rows(model, q, qd)
-    parts.append(LoopConstraints(rows.K, rows.k, rows.error, rows.K @ qd))
+    return stacked(model, parts)
+
+
+def stacked(model, parts) -> LoopConstraints:
+    """Constraints of several loops, or of none, one after the other."""
+    none = model.zero_velocity[:0]
+    parts = [LoopConstraints(np.zeros((0, model.nv)), none, none, none), *parts]
     return LoopConstraints(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+
+def coupled_rows(rows, at):
+    """Rows in the variables that follow nothing: ``K G ydd = k - K g``."""
+    return rows._replace(K=rows.K @ at.G, k=rows.k - rows.K @ at.g)
 
 
 def loop_errors(model, q):
@@ -86,9 +98,10 @@ def loop_errors(model, q):
     parts = [
         loop.joint.loop_error(loop_motion(model, loop, q, at_rest).X_J) for loop in model.loops
     ]
-    return np.concatenate([*parts, coupling_rows(model, q, at_rest).error])
+    return np.concatenate([at_rest[:0], *parts])
 
 
+@for_all_joints(coupled_rows)
 def loop_rows(model, loop, q, qd, coordinates="loop"):
     """``LoopConstraints`` of one loop."""
     m = loop_motion(model, loop, q, qd, coordinates)
@@ -100,6 +113,7 @@ def loop_rows(model, loop, q, qd, coordinates="loop"):
     return LoopConstraints(K, bias - T.T @ m.a_J, loop.joint.loop_error(m.X_J), rate)
 
 
+@for_all_joints()
 def loop_motion(model, loop, q, qd, coordinates="loop") -> LoopMotion:
     """Positions, velocities and velocity-product accelerations that a loop joint depends on."""
     p, s = loop.predecessor, loop.successor

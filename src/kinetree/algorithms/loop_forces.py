@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinetree.algorithms.coupled import for_all_joints, force
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
 from kinetree.algorithms.loop_constraints import loop_motion
 from kinetree.spatial import Force
@@ -39,6 +40,7 @@ class LoopJointMotion(NamedTuple):
     """From forces along them to joint space, (nv, nv_L)."""
 
 
+@for_all_joints(lambda result, at: result._replace(B=force(result.B, at)))
 def loop_joint_motion(model, q, qd, loops=None) -> LoopJointMotion:
     """Where loop joints are, how fast they move, and ``B``.
 

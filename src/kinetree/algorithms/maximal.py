@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms.closure import CLOSURE_TOLERANCE, check_coupled, check_loops_closed
+from kinetree.algorithms.closure import CLOSURE_TOLERANCE, check_loops_closed
 from kinetree.algorithms.constrained_system import (
     EquationOfMotion,
     apply_implicit,
@@ -23,7 +23,7 @@ from kinetree.algorithms.constrained_system import (
     implicit_equations,
 )
 from kinetree.algorithms.constraints import Implicit
-from kinetree.algorithms.couplings import CouplingRows, coupling_rows
+from kinetree.algorithms.couplings import CouplingRows, all_joints
 from kinetree.algorithms.kinematics import base_velocities
 from kinetree.algorithms.maximal_joints import joint_constraints
 from kinetree.algorithms.subspace import RANK_TOLERANCE
@@ -56,7 +56,7 @@ class Equations(NamedTuple):
     armature: np.ndarray
     """Inertia of the joints, (nv,)."""
     couplings: CouplingRows
-    """Constraints on the joint accelerations."""
+    """Constraints on the accelerations of all joints."""
 
     @property
     def active(self):
@@ -78,7 +78,7 @@ class Equations(NamedTuple):
     @property
     def constraint(self) -> Implicit:
         """``K a = k``: rows ``Tᵀ Pᵀ`` of the joints, then those of the couplings."""
-        K, k, _ = self.couplings
+        K, k = self.couplings
         return Implicit(self.T.T @ self.P.T, self.k).stacked(
             Implicit(K @ self.active.T, k + K @ self.bias)
         )
@@ -147,6 +147,7 @@ def equations(model, q, qd, tau, f_ext=None, *, stabilization=None) -> Equations
         stabilization: time constant [s] with which loop errors decay, as a hook against drift in
             simulations; None leaves them alone — RBDA (8.22).
     """
+    model, q, qd, tau, couplings = all_joints(model, q, qd, tau)
     NB, a_g = model.body_count, model.a_g
     X_0, v = base_velocities(model, q, qd)
     I = [X_0[i].inv_apply(model.inertia[i]) for i in range(1, NB + 1)]
@@ -171,7 +172,7 @@ def equations(model, q, qd, tau, f_ext=None, *, stabilization=None) -> Equations
         tau=np.asarray(tau, dtype=float),
         joints=joints,
         armature=model.armature,
-        couplings=coupling_rows(model, q, qd),
+        couplings=couplings,
     )
 
 
@@ -202,7 +203,6 @@ def solution(
     NB = model.body_count
     eq = equations(model, q, qd, tau, f_ext, stabilization=stabilization)
     check_loops_closed(model, eq.joints[NB:], closure_tolerance)
-    check_coupled(model, eq.couplings, qd, closure_tolerance)
     size = float(np.linalg.norm([J.scale for J in eq.joints]))
     s = apply_implicit(eq.system, eq.constraint, tolerance=rank_tolerance, scale=size)
 
@@ -214,7 +214,7 @@ def solution(
     loops = eq.joints[NB:]
     error, rate = _stack([J.error for J in loops]), _stack([J.rate for J in loops])
     return Solution(
-        qdd=qdd,
+        qdd=qdd[model.independent_variables[1]] if model.couplings else qdd,
         a=a,
         f_J=_forces(f_a + f_c),
         f_c=_forces(f_c),

@@ -10,6 +10,7 @@ the tree is deep.
 import numpy as np
 
 from kinetree.algorithms import armature, ltl
+from kinetree.algorithms.coupled import instead
 from kinetree.algorithms.crba import inertia_factors
 from kinetree.algorithms.kinematics import joint_transforms
 from kinetree.algorithms.propagation import cleared, inverse_joint_inertia, singular_at
@@ -18,6 +19,12 @@ from kinetree.spatial import Force, Motion, dyadic
 __all__ = ["inverse_mass_matrix", "inverse_mass_matrix_by_factors"]
 
 
+def inverse_mass_matrix_by_factors(model, q):
+    """``H⁻¹`` (nv, nv) from the sparse factors of ``H``."""
+    return ltl.inverse_ltdl(inertia_factors(model, q), model.expanded_parent)
+
+
+@instead(inverse_mass_matrix_by_factors)
 def inverse_mass_matrix(model, q):
     """``H⁻¹`` (nv, nv) by an articulated-body recursion, ``H`` never formed."""
     lam, NB, n, at = model.parent, model.body_count, model.nv, model.v_slice
@@ -50,8 +57,3 @@ def inverse_mass_matrix(model, q):
         H_inv[at[i], here] = qdd
         H_inv[here, at[i]] = qdd.T
     return H_inv
-
-
-def inverse_mass_matrix_by_factors(model, q):
-    """``H⁻¹`` (nv, nv) from the sparse factors of ``H``."""
-    return ltl.inverse_ltdl(inertia_factors(model, q), model.expanded_parent)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from kinetree.algorithms.coupled import for_all_joints, force
 from kinetree.algorithms.loop_forces import loop_joint_motion
 from kinetree.model.dynamics import has_dynamics
 from kinetree.spatial.ops import less, select
@@ -9,6 +10,7 @@ from kinetree.spatial.ops import less, select
 __all__ = ["passive_force", "spring_and_damper_force", "stretch"]
 
 
+@for_all_joints(force)
 def passive_force(model, q, qd):
     """``-k Δ - d qd - c sign(qd)`` of every joint, (nv,); dry friction is zero at rest.
 
@@ -27,6 +29,7 @@ def passive_force(model, q, qd):
     return _with_loops(model, q, qd, np.concatenate(tau), of_loop, names)
 
 
+@for_all_joints(force)
 def spring_and_damper_force(model, q, qd):
     """``-k Δ - d qd`` of every joint, (nv,): ``passive_force`` without dry friction."""
     tau = [model.zero_velocity[:0]]

@@ -16,7 +16,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms.loop_constraints import LoopConstraints, loop_root, loop_rows
+from kinetree.algorithms.coupled import for_all_joints
+from kinetree.algorithms.loop_constraints import (
+    LoopConstraints,
+    coupled_rows,
+    loop_root,
+    loop_rows,
+)
 from kinetree.algorithms.loop_joints import is_steady
 from kinetree.model.views import snapped
 from kinetree.spatial import Motion, Plucker, crm
@@ -51,6 +57,7 @@ def holds_a_point(joint):
     return bool(np.allclose(F.T @ F, np.eye(3), atol=1e-12, rtol=0))
 
 
+@for_all_joints(coupled_rows)
 def turned_rows(model, loop, q, qd, axes):
     """``LoopConstraints`` of one loop, with the rows of its point along other axes if it has one.
 
@@ -91,6 +98,7 @@ def turned_rows(model, loop, q, qd, axes):
     )
 
 
+@for_all_joints()
 def closure_error(model, loop, q):
     """Numbers that vanish for a closed loop, and one that is positive where it nearly is.
 

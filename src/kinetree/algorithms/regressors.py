@@ -8,6 +8,7 @@ parameters of all bodies one after the other, so are those of the mechanism, ``t
 
 import numpy as np
 
+from kinetree.algorithms.coupled import for_all_joints, force
 from kinetree.algorithms.kinematics import (
     base_transforms,
     body_accelerations,
@@ -35,6 +36,7 @@ __all__ = [
 ]
 
 
+@for_all_joints(force)
 def regressor(model, q, qd, qdd, *, friction=False, rotors=False):
     """``Y`` with ``tau = Y p``, (nv, 10 body_count), and columns for friction and rotors.
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.algorithms import armature
+from kinetree.algorithms.coupled import for_all_joints, force
 from kinetree.algorithms.kinematics import external_forces
 from kinetree.spatial import crf, crm
 
@@ -34,6 +35,7 @@ class NewtonEuler(NamedTuple):
     """Forces transmitted across the joints, from parent to body: bearing loads included."""
 
 
+@for_all_joints(lambda result, at: result._replace(tau=force(result.tau, at)))
 def newton_euler(model, q, qd, qdd, f_ext=None, *, gravity=True):
     """Both passes of Table 5.1 with their by-products."""
     lam, NB, X_T, I = model.parent, model.body_count, model.tree_transform, model.inertia

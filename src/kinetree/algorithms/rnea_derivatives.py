@@ -235,7 +235,7 @@ def _assembled(model, blocks):
 
 def is_applicable(model) -> bool:
     """Whether every joint has a constant ``S`` and moves by its own variables alone."""
-    return all(_is_regular(model.joint[i]) for i in range(1, model.body_count + 1))
+    return all(_is_regular(body.joint) for body in model.bodies)
 
 
 def _is_regular(joint):

@@ -10,11 +10,13 @@ compiler prefers it where it wins.
 import numpy as np
 
 from kinetree.algorithms import armature
+from kinetree.algorithms.coupled import for_all_joints, force
 from kinetree.spatial.vector3 import ZERO3, cross, identity3
 
 __all__ = ["bias_force", "gravity_force", "inverse_dynamics"]
 
 
+@for_all_joints(force)
 def inverse_dynamics(model, q, qd, qdd, f_ext=None):
     """``tau = H(q) qdd + C(q, qd)``."""
     lam, NB, at = model.parent, model.body_count, model.v_slice

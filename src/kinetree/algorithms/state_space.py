@@ -53,7 +53,7 @@ def state_derivative(model, x, tau, f_ext=None, *, stabilization=None):
             pace of the integrator.
     """
     q, alpha = split_state(model, x)
-    if model.loops or model.couplings:
+    if model.loops:
         # The intermediate points of an integrator do not close the loops; that is no mistake.
         options = {"stabilization": stabilization, "closure_tolerance": np.inf}
         alpha_d = implicit.forward_dynamics(model, q, alpha, tau, f_ext, **options)

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from kinetree.model.describe import leader_text
+
 __all__ = [
     "counted", "coupling_text", "facts", "kind_of", "loop_text", "mass_of", "mobility_of",
     "range_of", "some", "total_mass",
@@ -63,7 +65,9 @@ def loop_text(model, loop) -> str:
 def coupling_text(model, coupling) -> str:
     """A coupling as the equation it is."""
     names = ("", *model.joint_names)
-    source, terms = names[coupling.source], []
+    source, terms = leader_text(model, coupling), []
+    if coupling.function is not None:
+        return f"{names[coupling.joint]} = {source}"
     for power, c in enumerate(coupling.coefficients):
         if c == 0 or (power and not source):
             continue
@@ -106,6 +110,8 @@ def facts(model) -> dict:
                 "joint": model.joint_names[c.joint - 1],
                 "source": model.joint_names[c.source - 1] if c.source else None,
                 "coefficients": list(c.coefficients),
+                **({"sources": [model.joint_names[i - 1] for i in c.sources]} if c.sources else {}),
+                **({"weights": list(c.shares)} if c.sources else {}),
             }
             for c in model.couplings
         ],
@@ -133,7 +139,7 @@ def mobility_of(model):
 
 
 def _mobility(model):
-    if not (model.loops or model.couplings):
+    if not model.loops:
         return model.nv
     found = mobility_of(model)
     return None if found is None else found.mobility

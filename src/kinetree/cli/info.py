@@ -121,7 +121,7 @@ def _motion(model):
     """What loops and couplings leave of the motion."""
     from kinetree.cli.describe import mobility_of, some
 
-    if not (model.loops or model.couplings):
+    if not model.loops:
         return []
     found = mobility_of(model)
     if found is None:

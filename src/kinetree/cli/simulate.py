@@ -200,7 +200,7 @@ def _report(motion):
     rows = [("energy error", f"{report.energy_error:.1e} of what is exchanged")]
     if report.momentum_error is not None:
         rows.append(("momentum error", f"{report.momentum_error:.1e}"))
-    if motion.model.loops or motion.model.couplings:
+    if motion.model.loops:
         rows.append(("loop error", f"{report.loop_error:.1e} m or rad"))
     rows.append(("largest step", f"{report.largest_step:.3g} s"))
     rows.append(("largest advance", f"{report.largest_advance:.2g} rad or m in a step"))

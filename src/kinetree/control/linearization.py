@@ -62,11 +62,11 @@ def linearize(model, q, qd, tau, f_ext=None, *, dt=None, method=None, independen
         A ``Linearization``, or a ``kinetree.loops.LinearModel``, which has ``A`` and ``B``, too.
     """
     _check(dt, method)
-    if as_model(model).loops or model.couplings:
+    if as_model(model).loops:
         return _closed(model, q, qd, tau, f_ext, dt, method, independent)
     if independent is not None:
         raise LoopError(
-            f"model {model.name!r} has neither loops nor couplings: all its joint variables are "
+            f"model {model.name!r} has no loops: all its joint variables are "
             f"independent, got independent={independent!r}"
         )
     q = as_configuration(model, q)

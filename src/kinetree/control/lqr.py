@@ -167,7 +167,7 @@ class LQR:
 def _held(model, q, tau, columns):
     """The forces at the equilibrium; raises if it is none."""
     idle = np.setdiff1d(np.arange(model.nv), columns)
-    if model.loops or model.couplings:
+    if model.loops:
         weight, (G, _) = load_on_freedoms(model, q)
         smallest, _ = closed_holding_forces(model, q, columns)
     else:

@@ -62,8 +62,8 @@ def estimates(graph, roots, seeds):
     reached = root_sets(graph, order, roots, directions)
     ahead = back = 1.0
     for i in order:
-        if i not in directions or graph.nodes[i][0] == "input":
-            continue
+        if i not in directions or i not in reached or graph.nodes[i][0] == "input":
+            continue  # what only conditions depend on reaches no root
         op, *operands = graph.nodes[i]
         work = 1 if op in ("+", "-", "neg") else 2
         for a in operands:

@@ -29,7 +29,7 @@ def require_solvable(name, model, parameters=()):
     function = FUNCTIONS.get(name)
     if function is None or not function.inverts_inertia or not model.nv:
         return
-    if model.loops or model.couplings:  # what moves no inertia may be carried along
+    if model.loops:  # what moves no inertia may be carried along
         return
     rng = np.random.default_rng(0)
     values = {p: _typical(parameter(model, p), model, rng) for p in parameters}

@@ -104,9 +104,9 @@ def _random_series(model, t, period, harmonics, amplitude, rng):
 def _limits(model):
     """Lower and upper ends of the positions, and largest speeds, infinite where not limited."""
     low, high, fastest = np.full((3, model.nv), np.inf) * np.array([[-1], [1], [1]])
-    for body, at in zip(model.bodies, model.v_slice[1:], strict=True):
-        if body.limits is not None:
-            own = (body.limits.lower, body.limits.upper, body.limits.velocity)
+    for limits, at in zip(model.travel, model.v_slice, strict=True):
+        if limits is not None:
+            own = (limits.lower, limits.upper, limits.velocity)
             for whole, part in zip((low, high, fastest), own, strict=True):
                 if len(part):
                     whole[at] = part

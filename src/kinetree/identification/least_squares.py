@@ -9,6 +9,7 @@ from kinetree.identification.base import base_parameters
 from kinetree.identification.consistent import possible_parameters
 from kinetree.identification.result import Identification
 from kinetree.model.arrays import as_configuration, as_joint_vector
+from kinetree.model.gearing import Gearing
 
 __all__ = ["identify"]
 
@@ -56,7 +57,7 @@ def identify(
     q, *vectors = _measurements(model, q, qd, qdd, tau)
     qd, qdd, tau = vectors
     if not rotors:  # what is known of them is not to be identified
-        tau = tau - model.armature * qdd
+        tau = tau - _armature_force(model, q, qd, qdd)
     Y, n = base.regressor(q, qd, qdd), model.nv
     if weights is None:
         _singular_values(base, Y.reshape(-1, len(base)))  # or an error
@@ -178,3 +179,15 @@ def _unseen(base, which):
 def _list(base, which, most=4):
     shown = "; ".join(base.labels[k] for k in which[:most])
     return shown + (f" and {len(which) - most} more" if len(which) > most else "")
+
+
+def _armature_force(model, q, qd, qdd):
+    """What the armature of all joints takes of the forces, (..., nv)."""
+    if not model.couplings:
+        return model.armature * qdd
+    A = np.asarray(model.uncoupled.armature, dtype=float)
+    forces = np.zeros(qdd.shape)
+    for n in np.ndindex(qdd.shape[:-1]):
+        at = Gearing(model, q[n], qd[n])
+        forces[n] = at.G.T @ (A * (at.G @ qdd[n] + at.g))
+    return forces

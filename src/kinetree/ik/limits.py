@@ -81,10 +81,10 @@ def limits_of(problem, limits) -> Limits:
 
 def _of_model(model):
     lower, upper = np.full(model.nq, -np.inf), np.full(model.nq, np.inf)
-    for i, body in enumerate(model.bodies, start=1):
-        if body.limits is not None:
-            lower[model.q_slice[i]] = body.limits.lower or -np.inf
-            upper[model.q_slice[i]] = body.limits.upper or np.inf
+    for at, limits in zip(model.q_slice, model.travel, strict=True):
+        if limits is not None:
+            lower[at] = limits.lower or -np.inf
+            upper[at] = limits.upper or np.inf
     return lower, upper
 
 

@@ -24,6 +24,7 @@ from kinetree.functional.layout import velocity_unit
 from kinetree.ik.damped import damped_step
 from kinetree.model import Model
 from kinetree.model.fingerprint import is_plain
+from kinetree.model.gearing import with_leaders
 
 __all__ = ["FIRST_DAMPING", "STEPS", "Problem"]
 
@@ -55,7 +56,8 @@ class Problem:
     @cached_property
     def bodies(self):
         """The bodies whose joints move something that the tasks ask for."""
-        bodies = sorted({i for task in self.tasks for i in task.supports(self.model)})
+        moved = {i for task in self.tasks for i in task.supports(self.model)}
+        bodies = sorted(with_leaders(self.model, moved))
         if not any(self.model.joint[i].nv for i in bodies):
             raise ModelError(
                 f"nothing in model {self.model.name!r} moves what the tasks ask for: "

@@ -10,6 +10,7 @@ import numpy as np
 
 from kinetree.errors import ModelError
 from kinetree.model.body_motion import loop_state
+from kinetree.model.gearing import FOLLOWING_TOLERANCE, in_order
 from kinetree.model.geometry import Geometry
 from kinetree.model.names import number_of
 from kinetree.model.parts import Actuator, Coupling, Posture, as_floats, as_placement
@@ -28,18 +29,25 @@ class Attachments:
         self._complete_postures: set[str] = set()  # of models: these speak of all joints
 
     def coupling(
-        self, name: str, *, joint: str, source: str | None = None, coefficients=(0.0, 1.0)
-    ):
-        """Make a joint follow another: ``q = c0 + c1 q_s + c2 q_s² + ...``.
+        self, name: str, *, joint: str, source: str | None = None, coefficients=(0.0, 1.0),
+        sources=(), weights=(), function=None,
+    ):  # fmt: skip
+        """Make a joint follow others: ``q = c0 + c1 x + c2 x² + ...``, see ``Coupling``.
 
         Args:
             name: unique name, among the joints.
             joint: name of the joint that follows.
-            source: name of the joint that leads; without one the joint is held at ``c0``.
+            source: name of the joint that leads, ``x`` is its position; without one the joint is
+                held at ``c0``.
             coefficients: of the polynomial, the constant first.
+            sources: names of several joints that lead, as those of a differential.
+            weights: of each of them in the sum ``x``; one each by default.
+            function: from the positions of the leaders to that of the joint, in place of the
+                polynomial.
         """
         what = f"coefficients of coupling {name!r}"
-        self._couplings.append((name, joint, source, as_floats(coefficients, what)))
+        law = as_floats(coefficients, what), as_floats(weights, f"weights of coupling {name!r}")
+        self._couplings.append((name, joint, source, tuple(sources), *law, function))
         return self
 
     def geometry(
@@ -104,9 +112,11 @@ class Attachments:
         """What ``model`` has of these, less what belongs to joints left out."""
         body, joint = model.body_names, (None, *model.joint_names)
         for c in model.couplings:
-            if joint[c.joint] not in without and joint[c.source] not in without:
-                ends = {"joint": joint[c.joint], "source": joint[c.source]}
-                self.coupling(c.name, **ends, coefficients=c.coefficients)
+            sources = tuple(joint[i] for i in c.sources)
+            if not {joint[c.joint], joint[c.source], *sources} & set(without):
+                ends = {"joint": joint[c.joint], "source": joint[c.source], "sources": sources}
+                law = {"coefficients": c.coefficients, "weights": c.weights}
+                self.coupling(c.name, **ends, **law, function=c.function)
         for g in model.geometry:
             looks = (g.name, g.visual, g.collision, g.color)
             self._geometry.append((body[g.body], g.shape, g.placement, *looks))
@@ -114,6 +124,7 @@ class Attachments:
             driven = model.driven_joint(a)
             if driven not in without:
                 self._actuators.append((a.name, driven, a.gear, a.control, a.effort))
+        model = model.uncoupled  # whose postures tell of all joints
         for p in model.postures:
             kept = [(i, name) for i, name in enumerate(joint) if i and name not in without]
             q = {name: p.q[model.q_slice[i]] for i, name in kept}
@@ -153,8 +164,11 @@ class Attachments:
                 joint_number(joint, f"joint of coupling {name!r}"),
                 0 if source is None else joint_number(source, f"source of coupling {name!r}"),
                 coefficients,
+                tuple(joint_number(s, f"source of coupling {name!r}") for s in sources),
+                weights,
+                function,
             )
-            for name, joint, source, coefficients in self._couplings
+            for name, joint, source, sources, coefficients, weights, function in self._couplings
         ]
         geometry = []
         for on, shape, at, name, *rest in self._geometry:
@@ -171,7 +185,9 @@ class Attachments:
         postures = []
         for name, q, qd in self._postures:
             of_tree = self._of_tree(name, q, qd, loop_names)
-            postures.append(_posture(name, of_tree[0] or {}, of_tree[1], bodies, joint_number))
+            posture = _posture(name, of_tree[0] or {}, of_tree[1], bodies, joint_number)
+            _check_followers(posture, {*(of_tree[0] or ())}, couplings, bodies)
+            postures.append(posture)
         return {
             "couplings": tuple(couplings),
             "geometry": tuple(geometry),
@@ -190,7 +206,11 @@ class Attachments:
 
     def _attached_joints(self):
         """Names of the joints that need variables, and of those that are driven."""
-        couplings = {name for _, joint, source, _ in self._couplings for name in (joint, source)}
+        couplings = {
+            name
+            for _, joint, source, sources, *_ in self._couplings
+            for name in (joint, source, *sources)
+        }
         told = (p for p in self._postures if p[0] not in self._complete_postures)
         postures = {joint for _, q, qd in told for joint in (*(q or ()), *(qd or ()))}
         return couplings | postures, {joint for _, joint, *_ in self._actuators}
@@ -213,3 +233,19 @@ def _posture(name, q, qd, bodies, joint_number):
             parts[i] = value
     q, qd = (tuple(float(x) for part in parts for x in part) for parts in (positions, velocities))
     return Posture(name, q, qd if moves else ())
+
+
+def _check_followers(posture, told, couplings, bodies):
+    """Raise ModelError where a posture says of a joint that follows what its coupling denies."""
+    starts = np.cumsum([0, *(b.joint.nq for b in bodies)])
+    q = np.array(posture.q)
+    for c in in_order(couplings):
+        at, name = starts[c.joint - 1], bodies[c.joint - 1].joint_name
+        belongs = c.position([q[starts[i - 1]] for i in c.leaders])
+        if name in told and abs(q[at] - belongs) > FOLLOWING_TOLERANCE * (1 + abs(belongs)):
+            raise ModelError(
+                f"posture {posture.name!r} puts joint {name!r} at {q[at]:.6g}, where coupling "
+                f"{c.name!r} does not have it: it belongs at {belongs:.6g}; tell where what leads "
+                f"it is"
+            )
+        q[at] = belongs

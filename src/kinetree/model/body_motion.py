@@ -7,6 +7,8 @@ __all__ = ["body_motion", "loop_state"]
 
 def body_motion(model, i, q, qd):
     """Transform from the base to body ``i``, and velocity of it in its coordinates."""
+    if model.couplings:
+        return body_motion(model.uncoupled, i, model.expand(q), model.expand_velocity(q, qd))
     X, v = model.identity_transform, model.zero_motion
     for k in model.support[i]:
         X_J, _, v_J, _ = model.jcalc(k, q, qd)

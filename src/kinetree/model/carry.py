@@ -34,7 +34,12 @@ def carried(model, number, X):
         for loop in model.loops
     ]
     couplings = [
-        replace(c, joint=number[c.joint], source=c.source and number[c.source])
+        replace(
+            c,
+            joint=number[c.joint],
+            source=c.source and number[c.source],
+            sources=tuple(number[i] for i in c.sources),
+        )
         for c in model.couplings
     ]
     geometry = [
@@ -50,17 +55,16 @@ def carried(model, number, X):
     }
 
 
-def carried_postures(postures, joints, old):
+def carried_postures(joints, old):
     """Postures for other joints: what they say of each joint stays, the rest is neutral.
 
     Args:
-        postures: of the old model.
-        joints: those of the new model, in order.
+        joints: those of the new model, in order, also those that follow others.
         old: number that each had in the old model, or None, and the old model.
     """
     numbers, model = old
-    result = []
-    for p in postures:
+    result, model = [], model.uncoupled
+    for p in model.postures:
         q = [
             joint.neutral() if i is None else p.q[model.q_slice[i]]
             for i, joint in zip(numbers, joints, strict=True)
@@ -87,7 +91,7 @@ def inside(model, bodies, body):
                 f"(model.replace(loops=...))"
             )
     for c in model.couplings:
-        if c.source and (c.joint in bodies) != (c.source in bodies):
+        if any((c.joint in bodies) != (i in bodies) for i in c.leaders):
             raise LoopError(
                 f"coupling {c.name!r} leads out of the subtree of {body!r}: remove it first "
                 f"(model.replace(couplings=...))"

@@ -3,7 +3,7 @@
 from kinetree.model.dynamics import joints_with
 from kinetree.model.validate import joints_without_inertia
 
-__all__ = ["summary"]
+__all__ = ["leader_text", "summary"]
 
 
 def summary(model) -> str:
@@ -48,16 +48,28 @@ def summary(model) -> str:
 
 def _formula(model, coupling):
     """Such as ``finger = 0.1 - 0.5 thumb``."""
-    names = (*model.joint_names, None)
+    names, leader = model.joint_names, leader_text(model, coupling)
     right = ""
-    for k, c in enumerate(coupling.coefficients):
+    for k, c in enumerate(() if coupling.function else coupling.coefficients):
         if c == 0:
             continue
-        power = ("", names[coupling.source - 1], f"{names[coupling.source - 1]}^{k}")[min(k, 2)]
+        power = ("", leader, f"{leader}^{k}")[min(k, 2)]
         size = "" if abs(c) == 1 and k else _number(abs(c))
         sign = ("- " if c < 0 else "+ ") if right else ("-" if c < 0 else "")
         right += f"{sign}{size}{' ' if size and k else ''}{power} "
+    right = leader if coupling.function else right
     return f"{names[coupling.joint - 1]} = {right.strip() or '0'}"
+
+
+def leader_text(model, coupling):
+    """What a joint follows: the name of another, a sum such as ``(0.5 left + 0.5 right)``, ..."""
+    names = [model.joint_names[i - 1] for i in coupling.leaders]
+    if coupling.function is not None:
+        return f"{coupling.function.__name__}({', '.join(names)})"
+    if not coupling.sources:
+        return "".join(names)
+    terms = (f"{w:g} {n}" if w != 1 else n for w, n in zip(coupling.shares, names, strict=True))
+    return f"({' + '.join(terms)})".replace("+ -", "- ")
 
 
 def _kind(joint):

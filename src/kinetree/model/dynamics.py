@@ -3,12 +3,13 @@
 import numpy as np
 
 from kinetree.errors import LoopError
+from kinetree.model.travel import constant_ratio
 
 __all__ = ["actuation", "has_dynamics", "joint_values", "joints_with"]
 
 
 def joint_values(model, name):
-    """Armature, damping, friction or stiffness of every velocity variable, (nv,)."""
+    """Armature, damping, friction or stiffness of every velocity variable of all joints."""
     parts = [np.zeros(0)]
     for b in model.bodies:
         given = () if b.dynamics is None else getattr(b.dynamics, name)
@@ -34,7 +35,10 @@ def joints_with(model, *names) -> tuple[str, ...]:
 
 
 def actuation(model):
-    """Joint forces for a unit of control of each actuator, (nv, n_actuators)."""
+    """Joint forces for a unit of control of each actuator, (nv, n_actuators).
+
+    What drives a joint that follows others acts on those that lead, by its ratio.
+    """
     for actuator in model.actuators:
         if actuator.loop:
             raise LoopError(
@@ -44,6 +48,16 @@ def actuation(model):
             )
     B = np.zeros((model.nv, len(model.actuators)))
     for k, actuator in enumerate(model.actuators):
-        B[model.v_slice[actuator.joint], k] = actuator.gear
+        if model.joint[actuator.joint].nv:
+            B[model.v_slice[actuator.joint], k] = actuator.gear
+        elif model.couplings:
+            ratio = constant_ratio(model, actuator.joint)
+            if ratio is None:
+                raise LoopError(
+                    f"actuator {actuator.name!r} drives {model.driven_joint(actuator)!r}, which "
+                    f"follows others by a ratio that varies: what it comes to depends on the "
+                    f"configuration, see kinetree.loops.actuation_matrix(model, q)"
+                )
+            B[:, k] = ratio * actuator.gear[0]
     B.flags.writeable = False
     return B

@@ -77,9 +77,13 @@ def lock(model, positions, *, lump=False) -> Model:
     numbers = [None if i in held else i for i in range(1, model.body_count + 1)]
     locked = model.replace(
         bodies=bodies,
-        couplings=[c for c in model.couplings if c.joint not in held],
+        couplings=[
+            c.with_held({i: float(q[0]) for i, q in held.items() if i in c.leaders})
+            for c in model.couplings
+            if c.joint not in held
+        ],
         actuators=[a for a in model.actuators if a.loop or a.joint not in held],
-        postures=carried_postures(model.postures, [b.joint for b in bodies], (numbers, model)),
+        postures=carried_postures([b.joint for b in bodies], (numbers, model)),
     )
     return lump_fixed(locked) if lump else locked
 
@@ -220,7 +224,7 @@ def extract(model, body) -> Model:
     part = inside(model, subtree, body)
     parts = carried(part, number, [Plucker.identity()] * len(number))
     bodies = [replace(model.bodies[k - 1], parent=number[model.parent[k]]) for k in subtree]
-    postures = carried_postures(model.postures, [b.joint for b in bodies], (subtree, model))
+    postures = carried_postures([b.joint for b in bodies], (subtree, model))
     base_name = model.body_names[model.parent[i]]
     return model.replace(bodies=bodies, **parts, postures=postures, base_name=base_name, name=body)
 
@@ -240,7 +244,7 @@ def floating(model, *, inertia=None, world="world", joint_name="floating") -> Mo
     parts = carried(model, number, [Plucker.identity()] * len(number))
     bodies = (root, *(replace(b, parent=b.parent + 1) for b in model.bodies))
     old = (None, *range(1, model.body_count + 1))
-    postures = carried_postures(model.postures, [b.joint for b in bodies], (old, model))
+    postures = carried_postures([b.joint for b in bodies], (old, model))
     return model.replace(bodies=bodies, **parts, postures=postures, base_name=world)
 
 
@@ -255,7 +259,7 @@ def grounded(model) -> Model:
     parts = carried(part, number, [Plucker.identity()] * len(number))
     bodies = [replace(b, parent=b.parent - 1) for b in model.bodies[1:]]
     old = range(2, model.body_count + 1)
-    postures = carried_postures(model.postures, [b.joint for b in bodies], (old, model))
+    postures = carried_postures([b.joint for b in bodies], (old, model))
     return model.replace(
         bodies=bodies, **parts, postures=postures, base_name=model.body_names[1],
         gravity=X.E @ model.gravity,

@@ -57,7 +57,7 @@ def lumped_inertias(model):
     inertia = list(model.inertia)
     inertia[0] = Inertia.zero()
     for i in range(model.body_count, 0, -1):
-        part = _movable(model.joint[i], inertia[i])
+        part = _movable(model.bodies[i - 1].joint, inertia[i])
         if part is None:
             continue
         p, X_T = model.parent[i], model.tree_transform[i]

@@ -28,6 +28,9 @@ _ADDED_LATER = {
     ("Loop", "limits"),
     ("Loop", "dynamics"),
     ("Actuator", "loop"),
+    ("Coupling", "sources"),
+    ("Coupling", "weights"),
+    ("Coupling", "function"),
 }
 """What parts did not have when fingerprints began: where it is not there, it is not described."""
 

@@ -1,4 +1,4 @@
-"""Which joints stand still when some are held: those that follow them do, too."""
+"""Which joints stand still when some are held: those that follow them alone do, too."""
 
 import numpy as np
 
@@ -17,19 +17,20 @@ def held_positions(model, positions):
     held = {model.joint_index(name): _position(model, name, q) for name, q in positions.items()}
     leader = {c.joint: c for c in model.couplings}
     for i in list(held):
-        if i in leader and leader[i].source == 0:
+        if i in leader and not leader[i].leaders:
             _follow(model, leader[i], held)
-    waiting = [c for c in model.couplings if c.source != 0]
-    while ready := [c for c in waiting if c.source in held]:
+    waiting = [c for c in model.couplings if c.leaders]
+    while ready := [c for c in waiting if all(i in held for i in c.leaders)]:
         for c in ready:
             waiting.remove(c)
             _follow(model, c, held)
     for i in held:
-        if i in leader and leader[i].source not in (0, *held):
+        if i in leader and not all(k in held for k in leader[i].leaders):
             c, names = leader[i], model.joint_names
+            leads = " and ".join(repr(names[k - 1]) for k in c.leaders)
             raise ModelError(
-                f"joint {names[i - 1]!r} follows {names[c.source - 1]!r} by coupling {c.name!r} "
-                f"and cannot be locked alone: lock {names[c.source - 1]!r}, or remove the coupling"
+                f"joint {names[i - 1]!r} follows {leads} by coupling {c.name!r} "
+                f"and cannot be locked alone: lock {leads}, or remove the coupling"
             )
     return held
 
@@ -48,7 +49,7 @@ def _position(model, name, q):
 def _follow(model, c, held):
     """Put the follower of a joint that is held where it belongs."""
     names = model.joint_names
-    q = np.polynomial.Polynomial(c.coefficients)(held.get(c.source, np.zeros(1)))
+    q = np.atleast_1d(c.position([held[i][0] for i in c.leaders]))
     given = held.setdefault(c.joint, q)
     if abs(given[0] - q[0]) > 1e-9 * (1 + abs(q[0])):
         raise ModelError(

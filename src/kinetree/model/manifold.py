@@ -21,7 +21,7 @@ def neutral(model):
 def random_configuration(model, rng=None):
     """Every joint at a random position, within its limits where they are finite."""
     rng = np.random.default_rng(rng)
-    return _join(model, lambda i: _draw(model.joint[i], model.bodies[i - 1].limits, rng))
+    return _join(model, lambda i: _draw(model.joint[i], model.travel[i], rng))
 
 
 def _draw(joint, limits, rng):

@@ -1,12 +1,14 @@
 """The model of a mechanism: frozen, validated, hashable by content — RBDA §4.6, Table 4.3."""
 
+import warnings
 from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
-from kinetree.errors import UnknownNameError
-from kinetree.model import manifold, serialize, tree
+from kinetree.errors import ModelWarning, UnknownNameError
+from kinetree.joints.following import Following
+from kinetree.model import gearing, manifold, serialize, tree
 from kinetree.model.describe import summary
 from kinetree.model.dynamics import actuation, has_dynamics, joint_values
 from kinetree.model.fingerprint import fingerprint
@@ -14,6 +16,7 @@ from kinetree.model.geometry import Geometry
 from kinetree.model.parts import Actuator, Body, Coupling, Frame, Loop, Posture
 from kinetree.model.replacing import replaced_parts
 from kinetree.model.scalars import map_numbers
+from kinetree.model.travel import travel
 from kinetree.model.validate import check_model, check_parts
 from kinetree.spatial import Motion, Plucker
 from kinetree.spelling import did_you_mean
@@ -80,13 +83,22 @@ class Model:
         self.frame_names = tuple(f.name for f in self.frames)
         check_model(self, strict=strict)
 
-        self.q_slice = _slices([0, *(b.joint.nq for b in self.bodies)])
-        self.v_slice = _slices([0, *(b.joint.nv for b in self.bodies)])
+        if self.couplings:
+            self._leave_to_couplings()
+        self.q_slice = _slices([0, *(joint.nq for joint in self.joint[1:])])
+        self.v_slice = _slices([0, *(joint.nv for joint in self.joint[1:])])
         self.nq, self.nv = self.q_slice[-1].stop, self.v_slice[-1].stop
         self.zero_velocity = np.zeros(self.nv, dtype=int)
         self.zero_velocity.flags.writeable = False
         self.zero_motion, self.identity_transform = Motion.zero(), Plucker.identity()
         self._complete = True
+
+    def _leave_to_couplings(self):
+        """Take the variables from joints that follow others, and from the postures."""
+        following = {c.joint for c in self.couplings}
+        joints = enumerate(self.joint[1:], start=1)
+        self.joint = (None, *(Following(j) if i in following else j for i, j in joints))
+        self.postures = tuple(gearing.leading_posture(self, p) for p in self.postures)
 
     def __setattr__(self, name, value):
         if "_complete" in self.__dict__:
@@ -129,12 +141,72 @@ class Model:
     @cached_property
     def expanded_parent(self):
         """λ′ over the velocity variables, counted from 0, -1 for none — RBDA Table 6.4."""
+        if self.couplings:
+            return gearing.coupled_parent(self)
         return tree.expanded_parent(self.parent, [0, *(b.joint.nv for b in self.bodies)])
 
     @property
     def a_g(self):
         """Gravity as a spatial acceleration."""
         return Motion(self.zero_motion.angular, self.gravity)
+
+    # --- couplings ---------------------------------------------------------------------------
+
+    @cached_property
+    def uncoupled(self):
+        """The same mechanism with all joints free of each other; itself, without couplings."""
+        if not self.couplings:
+            return self
+        with warnings.catch_warnings():  # what is wrong with the bodies was told before
+            warnings.simplefilter("ignore", ModelWarning)
+            bare = self.replace(couplings=(), postures=())
+            self.__dict__["uncoupled"] = bare  # in which the postures are written
+            postures = [gearing.full_posture(self, p) for p in self.postures]
+            return bare.replace(postures=postures) if postures else bare
+
+    @cached_property
+    def couplings_in_order(self):
+        """The couplings, each after those that its leaders follow."""
+        return gearing.in_order(self.couplings)
+
+    @cached_property
+    def independent_variables(self):
+        """Where ``q`` and ``qd`` are among the variables of ``uncoupled``, two arrays."""
+        return gearing.independent_variables(self)
+
+    @cached_property
+    def travel(self):
+        """``Limits`` of every joint, or None, with those that its followers set; entry 0 is None.
+
+        Joints that follow others have none of their own here.
+        """
+        return travel(self)
+
+    def expand(self, q):
+        """Positions of all joints, also of those that follow: (..., nq) of ``uncoupled``."""
+        return gearing.expand(self, q)
+
+    def expand_velocity(self, q, qd):
+        """Velocities of all joints, ``G(q) qd``: (..., nv) of ``uncoupled``."""
+        return gearing.expand_velocity(self, q, qd)
+
+    def expand_acceleration(self, q, qd, qdd):
+        """Accelerations of all joints, ``G(q) qdd + g(q, qd)``: (..., nv) of ``uncoupled``."""
+        return gearing.expand_acceleration(self, q, qd, qdd)
+
+    def reduce(self, q, *, tolerance=gearing.FOLLOWING_TOLERANCE):
+        """The variables ``q``, (..., nq), of the positions of all joints.
+
+        Args:
+            q: positions of all joints, (..., nq) of ``uncoupled``.
+            tolerance: how far a joint may be from where its coupling has it, [m or rad] and
+                relative to its position; infinite not to check.
+        """
+        return gearing.reduce(self, q, tolerance=tolerance)
+
+    def reduce_velocity(self, qd):
+        """The velocity variables, (..., nv), of those of all joints."""
+        return gearing.reduce_velocity(self, qd)
 
     # --- joints ------------------------------------------------------------------------------
 
@@ -289,6 +361,8 @@ class Model:
                 f"joint, limits, dynamics, bodies, {', '.join(_FIELDS[:-1])} and {_FIELDS[-1]}"
             )
         kept = {key: getattr(self, key) for key in _FIELDS}
+        if "couplings" in fields and "postures" not in fields:  # all joints may be needed
+            kept["postures"] = self.uncoupled.postures
         parts = replaced_parts(
             self, fields, inertia=inertia, placement=placement, joint=joint, limits=limits,
             dynamics=dynamics,

@@ -12,6 +12,7 @@ import numpy as np
 
 from kinetree.errors import ModelError
 from kinetree.joints import AbstractJoint, Fixed
+from kinetree.model.coupling import Coupling
 from kinetree.spatial import Inertia, Plucker, xlt
 
 __all__ = [
@@ -175,26 +176,6 @@ class Loop(Part):
 
 
 @dataclass(frozen=True)
-class Coupling:
-    """A joint that follows another: ``q = c0 + c1 q_s + c2 q_s² + ...``, both of one variable.
-
-    Gears, mimic joints and belts. The joint keeps its variable, and the forces of the coupling act
-    on both joints as those of any constraint do.
-
-    Attributes:
-        name: unique name, among the joints.
-        joint: number of the joint that follows, which is that of the body it moves.
-        source: number of the joint that leads; 0 for none, which holds the joint at ``c0``.
-        coefficients: of the polynomial, the constant first.
-    """
-
-    name: str
-    joint: int
-    source: int
-    coefficients: tuple[float, ...] = (0.0, 1.0)
-
-
-@dataclass(frozen=True)
 class Actuator:
     """Something that drives a joint: the joint force is ``gear`` times what it is told.
 
@@ -217,7 +198,10 @@ class Actuator:
 
 @dataclass(frozen=True)
 class Posture:
-    """A state worth a name, such as "home": positions (nq,) and velocities (nv,)."""
+    """A state worth a name, such as "home": positions (nq,) and velocities (nv,).
+
+    A model with couplings also takes those of all its joints, and keeps what leads.
+    """
 
     name: str
     q: tuple[float, ...]

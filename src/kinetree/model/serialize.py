@@ -9,6 +9,7 @@ from dataclasses import fields
 from kinetree.errors import KinetreeError, ModelError
 from kinetree.model import geometry as shapes
 from kinetree.model import plain
+from kinetree.model.coupling import require_written
 from kinetree.model.geometry import Geometry
 from kinetree.model.parts import Actuator, Body, Coupling, Frame, JointDynamics, Loop, Posture
 from kinetree.spatial import Inertia
@@ -47,15 +48,7 @@ def to_dict(model):
             }
             for loop in model.loops
         ],
-        "couplings": [
-            {
-                "name": c.name,
-                "joint": joint_names[c.joint],
-                "source": joint_names[c.source],
-                "coefficients": list(c.coefficients),
-            }
-            for c in model.couplings
-        ],
+        "couplings": [_coupling(c, joint_names) for c in model.couplings],
         "geometry": [_geometry(g, names) for g in model.geometry],
         "actuators": [
             {
@@ -68,6 +61,18 @@ def to_dict(model):
             for a in model.actuators
         ],
         "postures": [{"name": p.name, "q": list(p.q), "qd": list(p.qd)} for p in model.postures],
+    }
+
+
+def _coupling(c, joint_names):
+    require_written(c, "a dictionary")
+    several = {"sources": [joint_names[i] for i in c.sources], "weights": list(c.weights)}
+    return {
+        "name": c.name,
+        "joint": joint_names[c.joint],
+        "source": joint_names[c.source],
+        "coefficients": list(c.coefficients),
+        **(several if c.sources else {}),
     }
 
 
@@ -153,7 +158,14 @@ def _read(cls, data, known):
     ]
     loop_number = {loop.name: k for k, loop in enumerate(loops, start=1)}
     couplings = [
-        Coupling(c["name"], joint[c["joint"]], joint[c["source"]], tuple(c["coefficients"]))
+        Coupling(
+            c["name"],
+            joint[c["joint"]],
+            joint[c["source"]],
+            tuple(c["coefficients"]),
+            tuple(joint[name] for name in c.get("sources", ())),
+            tuple(c.get("weights", ())),
+        )
         for c in data.get("couplings", ())
     ]
     actuators = [

@@ -9,6 +9,7 @@ import numpy as np
 
 from kinetree.errors import ModelError, ModelWarning
 from kinetree.joints import AbstractJoint
+from kinetree.model.gearing import with_leaders
 from kinetree.model.geometry import Geometry
 from kinetree.model.parts import Actuator, Body, Coupling, Frame, Limits, Loop, Posture
 from kinetree.model.tree import check_parents
@@ -239,8 +240,15 @@ def joints_without_inertia(model) -> tuple[str, ...]:
     """Names of the joints that move no inertia, which makes forward dynamics singular.
 
     Decided at the neutral position, every other joint held: ``SᵀI^c S`` has no inverse. Such a
-    model is fine for kinematics and inverse dynamics.
+    model is fine for kinematics and inverse dynamics. A joint that leads others moves their
+    inertia, too.
     """
+    if model.couplings:
+        idle = set(joints_without_inertia(model.uncoupled))
+        names = ("", *model.joint_names)
+        led = {i for c in model.couplings if names[c.joint] not in idle for i in c.leaders}
+        driven = {names[i] for i in with_leaders(model, led)}
+        return tuple(n for n in names if n in idle - driven and not _follows(model, n))
     still, q = model.at(0.0), model.neutral()
     IC, singular = list(model.inertia), []
     for i in range(model.body_count, 0, -1):
@@ -254,3 +262,7 @@ def joints_without_inertia(model) -> tuple[str, ...]:
             X = X_J @ model.tree_transform[i]
             IC[model.parent[i]] = IC[model.parent[i]] + X.T @ IC[i] @ X
     return tuple(reversed(singular))
+
+
+def _follows(model, name):
+    return any(model.joint_names[c.joint - 1] == name for c in model.couplings)

@@ -39,14 +39,12 @@ def check_dynamics(d, joint, joint_name, strict):
 
 
 def check_couplings(model):
-    """Raise ModelError unless every joint follows at most one other, and none itself."""
-    leader = {}
+    """Raise ModelError unless every joint follows by at most one coupling, and none itself."""
+    leaders = {}
     for c in model.couplings:
         what = f"coupling {c.name!r}"
-        _check_joint(model, c.joint, what)
-        if c.source != 0:
-            _check_joint(model, c.source, what)
-        for i in filter(None, (c.joint, c.source)):
+        for i in (c.joint, *c.leaders):
+            _check_joint(model, i, what)
             joint = model.joint[i]
             if not (joint.nq == joint.nv == 1 and joint.rates_are_velocities):
                 raise ModelError(
@@ -54,31 +52,44 @@ def check_couplings(model):
                     f"{type(joint).__name__} with {joint.nv} degrees of freedom; only joints "
                     f"with one variable can be coupled"
                 )
-        _check_numbers(c.coefficients, f"coefficients of {what}")
-        if not c.coefficients:
-            raise ModelError(f"{what} needs at least one coefficient, the position to hold")
-        if c.source == 0 and len(c.coefficients) > 1:
-            raise ModelError(
-                f"{what} has {len(c.coefficients)} coefficients and no joint that leads; a joint "
-                f"that is held has one"
-            )
-        if c.joint in leader:
+        _check_law(c, what)
+        if c.joint in leaders:
             raise ModelError(
                 f"joint {model.joint_names[c.joint - 1]!r} follows two couplings, the second is "
                 f"{c.name!r}; a joint can follow one other"
             )
-        leader[c.joint] = c.source
+        leaders[c.joint] = c.leaders
+    _check_circles(model, leaders)
+
+
+def _check_law(c, what):
+    _check_numbers(c.weights, f"weights of {what}")
+    _check_numbers(c.coefficients, f"coefficients of {what}")
+    if not c.coefficients:
+        raise ModelError(f"{what} needs at least one coefficient, the position to hold")
+    if not c.leaders and len(c.coefficients) > 1:
+        raise ModelError(
+            f"{what} has {len(c.coefficients)} coefficients and no joint that leads; a joint "
+            f"that is held has one"
+        )
+
+
+def _check_circles(model, leaders):
+    """Raise ModelError when a joint follows itself by way of others."""
     cleared: set[int] = set()
-    for start in leader:
-        path, i = {}, start
-        while i in leader and i not in cleared:
-            if i in path:
-                circle = [*list(path)[path[i] :], i]
-                names = " -> ".join(repr(model.joint_names[k - 1]) for k in circle)
-                raise ModelError(f"couplings lead in a circle: {names}; remove one of them")
-            path[i] = len(path)
-            i = leader[i]
-        cleared.update(path)
+
+    def visit(i, path):
+        if i in path:
+            circle = [*path[path.index(i) :], i]
+            names = " -> ".join(repr(model.joint_names[k - 1]) for k in circle)
+            raise ModelError(f"couplings lead in a circle: {names}; remove one of them")
+        if i not in cleared:
+            for j in leaders.get(i, ()):
+                visit(j, (*path, i))
+            cleared.add(i)
+
+    for start in leaders:
+        visit(start, ())
 
 
 def check_actuator(model, actuator):
@@ -116,18 +127,23 @@ def _driven(model, actuator, what):
 
 
 def check_posture(model, posture):
-    """Raise ModelError unless the posture is a state of the model."""
-    what, joints = f"posture {posture.name!r}", model.joint[1:]
-    for name, size in (("q", sum(j.nq for j in joints)), ("qd", sum(j.nv for j in joints))):
+    """Raise ModelError unless the posture is a state of the model, or of all its joints."""
+    what, joints = f"posture {posture.name!r}", list(enumerate(model.joint[1:], start=1))
+    following = {c.joint for c in model.couplings}
+    leading = [(i, joint) for i, joint in joints if i not in following]
+    if len(posture.q) != sum(joint.nq for _, joint in joints):
+        joints = leading
+    sizes = sum(joint.nq for _, joint in joints), sum(joint.nv for _, joint in joints)
+    for name, size in zip(("q", "qd"), sizes, strict=True):
         values = getattr(posture, name)
         _check_numbers(values, f"{name} of {what}")
         if len(values) != size and not (name == "qd" and len(values) == 0):
             raise ModelError(f"{name} of {what} needs {size} entries, got {len(values)}")
     start = 0
-    for name, joint in zip(model.joint_names, joints, strict=True):
+    for i, joint in joints:
         defect = joint.defect(np.array(posture.q[start : start + joint.nq]))
         if defect:
-            raise ModelError(f"{what}, joint {name!r}: {defect}")
+            raise ModelError(f"{what}, joint {model.joint_names[i - 1]!r}: {defect}")
         start += joint.nq
 
 

@@ -4,6 +4,8 @@ A view answers the algorithms as the model does, but its transforms, inertias an
 another kind. The same algorithm text then computes the same numbers in another way.
 """
 
+from copy import copy
+
 import numpy as np
 
 from kinetree.errors import ModelError
@@ -28,6 +30,15 @@ class ModelView:
     def jcalc(self, i, q, qd):
         """``X_J, S, v_J, c_J`` of joint ``i`` from the joint vectors of the whole model."""
         return tuple(map(self.convert, self.model.jcalc(i, q, qd)))
+
+    @property
+    def uncoupled(self):
+        """The same view of the model whose joints are free of each other."""
+        if not self.couplings:
+            return self
+        view = copy(self)
+        view.model = self.model.uncoupled
+        return view
 
     def __getattr__(self, name):
         return getattr(object.__getattribute__(self, "model"), name)

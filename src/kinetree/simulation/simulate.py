@@ -99,7 +99,7 @@ def simulate(
     _refuse_prescribed(model, clock.start)
     told = told_of(model, prescribed)
     adaptive = rtol is not None or atol is not None
-    constrained = bool(model.loops or model.couplings)
+    constrained = bool(model.loops)
     method = integrator_named(integrator, adaptive=adaptive, constrained=constrained)
     if told is not None:
         q, qd = told_start(told, model, clock.start, q, qd, at_rest=qd0 is None)
@@ -207,7 +207,7 @@ def _as_events(events):
 
 def _can_compile(model, method, field):
     """Whether a step can be one kernel; an error if it must be and cannot."""
-    constrained = bool(model.loops or model.couplings)
+    constrained = bool(model.loops)
     plain = [force for force in field.forces if not is_traceable(force)]
     if method.differentiates:
         require_groups(model, f"integrator {method.name!r}")

@@ -73,9 +73,9 @@ def _formulas(array, shape):
 
 def _is_lagrangian(model):
     """Whether all velocities are rates of positions, and nothing moves by itself."""
-    rng, zero = np.random.default_rng(0), model.zero_velocity
-    for i in range(1, model.body_count + 1):
-        joint = model.joint[i]
+    rng, zero = np.random.default_rng(0), model.uncoupled.zero_velocity
+    for body in model.bodies:
+        joint = body.joint
         _, _, v_J, c_J = joint.jcalc(joint.random(rng), zero[: joint.nv])
         moves = any(np.any(np.asarray(x.to_array(), dtype=float)) for x in (v_J, c_J))
         if moves or not joint.rates_are_velocities:

@@ -6,6 +6,7 @@ from dataclasses import fields
 import numpy as np
 
 from kinetree.model import geometry
+from kinetree.model.coupling import require_written
 from kinetree.writers.native_parts import inertia_table, joint_table, placement_keys
 from kinetree.writers.toml_text import assignment
 
@@ -84,10 +85,14 @@ def _loop(model, loop):
 
 
 def _coupling(model, coupling):
+    require_written(coupling, "a file")
     names = (None, *model.joint_names)
     table = {"name": coupling.name, "joint": names[coupling.joint]}
     if coupling.source:
         table["source"] = names[coupling.source]
+    if coupling.sources:
+        table["sources"] = [names[i] for i in coupling.sources]
+        table["weights"] = coupling.shares
     return table | {"coefficients": coupling.coefficients}
 
 

@@ -10,6 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.errors import InteropError, ShapeError
+from kinetree.interop.coupled_states import (
+    all_joints,
+    leading_forces,
+    leading_positions,
+    leading_variables,
+)
 from kinetree.joints import Free
 from kinetree.loaders.mjcf.joints import variables
 from kinetree.loaders.mjcf.maps import JointMap, map_of
@@ -24,6 +30,7 @@ _KINDS = ("free", "ball", "slide", "hinge")  # mjtJoint
 
 def to_q(model, mj_model, q):
     """MuJoCo's ``qpos``, (..., mj_model.nq), from kinetree's configuration, (..., nq)."""
+    model, q = all_joints(model, q)
     q = as_configuration(model, q)
     out = np.empty((*q.shape[:-1], mj_model.nq), dtype=q.dtype)
     for p in _pairs(model, mj_model):
@@ -33,6 +40,11 @@ def to_q(model, mj_model, q):
 
 def from_q(model, mj_model, qpos):
     """Kinetree's configuration from MuJoCo's ``qpos``; quaternions come back with unit length."""
+    return leading_positions(model, _from_q(model.uncoupled, mj_model, qpos))
+
+
+def _from_q(model, mj_model, qpos):
+    """Positions of all joints."""
     qpos = _vector(mj_model, qpos, "qpos", mj_model.nq)
     out = np.empty((*qpos.shape[:-1], model.nq), dtype=qpos.dtype)
     for p in _pairs(model, mj_model):
@@ -44,18 +56,21 @@ def from_q(model, mj_model, qpos):
 
 def to_v(model, mj_model, q, qd):
     """MuJoCo's ``qvel`` from kinetree's configuration and velocity."""
+    model, q, qd = all_joints(model, q, qd=qd)
     q, qd = as_configuration(model, q), as_joint_vector(model, qd, "qd")
     return _to_tangent(model, mj_model, qd, (q, qd), "to_velocity")
 
 
 def from_v(model, mj_model, qpos, qvel):
     """Kinetree's velocity from MuJoCo's ``qpos`` and ``qvel``."""
-    q, qvel = from_q(model, mj_model, qpos), _vector(mj_model, qvel, "qvel", mj_model.nv)
-    return _from_tangent(model, mj_model, qvel, (q, qvel), "from_velocity")
+    full, qvel = model.uncoupled, _vector(mj_model, qvel, "qvel", mj_model.nv)
+    state = _from_q(full, mj_model, qpos), qvel
+    return leading_variables(model, _from_tangent(full, mj_model, qvel, state, "from_velocity"))
 
 
 def to_a(model, mj_model, q, qd, qdd):
     """MuJoCo's ``qacc`` from kinetree's configuration, velocity and acceleration."""
+    model, q, qd, qdd = all_joints(model, q, qd=qd, qdd=qdd)
     q, qd = as_configuration(model, q), as_joint_vector(model, qd, "qd")
     qdd = as_joint_vector(model, qdd, "qdd")
     return _to_tangent(model, mj_model, qdd, (q, qd, qdd), "to_acceleration")
@@ -63,21 +78,25 @@ def to_a(model, mj_model, q, qd, qdd):
 
 def from_a(model, mj_model, qpos, qvel, qacc):
     """Kinetree's acceleration from MuJoCo's ``qpos``, ``qvel`` and ``qacc``."""
-    q, qvel = from_q(model, mj_model, qpos), _vector(mj_model, qvel, "qvel", mj_model.nv)
+    full, qvel = model.uncoupled, _vector(mj_model, qvel, "qvel", mj_model.nv)
     qacc = _vector(mj_model, qacc, "qacc", mj_model.nv)
-    return _from_tangent(model, mj_model, qacc, (q, qvel, qacc), "from_acceleration")
+    state = _from_q(full, mj_model, qpos), qvel, qacc
+    return leading_variables(model, _from_tangent(full, mj_model, qacc, state, "from_acceleration"))
 
 
 def to_tau(model, mj_model, q, tau):
     """MuJoCo's joint forces from kinetree's: the same power at any velocity."""
+    model, q, tau = all_joints(model, q, tau=tau)
     q, tau = as_configuration(model, q), as_joint_vector(model, tau, "tau")
     return _to_tangent(model, mj_model, tau, (q, tau), "to_velocity")
 
 
 def from_tau(model, mj_model, qpos, tau):
     """Kinetree's joint forces from MuJoCo's: the same power at any velocity."""
-    q, tau = from_q(model, mj_model, qpos), _vector(mj_model, tau, "tau", mj_model.nv)
-    return _from_tangent(model, mj_model, tau, (q, tau), "from_velocity")
+    full, tau = model.uncoupled, _vector(mj_model, tau, "tau", mj_model.nv)
+    q = _from_q(full, mj_model, qpos)
+    forces = _from_tangent(full, mj_model, tau, (q, tau), "from_velocity")
+    return leading_forces(model, q, forces)
 
 
 def _to_tangent(model, mj_model, like, arrays, convert):

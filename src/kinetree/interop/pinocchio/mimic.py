@@ -1,8 +1,8 @@
 """Joints that follow others: couplings here, mimic joints there.
 
-Kinetree keeps the variable of a joint that follows, Pinocchio drops it. So a group of coupled
-joints has one variable in Pinocchio, that of the joint with the smallest number, and what the
-others have of armature, damping and friction goes to it, seen through the gear.
+A group of coupled joints has one variable. In Pinocchio it is that of the joint with the smallest
+number, and what the others have of armature, damping and friction goes to it, seen through the
+gear.
 """
 
 from typing import NamedTuple
@@ -79,14 +79,18 @@ def _places(model):
             return i, 0.0, 1.0
         c = coupling[i]
         a, b, *rest = (*c.coefficients, 0.0)
-        if c.source == 0 or b == 0 or np.any(rest):
+        if c.source == 0 or b == 0 or np.any(rest) or c.function is not None:
+            law = f"has coefficients {list(c.coefficients)}"
+            law = (
+                "follows a function" if c.function else "has several sources" if c.sources else law
+            )
             raise InteropError(
                 f"Pinocchio's mimic joints follow another by a factor and an offset; coupling "
-                f"{c.name!r} has coefficients {list(c.coefficients)}. Remove it with "
-                f"model.replace(couplings=...), or lock a joint that is held"
+                f"{c.name!r} {law}. Remove it with model.replace(couplings=...), or lock a joint "
+                f"that is held"
             )
         root, offset, slope = place(c.source)
         return root, a + b * offset, b * slope
 
-    coupled = {i for c in model.couplings for i in (c.joint, c.source) if i}
+    coupled = {i for c in model.couplings for i in (c.joint, *c.leaders)}
     return {i: place(i) for i in sorted(coupled)}

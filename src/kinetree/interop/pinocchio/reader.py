@@ -22,7 +22,7 @@ def from_model(pin_model) -> Model:
     Joints keep their names. A body is called after Pinocchio's body frame at its joint, or else
     after the joint; other frames (bodies, fixed joints, operational frames, sensors) become
     frames. A composite joint ``j`` becomes a chain ``j_1``, ``j_2``, … with massless bodies in
-    between. A mimic joint ``j`` keeps a variable here and follows by a coupling ``j_mimic``.
+    between. A mimic joint ``j`` follows by a coupling ``j_mimic``.
     Inertia fixed to the universe is left out, as no dynamics depends on it.
 
     Raises:

@@ -10,6 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.errors import InteropError, ShapeError
+from kinetree.interop.coupled_states import (
+    all_joints,
+    leading_forces,
+    leading_positions,
+    leading_variables,
+)
 from kinetree.interop.pinocchio.kinds import as_kinetree, kind_of, same_joint
 from kinetree.interop.pinocchio.leaves import leaves
 from kinetree.interop.pinocchio.maps import JointMap
@@ -21,6 +27,7 @@ __all__ = ["from_a", "from_q", "from_tau", "from_v", "to_a", "to_q", "to_tau", "
 
 def to_q(model, pin_model, q):
     """Pinocchio's configuration, (..., pin_model.nq), from kinetree's, (..., nq)."""
+    model, q = all_joints(model, q)
     q = as_configuration(model, q)
     pairs, _ = _pairs(model, pin_model)
     parts = [(p.pin_q, p.map.to_position(q[..., p.q])) for p in pairs]
@@ -32,6 +39,11 @@ def from_q(model, pin_model, q):
 
     Unbounded revolute joints come back as an angle in (-π, π].
     """
+    return leading_positions(model, _from_q(model.uncoupled, pin_model, q))
+
+
+def _from_q(model, pin_model, q):
+    """Positions of all joints."""
     q = _pinocchio_vector(pin_model, q, "q", pin_model.nq)
     parts, (pairs, mimics) = [], _pairs(model, pin_model)
     for p in pairs:
@@ -52,22 +64,24 @@ def from_q(model, pin_model, q):
 
 def to_v(model, pin_model, q, qd):
     """Pinocchio's velocity from kinetree's configuration and velocity."""
+    model, q, qd = all_joints(model, q, qd=qd)
     return _to_tangent(model, pin_model, q, qd=qd)
 
 
 def from_v(model, pin_model, q, v):
     """Kinetree's velocity from Pinocchio's configuration and velocity."""
-    return _from_tangent(model, pin_model, q, v=v)
+    return leading_variables(model, _from_tangent(model.uncoupled, pin_model, q, v=v))
 
 
 def to_a(model, pin_model, q, qd, qdd):
     """Pinocchio's acceleration from kinetree's configuration, velocity and acceleration."""
+    model, q, qd, qdd = all_joints(model, q, qd=qd, qdd=qdd)
     return _to_tangent(model, pin_model, q, qd=qd, qdd=qdd)
 
 
 def from_a(model, pin_model, q, v, a):
     """Kinetree's acceleration from Pinocchio's configuration, velocity and acceleration."""
-    return _from_tangent(model, pin_model, q, v=v, a=a)
+    return leading_variables(model, _from_tangent(model.uncoupled, pin_model, q, v=v, a=a))
 
 
 def to_tau(model, pin_model, q, tau):
@@ -75,6 +89,7 @@ def to_tau(model, pin_model, q, tau):
 
     Forces of joints that mimic others add to those of the others.
     """
+    model, q, tau = all_joints(model, q, tau=tau)
     tau = np.array(as_joint_vector(model, tau, "tau"))
     for f in _pairs(model, pin_model)[1]:
         tau[..., f.leader_v] += f.scaling * tau[..., f.v]
@@ -82,11 +97,10 @@ def to_tau(model, pin_model, q, tau):
 
 
 def from_tau(model, pin_model, q, tau):
-    """Kinetree's joint forces from Pinocchio's: the same power at any velocity.
-
-    Joints that mimic others get none.
-    """
-    return _from_tangent(model, pin_model, q, tau=tau)
+    """Kinetree's joint forces from Pinocchio's: the same power at any velocity."""
+    full = model.uncoupled
+    forces = _from_tangent(full, pin_model, q, tau=tau)
+    return leading_forces(model, _from_q(full, pin_model, q), forces) if model.couplings else forces
 
 
 def _to_tangent(model, pin_model, q, **vectors):

@@ -139,11 +139,15 @@ class _Reader:
     def _coupling(self, table):
         name = self._named(table, "joint")
         joint, source = table.text("joint"), table.text("source", None)
+        sources = table.texts("sources", ())
         if table.choice("coefficients", "ratio") == "ratio":
             coefficients = (table.number("offset", 0.0), table.number("ratio"))
         else:
-            coefficients = table.numbers("coefficients", None, (0.0, 1.0) if source else (0.0,))
-        self.builder.coupling(name, joint=joint, source=source, coefficients=coefficients)
+            usual = (0.0, 1.0) if source or sources else (0.0,)
+            coefficients = table.numbers("coefficients", None, usual)
+        weights = table.numbers("weights", len(sources), (1.0,) * len(sources)) if sources else ()
+        law = {"coefficients": coefficients, "weights": weights}
+        self.builder.coupling(name, joint=joint, source=source, sources=sources, **law)
 
     def _geometry(self, table):
         shape = read_shape(table, self.report, self.folders)

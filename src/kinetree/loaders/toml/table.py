@@ -61,6 +61,14 @@ class Table:
             raise self.error(f"{key} must not be empty", key)
         return value
 
+    def texts(self, key, default=_REQUIRED) -> Any:
+        """A list of pieces of text."""
+        values = self.of_kind(key, list, default)
+        for value in () if values is default else values:
+            if not isinstance(value, str) or not value:
+                raise self.error(f"{key} must be a list of texts, got {_shown(value)}", key)
+        return values if values is default else tuple(values)
+
     def flag(self, key, default) -> bool:
         """True or false."""
         return self.of_kind(key, bool, default)

@@ -140,8 +140,11 @@ class _Assembly:
             leader = node.get("source")
             joint = find(node.need("joint"), self.number, node, "joint")
             source = 0 if leader is None else find(leader, self.number, node, "joint")
-            coefficients = node.numbers("coefficients", None)
-            couplings.append(Coupling(node.need("name"), joint, source, coefficients))
+            names = (node.get("sources") or "").split()
+            sources = tuple(find(name, self.number, node, "joint") for name in names)
+            weights = node.numbers("weights", None) if sources else ()
+            law = node.numbers("coefficients", None), sources, weights
+            couplings.append(Coupling(node.need("name"), joint, source, *law))
         return tuple(couplings)
 
     def _geometry(self):
@@ -173,15 +176,16 @@ class _Assembly:
     def _with_postures(self, model):
         """The model with its named states, whose size is known only now."""
         number, postures = {name: i for i, name in enumerate(model.joint_names, start=1)}, []
+        full = model.uncoupled
         for node in self.robot.all("kinetree:posture"):
-            q, qd = model.neutral(), model.zero_velocity.copy()
+            q, qd = full.neutral(), full.zero_velocity.copy()
             for part in node.all("joint"):
                 name = part.need("name")
                 find(name, self.number, part, "joint")
                 if name not in number:
                     continue  # fixed, and merged
                 i = number[name]
-                for x, at, key in ((q, model.q_slice[i], "q"), (qd, model.v_slice[i], "qd")):
+                for x, at, key in ((q, full.q_slice[i], "q"), (qd, full.v_slice[i], "qd")):
                     x[at] = part.numbers(key, at.stop - at.start, tuple(x[at]))
             postures.append(Posture(node.need("name"), tuple(q.tolist()), tuple(qd.tolist())))
         return model.replace(postures=postures) if postures else model

@@ -16,7 +16,7 @@ import numpy as np
 
 from kinetree.errors import LoopError, ModelError, UnknownNameError
 from kinetree.functional.layout import velocity_unit
-from kinetree.loops.dynamics.loop_joints import loop_motion_of, loop_slices
+from kinetree.loops.dynamics.loop_joints import follower_ratios, loop_motion_of, loop_slices
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.kinematics.rank import RANK_TOLERANCE, rank, scaling
 from kinetree.model.arrays import as_configuration, as_model
@@ -111,16 +111,19 @@ class Actuated:
         for name, at in self.slices.items():
             if name in loops and of_loops is not None:
                 B[..., at] = of_loops[..., loops[name]]
+                continue
+            i = model.joint_index(name)
+            if model.joint[i].nv:
+                B[..., model.v_slice[i], at] = np.eye(at.stop - at.start)
             else:
-                i = model.v_slice[model.joint_index(name)]
-                B[..., i, at] = np.eye(at.stop - at.start)
+                B[..., at] = follower_ratios(model, q, i)[..., None]
         return B
 
 
 def _joint(model, name):
     if name in model.loop_names:
         return model.loops[model.loop_names.index(name)].joint
-    return model.joint[model.joint_index(name)]
+    return model.bodies[model.joint_index(name) - 1].joint
 
 
 def actuated_freedoms(model, joints=None) -> Actuated:
@@ -132,7 +135,8 @@ def actuated_freedoms(model, joints=None) -> Actuated:
     """
     if joints is None:
         driven = dict.fromkeys(map(model.driven_joint, model.actuators))
-        moving = (b.joint_name for b in model.bodies if b.joint.nv)
+        joints = zip(model.joint_names, model.joint[1:], strict=True)
+        moving = (name for name, joint in joints if joint.nv)
         return Actuated(model, driven or moving)
     if isinstance(joints, str):
         raise UnknownNameError(f"actuated must be names of joints in a list, got {joints!r}")

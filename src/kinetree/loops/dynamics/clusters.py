@@ -18,6 +18,7 @@ from kinetree.loops.dynamics.instant import Instant
 from kinetree.loops.dynamics.null_space import NullSpace, null_space
 from kinetree.loops.kinematics.rank import Scaling, rank
 from kinetree.model.carry import carried, carried_postures
+from kinetree.model.gearing import with_leaders
 from kinetree.spatial import Plucker
 
 __all__ = ["Cluster", "Renumbered", "block_null_space", "clusters", "renumber"]
@@ -27,7 +28,7 @@ class Cluster(NamedTuple):
     """A minimal loop cluster."""
 
     loops: tuple
-    """Names of its loop joints, then of its couplings."""
+    """Names of its loop joints."""
     joints: tuple
     """Numbers of the tree joints in it, ascending."""
     rows: np.ndarray
@@ -64,16 +65,16 @@ def clusters(model) -> tuple[Cluster, ...]:
 
 
 def _constraints(model):
-    """Name, joints and rows of every loop and coupling; names and rows as lists."""
+    """Name, joints and rows of every loop; names and rows as lists.
+
+    What a joint that follows others does is up to its leaders, which belong here, too.
+    """
     row = 0
     for loop in model.loops:
         count = 6 - loop.joint.nv
-        joints = set(loop_signs(model, loop.predecessor, loop.successor))
+        joints = with_leaders(model, loop_signs(model, loop.predecessor, loop.successor))
         yield [loop.name], joints, list(range(row, row + count))
         row += count
-    for c in model.couplings:
-        yield [c.name], {c.joint, c.source} - {0}, [row]
-        row += 1
 
 
 def _variables(model, joints):
@@ -89,7 +90,7 @@ def renumber(model) -> Renumbered:
     cannot always be numbered so, and then are not taken for one.
     """
     unit = {i: (i,) for i in range(1, model.body_count + 1)}
-    for cluster in clusters(model.replace(couplings=())):
+    for cluster in clusters(model.uncoupled):
         unit |= dict.fromkeys(cluster.joints, cluster.joints)
     unit[0] = (0,)
     on: dict[int, list[int]] = {}  # first joints of the units that hang on a unit
@@ -109,7 +110,7 @@ def _in_order(model, order):
     number = {old: new for new, old in enumerate(order)}
     same = [Plucker.identity()] * len(order)
     bodies = [replace(model.bodies[i - 1], parent=number[model.parent[i]]) for i in order[1:]]
-    postures = carried_postures(model.postures, [b.joint for b in bodies], (order[1:], model))
+    postures = carried_postures([b.joint for b in bodies], (order[1:], model))
     renumbered = model.replace(bodies=bodies, **carried(model, number, same), postures=postures)
     q, v = (
         np.concatenate([np.zeros(0, int), *(np.arange(s[i].start, s[i].stop) for i in order[1:])])

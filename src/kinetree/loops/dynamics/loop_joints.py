@@ -14,6 +14,7 @@ from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.functional.kernel import kernel
 from kinetree.loops.compiling import compiled
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_numbers
+from kinetree.model.gearing import Gearing
 from kinetree.spelling import did_you_mean
 
 __all__ = [
@@ -76,8 +77,8 @@ def loop_joint_forces(model, q, forces) -> np.ndarray:
 def actuation_matrix(model, q) -> np.ndarray:
     """Joint forces for a unit of control of each actuator, (..., nv, n_actuators).
 
-    ``model.actuation`` for mechanisms that also have actuators in loop joints, whose effect in
-    joint space depends on the configuration.
+    ``model.actuation`` for mechanisms that also have actuators in loop joints, or in joints that
+    follow others by a ratio that varies: their effect in joint space depends on the configuration.
     """
     q, slices = as_configuration(model, q), list(loop_slices(model).values())
     matrix = np.zeros((*q.shape[:-1], model.nv, len(model.actuators)))
@@ -85,9 +86,20 @@ def actuation_matrix(model, q) -> np.ndarray:
     for k, a in enumerate(model.actuators):
         if a.loop and B is not None:
             matrix[..., k] = (B[..., slices[a.loop - 1]] * np.array(a.gear)).sum(-1)
-        else:
+        elif model.joint[a.joint].nv:
             matrix[..., model.v_slice[a.joint], k] = a.gear
+        else:
+            matrix[..., k] = follower_ratios(model, q, a.joint) * a.gear
     return matrix
+
+
+def follower_ratios(model, q, joint) -> np.ndarray:
+    """Velocity of a joint that follows others for a unit of each velocity variable, (..., nv)."""
+    row = model.uncoupled.v_slice[joint].start
+    ratios = np.zeros((*q.shape[:-1], model.nv))
+    for n in np.ndindex(q.shape[:-1]):
+        ratios[n] = Gearing(model, q[n]).G[row]
+    return ratios
 
 
 def limit_distances(model, q) -> dict:

@@ -18,7 +18,7 @@ from operator import add
 
 import numpy as np
 
-from kinetree.algorithms.closure import CLOSURE_TOLERANCE, check_coupled, check_loops_closed
+from kinetree.algorithms.closure import CLOSURE_TOLERANCE, check_loops_closed
 from kinetree.algorithms.loop_forces import forces_on_bodies
 from kinetree.dynamics import external_forces
 from kinetree.errors import LoopError, ShapeError, UnknownNameError
@@ -43,8 +43,8 @@ class ConstrainedMotion:
     Attributes:
         qdd: accelerations of the tree joints [m/s² or rad/s²], (nv,); unique.
         loop_forces: ``LoopForce`` of each loop joint, by name.
-        lam: constraint forces: of the loop joints along ``T``, then of the couplings, (nc,); the
-            smallest, where they are not unique.
+        lam: constraint forces of the loop joints along ``T``, (nc,); the smallest, where they are
+            not unique.
         tau_c: what they come to in joint space, ``Kᵀ lam``, (nv,); unique.
         rank: number of independent constraints.
         redundancy: number of constraints that say nothing new, and of freedoms left in ``lam``.
@@ -72,7 +72,7 @@ def solve(
     """Motion and loop forces under the joint forces ``tau``.
 
     Args:
-        model: the mechanism, with loops, couplings, or neither.
+        model: the mechanism, with loops or without.
         q: positions of the tree joints [m, rad], (nq,), at which the loops are closed.
         qd: velocities of the tree joints [m/s, rad/s], (nv,), which the loops allow.
         tau: joint forces of the tree joints [N, N·m], (nv,): those of the actuators plus
@@ -87,13 +87,12 @@ def solve(
             None leaves them alone — RBDA (8.22).
         loop_tau: joint forces of loop joints [N, N·m], by name; none by default.
         closure: a ``LoopClosure`` of the model, for ``closure``.
-        closure_tolerance: loop or coupling error [m or rad] above which the state is refused.
+        closure_tolerance: loop error [m or rad] above which the state is refused.
     """
     name = METHODS[0] if method == "auto" else method
     instant = _instant(model, q, qd, tau, f_ext, stabilization, loop_tau, rank)
     constraint = instant.constraint
     check_loops_closed(model, constraint.loops, closure_tolerance)
-    check_coupled(model, constraint.couplings, instant.qd, closure_tolerance)
     found = _method(name, instant, independent, rank, closure)
 
     K, lam = instant.K, smallest(instant, found.lam)
@@ -156,7 +155,7 @@ def _by_loop(model, loop_tau):
 
 
 def _checked_rank(model, rank):
-    rows = sum(6 - loop.joint.nv for loop in model.loops) + len(model.couplings)
+    rows = sum(6 - loop.joint.nv for loop in model.loops)
     if rank not in range(min(rows, model.nv) + 1):
         raise ShapeError(
             f"rank must be a whole number from 0 to {min(rows, model.nv)}, as model {model.name!r} "

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.algorithms import armature
-from kinetree.algorithms.couplings import coupling_rows
+from kinetree.algorithms.couplings import all_joints
 from kinetree.algorithms.kinematics import base_velocities
 from kinetree.algorithms.maximal_joints import joint_constraints, loop_constraint
 from kinetree.errors import ModelError
@@ -54,7 +54,7 @@ def order_of(model) -> EliminationOrder:
         links = [ends[i - 1] for i in model.armature_joints]
         ends += [(loop.predecessor, loop.successor) for loop in model.loops]
         rows = [
-            {b for j in (c.joint, c.source) if j for b in (j, model.parent[j])}
+            {b for j in (c.joint, *c.leaders) for b in (j, model.parent[j])}
             for c in model.couplings
         ]
         model.kernels[key] = elimination_order(model.body_count, ends, rows, links)
@@ -62,20 +62,19 @@ def order_of(model) -> EliminationOrder:
 
 
 def solve(instant: Instant) -> Accelerations:
-    """Joint accelerations, and the forces of loops and couplings."""
-    model, q, qd, T = instant.model, instant.q, instant.qd, instant.stabilization
+    """Joint accelerations, and the forces of the loops."""
+    of, T = instant.model, instant.stabilization
+    model, q, qd, tau, rows = all_joints(of, instant.q, instant.qd, instant.tau)
     X_0, v = base_velocities(model, q, qd)
     joints = joint_constraints(model, q, qd, X_0, v)
-    rows = coupling_rows(model, q, qd)
-    if T is not None:
-        rows = rows._replace(k=rows.k - 2 / T * (rows.K @ qd) - rows.error / T**2)
-    moved = _solved(model, X_0, v, joints, instant.tau, instant.f_ext, T, rows)
+    moved = _solved(model, X_0, v, joints, tau, instant.f_ext, T, rows, order_of(of))
     qdd = [
         J.T_a.T @ (moved.a[J.successor] - moved.a[J.predecessor] - J.c)  # T_aᵀ S = 1
         for J in joints[: model.body_count]
     ]
-    lam = moved.lam[model.body_count :]
-    return Accelerations(*(np.concatenate([np.zeros(0), *parts]) for parts in (qdd, lam)))
+    lam = moved.lam[model.body_count : len(joints)]
+    qdd, lam = (np.concatenate([np.zeros(0), *parts]) for parts in (qdd, lam))
+    return Accelerations(qdd[of.independent_variables[1]] if of.couplings else qdd, lam)
 
 
 def solve_bodies(model, X_0, v, tau, f_ext=None, *, stabilization=None) -> BodyMotion:
@@ -105,8 +104,8 @@ def solve_bodies(model, X_0, v, tau, f_ext=None, *, stabilization=None) -> BodyM
     return _solved(model, X_0, v, joints, tau, f_ext, stabilization)
 
 
-def _solved(model, X_0, v, joints, tau, f_ext, stabilization, rows=None):
-    system = BlockSystem(order_of(model))
+def _solved(model, X_0, v, joints, tau, f_ext, stabilization, rows=None, order=None):
+    system = BlockSystem(order_of(model) if order is None else order)
     for i in range(1, model.body_count + 1):
         I = X_0[i].inv_apply(model.inertia[i])
         f = I @ model.a_g - crf(v[i], I @ v[i])
@@ -127,7 +126,7 @@ def _solved(model, X_0, v, joints, tau, f_ext, stabilization, rows=None):
     a = [Motion.zero(), *(Motion.from_array(solved.x["body", i + 1]) for i in range(len(X_0) - 1))]
     lam = [-solved.x["joint", n] for n in range(len(joints))]
     f_c = [None, *(J.T @ x for J, x in zip(joints, lam, strict=True))]
-    lam += [-solved.x["row", c] for c in range(len(model.couplings))]
+    lam += [-solved.x["row", c] for c in range(0 if rows is None else len(rows.k))]
     return BodyMotion(a, f_c, lam, solved.rank, solved.redundancy)
 
 

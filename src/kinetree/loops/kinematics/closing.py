@@ -1,4 +1,4 @@
-"""How far loops and couplings are from closed, from near and from far away.
+"""How far loops are from closed, from near and from far away.
 
 The position errors of RBDA Table 8.1 are made for small errors: those of a hinge vanish, too, when
 its axes point against each other. Here the error of a loop is the logarithm of what is between
@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.algorithms.couplings import coupling_rows
 from kinetree.algorithms.loop_constraints import loop_motion
 from kinetree.errors import TraceError
 from kinetree.functional.differentiate import differentiate
@@ -31,7 +30,7 @@ _EXACT = (Spherical, SphereInCylinder, Universal)
 
 
 def closure_error(model, q) -> Any:
-    """Errors of the loops, then of the couplings [m or rad], (..., nc): zero where closed."""
+    """Errors of the loops [m or rad], (..., nc): zero where closed."""
     return compiled(_error, model, q)
 
 
@@ -55,7 +54,7 @@ def closing(model, q) -> Any:
 def _error(model, q):
     rest = model.zero_velocity
     errors = [_gap(loop.joint, loop_motion(model, loop, q, rest).X_J) for loop in model.loops]
-    return np.concatenate([*errors, coupling_rows(model, q, rest).error])
+    return np.concatenate([rest[:0], *errors])
 
 
 def _gap(joint, X):

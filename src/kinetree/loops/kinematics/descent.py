@@ -94,13 +94,13 @@ def limits_of(model) -> Limits | None:
     """Bounds of the joints of a model, or None if it has none."""
     lower, upper = np.full(model.nq, -np.inf), np.full(model.nq, np.inf)
     q_of_v = np.full(model.nv, -1)
-    for i, body in enumerate(model.bodies, start=1):
-        if body.joint.rates_are_velocities:
-            at = model.q_slice[i]
+    for i, joint in enumerate(model.joint[1:], start=1):
+        if joint.rates_are_velocities:
+            at, limits = model.q_slice[i], model.travel[i]
             q_of_v[model.v_slice[i]] = np.arange(at.start, at.stop)
-            if body.limits is not None:
-                lower[at] = body.limits.lower or -np.inf
-                upper[at] = body.limits.upper or np.inf
+            if limits is not None:
+                lower[at] = limits.lower or -np.inf
+                upper[at] = limits.upper or np.inf
     none = np.all(np.isinf(lower)) and np.all(np.isinf(upper))
     return None if none else Limits(lower, upper, q_of_v)
 

@@ -147,7 +147,7 @@ def mobility(model, q=None, *, tolerance=RANK_TOLERANCE, seed=0) -> Mobility:
         redundant=tuple(str(row) for k, row in enumerate(rows) if k not in chosen),
         involved=tuple(str(row) for k, row in enumerate(rows) if touched[k] > 1e-6),
         nearby=tuple(sorted({model.nv - int(r) for r in near_ranks})),
-        joint_freedoms=model.nv + sum(loop.joint.nv for loop in model.loops),
+        joint_freedoms=model.uncoupled.nv + sum(loop.joint.nv for loop in model.loops),
         loops=len(model.loops),
         couplings=len(model.couplings),
         is_planar=_is_planar(model, q),
@@ -164,11 +164,9 @@ def mobilities(model, q, *, tolerance=RANK_TOLERANCE) -> np.ndarray:
 
 def _is_planar(model, q):
     """Whether all joints turn about one direction, or shift across it."""
-    X_0 = base_transforms(model, joint_transforms(model, q)[0])
-    motions = [
-        X_0[i].inv_apply(model.joint[i].motion_subspace(q[model.q_slice[i]]))
-        for i in range(1, model.body_count + 1)
-    ]
+    X, S = joint_transforms(model, q)
+    X_0 = base_transforms(model, X)
+    motions = [X_0[i].inv_apply(S[i]) for i in range(1, model.body_count + 1)]
     for loop in model.loops:
         X_p = loop.predecessor_placement @ X_0[loop.predecessor]
         X_s = loop.successor_placement @ X_0[loop.successor]

@@ -81,14 +81,11 @@ def typical_length(model) -> float:
 
 
 def rows_of(model) -> list[Row]:
-    """What every row of ``K`` says: the loops in order, then the couplings."""
+    """What every row of ``K`` says: the loops in order."""
     rows = []
     for loop in model.loops:
         T = loop.joint.constraint_subspace(loop.joint.neutral()).to_array().astype(float)
         rows += [Row(f"loop {loop.name!r}", _direction(t), _unit(t)) for t in T.T]
-    for c in model.couplings:
-        what = f"position of joint {model.joint_names[c.joint - 1]!r}"
-        rows.append(Row(f"coupling {c.name!r}", what, velocity_unit(model.joint[c.joint], 0)))
     return rows
 
 

@@ -115,9 +115,9 @@ def motion_state(
     """The motion of a closed mechanism in a state, and coordinates for it."""
     q = as_configuration(as_model(model), q)
     qd, tau = as_joint_vector(model, qd, "qd"), as_joint_vector(model, tau, "tau")
-    if not (model.loops or model.couplings):
+    if not model.loops:
         raise LoopError(
-            f"model {model.name!r} has neither loops nor couplings: use kinetree.linearize, whose "
+            f"model {model.name!r} has no loops: use kinetree.linearize, whose "
             f"states are all joint variables"
         )
     batch = np.broadcast_shapes(*(a.shape[:-1] for a in (q, qd, tau)))

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.algorithms import implicit
-from kinetree.algorithms.closure import CLOSURE_TOLERANCE, check_coupled, check_loops_closed
+from kinetree.algorithms.closure import CLOSURE_TOLERANCE, check_loops_closed
 from kinetree.dynamics import inverse_dynamics, mass_matrix, passive_force
 from kinetree.loops.kinematics.constraint import Constraint
 from kinetree.loops.linear.velocity_basis import VelocityBasis
@@ -14,10 +14,10 @@ __all__ = ["MotionState", "accelerations", "require_closed", "spanning_tree"]
 
 
 def spanning_tree(model):
-    """The model without loops and couplings; the same object every time."""
+    """The model without its loops; the same object every time."""
     key = "loops.spanning_tree"
     if key not in model.kernels:
-        model.kernels[key] = model.replace(loops=(), couplings=())
+        model.kernels[key] = model.replace(loops=())
     return model.kernels[key]
 
 
@@ -76,4 +76,3 @@ def require_closed(model, q, qd, c: Constraint):
     for sample in np.argwhere(suspect):
         found = implicit.constraint(model, q[tuple(sample)], qd[tuple(sample)])
         check_loops_closed(model, found.loops, CLOSURE_TOLERANCE)
-        check_coupled(model, found.couplings, qd[tuple(sample)], CLOSURE_TOLERANCE)

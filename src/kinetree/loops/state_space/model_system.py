@@ -37,7 +37,7 @@ def system_of(model, tau=None, f_ext=None, *, passive=True) -> ConstrainedSystem
         The system. It knows its energy if nothing but gravity acts.
     """
     model = as_model(model)
-    tree = model.replace(loops=(), couplings=())
+    tree = model.replace(loops=())
     space, units = space_of(model), scaling(model)
     acting = passive and any(
         has_dynamics(body, name)

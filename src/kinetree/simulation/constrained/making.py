@@ -64,7 +64,7 @@ def stepper_maker(model, constraints, q, qd, *, dt, adaptive, told=None) -> Call
         told: joints that move as told, or None.
     """
     way = constraints_named(constraints)
-    if not (model.loops or model.couplings):
+    if not model.loops:
         return Stepper
     check_start(model, q, qd)
     first = np.zeros(model.nq) if not q.size else q.reshape(-1, model.nq)[0]

@@ -8,6 +8,7 @@ import numpy as np
 from kinetree.errors import ModelError, ShapeError, UnknownNameError
 from kinetree.functional.choose import select
 from kinetree.loops.dynamics.loop_joints import actuation_matrix
+from kinetree.model.travel import constant_ratio, ratio_to_leader
 from kinetree.simulation.inputs import Constant, call_with_model
 from kinetree.spelling import did_you_mean
 
@@ -39,6 +40,11 @@ class Controls:
         )  # fmt: skip
         ranges = np.array([(a.control, a.effort) for a in model.actuators])
         self.low, self.high = ranges[:, :, 0].max(axis=1), ranges[:, :, 1].min(axis=1)
+        self.varies = any(
+            a.loop or constant_ratio(model, a.joint) is None
+            for a in model.actuators
+            if a.loop or not model.joint[a.joint].nv
+        )
 
     def __call__(self, t, q, qd):
         """Joint forces, (..., nv)."""
@@ -52,7 +58,7 @@ class Controls:
         if np.any(np.isnan(u)):
             raise ShapeError(f"controls are not numbers at t = {t:.6g} s: {u}")
         u = np.clip(u, self.low, self.high)
-        if any(a.loop for a in self.model.actuators):
+        if self.varies:
             return (actuation_matrix(self.model, q) * u[..., None, :]).sum(-1)
         return u @ self.model.actuation.T
 
@@ -161,14 +167,32 @@ def drive_of(model, motors) -> Drive | None:
                 f"motors[{name!r}]: a torque-speed curve is for an actuator of a joint in the "
                 f"tree; {model.driven_joint(a)!r} closes a loop"
             )
-        at = model.v_slice[a.joint]
-        others = [b.name for b in model.actuators if b.joint == a.joint and b.name != name]
-        if at.stop - at.start != 1 or others or a.gear[0] == 0:
+        driven = ratio_to_leader(model, a.joint) if model.couplings else (a.joint, 1.0)
+        if driven is None:
+            raise ModelError(
+                f"motors[{name!r}]: a torque-speed curve is for a joint that leads, or that "
+                f"follows one other by a constant ratio; {model.driven_joint(a)!r} does not"
+            )
+        at, ratio = model.v_slice[driven[0]], driven[1]
+        others = [
+            b.name
+            for b in model.actuators
+            if b.name != name and (b.joint == a.joint or _share(model, a, b))
+        ]
+        if at.stop - at.start != 1 or others or a.gear[0] * ratio == 0:
             raise ModelError(
                 f"motors[{name!r}]: a torque-speed curve is for an actuator that drives one "
                 f"variable, alone and with a gear that is not zero; joint "
                 f"{model.joint_names[a.joint - 1]!r} has {at.stop - at.start} and is also driven "
                 f"by {others or 'nothing else'}"
             )
-        found.append((at.start, a.gear[0], curve))
+        found.append((at.start, a.gear[0] * ratio, curve))
     return Drive(tuple(found))
+
+
+def _share(model, a, b):
+    """Whether two actuators act on one variable, directly or by a gear of constant ratio."""
+    if a.loop or b.loop or not model.couplings:
+        return False
+    one, other = (ratio_to_leader(model, x.joint) for x in (a, b))
+    return one is not None and other is not None and one[0] == other[0]

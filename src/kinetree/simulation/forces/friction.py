@@ -21,6 +21,7 @@ import numpy as np
 
 from kinetree.errors import ModelError, UnknownNameError
 from kinetree.simulation.forces.inertia import nominal_mobility
+from kinetree.simulation.forces.through_gears import leading_levels, on_variables
 
 __all__ = ["Friction", "friction_of"]
 
@@ -74,14 +75,15 @@ class Friction:
         if not levels.any():
             return None
         if self.exact:
-            return replace(self, levels=tuple(levels.tolist()))
+            return replace(self, levels=tuple(leading_levels(model, levels).tolist()))
+        full = model.uncoupled
         if self.width is None:
-            width = np.maximum(1e-4, levels * nominal_mobility(model) * REFERENCE_STEP)
-        elif len(self.width) in (1, model.nv):
-            width = np.broadcast_to(self.width, model.nv)
+            width = np.maximum(1e-4, levels * nominal_mobility(full) * REFERENCE_STEP)
+        elif len(self.width) in (1, full.nv):
+            width = np.broadcast_to(self.width, full.nv)
         else:
             raise ModelError(
-                f"the width of smooth friction needs one number or nv = {model.nv}, got "
+                f"the width of smooth friction needs one number or nv = {full.nv}, got "
                 f"{len(self.width)}"
             )
         return replace(self, levels=tuple(levels.tolist()), width=tuple(width.tolist()))
@@ -106,10 +108,10 @@ class Friction:
         """Joint forces of the smooth law, (..., nv); levels are those of ``model``, traced too."""
         width: Any = self.width
 
-        def force(i, c):
-            return self.smoothed(c, qd[..., i], width[i])
+        def of_all(model, q, qd):
+            return _stacked(qd, _levels(model), lambda i, c: self.smoothed(c, qd[..., i], width[i]))
 
-        return _stacked(qd, _levels(model), force)
+        return on_variables(model, q, qd, of_all)
 
     def smoothed(self, c, v, width):
         """Force of the smooth law on a variable with friction ``c`` at the velocity ``v``."""
@@ -135,7 +137,7 @@ def _stacked(qd, levels, force):
 
 
 def _levels(model) -> list:
-    """Dry friction of every velocity variable; formulas stay what they are."""
+    """Dry friction of every velocity variable of all joints; formulas stay what they are."""
     levels = []
     for body in model.bodies:
         given = () if body.dynamics is None else body.dynamics.friction

@@ -11,9 +11,9 @@ __all__ = ["nominal_mobility"]
 def nominal_mobility(model) -> np.ndarray:
     """Acceleration for a unit of force of every velocity variable at the neutral position, (nv,).
 
-    The diagonal of ``H⁻¹``, without loops and couplings, which only make it smaller.
+    The diagonal of ``H⁻¹``, without loops, which only make it smaller.
     """
-    tree = model.replace(loops=(), couplings=()) if model.loops or model.couplings else model
+    tree = model.replace(loops=()) if model.loops else model
     try:
         return np.diagonal(dynamics.inverse_mass_matrix(tree, tree.neutral()))
     except SingularError:  # massless joints: forward dynamics will name them

@@ -14,6 +14,7 @@ import numpy as np
 from kinetree.errors import ModelError, UnknownNameError
 from kinetree.functional.choose import select
 from kinetree.simulation.forces.inertia import nominal_mobility
+from kinetree.simulation.forces.through_gears import on_variables
 
 __all__ = ["RigidLimits", "StiffLimits", "limits_of", "position_bounds"]
 
@@ -25,8 +26,9 @@ def position_bounds(model):
     """
     lower, upper = np.full(model.nv, -np.inf), np.full(model.nv, np.inf)
     for i, body in enumerate(model.bodies, start=1):
+        limits = model.travel[i]
         for bounds, given in ((lower, "lower"), (upper, "upper")):
-            values = () if body.limits is None else getattr(body.limits, given)
+            values = () if limits is None else getattr(limits, given)
             if not values or np.all(np.isinf(values)):
                 continue
             if not body.joint.rates_are_velocities:
@@ -42,8 +44,8 @@ def position_bounds(model):
 def position_index(model) -> np.ndarray:
     """Number of the position variable of every velocity variable; -1 where there is none."""
     index = np.full(model.nv, -1)
-    for i, body in enumerate(model.bodies, start=1):
-        if body.joint.rates_are_velocities:
+    for i, joint in enumerate(model.joint[1:], start=1):
+        if joint.rates_are_velocities:
             index[model.v_slice[i]] = np.arange(*model.q_slice[i].indices(model.nq))
     return index
 
@@ -80,7 +82,11 @@ class StiffLimits:
             raise ModelError(f"damping_ratio of stiff limits must not be negative, got {self!r}")
 
     def of(self, model):
-        """The same with the numbers of a model; None for a model without finite limits."""
+        """The same with the numbers of a model; None for a model without finite limits.
+
+        Followers have stops of their own, which push those that lead.
+        """
+        model = model.uncoupled
         lower, upper = position_bounds(model)
         if not np.any(np.isfinite([lower, upper])):
             return None
@@ -122,6 +128,9 @@ class StiffLimits:
 
     def __call__(self, model, t, q, qd):
         """Joint forces, (..., nv)."""
+        return on_variables(model, q, qd, self._of_all)
+
+    def _of_all(self, model, q, qd):
         columns: list = [0 * qd[..., i] for i in range(model.nv)]
         for i_q, i, *stop in self.stops:
             columns[i] = columns[i] + self.push(q[..., i_q], qd[..., i], *stop)

@@ -41,11 +41,10 @@ class Modes:
     """
 
     def __init__(self, model, law, limits, batch, told=None):
-        if model.loops or model.couplings:
+        if model.loops:
             raise LoopError(
-                f"exact friction and rigid limits hold joints one by one, which the loops and "
-                f"couplings of model {model.name!r} do not allow: use friction='smooth' and "
-                f"limits='stiff'"
+                f"exact friction and rigid limits hold joints one by one, which the loops of model "
+                f"{model.name!r} do not allow: use friction='smooth' and limits='stiff'"
             )
         self.model, self.law, self.limits = model, law, limits
         self.inertial = Field() if told is None else DrivenField(told=told)  # without forces

@@ -60,7 +60,9 @@ def velocities(model) -> tuple[Variable, ...]:
 
 
 def _each(model, which):
-    for body in model.bodies:
+    for i, body in enumerate(model.bodies, start=1):
+        if body.joint.nv != model.joint[i].nv:
+            continue  # it follows others
         joint = body.joint.joint if isinstance(body.joint, Reversed) else body.joint
         units = _velocity_units(joint) if which else _position_units(joint)
         parts = _PARTS.get(type(joint), ((), ()))[which] or range(len(units))

@@ -51,7 +51,7 @@ def loop_errors(model, q, qd):
 
     In metres or radians, and in these per second.
     """
-    if not (model.loops or model.couplings):
+    if not model.loops:
         return np.zeros((2, *q.shape[:-1]))
     found = constraint(model, q, qd)
     return tuple(

@@ -58,7 +58,7 @@ def plot(trajectory, *, joints=None):
     forces = _forces(trajectory, chosen)
     rows += [(forces, None)] if forces else []
     rows.append((_energy(trajectory), _balance(trajectory)))
-    if trajectory.model.loops or trajectory.model.couplings:
+    if trajectory.model.loops:
         rows.append(_closure(trajectory))
     colors = _colors(rows)
     with pyplot.rc_context(_STYLE):

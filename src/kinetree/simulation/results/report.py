@@ -174,7 +174,7 @@ def _floats_freely(model, field, tau):
 def _inertia_matrices(model, q):
     """``H`` at some of the stored states, (n, nv, nv)."""
     q = q.reshape(q.size // max(model.nq, 1), model.nq)
-    if not (model.loops or model.couplings):
+    if not model.loops:
         return dynamics.mass_matrix(model, q[:: max(1, len(q) // _SAMPLES)])
     some = q[:: max(1, len(q) // 8)]  # one by one, on the host
     return np.array([crba.joint_space_inertia(model, x) for x in some])

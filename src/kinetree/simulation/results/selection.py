@@ -25,9 +25,14 @@ class JointMotion(NamedTuple):
 
 
 def joint_motion(trajectory, name) -> JointMotion:
-    """The motion of the joint with this name."""
+    """The motion of the joint with this name; one that follows others has no force of its own."""
     model = trajectory.model
     i = model.joint_index(name)
+    if any(c.joint == i for c in model.couplings):
+        full = model.uncoupled
+        q = model.expand(trajectory.q)[..., full.q_slice[i].start]
+        qd = model.expand_velocity(trajectory.q, trajectory.qd)[..., full.v_slice[i].start]
+        return JointMotion(q, qd, 0 * qd)
 
     def part(array, at):
         array = array[..., at]

@@ -97,7 +97,7 @@ def run_of(
                 f"forces of a rollout become part of a compiled loop: write @kinetree.kernel above "
                 f"{force!r}, or use kinetree.simulate, which takes any function"
             )
-    constrained = bool(as_model(model).loops or model.couplings)
+    constrained = bool(as_model(model).loops)
     steps, dt = _whole(steps, "steps"), _positive(dt)
     policy = require_kernel(policy, "policy")
     kernels = [k for k in (policy, *costs) if k is not None]

@@ -102,6 +102,11 @@ def write_constraints(model, elements, root):
                 f"Spherical and Revolute joints"
             )
     for c in model.couplings:
+        if c.sources or c.function is not None:
+            raise InteropError(
+                f"coupling {c.name!r} follows {'a function' if c.function else 'several joints'}; "
+                f"an equality of MJCF is a polynomial of one"
+            )
         if len(c.coefficients) > 5:
             raise InteropError(
                 f"coupling {c.name!r} has degree {len(c.coefficients) - 1}; MJCF has up to 4"

@@ -37,7 +37,7 @@ def to_mjcf(model) -> str:
     Warns:
         ModelWarning: for velocity limits, and meshes that MuJoCo cannot read.
     """
-    model = as_model(model)
+    coupled, model = as_model(model), as_model(model).uncoupled
     if model.scalar_type().hasobject:
         raise InteropError(
             f"MJCF holds numbers, and model {model.name!r} has formulas; give its parameters values"
@@ -54,7 +54,7 @@ def to_mjcf(model) -> str:
     write_geometry(model, elements, root, left_out)
     write_frames(model, elements)
     root.append(worldbody)
-    write_constraints(model, elements, root)
+    write_constraints(coupled, elements, root)
     write_actuators(model, root)
     write_postures(model, root, postures)
     fast = [

@@ -7,6 +7,7 @@ from lxml import etree  # type: ignore[import-untyped]
 
 from kinetree.errors import InteropError, ModelWarning
 from kinetree.model.arrays import as_model
+from kinetree.model.coupling import require_written
 from kinetree.model.model import STANDARD_GRAVITY
 from kinetree.writers.urdf.elements import NAMESPACE, add, add_inertial, add_look, own
 from kinetree.writers.urdf.joints import add_dynamics, add_fixed, add_joint, add_limits, add_loop
@@ -62,7 +63,7 @@ def _add_links(robot, model):
 
 
 def _add_joints(robot, model):
-    mimics = {c.joint: c for c in model.couplings if _is_mimic(c)}
+    mimics = {c.joint: c for c in model.couplings if c.is_mimic}
     for i, body in enumerate(model.bodies, start=1):
         element = add_joint(robot, body, model.body_names[body.parent])
         add_limits(element, body)
@@ -72,10 +73,6 @@ def _add_joints(robot, model):
             offset, multiplier = c.coefficients
             source = model.joint_names[c.source - 1]
             add(element, "mimic", joint=source, multiplier=multiplier, offset=offset)
-
-
-def _is_mimic(coupling):
-    return coupling.source != 0 and len(coupling.coefficients) == 2
 
 
 def _add_frames(robot, model):
@@ -113,11 +110,15 @@ def _add_rest(robot, model):
     if not np.array_equal(model.gravity, STANDARD_GRAVITY):
         add(robot, own("gravity"), xyz=model.gravity)
     for c in model.couplings:
-        if not _is_mimic(c):
-            source = {"source": model.joint_names[c.source - 1]} if c.source else {}
+        if not c.is_mimic:
+            require_written(c, "a URDF")
+            ends = {"source": model.joint_names[c.source - 1]} if c.source else {}
+            if c.sources:
+                ends["sources"] = " ".join(model.joint_names[i - 1] for i in c.sources)
+            law = {"weights": c.shares} if c.sources else {}
+            law["coefficients"] = c.coefficients
             joint = model.joint_names[c.joint - 1]
-            coefficients = {"coefficients": c.coefficients}
-            add(robot, own("coupling"), name=c.name, joint=joint, **source, **coefficients)
+            add(robot, own("coupling"), name=c.name, joint=joint, **ends, **law)
     for posture in model.postures:
         element = add(robot, own("posture"), name=posture.name)
         for i, name in enumerate(model.joint_names, start=1):

@@ -1,0 +1,140 @@
+"""Texts for trees, in the variables that follow nothing: gears and mimic joints — RBDA §9.6.
+
+A text knows nothing of couplings. Its decorator says by which rule it serves a model that has some:
+the text runs on ``model.uncoupled`` in the state of all joints (``q = γ(y)``, ``qd = G yd``,
+``qdd = G ydd + g``), and the rule takes the result to the variables ``y``. A model without
+couplings goes straight to the text.
+
+    forces             Gᵀ tau                 what the joints of a gear share
+    inertias           GᵀHG                   (9.26); where G has one number in a row, as cheap as
+                                              the book's (9.27): zeros and ones cost nothing
+    columns            J G                    Jacobians, momentum matrices
+    rates of columns   Jd G + J Gd
+    Coriolis matrices  Gᵀ(C G + H Gd)
+
+Texts that only call others need no rule: with ``GᵀHG`` and ``Gᵀ(C + Hg)`` in place of ``H`` and
+``C``, and ``λ′`` with the branches of the former, they are right as they stand.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from inspect import Parameter, signature
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from kinetree.model.gearing import Gearing
+
+__all__ = [
+    "columns", "congruent", "curved", "for_all_joints", "force", "instead", "rates_of",
+]  # fmt: skip
+
+Text = TypeVar("Text", bound=Callable[..., Any])
+_STATE = ("q", "qd", "qdd")
+
+
+class Expansion(Gearing):
+    """The state of all joints, and what a text was called with beside it."""
+
+    def __init__(self, model, state, others):
+        super().__init__(model, state["q"], state.get("qd"))
+        self.model, self.others = model.uncoupled, others
+        full = {"q": self.q, "qd": self.qd}
+        if "qdd" in state:
+            full["qdd"] = self.G @ np.asarray(state["qdd"]) + self.g
+        self.state = {name: full[name] for name in state}
+
+    def call(self, text, **state):
+        """A text for this state, or another one, of all joints."""
+        return text(self.model, **(state or self.state), **self.others)
+
+
+def for_all_joints(rule: Callable[..., Any] | None = None):
+    """Let a text serve models with couplings, by a rule from its result and the expansion.
+
+    Without a rule the result is about bodies and stays as it is.
+    """
+
+    def decorate(text: Text) -> Text:
+        names = _names(text)
+
+        @wraps(text)
+        def of_model(model, *arrays, **options):
+            if not model.couplings:
+                return text(model, *arrays, **options)
+            given = dict(zip(names, arrays, strict=False)) | options
+            state = {name: given.pop(name) for name in _STATE if name in given}
+            expansion = Expansion(model, state, given)
+            result = expansion.call(text)
+            return result if rule is None else rule(result, expansion)
+
+        return cast(Text, of_model)
+
+    return decorate
+
+
+def instead(other: Callable[..., Any]):
+    """Let another text serve models with couplings: one that knows only ``H`` and ``C``."""
+
+    def decorate(text: Text) -> Text:
+        @wraps(text)
+        def of_model(model, *arrays, **options):
+            return (other if model.couplings else text)(model, *arrays, **options)
+
+        return cast(Text, of_model)
+
+    return decorate
+
+
+def _names(text):
+    """Names of what follows the model."""
+    parameters = list(signature(text).parameters.values())[1:]
+    plain = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+    assert all(p.kind in plain for p in parameters), text
+    return [p.name for p in parameters]
+
+
+# --- rules ---------------------------------------------------------------------------------------
+
+
+def force(tau, at):
+    """``Gᵀ tau``, of a vector or of columns."""
+    return at.G.T @ tau
+
+
+def columns(J, at):
+    """``J G``, of an array or of motions whose last axis counts velocity variables."""
+    return J @ at.G
+
+
+def congruent(H, at):
+    """``GᵀHG``, symmetric to the last digit."""
+    F = H @ at.G
+    result = np.zeros((len(at.G.T),) * 2, dtype=F.dtype)
+    for i, column in enumerate(at.G.T):
+        result[i, : i + 1] = result[: i + 1, i] = column @ F[:, : i + 1]
+    return result
+
+
+def rates_of(text):
+    """The rule ``Jd G + J Gd`` for rates of the columns ``J`` that ``text`` computes."""
+
+    def rule(rate, at):
+        rate = columns(rate, at)
+        return rate + at.call(text, q=at.q) @ at.G_rate if at.second else rate
+
+    return rule
+
+
+def curved(text):
+    """The rule for second derivatives, (..., nv, nv), of which ``text`` computes the first."""
+
+    def rule(second, at):
+        second = np.swapaxes(np.swapaxes(second @ at.G, -1, -2) @ at.G, -1, -2)
+        if at.second:
+            J = at.call(text, q=at.q)
+            for row, bend in at.second.items():
+                second = second + J[..., row, None, None] * bend
+        return second
+
+    return rule

@@ -1,0 +1,173 @@
+"""Gears and rotors: what couplings transmit, and what a lump of armature leaves out — RBDA §9.6.
+
+    arm = kt.gears.add_rotor(arm, "elbow", ratio=100, inertia=rotor, on="upper_arm")
+    print(kt.gears.armature_error(arm, q, qd))
+
+A rotor behind a gear is a body like others: it weighs on what carries it and it resists being
+tilted while it spins. The usual shortcut keeps only the largest effect, ``ratio² I`` on the
+diagonal of the inertia matrix (``JointDynamics.armature``).
+"""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from kinetree.dynamics import bias_force, mass_matrix
+from kinetree.errors import ModelError
+from kinetree.joints import Fixed, Revolute
+from kinetree.model import Model
+from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
+from kinetree.model.coupling import Coupling
+from kinetree.model.gearing import Gearing
+from kinetree.model.parts import JointDynamics
+from kinetree.model.rotor import add_rotor
+
+__all__ = ["ArmatureError", "add_rotor", "armature_error", "by_armature", "ratios", "rotors"]
+
+
+def ratios(model, q):
+    """``G``: velocities of all joints for a unit of each velocity variable.
+
+    Args:
+        model: the mechanism.
+        q: joint positions, (..., nq).
+
+    Returns:
+        (..., n, nv), a row for each velocity variable of ``model.uncoupled``.
+    """
+    q = as_configuration(as_model(model), q)
+    if not model.couplings:
+        return np.broadcast_to(np.eye(model.nv), (*q.shape[:-1], model.nv, model.nv))
+    result = np.zeros((*q.shape[:-1], model.uncoupled.nv, model.nv), q.dtype)
+    for n in np.ndindex(q.shape[:-1]):
+        result[n] = Gearing(model, q[n]).G
+    return result
+
+
+def rotors(model) -> tuple[str, ...]:
+    """Names of the bodies that are rotors: round, carrying nothing, geared to one joint."""
+    return tuple(
+        model.body_names[i] for i in range(1, model.body_count + 1) if _gear(model, i) is not None
+    )
+
+
+def _gear(model, i):
+    """The coupling, of constant ratio, between a rotor and the joint it drives; else None."""
+    body = model.bodies[i - 1]
+    if model.children[i] or not isinstance(body.joint, Revolute) or not _is_round(body):
+        return None
+    follows = [c for c in model.couplings if c.joint == i]
+    leads = [c for c in model.couplings if i in c.leaders]
+    gears = [c for c in (*follows, *leads) if c.is_mimic and c.coefficients[1] != 0]
+    return gears[0] if len(gears) == len(follows) + len(leads) == 1 else None
+
+
+def _is_round(body):
+    """Whether a body looks the same however far it has turned about its joint."""
+    axis = np.array(body.joint.axis, dtype=float)
+    I = np.asarray(body.inertia.rotational, dtype=float)
+    h = np.asarray(body.inertia.first_moment, dtype=float)
+    moment = axis @ I @ axis
+    across = (np.trace(I) - moment) / 2
+    round_one = across * (np.eye(3) - np.outer(axis, axis)) + moment * np.outer(axis, axis)
+    size = 1e-9 * max(np.max(np.abs(I)), 1e-300)
+    off = np.linalg.norm(np.cross(axis, h))
+    return bool(np.all(np.abs(I - round_one) <= size) and off <= 1e-9 * np.linalg.norm(h) + 1e-300)
+
+
+def by_armature(model) -> Model:
+    """The model with the shortcut: rotors stand still on their carriers, joints have armature.
+
+    The mass of a rotor stays where it is; of its spinning only ``ratio² I`` is left, at the joint
+    that it drives. Where a rotor led, the joint leads now.
+    """
+    bodies, couplings = list(model.bodies), list(model.couplings)
+    moved = {i: gear for i in range(1, model.body_count + 1) if (gear := _gear(model, i))}
+    for i, gear in moved.items():
+        rotor = bodies[i - 1]
+        joint, ratio = _driven(gear, i)
+        axis = np.array(rotor.joint.axis, dtype=float)
+        inertia = ratio**2 * axis @ np.asarray(rotor.inertia.rotational, dtype=float) @ axis
+        own = bodies[joint - 1].dynamics or JointDynamics()
+        armature = (own.armature[0] if own.armature else 0.0) + float(inertia)
+        bodies[joint - 1] = replace(bodies[joint - 1], dynamics=replace(own, armature=armature))
+        bodies[i - 1] = replace(rotor, joint=Fixed(), limits=None, dynamics=None)
+        couplings.remove(gear)
+    actuators = [
+        _moved_to_joint(a, moved[a.joint]) if a.joint in moved else a for a in model.actuators
+    ]
+    return model.replace(bodies=bodies, couplings=couplings, actuators=actuators, postures=())
+
+
+def _driven(gear, i):
+    """The joint that rotor ``i`` drives, and how many times as fast the rotor turns."""
+    slope = gear.coefficients[1]
+    return (gear.source, slope) if gear.joint == i else (gear.joint, 1 / slope)
+
+
+def _moved_to_joint(actuator, gear):
+    """What drove a rotor, at the joint: torque times the ratio."""
+    joint, ratio = _driven(gear, actuator.joint)
+    return replace(actuator, joint=joint, gear=(actuator.gear[0] * ratio,))
+
+
+class ArmatureError(NamedTuple):
+    """How far ``armature = ratio² I`` is from rotors that are bodies."""
+
+    rotors: tuple[str, ...]
+    """Names of the rotors."""
+    inertia: float
+    """Largest ``|ΔH_ij| / sqrt(H_ii H_jj)``."""
+    bias: float
+    """Largest difference of a joint force at zero acceleration, relative to the largest force."""
+
+    def __str__(self):
+        return (
+            f"armature in place of {', '.join(self.rotors) or 'no rotors'}: inertia matrix off by "
+            f"{self.inertia:.2g}, bias force by {self.bias:.2g}, relatively"
+        )
+
+
+def armature_error(model, q, qd=None) -> ArmatureError:
+    """What the shortcut of ``by_armature`` costs in a state: relative errors of ``H`` and ``C``.
+
+    Args:
+        model: with rotors as bodies, see ``add_rotor``.
+        q: joint positions, (..., nq).
+        qd: joint velocities, (..., nv); at rest by default.
+
+    Raises:
+        ModelError: if nothing is a rotor.
+    """
+    names = rotors(as_model(model))
+    if not names:
+        raise ModelError(
+            f"model {model.name!r} has no rotors: leaf bodies, round about their axes, that follow "
+            f"or lead one joint by a constant ratio; kinetree.gears.add_rotor adds one"
+        )
+    q = as_configuration(model, q)
+    qd = np.zeros(model.nv) if qd is None else as_joint_vector(model, qd, "qd")
+    exact = _joints_lead(model)
+    of_q, of_v = exact.independent_variables
+    q, qd = model.expand(q)[..., of_q], model.expand_velocity(q, qd)[..., of_v]
+    short = by_armature(model)
+    H, dH = mass_matrix(exact, q), mass_matrix(short, q) - mass_matrix(exact, q)
+    d = np.sqrt(np.diagonal(H, axis1=-2, axis2=-1))
+    C, dC = bias_force(exact, q, qd), bias_force(short, q, qd) - bias_force(exact, q, qd)
+    return ArmatureError(
+        names,
+        float(np.max(np.abs(dH) / (d[..., :, None] * d[..., None, :]))),
+        float(np.max(np.abs(dC)) / max(np.max(np.abs(C)), np.finfo(float).tiny)),
+    )
+
+
+def _joints_lead(model):
+    """The same mechanism with the variables of the joints in place of those of their rotors."""
+    gears = [g for i in range(1, model.body_count + 1) if (g := _gear(model, i)) and g.joint != i]
+    turned = [
+        Coupling(g.name, g.source, g.joint, (-g.coefficients[0] / g.coefficients[1],
+                                             1 / g.coefficients[1]))
+        for g in gears
+    ]  # fmt: skip
+    return model.replace(couplings=[*(c for c in model.couplings if c not in gears), *turned])

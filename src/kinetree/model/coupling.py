@@ -1,0 +1,172 @@
+"""A joint that follows others: gears, mimic joints, cams, differentials — RBDA §3.2, §9.6."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from kinetree.errors import ModelError
+from kinetree.joints.jet import Jet
+
+__all__ = ["Coupling", "positions_of", "require_written"]
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """A joint that follows others, all of one variable each.
+
+    A polynomial ``q = c0 + c1 x + c2 x² + ...`` of what leads: ``x`` is the position of the joint
+    ``source``, or the sum ``w1 q_1 + w2 q_2 + ...`` over the joints ``sources``. Any other smooth
+    law is a ``function`` of the positions of the leaders, written with ``kinetree.spatial.ops`` and
+    without an ``if`` on a value; its derivatives are found by themselves.
+
+    The joint that follows has no variable of its own in the model: ``q`` holds those that follow
+    nothing, and ``model.expand(q)`` the positions of all joints.
+
+    Attributes:
+        name: unique name, among the joints.
+        joint: number of the joint that follows, which is that of the body it moves.
+        source: number of the joint that leads, where it is one; 0 for none, which holds the joint
+            at ``c0``, and for several.
+        coefficients: of the polynomial, the constant first.
+        sources: numbers of the joints that lead, where they are several or for a ``function``.
+        weights: how much each of the ``sources`` counts; one each by default.
+        function: from the positions of the leaders, one argument each, to that of the joint.
+    """
+
+    name: str
+    joint: int
+    source: int = 0
+    coefficients: tuple[float, ...] = (0.0, 1.0)
+    sources: tuple[int, ...] = ()
+    weights: tuple[float, ...] = ()
+    function: Callable[..., Any] | None = None
+
+    def __post_init__(self):
+        if self.source and self.sources:
+            raise ModelError(
+                f"coupling {self.name!r} has a source and sources; give the one or the others"
+            )
+        if len(self.weights) not in (0, len(self.sources)):
+            raise ModelError(
+                f"coupling {self.name!r} has {len(self.sources)} sources and "
+                f"{len(self.weights)} weights; it needs one for each"
+            )
+        if self.function is not None and (self.weights or not self.leaders):
+            raise ModelError(
+                f"coupling {self.name!r}: a function takes the positions of its sources as they "
+                f"are; it needs sources and no weights"
+            )
+
+    @property
+    def leaders(self) -> tuple[int, ...]:
+        """Numbers of the joints that lead, none for a joint that is held."""
+        return self.sources or ((self.source,) if self.source else ())
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """The weight of each leader."""
+        return self.weights or (1.0,) * len(self.leaders)
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether the ratio of the velocities is the same everywhere."""
+        return self.function is None and len(self.coefficients) <= 2
+
+    @property
+    def is_mimic(self) -> bool:
+        """Whether one joint leads, by a factor and an offset."""
+        return self.is_linear and bool(self.source) and len(self.coefficients) == 2
+
+    def position(self, leaders):
+        """Where the joint is when the leaders are at the positions ``leaders``."""
+        if self.function is not None:
+            return self.function(*leaders)
+        return _polynomial(self.coefficients, self._sum(leaders))[0]
+
+    def slopes(self, leaders):
+        """First derivatives (n,) and second ones (n, n) by the positions of the leaders."""
+        n = len(self.leaders)
+        if self.function is None:
+            w = [_exact(x) for x in self.shares]
+            _, dp, ddp = _polynomial(self.coefficients, self._sum(leaders))
+            return [dp * a for a in w], [[ddp * a * b for b in w] for a in w]
+        along = [[self._along(leaders, (i, j)) for j in range(i + 1)] for i in range(n)]
+        first = [along[i][i].first for i in range(n)]
+        second: list = [[0] * n for _ in range(n)]
+        for i in range(n):
+            second[i][i] = along[i][i].second
+            for j in range(i):  # the second derivative along e_i + e_j, by polarisation
+                rest = along[i][j].second - along[i][i].second - along[j][j].second
+                second[i][j] = second[j][i] = rest / 2
+        return first, second
+
+    def with_held(self, positions):
+        """The coupling that is left when some of the leaders, not all, stand still.
+
+        Args:
+            positions: where they are, by joint number.
+        """
+        if not any(i in positions for i in self.leaders):
+            return self
+        left = tuple(i for i in self.leaders if i not in positions)
+        if self.function is not None:
+            return replace(self, sources=left, function=self._partly(positions))
+        terms = list(zip(self.leaders, self.shares, strict=True))
+        still = sum(w * positions[i] for i, w in terms if i in positions)
+        law = np.polynomial.Polynomial(self.coefficients)(np.polynomial.Polynomial([still, 1.0]))
+        weights = tuple(w for i, w in terms if i not in positions)
+        coefficients = tuple(float(c) for c in law.coef)
+        return replace(self, sources=left, weights=weights, coefficients=coefficients)
+
+    def _partly(self, positions):
+        function: Any = self.function
+        leaders = self.leaders
+
+        def of_the_others(*x):
+            moving = iter(x)
+            return function(*(positions[i] if i in positions else next(moving) for i in leaders))
+
+        return of_the_others
+
+    def _along(self, leaders, moving):
+        """The function and its derivatives while some of the leaders move at unit speed."""
+        x = [Jet(a, 1 if k in moving else 0) for k, a in enumerate(leaders)]
+        found = self.function(*x)  # type: ignore[misc]
+        return found if isinstance(found, Jet) else Jet(found)
+
+    def _sum(self, leaders):
+        terms = [_exact(w) * x for w, x in zip(self.shares, leaders, strict=True)]
+        return sum(terms[1:], terms[0]) if terms else 0
+
+
+def _exact(x):
+    """A whole number as such: zeros and ones are structure."""
+    return int(x) if float(x).is_integer() else x
+
+
+def _polynomial(coefficients, x):
+    """Value and first two derivatives, by Horner's rule."""
+    p = dp = ddp = 0
+    for c in reversed(coefficients):
+        p, dp, ddp = p * x + _exact(c), dp * x + p, ddp * x + 2 * dp
+    return p, dp, ddp
+
+
+def require_written(coupling, where):
+    """Raise ModelError for a law that is a function, which no file can hold."""
+    if coupling.function is not None:
+        raise ModelError(
+            f"coupling {coupling.name!r} follows a function of Python, which {where} cannot hold; "
+            f"add it after loading: model.replace(couplings=...)"
+        )
+
+
+def positions_of(coupling, leaders):
+    """``position`` for arrays of positions, one for each leader."""
+    if coupling.function is None:
+        return np.asarray(coupling.position(leaders))
+    samples = np.broadcast_arrays(*leaders)
+    found = [coupling.function(*x) for x in zip(*(a.ravel() for a in samples), strict=True)]
+    return np.array(found, dtype=samples[0].dtype).reshape(samples[0].shape)

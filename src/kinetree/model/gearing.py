@@ -1,0 +1,256 @@
+"""Between the variables of a model with couplings and those of all its joints — RBDA §3.2, §9.6.
+
+``y`` are the variables that follow nothing, ``q = γ(y)`` those of all joints, and
+
+    qd = G yd,    qdd = G ydd + g,    g = dG/dt yd,    tau_y = Gᵀ tau
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from kinetree.errors import ShapeError
+from kinetree.model.arrays import as_configuration, as_joint_vector, as_position_vector
+from kinetree.model.coupling import positions_of
+
+__all__ = [
+    "Gearing", "coupled_parent", "elimination_tree", "expand", "expand_acceleration",
+    "expand_velocity", "full_posture", "in_order", "independent_variables", "inertia_pattern",
+    "leading_posture", "reduce", "reduce_velocity", "with_leaders",
+]  # fmt: skip
+
+FOLLOWING_TOLERANCE = 1e-6
+"""Largest distance [m or rad], relative to the position, from where a follower belongs."""
+
+
+class Gearing:
+    """``γ``, ``G`` and their derivatives in one configuration; scalar-generic.
+
+    Args:
+        model: a model with couplings.
+        q: its position variables, (nq,).
+        qd: its velocity variables, (nv,); at rest by default.
+
+    Attributes:
+        q, qd: positions and velocities of all joints, as ``model.uncoupled`` has them.
+        G: from the velocity variables to those of all joints.
+        G_rate: ``dG/dt``.
+        g: ``dG/dt qd``.
+        second: derivatives of rows of ``G`` by the position variables, where there are any.
+    """
+
+    def __init__(self, model, q, qd=None):
+        full, (of_q, of_v) = model.uncoupled, model.independent_variables
+        qd = model.zero_velocity if qd is None else np.asarray(qd)
+        dtype = model.scalar_type(q, qd)
+        self.q = np.zeros(full.nq, dtype)
+        self.q[of_q] = q
+        self.G = np.zeros((full.nv, model.nv), dtype)
+        self.G[of_v, np.arange(model.nv)] = 1
+        self.second = {}
+        for c in model.couplings_in_order:
+            self._follow(full, c)
+        self.qd = self.G @ qd
+        self.G_rate, self.g = np.zeros_like(self.G), np.zeros_like(self.G[:, 0] if model.nv else qd)
+        for row, second in self.second.items():
+            self.G_rate[row] = second @ qd
+            self.g[row] = self.G_rate[row] @ qd
+
+    def _follow(self, full, c):
+        """Put a joint where its leaders, which are in place, have it."""
+        x = [self.q[full.q_slice[i].start] for i in c.leaders]
+        row, leaders = full.v_slice[c.joint].start, [full.v_slice[i].start for i in c.leaders]
+        self.q[full.q_slice[c.joint].start] = c.position(x)
+        first, second = c.slopes(x)
+        bends = []
+        for i, s in enumerate(leaders):
+            self.G[row] = self.G[row] + first[i] * self.G[s]
+            if s in self.second:
+                bends.append(first[i] * self.second[s])
+            if not c.is_linear:
+                bends += [
+                    second[i][j] * np.outer(self.G[s], self.G[t]) for j, t in enumerate(leaders)
+                ]
+        if bends:
+            self.second[row] = sum(bends[1:], bends[0])
+
+
+def in_order(couplings):
+    """The couplings, each after those that its leaders follow."""
+    waiting, found = {c.joint: c for c in couplings}, []
+
+    def take(joint):
+        c = waiting.pop(joint)
+        for i in c.leaders:
+            if i in waiting:
+                take(i)
+        found.append(c)
+
+    while waiting:
+        take(next(iter(waiting)))
+    return tuple(found)
+
+
+def with_leaders(model, joints):
+    """Some joints with those that they follow, directly or not, as a set of numbers."""
+    leaders, found, waiting = {c.joint: c.leaders for c in model.couplings}, set(), list(joints)
+    while waiting:
+        i = waiting.pop()
+        if i not in found:
+            found.add(i)
+            waiting += leaders.get(i, ())
+    return found
+
+
+def independent_variables(model):
+    """Numbers of the position and of the velocity variables that follow nothing, two arrays."""
+    following = {c.joint for c in model.couplings}
+    of_joints = model.uncoupled.q_slice, model.uncoupled.v_slice
+    return tuple(
+        np.array(
+            [k for i, at in enumerate(slices) if i not in following
+             for k in range(at.start, at.stop)],
+            dtype=int,
+        )
+        for slices in of_joints
+    )  # fmt: skip
+
+
+# --- arrays of states ----------------------------------------------------------------------------
+
+
+def expand(model, q):
+    """Positions of all joints, (..., nq) of ``model.uncoupled``."""
+    q, full = as_position_vector(model, q), model.uncoupled
+    result = np.zeros((*q.shape[:-1], full.nq), q.dtype)
+    result[..., model.independent_variables[0]] = q
+    for c in model.couplings_in_order:
+        leaders = [result[..., full.q_slice[i].start] for i in c.leaders]
+        result[..., full.q_slice[c.joint].start] = positions_of(c, leaders)
+    return result
+
+
+def expand_velocity(model, q, qd):
+    """Velocities of all joints, (..., nv) of ``model.uncoupled``."""
+    return _each(model, lambda q, qd: Gearing(model, q, qd).qd, q, qd)
+
+
+def expand_acceleration(model, q, qd, qdd):
+    """Accelerations of all joints, (..., nv) of ``model.uncoupled``."""
+
+    def one(q, qd, qdd):
+        at = Gearing(model, q, qd)
+        return at.G @ qdd + at.g
+
+    return _each(model, one, q, qd, qdd)
+
+
+def reduce(model, q, *, tolerance=FOLLOWING_TOLERANCE):
+    """The variables that follow nothing, (..., nq), of positions of all joints.
+
+    Raises:
+        ShapeError: for a joint that is not where its coupling has it.
+    """
+    q = as_configuration(model.uncoupled, q)
+    y = q[..., model.independent_variables[0]]
+    if q.dtype != object:
+        _check_following(model, q, expand(model, y), tolerance)
+    return y
+
+
+def reduce_velocity(model, qd):
+    """The velocities that follow nothing, (..., nv), of those of all joints."""
+    return as_joint_vector(model.uncoupled, qd, "qd")[..., model.independent_variables[1]]
+
+
+def _check_following(model, q, expanded, tolerance):
+    for c in model.couplings:
+        k = model.uncoupled.q_slice[c.joint].start
+        error = np.abs(q[..., k] - expanded[..., k])
+        worst = np.max(error / (1 + np.abs(expanded[..., k])), initial=0.0)
+        if worst > tolerance:
+            raise ShapeError(
+                f"q violates coupling {c.name!r}: joint {model.joint_names[c.joint - 1]!r} is "
+                f"{np.max(error):.3g} m or rad away from where it belongs; set it by the coupling "
+                f"first, or take model.expand of the variables that lead"
+            )
+
+
+def _each(model, one, q, *rates):
+    q = as_position_vector(model, q)
+    rates = [as_joint_vector(model, r, name) for r, name in zip(rates, ("qd", "qdd"), strict=False)]
+    batch = np.broadcast_shapes(*(a.shape[:-1] for a in (q, *rates)))
+    samples = [np.broadcast_to(a, (*batch, a.shape[-1])) for a in (q, *rates)]
+    result = np.zeros((*batch, model.uncoupled.nv), np.result_type(*samples))
+    for n in np.ndindex(batch):
+        result[n] = one(*(a[n] for a in samples))
+    return result
+
+
+# --- postures ------------------------------------------------------------------------------------
+
+
+def leading_posture(model, posture):
+    """A posture in the variables that follow nothing, if it has those of all joints."""
+    joints = [b.joint for b in model.bodies]
+    if len(posture.q) != sum(j.nq for j in joints):
+        return posture
+    kept: tuple[list, list] = [], []
+    for values, parts, counts in zip(
+        (posture.q, posture.qd), kept, ([j.nq for j in joints], [j.nv for j in joints]), strict=True
+    ):
+        at = 0
+        for i, n in enumerate(counts, start=1):
+            if model.joint[i].nv == joints[i - 1].nv:
+                parts.extend(values[at : at + n])
+            at += n
+    return replace(posture, q=tuple(kept[0]), qd=tuple(kept[1]))
+
+
+def full_posture(model, posture):
+    """A posture with the positions and velocities of all joints."""
+    q, qd = np.array(posture.q), np.array(posture.qd)
+    state = expand(model, q), expand_velocity(model, q, qd) if posture.qd else qd
+    return replace(posture, q=tuple(state[0].tolist()), qd=tuple(state[1].tolist()))
+
+
+# --- sparsity ------------------------------------------------------------------------------------
+
+
+def elimination_tree(pattern):
+    """Parent array, counted from 0 and -1 for none, of a symmetric matrix with these nonzeros.
+
+    Eliminating from the last row to the first, as ``ltl`` does, a row fills in only what its
+    ancestors have: where branches make the zeros, these are the branches.
+    """
+    n = len(pattern)
+    filled = np.array(pattern, dtype=bool)
+    parent = []
+    for k in reversed(range(n)):
+        above = np.flatnonzero(filled[k, :k])
+        parent.append(int(above[-1]) if len(above) else -1)
+        filled[np.ix_(above, above)] = True
+    return tuple(reversed(parent))
+
+
+def inertia_pattern(model):
+    """Which entries of the inertia matrix ``GᵀHG`` can differ from zero, (nv, nv)."""
+    lam = np.array(model.uncoupled.expanded_parent, dtype=int)
+    H = np.eye(len(lam), dtype=bool)
+    for k, j in enumerate(lam):
+        while j >= 0:
+            H[k, j] = H[j, k] = True
+            j = lam[j]
+    G = np.zeros((len(lam), model.nv), dtype=bool)
+    G[model.independent_variables[1], np.arange(model.nv)] = True
+    at = model.uncoupled.v_slice
+    for c in model.couplings_in_order:
+        for i in c.leaders:
+            G[at[c.joint].start] |= G[at[i].start]
+    G = G.astype(int)
+    return (G.T @ H.astype(int) @ G) > 0
+
+
+def coupled_parent(model):
+    """``λ′`` over the velocity variables of a model with couplings."""
+    return elimination_tree(inertia_pattern(model))

@@ -1,0 +1,102 @@
+"""How far the joints that lead may go: their own limits, and those of the joints that follow."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from kinetree.model.gearing import Gearing
+from kinetree.model.parts import Limits
+
+__all__ = ["constant_ratio", "ratio_to_leader", "travel"]
+
+_SAMPLES, _HALVINGS, _FAR = 256, 60, 10.0
+
+
+def travel(model) -> tuple:
+    """``Limits`` of every joint, or None, with those that its followers set; entry 0 is None.
+
+    A joint that follows one other alone, in the end, may stop the other before its own limit. A
+    follower of several joints bounds no single one of them. Limits of a follower that leave no
+    travel at all, as some files have them, do not count (``kinetree.check`` tells).
+    """
+    own = [None, *(b.limits for b in model.bodies)]
+    following = {c.joint for c in model.couplings}
+    for c in model.couplings:
+        leader, bounds = ultimate_leader(model, c.joint), own[c.joint]
+        if leader is not None and bounds is not None:
+            own[leader] = _narrowed(model, c.joint, leader, own[leader], bounds)
+    return tuple(None if i in following else limits for i, limits in enumerate(own))
+
+
+def ultimate_leader(model, joint):
+    """The one joint that a joint follows in the end, or None where there are several or none."""
+    leaders = {c.joint: c.leaders for c in model.couplings}
+    while joint in leaders:
+        if len(leaders[joint]) != 1:
+            return None
+        joint = leaders[joint][0]
+    return joint
+
+
+def ratio_to_leader(model, joint):
+    """Number of the leader and the constant ``dq/dq_leader``, or None where there is no such."""
+    leader = ultimate_leader(model, joint)
+    ratio = constant_ratio(model, joint)
+    return None if leader is None or ratio is None else (leader, ratio[model.v_slice[leader].start])
+
+
+def constant_ratio(model, joint):
+    """Row of ``G`` of a joint, (nv,), if it is the same everywhere; else None."""
+    if not model.couplings:
+        return np.eye(model.nv)[model.v_slice[joint].start]
+    at, row = Gearing(model, model.neutral()), model.uncoupled.v_slice[joint].start
+    return None if row in at.second else np.array(at.G[row], dtype=float)
+
+
+def _narrowed(model, joint, leader, own, bounds):
+    own = Limits() if own is None else own
+    low, high = (x[0] if x else s * np.inf for x, s in ((own.lower, -1), (own.upper, 1)))
+    lower, upper = (x[0] if x else s * np.inf for x, s in ((bounds.lower, -1), (bounds.upper, 1)))
+    ratio = ratio_to_leader(model, joint)
+    if ratio is None:
+        low, high = _searched(model, joint, leader, (low, high), (lower, upper))
+        return replace(own, lower=low, upper=high)
+    slope = ratio[1]
+    if slope == 0:
+        return own
+    zero = _position(model, joint, leader, 0.0)
+    ends = sorted(((lower - zero) / slope, (upper - zero) / slope))
+    speed = (own.velocity[0] if own.velocity else np.inf,)
+    if bounds.velocity:
+        speed = (min(speed[0], bounds.velocity[0] / abs(slope)),)
+    fields = {"velocity": speed} if np.isfinite(speed[0]) else {}
+    low, high = max(low, ends[0]) + 0.0, min(high, ends[1]) + 0.0  # no zeros with a minus
+    return own if low > high else replace(own, lower=low, upper=high, **fields)
+
+
+def _position(model, joint, leader, x):
+    q = model.neutral()
+    q[model.q_slice[leader]] = x
+    return model.expand(q)[model.uncoupled.q_slice[joint].start]
+
+
+def _searched(model, joint, leader, own, bounds):
+    """The part of the leader's travel, around its middle or zero, in which the follower fits."""
+    middle = np.mean(own) if np.all(np.isfinite(own)) else np.clip(0.0, *own)
+
+    def fits(x):
+        return bounds[0] <= _position(model, joint, leader, x) <= bounds[1]
+
+    ends = []
+    for end in (max(own[0], middle - _FAR), min(own[1], middle + _FAR)):
+        steps = np.linspace(middle, end, _SAMPLES)
+        wrong = next((k for k, x in enumerate(steps) if not fits(x)), None)
+        if wrong is None:
+            ends.append(own[len(ends)])
+            continue
+        inside, outside = steps[max(wrong - 1, 0)], steps[wrong]
+        for _ in range(_HALVINGS):
+            x = (inside + outside) / 2
+            inside, outside = (x, outside) if fits(x) else (inside, x)
+        ends.append(inside)
+    return ends
