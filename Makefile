@@ -33,7 +33,8 @@ $(DEMO_STAMP): pyproject.toml | $(BIN)/python
 demo: $(DEMO_STAMP)
 	$(BIN)/python examples/demo.py
 
-test: check unit
+test: $(STAMP)
+	$(MAKE) --no-print-directory --jobs=2 check unit  # checks take one core, tests what is left
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .
