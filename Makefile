@@ -44,7 +44,7 @@ check: $(STAMP)
 	$(BIN)/python docs/make_book.py --check
 
 unit: $(STAMP)
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	env -u MAKEFLAGS -u MFLAGS $(BIN)/python -m pytest -n 2 --dist worksteal  # tests run make, too
 
 fuzz: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --hypothesis-profile fuzz tests/algorithms tests/joints tests/model \
