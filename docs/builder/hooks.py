@@ -1,0 +1,112 @@
+"""What mkdocs calls while it builds the site."""
+
+import logging
+import posixpath
+import re
+import sys
+from functools import lru_cache
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from mkdocs.structure.files import File, Files
+
+from builder import ROOT, equations, gallery, outside, reference, theory
+from builder.check_site import problems
+
+_log = logging.getLogger("mkdocs.hooks.builder")
+_API = re.compile(r"(?<!\">)<code>(kt(?:\.\w+)+)(\([^<]*\))?</code>")
+
+
+def on_config(config):
+    """Fill in the parts of the navigation that have many pages."""
+    config.nav = [_expanded(entry) for entry in config.nav]
+
+
+def _expanded(entry):
+    """An entry of the navigation, where a path that ends in "/" stands for its pages."""
+    if isinstance(entry, dict):
+        ((title, value),) = entry.items()
+        return {title: _pages_of(value) if isinstance(value, str) else _all_expanded(value)}
+    return entry
+
+
+def _all_expanded(entries):
+    found = []
+    for entry in entries:
+        pages = _pages_of(entry) if isinstance(entry, str) else _expanded(entry)
+        found += pages if isinstance(pages, list) else [pages]
+    return found
+
+
+def _pages_of(path):
+    part = path.removesuffix("/")
+    if part == path:
+        return path
+    if part == "theory":
+        return [f"theory/{name}.md" for name in theory.PAGES]
+    if part == "reference":
+        return list(reference.pages())
+    folder = {"tutorials": gallery.TUTORIALS, "gallery": gallery.EXAMPLES}[part]
+    return [f"{part}/index.md", *(f"{part}/{p.stem}.md" for p in gallery.scripts(folder))]
+
+
+def on_files(files, config):
+    """Put together all pages of the site."""
+    shown = gallery.shown()
+    texts = {name: (f"docs/{name}", text) for name, text in reference.pages().items()}
+    texts |= {name: (f"docs/{name}", text) for name, text in gallery.pages(shown).items()}
+    for origin, name in outside.MARKDOWN.items():
+        texts[name] = (origin, (ROOT / origin).read_text(encoding="utf-8"))
+    kept = []
+    for file in files:
+        if file.is_documentation_page() and file.inclusion.is_included():
+            texts[file.src_uri] = (f"docs/{file.src_uri}", _written(file))
+        else:
+            kept.append(file)
+    sources = {s.script.path.relative_to(ROOT).as_posix() for part in shown.values() for s in part}
+    pages = {
+        name: outside.redirect(text, origin, name, sources)
+        for name, (origin, text) in texts.items()
+    }
+    pages |= {outside.source_page(path): outside.show_source(path) for path in sorted(sources)}
+    pages["stylesheets/source.css"] = outside.source_styles()
+    kept += [File.generated(config, name, content=text) for name, text in pages.items()]
+    kept += [
+        File.generated(config, name, abs_src_path=str(path)) for name, path in gallery.files(shown)
+    ]
+    return Files(kept)
+
+
+def _written(file):
+    folder, _, name = file.src_uri.rpartition("/")
+    if folder == "theory" and name.removesuffix(".md") in theory.PAGES:
+        return theory.completed(name.removesuffix(".md"), file.content_string)
+    return file.content_string
+
+
+def on_page_content(html, page, config, files):
+    """Draw equations, and link names of the API to its reference."""
+    if page.file.src_uri.startswith("reference/"):
+        return equations.render(html)
+    here = posixpath.dirname(page.file.dest_uri) or "."
+
+    def linked(match):
+        target = _anchors().get(match.group(1))
+        if target is None:
+            return match.group(0)
+        return f'<a class="api" href="{posixpath.relpath(target, here)}">{match.group(0)}</a>'
+
+    return equations.render(_API.sub(linked, html))
+
+
+@lru_cache(maxsize=None)
+def _anchors():
+    return reference.anchors()
+
+
+def on_post_build(config):
+    """Check what was written."""
+    for problem in problems(config.site_dir):
+        _log.warning(problem)
+

@@ -1,0 +1,106 @@
+"""Pages of the API reference: every public name once, from its docstring.
+
+A name belongs to the page of the module that defines it. A public module without a place in
+``PAGES`` stops the build.
+"""
+
+from importlib import import_module
+from inspect import isclass, isfunction, ismodule
+
+import kinetree as kt
+
+PAGES = {
+    "models": ("Models", ["model"], ["model", "edit", "shapes", "geometry", "samples"]),
+    "joints": ("Joints", ["joints"], []),
+    "kinematics": ("Kinematics", ["kinematics"], []),
+    "dynamics": ("Dynamics", ["dynamics", "hybrid", "lagrangian", "quasi_velocities"], []),
+    "centroidal": ("Centre of mass and momentum", ["centroidal", "support"], []),
+    "task_space": ("Task space and Cartesian forces", ["task_space", "cartesian"], []),
+    "kernels": (
+        "Kernels and derivatives", ["functional", "expr", "codegen", "symbolic"], ["symbolic"],
+    ),
+    "simulation": ("Simulation", ["simulation"], ["simulation"]),
+    "loops": ("Closed loops", ["loops"], ["loops", "loops.charts", "loops.closed_forms"]),
+    "special": ("Floating bases, gears, equivalence", [], ["floating", "gears", "equivalence"]),
+    "control": ("Control", ["control"], ["control"]),
+    "inverse_kinematics": ("Inverse kinematics", ["ik"], ["ik"]),
+    "identification": (
+        "Regressors and identification", ["regressors", "identification"], ["identification"],
+    ),
+    "files": (
+        "Files and the doctor", ["loaders", "writers", "doctor"], ["loaders", "writers", "doctor"],
+    ),
+    "interop": ("Pinocchio and MuJoCo", [], ["interop.pinocchio", "interop.mujoco"]),
+    "accuracy": ("Accuracy and cost", ["accuracy", "costs"], ["counting"]),
+    "spatial": ("Spatial algebra", ["spatial"], ["spatial", "spatial.planar", "spatial.lie"]),
+    "errors": ("Errors and warnings", ["errors"], []),
+}  # fmt: skip
+"""Page: title, modules whose top-level names it shows, submodules whose own names it shows."""
+
+
+def names_by_page() -> dict:
+    """Public names as users write them (``kt.`` left out), by page."""
+    pages = {page: [] for page in PAGES}
+    seen = set()
+    for name in kt.__all__:
+        thing = getattr(kt, name)
+        if not ismodule(thing):
+            pages[_page_of(name, thing)].append(name)
+            seen.add(id(thing))
+    for page, (_, _, submodules) in PAGES.items():
+        for module in submodules:
+            for name, thing in _public(module):
+                if id(thing) not in seen:
+                    pages[page].append(f"{module}.{name}")
+                    seen.add(id(thing))
+    return pages
+
+
+def _public(module):
+    loaded = import_module(f"kinetree.{module}") if module not in vars(kt) else getattr(kt, module)
+    for name in loaded.__all__:
+        thing = getattr(loaded, name)
+        if isclass(thing) or isfunction(thing):
+            yield name, thing
+
+
+def _page_of(name, thing):
+    module = thing.__module__.removeprefix("kinetree.").split(".")[0]
+    for page, (_, modules, _) in PAGES.items():
+        if module in modules:
+            return page
+    raise LookupError(f"kt.{name} is of module {module!r}: add it to PAGES in {__file__}")
+
+
+def find(name: str):
+    """The thing that a public name means."""
+    thing = kt
+    for part in name.split("."):
+        thing = import_module(f"kinetree.{part}") if part == "interop" else getattr(thing, part)
+    return thing
+
+
+def path(thing) -> str:
+    """Where a thing is defined, which is its anchor in the reference."""
+    return f"{thing.__module__}.{thing.__qualname__}"
+
+
+def pages() -> dict:
+    """Markdown by path on the site."""
+    found = {}
+    for page, names in names_by_page().items():
+        title = PAGES[page][0]
+        lines = [f"# {title}", ""]
+        for name in names:
+            lines += [f"::: {path(find(name))}", "    options:", f"      heading: kt.{name}", ""]
+        found[f"reference/{page}.md"] = "\n".join(lines)
+    return found
+
+
+def anchors() -> dict:
+    """Where the reference describes each public name: ``{"kt.pose": "reference/…html#…"}``."""
+    return {
+        f"kt.{name}": f"reference/{page}.html#{path(find(name))}"
+        for page, names in names_by_page().items()
+        for name in names
+    }

@@ -1,0 +1,156 @@
+"""Tutorials and gallery examples: Python scripts that are run, and shown with what they produce.
+
+A script starts with a docstring: a title, and what it is about. Lines ``# %%`` divide it into cells;
+comments right after such a line are Markdown. After each cell the page shows what it printed, the
+figures of matplotlib it left open, and the pictures, films and HTML pages it wrote to the current
+folder.
+"""
+
+import ast
+import contextlib
+import io
+import os
+import re
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+SHOWN = {
+    ".png": "![{alt}]({path})",
+    ".svg": "![{alt}]({path})",
+    ".gif": "![{alt}]({path})",
+    ".mp4": '<video controls loop muted playsinline src="{path}" title="{alt}"></video>',
+    ".html": '<iframe src="{path}" title="{alt}" loading="lazy"></iframe>',
+}
+"""Files a cell may leave, and how a page shows them."""
+PICTURES = (".png", ".svg", ".gif")
+
+
+@dataclass(frozen=True)
+class Script:
+    """A script in parts.
+
+    Attributes:
+        path: the file.
+        title: first line of its docstring, without the full stop.
+        about: the rest of it.
+        cells: pairs of Markdown and code.
+    """
+
+    path: Path
+    title: str
+    about: str
+    cells: tuple
+
+    @classmethod
+    def read(cls, path) -> "Script":
+        """The script in a file."""
+        text = Path(path).read_text(encoding="utf-8")
+        tree = ast.parse(text)
+        doc = ast.get_docstring(tree)
+        if not doc:
+            raise ValueError(f"{path} must start with a docstring: a title, and what it is about")
+        title, _, about = doc.partition("\n")
+        code = "\n".join(text.split("\n")[tree.body[0].end_lineno :])
+        cells = tuple(_cell(part) for part in re.split(r"^# %%.*\n", code, flags=re.M))
+        return cls(Path(path), title.rstrip("."), about.strip(), tuple(c for c in cells if any(c)))
+
+
+def _cell(part):
+    """Comments before the first line of code are Markdown; a blank line ends them."""
+    lines = part.split("\n")
+    count = 0
+    while count < len(lines) and lines[count].startswith("#"):
+        count += 1
+    words = "\n".join(line.lstrip("#").removeprefix(" ") for line in lines[:count])
+    return words.strip(), "\n".join(lines[count:]).strip("\n")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a script produced.
+
+    Attributes:
+        script: the script.
+        printed: text, by cell.
+        files: names of files, by cell.
+        folder: where the files are.
+    """
+
+    script: Script
+    printed: tuple
+    files: tuple
+    folder: Path
+
+    @property
+    def thumbnail(self) -> str | None:
+        """The last picture, which stands for the whole."""
+        pictures = [f for files in self.files for f in files if f.endswith(PICTURES)]
+        return pictures[-1] if pictures else None
+
+    def markdown(self, prefix="") -> str:
+        """The page; files are linked with ``prefix`` before their names."""
+        lines = [f"# {self.script.title}", "", self.script.about, ""]
+        for (words, code), printed, files in zip(
+            self.script.cells, self.printed, self.files, strict=True
+        ):
+            lines += [words, ""] if words else []
+            lines += ["```python", code, "```", ""] if code else []
+            lines += ["```text", printed.rstrip("\n"), "```", ""] if printed.strip() else []
+            for file in files:
+                alt = f"{self.script.title}: {Path(file).stem}"
+                lines += [SHOWN[Path(file).suffix].format(path=prefix + file, alt=alt), ""]
+        return "\n".join(lines)
+
+
+def run(script: Script, folder) -> Shown:
+    """Execute a script cell by cell, with ``folder`` as current folder."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in _shown_files(folder):
+        old.unlink()
+    names, printed, files = {"__name__": "__main__", "__file__": str(script.path)}, [], []
+    with _current(folder):
+        for number, (_, code) in enumerate(script.cells, 1):
+            before = {p.name for p in _shown_files(folder)}
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out):
+                exec(compile(code, str(script.path), "exec"), names)
+            _save_figures(number)
+            printed.append(out.getvalue())
+            files.append(tuple(p.name for p in _shown_files(folder) if p.name not in before))
+    return Shown(script, tuple(printed), tuple(files), folder)
+
+
+def run_all(paths, folder, workers=2) -> list[Shown]:
+    """Execute scripts, each in a process of its own, ``workers`` at a time."""
+    scripts = [Script.read(path) for path in paths]
+    folders = [Path(folder) / script.path.stem for script in scripts]
+    with ProcessPoolExecutor(workers, get_context("spawn"), max_tasks_per_child=1) as pool:
+        return list(pool.map(run, scripts, folders))
+
+
+def _shown_files(folder):
+    return sorted(p for p in folder.iterdir() if p.suffix in SHOWN)
+
+
+def _save_figures(number):
+    import matplotlib.pyplot as plt
+
+    for count, figure in enumerate(plt.get_fignums(), 1):
+        plt.figure(figure).savefig(f"figure_{number}_{count}.png", dpi=130, bbox_inches="tight")
+    plt.close("all")
+
+
+@contextlib.contextmanager
+def _current(folder):
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
