@@ -4,7 +4,7 @@ A name belongs to the page of the module that defines it. A public module withou
 ``PAGES`` stops the build.
 """
 
-from importlib import import_module
+from functools import reduce
 from inspect import isclass, isfunction, ismodule
 
 import kinetree as kt
@@ -57,7 +57,7 @@ def names_by_page() -> dict:
 
 
 def _public(module):
-    loaded = import_module(f"kinetree.{module}") if module not in vars(kt) else getattr(kt, module)
+    loaded = find(module)
     for name in loaded.__all__:
         thing = getattr(loaded, name)
         if isclass(thing) or isfunction(thing):
@@ -74,10 +74,7 @@ def _page_of(name, thing):
 
 def find(name: str):
     """The thing that a public name means."""
-    thing = kt
-    for part in name.split("."):
-        thing = import_module(f"kinetree.{part}") if part == "interop" else getattr(thing, part)
-    return thing
+    return reduce(getattr, name.split("."), kt)
 
 
 def path(thing) -> str:

@@ -10,7 +10,6 @@ import ast
 import contextlib
 import io
 import os
-import re
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -35,7 +34,7 @@ class Script:
         path: the file.
         title: first line of its docstring, without the full stop.
         about: the rest of it.
-        cells: pairs of Markdown and code.
+        cells: Markdown, code, and the line where the code begins.
     """
 
     path: Path
@@ -52,19 +51,22 @@ class Script:
         if not doc:
             raise ValueError(f"{path} must start with a docstring: a title, and what it is about")
         title, _, about = doc.partition("\n")
-        code = "\n".join(text.split("\n")[tree.body[0].end_lineno :])
-        cells = tuple(_cell(part) for part in re.split(r"^# %%.*\n", code, flags=re.M))
-        return cls(Path(path), title.rstrip("."), about.strip(), tuple(c for c in cells if any(c)))
+        lines = text.splitlines()
+        marks = [k for k, line in enumerate(lines) if line.startswith("# %%")]
+        starts = [tree.body[0].end_lineno, *(k + 1 for k in marks)]
+        cells = [_cell(lines, *ends) for ends in zip(starts, [*marks, len(lines)], strict=True)]
+        return cls(Path(path), title.rstrip("."), about.strip(), tuple(c for c in cells if c[1]))
 
 
-def _cell(part):
+def _cell(lines, start, end):
     """Comments before the first line of code are Markdown; a blank line ends them."""
-    lines = part.split("\n")
-    count = 0
-    while count < len(lines) and lines[count].startswith("#"):
-        count += 1
-    words = "\n".join(line.lstrip("#").removeprefix(" ") for line in lines[:count])
-    return words.strip(), "\n".join(lines[count:]).strip("\n")
+    code = start
+    while code < end and lines[code].startswith("#"):
+        code += 1
+    words = "\n".join(line.lstrip("#").removeprefix(" ") for line in lines[start:code])
+    while code < end and not lines[code].strip():
+        code += 1
+    return words.strip(), "\n".join(lines[code:end]).rstrip(), code
 
 
 @dataclass(frozen=True)
@@ -92,11 +94,11 @@ class Shown:
     def markdown(self, prefix="") -> str:
         """The page; files are linked with ``prefix`` before their names."""
         lines = [f"# {self.script.title}", "", self.script.about, ""]
-        for (words, code), printed, files in zip(
+        for (words, code, _), printed, files in zip(
             self.script.cells, self.printed, self.files, strict=True
         ):
             lines += [words, ""] if words else []
-            lines += ["```python", code, "```", ""] if code else []
+            lines += ["```python", code, "```", ""]
             lines += ["```text", printed.rstrip("\n"), "```", ""] if printed.strip() else []
             for file in files:
                 alt = f"{self.script.title}: {Path(file).stem}"
@@ -115,11 +117,11 @@ def run(script: Script, folder) -> Shown:
         old.unlink()
     names, printed, files = {"__name__": "__main__", "__file__": str(script.path)}, [], []
     with _current(folder):
-        for number, (_, code) in enumerate(script.cells, 1):
+        for number, (_, code, line) in enumerate(script.cells, 1):
             before = {p.name for p in _shown_files(folder)}
             out = io.StringIO()
             with contextlib.redirect_stdout(out):
-                exec(compile(code, str(script.path), "exec"), names)
+                exec(compile("\n" * line + code, str(script.path), "exec"), names)
             _save_figures(number)
             printed.append(out.getvalue())
             files.append(tuple(p.name for p in _shown_files(folder) if p.name not in before))

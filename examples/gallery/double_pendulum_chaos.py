@@ -1,0 +1,23 @@
+"""Chaos of a double pendulum.
+
+Two hundred double pendulums that start within a millionth of a radian of each other, simulated at once. After
+some seconds nothing is left of their likeness.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import kinetree as kt
+
+pendulum = kt.samples.double_pendulum()
+start = np.array([2.5, 2.0]) + 1e-6 * np.linspace(-1, 1, 200)[:, None]
+motion = kt.simulate(pendulum, start, duration=20.0, dt=2e-3, store_every=5)
+
+spread = np.ptp(motion.q[..., 0], axis=1)
+fig, (above, below) = plt.subplots(2, 1, figsize=(7, 5), sharex=True)
+above.plot(motion.t, motion.q[:, ::10, 0], lw=0.6)
+above.set_ylabel("first angle [rad]")
+below.semilogy(motion.t, spread, "k")
+below.set_ylabel("spread [rad]")
+below.set_xlabel("time [s]")
+print(f"energy error of the worst: {motion.report.energy_error:.1e}")

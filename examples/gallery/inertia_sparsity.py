@@ -1,0 +1,24 @@
+"""Branches make zeros.
+
+The inertia matrix of a humanoid: legs and arms do not feel each other but through the trunk. The zeros are known
+from the tree, and the factors keep them.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import kinetree as kt
+from kinetree.algorithms import ltl
+
+humanoid = kt.samples.humanoid()
+H = kt.mass_matrix(humanoid, humanoid.random_configuration(np.random.default_rng(0)))
+L = ltl.ltdl(H, humanoid.expanded_parent)
+
+fig, axes = plt.subplots(1, 3, figsize=(9, 3.2))
+shown = {"H": H, "its factors $L$": L, "Cholesky's $L$": np.linalg.cholesky(H)}
+for ax, (title, matrix) in zip(axes, shown.items(), strict=True):
+    ax.spy(abs(matrix) > 1e-12 * abs(H).max(), markersize=3)
+    ax.set_title(f"{title}: {np.count_nonzero(abs(matrix) > 1e-12 * abs(H).max())} entries")
+    ax.set_xticks([])
+    ax.set_yticks([])
+print(kt.operation_counts(humanoid))
