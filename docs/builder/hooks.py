@@ -79,6 +79,8 @@ def on_files(files, config):
 
 
 def _written(file):
+    if file.src_uri == "index.md":
+        return f"---\nhide: [navigation, toc]\n---\n{file.content_string}"
     folder, _, name = file.src_uri.rpartition("/")
     if folder == "theory" and name.removesuffix(".md") in theory.PAGES:
         return theory.completed(name.removesuffix(".md"), file.content_string)

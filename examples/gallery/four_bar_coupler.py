@@ -1,7 +1,7 @@
-"""Coupler curve of a four-bar.
+"""Coupler curves of a four-bar.
 
-A closed loop turned by its crank, once around. The linkage closes exactly at every step; a point of the coupler
-draws the curve.
+A linkage that swings freely, closed exactly at every step. Points of its coupler draw the curves that engineers
+of the nineteenth century collected in atlases.
 """
 
 import matplotlib.pyplot as plt
@@ -10,17 +10,21 @@ import numpy as np
 import kinetree as kt
 
 linkage = kt.samples.four_bar()
-q = linkage.posture("home").q
+q = np.array(linkage.posture("home").q)
 print("mobility:", kt.loops.mobility(linkage, q).mobility)
 
-motion = kt.simulate(linkage, q, kt.loops.project_velocity(linkage, q, np.ones(linkage.nv)), duration=4.0)
-fig, ax = plt.subplots(figsize=(6, 4.5))
-for name in linkage.body_names[1:]:
-    path = kt.pose(linkage, motion.q, name)[:, :3, 3]
-    spread = np.ptp(path, axis=0)
-    plane = np.argsort(spread)[1:]
-    if spread.max() > 1e-9:
-        ax.plot(*path[:, np.sort(plane)].T, label=name)
+crank = np.array([12.0, 0.0, 0.0])  # rad/s; the others follow
+motion = kt.simulate(linkage, q, kt.loops.project_velocity(linkage, q, crank), duration=1.5)
+
+coupler = kt.pose(linkage, motion.q, "coupler")  # (time, 4, 4); it lies along z, 0.5 m long
+fig, ax = plt.subplots(figsize=(6.4, 4.4))
+for along in (0.0, 0.25, 0.5):
+    for aside in (-0.2, 0.0, 0.2):
+        x, _, z, _ = (coupler @ np.array([aside, 0.0, along, 1.0])).T
+        ax.plot(x, z, lw=1)
+bodies = {name: kt.pose(linkage, q, name) for name in ("crank", "coupler", "rocker")}
+tip = bodies["coupler"] @ np.array([0.0, 0.0, 0.5, 1.0])
+bars = np.array([bodies["crank"][:, 3], bodies["coupler"][:, 3], tip, bodies["rocker"][:, 3]])
+ax.plot(bars[:, 0], bars[:, 2], "o-k", lw=2)
 ax.set_aspect("equal")
-ax.legend(frameon=False)
-ax.set_title(f"loop error {motion.report.loop_error:.0e} m after {motion.t[-1]:.0f} s")
+ax.set_title(f"loop error {motion.report.loop_error:.0e} m")
