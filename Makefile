@@ -4,8 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO_STAMP := $(VENV)/.installed-for-demo
+DOCS_STAMP := $(VENV)/.installed-for-docs
 
-.PHONY: help demo test check unit fuzz bench book uncovered format clean
+.PHONY: help demo test check unit fuzz bench docs book uncovered format clean
 
 help:
 	@echo "make demo       load a sample robot, compute, draw: the five-minute tour"
@@ -14,6 +15,7 @@ help:
 	@echo "make unit       the tests alone"
 	@echo "make fuzz       thousands of random mechanisms and broken files (minutes to hours)"
 	@echo "make bench      kinetree against Pinocchio and MuJoCo, one process, answers compared"
+	@echo "make docs       the documentation site, in out/site: pages, tutorials and gallery are run"
 	@echo "make book       rewrite docs/book.md, the map from the literature to the code"
 	@echo "make uncovered  passages of the literature that no test covers yet"
 	@echo "make format     let ruff rewrite the source"
@@ -29,6 +31,10 @@ $(STAMP): pyproject.toml | $(BIN)/python
 $(DEMO_STAMP): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable ".[plot]"
 	@touch $(DEMO_STAMP)
+
+$(DOCS_STAMP): pyproject.toml $(STAMP)
+	$(BIN)/python -m pip install --quiet --editable ".[docs]"
+	@touch $(DOCS_STAMP)
 
 demo: $(DEMO_STAMP)
 	$(BIN)/python examples/demo.py
@@ -52,6 +58,11 @@ fuzz: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/run.py
+
+docs: $(DOCS_STAMP)
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/documents/test_pages.py \
+		tests/cli/test_command_line_page.py tests/samples/test_samples_page.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 book: $(STAMP)
 	$(BIN)/python docs/make_book.py

@@ -1,11 +1,11 @@
-"""Every link of the built site leads somewhere, anchors included, and nothing is fetched from elsewhere.
+"""Every link of the built site leads somewhere, and nothing is fetched from elsewhere.
 
-    python docs/builder/check_site.py out/site
+python docs/builder/check_site.py out/site
 """
 
 import re
 import sys
-from functools import lru_cache
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -34,7 +34,7 @@ class _Page(HTMLParser):
             self.fetched.append(found[_FETCHED[tag]])
 
 
-@lru_cache(maxsize=None)
+@cache
 def _page(path):
     return _Page(path.read_text(encoding="utf-8"))
 

@@ -1,6 +1,6 @@
 """What an algorithm costs on sample robots: additions and multiplications, counted."""
 
-from functools import lru_cache
+from functools import cache
 from importlib import import_module
 
 import kinetree as kt
@@ -11,7 +11,7 @@ from kinetree.functions import quantity
 ROBOTS = ("double_pendulum", "ur5", "panda", "quadruped", "humanoid")
 
 
-@lru_cache(maxsize=None)
+@cache
 def _robot(name):
     return kt.samples.load(name)
 

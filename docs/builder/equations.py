@@ -1,11 +1,11 @@
-"""Equations as MathML, at build time: browsers draw them without a script or a network.
+r"""Equations as MathML, at build time: browsers draw them without a script or a network.
 
-Pages hold LaTeX between ``$`` or ``$$``, as repository browsers know it. The extension ``arithmatex``
-finds it and wraps it in ``\(...\)`` or ``\[...\]``; here the wrapped text is converted.
+Pages hold LaTeX between ``$`` or ``$$``, as repository browsers know it. The extension
+``arithmatex`` wraps it in ``\(...\)`` or ``\[...\]``; here the wrapped text is converted.
 """
 
 import re
-from functools import lru_cache
+from functools import cache
 from html import unescape
 
 from latex2mathml.converter import convert
@@ -25,6 +25,6 @@ def _mathml(match):
     return f'<div class="equation">{math}</div>' if block else math
 
 
-@lru_cache(maxsize=None)
+@cache
 def _converted(latex, display):
     return convert(latex, display=display)

@@ -52,8 +52,8 @@ _HEADS = {
     ),
     "gallery": (
         "Gallery",
-        "Examples of less than 80 lines, each with a picture. Copy the one closest to your problem; "
-        "they are in `examples/gallery/`.",
+        "Examples of less than 80 lines, each with a picture. Copy the one closest to your "
+        "problem; they are in `examples/gallery/`.",
     ),
 }
 
@@ -69,4 +69,4 @@ def _index(section, shows):
             f'<a class="card" href="{name}.html">{image}<strong>{show.script.title}</strong>'
             f"<span>{' '.join(first.split())}</span></a>"
         )
-    return f"# {title}\n\n{about}\n\n<div class=\"cards\">\n{chr(10).join(cards)}\n</div>\n"
+    return f'# {title}\n\n{about}\n\n<div class="cards">\n{chr(10).join(cards)}\n</div>\n'

@@ -4,7 +4,7 @@ import logging
 import posixpath
 import re
 import sys
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -102,7 +102,7 @@ def on_page_content(html, page, config, files):
     return equations.render(_API.sub(linked, html))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _anchors():
     return reference.anchors()
 
@@ -111,4 +111,3 @@ def on_post_build(config):
     """Check what was written."""
     for problem in problems(config.site_dir):
         _log.warning(problem)
-

@@ -47,7 +47,9 @@ def redirect(text: str, origin: str, page: str, sources: set) -> str:
         where = _on_site(path, sources)
         if where is None:
             return match.group(0)
-        return start + posixpath.relpath(where, posixpath.dirname(page) or ".") + (anchor or "") + end
+        return (
+            start + posixpath.relpath(where, posixpath.dirname(page) or ".") + (anchor or "") + end
+        )
 
     pieces = _FENCE.split(text)
     pieces[::2] = [_LINK.sub(target, piece) for piece in pieces[::2]]
@@ -55,7 +57,7 @@ def redirect(text: str, origin: str, page: str, sources: set) -> str:
 
 
 def _on_site(path, sources):
-    """Path on the site of a file of the repository, or ``None`` for those that stay where they are."""
+    """Path on the site of a file of the repository, or ``None`` if there is no such file."""
     if path in MARKDOWN:
         return MARKDOWN[path]
     if path.startswith("docs/") and not path.endswith((".py", ".toml", ".txt")):

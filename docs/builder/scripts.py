@@ -1,9 +1,9 @@
 """Tutorials and gallery examples: Python scripts that are run, and shown with what they produce.
 
-A script starts with a docstring: a title, and what it is about. Lines ``# %%`` divide it into cells;
-comments right after such a line are Markdown. After each cell the page shows what it printed, the
-figures of matplotlib it left open, and the pictures, films and HTML pages it wrote to the current
-folder.
+A script starts with a docstring: a title, and what it is about. Lines ``# %%`` divide it into
+cells; comments right after such a line are Markdown. After each cell the page shows what it
+printed, the figures of matplotlib it left open, and the pictures, films and HTML pages it wrote to
+the current folder.
 """
 
 import ast

@@ -5,11 +5,12 @@
 
 import ast
 from collections import defaultdict
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
-from builder import DOCS, ROOT, costs
 from make_book import collect_covers, read_contents
+
+from builder import DOCS, ROOT, costs
 
 try:
     import tomllib
@@ -59,7 +60,11 @@ def _source(modules):
     lines = ["## The source"]
     for module in modules:
         text = module_file(module).read_text(encoding="utf-8")
-        lines += ["", f'```python title="kinetree/{module.replace(".", "/")}.py"', text.rstrip("\n")]
+        lines += [
+            "",
+            f'```python title="kinetree/{module.replace(".", "/")}.py"',
+            text.rstrip("\n"),
+        ]
         lines.append("```")
     return "\n".join(lines)
 
@@ -72,7 +77,7 @@ def _also(modules):
     return "\n".join(lines)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _covers():
     return collect_covers()
 

@@ -1,12 +1,12 @@
 """Your own robot.
 
-From a URDF text to a model, a diagnosis, a repair, an inverse-kinematics solution and a motion; then the same
-robot built in Python.
+From a URDF text to a model, a diagnosis, a repair, an inverse-kinematics solution and a motion;
+then the same robot built in Python.
 """
 
 # %%
-# `kt.load("robot.urdf")` reads a file. Here the text is short enough to show: a lift with an arm, and with
-# two mistakes in it.
+# `kt.load("robot.urdf")` reads a file. Here the text is short enough to show: a lift with an arm,
+# and with two mistakes in it.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -50,15 +50,15 @@ for finding in kt.check(robot):
     print("   ", finding.mend)
 
 # %%
-# The slide goes to 800 *metres*, which was meant to be millimetres, and the arm weighs 3000 *kilograms*, which
-# were meant to be grams. Mend the text and ask again.
+# The slide goes to 800 *metres*, which was meant to be millimetres, and the arm weighs 3000
+# *kilograms*, which were meant to be grams. Mend the text and ask again.
 
 fixed = kt.loads(URDF.replace('upper="800"', 'upper="0.8"').replace('value="3000"', 'value="3"'))
 print("findings:", len(kt.check(fixed)))
 
 # %%
-# Move the tool along a circle: 60 targets, solved in one call. Only the position matters here, so the task
-# says so.
+# Move the tool along a circle: 60 targets, solved in one call. Only the position matters here, so
+# the task says so.
 
 turn = np.linspace(0, 2 * np.pi, 60)
 targets = np.stack([0.6 + 0.15 * np.cos(turn), 0.15 * np.sin(turn), 0 * turn + 0.3], axis=-1)
@@ -76,7 +76,8 @@ ax.set_xlabel("x [m]")
 ax.set_ylabel("y [m]")
 
 # %%
-# The same robot in Python: a body is a joint, a place on its parent, and an inertia. Shapes know their inertia.
+# The same robot in Python: a body is a joint, a place on its parent, and an inertia. Shapes know
+# their inertia.
 
 rod = kt.shapes.rod
 built = (

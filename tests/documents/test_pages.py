@@ -9,13 +9,11 @@ import pytest
 
 import kinetree as kt
 
-ROOT = Path(__file__).resolve().parent.parent
-PAGES = ["README.md"] + [
-    f"docs/{page.name}"
-    for page in sorted((ROOT / "docs").glob("*.md"))
-    if "```python\n" in page.read_text(encoding="utf-8")
+ROOT = Path(__file__).resolve().parents[2]
+WRITTEN = ["README.md", "CONTRIBUTING.md"] + [
+    page.relative_to(ROOT).as_posix() for page in sorted((ROOT / "docs").rglob("*.md"))
 ]
-DOCS = (ROOT / "docs").glob("[!b]*.md")
+PAGES = [p for p in WRITTEN if "```python\n" in (ROOT / p).read_text(encoding="utf-8")]
 EXAMPLES = sorted(p.name for p in (ROOT / "examples").glob("[0-9]*.py"))
 
 
@@ -53,18 +51,32 @@ def test_demo_runs_and_draws(tmp_path, monkeypatch, capsys):
         assert (tmp_path / "out" / name).stat().st_size > 10_000
 
 
-def test_every_local_link_leads_somewhere():
-    for page in [
-        ROOT / "README.md",
-        ROOT / "CONTRIBUTING.md",
-        *sorted((ROOT / "docs").glob("*.md")),
-    ]:
-        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
-            if "://" not in target:
-                assert (page.parent / target).exists(), f"{page.name} links to {target}"
+@pytest.mark.parametrize("page", WRITTEN)
+def test_every_local_link_leads_somewhere(page):
+    for target, anchor in links(page):
+        path = (ROOT / page).parent / target if target else ROOT / page
+        assert path.exists(), f"{page} links to {target}"
+        if anchor and path.suffix == ".md":
+            assert anchor in anchors(path), f"{page} links to {target}#{anchor}"
 
 
-@pytest.mark.parametrize("page", ["README.md", *sorted(f"docs/{p.name}" for p in DOCS)])
+def links(page):
+    """Pairs of a relative path and an anchor, code left out."""
+    text = re.sub(
+        r"^```.*?^```|`[^`\n]+`", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.M | re.S
+    )
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)", text):
+        if "://" not in target:
+            yield target, anchor
+
+
+def anchors(path):
+    """What headings can be linked by."""
+    headings = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.M)
+    return {re.sub(r"[^\w -]", "", h.lower()).strip().replace(" ", "-") for h in headings}
+
+
+@pytest.mark.parametrize("page", [p for p in WRITTEN if p != "docs/book.md"])
 def test_every_name_on_the_page_exists(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     for name in sorted(set(re.findall(r"\bkt((?:\.[a-z_A-Z]\w*)+)", text))):
