@@ -10,7 +10,6 @@ import ast
 import contextlib
 import io
 import os
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -132,8 +131,8 @@ def run_all(paths, folder, workers=2) -> list[Shown]:
     """Execute scripts, each in a process of its own, ``workers`` at a time."""
     scripts = [Script.read(path) for path in paths]
     folders = [Path(folder) / script.path.stem for script in scripts]
-    with ProcessPoolExecutor(workers, get_context("spawn"), max_tasks_per_child=1) as pool:
-        return list(pool.map(run, scripts, folders))
+    with get_context("spawn").Pool(workers, maxtasksperchild=1) as pool:
+        return pool.starmap(run, zip(scripts, folders, strict=True), chunksize=1)
 
 
 def _shown_files(folder):
