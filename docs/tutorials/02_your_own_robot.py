@@ -5,8 +5,8 @@ then the same robot built in Python.
 """
 
 # %%
-# `kt.load("robot.urdf")` reads a file. Here the text is short enough to show: a lift with an arm,
-# and with two mistakes in it.
+# `kt.load("robot.urdf")` reads a file. Here the text is short enough to show: a lift with an arm, and
+# with a mistake in it.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -26,7 +26,7 @@ URDF = """
     <parent link="carriage"/> <child link="arm"/> <axis xyz="0 0 1"/>
     <limit lower="-2" upper="2" velocity="2" effort="60"/>
   </joint>
-  <link name="arm"> <inertial> <origin xyz="0.25 0 0"/> <mass value="3000"/>
+  <link name="arm"> <inertial> <origin xyz="0.25 0 0"/> <mass value="3"/>
     <inertia ixx="0.002" iyy="0.06" izz="0.06" ixy="0" ixz="0" iyz="0"/> </inertial> </link>
   <joint name="elbow" type="revolute">
     <origin xyz="0.5 0 0"/> <parent link="arm"/> <child link="forearm"/> <axis xyz="0 0 1"/>
@@ -50,10 +50,9 @@ for finding in kt.check(robot):
     print("   ", finding.mend)
 
 # %%
-# The slide goes to 800 *metres*, which was meant to be millimetres, and the arm weighs 3000
-# *kilograms*, which were meant to be grams. Mend the text and ask again.
+# The slide goes to 800 *metres*, which was meant to be millimetres. Mend the text and ask again.
 
-fixed = kt.loads(URDF.replace('upper="800"', 'upper="0.8"').replace('value="3000"', 'value="3"'))
+fixed = kt.loads(URDF.replace('upper="800"', 'upper="0.8"'))
 print("findings:", len(kt.check(fixed)))
 
 # %%
