@@ -5,8 +5,8 @@ then the same robot built in Python.
 """
 
 # %%
-# `kt.load("robot.urdf")` reads a file. Here the text is short enough to show: a lift with an arm, and
-# with a mistake in it.
+# `kt.load("robot.urdf")` reads a file. Here the text is short enough to show: a lift with an arm,
+# and with a mistake in it.
 
 import matplotlib.pyplot as plt
 import numpy as np
