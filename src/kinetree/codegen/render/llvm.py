@@ -36,15 +36,20 @@ def render(program, dtype="float64", lanes=2):
             f"; {program.name}: {dtype} x {lanes}",
             *blocks,
             constants.table(v),
-            sincos(v),
-            atan2(v),
+            *_functions(plan, v),
             angles(plan, input_places(program), v),
             BlockWriter(program, v, constants, stores, watch).prepare(staged),
             driver(program, v, plan, staged),
-            single(program, v),
+            *([single(program, v)] if lanes == 1 else []),
             _declarations(v),
         ]
     )
+
+
+def _functions(plan, v):
+    """What the statements call; a function that nothing calls is compiled all the same."""
+    called = {s.op for block in plan.blocks for s in block.statements}
+    return [text(v) for op, text in (("sincos", sincos), ("atan2", atan2)) if op in called]
 
 
 def _stores(program):
