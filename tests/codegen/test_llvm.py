@@ -32,6 +32,8 @@ def test_functions_that_nothing_calls_are_left_out():
     functions = (lambda x: x + 1, lambda x: np.array([atan2(x[0], x[1])]))
     plain, angle = (render(program(f), "float64", 2) for f in functions)
     assert "@sincos" not in plain + angle
+    assert "@angles" not in plain + angle
+    assert "@prepare" not in plain + angle
     assert "@atan2v" not in plain
     assert "define internal <2 x double> @atan2v(" in angle
 

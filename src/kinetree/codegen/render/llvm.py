@@ -31,19 +31,16 @@ def render(program, dtype="float64", lanes=2):
         BlockWriter(program, v, constants, stores, watch).write(k, block, staged)
         for k, block in enumerate(plan.blocks)
     ]
-    return "\n\n".join(
-        [
-            f"; {program.name}: {dtype} x {lanes}",
-            *blocks,
-            constants.table(v),
-            *_functions(plan, v),
-            angles(plan, input_places(program), v),
-            BlockWriter(program, v, constants, stores, watch).prepare(staged),
-            driver(program, v, plan, staged),
-            *([single(program, v)] if lanes == 1 else []),
-            _declarations(v),
-        ]
-    )
+    parts = [f"; {program.name}: {dtype} x {lanes}", *blocks, constants.table(v)]
+    parts += _functions(plan, v)
+    if plan.angles:
+        parts.append(angles(plan, input_places(program), v))
+    if staged:
+        parts.append(BlockWriter(program, v, constants, stores, watch).prepare(staged))
+    parts.append(driver(program, v, plan, staged))
+    if lanes == 1:
+        parts.append(single(program, v))
+    return "\n\n".join([*parts, _declarations(v)])
 
 
 def _functions(plan, v):

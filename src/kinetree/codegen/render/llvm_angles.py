@@ -26,10 +26,6 @@ def angles(plan, places, v):
         places: argument number and offset of every input node.
         v: the vector type of the blocks.
     """
-    if not plan.angles:
-        return (
-            "define internal void @angles(ptr %frame, ptr %workspace, ptr %status) {\n  ret void\n}"
-        )
     group = plan.angle_group
     wide = Vector(v.dtype, v.lanes * group)
     t, pair = wide.type, f"{{{wide.type}, {wide.type}}}"
