@@ -46,7 +46,7 @@ def pytest_addoption(parser):
 def pytest_collection_finish(session):
     # What was imported and collected stays; looking for garbage in it is a tenth of all the time.
     gc.freeze()
-    gc.set_threshold(20_000, 10, 10)
+    gc.set_threshold(50_000, 10, 5)
     path = session.config.getoption("--covers-file")
     if not path:
         return
