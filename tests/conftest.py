@@ -1,5 +1,6 @@
 """Shared fixtures, and the collection of ``covers`` markers for docs/book.md."""
 
+import gc
 import json
 import os
 import shutil
@@ -43,6 +44,9 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_finish(session):
+    # What was imported and collected stays; looking for garbage in it is a tenth of all the time.
+    gc.freeze()
+    gc.set_threshold(50_000, 10, 5)
     path = session.config.getoption("--covers-file")
     if not path:
         return

@@ -7,6 +7,7 @@ from backends import llvm
 from kinetree.codegen.compile.llvm import default_lanes, object_code
 from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.render.llvm import render
+from kinetree.spatial.ops import atan2
 
 X = Argument("x", (3,))
 
@@ -22,9 +23,26 @@ def test_the_text_has_the_entry_points(dtype, lanes):
     scalar = {"float64": "double", "float32": "float"}[dtype]
     assert f"; f: {dtype} x {lanes}" in text
     assert "define void @loop(ptr %args, ptr %dimensions, ptr %steps, ptr %status)" in text
-    assert "define ptr @single(" in text
+    assert ("define ptr @single(" in text) == (lanes == 1)  # batches have no use for it
     assert f"<{lanes} x {scalar}>" in text
     assert object_code(text)
+
+
+def test_functions_that_nothing_calls_are_left_out():
+    functions = (lambda x: x + 1, lambda x: np.array([atan2(x[0], x[1])]))
+    plain, angle = (render(program(f), "float64", 2) for f in functions)
+    assert "@sincos" not in plain + angle
+    assert "@angles" not in plain + angle
+    assert "@prepare" not in plain + angle
+    assert "@atan2v" not in plain
+    assert "define internal <2 x double> @atan2v(" in angle
+
+
+@pytest.mark.parametrize(("angles", "wide"), [(1, 1), (2, 2), (3, 4), (5, 8), (9, 8)])
+def test_no_more_angles_go_side_by_side_than_there_are(angles, wide):
+    x = Argument("x", (angles,))
+    text = render(program(lambda x: np.array([2 * np.sin(a) for a in x]), [x]), "float64", 1)
+    assert f"@sincos_wide(<{wide} x double> %x" in text
 
 
 def test_the_same_program_gives_the_same_text():

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from itertools import pairwise
 
 import mpmath
@@ -34,8 +35,10 @@ def swaying(model, t, q, qd):
     return drive * (1 + 0.3 * sin(q[0])) - 0.2 * qd * qd * qd
 
 
-def mechanism(joint, rng):
+@cache
+def mechanism(joint):
     """A body with a moment of inertia about every axis, so that no motion is abrupt."""
+    rng = np.random.default_rng(5)
     builder = ModelBuilder("one body")
     inertia = random_inertia(rng) + shapes.box(0.5, 0.6, 0.7, mass=2.0)
     return builder.body("body", joint=joint, at=random_placement(rng), inertia=inertia).build()
@@ -77,7 +80,7 @@ def taken_on_the_host(stepper, duration, n, q, qd, tau):
 
 @every_kind
 def test_explicit_integrators_have_their_order(joint, rng):
-    model = mechanism(joint, rng)
+    model = mechanism(joint)
     start = states(model, rng)
     for method in LOW:
         stepper = Stepper(model, method, Field((swaying,)), compiled=False)
@@ -90,7 +93,7 @@ def test_explicit_integrators_have_their_order(joint, rng):
 @every_kind
 def test_dormand_and_prince_have_order_five(joint, rng):
     """In many digits, and so for tiny steps: rounding would hide the order of their error."""
-    model = mechanism(joint, rng)
+    model = mechanism(joint)
     method = ExplicitRungeKutta(exact_table())
     stepper = Stepper(model, method, Field((swaying,)), compiled=False)
     number = np.vectorize(mpmath.mpf, otypes=[object])
@@ -133,7 +136,7 @@ class Constant(Fraction):
 @every_kind
 @pytest.mark.parametrize("method", IMPLICIT, ids=lambda m: m.name)
 def test_integrators_that_solve_equations_have_their_order(joint, method, rng):
-    model = mechanism(joint, rng)
+    model = mechanism(joint)
     q0, qd0, tau = states(model, rng)
     stepper = Stepper(model, method, Field((swaying,)), compiled=True)
     order = observed_order(model, lambda n: stepper.steps(0.0, DURATION / n, q0, qd0, tau, n))

@@ -65,7 +65,7 @@ def start(model, rng):
 
 @pytest.mark.parametrize(
     ("model", "integrator", "steps"),
-    [(PENDULUM, "rk4", 200), (SATELLITE, "semi_implicit_euler", 200), (SATELLITE, "rk4", 50)],
+    [(PENDULUM, "rk4", 100), (SATELLITE, "semi_implicit_euler", 100), (SATELLITE, "rk4", 50)],
     ids=lambda x: getattr(x, "name", x),
 )
 def test_gradient_of_many_steps_agrees_with_complex_steps(model, integrator, steps, rng):

@@ -40,31 +40,33 @@ class Block:
 class Schedule:
     """Blocks in order and the number of workspace slots they share.
 
-    ``angles`` are inputs whose sine and cosine are computed before the first block, a group at a
-    time: the first slots hold the sines of the first group, then its cosines, and so on.
+    ``angles`` are inputs whose sine and cosine are computed before the first block, ``angle_group``
+    at a time: the first slots hold the sines of the first group, then its cosines, and so on.
     ``steps`` are the numbers of the blocks to run, with ``LoopStep``s among them for loops.
     """
 
     blocks: tuple
     slots: int
     angles: tuple = ()
+    angle_group: int = 1
     steps: tuple = ()
 
 
 def schedule(graph, roots, block_size=BLOCK_SIZE, angle_group=1):
-    """Cut everything that ``roots`` depend on into blocks."""
+    """Cut everything that ``roots`` depend on into blocks; ``angle_group`` is a power of two."""
     order = [i for i in graph.reachable(roots) if graph.nodes[i][0] not in ("const", "carry")]
     statements = _statements(graph, order, roots)
     results = frozenset(roots)
     angles = [s for s in statements if _is_angle(graph, s, results)]
     statements = nest(graph, [s for s in statements if not _is_angle(graph, s, results)])
     statements = _inputs_at_first_use(statements, roots)
-    fixed = _angle_slots(angles, angle_group)
-    carried = Places(first=2 * angle_group * -(-len(angles) // angle_group))
+    group = min(angle_group, 1 << max(len(angles) - 1, 0).bit_length())  # no larger than needed
+    fixed = _angle_slots(angles, group)
+    carried = Places(first=2 * group * -(-len(angles) // group))
     pieces, steps = cut(graph, statements, block_size, carried, results)
     fixed.update(carried.slots)
     blocks, slots = _allocate(pieces, steps, fixed, carried.end)
-    return Schedule(blocks, slots, tuple(s.operands[0] for s in angles), steps)
+    return Schedule(blocks, slots, tuple(s.operands[0] for s in angles), group, steps)
 
 
 def _is_angle(graph, s, results):

@@ -69,28 +69,40 @@ def object_code(ir) -> bytes:
     options = llvm.create_pipeline_tuning_options(speed_level=0)
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
-    with _statements_in_our_order(llvm):
+    with _fewer_passes(llvm):
         return machine.emit_object(module)
 
 
 @contextmanager
-def _statements_in_our_order(llvm):
-    """Without LLVM's reordering of instructions, for as long as it takes.
+def _fewer_passes(llvm):
+    """Without passes that take long and gain nothing here, for as long as it takes.
 
-    On Arm it takes a quarter of the time to compile and spills more registers than our order does:
-    see benchmarks/results.md. The option is one of the whole process, so it goes back at once.
+    On Arm these are half of the time to compile; reordering before registers are assigned even
+    spills more of them than our order does: see benchmarks/results.md. The options are those of
+    the whole process, so they go back at once.
     """
     if not llvm.get_default_triple().startswith(("aarch64", "arm64")):
         yield
         return
     with _option:
-        llvm.set_option("kinetree", "-enable-misched=false")
+        _set_options(llvm, wanted=True)
         try:
             yield
         finally:
-            llvm.set_option("kinetree", "-enable-misched=true")
+            _set_options(llvm, wanted=False)
 
 
+def _set_options(llvm, wanted):
+    for name, ours in _OPTIONS.items():
+        llvm.set_option("kinetree", f"-{name}={str(ours == wanted).lower()}")
+
+
+_OPTIONS = {
+    "enable-misched": False,  # instructions stay in our order,
+    "enable-post-misched": False,  # also once registers are assigned
+    "disable-cgp": True,  # of use across basic blocks, and ours is one
+    "disable-lsr": True,  # of use in short loops
+}
 _option = Lock()
 
 

@@ -31,20 +31,22 @@ def render(program, dtype="float64", lanes=2):
         BlockWriter(program, v, constants, stores, watch).write(k, block, staged)
         for k, block in enumerate(plan.blocks)
     ]
-    return "\n\n".join(
-        [
-            f"; {program.name}: {dtype} x {lanes}",
-            *blocks,
-            constants.table(v),
-            sincos(v),
-            atan2(v),
-            angles(plan, input_places(program), v),
-            BlockWriter(program, v, constants, stores, watch).prepare(staged),
-            driver(program, v, plan, staged),
-            single(program, v),
-            _declarations(v),
-        ]
-    )
+    parts = [f"; {program.name}: {dtype} x {lanes}", *blocks, constants.table(v)]
+    parts += _functions(plan, v)
+    if plan.angles:
+        parts.append(angles(plan, input_places(program), v))
+    if staged:
+        parts.append(BlockWriter(program, v, constants, stores, watch).prepare(staged))
+    parts.append(driver(program, v, plan, staged))
+    if lanes == 1:
+        parts.append(single(program, v))
+    return "\n\n".join([*parts, _declarations(v)])
+
+
+def _functions(plan, v):
+    """What the statements call; a function that nothing calls is compiled all the same."""
+    called = {s.op for block in plan.blocks for s in block.statements}
+    return [text(v) for op, text in (("sincos", sincos), ("atan2", atan2)) if op in called]
 
 
 def _stores(program):

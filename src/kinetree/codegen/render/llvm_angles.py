@@ -5,7 +5,7 @@ several angles go side by side in one wide vector: the polynomials are long chai
 operations, and only independent chains keep the processor busy.
 """
 
-from kinetree.codegen.render.llvm_math import RANGE, sincos_near
+from kinetree.codegen.render.llvm_math import RANGE, sincos, sincos_near
 from kinetree.codegen.render.llvm_types import Vector
 
 __all__ = ["angles", "angles_at_once"]
@@ -14,7 +14,7 @@ _IN_FLIGHT = 64  # bytes of one sine that are computed together
 
 
 def angles_at_once(v):
-    """How many angles share one wide vector."""
+    """How many angles share one wide vector, where there are so many."""
     return max(1, _IN_FLIGHT // (v.size * v.lanes))
 
 
@@ -26,11 +26,7 @@ def angles(plan, places, v):
         places: argument number and offset of every input node.
         v: the vector type of the blocks.
     """
-    if not plan.angles:
-        return (
-            "define internal void @angles(ptr %frame, ptr %workspace, ptr %status) {\n  ret void\n}"
-        )
-    group = angles_at_once(v)
+    group = plan.angle_group
     wide = Vector(v.dtype, v.lanes * group)
     t, pair = wide.type, f"{{{wide.type}, {wide.type}}}"
     nodes = [*plan.angles] + [plan.angles[-1]] * (-len(plan.angles) % group)
@@ -102,58 +98,64 @@ def angles(plan, places, v):
         "  ret void",
         "}",
     ]
-    function = sincos_near(wide, "sincos_wide") + "\n" + _exact(nodes, group, v)
-    declarations = [
-        f"declare {t} @llvm.fma.{wide.suffix}({t}, {t}, {t})",
-        f"declare {t} @llvm.fabs.{wide.suffix}({t})",
-        f"declare {t} @llvm.copysign.{wide.suffix}({t}, {t})",
-        f"declare i1 @llvm.vector.reduce.and.v{wide.lanes}i1({wide.mask})",
-        f"declare i1 @llvm.vector.reduce.or.v{wide.lanes}i1({wide.mask})",
-    ]
-    return "\n".join([function, *lines, *([] if wide == v else declarations)])
-
-
-def _exact(nodes, group, v):
-    """``@angles_exact``: the same, one angle at a time and for arguments of any size."""
-    t, pair = v.type, f"{{{v.type}, {v.type}}}"
-    lines = [
-        "define internal void @angles_exact(ptr %frame, ptr %workspace) noinline cold {",
-        "entry:",
-        "  br label %loop",
-        "loop:",
-        "  %k = phi i64 [0, %entry], [%k_next, %loop]",
-        "  %n = mul i64 %k, 2",
-        "  %place = getelementptr i64, ptr @angle_places, i64 %n",
-        "  %pointers = load i64, ptr %place",
-        "  %offset_at = getelementptr i64, ptr %place, i64 1",
-        "  %offset = load i64, ptr %offset_at",
-    ]
-    x = "undef"
-    for lane in range(v.lanes):
-        lines += [
-            f"  %slot{lane} = add i64 %pointers, {lane}",
-            f"  %p_at{lane} = getelementptr ptr, ptr %frame, i64 %slot{lane}",
-            f"  %p{lane} = load ptr, ptr %p_at{lane}",
-            f"  %x_at{lane} = getelementptr {v.scalar}, ptr %p{lane}, i64 %offset",
-            f"  %x{lane} = load {v.scalar}, ptr %x_at{lane}",
-            f"  %v{lane} = insertelement {t} {x}, {v.scalar} %x{lane}, i32 {lane}",
+    one = Vector(v.dtype, 1)
+    return "\n".join(
+        [
+            sincos_near(wide, "sincos_wide"),
+            sincos(one, "sincos_one"),
+            _exact(nodes, group, v, one),
+            *lines,
+            *(_declarations(w) for w in dict.fromkeys((wide, one)) if w != v),
         ]
-        x = f"%v{lane}"
-    lines += [
-        f"  %sc = call {pair} @sincos({t} {x})",
-        f"  %s = extractvalue {pair} %sc, 0",
-        f"  %c = extractvalue {pair} %sc, 1",
-        f"  %in_group = urem i64 %k, {group}",
-        "  %first = sub i64 %n, %in_group",  # 2 (k - k % group) + k % group
-        f"  %to_s = getelementptr {t}, ptr %workspace, i64 %first",
-        f"  %to_c = getelementptr {t}, ptr %to_s, i64 {group}",
-        f"  store {t} %s, ptr %to_s",
-        f"  store {t} %c, ptr %to_c",
-        "  %k_next = add i64 %k, 1",
-        f"  %more = icmp slt i64 %k_next, {len(nodes)}",
-        "  br i1 %more, label %loop, label %exit",
-        "exit:",
-        "  ret void",
-        "}",
-    ]
-    return "\n".join(lines)
+    )
+
+
+def _declarations(v):
+    """What sines and cosines need that is not there for the blocks anyway."""
+    t = v.type
+    return "\n".join(
+        [
+            f"declare {t} @llvm.fma.{v.suffix}({t}, {t}, {t})",
+            f"declare {t} @llvm.fabs.{v.suffix}({t})",
+            f"declare {t} @llvm.copysign.{v.suffix}({t}, {t})",
+            f"declare i1 @llvm.vector.reduce.and.v{v.lanes}i1({v.mask})",
+            f"declare i1 @llvm.vector.reduce.or.v{v.lanes}i1({v.mask})",
+        ]
+    )
+
+
+def _exact(nodes, group, v, one):
+    """``@angles_exact``: the same for arguments of any size, one angle of one sample at a time."""
+    t, pair = one.type, f"{{{one.type}, {one.type}}}"
+    return f"""define internal void @angles_exact(ptr %frame, ptr %workspace) noinline cold {{
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [0, %entry], [%i_next, %loop]
+  %k = udiv i64 %i, {v.lanes}
+  %lane = urem i64 %i, {v.lanes}
+  %n = mul i64 %k, 2
+  %place = getelementptr i64, ptr @angle_places, i64 %n
+  %pointers = load i64, ptr %place
+  %offset_at = getelementptr i64, ptr %place, i64 1
+  %offset = load i64, ptr %offset_at
+  %slot = add i64 %pointers, %lane
+  %p_at = getelementptr ptr, ptr %frame, i64 %slot
+  %p = load ptr, ptr %p_at
+  %x_at = getelementptr {v.scalar}, ptr %p, i64 %offset
+  %x = load {t}, ptr %x_at, align {v.size}
+  %sc = call {pair} @sincos_one({t} %x)
+  %s = extractvalue {pair} %sc, 0
+  %c = extractvalue {pair} %sc, 1
+  %in_group = urem i64 %k, {group}
+  %first = sub i64 %n, %in_group
+  %to_s = getelementptr {v.type}, ptr %workspace, i64 %first, i64 %lane
+  %to_c = getelementptr {v.type}, ptr %to_s, i64 {group}
+  store {t} %s, ptr %to_s, align {v.size}
+  store {t} %c, ptr %to_c, align {v.size}
+  %i_next = add i64 %i, 1
+  %more = icmp slt i64 %i_next, {len(nodes) * v.lanes}
+  br i1 %more, label %loop, label %exit
+exit:
+  ret void
+}}"""

@@ -17,6 +17,7 @@ def driver(program, v, plan, staged=frozenset()):
     return "\n\n".join(
         [
             *(_copy(way, v) for way in ("in", "out")),
+            *(_pack(way, v) for way in ("in", "out")),
             *(_sizes(k, a) for k, a in enumerate(arguments)),
             step(v, plan),
             _loop(arguments, len(program.inputs), v, plan, staged),
@@ -126,11 +127,10 @@ def _to_frame(which, v, address, name):
 
 
 def _packed(arguments, which, v, way):
-    """Copies between the caller's arrays and the packed ones, sample by sample."""
+    """Copies between the caller's arrays and the packed ones."""
     lines = []
-    starts, cores = [0], [len(arguments)]
+    cores = [len(arguments)]
     for a in arguments:
-        starts.append(starts[-1] + a.size * v.lanes)
         cores.append(cores[-1] + len(a.shape))
     for k in which:
         a = arguments[k]
@@ -138,19 +138,35 @@ def _packed(arguments, which, v, way):
         strides = f"%strides{way}{k}" if a.shape else "@no_stride"
         if a.shape:
             lines.append(f"  {strides} = getelementptr i64, ptr %steps, i64 {cores[k]}")
-        for lane in range(v.lanes):
-            i, start = f"{way}{k}_{lane}", starts[k] + lane * a.size
-            lines += [
-                f"  %want{i} = add i64 %c, {lane}",
-                f"  %is{i} = icmp slt i64 %want{i}, %count",
-                f"  %use{i} = select i1 %is{i}, i64 %want{i}, i64 %last",
-                f"  %move{i} = mul i64 %use{i}, %step{k}",
-                f"  %far{i} = getelementptr i8, ptr %arg{k}, i64 %move{i}",
-                f"  %near{i} = getelementptr {v.scalar}, ptr %packed, i64 {start}",
-                f"  %end{i} = call ptr @copy_{way}(ptr %near{i}, ptr %far{i}, ptr @sizes_{k}, "
-                f"ptr {strides}, i64 {rank})",
-            ]
+        lines.append(
+            f"  call void @pack_{way}(ptr %home{k}_0, ptr %arg{k}, i64 {a.size * v.size}, "
+            f"i64 %step{k}, i64 %c, i64 %last, ptr @sizes_{k}, ptr {strides}, i64 {rank})"
+        )
     return lines
+
+
+def _pack(way, v):
+    """Copy one argument of the samples from number ``%c`` on, a lane each; past ``%last``, that."""
+    return f"""define internal void @pack_{way}(ptr %near, ptr %far, i64 %size, i64 %step, i64 %c, \
+i64 %last, ptr %sizes, ptr %strides, i64 %rank) noinline {{
+entry:
+  br label %loop
+loop:
+  %lane = phi i64 [0, %entry], [%lane_next, %loop]
+  %want = add i64 %c, %lane
+  %is = icmp slt i64 %want, %last
+  %use = select i1 %is, i64 %want, i64 %last
+  %move = mul i64 %use, %step
+  %there = getelementptr i8, ptr %far, i64 %move
+  %shift = mul i64 %lane, %size
+  %here = getelementptr i8, ptr %near, i64 %shift
+  %end = call ptr @copy_{way}(ptr %here, ptr %there, ptr %sizes, ptr %strides, i64 %rank)
+  %lane_next = add i64 %lane, 1
+  %more = icmp slt i64 %lane_next, {v.lanes}
+  br i1 %more, label %loop, label %exit
+exit:
+  ret void
+}}"""
 
 
 def _sizes(k, a):

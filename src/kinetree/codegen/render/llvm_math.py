@@ -182,7 +182,7 @@ def sincos_near(v, name):
     )
 
 
-def sincos(v):
+def sincos(v, name="sincos"):
     """``@sincos``: sine and cosine of a vector."""
     t, pair, k = v.type, f"{{{v.type}, {v.type}}}", v.constant
     b = _Body(v)
@@ -190,7 +190,7 @@ def sincos(v):
     # Unordered: infinities and NaN are far away too.
     far = b.compare("ugt", b.fabs("%x"), k(RANGE[v.dtype]))
     any_far = b.emit(f"call i1 @llvm.vector.reduce.or.v{v.lanes}i1({v.mask} {far})")
-    lines = [f"define internal {pair} @sincos({t} %x) noinline {{", *b.lines]
+    lines = [f"define internal {pair} @{name}({t} %x) noinline {{", *b.lines]
     lines += [f"  br i1 {any_far}, label %some_far, label %near", "near:"]
     lines += _return_pair(v, "near", sine, cosine)
     lines += ["some_far:"]

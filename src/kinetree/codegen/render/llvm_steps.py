@@ -10,7 +10,8 @@ _ARGUMENTS = "ptr %frame, ptr %workspace, ptr %constants, ptr %status"
 def step(v, plan):
     """IR text of ``@step``."""
     lines = [f"define internal void @step({_ARGUMENTS}) {{", "entry:"]
-    lines.append("  call void @angles(ptr %frame, ptr %workspace, ptr %status)")
+    if plan.angles:
+        lines.append("  call void @angles(ptr %frame, ptr %workspace, ptr %status)")
     writer = _StepWriter(v, lines)
     writer.steps(plan.steps, "entry")
     return "\n".join([*lines, "  ret void", "}", *_declarations(v, plan)])
