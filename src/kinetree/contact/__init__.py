@@ -1,0 +1,1 @@
+"""Contact and impact — RBDA chapter 11."""
