@@ -76,7 +76,7 @@ def far_from_origin(model, q):
         Cause(
             f"the mechanism is {distance:.3g} m from the origin and {size:.3g} m large",
             f"quantities in base coordinates lose up to {min(digits, 16):.0f} digits: move the "
-            f"origin near it, or use those in coordinates of a body (frame='body', near=...)",
+            f"origin near it, or use those in coordinates of a body (frame='body')",
         )
     ]
 
