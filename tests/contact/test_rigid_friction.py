@@ -5,10 +5,12 @@ import pytest
 from closeness import assert_close
 
 import kinetree as kt
+from kinetree.contact.complementarity import lcp
 from kinetree.contact.contacts import Contacts
 from kinetree.contact.ground import with_ground
 from kinetree.contact.rigid import friction, painleve
 from kinetree.contact.rigid.forward_dynamics import forward_dynamics
+from kinetree.contact.rigid.refusals import require_solution
 from kinetree.contact.scene import Scene
 from kinetree.errors import InfeasibleContactError, PainleveError
 from kinetree.model.geometry import Box, Geometry, Sphere
@@ -276,3 +278,36 @@ def test_dependent_normals_that_close_while_sliding_are_infeasible():
     walls = walls._replace(turn=turn, travel=travel)
     with pytest.raises(InfeasibleContactError, match="from closing"):
         forward_dynamics(m, m.neutral(), np.array([0, 3.0, tilt]), np.zeros(3), walls, friction=0.3)
+
+
+def test_jammed_disc_beside_a_ball_at_rest_is_infeasible():
+    """Contacts that slide, jammed, and one that rests: no forces, and no proof either."""
+    builder = kt.ModelBuilder("two")
+    for name, x in (("disc", 0.0), ("ball", 5.0)):
+        inertia = kt.shapes.sphere(0.5, mass=2.0)
+        builder.body(name, joint=kt.Translation(), at=(x, 0, 0), inertia=inertia)
+    across = np.diag([0, 1.0, 1.0])
+    turn, travel = np.zeros((3, 2, 3, 3)), np.zeros((3, 2, 3, 3))
+    turn[:2, 0], travel[:2, 0], turn[:2, 1], travel[:2, 1] = (
+        -0.5 * across,
+        across,
+        2 * across,
+        across,
+    )
+    turn[2, 1], travel[2, 0] = np.diag([1.0, 1, 0]), np.diag([1.0, 1, 0])
+    contacts = Contacts(
+        np.zeros(3, int), np.array([1, 1, 2]), np.array([[-0.5, 0, 0], [0.5, 0, 0], [5, 0, -0.5]]),
+        np.array([[1.0, 0, 0], [-1.0, 0, 0], [0, 0, 1.0]]), np.zeros(3), ("left", "right", "below"),
+        turn=turn, travel=travel,
+    )  # fmt: skip
+    m, qd = builder.build(), np.array([0, 3.0, 0, 0, 0, 0])
+    with pytest.raises(InfeasibleContactError, match="with 2 contacts sliding and 1 at rest"):
+        forward_dynamics(m, m.neutral(), qd, np.zeros(6), contacts, friction=0.3)
+
+
+def test_solver_that_ends_with_neither_solution_nor_proof_is_told():
+    found = lcp.lemke(np.array([[-1.0]]), np.array([-1.0]))._replace(certificate=None)
+    with pytest.raises(InfeasibleContactError, match="no contact forces were found") as caught:
+        require_solution(found, ["tip"])
+    assert caught.value.certificate is None
+    assert caught.value.residuals is found.residuals

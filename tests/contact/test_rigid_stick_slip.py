@@ -1,5 +1,7 @@
 """Event-driven contact with friction: sticking, slipping, rolling, and Painlevé's paradox."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from rigid_scenes import BALL, BLOCK, G, free_body, ladder, lifted, names, on_slope, run
@@ -11,17 +13,20 @@ from kinetree.errors import PainleveError
 from kinetree.model.geometry import Geometry, Sphere
 from kinetree.spatial import Inertia, Plucker
 
+SLOPE = 0.4
+ON_SLOPE = on_slope(BLOCK, 0.1, SLOPE)
+
+
 # --- friction -------------------------------------------------------------------------------------
 
 
 @pytest.mark.covers("RBDA 11.5", by=EventDriven)
 @pytest.mark.parametrize("beyond", [-1e-6, 1e-6])
 def test_block_on_a_slope_at_the_friction_limit(beyond):
-    mu, T = 0.3, 0.5
-    angle = np.arctan(mu * (1 + beyond))
-    m, q = on_slope(BLOCK, 0.1, angle)
+    mu, T = np.tan(SLOPE) / (1 + beyond), 0.5
+    m, q = ON_SLOPE
     found = run(m, q, friction=mu, duration=T, dt=0.05)
-    a = G * (np.sin(angle) - mu * np.cos(angle))
+    a = G * (np.sin(SLOPE) - mu * np.cos(SLOPE))
     moved = np.linalg.norm(found.q[-1, :3] - found.q[0, :3])
     assert set(found.contact.modes[-1]) == {"apart", "sticks" if beyond < 0 else "slides"}
     assert abs(moved - max(a, 0) * T * T / 2) < (1e-15 if beyond < 0 else 1e-12)
@@ -30,23 +35,28 @@ def test_block_on_a_slope_at_the_friction_limit(beyond):
 
 
 def test_block_slides_up_a_slope_stops_and_stays_or_returns():
-    mu, v = 0.5, 1.0
-    for angle, ends in ((0.4, "sticks"), (0.6, "slides back")):
-        m, q = on_slope(BLOCK, 0.1, angle)
+    v, (m, q) = 1.0, ON_SLOPE
+    for mu, ends in ((0.5, "sticks"), (0.3, "slides back")):
         found = run(m, q, np.array([0, 0, 0, -v, 0, 0]), friction=mu, duration=0.3, dt=0.02)
-        stop = v / (G * (np.sin(angle) + mu * np.cos(angle)))
+        stop = v / (G * (np.sin(SLOPE) + mu * np.cos(SLOPE)))
         assert names(found)[0] == ends
         assert abs(found.events[0].t - stop) < 1e-10
-        a = 0.0 if ends == "sticks" else G * (np.sin(angle) - mu * np.cos(angle))
+        a = 0.0 if ends == "sticks" else G * (np.sin(SLOPE) - mu * np.cos(SLOPE))
         assert abs(found.qd[-1, 3] - a * (0.3 - stop)) < 1e-9
+
+
+@cache
+def pushed_block():
+    """A block of 2 kg on the ground that moves along x and z."""
+    m = kt.ModelBuilder("block").body("x", joint=kt.Prismatic("x"), inertia=Inertia.zero())
+    inertia = kt.shapes.sphere(0.1, mass=2.0)
+    m = m.body("block", on="x", joint=kt.Prismatic("z"), inertia=inertia).build()
+    return with_ground(m.replace(geometry=(Geometry(2, Sphere(0.1), name="block"),)))
 
 
 def test_growing_force_makes_a_block_slip():
     """Stick, the event of slipping, and sliding, under a force that grows with time."""
-    inertia = kt.shapes.sphere(0.1, mass=2.0)
-    m = kt.ModelBuilder("block").body("x", joint=kt.Prismatic("x"), inertia=Inertia.zero())
-    m = m.body("block", on="x", joint=kt.Prismatic("z"), inertia=inertia).build()
-    m = with_ground(m.replace(geometry=(Geometry(2, Sphere(0.1), name="block"),)))
+    m = pushed_block()
 
     def grows(model, t, q, qd):
         return np.array([20.0 * t, 0.0])
@@ -60,10 +70,7 @@ def test_growing_force_makes_a_block_slip():
 
 
 def test_controller_that_jumps_is_felt_at_once():
-    m = kt.ModelBuilder("block").body("x", joint=kt.Prismatic("x"), inertia=Inertia.zero())
-    inertia = kt.shapes.sphere(0.1, mass=2.0)
-    m = m.body("block", on="x", joint=kt.Prismatic("z"), inertia=inertia).build()
-    m = with_ground(m.replace(geometry=(Geometry(2, Sphere(0.1), name="block"),)))
+    m = pushed_block()
 
     def pushes(t, q, qd):
         return np.array([0.0 if t < 0.0999 else 10.0, 0.0])

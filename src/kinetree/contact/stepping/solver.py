@@ -18,7 +18,7 @@ contacts are redundant, small ones make steps so long that no contact stays what
 ones find out what sticks and slides, and small ones the forces. None moves the solution."""
 SWEEPS = (0, 1, 1, 1, 0, 0, 0, 0, 0, 0)
 """Gauss–Seidel sweeps before each of these rounds."""
-MORE = 20  # times as many rounds on the host
+MORE = 5  # times as many rounds on the host
 
 
 class Problem(NamedTuple):

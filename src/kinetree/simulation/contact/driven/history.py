@@ -82,8 +82,9 @@ class DrivenNotes:
             self._stored[0] = (*self._last, self._stored[0][2])
 
     def take(self, step, answer):
-        """A step has ended."""
-        machine, mode, force = self.machine, self.machine.mode, answer.force
+        """A step has ended, with an ``Answer``, or None in flight."""
+        machine, mode = self.machine, self.machine.mode
+        force = np.zeros(mode.force.shape) if answer is None else answer.force
         contact, axis = mode.rows
         held = machine.held
         gap, zeta = held.scene.candidate_velocities(held.tree, step.q1, step.qd1)
@@ -93,7 +94,7 @@ class DrivenNotes:
         excess = np.hypot(force[:, 1], force[:, 2]) - machine.of.friction * force[:, 0]
         found = DrivenResiduals(
             velocity=np.max(np.abs(zeta[contact, axis]), initial=0.0),
-            acceleration=answer.missing if len(contact) else 0.0,
+            acceleration=0.0 if answer is None else answer.missing,
             cone=np.max(excess[sticks], initial=0.0),
             pull=np.max(-force[:, 0], initial=0.0),
             penetration=np.max(-gap, initial=0.0),

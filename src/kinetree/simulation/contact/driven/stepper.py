@@ -113,9 +113,12 @@ class DrivenStepper(Stepper):
         Contacts that cannot bear their loads there, though no function crossed zero, as it was
         negative from the start, give way.
         """
+        if not len(self.machine.mode.closed):
+            self.notes.take(step, None)
+            return step
         found = self._loads(step)
-        worst = int(np.argmin(found.margin)) if found.margin.size else 0
-        if found.margin.size and found.margin[worst] < 0:
+        worst = int(np.argmin(found.margin))
+        if found.margin[worst] < 0:
             before = self.machine.mode.names
             q, qd = step.q1, step.qd1
             _ = step.interpolant  # of the mode that ends
