@@ -4,8 +4,8 @@
     kt.simulate(model, q0, contact=kt.contact.TimeStepping(scene), duration=2.0)
 
 A scene says which shapes can touch. What happens when they do is a matter of choice: rigid contact
-by steps at the level of velocities (``TimeStepping``) or from event to event (``EventDriven``), soft
-contact by forces (``SoftContact``), and single questions: ``forward_dynamics`` of bodies in
+by steps at the level of velocities (``TimeStepping``) or from event to event (``EventDriven``),
+soft contact by forces (``SoftContact``), and single questions: ``forward_dynamics`` of bodies in
 contact, ``impact`` of bodies that collide.
 """
 

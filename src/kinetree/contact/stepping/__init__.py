@@ -1,1 +1,1 @@
-"""Time stepping: motion with contact in equal steps, impacts and friction solved in each of them."""
+"""Time stepping: motion in equal steps, with impacts and friction solved in each of them."""

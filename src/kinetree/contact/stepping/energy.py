@@ -8,7 +8,7 @@ loops closed as they are.
 
 from typing import Any, NamedTuple
 
-from kinetree.contact.stepping.inertia import compiled_text
+from kinetree import dynamics
 from kinetree.functional.choose import select
 from kinetree.spatial.ops import sqrt
 
@@ -43,8 +43,8 @@ class Balance(NamedTuple):
 
 def balanced(model, inertia, q, qd, end, after, balance):
     """Velocities at the end of a step that do not hold too much energy, and the new balance."""
-    kinetic = compiled_text(model, "kinetic_energy", end, after)
-    before, potential = (compiled_text(model, "potential_energy", x) for x in (q, end))
+    kinetic = dynamics.kinetic_energy(model, end, after)
+    before, potential = (dynamics.potential_energy(model, x) for x in (q, end))
     first = qd @ (inertia.H @ qd) / 2
     given = balance.joints + select(balance.contact < 0, balance.contact, 0.0)
     excess = kinetic - first + (potential - before) - given

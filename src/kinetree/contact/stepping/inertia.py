@@ -4,19 +4,8 @@ import numpy as np
 
 from kinetree import dynamics
 from kinetree.algorithms import ltl
-from kinetree.expr.node import Expr
-from kinetree.functional.inline import evaluated
-from kinetree.functions import quantity
 
-__all__ = ["Inertia", "compiled_text"]
-
-
-def compiled_text(model, name, *arrays):
-    """A quantity of the model: in a trace, the fewest operations that we know."""
-    arrays = [np.asarray(a) for a in arrays]
-    if any(isinstance(x, Expr) for a in arrays if a.dtype == object for x in a.ravel()):
-        return evaluated(quantity(model, name).program, arrays)[()]
-    return getattr(dynamics, name)(model, *arrays)
+__all__ = ["Inertia"]
 
 
 class Inertia:
@@ -29,7 +18,7 @@ class Inertia:
     """
 
     def __init__(self, model, q, extra):
-        self.H = compiled_text(model, "mass_matrix", q)
+        self.H = dynamics.mass_matrix(model, q)
         self.lam = model.expanded_parent
         M = self.H + np.diag(extra)
         self.traced = M.dtype == object

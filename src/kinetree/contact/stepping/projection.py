@@ -41,7 +41,7 @@ def projected(holds, model, q, rows, inertia, Y, A):
 def _with_new_rows(holds, model, q, inertia):
     """The same on the host, where contacts may come and go between rounds."""
     for _ in range(_ROUNDS):
-        _, gap, error, deep, opened = _look(holds, model, q)
+        _, _gap, _error, deep, opened = _look(holds, model, q)
         if deep <= CLOSED and opened <= CLOSED:
             break
         rows = holds.at(model, q, np.zeros(model.nv))

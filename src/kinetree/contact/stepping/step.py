@@ -24,9 +24,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinetree import dynamics
 from kinetree.contact.stepping.energy import Balance, balanced
 from kinetree.contact.stepping.frames import carried, turning
-from kinetree.contact.stepping.inertia import Inertia, compiled_text
+from kinetree.contact.stepping.inertia import Inertia
 from kinetree.contact.stepping.projection import projected
 from kinetree.contact.stepping.residuals import Residuals, cone_error, power_error
 from kinetree.contact.stepping.rows import Holds
@@ -127,7 +128,7 @@ class ContactStep:
         _, lam, after, targets, error, _ = repeat(if_needed, start, PASSES)
         w = rows.G @ after
         pushes = h * (tau_all - h * K * after - D * (after - qd))  # of the joints
-        weight = compiled_text(self.tree, "gravity_force", q)
+        weight = dynamics.gravity_force(self.tree, q)
         total = pushes - h * weight + lam @ rows.G
         move, turned = carried(model, after, h)
         end, deep, opened = projected(
@@ -149,7 +150,7 @@ class ContactStep:
 
     def _bias(self, inertia, q, qd):
         """``C`` without what comes from axes that turn."""
-        return compiled_text(self.tree, "bias_force", q, qd) + inertia.H @ turning(self.tree, qd)
+        return dynamics.bias_force(self.tree, q, qd) + inertia.H @ turning(self.tree, qd)
 
     def _targets(self, rows, h, w, before):
         """What is added to the velocity of every row before it must not be negative, (m,)."""

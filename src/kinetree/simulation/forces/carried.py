@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from kinetree import dynamics
 from kinetree.errors import LoopError, SimulationError, UnknownNameError
 from kinetree.functional.kernel import kernel
 from kinetree.simulation.field import Field
 from kinetree.simulation.integrators.explicit import ExplicitRungeKutta, SemiImplicitEuler, combined
-from kinetree.simulation.rollouts import shortest
 from kinetree.simulation.step import Stepper, _step
 
 __all__ = ["CarryingStepper", "remembering"]
@@ -84,7 +84,7 @@ class _Stages:
         s = self.s + self.h * combined(self.a[i], self.rates) if self.a[i] else self.s
         total, rate = self.carried(model, t, q, qd, tau, s, self.c[i] * self.h)
         self.rates.append(rate)
-        return shortest.forward_dynamics(model, q, qd, total), (total * qd).sum(-1)
+        return dynamics.forward_dynamics(model, q, qd, total), (total * qd).sum(-1)
 
     def after(self, model, q):
         """States at the end of the step."""
@@ -106,7 +106,7 @@ def _carried_step(model, t, h, q, qd, tau, s, *, method, carried, full=False):
 @kernel
 def _carried_slopes(model, t, q, qd, tau, s, *, carried):
     total, _ = carried(model, t, q, qd, tau, s, 0.0)
-    return shortest.forward_dynamics(model, q, qd, total), (total * qd).sum(-1)
+    return dynamics.forward_dynamics(model, q, qd, total), (total * qd).sum(-1)
 
 
 class CarryingStepper(Stepper):
@@ -181,7 +181,7 @@ class CarryingStepper(Stepper):
         s = min([self._start, *self._ends], key=lambda end: abs(end[0] - t))[1]
         if not self.compiled:
             total, _ = self.carried(self.model, t, q, qd, tau, s, 0.0)
-            return shortest.forward_dynamics(self.model, q, qd, total), (total * qd).sum(-1)
+            return dynamics.forward_dynamics(self.model, q, qd, total), (total * qd).sum(-1)
         return self._compiled(_carried_slopes).call(np.array(t, dtype=float), q, qd, tau, s)
 
     def _compiled(self, kernel, **options):
