@@ -33,7 +33,8 @@ $(DEMO_STAMP): pyproject.toml | $(BIN)/python
 demo: $(DEMO_STAMP)
 	$(BIN)/python examples/demo.py
 
-test: check unit
+test: $(STAMP)
+	$(MAKE) --no-print-directory --jobs=2 check unit  # checks take one core, tests what is left
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .
@@ -43,7 +44,7 @@ check: $(STAMP)
 	$(BIN)/python docs/make_book.py --check
 
 unit: $(STAMP)
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	env -u MAKEFLAGS -u MFLAGS $(BIN)/python -m pytest -n 2 --dist worksteal  # tests run make, too
 
 fuzz: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --hypothesis-profile fuzz tests/algorithms tests/joints tests/model \

@@ -19,7 +19,7 @@ from kinetree.spatial import Force
 PLACE = "cmeel.prefix/share/example-robot-data/robots"
 ROOT = Path(str(distribution("example-robot-data").locate_file(PLACE)))
 
-ROBOTS = {
+KNOWN = {
     "a1": "a1_description/urdf/a1.urdf",
     "alex": "alex_description/urdf/alex_nub_hands.urdf",
     "alex_psyonic_hands": "alex_description/urdf/alex_psyonic_hands.urdf",
@@ -65,6 +65,7 @@ ROBOTS = {
     "xarm7": "xarm_description/urdf/xarm7.urdf",
     "z1": "z1_description/urdf/z1.urdf",
 }
+ROBOTS = {name: file for name, file in KNOWN.items() if (ROOT / file).exists()}  # they come and go
 
 # Bodies whose published inertia no rigid body can have. A base has none when it is bolted down.
 IMPOSSIBLE = {
@@ -110,6 +111,10 @@ class Twin(NamedTuple):
     "RBDA Table 7.1",
     by=(rnea.inverse_dynamics, crba.joint_space_inertia, aba.forward_dynamics),
 )
+def test_there_are_many_robots():
+    assert len(ROBOTS) >= 40
+
+
 @pytest.mark.parametrize("name", ROBOTS)
 def test_robot(name, rng):
     for floating in (False, True):

@@ -18,16 +18,18 @@ from kinetree.writers.urdf import to_urdf
 
 PLACE = "cmeel.prefix/share/example-robot-data/robots"
 ROOT = Path(str(distribution("example-robot-data").locate_file(PLACE)))
-BROKEN = {
+KNOWN_AS_BROKEN = {
     "falcon_description/urdf/falcon.urdf": r":182: <child link='Z_propeller'>: there is no link",
     "ur_description/urdf/ur3.urdf": r":6: <robot>: the robot has no <link>",
 }
 FILES = sorted(str(p.relative_to(ROOT)) for p in ROOT.rglob("*.urdf"))
+BROKEN = {name: why for name, why in KNOWN_AS_BROKEN.items() if name in FILES}  # robots come and go
 ROBOTS = [name for name in FILES if name not in BROKEN]
 
 
 def test_there_are_many_files():
-    assert len(ROBOTS) >= 75
+    assert len(ROBOTS) >= 60
+    assert BROKEN
 
 
 @pytest.mark.parametrize("name", BROKEN)
