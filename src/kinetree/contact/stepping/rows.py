@@ -150,4 +150,3 @@ class Holds:
 def _joined(numbers):
     """An array, of objects where some are traced."""
     return np.array(numbers) if len(numbers) else np.zeros(0)
-

@@ -59,4 +59,6 @@ class TimeStepping:
                     f"{name} of a controller must be one number or nv = {self.scene.model.nv}, "
                     f"none negative; got {getattr(self, name)!r}"
                 )
-            object.__setattr__(self, name, (*np.broadcast_to(values, self.scene.model.nv).tolist(),))
+            object.__setattr__(
+                self, name, (*np.broadcast_to(values, self.scene.model.nv).tolist(),)
+            )

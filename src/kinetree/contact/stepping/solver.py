@@ -15,6 +15,7 @@ __all__ = ["Problem", "largest", "solve_in_kernel", "solve_on_host"]
 DAMPING = (0.1, 0.3, 1.0, 3.0, 10.0)
 """Weights of staying where one is, round by round, times the error relative to the forces."""
 LEAST = 1e-12  # damping of equations that are singular to rounding error
+POLISHED = 1e-3  # of the tolerance: error of the forces to start from that asks for one round
 MORE = 5  # times as many rounds on the host
 
 
@@ -77,11 +78,12 @@ def solve_in_kernel(problem, warm, tolerance, rounds):
         return (*found, best, error, np.roll(damping, -1))
 
     def if_needed(state):
-        return repeat(one, state, select(state[5] > tolerance, 1, 0))
+        *state, enough = state
+        return (*repeat(one, tuple(state), select(state[5] > enough, 1, 0)), tolerance)
 
     first = looked_at(warm / units)
-    state = (*first, first[0], first[3], np.array(DAMPING))
-    *_, best, error, _ = repeat(if_needed, state, rounds)
+    state = (*first, first[0], first[3], np.array(DAMPING), POLISHED * tolerance)
+    *_, best, error, _, _ = repeat(if_needed, state, rounds)
     return units * best, error
 
 
@@ -91,8 +93,7 @@ def _solution(M, missing, weight):
     if M.dtype != object:
         return np.linalg.solve(M + weight * np.eye(n), missing)
     rows = {
-        i: {**{j: M[i, j] for j in range(n)}, i: M[i, i] + weight, n: -missing[i]}
-        for i in range(n)
+        i: {**{j: M[i, j] for j in range(n)}, i: M[i, i] + weight, n: -missing[i]} for i in range(n)
     }
     solved, _ = solve_for(rows, [(i, i) for i in range(n)])
     return np.array([solved[i].get(n, 0) for i in range(n)])

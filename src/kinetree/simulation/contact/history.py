@@ -33,7 +33,9 @@ class ContactHistory:
     def worst(self) -> Residuals:
         """Residuals of the whole simulation; of a batch, the worst, and of sums the largest."""
         numbers = self.residuals.reshape(len(self.residuals), -1, len(Residuals._fields))
-        largest, total = (f(axis=0).max(axis=0, initial=-np.inf) for f in (numbers.max, numbers.sum))
+        largest, total = (
+            f(axis=0).max(axis=0, initial=-np.inf) for f in (numbers.max, numbers.sum)
+        )
         return Residuals(
             *(
                 float(t if name in SUMMED else m)

@@ -171,7 +171,14 @@ class ContactStepper(Stepper):
                 now = t + k * h
                 with naming_time(self.model, now, state[1]), np.errstate(all="ignore"):
                     end = self._patient(
-                        self.flight, self.field, self.model, now, h, *state[:2], tau[index], state[2]
+                        self.flight,
+                        self.field,
+                        self.model,
+                        now,
+                        h,
+                        *state[:2],
+                        tau[index],
+                        state[2],
                     )
                 held = end.force if self.contact_step.holds.compiled else (end.names, end.force)
                 state, work = (end.q, end.qd, held), work + end.work

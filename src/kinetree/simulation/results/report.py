@@ -112,7 +112,9 @@ def check_result(model, stepper, record, arrays, seen, loop_error, *, adaptive) 
         largest_step=float(record.largest_step),
         energy_error=_energy_error(seen, arrays["work"]),
         event_energy=_event_energy(record.events),
-        momentum_error=None if kicked or contact else _momentum_error(model, stepper.field, arrays, seen, H),
+        momentum_error=None
+        if kicked or contact
+        else _momentum_error(model, stepper.field, arrays, seen, H),
         loop_error=float(np.max(loop_error[0], initial=0.0)),
         smallest_pivot=_smallest_pivot(H),
         largest_advance=float(record.largest_advance),
