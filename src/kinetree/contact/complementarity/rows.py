@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.functional.choose import select
+from kinetree.spatial.ops import sqrt
 
 __all__ = ["BEYOND", "LAWS", "Rows", "less", "nearest", "newton_matrix", "obeyed", "scaled"]
 
@@ -64,6 +65,13 @@ class Rows(NamedTuple):
         return x[:at].reshape(-1, 3), x[at:]
 
 
+_each_root = np.frompyfunc(sqrt, 1, 1)  # np.sqrt refuses plain numbers among traced ones
+
+
+def _root(x):
+    return _each_root(x) if x.dtype == object else np.sqrt(x)
+
+
 def scaled(A, b, rows):
     """The same problem in units in which every diagonal block of ``A`` has the mean 1.
 
@@ -78,7 +86,7 @@ def scaled(A, b, rows):
     size = contacts.sum(axis=1) / 3
     size = np.concatenate([np.repeat(size, 3), others])
     size = select(less(0, size), size, 1)
-    units = 1 / np.sqrt(size)
+    units = 1 / _root(size)
     _, unit = rows.split(units)
     low, high = (_within_reach(x, unit) for x in (rows.low, rows.high))
     return A * units[:, None] * units, b * units, rows._replace(low=low, high=high), units

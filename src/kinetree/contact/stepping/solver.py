@@ -12,12 +12,10 @@ from kinetree.functional.choose import select
 
 __all__ = ["Problem", "largest", "solve_in_kernel", "solve_on_host"]
 
-PROXIMAL = (1e-9, 1e-2, 1e-2, 1e-3, 1e-3, 1e-4, 1e-4, 1e-5, 1e-5, 1e-6)
-"""Weights of staying where one is, in units of the diagonal of ``A``, round by round. Where
-contacts are redundant, small ones make steps so long that no contact stays what it was: then large
-ones find out what sticks and slides, and small ones the forces. None moves the solution."""
-SWEEPS = (0, 1, 1, 1, 0, 0, 0, 0, 0, 0)
-"""Gauss–Seidel sweeps before each of these rounds."""
+DAMPING = (0.1, 0.3, 1.0, 3.0, 10.0)
+"""Weights of staying where one is, round by round, times the error relative to the forces."""
+LEAST = 1e-12  # damping of equations that are singular to rounding error
+POLISHED = 1e-3  # of the tolerance: error of the forces to start from that asks for one round
 MORE = 5  # times as many rounds on the host
 
 
@@ -53,9 +51,12 @@ def solve_in_kernel(problem, warm, tolerance, rounds):
     """Forces, and their largest error [m/s or rad/s]: at most so many rounds of Newton's method.
 
     Semismooth steps on the functions of Alart and Curnier, each followed by a projection to the
-    cones, and kept whether or not the error has become smaller: from where it becomes larger the
-    contacts that stick and slide are found sooner. Loops inside compiled code have no way out but
-    to run zero times: each round is one, and runs only where the error is still too large.
+    cones, and kept whether or not the error has become smaller. Redundant contacts make the
+    equations singular: damping in proportion to the error, after Levenberg and Marquardt, makes
+    steps along what they leave open as long as the forces are, and vanishes at the solution.
+
+    Loops inside compiled code have no way out but to run zero times: each round is one, and runs
+    only where the error is still too large.
     """
     if not len(problem.b):
         return warm, 0.0
@@ -67,41 +68,23 @@ def solve_in_kernel(problem, warm, tolerance, rounds):
         return lam, w, missing, largest(np.abs(missing) / units)
 
     def one(state):
-        lam, w, missing, _, best, error, weights, sweeps = state
-        lam = repeat(lambda lam: _sweep(A, b, rows, lam), lam, sweeps[0])
-        lam, w, missing, _ = looked_at(lam)
-        lam = lam - _solution(newton_matrix(rows, A, lam, w), missing, weights[0])
+        lam, w, missing, _, best, error, damping = state
+        off, size = largest(np.abs(missing)), largest(np.abs(lam))
+        weight = damping[0] * off / (off + size) + LEAST
+        lam = lam - _solution(newton_matrix(rows, A, lam, w), missing, weight)
         found = looked_at(obeyed(rows, lam, A @ lam + b))
         better = found[3] < error
         best, error = select(better, found[0], best), select(better, found[3], error)
-        return (*found, best, error, np.roll(weights, -1), np.roll(sweeps, -1))
+        return (*found, best, error, np.roll(damping, -1))
 
     def if_needed(state):
-        return repeat(one, state, select(state[5] > tolerance, 1, 0))
+        *state, enough = state
+        return (*repeat(one, tuple(state), select(state[5] > enough, 1, 0)), tolerance)
 
     first = looked_at(warm / units)
-    state = (*first, first[0], first[3], np.array(PROXIMAL), np.array(SWEEPS, dtype=float))
+    state = (*first, first[0], first[3], np.array(DAMPING), POLISHED * tolerance)
     *_, best, error, _, _ = repeat(if_needed, state, rounds)
     return units * best, error
-
-
-def _sweep(A, b, rows, lam):
-    """Forces after one pass over all contacts and rows, each moved to where its own law is met."""
-    lam, c = [*lam], len(rows.mu)
-    for i, mu in enumerate(rows.mu):
-        n = 3 * i
-        force = lam[n] - (A[n] @ lam + b[n]) / A[n, n]
-        lam[n] = select(force > 0, force, 0.0)
-        across = np.abs(A[n + 1, n + 2])
-        size = largest((A[n + 1, n + 1] + across, A[n + 2, n + 2] + across))
-        x, y = (lam[k] - (A[k] @ lam + b[k]) / size for k in (n + 1, n + 2))
-        reach, radius = np.sqrt(x * x + y * y), mu * lam[n]
-        ratio = select(reach > radius, radius / select(reach > 0, reach, 1.0), 1.0)
-        lam[n + 1], lam[n + 2] = ratio * x, ratio * y
-    for k, (low, high) in enumerate(zip(rows.low, rows.high, strict=True), 3 * c):
-        force = lam[k] - (A[k] @ lam + b[k])  # the diagonal of A is 1
-        lam[k] = select(force < low, low, select(force > high, high, force))
-    return np.array(lam)
 
 
 def _solution(M, missing, weight):
