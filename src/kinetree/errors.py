@@ -113,12 +113,12 @@ class InteropError(KinetreeError, ValueError):
     """Something another library can express and kinetree cannot, or the reverse."""
 
 
-class ImpactError(KinetreeError, ArithmeticError):
-    """An impact that its law has no answer to, or one that would create energy."""
-
-
 class ContactError(KinetreeError, ArithmeticError):
     """A contact problem that has no answer, or was asked where there is none."""
+
+
+class ImpactError(ContactError):
+    """An impact that its law has no answer to, or one that would create energy."""
 
 
 class InfeasibleContactError(ContactError):

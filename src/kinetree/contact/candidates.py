@@ -6,6 +6,7 @@ dual numbers, so that curvature needs no formula of its own: RBDA (11.29), (11.3
 
 import numpy as np
 
+from kinetree.algorithms.coupled import for_all_joints
 from kinetree.algorithms.dual import Dual, rate_of, value_of
 from kinetree.algorithms.kinematics import (
     base_transforms,
@@ -18,7 +19,7 @@ from kinetree.contact.shapes.table import touches
 from kinetree.contact.tangents import contact_axes, contact_axes_rate
 from kinetree.spatial import cross
 
-__all__ = ["positions", "terms", "velocities"]
+__all__ = ["carriers", "moving_shape", "positions", "terms", "velocities"]
 
 
 def positions(model, q, pairs):
@@ -29,7 +30,7 @@ def positions(model, q, pairs):
         q: configuration, (nq,), of any kind of number.
         pairs: ``(a, b)``, both ``Geometry``, with the lower body first.
     """
-    bodies = _bodies(model, pairs)
+    bodies = carriers(model, pairs)
     X_0 = base_transforms(model, joint_transforms(model, q, bodies)[0], bodies)
     found = [touch for pair in pairs for touch in touches(*(_placed(g, X_0) for g in pair))]
     gaps, points, axes = (
@@ -41,7 +42,7 @@ def positions(model, q, pairs):
 
 def velocities(model, q, qd, pairs):
     """Gaps (n,) and relative velocities (n, 3) of the potential contacts of pairs."""
-    bodies = _bodies(model, pairs)
+    bodies = carriers(model, pairs)
     X, v = body_velocities(model, q, qd, bodies)
     X_0 = base_transforms(model, X, bodies)
     v = {i: X_0[i].inv_apply(v[i]) for i in (0, *bodies)}
@@ -55,12 +56,19 @@ def velocities(model, q, qd, pairs):
     return _stacked(model, q, ((), (3,)), gaps, speeds)
 
 
+def _through_gears(found, at):
+    """The same in the variables that follow nothing: ``J G``, and ``bias + J g``."""
+    gaps, rows, biases = found
+    return gaps, rows @ at.G, biases + rows @ at.g
+
+
+@for_all_joints(_through_gears)
 def terms(model, q, qd, pairs):
     """Gaps (n,), Jacobians (n, 3, nv) and biases (n, 3) of the potential contacts of pairs.
 
     The relative velocity along normal and tangents is ``J qd``, its rate ``J qdd + bias``.
     """
-    bodies = _bodies(model, pairs)
+    bodies = carriers(model, pairs)
     X, v, a = body_accelerations(model, q, qd, model.zero_velocity, bodies=bodies)
     S = joint_transforms(model, q, bodies)[1]
     X_0 = base_transforms(model, X, bodies)
@@ -73,7 +81,7 @@ def terms(model, q, qd, pairs):
         p, s = (g.body for g in pair)
         v_ps, a_ps = v[s] - v[p], a[s] - a[p]
         joints = {i: (i in model.support[s]) - (i in model.support[p]) for i in bodies}
-        for touch in touches(*(_moving(g, X_0, v) for g in pair)):
+        for touch in touches(*(moving_shape(g, X_0, v) for g in pair)):
             point, point_rate = value_of(touch.point), rate_of(touch.point)
             normal, normal_rate = value_of(touch.normal), rate_of(touch.normal)
             axes = contact_axes(normal)
@@ -85,7 +93,8 @@ def terms(model, q, qd, pairs):
     return _stacked(model, q, ((), (3, model.nv), (3,)), gaps, rows, biases)
 
 
-def _bodies(model, pairs):
+def carriers(model, pairs):
+    """Numbers of the bodies that move the shapes of pairs, parents first."""
     return sorted({i for pair in pairs for g in pair if g.body for i in model.support[g.body]})
 
 
@@ -94,7 +103,7 @@ def _placed(geometry, X_0):
     return Placed(geometry.shape, X.E.T, X.r)
 
 
-def _moving(geometry, X_0, v):
+def moving_shape(geometry, X_0, v):
     """The shape with its rates, as dual numbers; what is fixed to the base stays as it is."""
     still = _placed(geometry, X_0)
     if geometry.body == 0:

@@ -119,12 +119,8 @@ def simulate(
         stepper, watchers = acting.stepper(
             method, field, q, _as_events(events), compiled=compiled, make=make
         )
-    elif told is not None:
-        raise JointError(
-            f"joints that move as told ({', '.join(map(repr, prescribed))}) do not go with "
-            f"{type(contact).__name__}; use soft contact, or let motors hold them"
-        )
     else:
+        attached.refuse_told(told)
         stepper, watchers = attached.stepper(
             acting, method, field, q, _as_events(events), compiled=compiled
         )

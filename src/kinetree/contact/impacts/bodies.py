@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree import kinematics
-from kinetree.contact.impacts.mobility import inverse_inertia
+from kinetree.contact.mobility import mobility
 from kinetree.contact.tangents import contact_axes
 from kinetree.errors import ImpactError, ShapeError
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
@@ -57,7 +57,7 @@ def joint_space_impulse(model, q, name, impulse):
 def velocity_step(model, q, u):
     """``Δqd`` of a mechanism with ``H Δqd = u``, (nv,) — RBDA (11.57).
 
-    Loops and couplings answer with impulses of their own. Compression waves, bearings that give
+    Loops answer with impulses of their own. Compression waves, bearings that give
     way and the like are not in it: see the caution in RBDA §11.7.
 
     Args:
@@ -66,7 +66,7 @@ def velocity_step(model, q, u):
         u: joint-space impulse [N·s, N·m·s], (nv,).
     """
     q = as_configuration(as_model(model), q).astype(float)
-    return inverse_inertia(model, q) @ as_joint_vector(model, u, "u").astype(float)
+    return mobility(model, q) @ as_joint_vector(model, u, "u").astype(float)
 
 
 def frictionless_collision(I1, v1, I2, v2, point, normal, restitution) -> BodyCollision:

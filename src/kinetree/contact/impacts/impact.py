@@ -3,14 +3,14 @@
     after = kt.contact.impact(m, q, qd, scene, law="energetic", restitution=0.6, friction=0.3)
     after.qd, after.impulse, after.energy_change
 
-Works for trees, floating bases, loops and couplings. See ``laws`` for the laws of restitution, and
-``several`` for impacts at several points at once.
+Works for trees, floating bases, loops, gears, and joints that move as told. See ``laws`` for the
+laws of restitution, and ``several`` for impacts at several points at once.
 """
 
 import numpy as np
 
+from kinetree.contact.impacts.collision import Collision
 from kinetree.contact.impacts.laws import require_law
-from kinetree.contact.impacts.mobility import Collision
 from kinetree.contact.impacts.result import Impact, finished
 from kinetree.contact.impacts.several import islands, sequential_impacts, simultaneous_impacts
 from kinetree.contact.impacts.spin import patch_impact
@@ -26,12 +26,12 @@ _ORDERS = {"simultaneous": simultaneous_impacts, "sequential": sequential_impact
 def impact(
     model, q, qd, contacts, *, law="newton", restitution=None, friction=None,
     order="simultaneous", arrested=False, tangential_restitution=0.0, torsional_friction=0.0,
-    torsional_restitution=0.0, tolerance=1e-6,
+    torsional_restitution=0.0, given=(), tolerance=1e-6,
 ) -> Impact:  # fmt: skip
     """Velocities after an impact at the contacts that are closed.
 
     Args:
-        model: the mechanism; loops and couplings answer with impulses of their own.
+        model: the mechanism; loops answer with impulses of their own.
         q: joint positions [m, rad], (nq,).
         qd: joint velocities before [m/s, rad/s], (nv,).
         contacts: ``Contacts``, or a ``Scene``, whose contacts at ``q`` count.
@@ -46,6 +46,7 @@ def impact(
             reverse it; from 0 to 1. Like the next two, for single points.
         torsional_friction: couple about the normal per normal impulse, at most [m].
         torsional_restitution: how much of the spin about the normal comes back, reversed.
+        given: names of joints that move as told, whatever hits them: their velocities stay.
         tolerance: contacts with larger gaps [m] are open.
 
     Raises:
@@ -54,7 +55,7 @@ def impact(
     require_law(law)
     if order not in _ORDERS:
         raise UnknownNameError(f"order must be one of {', '.join(_ORDERS)}, got {order!r}")
-    collision = _collision(model, q, qd, contacts, tolerance)
+    collision = _collision(model, q, qd, contacts, tolerance, given)
     n = collision.contacts.size
     e = _coefficients(restitution, collision.contacts.restitution, n, "restitution", most=1)
     if arrested and friction is None:
@@ -65,17 +66,17 @@ def impact(
         return _patch(collision, e, mu, patch, law)
     if arrested:
         return _arrested(collision, e, mu, law)
-    impulse, error = np.zeros((n, 3)), 0.0
+    impulse, error, rows = np.zeros((n, 3)), 0.0, (collision.J, collision.zeta)
     for group in islands(collision.W):
         zeta = collision.zeta[group]
         if np.any(zeta[:, 0] < 0):
             W = collision.W[group][:, :, group]
             impulse[group], missed = _ORDERS[order](W, zeta, e[group], mu[group], law)
             error = max(error, missed)
-    return finished(collision, collision.J, impulse, mu, law=law, solver=error)
+    return finished(collision, rows, impulse, mu, law=law, solver=error)
 
 
-def capture(model, q, qd, contacts, *, weld=False, tolerance=1e-6) -> Impact:
+def capture(model, q, qd, contacts, *, weld=False, given=(), tolerance=1e-6) -> Impact:
     """Velocities after bodies have caught one another: they move as one at every contact.
 
     Unlike that of ``impact``, the impulse may pull, and friction has no limit: hooks, grippers,
@@ -87,15 +88,16 @@ def capture(model, q, qd, contacts, *, weld=False, tolerance=1e-6) -> Impact:
         qd: joint velocities before, (nv,).
         contacts: ``Contacts``, or a ``Scene``.
         weld: whether rotation is caught, too.
+        given: names of joints that move as told, whatever hits them.
         tolerance: contacts with larger gaps [m] are open.
     """
-    collision = _collision(model, q, qd, contacts, tolerance)
+    collision = _collision(model, q, qd, contacts, tolerance, given)
     J, zeta = (collision.J, collision.zeta) if not weld else with_spin(collision, axes=3)
     rows, width = J.reshape(-1, collision.model.nv), J.shape[1]
     W = rows @ collision.A @ rows.T
     lam = np.linalg.lstsq(W, -zeta.ravel(), rcond=1e-12)[0].reshape(-1, width)
     couple = lam[:, 3:] if weld else None
-    return finished(collision, J, lam[:, :3], None, couple=couple, law="capture")
+    return finished(collision, (J, zeta), lam[:, :3], None, couple=couple, law="capture")
 
 
 def _arrested(collision, e, mu, law):
@@ -116,7 +118,7 @@ def _arrested(collision, e, mu, law):
                 f"arresting the sliding at contact {names[k]!r} takes {needed}, and friction has "
                 f"{mu[k]:.6g}: it slides on; leave out arrested=True"
             )
-    return finished(collision, collision.J, impulse, mu, law=law)
+    return finished(collision, (collision.J, collision.zeta), impulse, mu, law=law)
 
 
 def _patch(collision, e, mu, patch, law):
@@ -137,13 +139,13 @@ def _patch(collision, e, mu, patch, law):
     for k in np.flatnonzero(zeta[:, 0] < 0):
         W = J[k] @ collision.A @ J[k].T
         lam[k] = patch_impact(W, zeta[k], (e[k], e_t, e_r), (mu[k], mu_r))
-    return finished(collision, J, lam[:, :3], mu, couple=lam[:, 3:], law=law)
+    return finished(collision, (J, zeta), lam[:, :3], mu, couple=lam[:, 3:], law=law)
 
 
 # --- what comes in -------------------------------------------------------------------------------
 
 
-def _collision(model, q, qd, contacts, tolerance):
+def _collision(model, q, qd, contacts, tolerance, given):
     q = as_configuration(as_model(model), q).astype(float)
     qd = as_joint_vector(model, qd, "qd").astype(float)
     if q.ndim != 1 or qd.ndim != 1:
@@ -151,7 +153,11 @@ def _collision(model, q, qd, contacts, tolerance):
     if hasattr(contacts, "contacts"):
         contacts = contacts.contacts(q, margin=tolerance)
     closed = np.asarray(contacts.gap) <= tolerance
-    return Collision(model, q, qd, contacts if closed.all() else contacts.chosen(closed))
+    given = (given,) if isinstance(given, str) else tuple(given)
+    chosen = contacts if closed.all() else contacts.chosen(closed)
+    collision = Collision(model, q, qd, chosen, given)
+    collision.require_yielding()
+    return collision
 
 
 def _coefficients(given, own, n, name, most):

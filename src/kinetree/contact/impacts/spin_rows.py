@@ -3,6 +3,7 @@
 import numpy as np
 
 from kinetree import kinematics
+from kinetree.contact.body_motions import body_motions
 from kinetree.contact.tangents import contact_axes
 
 __all__ = ["with_spin"]
@@ -24,4 +25,6 @@ def with_spin(collision, axes):
     turning = contact_axes(contacts.normal)[:, :axes]
     spin = turning @ (w[contacts.successor] - w[contacts.predecessor])
     J = np.concatenate([collision.J, spin], axis=1)
-    return J, np.concatenate([collision.zeta, spin @ collision.qd], axis=1)
+    v = body_motions(model, collision.q, collision.qd)[0][:, :3]
+    between = (v[contacts.successor] - v[contacts.predecessor])[..., None]
+    return J, np.concatenate([collision.zeta, (turning @ between).squeeze(-1)], axis=1)

@@ -3,8 +3,8 @@
     motion = kt.contact.forward_dynamics(m, q, qd, tau, scene)
     motion.qdd, motion.forces, motion.zetadot, motion.modes, motion.residuals
 
-Works for trees, floating bases, loops and couplings — RBDA §11.1–11.5. Contacts with friction stick
-or slide; see ``friction`` and ``painleve``.
+Works for trees, floating bases, loops, gears, and joints that move as told — RBDA §11.1–11.5.
+Contacts with friction stick or slide; see ``friction`` and ``painleve``.
 """
 
 import numpy as np
@@ -21,13 +21,13 @@ __all__ = ["forward_dynamics"]
 
 
 def forward_dynamics(
-    model, q, qd, tau, contacts, *, friction=None, method="auto", gap_tolerance=1e-6,
-    velocity_tolerance=1e-6,
+    model, q, qd, tau, contacts, *, friction=None, method="auto", given=(), qdd=None,
+    gap_tolerance=1e-6, velocity_tolerance=1e-6,
 ) -> ContactMotion:  # fmt: skip
     """Accelerations and contact forces of a mechanism in contact.
 
     Args:
-        model: the mechanism; loops and couplings are kept.
+        model: the mechanism; loops are kept.
         q: joint positions [m, rad], (nq,).
         qd: joint velocities [m/s, rad/s], (nv,); no contact may be closing.
         tau: joint forces [N, N·m], (nv,).
@@ -35,6 +35,9 @@ def forward_dynamics(
         friction: coefficients, a number or (n,); by default those of the contacts, or zero.
         method: for contacts without friction: ``"lcp"``, ``"lemke"``, ``"forces"`` or
             ``"accelerations"``, see ``frictionless``; they agree.
+        given: names of joints that accelerate as told, whatever force it takes, as in
+            ``kinetree.hybrid_dynamics``.
+        qdd: joint accelerations, (nv,); only entries of the ``given`` joints are read.
         gap_tolerance: contacts with larger gaps [m] are open.
         velocity_tolerance: what counts as neither closing, opening nor sliding [m/s].
 
@@ -45,6 +48,8 @@ def forward_dynamics(
     """
     require_method(method)
     q, qd, tau = _arrays(model, q, qd, tau)
+    given = (given,) if isinstance(given, str) else tuple(given)
+    told = np.zeros(model.nv) if qdd is None else as_joint_vector(model, qdd, "qdd").astype(float)
     if hasattr(contacts, "contacts"):
         contacts = contacts.contacts(q, margin=gap_tolerance)
     mu = _coefficients(friction, contacts)
@@ -53,7 +58,7 @@ def forward_dynamics(
             f"method {method!r} is for contacts without friction: say friction=0, or leave the "
             f"method out"
         )
-    problem = problem_at(model, q, qd, tau, contacts, mu)
+    problem = problem_at(model, q, qd, tau, contacts, mu, given, told)
     states = contact_states(
         np.asarray(contacts.gap), problem.zeta[:, 0], gap_tolerance, velocity_tolerance
     )
@@ -62,7 +67,7 @@ def forward_dynamics(
     lam = np.zeros((problem.size, 3))
     if current.any():
         lam[current] = with_friction.solve(problem.chosen(current), velocity_tolerance, method)
-    return finished(model, q, qd, tau, contacts, problem, lam, states, velocity_tolerance)
+    return finished(model, q, qd, tau, contacts, problem, lam, states, velocity_tolerance, given)
 
 
 def _refuse_hitting(problem, states):

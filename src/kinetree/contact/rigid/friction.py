@@ -15,7 +15,7 @@ from kinetree.contact.complementarity import cones, newton
 from kinetree.contact.complementarity.residuals import relative_error
 from kinetree.contact.complementarity.rows import Rows, obeyed, scaled
 from kinetree.contact.rigid import frictionless, painleve
-from kinetree.contact.rigid.refusals import require_solution
+from kinetree.contact.rigid.refusals import require_no_closing, require_solution
 from kinetree.errors import InfeasibleContactError
 
 __all__ = ["Reduced", "directions", "reduced", "solve"]
@@ -78,6 +78,12 @@ def solve(problem, velocity_tolerance, method="auto", thorough=True):
         PainleveError: friction leaves no motion, or several.
     """
     lam = np.zeros((problem.size, 3))
+    moves = np.diagonal(problem.M)[::3] > 0
+    if not moves.all():
+        require_no_closing(problem, ~moves)
+        if moves.any():
+            lam[moves] = solve(problem.chosen(moves), velocity_tolerance, method, thorough)
+        return lam
     if not np.any(problem.mu > 0):
         lam[:, 0] = frictionless.solve(problem, method)
         return lam

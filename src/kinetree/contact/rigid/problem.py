@@ -2,9 +2,9 @@
 
 Per contact there are three rows, along the normal and two tangents. With ``J`` the rows of all
 contacts, ``M = J A Jᵀ`` and ``d = J a + J̇ qd``, RBDA (11.36), where ``a`` are the accelerations
-without contact forces, and ``A = H⁻¹``. Loops and couplings leave ``A = G (Gᵀ H G)⁻¹ Gᵀ`` of it,
-with ``G`` what they allow; this is the same as to use independent coordinates ``y``, for which the
-rows are ``J G``, and ``d`` gains ``J g``. Host-only.
+without contact forces, and ``A = H⁻¹``. Loops and joints that move as told leave
+``A = G (Gᵀ H G)⁻¹ Gᵀ`` of it, with ``G`` what they allow; this is the same as to use independent
+coordinates ``y``, for which the rows are ``J G``, and ``d`` gains ``J g``. Host-only.
 """
 
 from dataclasses import dataclass
@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from kinetree import dynamics
 from kinetree.contact.contacts import bias, jacobian, velocity
-from kinetree.contact.impacts.mobility import inverse_inertia
+from kinetree.contact.mobility import free_acceleration, mobility
 
 __all__ = ["Problem", "problem_at"]
 
@@ -26,7 +25,7 @@ class Problem:
 
     Attributes:
         J: rows (normal, tangent, tangent) of every contact, (n, 3, nv).
-        A: accelerations per joint force, loops and couplings kept, (nv, nv).
+        A: accelerations per joint force, loops kept, (nv, nv).
         free: accelerations without contact forces, (nv,).
         bias: velocity-product part of the accelerations at the contacts, (n, 3).
         zeta: relative velocities there, (n, 3).
@@ -81,13 +80,16 @@ class Problem:
         return Problem(*parts, tuple(self.names[k] for k in n))
 
 
-def problem_at(model, q, qd, tau, contacts, mu) -> Problem:
-    """The problem of all ``contacts``, with coefficients of friction ``mu``."""
+def problem_at(model, q, qd, tau, contacts, mu, given=(), qdd=None) -> Problem:
+    """The problem of all ``contacts``, with coefficients of friction ``mu``.
+
+    Joints that are ``given`` accelerate by ``qdd``.
+    """
     names = contacts.names or tuple(str(k) for k in range(contacts.size))
     return Problem(
         jacobian(model, q, contacts),
-        inverse_inertia(model, q),
-        dynamics.forward_dynamics(model, q, qd, tau),
+        mobility(model, q, given),
+        free_acceleration(model, q, qd, tau, given, qdd),
         bias(model, q, qd, contacts),
         velocity(model, q, qd, contacts),
         mu,

@@ -4,7 +4,7 @@ import numpy as np
 
 from kinetree.errors import InfeasibleContactError
 
-__all__ = ["require_solution"]
+__all__ = ["require_no_closing", "require_solution"]
 
 
 def require_solution(found, names):
@@ -33,3 +33,19 @@ def require_solution(found, names):
         certificate=proof,
         residuals=found.residuals,
     )
+
+
+def require_no_closing(problem, stiff):
+    """Raise InfeasibleContactError for a contact that closes while both sides move as told.
+
+    Args:
+        problem: a ``Problem``.
+        stiff: which of its contacts no force moves, (n,).
+    """
+    d = problem.d[::3]
+    for k in np.flatnonzero(stiff & (d < -1e-9 * problem.scale)):
+        raise InfeasibleContactError(
+            f"contact {problem.names[k]!r} closes at {-d[k]:.6g} m/s², and no force keeps it from "
+            f"that: nothing on either side is free to move",
+            contacts=(problem.names[k],),
+        )

@@ -5,10 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms import rnea
+from kinetree.contact.mobility import drive_forces, tree_force
 from kinetree.contact.rigid.friction import directions, reduced
 from kinetree.contact.rigid.states import TOUCHING
-from kinetree.functional.kernel import kernel
 
 __all__ = ["ContactMotion", "ContactResiduals", "finished", "forces_are_unique"]
 
@@ -40,6 +39,7 @@ class ContactMotion:
 
     Attributes:
         qdd: joint accelerations, (nv,).
+        tau: joint forces, (nv,), with those of drives for joints that move as told.
         forces: on the successors, along normal and tangents [N], (n, 3).
         zetadot: accelerations at the contacts, along normal and tangents [m/s²], (n, 3); those
             along normals are the second derivatives of the gaps.
@@ -53,6 +53,7 @@ class ContactMotion:
     """
 
     qdd: np.ndarray
+    tau: np.ndarray
     forces: np.ndarray
     zetadot: np.ndarray
     states: tuple[str, ...]
@@ -62,13 +63,7 @@ class ContactMotion:
     contacts: Any
 
 
-@kernel
-def tree_force(model, q, qd, qdd):
-    """``H qdd + C`` of the spanning tree, (..., nv)."""
-    return rnea.inverse_dynamics(model, q, qd, qdd)
-
-
-def finished(model, q, qd, tau, contacts, problem, lam, states, velocity_tolerance):
+def finished(model, q, qd, tau, contacts, problem, lam, states, velocity_tolerance, given=()):
     """The result of forces ``lam``, (n, 3), of all contacts of a problem."""
     qdd = problem.motion(lam)
     w = np.einsum("nav,v->na", problem.J, qdd) + problem.bias
@@ -78,7 +73,9 @@ def finished(model, q, qd, tau, contacts, problem, lam, states, velocity_toleran
     closed = np.array([s == TOUCHING for s in states], dtype=bool)
     unique = forces_are_unique(problem, lam, w, slip, slides, closed)
     residuals = _residuals(model, q, qd, tau, problem, qdd, lam, w, slip, modes, closed)
-    return ContactMotion(qdd, lam, w, states, modes, unique, residuals, contacts)
+    if given:
+        tau = drive_forces(model, q, qd, tau, qdd, problem.rows.T @ lam.ravel(), given)
+    return ContactMotion(qdd, tau, lam, w, states, modes, unique, residuals, contacts)
 
 
 def _mode(state, w, mu, slides, small):

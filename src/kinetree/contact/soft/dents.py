@@ -8,7 +8,7 @@ import numpy as np
 
 from kinetree.algorithms.dual import rate_of, value_of
 from kinetree.algorithms.kinematics import base_transforms, body_velocities
-from kinetree.contact.candidates import _bodies, _moving
+from kinetree.contact.candidates import carriers, moving_shape
 from kinetree.contact.shapes.table import touches
 from kinetree.contact.tangents import contact_axes
 from kinetree.functional.kernel import kernel
@@ -35,14 +35,14 @@ def dent_jacobian(scene):
 
 def _travel(model, q, qd, pairs):
     """Velocities of contact points over the surfaces of the predecessors, (n, 2)."""
-    bodies = _bodies(model, pairs)
+    bodies = carriers(model, pairs)
     X, v = body_velocities(model, q, qd, bodies)
     X_0 = base_transforms(model, X, bodies)
     v = {i: X_0[i].inv_apply(v[i]) for i in (0, *bodies)}
     found = [np.zeros((0, 2), dtype=model.scalar_type(q))]
     for pair in pairs:
         carrier = v[pair[0].body]
-        for touch in touches(*(_moving(g, X_0, v) for g in pair)):
+        for touch in touches(*(moving_shape(g, X_0, v) for g in pair)):
             point, normal = value_of(touch.point), value_of(touch.normal)
             over = rate_of(touch.point) - carrier.linear - cross(carrier.angular, point)
             found.append((contact_axes(normal)[1:] @ over)[None])

@@ -18,7 +18,7 @@ from typing import Any
 from kinetree.contact.rigid.settings import EventDriven
 from kinetree.contact.soft.force import SoftContact
 from kinetree.contact.stepping.settings import TimeStepping
-from kinetree.errors import ModelError, UnknownNameError
+from kinetree.errors import JointError, ModelError, UnknownNameError
 from kinetree.simulation.contact.driven.stepper import event_driven_stepper
 from kinetree.simulation.contact.stepper import time_stepper
 
@@ -33,7 +33,7 @@ class Attached:
         forces: that act all the time, like those of ``simulate(forces=...)``.
         stepper: function ``(acting, method, field, q, events, *, compiled)`` that returns what
             takes the steps, and hooks that look at them; None: those of a motion without contact.
-        equal_steps: whether steps must be equal.
+        equal_steps: whether steps must be equal, and all joints free.
     """
 
     forces: tuple = ()
@@ -45,6 +45,15 @@ class Attached:
         if adaptive and self.equal_steps:
             raise UnknownNameError(
                 "steps with time stepping are equal, and do not adapt: leave out rtol and atol"
+            )
+
+    def refuse_told(self, told):
+        """Raise for joints that move as told, where they cannot."""
+        if told is not None and self.equal_steps:
+            raise JointError(
+                f"joints that move as told ({', '.join(map(repr, told.names))}) do not go with "
+                f"TimeStepping, whose equations are those of joints that are free: use EventDriven "
+                f"or SoftContact, or let motors hold them"
             )
 
 
@@ -71,6 +80,11 @@ def _(contact: SoftContact, model) -> Attached:
 @attach.register
 def _(contact: TimeStepping, model) -> Attached:
     _require_model(contact.scene, model)
+    if model.couplings:
+        raise ModelError(
+            f"TimeStepping has no place for gears, such as coupling {model.couplings[0].name!r} of "
+            f"model {model.name!r}: use EventDriven or SoftContact"
+        )
 
     def stepper(acting, method, field, q, events, *, compiled):
         return time_stepper(contact, acting, method, field, q, events, compiled=compiled)

@@ -197,10 +197,10 @@ class CarryingStepper(Stepper):
 
 
 def _check(model, method):
-    if model.loops or model.couplings:
+    if model.loops:
         raise LoopError(
-            f"contact with a memory is for trees, and model {model.name!r} has loops or couplings: "
-            f"use law='hunt_crossley' or 'linear' with Regularized friction, which need none"
+            f"contact with a memory is for trees, and model {model.name!r} has loops: use "
+            f"law='hunt_crossley' or 'linear' with Regularized friction, which need none"
         )
     explicit = isinstance(method, (ExplicitRungeKutta, SemiImplicitEuler))
     if not explicit or getattr(method, "looped", False):

@@ -1,12 +1,12 @@
 """Back onto the equations of a phase: gaps that are closed, contacts that stick, loops.
 
 The nearest state in the metric of the inertia matrix: positions first, by Newton's method, then
-velocities, by one linear equation. The velocities never gain energy by it.
+velocities, by one linear equation. The velocities never gain energy by it. Joints that move as told
+stay where they are.
 """
 
 import numpy as np
 
-from kinetree import dynamics
 from kinetree.loops.kinematics.constraint import constraint
 
 __all__ = ["closed_positions", "closed_velocities"]
@@ -20,7 +20,7 @@ def closed_positions(held, q, contacts):
     still = np.zeros(held.model.nv)
     if not len(contacts) and held.tree is held.model:
         return q
-    A = dynamics.inverse_mass_matrix(held.tree, q)
+    A = held.field.mobility(held.tree, q)
     for _ in range(_ROUNDS):
         gap, J, _ = held.scene.candidate_terms(held.tree, q, still)
         R, error = J[contacts, 0], gap[contacts]
@@ -50,7 +50,7 @@ def closed_velocities(held, q, qd, rows):
     if held.tree is not held.model:
         c = constraint(held.model, q, qd)
         R, rate = np.concatenate([R, c.K]), np.concatenate([rate, c.rate])
-    A = dynamics.inverse_mass_matrix(held.tree, q)
+    A = held.field.mobility(held.tree, q)
     for _ in range(2):  # the second removes what rounding left of the first
         qd = qd - A @ (R.T @ _forces(R, A, rate))
         rate = R @ qd

@@ -1,4 +1,4 @@
-"""Motion during a phase: closed contacts, loops and couplings as equations.
+"""Motion during a phase: closed contacts and loops as equations.
 
 With rows ``R`` that must not accelerate, ``R qdd + Ṙ qd = 0``, and forces along columns ``C``,
 which for contacts that slide lean against the sliding,
@@ -6,7 +6,8 @@ which for contacts that slide lean against the sliding,
     qdd = a + A Cᵀ λ,      R A Cᵀ λ = -(R a + Ṙ qd)
 
 Where the matrix is singular, contacts are redundant: of all solutions the one nearest to the forces
-at the start of the phase counts. Arrays have any number of leading axes; host-only.
+at the start of the phase counts. Joints that move as told have no part in ``A``, and their
+accelerations are in ``a``. Arrays have any number of leading axes; host-only.
 """
 
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree import dynamics
+from kinetree.contact.mobility import tree_force
 from kinetree.contact.scene import Scene
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.simulation.contact.driven.mode import SLIDES, Mode
@@ -32,21 +33,32 @@ class Instant(NamedTuple):
         gap: (..., n).
         J: (..., n, 3, nv).
         bias: (..., n, 3).
-        A: inverse of the inertia matrix of the tree, (..., nv, nv).
+        q: joint positions, (..., nq).
+        A: accelerations of the tree per joint force, (..., nv, nv).
         free: accelerations of the tree without contacts and loops, (..., nv).
-        power: of the joint forces [W], (...).
-        K: rows of loops and couplings, (..., c, nv).
+        total: joint forces without those of drives, (..., nv).
+        K: rows of loops, (..., c, nv).
         k: their right sides, (..., c).
     """
 
     gap: Any
     J: Any
     bias: Any
+    q: Any
     A: Any
     free: Any
-    power: Any
+    total: Any
     K: Any
     k: Any
+
+    def with_loops(self):
+        """``A`` and ``free`` at one instant, loops kept, (nv, nv) and (nv,)."""
+        if not len(self.k):
+            return self.A, self.free
+        AK = self.A @ self.K.T
+        inverse = np.linalg.pinv(self.K @ AK, rcond=1e-12, hermitian=True)
+        free = self.free + AK @ (inverse @ (self.k - self.K @ self.free))
+        return self.A - AK @ inverse @ AK.T, free
 
 
 class Answer(NamedTuple):
@@ -54,7 +66,7 @@ class Answer(NamedTuple):
 
     Attributes:
         qdd: (..., nv).
-        power: of joint and contact forces [W], (...).
+        power: of joint forces, drives and contact forces [W], (...).
         force: of all contacts, along normal and tangents [N], (..., n, 3).
         softness: acceleration per force of each row, if that alone gave way, (..., m).
         regular: whether the forces are unique, (...).
@@ -75,7 +87,7 @@ class Held:
 
     Attributes:
         model: the mechanism.
-        tree: the same without loops and couplings.
+        tree: the same without loops.
         scene: what can touch.
         field: all joint forces.
     """
@@ -94,21 +106,37 @@ class Held:
         """What acts at a time, or at times (n,) and states (n, ...)."""
         gap, J, bias = self.scene.candidate_terms(self.tree, q, qd)
         total = self._joint_force(t, q, qd, np.broadcast_to(tau, qd.shape))
-        A = dynamics.inverse_mass_matrix(self.tree, q)
-        free = dynamics.forward_dynamics(self.tree, q, qd, total)
+        A = self.field.mobility(self.tree, q)
+        free = self._at(t, self.field.acceleration, self.tree, q, qd, total)
         if self.tree is self.model:
             K, k = np.zeros((*qd.shape[:-1], 0, qd.shape[-1])), np.zeros((*qd.shape[:-1], 0))
         else:
             c = constraint(self.model, q, qd)
             K, k = np.asarray(c.K), np.asarray(c.k)
-        return Instant(gap, J, bias, A, free, (total * qd).sum(-1), K, k)
+        return Instant(gap, J, bias, q, A, free, total, K, k)
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """Names of the joints that move as told."""
+        return self.field.told.names if self.field.told is not None else ()
+
+    def placed(self, t, q, qd):
+        """The state at a time, or at times, with joints that move as told where they are told."""
+        told = self.field.told
+        if told is None:
+            return q, qd
+        return (told.at if np.ndim(t) == 0 else told.each)(self.tree, t, q, qd)[:2]
 
     def _joint_force(self, t, q, qd, tau):
-        if np.ndim(t) == 0 or not self.field.forces:
-            first = t if np.ndim(t) == 0 else t[0]
-            return self.field.joint_force(self.model, first, q, qd, tau)
-        each = zip(t, q, qd, tau, strict=True)
-        return np.array([self.field.joint_force(self.model, *one) for one in each])
+        return self._at(t, self.field.joint_force, self.model, q, qd, tau)
+
+    def _at(self, t, function, model, *arrays):
+        """``function`` of a time, or of each of several: what is told depends on it."""
+        if np.ndim(t) == 0:
+            return function(model, t, *arrays)
+        if self.field.told is None and not self.field.forces:
+            return function(model, t[0], *arrays)
+        return np.array([function(model, *one) for one in zip(t, *arrays, strict=True)])
 
     def answer(self, now: Instant, qd, mode: Mode) -> Answer:
         """Motion and forces, with contacts as ``mode`` has them."""
@@ -137,11 +165,19 @@ class Held:
         force[..., contact[at], 1:] = -lean[..., at, :] * x[..., at, None]
         rest = np.einsum("...mv,...v->...m", R, qdd) + b
         diagonal = np.abs(np.diagonal(inverse, axis1=-2, axis2=-1))[..., :m]
+        power = ((now.total + pushing) * qd).sum(-1)
+        if self.field.told is not None:
+            power = power + self._drive_power(now, qd, qdd, np.einsum("...mv,...m->...v", C, x))
         return Answer(
-            qdd, now.power + (pushing * qd).sum(-1), force,
+            qdd, power, force,
             1 / np.maximum(diagonal, 1e-300), regular,
             np.max(np.abs(rest), axis=-1, initial=0.0),
         )  # fmt: skip
+
+    def _drive_power(self, now, qd, qdd, held):
+        """Power of the drives of joints that move as told [W], (...)."""
+        missing = tree_force(self.tree, now.q, qd, qdd) - now.total - held
+        return (missing * qd * (1 - self.field.told.others(self.tree))).sum(-1)
 
     def slip(self, now: Instant, qd, mode: Mode):
         """Directions of sliding, unit vectors (..., n, 2): those of the velocity.

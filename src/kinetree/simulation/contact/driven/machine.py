@@ -108,12 +108,7 @@ class Machine:
 
     def problem(self, now, zeta, which) -> Problem:
         """The contact problem of some contacts at an ``Instant``; loops are kept."""
-        A, free = now.A, now.free
-        if now.K.shape[-2]:
-            AK = A @ now.K.T
-            inverse = np.linalg.pinv(now.K @ AK, rcond=1e-12, hermitian=True)
-            free = free + AK @ (inverse @ (now.k - now.K @ free))
-            A = A - AK @ inverse @ AK.T
+        A, free = now.with_loops()
         names = tuple(self.of.names[k] for k in which)
         mu = self.of.friction[which]
         return Problem(now.J[which], A, free, now.bias[which], zeta[which], mu, names)
@@ -147,7 +142,7 @@ class Machine:
         )  # fmt: skip
         after = impact(
             self.model, q, qd, contacts, law=self.settings.law, restitution=e,
-            friction=self.of.friction[near], order=self.settings.order,
+            friction=self.of.friction[near], order=self.settings.order, given=self.held.given,
         )  # fmt: skip
         stay = near[after.velocity[:, 0] < slowest]
         slip = np.hypot(after.velocity[:, 1], after.velocity[:, 2])
@@ -159,7 +154,7 @@ class Machine:
         )
         q = closed_positions(self.held, q, stay)
         qd = closed_velocities(self.held, q, after.qd, rows)
-        self.loss -= after.energy_change
+        self.loss -= after.contact_work
         return q, qd, stay
 
     def arrive(self, k, t, q, qd):

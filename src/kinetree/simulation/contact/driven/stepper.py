@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from kinetree.contact.mobility import drive_forces, free_variables
 from kinetree.errors import ModelError, ShapeError, UnknownNameError
 from kinetree.simulation.contact.driven.closing import closed_positions, closed_velocities
 from kinetree.simulation.contact.driven.held import Held
@@ -20,7 +21,7 @@ def event_driven_stepper(settings, acting, method, field, q, events, *, compiled
     """What takes steps, and hooks that look at them, for ``EventDriven``."""
     model = acting.model
     _check(acting, method, field, q)
-    tree = model.replace(loops=(), couplings=()) if model.loops or model.couplings else model
+    tree = model.replace(loops=()) if model.loops else model
     machine = Machine(settings, Held(model, tree, settings.scene, field))
     stepper = DrivenStepper(method, field, machine, compiled=compiled)
     groups = [UserEvents(events, model)] if events else []
@@ -34,7 +35,7 @@ def _check(acting, method, field, q):
             f"event-driven contact takes one motion at a time, whose events are its own; q0 has "
             f"shape {q.shape}. Use kinetree.sweep for many, or TimeStepping"
         )
-    if method.differentiates or not hasattr(method, "tableau"):
+    if method.differentiates or not hasattr(getattr(method, "inner", method), "tableau"):
         raise UnknownNameError(
             f"integrator {method.name!r} cannot take steps in which contacts are equations: use "
             f"'rk4', 'dopri5' or another explicit Runge–Kutta method with EventDriven"
@@ -104,6 +105,7 @@ class DrivenStepper(Stepper):
         return self._motion(self.model, t, q, qd, tau)
 
     def _motion(self, model, t, q, qd, tau):
+        q, qd = self.held.placed(t, q, qd)
         answer = self.held.answer(self.held.instant(t, q, qd, tau), qd, self.machine.mode)
         return answer.qdd, answer.power
 
@@ -128,6 +130,19 @@ class DrivenStepper(Stepper):
             found = self._loads(step)
         self.notes.take(step, found.answer)
         return step
+
+    def drive_forces(self, arrays):
+        """Joint forces of the controller, and of the drives where it has no say, (T, nv)."""
+        given, found = self.held.given, []
+        free = free_variables(self.model, given)
+        states = (arrays[name] for name in ("t", "q", "qd", "tau"))
+        for t, q, qd, tau, force in zip(*states, self.notes.history().force, strict=True):
+            now = self.held.instant(t, q, qd, tau)
+            A, unpushed = now.with_loops()
+            push = np.einsum("nav,na->v", now.J, force)
+            total = drive_forces(self.model, q, qd, now.total, unpushed + A @ push, push, given)
+            found.append(np.where(free, tau, total - now.total))
+        return np.array(found)
 
     def _loads(self, step):
         """Loads at the end of a step, shared out such that contacts can bear them, if they can."""

@@ -60,6 +60,7 @@ class Touches:
         A contact that is closed and about to open counts as open.
         """
         held, mode = self.machine.held, self.machine.mode
+        q, qd = held.placed(t, q, qd)
         gap, zeta = held.scene.candidate_velocities(held.tree, q, qd)
         opening = (gap <= 0) & (zeta[..., 0] >= -self.machine.settings.velocity_tolerance)
         arrive = np.where(mode.kind == OPEN, np.where(opening, _TINY, gap), 1.0)
@@ -72,6 +73,7 @@ class Touches:
         held, mode = self.machine.held, self.machine.mode
         if not len(mode.closed):
             return tuple(np.ones((2, len(qd), len(mode.kind))))
+        q, qd = held.placed(t, q, qd)
         now = held.instant(np.asarray(t, dtype=float), q, qd, tau)
         return loads(self.machine, now, t, qd).margin, held.resistance(now, qd, mode)
 
