@@ -157,6 +157,11 @@ def test_everything_on_soft_ground(everything, told):
         as_told(motion)
 
 
+def test_gears_on_patches_with_a_memory():
+    motion = moved(patches(hopper("gears")), dt=1e-3)
+    assert motion.report.energy_error < 1e-3
+
+
 def test_everything_but_gears_in_equal_steps():
     scene = hopper("floating", "loop", "own joint")
     motion = moved(TimeStepping(scene), dt=1e-3)
@@ -170,13 +175,15 @@ def test_everything_but_gears_in_equal_steps():
 
 
 def patches(scene):
-    return SoftContact(scene, stiffness=1e4, damping=1e2, law="patch")
+    return SoftContact(scene, stiffness=5e3, damping=50.0, law="patch")
 
 
 REFUSED = [
     ("gears in equal steps", ("gears",), TimeStepping, {}, kt.ModelError, "gears.*EventDriven"),
     ("told in equal steps", (), TimeStepping, {"prescribed": TOLD}, kt.JointError,
      "'hip'.*TimeStepping, whose equations are those of joints that are free.*EventDriven"),
+    ("told on patches", (), patches, {"prescribed": TOLD}, kt.JointError,
+     "memory does not go with joints that move as told .'hip'"),
     ("loops on patches", ("loop",), patches, {}, kt.LoopError, "memory is for trees.*crossley"),
 ]  # fmt: skip
 

@@ -102,7 +102,7 @@ def test_the_host_takes_the_same_steps(ball, rough):
 
 @pytest.fixture(scope="module")
 def sled():
-    """A block of 1 kg on three small feet, on a slope of 0.4 rad with friction just at the limit."""
+    """A block of 1 kg on three small feet, on a slope of 0.4 rad, friction just at the limit."""
     builder = kt.ModelBuilder("sled").body(
         "sled", joint=kt.Free(), inertia=kt.shapes.box(0.3, 0.2, 0.05, mass=1.0)
     )
@@ -226,7 +226,7 @@ def test_a_box_comes_to_rest_on_a_box():
 
 def test_what_cannot_be_is_refused(ball, rough):
     start = (ball, _at(ball, 0.2))
-    with pytest.raises(TypeError, match="contact must be one of .*TimeStepping.*got dict"):
+    with pytest.raises(TypeError, match=r"contact must be one of .*TimeStepping.*got dict"):
         kt.simulate(*start, duration=1.0, contact={})
     with pytest.raises(kt.UnknownNameError, match="steps with time stepping are equal"):
         kt.simulate(*start, duration=1.0, contact=rough, rtol=1e-6)
@@ -242,5 +242,6 @@ def test_what_cannot_be_is_refused(ball, rough):
             TimeStepping(rough.scene, **{name: value})
     with pytest.raises(kt.ModelError, match="rest_velocity must not be negative"):
         TimeStepping(rough.scene, rest_velocity=-1.0)
-    with pytest.raises(kt.ModelError, match="stiffness of a controller must be one number"):
-        TimeStepping(rough.scene, stiffness=[1.0, 2.0])
+    for name in ("stiffness", "damping"):
+        with pytest.raises(kt.ModelError, match=f"{name} of a controller must be one number"):
+            TimeStepping(rough.scene, **{name: [1.0, 2.0]})

@@ -71,7 +71,8 @@ def test_a_quadruped_walks_with_a_scripted_gait(dog):
     assert abs(downhill[-1] - downhill[0]) > 0.1
     assert np.all((height > 0.2) & (height < 0.4))
     lifted = motion.contact.force[..., 0] == 0
-    assert np.all(lifted.any(axis=0)) and np.all(~lifted.all(axis=0))
+    assert np.all(lifted.any(axis=0))
+    assert np.all(~lifted.all(axis=0))
     worst = motion.report.contact
     assert max(worst.velocity, worst.cone, worst.penetration) < 1e-9
 

@@ -4,6 +4,7 @@ The problem is stated in ``rows``. Methods: ``"newton"`` is fast and exact, and 
 ADMM where it gets stuck; ``"admm"`` is robust, ``"pgs"`` simple.
 """
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,8 +12,9 @@ import numpy as np
 from kinetree.contact.complementarity import admm, gauss_seidel, newton
 from kinetree.contact.complementarity.certificates import Certificate, cone_certificate
 from kinetree.contact.complementarity.checks import mixed, numbers
-from kinetree.contact.complementarity.residuals import Residuals, relative_error, residuals
-from kinetree.contact.complementarity.rows import LAWS, Rows, obeyed, scaled
+from kinetree.contact.complementarity.equations import Equations
+from kinetree.contact.complementarity.residuals import Residuals, residuals
+from kinetree.contact.complementarity.rows import LAWS, scaled
 from kinetree.contact.complementarity.traced import in_kernel
 from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.spelling import did_you_mean
@@ -78,25 +80,12 @@ def solve(
     return _solution(problem, lam, tolerance, done, method)
 
 
-class _Problem(NamedTuple):
-    """A problem in comparable units, with the given one beside it."""
+@dataclass(frozen=True)
+class _Problem(Equations):
+    """A problem in comparable units, the units, and the problem as it was given beside it."""
 
-    A: Any
-    b: Any
-    rows: Rows
     units: Any
     given: tuple
-
-    def missing(self, lam):
-        return lam - obeyed(self.rows, lam, self.A @ lam + self.b)
-
-    def merit(self, lam):
-        """Sum of the squared errors."""
-        return float(np.sum(self.missing(lam) ** 2))
-
-    def error(self, lam):
-        """Largest error, in units of the largest ``b``."""
-        return relative_error(self.rows, self.A, self.b, lam)
 
     def refuted(self, lam):
         """Whether forces have grown so much that it is because there is no solution."""

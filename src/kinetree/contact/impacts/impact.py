@@ -9,6 +9,7 @@ laws of restitution, and ``several`` for impacts at several points at once.
 
 import numpy as np
 
+from kinetree.contact.coefficients import coefficients_of
 from kinetree.contact.impacts.collision import Collision
 from kinetree.contact.impacts.laws import require_law
 from kinetree.contact.impacts.result import Impact, finished
@@ -57,10 +58,10 @@ def impact(
         raise UnknownNameError(f"order must be one of {', '.join(_ORDERS)}, got {order!r}")
     collision = _collision(model, q, qd, contacts, tolerance, given)
     n = collision.contacts.size
-    e = _coefficients(restitution, collision.contacts.restitution, n, "restitution", most=1)
+    e = coefficients_of(restitution, collision.contacts.restitution, n, "restitution", most=1)
     if arrested and friction is None:
         friction = np.inf
-    mu = _coefficients(friction, collision.contacts.friction, n, "friction", most=np.inf)
+    mu = coefficients_of(friction, collision.contacts.friction, n, "friction")
     patch = tangential_restitution, torsional_restitution, torsional_friction
     if any(patch):
         return _patch(collision, e, mu, patch, law)
@@ -158,13 +159,3 @@ def _collision(model, q, qd, contacts, tolerance, given):
     collision = Collision(model, q, qd, chosen, given)
     collision.require_yielding()
     return collision
-
-
-def _coefficients(given, own, n, name, most):
-    """Coefficients of all contacts, (n,)."""
-    given = (0.0 if own is None else own) if given is None else given
-    values = np.asarray(given, dtype=float)
-    if values.shape not in ((), (n,)) or not np.all((values >= 0) & (values <= most)):
-        bounds = "from 0 to 1" if most == 1 else "not negative"
-        raise ShapeError(f"{name} must be a number or {n} numbers, {bounds}; got {given!r}")
-    return np.array(np.broadcast_to(values, (n,)))

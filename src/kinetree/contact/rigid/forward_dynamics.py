@@ -9,6 +9,7 @@ Contacts with friction stick or slide; see ``friction`` and ``painleve``.
 
 import numpy as np
 
+from kinetree.contact.coefficients import coefficients_of
 from kinetree.contact.rigid import friction as with_friction
 from kinetree.contact.rigid.frictionless import require_method
 from kinetree.contact.rigid.problem import problem_at
@@ -18,6 +19,8 @@ from kinetree.errors import ContactError, ShapeError, UnknownNameError
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 
 __all__ = ["forward_dynamics"]
+
+_FINITE = float(np.finfo(float).max)
 
 
 def forward_dynamics(
@@ -52,7 +55,7 @@ def forward_dynamics(
     told = np.zeros(model.nv) if qdd is None else as_joint_vector(model, qdd, "qdd").astype(float)
     if hasattr(contacts, "contacts"):
         contacts = contacts.contacts(q, margin=gap_tolerance)
-    mu = _coefficients(friction, contacts)
+    mu = coefficients_of(friction, contacts.friction, contacts.size, "friction", _FINITE)
     if method != "auto" and np.any(mu > 0):
         raise UnknownNameError(
             f"method {method!r} is for contacts without friction: say friction=0, or leave the "
@@ -89,15 +92,3 @@ def _arrays(model, q, qd, tau):
             f"and tau {tau.shape}"
         )
     return q, qd, tau
-
-
-def _coefficients(given, contacts):
-    """Coefficients of friction of all contacts, (n,)."""
-    own, n = contacts.friction, contacts.size
-    given = (0.0 if own is None else own) if given is None else given
-    values = np.asarray(given, dtype=float)
-    if values.shape not in ((), (n,)) or not np.all((values >= 0) & np.isfinite(values)):
-        raise ShapeError(
-            f"friction must be a number or {n} numbers, finite and not negative; got {given!r}"
-        )
-    return np.array(np.broadcast_to(values, (n,)))

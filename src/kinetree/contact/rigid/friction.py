@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.contact.complementarity import cones, newton
-from kinetree.contact.complementarity.residuals import relative_error
-from kinetree.contact.complementarity.rows import Rows, obeyed, scaled
+from kinetree.contact.complementarity.equations import Equations
+from kinetree.contact.complementarity.rows import Rows, scaled
 from kinetree.contact.rigid import frictionless, painleve
 from kinetree.contact.rigid.refusals import require_no_closing, require_solution
 from kinetree.errors import InfeasibleContactError
@@ -118,7 +118,7 @@ def _mixed(M, d, problem, of):
     bounds = {"low": np.zeros(m), "high": np.full(m, np.inf)}
     symmetric = of.Q @ problem.M @ of.Q.T
     A, b, rows, units = scaled(M, d, Rows(mu, bounds["low"], bounds["high"]))
-    whole = _Whole(A, b, rows)
+    whole = Equations(A, b, rows)
     x = np.zeros(len(d))
     for _ in range(_ROUNDS):
         friction = (M - symmetric)[:, k:] @ x[k:]
@@ -133,23 +133,6 @@ def _mixed(M, d, problem, of):
         f"motion without them",
         contacts=problem.names,
     )
-
-
-class _Whole(NamedTuple):
-    """A problem as Newton's method takes it."""
-
-    A: Any
-    b: Any
-    rows: Rows
-
-    def missing(self, lam):
-        return lam - obeyed(self.rows, lam, self.A @ lam + self.b)
-
-    def merit(self, lam):
-        return float(np.sum(self.missing(lam) ** 2))
-
-    def error(self, lam):
-        return relative_error(self.rows, self.A, self.b, lam)
 
 
 def _row_names(problem, of):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from kinetree import dynamics
-from kinetree.errors import LoopError, SimulationError, UnknownNameError
+from kinetree.errors import JointError, LoopError, SimulationError, UnknownNameError
 from kinetree.functional.kernel import kernel
 from kinetree.simulation.field import Field
 from kinetree.simulation.integrators.explicit import ExplicitRungeKutta, SemiImplicitEuler, combined
@@ -200,6 +200,13 @@ def _check(model, method):
     if model.loops:
         raise LoopError(
             f"contact with a memory is for trees, and model {model.name!r} has loops: use "
+            f"law='hunt_crossley' or 'linear' with Regularized friction, which need none"
+        )
+    told = getattr(method, "told", None)
+    if told is not None:
+        raise JointError(
+            f"contact with a memory does not go with joints that move as told "
+            f"({', '.join(map(repr, told.names))}), whose steps do not carry it: use "
             f"law='hunt_crossley' or 'linear' with Regularized friction, which need none"
         )
     explicit = isinstance(method, (ExplicitRungeKutta, SemiImplicitEuler))
