@@ -309,6 +309,22 @@ def test_contact_of_a_linkage_keeps_its_loop(push):
 # --- refusals -------------------------------------------------------------------------------------
 
 
+def test_rigid_contact_pretends_no_derivatives():
+    scene = Scene(BOX, friction=0.5)
+
+    @kt.kernel
+    def accelerations(m, q, qd):
+        return forward_dynamics(m, q, qd, 0 * qd, scene).qdd
+
+    @kt.kernel
+    def after(m, q, qd):
+        return kt.contact.impact(m, q, qd, scene).qd
+
+    for function in (accelerations, after):
+        with pytest.raises(kt.TraceError, match="a traced value was turned into a float"):
+            kt.differentiate(function, wrt="qd")(BOX, ON_GROUND, STILL)
+
+
 def test_what_cannot_be_asked():
     scene = Scene(BOX, friction=0.5)
     with pytest.raises(UnknownNameError, match=r"no method 'lemk'.*lemke"):

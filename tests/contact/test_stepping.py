@@ -77,13 +77,13 @@ def test_flight_is_the_integrators_and_ends_without_penetration(ball, rough):
 
 def test_a_bouncing_ball_loses_what_its_restitution_says_and_comes_to_rest(ball):
     contact = TimeStepping(Scene(ball, restitution=0.8))
-    motion = kt.simulate(ball, _at(ball, 1.1), duration=8.0, dt=1e-4, contact=contact)
+    motion = kt.simulate(ball, _at(ball, 1.1), duration=4.4, dt=1e-4, contact=contact)
     z = motion.q[:, 2] - 0.1
     peaks = z[1:-1][(z[1:-1] > z[:-2]) & (z[1:-1] >= z[2:])][:10]
     assert np.allclose(peaks, 0.8 ** (2 * np.arange(1, 11)), rtol=3e-2)
     assert z.min() > -1e-9
     assert np.all(np.diff(motion.energy) < 1e-9 * motion.energy[0])
-    assert np.array_equal(motion.q[-1], motion.q[-1000])
+    assert np.array_equal(motion.q[-1], motion.q[-500])
 
 
 def test_the_host_takes_the_same_steps(ball, rough):
@@ -123,10 +123,10 @@ def test_a_block_at_the_friction_limit_sticks_below_it_and_slides_above(sled):
         tau[:, 3] = share * G
         return tau
 
-    motion = kt.simulate(model, np.tile(q, (3, 1)), duration=0.5, contact=contact, controller=push)
+    motion = kt.simulate(model, np.tile(q, (3, 1)), duration=0.2, contact=contact, controller=push)
     speed = motion.qd[-1, :, 3]
     assert np.abs(motion.q[:, 0] - q).max() < 1e-14
-    assert np.allclose(speed[1:], 0.5 * G * share[1:], rtol=1e-6)
+    assert np.allclose(speed[1:], 0.2 * G * share[1:], rtol=1e-6)
     assert motion.report.contact.velocity < 1e-12
 
 
