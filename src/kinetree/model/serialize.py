@@ -214,7 +214,7 @@ def _read_body(b, number, known):
 
 
 def _read_geometry(g, number):
-    shape = {name: tuple(x) if isinstance(x, list) else x for name, x in g["shape"].items()}
+    shape = {name: _tuples(x) for name, x in g["shape"].items()}
     kinds = {kind.__name__: kind for kind in shapes.Shape.__args__}
     kind = shape.pop("type")
     if kind not in kinds:
@@ -228,3 +228,7 @@ def _read_geometry(g, number):
         g["collision"],
         g["color"] and tuple(g["color"]),
     )
+
+
+def _tuples(x):
+    return tuple(map(_tuples, x)) if isinstance(x, list) else x

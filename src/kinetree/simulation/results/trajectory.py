@@ -28,6 +28,7 @@ class Trajectory:
         loop_error: largest position error of a loop or coupling [m or rad], (T, ...).
         events: what happened, in order of time.
         report: checks of the result.
+        contact: contact forces and residuals, a ``ContactHistory``, where there was contact.
     """
 
     model: Model
@@ -40,6 +41,7 @@ class Trajectory:
     loop_error: np.ndarray
     events: tuple = ()
     report: Any = field(default=None, repr=False)
+    contact: Any = field(default=None, repr=False)
 
     def __len__(self):
         return len(self.t)
