@@ -74,6 +74,7 @@ from kinetree.errors import (
     TraceError,
     UnknownNameError,
     UnreachableError,
+    ViewError,
 )
 from kinetree.hybrid import hybrid_dynamics, hybrid_response
 from kinetree.joints import (
@@ -196,6 +197,7 @@ if TYPE_CHECKING:
     from kinetree.simulation.sweep.result import Sweep
     from kinetree.simulation.sweep.sweep import sweep
     from kinetree.symbolic import equations_of_motion
+    from kinetree.viewer.show import view
     from kinetree.writers.save import save
 
 # What not every program needs is loaded when it is asked for: submodules, and functions by module.
@@ -212,9 +214,11 @@ _ON_DEMAND = (
     "interop",
     "loaders",
     "loops",
+    "plot",
     "samples",
     "simulation",
     "symbolic",
+    "viewer",
     "writers",
 )
 _FUNCTIONS = {
@@ -259,6 +263,7 @@ _FUNCTIONS = {
     "to_numpy": "functional.export",
     "TorqueSpeed": "simulation.forces.actuators",
     "Trajectory": "simulation.results.trajectory",
+    "view": "viewer.show",
     "vjp": "functional.products",
 }
 
@@ -351,6 +356,7 @@ __all__ = [
     "Universal",
     "UnknownNameError",
     "UnreachableError",
+    "ViewError",
     "acceleration",
     "applied_force",
     "base_parameters",
@@ -453,6 +459,7 @@ __all__ = [
     "threads",
     "to_numpy",
     "velocity",
+    "view",
     "vjp",
     "xlt",
     "zero_moment_point",
