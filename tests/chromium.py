@@ -64,9 +64,7 @@ class Browser:
 
     def call(self, method, **parameters):
         """A command of the protocol, for the page."""
-        return self._send(
-            {"method": method, "params": parameters, "sessionId": self._session}
-        )
+        return self._send({"method": method, "params": parameters, "sessionId": self._session})
 
     def _send(self, message, timeout=60):
         self._count += 1

@@ -63,7 +63,9 @@ class Viewer:
         with gui.add_folder("Joints", expand_by_default=self.player is None):
             if self.model.loops:
                 self.closed = gui.add_checkbox("keep loops closed", True)
-            for k, (knob, value) in enumerate(zip(self.knobs.knobs, self.knobs.values(self.q), strict=True)):
+            for k, (knob, value) in enumerate(
+                zip(self.knobs.knobs, self.knobs.values(self.q), strict=True)
+            ):
                 low, high = min(knob.lower, value), max(knob.upper, value)
                 slider = gui.add_slider(
                     f"{knob.label} [{knob.unit}]", low, high, max((high - low) / 500, 1e-9), value
@@ -100,7 +102,9 @@ class Viewer:
         with self.server.atomic():
             for k, value in enumerate(self.knobs.values(self.q)):
                 if k != besides:
-                    self.sliders[k].value = float(np.clip(value, self.sliders[k].min, self.sliders[k].max))
+                    self.sliders[k].value = float(
+                        np.clip(value, self.sliders[k].min, self.sliders[k].max)
+                    )
         self._setting = False
 
     def _read_sliders(self):
@@ -128,7 +132,7 @@ class Viewer:
         return picture(self.scene, path, show=tuple(self.drawing.shown), **options)
 
     def record(self, path, **options):
-        """A film, drawn without the browser: ``.mp4`` or ``.gif``; see ``kinetree.viewer.record``."""
+        """A film, drawn without the browser; see ``kinetree.viewer.record``."""
         return film(self.scene, path, show=tuple(self.drawing.shown), **options)
 
     # --- life ---------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ class Drawing:
         api = server.scene
         api.set_up_direction(tuple(scene.up))
         api.configure_default_lights(cast_shadow=len(scene.parts) < 400)
-        api.configure_environment_map("warehouse", environment_intensity=0.35)
+        api.configure_environment_map("warehouse", environment_intensity=0.25)
         self.nodes = [
             api.add_frame(f"/nodes/{i}", show_axes=False) for i in range(len(scene.nodes))
         ]
@@ -55,7 +55,11 @@ class Drawing:
         camera = framing(self.scene, zoom=0.8)
         start = self.server.initial_camera
         start.position, start.look_at = tuple(camera.position), tuple(camera.target)
-        start.fov, start.near, start.far = camera.angle, 0.01 * self.scene.size, 1e3 * self.scene.size
+        start.fov, start.near, start.far = (
+            camera.angle,
+            0.01 * self.scene.size,
+            1e3 * self.scene.size,
+        )
 
     # --- over time ----------------------------------------------------------------------------
 

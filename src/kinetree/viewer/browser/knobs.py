@@ -90,7 +90,9 @@ class Knobs:
         found = []
         for part, is_turn in self._pieces:
             if is_turn:
-                found += [float(x) for x in euler_angles(_SEQUENCE, rotation_from_quaternion(q[part]))]
+                found += [
+                    float(x) for x in euler_angles(_SEQUENCE, rotation_from_quaternion(q[part]))
+                ]
             else:
                 found.append(float(q[part.start]))
         return found
@@ -125,6 +127,8 @@ class Knobs:
         if not (closed and self.model.loops):
             return wanted
         try:
-            return assemble(self.model, wanted, hold=[self.model.joint_names[self.knobs[k].joint - 1]])
+            return assemble(
+                self.model, wanted, hold=[self.model.joint_names[self.knobs[k].joint - 1]]
+            )
         except AssemblyError:
             return None

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from kinetree.simulation.results.packages import need
 from kinetree.viewer.pictures.film import write_film
 from kinetree.viewer.scene.description import LAYERS
 
@@ -62,10 +63,8 @@ class SavePanel:
             event.client.send_file_download(path.name, path.read_bytes())
 
     def _picture(self, event):
-        from imageio.v3 import imwrite
-
         image = event.client.get_render(720, 960, transport_format="jpeg")
-        data = imwrite("<bytes>", image, extension=".png")
+        data = need("imageio.v3", "pictures", "view").imwrite("<bytes>", image, extension=".png")
         event.client.send_file_download(f"{self._name}.png", data)
 
     def _film(self, event):

@@ -25,8 +25,10 @@ class Player:
         gui, end = drawing.server.gui, self.scene.duration
         with gui.add_folder("Motion"):
             self.button = gui.add_button("Play", hint="from here, or from the beginning")
-            self.slider = gui.add_slider("time [s]", 0.0, max(end, 1e-9), max(end, 1e-9) / 1000, 0.0)
-            self.speed = gui.add_dropdown("speed", _SPEEDS, "1")
+            self.slider = gui.add_slider(
+                "time [s]", 0.0, max(end, 1e-9), max(end, 1e-9) / 1000, 0.0
+            )
+            self.speed = gui.add_dropdown("speed", _SPEEDS, initial_value="1")
             self.again = gui.add_checkbox("repeat", True)
         self.button.on_click(lambda _: self.play(not self.playing))
         self.slider.on_update(self._scrubbed)

@@ -33,7 +33,7 @@ def page(scene, *, show=SHOWN, camera=None) -> str:
     """
     buffer = _Buffer()
     described = _described(scene, buffer, show, framing(scene) if camera is None else camera)
-    ours = files(__package__)
+    ours = files("kinetree.viewer.page")
     parts = {
         "TITLE": html.escape(scene.title),
         "STYLE": ours.joinpath("page.css").read_text(encoding="utf-8"),

@@ -6,9 +6,9 @@ import numpy as np
 
 from kinetree.errors import KinetreeError, UnknownNameError
 from kinetree.simulation.results.packages import need
-from kinetree.viewer.scene.description import LAYERS, SHOWN
 from kinetree.viewer.pictures.picture import Painter
 from kinetree.viewer.scene.camera import framing
+from kinetree.viewer.scene.description import LAYERS, SHOWN
 
 __all__ = ["FILMS", "PICTURES", "check_layers", "film", "picture", "write_film"]
 

@@ -16,6 +16,7 @@ _SKY, _GROUND, _LINE = (
     np.array(c) for c in ((0.965, 0.972, 0.98), (0.90, 0.91, 0.925), (0.70, 0.72, 0.745))
 )
 _SUN = np.array([0.42, 0.62, 0.66])  # to the right, upwards, towards the eye
+_BETWEEN = np.array([0.23, 0.34, 0.91])  # sun and eye
 
 
 class Painter:
@@ -164,7 +165,7 @@ def _paint(view, color, depth, pieces, opacity):
     length = np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-12)
     normal = normal / length
     sun = np.clip(normal @ _SUN, 0, 1)
-    shine = np.clip(normal @ ((_SUN + [0, 0, 1]) / np.linalg.norm(_SUN + [0, 0, 1])), 0, 1) ** 40
+    shine = np.clip(normal @ _BETWEEN, 0, 1) ** 40
     light = 0.44 + 0.14 * normal[:, 1] + 0.52 * sun
     lit = tints[face] * light[:, None] + 0.16 * shine[:, None]
     color[rows, columns] = (1 - opacity) * color[rows, columns] + opacity * np.clip(lit, 0, 1)

@@ -18,7 +18,8 @@ def rasterized(points, faces, width, height):
     Args:
         points: corners in the picture: columns, rows [pixel], and depth, larger is farther, (n, 3).
         faces: triangles, (m, 3).
-        width, height: of the picture [pixel].
+        width: of the picture [pixel].
+        height: of the picture [pixel].
 
     Returns:
         Numbers of triangles, (height, width), -1 for none; and depths, infinite for none.
@@ -61,7 +62,8 @@ def _fill(corners, low, numbers, cell, width, height, depth, owner):
     kept = (x < width) & (y < height)
     n, row, column, at = n[kept], row[kept], column[kept], (y * width + x)[kept]
     # Depth is linear in its inverse.
-    z = 1 / sum(w[n, row, column] / corners[n, k, 2] for k, w in enumerate(weights))
+    shares = np.stack([w[n, row, column] for w in weights], axis=1)
+    z = 1 / np.sum(shares / corners[n, :, 2], axis=1)
     who = numbers[n]
     order = np.lexsort((z, at))
     at, z, who = at[order], z[order], who[order]

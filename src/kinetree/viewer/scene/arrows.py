@@ -63,7 +63,7 @@ def joint_arrows(model, placed, q, tau, size):
             S = np.array([np.asarray(getattr(s, part), dtype=float).reshape(3, -1) for s in found])
             total[:, i] = np.einsum("tij,tj->ti", np.broadcast_to(S, (len(q), *S.shape[1:])), tau_i)
     turned = [np.einsum("tbij,tbj->tbi", placed.rotations, x) for x in (forces, moments)]
-    return _pair("joint", placed.positions, *turned, size)
+    return _pair("joint", placed.positions, turned[0], turned[1], size)
 
 
 def applied_arrows(model, placed, f_ext, size):

@@ -1,5 +1,8 @@
 """The bodies of a mechanism as coloured surfaces."""
 
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
 
 from kinetree.errors import LoadError
@@ -43,14 +46,15 @@ def body_parts(model, *, collision=False):
             elif color is None:
                 color = _COLORS[g.body % len(_COLORS)] if g.body else _BASE
             placed = surface.placed(pose[:3, :3], pose[:3, 3])
-            color = tuple(float(x) for x in color)
-            parts.append(Part(_name(model, g), "bodies", g.body, placed, color, float(opacity)))
+            red, green, blue = (float(x) for x in color)
+            look = ((red, green, blue), float(opacity))
+            parts.append(Part(_name(model, g), "bodies", g.body, placed, *look))
     if not any(part.node for part in parts):
         parts += _sticks(model)
     return tuple(parts), tuple(notices)
 
 
-def _pieces(shape):
+def _pieces(shape) -> Iterable[Any]:
     if isinstance(shape, geometry.Mesh):
         return mesh_pieces(shape.path, shape.scale)
     return [(surface_of(shape), None)]
@@ -80,7 +84,9 @@ def _sticks(model):
         for end in ends:
             if (length := float(np.linalg.norm(end))) > 1e-9:
                 bar = rod(thick, 0.0, length, 12)
-                yield Part(body.name, "bodies", i, bar.placed(along(end / length), np.zeros(3)), color)
+                yield Part(
+                    body.name, "bodies", i, bar.placed(along(end / length), np.zeros(3)), color
+                )
 
 
 def _position(placement):
@@ -90,4 +96,3 @@ def _position(placement):
 def _center(body):
     mass = float(body.inertia.mass)
     return np.asarray(body.inertia.first_moment, dtype=float) / mass if mass > 0 else np.zeros(3)
-

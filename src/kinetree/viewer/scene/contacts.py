@@ -74,9 +74,7 @@ class Contacts:
     def at(self, times, wanted) -> "Contacts":
         """Those at the stored times just before the ``wanted`` ones."""
         if len(self.points) != len(times):
-            raise ShapeError(
-                f"contacts have {len(self.points)} times, the motion has {len(times)}"
-            )
+            raise ShapeError(f"contacts have {len(self.points)} times, the motion has {len(times)}")
         k = np.clip(np.searchsorted(times, wanted, side="right") - 1, 0, len(times) - 1)
         return Contacts(self.points[k], self.normals[k], self.forces[k], self.friction)
 

@@ -78,5 +78,6 @@ def _color(mesh):
         return None
     material = getattr(visual, "material", None)
     given = visual.main_color if material is None else material.main_color
-    color = tuple(float(x) / 255 for x in np.asarray(given)[:3])
-    return _GREY if max(color) < 0.02 and material is not None else color  # a texture's
+    red, green, blue = (float(x) / 255 for x in np.asarray(given)[:3])
+    is_black = max(red, green, blue) < 0.02 and material is not None  # where a texture was
+    return _GREY if is_black else (red, green, blue)

@@ -127,10 +127,11 @@ class Stage:
         if qd is not None and np.any(qd):
             speed = velocities(model, q, qd)
             pointing += arrows.velocity_arrows(model, placed, speed, size)
+        box, away = self.box_over(placed)
         return Scene(
             model.name, tuple(nodes), tuple(parts), tuple(a for a in pointing if a is not None),
             np.asarray(t, dtype=float), np.concatenate(positions, axis=1),
-            quaternions(np.concatenate(turns, axis=1)), self.up, *self.box_over(placed), self.notices,
+            quaternions(np.concatenate(turns, axis=1)), self.up, box, away, self.notices,
         )  # fmt: skip
 
     def _center(self, placed):
