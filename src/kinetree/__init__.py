@@ -78,6 +78,7 @@ from kinetree.errors import (
     TraceError,
     UnknownNameError,
     UnreachableError,
+    ViewError,
 )
 from kinetree.hybrid import hybrid_dynamics, hybrid_response
 from kinetree.joints import (
@@ -200,6 +201,7 @@ if TYPE_CHECKING:
     from kinetree.simulation.sweep.result import Sweep
     from kinetree.simulation.sweep.sweep import sweep
     from kinetree.symbolic import equations_of_motion
+    from kinetree.viewer.show import view
     from kinetree.writers.save import save
 
 # What not every program needs is loaded when it is asked for: submodules, and functions by module.
@@ -217,9 +219,11 @@ _ON_DEMAND = (
     "interop",
     "loaders",
     "loops",
+    "plot",
     "samples",
     "simulation",
     "symbolic",
+    "viewer",
     "writers",
 )
 _FUNCTIONS = {
@@ -264,6 +268,7 @@ _FUNCTIONS = {
     "to_numpy": "functional.export",
     "TorqueSpeed": "simulation.forces.actuators",
     "Trajectory": "simulation.results.trajectory",
+    "view": "viewer.show",
     "vjp": "functional.products",
 }
 
@@ -360,6 +365,7 @@ __all__ = [
     "Universal",
     "UnknownNameError",
     "UnreachableError",
+    "ViewError",
     "acceleration",
     "applied_force",
     "base_parameters",
@@ -462,6 +468,7 @@ __all__ = [
     "threads",
     "to_numpy",
     "velocity",
+    "view",
     "vjp",
     "xlt",
     "zero_moment_point",

@@ -36,6 +36,7 @@ __all__ = [
     "TraceError",
     "UnknownNameError",
     "UnreachableError",
+    "ViewError",
 ]
 
 
@@ -200,3 +201,7 @@ class TraceError(KinetreeError, TypeError):
 
 class BackendError(KinetreeError, AssertionError):
     """A back end whose code does not compute what the program says; see ``check_backend``."""
+
+
+class ViewError(KinetreeError, RuntimeError):
+    """A viewer cannot start."""

@@ -1,6 +1,7 @@
 """What a simulation returns."""
 
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -94,3 +95,7 @@ class Trajectory:
     def plot(self, *, joints=None):
         """A Matplotlib figure: positions, velocities, forces, energy; of some joints, or all."""
         return plotting.plot(self, joints=joints)
+
+    def view(self, **options):
+        """Show it in the browser, where it plays; options as of ``kinetree.view``."""
+        return import_module("kinetree.viewer").view(self, **options)  # stands above this layer
