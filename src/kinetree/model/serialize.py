@@ -60,7 +60,9 @@ def to_dict(model):
             }
             for a in model.actuators
         ],
-        "postures": [{"name": p.name, "q": list(p.q), "qd": list(p.qd)} for p in model.postures],
+        "postures": [
+            {"name": p.name, "q": p.q.tolist(), "qd": p.qd.tolist()} for p in model.postures
+        ],
     }
 
 

@@ -135,7 +135,7 @@ def check_posture(model, posture):
         joints = leading
     sizes = sum(joint.nq for _, joint in joints), sum(joint.nv for _, joint in joints)
     for name, size in zip(("q", "qd"), sizes, strict=True):
-        values = getattr(posture, name)
+        values = getattr(posture, name).tolist()
         _check_numbers(values, f"{name} of {what}")
         if len(values) != size and not (name == "qd" and len(values) == 0):
             raise ModelError(f"{name} of {what} needs {size} entries, got {len(values)}")

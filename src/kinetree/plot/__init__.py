@@ -5,7 +5,8 @@
     kt.plot.tree(model).savefig("tree.pdf")
 
 Every function returns a Matplotlib figure. Lines differ by dashes and marks as well as by colour,
-so that pictures can be read in print.
+so that pictures can be read in print. ``plt.style.use(kt.plot.STYLE)`` gives pictures of your own
+the same look.
 """
 
 from kinetree.plot.contacts import contact_forces
@@ -13,9 +14,11 @@ from kinetree.plot.eigenvalues import eigenvalues
 from kinetree.plot.motions import constraint_error, energy, joints, overview
 from kinetree.plot.phases import phase
 from kinetree.plot.sparsity import sparsity
+from kinetree.plot.style import STYLE
 from kinetree.plot.trees import tree
 
 __all__ = [
+    "STYLE",
     "constraint_error",
     "contact_forces",
     "eigenvalues",

@@ -130,9 +130,10 @@ def _actuator(model, actuator):
 
 
 def _posture(model, posture):
-    table = {"name": posture.name, "q": _by_joint(model, posture.q, model.q_slice, model.neutral())}
-    if len(posture.qd):
-        table["qd"] = _by_joint(model, posture.qd, model.v_slice, np.zeros(model.nv))
+    q, qd = posture.q.tolist(), posture.qd.tolist()
+    table = {"name": posture.name, "q": _by_joint(model, q, model.q_slice, model.neutral())}
+    if qd:
+        table["qd"] = _by_joint(model, qd, model.v_slice, np.zeros(model.nv))
     return table
 
 
