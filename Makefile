@@ -6,13 +6,14 @@ STAMP := $(VENV)/.installed
 DEMO_STAMP := $(VENV)/.installed-for-demo
 DOCS_STAMP := $(VENV)/.installed-for-docs
 
-.PHONY: help demo test check unit fuzz bench docs book uncovered format clean
+.PHONY: help demo test check unit chromium fuzz bench docs book uncovered format clean
 
 help:
 	@echo "make demo       load a sample robot, compute, draw: the five-minute tour"
 	@echo "make test       every check and every test (what CI runs)"
 	@echo "make check      formatting, lint, types, layers, book map"
 	@echo "make unit       the tests alone"
+	@echo "make chromium   the browser that the tests of the viewer need, where there is none"
 	@echo "make fuzz       thousands of random mechanisms and broken files (minutes to hours)"
 	@echo "make bench      kinetree against Pinocchio and MuJoCo, one process, answers compared"
 	@echo "make docs       the documentation site, in out/site: pages, tutorials and gallery are run"
@@ -51,8 +52,17 @@ check: $(STAMP)
 
 # Tests run make, which must not take ours for its own, and Python, many times: let it keep bytecode.
 unit: CLEAN := -u MAKEFLAGS -u MFLAGS -u PYTHONDONTWRITEBYTECODE
-unit: $(STAMP)
+unit: $(STAMP) chromium
 	env $(CLEAN) $(BIN)/python -m pytest -n 2 --dist worksteal
+
+# The viewer is tested in a browser. Where there is none, root gets Debian's.
+chromium:
+	@for name in chromium chromium-browser google-chrome google-chrome-stable; do \
+		command -v $$name > /dev/null && exit 0; done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
+			--no-install-recommends chromium > /dev/null; \
+	else echo "the tests of the viewer need Chromium: install your system's chromium"; exit 1; fi
 
 fuzz: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --hypothesis-profile fuzz tests/algorithms tests/joints tests/model \

@@ -20,7 +20,7 @@ print(m.summary())
 # A configuration is an array of `m.nq` numbers, a velocity one of `m.nv`. For this arm both are
 # the six joint angles and their rates. Postures that belong to a model have names.
 
-q = np.array(m.posture("home").q)
+q = m.posture("home").q
 print("home:", q)
 print("tool at", kt.pose(m, q, "tool")[:3, 3])
 

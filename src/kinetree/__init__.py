@@ -51,10 +51,13 @@ from kinetree.dynamics import (
 from kinetree.errors import (
     AssemblyError,
     CacheWarning,
+    ContactError,
     EquilibriumError,
     ExcitationError,
     ExcitationWarning,
     IdentifiabilityError,
+    ImpactError,
+    InfeasibleContactError,
     InteropError,
     JointError,
     KinetreeError,
@@ -63,6 +66,7 @@ from kinetree.errors import (
     MissingPackageError,
     ModelError,
     ModelWarning,
+    PainleveError,
     ShapeError,
     SimulationError,
     SimulationWarning,
@@ -74,6 +78,7 @@ from kinetree.errors import (
     TraceError,
     UnknownNameError,
     UnreachableError,
+    ViewError,
 )
 from kinetree.hybrid import hybrid_dynamics, hybrid_response
 from kinetree.joints import (
@@ -196,11 +201,13 @@ if TYPE_CHECKING:
     from kinetree.simulation.sweep.result import Sweep
     from kinetree.simulation.sweep.sweep import sweep
     from kinetree.symbolic import equations_of_motion
+    from kinetree.viewer.show import view
     from kinetree.writers.save import save
 
 # What not every program needs is loaded when it is asked for: submodules, and functions by module.
 _ON_DEMAND = (
     "algorithms",
+    "contact",
     "control",
     "counting",
     "doctor",
@@ -212,9 +219,11 @@ _ON_DEMAND = (
     "interop",
     "loaders",
     "loops",
+    "plot",
     "samples",
     "simulation",
     "symbolic",
+    "viewer",
     "writers",
 )
 _FUNCTIONS = {
@@ -259,6 +268,7 @@ _FUNCTIONS = {
     "to_numpy": "functional.export",
     "TorqueSpeed": "simulation.forces.actuators",
     "Trajectory": "simulation.results.trajectory",
+    "view": "viewer.show",
     "vjp": "functional.products",
 }
 
@@ -284,6 +294,7 @@ __all__ = [
     "Body",
     "CacheWarning",
     "Charts",
+    "ContactError",
     "Coupling",
     "CustomJoint",
     "Cylindrical",
@@ -302,7 +313,9 @@ __all__ = [
     "GeneralizedAlpha",
     "Helical",
     "IdentifiabilityError",
+    "ImpactError",
     "Inertia",
+    "InfeasibleContactError",
     "InteropError",
     "JointDynamics",
     "JointError",
@@ -318,6 +331,7 @@ __all__ = [
     "ModelError",
     "ModelWarning",
     "Motion",
+    "PainleveError",
     "Planar",
     "Plucker",
     "Posture",
@@ -351,6 +365,7 @@ __all__ = [
     "Universal",
     "UnknownNameError",
     "UnreachableError",
+    "ViewError",
     "acceleration",
     "applied_force",
     "base_parameters",
@@ -453,6 +468,7 @@ __all__ = [
     "threads",
     "to_numpy",
     "velocity",
+    "view",
     "vjp",
     "xlt",
     "zero_moment_point",

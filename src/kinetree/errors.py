@@ -9,10 +9,13 @@ __all__ = [
     "AssemblyError",
     "BackendError",
     "CacheWarning",
+    "ContactError",
     "EquilibriumError",
     "ExcitationError",
     "ExcitationWarning",
     "IdentifiabilityError",
+    "ImpactError",
+    "InfeasibleContactError",
     "InteropError",
     "JointError",
     "KinetreeError",
@@ -21,6 +24,7 @@ __all__ = [
     "MissingPackageError",
     "ModelError",
     "ModelWarning",
+    "PainleveError",
     "ShapeError",
     "SimulationError",
     "SimulationWarning",
@@ -32,6 +36,7 @@ __all__ = [
     "TraceError",
     "UnknownNameError",
     "UnreachableError",
+    "ViewError",
 ]
 
 
@@ -109,6 +114,51 @@ class InteropError(KinetreeError, ValueError):
     """Something another library can express and kinetree cannot, or the reverse."""
 
 
+class ContactError(KinetreeError, ArithmeticError):
+    """A contact problem that has no answer, or was asked where there is none."""
+
+
+class ImpactError(ContactError):
+    """An impact that its law has no answer to, or one that would create energy."""
+
+
+class InfeasibleContactError(ContactError):
+    """No contact forces keep all contacts from closing.
+
+    Attributes:
+        contacts: names of those that work against each other.
+        certificate: the proof, a ``Certificate``, or None.
+        residuals: of the best forces that were found.
+    """
+
+    def __init__(self, message, contacts=(), certificate=None, residuals=None):
+        super().__init__(message)
+        self.contacts, self.certificate, self.residuals = contacts, certificate, residuals
+
+
+class PainleveError(ContactError):
+    """Sliding friction for which rigid bodies have no motion, or several: Painlevé's paradox.
+
+    Attributes:
+        contact: name of the contact.
+        kind: ``"inconsistent"``, no motion, or ``"indeterminate"``, several.
+        resistance: separation acceleration per normal force, with its friction [1/kg].
+        acceleration: separation acceleration without contact force [m/s²].
+        friction: coefficient of the contact.
+        critical_friction: coefficient at which the resistance vanishes.
+        solutions: normal forces of the solutions that were found, (k, n).
+    """
+
+    def __init__(
+        self, message, contact="", kind="", resistance=0.0, acceleration=0.0, friction=0.0,
+        critical_friction=0.0, solutions=None,
+    ):  # fmt: skip
+        super().__init__(message)
+        self.contact, self.kind, self.resistance = contact, kind, resistance
+        self.acceleration, self.friction = acceleration, friction
+        self.critical_friction, self.solutions = critical_friction, solutions
+
+
 class SimulationError(KinetreeError, ArithmeticError):
     """A simulation that cannot go on: it blew up, or its steps became too small."""
 
@@ -151,3 +201,7 @@ class TraceError(KinetreeError, TypeError):
 
 class BackendError(KinetreeError, AssertionError):
     """A back end whose code does not compute what the program says; see ``check_backend``."""
+
+
+class ViewError(KinetreeError, RuntimeError):
+    """A viewer cannot start."""

@@ -6,9 +6,8 @@ import trimesh
 from closeness import assert_close
 
 from kinetree.errors import LoadError
-from kinetree.loaders import meshes
 from kinetree.loaders.meshes import mesh_bounds, mesh_inertia
-from kinetree.model import shapes
+from kinetree.model import shapes, triangles
 
 
 @pytest.fixture
@@ -85,7 +84,7 @@ def test_missing_and_huge_files(tmp_path, monkeypatch):
     with pytest.raises(LoadError, match="cannot be read: No such file"):
         mesh_bounds(tmp_path / "none.stl")
     (tmp_path / "a.stl").write_bytes(b"x" * 100)
-    monkeypatch.setattr(meshes, "LIMIT_BYTES", 10)
+    monkeypatch.setattr(triangles, "LIMIT_BYTES", 10)
     with pytest.raises(LoadError, match="has 100 bytes; at most 10 are read"):
         mesh_bounds(tmp_path / "a.stl")
 

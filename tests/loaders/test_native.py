@@ -120,7 +120,7 @@ def test_everything_in_its_place():
     assert (motor.joint, motor.gear, motor.control) == (1, (100.0,), (-1.0, 1.0))
     assert motor.effort == (-math.inf, math.inf)
     (home,) = m.postures
-    assert home.q == (math.radians(30),)
+    assert home.q.tolist() == [math.radians(30)]
 
 
 def test_parameters_can_be_changed_by_the_caller(tmp_path):

@@ -8,7 +8,7 @@ from furnished import assert_same_parts, gripper
 
 from kinetree.errors import ModelError, UnknownNameError
 from kinetree.joints import Free, Prismatic, Revolute
-from kinetree.model import JointDynamics, MechanismGraph, ModelBuilder, geometry
+from kinetree.model import JointDynamics, MechanismGraph, ModelBuilder, Posture, geometry
 from kinetree.samples import random_inertia
 from kinetree.spatial import roty, xlt
 
@@ -23,11 +23,30 @@ def test_builder_puts_numbers_to_names_in_any_order(rng):
     assert (a.joint, a.gear) == (1, (3.0,))
     assert g.body == 2
     assert g.placement.r.tolist() == [1, 2, 3]
-    assert (p.q, p.qd) == ((0.3,), ())  # the other joint follows
+    assert (p.q.tolist(), p.qd.tolist()) == ([0.3], [])  # the other joint follows
     assert model.posture("up") is p
     assert model.actuation.tolist() == [[3.0]]
     assert model.uncoupled.actuation.tolist() == [[3.0], [0.0]]
-    assert model.uncoupled.posture("up").q == (0.3, 0.6)
+    assert model.uncoupled.posture("up").q.tolist() == [0.3, 0.6]
+
+
+def test_a_posture_is_arrays_that_stay_and_compares_by_content():
+    up, same, thrown = (
+        Posture("up", [1, 2]),
+        Posture("up", (1.0, 2.0)),
+        Posture("up", (1, 2), (3, 4)),
+    )
+    assert (up.q + 0.5).tolist() == [1.5, 2.5]
+    assert (up.moves, thrown.moves) == (False, True)
+    assert up == same
+    assert len({up, same, thrown}) == 2
+    assert up != "up"
+    with pytest.raises(ValueError, match="read-only"):
+        up.q[0] = 0.0
+    given = np.array([1.0, 2.0])
+    kept = Posture("up", given)
+    given[0] = 5.0
+    assert kept == up
 
 
 def test_postures_that_couplings_deny_are_refused():

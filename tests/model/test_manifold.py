@@ -84,3 +84,17 @@ def test_a_seed_is_as_good_as_a_generator():
     assert np.array_equal(
         m.random_configuration(5), m.random_configuration(np.random.default_rng(5))
     )
+
+
+def test_many_random_configurations_at_once(rng):
+    arm, dog = panda(), quadruped()
+    q = arm.random_configuration(rng, 500)
+    lower, upper = np.array([(*t.lower, *t.upper) for t in arm.travel[1:] if t is not None]).T
+    assert np.all((lower <= q) & (q <= upper))
+    np.testing.assert_allclose(
+        q.mean(axis=0), (lower + upper) / 2, atol=0.1 * np.max(upper - lower)
+    )
+    free = dog.random_configuration(rng, 5)
+    assert free.shape == (5, dog.nq)
+    np.testing.assert_allclose(np.linalg.norm(free[:, 3:7], axis=-1), 1.0)
+    assert Model(()).random_configuration(rng, 3).shape == (3, 0)

@@ -118,7 +118,7 @@ def closed_configurations(model, count=_SAMPLES):
     Where none is found, configurations that do not.
     """
     rng = np.random.default_rng(7)
-    starts = [model.neutral(), *(np.array(posture.q) for posture in model.postures)]
+    starts = [model.neutral(), *(posture.q for posture in model.postures)]
     rehearsal = Rehearsal(partial(_error_and_slope, model), q=(model.nq,))
     found = _closed(model, rehearsal, np.array(starts, dtype=float))
     for spread in (0.3, 0.8, None, None):

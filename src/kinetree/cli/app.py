@@ -17,6 +17,7 @@ from kinetree.cli import (
     plot,
     samples,
     simulate,
+    view,
 )
 from kinetree.cli.errors import Commands
 from kinetree.cli.options import examples, flag
@@ -30,6 +31,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="First steps:\n"
     "  kinetree info panda            draw a robot that ships with the package\n"
+    "  kinetree view panda            see it move in the browser\n"
     "  kinetree check robot.urdf      examine yours\n"
     "  kinetree info --help           every command explains itself, with examples\n"
     "Exit codes: 0 done; 1 the answer is no, or there is none; 2 used wrongly.",
@@ -79,6 +81,13 @@ _add(
     plot.plot,
     "kinetree plot motion.npz",
     "kinetree plot motion.npz --joints shoulder,elbow -o arm.pdf",
+)
+_add(
+    "view",
+    view.view,
+    "kinetree view panda",
+    "kinetree view robot.urdf --q home --show frames,center",
+    "kinetree view motion.npz --out motion.html --out motion.mp4",
 )
 _add("demo", demo.demo, "kinetree demo", "kinetree demo --out pictures")
 _add(

@@ -119,7 +119,7 @@ def facts(model) -> dict:
             {"name": a.name, "joint": model.driven_joint(a), "gear": list(a.gear)}
             for a in model.actuators
         ],
-        "postures": [{"name": p.name, "q": list(p.q)} for p in model.postures],
+        "postures": [{"name": p.name, "q": p.q.tolist()} for p in model.postures],
         "geometry": len(model.geometry),
         "mobility": _mobility(model),
     }

@@ -32,8 +32,8 @@ class Commands(typer.core.TyperGroup):
     """The group of all commands, which turns errors into messages."""
 
     order = (
-        "info", "check", "eval", "simulate", "plot", "convert", "samples", "generate", "bench",
-        "demo", "cache",
+        "info", "view", "check", "eval", "simulate", "plot", "convert", "samples", "generate",
+        "bench", "demo", "cache",
     )  # fmt: skip
 
     def list_commands(self, ctx):

@@ -48,7 +48,7 @@ def vector(model, name, text):
             return np.random.default_rng(_seed(text)).standard_normal(model.nv)
         posture = _posture(model, text)
         if posture is not None and name == "qd":
-            return np.array(posture.qd) if posture.qd else np.zeros(model.nv)
+            return np.array(posture.qd) if posture.moves else np.zeros(model.nv)
     return _array(model, numbers(text, name), name, model.v_slice)
 
 

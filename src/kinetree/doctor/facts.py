@@ -10,7 +10,16 @@ import numpy as np
 
 from kinetree.doctor.finding import NOWHERE, Place, named
 from kinetree.joints import Fixed, Free, Prismatic, Revolute
-from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Mesh, Plane, Sphere
+from kinetree.model.geometry import (
+    Box,
+    Capsule,
+    Cylinder,
+    Ellipsoid,
+    HeightField,
+    Mesh,
+    Plane,
+    Sphere,
+)
 
 __all__ = ["Facts", "JointFacts", "LinkFacts", "corners", "from_model"]
 
@@ -152,7 +161,7 @@ _KINDS = {Fixed: "fixed", Free: "floating", Prismatic: "prismatic", Revolute: "r
 
 
 def corners(shape, placement) -> list[np.ndarray]:
-    """Corners of a box around a shape, in body coordinates; none for planes and meshes."""
+    """Corners of a box around a shape, in body coordinates; none for grounds and meshes."""
     half = _half_sizes(shape)
     if half is None:
         return []
@@ -172,6 +181,6 @@ def _half_sizes(shape):
             return np.array([r, r, length / 2 + r], dtype=float)
         case Ellipsoid(radii=radii):
             return np.array(radii, dtype=float)
-        case Plane() | Mesh():
+        case Plane() | HeightField() | Mesh():
             return None
     return None

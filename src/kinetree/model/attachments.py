@@ -128,12 +128,12 @@ class Attachments:
         for p in model.postures:
             kept = [(i, name) for i, name in enumerate(joint) if i and name not in without]
             q = {name: p.q[model.q_slice[i]] for i, name in kept}
-            qd = {name: p.qd[model.v_slice[i]] for i, name in kept if p.qd}
+            qd = {name: p.qd[model.v_slice[i]] for i, name in kept if p.moves}
             for loop in model.loops:  # which another tree may give variables to
                 if loop.name not in without and loop.joint.nv:
-                    state = np.array(p.q), np.array(p.qd or model.zero_velocity)
+                    state = p.q, p.qd if p.moves else model.zero_velocity
                     q[loop.name], qd[loop.name] = loop_state(model, loop, *state)
-            self.posture(p.name, q=q, qd=qd if p.qd else None)
+            self.posture(p.name, q=q, qd=qd if p.moves else None)
             self._complete_postures.add(p.name)
 
     def _numbered(self, bodies, loop_names, body_number, joints, where):

@@ -72,7 +72,7 @@ def carried_postures(joints, old):
         qd = [
             np.zeros(joint.nv) if i is None else p.qd[model.v_slice[i]]
             for i, joint in zip(numbers, joints, strict=True)
-            if p.qd
+            if p.moves
         ]
         result.append(Posture(p.name, *(tuple(float(x) for y in z for x in y) for z in (q, qd))))
     return result

@@ -137,8 +137,8 @@ def reroot(model, body) -> Model:
 
 def _motion(model, i, posture):
     """Transform from the base to body ``i`` and velocity of it, in its coordinates."""
-    qd = np.array(posture.qd if posture.qd else np.zeros(model.nv))
-    return body_motion(model, i, np.array(posture.q), qd)
+    qd = posture.qd if posture.moves else np.zeros(model.nv)
+    return body_motion(model, i, posture.q, qd)
 
 
 def _with_root(model, i, posture, X, v):
@@ -146,7 +146,7 @@ def _with_root(model, i, posture, X, v):
     q, qd = np.array(posture.q), np.array(posture.qd)
     joint, X_J = model.joint[i], X @ model.tree_transform[i].inverse()
     q[model.q_slice[i]] = joint.coordinates(X_J)
-    if posture.qd:
+    if posture.moves:
         qd[model.v_slice[i]] = joint.velocity_variables(q[model.q_slice[i]], v)
     return Posture(posture.name, tuple(q.tolist()), tuple(qd.tolist()))
 
@@ -199,8 +199,8 @@ def _joint_postures(model, other, prefix):
     for name in names:
         halves = ((own_postures.get(name), model), (other_postures.get(name), other))
         q = [m.neutral() if p is None else p.q for p, m in halves]
-        qd = [p.qd if p is not None and p.qd else np.zeros(m.nv) for p, m in halves]
-        moves = any(p is not None and p.qd for p, _ in halves)
+        qd = [p.qd if p is not None and p.moves else np.zeros(m.nv) for p, m in halves]
+        moves = any(p is not None and p.moves for p, _ in halves)
         q, qd = (tuple(float(x) for y in z for x in y) for z in (q, qd))
         result.append(Posture(name, q, qd if moves else ()))
     return result

@@ -210,7 +210,7 @@ def leading_posture(model, posture):
 def full_posture(model, posture):
     """A posture with the positions and velocities of all joints."""
     q, qd = np.array(posture.q), np.array(posture.qd)
-    state = expand(model, q), expand_velocity(model, q, qd) if posture.qd else qd
+    state = expand(model, q), expand_velocity(model, q, qd) if posture.moves else qd
     return replace(posture, q=tuple(state[0].tolist()), qd=tuple(state[1].tolist()))
 
 

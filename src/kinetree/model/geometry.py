@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from kinetree.model.parts import Part
 from kinetree.spatial import Plucker
 
-__all__ = ["Box", "Capsule", "Cylinder", "Ellipsoid", "Geometry", "Mesh", "Plane", "Sphere"]
+__all__ = [
+    "Box", "Capsule", "Cylinder", "Ellipsoid", "Geometry", "HeightField", "Mesh", "Plane", "Sphere",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,19 @@ class Plane:
 
 
 @dataclass(frozen=True)
+class HeightField:
+    """Ground that is higher in some places than in others, solid below.
+
+    A smooth surface (a bicubic spline) through ``heights[i][j]`` at points that are evenly spaced,
+    i along x and j along y, over a rectangle of ``size`` = (x, y) around the origin. Beyond it, the
+    ground goes on level.
+    """
+
+    heights: tuple[tuple[float, ...], ...]
+    size: tuple[float, float]
+
+
+@dataclass(frozen=True)
 class Mesh:
     """A file of triangles, ``path`` as it was resolved, stretched by ``scale``."""
 
@@ -64,7 +79,7 @@ class Mesh:
     scale: tuple[float, float, float] = (1.0, 1.0, 1.0)
 
 
-Shape = Box | Sphere | Cylinder | Capsule | Ellipsoid | Plane | Mesh
+Shape = Box | Sphere | Cylinder | Capsule | Ellipsoid | Plane | HeightField | Mesh
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,9 +18,13 @@ def neutral(model):
     return _join(model, lambda i: model.joint[i].neutral())
 
 
-def random_configuration(model, rng=None):
-    """Every joint at a random position, within its limits where they are finite."""
+def random_configuration(model, rng=None, count=None):
+    """Every joint at a random position, within its limits where they are finite; or ``count``."""
     rng = np.random.default_rng(rng)
+    if count is not None:
+        joints = zip(model.joint[1:], model.travel[1:], strict=True)
+        parts = [np.zeros((count, 0)), *(_draw_many(*joint, rng, count) for joint in joints)]
+        return np.concatenate(parts, axis=-1)
     return _join(model, lambda i: _draw(model.joint[i], model.travel[i], rng))
 
 
@@ -32,6 +36,15 @@ def _draw(joint, limits, rng):
     bounded = np.isfinite(lower) & np.isfinite(upper)
     inside = rng.uniform(np.where(bounded, lower, 0.0), np.where(bounded, upper, 1.0))
     return np.where(bounded, inside, q)
+
+
+def _draw_many(joint, limits, rng, count):
+    """Positions of one joint, (count, nq)."""
+    if limits is not None and np.size(limits.lower) == np.size(limits.upper) == joint.nq > 0:
+        lower, upper = np.array(limits.lower), np.array(limits.upper)
+        if np.all(np.isfinite(lower) & np.isfinite(upper)):
+            return rng.uniform(lower, upper, (count, joint.nq))
+    return np.array([_draw(joint, limits, rng) for _ in range(count)]).reshape(count, joint.nq)
 
 
 def integrate(model, q, dv):

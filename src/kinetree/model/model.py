@@ -244,12 +244,13 @@ class Model:
         """The configuration in which every joint is at its neutral position, (nq,)."""
         return manifold.neutral(self)
 
-    def random_configuration(self, rng=None):
+    def random_configuration(self, rng=None, count=None):
         """A random configuration, within the joint limits where they are finite, (nq,).
 
-        ``rng`` is a NumPy random generator or a seed.
+        ``rng`` is a NumPy random generator or a seed; with ``count`` there are so many,
+        (count, nq).
         """
-        return manifold.random_configuration(self, rng)
+        return manifold.random_configuration(self, rng, count)
 
     def integrate(self, q, dv):
         """The configuration reached from ``q`` at the constant velocity ``dv`` in one second."""

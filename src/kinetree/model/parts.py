@@ -196,16 +196,38 @@ class Actuator:
     loop: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Posture:
-    """A state worth a name, such as "home": positions (nq,) and velocities (nv,).
+    """A state worth a name, such as "home": positions (nq,) and velocities (nv,), or none (0,).
 
-    A model with couplings also takes those of all its joints, and keeps what leads.
+    Both are arrays that cannot be written to; ``posture.q.copy()`` can. A model with couplings also
+    takes those of all its joints, and keeps what leads.
     """
 
     name: str
-    q: tuple[float, ...]
-    qd: tuple[float, ...] = ()
+    q: np.ndarray
+    qd: np.ndarray = ()  # pyright: ignore[reportAssignmentType]
+
+    def __post_init__(self):
+        for name in ("q", "qd"):
+            values = np.array(getattr(self, name))
+            values = values.astype(float) if values.dtype.kind in "biu" else values
+            values.flags.writeable = False
+            object.__setattr__(self, name, values)
+
+    @property
+    def moves(self) -> bool:
+        """Whether it has velocities."""
+        return self.qd.size > 0
+
+    def _content(self):
+        return self.name, tuple(self.q.tolist()), tuple(self.qd.tolist())
+
+    def __eq__(self, other):
+        return self._content() == other._content() if isinstance(other, Posture) else NotImplemented
+
+    def __hash__(self):
+        return hash(self._content())
 
 
 def as_placement(at) -> Plucker:

@@ -57,7 +57,7 @@ def add_rotor(
         gear = Coupling(f"{name}_gear", i, number, (0.0, 1 / ratio))
     q, v = full.q_slice[i].start, full.v_slice[i].start
     postures = [
-        Posture(p.name, (*p.q, ratio * p.q[q]), (*p.qd, ratio * p.qd[v]) if p.qd else ())
+        Posture(p.name, (*p.q, ratio * p.q[q]), (*p.qd, ratio * p.qd[v]) if p.moves else ())
         for p in full.postures
     ]
     return model.replace(

@@ -60,7 +60,9 @@ def to_dict(model):
             }
             for a in model.actuators
         ],
-        "postures": [{"name": p.name, "q": list(p.q), "qd": list(p.qd)} for p in model.postures],
+        "postures": [
+            {"name": p.name, "q": p.q.tolist(), "qd": p.qd.tolist()} for p in model.postures
+        ],
     }
 
 
@@ -214,7 +216,7 @@ def _read_body(b, number, known):
 
 
 def _read_geometry(g, number):
-    shape = {name: tuple(x) if isinstance(x, list) else x for name, x in g["shape"].items()}
+    shape = {name: _tuples(x) for name, x in g["shape"].items()}
     kinds = {kind.__name__: kind for kind in shapes.Shape.__args__}
     kind = shape.pop("type")
     if kind not in kinds:
@@ -228,3 +230,7 @@ def _read_geometry(g, number):
         g["collision"],
         g["color"] and tuple(g["color"]),
     )
+
+
+def _tuples(x):
+    return tuple(map(_tuples, x)) if isinstance(x, list) else x

@@ -7,7 +7,7 @@ from dataclasses import fields
 import numpy as np
 
 from kinetree.errors import ModelError, ModelWarning
-from kinetree.model.geometry import Mesh, Plane, Shape
+from kinetree.model.geometry import HeightField, Mesh, Plane, Shape
 from kinetree.model.parts import JointDynamics
 
 __all__ = ["check_actuator", "check_couplings", "check_dynamics", "check_posture", "check_shape"]
@@ -135,7 +135,7 @@ def check_posture(model, posture):
         joints = leading
     sizes = sum(joint.nq for _, joint in joints), sum(joint.nv for _, joint in joints)
     for name, size in zip(("q", "qd"), sizes, strict=True):
-        values = getattr(posture, name)
+        values = getattr(posture, name).tolist()
         _check_numbers(values, f"{name} of {what}")
         if len(values) != size and not (name == "qd" and len(values) == 0):
             raise ModelError(f"{name} of {what} needs {size} entries, got {len(values)}")
@@ -160,9 +160,13 @@ def check_shape(geometry, what):
             if not isinstance(shape.path, str) or not shape.path:  # type: ignore[union-attr]
                 raise ModelError(f"path of {what} must be the name of a file, got {shape!r}")
             continue
+        if f.name == "heights":
+            _check_heights(shape.heights, f"heights of {what}")  # type: ignore[union-attr]
+            continue
         values = np.atleast_1d(getattr(shape, f.name)).tolist()
         _check_numbers(values, f"{f.name} of {what}")
-        size = {"size": 2 if isinstance(shape, Plane) else 3, "radii": 3, "scale": 3}.get(f.name, 1)
+        sides = 2 if isinstance(shape, (HeightField, Plane)) else 3
+        size = {"size": sides, "radii": 3, "scale": 3}.get(f.name, 1)
         if len(values) != size:
             raise ModelError(f"{f.name} of {what} needs {size} numbers, got {len(values)}")
         flat = isinstance(shape, (Mesh, Plane)) or f.name == "length"  # mirrored, infinite, a ball
@@ -179,6 +183,16 @@ def check_shape(geometry, what):
                 f"color of {what} must be red, green, blue and opacity from 0 to 1, got "
                 f"{geometry.color}"
             )
+
+
+def _check_heights(heights, what):
+    rows = heights if isinstance(heights, (tuple, list)) else ()
+    if len(rows) < 2 or any(not isinstance(r, (tuple, list)) or len(r) < 2 for r in rows):
+        raise ModelError(f"{what} must be at least two rows of at least two numbers")
+    if len({len(row) for row in rows}) > 1:
+        raise ModelError(f"{what} must be rows of the same length, got {[*map(len, rows)]}")
+    for row in rows:
+        _check_numbers(row, what)
 
 
 def _check_joint(model, i, what, kind="joint", last=None):

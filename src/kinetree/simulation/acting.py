@@ -4,12 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from kinetree.errors import ModelError
 from kinetree.model.dynamics import joints_with
 from kinetree.simulation.events.event import UserEvents
 from kinetree.simulation.events.watcher import Watcher
 from kinetree.simulation.field import Field
 from kinetree.simulation.forces.actuators import drive_of
 from kinetree.simulation.forces.applied import PassiveForces
+from kinetree.simulation.forces.carried import CarryingStepper, remembering
 from kinetree.simulation.forces.friction import friction_of
 from kinetree.simulation.forces.limits import StiffLimits, limits_of
 from kinetree.simulation.forces.loop_joints import loop_joint_forces_of
@@ -65,10 +67,19 @@ class Acting:
         """
         batch = q.shape[:-1]
         groups: list = [UserEvents(events, self.model)] if events else []
+        carrying = bool(remembering(field))
         if self.friction is None and self.limits is None:
-            stepper = make(self.model, method, field, compiled=compiled)
+            if carrying:
+                stepper = CarryingStepper(self.model, method, field, q, compiled=compiled)
+            else:
+                stepper = make(self.model, method, field, compiled=compiled)
             hooks = (Watcher(self.model, groups, batch),) if groups else ()
             return stepper, hooks
+        if carrying:
+            raise ModelError(
+                "contact with a memory goes with friction='smooth' and limits='stiff' only; for "
+                "exact friction or rigid limits use law='hunt_crossley' or 'linear'"
+            )
         modes = Modes(self.model, self.friction, self.limits, batch, field.told)
         modes.check_start(q)
         watcher = Watcher(self.model, groups + modes.groups(), batch, modes.settle)

@@ -63,7 +63,7 @@ class Motion:
 
 def run_equal_steps(stepper, clock, motion, store_every, progress) -> Record:
     """From the start of the clock to its end, or to where a hook stops."""
-    record = Record()
+    record = Record(notes=stepper.notes)
     if stepper.compiled and not motion.hooks and getattr(motion.controller, "is_zero", False):
         _run_chunks(stepper, clock, motion, store_every, progress, record)
         return record

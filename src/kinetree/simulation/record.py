@@ -19,6 +19,7 @@ class Record:
         rejected: steps that were thrown away because of their error.
         largest_step: longest step [s].
         largest_advance: largest displacement of a joint in one step [rad or m].
+        notes: what a stepper writes down about contact, or None; told when an instant is stored.
     """
 
     t: list = field(default_factory=list)
@@ -31,11 +32,14 @@ class Record:
     rejected: int = 0
     largest_step: float = 0.0
     largest_advance: float = 0.0
+    notes: Any = None
 
     def keep(self, t, q, qd, tau, work):
         """Store an instant."""
         for name, value in (("t", t), ("q", q), ("qd", qd), ("tau", tau), ("work", work)):
             getattr(self, name).append(value)
+        if self.notes is not None:
+            self.notes.keep()
 
     def take(self, step):
         """Count a step, and take down its events."""

@@ -9,6 +9,7 @@ from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.simulation.acting import acting_on
 from kinetree.simulation.constrained.making import stepper_maker
 from kinetree.simulation.constrained.stepper import ProjectedStepper
+from kinetree.simulation.contact.attached import attach
 from kinetree.simulation.controllers import as_controller
 from kinetree.simulation.field import is_traceable
 from kinetree.simulation.forces.applied import as_force
@@ -34,7 +35,7 @@ def simulate(
     model, q0, qd0=None, *, duration, dt=1e-3, controller=None, controls=None, integrator="auto",
     forces=(), friction="smooth", limits="stiff", motors=None, events=(), hooks=(), store_every=1,
     t0=0.0, rtol=None, atol=None, max_step=np.inf, constraints="projection", prescribed=None,
-    progress=None,
+    contact=None, progress=None,
 ) -> Trajectory:  # fmt: skip
     """Simulate the motion of a mechanism.
 
@@ -85,11 +86,14 @@ def simulate(
             ``@kinetree.kernel`` it becomes part of compiled code. The start must agree with it,
             but for ``qd0`` where none is given. What the controller says is not read for these
             joints: their ``tau`` is what the motion takes.
+        contact: what bodies do that touch: ``kt.contact.TimeStepping`` and others of
+            ``kinetree.contact``; by default they pass through each other. Its ``scene`` says what
+            can touch.
         progress: function that is called with the time reached [s] now and then.
 
     Returns:
-        A ``Trajectory``: arrays ``t, q, qd, tau, energy, work, loop_error``, ``events``, and
-        ``report``, what the simulation says about itself.
+        A ``Trajectory``: arrays ``t, q, qd, tau, energy, work, loop_error``, ``events``,
+        ``contact``, and ``report``, what the simulation says about itself.
 
     Warns:
         SimulationWarning: a number of the report says that the result should not be trusted.
@@ -106,12 +110,20 @@ def simulate(
         check_rates(told, model, clock.start, clock.end, clock.dt)
         method, hooks = driven(method, told), (*hooks, left_alone(told, model))
     acting = acting_on(model, friction=friction, limits=limits, motors=motors)
-    field = acting.field(_as_forces(forces), told)
+    attached = attach(contact, model)
+    attached.refuse(adaptive=adaptive)
+    field = acting.field((*attached.forces, *_as_forces(forces)), told)
     compiled = _can_compile(model, method, field)
-    make = stepper_maker(model, constraints, q, qd, dt=clock.dt, adaptive=adaptive, told=told)
-    stepper, watchers = acting.stepper(
-        method, field, q, _as_events(events), compiled=compiled, make=make
-    )
+    if attached.stepper is None:
+        make = stepper_maker(model, constraints, q, qd, dt=clock.dt, adaptive=adaptive, told=told)
+        stepper, watchers = acting.stepper(
+            method, field, q, _as_events(events), compiled=compiled, make=make
+        )
+    else:
+        attached.refuse_told(told)
+        stepper, watchers = attached.stepper(
+            acting, method, field, q, _as_events(events), compiled=compiled
+        )
     control = as_controller(controller, model, qd.shape, controls)
     hooks = (*at_instants(control), *watchers, *hooks)
     motion = Motion(q, qd, np.zeros(qd.shape[:-1]), control, hooks)
@@ -133,6 +145,7 @@ def simulate(
         loop_error=open_by[0],
         events=tuple(record.events),
         report=check_result(model, stepper, record, arrays, seen, open_by, adaptive=adaptive),
+        contact=None if record.notes is None else record.notes.history(),
         **arrays,
     )
 

@@ -114,9 +114,11 @@ class Stepper:
 
     Attributes:
         constraints: how loops and couplings are kept, if there are any.
+        notes: what is written down about contact, if anything.
     """
 
     constraints: str | None = None
+    notes: Any = None
 
     def __init__(self, model, method, field, *, compiled):
         self.model, self.method, self.field, self.compiled = model, method, field, compiled

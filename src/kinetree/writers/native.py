@@ -5,6 +5,7 @@ from dataclasses import fields
 
 import numpy as np
 
+from kinetree.errors import InteropError
 from kinetree.model import geometry
 from kinetree.model.coupling import require_written
 from kinetree.writers.native_parts import inertia_table, joint_table, placement_keys
@@ -101,6 +102,11 @@ def _geometry(model, part):
     table |= {**_on(model, part.body), **placement_keys(part.placement)}
     shape = part.shape
     sizes = [getattr(shape, f.name) for f in fields(shape)]
+    if isinstance(shape, geometry.HeightField):
+        raise InteropError(
+            f"shape {part.name!r} is a height field, which the format for writing by hand has no "
+            f"word for; save the model as JSON, or leave it out: model.replace(geometry=...)"
+        )
     if isinstance(shape, geometry.Mesh):
         table["mesh"] = shape.path
         if tuple(shape.scale) != (1, 1, 1):
@@ -124,9 +130,10 @@ def _actuator(model, actuator):
 
 
 def _posture(model, posture):
-    table = {"name": posture.name, "q": _by_joint(model, posture.q, model.q_slice, model.neutral())}
-    if len(posture.qd):
-        table["qd"] = _by_joint(model, posture.qd, model.v_slice, np.zeros(model.nv))
+    q, qd = posture.q.tolist(), posture.qd.tolist()
+    table = {"name": posture.name, "q": _by_joint(model, q, model.q_slice, model.neutral())}
+    if qd:
+        table["qd"] = _by_joint(model, qd, model.v_slice, np.zeros(model.nv))
     return table
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.errors import SimulationError
+from kinetree.errors import ContactError, SimulationError
 from kinetree.simulation.breakdown import joint_of
 from kinetree.simulation.loop import after_hooks
 from kinetree.simulation.record import Record
@@ -73,7 +73,8 @@ def run_adaptive_steps(stepper, clock, motion, store_every, progress, tolerance)
     One step serves a whole batch: its worst sample decides. With a controller, which is asked at
     every multiple of ``dt``, steps end there.
     """
-    record, pace = Record(), _Pace(stepper.method.error_order, min(clock.dt, tolerance.longest))
+    record = Record(notes=stepper.notes)
+    pace = _Pace(stepper.method.error_order, min(clock.dt, tolerance.longest))
     k, t, tau = 0, clock.start, motion.tau(clock.start)
     record.keep(t, motion.q, motion.qd, tau, motion.work)
     while t < clock.end:
@@ -128,6 +129,8 @@ def _tried(stepper, t, h, motion, tau, tolerance) -> tuple[Any, float, str]:
         with np.errstate(all="ignore"):
             step = stepper.take(t, h, motion.q, motion.qd, tau)
             ratios = tolerance.ratios(model, step)
+    except ContactError:  # a shorter step begins with the same contacts
+        raise
     except (ArithmeticError, ValueError) as error:  # it went where there is no answer
         return None, np.inf, f" ({error})"
     worst = np.sqrt(np.mean(ratios**2, axis=-1)).max(initial=0.0) if model.nv else 0.0

@@ -19,6 +19,8 @@ def drive_forces(stepper, arrays) -> np.ndarray:
         stepper: what took the steps.
         arrays: what was stored, by name.
     """
+    if hasattr(stepper, "drive_forces"):
+        return stepper.drive_forces(arrays)
     model, field = stepper.model, stepper.field
     field_at = getattr(stepper, "field_at", lambda t: field)
     t, q, qd, tau = (arrays[name] for name in ("t", "q", "qd", "tau"))

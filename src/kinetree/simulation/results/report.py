@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,10 @@ TOLERATED_ADVANCE = 1.0
 """Displacement of a joint in one step [rad or m] above which we warn."""
 SMALLEST_PIVOT = 1e-10
 """Relative pivot of the inertia matrix below which we warn."""
+TOLERATED_PENETRATION = 1e-9
+"""Penetration at the end of a step [m or rad] above which we warn."""
+TOLERATED_SLIP = 1e-9
+"""Error of a velocity at a contact [m/s or rad/s] above which we warn."""
 _AT_THE_ROOT = ("armature", "stiffness", "damping", "friction")
 _SAMPLES = 64  # instants at which the inertia matrix is looked at
 
@@ -51,6 +56,7 @@ class Report:
         smallest_pivot: of the inertia matrix, relative to its diagonal: 1 for joints that do not
             feel each other, 0 where it is singular.
         largest_advance: largest displacement of a joint in one step [rad or m].
+        contact: residuals of contact, ``kinetree.contact.Residuals``, or None without.
         warnings: what is wrong with these numbers.
     """
 
@@ -68,16 +74,19 @@ class Report:
     constraints: str | None = None
     refined: int = 0
     singular_passes: int = 0
+    contact: Any = None
     warnings: tuple[str, ...] = ()
 
     def __str__(self):
         lines = []
         for f in fields(self):
-            if f.name == "warnings":
+            if f.name in ("warnings", "contact"):
                 continue
             value = getattr(self, f.name)
             shown = f"{value:.3g}" if isinstance(value, float) else value
             lines.append(f"{f.name.replace('_', ' '):16s} {'-' if value is None else shown}")
+        for name, value in self.contact._asdict().items() if self.contact else ():
+            lines.append(f"contact: {name.replace('_', ' '):16s} {value:.3g}")
         return "\n".join([*lines, *(f"warning: {w}" for w in self.warnings)])
 
 
@@ -95,6 +104,7 @@ def check_result(model, stepper, record, arrays, seen, loop_error, *, adaptive) 
     """
     H = _inertia_matrices(model, arrays["q"])
     kicked = any(_changes_the_state(event) for event in record.events)
+    contact = None if record.notes is None else record.notes.history().worst
     report = Report(
         integrator=stepper.method.name,
         steps=record.steps,
@@ -102,7 +112,9 @@ def check_result(model, stepper, record, arrays, seen, loop_error, *, adaptive) 
         largest_step=float(record.largest_step),
         energy_error=_energy_error(seen, arrays["work"]),
         event_energy=_event_energy(record.events),
-        momentum_error=None if kicked else _momentum_error(model, stepper.field, arrays, seen, H),
+        momentum_error=None
+        if kicked or contact
+        else _momentum_error(model, stepper.field, arrays, seen, H),
         loop_error=float(np.max(loop_error[0], initial=0.0)),
         smallest_pivot=_smallest_pivot(_of_others(model, stepper.field.told, H)),
         largest_advance=float(record.largest_advance),
@@ -110,6 +122,7 @@ def check_result(model, stepper, record, arrays, seen, loop_error, *, adaptive) 
         constraints=getattr(stepper, "constraints", None),
         refined=getattr(stepper, "refined", 0),
         singular_passes=sum(isinstance(event, SingularPass) for event in record.events),
+        contact=contact,
     )
     found = tuple(_warnings(model, report, arrays, loop_error[0], adaptive))
     for message in found:
@@ -226,9 +239,25 @@ def _warnings(model, report, arrays, loop_error, adaptive):
             f"{name}: joint {joint!r} moves by {report.largest_advance:.2g} rad or m in one step; "
             f"take a smaller dt"
         )
+    if report.contact is not None:
+        yield from _warnings_of_contact(name, report.contact)
     if report.smallest_pivot < SMALLEST_PIVOT:
         yield (
             f"{name} comes close to a singular inertia matrix (smallest relative pivot "
             f"{report.smallest_pivot:.2g}): accelerations there mean little. Look for bodies "
             f"without mass, or Euler angles near their singularity"
+        )
+
+
+def _warnings_of_contact(name, residuals):
+    worst = max(residuals.penetration, residuals.opening)
+    if not worst <= TOLERATED_PENETRATION:
+        yield (
+            f"{name} lets bodies penetrate, stops be passed or loops open, by up to {worst:.2g} m "
+            f"or rad; take a smaller dt, and a start without penetration"
+        )
+    if not residuals.velocity <= TOLERATED_SLIP:
+        yield (
+            f"{name} did not solve for all contact forces: velocities miss their laws by up to "
+            f"{residuals.velocity:.2g} m/s or rad/s; take a smaller dt"
         )

@@ -51,7 +51,8 @@ def some_times(trajectory, which):
     arrays = {name: array[which] for name, array in trajectory.arrays().items()}
     t = arrays["t"]
     within = tuple(e for e in trajectory.events if len(t) and t[0] <= e.t <= t[-1])
-    return replace(trajectory, events=within, **arrays)
+    contact = trajectory.contact and trajectory.contact.at(which)
+    return replace(trajectory, events=within, contact=contact, **arrays)
 
 
 def one_of_many(trajectory, index):
@@ -67,7 +68,9 @@ def one_of_many(trajectory, index):
         raise ShapeError(
             f"there is no motion {', '.join(map(str, index))} in a batch of shape {shape}"
         ) from None
-    return replace(trajectory, events=_events_of(trajectory, index), **arrays)
+    contact = trajectory.contact and trajectory.contact.at((slice(None), *index))
+    events = _events_of(trajectory, index)
+    return replace(trajectory, events=events, contact=contact, **arrays)
 
 
 def _events_of(trajectory, index):

@@ -1,6 +1,7 @@
 """What a simulation returns."""
 
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ class Trajectory:
         loop_error: largest position error of a loop or coupling [m or rad], (T, ...).
         events: what happened, in order of time.
         report: checks of the result.
+        contact: contact forces and residuals, a ``ContactHistory``, where there was contact.
     """
 
     model: Model
@@ -40,6 +42,7 @@ class Trajectory:
     loop_error: np.ndarray
     events: tuple = ()
     report: Any = field(default=None, repr=False)
+    contact: Any = field(default=None, repr=False)
 
     def __len__(self):
         return len(self.t)
@@ -92,3 +95,7 @@ class Trajectory:
     def plot(self, *, joints=None):
         """A Matplotlib figure: positions, velocities, forces, energy; of some joints, or all."""
         return plotting.plot(self, joints=joints)
+
+    def view(self, **options):
+        """Show it in the browser, where it plays; options as of ``kinetree.view``."""
+        return import_module("kinetree.viewer").view(self, **options)  # stands above this layer

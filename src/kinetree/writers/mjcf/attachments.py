@@ -191,9 +191,9 @@ def write_postures(model, root, postures):
     section = etree.SubElement(root, "keyframe")
     order = [e.get("name") for e in root.iter("joint") if e.getparent().tag == "body"]
     for p in postures:
-        q, v, qd = {}, {}, np.array(p.qd) if p.qd else np.zeros(model.nv)
+        q, v, qd = {}, {}, p.qd if p.moves else np.zeros(model.nv)
         for i, joint in enumerate(model.joint[1:], start=1):
-            ours, name = np.array(p.q)[model.q_slice[i]], model.joint_names[i - 1]
+            ours, name = p.q[model.q_slice[i]], model.joint_names[i - 1]
             position = map_of(joint).to_position(ours).tolist()
             velocity = map_of(joint).to_velocity(ours, qd[model.v_slice[i]]).tolist()
             names = [name] if name in order else [x.name for x in parts_of(joint, name)]

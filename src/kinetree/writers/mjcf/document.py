@@ -81,7 +81,7 @@ def _start(model):
                 moved[model.q_slice[i]] = p.q[model.q_slice[i]]
         if p.name == _INITIAL and tuple(moved) == tuple(p.q) and not np.any(p.qd):
             start = {
-                model.joint_names[i - 1]: p.q[model.q_slice[i]]
+                model.joint_names[i - 1]: p.q[model.q_slice[i]].tolist()
                 for i, joint in enumerate(model.joint[1:], start=1)
                 if isinstance(joint, Free)
             }

@@ -123,6 +123,6 @@ def _add_rest(robot, model):
         element = add(robot, own("posture"), name=posture.name)
         for i, name in enumerate(model.joint_names, start=1):
             if model.joint[i].nq:
-                part = add(element, "joint", name=name, q=posture.q[model.q_slice[i]])
-                if posture.qd:
-                    part.set("qd", " ".join(map(repr, posture.qd[model.v_slice[i]])))
+                part = add(element, "joint", name=name, q=posture.q[model.q_slice[i]].tolist())
+                if posture.moves:
+                    part.set("qd", " ".join(map(repr, posture.qd[model.v_slice[i]].tolist())))

@@ -1,0 +1,171 @@
+"""The mixed problem: contacts with friction, loops, limits and dry joint friction, in one system.
+
+Unknowns are forces ``lam`` (or impulses), and ``w = A lam + b`` are the accelerations (velocities)
+that they leave along their own directions. Three rows per contact come first, (normal, tangent,
+tangent); rows that keep within bounds follow.
+
+    contact            |lam_t| ≤ mu lam_n, w_n ≥ 0, and where it slides lam_t = -mu lam_n w_t/|w_t|
+    low < lam < high   w = 0
+    lam = low          w ≥ 0
+    lam = high         w ≤ 0
+
+A loop is a row without bounds, a joint limit one with bounds (0, ∞), dry joint friction of size c
+one with (-c, c). De Saxcé's way of writing Coulomb's law is ``lam`` in the friction cone, ``w̃``
+in its dual, ``lam · w̃ = 0``, with ``w̃ = w + (mu |w_t|, 0, 0)``. The convex law leaves the
+correction out: then the problem is a convex program, whose sliding contacts rise, w_n = mu |w_t|.
+
+The texts here run on floats and on traced numbers.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinetree.functional.choose import select
+from kinetree.spatial.ops import sqrt
+
+__all__ = ["BEYOND", "LAWS", "Rows", "less", "nearest", "newton_matrix", "obeyed", "scaled"]
+
+LAWS = ("coulomb", "convex")
+"""Names of the friction laws."""
+
+BEYOND = 1e150
+"""Stands for a bound that is not there, in scaled problems."""
+
+
+def less(a, b):
+    """``a < b``, element by element, also of traced numbers."""
+    traced = any(np.asarray(x).dtype == object for x in (a, b))
+    return np.less(a, b, dtype=object) if traced else np.less(a, b)
+
+
+class Rows(NamedTuple):
+    """What the rows of a mixed problem stand for.
+
+    Attributes:
+        mu: coefficients of friction, (c,), of the contacts, which take the first 3 c rows.
+        low: lower bounds of the rows that follow, (m,).
+        high: upper bounds, (m,).
+        convex: whether sliding contacts rise, as the convex law has it.
+    """
+
+    mu: Any
+    low: Any
+    high: Any
+    convex: bool = False
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return 3 * len(self.mu) + len(self.low)
+
+    def split(self, x):
+        """The parts of a vector: contacts (c, 3), others (m,)."""
+        at = 3 * len(self.mu)
+        return x[:at].reshape(-1, 3), x[at:]
+
+
+_each_root = np.frompyfunc(sqrt, 1, 1)  # np.sqrt refuses plain numbers among traced ones
+
+
+def _root(x):
+    return _each_root(x) if x.dtype == object else np.sqrt(x)
+
+
+def scaled(A, b, rows):
+    """The same problem in units in which every diagonal block of ``A`` has the mean 1.
+
+    Forces of different kinds, newtons and newton metres, become comparable. The three rows of a
+    contact share one unit, so that friction cones stay what they are.
+
+    Returns:
+        The matrix, the vector, the rows, and the units, (n,): the forces are ``units * lam``.
+    """
+    diagonal = np.diagonal(A)
+    contacts, others = rows.split(diagonal)
+    size = contacts.sum(axis=1) / 3
+    size = np.concatenate([np.repeat(size, 3), others])
+    size = select(less(0, size), size, 1)
+    units = 1 / _root(size)
+    _, unit = rows.split(units)
+    low, high = (_within_reach(x, unit) for x in (rows.low, rows.high))
+    return A * units[:, None] * units, b * units, rows._replace(low=low, high=high), units
+
+
+def _within_reach(bounds, unit):
+    """Scaled bounds without infinities, which do not belong into traced code."""
+    far = [isinstance(x, (float, np.floating)) and abs(x) > BEYOND for x in bounds]
+    return np.array([np.copysign(BEYOND, x) if is_far else x / u
+                     for x, u, is_far in zip(bounds, unit, far, strict=True)],
+                    dtype=np.result_type(bounds, unit))  # fmt: skip
+
+
+def obeyed(rows, lam, w):
+    """The forces that the laws make of ``lam - w``; equal to ``lam`` exactly at a solution.
+
+    The nearest admissible force for the convex law and for rows with bounds; the functions of
+    Alart and Curnier for Coulomb's law: first the normal force, then the nearest friction.
+    """
+    trial = _trial(rows, lam, w)
+    tangents = trial.ratio[:, None] * trial.tangent
+    contacts = np.concatenate([trial.normal[:, None], tangents], axis=1)
+    return np.concatenate([contacts.ravel(), select(trial.inside, trial.other, trial.bound)])
+
+
+def nearest(rows, lam):
+    """The admissible forces nearest to ``lam``."""
+    return obeyed(rows._replace(convex=True), lam, np.zeros(rows.size))
+
+
+def newton_matrix(rows, A, lam, w):
+    """Derivative of ``lam - obeyed`` by ``lam``, one of them where there are several, (n, n)."""
+    trial, n, mu = _trial(rows, lam, w), rows.size, rows.mu
+    unit = np.eye(n, dtype=int)
+    slopes = unit - A  # of lam - w
+    S = slopes[: 3 * len(mu)].reshape(-1, 3, n)
+    normal, tangent = S[:, 0], S[:, 1:]
+    e = trial.tangent / trial.reach[:, None]
+    along = e[:, :1] * tangent[:, 0] + e[:, 1:] * tangent[:, 1]
+    if rows.convex:
+        oblique = (normal + mu[:, None] * along) / (1 + mu * mu)[:, None]
+        normal = select(trial.sticking[:, None], normal, oblique)
+    normal = select(trial.touching[:, None], normal, 0)
+    across = tangent - e[:, :, None] * along[:, None]
+    friction = (mu[:, None] * e)[:, :, None] * normal[:, None]
+    sliding = trial.ratio[:, None, None] * across + friction
+    tangent = select(trial.sticking[:, None, None], tangent, sliding)
+    contacts = np.concatenate([normal[:, None], tangent], axis=1).reshape(-1, n)
+    others = select(trial.inside[:, None], slopes[3 * len(mu) :], 0)
+    return unit - np.concatenate([contacts, others])
+
+
+class _Trial(NamedTuple):
+    """``lam - w`` and how it lies to the laws; the normal part is the one that they allow."""
+
+    touching: Any
+    sticking: Any
+    normal: Any
+    tangent: Any
+    reach: Any
+    ratio: Any
+    inside: Any
+    other: Any
+    bound: Any
+
+
+def _trial(rows, lam, w):
+    contacts, other = rows.split(lam - w)
+    mu, normal, tangent = rows.mu, contacts[:, 0], contacts[:, 1:]
+    reach = np.sqrt(tangent[:, 0] * tangent[:, 0] + tangent[:, 1] * tangent[:, 1])
+    outside = less(mu * normal, reach)
+    if rows.convex:
+        normal = select(outside, (normal + mu * reach) / (1 + mu * mu), normal)
+    touching = less(0, normal)
+    normal = select(touching, normal, 0)
+    sticking = select(outside, False, touching)
+    reach = select(less(0, reach), reach, 1)
+    ratio = select(sticking, 1, mu * normal / reach)
+    below = less(other, rows.low)
+    bound = select(below, rows.low, rows.high)
+    inside = select(below, False, less(other, rows.high))
+    return _Trial(touching, sticking, normal, tangent, reach, ratio, inside, other, bound)

@@ -1,0 +1,184 @@
+"""The mixed problem inside ``@kt.kernel``: no decision on a value, pivots in a fixed order.
+
+An iteration is one Gauss–Seidel sweep and one Newton step from where it ends, kept if nothing
+before was better. From the forces of the last step one suffices as long as no contact changes
+between sticking, sliding and open. A small proximal term keeps the pivots positive where contacts
+are redundant, and does not move the solution.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms.fixed_pivots import solve_for
+from kinetree.contact.complementarity.rows import LAWS, Rows, newton_matrix, obeyed, scaled
+from kinetree.errors import UnknownNameError
+from kinetree.expr.repeat import repeat
+from kinetree.functional.choose import select
+
+__all__ = ["KernelSolution", "in_kernel"]
+
+_SHORTER = (0.5, 0.2)  # parts of a Newton step that are tried besides the whole
+
+
+class KernelSolution(NamedTuple):
+    """Forces of a mixed problem, and how good they are.
+
+    Attributes:
+        lam: forces, (n,), within their cones and bounds.
+        w: the motion ``A lam + b`` that they leave, (n,).
+        residual: largest error, in units of the motion without any force; has no unit.
+    """
+
+    lam: Any
+    w: Any
+    residual: Any
+
+
+def in_kernel(
+    A, b, mu, iterations=30, warm=None, *, low=(), high=(), law="coulomb", tolerance=1e-12,
+    proximal=1e-9,
+) -> KernelSolution:  # fmt: skip
+    """Forces within their cones and bounds; as ``solve``, for traced numbers or floats.
+
+    Args:
+        A: inverse inertia that the forces meet, (n, n).
+        b: motion without them, (n,).
+        mu: coefficients of friction of the contacts, (c,), which take the first 3 c rows.
+        iterations: how many at most, and one at least; a whole number, or a value of the kernel.
+        warm: forces to start from, (n,); zero by default.
+        low: lower bounds of the rows that follow, (n - 3 c,), -inf for none.
+        high: upper bounds, inf for none.
+        law: ``"coulomb"`` or ``"convex"``.
+        tolerance: residual at which a sample stops iterating; 0 for all iterations.
+        proximal: weight of staying where one is, in units of the diagonal of ``A``.
+    """
+    if law not in LAWS:
+        raise UnknownNameError(f"the friction law must be one of {', '.join(LAWS)}, got {law!r}")
+    A, b = np.asarray(A), np.asarray(b)
+    if not len(b):
+        return KernelSolution(b, b, 0.0)
+    given = Rows(np.asarray(mu), np.asarray(low), np.asarray(high), law == "convex")
+    A_, b_, rows, units = scaled(A, b, given)
+    start = np.zeros(len(b)) if warm is None else np.asarray(warm) / units
+    size = _largest(np.abs(b_))
+    enough = (tolerance * size) ** 2
+    lead = _Sweep(A_, b_, rows, proximal)
+
+    def tried(lam):
+        return lam, _squared(_missing(A_, b_, rows, lam))
+
+    def iteration(state):
+        lam, *best, _ = state
+        lam = lead.sweep(lam)
+        w = A_ @ lam + b_
+        missing = lam - obeyed(rows, lam, w)
+        step = _solved(newton_matrix(rows, A_, lam, w), missing, proximal)
+        found = lam, _squared(missing)
+        whole = tried(lam - step)
+        # where both are good enough it is the step that counts, for the sake of derivatives
+        found = _choice((whole[1] < found[1]) | (whole[1] <= enough), whole, found)
+        for length in _SHORTER:
+            part = tried(lam - length * step)
+            found = _choice((part[1] < found[1]) & (found[1] > enough), part, found)
+        # Newton's step counts only if it beats all before it; else sweeps go on undisturbed
+        good = (found[1] < best[1]) | (found[1] <= enough)
+        best = _choice(good, found, best)
+        return select(good, found[0], lam), *best, 1
+
+    def unless_done(state):
+        open_ = (state[2] > enough) | (state[3] < 1)
+        return repeat(iteration, state, select(open_, 1, 0))
+
+    first = start, *tried(start), 0
+    lam = np.asarray(repeat(unless_done, first, iterations)[1])
+    lam = obeyed(rows, lam, A_ @ lam + b_)  # exactly within the cones
+    error = _largest(np.abs(_missing(A_, b_, rows, lam)))
+    force = units * lam
+    return KernelSolution(force, A @ force + b, error / select(size > 0, size, 1))
+
+
+def _squared(x):
+    return x @ x
+
+
+def _missing(A, b, rows, lam):
+    return lam - obeyed(rows, lam, A @ lam + b)
+
+
+def _choice(first, a, b):
+    return tuple(select(first, x, y) for x, y in zip(a, b, strict=True))
+
+
+def _largest(x):
+    out = x[0]
+    for each in x[1:]:
+        out = select(each > out, each, out)
+    return out
+
+
+def _solved(G, missing, proximal):
+    """Newton's step, by elimination in natural order."""
+    n = len(missing)
+    rows = {
+        i: {**{j: G[i, j] for j in range(n)}, i: G[i, i] + proximal, n: -missing[i]}
+        for i in range(n)
+    }
+    solved, _ = solve_for(rows, [(i, i) for i in range(n)])
+    return np.array([solved[i].get(n, 0) for i in range(n)])
+
+
+class _Sweep:
+    """Gauss–Seidel, contact by contact; directions of sliding are refined from sweep to sweep."""
+
+    def __init__(self, A, b, rows, proximal):
+        self.A, self.b, self.rows = A, b, rows
+        self.blocks = [slice(3 * i, 3 * i + 3) for i in range(len(rows.mu))]
+        weighted = [A[at, at] + proximal * np.eye(3, dtype=int) for at in self.blocks]
+        self.inverses = [_inverse(block) for block in weighted]
+
+    def sweep(self, lam):
+        lam = np.array(lam, dtype=object if self.A.dtype == object else None)
+        for i, at in enumerate(self.blocks):
+            w = self.A[at] @ lam + self.b[at]
+            lam[at] = self._contact(i, lam[at], w)
+        for k, (low, high) in enumerate(
+            zip(self.rows.low, self.rows.high, strict=True), 3 * len(self.blocks)
+        ):
+            to = lam[k] - (self.A[k] @ lam + self.b[k])  # the diagonal of A is 1
+            lam[k] = select(to < low, low, select(to > high, high, to))
+        return lam
+
+    def _contact(self, i, lam, w):
+        at, mu, convex = self.blocks[i], self.rows.mu[i], self.rows.convex
+        A = self.A[at, at]
+        stick = lam - self.inverses[i] @ w
+        free = w - A @ lam
+        trial, floor = lam - w, free[0]
+        if convex:
+            floor = free[0] - mu * np.sqrt(free[1] * free[1] + free[2] * free[2])
+        for _ in range(2):
+            reach = np.sqrt(trial[1] * trial[1] + trial[2] * trial[2])
+            c = trial[1:] / select(reach > 0, reach, 1)
+            g = np.array([1, mu * c[0], mu * c[1]], dtype=object if A.dtype == object else None)
+            Ag = A @ g
+            along, driven = (g @ Ag, g @ free) if convex else (Ag[0], free[0])
+            normal = -driven / select(along > 0, along, 1)
+            normal = select(normal > 0, normal, 0)
+            slide = normal * g
+            trial = slide - (normal * Ag + free)
+        size = stick[1] * stick[1] + stick[2] * stick[2]
+        limit = mu * stick[0]
+        sticks = (stick[0] > 0) & (size <= limit * limit)
+        return select(floor >= 0, 0 * lam, select(sticks, stick, slide))
+
+
+def _inverse(B):
+    """Inverse of a symmetric 3 by 3 matrix, by cofactors."""
+    cofactors = np.array(
+        [[B[(i + 1) % 3, (j + 1) % 3] * B[(i + 2) % 3, (j + 2) % 3]
+          - B[(i + 1) % 3, (j + 2) % 3] * B[(i + 2) % 3, (j + 1) % 3]
+          for j in range(3)] for i in range(3)]
+    )  # fmt: skip
+    determinant = B[0] @ cofactors[0]
+    return cofactors / determinant

@@ -1,0 +1,1 @@
+"""Impact: impulses, and the velocities after them — RBDA §11.7."""

@@ -1,0 +1,161 @@
+"""``impact``: the velocities of a mechanism after it was hit — RBDA §11.7.
+
+    after = kt.contact.impact(m, q, qd, scene, law="energetic", restitution=0.6, friction=0.3)
+    after.qd, after.impulse, after.energy_change
+
+Works for trees, floating bases, loops, gears, and joints that move as told. See ``laws`` for the
+laws of restitution, and ``several`` for impacts at several points at once.
+"""
+
+import numpy as np
+
+from kinetree.contact.coefficients import coefficients_of
+from kinetree.contact.impacts.collision import Collision
+from kinetree.contact.impacts.laws import require_law
+from kinetree.contact.impacts.result import Impact, finished
+from kinetree.contact.impacts.several import islands, sequential_impacts, simultaneous_impacts
+from kinetree.contact.impacts.spin import patch_impact
+from kinetree.contact.impacts.spin_rows import with_spin
+from kinetree.errors import ImpactError, ShapeError, UnknownNameError
+from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
+
+__all__ = ["capture", "impact"]
+
+_ORDERS = {"simultaneous": simultaneous_impacts, "sequential": sequential_impacts}
+
+
+def impact(
+    model, q, qd, contacts, *, law="newton", restitution=None, friction=None,
+    order="simultaneous", arrested=False, tangential_restitution=0.0, torsional_friction=0.0,
+    torsional_restitution=0.0, given=(), tolerance=1e-6,
+) -> Impact:  # fmt: skip
+    """Velocities after an impact at the contacts that are closed.
+
+    Args:
+        model: the mechanism; loops answer with impulses of their own.
+        q: joint positions [m, rad], (nq,).
+        qd: joint velocities before [m/s, rad/s], (nv,).
+        contacts: ``Contacts``, or a ``Scene``, whose contacts at ``q`` count.
+        law: of restitution: ``"newton"``, ``"poisson"`` or ``"energetic"``.
+        restitution: coefficients from 0 to 1, a number or (n,); by default those of the contacts,
+            or zero.
+        friction: coefficients, a number or (n,); by default those of the contacts, or zero.
+        order: ``"simultaneous"``, or ``"sequential"``: one contact after the other.
+        arrested: whether friction stops all sliding, as RBDA (11.72) assumes; an error where it
+            would take more friction than there is.
+        tangential_restitution: how much of the sliding comes back, reversed, where friction can
+            reverse it; from 0 to 1. Like the next two, for single points.
+        torsional_friction: couple about the normal per normal impulse, at most [m].
+        torsional_restitution: how much of the spin about the normal comes back, reversed.
+        given: names of joints that move as told, whatever hits them: their velocities stay.
+        tolerance: contacts with larger gaps [m] are open.
+
+    Raises:
+        ImpactError: the law would create energy, or has no answer.
+    """
+    require_law(law)
+    if order not in _ORDERS:
+        raise UnknownNameError(f"order must be one of {', '.join(_ORDERS)}, got {order!r}")
+    collision = _collision(model, q, qd, contacts, tolerance, given)
+    n = collision.contacts.size
+    e = coefficients_of(restitution, collision.contacts.restitution, n, "restitution", most=1)
+    if arrested and friction is None:
+        friction = np.inf
+    mu = coefficients_of(friction, collision.contacts.friction, n, "friction")
+    patch = tangential_restitution, torsional_restitution, torsional_friction
+    if any(patch):
+        return _patch(collision, e, mu, patch, law)
+    if arrested:
+        return _arrested(collision, e, mu, law)
+    impulse, error, rows = np.zeros((n, 3)), 0.0, (collision.J, collision.zeta)
+    for group in islands(collision.W):
+        zeta = collision.zeta[group]
+        if np.any(zeta[:, 0] < 0):
+            W = collision.W[group][:, :, group]
+            impulse[group], missed = _ORDERS[order](W, zeta, e[group], mu[group], law)
+            error = max(error, missed)
+    return finished(collision, rows, impulse, mu, law=law, solver=error)
+
+
+def capture(model, q, qd, contacts, *, weld=False, given=(), tolerance=1e-6) -> Impact:
+    """Velocities after bodies have caught one another: they move as one at every contact.
+
+    Unlike that of ``impact``, the impulse may pull, and friction has no limit: hooks, grippers,
+    magnets, glue.
+
+    Args:
+        model: the mechanism.
+        q: joint positions, (nq,).
+        qd: joint velocities before, (nv,).
+        contacts: ``Contacts``, or a ``Scene``.
+        weld: whether rotation is caught, too.
+        given: names of joints that move as told, whatever hits them.
+        tolerance: contacts with larger gaps [m] are open.
+    """
+    collision = _collision(model, q, qd, contacts, tolerance, given)
+    J, zeta = (collision.J, collision.zeta) if not weld else with_spin(collision, axes=3)
+    rows, width = J.reshape(-1, collision.model.nv), J.shape[1]
+    W = rows @ collision.A @ rows.T
+    lam = np.linalg.lstsq(W, -zeta.ravel(), rcond=1e-12)[0].reshape(-1, width)
+    couple = lam[:, 3:] if weld else None
+    return finished(collision, (J, zeta), lam[:, :3], None, couple=couple, law="capture")
+
+
+def _arrested(collision, e, mu, law):
+    """RBDA (11.72), at all contacts at once."""
+    n = collision.contacts.size
+    hit = np.flatnonzero(collision.zeta[:, 0] < 0)
+    impulse, E = np.zeros((n, 3)), np.zeros((len(hit), 3))
+    E[:, 0] = e[hit]
+    W, size = collision.W[hit][:, :, hit], 3 * len(hit)
+    W, right = W.reshape(size, size), -((1 + E) * collision.zeta[hit]).ravel()
+    impulse[hit] = np.linalg.lstsq(W, right, rcond=1e-12)[0].reshape(-1, 3)
+    names = collision.contacts.names or [str(k) for k in range(n)]
+    for k in hit:
+        normal, friction = impulse[k, 0], np.hypot(*impulse[k, 1:])
+        if normal < 0 or friction > mu[k] * normal * (1 + 1e-9):
+            needed = "a pull" if normal < 0 else f"a coefficient of {friction / normal:.6g}"
+            raise ImpactError(
+                f"arresting the sliding at contact {names[k]!r} takes {needed}, and friction has "
+                f"{mu[k]:.6g}: it slides on; leave out arrested=True"
+            )
+    return finished(collision, (collision.J, collision.zeta), impulse, mu, law=law)
+
+
+def _patch(collision, e, mu, patch, law):
+    """One contact with tangential and torsional effects."""
+    e_t, e_r, mu_r = (float(x) for x in patch)
+    if not (0 <= e_t <= 1 and 0 <= e_r <= 1 and mu_r >= 0):
+        raise ShapeError(
+            f"tangential and torsional restitution must be from 0 to 1, and torsional friction not "
+            f"negative; got {e_t}, {e_r}, {mu_r}"
+        )
+    if len(islands(collision.W)) < collision.contacts.size:
+        raise ImpactError(
+            "tangential and torsional restitution, and torsional friction, are for contacts that "
+            "do not feel one another; these are hit together: leave the options out"
+        )
+    J, zeta = with_spin(collision, axes=1)
+    lam = np.zeros(zeta.shape)
+    for k in np.flatnonzero(zeta[:, 0] < 0):
+        W = J[k] @ collision.A @ J[k].T
+        lam[k] = patch_impact(W, zeta[k], (e[k], e_t, e_r), (mu[k], mu_r))
+    return finished(collision, (J, zeta), lam[:, :3], mu, couple=lam[:, 3:], law=law)
+
+
+# --- what comes in -------------------------------------------------------------------------------
+
+
+def _collision(model, q, qd, contacts, tolerance, given):
+    q = as_configuration(as_model(model), q).astype(float)
+    qd = as_joint_vector(model, qd, "qd").astype(float)
+    if q.ndim != 1 or qd.ndim != 1:
+        raise ShapeError(f"an impact takes one sample, got q {q.shape} and qd {qd.shape}")
+    if hasattr(contacts, "contacts"):
+        contacts = contacts.contacts(q, margin=tolerance)
+    closed = np.asarray(contacts.gap) <= tolerance
+    given = (given,) if isinstance(given, str) else tuple(given)
+    chosen = contacts if closed.all() else contacts.chosen(closed)
+    collision = Collision(model, q, qd, chosen, given)
+    collision.require_yielding()
+    return collision

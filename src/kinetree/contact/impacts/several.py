@@ -1,0 +1,158 @@
+"""Impacts at several points at once.
+
+What rigid bodies do then is not determined by their laws of motion; it is a matter of what is taken
+to happen first.
+
+``"simultaneous"``: all impulses grow together.
+
+    newton      0 ≤ λ_n  ⟂  ζ_n' + e ζ_n ≥ 0, with the cones of friction (Moreau)
+    poisson     compression brings all points to rest, as with e = 0; restitution then adds e times
+                the normal impulses of compression, and more where bodies would still approach,
+                with friction within the cones of all of it (Glocker and Pfeiffer; Anitescu, Potra)
+    energetic   as Poisson's, with all impulses of restitution scaled such that they do ``Σ e² |W|``
+                of work, ``W`` that of compression (after Stronge)
+
+``"sequential"``: one point after the other, where the bodies approach fastest, as if those between
+had time to part; until no bodies approach.
+
+In both, points whose impulses do not reach one another are impacts of their own. Coordinates as in
+``path``; arrays of velocities are (n, 3), of ``W`` (n, 3, n, 3). Host-only.
+"""
+
+import numpy as np
+
+from kinetree.contact.complementarity import cones
+from kinetree.contact.impacts.laws import single_impact
+from kinetree.errors import ImpactError
+
+__all__ = ["islands", "sequential_impacts", "simultaneous_impacts"]
+
+_ROUNDS = 20_000
+_NOISE = 1e-9  # of the work of restitution, from the solver
+_REST = 1e-9  # of the fastest approach: what is left of a sequence ends without restitution
+
+
+def islands(W):
+    """Groups of contacts whose impulses reach one another, as arrays of numbers."""
+    linked = np.max(np.abs(W), axis=(1, 3), initial=0.0)
+    near = linked > 1e-14 * np.sqrt(np.outer(np.diag(linked), np.diag(linked)))
+    groups, left = [], list(range(len(W)))
+    while left:
+        group, fringe = set(), {left[0]}
+        while fringe:
+            group |= fringe
+            fringe = {int(j) for i in fringe for j in np.flatnonzero(near[i])} - group
+        groups.append(np.array(sorted(group)))
+        left = [i for i in left if i not in group]
+    return groups
+
+
+def simultaneous_impacts(W, zeta, e, mu, law):
+    """Impulses (n, 3) of contacts that are hit together, and the error of the solver."""
+    if len(zeta) == 1:
+        return single_impact(W[0, :, 0], zeta[0], e[0], mu[0], law)[None], 0.0
+    if law == "newton":
+        b = zeta.copy()
+        b[:, 0] += e * np.minimum(zeta[:, 0], 0)
+        return _solved(W, b, mu)
+    pressed, error = _solved(W, zeta, mu)
+    halfway = zeta + _response(W, pressed)
+    share, scale = e * pressed[:, 0], 1.0
+    if not np.any(share > 0):
+        return pressed, error
+    if law == "energetic":
+        absorbed = -pressed[:, 0] * (zeta + halfway)[:, 0] / 2
+        scale = _scale(W, halfway, share, mu, float(np.sum(e**2 * absorbed)))
+    released, other = _restitution(W, halfway, scale * share, mu)
+    return pressed + released, max(error, other)
+
+
+def sequential_impacts(W, zeta, e, mu, law):
+    """Impulses (n, 3) of contacts that are hit one after the other, and the error of the solver."""
+    impulse, now = np.zeros_like(zeta), zeta.copy()
+    fastest = -np.min(zeta[:, 0])
+    for _ in range(_ROUNDS):
+        k = int(np.argmin(now[:, 0]))
+        if now[k, 0] >= 0:
+            return impulse, 0.0
+        if now[k, 0] > -_REST * fastest:
+            last, error = _solved(W, now, mu)
+            return impulse + last, error
+        step = single_impact(W[k, :, k], now[k], e[k], mu[k], law)
+        impulse[k] += step
+        now = now + np.einsum("nab,b->na", W[:, :, k], step)
+    raise ImpactError(
+        f"{_ROUNDS} impacts one after the other at {len(zeta)} contacts, and bodies still approach "
+        f"at {-np.min(now[:, 0]):.3g} m/s; use order='simultaneous'"
+    )
+
+
+def _response(W, impulse):
+    return np.einsum("namb,mb->na", W, impulse)
+
+
+def _solved(W, b, mu):
+    """Impulses within their cones after which nothing approaches, starting from ``b``."""
+    n = len(b)
+    found = cones.solve(W.reshape(3 * n, 3 * n), b.ravel(), mu)
+    if not found.converged:
+        why = "" if found.certificate is None else "; bodies are wedged: no impulse parts them"
+        raise ImpactError(
+            f"no impulses were found for {n} contacts that are hit together, the error is "
+            f"{found.residuals.scaled:.3g}{why}; use order='sequential', or fewer contacts"
+        )
+    return found.lam.reshape(n, 3), found.residuals.scaled
+
+
+def _restitution(W, zeta, normal, mu):
+    """Impulses of restitution with given normal parts, and more where bodies would approach.
+
+    The friction of the given part has a fixed limit: it belongs to a twin of the contact whose
+    normal moves for itself, ``w λ_n - w p``, so that ``λ_n = p``.
+    """
+    n, given = len(zeta), np.zeros_like(zeta)
+    given[:, 0] = normal
+    b = zeta + _response(W, given)
+    twins = np.flatnonzero((normal > 0) & (mu > 0))
+    t = (3 * twins[:, None] + [0, 1, 2]).ravel()
+    flat, own = W.reshape(3 * n, 3 * n), np.arange(len(t)) % 3 == 0
+    A = np.block([[flat, flat[:, t]], [flat[t], flat[np.ix_(t, t)]]])
+    normals, rows = 3 * n + np.flatnonzero(own), t[own]
+    A[normals], A[:, normals] = 0, 0
+    A[normals, normals] = flat[rows, rows]
+    right = np.concatenate([b.ravel(), b.ravel()[t]])
+    right[normals] = -flat[rows, rows] * normal[twins]
+    m = n + len(twins)
+    lam, error = _solved(A.reshape(m, 3, m, 3), right.reshape(m, 3), np.append(mu, mu[twins]))
+    total = given + lam[:n]
+    total[twins, 1:] += lam[n:, 1:]
+    return total, error
+
+
+def _scale(W, zeta, share, mu, target):
+    """Factor of the impulses of restitution with which they do the work ``target`` [J]."""
+
+    def missing(factor):
+        released, _ = _restitution(W, zeta, factor * share, mu)
+        after = zeta + _response(W, released)
+        return float(np.sum(released[:, 0] * (zeta + after)[:, 0] / 2)) - target
+
+    low, high, at_high = 0.0, 1.0, missing(1.0)
+    if abs(at_high) <= _NOISE * target:  # as without friction
+        return 1.0
+    while at_high < 0 and high < 1e6:
+        low, high = high, 2 * high
+        at_high = missing(high)
+    at_low = missing(low)
+    for k in range(100):
+        if abs(at_high) <= 1e-13 * target or high - low <= 1e-14 * high:
+            break
+        middle = (
+            (low + high) / 2 if k % 3 == 2 else low - at_low * (high - low) / (at_high - at_low)
+        )
+        value = missing(middle)
+        if value < 0:
+            low, at_low = middle, value
+        else:
+            high, at_high = middle, value
+    return high

@@ -1,0 +1,106 @@
+"""How a mechanism answers to forces and impulses: loops kept, and joints that move as told.
+
+What loops leave, with the variables of joints that are told held, is ``G y``. Velocity changes per
+impulse, and accelerations per force, are ``A = G (Gᵀ H G)⁻¹ Gᵀ``; without either, ``A = H⁻¹``.
+Gears need nothing: the variables of a model are those that follow nothing. Host-only.
+"""
+
+import numpy as np
+
+from kinetree import dynamics
+from kinetree.algorithms import rnea
+from kinetree.errors import LoopError
+from kinetree.functional.kernel import kernel
+from kinetree.hybrid import free_joints
+from kinetree.loops.dynamics.null_space import null_space
+from kinetree.loops.kinematics.constraint import constraint
+from kinetree.loops.kinematics.metric import tree_inertia
+from kinetree.loops.kinematics.rank import Scaling, rank, scaling
+
+__all__ = ["drive_forces", "free_acceleration", "free_variables", "mobility", "tree_force"]
+
+_CONTRADICTS = 1e-8  # of the accelerations that are told
+
+
+@kernel
+def tree_force(model, q, qd, qdd):
+    """``H qdd + C`` of the spanning tree, (..., nv)."""
+    return rnea.inverse_dynamics(model, q, qd, qdd)
+
+
+def free_variables(model, given) -> np.ndarray:
+    """Which velocity variables belong to joints that are not ``given``, (nv,)."""
+    free = np.zeros(model.nv, dtype=bool)
+    for i in free_joints(model, given):
+        free[model.v_slice[i]] = True
+    return free
+
+
+def mobility(model, q, given=()):
+    """``A``: velocity changes per joint-space impulse, (nv, nv).
+
+    Args:
+        model: the mechanism; loops are kept.
+        q: joint positions, (nq,).
+        given: names of joints that move as told, whatever acts on them.
+    """
+    free = free_variables(model, given)
+    if free.all() and not model.loops:
+        return dynamics.inverse_mass_matrix(model, q)
+    still = np.zeros(model.nv)
+    G, _ = _motions(model, q, still, free, still)
+    return G @ np.linalg.solve(G.T @ tree_inertia(model, q) @ G, G.T)
+
+
+def free_acceleration(model, q, qd, tau, given=(), qdd=None):
+    """Accelerations without contact, (nv,), with those of the ``given`` joints as they are told."""
+    free = free_variables(model, given)
+    if free.all():
+        return dynamics.forward_dynamics(model, q, qd, tau)
+    told = np.where(free, 0.0, np.asarray(qdd, dtype=float))
+    _, start = _motions(model, q, qd, free, told)
+    return start + mobility(model, q, given) @ (tau - tree_force(model, q, qd, start))
+
+
+def drive_forces(model, q, qd, tau, qdd, pushes, given):
+    """``tau`` with what it takes to move the ``given`` joints in place, (nv,).
+
+    Where loops leave it open how drives share a load, the forces of the loops are the smallest.
+
+    Args:
+        model: the mechanism.
+        q: joint positions, (nq,).
+        qd: joint velocities, (nv,).
+        tau: joint forces, (nv,).
+        qdd: joint accelerations, (nv,).
+        pushes: joint forces of the contacts, (nv,).
+        given: names of the joints that move as told.
+    """
+    free = free_variables(model, given)
+    missing = tree_force(model, q, qd, qdd) - tau - pushes
+    if model.loops:
+        K, units = constraint(model, q, qd).K, scaling(model)
+        K = units.apply(K) / units.columns
+        loop_force = np.linalg.lstsq(K[:, free].T, missing[free], rcond=1e-10)[0]
+        missing = missing - K.T @ loop_force
+    return np.where(free, tau, tau + missing)
+
+
+def _motions(model, q, qd, free, told):
+    """``G`` and ``g``: accelerations that loops allow are ``G ydd + g``, with ``told`` in ``g``."""
+    at = np.flatnonzero(free)
+    if not model.loops:
+        return np.eye(model.nv)[:, at], told
+    found, units = constraint(model, q, qd), scaling(model)
+    K, right = found.K[:, at], found.k - found.K @ told
+    units = Scaling(units.rows, units.columns[at], units.length)
+    part = null_space(K, right, rank(K, units), units)
+    off = np.max(np.abs(part.residual * units.rows), initial=0.0)
+    if off > _CONTRADICTS * (1 + np.max(np.abs(told), initial=0.0)) and not free.all():
+        raise LoopError(
+            f"joints that move as told open the loops of model {model.name!r}: they miss one "
+            f"another by {off:.3g} per second squared; leave some of them to follow"
+        )
+    G, g = np.zeros((model.nv, part.G.shape[1])), np.array(told, dtype=float)
+    G[at], g[at] = part.G, part.g
+    return G, g

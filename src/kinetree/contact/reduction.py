@@ -1,0 +1,135 @@
+"""Fewer contacts that can exert the same forces — RBDA §11.6, Fig. 11.7.
+
+A contact whose normal, as a spatial force, is a non-negative combination of the others may go: the
+others can exert whatever it can. Of a polygon on a plane the corners remain, of an edge the ends.
+A disc, or a curved line of contact, needs infinitely many; then ``accuracy`` says how far what is
+kept may fall short. With friction nothing is lost either, where normals and coefficients agree:
+friction at a point of a polygon is a combination of friction at its corners.
+"""
+
+import math
+
+import numpy as np
+
+from kinetree.contact.contacts import spatial_normals
+from kinetree.errors import ModelError
+
+__all__ = ["disc_corners", "nonnegative_least_squares", "positive_dependence", "reduced"]
+
+_EXACT = 1e-10  # part of the size of a set of contacts
+
+
+def nonnegative_least_squares(A, b):
+    """``x >= 0`` that makes ``|A x - b|`` smallest, and that smallest value.
+
+    The active-set algorithm of Lawson and Hanson, "Solving Least Squares Problems" (1974).
+    """
+    A, b = np.asarray(A, dtype=float), np.asarray(b, dtype=float)
+    n = A.shape[1]
+    x, free = np.zeros(n), np.zeros(n, dtype=bool)
+    small = 100 * np.finfo(float).eps * np.linalg.norm(A) * np.linalg.norm(b)
+    for _ in range(3 * n + 10):
+        gradient = A.T @ (b - A @ x)
+        gradient[free] = -np.inf
+        if not n or gradient.max() <= small:
+            break
+        free[np.argmax(gradient)] = True
+        x = _freed(A, b, x, free)
+    return x, float(np.linalg.norm(A @ x - b))
+
+
+def _freed(A, b, x, free):
+    """Least squares over the free variables, of which those that would go negative are fixed."""
+    while True:
+        s = np.zeros_like(x)
+        s[free] = np.linalg.lstsq(A[:, free], b, rcond=None)[0]
+        bad = free & (s <= 0)
+        if not bad.any():
+            return s
+        step = np.min(x[bad] / np.maximum(x[bad] - s[bad], np.finfo(float).tiny))
+        x = x + step * (s - x)
+        free &= x > 1e-14
+        x[~free] = 0
+
+
+def positive_dependence(vectors, k):
+    """How row ``k`` depends on the others: coefficients >= 0 of them, and what is left over.
+
+    Row ``k`` is positively dependent on the others where nothing is left over — RBDA §11.6. The
+    coefficient of the row itself is zero.
+
+    Args:
+        vectors: (n, m).
+        k: which row.
+    """
+    vectors = np.asarray(vectors, dtype=float)
+    others = np.delete(np.arange(len(vectors)), k)
+    coefficients = np.zeros(len(vectors))
+    coefficients[others], rest = nonnegative_least_squares(vectors[others].T, vectors[k])
+    return coefficients, rest
+
+
+def reduced(contacts, accuracy=None):
+    """The contacts that the others cannot replace, in their order.
+
+    Every pair of bodies is looked at by itself. Of contacts that are equally good, those with the
+    smallest gap are kept.
+
+    Args:
+        contacts: ``Contacts``.
+        accuracy: how far [m] the line of a force that is given up may lie from what the contacts
+            that are kept can exert; None: no farther than rounding errors.
+    """
+    if accuracy is not None and not 0 <= accuracy < math.inf:
+        raise ModelError(f"accuracy must be a length in metres, zero or positive, got {accuracy!r}")
+    pairs = np.column_stack([contacts.predecessor, contacts.successor])
+    kept: list[int] = []
+    for pair in np.unique(pairs, axis=0):
+        group = np.flatnonzero(np.all(pairs == pair, axis=1))
+        kept += _reduced_group(contacts, group, accuracy)
+    return contacts.chosen(np.array(sorted(kept), dtype=int))
+
+
+def _reduced_group(contacts, group, accuracy):
+    """Numbers of the contacts of one pair of bodies to keep."""
+    group = group[np.argsort(np.asarray(contacts.gap)[group], kind="stable")]
+    vectors, size = _lengths(contacts.chosen(group))
+    kept = list(range(len(group)))
+    if accuracy is not None and accuracy > _EXACT * size:
+        kept = _covering(vectors, accuracy)
+    for k in reversed(list(kept)):  # the largest gap first
+        others = [j for j in kept if j != k]
+        _, rest = nonnegative_least_squares(vectors[others].T, vectors[k])
+        if rest <= _EXACT * size:
+            kept = others
+    return group[kept].tolist()
+
+
+def _lengths(contacts):
+    """Normals as vectors of six lengths: moments about the middle, forces times the size."""
+    middle = contacts.point.mean(axis=0)
+    moved = contacts._replace(point=contacts.point - middle)
+    size = max(float(np.abs(moved.point).max()), 1e-9)
+    return spatial_normals(moved) * np.repeat([1.0, size], 3), size
+
+
+def _covering(vectors, accuracy):
+    """Enough vectors for all others to be within ``accuracy`` of what they span: worst first."""
+    kept, rests = [0], np.full(len(vectors), np.inf)
+    rests[0] = 0
+    while (worst := int(np.argmax(rests))) not in kept and rests[worst] > accuracy:
+        # What is left over only shrinks as more are kept: old values are bounds.
+        rests[worst] = nonnegative_least_squares(vectors[kept].T, vectors[worst])[1]
+        if rests[worst] >= rests.max() and rests[worst] > accuracy:
+            kept.append(worst)
+            rests[worst] = 0
+    return kept
+
+
+def disc_corners(radius, accuracy):
+    """Corners of the regular polygon in a circle that falls short of it by ``accuracy`` [m]."""
+    if not accuracy > 0:
+        raise ModelError(f"accuracy must be positive, got {accuracy!r}: a disc has no corners")
+    if accuracy >= radius / 2:
+        return 3
+    return math.ceil(math.pi / math.acos(1 - accuracy / radius))

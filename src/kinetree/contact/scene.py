@@ -1,0 +1,202 @@
+"""A scene: the shapes of a model that may touch, and how rough and bouncy they are."""
+
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from kinetree.contact import candidates
+from kinetree.contact.contacts import Contacts
+from kinetree.contact.convex_pairs import convex_distance
+from kinetree.contact.finding import find_contacts
+from kinetree.contact.pairs import Pair, coefficients, pair_name, pairs_of
+from kinetree.contact.shapes.table import is_compiled
+from kinetree.errors import ModelError
+from kinetree.functional.kernel import kernel
+from kinetree.model.arrays import as_configuration, as_model
+
+__all__ = ["Candidates", "Scene"]
+
+
+class Candidates(NamedTuple):
+    """The potential contacts of a scene, in closed form: a fixed list.
+
+    Attributes:
+        predecessor: body numbers, (n,); 0 is the base.
+        successor: body numbers, (n,).
+        names: what to call them.
+        friction: coefficients, (n,).
+        restitution: coefficients, (n,).
+        pair: number of the pair in ``scene.pairs``, (n,).
+    """
+
+    predecessor: np.ndarray
+    successor: np.ndarray
+    names: tuple[str, ...]
+    friction: np.ndarray
+    restitution: np.ndarray
+    pair: np.ndarray
+
+    @property
+    def size(self) -> int:
+        """Number of potential contacts."""
+        return len(self.pair)
+
+
+class Scene:
+    """The shapes of a model that may touch.
+
+    Args:
+        model: the mechanism; its ``geometry`` that has ``collision`` set is what touches.
+        pairs: which shapes may touch: None: all, but for those of neighbours; ``"base"``: those of
+            moving bodies and those fixed to the base; or a list of ``Pair``, or of pairs of names
+            of shapes or bodies.
+        friction: coefficient of friction, or a function of two ``Geometry`` that returns it.
+        restitution: coefficient of restitution, or a function of two ``Geometry``.
+        ignore: pairs to leave out, written like ``pairs``.
+        distance: how to find where convex shapes are nearest when they have no closed form: a
+            function like ``convex_distance``, which calls the library coal.
+
+    Attributes:
+        model: the mechanism.
+        pairs: tuple of ``Pair``, each with the lower body first.
+        friction: coefficients of the pairs, (number of pairs,).
+        restitution: coefficients of the pairs.
+    """
+
+    def __init__(
+        self,
+        model,
+        pairs=None,
+        *,
+        friction=0.8,
+        restitution=0.0,
+        ignore=(),
+        distance=convex_distance,
+    ):
+        self.model, self.distance = as_model(model), distance
+        self.pairs: tuple[Pair, ...] = pairs_of(model, pairs, ignore)
+        self.pair_names = tuple(pair_name(model, p.first, p.second) for p in self.pairs)
+        self.friction = coefficients(self.pairs, "friction", friction, self.pair_names)
+        self.restitution = coefficients(self.pairs, "restitution", restitution, self.pair_names)
+
+    def __repr__(self):
+        return f"<Scene of {self.model.name!r}: {len(self.pairs)} pairs>"
+
+    @cached_property
+    def shapes(self) -> tuple:
+        """The ``Geometry`` that take part, in the order of the model."""
+        used = {id(g) for pair in self.pairs for g in pair[:2]}
+        return tuple(g for g in self.model.geometry if id(g) in used)
+
+    def contacts(self, q, margin=0.0) -> Contacts:
+        """Contacts at one configuration.
+
+        Args:
+            q: configuration, (nq,).
+            margin: the largest gap that counts [m].
+        """
+        q = as_configuration(self.model, q)
+        return find_contacts(self, np.asarray(q, dtype=float), margin, self.distance)
+
+    # --- in closed form ----------------------------------------------------------------------
+
+    @cached_property
+    def candidates(self) -> Candidates:
+        """The potential contacts; raises ModelError where a pair has no closed form."""
+        self._require_closed_forms()
+        neutral, pair, names = self.model.neutral(), [], []
+        for k, p in enumerate(self.pairs):
+            gaps, _, _ = candidates.positions(self.model, neutral, [p[:2]])
+            pair += [k] * len(gaps)
+            names += [f"{self.pair_names[k]}:{j}" for j in range(len(gaps))]
+        pair = np.array(pair, dtype=int)
+        bodies = np.array([[p.first.body, p.second.body] for p in self.pairs], dtype=int)
+        bodies = bodies.reshape(-1, 2)[pair]
+        mu, e = self.friction[pair], self.restitution[pair]
+        return Candidates(bodies[:, 0], bodies[:, 1], tuple(names), mu, e, pair)
+
+    def candidate_positions(self, model, q):
+        """Gaps (..., n), points (..., n, 3) and axes (..., n, 3, 3) of ``candidates``.
+
+        The rows of the axes are normal and tangents. Traceable, like ``candidate_terms``.
+        """
+        return self._positions(model, q)
+
+    def candidate_velocities(self, model, q, qd):
+        """Gaps (..., n) and relative velocities (..., n, 3) of ``candidates``.
+
+        Along normal and tangents, with what prescribed joints add. Traceable.
+        """
+        return self._velocities(model, q, qd)
+
+    def candidate_terms(self, model, q, qd):
+        """Gaps (..., n), Jacobians (..., n, 3, nv) and biases (..., n, 3) of ``candidates``.
+
+        The relative velocity along normal and tangents is ``J qd``, its rate ``J qdd + bias``;
+        along the normal these are the time derivatives of the gap. In functions under ``@kernel``
+        it is traced along.
+        """
+        return self._terms(model, q, qd)
+
+    @cached_property
+    def _positions(self):
+        pairs = self._closed_pairs()
+
+        @kernel
+        def candidate_positions(model, q):
+            return candidates.positions(model, q, pairs)
+
+        return candidate_positions
+
+    @cached_property
+    def _velocities(self):
+        pairs = self._closed_pairs()
+
+        @kernel
+        def candidate_velocities(model, q, qd):
+            return candidates.velocities(model, q, qd, pairs)
+
+        return candidate_velocities
+
+    @cached_property
+    def _terms(self):
+        pairs = self._closed_pairs()
+
+        @kernel
+        def candidate_terms(model, q, qd):
+            return candidates.terms(model, q, qd, pairs)
+
+        return candidate_terms
+
+    def _closed_pairs(self):
+        self._require_closed_forms()
+        return [pair[:2] for pair in self.pairs]
+
+    @cached_property
+    def open_pairs(self) -> tuple[int, ...]:
+        """Numbers of the pairs without a closed form: ``contacts`` finds them, a kernel cannot."""
+        return tuple(
+            k for k, p in enumerate(self.pairs) if not is_compiled(p.first.shape, p.second.shape)
+        )
+
+    def _require_closed_forms(self):
+        if not self.open_pairs:
+            return
+        k = self.open_pairs[0]
+        kinds = " and ".join(type(g.shape).__name__ for g in self.pairs[k][:2])
+        raise ModelError(
+            f"{len(self.open_pairs)} of {len(self.pairs)} pairs have no closed form, or one that "
+            f"is too long, the first is {self.pair_names[k]!r} ({kinds}): compiled code cannot "
+            f"find where they touch. Leave them out: scene.closed_forms(), "
+            f"Scene(model, pairs='base') or a list of pairs; or use scene.contacts(q)"
+        )
+
+    def closed_forms(self) -> "Scene":
+        """The scene without the pairs that have no closed form."""
+        kept = [
+            p._replace(friction=self.friction[k], restitution=self.restitution[k])
+            for k, p in enumerate(self.pairs)
+            if k not in self.open_pairs
+        ]
+        return Scene(self.model, kept, distance=self.distance)

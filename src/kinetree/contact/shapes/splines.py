@@ -1,0 +1,91 @@
+"""Bicubic splines through heights on an even grid, with slopes and second derivatives.
+
+On numbers, the 16 coefficients around a point are looked up. Compiled code cannot look things up:
+there the weights of all coefficients are computed, and most are zero.
+"""
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms.dual import Dual
+from kinetree.contact.shapes.placed import absolute, clamped
+from kinetree.spatial.ops import less, select
+
+__all__ = ["Surface", "height_and_slopes"]
+
+
+class Surface(NamedTuple):
+    """Height at a point, and its derivatives with respect to x and y."""
+
+    h: Any
+    hx: Any
+    hy: Any
+    hxx: Any
+    hxy: Any
+    hyy: Any
+
+
+@lru_cache(maxsize=64)
+def _coefficients(heights):
+    """Coefficients of the B-splines, one more on every side than there are heights."""
+    c = np.array(heights, dtype=float)
+    for axis in (0, 1):
+        n = c.shape[axis]
+        A = np.zeros((n + 2, n + 2))
+        for i in range(n):
+            A[i + 1, i : i + 3] = 1 / 6, 4 / 6, 1 / 6
+        A[0, :3] = A[-1, -3:] = 1, -2, 1  # natural ends: no curvature at the edge
+        c = np.moveaxis(c, axis, 0)
+        padded = np.zeros((n + 2, *c.shape[1:]))
+        padded[1:-1] = c
+        c = np.moveaxis(np.linalg.solve(A, padded), 0, axis)
+    return c
+
+
+def height_and_slopes(field, x, y) -> Surface:
+    """The surface of a ``HeightField`` at (x, y), in its own coordinates."""
+    c = _coefficients(field.heights)
+    wx, dx, ddx, first = _weights(x, field.size[0], c.shape[0])
+    wy, dy, ddy, second = _weights(y, field.size[1], c.shape[1])
+    c = c[first : first + len(wx), second : second + len(wy)]
+    along, slope, bend = (_sum(w, c) for w in (wx, dx, ddx))
+    return Surface(
+        _sum(wy, along), _sum(wy, slope), _sum(dy, along),
+        _sum(wy, bend), _sum(dy, slope), _sum(ddy, along),
+    )  # fmt: skip
+
+
+def _sum(weights, values):
+    total = 0
+    for w, v in zip(weights, values, strict=True):
+        total = total + w * v
+    return total
+
+
+def _weights(x, size, count):
+    """Weights of coefficients and of their first two derivatives, and which one is the first."""
+    step = size / (count - 3)
+    place = clamped((x + size / 2) / step, 0, count - 3)
+    level = less(size / 2, absolute(x)[0])
+    number = place.value if isinstance(place, Dual) else place
+    if isinstance(number, (float, int, np.number)):
+        first = min(int(number), count - 4)
+        chosen = range(first, first + 4)
+    else:
+        first, chosen = 0, range(count)
+    weights = [_bump(place - (k - 1)) for k in chosen]
+    flat = [(w, select(level, 0, d / step), select(level, 0, dd / step**2)) for w, d, dd in weights]
+    return (*zip(*flat, strict=True), first)
+
+
+def _bump(t):
+    """The cubic B-spline about 0, and its first and second derivative."""
+    u, sign = absolute(t)
+    near, far = less(u, 1), less(u, 2)
+    v = 2 - u
+    value = select(near, 2 / 3 - u * u + u * u * u / 2, select(far, v * v * v / 6, 0))
+    slope = select(near, -2 * u + 3 * u * u / 2, select(far, -v * v / 2, 0))
+    bend = select(near, -2 + 3 * u, select(far, v, 0))
+    return value, sign * slope, bend

@@ -1,0 +1,222 @@
+"""Surfaces with a memory: a patch without mass on springs and dampers — RBDA §11.8, Figure 11.10.
+
+The patch at ``z`` follows the body at ``p`` while they touch, ``f = -K z - D pd``, and comes back
+on its own when the body leaves, which may be while the body is still below the undisturbed surface:
+``zd = -(K z + f)/D``, RBDA (11.73), (11.74).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kinetree.contact.complementarity.rows import less
+from kinetree.contact.soft.normal import TOUCHING, NormalLaw, positive, require_positive
+from kinetree.errors import ModelError
+from kinetree.functional.choose import select
+
+__all__ = ["NonlinearPatch", "Patch", "SeriesSpring", "TwoSurfaces", "decay", "lumped"]
+
+_TERMS, _SQUARINGS, _LONG = 12, 10, 600.0
+
+
+@dataclass(frozen=True)
+class Patch(NormalLaw):
+    """A patch on a spring and a damper.
+
+    It needs no integration: ``z = p`` in contact, and ``z0 exp(-K (t - t0)/D)`` after it.
+
+    Args:
+        stiffness: ``K`` [N/m].
+        damping: ``D`` [N·s/m].
+        integrated: whether ``z`` is integrated all the same, which must come to the same.
+    """
+
+    stiffness: float
+    damping: float
+    integrated: bool = False
+    size = 1
+
+    def __post_init__(self):
+        require_positive(self, stiffness=self.stiffness, damping=self.damping)
+
+    @property
+    def rate(self):
+        """Decay of the state, if it is integrated [1/s]."""
+        return self.stiffness / self.damping if self.integrated else 0.0
+
+    def _left(self, z, elapsed):
+        """Where the patch is by itself after a while."""
+        return z * decay(self.stiffness / self.damping * elapsed)
+
+    def __call__(self, z, p, pd, elapsed):
+        """Forces and rates of ``z``."""
+        z = z[..., 0]
+        there = z if self.integrated else self._left(z, elapsed)
+        f = positive(-self.stiffness * p - self.damping * pd)
+        f = select(less(p, there + TOUCHING), f, 0 * f)
+        zd = -(self.stiffness * z + f) / self.damping if self.integrated else 0 * z
+        return f, zd[..., None]
+
+    def start(self, p):
+        """A patch that is as far in as the body."""
+        return select(less(p, 0), p, 0 * p)[..., None]
+
+    def settled(self, z0, z1, p, h):
+        """Not above the body, and in touch with it if it was up to rounding."""
+        z = z1[..., 0] if self.integrated else self._left(z0[..., 0], h)
+        return select(less(p, z + TOUCHING) & less(p, 0), p, z)[..., None]
+
+    def energy(self, z):
+        """Stored in the springs [J]."""
+        return self.stiffness * z[..., 0] ** 2 / 2
+
+
+@dataclass(frozen=True)
+class NonlinearPatch(NormalLaw):
+    """A patch on any spring and damper: ``f = S(-z) - D(-z) pd``; ``zd = (S(-z) - f)/D(-z)``.
+
+    Args:
+        spring: function of the depth [m] that returns a force [N]; zero at zero, growing.
+        damper: function of the depth that returns a coefficient [N·s/m], positive also at zero: a
+            patch without damper would come back at once.
+        rate: fastest ``S'/D`` [1/s]; what steps must be short for.
+    """
+
+    spring: Any
+    damper: Any
+    rate: float = 0.0
+    size = 1
+
+    def __post_init__(self):
+        if not self.damper(0.0) > 0:
+            raise ModelError(
+                f"the damper of NonlinearPatch must be positive at depth 0, where the patch would "
+                f"otherwise move infinitely fast; got {self.damper(0.0)!r}. HuntCrossley has a "
+                f"damper that begins at zero, and no patch"
+            )
+
+    def __call__(self, z, p, pd, elapsed):
+        """Forces and rates of ``z``."""
+        z = z[..., 0]
+        depth = positive(-p)
+        f = positive(self.spring(depth) - self.damper(depth) * pd)
+        f = select(less(p, z + TOUCHING), f, 0 * f)
+        back = positive(-z)
+        return f, ((self.spring(back) - f) / self.damper(back))[..., None]
+
+    def start(self, p):
+        """A patch that is as far in as the body."""
+        return select(less(p, 0), p, 0 * p)[..., None]
+
+    def settled(self, z0, z1, p, h):
+        """Not above the body."""
+        z = select(less(z1[..., 0], 0), z1[..., 0], 0 * z1[..., 0])
+        return select(less(p, z + TOUCHING) & less(p, 0), p, z)[..., None]
+
+
+@dataclass(frozen=True)
+class SeriesSpring(NormalLaw):
+    """A spring and damper side by side, and one more spring before them (Zener's solid).
+
+    The force begins at zero and grows with a finite slope: ``f = K_s (y - p)``, where ``y`` is the
+    deformation of the damped part, ``D yd = -K y - f``. Bodies leave where ``p = y``.
+
+    Args:
+        stiffness: ``K`` beside the damper [N/m].
+        damping: ``D`` [N·s/m].
+        series: ``K_s`` [N/m].
+    """
+
+    stiffness: float
+    damping: float
+    series: float
+    size = 1
+
+    def __post_init__(self):
+        require_positive(
+            self, stiffness=self.stiffness, damping=self.damping, series=self.series
+        )  # fmt: skip
+
+    @property
+    def rate(self):
+        """Decay of ``y`` [1/s]."""
+        return (self.stiffness + self.series) / self.damping
+
+    def __call__(self, z, p, pd, elapsed):
+        """Forces and rates of ``y``."""
+        y = z[..., 0]
+        f = positive(self.series * (y - p))
+        return f, (-(self.stiffness * y + f) / self.damping)[..., None]
+
+    def energy(self, z, p):
+        """Stored in the springs [J]."""
+        y = z[..., 0]
+        return (self.stiffness * y**2 + self.series * positive(y - p) ** 2) / 2
+
+
+@dataclass(frozen=True)
+class TwoSurfaces(NormalLaw):
+    """Two compliant surfaces, each a ``Patch``; in contact their deformations add up to ``p``.
+
+    Args:
+        first: ``Patch`` of the one.
+        second: of the other.
+    """
+
+    first: Patch
+    second: Patch
+    size = 2
+
+    @property
+    def rate(self):
+        """Fastest decay of a state [1/s]."""
+        return max(s.stiffness / s.damping for s in (self.first, self.second))
+
+    def __call__(self, z, p, pd, elapsed):
+        """Forces and rates of both."""
+        a, b = self.first, self.second
+        back = [-s.stiffness * z[..., k] / s.damping for k, s in enumerate((a, b))]
+        apart = z[..., 0] + z[..., 1] - p  # zero in contact: what is not is brought back
+        f = (back[0] + back[1] - pd + self.rate * apart) / (1 / a.damping + 1 / b.damping)
+        f = select(less(-TOUCHING, apart), positive(f), 0 * f)
+        return f, np.stack([back[0] - f / a.damping, back[1] - f / b.damping], axis=-1)
+
+    def start(self, p):
+        """Both pressed with the same force."""
+        k = self.first.stiffness, self.second.stiffness
+        depth = select(less(p, 0), p, 0 * p)
+        return np.stack([depth * k[1] / sum(k), depth * k[0] / sum(k)], axis=-1)
+
+    def settled(self, z0, z1, p, h):
+        """In touch, if they overlap: what is too much is shared."""
+        apart = z1[..., 0] + z1[..., 1] - p
+        too_much = select(less(-TOUCHING, apart) & less(p, 0), apart, 0 * apart)
+        return z1 - too_much[..., None] / 2
+
+
+def decay(y):
+    """``exp(-y)`` for ``y >= 0``, of arithmetic that compiled code has; good to 1e-13."""
+    u, e = select(less(y, _LONG), y, 0 * y + _LONG) / 2**_SQUARINGS, 1.0
+    for k in range(_TERMS, 0, -1):
+        e = 1 + e * u / k
+    for _ in range(_SQUARINGS):
+        e = e * e
+    return 1 / e
+
+
+def lumped(first: Patch, second: Patch) -> Patch:
+    """One patch in place of two — RBDA §11.8, for surfaces with the same ``K/D``."""
+    ratios = first.stiffness / first.damping, second.stiffness / second.damping
+    if not np.isclose(*ratios, rtol=1e-9, atol=0):
+        raise ModelError(
+            f"surfaces whose stiffness over damping differ, {ratios[0]:.6g} and {ratios[1]:.6g} "
+            f"1/s, recover at paces of their own and cannot be lumped; use TwoSurfaces"
+        )
+
+    def in_series(x, y):
+        return x * y / (x + y)
+
+    return Patch(
+        in_series(first.stiffness, second.stiffness), in_series(first.damping, second.damping)
+    )

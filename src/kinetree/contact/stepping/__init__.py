@@ -1,0 +1,1 @@
+"""Time stepping: motion in equal steps, with impacts and friction solved in each of them."""

@@ -1,0 +1,66 @@
+"""The inertia matrix of a step, factorised: sparse in a trace, dense on floats."""
+
+import numpy as np
+
+from kinetree import dynamics
+from kinetree.algorithms import ltl
+
+__all__ = ["Inertia"]
+
+
+class Inertia:
+    """``M = H(q) + diag(extra)`` of a tree, ready to be divided by.
+
+    Args:
+        model: the mechanism.
+        q: configuration, (nq,).
+        extra: what an implicit treatment of springs and dampers adds to the diagonal, (nv,).
+    """
+
+    def __init__(self, model, q, extra):
+        self.H = dynamics.mass_matrix(model, q)
+        self.lam = model.expanded_parent
+        M = self.H + np.diag(extra)
+        self.traced = M.dtype == object
+        self.L = ltl.ltdl(M, self.lam) if self.traced else np.linalg.cholesky(M)
+
+    def solve(self, b):
+        """``M⁻¹ b``."""
+        if self.traced:
+            return ltl.solve_ltdl(self.L, self.lam, b)
+        return self._back(np.linalg.solve(self.L, b))
+
+    def halves(self, G):
+        """``Y`` with ``G M⁻¹ Gᵀ = Y Yᵀ``-like product: see ``mobility``; G is (m, nv)."""
+        if self.traced:
+            return [ltl.solve_lt(self.L, self.lam, row, unit=True) for row in G]
+        return np.linalg.solve(self.L, G.T).T
+
+    def mobility(self, Y):
+        """``G M⁻¹ Gᵀ``, (m, m), from ``halves(G)``."""
+        if not self.traced:
+            return Y @ Y.T
+        n, D = len(Y), np.diagonal(self.L)
+        A = np.zeros((n, n), dtype=object)
+        for i, row in enumerate(Y):
+            weighted = [0 if _is_zero(x) else x / d for x, d in zip(row, D, strict=True)]
+            for j in range(i + 1):
+                A[i, j] = A[j, i] = sum(
+                    x * y for x, y in zip(weighted, Y[j], strict=True)
+                    if not (_is_zero(x) or _is_zero(y))
+                )  # fmt: skip
+        return A
+
+    def response(self, Y, forces):
+        """``M⁻¹ Gᵀ forces``, (nv,), from ``halves(G)``."""
+        if not self.traced:
+            return self._back(np.asarray(forces) @ Y)
+        total = sum(f * y for f, y in zip(forces, Y, strict=True))
+        return ltl.solve_l(self.L, self.lam, total / np.diagonal(self.L), unit=True)
+
+    def _back(self, y):
+        return np.linalg.solve(self.L.T, y)
+
+
+def _is_zero(x):
+    return isinstance(x, (int, float)) and x == 0

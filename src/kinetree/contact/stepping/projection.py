@@ -1,0 +1,75 @@
+"""Taking penetration out of positions, and closing loops, without touching velocities."""
+
+import numpy as np
+
+from kinetree.contact.stepping.solver import largest
+from kinetree.expr.repeat import repeat
+from kinetree.functional.choose import select
+
+__all__ = ["CLOSED", "projected"]
+
+CLOSED = 1e-10
+"""Penetration, or error of a loop, [m or rad] with which positions are left as they are."""
+_ROUNDS = 12
+_SWEEPS = 2
+
+
+def projected(holds, model, q, rows, inertia, Y, A):
+    """Positions without penetration; the penetration, and the error of loops, that remain.
+
+    Bodies move along ``M⁻¹ Gᵀ``, with the rows of the start of the step, Gauss and Seidel deciding
+    how far; gaps are looked at after each of a few rounds, which run only where they are needed.
+    """
+    if not holds.compiled:
+        return _with_new_rows(holds, model, q, inertia)
+    which = _held(rows)
+
+    def move(state):
+        q, gap, error = state[:3]
+        q = model.integrate(q, _shift(which, rows, gap, error, inertia, Y, A))
+        return _look(holds, model, q)
+
+    def if_needed(state):
+        return repeat(move, state, select((state[3] > CLOSED) | (state[4] > CLOSED), 1, 0))
+
+    if not which:
+        return q, 0.0, 0.0
+    state = repeat(if_needed, _look(holds, model, q), _ROUNDS)
+    return state[0], state[3], state[4]
+
+
+def _with_new_rows(holds, model, q, inertia):
+    """The same on the host, where contacts may come and go between rounds."""
+    for _ in range(_ROUNDS):
+        _, _gap, _error, deep, opened = _look(holds, model, q)
+        if deep <= CLOSED and opened <= CLOSED:
+            break
+        rows = holds.at(model, q, np.zeros(model.nv))
+        Y = inertia.halves(rows.G)
+        A = inertia.mobility(Y)
+        q = model.integrate(q, _shift(_held(rows), rows, rows.gap, rows.error, inertia, Y, A))
+    _, _, _, deep, opened = _look(holds, model, q)
+    return q, deep, opened
+
+
+def _held(rows):
+    """Rows with a position of their own: contacts and ends of travel, then loops."""
+    return [*rows.one_sided, *range(len(rows.G) - len(rows.error), len(rows.G))]
+
+
+def _look(holds, model, q):
+    gap, error = holds.gaps(model, q)
+    return q, gap, error, largest(-gap), largest(np.abs(error))
+
+
+def _shift(which, rows, gap, error, inertia, Y, A):
+    """Displacements of the joints, (nv,), that open the gaps and close the loops."""
+    g, shifts, sided = [*gap, *error], [0.0] * len(which), len(rows.one_sided)
+    for _ in range(_SWEEPS):
+        for i, row in enumerate(which):
+            shift = -g[i] / select(A[row, row] > 0, A[row, row], 1.0)
+            if i < sided:
+                shift = select(shifts[i] + shift > 0, shift, -shifts[i])
+            shifts[i] = shifts[i] + shift
+            g = [x + A[other, row] * shift for x, other in zip(g, which, strict=True)]
+    return inertia.response([Y[i] for i in which], shifts)

@@ -1,0 +1,152 @@
+"""All that holds a mechanism in a step: contacts, ends of travel, dry joint friction, loops.
+
+Every one is a row of ``w = G qd``, three for a contact, with a force of its own. Contacts come
+first; then, one row each, ends of travel, joints with dry friction, and loops and couplings.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms.loop_constraints import loop_constraints, loop_errors
+from kinetree.contact import contacts as of_contacts
+
+__all__ = ["NO_JOINT_ROWS", "Holds", "Instant", "JointRows"]
+
+UNBOUNDED = np.inf
+
+
+def _same(level, speed):
+    return level
+
+
+class JointRows(NamedTuple):
+    """What joints themselves add.
+
+    Attributes:
+        stops: ends of travel: ``(position variable, velocity variable, sign, bound)``, the sign 1
+            for a lower bound and -1 for an upper one.
+        restitution: of the stops.
+        friction: ``(velocity variable, level)`` of joints with dry friction [N or N·m].
+        level: function of the level and the speed that gives the friction at that speed.
+    """
+
+    stops: tuple = ()
+    restitution: float = 0.0
+    friction: tuple = ()
+    level: Callable = _same
+
+
+NO_JOINT_ROWS = JointRows()
+
+
+class Instant(NamedTuple):
+    """The rows at one configuration, ``c`` contacts and ``m`` rows in all.
+
+    Attributes:
+        G: the rows, (m, nv).
+        mu: coefficients of friction, (c,).
+        gap: of contacts and ends of travel [m or rad], (c + s,).
+        restitution: of these, (c + s,).
+        one_sided: rows of ``G`` that belong to the gaps, a list.
+        low: smallest force of each row that is not of a contact [N or N·m], (m - 3 c,).
+        high: largest force, (m - 3 c,).
+        error: how far loops and couplings are open [m or rad]; they are the last rows.
+        names: of the contacts.
+    """
+
+    G: Any
+    mu: Any
+    gap: Any
+    restitution: Any
+    one_sided: list
+    low: Any
+    high: Any
+    error: Any
+    names: tuple = ()
+
+
+@dataclass(frozen=True)
+class Holds:
+    """Where the rows of a mechanism come from.
+
+    Attributes:
+        model: the mechanism.
+        scene: what can touch, a ``Scene``.
+        joints: ends of travel and dry friction.
+        compiled: whether contacts are the fixed list ``scene.candidates``, which can be traced;
+            otherwise those that ``scene.contacts`` finds closer than ``reach``.
+        reach: distance up to which contacts are looked for [m].
+    """
+
+    model: Any
+    scene: Any
+    joints: JointRows = NO_JOINT_ROWS
+    compiled: bool = True
+    reach: float = 0.05
+
+    @property
+    def closes(self) -> bool:
+        """Whether there are loops or couplings."""
+        return bool(self.model.loops or self.model.couplings)
+
+    def count(self, contacts) -> int:
+        """Number of rows when there are so many contacts."""
+        errors = len(loop_errors(self.model, self.model.neutral())) if self.closes else 0
+        return 3 * contacts + len(self.joints.stops) + len(self.joints.friction) + errors
+
+    def at(self, model, q, qd) -> Instant:
+        """The rows at a state, of any kind of number."""
+        gap, J, mu, e, names = self._contacts(model, q, qd)
+        stops, friction = self.joints.stops, self.joints.friction
+        unit, c = np.eye(model.nv, dtype=int), len(mu)
+        parts = [J.reshape(3 * c, model.nv)]
+        parts += [(sign * unit[i])[None] for _, i, sign, _ in stops]
+        parts += [unit[i][None] for i, _ in friction]
+        limit = [self.joints.level(level, qd[i]) for i, level in friction]
+        error = np.zeros(0)
+        if self.closes:
+            closing = loop_constraints(model, q, qd, coordinates="loop")
+            parts, error = [*parts, closing.K], closing.error
+        wide = [UNBOUNDED] * len(error)
+        return Instant(
+            np.concatenate(parts),
+            mu,
+            _joined([*gap, *self._travel(q)]),
+            np.concatenate([e, np.full(len(stops), self.joints.restitution)]),
+            [3 * k for k in range(c)] + [3 * c + k for k in range(len(stops))],
+            _joined([0.0] * len(stops) + [-x for x in limit] + [-x for x in wide]),
+            _joined([UNBOUNDED] * len(stops) + limit + wide),
+            error,
+            names,
+        )
+
+    def gaps(self, model, q):
+        """Gaps of contacts and ends of travel, and errors of loops, at a configuration."""
+        if self.compiled:
+            gap = self.scene.candidate_positions(model, q)[0] if self.scene.candidates.size else []
+        else:
+            gap = self.scene.contacts(q, margin=self.reach).gap
+        errors = loop_errors(model, q) if self.closes else np.zeros(0)
+        return _joined([*gap, *self._travel(q)]), errors
+
+    def _contacts(self, model, q, qd):
+        if self.compiled:
+            known = self.scene.candidates
+            if not known.size:
+                return [], np.zeros((0, 3, model.nv), dtype=int), np.zeros(0), np.zeros(0), ()
+            gap, J, _ = self.scene.candidate_terms(model, q, qd)
+            return gap, J, known.friction, known.restitution, known.names
+        found = self.scene.contacts(q, margin=self.reach)
+        J = of_contacts.jacobian(model, q, found)
+        return found.gap, J, found.friction, found.restitution, found.names
+
+    def _travel(self, q):
+        return [sign * (q[k] - bound) for k, _, sign, bound in self.joints.stops]
+
+
+def _joined(numbers):
+    """An array, of objects where some are traced."""
+    return np.array(numbers) if len(numbers) else np.zeros(0)

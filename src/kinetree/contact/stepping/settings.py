@@ -1,0 +1,64 @@
+"""What can be chosen about time stepping."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kinetree.contact.scene import Scene
+from kinetree.errors import ModelError
+
+__all__ = ["TimeStepping"]
+
+
+@dataclass(frozen=True)
+class TimeStepping:
+    """Contact in equal steps, for ``kinetree.simulate(model, ..., contact=TimeStepping(scene))``.
+
+    In every step velocities, impulses of contacts, stops, dry joint friction and loops are found
+    together, so that at its end nothing penetrates, nothing pulls, and friction is within its
+    cone. The order in time is one while something touches, that of the integrator in flight.
+
+    Args:
+        scene: what can touch, a ``Scene``.
+        tolerance: largest error of a velocity that counts as solved, relative to 1 m/s and to the
+            velocities at hand.
+        rounds: of Newton's method in compiled code; steps that need more are solved on the host.
+        rest_velocity: contacts that arrive slower than this do not bounce [m/s].
+        stiffness: of a controller's forces, their derivative by position, one number or (nv,)
+            [N/m or N·m]: with it stiff gains are taken implicitly. Springs of the joints are.
+        damping: the same by velocity. Dampers of the joints are.
+        conserving: whether a step may not gain energy but by the work of forces; what rounding
+            off the motion to first order would add is taken from the velocities.
+        reach: distance up to which contacts without closed form are looked for [m].
+    """
+
+    scene: Scene
+    tolerance: float = 1e-12
+    rounds: int = 30
+    rest_velocity: float = 1e-2
+    stiffness: Any = 0.0
+    damping: Any = 0.0
+    conserving: bool = True
+    reach: float = 0.05
+
+    def __post_init__(self):
+        if not isinstance(self.scene, Scene):
+            raise TypeError(
+                f"TimeStepping takes a kinetree.contact.Scene, got {type(self.scene).__name__}"
+            )
+        for name in ("tolerance", "rounds", "reach"):
+            if not getattr(self, name) > 0:
+                raise ModelError(f"{name} must be positive, got {getattr(self, name)!r}")
+        if not self.rest_velocity >= 0:
+            raise ModelError(f"rest_velocity must not be negative, got {self.rest_velocity!r}")
+        for name in ("stiffness", "damping"):
+            values = np.asarray(getattr(self, name), dtype=float)
+            if values.shape not in ((), (self.scene.model.nv,)) or not np.all(values >= 0):
+                raise ModelError(
+                    f"{name} of a controller must be one number or nv = {self.scene.model.nv}, "
+                    f"none negative; got {getattr(self, name)!r}"
+                )
+            object.__setattr__(
+                self, name, (*np.broadcast_to(values, self.scene.model.nv).tolist(),)
+            )

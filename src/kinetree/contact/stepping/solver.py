@@ -1,0 +1,135 @@
+"""Solving for the forces of a step: in compiled code, and with more patience on the host."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms.fixed_pivots import solve_for
+from kinetree.contact.complementarity import cones
+from kinetree.contact.complementarity.rows import Rows, newton_matrix, obeyed, scaled
+from kinetree.expr.repeat import repeat
+from kinetree.functional.choose import select
+
+__all__ = ["Problem", "largest", "solve_in_kernel", "solve_on_host"]
+
+DAMPING = (0.1, 0.3, 1.0, 3.0, 10.0)
+"""Weights of staying where one is, round by round, times the error relative to the forces."""
+LEAST = 1e-12  # damping of equations that are singular to rounding error
+POLISHED = 1e-3  # of the tolerance: error of the forces to start from that asks for one round
+MORE = 5  # times as many rounds on the host
+
+
+class Problem(NamedTuple):
+    """Find forces whose motion ``w = A lam + b`` goes with them; see ``complementarity.rows``."""
+
+    A: Any
+    b: Any
+    mu: Any
+    low: Any
+    high: Any
+
+    def scaled(self):
+        """Matrix, vector and rows in comparable units, and the units."""
+        rows = Rows(*(np.asarray(x) for x in (self.mu, self.low, self.high)))
+        return scaled(self.A, self.b, rows)
+
+    def errors(self, lam):
+        """By how much each row misses its law, as a speed [m/s or rad/s], (m,)."""
+        A, b, rows, units = self.scaled()
+        force = lam / units
+        return (force - obeyed(rows, force, A @ force + b)) / units
+
+
+def largest(values, least=0.0):
+    """The largest of some numbers, and at least ``least``."""
+    for x in values:
+        least = select(x > least, x, least)
+    return least
+
+
+def solve_in_kernel(problem, warm, tolerance, rounds):
+    """Forces, and their largest error [m/s or rad/s]: at most so many rounds of Newton's method.
+
+    Semismooth steps on the functions of Alart and Curnier, each followed by a projection to the
+    cones, and kept whether or not the error has become smaller. Redundant contacts make the
+    equations singular: damping in proportion to the error, after Levenberg and Marquardt, makes
+    steps along what they leave open as long as the forces are, and vanishes at the solution.
+
+    Loops inside compiled code have no way out but to run zero times: each round is one, and runs
+    only where the error is still too large.
+    """
+    if not len(problem.b):
+        return warm, 0.0
+    A, b, rows, units = problem.scaled()
+
+    def looked_at(lam):
+        w = A @ lam + b
+        missing = lam - obeyed(rows, lam, w)
+        return lam, w, missing, largest(np.abs(missing) / units)
+
+    def one(state):
+        lam, w, missing, _, best, error, damping = state
+        off, size = largest(np.abs(missing)), largest(np.abs(lam))
+        weight = damping[0] * off / (off + size) + LEAST
+        lam = lam - _solution(newton_matrix(rows, A, lam, w), missing, weight)
+        found = looked_at(obeyed(rows, lam, A @ lam + b))
+        better = found[3] < error
+        best, error = select(better, found[0], best), select(better, found[3], error)
+        return (*found, best, error, np.roll(damping, -1))
+
+    def if_needed(state):
+        *state, enough = state
+        return (*repeat(one, tuple(state), select(state[5] > enough, 1, 0)), tolerance)
+
+    first = looked_at(warm / units)
+    state = (*first, first[0], first[3], np.array(DAMPING), POLISHED * tolerance)
+    *_, best, error, _, _ = repeat(if_needed, state, rounds)
+    return units * best, error
+
+
+def _solution(M, missing, weight):
+    """Newton's step: elimination in natural order in a trace, with exchange of rows on floats."""
+    n = len(missing)
+    if M.dtype != object:
+        return np.linalg.solve(M + weight * np.eye(n), missing)
+    rows = {
+        i: {**{j: M[i, j] for j in range(n)}, i: M[i, i] + weight, n: -missing[i]} for i in range(n)
+    }
+    solved, _ = solve_for(rows, [(i, i) for i in range(n)])
+    return np.array([solved[i].get(n, 0) for i in range(n)])
+
+
+def solve_on_host(problem, warm, tolerance, rounds):
+    """The same on floats, with more rounds, and then by the methods of ``cones``.
+
+    Contacts that are too far away to matter are left out at first, so that what counts as a small
+    error is not measured by their large gaps.
+    """
+    c = 3 * len(problem.mu)
+    normals = problem.b[0:c:3]
+    speeds = np.concatenate([np.delete(problem.b, np.s_[0:c:3]), np.minimum(normals, 0.0)])
+    near = normals <= 2 * np.max(np.abs(speeds), initial=0.0)
+    while True:
+        rows = np.concatenate([np.repeat(near, 3), np.ones(len(problem.b) - c, dtype=bool)])
+        lam = np.zeros(len(problem.b))
+        if rows.any():
+            part = Problem(
+                problem.A[np.ix_(rows, rows)], problem.b[rows], problem.mu[near],
+                problem.low, problem.high,
+            )  # fmt: skip
+            lam[rows] = _best(part, np.asarray(warm)[rows], tolerance, rounds)
+        missed = ~near & ((problem.A @ lam + problem.b)[0:c:3] < 0)
+        if not missed.any():
+            return lam, largest(np.abs(problem.errors(lam)))
+        near = near | missed
+
+
+def _best(problem, warm, tolerance, rounds):
+    lam, error = solve_in_kernel(problem, warm, tolerance, MORE * rounds)
+    if error <= tolerance:
+        return lam
+    other = cones.solve(
+        problem.A, problem.b, problem.mu, low=problem.low, high=problem.high, warm=warm,
+        tolerance=1e-13,
+    ).lam  # fmt: skip
+    return other if largest(np.abs(problem.errors(other))) < error else lam

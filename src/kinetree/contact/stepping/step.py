@@ -1,0 +1,183 @@
+"""One step with contact: the text, for traced numbers and for floats.
+
+Velocities follow from the impulses of all rows ``w = G v``, in a linear complementarity problem
+with friction cones after Stewart and Trinkle, and Anitescu:
+
+    v⁺ = v + M⁻¹ (h (tau - C) + Gᵀ lam),    M = H + h D + h² K
+    contact:   0 ≤ lam_n ⟂ w_n + gap/h ≥ 0,  |lam_t| ≤ mu lam_n,  lam_t against w_t
+
+and positions from ``q⁺ = integrate(q, h v⁺)``. Then, to first order, gaps end at zero and not
+below. What curvature leaves of penetration is taken out of the positions, see ``projection``. With
+constant ``H`` and forces the change of energy is exactly
+
+    ΔE = h tau · v⁺ + lam · w⁺ - ½ (v⁺ - v)ᵀ H (v⁺ - v)
+
+without velocity products, and its second term is never positive; see ``energy`` for what the rest
+of the nonlinearity adds.
+
+Bouncing contacts have the velocity ``-e w⁻`` in place of ``-gap/h`` (Newton's law in the form of
+Moreau). Where no row exerts anything, the step is that of the integrator instead.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinetree import dynamics
+from kinetree.contact.stepping.energy import Balance, balanced
+from kinetree.contact.stepping.frames import carried, turning
+from kinetree.contact.stepping.inertia import Inertia
+from kinetree.contact.stepping.projection import projected
+from kinetree.contact.stepping.residuals import Residuals, cone_error, power_error
+from kinetree.contact.stepping.rows import Holds
+from kinetree.contact.stepping.settings import TimeStepping
+from kinetree.contact.stepping.solver import Problem, largest
+from kinetree.expr.repeat import repeat
+from kinetree.functional.choose import select
+from kinetree.model.dynamics import joint_values
+
+__all__ = ["ContactStep", "Ended"]
+
+DEEP = 1e-13
+"""Penetration [m or rad] up to which velocities take it out, at the cost of a little energy: for
+rounding errors, so that they do not add up. More is left to ``projection``."""
+
+PASSES = 2
+SETTLED = 1e-7
+"""Velocity products are those of the mean velocity of a step, which is known after it: it is taken
+again, at most so often, until that changes by less than this [m/s or rad/s]."""
+
+
+class Ended(NamedTuple):
+    """The end of a step.
+
+    Attributes:
+        q, qd: state.
+        work: of all forces, the contact's included [J].
+        force: of every row, mean over the step [N or N·m], (m,).
+        residuals: numbers of ``Residuals``, in order.
+        names: of the contacts.
+    """
+
+    q: Any
+    qd: Any
+    work: Any
+    force: Any
+    residuals: Any
+    names: tuple = ()
+
+
+@dataclass(frozen=True)
+class ContactStep:
+    """A way to take steps, compiled in where it is used.
+
+    Attributes:
+        holds: where rows come from.
+        settings: what was chosen.
+        tree: the mechanism without loops and couplings.
+        solve: ``solver.solve_in_kernel`` or ``solver.solve_on_host``.
+    """
+
+    holds: Holds
+    settings: TimeStepping
+    tree: Any
+    solve: Any
+
+    def __call__(self, method, field, model, t, h, q, qd, tau, force) -> Ended:
+        """The state after ``h`` seconds.
+
+        Args:
+            method: integrator for flight, or None.
+            field: what moves the mechanism: its ``joint_force`` is asked.
+            model: the mechanism.
+            t: time [s].
+            h: length of the step [s].
+            q: joint positions, (nq,).
+            qd: joint velocities, (nv,).
+            tau: joint forces held during the step.
+            force: forces of the rows to start from, those of the last step.
+        """
+        rows = self.holds.at(model, q, qd)
+        K = joint_values(model, "stiffness") + self.settings.stiffness
+        D = joint_values(model, "damping") + self.settings.damping
+        inertia = Inertia(self.tree, q, h * D + h * h * K)
+        tau_all = field.joint_force(model, t, q, qd, tau)
+        Y = inertia.halves(rows.G)
+        A, before, given = inertia.mobility(Y), rows.G @ qd, tau_all - h * K * qd
+
+        def once(state):
+            mean, lam = state[:2]
+            bias = self._bias(inertia, q, mean)
+            free = qd + inertia.solve(h * (given - bias))
+            w = rows.G @ free
+            targets = self._targets(rows, h, w, before)
+            problem = Problem(A, w + targets, rows.mu, h * rows.low, h * rows.high)
+            tolerance = self.settings.tolerance * (1 + largest(np.abs(w)))
+            lam, error = self.solve(problem, lam, tolerance, self.settings.rounds)
+            after = free + inertia.response(Y, lam)
+            moved = (qd + after) / 2
+            return moved, lam, after, targets, error, largest(np.abs(moved - mean))
+
+        def if_needed(state):
+            return repeat(once, state, select(state[5] > SETTLED, 1, 0))
+
+        nothing = (qd, np.zeros(len(rows.G)), 0.0, 1.0)
+        warm = h * force if self.holds.compiled else np.zeros(len(rows.G))
+        start = (qd, warm, *nothing)
+        _, lam, after, targets, error, _ = repeat(if_needed, start, PASSES)
+        w = rows.G @ after
+        pushes = h * (tau_all - h * K * after - D * (after - qd))  # of the joints
+        weight = dynamics.gravity_force(self.tree, q)
+        total = pushes - h * weight + lam @ rows.G
+        move, turned = carried(model, after, h)
+        end, deep, opened = projected(
+            self.holds, model, model.integrate(q, move), rows, inertia, Y, A
+        )
+        balance = Balance(pushes @ after, lam @ w, (after - qd) @ total / 2)
+        if self.settings.conserving:
+            turned, balance = balanced(self.tree, inertia, q, qd, end, turned, balance)
+        residuals = Residuals(
+            error,
+            cone_error(rows.mu, lam),
+            power_error(rows, lam, w + targets),
+            deep, opened, balance.contact, balance.lost, balance.taken, balance.gained, 1.0,
+        )  # fmt: skip
+        contact = Ended(end, turned, balance.work, lam / h, np.array([*residuals]), rows.names)
+        return contact if method is None else self._or_flight(
+            contact, lam, method, field, model, t, h, q, qd, tau
+        )  # fmt: skip
+
+    def _bias(self, inertia, q, qd):
+        """``C`` without what comes from axes that turn."""
+        return dynamics.bias_force(self.tree, q, qd) + inertia.H @ turning(self.tree, qd)
+
+    def _targets(self, rows, h, w, before):
+        """What is added to the velocity of every row before it must not be negative, (m,)."""
+        targets = [0.0] * len(rows.G)
+        for k, gap, e in zip(rows.one_sided, rows.gap, rows.restitution, strict=True):
+            targets[k] = select(gap > -DEEP, gap, -DEEP) / h
+            if e:
+                closes = (gap + h * w[k] <= 0) & (before[k] < -self.settings.rest_velocity)
+                targets[k] = select(closes, e * before[k], targets[k])
+        for k, error in enumerate(rows.error, len(targets) - len(rows.error)):
+            small = select(error > DEEP, DEEP, select(error < -DEEP, -DEEP, error))
+            targets[k] = small / h
+        return np.array(targets)
+
+    def _or_flight(self, contact, lam, method, field, model, t, h, q, qd, tau):
+        """The integrator's step in place of ours, if nothing touches during either."""
+
+        def fly(state):
+            q, qd, *_ = state
+            after = method.step(field, model, t, h, q, qd, tau)
+            gaps, _ = self.holds.gaps(model, after.q)
+            return after.q, after.qd, after.work, -largest(-gaps, -1.0)
+
+        untouched = largest(np.abs(lam)) <= 0
+        flown = repeat(fly, (q, qd, 0.0, -1.0), select(untouched, 1, 0))
+        clear = untouched & (flown[3] >= 0)
+        nothing = Residuals(0.0, *[0.0] * (len(contact.residuals) - 1))
+        flight = (*flown[:3], 0 * contact.force, np.array([*nothing]))
+        pairs = zip(flight, contact[:5], strict=True)
+        return Ended(*(select(clear, ours, theirs) for ours, theirs in pairs), contact.names)

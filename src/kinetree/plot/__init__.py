@@ -1,0 +1,31 @@
+"""Pictures of motions, of linear models and of mechanisms: one call each, in one style.
+
+    kt.plot.joints(trajectory)
+    kt.plot.phase(trajectory, "elbow")
+    kt.plot.tree(model).savefig("tree.pdf")
+
+Every function returns a Matplotlib figure. Lines differ by dashes and marks as well as by colour,
+so that pictures can be read in print. ``plt.style.use(kt.plot.STYLE)`` gives pictures of your own
+the same look.
+"""
+
+from kinetree.plot.contacts import contact_forces
+from kinetree.plot.eigenvalues import eigenvalues
+from kinetree.plot.motions import constraint_error, energy, joints, overview
+from kinetree.plot.phases import phase
+from kinetree.plot.sparsity import sparsity
+from kinetree.plot.style import STYLE
+from kinetree.plot.trees import tree
+
+__all__ = [
+    "STYLE",
+    "constraint_error",
+    "contact_forces",
+    "eigenvalues",
+    "energy",
+    "joints",
+    "overview",
+    "phase",
+    "sparsity",
+    "tree",
+]

@@ -1,0 +1,1 @@
+"""Contact in simulations: what ``simulate(contact=...)`` takes, and what takes the steps."""

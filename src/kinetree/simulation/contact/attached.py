@@ -1,0 +1,110 @@
+"""What ``simulate(contact=...)`` takes.
+
+Anything that ``attach`` has been taught, by its type:
+
+    @attach.register
+    def _(contact: MyContact, model) -> Attached:
+        return Attached(forces=(...,))
+
+Soft contact is a force like others. Time stepping and event-driven contact take the steps
+themselves, and so replace what makes the stepper.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any
+
+from kinetree.contact.rigid.settings import EventDriven
+from kinetree.contact.soft.force import SoftContact
+from kinetree.contact.stepping.settings import TimeStepping
+from kinetree.errors import JointError, ModelError, UnknownNameError
+from kinetree.simulation.contact.driven.stepper import event_driven_stepper
+from kinetree.simulation.contact.stepper import time_stepper
+
+__all__ = ["Attached", "attach"]
+
+
+@dataclass(frozen=True)
+class Attached:
+    """What contact adds to a simulation.
+
+    Attributes:
+        forces: that act all the time, like those of ``simulate(forces=...)``.
+        stepper: function ``(acting, method, field, q, events, *, compiled)`` that returns what
+            takes the steps, and hooks that look at them; None: those of a motion without contact.
+        equal_steps: whether steps must be equal, and all joints free.
+    """
+
+    forces: tuple = ()
+    stepper: Callable | None = None
+    equal_steps: bool = False
+
+    def refuse(self, *, adaptive):
+        """Raise for steps that adapt, where they cannot."""
+        if adaptive and self.equal_steps:
+            raise UnknownNameError(
+                "steps with time stepping are equal, and do not adapt: leave out rtol and atol"
+            )
+
+    def refuse_told(self, told):
+        """Raise for joints that move as told, where they cannot."""
+        if told is not None and self.equal_steps:
+            raise JointError(
+                f"joints that move as told ({', '.join(map(repr, told.names))}) do not go with "
+                f"TimeStepping, whose equations are those of joints that are free: use EventDriven "
+                f"or SoftContact, or let motors hold them"
+            )
+
+
+@singledispatch
+def attach(contact: Any, model) -> Attached:
+    """What this kind of contact adds to the simulation of a model."""
+    kinds = sorted(kind.__name__ for kind in attach.registry if kind not in (object, type(None)))
+    raise TypeError(
+        f"contact must be one of {', '.join(kinds)} of kinetree.contact, or None; got "
+        f"{type(contact).__name__}"
+    )
+
+
+@attach.register
+def _(contact: None, model) -> Attached:
+    return Attached()
+
+
+@attach.register
+def _(contact: SoftContact, model) -> Attached:
+    return Attached(forces=(contact,))
+
+
+@attach.register
+def _(contact: TimeStepping, model) -> Attached:
+    _require_model(contact.scene, model)
+    if model.couplings:
+        raise ModelError(
+            f"TimeStepping has no place for gears, such as coupling {model.couplings[0].name!r} of "
+            f"model {model.name!r}: use EventDriven or SoftContact"
+        )
+
+    def stepper(acting, method, field, q, events, *, compiled):
+        return time_stepper(contact, acting, method, field, q, events, compiled=compiled)
+
+    return Attached(stepper=stepper, equal_steps=True)
+
+
+@attach.register
+def _(contact: EventDriven, model) -> Attached:
+    _require_model(contact.scene, model)
+
+    def stepper(acting, method, field, q, events, *, compiled):
+        return event_driven_stepper(contact, acting, method, field, q, events, compiled=compiled)
+
+    return Attached(stepper=stepper)
+
+
+def _require_model(scene, model):
+    if scene.model != model:
+        raise ModelError(
+            f"the scene was made for model {scene.model.name!r}, which is not the one that is "
+            f"simulated, {model.name!r}: Scene(model, ...) with the same model"
+        )

@@ -1,0 +1,1 @@
+"""Event-driven contact: phases in which contacts stay what they are, and events between them."""

@@ -1,0 +1,207 @@
+"""Steps with contact: compiled where all that acts can be, and looked at one by one."""
+
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from kinetree.contact.stepping.residuals import Residuals, accumulated
+from kinetree.contact.stepping.rows import Holds, JointRows
+from kinetree.contact.stepping.solver import solve_in_kernel, solve_on_host
+from kinetree.contact.stepping.step import ContactStep
+from kinetree.errors import ShapeError, SingularError, UnknownNameError
+from kinetree.expr.repeat import repeat
+from kinetree.functional.kernel import kernel
+from kinetree.simulation.breakdown import naming_time
+from kinetree.simulation.contact.history import Notes
+from kinetree.simulation.events.event import UserEvents
+from kinetree.simulation.events.watcher import Watcher
+from kinetree.simulation.forces.limits import position_bounds, position_index
+from kinetree.simulation.integrators.integrator import Stepped
+from kinetree.simulation.step import Stepper
+
+__all__ = ["ContactStepper", "time_stepper"]
+
+COMPILED_ROWS = 36
+"""Rows up to which steps are compiled: the equations of Newton's method are written out."""
+_UNSOLVED = 30.0  # times the tolerance: what compiled code leaves is solved again on the host
+
+
+def time_stepper(settings, acting, method, field, q, events, *, compiled):
+    """What takes steps, and hooks that look at them, for ``TimeStepping``."""
+    model, scene = acting.model, settings.scene
+    if method.differentiates:
+        raise UnknownNameError(
+            f"integrator {method.name!r} takes derivatives of all forces, which contact does not "
+            f"have: use 'rk4' or another explicit one with TimeStepping"
+        )
+    joints = _joint_rows(model, acting)
+    holds = Holds(model, scene, joints, not scene.open_pairs, settings.reach)
+    if compiled and holds.compiled:
+        compiled = holds.count(scene.candidates.size) <= COMPILED_ROWS
+    else:
+        compiled = False
+    tree = model.replace(loops=(), couplings=()) if holds.closes else model
+    step = ContactStep(holds, settings, tree, solve_in_kernel)
+    stepper = ContactStepper(model, method, field, step, q.shape[:-1], compiled=compiled)
+    groups = [UserEvents(events, model)] if events else []
+    return stepper, (Watcher(model, groups, q.shape[:-1]),) if groups else ()
+
+
+def _joint_rows(model, acting) -> JointRows:
+    """Rigid limits and exact friction, as rows."""
+    stops, restitution, friction, level = (), 0.0, (), JointRows().level
+    if acting.limits is not None:
+        lower, upper = position_bounds(model)
+        at, restitution = position_index(model), acting.limits.restitution
+        stops = tuple(
+            (int(at[i]), i, sign, float(bound[i]))
+            for i in range(model.nv)
+            for sign, bound in ((1.0, lower), (-1.0, upper))
+            if np.isfinite(bound[i])
+        )
+    if acting.friction is not None:
+        level = acting.friction.level
+        friction = tuple((i, float(c)) for i, c in enumerate(acting.friction.levels) if c > 0)
+    return JointRows(stops, restitution, friction, level)
+
+
+@kernel
+def _contact_steps(model, t, h, q, qd, tau, force, count, *, step, method, field):
+    """``count`` steps with the same ``tau``: state, work, forces of the last, residuals of all."""
+
+    def body(state):
+        t, q, qd, work, force, residuals = state
+        after = step(method, field, model, t, h, q, qd, tau, force)
+        residuals = accumulated(residuals, after.residuals)
+        return t + h, after.q, after.qd, work + after.work, after.force, residuals
+
+    none = np.zeros(len(Residuals._fields))
+    return repeat(body, (t, q, qd, 0 * t, force, none), count)[1:]
+
+
+class ContactStepper(Stepper):
+    """Steps with contact.
+
+    Args:
+        model: the mechanism.
+        method: the integrator for flight.
+        field: what moves it.
+        step: a ``ContactStep``.
+        batch: shape of the batch.
+        compiled: as for ``Stepper``.
+
+    Attributes:
+        notes: forces and residuals of the steps, see ``history``.
+        solved_on_host: how many steps compiled code could not solve.
+    """
+
+    touches = True
+
+    def __init__(self, model, method, field, step, batch, *, compiled):
+        super().__init__(model, method, field, compiled=compiled)
+        self.contact_step, self.batch = step, batch
+        self.constraints = "contact" if step.holds.closes else None
+        self.notes, self.solved_on_host = Notes(step, batch), 0
+        self.flight = None if step.holds.closes or step.holds.joints.friction else method
+
+    def stepped(self, t, h, q, qd, tau, *, full=False):
+        """The end of a step of ``h`` seconds."""
+        return Stepped(*self._taken(t, h, q, qd, tau, 1)[:3])
+
+    def steps(self, t, h, q, qd, tau, count):
+        """``q, qd, work`` after several steps with the same ``tau``; compiled code only."""
+        return self._taken(t, h, q, qd, tau, count)[:3]
+
+    def walk(self, instants, q, qd, tau):
+        """States after each of several steps; those that are fine are not looked at one by one."""
+        states = self._hurried(instants, q, qd, tau) if self.compiled else []
+        if states:
+            q, qd = states[-1][:2]
+        states += super().walk(instants[len(states) :], q, qd, tau)
+        self.notes.behind = len(states)
+        return states
+
+    def _hurried(self, instants, q, qd, tau):
+        """States after steps, up to the first one that has to be solved on the host."""
+        found, force, one, call = [], self.notes.force, np.array(1.0), self._kernel.call
+        try:
+            for t, end in pairwise(instants):
+                after = call(np.array(t), np.array(end - t), q, qd, tau, force, one)
+                found.append(after)
+                q, qd, _, force, _ = after
+        except (ShapeError, SingularError):  # after a step that was not fine, or now: with care
+            pass
+        if not found:
+            return []
+        residual, speed = (np.array([after[k] for after in found]) for k in (4, 1))
+        fine = np.all(self._is_fine(residual, speed), axis=tuple(range(1, residual.ndim - 1)))
+        good = found if fine.all() else found[: int(np.argmin(fine))]
+        for after in good:
+            self.notes.take(after[3], after[4])
+        return [after[:3] for after in good]
+
+    def _taken(self, t, h, q, qd, tau, count):
+        alone = q.shape[:-1] != self.batch  # one sample of a batch, to locate an event
+        force = np.zeros(self.notes.rows) if alone else self.notes.force
+        if self.compiled:
+            numbers = (np.array(x, dtype=float) for x in (t, h))
+            after = self._kernel.call(*numbers, q, qd, tau, force, np.array(count, dtype=float))
+            wrong = ~self._is_fine(after[4], after[1])
+        else:
+            after, wrong = self._empty(q, qd), np.ones(q.shape[:-1], dtype=bool)
+        if np.any(wrong):
+            after = self._with_patience(t, h, q, qd, tau, force, count, after, wrong)
+        if not alone:
+            self.notes.take(after[3], after[4])
+        return after
+
+    def _is_fine(self, residuals, qd):
+        """Whether compiled code has solved for the forces."""
+        size = 1 + np.max(np.abs(qd), axis=-1, initial=0.0)
+        return residuals[..., 0] <= _UNSOLVED * self.contact_step.settings.tolerance * size
+
+    def _with_patience(self, t, h, q, qd, tau, force, count, after, wrong):
+        """The same with some samples taken again on the host, step by step."""
+        after = [np.array(x) for x in after]
+        for index in map(tuple, np.argwhere(wrong)):
+            state, work = (q[index], qd[index], force[index]), 0.0
+            sample = np.zeros(len(Residuals._fields))
+            for k in range(count):
+                now = t + k * h
+                with naming_time(self.model, now, state[1]), np.errstate(all="ignore"):
+                    end = self._patient(
+                        self.flight,
+                        self.field,
+                        self.model,
+                        now,
+                        h,
+                        *state[:2],
+                        tau[index],
+                        state[2],
+                    )
+                held = end.force if self.contact_step.holds.compiled else (end.names, end.force)
+                state, work = (end.q, end.qd, held), work + end.work
+                sample = accumulated(sample, end.residuals)
+                self.solved_on_host += self.compiled
+            for place, value in zip(after, (*state[:2], work, state[2], sample), strict=True):
+                place[index] = value
+        return after
+
+    def _empty(self, q, qd):
+        batch, fixed = q.shape[:-1], self.contact_step.holds.compiled
+        forces = np.zeros((*batch, self.notes.rows)) if fixed else np.empty(batch, dtype=object)
+        return [q, qd, np.zeros(batch), forces, np.zeros((*batch, len(Residuals._fields)))]
+
+    @cached_property
+    def _patient(self):
+        step = self.contact_step
+        return ContactStep(step.holds, step.settings, step.tree, solve_on_host)
+
+    @cached_property
+    def _kernel(self):
+        q, v = self.model.neutral(), np.zeros(self.model.nv)
+        return _contact_steps.compiled(
+            self.model, 0.0, 1.0, q, v, v, np.zeros(self.notes.rows), 1.0,
+            step=self.contact_step, method=self.flight, field=self.field,
+        )  # fmt: skip

@@ -1,0 +1,217 @@
+"""Forces that remember: their states are carried along by the simulation, step by step.
+
+A force with ``acting``, ``start``, ``settled`` and ``state_size`` — ``kt.contact.SoftContact`` is
+one — depends on states of its own, whose rates it returns with the joint forces. An explicit
+Runge–Kutta method integrates them with all else: at every stage they are where the rates of the
+stages before have taken them.
+"""
+
+import copy
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from kinetree import dynamics
+from kinetree.errors import JointError, LoopError, SimulationError, UnknownNameError
+from kinetree.functional.kernel import kernel
+from kinetree.simulation.field import Field
+from kinetree.simulation.integrators.explicit import ExplicitRungeKutta, SemiImplicitEuler, combined
+from kinetree.simulation.step import Stepper, _step
+
+__all__ = ["CarryingStepper", "remembering"]
+
+_FASTEST = 2.5  # rate times step: the smallest stability limit is 2
+
+
+def remembering(field) -> list:
+    """The forces of a field that have states of their own."""
+    return [f for f in field.forces if getattr(f, "state_size", 0)]
+
+
+@dataclass(frozen=True)
+class Carried:
+    """A field without the forces that remember, and these.
+
+    Attributes:
+        field: all that acts besides.
+        forces: those that remember.
+    """
+
+    field: Field
+    forces: tuple
+
+    def start(self, model, q):
+        """States at the start, (..., n), of all forces in a row."""
+        return self._joined([f.start(model, q) for f in self.forces], q.shape[:-1])
+
+    def __call__(self, model, t, q, qd, tau, s, elapsed):
+        """Joint forces, and rates of the states."""
+        total, rates = self.field.joint_force(model, t, q, qd, tau), []
+        for force, state in zip(self.forces, self._split(s), strict=True):
+            joint_force, rate = force.acting(model, t, q, qd, state, elapsed)
+            total = total + joint_force
+            rates.append(rate)
+        return total, self._joined(rates, np.shape(s)[:-1])
+
+    def settled(self, model, q, before, after, h):
+        """States at the end of a step."""
+        parts = zip(self.forces, self._split(before), self._split(after), strict=True)
+        ends = [f.settled(model, q, old, new, h) for f, old, new in parts]
+        return self._joined(ends, np.shape(before)[:-1])
+
+    def _split(self, s):
+        sizes = [(f.scene.candidates.size, f.state_size) for f in self.forces]
+        parts = np.split(s, np.cumsum([n * k for n, k in sizes])[:-1], axis=-1)
+        shapes = ((*part.shape[:-1], *size) for part, size in zip(parts, sizes, strict=True))
+        return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+
+    @staticmethod
+    def _joined(parts, batch):
+        return np.concatenate([part.reshape((*batch, -1)) for part in parts], axis=-1)
+
+
+class _Stages:
+    """A field for one step: counts the stages, and moves the states from one to the next."""
+
+    def __init__(self, carried, method, h, s):
+        self.carried, self.h, self.s, self.rates = carried, h, s, []
+        table = getattr(method, "tableau", None)
+        self.a, self.b, self.c = (((),), (1.0,), (0.0,)) if table is None else _table(table)
+
+    def __call__(self, model, t, q, qd, tau):
+        i = len(self.rates)
+        s = self.s + self.h * combined(self.a[i], self.rates) if self.a[i] else self.s
+        total, rate = self.carried(model, t, q, qd, tau, s, self.c[i] * self.h)
+        self.rates.append(rate)
+        return dynamics.forward_dynamics(model, q, qd, total), (total * qd).sum(-1)
+
+    def after(self, model, q):
+        """States at the end of the step."""
+        moved = self.s + self.h * combined(self.b, self.rates)
+        return self.carried.settled(model, q, self.s, moved, self.h)
+
+
+def _table(table):
+    return table.a, table.b, table.c
+
+
+@kernel
+def _carried_step(model, t, h, q, qd, tau, s, *, method, carried, full=False):
+    field = _Stages(carried, method, h, s)
+    results = _step.function(model, t, h, q, qd, tau, method=method, field=field, full=full)
+    return (*results, field.after(model, results[0]))
+
+
+@kernel
+def _carried_slopes(model, t, q, qd, tau, s, *, carried):
+    total, _ = carried(model, t, q, qd, tau, s, 0.0)
+    return dynamics.forward_dynamics(model, q, qd, total), (total * qd).sum(-1)
+
+
+class CarryingStepper(Stepper):
+    """Steps that carry the states of forces along.
+
+    What follows a step begins where it ends, or, if an event or a better step length cut it short,
+    where it began: the states at both are kept.
+
+    Args:
+        model: the mechanism, a tree.
+        method: the integrator, an explicit one.
+        field: all that acts, the forces that remember among it.
+        q: positions at the start, (..., nq).
+        compiled: as for ``Stepper``.
+    """
+
+    def __init__(self, model, method, field, q, *, compiled):
+        _check(model, method)
+        forces = remembering(field)
+        others = tuple(f for f in field.forces if f not in forces)
+        super().__init__(model, method, field, compiled=compiled)
+        self.carried = Carried(replace(field, forces=others), tuple(forces))
+        self.fastest = max(f.rate for f in forces)
+        self._start = np.nan, self.carried.start(model, q)  # when the step began, and states
+        self._ends: list = []  # of steps from there
+        self._kernels: dict = {}
+
+    def state(self, t):
+        """States at the start of a step from ``t``."""
+        if t != self._start[0]:
+            nearest = min(self._ends or [self._start], key=lambda end: abs(end[0] - t))
+            self._start, self._ends = (t, nearest[1]), []
+        return self._start[1]
+
+    def for_sample(self, index):
+        """The same for one sample of the batch."""
+        other = copy.copy(self)
+        other._start, other._ends = (self._start[0], self._start[1][index]), []
+        return other
+
+    def stepped(self, t, h, q, qd, tau, *, full=False):
+        """The end of a step of ``h`` seconds."""
+        if h * self.fastest > _FASTEST:
+            raise SimulationError(
+                f"a step of {h:.3g} s is too long for surfaces that recover at {self.fastest:.3g} "
+                f"per second: take a dt below {_FASTEST / self.fastest:.3g} s, more damping, or "
+                f"less stiffness"
+            )
+        s = self.state(t)
+        if not self.compiled:
+            field = _Stages(self.carried, self.method, h, s)
+            after = self.method.step(field, self.model, t, h, q, qd, tau)
+            s = field.after(self.model, after.q)
+        else:
+            *results, s = self._compiled(_carried_step, method=self.method, full=full).call(
+                *(np.array(x, dtype=float) for x in (t, h)), q, qd, tau, s
+            )
+            after = self._unpacked(t, h, results)
+        self._ends.append((t + h, s))
+        return after
+
+    def steps(self, t, h, q, qd, tau, count):
+        """``q, qd, work`` after several steps."""
+        work: Any = 0.0
+        for k in range(count):
+            q, qd, more = self.step(t + k * h, h, q, qd, tau)
+            work = work + more
+        return q, qd, work
+
+    def slopes(self, t, q, qd, tau):
+        """Accelerations and power at an end of the present step, or at its start."""
+        s = min([self._start, *self._ends], key=lambda end: abs(end[0] - t))[1]
+        if not self.compiled:
+            total, _ = self.carried(self.model, t, q, qd, tau, s, 0.0)
+            return dynamics.forward_dynamics(self.model, q, qd, total), (total * qd).sum(-1)
+        return self._compiled(_carried_slopes).call(np.array(t, dtype=float), q, qd, tau, s)
+
+    def _compiled(self, kernel, **options):
+        key = (kernel.__name__, options.get("full"))
+        if key not in self._kernels:
+            q, v = self.model.neutral(), np.zeros(self.model.nv)
+            s = self.carried.start(self.model, q)
+            first = (0.0, 1.0) if options else (0.0,)
+            self._kernels[key] = kernel.compiled(
+                self.model, *first, q, v, v, s, carried=self.carried, **options
+            )
+        return self._kernels[key]
+
+
+def _check(model, method):
+    if model.loops:
+        raise LoopError(
+            f"contact with a memory is for trees, and model {model.name!r} has loops: use "
+            f"law='hunt_crossley' or 'linear' with Regularized friction, which need none"
+        )
+    told = getattr(method, "told", None)
+    if told is not None:
+        raise JointError(
+            f"contact with a memory does not go with joints that move as told "
+            f"({', '.join(map(repr, told.names))}), whose steps do not carry it: use "
+            f"law='hunt_crossley' or 'linear' with Regularized friction, which need none"
+        )
+    explicit = isinstance(method, (ExplicitRungeKutta, SemiImplicitEuler))
+    if not explicit or getattr(method, "looped", False):
+        raise UnknownNameError(
+            f"integrator {method.name!r} cannot carry the states of contact with a memory: use "
+            f"'rk4', 'dopri5', another explicit one, or law='hunt_crossley'"
+        )

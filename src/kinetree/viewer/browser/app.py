@@ -1,0 +1,176 @@
+"""The viewer in the browser: what ``kt.view`` returns."""
+
+import html
+import os
+import sys
+import threading
+import webbrowser
+
+import numpy as np
+
+from kinetree.viewer.browser.drawing import Drawing
+from kinetree.viewer.browser.knobs import Knobs
+from kinetree.viewer.browser.panel import LayerPanel, SavePanel
+from kinetree.viewer.browser.player import Player
+from kinetree.viewer.browser.server import quiet, start
+from kinetree.viewer.motions import staged
+from kinetree.viewer.page.export import save_page
+from kinetree.viewer.pictures.film import film, picture
+from kinetree.viewer.scene.stage import Stage
+
+__all__ = ["Viewer"]
+
+
+class Viewer:
+    """A mechanism in the browser, with sliders; and its motion, if it has one.
+
+    Close it with ``close()``, or use it in a ``with`` statement. In a notebook it shows itself.
+
+    Attributes:
+        url: address of the page.
+        scene: what is drawn, as plain data.
+        q: the configuration that the sliders are at, (nq,).
+        notices: what could not be drawn.
+    """
+
+    def __init__(
+        self, motion, *, show, forces=None, contacts=None, ghost=None, collision=False, port=None,
+        host="127.0.0.1",
+    ):  # fmt: skip
+        self.model, self.motion = motion.model, motion
+        self.stage = Stage(motion.model, collision=collision)
+        self.scene = staged(self.stage, motion, forces, contacts, ghost)
+        self.notices = self.scene.notices
+        self.q = np.array(motion.q[0])
+        self.knobs = Knobs(self.model, self.stage.size)
+        self.server = start(self.model.name, port, host)
+        self.url = f"http://{'localhost' if host == '127.0.0.1' else host}:{self.server.get_port()}"
+        self.drawing = Drawing(self.server, self.scene, show)
+        self.player = Player(self.drawing, self._read_sliders) if motion.moves else None
+        self.layers = LayerPanel(self.drawing, self._redraw)
+        self._joints()
+        self.saving = SavePanel(self)
+        self._now = None
+        self._done = threading.Event()
+        self._redraw()
+
+    # --- joints -------------------------------------------------------------------------------
+
+    def _joints(self):
+        gui = self.server.gui
+        self.sliders, self._setting = [], False
+        self.closed = None
+        with gui.add_folder("Joints", expand_by_default=self.player is None):
+            if self.model.loops:
+                self.closed = gui.add_checkbox("keep loops closed", True)
+            for k, (knob, value) in enumerate(
+                zip(self.knobs.knobs, self.knobs.values(self.q), strict=True)
+            ):
+                low, high = min(knob.lower, value), max(knob.upper, value)
+                slider = gui.add_slider(
+                    f"{knob.label} [{knob.unit}]", low, high, max((high - low) / 500, 1e-9), value
+                )
+                slider.on_update(lambda event, k=k: self._turned(event, k))
+                self.sliders.append(slider)
+            gui.add_button("Back to the start").on_click(lambda _: self.pose(self.motion.q[0]))
+
+    def _turned(self, event, k):
+        if self._setting or event.client is None:
+            return
+        if self.player is not None:
+            self.player.play(False)
+        value = float(self.sliders[k].value)
+        found = self.knobs.turned(
+            self.q, k, value, closed=self.closed is not None and self.closed.value
+        )
+        self.pose(self.q if found is None else found, besides=k if found is not None else None)
+
+    def pose(self, q, besides=None):
+        """Put the mechanism into the configuration ``q``, (nq,); sliders follow."""
+        self.q = np.array(q, dtype=float)
+        self._now = self.stage.scene(np.zeros(1), self.q[None])
+        count = len(self._now.nodes)
+        positions, turns = self.scene.positions[0].copy(), self.scene.quaternions[0].copy()
+        positions[:count], turns[:count] = self._now.positions[0], self._now.quaternions[0]
+        positions[count:] = np.nan  # ghosts and contacts belong to the motion
+        self.drawing.place(positions, turns)
+        self.drawing.point(self._now.arrows, 0)
+        self._set_sliders(besides)
+
+    def _set_sliders(self, besides=None):
+        self._setting = True
+        with self.server.atomic():
+            for k, value in enumerate(self.knobs.values(self.q)):
+                if k != besides:
+                    self.sliders[k].value = float(
+                        np.clip(value, self.sliders[k].min, self.sliders[k].max)
+                    )
+        self._setting = False
+
+    def _read_sliders(self):
+        """When the motion stops, sliders are where the mechanism is."""
+        if self.player is not None:
+            t = self.motion.t[0] + self.player.t
+            self.q = np.array(self.motion.q[int(np.argmin(np.abs(self.motion.t - t)))])
+            self._set_sliders()
+
+    def _redraw(self):
+        """Arrows again, after layers were shown or hidden."""
+        if self.player is not None and self._now is None:
+            self.player.go(self.player.t)
+        else:
+            self.pose(self.q)
+
+    # --- files --------------------------------------------------------------------------------
+
+    def save_html(self, path):
+        """Write the scene as a page that opens from disk, without a server; its path."""
+        return save_page(self.scene, path, show=tuple(self.drawing.shown))
+
+    def picture(self, path=None, **options):
+        """A picture, drawn without the browser; see ``kinetree.viewer.picture``."""
+        return picture(self.scene, path, show=tuple(self.drawing.shown), **options)
+
+    def record(self, path, **options):
+        """A film, drawn without the browser; see ``kinetree.viewer.record``."""
+        return film(self.scene, path, show=tuple(self.drawing.shown), **options)
+
+    # --- life ---------------------------------------------------------------------------------
+
+    def open(self):
+        """Open the page in a browser, where this machine has a screen; whether it has."""
+        has_screen = sys.platform in ("win32", "darwin") or any(
+            os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")
+        )
+        return has_screen and webbrowser.open(self.url)
+
+    def wait(self):
+        """Stay until the viewer is closed, or Ctrl-C is pressed."""
+        try:
+            while not self._done.wait(0.2):
+                pass
+        except KeyboardInterrupt:
+            self.close()
+
+    def close(self):
+        """Stop the server."""
+        if self.player is not None:
+            self.player.close()
+        if not self._done.is_set():
+            self._done.set()
+            with quiet():
+                self.server.stop()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __repr__(self):
+        return f"<viewer of {self.model.name} at {self.url}>"
+
+    def _repr_html_(self):
+        title = html.escape(self.model.name)
+        style = "width:100%;height:520px;border:1px solid #ccc;border-radius:6px"
+        return f'<iframe src="{self.url}" title="{title}" style="{style}"></iframe>'

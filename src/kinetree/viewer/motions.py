@@ -1,0 +1,178 @@
+"""What a user wants to see: a model, a motion, a file of either, a sample by its name."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kinetree import samples
+from kinetree.errors import LoadError, ShapeError
+from kinetree.loaders.load import load
+from kinetree.model import Model
+from kinetree.model.arrays import as_configuration
+from kinetree.simulation.results.storage import SUFFIXES
+from kinetree.simulation.results.trajectory import Trajectory
+from kinetree.spelling import did_you_mean
+from kinetree.viewer.scene.stage import Stage
+
+__all__ = ["FRAMES_PER_SECOND", "Motion", "motion_of", "scene_of", "staged"]
+
+FRAMES_PER_SECOND = 30
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """A mechanism with its states over time; a single state is a motion, too.
+
+    Attributes:
+        model: the mechanism.
+        t: times [s], (T,).
+        q: positions, (T, nq).
+        qd: velocities, (T, nv), or None.
+        tau: joint forces, (T, nv), or None.
+    """
+
+    model: Model
+    t: np.ndarray
+    q: np.ndarray
+    qd: Any = None
+    tau: Any = None
+
+    @property
+    def moves(self) -> bool:
+        """Whether there is more than one state."""
+        return len(self.t) > 1
+
+    def thinned(self, rate=FRAMES_PER_SECOND) -> tuple["Motion", np.ndarray]:
+        """At most so many states a second, and which of them these are."""
+        count = int(np.ceil((self.t[-1] - self.t[0]) * rate)) + 1
+        if count >= len(self.t):
+            return self, np.arange(len(self.t))
+        wanted = np.linspace(self.t[0], self.t[-1], count)
+        middle = (self.t[1:] + self.t[:-1]) / 2
+        which = np.unique(np.searchsorted(middle, wanted))
+        parts = [None if x is None else x[which] for x in (self.qd, self.tau)]
+        return Motion(self.model, self.t[which], self.q[which], *parts), which
+
+
+def motion_of(what, q=None, t=None) -> Motion:
+    """The motion that is meant.
+
+    Args:
+        what: a ``Model``, a ``Trajectory`` of one motion, the name of a file of either, or the name
+            of a sample.
+        q: positions of a model: one state (nq,), or (T, nq); by default the posture ``home`` where
+            there is one, else the neutral position within the
+            limits.
+        t: times of ``q`` [s], (T,); 30 a second unless given.
+    """
+    if isinstance(what, Motion):
+        return what
+    if isinstance(what, (str, os.PathLike)):
+        what = _opened(what)
+    if isinstance(what, Trajectory):
+        if q is not None:
+            raise ShapeError("a trajectory has its own positions; q is for models")
+        return _recorded(what)
+    if not isinstance(what, Model):
+        raise TypeError(
+            f"only a Model, a Trajectory, a file or the name of a sample can be shown, got {what!r}"
+        )
+    return _posed(what, q, t)
+
+
+def scene_of(
+    what, q=None, *, t=None, forces=None, contacts=None, ghost=None, collision=False,
+    rate=FRAMES_PER_SECOND,
+):  # fmt: skip
+    """The scene that is drawn: plain data, for tests and renderers of your own.
+
+    Args:
+        what: as in ``view``.
+        q: as in ``view``.
+        t: as in ``view``.
+        forces: as in ``view``.
+        contacts: as in ``view``.
+        ghost: as in ``view``.
+        collision: as in ``view``.
+        rate: states a second at most.
+    """
+    motion = motion_of(what, q, t)
+    return staged(Stage(motion.model, collision=collision), motion, forces, contacts, ghost, rate)
+
+
+def staged(stage, motion, forces=None, contacts=None, ghost=None, rate=FRAMES_PER_SECOND):
+    """The scene of a motion on a stage; what comes with it is thinned with it."""
+    shown, which = motion.thinned(rate)
+    if forces is not None and not isinstance(forces, dict) and np.ndim(forces) == 3:
+        forces = np.asarray(forces)[which]
+    elif isinstance(forces, dict):
+        forces = {n: np.asarray(f)[which] if np.ndim(f) == 2 else f for n, f in forces.items()}
+    touching = None if contacts is None else contacts.at(motion.t, shown.t)
+    second = None if ghost is None else _alongside(ghost, shown)
+    return stage.scene(
+        shown.t, shown.q, shown.qd, shown.tau, forces=forces, touching=touching, ghost=second
+    )
+
+
+def _alongside(ghost, shown):
+    """Positions of the ghost at the times of what is shown."""
+    if isinstance(ghost, np.ndarray):
+        return np.broadcast_to(as_configuration(shown.model, ghost), shown.q.shape)
+    other = motion_of(ghost)
+    if other.model != shown.model:
+        raise ShapeError(
+            f"a ghost must be a motion of the same model, {shown.model.name!r}; got one of "
+            f"{other.model.name!r}"
+        )
+    middle = (other.t[1:] + other.t[:-1]) / 2
+    return other.q[np.searchsorted(middle, shown.t)]
+
+
+def _posed(model, q, t):
+    if q is None:
+        home = [p for p in model.postures if p.name == "home"]
+        q = np.array(home[0].q) if home else _within_limits(model)
+    q = np.atleast_2d(as_configuration(model, q))
+    if q.ndim != 2:
+        raise ShapeError(f"q must be (nq,) or (T, nq) to be shown, got shape {q.shape}")
+    t = np.arange(len(q)) / FRAMES_PER_SECOND if t is None else np.asarray(t, dtype=float)
+    if t.shape != (len(q),) or np.any(np.diff(t) < 0):
+        raise ShapeError(f"t must be {len(q)} times in order, one for each q; got shape {t.shape}")
+    return Motion(model, t, q)
+
+
+def _within_limits(model):
+    """The neutral position, with joints whose limits exclude it in the middle of these."""
+    q = model.neutral().astype(float)
+    for i, limits in enumerate(model.travel):
+        if limits is not None and model.joint[i].nq == model.joint[i].nv == 1:
+            k, low, high = model.q_slice[i].start, *limits.lower, *limits.upper
+            if np.isfinite(low) and np.isfinite(high) and not low <= q[k] <= high:
+                q[k] = (low + high) / 2
+    return q
+
+
+def _recorded(trajectory):
+    if trajectory.q.ndim != 2:
+        count = int(np.prod(trajectory.q.shape[1:-1]))
+        raise ShapeError(
+            f"the trajectory holds {count} motions; choose one to be shown, such as "
+            f"trajectory.motion(0), and perhaps another as its ghost"
+        )
+    return Motion(trajectory.model, trajectory.t, trajectory.q, trajectory.qd, trajectory.tau)
+
+
+def _opened(name):
+    path = Path(name)
+    if path.suffix.lower() in SUFFIXES and path.exists():
+        return Trajectory.load(path)
+    if path.exists():
+        return load(path)
+    if str(name) in samples.names():
+        return samples.load(str(name))
+    known = samples.names()
+    hint = did_you_mean(str(name), known, f"the samples are {', '.join(known)}")
+    raise LoadError(f"there is no file {str(name)!r}, and no sample of that name; {hint}")

@@ -1,0 +1,1 @@
+"""A page that plays a scene: one file, no server, no network."""

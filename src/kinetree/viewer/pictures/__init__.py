@@ -1,0 +1,1 @@
+"""Pictures and films without a screen, a browser or a graphics card."""

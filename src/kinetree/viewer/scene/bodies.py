@@ -1,0 +1,98 @@
+"""The bodies of a mechanism as coloured surfaces."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from kinetree.errors import LoadError
+from kinetree.model import geometry
+from kinetree.viewer.scene.description import Part
+from kinetree.viewer.scene.meshes import mesh_pieces
+from kinetree.viewer.scene.places import along
+from kinetree.viewer.scene.surfaces import ball, rod, surface_of
+
+__all__ = ["body_parts", "scale_of"]
+
+# Where nothing has a colour of its own: calm, and light enough to be shaded.
+_COLORS = ((0.55, 0.64, 0.74), (0.86, 0.72, 0.50), (0.62, 0.73, 0.60), (0.78, 0.62, 0.62))
+_BASE = (0.62, 0.62, 0.64)
+
+
+def body_parts(model, *, collision=False):
+    """Parts of the layer ``bodies``, and what could not be drawn.
+
+    Where a model has no shapes to be seen, those that can touch are drawn; where it has none at
+    all, sticks between its joints.
+
+    Args:
+        model: the mechanism.
+        collision: draw the shapes that can touch instead of those to be seen.
+    """
+    seen = [g for g in model.geometry if (g.collision if collision else g.visual)]
+    seen = seen or list(model.geometry)
+    parts, notices = [], []
+    for g in seen:
+        pose = g.placement.to_pose().astype(float)
+        try:
+            pieces = _pieces(g.shape)
+        except LoadError as error:
+            notices.append(f"{_name(model, g)} is not drawn: {error}")
+            continue
+        for surface, color in pieces:
+            opacity = 1.0
+            if g.color is not None:
+                color, opacity = g.color[:3], g.color[3]
+            elif color is None:
+                color = _COLORS[g.body % len(_COLORS)] if g.body else _BASE
+            placed = surface.placed(pose[:3, :3], pose[:3, 3])
+            red, green, blue = (float(x) for x in color)
+            look = ((red, green, blue), float(opacity))
+            parts.append(Part(_name(model, g), "bodies", g.body, placed, *look))
+    if not any(part.node for part in parts):
+        parts += _sticks(model)
+    return tuple(parts), tuple(notices)
+
+
+def _pieces(shape) -> Iterable[Any]:
+    if isinstance(shape, geometry.Mesh):
+        return mesh_pieces(shape.path, shape.scale)
+    return [(surface_of(shape), None)]
+
+
+def _name(model, g):
+    body = model.body_names[g.body]
+    return f"{g.name} of {body}" if g.name and g.name != body else body
+
+
+def scale_of(model) -> float:
+    """A length that suits a mechanism without shapes [m]: how far its joints are apart."""
+    lengths = [float(np.linalg.norm(_position(b.placement))) for b in model.bodies]
+    lengths += [float(np.linalg.norm(center)) for center in map(_center, model.bodies)]
+    return max([x for x in lengths if np.isfinite(x)], default=0.0) or 0.5
+
+
+def _sticks(model):
+    """Balls at joints and mass centres, rods between them."""
+    thick = 0.03 * scale_of(model)
+    for i, body in enumerate(model.bodies, start=1):
+        color = _COLORS[i % len(_COLORS)]
+        yield Part(body.joint_name, "bodies", i, ball(1.6 * thick, 16), color)
+        ends = [_position(model.bodies[child - 1].placement) for child in model.children[i]]
+        ends += [_position(f.placement) for f in model.frames if f.body == i]
+        ends = ends or [_center(body)]
+        for end in ends:
+            if (length := float(np.linalg.norm(end))) > 1e-9:
+                bar = rod(thick, 0.0, length, 12)
+                yield Part(
+                    body.name, "bodies", i, bar.placed(along(end / length), np.zeros(3)), color
+                )
+
+
+def _position(placement):
+    return np.asarray(placement.r, dtype=float)
+
+
+def _center(body):
+    mass = float(body.inertia.mass)
+    return np.asarray(body.inertia.first_moment, dtype=float) / mass if mass > 0 else np.zeros(3)

@@ -1,0 +1,77 @@
+"""From where to look."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["Camera", "framing"]
+
+_ANGLE = np.radians(35.0)
+_FILLED, _WIDTH = 0.82, 1.3  # of the height of the picture; its width
+
+
+@dataclass(frozen=True, eq=False)
+class Camera:
+    """A point of view.
+
+    Attributes:
+        position: of the eye [m], (3,).
+        target: what is in the middle [m], (3,).
+        up: upwards in the picture, (3,).
+        angle: of view, from bottom to top [rad].
+    """
+
+    position: np.ndarray
+    target: np.ndarray
+    up: np.ndarray
+    angle: float = _ANGLE
+
+    def axes(self):
+        """Rows: to the right, upwards, towards the eye."""
+        back = self.position - self.target
+        back = back / np.linalg.norm(back)
+        right = np.cross(self.up, back)
+        right = right / np.linalg.norm(right)
+        return np.array([right, np.cross(back, right), back])
+
+    def moved(self, shift) -> "Camera":
+        """The same, carried along."""
+        return Camera(self.position + shift, self.target + shift, self.up, self.angle)
+
+
+def framing(scene, direction=None, zoom=1.0) -> Camera:
+    """A camera that has the whole mechanism in view, at the beginning of the scene.
+
+    Args:
+        scene: what to look at.
+        direction: from the mechanism to the eye, (3,); by default from the front, right and above,
+            and for a mechanism in a plane more from the front.
+        zoom: larger than one to come closer.
+    """
+    low, high = scene.box
+    up = np.asarray(scene.up, dtype=float)
+    if direction is None:
+        direction = _from(up, high - low)
+    direction = np.asarray(direction, dtype=float) / np.linalg.norm(direction)
+    if abs(direction @ up) > 0.999:
+        up = np.array([0.0, 1.0, 0.0]) if abs(up[1]) < 0.9 else np.array([1.0, 0.0, 0.0])
+    middle = (low + high) / 2
+    corners = np.array([[scene.box[k, i] for i, k in enumerate(c)] for c in np.ndindex(2, 2, 2)])
+    across = Camera(middle + direction, middle, up).axes() @ (corners - middle).T
+    slope = _FILLED * np.tan(_ANGLE / 2)
+    distance = np.max(across[2] + np.maximum(np.abs(across[0]) / _WIDTH, np.abs(across[1])) / slope)
+    return Camera(middle + max(distance, 1e-3) / zoom * direction, middle, up)
+
+
+def _from(up, extent):
+    """A direction in which the mechanism shows most of itself."""
+    front = np.array([0.0, -1.0, 0.0]) if abs(up[1]) < 0.7 else np.array([0.0, 0.0, 1.0])
+    front = front - (front @ up) * up
+    front = front / np.linalg.norm(front)
+    side = np.cross(up, front)
+    deep, wide = abs(extent @ np.abs(front)), abs(extent @ np.abs(side))
+    if deep < 0.4 * wide:
+        return front + 0.35 * side + 0.25 * up
+    if wide < 0.4 * deep:
+        return side + 0.35 * front + 0.25 * up
+    return front + 0.75 * side + 0.5 * up

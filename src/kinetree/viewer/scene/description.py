@@ -1,0 +1,151 @@
+"""A scene: coloured surfaces on nodes that move, and arrows; plain arrays, nothing that draws.
+
+The browser, the stand-alone page and the pictures all draw this. A node whose position is not a
+number is not drawn at that time.
+"""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+__all__ = ["LAYERS", "SHOWN", "Arrows", "Part", "Scene", "Surface", "round_number"]
+
+LAYERS = {
+    "bodies": "bodies",
+    "ghost": "ghost",
+    "contacts": "contacts",
+    "loops": "loop errors",
+    "forces": "forces",
+    "velocities": "velocities",
+    "center": "centre of mass",
+    "inertias": "inertia ellipsoids",
+    "frames": "frames",
+}
+"""What can be shown or hidden, and what it is called, in the order of the list of choices."""
+
+SHOWN = ("bodies", "ghost", "contacts", "loops")
+"""What is shown unless the user chooses otherwise."""
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """Triangles: ``vertices`` [m], (n, 3), and ``faces``, (m, 3), counter-clockwise from outside.
+
+    A vertex has one normal; where a surface has an edge, its points are there twice.
+    """
+
+    vertices: np.ndarray
+    faces: np.ndarray
+
+    def placed(self, rotation, position) -> "Surface":
+        """The same elsewhere: turned by a matrix (3, 3), then moved."""
+        return Surface(self.vertices @ np.asarray(rotation).T + position, self.faces)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A surface of one colour, fixed to a node.
+
+    Attributes:
+        name: what it is.
+        layer: one of ``LAYERS``.
+        node: number of the node; body ``i`` of the model is node ``i``.
+        surface: in the coordinates of the node.
+        color: red, green, blue, each from 0 to 1.
+        opacity: from 0 to 1.
+    """
+
+    name: str
+    layer: str
+    node: int
+    surface: Surface
+    color: tuple[float, float, float]
+    opacity: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Arrows:
+    """Arrows of one kind, over time.
+
+    Attributes:
+        name: what they mean.
+        layer: one of ``LAYERS``.
+        color: red, green, blue.
+        origins: where they begin [m], (T, K, 3).
+        vectors: from there to the tip [m], (T, K, 3).
+        legend: how long they are, such as ``"forces: 0.1 m for 25 N"``.
+    """
+
+    name: str
+    layer: str
+    color: tuple[float, float, float]
+    origins: np.ndarray
+    vectors: np.ndarray
+    legend: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """Everything that is drawn.
+
+    Attributes:
+        title: what it is.
+        nodes: names of the nodes; the first is the base.
+        parts: what is on them.
+        arrows: what else there is.
+        times: [s], (T,).
+        positions: of the nodes [m], (T, N, 3).
+        quaternions: of the nodes, (w, x, y, z), (T, N, 4).
+        up: away from the ground, (3,).
+        box: least and largest coordinates of the bodies [m], (2, 3): during the whole motion, or at
+            the beginning of one that goes away.
+        goes_away: whether the motion leaves the box, so that a camera had better follow.
+        notices: what could not be drawn, for people.
+    """
+
+    title: str
+    nodes: tuple[str, ...]
+    parts: tuple[Part, ...]
+    arrows: tuple[Arrows, ...]
+    times: np.ndarray
+    positions: np.ndarray
+    quaternions: np.ndarray
+    up: Any = (0.0, 0.0, 1.0)
+    box: Any = field(default_factory=lambda: np.array([[-0.5] * 3, [0.5] * 3]))
+    goes_away: bool = False
+    notices: tuple[str, ...] = ()
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """Those layers that have something on them."""
+        used = {part.layer for part in self.parts} | {a.layer for a in self.arrows}
+        return tuple(layer for layer in LAYERS if layer in used)
+
+    @property
+    def size(self) -> float:
+        """Largest extent of the box [m]."""
+        return float(np.max(self.box[1] - self.box[0]))
+
+    @property
+    def duration(self) -> float:
+        """How long the motion lasts [s]."""
+        return float(self.times[-1] - self.times[0])
+
+    @property
+    def floor(self) -> float:
+        """How high the ground is, along ``up`` [m]: below everything, and not above the base."""
+        corners = np.array([[self.box[k, i] for i, k in enumerate(c)] for c in np.ndindex(2, 2, 2)])
+        return min(float((corners @ np.asarray(self.up)).min()), 0.0)
+
+    @property
+    def grid_step(self) -> float:
+        """Distance of the lines on the ground [m], a round number."""
+        return round_number(max(self.size, 1e-6) / 6)
+
+
+def round_number(x) -> float:
+    """The nearest of 1, 2 and 5 times a power of ten."""
+    power = 10.0 ** math.floor(math.log10(x))
+    return min((f * power for f in (1, 2, 5, 10)), key=lambda nice: abs(math.log(nice / x)))

@@ -1,0 +1,141 @@
+"""A mechanism on stage: its parts once, and where they are in any states."""
+
+from functools import cached_property
+
+import numpy as np
+
+from kinetree.errors import ShapeError
+from kinetree.viewer.scene import arrows, contacts, loops, marks
+from kinetree.viewer.scene.bodies import body_parts, scale_of
+from kinetree.viewer.scene.description import Part, Scene
+from kinetree.viewer.scene.places import places, quaternions, velocities
+
+__all__ = ["Stage"]
+
+_GHOST = (0.45, 0.55, 0.7)
+
+
+class Stage:
+    """A mechanism with all that can be drawn of it.
+
+    Nodes are the base, the bodies, the centre of mass; then the bodies of the ghost and the
+    contacts, if any.
+
+    Args:
+        model: the mechanism.
+        collision: draw the shapes that can touch instead of those to be seen.
+    """
+
+    def __init__(self, model, *, collision=False):
+        self.model = model
+        self.bodies, self.notices = body_parts(model, collision=collision)
+        self.masses, self.centers = marks.mass_centers(model)
+
+    @cached_property
+    def box(self):
+        """Least and largest coordinates of the bodies in their neutral position, (2, 3)."""
+        return self.box_at(places(self.model, self.model.neutral()[None]))
+
+    def box_over(self, placed):
+        """Least and largest coordinates of the bodies, (2, 3), and whether they go away from there.
+
+        Of a motion that takes much more room than the mechanism, the beginning counts.
+        """
+        first = self.box_at(placed)
+        moments = np.unique(np.linspace(0, len(placed.positions) - 1, 24).astype(int))
+        boxes = np.array([self.box_at(placed, k) for k in moments])
+        whole = np.array([boxes[:, 0].min(axis=0), boxes[:, 1].max(axis=0)])
+        away = bool(np.max(whole[1] - whole[0]) > 3 * max(np.max(first[1] - first[0]), 1e-3))
+        return (first, True) if away else (whole, False)
+
+    def box_at(self, placed, k=0):
+        """Least and largest coordinates of the bodies at one of these times, (2, 3)."""
+        low, high = [], []
+        for part in self.bodies:
+            R, p = placed.rotations[k, part.node], placed.positions[k, part.node]
+            points = part.surface.vertices @ R.T + p
+            if np.ptp(points, axis=0).max() < 20 * scale_of(self.model):  # no ground
+                low.append(points.min(axis=0))
+                high.append(points.max(axis=0))
+        low, high = low or [-np.full(3, 0.5)], high or [np.full(3, 0.5)]
+        return np.array([np.min(low, axis=0), np.max(high, axis=0)])
+
+    @cached_property
+    def size(self) -> float:
+        """Largest extent of the bodies [m]."""
+        return max(float(np.max(self.box[1] - self.box[0])), 1e-3)
+
+    @cached_property
+    def parts(self):
+        """All parts of the mechanism itself."""
+        return (
+            *self.bodies,
+            *loops.loop_parts(self.model, self.size),
+            *marks.center_parts(self.model, self.size, self.model.body_count + 1),
+            *marks.inertia_parts(self.model),
+            *marks.frame_parts(self.model, self.size),
+        )
+
+    @property
+    def up(self):
+        """Against gravity, where there is any; else z."""
+        gravity = np.asarray(self.model.gravity, dtype=float)
+        length = np.linalg.norm(gravity)
+        return -gravity / length if length > 0 else np.array([0.0, 0.0, 1.0])
+
+    def scene(self, t, q, qd=None, tau=None, *, forces=None, touching=None, ghost=None) -> Scene:
+        """The scene of a motion.
+
+        Args:
+            t: times [s], (T,).
+            q: positions, (T, nq).
+            qd: velocities, (T, nv), for arrows.
+            tau: joint forces, (T, nv), for arrows.
+            forces: on bodies, as ``f_ext`` of the dynamics, (T, NB, 6), for arrows.
+            touching: ``Contacts`` at these times.
+            ghost: positions of a second motion of the same mechanism, (T, nq).
+        """
+        model, size = self.model, self.size
+        placed = places(model, q)
+        parts, pointing = list(self.parts), [loops.loop_arrows(model, placed)]
+        nodes = [*model.body_names, "centre of mass"]
+        positions = [placed.positions, self._center(placed)]
+        turns = [placed.rotations, np.broadcast_to(np.eye(3), (len(t), 1, 3, 3))]
+        if ghost is not None:
+            if np.shape(ghost) != np.shape(q):
+                raise ShapeError(f"a ghost needs q of shape {np.shape(q)}, got {np.shape(ghost)}")
+            start, second = len(nodes), places(model, ghost)
+            parts += [
+                Part(f"ghost of {p.name}", "ghost", start + p.node, p.surface, _GHOST, 0.35)
+                for p in self.bodies
+                if p.node
+            ]
+            nodes += [f"ghost of {name}" for name in model.body_names]
+            positions.append(second.positions)
+            turns.append(second.rotations)
+        if touching is not None:
+            parts += contacts.contact_parts(touching, size, len(nodes))
+            nodes += [f"contact {k + 1}" for k in range(touching.count)]
+            at, rotation = contacts.contact_places(touching)
+            positions.append(at)
+            turns.append(rotation)
+            pointing.append(contacts.contact_arrows(touching, size))
+        if tau is not None and np.any(tau):
+            pointing += arrows.joint_arrows(model, placed, q, tau, size)
+        if forces is not None:
+            pointing += arrows.applied_arrows(model, placed, forces, size)
+        if qd is not None and np.any(qd):
+            speed = velocities(model, q, qd)
+            pointing += arrows.velocity_arrows(model, placed, speed, size)
+        box, away = self.box_over(placed)
+        return Scene(
+            model.name, tuple(nodes), tuple(parts), tuple(a for a in pointing if a is not None),
+            np.asarray(t, dtype=float), np.concatenate(positions, axis=1),
+            quaternions(np.concatenate(turns, axis=1)), self.up, box, away, self.notices,
+        )  # fmt: skip
+
+    def _center(self, placed):
+        """Centre of mass of the mechanism, (T, 1, 3); where it has no mass, not a number."""
+        total = self.masses.sum()
+        weights = self.masses / total if total > 0 else np.full_like(self.masses, np.nan)
+        return np.einsum("b,tbi->ti", weights, placed.points(self.centers))[:, None]

@@ -1,0 +1,91 @@
+"""Triangles of simple shapes."""
+
+from functools import lru_cache
+
+import numpy as np
+
+from kinetree.model import geometry
+from kinetree.viewer.scene.creases import creased
+from kinetree.viewer.scene.description import Surface
+
+__all__ = ["ball", "cone", "joined", "rod", "surface_of", "turned"]
+
+_ROUND = 28  # corners of a circle
+
+
+def surface_of(shape) -> Surface | None:
+    """The surface of a shape of ``kinetree.geometry``; None for meshes, which are in files."""
+    if isinstance(shape, geometry.Box):
+        return _cuboid(shape.size)
+    if isinstance(shape, geometry.Sphere):
+        return ball(shape.radius)
+    if isinstance(shape, geometry.Ellipsoid):
+        sphere = ball(1.0)
+        return Surface(sphere.vertices * np.array(shape.radii), sphere.faces)
+    if isinstance(shape, geometry.Cylinder):
+        return rod(shape.radius, -shape.length / 2, shape.length / 2)
+    if isinstance(shape, geometry.Capsule):
+        return _capsule(shape.radius, shape.length)
+    if isinstance(shape, geometry.Plane):
+        x, y = np.array(shape.size) / 2
+        corners = np.array([[-x, -y, 0], [x, -y, 0], [x, y, 0], [-x, y, 0]])
+        return Surface(corners, np.array([[0, 1, 2], [0, 2, 3]]))
+    return None
+
+
+@lru_cache(maxsize=256)
+def ball(radius, count=_ROUND) -> Surface:
+    """A sphere about the origin."""
+    return _capsule(radius, 0.0, count)
+
+
+@lru_cache(maxsize=256)
+def rod(radius, start, end, count=_ROUND) -> Surface:
+    """A cylinder along z from ``start`` to ``end``."""
+    return turned([(0, start), (radius, start), (radius, end), (0, end)], count)
+
+
+@lru_cache(maxsize=256)
+def cone(radius, start, tip, count=_ROUND) -> Surface:
+    """A cone along z, wide at ``start``; its tip may lie below."""
+    outline = [(0, start), (radius, start), (0, tip)]
+    return turned(outline if tip > start else outline[::-1], count)
+
+
+def turned(outline, count=_ROUND) -> Surface:
+    """What an outline of points (r, z) makes when it turns about z; upwards faces outwards."""
+    outline = np.array(outline, dtype=float)
+    angle = 2 * np.pi * np.arange(count) / count
+    around = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    rings = outline[:, None, :1] * around
+    heights = np.broadcast_to(outline[:, None, 1:], (len(outline), count, 1))
+    vertices = np.concatenate([rings, heights], axis=2).reshape(-1, 3)
+    i, j = np.meshgrid(np.arange(len(outline) - 1), np.arange(count), indexing="ij")
+    a, b = i * count + j, i * count + (j + 1) % count
+    c, d = a + count, b + count
+    faces = np.concatenate([np.stack([a, b, d], -1), np.stack([a, d, c], -1)]).reshape(-1, 3)
+    return creased(Surface(vertices, faces))
+
+
+def joined(surfaces) -> Surface:
+    """Several surfaces as one."""
+    surfaces = list(surfaces)
+    starts = np.cumsum([0, *(len(s.vertices) for s in surfaces[:-1])])
+    faces = [s.faces + start for s, start in zip(surfaces, starts, strict=True)]
+    return Surface(np.concatenate([s.vertices for s in surfaces]), np.concatenate(faces))
+
+
+def _capsule(radius, length, count=_ROUND):
+    angles = np.linspace(-np.pi / 2, np.pi / 2, 2 * (count // 4) + 1)
+    half = len(angles) // 2
+    low, high = angles[: half + 1], angles[half:] if length else angles[half + 1 :]
+    outline = [(radius * np.cos(a), radius * np.sin(a) - length / 2) for a in low]
+    outline += [(radius * np.cos(a), radius * np.sin(a) + length / 2) for a in high]
+    return turned(outline, count)
+
+
+def _cuboid(size):
+    corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) / 2
+    sides = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
+    faces = [face for a, b, c, d in sides for face in ((a, b, c), (a, c, d))]
+    return creased(Surface(corners * np.array(size, dtype=float), np.array(faces)))

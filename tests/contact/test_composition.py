@@ -1,0 +1,210 @@
+"""Loops, floating bases, gears, joints that move as told, joints of one's own: with all contact.
+
+Single features and all at once, against the equations of all joints written out together; motions
+with all at once, by their balance of energy and their residuals.
+"""
+
+import numpy as np
+import pytest
+from composed_mechanisms import BEND, FEATURES, Whole, crouching, hopper, turning
+
+import kinetree as kt
+from kinetree.contact import (
+    EventDriven,
+    Regularized,
+    SoftContact,
+    TimeStepping,
+    contacts,
+    forward_dynamics,
+    impact,
+)
+from kinetree.contact.candidates import terms
+from kinetree.contact.mobility import drive_forces, free_acceleration, mobility
+
+MODELS = [(), *((feature,) for feature in FEATURES[1:]), FEATURES]
+TOLD = {"hip": lambda t: (BEND + 0.1 * np.sin(5 * t), 0.5 * np.cos(5 * t), -2.5 * np.sin(5 * t))}
+
+
+def each(table):
+    """Rows of a table as parameters with readable names."""
+    return pytest.mark.parametrize("features", table, ids=[", ".join(f) or "tree" for f in table])
+
+
+# --- one instant ----------------------------------------------------------------------------------
+
+
+@each(MODELS)
+def test_rows_of_contacts_are_rates_of_the_gap(features, rng):
+    scene = hopper(*features)
+    m, q = scene.model, crouching(scene, 0.02)
+    qd = rng.normal(size=m.nv)
+    _, J, b = scene.candidate_terms(m, q, qd)
+    found = scene.contacts(q, margin=1.0)
+    np.testing.assert_allclose(contacts.jacobian(m, q, found), J, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(contacts.bias(m, q, qd, found), b, rtol=0, atol=1e-12)
+    h = 1e-5
+    ahead, behind = (scene.candidate_positions(m, m.integrate(q, s * qd))[0] for s in (h, -h))
+    np.testing.assert_allclose(J[:, 0] @ qd, (ahead - behind) / (2 * h), rtol=0, atol=1e-8)
+
+
+@pytest.mark.covers("RBDA 11.3", by=(terms, mobility, free_acceleration, drive_forces))
+@pytest.mark.parametrize("told", [False, True], ids=["free", "told"])
+@each(MODELS)
+def test_accelerations_are_those_of_all_joints_together(features, told, rng):
+    scene = hopper(*features)
+    m, q = scene.model, crouching(scene)
+    qd, tau, given = np.zeros(m.nv), 0.3 * rng.normal(size=m.nv), ("hip",) if told else ()
+    if "own joint" in features:
+        tau[m.v_slice[m.joint_index("ankle")]] = -20.0  # onto the ground
+    qdd = np.full(m.nv, 1.5)
+    found = forward_dynamics(m, q, qd, tau, scene, given=given, qdd=qdd)
+    assert found.modes == ("sticks",)
+    assert max(found.residuals) < 1e-9
+    whole = Whole(m, q, qd)
+    if told:
+        whole.tell("hip", 1.5)
+    whole.touch(scene.contacts(q, margin=1e-6), 3)
+    exact, pushes = whole.solved(whole.force(tau))
+    np.testing.assert_allclose(m.expand_acceleration(q, qd, found.qdd), exact, atol=1e-8)
+    np.testing.assert_allclose(found.forces.ravel(), pushes[-3:], atol=1e-8)
+    if told:
+        hip = m.v_slice[m.joint_index("hip")]
+        assert found.tau[hip] == pytest.approx(tau[hip] + pushes[-4], abs=1e-8)
+    else:
+        np.testing.assert_array_equal(found.tau, tau)
+
+
+@pytest.mark.covers("RBDA 11.7", by=(impact, mobility))
+@pytest.mark.parametrize("told", [False, True], ids=["free", "told"])
+@each(MODELS)
+def test_impacts_are_those_of_all_joints_together(features, told):
+    scene = hopper(*features)
+    m, q = scene.model, crouching(scene)
+    falls = (0, 0.2, 0, 0.1, 0, -1.0) if "floating" in features else -1.0
+    qd = turning(m, q, {"hip": 1.0, "trunk": falls})
+    given = ("hip",) if told else ()
+    after = impact(m, q, qd, scene, restitution=0.5, friction=0.0, law="energetic", given=given)
+    assert max(after.residuals) < 1e-10
+    whole = Whole(m, q, np.zeros(m.nv))
+    if told:
+        whole.tell("hip", 0.0)
+    found = scene.contacts(q, margin=1e-6)
+    whole.touch(found, 1)
+    zeta = contacts.velocity(m, q, qd, found)[0, 0]
+    assert zeta < -0.1
+    whole.r = np.zeros(len(whole.r))
+    whole.r[-1] = -1.5 * zeta
+    step, pushes = whole.solved(np.zeros(len(whole.qd)))
+    np.testing.assert_allclose(m.expand_velocity(q, after.qd - qd), step, atol=1e-10)
+    np.testing.assert_allclose(after.impulse[0, 0], pushes[-1], rtol=1e-10)
+    energy = kt.kinetic_energy(m, q, after.qd) - kt.kinetic_energy(m, q, qd)
+    assert after.energy_change == pytest.approx(energy, abs=1e-12)
+    assert after.contact_work == pytest.approx(zeta * pushes[-1] / 4, rel=1e-10)
+
+
+# --- motions --------------------------------------------------------------------------------------
+
+
+def moved(contact, *, features=FEATURES, told=False, **options):
+    """A hopper that falls 2 cm and lands: its motion."""
+    scene = contact.scene
+    m, q = scene.model, crouching(scene, 0.02)
+    if told:
+        options |= {"prescribed": TOLD}
+    qd = turning(m, q, {"hip": 0.5}) if told else None
+    return kt.simulate(m, q, qd, duration=0.12, contact=contact, **options)
+
+
+@pytest.fixture(scope="module")
+def everything():
+    return hopper(*FEATURES)
+
+
+def as_told(motion):
+    hip = motion["hip"]
+    np.testing.assert_allclose(hip.q, BEND + 0.1 * np.sin(5 * motion.t), atol=1e-15)
+
+
+@pytest.mark.parametrize("told", [False, True], ids=["free", "told"])
+def test_everything_from_event_to_event(everything, told):
+    motion = moved(EventDriven(everything), told=told, dt=5e-3)
+    worst = motion.contact.worst
+    assert motion.events[0].name.endswith("lands")
+    assert motion.contact.modes[-1] == "sticks"
+    assert motion.report.energy_error < 1e-5
+    assert motion.loop_error.max() < 1e-12
+    assert max(worst.velocity, worst.acceleration, worst.cone, worst.pull, worst.opening) < 1e-9
+    assert worst.penetration < 1e-12
+    if told:
+        as_told(motion)
+        m, k = motion.model, np.flatnonzero(motion.contact.modes[:, 0] == "sticks")[3]
+        q, qd = motion.q[k], motion.qd[k]
+        springs = kt.passive_force(m, q, qd)
+        now = forward_dynamics(m, q, qd, springs, everything, given="hip",
+                               qdd=np.full(m.nv, TOLD["hip"](motion.t[k])[2]))  # fmt: skip
+        hip = m.v_slice[m.joint_index("hip")]
+        assert motion.tau[k, hip] == pytest.approx(now.tau[hip] - springs[hip], abs=1e-8)
+
+
+@pytest.mark.parametrize("told", [False, True], ids=["free", "told"])
+def test_everything_on_soft_ground(everything, told):
+    soft = SoftContact(everything, stiffness=1e4, damping=0.5, tangential=Regularized(0.1))
+    motion = moved(soft, told=told, dt=1e-3)
+    assert motion.report.energy_error < 1e-5
+    assert motion.loop_error.max() < 1e-12
+    assert soft.forces(motion.model, motion.q, motion.qd)[:, 0, 0].max() > 10
+    if told:
+        as_told(motion)
+
+
+def test_gears_on_patches_with_a_memory():
+    motion = moved(patches(hopper("gears")), dt=1e-3)
+    assert motion.report.energy_error < 1e-3
+
+
+def test_everything_but_gears_in_equal_steps():
+    scene = hopper("floating", "loop", "own joint")
+    motion = moved(TimeStepping(scene), dt=1e-3)
+    worst = motion.report.contact
+    assert motion.contact.force[:, 0, 0].max() > 10
+    assert max(worst.velocity, worst.cone, worst.complementarity) < 1e-9
+    assert max(worst.penetration, worst.opening, worst.gain) < 1e-9
+
+
+# --- what does not go together, and why -----------------------------------------------------------
+
+
+def patches(scene):
+    return SoftContact(scene, stiffness=5e3, damping=50.0, law="patch")
+
+
+REFUSED = [
+    ("gears in equal steps", ("gears",), TimeStepping, {}, kt.ModelError, "gears.*EventDriven"),
+    ("told in equal steps", (), TimeStepping, {"prescribed": TOLD}, kt.JointError,
+     "'hip'.*TimeStepping, whose equations are those of joints that are free.*EventDriven"),
+    ("told on patches", (), patches, {"prescribed": TOLD}, kt.JointError,
+     "memory does not go with joints that move as told .'hip'"),
+    ("loops on patches", ("loop",), patches, {}, kt.LoopError, "memory is for trees.*crossley"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("row", REFUSED, ids=[row[0] for row in REFUSED])
+def test_what_does_not_go_together_says_why(row):
+    _, features, kind, options, error, words = row
+    with pytest.raises(error, match=words):
+        moved(kind(hopper(*features)), told="prescribed" in options, dt=1e-3)
+
+
+def test_nothing_that_is_free_is_told():
+    scene = hopper()
+    m, q = scene.model, crouching(scene)
+    qd = turning(m, q, {"trunk": -1.0})
+    with pytest.raises(kt.ImpactError, match="nothing on either side is free to move"):
+        impact(m, q, qd, scene, given=("trunk", "hip", "knee"))
+    with pytest.raises(kt.InfeasibleContactError, match=r"1 m/s².*nothing on either side"):
+        forward_dynamics(m, q, 0 * qd, 0 * qd, scene, given=("trunk", "hip", "knee"), qdd=qd)
+    linkage = hopper("loop")
+    m, q = linkage.model, crouching(linkage)
+    with pytest.raises(kt.LoopError, match="move as told open the loops"):
+        forward_dynamics(m, q, np.zeros(m.nv), np.zeros(m.nv), linkage,
+                         given=("hip", "knee", "strut"), qdd=np.ones(m.nv))  # fmt: skip

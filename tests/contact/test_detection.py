@@ -1,0 +1,210 @@
+"""Finding contacts: broad phase, general convex shapes, axes, changes."""
+
+import sys
+
+import numpy as np
+import pytest
+from closeness import assert_close
+from touching_shapes import on_table, placed, state, two_bodies, wedge_in
+
+from kinetree.contact import convex_pairs
+from kinetree.contact.broad_phase import bounds, sweep_and_prune
+from kinetree.contact.changes import contact_changes
+from kinetree.contact.contacts import jacobian
+from kinetree.contact.convex_pairs import Nearest, convex_distance
+from kinetree.contact.features import farthest_points
+from kinetree.contact.finding import place_shapes
+from kinetree.contact.polygons import clipped, hull_order
+from kinetree.contact.scene import Scene
+from kinetree.contact.shapes.placed import Placed
+from kinetree.contact.tangents import contact_axes, contact_axes_rate
+from kinetree.errors import MissingPackageError, ModelError, SingularError
+from kinetree.model.geometry import (
+    Box,
+    Capsule,
+    Cylinder,
+    Ellipsoid,
+    HeightField,
+    Plane,
+    Sphere,
+)
+
+SOLIDS = (
+    Box((0.2, 0.3, 0.5)), Sphere(0.2), Capsule(0.1, 0.4), Cylinder(0.15, 0.4),
+    Ellipsoid((0.1, 0.2, 0.3)),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def wedge(tmp_path_factory):
+    return wedge_in(tmp_path_factory.mktemp("mesh"))
+
+
+# --- broad phase ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 30, 200])
+@pytest.mark.covers("RBDA 11.6", by=sweep_and_prune)
+def test_sweep_finds_the_same_pairs_as_comparing_all_with_all(count, rng):
+    low = rng.uniform(size=(count, 3)) * [5, 1, 1]
+    high = low + 0.3 * rng.uniform(size=(count, 3))
+    if count:
+        low[0], high[0] = -np.inf, [np.inf, np.inf, 0.5]
+    expected = [
+        [i, j]
+        for i in range(count)
+        for j in range(i + 1, count)
+        if np.all(low[i] <= high[j]) and np.all(low[j] <= high[i])
+    ]
+    assert sweep_and_prune(low, high).tolist() == expected
+
+
+def test_boxes_hold_their_shapes_and_touch_them(rng, wedge):
+    for shape in (*SOLIDS, wedge):
+        where = placed(shape, rng, rng.normal(size=3))
+        low, high = bounds(where)
+        for k in range(3):
+            for sign, limit in ((1.0, high), (-1.0, low)):
+                farthest = farthest_points(where, sign * np.eye(3)[k])[:, k]
+                assert_close(sign * max(sign * farthest), limit[k], scale=1.0)
+
+
+def test_grounds_end_where_they_are_level(rng):
+    low, high = bounds(placed(Plane(), origin=(1, 2, 3)))
+    assert (low.max(), high.tolist()) == (-np.inf, [np.inf, np.inf, 3.0])
+    low, _ = bounds(Placed(Plane(), np.diag([1.0, -1.0, -1.0]), np.array([1.0, 2.0, 3.0])))
+    assert low.tolist() == [-np.inf, -np.inf, 3.0]
+    field = HeightField(((0.0, 1.0, 0.0), (1.0, 3.0, 1.0)), (2.0, 2.0))
+    assert bounds(placed(field))[1][2] == 6.0
+    assert np.all(np.isinf(bounds(placed(Plane(), rng))))
+
+
+# --- general convex shapes -----------------------------------------------------------------------
+
+
+@pytest.mark.covers("RBDA 11.6", by=convex_distance)
+def test_distances_agree_with_closed_forms(rng):
+    for shape in (Sphere(0.2), Capsule(0.1, 0.4), Box((0.2, 0.3, 0.5)), Cylinder(0.15, 0.4)):
+        model = two_bodies(shape, Sphere(0.15))
+        direction = rng.normal(size=3)
+        q, _ = state(model, rng, 0.6 * direction / np.linalg.norm(direction))
+        contacts = Scene(model).contacts(q, margin=1.0)
+        nearest = convex_distance(*place_shapes(model, q, model.geometry))
+        np.testing.assert_allclose(nearest.gap, contacts.gap[0], atol=1e-14)
+        np.testing.assert_allclose(nearest.normal, contacts.normal[0], atol=1e-13)
+
+
+@pytest.mark.covers("RBDA 11.6", by=convex_distance)
+def test_distance_is_the_least_over_many_points_of_the_surfaces(rng):
+    a, b = placed(SOLIDS[4], rng), placed(Cylinder(0.15, 0.4), rng, (0.5, 0.3, 0.2))
+    nearest = convex_distance(a, b)
+    directions = rng.normal(size=(20000, 3))
+    directions /= np.linalg.norm(directions, axis=1)[:, None]
+    ends = [farthest_points(p, d)[0] for p in (a,) for d in directions[:2000]]
+    separations = [  # a plane between the shapes at right angles to d: its width
+        -np.max(farthest_points(a, d) @ d) + np.min(farthest_points(b, -d) @ d)
+        for d in directions[:3000]
+    ]
+    assert max(separations) <= nearest.gap + 1e-9
+    assert max(separations) > nearest.gap - 0.01
+    assert min((np.array(ends) - nearest.foot) @ -nearest.normal) >= -1e-9
+
+
+def test_overlap_of_ellipsoids_is_negative():
+    a, b = (
+        placed(Ellipsoid((0.1, 0.2, 0.3))),
+        placed(Ellipsoid((0.2, 0.2, 0.1)), None, (0.25, 0, 0)),
+    )
+    nearest = convex_distance(a, b)
+    np.testing.assert_allclose(nearest.gap, -0.05, atol=1e-15)
+    np.testing.assert_allclose(nearest.normal, [1, 0, 0], atol=1e-14)
+
+
+def test_what_coal_cannot_do_is_named(monkeypatch):
+    a, b = placed(Box((1, 1, 1))), placed(Ellipsoid((1, 1, 1)), None, (3, 0, 0))
+    with pytest.raises(
+        ModelError, match=r"no way to find where Plane and Box touch.*bounded.*ignore="
+    ):
+        convex_distance(placed(Plane()), a)
+    monkeypatch.setattr(convex_pairs, "_TOLERANCES", ())
+    with pytest.raises(SingularError, match=r"coal found no distance between Box.*ignore="):
+        convex_distance(a, b)
+    monkeypatch.setitem(sys.modules, "coal", None)
+    with pytest.raises(MissingPackageError, match=r"needs coal.*pip install kinetree\[contact\]"):
+        convex_distance(a, b)
+
+
+def test_another_back_end_can_take_the_place_of_coal():
+    model = two_bodies(Ellipsoid((1, 1, 1)), Ellipsoid((1, 1, 1)))
+    q = model.neutral()
+    q[7] = 1.9
+
+    def as_balls(a, b):
+        way = b.origin - a.origin
+        length = np.linalg.norm(way)
+        return Nearest(length - 2, way / length, a.origin + way / length)
+
+    contacts = Scene(model, distance=as_balls).contacts(q)
+    assert_close(contacts.gap, [-0.1], ulps=1000)
+    assert_close(contacts.point, [[0.95, 0, 0]])
+
+
+# --- events and axes -----------------------------------------------------------------------------
+
+
+@pytest.mark.covers("RBDA 11.6", by=contact_changes)
+def test_block_slides_off_a_table_when_its_last_corner_passes_the_border():
+    scene, q = on_table(Box((0.2, 0.2, 0.2)), (0.55, 0, 0.2))
+    model, qd = scene.model, np.array([0, 0, 0, 1.0, 0, 0])
+    before = scene.contacts(q, margin=1e-9)
+    times = [0.05 - 1e-6, 0.05 + 1e-6]
+    held, gone = (scene.contacts(model.integrate(q, t * qd), margin=1e-9) for t in times)
+    assert held.size >= 2
+    assert gone.size == 0
+    changes = contact_changes(model, q, qd, before, gone)
+    assert changes == ((), (), ("a/b",))
+    up = np.array([0, 0, 0, 0, 0, 1.0])
+    lifted = scene.contacts(model.integrate(q, 0.1 * up), margin=1e-9)
+    assert contact_changes(model, q, up, before, lifted).parted == ("a/b",)
+    assert contact_changes(model, q, qd, lifted, before).gained == ("a/b",)
+
+
+def test_axes_are_orthonormal_smooth_and_start_along_those_of_the_base(rng):
+    normals = rng.normal(size=(50, 3))
+    normals /= np.linalg.norm(normals, axis=1)[:, None]
+    axes = contact_axes(normals)
+    assert_close(axes @ np.swapaxes(axes, 1, 2), np.tile(np.eye(3), (50, 1, 1)))
+    assert_close(np.linalg.det(axes), np.ones(50))
+    assert_close(contact_axes(np.array([0, 0, 1.0])), np.eye(3)[[2, 0, 1]])
+    rates = np.cross(rng.normal(size=(50, 3)), normals)
+    h = 1e-6
+    moved = [normals + s * h * rates for s in (1, -1)]
+    ahead, behind = (contact_axes(n / np.linalg.norm(n, axis=1)[:, None]) for n in moved)
+    steady = np.abs(normals[:, 2] + 0.5) > 1e-3
+    found = contact_axes_rate(normals, rates)
+    np.testing.assert_allclose(found[steady], (ahead - behind)[steady] / (2 * h), atol=1e-8)
+
+
+def test_polygons_keep_their_corners_and_are_cut(rng):
+    square = np.array([[0, 0], [1, 0], [1, 1], [0, 1.0]])
+    inside = rng.uniform(0.1, 0.9, size=(20, 2))
+    on_edges = np.array([[0.5, 0], [0.5, 1], [0, 0], [1, 1]])
+    order = hull_order(np.concatenate([inside, on_edges, square]))
+    assert len(order) == 4
+    assert len(hull_order(np.array([[0, 0], [1, 1], [2, 2.0]]))) == 2
+    assert hull_order(np.zeros((3, 2))) == [0]
+    assert hull_order(np.zeros((0, 2))) == []
+    cut = clipped(np.array([[-1, 0.5, 0.0], [2, 0.5, 3.0]]), square)
+    assert_close(cut, [[0, 0.5, 1.0], [1, 0.5, 2.0]])
+    assert clipped(np.array([[2.0, 2.0]]), square).shape == (0, 2)
+    assert_close(clipped(np.array([[0.5, 0.5]]), square), [[0.5, 0.5]])
+
+
+def test_deep_contact_pushes_out_along_the_shortest_way(rng):
+    model = two_bodies(Box((1, 1, 1)), Sphere(0.1), fixed=True)
+    q = model.neutral()
+    q[:3] = 0.1, 0.45, 0.2
+    contacts = Scene(model).contacts(q)
+    assert_close(contacts.normal, [[0, 1.0, 0]])
+    assert_close(contacts.gap, [-0.15])
+    assert jacobian(model, q, contacts).shape == (1, 3, 6)

@@ -1,0 +1,552 @@
+"""Impact — RBDA §11.7: impulses of bodies, handles and mechanisms; laws of restitution."""
+
+import numpy as np
+import pytest
+from closeness import assert_close
+
+import kinetree as kt
+from kinetree.algorithms import aba
+from kinetree.contact.contacts import Contacts, jacobian
+from kinetree.contact.ground import with_ground
+from kinetree.contact.impacts import bodies
+from kinetree.contact.impacts.bodies import arrested_collision, frictionless_collision
+from kinetree.contact.impacts.impact import capture, impact
+from kinetree.contact.impacts.laws import LAWS, single_impact
+from kinetree.contact.mobility import mobility
+from kinetree.contact.scene import Scene
+from kinetree.errors import ImpactError
+from kinetree.loops.kinematics.projection import project_velocity
+from kinetree.model.geometry import Geometry, Sphere
+from kinetree.spatial import Force, Motion
+
+
+def contacts_at(points, normals, *, bodies, **more):
+    predecessor, successor = zip(*bodies, strict=True)
+    normals = np.array(normals, dtype=float)
+    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+    return Contacts(
+        np.array(predecessor), np.array(successor), np.array(points, dtype=float), normals,
+        np.zeros(len(points)), **more,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def ball():
+    inertia = kt.shapes.sphere(0.5, mass=1.0)
+    return kt.ModelBuilder("ball").body("ball", joint=kt.Free(), inertia=inertia).build()
+
+
+FLOOR = contacts_at([[0, 0, -0.5]], [[0, 0, 1]], bodies=[(0, 1)])
+FALLING = np.array([0, 0, 0, 1.0, 0, -2.0])
+
+
+# --- impulses -------------------------------------------------------------------------------------
+
+
+@pytest.mark.covers("RBDA 11.7", by=bodies.velocity_change)
+def test_impulse_is_the_change_of_momentum(rng):
+    I = kt.shapes.box(0.2, 0.3, 0.5, mass=2.0, at=kt.xlt([0.1, -0.2, 0.3]))
+    iota = Force.from_array(rng.normal(size=6))
+    dv = bodies.velocity_change(I, iota)
+    assert_close((I @ dv).to_array(), iota.to_array())
+    assert_close(bodies.velocity_change(None, iota).to_array(), np.zeros(6))
+
+
+@pytest.mark.covers("RBDA 11.7", by=bodies.velocity_step)
+def test_stiff_force_tends_to_its_impulse(ball):
+    """The shorter a force of the same integral acts, the less anything else matters."""
+    iota = np.array([0.3, -0.2, 0.1, 0.5, 0.4, 2.0])
+    qd0 = np.array([1.0, 2.0, -1.0, 0.5, 0.2, 0.1])
+    u = bodies.joint_space_impulse(ball, ball.neutral(), "ball", Force.from_array(iota))
+    expected = qd0 + bodies.velocity_step(ball, ball.neutral(), u)
+    errors = []
+    for h in (1e-2, 1e-3):
+        push = kt.ExternalForce("ball", iota / h)
+        motion = kt.simulate(ball, ball.neutral(), qd0, duration=h, dt=h / 20, forces=push)
+        errors.append(np.max(np.abs(motion.qd[-1] - expected)))
+    assert errors[1] < 0.12 * errors[0] < 0.1
+
+
+@pytest.mark.covers("RBDA 11.7", by=bodies.velocity_change)
+def test_handle_answers_with_its_articulated_inertia(rng):
+    """``Iᴬ = (J H⁻¹ Jᵀ)⁻¹`` of the free-floating system, in the coordinates of the handle."""
+    m = _floating()
+    q = m.integrate(m.neutral(), rng.normal(size=m.nv))
+    bodies_ = aba.articulated_bodies(m, q, np.zeros(m.nv), np.zeros(m.nv))
+    I_A = bodies_.IA[1]
+    J = kt.jacobian(m, q, "trunk", frame="body")
+    inverse = J @ kt.inverse_mass_matrix(m, q) @ J.T
+    assert_close(I_A.to_matrix() @ inverse, np.eye(6), ulps=1e4)
+    iota = rng.normal(size=6)
+    dv = J @ bodies.velocity_step(m, q, J.T @ iota)
+    assert_close(bodies.velocity_change(I_A, Force.from_array(iota)).to_array(), dv, ulps=1e4)
+
+
+def _floating():
+    builder = kt.ModelBuilder("floating").body(
+        "trunk", joint=kt.Free(), inertia=kt.shapes.box(0.3, 0.2, 0.4, mass=3.0)
+    )
+    for k in range(3):
+        builder = builder.body(
+            f"link{k}", on=f"link{k - 1}" if k else "trunk", joint=kt.Revolute("y"),
+            at=kt.xlt([0.1, 0, 0.2]),
+            inertia=kt.shapes.box(0.05, 0.05, 0.3, mass=0.7, at=kt.xlt([0, 0.02, 0.15])),
+        )  # fmt: skip
+    return builder.build()
+
+
+# --- two bodies -----------------------------------------------------------------------------------
+
+
+@pytest.mark.covers("RBDA 11.7", by=frictionless_collision)
+def test_frictionless_collision_of_two_bodies(rng):
+    I1 = kt.shapes.box(0.2, 0.3, 0.5, mass=2.0)
+    I2 = kt.shapes.box(0.4, 0.1, 0.2, mass=0.7, at=kt.xlt([0.5, 0, 0]))
+    v1, v2 = Motion.from_array(rng.normal(size=6)), Motion.from_array(rng.normal(size=6))
+    n, point = np.array([1.0, 0, 0]), np.array([0.2, 0.05, 0.1])
+    spatial = np.concatenate([np.cross(point, n), n])
+    zeta = spatial @ (v2 - v1).to_array()
+    if zeta > 0:
+        v1, v2, zeta = -v1, -v2, -zeta
+    M = spatial @ sum(np.linalg.inv(I.to_matrix()) for I in (I1, I2)) @ spatial
+    for e in (0.0, 0.4, 1.0):
+        found = frictionless_collision(I1, v1, I2, v2, point, n, e)
+        after = spatial @ (v2 + found.dv2 - v1 - found.dv1).to_array()
+        assert_close(after, -e * zeta, scale=abs(zeta))
+        energy = [_energy(I1, v1, I2, v2), _energy(I1, v1 + found.dv1, I2, v2 + found.dv2)]
+        assert_close(found.energy_change, -(1 - e**2) * zeta**2 / (2 * M), scale=energy[0])
+        assert_close(energy[1] - energy[0], found.energy_change, scale=energy[0], ulps=1000)
+
+
+def _energy(I1, v1, I2, v2):
+    return sum(v.to_array() @ (I @ v).to_array() / 2 for I, v in ((I1, v1), (I2, v2)))
+
+
+@pytest.mark.covers("RBDA 11.7", by=frictionless_collision)
+def test_equal_spheres_swap_velocities():
+    I = kt.shapes.sphere(0.5, mass=2.0)
+    other = kt.shapes.sphere(0.5, mass=2.0, at=kt.xlt([1.0, 0, 0]))
+    v = Motion.from_array([0, 0, 0, 3.0, 0, 0])
+    found = frictionless_collision(I, v, other, v * 0, [0.5, 0, 0], [1, 0, 0], 1.0)
+    assert_close((v + found.dv1).to_array(), np.zeros(6), scale=3)
+    assert_close(found.dv2.to_array(), v.to_array())
+    apart = frictionless_collision(I, v * 0, other, v, [0.5, 0, 0], [1, 0, 0], 1.0)
+    assert apart.energy_change == 0
+    assert np.all(apart.impulse == 0)
+
+
+@pytest.mark.covers("RBDA 11.7", by=arrested_collision)
+def test_arrested_collision_of_a_ball_with_the_ground():
+    I, still = kt.shapes.sphere(0.5, mass=1.0), Motion.from_array(np.zeros(6))
+    v = Motion.from_array(FALLING)
+    where = ([0, 0, -0.5], [0, 0, 1], 0.6)
+    found = arrested_collision(None, still, I, v, *where)
+    assert_close(found.impulse, [3.2, -2 / 7, 0])
+    assert_close((v + found.dv2).to_array()[3:], [5 / 7, 0, 1.2])
+    assert_close(found.energy_change, -1.4228571428571428)
+    with pytest.raises(
+        ImpactError, match=r"takes a coefficient of friction of 0.0892857, there is"
+    ):
+        arrested_collision(None, still, I, v, *where, friction=0.05)
+    with pytest.raises(kt.ShapeError, match=r"must be able to move"):
+        arrested_collision(None, still, None, v, *where)
+    with pytest.raises(kt.ShapeError, match=r"restitution must be from 0 to 1, got 1.5"):
+        frictionless_collision(None, still, I, v, [0, 0, -0.5], [0, 0, 1], 1.5)
+    away = arrested_collision(None, still, I, -v, *where)
+    assert away.energy_change == 0
+
+
+def test_arresting_impulse_that_would_pull_is_refused():
+    """A slanted rod that slides fast over the point that it digs into."""
+    rod = kt.Inertia.from_mass_center(1.0, np.zeros(3), np.diag([1.0, 1e-3, 1.0]))
+    still, v = Motion.from_array(np.zeros(6)), Motion.from_array([0, 0, 0, -4.0, 0, -0.1])
+    tip = [0.5, 0, -0.5]
+    with pytest.raises(ImpactError, match=r"would have to pull"):
+        arrested_collision(None, still, rod, v, tip, [0, 0, 1], 0.0)
+
+
+# --- mechanisms -----------------------------------------------------------------------------------
+
+
+@pytest.mark.covers("RBDA 11.7", by=impact)
+@pytest.mark.parametrize("law", LAWS)
+def test_ball_on_the_ground(ball, law):
+    after = impact(ball, ball.neutral(), FALLING, FLOOR, law=law, restitution=0.6, friction=0.8)
+    assert_close(after.impulse, [[3.2, -2 / 7, 0]])
+    assert_close(after.qd, [0, 10 / 7, 0, 5 / 7, 0, 1.2])
+    assert_close(after.energy_change, -1.4228571428571428)
+    assert max(after.residuals) < 1e-14
+    sliding = impact(ball, ball.neutral(), FALLING, FLOOR, law=law, restitution=0.6, friction=0.05)
+    assert_close(sliding.impulse, [[3.2, -0.16, 0]])
+    away = impact(ball, ball.neutral(), -FALLING, FLOOR, law=law, restitution=0.6, friction=0.8)
+    assert_close(away.qd, -FALLING)
+    arrested = impact(ball, ball.neutral(), FALLING, FLOOR, restitution=0.6, arrested=True)
+    assert_close(arrested.impulse, after.impulse)
+
+
+@pytest.mark.covers("RBDA 11.7", by=impact)
+def test_hit_on_a_body_of_a_mechanism(rng):
+    """``λ = -(1 + e) ζ / (tᵀ H⁻¹ t)``, and the loss that goes with it."""
+    m = _floating()
+    q = m.integrate(m.neutral(), rng.normal(size=m.nv))
+    c = contacts_at([rng.normal(size=3)], [rng.normal(size=3)], bodies=[(0, 3)])
+    t, A = jacobian(m, q, c)[0, 0], kt.inverse_mass_matrix(m, q)
+    qd = rng.normal(size=m.nv)
+    qd = qd if t @ qd < 0 else -qd
+    for e in (0.0, 0.5, 1.0):
+        after = impact(m, q, qd, c, restitution=e)
+        zeta, M = t @ qd, t @ A @ t
+        assert_close(after.impulse[0, 0], -(1 + e) * zeta / M, ulps=1e4)
+        assert_close(t @ after.qd, -e * zeta, scale=abs(zeta), ulps=1e4)
+        energy = kt.kinetic_energy(m, q, qd)
+        assert_close(after.energy_change, -(1 - e**2) * zeta**2 / (2 * M), scale=energy, ulps=1e4)
+        change = kt.kinetic_energy(m, q, after.qd) - energy
+        assert_close(after.energy_change, change, scale=energy, ulps=1e4)
+
+
+@pytest.mark.covers("RBDA 11.7", by=(impact, mobility))
+def test_loops_answer_with_impulses_of_their_own(rng):
+    m = kt.samples.four_bar()
+    q = np.array(m.posture("home").q) if m.postures else m.neutral()
+    qd = project_velocity(m, q, np.ones(m.nv))
+    body = m.body_count
+    p = kt.pose(m, q, m.body_names[body])[:3, 3] + [0.02, 0.01, 0.03]
+    v = kt.velocity(m, q, qd, m.body_names[body])
+    normal = -(v[3:] + np.cross(v[:3], p)) + np.array([0.1, 0.05, 0.02])
+    c = contacts_at([p], [normal], bodies=[(0, body)])
+    zeta = (jacobian(m, q, c)[0] @ qd)[0]
+    if zeta > 0:
+        qd, zeta = -qd, -zeta
+    after = impact(m, q, qd, c, restitution=0.7, friction=0.1)
+    assert after.velocity[0, 0] == pytest.approx(-0.7 * zeta)
+    assert after.residuals.loops < 1e-12
+    assert after.residuals.momentum < 1e-12
+    assert len(after.loop_impulse)
+    assert after.energy_change < 0
+    with pytest.raises(kt.LoopError, match=r"opens the loops"):
+        impact(m, q, qd + rng.normal(size=m.nv), c)
+
+
+# --- laws -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.covers("RBDA 11.7", by=impact)
+def test_laws_differ_where_sliding_stops_and_agree_elsewhere():
+    """A slanted rod; closed forms of the planar impact, slip that reverses included."""
+    inertia = kt.Inertia.from_mass_center(1.0, np.zeros(3), np.diag([1 / 12, 1 / 12, 1e-4]))
+    m = kt.ModelBuilder("rod").body("rod", joint=kt.Free(), inertia=inertia).build()
+    c = contacts_at([[0.25, 0, -0.45]], [[0, 0, 1]], bodies=[(0, 1)])
+    fast = np.array([0, 0, 0, 40.0, 0, -1.0])
+    same = [impact(m, m.neutral(), fast, c, law=k, restitution=0.5, friction=0.2) for k in LAWS]
+    for other in same[1:]:
+        assert_close(other.qd, same[0].qd, ulps=1000)
+    J = jacobian(m, m.neutral(), c)[0]
+    W = (J @ kt.inverse_mass_matrix(m, m.neutral()) @ J.T)[:2, :2]
+    for v, mu in ((-0.2, 0.2), (0.2, 0.6)):  # slides back; sticks
+        hit = (m, m.neutral(), np.array([0, 0, 0, v, 0, -1.0]), c)
+        found = {k: impact(*hit, law=k, restitution=0.5, friction=mu) for k in LAWS}
+        assert found["newton"].velocity[0, 0] == pytest.approx(0.5)
+        assert np.ptp([found[k].impulse[0, 0] for k in LAWS]) > 1e-3
+        expected = _planar_poisson(W, np.array([-1.0, v]), 0.5, mu)
+        assert_close(found["poisson"].impulse[0, :2], expected, ulps=1000)
+        total = found["energetic"].impulse[0, :2]
+        assert_close(_planar_work(W, np.array([-1.0, v]), total[0], mu), 0.0, scale=1, ulps=1000)
+        for after in found.values():
+            assert after.energy_change < 0
+
+
+def _planar_poisson(W, zeta, e, mu):
+    """Routh's construction in the plane, with the sliding that stops before compression ends."""
+    c = np.array([1.0, -mu * np.sign(zeta[1])])
+    stop = -zeta[1] / (W @ c)[1]
+    at_stop = zeta + W @ c * stop
+    assert stop > 0 > at_stop[0]
+    stick = -W[0, 1] / W[1, 1]
+    on = np.array([1.0, stick if abs(stick) <= mu else mu * np.sign(stick)])
+    compression = stop - at_stop[0] / (W @ on)[0]
+    return c * stop + on * ((1 + e) * compression - stop)
+
+
+def _planar_work(W, zeta, total, mu, e=0.5):
+    """Work of restitution and ``e²`` times that of compression: zero by Stronge's law."""
+    pressed = _planar_poisson(W, zeta, 0.0, mu)[0]
+    p = np.linspace(0, total, 200_001)
+    stop = -zeta[1] / (W @ [1.0, -mu * np.sign(zeta[1])])[1]
+    stick = -W[0, 1] / W[1, 1]
+    on = stick if abs(stick) <= mu else mu * np.sign(stick)
+    first, then = W @ [1.0, -mu * np.sign(zeta[1])], W @ [1.0, on]
+    speed = zeta[0] + first[0] * np.minimum(p, stop) + then[0] * np.maximum(p - stop, 0)
+    exact = [_integral(speed, p, p <= pressed), _integral(speed, p, p >= pressed)]
+    return round(exact[1] + e**2 * exact[0], 9)
+
+
+def _integral(y, x, where):
+    y, x = y[where], x[where]
+    return float(np.sum((y[1:] + y[:-1]) * np.diff(x)) / 2)
+
+
+@pytest.mark.covers("RBDA 11.7", by=single_impact)
+def test_poisson_and_energetic_laws_never_create_energy(rng):
+    for _ in range(15):
+        B, zeta = rng.normal(size=(3, 5)), rng.normal(size=3)
+        W, e, mu = B @ B.T, rng.uniform(), rng.uniform(0, 1.5)
+        zeta[0] = -abs(zeta[0])
+        for law in LAWS:
+            lam = single_impact(W, zeta, e, mu, law)
+            after = zeta + W @ lam
+            assert after[0] >= -1e-12
+            assert np.hypot(*lam[1:]) <= mu * lam[0] * (1 + 1e-12)
+            if law == "newton":
+                assert_close(after[0], -e * zeta[0], scale=1, ulps=1000)
+            else:
+                assert lam @ (zeta + after) <= 1e-14
+
+
+@pytest.mark.covers("RBDA 11.7", by=impact)
+def test_double_pendulum_with_friction_gains_energy_by_newtons_law():
+    """The example of Kane and Levinson: two rods, the lower one hits the ground with its tip."""
+    rod = kt.Inertia.from_mass_center(1.0, [0, 0, -0.5], np.diag([1 / 12, 1 / 12, 1e-6]))
+    rods = kt.ModelBuilder("rods").body("upper", joint=kt.Revolute("y"), inertia=rod)
+    rods = rods.body(
+        "lower", on="upper", joint=kt.Revolute("y"), at=kt.xlt([0, 0, -1.0]), inertia=rod
+    ).build()
+    q = -np.deg2rad([20.0, 10.0])
+    qd = np.array([0.1, 0.1])
+    tip = kt.pose(rods, q, "lower") @ [0, 0, -1.0, 1]
+    c = contacts_at([tip[:3]], [[0, 0, 1]], bodies=[(0, 2)])
+    hit = {"restitution": 0.9, "friction": 0.7}
+    with pytest.raises(ImpactError, match=r"'newton' would create .* use law='energetic'"):
+        impact(rods, q, qd, c, law="newton", **hit)
+    for law in LAWS[1:]:
+        assert impact(rods, q, qd, c, law=law, **hit).energy_change < 0
+
+
+def test_wedged_mechanism_is_reported():
+    """A rod on a hinge that hits the ground within the cone of friction cannot bounce."""
+    rod = kt.Inertia.from_mass_center(1.0, [0, 0, -0.5], np.diag([1 / 12, 1 / 12, 1e-6]))
+    m = kt.ModelBuilder("rod").body("rod", joint=kt.Revolute("y"), inertia=rod).build()
+    q, qd = np.array([-np.deg2rad(30)]), np.array([1.0])
+    tip = kt.pose(m, q, "rod") @ [0, 0, -1.0, 1]
+    c = contacts_at([tip[:3]], [[0, 0, 1]], bodies=[(0, 1)])
+    for law in ("newton", "energetic"):
+        with pytest.raises(ImpactError, match=r"no normal impulse can part them"):
+            impact(m, q, qd, c, law=law, restitution=0.5, friction=0.7)
+    stuck = impact(m, q, qd, c, law="poisson", restitution=0.5, friction=0.7)
+    assert_close(stuck.qd, [0.0], scale=1)
+    free = impact(m, q, qd, c, law="newton", restitution=0.5, friction=0.4)
+    assert_close(free.velocity[0, 0], 0.5 * np.sin(np.deg2rad(30)))
+
+
+def test_turning_slip_does_not_depend_on_the_axes_of_the_tangents(rng):
+    """The same impact in turned base coordinates."""
+    inertia = kt.Inertia.from_mass_center(1.0, np.zeros(3), np.diag([0.1, 0.02, 0.08]))
+    m = kt.ModelBuilder("body").body("body", joint=kt.Free(), inertia=inertia).build()
+    point, normal, qd = rng.normal(size=3), np.array([0.1, 0.2, 1.0]), rng.normal(size=6)
+    qd[5] -= 5
+    results = []
+    for turn in (np.eye(3), kt.rotx(0.7).E, kt.rotz(2.0).E):
+        turned = _rebuilt(_turned(inertia, turn))
+        c = contacts_at([turn @ point], [turn @ normal], bodies=[(0, 1)])
+        v = np.concatenate([turn @ qd[:3], turn @ qd[3:]])
+        after = impact(turned, m.neutral(), v, c, law="energetic", restitution=0.5, friction=0.3)
+        results.append(np.concatenate([turn.T @ after.qd[:3], turn.T @ after.qd[3:]]))
+    assert_close(results[1], results[0], scale=10, ulps=1e6)
+    assert_close(results[2], results[0], scale=10, ulps=1e6)
+
+
+def _turned(inertia, E):
+    return kt.Inertia.from_mass_center(1.0, np.zeros(3), E @ inertia.rotational @ E.T)
+
+
+def _rebuilt(inertia):
+    return kt.ModelBuilder("body").body("body", joint=kt.Free(), inertia=inertia).build()
+
+
+# --- patches --------------------------------------------------------------------------------------
+
+
+@pytest.mark.covers("RBDA 11.7", by=impact)
+def test_tangential_and_torsional_restitution(ball):
+    q = ball.neutral()
+    superball = impact(
+        ball, q, FALLING, FLOOR, restitution=1.0, friction=10.0, tangential_restitution=1.0
+    )
+    assert_close(superball.qd, [0, 20 / 7, 0, 3 / 7, 0, 2.0])
+    assert superball.energy_change == pytest.approx(0, abs=1e-14)
+    spinning = np.array([0, 0, 3.0, 0, 0, -2.0])
+    gripped = impact(
+        ball, q, spinning, FLOOR, restitution=0.5, torsional_friction=1.0, torsional_restitution=0.4
+    )
+    assert gripped.qd[2] == pytest.approx(-1.2)
+    assert_close(gripped.couple, [[-4.2 * 0.1]])
+    slipping = impact(ball, q, spinning, FLOOR, restitution=0.5, torsional_friction=0.01)
+    assert_close(slipping.couple, [[-0.01 * 3.0]])
+    slides = impact(
+        ball, q, FALLING, FLOOR, restitution=0.6, friction=0.05, tangential_restitution=0.3
+    )
+    assert_close(slides.impulse, [[3.2, -0.16, 0]])
+    assert slides.energy_change < 0
+
+
+# --- several points -------------------------------------------------------------------------------
+
+
+def cradle(n):
+    builder = kt.ModelBuilder("cradle")
+    for k in range(n):
+        inertia = kt.shapes.sphere(0.5, mass=2.0)
+        builder = builder.body(f"ball{k}", on="base", joint=kt.Prismatic("x"), inertia=inertia)
+    points = [[k + 0.5, 0, 0] for k in range(n - 1)]
+    touching = contacts_at(
+        points, [[1, 0, 0]] * (n - 1), bodies=[(k, k + 1) for k in range(1, n)]
+    )  # fmt: skip
+    return builder.build(), np.arange(float(n)), touching
+
+
+@pytest.mark.covers("RBDA 11.7", by=impact)
+@pytest.mark.parametrize("law", LAWS)
+def test_newtons_cradle(law):
+    m, q, c = cradle(3)
+    one = impact(m, q, [1.0, 0, 0], c, law=law, restitution=1.0, order="sequential")
+    assert_close(one.qd, [0, 0, 1.0])
+    two = impact(m, q, [1.0, 1.0, 0], c, law=law, restitution=1.0, order="sequential")
+    assert_close(two.qd, [0, 1.0, 1.0])
+    together = impact(m, q, [1.0, 0, 0], c, law=law, restitution=1.0)
+    assert_close(together.qd, [-1 / 3, 2 / 3, 2 / 3], ulps=1e4)
+    assert together.energy_change == pytest.approx(0, abs=1e-12)
+    lossy = impact(m, q, [1.0, 0, 0], c, law=law, restitution=0.5)
+    assert_close(lossy.qd, [0, 0.5, 0.5], ulps=1e4)
+    m, q, c = cradle(5)
+    plastic = impact(m, q, np.eye(5)[0], c, law=law, restitution=0.0)
+    assert_close(plastic.qd, np.full(5, 0.2), ulps=1e5)
+    after = impact(m, q, np.eye(5)[0], c, law=law, restitution=0.0, order="sequential")
+    assert_close(after.qd, np.full(5, 0.2), scale=1e6)
+    assert after.residuals.solver < 1e-10
+
+
+@pytest.mark.parametrize("order", ["simultaneous", "sequential"])
+@pytest.mark.parametrize("law", LAWS)
+def test_several_impacts_with_friction_obey_cones_and_create_no_energy(law, order, rng):
+    box = kt.ModelBuilder("box").body(
+        "box", joint=kt.Free(), inertia=kt.shapes.box(0.4, 0.3, 0.2, mass=2.0)
+    ).build()  # fmt: skip
+    corners = [[x, y, -0.1] for x in (-0.2, 0.2) for y in (-0.15, 0.15)]
+    c = contacts_at(corners, [[0, 0, 1]] * 4, bodies=[(0, 1)] * 4)
+    refused = []
+    for _ in range(3):
+        qd = rng.normal(size=6) - [0, 0, 0, 0, 0, 2]
+        try:
+            after = impact(
+                box, box.neutral(), qd, c, law=law, restitution=0.5, friction=0.3, order=order
+            )
+        except ImpactError as error:
+            refused.append((law, str(error)))
+            continue
+        assert after.energy_change < 0
+        assert after.residuals.approach < 1e-8
+        assert after.residuals.cone < 1e-8
+        assert after.residuals.momentum < 1e-12
+    assert all(law == "newton" and "would create" in message for law, message in refused)
+
+
+def test_flat_landing_is_the_same_whatever_the_law(rng):
+    """A box that falls flat and slides: all contacts share the load, and slip keeps its way."""
+    box = kt.ModelBuilder("box").body(
+        "box", joint=kt.Free(), inertia=kt.shapes.box(2.0, 2.0, 0.01, mass=2.0)
+    ).build()  # fmt: skip
+    corners = [[x, y, 0.0] for x in (-1, 1) for y in (-1, 1)]
+    c = contacts_at(corners, [[0, 0, 1]] * 4, bodies=[(0, 1)] * 4)
+    qd = np.array([0, 0, 0, 5.0, 0, -1.0])
+    for law in LAWS:
+        after = impact(box, box.neutral(), qd, c, law=law, restitution=0.5, friction=0.2)
+        assert_close(after.qd, [0, 0, 0, 5 - 0.2 * 1.5, 0, 0.5], ulps=1e6)
+
+
+def test_points_that_do_not_feel_one_another_are_impacts_of_their_own(ball):
+    two = kt.ModelBuilder("two")
+    for name in ("a", "b"):
+        two = two.body(
+            name, on="base", joint=kt.Free(), inertia=kt.shapes.sphere(0.5, mass=1.0)
+        )  # fmt: skip
+    m = two.build()
+    c = contacts_at([[0, 0, -0.5]] * 2, [[0, 0, 1]] * 2, bodies=[(0, 1), (0, 2)])
+    qd = np.concatenate([FALLING, [0, 0, 0, 0, 3.0, -1.0]])
+    after = impact(m, m.neutral(), qd, c, law="energetic", restitution=[0.6, 0.2], friction=0.8)
+    alone = impact(ball, ball.neutral(), FALLING, FLOOR, restitution=0.6, friction=0.8)
+    assert_close(after.qd[:6], alone.qd)
+    assert after.qd[11] == pytest.approx(0.2)
+    assert after.residuals.solver == 0
+
+
+# --- capture --------------------------------------------------------------------------------------
+
+
+def test_capture_takes_all_relative_motion():
+    m = kt.ModelBuilder("pair")
+    for name in ("a", "b"):
+        m = m.body(name, on="base", joint=kt.Free(), inertia=kt.shapes.sphere(0.5, mass=1.0))
+    m = m.build()
+    q = m.neutral().copy()
+    q[7] = 1.0
+    c = contacts_at([[0.5, 0, 0]], [[1, 0, 0]], bodies=[(1, 2)])
+    leaving = np.zeros(12)
+    leaving[9] = 2.0
+    for weld in (False, True):
+        after = capture(m, q, leaving, c, weld=weld)
+        assert_close(after.velocity, np.zeros((1, 3)), scale=1)
+        assert after.impulse[0, 0] < 0  # it pulls
+        assert after.energy_change < 0
+        p = kt.momentum(m, q, leaving), kt.momentum(m, q, after.qd)
+        assert_close(p[1], p[0], scale=2)
+        assert max(after.residuals) < 1e-12
+
+
+# --- errors ---------------------------------------------------------------------------------------
+
+
+def test_named_errors(ball):
+    q, hit = ball.neutral(), (FALLING, FLOOR)
+    with pytest.raises(kt.UnknownNameError, match=r"no law of restitution 'newtom'.*newton"):
+        impact(ball, q, *hit, law="newtom")
+    with pytest.raises(kt.UnknownNameError, match=r"order must be one of simultaneous, sequential"):
+        impact(ball, q, *hit, order="first")
+    with pytest.raises(kt.ShapeError, match=r"restitution must be a number or 1 numbers, from 0"):
+        impact(ball, q, *hit, restitution=1.2)
+    with pytest.raises(
+        kt.ShapeError, match=r"friction must be a number or 1 numbers, not negative"
+    ):
+        impact(ball, q, *hit, friction=-0.1)
+    with pytest.raises(kt.ShapeError, match=r"an impact takes one sample"):
+        impact(ball, q, np.zeros((3, 6)), FLOOR)
+    with pytest.raises(
+        ImpactError, match=r"takes a coefficient of 0.0892857, and friction has 0.05"
+    ):
+        impact(ball, q, *hit, restitution=0.6, friction=0.05, arrested=True)
+    with pytest.raises(kt.ShapeError, match=r"torsional friction not negative"):
+        impact(ball, q, *hit, torsional_friction=-1.0)
+    with pytest.raises(kt.ShapeError, match=r"an impulse is a Force or six numbers"):
+        bodies.joint_space_impulse(ball, q, "ball", np.zeros(3))
+    m, q, c = cradle(3)
+    with pytest.raises(ImpactError, match=r"these are hit together"):
+        impact(m, q, [1.0, 0, 0], c, tangential_restitution=0.5)
+
+
+def test_scene_says_where_and_how_rough():
+    m = kt.ModelBuilder("ball").body(
+        "ball", joint=kt.Free(), inertia=kt.shapes.sphere(0.5, mass=1.0)
+    ).build()  # fmt: skip
+    m = with_ground(m.replace(geometry=(Geometry(1, Sphere(0.5), name="ball"),)))
+    q = m.neutral().copy()
+    q[2] = 0.5
+    scene = Scene(m, friction=0.8, restitution=0.6)
+    after = impact(m, q, FALLING, scene)
+    assert_close(after.impulse, [[3.2, -2 / 7, 0]])
+    q[2] = 0.6
+    assert impact(m, q, FALLING, scene).contacts.size == 0
+
+
+def test_open_contacts_take_no_part(ball):
+    above = FLOOR._replace(gap=np.array([1e-3]))
+    after = impact(ball, ball.neutral(), FALLING, above, restitution=0.6)
+    assert_close(after.qd, FALLING)
+    assert after.impulse.shape == (0, 3)

@@ -1,0 +1,178 @@
+"""Event-driven contact — RBDA §11.4, §11.5, Table 11.1: phases, and located events between them."""
+
+import numpy as np
+import pytest
+from mechanisms import arm as jointed_arm
+from rigid_scenes import BALL, TABLE, G, ladder, lifted, names, particle, run
+
+import kinetree as kt
+from kinetree.contact.ground import with_ground
+from kinetree.contact.rigid.settings import EventDriven
+from kinetree.contact.scene import Scene
+from kinetree.errors import ModelError, ShapeError, SimulationError, UnknownNameError
+from kinetree.model.geometry import Geometry, Plane, Sphere
+from kinetree.samples.linkages import four_bar
+from kinetree.simulation.contact.driven.machine import Machine
+from kinetree.simulation.contact.driven.watches import Touches
+from kinetree.spatial import Plucker
+
+# --- bouncing -------------------------------------------------------------------------------------
+
+
+@pytest.mark.covers("RBDA 11.4", "RBDA 11.5", "RBDA Table 11.1", by=(EventDriven, Machine))
+def test_bouncing_ball_has_exact_event_times_and_comes_to_rest():
+    e = 0.8
+    found = run(BALL, lifted(BALL, 1.1), restitution=e, duration=4.2, dt=0.02)
+    first = np.sqrt(2 / G)
+    exact = first * (1 + 2 * np.cumsum(e ** np.arange(100)) - 2)
+    t = np.array([event.t for event in found.events])
+    assert np.max(np.abs(t[:20] - exact[:20])) < 1e-10
+    assert abs(t[9] - exact[9]) < 1e-11  # the tenth
+    assert len(t) > 40
+    assert names(found)[:-1] == ["bounces"] * (len(t) - 1)
+    assert names(found)[-1] == "ends its ever faster bounces"
+    assert 0 < exact[-1] - t[-1] < 1e-3  # all bounces that were left out
+    assert found.contact.modes[-1].tolist() == ["touches"]
+    assert abs(found.contact.force[-1, 0, 0] - G) < 1e-12
+    assert abs(found.q[-1, 2] - 0.1) < 1e-12
+    energy = np.array([event.energy for event in found.events])
+    assert np.all(energy < 0)
+    assert abs(energy.sum() + G) < 1e-9
+    assert (
+        found.contact.worst.problems == 1
+    )  # only where it comes to rest is there anything to solve
+
+
+@pytest.mark.covers("RBDA 11.4", by=Machine)
+def test_plastic_impact_goes_straight_into_contact():
+    found = run(BALL, lifted(BALL, 0.6), duration=0.5, dt=0.02)
+    assert names(found) == ["lands"]
+    assert abs(found.events[0].t - np.sqrt(2 * 0.5 / G)) < 1e-11
+    modes = found.contact.modes[:, 0]
+    assert set(modes[found.t < found.events[0].t]) == {"apart"}
+    assert set(modes[found.t > found.events[0].t]) == {"touches"}
+
+
+def test_elastic_ball_keeps_its_energy():
+    found = run(BALL, lifted(BALL, 0.6), restitution=1.0, duration=2.0, dt=0.02)
+    assert len(found.events) == 3
+    assert np.ptp(found.energy) < 1e-12 * abs(found.energy[0])
+
+
+# --- leaving --------------------------------------------------------------------------------------
+
+
+@pytest.mark.covers("RBDA Table 11.1", by=(EventDriven, Touches))
+def test_particle_leaves_a_smooth_sphere_at_two_thirds_of_its_height():
+    m = particle()
+    m = m.replace(geometry=(Geometry(0, Sphere(0.99), name="dome"), *m.geometry))
+    q = np.array([np.sin(0.1), 0, np.cos(0.1)])
+    found = run(m, q, duration=1.2, dt=0.02, integrator="dopri5", error=1e-9)
+    assert names(found) == ["opens"]
+    assert abs(found.events[0].q[2] - 2 / 3 * np.cos(0.1)) < 2e-8
+    assert found.contact.worst.problems == 2  # at the start, and at the event
+    radius = np.linalg.norm(found.q, axis=1)
+    before = found.t < found.events[0].t
+    assert np.max(np.abs(radius[before] - 1)) < 1e-14
+    assert np.all(radius[~before] > 1)
+
+
+@pytest.mark.covers("RBDA Table 11.1", by=EventDriven)
+def test_ladder_leaves_the_wall_at_two_thirds_of_its_height():
+    m, q, length = ladder(0.2)
+    pairs = [("floor", "foot"), ("wall", "top"), ("floor", "top")]
+    options = {"duration": 0.9, "dt": 0.02, "rtol": 1e-9, "atol": 1e-11, "pairs": pairs}
+    found = run(m, q, error=1e-8, **options)
+    assert names(found) == ["opens", "lands"]
+    height = found.events[0].q[1]
+    assert abs(height - 2 / 3 * length / 2 * np.cos(0.2)) < 1e-8
+    assert found.contact.modes[-1].tolist() == ["touches", "apart", "touches"]
+
+
+# --- several contacts -----------------------------------------------------------------------------
+
+
+@pytest.mark.covers("RBDA Table 11.1", by=EventDriven)
+def test_tumbling_box_comes_to_rest_and_never_gains_energy():
+    q, qd = lifted(TABLE, 0.3, (0.3, 0.2, 0.1)), np.array([0.5, 0.2, 0.3, 0.4, 0, 0])
+    found = run(TABLE, q, qd, friction=0.4, duration=0.6, dt=0.02)
+    assert np.all(np.diff(found.energy) < 1e-7)
+    assert sorted(found.contact.modes[-1]) == ["apart"] * 4 + ["sticks"] * 4
+    assert np.max(np.abs(found.qd[-1])) < 1e-12
+    assert abs(found.contact.force[-1, :, 0].sum() - 2 * G) < 1e-10
+    assert abs(found.q[-1, 2] - 0.1) < 1e-12
+
+
+# --- loops, other events --------------------------------------------------------------------------
+
+
+def test_linkage_lands_and_keeps_its_loop_closed():
+    m = four_bar()
+    ball = Geometry(2, Sphere(0.02), name="knee")
+    height = kt.poses(m, m.neutral())[1, 2, 3]
+    plane = Geometry(0, Plane(), Plucker(np.eye(3), np.array([0, 0, height - 0.1])), name="floor")
+    m = m.replace(geometry=(ball, plane))
+    found = run(m, m.neutral(), duration=0.8, dt=0.02, pairs=[("floor", "knee")], restitution=0.5)
+    assert found.events
+    assert names(found)[0] == "bounces"
+    event = found.events[0]
+    assert np.max(np.abs(found.loop_error)) < 1e-12
+    assert event.energy < 0
+    assert abs(event.qd_after[0] / event.qd[0] + 0.5) < 1e-9  # one freedom: all turns back
+
+
+def test_kick_into_the_ground_and_start_that_closes():
+    kick = kt.Event(
+        lambda t, q, qd: t - 0.1,
+        action=lambda t, q, qd: (q, qd - [0, 0, 0, 0, 0, 1.0]),
+        name="kick",
+    )
+    found = run(BALL, lifted(BALL, 0.1), restitution=0.5, duration=0.15, dt=0.02, events=kick)
+    assert [e.name for e in found.events] == ["kick", "ground/body:0 hits"]
+    assert abs(found.events[1].qd_after[5] - 0.5) < 1e-12
+    falling = np.array([0, 0, 0, 0, 0, -2.0])
+    found = run(BALL, lifted(BALL, 0.1), falling, restitution=0.5, duration=0.1, dt=0.02)
+    assert names(found) == ["hits"]
+    assert found.events[0].t == 0
+    assert abs(found.q[-1, 2] - (0.1 + 1.0 * 0.1 - G * 0.005)) < 1e-12
+
+
+# --- refusals -------------------------------------------------------------------------------------
+
+
+def test_what_event_driven_contact_cannot_do():
+    scene, q = Scene(BALL), lifted(BALL, 0.5)
+    contact = EventDriven(scene)
+
+    def simulate(q=q, m=BALL, **options):
+        kt.simulate(m, q, duration=0.1, dt=0.01, contact=contact, **options)
+
+    with pytest.raises(ShapeError, match=r"one motion at a time.*TimeStepping"):
+        simulate(q=np.stack([q, q]))
+    with pytest.raises(UnknownNameError, match="'implicit_midpoint' cannot take steps in which"):
+        simulate(integrator="implicit_midpoint")
+    with pytest.raises(SimulationError, match=r"'ground/body:0' 0.05 m inside each other"):
+        simulate(q=lifted(BALL, 0.05))
+    with pytest.raises(ModelError, match="the scene was made for model 'body'"):
+        simulate(m=TABLE)
+    arm = jointed_arm(kt.Limits(-1.0, 1.0), friction=0.5)
+    arm = with_ground(
+        arm.replace(geometry=(Geometry(2, Sphere(0.1), name="hand"),)), point=(0, 0, -5)
+    )
+    for option, told in (
+        ({"limits": "rigid"}, "rigid limits"),
+        ({"friction": "exact"}, "exact joint"),
+    ):
+        with pytest.raises(ModelError, match=f"not go together with {told}"):
+            kt.simulate(arm, [0.1, 0.1], duration=0.1, contact=EventDriven(Scene(arm)), **option)
+
+
+def test_settings_are_checked():
+    with pytest.raises(TypeError, match=r"takes a kinetree.contact.Scene, got Model"):
+        EventDriven(BALL)
+    with pytest.raises(UnknownNameError, match="no law of restitution 'hertz'"):
+        EventDriven(Scene(BALL), law="hertz")
+    with pytest.raises(ModelError, match="order must be"):
+        EventDriven(Scene(BALL), order="random")
+    with pytest.raises(ModelError, match="rest_velocity must be positive, got 0"):
+        EventDriven(Scene(BALL), rest_velocity=0)

@@ -1,0 +1,208 @@
+"""Laws of soft contact — RBDA §11.8, (11.73)-(11.79)."""
+
+import numpy as np
+import pytest
+from closeness import assert_close
+
+import kinetree as kt
+from kinetree.contact.soft.normal import HuntCrossley, Linear
+from kinetree.contact.soft.patch import (
+    NonlinearPatch,
+    Patch,
+    SeriesSpring,
+    TwoSurfaces,
+    decay,
+    lumped,
+)
+from kinetree.contact.soft.tangential import Dahl, Regularized, Stiction
+
+K, D = 2000.0, 5.0
+
+
+def drop(law, *, h=4e-4, steps=500, speed=1.0, mass=0.5, gravity=9.81, p0=0.0):
+    """Mass on the surface of a law, by Heun's method: gaps, velocities, forces, states."""
+    p, v, z, rows = np.array([p0]), np.array([-speed]), law.start(np.array([p0])), []
+    for _ in range(steps):
+        f, zd = law(z, p, v, 0.0)
+        rows.append((p[0], v[0], f[0], *z[0]))
+        a = f / mass - gravity
+        p1, v1, z1 = p + h * v, v + h * a, z + h * zd
+        f1, zd1 = law(z1, p1, v1, h)
+        z1 = z + h / 2 * (zd + zd1)
+        p, v = p + h / 2 * (v + v1), v + h / 2 * (a + f1 / mass - gravity)
+        z = law.settled(z, z1, p, h)
+    return np.array(rows).T
+
+
+@pytest.mark.covers("RBDA 11.8", by=Patch)
+def test_static_depth_and_force_of_a_patch():
+    p, v, f, z = drop(Patch(K, 4 * D), speed=0.0, steps=2500)
+    assert_close(p[-1], -0.5 * 9.81 / K, ulps=1e8)
+    assert abs(v[-1]) < 1e-9
+    assert_close(f[-1], 0.5 * 9.81, ulps=1e8)
+    assert np.all(f >= 0)
+    assert_close(z[1:], p[1:], scale=1e-3)
+
+
+@pytest.mark.covers("RBDA 11.8", by=Patch)
+def test_contact_ends_while_the_body_is_still_below_the_surface():
+    """Where ``-K z - D pd`` crosses zero; the patch then recovers on its own, exponentially."""
+    p, v, f, z = drop(Patch(K, D), h=1e-4, steps=900, gravity=0.0)
+    lost = int(np.flatnonzero(f[1:] == 0)[0]) + 1
+    assert p[lost] < -1e-4
+    assert (-K * p - D * v)[lost - 1] > 0 >= (-K * p - D * v)[lost]
+    t = 1e-4 * np.arange(len(z) - lost - 1)
+    assert_close(z[lost + 1 :], z[lost + 1] * np.exp(-K / D * t), scale=1e-4, ulps=1e5)
+    assert np.all(p[lost + 1 :] >= z[lost + 1 :])
+
+
+@pytest.mark.covers("RBDA 11.8", by=Patch)
+def test_patch_without_integration_is_the_integrated_one():
+    errors = []
+    for h in (4e-4, 1e-4):
+        laws = Patch(K, D), Patch(K, D, integrated=True)
+        (p, v, _, z), (p_i, v_i, _, z_i) = (drop(k, h=h, steps=round(0.1 / h)) for k in laws)
+        errors.append([np.max(np.abs(x)) for x in (p - p_i, v - v_i, z - z_i)])
+    assert np.all(errors[0] < np.array([1e-5, 1e-3, 2e-4]))
+    assert np.all(errors[1] <= 0.5 * np.array(errors[0]))  # at the loss: a step sooner or later
+
+
+def test_decay_is_the_exponential():
+    y = np.array([0.0, 1e-8, 0.3, 1.0, 20.0, 300.0, 1e4])
+    assert_close(decay(y) * np.exp(np.minimum(y, 500)), np.where(y > 500, 0, 1.0), ulps=5000)
+    assert decay(1e4) < 1e-200
+
+
+@pytest.mark.covers("RBDA 11.8", by=lumped)
+def test_two_surfaces_are_one_where_their_ratios_agree():
+    soft, hard = Patch(1000.0, 2.0), Patch(3000.0, 6.0)
+    both, one = drop(TwoSurfaces(soft, hard)), drop(Patch(750.0, 1.5, integrated=True))
+    assert isinstance(lumped(soft, hard), Patch)
+    assert lumped(soft, hard) == Patch(750.0, 1.5)
+    assert np.max(np.abs(both[:2] - one[:2])) < 1e-9
+    other = drop(TwoSurfaces(soft, Patch(3000.0, 20.0)))
+    assert np.max(np.abs(other[:2] - both[:2])) > 1e-3
+    with pytest.raises(kt.ModelError, match=r"500 and 150 1/s.*cannot be lumped; use TwoSurfaces"):
+        lumped(soft, Patch(3000.0, 20.0))
+
+
+@pytest.mark.covers("RBDA 11.8", by=NonlinearPatch)
+def test_nonlinear_patch_with_linear_elements_is_a_patch():
+    law = NonlinearPatch(lambda d: K * d, lambda d: D + 0 * d)
+    ours, linear = drop(law), drop(Patch(K, D, integrated=True))
+    assert np.max(np.abs(ours - linear)[:2]) < 1e-9
+    hard = NonlinearPatch(lambda d: K * d + 1e7 * d**3, lambda d: D + 100 * d)
+    assert np.min(drop(hard)[0]) > np.min(linear[0])
+    with pytest.raises(kt.ModelError, match=r"must be positive at depth 0"):
+        NonlinearPatch(lambda d: K * d, lambda d: D * d)
+
+
+@pytest.mark.covers("RBDA 11.8", by=SeriesSpring)
+def test_series_spring_tends_to_the_patch_and_loses_energy():
+    law = SeriesSpring(K, D, 1e5)
+    stiff, patch = (drop(k, h=2e-5, steps=2500, gravity=0.0) for k in (law, Patch(K, D)))
+    assert np.max(np.abs(stiff[0] - patch[0])) < 5e-4
+    p, v, f, z = drop(SeriesSpring(K, D, 4000.0), h=1e-4, steps=1000, gravity=0.0)
+    assert np.all(f >= 0)
+    assert f[0] == 0
+    energy = 0.25 * v**2 + SeriesSpring(K, D, 4000.0).energy(z[:, None], p)
+    assert np.all(np.diff(energy) < 1e-5)
+    assert abs(v[-1]) < 0.95
+
+
+@pytest.mark.covers("RBDA 11.8", by=HuntCrossley)
+def test_restitution_of_hunt_and_crossley():
+    """``e = 1 - α v`` for slow impacts, to first order; never above one."""
+    alpha = 0.1
+    for v in (0.05, 0.1, 0.2):
+        out = drop(HuntCrossley(1e5, alpha), h=2e-4, steps=900, speed=v, gravity=0.0)
+        e = out[1][-1] / v
+        assert out[2][-1] == 0
+        assert e == pytest.approx(1 - alpha * v, abs=2 * (alpha * v) ** 2)
+        assert e < 1
+    elastic = drop(HuntCrossley(1e5, 0.0, exponent=2), h=2e-4, steps=600, gravity=0.0)
+    assert elastic[1][-1] == pytest.approx(1.0, abs=1e-4)
+    energy = HuntCrossley(1e5).energy(np.array([-0.01, 0.2]))
+    assert_close(energy, [1e5 * 0.01**2.5 / 2.5, 0.0])
+
+
+@pytest.mark.covers("RBDA 11.8", by=(Linear, Patch))
+def test_forces_never_pull_and_never_create_energy(rng):
+    """Whatever the motion of the body: the work done on it is not more than it did."""
+    laws = (Linear(K, D), Patch(K, D), HuntCrossley(1e5, 0.3), Patch(K, D, integrated=True))
+    h = 2e-4
+    t = h * np.arange(3000)
+    w, c = rng.uniform(5, 60, size=(6, 20)), rng.uniform(0, 7, size=(6, 20))
+    p = 0.002 * np.sum(np.sin(w * t[:, None, None] + c), axis=1)
+    p = p - p[0] + 0.002  # nothing is stored at the start
+    v = 0.002 * np.sum(w * np.cos(w * t[:, None, None] + c), axis=1)
+    for law in laws:
+        z, work, most = law.start(p[0]), np.zeros(20), np.full(20, -np.inf)
+        for p_k, v_k in zip(p, v, strict=True):
+            f, zd = law(z, p_k, v_k, 0.0)
+            assert np.all(f >= 0)
+            work = work + h * f * v_k
+            most = np.maximum(most, work)
+            z = law.settled(z, z + h * zd, p_k, h)
+        assert np.all(most <= 1e-4)
+        assert np.all(work <= 0)
+
+
+# --- friction -------------------------------------------------------------------------------------
+
+
+@pytest.mark.covers("RBDA 11.8", by=Stiction)
+def test_stiction_clamps_to_the_cone():
+    law, f_n, mu = Stiction(1000.0, 2.0), np.array([3.0]), 0.5
+    x, v = np.array([[1e-3, 0.0]]), np.array([[0.1, 0.0]])
+    f, xd = law(x, v, f_n, mu)
+    assert_close(f, [[-1.2, 0]])
+    assert_close(xd, v)  # the patch goes with the body
+    f, xd = law(2 * x, v, f_n, mu)
+    assert_close(f, [[-1.5, 0]])  # the limit, along the axis as (11.79)
+    assert_close(xd, [[-(2.0 - 1.5) / 2.0, 0]])
+    f, xd = law(x, v, 0 * f_n, mu)
+    assert_close(f, [[0, 0]])  # nothing without a normal force
+    assert_close(xd, -1000.0 / 2.0 * x)  # and the patch relaxes
+
+
+@pytest.mark.covers("RBDA 11.8", by=(Stiction, Regularized, Dahl))
+@pytest.mark.parametrize("law", [Stiction(1000.0, 2.0), Regularized(1e-2), Dahl(1000.0)])
+def test_friction_is_isotropic_within_the_cone_and_against_the_motion(law, rng):
+    x = 2e-3 * rng.normal(size=(50, 2))
+    v, f_n, mu = rng.normal(size=(50, 2)), rng.uniform(0, 5, size=50), 0.6
+    x = x if law.size else np.zeros((50, 0))
+    f, xd = law(x, v, f_n, mu)
+    assert np.all(np.hypot(*f.T) <= mu * f_n * (1 + 1e-12))
+    c, s = np.cos(0.7), np.sin(0.7)
+    R = np.array([[c, -s], [s, c]])
+    turned = law(x @ R.T if law.size else x, v @ R.T, f_n, mu)
+    assert_close(turned[0], f @ R.T, scale=5)
+    if law.size:
+        assert_close(turned[1], xd @ R.T, scale=100)
+    else:
+        assert np.all(np.sum(f * v, axis=1) <= 0)
+
+
+@pytest.mark.covers("RBDA 11.8", by=Stiction)
+def test_friction_patch_passes_energy_on_and_creates_none(rng):
+    law, h = Stiction(1000.0, 2.0), 1e-4
+    x, work, start = np.zeros((1, 2)), 0.0, 0.0
+    for k in range(3000):
+        v = np.array([[np.cos(0.01 * k), 0.5 * np.sin(0.02 * k)]]) * 0.3
+        f, xd = law(x, v, np.array([2.0 + np.sin(0.004 * k)]), 0.5)
+        work += h * float(np.sum(f * v))
+        x = x + h * xd
+        assert work + 500 * float(np.sum(x * x)) <= start + 1e-5
+    assert work < 0
+
+
+def test_named_errors():
+    with pytest.raises(kt.ModelError, match=r"stiffness of Patch must be positive and finite"):
+        Patch(-1.0, 1.0)
+    with pytest.raises(kt.ModelError, match=r"damping of Linear must not be negative and finite"):
+        Linear(1.0, -1.0)
+    with pytest.raises(kt.ModelError, match=r"must be 1, 1.5, 2, 2.5, \.\.\., got 1.3"):
+        HuntCrossley(1e5, 0.1, exponent=1.3)
+    with pytest.raises(kt.ModelError, match=r"velocity of Regularized must be positive"):
+        Regularized(0.0)
