@@ -189,20 +189,6 @@ def test_friction_patch_turns_with_the_surface_that_carries_it():
     assert_close(rate[0, 1:], [0, 2e-5, 0], scale=1.0)
 
 
-def test_mechanism_with_a_loop_stands_on_soft_ground():
-    m = kt.samples.four_bar()
-    q = np.array(m.posture("home").q) if m.postures else m.neutral()
-    body = m.body_names[-1]
-    p = kt.pose(m, q, body)[:3, 3]
-    foot = (Geometry(m.body_count, Sphere(0.05), name="foot"),)
-    m = with_ground(m.replace(geometry=foot), point=p - [0, 0, 0.049])
-    soft = SoftContact(Scene(m), stiffness=1e5, damping=1.0)
-    motion = kt.simulate(m, q, duration=0.05, dt=1e-3, forces=soft)
-    assert np.max(np.abs(motion.loop_error)) < 1e-12
-    free = kt.simulate(m, q, duration=0.05, dt=1e-3)
-    assert np.max(np.abs(free.q[-1] - motion.q[-1])) > 1e-6
-
-
 # --- rollouts and derivatives -------------------------------------------------------------------
 
 

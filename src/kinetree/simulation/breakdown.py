@@ -22,7 +22,7 @@ def joint_of(model, values):
 
 def check_finite_state(model, t, q, qd):
     """Raise SimulationError for a state that is not finite."""
-    if np.all(np.isfinite(qd)) and np.all(np.isfinite(q)):
+    if np.isfinite(qd).all() and np.isfinite(q).all():
         return
     bad = ~np.isfinite(qd)
     where = _sample(bad if np.any(bad) else ~np.isfinite(q))

@@ -1,6 +1,7 @@
 """Running steps of equal length, one after the other, and keeping every so many."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ class Clock:
     end: float
     dt: float
 
-    @property
+    @cached_property
     def count(self) -> int:
         """Number of steps."""
         n = (self.end - self.start) / self.dt

@@ -50,7 +50,7 @@ class Record:
         """Count steps of length ``h`` that end with the velocities ``qd``."""
         self.steps += steps
         self.largest_step = max(self.largest_step, h)
-        self.largest_advance = max(self.largest_advance, h * np.max(np.abs(qd), initial=0.0))
+        self.largest_advance = max(self.largest_advance, h * np.abs(qd).max(initial=0.0))
 
     def arrays(self) -> dict[str, Any]:
         """What was stored, as arrays with time first."""

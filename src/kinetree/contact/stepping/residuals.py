@@ -8,7 +8,7 @@ from kinetree.contact.complementarity.rows import less
 from kinetree.contact.stepping.solver import largest
 from kinetree.functional.choose import select
 
-__all__ = ["Residuals", "cone_error", "power_error"]
+__all__ = ["Residuals", "accumulated", "cone_error", "gathered", "power_error"]
 
 
 class Residuals(NamedTuple):
@@ -42,12 +42,18 @@ class Residuals(NamedTuple):
 
 SUMMED = ("contact_work", "loss", "taken", "touching")
 """Residuals that add up over steps; of the others the largest counts."""
+_SUMMED = np.array([name in SUMMED for name in Residuals._fields])
 
 
 def accumulated(total, step):
     """Residuals of several steps, (..., 10), with those of one more."""
-    summed = np.array([name in SUMMED for name in Residuals._fields])
-    return select(summed, total + step, select(less(step, total), total, step))
+    return select(_SUMMED, total + step, select(less(step, total), total, step))
+
+
+def gathered(steps):
+    """Residuals of several steps, (..., 10), from a list of those of each."""
+    each = np.array(steps)
+    return np.where(_SUMMED, each.sum(axis=0), each.max(axis=0))
 
 
 def cone_error(mu, lam):

@@ -7,6 +7,7 @@ import numpy as np
 from kinetree.algorithms.fixed_pivots import solve_for
 from kinetree.contact.complementarity import cones
 from kinetree.contact.complementarity.rows import Rows, newton_matrix, obeyed, scaled
+from kinetree.contact.complementarity.sweeps import Sweeps
 from kinetree.expr.repeat import repeat
 from kinetree.functional.choose import select
 
@@ -14,8 +15,12 @@ __all__ = ["Problem", "largest", "solve_in_kernel", "solve_on_host"]
 
 DAMPING = (0.1, 0.3, 1.0, 3.0, 10.0)
 """Weights of staying where one is, round by round, times the error relative to the forces."""
+SWEEPS = (2, 0, 0, 0)
+"""How many come before Newton's step, round by round: now and then, since near the solution they
+lead away from it where contacts are redundant. Periods of 4 and 5 make for many combinations."""
+FAR = 1e8  # times the tolerance: error below which there are no sweeps
 LEAST = 1e-12  # damping of equations that are singular to rounding error
-POLISHED = 1e-3  # of the tolerance: error of the forces to start from that asks for one round
+POLISHED = 0.05  # of the tolerance: error of the forces to start from that asks for one round
 MORE = 5  # times as many rounds on the host
 
 
@@ -30,7 +35,7 @@ class Problem(NamedTuple):
 
     def scaled(self):
         """Matrix, vector and rows in comparable units, and the units."""
-        rows = Rows(*(np.asarray(x) for x in (self.mu, self.low, self.high)))
+        rows = Rows(np.asarray(self.mu), np.asarray(self.low), np.asarray(self.high))
         return scaled(self.A, self.b, rows)
 
     def errors(self, lam):
@@ -47,43 +52,55 @@ def largest(values, least=0.0):
     return least
 
 
-def solve_in_kernel(problem, warm, tolerance, rounds):
-    """Forces, and their largest error [m/s or rad/s]: at most so many rounds of Newton's method.
+def solve_in_kernel(problem, warm, tolerance, rounds, loose=1.0):
+    """Forces, and their largest error [m/s or rad/s], after at most so many rounds.
 
-    Semismooth steps on the functions of Alart and Curnier, each followed by a projection to the
-    cones, and kept whether or not the error has become smaller. Redundant contacts make the
-    equations singular: damping in proportion to the error, after Levenberg and Marquardt, makes
-    steps along what they leave open as long as the forces are, and vanishes at the solution.
+    A round is a semismooth step on the functions of Alart and Curnier, which is exact once it is
+    known what sticks, slides and opens. It is followed by a projection to the cones, and kept
+    whether or not the error has become smaller. Alone it may go in circles: the first round, and
+    some of the later ones, begin with two sweeps of Gauss and Seidel, which find that out.
+    Redundant contacts make the equations singular: damping in proportion to the error, after
+    Levenberg and Marquardt, makes steps along what they leave open as long as the forces are, and
+    vanishes at the solution.
 
     Loops inside compiled code have no way out but to run zero times: each round is one, and runs
-    only where the error is still too large.
+    only where the error is still too large. With ``loose`` above 1 the tolerance is so many times
+    larger after the first round; without a round it is the true one that counts.
     """
     if not len(problem.b):
         return warm, 0.0
     A, b, rows, units = problem.scaled()
+    sweeps = Sweeps(A, b, rows, LEAST)
 
     def looked_at(lam):
         w = A @ lam + b
         missing = lam - obeyed(rows, lam, w)
-        return lam, w, missing, largest(np.abs(missing) / units)
+        return w, missing, largest(np.abs(missing) / units)
+
+    def better(lam, off, best, error):
+        is_better = off < error
+        return select(is_better, lam, best), select(is_better, off, error)
 
     def one(state):
-        lam, w, missing, _, best, error, damping = state
+        lam, best, error, damping, sweeping = state
+        lam: Any = repeat(sweeps.after, lam, select(error > FAR * tolerance, sweeping[0], 0))
+        w, missing, off = looked_at(lam)
+        best, error = better(lam, off, best, error)
         off, size = largest(np.abs(missing)), largest(np.abs(lam))
         weight = damping[0] * off / (off + size) + LEAST
         lam = lam - _solution(newton_matrix(rows, A, lam, w), missing, weight)
-        found = looked_at(obeyed(rows, lam, A @ lam + b))
-        better = found[3] < error
-        best, error = select(better, found[0], best), select(better, found[3], error)
-        return (*found, best, error, np.roll(damping, -1))
+        lam = obeyed(rows, lam, A @ lam + b)
+        best, error = better(lam, looked_at(lam)[2], best, error)
+        return lam, best, error, np.roll(damping, -1), np.roll(sweeping, -1)
 
     def if_needed(state):
         *state, enough = state
-        return (*repeat(one, tuple(state), select(state[5] > enough, 1, 0)), tolerance)
+        return (*repeat(one, tuple(state), select(state[2] > enough, 1, 0)), loose * tolerance)
 
-    first = looked_at(warm / units)
-    state = (*first, first[0], first[3], np.array(DAMPING), POLISHED * tolerance)
-    *_, best, error, _, _ = repeat(if_needed, state, rounds)
+    start = warm / units
+    schedule = np.array(DAMPING), np.array(SWEEPS)
+    state = (start, start, looked_at(start)[2], *schedule, POLISHED * tolerance)
+    _, best, error, *_ = repeat(if_needed, state, rounds)
     return units * best, error
 
 
@@ -99,7 +116,7 @@ def _solution(M, missing, weight):
     return np.array([solved[i].get(n, 0) for i in range(n)])
 
 
-def solve_on_host(problem, warm, tolerance, rounds):
+def solve_on_host(problem, warm, tolerance, rounds, loose=1.0):
     """The same on floats, with more rounds, and then by the methods of ``cones``.
 
     Contacts that are too far away to matter are left out at first, so that what counts as a small

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.contact.stepping.residuals import SUMMED, Residuals, accumulated
+from kinetree.contact.stepping.residuals import SUMMED, Residuals, gathered
 
 __all__ = ["ContactHistory", "Notes"]
 
@@ -87,8 +87,8 @@ class Notes:
         else:
             force = np.zeros(np.shape(self.force), dtype=self.force.dtype)
             residuals = np.zeros((*self.batch, len(Residuals._fields)))
-        for _, each in now[:-1]:
-            residuals = accumulated(each, residuals)
+        if len(now) > 1:
+            residuals = gathered([each for _, each in now])
         self._stored.append((force, residuals))
 
     def history(self) -> ContactHistory:

@@ -1,5 +1,6 @@
 """Steps with contact: compiled where all that acts can be, and looked at one by one."""
 
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -17,6 +18,7 @@ from kinetree.simulation.contact.history import Notes
 from kinetree.simulation.events.event import UserEvents
 from kinetree.simulation.events.watcher import Watcher
 from kinetree.simulation.forces.limits import position_bounds, position_index
+from kinetree.simulation.integrators.explicit import ExplicitRungeKutta
 from kinetree.simulation.integrators.integrator import Stepped
 from kinetree.simulation.step import Stepper
 
@@ -24,6 +26,7 @@ __all__ = ["ContactStepper", "time_stepper"]
 
 COMPILED_ROWS = 36
 """Rows up to which steps are compiled: the equations of Newton's method are written out."""
+_ONE = np.array(1.0)
 _UNSOLVED = 30.0  # times the tolerance: what compiled code leaves is solved again on the host
 
 
@@ -66,6 +69,11 @@ def _joint_rows(model, acting) -> JointRows:
     return JointRows(stops, restitution, friction, level)
 
 
+def _looped(method):
+    """The method with its stages in a loop: most steps touch, and code for flight is long."""
+    return replace(method, looped=True) if isinstance(method, ExplicitRungeKutta) else method
+
+
 @kernel
 def _contact_steps(model, t, h, q, qd, tau, force, count, *, step, method, field):
     """``count`` steps with the same ``tau``: state, work, forces of the last, residuals of all."""
@@ -103,11 +111,13 @@ class ContactStepper(Stepper):
         self.contact_step, self.batch = step, batch
         self.constraints = "contact" if step.holds.closes else None
         self.notes, self.solved_on_host = Notes(step, batch), 0
-        self.flight = None if step.holds.closes or step.holds.joints.friction else method
+        rigid = step.holds.closes or step.holds.joints.friction
+        self.flight = None if rigid else _looped(method)
 
     def stepped(self, t, h, q, qd, tau, *, full=False):
         """The end of a step of ``h`` seconds."""
-        return Stepped(*self._taken(t, h, q, qd, tau, 1)[:3])
+        q, qd, work, *_ = self._taken(t, h, q, qd, tau, 1)
+        return Stepped(q, qd, work)
 
     def steps(self, t, h, q, qd, tau, count):
         """``q, qd, work`` after several steps with the same ``tau``; compiled code only."""
@@ -124,10 +134,10 @@ class ContactStepper(Stepper):
 
     def _hurried(self, instants, q, qd, tau):
         """States after steps, up to the first one that has to be solved on the host."""
-        found, force, one, call = [], self.notes.force, np.array(1.0), self._kernel.call
+        found, force, call = [], self.notes.force, self._kernel.call
         try:
             for t, end in pairwise(instants):
-                after = call(np.array(t), np.array(end - t), q, qd, tau, force, one)
+                after = call(np.array(t), np.array(end - t), q, qd, tau, force, _ONE)
                 found.append(after)
                 q, qd, _, force, _ = after
         except (ShapeError, SingularError):  # after a step that was not fine, or now: with care
@@ -147,46 +157,50 @@ class ContactStepper(Stepper):
         if self.compiled:
             numbers = (np.array(x, dtype=float) for x in (t, h))
             after = self._kernel.call(*numbers, q, qd, tau, force, np.array(count, dtype=float))
-            wrong = ~self._is_fine(after[4], after[1])
+            fine = self._is_fine(after[4], after[1])
         else:
-            after, wrong = self._empty(q, qd), np.ones(q.shape[:-1], dtype=bool)
-        if np.any(wrong):
-            after = self._with_patience(t, h, q, qd, tau, force, count, after, wrong)
+            after, fine = self._empty(q, qd), np.zeros(q.shape[:-1], dtype=bool)
+        if not fine.all():
+            after = self._with_patience(t, h, q, qd, tau, force, count, after, ~fine)
         if not alone:
             self.notes.take(after[3], after[4])
         return after
 
     def _is_fine(self, residuals, qd):
         """Whether compiled code has solved for the forces."""
-        size = 1 + np.max(np.abs(qd), axis=-1, initial=0.0)
-        return residuals[..., 0] <= _UNSOLVED * self.contact_step.settings.tolerance * size
+        error, enough = residuals[..., 0], _UNSOLVED * self.contact_step.settings.tolerance
+        fine = error <= enough  # at any speed
+        if fine.all():
+            return fine
+        return error <= enough * (1 + np.max(np.abs(qd), axis=-1, initial=0.0))
 
     def _with_patience(self, t, h, q, qd, tau, force, count, after, wrong):
-        """The same with some samples taken again on the host, step by step."""
+        """The same with the motions that went wrong taken again, step by step."""
         after = [np.array(x) for x in after]
         for index in map(tuple, np.argwhere(wrong)):
-            state, work = (q[index], qd[index], force[index]), 0.0
-            sample = np.zeros(len(Residuals._fields))
+            x, v, held = q[index], qd[index], force[index]
+            work, total = 0.0, np.zeros(len(Residuals._fields))
             for k in range(count):
-                now = t + k * h
-                with naming_time(self.model, now, state[1]), np.errstate(all="ignore"):
-                    end = self._patient(
-                        self.flight,
-                        self.field,
-                        self.model,
-                        now,
-                        h,
-                        *state[:2],
-                        tau[index],
-                        state[2],
-                    )
-                held = end.force if self.contact_step.holds.compiled else (end.names, end.force)
-                state, work = (end.q, end.qd, held), work + end.work
-                sample = accumulated(sample, end.residuals)
-                self.solved_on_host += self.compiled
-            for place, value in zip(after, (*state[:2], work, state[2], sample), strict=True):
+                x, v, done, held, residuals = self._alone(
+                    t + k * h, h, x, v, tau[index], held, count
+                )
+                work, total = work + done, accumulated(total, residuals)
+            for place, value in zip(after, (x, v, work, held, total), strict=True):
                 place[index] = value
         return after
+
+    def _alone(self, t, h, q, qd, tau, force, count):
+        """The end of one step of one motion: on the host if it must be, or is one of one."""
+        if self.compiled and count > 1:
+            numbers = (np.array(x, dtype=float) for x in (t, h))
+            after = self._kernel.call(*numbers, q, qd, tau, force, _ONE)
+            if self._is_fine(after[4], after[1]):
+                return after
+        with naming_time(self.model, t, qd), np.errstate(all="ignore"):
+            end = self._patient(self.flight, self.field, self.model, t, h, q, qd, tau, force)
+        self.solved_on_host += self.compiled
+        held = end.force if self.contact_step.holds.compiled else (end.names, end.force)
+        return end.q, end.qd, end.work, held, end.residuals
 
     def _empty(self, q, qd):
         batch, fixed = q.shape[:-1], self.contact_step.holds.compiled
