@@ -23,6 +23,7 @@ PAGES = {
     "loops": ("Closed loops", ["loops"], ["loops", "loops.charts", "loops.closed_forms"]),
     "contact": ("Contact and impact", [], ["contact", "contact.complementarity"]),
     "special": ("Floating bases, gears, equivalence", [], ["floating", "gears", "equivalence"]),
+    "viewer": ("Viewer and plots", ["viewer", "plot"], ["viewer", "plot"]),
     "control": ("Control", ["control"], ["control"]),
     "inverse_kinematics": ("Inverse kinematics", ["ik"], ["ik"]),
     "identification": (

@@ -12,6 +12,7 @@ from kinetree.viewer.motions import scene_of as scene
 from kinetree.viewer.outputs import Page, embedded, picture, record, save_html
 from kinetree.viewer.scene.contacts import Contacts
 from kinetree.viewer.scene.description import LAYERS, Arrows, Part, Scene, Surface
+from kinetree.viewer.scene.touching import contacts_of
 from kinetree.viewer.show import view
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Part",
     "Scene",
     "Surface",
+    "contacts_of",
     "embedded",
     "picture",
     "record",
