@@ -13,6 +13,7 @@ from kinetree.algorithms import fewest_operations as fewest
 from kinetree.algorithms.dependent_joints import require_independent_joints
 from kinetree.algorithms.sparsity import sparsity
 from kinetree.algorithms.task_space import task_rows
+from kinetree.arrays import dispatch  # noqa: F401  (kernels take arrays of other libraries)
 from kinetree.batch import over_batch
 from kinetree.catalogue import FUNCTIONS, Function
 from kinetree.codegen.inline import evaluated, shortest, trace_of

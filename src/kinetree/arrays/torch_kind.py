@@ -1,0 +1,231 @@
+"""Torch tensors: autograd in both directions and of any order, vmap, and torch.compile.
+
+On the CPU the compiled code works on the memory of the tensors; on a CUDA device a launch gets
+their addresses. Derivatives are kernels of their own, see ``derived``.
+"""
+
+from itertools import count
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+import torch
+
+from kinetree.arrays import device
+from kinetree.arrays.derived import gradients, rates
+from kinetree.arrays.kinds import precision
+from kinetree.arrays.shapes import aligned, batch_of
+from kinetree.errors import DeviceError
+
+__all__ = ["call", "convert", "to_numpy"]
+
+_TYPES = {"float32": torch.float32, "float64": torch.float64}
+
+
+def call(kernel, arrays):
+    """The results of a kernel, a tuple."""
+    tensors = _prepared(kernel, arrays)
+    if not hasattr(kernel, "number"):
+        kernel.call = _traceable(kernel)
+    if _is_plain(tensors):
+        return _run(kernel, tensors)
+    return _Apply.apply(kernel, *tensors)
+
+
+def convert(x, like):
+    """A NumPy array as a tensor of the kind of another, on its device."""
+    return torch.as_tensor(np.asarray(x), device=like.device)
+
+
+def to_numpy(x):
+    """A tensor's numbers; from a device they are copied."""
+    return x.numpy(force=True)
+
+
+def _prepared(kernel, arrays):
+    """Tensors on one device, in one precision, with shapes that fit."""
+    places, types, first = {}, [], None
+    for argument, a in zip(kernel.inputs, arrays, strict=False):
+        is_tensor = isinstance(a, torch.Tensor)
+        types.append(str(a.dtype).removeprefix("torch.") if is_tensor else None)
+        if is_tensor and a.dim() + len(argument.shape) > 0:
+            places.setdefault(a.device, argument.name)
+            first = a if first is None else first
+    if len(places) > 1:
+        found = ", ".join(f"{name} on {place}" for place, name in places.items())
+        raise DeviceError(
+            f"{kernel.name}: tensors must be on one device, got {found}; move them with .to(...)"
+        )
+    place = next(iter(places), torch.device("cpu"))
+    if place.type not in ("cpu", "cuda"):
+        raise DeviceError(
+            f"{kernel.name} runs on the CPU and on CUDA devices; got tensors on {place}"
+        )
+    dtype = _TYPES[precision(kernel.name, [i.name for i in kernel.inputs], types)]
+    tensors = [
+        a if isinstance(a, torch.Tensor) and a.dtype is dtype and a.device == place
+        else torch.as_tensor(a, dtype=dtype, device=place)
+        for a in arrays
+    ]  # fmt: skip
+    batch_of(kernel, [t.shape for t in tensors])
+    return tensors
+
+
+def _is_plain(tensors):
+    """Whether nobody wants derivatives and no transformation is under way."""
+    if torch._C._functorch.peek_interpreter_stack() is not None:
+        return False
+    if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
+        return False
+    return torch.autograd.forward_ad._current_level < 0
+
+
+def _run(kernel, tensors):
+    """Compute, without derivatives."""
+    if tensors and tensors[0].device.type == "cuda":
+        return _launch(kernel, tensors)
+    result = kernel.lean(*(t.detach().numpy() for t in tensors))
+    results = result if len(kernel.outputs) > 1 else (result,)
+    dtype = tensors[0].dtype if tensors else torch.float64
+    return tuple(torch.from_numpy(np.asarray(r)).to(dtype) for r in results)
+
+
+def _launch(kernel, tensors):
+    batch = batch_of(kernel, [t.shape for t in tensors])
+    first = tensors[0]
+    with device.memory_errors(kernel, batch, torch.OutOfMemoryError), torch.cuda.device(first.device):
+        outputs = [first.new_empty((*batch, *o.shape)) for o in kernel.outputs]
+        operands = [_operand(t.detach(), i, batch) for t, i in zip(tensors, kernel.inputs, strict=True)]
+        device.launch(
+            kernel,
+            str(first.dtype).removeprefix("torch."),
+            first.device.index,
+            operands,
+            [o.data_ptr() for o in outputs],
+            batch,
+            torch.cuda.current_stream().cuda_stream,
+        )
+    return tuple(outputs)
+
+
+def _operand(tensor, argument, batch):
+    step = device.step_of(tensor.shape, tensor.stride(), argument.shape, batch)
+    if step is None:
+        tensor = tensor.expand(*batch, *argument.shape).contiguous()
+        step = argument.size
+    return tensor.data_ptr(), step, tensor
+
+
+# --- derivatives ---------------------------------------------------------------------------------
+
+
+class _Apply(torch.autograd.Function):
+    """A kernel, as autograd sees it."""
+
+    @staticmethod
+    def forward(kernel, *tensors):  # pyright: ignore[reportIncompatibleMethodOverride]
+        return _run(kernel, tensors)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.kernel, *tensors = inputs
+        ctx.save_for_backward(*tensors)
+        ctx.save_for_forward(*tensors)
+
+    @staticmethod
+    def backward(ctx, *slopes):
+        wanted = tuple(k for k, needed in enumerate(ctx.needs_input_grad[1:]) if needed)
+        found = _backward(ctx.kernel, ctx.saved_tensors, slopes, wanted)
+        return None, *found
+
+    @staticmethod
+    def jvp(ctx, _, *given):  # pyright: ignore[reportIncompatibleMethodOverride]
+        wrt = tuple(k for k, rate in enumerate(given) if rate is not None)
+        return call(rates(ctx.kernel, wrt), (*ctx.saved_tensors, *(given[k] for k in wrt)))
+
+    @staticmethod
+    def vmap(info, in_dims, kernel, *tensors):
+        moved = [
+            t if d is None else t.movedim(d, 0) for t, d in zip(tensors, in_dims[1:], strict=True)
+        ]
+        ones = [d is None for d in in_dims[1:]]
+        inner = [t.shape if one else t.shape[1:] for t, one in zip(moved, ones, strict=True)]
+        shapes = aligned(kernel, inner)
+        front = [1 if one else info.batch_size for one in ones]
+        moved = [t.reshape(n, *s) for t, n, s in zip(moved, front, shapes, strict=True)]
+        return call(kernel, moved), (0,) * len(kernel.outputs)
+
+
+def _backward(kernel, tensors, slopes, wanted):
+    """Gradients with respect to the wanted inputs, None for the others."""
+    result: list[Any] = [None] * len(tensors)
+    if wanted:
+        found = call(gradients(kernel, wanted), (*tensors, *slopes))
+        for k, gradient in zip(wanted, found, strict=True):
+            result[k] = gradient.sum_to_size(tensors[k].shape)
+    return result
+
+
+# --- torch.compile -------------------------------------------------------------------------------
+
+_numbers = count(1)
+_by_number: Any = WeakValueDictionary()  # models keep kernels, and graphs refer to both
+
+
+def number_of(kernel):
+    """The number by which a graph refers to a kernel."""
+    if not hasattr(kernel, "number"):
+        kernel.number = next(_numbers)
+        _by_number[kernel.number] = kernel
+    return kernel.number
+
+
+def _traceable(kernel):
+    """``kernel.call`` for graphs: a step of one operator, and nothing of ours to look into."""
+    number, single = number_of(kernel), len(kernel.outputs) == 1
+
+    def call(*arrays):
+        if torch.compiler.is_compiling():
+            results = _operator(_of_one_type(arrays), number)
+            return results[0] if single else tuple(results)
+        return kernel.lean(*arrays)
+
+    return call
+
+
+def _of_one_type(arrays):
+    """Tensors of one precision, in words that a graph can hold."""
+    tensors = [a for a in arrays if isinstance(a, torch.Tensor)]
+    single = all(t.dtype == torch.float32 for t in tensors)
+    dtype, place = torch.float32 if single else torch.float64, tensors[0].device
+    return [
+        a.to(dtype) if isinstance(a, torch.Tensor) else torch.tensor(a, dtype=dtype, device=place)
+        for a in arrays
+    ]
+
+
+@torch.library.custom_op("kinetree::call", mutates_args=())
+def _operator(tensors: list[torch.Tensor], number: int) -> list[torch.Tensor]:
+    return list(_run(_by_number[number], tensors))
+
+
+@_operator.register_fake
+def _(tensors, number):
+    kernel = _by_number[number]
+    leads = [t.shape[: t.dim() - len(i.shape)] for t, i in zip(tensors, kernel.inputs, strict=True)]
+    batch = torch.broadcast_shapes(*leads)
+    return [tensors[0].new_empty((*batch, *o.shape)) for o in kernel.outputs]
+
+
+def _remember(ctx, inputs, output):
+    tensors, ctx.number = inputs
+    ctx.save_for_backward(*tensors)
+
+
+def _operator_backward(ctx, slopes):
+    kernel, tensors = _by_number[ctx.number], ctx.saved_tensors
+    found = _operator([*tensors, *slopes], number_of(gradients(kernel, tuple(range(len(tensors))))))
+    return [g.sum_to_size(t.shape) for g, t in zip(found, tensors, strict=True)], None
+
+
+_operator.register_autograd(_operator_backward, setup_context=_remember)
