@@ -53,9 +53,9 @@ def quantity(model, name, extra=(), **options):
         options: what the algorithm is specialised for, such as the name of a frame.
     """
     key = (name, extra, *sorted(options.items())) if extra or options else name
-    kernel = as_model(model).kernels.get(key)
+    kernel = as_model(model).quantities.get(key)
     if kernel is None:
-        kernel = model.kernels[key] = _build(model, name, extra, options, key)
+        kernel = model.quantities[key] = _build(model, name, extra, options, key)
     return kernel
 
 

@@ -1,6 +1,6 @@
 """What ``Kernel.general`` calls for arrays that are not NumPy's."""
 
-from kinetree.arrays.kinds import common, module_of
+from kinetree.array_kinds import common, module_of
 from kinetree.codegen.runtime import kernel as runtime
 from kinetree.errors import ArrayKindError
 

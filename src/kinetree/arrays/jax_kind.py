@@ -14,11 +14,11 @@ from jax.interpreters import ad, batching, mlir
 
 from kinetree.arrays import xla_call
 from kinetree.arrays.derived import rates, transposed
-from kinetree.arrays.kinds import precision
+from kinetree.array_kinds import precision
 from kinetree.arrays.shapes import aligned, batch_of
 from kinetree.errors import DeviceError
 
-__all__ = ["call", "convert", "to_numpy"]
+__all__ = ["call", "cast", "convert", "is_followed", "to_numpy"]
 
 _TARGET = "kinetree_call"
 
@@ -43,6 +43,16 @@ def convert(x, like):
     return jax.device_put(jnp.asarray(x), like.sharding)
 
 
+def cast(x, dtype):
+    """An array in a precision, given as one of NumPy's."""
+    return x.astype(dtype)
+
+
+def is_followed(x):
+    """Whether a transformation follows what happens to an array."""
+    return isinstance(x, jax.core.Tracer)
+
+
 def to_numpy(x):
     """An array's numbers; from a device they are copied."""
     return np.asarray(x)
@@ -52,8 +62,8 @@ def _prepared(kernel, arrays):
     """Arrays in one precision; without 64-bit numbers in JAX that is float32."""
     names = [i.name for i in kernel.inputs]
     types = [
-        str(a.dtype) if isinstance(a, (jax.Array, np.ndarray)) and (a.ndim or s) else None
-        for a, s in zip(arrays, [i.shape for i in kernel.inputs], strict=False)
+        str(a.dtype) if isinstance(a, jax.Array) or isinstance(a, np.ndarray) and a.ndim else None
+        for a in arrays
     ]
     dtype = precision(kernel.name, names[: len(types)], types)
     if not jax.config.jax_enable_x64:

@@ -13,11 +13,11 @@ import torch
 
 from kinetree.arrays import device
 from kinetree.arrays.derived import gradients, rates
-from kinetree.arrays.kinds import precision
+from kinetree.array_kinds import precision
 from kinetree.arrays.shapes import aligned, batch_of
 from kinetree.errors import DeviceError
 
-__all__ = ["call", "convert", "to_numpy"]
+__all__ = ["call", "cast", "convert", "is_followed", "to_numpy"]
 
 _TYPES = {"float32": torch.float32, "float64": torch.float64}
 
@@ -37,6 +37,16 @@ def convert(x, like):
     return torch.as_tensor(np.asarray(x), device=like.device)
 
 
+def cast(x, dtype):
+    """A tensor in a precision, given as one of NumPy's."""
+    return x.to(_TYPES[dtype.name])
+
+
+def is_followed(x):
+    """Whether autograd or a transformation follows what happens to a tensor."""
+    return not _is_plain([x])
+
+
 def to_numpy(x):
     """A tensor's numbers; from a device they are copied."""
     return x.numpy(force=True)
@@ -48,7 +58,7 @@ def _prepared(kernel, arrays):
     for argument, a in zip(kernel.inputs, arrays, strict=False):
         is_tensor = isinstance(a, torch.Tensor)
         types.append(str(a.dtype).removeprefix("torch.") if is_tensor else None)
-        if is_tensor and a.dim() + len(argument.shape) > 0:
+        if is_tensor and (a.dim() > 0 or argument.shape):
             places.setdefault(a.device, argument.name)
             first = a if first is None else first
     if len(places) > 1:

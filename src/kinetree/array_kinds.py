@@ -10,7 +10,7 @@ import numpy as np
 
 from kinetree.errors import ArrayKindError, ShapeError
 
-__all__ = ["common", "is_foreign", "kind_of", "module_of"]
+__all__ = ["common", "is_foreign", "kind_of", "module_of", "precision"]
 
 _LIBRARIES = {"torch": "torch", "cupy": "cupy", "jax": "jax", "jaxlib": "jax"}
 _WORDS = {
@@ -47,14 +47,16 @@ def is_foreign(x) -> bool:
 def common(name, inputs, arrays) -> str | None:
     """The kind of several arrays, or None if all are NumPy's, lists and numbers.
 
+    One sample as a NumPy array is a constant, like a list or a number, and goes with any kind.
+
     Args:
         name: whose arguments these are, for messages.
-        inputs: ``Argument``s, or other things with a name, one for each array.
+        inputs: ``Argument``s, one for each array.
         arrays: what the caller gave.
     """
     kinds = {}
     for i, a in zip(inputs, arrays, strict=False):
-        kind = kind_of(a) or ("numpy" if isinstance(a, np.ndarray) and a.ndim else None)
+        kind = kind_of(a) or ("numpy" if _is_batch(a, i) else None)
         if kind is not None:
             kinds.setdefault(kind, i.name)
     foreign = [kind for kind in kinds if kind != "numpy"]
@@ -67,6 +69,10 @@ def common(name, inputs, arrays) -> str | None:
             f"for example with from_dlpack of the other library"
         )
     return foreign[0]
+
+
+def _is_batch(a, argument):
+    return isinstance(a, np.ndarray) and a.ndim > len(argument.shape)
 
 
 def module_of(kind) -> Any:
