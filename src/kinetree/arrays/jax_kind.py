@@ -5,6 +5,7 @@ runs all of them through ``xla_call``, on the CPU and on CUDA devices.
 """
 
 from functools import cache
+from itertools import pairwise
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +19,7 @@ from kinetree.array_kinds import precision
 from kinetree.arrays.shapes import aligned, batch_of
 from kinetree.errors import DeviceError
 
-__all__ = ["call", "cast", "convert", "is_followed", "to_numpy"]
+__all__ = ["call", "cast", "convert", "differentiable_walk", "dtype_of", "is_followed", "is_on_host", "to_numpy"]
 
 _TARGET = "kinetree_call"
 
@@ -46,6 +47,16 @@ def convert(x, like):
 def cast(x, dtype):
     """An array in a precision, given as one of NumPy's."""
     return x.astype(dtype)
+
+
+def dtype_of(x):
+    """The precision in which an array is computed with."""
+    return "float32" if x.dtype == "float32" or not jax.config.jax_enable_x64 else "float64"
+
+
+def is_on_host(x):
+    """Whether NumPy can share the memory."""
+    return not isinstance(x, jax.core.Tracer) and x.devices() <= set(jax.devices("cpu"))
 
 
 def is_followed(x):
@@ -84,6 +95,28 @@ def _prepared(kernel, arrays):
         a if isinstance(a, jax.Array) and a.dtype == dtype else jnp.asarray(a, dtype)
         for a in arrays
     ]
+
+
+def differentiable_walk(rollout, state, marks):
+    """States of a rollout by ``lax.scan``; ``rollout`` says what goes into each step."""
+    run, kernel = rollout.run, rollout.run.transition.one_step()
+    h, given = rollout.numbers(run.dt), rollout.given
+
+    def step(state, now):
+        t, timed = now
+        timed = iter(timed)
+        held = [next(timed) if g.timed else x for g, x in given]
+        return tuple(kernel.call(t, h, *state, *held)), None
+
+    def between(state, first, end):
+        now = rollout.numbers(run.time(np.arange(first, end)))
+        return jax.lax.scan(step, state, (now, [x[first:end] for g, x in given if g.timed]))[0]
+
+    state, stored = tuple(state), [tuple(state)]
+    for first, end in pairwise(marks):
+        state = between(state, first, end)
+        stored.append(state)
+    return [jnp.stack(x) for x in zip(*stored, strict=True)]
 
 
 # --- the primitive -------------------------------------------------------------------------------

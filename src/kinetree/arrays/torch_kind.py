@@ -17,7 +17,7 @@ from kinetree.array_kinds import precision
 from kinetree.arrays.shapes import aligned, batch_of
 from kinetree.errors import DeviceError
 
-__all__ = ["call", "cast", "convert", "is_followed", "to_numpy"]
+__all__ = ["call", "cast", "convert", "differentiable_walk", "dtype_of", "is_followed", "is_on_host", "to_numpy"]
 
 _TYPES = {"float32": torch.float32, "float64": torch.float64}
 
@@ -40,6 +40,16 @@ def convert(x, like):
 def cast(x, dtype):
     """A tensor in a precision, given as one of NumPy's."""
     return x.to(_TYPES[dtype.name])
+
+
+def dtype_of(x):
+    """The precision in which a tensor is computed with."""
+    return "float32" if x.dtype is torch.float32 else "float64"
+
+
+def is_on_host(x):
+    """Whether NumPy can share the memory."""
+    return x.device.type == "cpu"
 
 
 def is_followed(x):
@@ -174,6 +184,18 @@ def _backward(kernel, tensors, slopes, wanted):
         for k, gradient in zip(wanted, found, strict=True):
             result[k] = gradient.sum_to_size(tensors[k].shape)
     return result
+
+
+def differentiable_walk(rollout, state, marks):
+    """States of a rollout, step by step; ``rollout`` says what goes into each."""
+    run, kernel = rollout.run, rollout.run.transition.one_step()
+    times, h = rollout.numbers(run.time(np.arange(run.steps))), rollout.numbers(run.dt)
+    stored = [state]
+    for k in range(run.steps):
+        state = kernel.call(times[k], h, *state, *rollout.held(k))
+        if k + 1 in marks:
+            stored.append(state)
+    return [torch.stack(x) for x in zip(*stored, strict=True)]
 
 
 # --- torch.compile -------------------------------------------------------------------------------
