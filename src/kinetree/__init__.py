@@ -49,8 +49,11 @@ from kinetree.dynamics import (
     potential_energy,
 )
 from kinetree.errors import (
+    ArrayKindError,
     AssemblyError,
     CacheWarning,
+    DeviceError,
+    DeviceMemoryError,
     EquilibriumError,
     ExcitationError,
     ExcitationWarning,
@@ -279,6 +282,7 @@ def __dir__():
 __all__ = [
     "AbstractJoint",
     "Actuator",
+    "ArrayKindError",
     "AssemblyError",
     "Baumgarte",
     "Body",
@@ -287,6 +291,8 @@ __all__ = [
     "Coupling",
     "CustomJoint",
     "Cylindrical",
+    "DeviceError",
+    "DeviceMemoryError",
     "EquilibriumError",
     "Euler",
     "Event",

@@ -12,14 +12,19 @@ from kinetree.array_kinds import common, is_foreign
 from kinetree.arrays.namespace import stacked_rows
 from kinetree.batch import over_batch
 from kinetree.codegen.program import Argument
-from kinetree.errors import ArrayKindError, ShapeError, SpatialTypeError, TraceError, UnknownNameError
+from kinetree.errors import (
+    ArrayKindError,
+    ShapeError,
+    SpatialTypeError,
+    TraceError,
+    UnknownNameError,
+)
 from kinetree.functions import quantity, require_tree
 from kinetree.model.arrays import (
     as_configuration,
     as_given,
     as_joint_vector,
     as_model,
-    as_numbers,
     check_finite,
 )
 from kinetree.spatial import Force, Motion

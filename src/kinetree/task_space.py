@@ -19,7 +19,7 @@ from kinetree.arrays.whole import on_host
 from kinetree.errors import ShapeError, TraceError
 from kinetree.functions import quantity
 from kinetree.kinematics import reference_point
-from kinetree.model.arrays import as_configuration, as_given, as_model, as_numbers, check_finite
+from kinetree.model.arrays import as_configuration, as_given, as_model, check_finite
 
 __all__ = [
     "OperationalSpace",

@@ -1,6 +1,6 @@
 """CuPy arrays: one launch, on the current stream."""
 
-import cupy
+import cupy  # pyright: ignore[reportMissingImports]
 
 from kinetree.array_kinds import precision
 from kinetree.arrays import device

@@ -50,9 +50,7 @@ def gradients(kernel, wrt):
 
 def transposed(kernel, wrt):
     """As ``gradients``, of a kernel that is linear in the inputs ``wrt`` and need not see them."""
-    return _kept(
-        kernel, ("transposed", wrt), lambda *parts: _backward(wrt, *parts), dropped=wrt
-    )
+    return _kept(kernel, ("transposed", wrt), lambda *parts: _backward(wrt, *parts), dropped=wrt)
 
 
 def _backward(wrt, graph, program, symbols, results):

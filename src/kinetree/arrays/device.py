@@ -11,7 +11,7 @@ __all__ = ["launch", "memory_errors", "require_cupy", "step_of"]
 def require_cupy():
     """The module ``cupy``, which compiles and launches kernels."""
     try:
-        import cupy
+        import cupy  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise MissingPackageError(
             "arrays on a CUDA device need CuPy, which compiles and launches kernels there: "

@@ -1,7 +1,7 @@
 """JAX arrays: a primitive with rules for jit, vmap, jvp, grad and all that is made of them.
 
-The primitive is a call of a kernel. Its derivatives are calls of other kernels, see ``derived``; XLA
-runs all of them through ``xla_call``, on the CPU and on CUDA devices.
+The primitive is a call of a kernel. Its derivatives are calls of other kernels, see ``derived``;
+XLA runs all of them through ``xla_call``, on the CPU and on CUDA devices.
 """
 
 from functools import cache
@@ -13,13 +13,22 @@ import numpy as np
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
+from kinetree.array_kinds import precision
 from kinetree.arrays import xla_call
 from kinetree.arrays.derived import rates, transposed
-from kinetree.array_kinds import precision
 from kinetree.arrays.shapes import aligned, batch_of
 from kinetree.errors import DeviceError
 
-__all__ = ["call", "cast", "convert", "differentiable_walk", "dtype_of", "is_followed", "is_on_host", "to_numpy"]
+__all__ = [
+    "call",
+    "cast",
+    "convert",
+    "differentiable_walk",
+    "dtype_of",
+    "is_followed",
+    "is_on_host",
+    "to_numpy",
+]
 
 _TARGET = "kinetree_call"
 
@@ -73,7 +82,7 @@ def _prepared(kernel, arrays):
     """Arrays in one precision; without 64-bit numbers in JAX that is float32."""
     names = [i.name for i in kernel.inputs]
     types = [
-        str(a.dtype) if isinstance(a, jax.Array) or isinstance(a, np.ndarray) and a.ndim else None
+        str(a.dtype) if isinstance(a, jax.Array) or (isinstance(a, np.ndarray) and a.ndim) else None
         for a in arrays
     ]
     dtype = precision(kernel.name, names[: len(types)], types)

@@ -1,4 +1,4 @@
-"""Leading axes of arrays that belong to a kernel: what they have in common, and how to align them."""
+"""Leading axes of the arrays of a kernel: what they have in common, and how to align them."""
 
 import numpy as np
 

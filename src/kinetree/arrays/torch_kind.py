@@ -11,13 +11,22 @@ from weakref import WeakValueDictionary
 import numpy as np
 import torch
 
+from kinetree.array_kinds import precision
 from kinetree.arrays import device
 from kinetree.arrays.derived import gradients, rates
-from kinetree.array_kinds import precision
 from kinetree.arrays.shapes import aligned, batch_of
 from kinetree.errors import DeviceError
 
-__all__ = ["call", "cast", "convert", "differentiable_walk", "dtype_of", "is_followed", "is_on_host", "to_numpy"]
+__all__ = [
+    "call",
+    "cast",
+    "convert",
+    "differentiable_walk",
+    "dtype_of",
+    "is_followed",
+    "is_on_host",
+    "to_numpy",
+]
 
 _TYPES = {"float32": torch.float32, "float64": torch.float64}
 
@@ -113,9 +122,14 @@ def _run(kernel, tensors):
 def _launch(kernel, tensors):
     batch = batch_of(kernel, [t.shape for t in tensors])
     first = tensors[0]
-    with device.memory_errors(kernel, batch, torch.OutOfMemoryError), torch.cuda.device(first.device):
+    with (
+        device.memory_errors(kernel, batch, torch.OutOfMemoryError),
+        torch.cuda.device(first.device),
+    ):
         outputs = [first.new_empty((*batch, *o.shape)) for o in kernel.outputs]
-        operands = [_operand(t.detach(), i, batch) for t, i in zip(tensors, kernel.inputs, strict=True)]
+        operands = [
+            _operand(t.detach(), i, batch) for t, i in zip(tensors, kernel.inputs, strict=True)
+        ]
         device.launch(
             kernel,
             str(first.dtype).removeprefix("torch."),

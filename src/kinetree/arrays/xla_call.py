@@ -2,8 +2,8 @@
 
 XLA calls a C function with a frame that holds addresses and shapes of all arrays. Ours is a Python
 function that ctypes makes callable; it takes the interpreter lock, finds the kernel by its number,
-and lets it work on the memory of XLA. Nothing is copied. Layouts are those of ``xla/ffi/api/c_api.h``
-version 0; later minor versions only add fields at the end.
+and lets it work on the memory of XLA. Nothing is copied. Layouts are those of
+``xla/ffi/api/c_api.h``, version 0; later minor versions only add fields at the end.
 """
 
 import ctypes

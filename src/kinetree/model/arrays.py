@@ -1,5 +1,7 @@
 """Checking what a caller passes in: a model; right length, finite, unit quaternions."""
 
+from typing import Any
+
 import numpy as np
 
 from kinetree.array_kinds import is_foreign
@@ -81,7 +83,7 @@ def as_numbers(x, name):
     return a
 
 
-def as_given(x, name):
+def as_given(x, name) -> Any:
     """Arrays of other libraries as they are, for a kernel to check; else as ``as_numbers``."""
     return x if is_foreign(x) else as_numbers(x, name)
 

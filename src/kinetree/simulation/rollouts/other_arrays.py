@@ -3,7 +3,7 @@
 On the CPU, and where nobody asks for derivatives, the rollout of NumPy arrays does the work, on the
 same memory. Elsewhere states stay where they are: a launch takes all steps up to the next state
 that is stored, or one step where joint forces or inputs change from step to step. Where a
-derivative may be asked for, every step is a call of its own, for autograd or JAX to go back through.
+derivative may be asked for, every step is a call of its own, for autograd and JAX to go back.
 """
 
 from dataclasses import dataclass
@@ -60,7 +60,10 @@ def rollout_of(rollout, run_of, model, q0, qd0, tau, *, foreign, store_every, **
     Args:
         rollout: the function for NumPy arrays.
         run_of: what makes its ``Run``.
-        model, q0, qd0, tau: as for ``rollout``.
+        model: the mechanism.
+        q0: as for ``rollout``.
+        qd0: as for ``rollout``.
+        tau: as for ``rollout``.
         foreign: arrays of other libraries among all of them, by name.
         store_every: as for ``rollout``.
         **options: other options of ``rollout``.
@@ -126,7 +129,8 @@ class _Elsewhere:
         given = {n: self._converted(x, like) for n, x in everything.items() if x is not None}
         first = next(iter(given.values()))
         self.numbers = lambda x: kind.convert(np.asarray(x, kind.dtype_of(first)), like)
-        self.q, self.qd = given["q0"], given.get("qd0")
+        self.q: Any = given["q0"]
+        self.qd: Any = given.get("qd0")
         if self.qd is None:
             self.qd = self.numbers(np.zeros(run.model.nv))
         self.given = [(g, _without_time(g, given[g.name])) for g in run.arrays.given]
