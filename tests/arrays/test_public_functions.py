@@ -89,7 +89,7 @@ def test_forces_on_bodies_by_name(model):
 
 def test_what_decides_on_the_host_has_no_derivative(model):
     q = torch.zeros(2, 1, requires_grad=True)
-    with pytest.raises(kt.ArrayKindError, match="cartesian_forces decides .* detach q first"):
+    with pytest.raises(kt.ArrayKindError, match=r"cartesian_forces decides .* detach q first"):
         kt.cartesian_forces(model, q, q)
     with pytest.raises(kt.ArrayKindError, match="method 'implicit' runs on the host, with NumPy"):
         kt.forward_dynamics(model, q, q, q, method="implicit")
@@ -97,11 +97,12 @@ def test_what_decides_on_the_host_has_no_derivative(model):
 
 def test_loops_that_do_not_close_are_not_a_number():
     model = kt.samples.four_bar()
-    q = torch.tensor(np.array([model.neutral(), model.neutral() + [0.3, 0, 0]]))
+    q = torch.tensor(np.array([model.neutral(), model.neutral()]))
+    q[1, 0] += 0.3
     qd = torch.zeros(2, model.nv, dtype=torch.float64)
     found = kt.forward_dynamics(model, q, qd, qd)
     expected = kt.forward_dynamics(model, model.neutral(), np.zeros(model.nv), np.zeros(model.nv))
     np.testing.assert_array_equal(found[0].numpy(), expected)
     assert torch.all(torch.isnan(found[1]))
-    with pytest.raises(kt.ArrayKindError, match="has loops .* give NumPy arrays"):
+    with pytest.raises(kt.ArrayKindError, match=r"has loops .* give NumPy arrays"):
         kt.rollout(model, q[0].requires_grad_(), steps=1)
