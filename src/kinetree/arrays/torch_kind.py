@@ -4,17 +4,16 @@ On the CPU the compiled code works on the memory of the tensors; on a CUDA devic
 their addresses. Derivatives are kernels of their own, see ``derived``.
 """
 
-from itertools import count
 from typing import Any
-from weakref import WeakValueDictionary
 
 import numpy as np
 import torch
 
 from kinetree.array_kinds import precision
-from kinetree.arrays import device
 from kinetree.arrays.derived import gradients, rates
 from kinetree.arrays.shapes import aligned, batch_of
+from kinetree.arrays.torch_graph import traceable
+from kinetree.arrays.torch_run import run
 from kinetree.errors import DeviceError
 
 __all__ = [
@@ -35,9 +34,9 @@ def call(kernel, arrays):
     """The results of a kernel, a tuple."""
     tensors = _prepared(kernel, arrays)
     if not hasattr(kernel, "number"):
-        kernel.call = _traceable(kernel)
+        kernel.call = traceable(kernel)
     if _is_plain(tensors):
-        return _run(kernel, tensors)
+        return run(kernel, tensors)
     return _Apply.apply(kernel, *tensors)
 
 
@@ -109,47 +108,6 @@ def _is_plain(tensors):
     return torch.autograd.forward_ad._current_level < 0
 
 
-def _run(kernel, tensors):
-    """Compute, without derivatives."""
-    if tensors and tensors[0].device.type == "cuda":
-        return _launch(kernel, tensors)
-    result = kernel.lean(*(t.detach().numpy() for t in tensors))
-    results = result if len(kernel.outputs) > 1 else (result,)
-    dtype = tensors[0].dtype if tensors else torch.float64
-    return tuple(torch.from_numpy(np.asarray(r)).to(dtype) for r in results)
-
-
-def _launch(kernel, tensors):
-    batch = batch_of(kernel, [t.shape for t in tensors])
-    first = tensors[0]
-    with (
-        device.memory_errors(kernel, batch, torch.OutOfMemoryError),
-        torch.cuda.device(first.device),
-    ):
-        outputs = [first.new_empty((*batch, *o.shape)) for o in kernel.outputs]
-        operands = [
-            _operand(t.detach(), i, batch) for t, i in zip(tensors, kernel.inputs, strict=True)
-        ]
-        device.launch(
-            kernel,
-            str(first.dtype).removeprefix("torch."),
-            first.device.index,
-            operands,
-            [o.data_ptr() for o in outputs],
-            batch,
-            torch.cuda.current_stream().cuda_stream,
-        )
-    return tuple(outputs)
-
-
-def _operand(tensor, argument, batch):
-    step = device.step_of(tensor.shape, tensor.stride(), argument.shape, batch)
-    if step is None:
-        tensor = tensor.expand(*batch, *argument.shape).contiguous()
-        step = argument.size
-    return tensor.data_ptr(), step, tensor
-
-
 # --- derivatives ---------------------------------------------------------------------------------
 
 
@@ -158,7 +116,7 @@ class _Apply(torch.autograd.Function):
 
     @staticmethod
     def forward(kernel, *tensors):  # pyright: ignore[reportIncompatibleMethodOverride]
-        return _run(kernel, tensors)
+        return run(kernel, tensors)
 
     @staticmethod
     def setup_context(ctx, inputs, output):
@@ -210,68 +168,3 @@ def differentiable_walk(rollout, state, marks):
         if k + 1 in marks:
             stored.append(state)
     return [torch.stack(x) for x in zip(*stored, strict=True)]
-
-
-# --- torch.compile -------------------------------------------------------------------------------
-
-_numbers = count(1)
-_by_number: Any = WeakValueDictionary()  # models keep kernels, and graphs refer to both
-
-
-def number_of(kernel):
-    """The number by which a graph refers to a kernel."""
-    if not hasattr(kernel, "number"):
-        kernel.number = next(_numbers)
-        _by_number[kernel.number] = kernel
-    return kernel.number
-
-
-def _traceable(kernel):
-    """``kernel.call`` for graphs: a step of one operator, and nothing of ours to look into."""
-    number, single = number_of(kernel), len(kernel.outputs) == 1
-
-    def call(*arrays):
-        if torch.compiler.is_compiling():
-            results = _operator(_of_one_type(arrays), number)
-            return results[0] if single else tuple(results)
-        return kernel.lean(*arrays)
-
-    return call
-
-
-def _of_one_type(arrays):
-    """Tensors of one precision, in words that a graph can hold."""
-    tensors = [a for a in arrays if isinstance(a, torch.Tensor)]
-    single = all(t.dtype == torch.float32 for t in tensors)
-    dtype, place = torch.float32 if single else torch.float64, tensors[0].device
-    return [
-        a.to(dtype) if isinstance(a, torch.Tensor) else torch.tensor(a, dtype=dtype, device=place)
-        for a in arrays
-    ]
-
-
-@torch.library.custom_op("kinetree::call", mutates_args=())
-def _operator(tensors: list[torch.Tensor], number: int) -> list[torch.Tensor]:
-    return list(_run(_by_number[number], tensors))
-
-
-@_operator.register_fake
-def _(tensors, number):
-    kernel = _by_number[number]
-    leads = [t.shape[: t.dim() - len(i.shape)] for t, i in zip(tensors, kernel.inputs, strict=True)]
-    batch = torch.broadcast_shapes(*leads)
-    return [tensors[0].new_empty((*batch, *o.shape)) for o in kernel.outputs]
-
-
-def _remember(ctx, inputs, output):
-    tensors, ctx.number = inputs
-    ctx.save_for_backward(*tensors)
-
-
-def _operator_backward(ctx, slopes):
-    kernel, tensors = _by_number[ctx.number], ctx.saved_tensors
-    found = _operator([*tensors, *slopes], number_of(gradients(kernel, tuple(range(len(tensors))))))
-    return [g.sum_to_size(t.shape) for g, t in zip(found, tensors, strict=True)], None
-
-
-_operator.register_autograd(_operator_backward, setup_context=_remember)
