@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from kinetree.codegen.compile.llvm import load, object_code
-from kinetree.codegen.render import c, cuda, numpy
+from kinetree.codegen.render import c, cuda_pieces, numpy
 from kinetree.codegen.render.llvm import render
 from kinetree.codegen.runtime.gufunc import gufunc
 
@@ -85,21 +85,25 @@ def cuda_on_cpu(folder, layout=None, threads=32):
     """The CUDA renderer with the C compiler of this machine, threads taking turns."""
 
     def compile(program, dtype):
-        name = f"cuda{len(_alive)}"
-        found = cuda.render(program, dtype, layout)
-        library = folder / f"{name}.so"
-        source = folder / f"{name}.c"
-        source.write_text(_shimmed(program, found), encoding="utf-8")
-        flags = ["-std=gnu11", "-O1", "-ffp-contract=off", "-Wall", "-Wno-unknown-pragmas"]
-        flags += ["-Wno-unused-function", f"-I{Path(__file__).parent}"]
-        subprocess.run(
-            [COMPILER, *flags, "-shared", "-fPIC", source, "-o", library, "-lm"], check=True
-        )
-        launch = ctypes.CDLL(str(library)).launch
-        _alive.append(launch)
-        return lambda *arrays: _launched(launch, program, dtype, arrays, threads)
+        launches = [
+            _compiled_shim(program, found, folder)
+            for found in cuda_pieces.render_pieces(program, dtype, layout)
+        ]
+        return lambda *arrays: _launched(launches, program, dtype, arrays, threads)
 
     return compile
+
+
+def _compiled_shim(program, found, folder):
+    """The function that launches a piece."""
+    name = f"cuda{len(_alive)}"
+    source, library = folder / f"{name}.c", folder / f"{name}.so"
+    source.write_text(_shimmed(program, found), encoding="utf-8")
+    flags = ["-std=gnu11", "-O1", "-ffp-contract=off", "-Wall", "-Wno-unknown-pragmas"]
+    flags += ["-Wno-unused-function", f"-I{Path(__file__).parent}"]
+    subprocess.run([COMPILER, *flags, "-shared", "-fPIC", source, "-o", library, "-lm"], check=True)
+    _alive.append(ctypes.CDLL(str(library)).launch)
+    return _alive[-1]
 
 
 def _shimmed(program, found):
@@ -113,7 +117,7 @@ def _shimmed(program, found):
         [
             '#include "cuda_shim.h"',
             found.text,
-            f"vector16 shared[{found.shared * 256 // 16 + 1}];",
+            f"vector16 shared[{found.shared * 8 // 16 + 1}];",
             "static long long given_count, *given;",
             f"static void kernel(void) {{ run({', '.join(parts)}); }}",
             "void launch(long long count, long long *arguments, int threads)",
@@ -126,7 +130,7 @@ def _shimmed(program, found):
     )
 
 
-def _launched(launch, program, dtype, arrays, threads):
+def _launched(launches, program, dtype, arrays, threads):
     """Results of a launch; inputs without batch axes are shared by all samples."""
     pairs = list(zip(arrays, program.inputs, strict=True))
     batch = np.broadcast_shapes(*(np.shape(a)[: np.ndim(a) - len(i.shape)] for a, i in pairs))
@@ -142,6 +146,6 @@ def _launched(launch, program, dtype, arrays, threads):
         words += [alive[-1].ctypes.data, i.size if a.ndim > len(i.shape) else 0]
     results = [np.full((*batch, *o.shape), 777.0, dtype) for o in program.outputs]
     words += [r.ctypes.data for r in results if r.size]
-    if count:
+    for launch in launches if count else ():
         launch(ctypes.c_longlong(count), (ctypes.c_longlong * len(words))(*words), threads)
     return tuple(results)

@@ -26,16 +26,19 @@ static struct { int x; } threadIdx, blockIdx, blockDim;
 #define STACK (256 * 1024)
 static ucontext_t scheduler, fibers[FIBERS];
 static char ended[FIBERS];
-static int turn_of, seen, together;
+static int turn_of;
 
 static void __syncthreads(void) { swapcontext(&fibers[turn_of], &scheduler); }
 static void __syncwarp(void) { __syncthreads(); }
 
-static int __syncthreads_or(int x)
+static unsigned votes[FIBERS / 32];
+
+static unsigned __ballot_sync(unsigned mask, int x)
 {
-    seen |= x;
+    unsigned *const vote = &votes[threadIdx.x >> 5], bit = 1u << (threadIdx.x & 31);
+    *vote = x ? *vote | bit : *vote & ~bit;
     __syncthreads();
-    return together;
+    return *vote & mask;
 }
 
 static int __float_as_int(float x) { int i; memcpy(&i, &x, sizeof i); return i; }
@@ -55,14 +58,13 @@ static void run_block(char *stacks)
         makecontext(&fibers[t], fiber, 0);
     }
     for (int more = 1; more;) {
-        more = seen = 0;
+        more = 0;
         for (turn_of = 0; turn_of < blockDim.x; turn_of++) {
             threadIdx.x = turn_of;
             if (ended[turn_of]) continue;
             swapcontext(&scheduler, &fibers[turn_of]);
             more |= !ended[turn_of];
         }
-        together = seen;
     }
 }
 

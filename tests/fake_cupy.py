@@ -23,7 +23,7 @@ class ndarray(np.ndarray):
 
     @property
     def data(self):
-        return SimpleNamespace(ptr=self.ctypes.data)
+        return SimpleNamespace(ptr=self.ctypes.data, device_id=self.place)
 
 
 ndarray.__module__ = "cupy"
@@ -60,6 +60,7 @@ def module():
     cupy.asnumpy = lambda x: np.array(x)
     cupy.cuda = SimpleNamespace(
         Device=_device,
+        runtime=SimpleNamespace(getDevice=lambda: 0),
         get_current_stream=lambda: SimpleNamespace(ptr=7),
         memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
     )

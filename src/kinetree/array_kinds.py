@@ -3,6 +3,7 @@
 A kind is told by the type of an array, without importing the library that it comes from.
 """
 
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -75,6 +76,7 @@ def _is_batch(a, argument):
     return isinstance(a, np.ndarray) and a.ndim > len(argument.shape)
 
 
+@cache
 def module_of(kind) -> Any:
     """The module of this package that knows a kind."""
     return import_module(f"kinetree.arrays.{kind}_kind")

@@ -5,7 +5,7 @@ from math import prod
 
 from kinetree.errors import DeviceMemoryError, MissingPackageError
 
-__all__ = ["launch", "memory_errors", "require_cupy", "step_of"]
+__all__ = ["launch", "memory_error", "memory_errors", "require_cupy", "step_of"]
 
 
 def require_cupy():
@@ -32,16 +32,20 @@ def launch(kernel, dtype, device, operands, outputs, batch, stream):
         outputs: addresses of the results, contiguous.
         batch: the leading axes.
         stream: address of the stream.
+
+    Returns:
+        ``CudaKernel.launch`` of the compiled kernel; None where there was nothing to compute.
     """
     require_cupy()
     from kinetree.codegen.runtime.cuda import cuda_kernel
 
     count = prod(batch)
     if count == 0 or not outputs:
-        return
+        return None
     compiled = cuda_kernel(kernel, dtype, device)
     addresses, steps = [o[0] for o in operands], [o[1] for o in operands]
     compiled.launch(addresses, steps, outputs, count, stream)
+    return compiled.launch
 
 
 def step_of(shape, strides, core, batch):
@@ -82,7 +86,12 @@ def memory_errors(kernel, batch, *errors):
     try:
         yield
     except errors as error:
-        raise DeviceMemoryError(
-            f"{kernel.name}: no memory left on the device for the results of a batch of shape "
-            f"{tuple(batch)}; split the batch, or use float32"
-        ) from error
+        raise memory_error(kernel, batch) from error
+
+
+def memory_error(kernel, batch):
+    """The error for a batch whose results do not fit."""
+    return DeviceMemoryError(
+        f"{kernel.name}: no memory left on the device for the results of a batch of shape "
+        f"{tuple(batch)}; split the batch, or use float32"
+    )

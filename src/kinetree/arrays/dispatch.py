@@ -1,6 +1,6 @@
 """What ``Kernel.general`` calls for arrays that are not NumPy's."""
 
-from kinetree.array_kinds import common, module_of
+from kinetree.array_kinds import common, kind_of, module_of
 from kinetree.codegen.runtime import kernel as runtime
 from kinetree.errors import ArrayKindError
 
@@ -9,7 +9,10 @@ __all__ = ["call"]
 
 def call(kernel, arrays, out=None):
     """The results of a kernel for arrays of another library, of their kind; else NotImplemented."""
-    kind = common(kernel.name, kernel.inputs, arrays)
+    if out is None and len({type(a) for a in arrays}) == 1:  # as most calls are
+        kind = kind_of(arrays[0])
+    else:
+        kind = common(kernel.name, kernel.inputs, arrays)
     if kind is None:
         return NotImplemented
     if out is not None:

@@ -1,9 +1,10 @@
-"""From a kernel to a function on a GPU: look on disk, else trace, render and compile."""
+"""From a kernel to functions on a GPU: look on disk, else trace, render and compile."""
 
 import hashlib
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 from kinetree.codegen.cache import open_store
 from kinetree.codegen.compile import nvrtc
@@ -14,42 +15,52 @@ __all__ = ["CudaCode", "build_cuda"]
 
 @dataclass(frozen=True)
 class CudaCode:
-    """A function on a device.
+    """A program on a device.
 
     Attributes:
-        function: what CuPy launches.
-        shared: bytes of shared memory for each thread of a block.
+        functions: ``nvrtc.Function``s that compute it together, in any order.
+        shared: for each the bytes of shared memory for each 32 threads of a block.
         key: what identifies the code on this device.
     """
 
-    function: Any
-    shared: int
+    functions: tuple
+    shared: tuple
     key: str
 
 
 def build_cuda(kernel, dtype, device, layout=None, options=()) -> CudaCode:
-    """The function of a kernel for one precision on one device."""
+    """The functions of a kernel for one precision on one device."""
     host = nvrtc.host(device)
     request = None if layout or options else request_key(kernel, dtype, "cuda", host)
     found = open_store().get(request) if request else None
     if found is not None:
         known = json.loads(found)
-        code = open_store().get(program_key(known["program"], host))
-        if code is not None:
-            return _code(code, known["shared"], known["program"], host)
-    from kinetree.codegen.render.cuda import render  # not needed when the code is found
+        codes = [open_store().get(program_key(key, host)) for key in known["programs"]]
+        if None not in codes:
+            return _code(codes, known["shared"], known["programs"], host)
+    from kinetree.codegen.render.cuda_pieces import render_pieces  # not needed when code is found
 
-    rendered = render(kernel.program, dtype, layout)
-    program = hashlib.sha256(f"{options} {rendered.text}".encode()).hexdigest()
+    texts = render_pieces(kernel.program, dtype, layout)
+    programs = [hashlib.sha256(f"{options} {t.text}".encode()).hexdigest() for t in texts]
+    with ThreadPoolExecutor(len(texts)) as threads:
+        build = partial(_built, host=host, device=device, options=options)
+        codes = list(threads.map(build, programs, [t.text for t in texts]))
+    shared = [t.shared for t in texts]
+    if request:
+        entry = {"programs": programs, "shared": shared}
+        open_store().put(request, json.dumps(entry).encode())
+    return _code(codes, shared, programs, host)
+
+
+def _built(program, text, host, device, options):
+    """Machine code, from disk if it is there."""
     code = open_store().get(program_key(program, host))
     if code is None:
-        code = nvrtc.compiled(rendered.text, device, options)
+        code = nvrtc.compiled(text, device, options)
         open_store().put(program_key(program, host), code)
-    if request:
-        entry = {"program": program, "shared": rendered.shared}
-        open_store().put(request, json.dumps(entry).encode())
-    return _code(code, rendered.shared, program, host)
+    return code
 
 
-def _code(code, shared, program, host):
-    return CudaCode(nvrtc.loaded(code), shared, program_key(program, host))
+def _code(codes, shared, programs, host):
+    key = program_key(" ".join(programs), host)
+    return CudaCode(tuple(map(nvrtc.loaded, codes)), tuple(shared), key)

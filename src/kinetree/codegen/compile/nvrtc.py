@@ -3,17 +3,45 @@
 NVRTC compiles in this process and needs no other tools. CuPy is imported when first needed.
 """
 
-import os
-import tempfile
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from kinetree.errors import BackendError, MissingPackageError
 
-__all__ = ["OPTIONS", "compiled", "cupy", "host", "loaded"]
+__all__ = ["OPTIONS", "Function", "compiled", "cupy", "host", "loaded"]
 
 OPTIONS = ("--std=c++17", "--disable-warnings")
 """Options for every program, besides the processor: rounding as IEEE says, products fused."""
+
+_LOCAL, _REGISTERS, _LARGEST_SHARED = 3, 4, 8  # attributes of functions, as the driver counts them
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function in the memory of a device.
+
+    Attributes:
+        module: what it is part of, as the driver knows it.
+        address: itself, as the driver knows it.
+    """
+
+    module: int
+    address: int
+
+    @property
+    def registers(self):
+        """Registers of a thread."""
+        return driver().funcGetAttribute(_REGISTERS, self.address)
+
+    @property
+    def local(self):
+        """Bytes of a thread that did not fit into registers."""
+        return driver().funcGetAttribute(_LOCAL, self.address)
+
+    def allow_shared(self, size):
+        """Let a block have so many bytes of shared memory."""
+        driver().funcSetAttribute(self.address, _LARGEST_SHARED, size)
 
 
 @cache
@@ -26,6 +54,15 @@ def cupy() -> Any:
             f"arrays on a GPU need the package cupy, which cannot be imported ({error}): "
             f"pip install kinetree[gpu]"
         ) from error
+    return found
+
+
+@cache
+def driver() -> Any:
+    """CuPy's binding of the driver."""
+    cupy()
+    from cupy_backends.cuda.api import driver as found
+
     return found
 
 
@@ -66,17 +103,8 @@ def compiled(text: str, device: int, options=()) -> bytes:
         nvrtc.destroyProgram(program)
 
 
-def loaded(code: bytes) -> Any:
-    """The function ``run`` of machine code, on the current device."""
-    folder = tempfile.mkdtemp(prefix="kinetree-")
-    path = os.path.join(folder, "kernel.cubin")
-    try:
-        with open(path, "wb") as file:
-            file.write(code)
-        module = cupy().RawModule(path=path)
-        function = module.get_function("run")
-        _ = function.num_regs  # loads it now, while the file is there
-        return function
-    finally:
-        os.remove(path)
-        os.rmdir(folder)
+def loaded(code: bytes) -> Function:
+    """The function ``run`` of machine code, on the current device; it stays there."""
+    cupy().cuda.runtime.free(0)  # makes a context where there is none
+    module = driver().moduleLoadData(code)
+    return Function(module, driver().moduleGetFunction(module, "run"))

@@ -227,7 +227,7 @@ class _Writer:
             return Value(self.language.input(self.arguments[operands[0]], operands[1]))
         values = [self.values[a] for a in operands]
         mentions = frozenset().union(*(v.mentions for v in values))
-        if op in _INFIX:
+        if op in _INFIX and op not in self.language.calls:
             level = _INFIX[op]
             a, b = values[0].at_least(level), values[1].at_least(level + 1)
             return Value(f"{a} {op} {b}", level, mentions)

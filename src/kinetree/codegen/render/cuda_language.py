@@ -31,9 +31,12 @@ class Cuda(C):
     joins_sines = True
     longest = 0  # the order of our values suits the compiler better than one that it finds itself
 
-    def __init__(self, program, dtype, layout, angles, whole):
+    def __init__(self, program, dtype, layout, angles, whole, slices):
         super().__init__(dtype)
+        if dtype == "float32":
+            self.calls = {**self.calls, "/": "quotient({}, {})"}
         self.layout, self.angles, self.whole = layout, angles, whole
+        self.slices = slices
         self.inputs, self.outputs = _names("in", program.inputs), _names("out", program.outputs)
         self.shapes = {a.name: a for a in program.inputs}
         self.slots, self.free, self.open = 0, [], {}
@@ -113,7 +116,8 @@ class Cuda(C):
     def _stored(self, key, place, text):
         argument, number = key
         if key in self.direct:
-            own = f"{self.outputs[argument.name]}[lane * {argument.size} + {place}]"
+            row = self.slices[argument.name].size
+            own = f"{self.outputs[argument.name]}[lane * {row} + {place}]"
             return f"if (lane < rows) {own} = {text};"
         w = self.layout.window
         start = self.open[key] * 32 * (w + 1) + place - number * w
@@ -131,7 +135,8 @@ class Cuda(C):
         del self.waiting[key]
         start = number * w
         return [
-            f"store_window({self.outputs[argument.name]} + {start}, {argument.size}, "
+            f"store_window({self.outputs[argument.name]} + {start}, "
+            f"{self.slices[argument.name].size}, "
             f"{min(w, argument.size - start)}, window + {slot * 32 * (w + 1)}, rows);"
         ]
 

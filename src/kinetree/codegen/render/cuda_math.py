@@ -66,7 +66,23 @@ static __device__ __noinline__ real reduced(real x)
 {{
     const turn t = sincos_far(x);
     return atan2{f}(t.sine, t.cosine);
-}}"""
+}}{_QUOTIENT if f else ""}"""
+
+
+_QUOTIENT = """
+
+/* a / b: rounded once more after the estimate, and the estimate itself where that is no number. */
+DEVICE real quotient(real a, real b)
+{
+#ifdef __CUDA_ARCH__
+    float r;
+    asm("rcp.approx.f32 %0, %1;" : "=f"(r) : "f"(b));
+    const float q = a * r, better = fmaf(fmaf(-b, q, a), r, q);
+    return better == better ? better : q;
+#else
+    return a / b;
+#endif
+}"""
 
 
 def _horner(coefficients, f, number):
