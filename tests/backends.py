@@ -3,11 +3,12 @@
 import ctypes
 import shutil
 import subprocess
+from pathlib import Path
 
 import numpy as np
 
 from kinetree.codegen.compile.llvm import load, object_code
-from kinetree.codegen.render import c, numpy
+from kinetree.codegen.render import c, cuda_pieces, numpy
 from kinetree.codegen.render.llvm import render
 from kinetree.codegen.runtime.gufunc import gufunc
 
@@ -78,3 +79,73 @@ def _call_samples(function, program, dtype, arrays):
         status = function(*(ctypes.c_void_p(a[k].ctypes.data) for a in (*rows, *results)))
     shaped = zip(results, program.outputs, strict=True)
     return tuple(r.reshape(batch + o.shape) for r, o in shaped), status
+
+
+def cuda_on_cpu(folder, layout=None, threads=32):
+    """The CUDA renderer with the C compiler of this machine, threads taking turns."""
+
+    def compile(program, dtype):
+        launches = [
+            _compiled_shim(program, found, folder)
+            for found in cuda_pieces.render_pieces(program, dtype, layout)
+        ]
+        return lambda *arrays: _launched(launches, program, dtype, arrays, threads)
+
+    return compile
+
+
+def _compiled_shim(program, found, folder):
+    """The function that launches a piece."""
+    name = f"cuda{len(_alive)}"
+    source, library = folder / f"{name}.c", folder / f"{name}.so"
+    source.write_text(_shimmed(program, found), encoding="utf-8")
+    flags = ["-std=gnu11", "-O1", "-ffp-contract=off", "-Wall", "-Wno-unknown-pragmas"]
+    flags += ["-Wno-unused-function", f"-I{Path(__file__).parent}"]
+    subprocess.run([COMPILER, *flags, "-shared", "-fPIC", source, "-o", library, "-lm"], check=True)
+    _alive.append(ctypes.CDLL(str(library)).launch)
+    return _alive[-1]
+
+
+def _shimmed(program, found):
+    """The text, what stands for CUDA before it, and a function that runs the kernel after it."""
+    ins = [a for a in program.inputs if a.size]
+    outs = [a for a in program.outputs if a.size]
+    parts = ["given_count"]
+    parts += [f"(const real *)given[{2 * k}], given[{2 * k + 1}]" for k in range(len(ins))]
+    parts += [f"(real *)given[{2 * len(ins) + k}]" for k in range(len(outs))]
+    return "\n".join(
+        [
+            '#include "cuda_shim.h"',
+            found.text,
+            f"vector16 shared[{found.shared * 8 // 16 + 1}];",
+            "static long long given_count, *given;",
+            f"static void kernel(void) {{ run({', '.join(parts)}); }}",
+            "void launch(long long count, long long *arguments, int threads)",
+            "{",
+            "    given_count = count;",
+            "    given = arguments;",
+            "    run_grid((int)((count + threads - 1) / threads), threads);",
+            "}",
+        ]
+    )
+
+
+def _launched(launches, program, dtype, arrays, threads):
+    """Results of a launch; inputs without batch axes are shared by all samples."""
+    pairs = list(zip(arrays, program.inputs, strict=True))
+    batch = np.broadcast_shapes(*(np.shape(a)[: np.ndim(a) - len(i.shape)] for a, i in pairs))
+    count = int(np.prod(batch, dtype=int))
+    alive, words = [], []
+    for a, i in pairs:
+        if not i.size:
+            continue
+        a = np.asarray(a, dtype)
+        if a.ndim > len(i.shape):
+            a = np.ascontiguousarray(np.broadcast_to(a, batch + i.shape))
+        alive.append(np.ascontiguousarray(a))
+        words += [alive[-1].ctypes.data, i.size if a.ndim > len(i.shape) else 0]
+    results = [np.full((*batch, *o.shape), 777.0, dtype) for o in program.outputs]
+    words += [r.ctypes.data for r in results if r.size]
+    for launch in launches if count else ():
+        launch(ctypes.c_longlong(count), (ctypes.c_longlong * len(words))(*words), threads)
+    return tuple(results)

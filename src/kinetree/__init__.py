@@ -49,9 +49,12 @@ from kinetree.dynamics import (
     potential_energy,
 )
 from kinetree.errors import (
+    ArrayKindError,
     AssemblyError,
     CacheWarning,
     ContactError,
+    DeviceError,
+    DeviceMemoryError,
     EquilibriumError,
     ExcitationError,
     ExcitationWarning,
@@ -289,6 +292,7 @@ def __dir__():
 __all__ = [
     "AbstractJoint",
     "Actuator",
+    "ArrayKindError",
     "AssemblyError",
     "Baumgarte",
     "Body",
@@ -298,6 +302,8 @@ __all__ = [
     "Coupling",
     "CustomJoint",
     "Cylindrical",
+    "DeviceError",
+    "DeviceMemoryError",
     "EquilibriumError",
     "Euler",
     "Event",

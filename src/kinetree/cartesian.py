@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinetree.arrays.whole import on_host, whole
 from kinetree.errors import ShapeError, SingularError, TraceError, UnknownNameError
 from kinetree.kinematics import jacobians, pose, poses, require_reference
 from kinetree.model.arrays import as_joint_vector, as_model, as_numbers, check_finite
@@ -28,6 +29,7 @@ __all__ = [
 # --- from bodies to joints -----------------------------------------------------------------------
 
 
+@whole(q=("nq",), force=(3,), torque=(3,), at=(3,))
 def applied_force(model, q, name, *, force=None, torque=None, at=None, frame=None):
     """A force at a point of a body, as six numbers in base coordinates for ``f_ext``, (..., 6).
 
@@ -80,6 +82,7 @@ def _point_of_application(model, name, at, frame, R, p):
     return at if frame == "world" else p + _turned(R, at)
 
 
+@whole(q=("nq",), torques=("body_count", 3))
 def forces_of_joint_torques(model, q, torques):
     """Forces on the bodies when every joint turns its body with a torque, (..., body_count, 6).
 
@@ -121,6 +124,7 @@ class GeneralizedVelocity(NamedTuple):
     singular (Euler angles)."""
 
 
+@on_host
 def generalized_velocity(model, q, velocities, *, frame, method="least_squares"):
     """Joint velocities from velocities of all bodies — tutorial (61), (66).
 
@@ -204,6 +208,7 @@ class CartesianForces(NamedTuple):
     """Torque about the mass centre [N·m], (..., body_count, 3)."""
 
 
+@on_host
 def cartesian_forces(model, q, tau) -> CartesianForces:
     """Forces on the bodies that are worth ``tau`` at the joints — tutorial (70).
 
@@ -233,6 +238,7 @@ def cartesian_forces(model, q, tau) -> CartesianForces:
     return CartesianForces(f[..., 3:], f[..., :3])
 
 
+@on_host
 def joint_torques(model, q, tau):
     """Torques at the joints that are worth ``tau``, (..., body_count, 3) — tutorial (71).
 

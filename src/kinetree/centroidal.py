@@ -7,7 +7,7 @@ come first.
 
 from kinetree.errors import ShapeError
 from kinetree.functions import quantity
-from kinetree.model.arrays import as_numbers, check_finite
+from kinetree.model.arrays import as_given, check_finite
 
 __all__ = [
     "center_of_mass",
@@ -111,7 +111,7 @@ def zero_moment_point(model, q, qd, qdd, *, point=(0.0, 0.0, 0.0)):
         At rest it lies below the mass centre. Outside the support polygon of the feet the motion is
         impossible: they would tip (``support_margin``).
     """
-    point = as_numbers(point, "point")
+    point = as_given(point, "point")
     if point.shape[-1:] != (3,):
         raise ShapeError(f"point must have 3 coordinates, (..., 3), got shape {point.shape}")
     return quantity(model, "zero_moment_point").call(q, qd, qdd, check_finite(point, "point"))

@@ -14,6 +14,8 @@ import numpy as np
 
 from kinetree.algorithms import implicit
 from kinetree.algorithms.closed_chain import constrained_acceleration, is_closed, ways
+from kinetree.array_kinds import is_foreign
+from kinetree.arrays.namespace import good_samples
 from kinetree.batch import over_batch
 from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.runtime.kernel import Kernel
@@ -34,6 +36,8 @@ def forward_dynamics(model, arrays):
         model: the mechanism, with loops or couplings.
         arrays: ``q``, ``qd``, ``tau`` and, if there are any, the external forces.
     """
+    if any(map(is_foreign, arrays)):  # samples that the order of elimination does not suit: NaN
+        return good_samples(*_kernel(model, 0, len(arrays)).call(*arrays))
     if any(_is_traced(a) for a in arrays):
         return _traced(model, *arrays)
     try:

@@ -8,14 +8,23 @@ import numpy as np
 
 from kinetree import closed_chains
 from kinetree.algorithms import implicit, maximal
+from kinetree.array_kinds import common, is_foreign
+from kinetree.arrays.namespace import stacked_rows
 from kinetree.batch import over_batch
-from kinetree.errors import ShapeError, SpatialTypeError, TraceError, UnknownNameError
+from kinetree.codegen.program import Argument
+from kinetree.errors import (
+    ArrayKindError,
+    ShapeError,
+    SpatialTypeError,
+    TraceError,
+    UnknownNameError,
+)
 from kinetree.functions import quantity, require_tree
 from kinetree.model.arrays import (
     as_configuration,
+    as_given,
     as_joint_vector,
     as_model,
-    as_numbers,
     check_finite,
 )
 from kinetree.spatial import Force, Motion
@@ -106,6 +115,11 @@ _CONSTRAINED = {"implicit": implicit.forward_dynamics, "maximal": maximal.forwar
 
 def _constrained_forward_dynamics(model, q, qd, tau, f_ext, method):
     """With loops, on the host, one sample at a time."""
+    if any(map(is_foreign, (q, qd, tau))):
+        raise ArrayKindError(
+            f"forward_dynamics by method {method!r} runs on the host, with NumPy arrays; leave out "
+            f"the method, or convert them"
+        )
     if any(np.asarray(a).dtype == object for a in (q, qd, tau)):
         raise TraceError(
             f"forward_dynamics of model {model.name!r}, by method {method!r}, solves a general "
@@ -201,6 +215,8 @@ def external_forces(model, f_ext):
     """External forces as one array (..., body_count, 6), in the order of the bodies."""
     if isinstance(f_ext, dict):
         forces = {name: _force(name, f) for name, f in f_ext.items()}
+        if any(map(is_foreign, forces.values())):
+            return _stacked(model, forces)
         array = np.zeros((*_common_batch(forces), model.body_count, 6), _common_type(forces))
         for name, f in forces.items():
             i = model.frame(name).body
@@ -209,7 +225,7 @@ def external_forces(model, f_ext):
         return array
     if isinstance(f_ext, (list, tuple)) and any(isinstance(f, (Force, Motion)) for f in f_ext):
         f_ext = [_force(f"body {i}", f) for i, f in enumerate(f_ext, start=1)]
-    array = as_numbers(f_ext, "f_ext")
+    array = as_given(f_ext, "f_ext")
     if array.ndim < 2 or array.shape[-2:] != (model.body_count, 6):
         raise ShapeError(
             f"f_ext must be a dict from body name to (..., 6), or an array (..., body_count, 6) "
@@ -218,10 +234,21 @@ def external_forces(model, f_ext):
     return check_finite(array, "f_ext", core=2)
 
 
+def _stacked(model, forces):
+    """The same for forces that are arrays of another library."""
+    common("f_ext", [Argument(name, (6,)) for name in forces], list(forces.values()))
+    rows = {}
+    for name, f in forces.items():
+        i = model.frame(name).body
+        if i > 0:
+            rows[i - 1] = rows[i - 1] + f if i - 1 in rows else f
+    return stacked_rows(rows, model.body_count)
+
+
 def _force(name, f):
     if isinstance(f, Motion):
         raise SpatialTypeError(f"f_ext[{name!r}] must be a Force or (..., 6), got a Motion")
-    f = as_numbers(f.to_array() if isinstance(f, Force) else f, f"f_ext[{name!r}]")
+    f = as_given(f.to_array() if isinstance(f, Force) else f, f"f_ext[{name!r}]")
     if f.ndim == 0 or f.shape[-1] != 6:
         raise ShapeError(f"f_ext[{name!r}] must have shape (..., 6), moment first, got {f.shape}")
     return check_finite(f, f"f_ext[{name!r}]")

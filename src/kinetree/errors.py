@@ -6,10 +6,13 @@ thing, say what was expected and what came, and what to do about it.
 """
 
 __all__ = [
+    "ArrayKindError",
     "AssemblyError",
     "BackendError",
     "CacheWarning",
     "ContactError",
+    "DeviceError",
+    "DeviceMemoryError",
     "EquilibriumError",
     "ExcitationError",
     "ExcitationWarning",
@@ -77,6 +80,18 @@ class JointError(KinetreeError, ValueError):
 
 class ShapeError(KinetreeError, ValueError):
     """An array whose shape or content does not fit the model."""
+
+
+class ArrayKindError(KinetreeError, TypeError):
+    """Arrays of different libraries in one call, or one that a function cannot take."""
+
+
+class DeviceError(KinetreeError, ValueError):
+    """Arrays on different devices, or on one where kinetree does not run."""
+
+
+class DeviceMemoryError(KinetreeError, MemoryError):
+    """A device without room for the results."""
 
 
 class SingularError(KinetreeError, ArithmeticError):

@@ -13,6 +13,7 @@ from kinetree.algorithms import fewest_operations as fewest
 from kinetree.algorithms.dependent_joints import require_independent_joints
 from kinetree.algorithms.sparsity import sparsity
 from kinetree.algorithms.task_space import task_rows
+from kinetree.arrays import dispatch  # noqa: F401  (kernels take arrays of other libraries)
 from kinetree.batch import over_batch
 from kinetree.catalogue import FUNCTIONS, Function
 from kinetree.codegen.inline import evaluated, shortest, trace_of
@@ -52,9 +53,9 @@ def quantity(model, name, extra=(), **options):
         options: what the algorithm is specialised for, such as the name of a frame.
     """
     key = (name, extra, *sorted(options.items())) if extra or options else name
-    kernel = as_model(model).kernels.get(key)
+    kernel = as_model(model).quantities.get(key)
     if kernel is None:
-        kernel = model.kernels[key] = _build(model, name, extra, options, key)
+        kernel = model.quantities[key] = _build(model, name, extra, options, key)
     return kernel
 
 

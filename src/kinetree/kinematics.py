@@ -12,7 +12,7 @@ what somebody sees who rides on it.
 
 from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.functions import quantity
-from kinetree.model.arrays import as_model, as_numbers, check_finite
+from kinetree.model.arrays import as_given, as_model, check_finite
 
 __all__ = [
     "acceleration",
@@ -156,7 +156,7 @@ def reference_point(frame, point):
             "frame='world' gives the spatial velocity at the base origin, the same for every "
             "point of the body; use frame='aligned' for the velocity of a point"
         )
-    point = as_numbers(point, "point")
+    point = as_given(point, "point")
     if point.shape[-1:] != (3,):
         raise ShapeError(f"point must have 3 coordinates, (..., 3), got shape {point.shape}")
     return check_finite(point, "point")

@@ -8,10 +8,9 @@ of ``q`` (spherical, free, planar joints) derivatives with respect to ``q`` are 
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from kinetree.dynamics import external_forces, forward_dynamics
 from kinetree.functions import quantity
+from kinetree.model.arrays import as_given
 
 __all__ = [
     "PowerBalance",
@@ -85,9 +84,10 @@ def power_balance(model, q, qd, tau, f_ext=None) -> PowerBalance:
         f_ext: forces on bodies in base coordinates, as in ``inverse_dynamics``.
     """
     qdd = forward_dynamics(model, q, qd, tau, f_ext)
-    joints = np.sum(np.multiply(tau, qd), axis=-1)
+    qd, tau = as_given(qd, "qd"), as_given(tau, "tau")
+    joints = (tau * qd).sum(-1)
     external = 0 * joints
     if f_ext is not None:
-        external = np.sum(generalized_force(model, q, f_ext) * np.asarray(qd), axis=-1)
+        external = (generalized_force(model, q, f_ext) * qd).sum(-1)
     rates = kinetic_energy_rate(model, q, qd, qdd), potential_energy_rate(model, q, qd)
     return PowerBalance(joints, external, *rates)

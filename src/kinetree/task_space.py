@@ -14,10 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.algorithms import task_space as texts
+from kinetree.array_kinds import is_foreign
+from kinetree.arrays.whole import on_host
 from kinetree.errors import ShapeError, TraceError
 from kinetree.functions import quantity
 from kinetree.kinematics import reference_point
-from kinetree.model.arrays import as_configuration, as_model, as_numbers, check_finite
+from kinetree.model.arrays import as_configuration, as_given, as_model, check_finite
 
 __all__ = [
     "OperationalSpace",
@@ -167,6 +169,7 @@ class TaskFreedom(NamedTuple):
     """``Lambda`` within the free directions, zero in the others, (k, k)."""
 
 
+@on_host
 def task_freedom(
     model, q, name, *, frame="body", rows=None, point=None, tolerance=1e-8
 ) -> TaskFreedom:
@@ -225,7 +228,9 @@ def _rows(rows):
 def _damping(damping):
     if damping is None:
         return None
-    damping = as_numbers(damping, "damping")
+    damping = as_given(damping, "damping")
+    if is_foreign(damping):
+        return damping
     if damping.dtype != object and not np.all(damping > 0):
         raise ShapeError(f"damping must be positive, got {damping.min()}")
     return damping
@@ -233,7 +238,7 @@ def _damping(damping):
 
 def _task_vector(x, name, rows):
     n = len(texts.task_rows(_rows(rows)))
-    x = as_numbers(x, name)
+    x = as_given(x, name)
     if x.ndim == 0 or x.shape[-1] != n:
         raise ShapeError(
             f"{name} must have one number for each coordinate of the task, (..., {n}), angular "

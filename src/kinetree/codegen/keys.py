@@ -15,15 +15,22 @@ from functools import cache
 
 import numpy as np
 
-from kinetree.codegen.compile import llvm
+from kinetree.codegen.compile import llvm, nvrtc
 
 __all__ = ["program_key", "request_key", "source_digest"]
 
 _IMPORTED = time.time() - 2.0  # [s] files older than this are what this process runs
 
 
-def request_key(kernel, dtype, lanes):
-    """The text that identifies a kernel's code before it is traced; None when nothing does."""
+def request_key(kernel, dtype, lanes, host=None):
+    """The text that identifies a kernel's code before it is traced; None when nothing does.
+
+    Args:
+        kernel: what is asked for.
+        dtype: the precision.
+        lanes: samples at a time, or another word for the variant of the code.
+        host: compiler and processor; LLVM's and this one by default.
+    """
     source = source_digest()
     if kernel.key is None or source is None or not _is_literal(kernel.key):
         return None
@@ -36,14 +43,14 @@ def request_key(kernel, dtype, lanes):
             f"{dtype} x {lanes}",
             f"source {source}",
             f"{sys.implementation.cache_tag}, numpy {np.__version__}",
-            llvm.host(),
+            host or llvm.host(),
         ]
     )
 
 
-def program_key(program):
-    """The text that identifies the machine code of a program, given the digest of its LLVM text."""
-    return f"program {program}\n{_recipe()}\n{llvm.host()}"
+def program_key(program, host=None):
+    """The text that identifies the machine code of a program, given the digest of its text."""
+    return f"program {program}\n{_recipe()}\n{host or llvm.host()}"
 
 
 def _is_literal(x):
@@ -59,13 +66,13 @@ def source_digest():
 
     None when a file changed since it was imported, so that it does not say what this process runs.
     """
-    return _digest(_python_files(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+    return _digest(_source_files(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
 
 @cache
 def _recipe():
     """A digest of how text is compiled; one of a kind when that is not sure."""
-    return _digest([llvm.__file__]) or os.urandom(16).hex()
+    return _digest([llvm.__file__, nvrtc.__file__]) or os.urandom(16).hex()
 
 
 def _digest(paths):
@@ -84,15 +91,15 @@ def _digest(paths):
     return digest.hexdigest()
 
 
-def _python_files(folder):
+def _source_files(folder):
     found = []
     try:
         with os.scandir(folder) as items:
             for item in items:
-                if item.name.endswith(".py"):
+                if item.name.endswith((".py", ".cuh")):
                     found.append(item.path)
                 elif item.is_dir() and item.name != "__pycache__":
-                    found += _python_files(item.path)
+                    found += _source_files(item.path)
     except OSError:
         pass
     return found

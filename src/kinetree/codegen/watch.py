@@ -8,7 +8,7 @@ a division, root or choice could hide or create infinities on the way.
 from dataclasses import dataclass
 from math import log10
 
-__all__ = ["Watch", "what_to_watch"]
+__all__ = ["Watch", "hidden_inputs", "what_to_watch"]
 
 _SUMS_AND_PRODUCTS = frozenset(("const", "input", "+", "-", "*", "neg", "sin", "cos"))
 _LARGEST = {"float64": 300.0, "float32": 37.0}  # powers of ten that are surely finite
@@ -44,6 +44,33 @@ def what_to_watch(program, dtype) -> Watch:
         if max(2 * bound, _largest(graph, order, bound)) < _LARGEST[dtype]:
             return Watch(results=False, bound=10.0**bound)
     return Watch()
+
+
+def hidden_inputs(program) -> set:
+    """Places ``(name, index)`` of inputs that can be infinite or NaN without results being so.
+
+    That takes a division, in which a divisor that is too large leaves nothing, or a choice. A sine
+    and a cosine of such an angle are NaN, and so is all that is divided by what they enter.
+    """
+    nodes, found, seen = program.graph.nodes, set(), set()
+    waiting = []  # nodes, and whether a NaN would be hidden as well
+    for i in program.graph.reachable([*program.roots, *(node for node, *_ in program.checks)]):
+        op, *operands = nodes[i]
+        if op == "/":
+            waiting.append((operands[1], False))
+        elif op not in _SUMS_AND_PRODUCTS and op not in ("carry", "sqrt", "abs"):
+            waiting += [(a, True) for a in operands if isinstance(a, int)]
+    while waiting:
+        i, even_nan = waiting.pop()
+        if (i, even_nan) in seen:
+            continue
+        seen.add((i, even_nan))
+        op, *operands = nodes[i]
+        if op == "input":
+            found.add((operands[0], operands[1]))
+        elif op not in ("const", "carry") and (even_nan or op not in ("sin", "cos")):
+            waiting += [(a, even_nan) for a in operands]
+    return found
 
 
 def _largest(graph, order, bound):

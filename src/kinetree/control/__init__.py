@@ -9,6 +9,8 @@ take states with any leading batch axes:
     PDWithFeedforward        follows a motion with springs, dampers and forces computed ahead
     OperationalSpaceControl  moves a frame, and the posture where that leaves a choice
     LQR                      stays at an equilibrium, with some joints driven or all
+
+``PathIntegral`` plans by sampling, ``u = plan(q, qd)``, on the CPU and on GPUs.
 """
 
 from kinetree.control.computed_torque import ComputedTorque
@@ -17,6 +19,7 @@ from kinetree.control.gravity_compensation import GravityCompensation
 from kinetree.control.linearization import Linearization, linearize
 from kinetree.control.lqr import LQR, LQRGain, lqr_gain
 from kinetree.control.operational_space import OperationalSpaceControl
+from kinetree.control.path_integral import PathIntegral
 from kinetree.control.pd_with_feedforward import PDWithFeedforward
 from kinetree.control.riccati import (
     continuous_lyapunov,
@@ -34,6 +37,7 @@ __all__ = [
     "Linearization",
     "OperationalSpaceControl",
     "PDWithFeedforward",
+    "PathIntegral",
     "continuous_lyapunov",
     "continuous_riccati",
     "discrete_lyapunov",

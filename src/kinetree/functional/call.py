@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.array_kinds import is_foreign
 from kinetree.errors import ShapeError
 from kinetree.functions import argument_shape, validate
 from kinetree.model import Model
@@ -74,7 +75,7 @@ class Call:
             ) from None
 
     def _is_option(self, parameter, value, by_position):
-        if isinstance(value, np.ndarray):
+        if isinstance(value, np.ndarray) or is_foreign(value):
             return False
         if value is None or isinstance(value, (str, bool, Model)) or callable(value):
             return True
@@ -85,6 +86,8 @@ class Call:
         return False
 
     def _as_array(self, parameter, value):
+        if is_foreign(value):
+            return value
         array = np.asarray(value)
         numbers = array.dtype.kind in "fiubc"
         if array.dtype == object:  # traced or exact ones
@@ -103,7 +106,7 @@ class Call:
             return tuple(self._size(parameter, n) for n in annotation)
         if self.model is not None and parameter in MODEL_ARRAYS:
             return argument_shape(self.model, parameter)
-        return array.shape[-1:]
+        return tuple(array.shape[-1:])
 
     def _size(self, parameter, n):
         if isinstance(n, str) and self.model is not None:
@@ -118,7 +121,7 @@ class Call:
     @property
     def is_traced(self) -> bool:
         """Whether compiled code does not apply: traced, complex or exact numbers."""
-        return any(a.dtype.kind in "Oc" for a in self.arrays.values())
+        return any(not is_foreign(a) and a.dtype.kind in "Oc" for a in self.arrays.values())
 
     def apply(self, function, arrays):
         """``function`` with the model and options of this call, and ``arrays`` as its arrays."""

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.array_kinds import is_foreign, kind_of, module_of
 from kinetree.errors import UnknownNameError
 from kinetree.functional.parameters import parameter, with_parameters
 from kinetree.functional.prepare import bind, prepare, require_traceable
@@ -47,6 +48,26 @@ def _as_dtype(dtype):
     raise UnknownNameError(f"dtype must be float64 or float32, got {dtype!r}")
 
 
+_REMEMBERED = 256  # ways of calling one function
+
+
+def _look(arrays):
+    """The last axes, which tell what code applies; None where arrays are yet to be made."""
+    shapes = []
+    for a in arrays:
+        shape = getattr(a, "shape", None)
+        if shape is None or (type(a) is np.ndarray and a.dtype == object):
+            return None
+        shapes.append((*shape[-1:],))
+    return tuple(shapes)
+
+
+def _cast(array, dtype):
+    if is_foreign(array):
+        return module_of(kind_of(array)).cast(array, dtype)
+    return array.astype(dtype, copy=False)
+
+
 class CompiledFunction:
     """A function bound to a model.
 
@@ -61,9 +82,14 @@ class CompiledFunction:
     def __init__(self, function, model, dtype, parameters, options):
         self.function, self.model, self.dtype = function, model, dtype
         self.parameters, self.options = parameters, options
+        self._known = {}
 
     def __call__(self, *args, out=None, **options) -> Any:
         """The result for the arguments of the function, then the parameters."""
+        if out is None and not options:
+            known = self._known.get(_look(args))
+            if known is not None:
+                return known.call(*args)
         n = len(args) - len(self.parameters)
         if n < 0:
             raise TypeError(
@@ -75,10 +101,16 @@ class CompiledFunction:
         prepared = self.model.kernels.get(key)
         if prepared is None:
             prepared = self.model.kernels[key] = prepare(self.function, call, self.parameters)
-        arrays = [*call.arrays.values(), *map(np.asarray, args[n:])]
+        if not options and self.dtype is None and len(call.arrays) == n:
+            self._remember(_look(args), prepared)
+        arrays = [*call.arrays.values(), *(a if is_foreign(a) else np.asarray(a) for a in args[n:])]
         if self.dtype is not None:
-            arrays = [a.astype(self.dtype, copy=False) for a in arrays]
+            arrays = [_cast(a, self.dtype) for a in arrays]
         return prepared.call(*arrays, out=out)
+
+    def _remember(self, look, prepared):
+        if look and len(self._known) < _REMEMBERED:
+            self._known[look] = prepared
 
     def with_function(self, function):
         """Another function in place of this one, for the same model and parameters."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.array_kinds import kind_of
 from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.functional.call import Call, check_arrays, read_signature
@@ -120,8 +121,17 @@ class UserKernel:
 
 
 def _look(arrays):
-    shapes = [a.shape[-1:] if type(a) is np.ndarray and a.dtype != object else None for a in arrays]
-    return None if None in shapes else tuple(shapes)
+    shapes = []
+    for a in arrays:
+        if type(a) is np.ndarray:
+            if a.dtype == object:
+                return None
+            shapes.append(a.shape[-1:])
+        elif kind_of(a) is None:
+            return None
+        else:
+            shapes.append(tuple(a.shape[-1:]))
+    return tuple(shapes)
 
 
 # --- compiling -----------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.array_kinds import is_foreign
 from kinetree.codegen.program import Argument, trace
 from kinetree.errors import ShapeError
 from kinetree.expr.diff import jacobian
@@ -231,7 +232,7 @@ def _plain_parts(vector):
     """The arrays of a vector where there is no doubt: one array, or a tuple of several."""
     if isinstance(vector, tuple) and len(vector) > 1:
         return vector
-    return (vector,) if isinstance(vector, np.ndarray) else ()
+    return (vector,) if isinstance(vector, np.ndarray) or is_foreign(vector) else ()
 
 
 def _matched(form, value, path, name):

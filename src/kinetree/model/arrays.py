@@ -1,11 +1,15 @@
 """Checking what a caller passes in: a model; right length, finite, unit quaternions."""
 
+from typing import Any
+
 import numpy as np
 
-from kinetree.errors import ModelError, ShapeError
+from kinetree.array_kinds import is_foreign
+from kinetree.errors import ArrayKindError, ModelError, ShapeError
 
 __all__ = [
     "as_configuration",
+    "as_given",
     "as_joint_vector",
     "as_model",
     "as_numbers",
@@ -61,6 +65,11 @@ def as_numbers(x, name):
     """``x`` as an array of floats, complex numbers, or number-like objects such as formulas."""
     try:
         a = np.asarray(x)
+    except TypeError as error:
+        raise ArrayKindError(
+            f"{name}: here NumPy arrays are needed, on the host, got {type(x).__name__} on another "
+            f"device, or followed by a transformation; copy the numbers to the host first"
+        ) from error
     except ValueError:
         raise ShapeError(f"{name} must be an array, got rows of different lengths") from None
     if a.dtype == object:
@@ -74,8 +83,15 @@ def as_numbers(x, name):
     return a
 
 
+def as_given(x, name) -> Any:
+    """Arrays of other libraries as they are, for a kernel to check; else as ``as_numbers``."""
+    return x if is_foreign(x) else as_numbers(x, name)
+
+
 def check_finite(a, name, core=1):
     """``a`` if all is finite; its last ``core`` axes belong to one sample of the batch."""
+    if is_foreign(a):  # kernels look
+        return a
     if a.dtype == object or np.all(np.isfinite(a)):
         return a
     where = tuple(int(n) for n in np.argwhere(~np.isfinite(a))[0])

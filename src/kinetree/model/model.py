@@ -29,6 +29,8 @@ _FIELDS = (
     "base_name",
 )  # fmt: skip
 
+_COMPILED = ("kernels", "quantities")
+
 
 class Model:
     """A kinematic tree of rigid bodies, with loop joints and named frames.
@@ -109,12 +111,17 @@ class Model:
 
     @cached_property
     def kernels(self) -> dict:
-        """Functions compiled for this model so far; see ``kinetree.functions``."""
+        """Functions compiled for this model so far, and what else is kept with it."""
+        return {}
+
+    @cached_property
+    def quantities(self) -> dict:
+        """Quantities compiled for this model so far, by name; see ``kinetree.functions``."""
         return {}
 
     def __getstate__(self):
         """Everything but compiled code, which does not travel."""
-        return {name: value for name, value in self.__dict__.items() if name != "kernels"}
+        return {name: value for name, value in self.__dict__.items() if name not in _COMPILED}
 
     # --- structure ---------------------------------------------------------------------------
 

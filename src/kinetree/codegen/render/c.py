@@ -8,7 +8,7 @@ import numpy as np
 
 from kinetree.codegen.render.cstyle import Language, assignments, identifier
 
-__all__ = ["NOT_FINITE", "PIECE", "UNSAFE", "C", "argument_name", "declaration", "render"]
+__all__ = ["NOT_FINITE", "PIECE", "UNSAFE", "C", "argument_name", "declaration", "offset", "render"]
 
 PIECE = 400  # assignments
 NOT_FINITE, UNSAFE = 1, 2  # what a function returns: bits, 0 when all is well
@@ -55,11 +55,11 @@ class C(Language):
 
     def input(self, argument, index):
         """Arrays are flat, last axis fastest."""
-        return f"{argument_name(argument)}[{_offset(argument, index)}]"
+        return f"{argument_name(argument)}[{offset(argument, index)}]"
 
     def output(self, argument, index, text):
         """Assignment to an element."""
-        return [f"{argument_name(argument)}[{_offset(argument, index)}] = {text};"]
+        return [f"{argument_name(argument)}[{offset(argument, index)}] = {text};"]
 
     def define(self, name, text, is_condition=False):
         """A constant of the function."""
@@ -82,7 +82,8 @@ class C(Language):
         ]
 
 
-def _offset(argument, index):
+def offset(argument, index) -> int:
+    """Place of an element in a flat array."""
     return int(np.ravel_multi_index(index, argument.shape)) if argument.shape else 0
 
 

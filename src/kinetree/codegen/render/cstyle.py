@@ -14,7 +14,6 @@ from kinetree.expr.repeat import free_loops, loop_of
 
 __all__ = ["Assignment", "Language", "Value", "assignments", "identifier"]
 
-_MAXIMUM_LENGTH = 70  # characters of an expression that is written where it is used
 _ATOM, _SIGN, _PRODUCT, _SUM, _COMPARISON = 5, 4, 3, 2, 1  # how tightly a text binds
 _INFIX = {
     "+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT,
@@ -28,6 +27,8 @@ class Language(ABC):
 
     calls: dict  # operation -> format string, for everything that is not infix
     inputs_have_names: bool  # whether elements of inputs are taken out first
+    joins_sines = False  # whether a sine and its cosine are computed together
+    longest = 70  # characters of an expression that is written where it is used
 
     @abstractmethod
     def constant(self, x: float) -> str:
@@ -44,6 +45,16 @@ class Language(ABC):
     @abstractmethod
     def define(self, name, text, is_condition=False) -> list:
         """Lines that give a value a name."""
+
+    def sine_and_cosine(self, names, text, argument) -> list:
+        """Lines that define the sine and the cosine of a value together, where ``joins_sines``.
+
+        Args:
+            names: of the sine and of the cosine; None for one that is not needed.
+            text: the value.
+            argument: its node.
+        """
+        raise TypeError(f"{type(self).__name__} computes sines and cosines one by one")
 
     @abstractmethod
     def require(self, text) -> list:
@@ -76,7 +87,7 @@ class Assignment:
     mentions: frozenset
 
 
-def assignments(program, language, labels=None):
+def assignments(program, language, labels=None, order=None):
     """The program as a list of ``Assignment``s.
 
     Args:
@@ -84,8 +95,9 @@ def assignments(program, language, labels=None):
         language: how to write it.
         labels: for inputs ``(name, index)``, a pair of a rank and a label; a value is named by the
             label of highest rank among the inputs that it depends on.
+        order: nodes in an order in which they can be computed; that of their creation by default.
     """
-    return _Writer(program, language, labels or {}).write()
+    return _Writer(program, language, labels or {}, order).write()
 
 
 def identifier(text: str) -> str:
@@ -95,12 +107,12 @@ def identifier(text: str) -> str:
 
 
 class _Writer:
-    def __init__(self, program, language, labels):
+    def __init__(self, program, language, labels, order=None):
         self.program, self.language, self.labels = program, language, labels
         self.nodes = program.graph.nodes
         self.arguments = {a.name: a for a in program.inputs}
         self.checks = {node for node, _ in program.checks}
-        self.order = program.graph.reachable([*program.roots, *self.checks])
+        self.order = order or program.graph.reachable([*program.roots, *self.checks])
         self.scope = {i: max(loops) for i, loops in free_loops(program.graph, self.order).items()}
         self.values, self.ranks = {}, {}
         self.taken, self.serial = set(self.arguments) | {a.name for a in program.outputs}, {}
@@ -153,6 +165,8 @@ class _Writer:
         elif op == "carry":
             name = self._name(i)
             self.values[i] = Value(name, mentions=frozenset((name,)))
+        elif op in ("sin", "cos") and self.language.joins_sines:
+            self._turn(i, operands[0])
         else:
             self.values[i] = self._expression(op, operands)
             if not self._stays_inline(i):
@@ -166,7 +180,7 @@ class _Writer:
         if op in ("sin", "cos"):
             return False
         is_result = i in self.outputs  # has a line of its own anyway
-        short = is_result or len(value.text) <= _MAXIMUM_LENGTH
+        short = is_result or len(value.text) <= self.language.longest
         return short and self.uses[i] == [self.scope.get(i)]
 
     def _define(self, i):
@@ -174,6 +188,21 @@ class _Writer:
         lines = self.language.define(name, value.text, op in _CONDITIONS)
         self._add(i, lines, {name: op in _CONDITIONS}, value.mentions)
         self.values[i] = Value(name, mentions=frozenset((name,)))
+
+    def _turn(self, i, angle):
+        """Define a sine or cosine together with its counterpart."""
+        if i in self.values:  # came with its counterpart
+            return
+        pair = [self.program.graph.known.get((op, angle)) for op in ("sin", "cos")]
+        pair = [k if k in self.uses else None for k in pair]
+        for k in pair:
+            self.ranks.setdefault(k, self.ranks[i])
+        value, names = self.values[angle], [k and self._name(k) for k in pair]
+        lines = self.language.sine_and_cosine(names, value.text, self.nodes[angle])
+        self._add(i, lines, {name: False for name in names if name}, value.mentions)
+        for k, name in zip(pair, names, strict=True):
+            if name:
+                self.values[k] = Value(name, mentions=frozenset((name,)))
 
     def _after(self, i):
         """Results and checks, as soon as the value is there."""
@@ -198,7 +227,7 @@ class _Writer:
             return Value(self.language.input(self.arguments[operands[0]], operands[1]))
         values = [self.values[a] for a in operands]
         mentions = frozenset().union(*(v.mentions for v in values))
-        if op in _INFIX:
+        if op in _INFIX and op not in self.language.calls:
             level = _INFIX[op]
             a, b = values[0].at_least(level), values[1].at_least(level + 1)
             return Value(f"{a} {op} {b}", level, mentions)

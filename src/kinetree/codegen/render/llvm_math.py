@@ -17,48 +17,9 @@ the whole range, near multiples of π/2 and at extreme quotients (tests/codegen/
     atan2      1.65      1.51
 """
 
+from kinetree.codegen.render.minimax import ATAN, COS, HALF_PI, RANGE, ROUND, SIN, TWO_OVER_PI
+
 __all__ = ["RANGE", "atan2", "sincos"]
-
-RANGE = {"float64": 2.0**20, "float32": 2.0**12}
-
-_TWO_OVER_PI = 0.6366197723675814
-_ROUND = {"float64": 6755399441055744.0, "float32": 12582912.0}  # 1.5 · 2^(mantissa bits)
-# π/2 in three pieces, each rounded down: with all of one sign, x = -0 reduces to r = -0.
-_HALF_PI = {
-    "float64": (1.5707963267948966, 6.123233995736765e-17, 1.0828566739219139e-32),
-    "float32": (1.570796251296997, 7.549789415861596e-08, 5.390302529957765e-15),
-}
-# Minimax polynomials on [-π/4, π/4], highest power of r² first (Cephes).
-_SIN = {
-    "float64": (
-        1.58962301576546568060e-10, -2.50507477628578072866e-8, 2.75573136213857245213e-6,
-        -1.98412698295895385996e-4, 8.33333333332211858878e-3, -1.66666666666666307295e-1,
-    ),
-    "float32": (-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1),
-}  # fmt: skip
-_COS = {
-    "float64": (
-        -1.13585365213876817300e-11, 2.08757008419747316778e-9, -2.75573141792967388112e-7,
-        2.48015872888517045348e-5, -1.38888888888730564116e-3, 4.16666666666665929218e-2,
-    ),
-    "float32": (2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2),
-}  # fmt: skip
-# Minimax polynomials of (atan t / t - 1) / t² on [0, 1] in t², from our own Remez iteration;
-# relative errors of the arctangent 2⁻⁵⁴·⁹ and 2⁻²⁸·⁵.
-_ATAN = {
-    "float64": (
-        -2.0258552436571303e-05, 0.0002230223966870055, -0.0011640717437490498,
-        0.003855974833712504, -0.009184559002122391, 0.01697803551242149, -0.025826796458089815,
-        0.03406781078355772, -0.040926382227936015, 0.04673949610374081, -0.052392330018297774,
-        0.05877307771127242, -0.06665860363122617, 0.0769221293055035, -0.0909090123539641,
-        0.11111110678749113, -0.14285714271334798, 0.1999999999975502, -0.3333333333333186,
-    ),
-    "float32": (
-        -0.001793622948844683, 0.010914611389278192, -0.031177856545135288, 0.05795760450141294,
-        -0.08403450978676998, 0.1095218600131387, -0.14264241723861343, 0.1999854828837156,
-        -0.333332990892578,
-    ),
-}  # fmt: skip
 
 
 class _Body:
@@ -135,15 +96,15 @@ def _near(b, x):
     """Sine and cosine of ``x`` within ``RANGE``, as instructions of ``b``."""
     v = b.v
     t, i, k = v.type, v.integer, b.constant
-    shifted = b.fma(x, k(_TWO_OVER_PI), b.addend(_ROUND[v.dtype]))
-    n = b.op("fsub", shifted, k(_ROUND[v.dtype]))
+    shifted = b.fma(x, k(TWO_OVER_PI), b.addend(ROUND[v.dtype]))
+    n = b.op("fsub", shifted, k(ROUND[v.dtype]))
     r = x
-    for part in _HALF_PI[v.dtype]:
+    for part in HALF_PI[v.dtype]:
         r = b.fma(n, k(-part), r)
     z = b.op("fmul", r, r)
-    s = b.fma(b.op("fmul", r, z), b.horner(_SIN[v.dtype], z), r)
+    s = b.fma(b.op("fmul", r, z), b.horner(SIN[v.dtype], z), r)
     s = b.copysign(s, r)  # -0 stays -0
-    c = b.fma(z, b.fma(z, b.horner(_COS[v.dtype], z), b.addend(-0.5)), b.addend(1.0))
+    c = b.fma(z, b.fma(z, b.horner(COS[v.dtype], z), b.addend(-0.5)), b.addend(1.0))
 
     # The low bits of n pick the quadrant: odd swaps, bit 1 of n and of n + 1 are the signs.
     quadrant = b.cast(shifted, t, i)
@@ -228,7 +189,7 @@ def atan2(v):
     t, i = v.type, v.integer
     b = _Body(v)
     k = v.constant
-    pi_2, pi_2_low, _ = _HALF_PI[v.dtype]
+    pi_2, pi_2_low, _ = HALF_PI[v.dtype]
     ax, ay = b.fabs("%x"), b.fabs("%y")
     steep = b.compare("ogt", ay, ax)
     small, large = b.select(steep, ax, ay), b.select(steep, ay, ax)
@@ -236,7 +197,7 @@ def atan2(v):
     quotient = b.op("fdiv", small, large)
     quotient = b.select(b.compare("oeq", small, large), k(1.0), quotient)  # also of infinities
     z = b.op("fmul", quotient, quotient)
-    angle = b.fma(b.op("fmul", quotient, z), b.horner(_ATAN[v.dtype], z), quotient)
+    angle = b.fma(b.op("fmul", quotient, z), b.horner(ATAN[v.dtype], z), quotient)
 
     # From the octant to the half plane y >= 0: ±angle + {0, π/2, π}.
     left = b.emit(f"icmp slt {i} {b.cast('%x', t, i)}, {v.integers(0)}")

@@ -23,6 +23,11 @@ __all__ = ["Kernel"]
 
 _FLOAT64 = np.dtype(np.float64)
 
+_NATIVE = frozenset((np.ndarray, float, int, list, tuple, np.float64, np.float32))
+
+foreign_call: Callable[..., Any] = lambda kernel, arrays, out: NotImplemented  # noqa: E731
+"""What takes arrays of other libraries; ``kinetree.arrays.dispatch`` puts itself here."""
+
 
 class Kernel:
     """A compiled function of arrays whose leading axes are batches.
@@ -38,6 +43,7 @@ class Kernel:
 
     Attributes:
         call: the fastest way in; takes the inputs in order.
+        lean: the fastest way in for NumPy arrays.
     """
 
     def __init__(self, name, inputs, outputs, make_program, *, reference, validate, key=None):
@@ -48,7 +54,9 @@ class Kernel:
         self.numbers, self.is_empty = sum(sizes), 0 in sizes
         self._cores = [(tuple(a.shape), len(a.shape)) for a in self.inputs]
         self.call: Callable[..., Any] = self.general
+        self.lean: Callable[..., Any] = self.general
         self._variants = {}
+        self.derived = {}  # kernels of its derivatives, see ``kinetree.arrays.derived``
 
     @cached_property
     def program(self):
@@ -73,6 +81,12 @@ class Kernel:
         batch = self._ready(arrays) if out is None else None
         if batch is not None:
             return self._run(arrays, batch, "float64", out)
+        for a in arrays:
+            if type(a) not in _NATIVE:
+                result = foreign_call(self, arrays, out)
+                if result is not NotImplemented:
+                    return result
+                break
         try:
             arrays = [np.asarray(a) for a in arrays]
         except ValueError:  # rows of different lengths
@@ -110,8 +124,10 @@ class Kernel:
         except SingularError:  # in every configuration, so that tracing itself finds out
             self.validate(arrays)
             return self.reference(arrays)
-        if batch == () and dtype == "float64" and self.call == self.general:
-            self.call = single_call(variant.code, self.name, dtype, self.general)
+        if batch == () and dtype == "float64" and self.lean == self.general:
+            self.lean = single_call(variant.code, self.name, dtype, self.general)
+            if self.call == self.general:
+                self.call = self.lean
         before = variant.status.value
         result = run_threaded(variant.ufunc, arrays, self, batch, dtype, out)
         if variant.status.value != before:

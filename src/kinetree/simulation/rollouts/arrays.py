@@ -13,7 +13,10 @@ from kinetree.model.arrays import as_joint_vector, as_numbers, as_position_vecto
 from kinetree.simulation.prescribed.checks import check_rates, told_start
 from kinetree.spelling import did_you_mean
 
-__all__ = ["Given", "RolloutArrays", "collect", "names_of", "require_kernel", "told_arrays"]
+__all__ = [
+    "Given", "RolloutArrays", "collect", "names_of", "require_kernel", "sample_shape",
+    "told_arrays",
+]  # fmt: skip
 
 STATE = ("t", "q", "qd")
 """What every kernel of a rollout may ask for, besides the arrays that are given."""
@@ -97,7 +100,7 @@ def collect(model, q0, qd0, tau, inputs, arguments, parameters, steps, kernels) 
         for name, value in (arrays or {}).items():
             _check_name(name, kind, raw, kernels)
             array = as_numbers(value, name)
-            shape = _sample_shape(model, name, array, kernels, timed=kind == "inputs")
+            shape = sample_shape(model, name, array, kernels, timed=kind == "inputs")
             raw.append(_checked(kind, name, shape, array, steps, timed=kind == "inputs"))
     for name, value in (parameters or {}).items():
         p, array = parameter(model, name), as_numbers(value, name)
@@ -213,12 +216,13 @@ def _check_wanted(raw, kernels):
                 )
 
 
-def _sample_shape(model, name, array, kernels, *, timed):
+def sample_shape(model, name, array, kernels, *, timed):
+    """Shape of one sample of an array that kernels ask for: annotated, or the last axis."""
     for kernel in kernels:
         p = kernel.signature.parameters.get(name)
         if p is not None and isinstance(p.annotation, tuple):
             return tuple(getattr(model, n) if isinstance(n, str) else n for n in p.annotation)
-    return array.shape[-1:] if array.ndim > timed else ()
+    return tuple(array.shape[-1:]) if array.ndim > timed else ()
 
 
 # --- batches -------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ from kinetree.simulation.prescribed.method import driven
 from kinetree.simulation.prescribed.told import told_of
 from kinetree.simulation.rollouts.arrays import collect, require_kernel, told_arrays
 from kinetree.simulation.rollouts.chunks import over_chunks
+from kinetree.simulation.rollouts.other_arrays import ArrayRollout, foreign_arrays, rollout_of
 from kinetree.simulation.rollouts.result import Rollout
 from kinetree.simulation.rollouts.transition import Transition
 
@@ -41,7 +42,7 @@ def rollout(
     model, q0, qd0=None, tau=None, *, steps, dt=1e-3, integrator="auto", forces=(), policy=None,
     inputs=None, arguments=None, parameters=None, store_every=1, t0=0.0, prescribed=None,
     out=None,
-) -> Rollout:  # fmt: skip
+) -> Rollout | ArrayRollout:  # fmt: skip
     """Simulate a batch of motions, each with a fixed number of equal steps.
 
     Start, forces, arrays and parameters may have batch axes, which broadcast. Samples run side by
@@ -73,8 +74,16 @@ def rollout(
         out: a ``Rollout`` of the same shape whose arrays are used again.
 
     Returns:
-        A ``Rollout``: arrays ``t``, ``q``, ``qd``, ``work``, time first.
+        A ``Rollout``: arrays ``t``, ``q``, ``qd``, ``work``, time first. For arrays of other
+        libraries an ``ArrayRollout`` with arrays of theirs, which derivatives go through.
     """
+    foreign = foreign_arrays(q0, qd0, tau, (inputs, arguments, parameters))
+    if foreign:
+        return rollout_of(
+            rollout, run_of, model, q0, qd0, tau, foreign=foreign, store_every=store_every,
+            steps=steps, dt=dt, integrator=integrator, forces=forces, policy=policy, inputs=inputs,
+            arguments=arguments, parameters=parameters, t0=t0, prescribed=prescribed,
+        )  # fmt: skip
     run = run_of(
         model, q0, qd0, tau, steps=steps, dt=dt, integrator=integrator, forces=forces,
         policy=policy, inputs=inputs, arguments=arguments, parameters=parameters, t0=t0,

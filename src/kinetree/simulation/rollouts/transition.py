@@ -91,6 +91,13 @@ class Transition:
         _, *results, worst = repeat(body, (t, q, qd, work, 0 * t), count)
         return (*results, worst) if self.doubts else tuple(results)
 
+    def stepped(self, t, h, q, qd, work, *rest):
+        """``q, qd, work`` after one step; derivatives go back through it without a history."""
+        model, arrays = self.changed(rest)
+        tau = self.joint_force(model, arrays, t, q, qd)
+        after = self.method.step(self.field, model, t, h, q, qd, tau)
+        return after.q, after.qd, work + after.work
+
     def applied(self, t, q, qd, *rest):
         """The joint forces held during a step from this state, and those of drives at its start."""
         model, arrays = self.changed(rest)
@@ -114,6 +121,11 @@ class Transition:
         """Compiled ``advanced``."""
         inputs = self._arguments("t", "h", "count", "q", "qd", "work")
         return self._kept("steps", lambda: self._compiled("rollout", inputs, self.advanced))
+
+    def one_step(self) -> Kernel:
+        """Compiled ``stepped``."""
+        inputs = self._arguments("t", "h", "q", "qd", "work")
+        return self._kept("one step", lambda: self._compiled("step", inputs, self.stepped))
 
     def forces(self) -> Kernel:
         """Compiled ``applied``."""

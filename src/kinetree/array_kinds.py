@@ -1,0 +1,103 @@
+"""Whose array is this: NumPy's, CuPy's, PyTorch's or JAX's.
+
+A kind is told by the type of an array, without importing the library that it comes from.
+"""
+
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from kinetree.errors import ArrayKindError, ShapeError
+
+__all__ = ["common", "is_foreign", "kind_of", "module_of", "precision"]
+
+_LIBRARIES = {"torch": "torch", "cupy": "cupy", "jax": "jax", "jaxlib": "jax"}
+_WORDS = {
+    "torch": "a torch tensor",
+    "cupy": "a CuPy array",
+    "jax": "a JAX array",
+    "numpy": "a NumPy array",
+}
+_MIXES = ("jax",)  # takes NumPy arrays wherever it takes its own
+_known: dict = {}
+
+
+def kind_of(x) -> str | None:
+    """``"torch"``, ``"cupy"`` or ``"jax"`` for an array of theirs; None for anything else."""
+    kind = type(x)
+    if kind not in _known:
+        _known[kind] = _kind_of_type(kind)
+    return _known[kind]
+
+
+def _kind_of_type(kind):
+    for base in kind.__mro__:
+        library = _LIBRARIES.get(base.__module__.partition(".")[0])
+        if library and {"shape", "dtype", "ndim"} <= set(dir(kind)):
+            return library
+    return None
+
+
+def is_foreign(x) -> bool:
+    """Whether this is an array, but not one of NumPy's."""
+    return type(x) is not np.ndarray and kind_of(x) is not None
+
+
+def common(name, inputs, arrays) -> str | None:
+    """The kind of several arrays, or None if all are NumPy's, lists and numbers.
+
+    One sample as a NumPy array is a constant, like a list or a number, and goes with any kind.
+
+    Args:
+        name: whose arguments these are, for messages.
+        inputs: ``Argument``s, one for each array.
+        arrays: what the caller gave.
+    """
+    kinds = {}
+    for i, a in zip(inputs, arrays, strict=False):
+        kind = kind_of(a) or ("numpy" if _is_batch(a, i) else None)
+        if kind is not None:
+            kinds.setdefault(kind, i.name)
+    foreign = [kind for kind in kinds if kind != "numpy"]
+    if not foreign:
+        return None
+    if len(foreign) > 1 or ("numpy" in kinds and foreign[0] not in _MIXES):
+        found = ", ".join(f"{n} is {_WORDS[k]}" for k, n in kinds.items())
+        raise ArrayKindError(
+            f"{name}: arrays of different libraries do not mix: {found}; convert one of them, "
+            f"for example with from_dlpack of the other library"
+        )
+    return foreign[0]
+
+
+def _is_batch(a, argument):
+    return isinstance(a, np.ndarray) and a.ndim > len(argument.shape)
+
+
+@cache
+def module_of(kind) -> Any:
+    """The module of this package that knows a kind."""
+    return import_module(f"kinetree.arrays.{kind}_kind")
+
+
+def precision(name, arrays, dtypes):
+    """``"float32"`` if all arrays are of that precision, else ``"float64"``, as for NumPy arrays.
+
+    Args:
+        name: whose arguments these are.
+        arrays: names of the arrays.
+        dtypes: names of their types, such as ``"float32"``; None for plain numbers.
+    """
+    for array, dtype in zip(arrays, dtypes, strict=True):
+        if dtype is not None and dtype not in _PRECISIONS and not dtype.startswith(_WHOLE):
+            raise ShapeError(
+                f"{name}: {array} must be of float64 or float32, got {dtype}; convert it first"
+            )
+    found = {dtype for dtype in dtypes if dtype is not None}
+    return "float32" if found == {"float32"} else "float64"
+
+
+_PRECISIONS = ("float32", "float64")
+_WHOLE = ("int", "uint", "bool")

@@ -1,0 +1,1 @@
+"""Arrays of other libraries: CuPy, PyTorch and JAX; see ``README.md``."""

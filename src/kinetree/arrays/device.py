@@ -1,0 +1,97 @@
+"""One launch on a CUDA device: addresses, steps between samples, a stream."""
+
+from contextlib import contextmanager
+from math import prod
+
+from kinetree.errors import DeviceMemoryError, MissingPackageError
+
+__all__ = ["launch", "memory_error", "memory_errors", "require_cupy", "step_of"]
+
+
+def require_cupy():
+    """The module ``cupy``, which compiles and launches kernels."""
+    try:
+        import cupy  # pyright: ignore[reportMissingImports]
+    except ImportError as error:
+        raise MissingPackageError(
+            "arrays on a CUDA device need CuPy, which compiles and launches kernels there: "
+            "pip install 'kinetree[gpu]'; or move the arrays to the CPU"
+        ) from error
+    return cupy
+
+
+def launch(kernel, dtype, device, operands, outputs, batch, stream):
+    """Compute all samples of a batch; the device is current, and nothing is waited for.
+
+    Args:
+        kernel: the kernel.
+        dtype: ``"float32"`` or ``"float64"``.
+        device: number of the device.
+        operands: for each input its address, the numbers from one sample to the next, and the
+            array that owns the memory.
+        outputs: addresses of the results, contiguous.
+        batch: the leading axes.
+        stream: address of the stream.
+
+    Returns:
+        ``CudaKernel.launch`` of the compiled kernel; None where there was nothing to compute.
+    """
+    require_cupy()
+    from kinetree.codegen.runtime.cuda import cuda_kernel
+
+    count = prod(batch)
+    if count == 0 or not outputs:
+        return None
+    compiled = cuda_kernel(kernel, dtype, device)
+    addresses, steps = [o[0] for o in operands], [o[1] for o in operands]
+    compiled.launch(addresses, steps, outputs, count, stream)
+    return compiled.launch
+
+
+def step_of(shape, strides, core, batch):
+    """Numbers from one sample to the next, or None where no single number tells.
+
+    Args:
+        shape: of the array.
+        strides: of the array, in numbers, not bytes.
+        core: shape of one sample.
+        batch: the leading axes to which the array is broadcast.
+    """
+    n = len(shape) - len(core)
+    expected = 1
+    for size, stride in zip(reversed(shape[n:]), reversed(strides[n:]), strict=True):
+        if size != 1 and stride != expected:
+            return None
+        expected *= size
+    if prod(shape[:n]) == 1:
+        return 0
+    if tuple(shape[:n]) != tuple(batch[len(batch) - n :]) or prod(batch) != prod(shape[:n]):
+        return None
+    step, span = None, None
+    for size, stride in zip(reversed(shape[:n]), reversed(strides[:n]), strict=True):
+        if size == 1:
+            continue
+        if step is None:
+            step, span = stride, stride * size
+        elif stride != span:
+            return None
+        else:
+            span = stride * size
+    return step
+
+
+@contextmanager
+def memory_errors(kernel, batch, *errors):
+    """Say what did not fit when one of these errors is raised."""
+    try:
+        yield
+    except errors as error:
+        raise memory_error(kernel, batch) from error
+
+
+def memory_error(kernel, batch):
+    """The error for a batch whose results do not fit."""
+    return DeviceMemoryError(
+        f"{kernel.name}: no memory left on the device for the results of a batch of shape "
+        f"{tuple(batch)}; split the batch, or use float32"
+    )

@@ -1,0 +1,170 @@
+"""Torch tensors: autograd in both directions and of any order, vmap, and torch.compile.
+
+On the CPU the compiled code works on the memory of the tensors; on a CUDA device a launch gets
+their addresses. Derivatives are kernels of their own, see ``derived``.
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from kinetree.array_kinds import precision
+from kinetree.arrays.derived import gradients, rates
+from kinetree.arrays.shapes import aligned, batch_of
+from kinetree.arrays.torch_graph import traceable
+from kinetree.arrays.torch_run import run
+from kinetree.errors import DeviceError
+
+__all__ = [
+    "call",
+    "cast",
+    "convert",
+    "differentiable_walk",
+    "dtype_of",
+    "is_followed",
+    "is_on_host",
+    "to_numpy",
+]
+
+_TYPES = {"float32": torch.float32, "float64": torch.float64}
+
+
+def call(kernel, arrays):
+    """The results of a kernel, a tuple."""
+    tensors = _prepared(kernel, arrays)
+    if not hasattr(kernel, "number"):
+        kernel.call = traceable(kernel)
+    if _is_plain(tensors):
+        return run(kernel, tensors)
+    return _Apply.apply(kernel, *tensors)
+
+
+def convert(x, like):
+    """A NumPy array as a tensor of the kind of another, on its device."""
+    return torch.as_tensor(np.asarray(x), device=like.device)
+
+
+def cast(x, dtype):
+    """A tensor in a precision, given as one of NumPy's."""
+    return x.to(_TYPES[dtype.name])
+
+
+def dtype_of(x):
+    """The precision in which a tensor is computed with."""
+    return "float32" if x.dtype is torch.float32 else "float64"
+
+
+def is_on_host(x):
+    """Whether NumPy can share the memory."""
+    return x.device.type == "cpu"
+
+
+def is_followed(x):
+    """Whether autograd or a transformation follows what happens to a tensor."""
+    return not _is_plain([x])
+
+
+def to_numpy(x):
+    """A tensor's numbers; from a device they are copied."""
+    return x.numpy(force=True)
+
+
+def _prepared(kernel, arrays):
+    """Tensors on one device, in one precision, with shapes that fit."""
+    places, types, first = {}, [], None
+    for argument, a in zip(kernel.inputs, arrays, strict=False):
+        is_tensor = isinstance(a, torch.Tensor)
+        types.append(str(a.dtype).removeprefix("torch.") if is_tensor else None)
+        if is_tensor and (a.dim() > 0 or argument.shape):
+            places.setdefault(a.device, argument.name)
+            first = a if first is None else first
+    if len(places) > 1:
+        found = ", ".join(f"{name} on {place}" for place, name in places.items())
+        raise DeviceError(
+            f"{kernel.name}: tensors must be on one device, got {found}; move them with .to(...)"
+        )
+    place = next(iter(places), torch.device("cpu"))
+    if place.type not in ("cpu", "cuda"):
+        raise DeviceError(
+            f"{kernel.name} runs on the CPU and on CUDA devices; got tensors on {place}"
+        )
+    dtype = _TYPES[precision(kernel.name, [i.name for i in kernel.inputs], types)]
+    tensors = [
+        a if isinstance(a, torch.Tensor) and a.dtype is dtype and a.device == place
+        else torch.as_tensor(a, dtype=dtype, device=place)
+        for a in arrays
+    ]  # fmt: skip
+    batch_of(kernel, [t.shape for t in tensors])
+    return tensors
+
+
+def _is_plain(tensors):
+    """Whether nobody wants derivatives and no transformation is under way."""
+    if torch._C._functorch.peek_interpreter_stack() is not None:
+        return False
+    if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
+        return False
+    return torch.autograd.forward_ad._current_level < 0
+
+
+# --- derivatives ---------------------------------------------------------------------------------
+
+
+class _Apply(torch.autograd.Function):
+    """A kernel, as autograd sees it."""
+
+    @staticmethod
+    def forward(kernel, *tensors):  # pyright: ignore[reportIncompatibleMethodOverride]
+        return run(kernel, tensors)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.kernel, *tensors = inputs
+        ctx.save_for_backward(*tensors)
+        ctx.save_for_forward(*tensors)
+
+    @staticmethod
+    def backward(ctx, *slopes):
+        wanted = tuple(k for k, needed in enumerate(ctx.needs_input_grad[1:]) if needed)
+        found = _backward(ctx.kernel, ctx.saved_tensors, slopes, wanted)
+        return None, *found
+
+    @staticmethod
+    def jvp(ctx, _, *given):  # pyright: ignore[reportIncompatibleMethodOverride]
+        wrt = tuple(k for k, rate in enumerate(given) if rate is not None)
+        return call(rates(ctx.kernel, wrt), (*ctx.saved_tensors, *(given[k] for k in wrt)))
+
+    @staticmethod
+    def vmap(info, in_dims, kernel, *tensors):
+        moved = [
+            t if d is None else t.movedim(d, 0) for t, d in zip(tensors, in_dims[1:], strict=True)
+        ]
+        ones = [d is None for d in in_dims[1:]]
+        inner = [t.shape if one else t.shape[1:] for t, one in zip(moved, ones, strict=True)]
+        shapes = aligned(kernel, inner)
+        front = [1 if one else info.batch_size for one in ones]
+        moved = [t.reshape(n, *s) for t, n, s in zip(moved, front, shapes, strict=True)]
+        return call(kernel, moved), (0,) * len(kernel.outputs)
+
+
+def _backward(kernel, tensors, slopes, wanted):
+    """Gradients with respect to the wanted inputs, None for the others."""
+    result: list[Any] = [None] * len(tensors)
+    if wanted:
+        found = call(gradients(kernel, wanted), (*tensors, *slopes))
+        for k, gradient in zip(wanted, found, strict=True):
+            result[k] = gradient.sum_to_size(tensors[k].shape)
+    return result
+
+
+def differentiable_walk(rollout, state, marks):
+    """States of a rollout, step by step; ``rollout`` says what goes into each."""
+    run, kernel = rollout.run, rollout.run.transition.one_step()
+    times, h = rollout.numbers(run.time(np.arange(run.steps))), rollout.numbers(run.dt)
+    stored = [state]
+    for k in range(run.steps):
+        state = kernel.call(times[k], h, *state, *rollout.held(k))
+        if k + 1 in marks:
+            stored.append(state)
+    return [torch.stack(x) for x in zip(*stored, strict=True)]

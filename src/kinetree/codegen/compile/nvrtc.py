@@ -1,0 +1,110 @@
+"""CUDA C to machine code of a GPU, with NVRTC as CuPy brings it; and such code loaded.
+
+NVRTC compiles in this process and needs no other tools. CuPy is imported when first needed.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from kinetree.errors import BackendError, MissingPackageError
+
+__all__ = ["OPTIONS", "Function", "compiled", "cupy", "host", "loaded"]
+
+OPTIONS = ("--std=c++17", "--disable-warnings")
+"""Options for every program, besides the processor: rounding as IEEE says, products fused."""
+
+_LOCAL, _REGISTERS, _LARGEST_SHARED = 3, 4, 8  # attributes of functions, as the driver counts them
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function in the memory of a device.
+
+    Attributes:
+        module: what it is part of, as the driver knows it.
+        address: itself, as the driver knows it.
+    """
+
+    module: int
+    address: int
+
+    @property
+    def registers(self):
+        """Registers of a thread."""
+        return driver().funcGetAttribute(_REGISTERS, self.address)
+
+    @property
+    def local(self):
+        """Bytes of a thread that did not fit into registers."""
+        return driver().funcGetAttribute(_LOCAL, self.address)
+
+    def allow_shared(self, size):
+        """Let a block have so many bytes of shared memory."""
+        driver().funcSetAttribute(self.address, _LARGEST_SHARED, size)
+
+
+@cache
+def cupy() -> Any:
+    """The package CuPy."""
+    try:
+        import cupy as found
+    except ImportError as error:
+        raise MissingPackageError(
+            f"arrays on a GPU need the package cupy, which cannot be imported ({error}): "
+            f"pip install kinetree[gpu]"
+        ) from error
+    return found
+
+
+@cache
+def driver() -> Any:
+    """CuPy's binding of the driver."""
+    cupy()
+    from cupy_backends.cuda.api import driver as found
+
+    return found
+
+
+@cache
+def _nvrtc() -> Any:
+    """CuPy's binding of NVRTC."""
+    cupy()
+    from cupy_backends.cuda.libs import nvrtc
+
+    return nvrtc
+
+
+@cache
+def host(device: int) -> str:
+    """Everything about compiler and processor that machine code depends on."""
+    version = ".".join(map(str, _nvrtc().getVersion()))
+    return f"NVRTC {version}, sm_{architecture(device)}, {' '.join(OPTIONS)}"
+
+
+@cache
+def architecture(device: int) -> str:
+    """Compute capability of a device, such as ``90``."""
+    return str(cupy().cuda.Device(device).compute_capability)
+
+
+def compiled(text: str, device: int, options=()) -> bytes:
+    """Machine code of a text for a device."""
+    nvrtc = _nvrtc()
+    program = nvrtc.createProgram(text, "kernel.cu", (), ())
+    try:
+        nvrtc.compileProgram(program, (*OPTIONS, f"-arch=sm_{architecture(device)}", *options))
+        return nvrtc.getCUBIN(program)
+    except nvrtc.NVRTCError as error:
+        raise BackendError(
+            f"NVRTC does not compile a kernel ({error}): {nvrtc.getProgramLog(program)[:2000]}"
+        ) from error
+    finally:
+        nvrtc.destroyProgram(program)
+
+
+def loaded(code: bytes) -> Function:
+    """The function ``run`` of machine code, on the current device; it stays there."""
+    cupy().cuda.runtime.free(0)  # makes a context where there is none
+    module = driver().moduleLoadData(code)
+    return Function(module, driver().moduleGetFunction(module, "run"))

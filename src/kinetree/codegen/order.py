@@ -1,0 +1,162 @@
+"""Orders in which the nodes of a program can be computed, and how many values each keeps waiting.
+
+Compilers move instructions, but over thousands of them they keep to the order they are given. A
+value that waits long for its last use occupies a register, or goes to memory and back.
+"""
+
+from functools import partial
+from heapq import heapify, heappop, heappush
+
+from kinetree.expr.node import LEAVES
+
+__all__ = ["backward", "by_results", "created", "deep_first", "fewest_waiting", "most_waiting"]
+
+_FEW = 64  # waiting values that fit anywhere
+
+
+def created(program):
+    """The order in which the program was traced: pass after pass over all bodies."""
+    return program.graph.reachable([*program.roots, *_checks(program)])
+
+
+def by_results(program, key=None):
+    """Result after result, each with all that it needs and that is not there yet; limb by limb.
+
+    Args:
+        program: what is computed.
+        key: of the operands of a node that with the smallest key is computed first.
+    """
+    nodes, order, seen = program.graph.nodes, [], set()
+    for root in program.roots:
+        _visit(nodes, root, order, seen, key)
+    return _with_checks(program, order, seen)
+
+
+def deep_first(program):
+    """Result after result; of two operands the one with the longer history first."""
+    nodes, depth = program.graph.nodes, {}
+    for i in created(program):
+        depth[i] = -1 - max((-depth[a] for a in _operands(nodes[i])), default=-1)
+    return by_results(program, depth.__getitem__)
+
+
+def backward(program, late=True):
+    """From the end: before what is there already comes what brings the fewest new values along.
+
+    Args:
+        program: what is computed.
+        late: whether what was traced late comes late when nothing else decides.
+    """
+    nodes, order = program.graph.nodes, created(program)
+    inner = [i for i in order if nodes[i][0] not in LEAVES]
+    operands = {
+        i: [a for a in dict.fromkeys(_operands(nodes[i])) if nodes[a][0] not in LEAVES]
+        for i in inner
+    }
+    users = {i: [] for i in inner}
+    for i in inner:
+        for a in operands[i]:
+            users[a].append(i)
+    rank = {i: -k if late else k for k, i in enumerate(order)}
+    missing, waiting = {i: len(users[i]) for i in inner}, set()
+
+    def entry(i):
+        return sum(a not in waiting for a in operands[i]) - (i in waiting), rank[i], i
+
+    heap, found, done = [entry(i) for i in inner if not missing[i]], [], set()
+    heapify(heap)
+    while heap:
+        old = heappop(heap)
+        i = old[2]
+        if i in done:
+            continue
+        if entry(i) != old:
+            heappush(heap, entry(i))
+            continue
+        done.add(i)
+        found.append(i)
+        waiting.discard(i)
+        for a in operands[i]:
+            missing[a] -= 1
+            if a not in waiting:
+                waiting.add(a)
+                for u in users[a]:
+                    if not missing[u] and u not in done:
+                        heappush(heap, entry(u))
+            if not missing[a]:
+                heappush(heap, entry(a))
+    return [*(i for i in order if nodes[i][0] in LEAVES), *reversed(found)]
+
+
+def fewest_waiting(program):
+    """The best of these orders."""
+    orders = (by_results, deep_first, backward, partial(backward, late=False))
+    best = created(program)
+    least = most_waiting(program, best)
+    loops = any(program.graph.nodes[i][0] == "repeat" for i in best)
+    for make in orders if not loops else orders[:1]:
+        if least <= _FEW:
+            break
+        order = make(program)
+        waiting = most_waiting(program, order)
+        if waiting < least:
+            best, least = order, waiting
+    return best
+
+
+def most_waiting(program, order) -> int:
+    """The largest number of values that are there and still needed; inputs can be read again."""
+    nodes, last = program.graph.nodes, {}
+    for place, i in enumerate(order):
+        for a in _operands(nodes[i]):
+            if nodes[a][0] not in LEAVES:
+                last[a] = place
+    ends = [0] * len(order)
+    for place in last.values():
+        ends[place] += 1
+    waiting = most = 0
+    for place, i in enumerate(order):
+        waiting += (i in last) - ends[place]
+        most = max(most, waiting)
+    return most
+
+
+def _checks(program):
+    return [node for node, *_ in program.checks]
+
+
+def _operands(node):
+    return () if node[0] in LEAVES else node[1:]
+
+
+def _visit(nodes, root, order, seen, key):
+    """Append what ``root`` needs, operands first."""
+
+    def operands(i):
+        found = _operands(nodes[i])
+        return iter(sorted(found, key=key) if key else found)
+
+    if root in seen:
+        return
+    stack = [(root, operands(root))]
+    seen.add(root)
+    while stack:
+        i, rest = stack[-1]
+        for a in rest:
+            if a not in seen:
+                seen.add(a)
+                stack.append((a, operands(a)))
+                break
+        else:
+            order.append(i)
+            stack.pop()
+
+
+def _with_checks(program, order, seen):
+    """The order with conditions that must hold put in as soon as they can be looked at."""
+    nodes, place = program.graph.nodes, {i: k for k, i in enumerate(order)}
+    rest = [i for i in program.graph.reachable(_checks(program)) if i not in seen]
+    for i in rest:
+        place[i] = max((place[a] for a in _operands(nodes[i])), default=-1)
+    added = dict.fromkeys(order, 0) | {i: n for n, i in enumerate(rest, start=1)}
+    return sorted([*order, *rest], key=lambda i: (place[i], added[i]))

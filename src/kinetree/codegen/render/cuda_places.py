@@ -1,0 +1,102 @@
+"""Where the numbers of a sample are while a kernel computes: tiles of inputs and of results.
+
+A tile holds the rows of one argument for the 32 threads of a warp (``cuda_tiles.cuh``). A result
+may take the tile of an input when no number of the input is needed any more once the number of the
+result in its place is there.
+"""
+
+from dataclasses import dataclass
+from math import gcd
+
+from kinetree.codegen.render.c import offset
+from kinetree.expr.node import LEAVES
+
+__all__ = ["WARP", "Tile", "given_up", "tiles"]
+
+WARP = 32  # threads
+_SHARED_BY = 4  # threads that may find their numbers in the same bank
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Rows of one argument.
+
+    Attributes:
+        size: numbers of a row.
+        group: a number is left out after so many rows; 0 for nowhere.
+    """
+
+    size: int
+
+    @property
+    def group(self):
+        """So many rows have their numbers in different banks."""
+        sharing = gcd(self.size, WARP)
+        return WARP // sharing if sharing > _SHARED_BY else 0
+
+    @property
+    def numbers(self):
+        """Numbers of the whole tile, a multiple of 16 bytes."""
+        left_out = (WARP - 1) // self.group if self.group else 0
+        return WARP * self.size + -(-left_out // 4) * 4
+
+
+def tiles(arguments, most):
+    """The tile of each argument, by name, as long as ``most`` numbers suffice; smallest first."""
+    found, total = {}, 0
+    for a in sorted(arguments, key=lambda a: a.size):
+        if total + a.size <= most:
+            found[a.name] = Tile(a.size)
+            total += a.size
+    return {a.name: found[a.name] for a in arguments if a.name in found}
+
+
+def given_up(program, order, inputs, outputs):
+    """For results the input whose tile they can take, by name.
+
+    Args:
+        program: what is computed.
+        order: its nodes, in the order in which they are computed.
+        inputs: names of the inputs that have tiles and are not looked at afterwards.
+        outputs: names of the results that have tiles.
+    """
+    nodes = program.graph.nodes
+    if any(nodes[i][0] == "repeat" for i in order):  # whose values are read again and again
+        return {}
+    read, written = _last_uses(program, order), _written(program, order)
+    found, free = {}, [a for a in program.inputs if a.name in inputs]
+    for o in program.outputs:
+        if o.name not in outputs:
+            continue
+        for a in free:
+            fits = a.size == o.size and all(
+                read.get((a.name, k), -1) <= written[o.name, k] for k in range(o.size)
+            )
+            if fits:
+                found[o.name] = a.name
+                free.remove(a)
+                break
+    return found
+
+
+def _last_uses(program, order):
+    """The last place in the order where a number of an input is used."""
+    nodes, last = program.graph.nodes, {}
+    arguments = {a.name: a for a in program.inputs}
+    for place, i in enumerate(order):
+        for a in (i, *(() if nodes[i][0] in LEAVES else nodes[i][1:])):
+            if nodes[a][0] == "input" and (a != i or i in program.roots):
+                name, index = nodes[a][1:]
+                last[name, offset(arguments[name], index)] = place
+    return last
+
+
+def _written(program, order):
+    """The place in the order after which a number of a result is written."""
+    place = {i: k for k, i in enumerate(order)}
+    found, position = {}, 0
+    for argument in program.outputs:
+        for k in range(argument.size):
+            found[argument.name, k] = place[program.roots[position]]
+            position += 1
+    return found

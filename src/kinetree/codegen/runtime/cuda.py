@@ -1,0 +1,130 @@
+"""A kernel on a GPU: addresses in, one launch, nothing waited for.
+
+The number of threads in a block is measured when a large batch comes first, and remembered with
+the compiled code. Smaller batches take what keeps most multiprocessors busy.
+"""
+
+from array import array
+from threading import local
+
+from kinetree.codegen.build_cuda import build_cuda
+from kinetree.codegen.cache import open_store
+from kinetree.codegen.compile.nvrtc import cupy, driver
+
+__all__ = ["CudaKernel", "cuda_kernel"]
+
+_BLOCKS = (128, 64, 256, 32)  # threads; what is likely best comes first
+_WARP = 32  # threads
+_LARGE = 2**17  # samples; a batch of this size shows what is fast
+_REPEATS = 3
+_ready = local()
+
+
+def cuda_kernel(kernel, dtype, device) -> "CudaKernel":
+    """The kernel compiled for a device, which is current; kept with the kernel."""
+    kept = kernel.__dict__.setdefault("on_devices", {})
+    found = kept.get((dtype, device))
+    if found is None:
+        found = kept[dtype, device] = CudaKernel(kernel, dtype, device)
+    return found
+
+
+class CudaKernel:
+    """A function of addresses.
+
+    Attributes:
+        code: the compiled functions.
+        blocks: possible numbers of threads in a block.
+        block: threads in a block for large batches; None until it is known.
+    """
+
+    def __init__(self, kernel, dtype, device, layout=None, options=()):
+        self.code = build_cuda(kernel, dtype, device, layout, options)
+        self.device = device
+        attributes = cupy().cuda.Device(device).attributes
+        self._processors = attributes["MultiProcessorCount"]
+        most = attributes["MaxSharedMemoryPerBlockOptin"]
+        need = max(self.code.shared, default=0)
+        self.blocks = [b for b in _BLOCKS if b // _WARP * need <= most]
+        for function, shared in zip(self.code.functions, self.code.shared, strict=True):
+            largest = max(self.blocks) // _WARP * shared
+            if largest > attributes["MaxSharedMemoryPerBlock"]:
+                function.allow_shared(largest)
+        self._parts = [
+            (function.address, shared)
+            for function, shared in zip(self.code.functions, self.code.shared, strict=True)
+        ]
+        self._given = [k for k, a in enumerate(kernel.inputs) if a.size]
+        self._wanted = [k for k, a in enumerate(kernel.outputs) if a.size]
+        self._launch_key = f"threads in a block\n{self.code.key}"
+        known = open_store().get(self._launch_key)
+        self.block = int(known) if known else None
+        self._launch = driver().launchKernel
+
+    def launch(self, inputs, steps, outputs, count, stream) -> None:
+        """Compute ``count`` samples.
+
+        Args:
+            inputs: device addresses, one for each input.
+            steps: for each input the numbers from one sample to the next.
+            outputs: device addresses of contiguous arrays.
+            count: samples, at least 1.
+            stream: address of a CUDA stream.
+        """
+        words = [count]
+        for k in self._given:
+            words += (inputs[k], steps[k])
+        words += [outputs[k] for k in self._wanted]
+        self.start(self._block_for(count, words, stream), words, stream)
+
+    def start(self, block, words, stream):
+        """Launch with a number of threads in a block.
+
+        Args:
+            block: threads.
+            words: samples, then address and step of each input, then addresses of the outputs.
+            stream: address of a CUDA stream.
+        """
+        if self.device not in _ready.__dict__:
+            cupy().cuda.runtime.free(0)  # a thread that is new here has no context yet
+            _ready.__dict__[self.device] = True
+        words = array("q", words)
+        first, n = words.buffer_info()
+        places = array("q", range(first, first + 8 * n, 8))
+        grid = -(-words[0] // block)
+        for address, shared in self._parts:
+            self._launch(
+                address, grid, 1, 1, block, 1, 1, block // _WARP * shared, stream,
+                places.buffer_info()[0], 0,
+            )  # fmt: skip
+
+    def _block_for(self, count, words, stream):
+        """Threads in a block; measured when the first large batch comes."""
+        if count >= _LARGE:
+            if self.block is None and not _capturing(stream):
+                self.block = self._measured(words, stream)
+                open_store().put(self._launch_key, str(self.block).encode())
+            return self.block or self.blocks[0]
+        for block in self.blocks:  # of a small batch every processor gets its share
+            if count >= block * self._processors:
+                return block
+        return min(self.blocks)
+
+    def _measured(self, words, stream):
+        cuda, times = cupy().cuda, {}
+        for block in self.blocks:
+            self.start(block, words, stream)
+            with cuda.ExternalStream(stream):
+                before, after = cuda.Event(), cuda.Event()
+                before.record()
+                for _ in range(_REPEATS):
+                    self.start(block, words, stream)
+                after.record()
+                after.synchronize()
+            times[block] = cuda.get_elapsed_time(before, after)
+        return min(times, key=lambda block: times[block])
+
+
+def _capturing(stream):
+    """Whether launches are being recorded for later; then nothing can be measured."""
+    return cupy().cuda.runtime.streamIsCapturing(stream)

@@ -1,0 +1,74 @@
+"""Control by sampling: try many plans at once, and keep what did well (MPPI)."""
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from kinetree.arrays.device import require_cupy
+from kinetree.errors import ShapeError
+
+__all__ = ["PathIntegral"]
+
+
+class PathIntegral:
+    """Model-predictive path integral control.
+
+        plan = kt.control.PathIntegral(cost, horizon=40, size=1, noise=5.0)
+        u = plan(q, qd)
+
+    Every call draws plans around the last one, asks for their costs, takes their average weighted
+    by ``exp(-cost / temperature)`` as the new plan, and returns what the plan does first. Plans of
+    the next call begin one step later.
+
+    Williams, Aldrich, Theodorou, 2017: Model predictive path integral control.
+
+    Args:
+        cost: function ``cost(*state, plans, *others)`` of the state and plans (samples, horizon,
+            size) to costs (samples,); best a ``@kinetree.kernel`` bound to a model by
+            ``kinetree.compile``, so that all motions are computed by one compiled function.
+        horizon: steps of a plan.
+        size: numbers of a step, such as the forces of the motors.
+        samples: plans that are tried.
+        noise: standard deviation of what is tried around the plan, a number or (size,).
+        temperature: costs that differ by this much differ by a factor of e in weight, where costs
+            are counted from the best and divided by their spread.
+        lower, upper: bounds of a step, numbers or (size,).
+        others: arrays that follow the plans, such as parameters of every sample (samples, ...).
+        arrays: ``"numpy"`` or ``"cupy"``: where the samples are.
+        dtype: precision of the samples.
+        seed: of the random numbers.
+    """
+
+    def __init__(
+        self, cost, *, horizon, size, samples=1024, noise=1.0, temperature=0.1, lower=-np.inf,
+        upper=np.inf, others=(), arrays="numpy", dtype="float64", seed=0,
+    ):  # fmt: skip
+        if arrays not in ("numpy", "cupy"):
+            raise ShapeError(f"arrays must be 'numpy' or 'cupy', got {arrays!r}")
+        xp: Any = np
+        if arrays == "cupy":
+            require_cupy()
+            xp = import_module("cupy")
+        self.cost, self.samples, self.temperature, self.dtype = cost, samples, temperature, dtype
+        self.xp, self.rng = xp, xp.random.default_rng(seed)
+        self.noise, self.lower, self.upper = (self._array(x) for x in (noise, lower, upper))
+        self.others = tuple(self._array(x) for x in others)
+        self.plan = xp.zeros((horizon, size), dtype)
+
+    def _array(self, x):
+        return self.xp.asarray(x, self.dtype)
+
+    def __call__(self, *state):
+        """What to do first, a NumPy array (size,)."""
+        xp, shape = self.xp, (self.samples, *self.plan.shape)
+        tried = self.plan + self.noise * self.rng.standard_normal(shape, self.dtype)
+        tried[0] = self.plan  # which is never lost
+        tried = xp.clip(tried, self.lower, self.upper)
+        costs = self.cost(*map(self._array, state), tried, *self.others)
+        costs = xp.where(xp.isfinite(costs), costs, np.inf)
+        best, spread = costs.min(), xp.nanstd(xp.where(xp.isfinite(costs), costs, np.nan))
+        weights = xp.exp(-(costs - best) / (self.temperature * spread + 1e-12))
+        plan = xp.tensordot(weights / weights.sum(), tried, 1)
+        self.plan = xp.concatenate([plan[1:], plan[-1:]])
+        return plan[0] if xp is np else xp.asnumpy(plan[0])

@@ -1,0 +1,185 @@
+"""Rollouts of arrays of other libraries: on their device, and differentiable where they are.
+
+On the CPU, and where nobody asks for derivatives, the rollout of NumPy arrays does the work, on the
+same memory. Elsewhere states stay where they are: a launch takes all steps up to the next state
+that is stored, or one step where joint forces or inputs change from step to step. Where a
+derivative may be asked for, every step is a call of its own, for autograd and JAX to go back.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from kinetree.array_kinds import common, is_foreign, module_of
+from kinetree.arrays.namespace import namespace
+from kinetree.codegen.program import Argument
+from kinetree.errors import ArrayKindError, ShapeError
+from kinetree.functional.parameters import parameter
+from kinetree.simulation.rollouts.arrays import sample_shape
+
+__all__ = ["ArrayRollout", "foreign_arrays", "rollout_of"]
+
+
+@dataclass(frozen=True)
+class ArrayRollout:
+    """Motions of a batch of mechanisms, in arrays of another library.
+
+    Attributes:
+        model: the mechanism.
+        batch: shape of the batch.
+        t: times [s], a NumPy array (T,).
+        q: joint positions, (T, ..., nq).
+        qd: joint velocities, (T, ..., nv).
+        work: of all joint forces since the start [J], (T, ...).
+    """
+
+    model: Any
+    batch: tuple
+    t: np.ndarray
+    q: Any
+    qd: Any
+    work: Any
+
+    def __len__(self):
+        return len(self.t)
+
+
+def foreign_arrays(q0, qd0, tau, groups):
+    """The arrays of other libraries among those of a call, by name."""
+    named = {"q0": q0, "qd0": qd0, "tau": tau}
+    for group in groups:
+        named.update(group or {})
+    return {name: x for name, x in named.items() if is_foreign(x)}
+
+
+def rollout_of(rollout, run_of, model, q0, qd0, tau, *, foreign, store_every, **options):
+    """What ``rollout`` returns for arrays of another library.
+
+    Args:
+        rollout: the function for NumPy arrays.
+        run_of: what makes its ``Run``.
+        model: the mechanism.
+        q0: as for ``rollout``.
+        qd0: as for ``rollout``.
+        tau: as for ``rollout``.
+        foreign: arrays of other libraries among all of them, by name.
+        store_every: as for ``rollout``.
+        **options: other options of ``rollout``.
+    """
+    every = [Argument(n, x.shape) for n, x in foreign.items()]  # one kind, whatever their shapes
+    kind = module_of(common("rollout", every, list(foreign.values())))
+    like = next(iter(foreign.values()))
+    arrays = {"q0": q0, "qd0": qd0, "tau": tau}
+    if kind.is_on_host(like) and not any(map(kind.is_followed, foreign.values())):
+        start = [_mapped(kind.to_numpy, x) for x in arrays.values()]
+        for group in _GROUPS:
+            options[group] = _mapped(kind.to_numpy, options[group])
+        found = rollout(model, *start, store_every=store_every, **options)
+        parts = (kind.convert(x, like) for x in (found.q, found.qd, found.work))
+        return ArrayRollout(model, found.batch, found.t, *parts)
+    if model.loops or options["prescribed"]:
+        raise ArrayKindError(
+            f"rollouts of model {model.name!r}, which has loops or joints that move as told, start "
+            f"from numbers on the host: give NumPy arrays"
+        )
+    groups = [options[group] for group in _GROUPS]
+    kernels = [options["policy"]] if options["policy"] is not None else []
+    run = run_of(model, *_stand_ins(model, arrays, options, kernels), **options)
+    elsewhere = _Elsewhere(run, kind, like, arrays, groups)
+    followed = any(map(kind.is_followed, foreign.values()))
+    return elsewhere.states(run.marks(store_every), followed=followed)
+
+
+_GROUPS = ("inputs", "arguments", "parameters")
+
+
+def _mapped(f, x):
+    if isinstance(x, dict):
+        return {name: _mapped(f, value) for name, value in x.items()}
+    return f(x) if is_foreign(x) else x
+
+
+def _stand_ins(model, arrays, options, kernels):
+    """One sample of every array, of harmless numbers, for a ``Run`` to be made of."""
+    q0, velocity = np.asarray(model.neutral(), float), np.zeros(model.nv)
+    tau = arrays["tau"]
+    if tau is not None:
+        tau = velocity if len(tau.shape) == 1 else np.zeros((tau.shape[0], model.nv))
+    for group in ("inputs", "arguments"):
+        timed = group == "inputs"
+        options[group] = {
+            name: np.zeros((*x.shape[:timed], *sample_shape(model, name, x, kernels, timed=timed)))
+            for name, x in (options[group] or {}).items()
+        }
+    options["parameters"] = {
+        name: np.asarray(parameter(model, name).value(model), float)
+        for name in options["parameters"] or {}
+    }
+    return q0, velocity, tau
+
+
+class _Elsewhere:
+    """A rollout of arrays that stay where they are."""
+
+    def __init__(self, run, kind, like, arrays, groups):
+        self.run, self.kind, self.xp = run, kind, namespace(like)
+        everything = {**arrays, **{n: x for g in groups for n, x in (g or {}).items()}}
+        given = {n: self._converted(x, like) for n, x in everything.items() if x is not None}
+        first = next(iter(given.values()))
+        self.numbers = lambda x: kind.convert(np.asarray(x, kind.dtype_of(first)), like)
+        self.q: Any = given["q0"]
+        self.qd: Any = given.get("qd0")
+        if self.qd is None:
+            self.qd = self.numbers(np.zeros(run.model.nv))
+        self.given = [(g, _without_time(g, given[g.name])) for g in run.arrays.given]
+        self.batch = self._batch()
+
+    def _converted(self, x, like):
+        return x if is_foreign(x) else self.kind.convert(np.asarray(x, float), like)
+
+    def _batch(self):
+        leads = {"q0": self.q.shape[:-1], "qd0": self.qd.shape[:-1]}
+        for g, x in self.given:
+            leads[g.name] = x.shape[g.timed : len(x.shape) - len(g.shape)]
+        try:
+            return np.broadcast_shapes(*leads.values())
+        except ValueError:
+            shapes = ", ".join(f"{name} {tuple(lead)}" for name, lead in leads.items())
+            raise ShapeError(
+                f"batch axes of a rollout do not broadcast against each other: {shapes}"
+            ) from None
+
+    def states(self, marks, *, followed):
+        """The states at ``marks``."""
+        run, xp = self.run, self.xp
+        full = (self.q, self.qd, self.numbers(0.0))
+        cores = ((run.model.nq,), (run.model.nv,), ())
+        start = [xp.broadcast_to(x, (*self.batch, *s)) for x, s in zip(full, cores, strict=True)]
+        walk = self.kind.differentiable_walk if followed else self._launches
+        q, qd, work = walk(self, start, [int(m) for m in marks])
+        return ArrayRollout(run.model, self.batch, run.time(marks), q, qd, work)
+
+    def held(self, k):
+        """What goes into step ``k``."""
+        return [x[k] if g.timed else x for g, x in self.given]
+
+    def _launches(self, _, state, marks):
+        """As few launches as there can be."""
+        run, kernel = self.run, self.run.transition.steps()
+        times, h, one = (self.numbers(x) for x in (run.time(np.arange(run.steps)), run.dt, 1.0))
+        stored = [state]
+        for first, end in pairwise(marks):
+            at = range(first, end) if run.arrays.timed else (first,)
+            count = one if run.arrays.timed else self.numbers(float(end - first))
+            for k in at:
+                state = kernel.call(times[k], h, count, *state, *self.held(k))[:3]
+            stored.append(state)
+        return [self.xp.stack(x, 0) for x in zip(*stored, strict=True)]
+
+
+def _without_time(given, array):
+    """The array as it goes into steps: without the axis of length 1 for time."""
+    has_time = given.kind == "inputs" or (given.kind == "tau" and not given.squeeze)
+    return array[0] if has_time and not given.timed else array

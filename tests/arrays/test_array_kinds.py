@@ -1,0 +1,139 @@
+"""Whose array is this, and what is said about arrays that do not belong together."""
+
+import sys
+from types import SimpleNamespace
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+
+import kinetree as kt
+from kinetree.array_kinds import is_foreign, kind_of, precision
+from kinetree.arrays import device
+
+
+@pytest.fixture(scope="module")
+def model():
+    return kt.samples.pendulum()
+
+
+def test_kinds_are_told_by_type():
+    assert kind_of(torch.zeros(2)) == "torch"
+    assert kind_of(torch.nn.Parameter(torch.zeros(2))) == "torch"
+    assert kind_of(jnp.zeros(2)) == "jax"
+    assert kind_of(torch.float64) is None
+    assert not any(map(is_foreign, (np.zeros(2), 1.0, [1.0], None, "q", kt)))
+
+
+def test_kinds_do_not_mix(model):
+    q = torch.zeros(2, 1)
+    message = (
+        "passive_force: arrays of different libraries do not mix: q is a torch tensor, qd is a {}; "
+        "convert one of them, for example with from_dlpack of the other library"
+    )
+    with pytest.raises(kt.ArrayKindError, match=message.format("JAX array")):
+        kt.passive_force(model, q, jnp.zeros((2, 1)))
+    with pytest.raises(kt.ArrayKindError, match=message.format("NumPy array")):
+        kt.passive_force(model, q, np.zeros((2, 1)))
+
+
+def test_devices_do_not_mix(model):
+    q, away = torch.zeros(2, 1), torch.zeros(2, 1, device="meta")
+    with pytest.raises(
+        kt.DeviceError, match=r"must be on one device, got q on cpu, qd on meta; move them with .to"
+    ):
+        kt.passive_force(model, q, away)
+    with pytest.raises(
+        kt.DeviceError, match=r"gravity_force runs on the CPU and on CUDA devices; .* on meta"
+    ):
+        kt.gravity_force(model, away)
+
+
+def test_half_precision_is_refused(model):
+    with pytest.raises(
+        kt.ShapeError, match="gravity_force: q must be of float64 or float32, got bfloat16; convert"
+    ):
+        kt.gravity_force(model, torch.zeros(2, 1, dtype=torch.bfloat16))
+    with pytest.raises(kt.ShapeError, match="got complex64"):
+        kt.gravity_force(model, jnp.zeros((2, 1), "complex64"))
+
+
+def test_precision_is_that_of_numpy_arrays():
+    assert precision("f", "ab", ["float32", None]) == "float32"
+    assert precision("f", "ab", ["float32", "float64"]) == "float64"
+    assert precision("f", "ab", ["float32", "int32"]) == "float64"
+    assert precision("f", "a", [None]) == "float64"
+
+
+def test_shapes_are_checked(model):
+    with pytest.raises(kt.ShapeError, match=r"gravity_force: q must have shape \(..., 1\), got"):
+        kt.gravity_force(model, torch.zeros(3, 2))
+    with pytest.raises(kt.ShapeError, match=r"do not broadcast .*: q \(3,\), qd \(2,\); leading"):
+        kt.passive_force(model, torch.zeros(3, 1), torch.zeros(2, 1))
+    with pytest.raises(TypeError, match=r"gravity_force takes 1 arrays \(q\), got 2"):
+        kt.functions.quantity(model, "gravity_force").call(*torch.zeros(2, 3, 1))
+
+
+def test_out_is_for_numpy(model):
+    kernel = kt.functions.quantity(model, "gravity_force")
+    with pytest.raises(kt.ArrayKindError, match="out= takes NumPy arrays"):
+        kernel.general(torch.zeros(1), out=np.zeros(1))
+
+
+def test_a_device_needs_cupy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    with pytest.raises(kt.MissingPackageError, match=r"need CuPy.*pip install 'kinetree\[gpu\]'"):
+        device.require_cupy()
+
+
+def test_out_of_memory_says_for_what():
+    kernel = SimpleNamespace(name="mass_matrix")
+    with (
+        pytest.raises(
+            kt.DeviceMemoryError, match=r"mass_matrix: no memory left .* \(4, 5\); split the batch"
+        ),
+        device.memory_errors(kernel, (4, 5), torch.OutOfMemoryError),
+    ):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+
+def strides(array):
+    return tuple(s // array.itemsize for s in array.strides)
+
+
+@pytest.mark.parametrize(
+    ("array", "core", "batch"),
+    [
+        (np.arange(24.0).reshape(4, 6), (6,), (4,)),
+        (np.arange(24.0).reshape(2, 2, 6), (6,), (2, 2)),
+        (np.arange(24.0).reshape(4, 6)[::2], (6,), (2,)),
+        (np.arange(24.0).reshape(2, 12)[:, 3:6], (3,), (2,)),
+        (np.arange(24.0).reshape(4, 2, 3), (2, 3), (4,)),
+        (np.arange(6.0), (6,), (4, 3)),
+        (np.arange(6.0).reshape(1, 6), (6,), (4, 3)),
+        (np.arange(4.0), (), (4,)),
+        (np.arange(4.0).reshape(4, 1, 1), (1,), (4, 1)),
+    ],
+)
+def test_one_step_leads_from_sample_to_sample(array, core, batch):
+    step, memory = device.step_of(array.shape, strides(array), core, batch), array.base
+    memory = array if memory is None else memory
+    flat, first = memory.ravel(), (array.ctypes.data - memory.ctypes.data) // 8
+    size = int(np.prod(core))
+    samples = np.broadcast_to(array, (*batch, *core)).reshape(-1, size)
+    for k, sample in enumerate(samples):
+        np.testing.assert_array_equal(flat[first + k * step :][:size], sample)
+
+
+@pytest.mark.parametrize(
+    ("array", "core", "batch"),
+    [
+        (np.zeros((6, 4)).T, (6,), (4,)),
+        (np.zeros((4, 6)), (6,), (3, 4)),
+        (np.zeros((4, 4, 6))[:, :2], (6,), (4, 2)),
+        (np.zeros((4, 12))[:, ::2], (6,), (4,)),
+    ],
+)
+def test_other_arrays_have_no_such_step(array, core, batch):
+    assert device.step_of(array.shape, strides(array), core, batch) is None

@@ -1,0 +1,98 @@
+"""CuPy arrays, as far as that can be told without a device: what a launch is told."""
+
+import sys
+
+import fake_cupy
+import numpy as np
+import pytest
+
+import kinetree as kt
+
+
+@pytest.fixture(scope="module")
+def model():
+    return kt.samples.double_pendulum()
+
+
+@pytest.fixture
+def launches(monkeypatch):
+    """Launches so far; ``cupy`` is there while this is used."""
+    found = []
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy.module())
+    monkeypatch.setitem(sys.modules, "kinetree.codegen.runtime.cuda", fake_cupy.runtime(found))
+    monkeypatch.delitem(sys.modules, "kinetree.arrays.cupy_kind", raising=False)
+    yield found
+    sys.modules.pop("kinetree.arrays.cupy_kind", None)
+
+
+def on_device(x, dtype=None):
+    return sys.modules["cupy"].asarray(x, dtype)
+
+
+def states(rng, batch=(4,), dtype="float64"):
+    return [on_device(rng.normal(size=(*batch, 2)), dtype) for _ in range(3)]
+
+
+def test_one_launch_on_the_current_stream(model, launches, rng):
+    q, qd, qdd = states(rng)
+    found = kt.inverse_dynamics(model, q, qd, qdd)
+    assert type(found) is fake_cupy.ndarray
+    assert launches == [("inverse_dynamics", "float64", 0, (2, 2, 2), 4, 7)]
+    expected = kt.inverse_dynamics(model, *map(np.array, (q, qd, qdd)))
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_what_samples_share_and_what_has_gaps_is_not_copied(model, launches, rng):
+    q, _, qdd = states(rng)
+    wide = on_device(rng.normal(size=(4, 6)))
+    found = kt.inverse_dynamics(model, q[0], wide[:, 2:4], qdd[::-1].T.copy().T)
+    assert launches[0][3] == (0, 6, 2)  # the last is not in rows, and is copied
+    expected = kt.inverse_dynamics(model, *map(np.array, (q[0], wide[:, 2:4], qdd[::-1])))
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_axes_of_a_batch_broadcast(model, launches, rng):
+    (q, *_), (_, qd, qdd) = states(rng, (3, 1)), states(rng, (5,))
+    found = kt.inverse_dynamics(model, q, qd, qdd)
+    assert found.shape == (3, 5, 2)
+    expected = kt.inverse_dynamics(model, *map(np.array, (q, qd, qdd)))
+    np.testing.assert_array_equal(found, expected)
+    assert kt.inverse_dynamics(model, q[:0], qd, qdd).shape == (0, 5, 2)
+    assert len(launches) == 1  # nothing is launched for nothing
+
+
+def test_precision_and_constants(model, launches, rng):
+    single = states(rng, dtype="float32")
+    found = kt.zero_moment_point(model, *single)  # of a point that is a tuple by default
+    assert found.dtype == "float32"
+    assert launches[0][1:4] == ("float32", 0, (2, 2, 2, 0))
+    kt.inverse_dynamics(model, *single[:2], single[2].astype(float))
+    assert launches[1][1] == "float64"
+
+
+def test_rollouts_take_one_launch_for_each_state_that_is_stored(model, launches, rng):
+    q0, qd0, tau = states(rng)
+    options = {"dt": 0.01, "integrator": "euler"}
+    found = kt.rollout(model, q0, qd0, tau[None], steps=10, store_every=5, **options)
+    assert [name for name, *_ in launches] == ["rollout", "rollout"]
+    given = [np.array(x) for x in (q0, qd0, tau[None])]
+    expected = kt.rollout(model, *given, steps=10, store_every=5, **options)
+    np.testing.assert_array_equal(found.q, expected.q)
+    np.testing.assert_array_equal(found.work, expected.work)
+    launches.clear()
+    kt.rollout(model, q0, qd0, on_device(rng.normal(size=(6, 4, 2))), steps=6, **options)
+    assert len(launches) == 6
+
+
+def test_errors_name_what_does_not_fit(model, launches, rng):
+    q, qd, qdd = states(rng)
+    qd.place = 1
+    with pytest.raises(kt.DeviceError, match="got q on device 0, qd on device 1; copy them with"):
+        kt.inverse_dynamics(model, q, qd, qdd)
+    with pytest.raises(kt.ShapeError, match="gravity_force: q must be of float64 or float32, got"):
+        kt.gravity_force(model, on_device(np.zeros((4, 2)), "float16"))
+    with pytest.raises(kt.ArrayKindError, match="q is a CuPy array, qd is a NumPy array"):
+        kt.inverse_dynamics(model, q, np.array(qd), qdd)
+    many = on_device(np.broadcast_to(np.zeros(2), (10**9, 2)))
+    with pytest.raises(kt.DeviceMemoryError, match=r"mass_matrix: no memory .* \(1000000000,\)"):
+        kt.mass_matrix(model, many)

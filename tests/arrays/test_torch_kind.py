@@ -1,0 +1,152 @@
+"""Torch tensors: the same numbers, on the same memory, with derivatives."""
+
+import functools
+
+import numpy as np
+import pytest
+import torch
+from torch.autograd import gradcheck, gradgradcheck
+
+import kinetree as kt
+from kinetree.arrays import torch_kind
+
+
+@pytest.fixture(scope="module")
+def model():
+    return kt.samples.double_pendulum()
+
+
+@pytest.fixture
+def state(model, rng):
+    return [torch.tensor(rng.normal(size=(3, model.nv)), requires_grad=True) for _ in range(3)]
+
+
+def functions(model):
+    """Inverse dynamics, forward dynamics, kinematics."""
+    tip = model.body_names[-1]
+    return {
+        "inverse dynamics": functools.partial(kt.inverse_dynamics, model),
+        "forward dynamics": functools.partial(kt.forward_dynamics, model),
+        "kinematics": lambda q, qd, _: kt.velocity(model, q, qd, tip),
+    }
+
+
+@pytest.mark.parametrize("name", ["inverse dynamics", "forward dynamics", "kinematics"])
+def test_derivatives_in_both_directions_and_of_second_order(model, state, name):
+    f = functions(model)[name]
+    expected = f(*(t.detach().numpy() for t in state))
+    np.testing.assert_array_equal(f(*state).detach().numpy(), expected)
+    assert gradcheck(f, state, check_forward_ad=True)
+    assert gradgradcheck(f, state)
+
+
+def test_derivatives_of_shared_inputs_are_added_up(model, state):
+    q, qd, tau = state
+    shared = q[0].detach().requires_grad_()
+    f = functions(model)["forward dynamics"]
+    assert gradcheck(f, (shared, qd, tau[:1].detach().requires_grad_()))
+
+
+def test_vmap_and_jacobians(model, state):
+    q, qd, tau = (t.detach() for t in state)
+    f = functions(model)["forward dynamics"]
+    each = torch.func.vmap(f, in_dims=(1, None, 0))(q.T, qd[0], tau)
+    torch.testing.assert_close(each, f(q, qd[:1], tau), rtol=0, atol=1e-13)
+    found = torch.func.vmap(torch.func.jacrev(f, argnums=(0, 1)))(q, qd, tau)
+    expected = kt.differentiate(kt.forward_dynamics, wrt=("q", "qd"))(model, q, qd, tau)
+    for a, b in zip(found, expected, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10)
+    ahead = torch.func.vmap(torch.func.jacfwd(f))(q, qd, tau)
+    torch.testing.assert_close(ahead, found[0], rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.filterwarnings("ignore")  # of torch's own modules, when they are loaded
+def test_compile_makes_one_graph(model, state):
+    f = kt.compile(kt.inverse_dynamics, model)
+    f(*state)
+    kt.gravity_force(model, state[0])
+
+    def cost(q, qd, qdd):
+        return (f(q, qd, qdd) - kt.gravity_force(model, q)).square().sum()
+
+    compiled = torch.compile(cost, fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(compiled(*state), cost(*state), rtol=0, atol=1e-12)
+    found = torch.autograd.grad(compiled(*state), state)
+    for a, b in zip(found, torch.autograd.grad(cost(*state), state), strict=True):
+        torch.testing.assert_close(a, b, rtol=0, atol=1e-12)
+
+
+def test_kernels_work_on_the_memory_of_tensors(model, state, monkeypatch):
+    kernel = kt.functions.quantity(model, "mass_matrix")
+    seen, lean = [], kernel.lean
+    monkeypatch.setattr(kernel, "lean", lambda *a: (seen.append((a, r := lean(*a))), r)[1])
+    q = state[0].detach()
+    result = kt.mass_matrix(model, q)
+    (arrays, computed), *_ = seen
+    assert arrays[0].ctypes.data == q.data_ptr()
+    assert computed.ctypes.data == result.data_ptr()
+
+
+def test_precision_and_kind_stay(model, state):
+    single = [t.detach().float() for t in state]
+    assert kt.inverse_dynamics(model, *single).dtype is torch.float32
+    assert kt.inverse_dynamics(model, *single[:2], state[2]).dtype is torch.float64
+    assert kt.kinetic_energy(model, single[0][0], single[1][0]).shape == ()
+    whole = torch.zeros(2, dtype=torch.int64)
+    assert kt.gravity_force(model, whole).dtype is torch.float64
+    assert type(kt.pose(model, state[0], model.body_names[1])) is torch.Tensor
+
+
+def test_a_constant_may_be_a_list_or_one_sample_of_numpy(model, state):
+    tip = model.body_names[-1]
+    found = kt.velocity(model, *state[:2], tip, frame="body", point=[0.1, 0.0, 0.2])
+    q, qd = (t.detach().numpy() for t in state[:2])
+    expected = kt.velocity(model, q, qd, tip, frame="body", point=[0.1, 0.0, 0.2])
+    np.testing.assert_array_equal(found.detach().numpy(), expected)
+
+
+def test_own_kernels_and_compiled_functions(model, state):
+    @kt.kernel
+    def cost(model, q, qd, target: (3,)):
+        error = kt.center_of_mass(model, q) - target
+        return {"cost": error @ error, "momentum": kt.momentum(model, q, qd)}
+
+    target = torch.zeros(3, dtype=torch.float64, requires_grad=True)
+    found = cost(model, *state[:2], target)
+    assert found["cost"].shape == (3,)
+    (slope,) = torch.autograd.grad(found["cost"].sum(), target)
+    expected = -2 * kt.center_of_mass(model, state[0]).sum(0)
+    torch.testing.assert_close(slope, expected, rtol=1e-12, atol=1e-12)
+    heavier = kt.compile(kt.inverse_dynamics, model, parameters="gravity", dtype=np.float32)
+    assert heavier(*state, torch.zeros(3, dtype=torch.float64)).dtype is torch.float32
+
+
+def test_rollouts_have_derivatives():
+    model = kt.samples.pendulum()
+    q0 = torch.tensor([[0.3], [1.0]], dtype=torch.float64)
+    tau = torch.full((4, 1, 1), 0.2, dtype=torch.float64)
+
+    def end(q0, qd0, tau):
+        motion = kt.rollout(model, q0, qd0, tau, steps=4, dt=0.05, integrator="semi_implicit_euler")
+        return motion.q[-1], motion.qd[-1]
+
+    plain = end(q0, 0 * q0, tau)
+    given = [t.clone().requires_grad_() for t in (q0, 0 * q0, tau)]
+    for a, b in zip(end(*given), plain, strict=True):
+        torch.testing.assert_close(a.detach(), b, rtol=0, atol=1e-15)
+    assert gradcheck(end, given)
+
+
+def test_a_rollout_on_a_device_takes_few_launches(monkeypatch):
+    model = kt.samples.pendulum()
+    q0 = torch.tensor([[0.3], [1.0]], dtype=torch.float64)
+    options = {"steps": 10, "dt": 0.01, "store_every": 4}
+    expected = kt.rollout(model, q0, **options)
+    monkeypatch.setattr(torch_kind, "is_on_host", lambda x: False)
+    found = kt.rollout(model, q0, **options)
+    assert found.batch == (2,)
+    assert len(found) == 4
+    for name in ("q", "qd", "work"):
+        torch.testing.assert_close(getattr(found, name), getattr(expected, name), rtol=0, atol=0)
+    with pytest.raises(kt.ShapeError, match=r"do not broadcast.*q0 \(2,\), qd0 \(3,\)"):
+        kt.rollout(model, q0, torch.zeros(3, 1), **options)

@@ -1,0 +1,77 @@
+/* CUDA C on a CPU: the threads of a block take turns, from one barrier to the next.
+ *
+ * Every thread is a fiber with a stack of its own. Blocks run one after the other.
+ */
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+#define __global__
+#define __device__
+#define __shared__
+#define __restrict__
+#define __forceinline__ inline
+#define __noinline__
+#define __launch_bounds__(...)
+
+typedef struct { float x, y, z, w; } float4;
+typedef struct { double x, y; } double2;
+static struct { int x; } threadIdx, blockIdx, blockDim;
+
+#define FIBERS 256
+#define STACK (256 * 1024)
+static ucontext_t scheduler, fibers[FIBERS];
+static char ended[FIBERS];
+static int turn_of;
+
+static void __syncthreads(void) { swapcontext(&fibers[turn_of], &scheduler); }
+static void __syncwarp(void) { __syncthreads(); }
+
+static unsigned votes[FIBERS / 32];
+
+static unsigned __ballot_sync(unsigned mask, int x)
+{
+    unsigned *const vote = &votes[threadIdx.x >> 5], bit = 1u << (threadIdx.x & 31);
+    *vote = x ? *vote | bit : *vote & ~bit;
+    __syncthreads();
+    return *vote & mask;
+}
+
+static int __float_as_int(float x) { int i; memcpy(&i, &x, sizeof i); return i; }
+static int __double2loint(double x) { int64_t i; memcpy(&i, &x, sizeof i); return (int)i; }
+
+static void kernel(void);
+static void fiber(void) { kernel(); ended[turn_of] = 1; swapcontext(&fibers[turn_of], &scheduler); }
+
+static void run_block(char *stacks)
+{
+    memset(ended, 0, sizeof ended);
+    for (int t = 0; t < blockDim.x; t++) {
+        getcontext(&fibers[t]);
+        fibers[t].uc_stack.ss_sp = stacks + (size_t)t * STACK;
+        fibers[t].uc_stack.ss_size = STACK;
+        fibers[t].uc_link = 0;
+        makecontext(&fibers[t], fiber, 0);
+    }
+    for (int more = 1; more;) {
+        more = 0;
+        for (turn_of = 0; turn_of < blockDim.x; turn_of++) {
+            threadIdx.x = turn_of;
+            if (ended[turn_of]) continue;
+            swapcontext(&scheduler, &fibers[turn_of]);
+            more |= !ended[turn_of];
+        }
+    }
+}
+
+static void run_grid(int blocks, int threads)
+{
+    char *stacks = malloc((size_t)threads * STACK);
+    blockDim.x = threads;
+    for (blockIdx.x = 0; blockIdx.x < blocks; blockIdx.x++) run_block(stacks);
+    free(stacks);
+}
