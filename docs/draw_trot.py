@@ -36,6 +36,7 @@ def trot(duration):
 
 
 def main(path):
+    """Write the film."""
     motion, scene = trot(2.0)
     print(motion.report)
     shown = motion[motion.t >= 1.0]  # two strides, which repeat
