@@ -119,24 +119,36 @@ def nearest(rows, lam):
 
 def newton_matrix(rows, A, lam, w):
     """Derivative of ``lam - obeyed`` by ``lam``, one of them where there are several, (n, n)."""
-    trial, n, mu = _trial(rows, lam, w), rows.size, rows.mu
-    unit = np.eye(n, dtype=int)
-    slopes = unit - A  # of lam - w
-    S = slopes[: 3 * len(mu)].reshape(-1, 3, n)
-    normal, tangent = S[:, 0], S[:, 1:]
-    e = trial.tangent / trial.reach[:, None]
-    along = e[:, :1] * tangent[:, 0] + e[:, 1:] * tangent[:, 1]
-    if rows.convex:
-        oblique = (normal + mu[:, None] * along) / (1 + mu * mu)[:, None]
-        normal = select(trial.sticking[:, None], normal, oblique)
-    normal = select(trial.touching[:, None], normal, 0)
-    across = tangent - e[:, :, None] * along[:, None]
-    friction = (mu[:, None] * e)[:, :, None] * normal[:, None]
-    sliding = trial.ratio[:, None, None] * across + friction
-    tangent = select(trial.sticking[:, None, None], tangent, sliding)
-    contacts = np.concatenate([normal[:, None], tangent], axis=1).reshape(-1, n)
-    others = select(trial.inside[:, None], slopes[3 * len(mu) :], 0)
-    return unit - np.concatenate([contacts, others])
+    trial, start = _trial(rows, lam, w), 3 * len(rows.mu)
+    G = np.array(A)  # becomes 1 - D (1 - A), with the derivative D of the laws by lam - w
+    for k, D in enumerate(_slopes(rows, trial)):
+        at = slice(3 * k, 3 * k + 3)
+        G[at] = D @ A[at]
+        G[at, at] = G[at, at] + (np.eye(3, dtype=int) - D)
+    for k, inside in enumerate(trial.inside, start):
+        G[k] = select(inside, A[k], 0)
+        G[k, k] = select(inside, A[k, k], 1)
+    return G
+
+
+def _slopes(rows, trial):
+    """Derivatives of the laws of the contacts, (c, 3, 3), by what they are given."""
+    blocks = np.zeros((len(rows.mu), 3, 3), dtype=np.result_type(trial.normal, rows.mu))
+    for D, mu, touching, sticking, tangent, reach, ratio in zip(
+        blocks, rows.mu, trial.touching, trial.sticking, trial.tangent, trial.reach, trial.ratio,
+        strict=True,
+    ):  # fmt: skip
+        e = tangent / reach
+        normal = np.array([1, 0, 0])
+        if rows.convex:
+            oblique = np.array([1, mu * e[0], mu * e[1]]) / (1 + mu * mu)
+            normal = select(sticking, normal, oblique)
+        D[0] = select(touching, normal, 0)
+        for i in range(2):
+            across = ratio * np.array([0, (i == 0) - e[i] * e[0], (i == 1) - e[i] * e[1]])
+            unit = np.array([0, i == 0, i == 1], dtype=int)
+            D[1 + i] = select(sticking, unit, across + mu * e[i] * D[0])
+    return blocks
 
 
 class _Trial(NamedTuple):

@@ -10,7 +10,7 @@ __all__ = ["CLOSED", "projected"]
 
 CLOSED = 1e-10
 """Penetration, or error of a loop, [m or rad] with which positions are left as they are."""
-_ROUNDS = 12
+_TRIES = 3  # of 1, 3 and 9 rounds
 _SWEEPS = 2
 
 
@@ -29,18 +29,20 @@ def projected(holds, model, q, rows, inertia, Y, A):
         q = model.integrate(q, _shift(which, rows, gap, error, inertia, Y, A))
         return _look(holds, model, q)
 
-    def if_needed(state):
-        return repeat(move, state, select((state[3] > CLOSED) | (state[4] > CLOSED), 1, 0))
+    def some(state):
+        state, many = state
+        open_ = (state[3] > CLOSED) | (state[4] > CLOSED)
+        return repeat(move, state, select(open_, many, 0)), 3 * many
 
     if not which:
         return q, 0.0, 0.0
-    state = repeat(if_needed, _look(holds, model, q), _ROUNDS)
+    state, _ = repeat(some, (_look(holds, model, q), 1.0), _TRIES)
     return state[0], state[3], state[4]
 
 
 def _with_new_rows(holds, model, q, inertia):
     """The same on the host, where contacts may come and go between rounds."""
-    for _ in range(_ROUNDS):
+    for _ in range((3**_TRIES - 1) // 2):
         _, _gap, _error, deep, opened = _look(holds, model, q)
         if deep <= CLOSED and opened <= CLOSED:
             break

@@ -63,44 +63,49 @@ def solve_in_kernel(problem, warm, tolerance, rounds, loose=1.0):
     Levenberg and Marquardt, makes steps along what they leave open as long as the forces are, and
     vanishes at the solution.
 
-    Loops inside compiled code have no way out but to run zero times: each round is one, and runs
-    only where the error is still too large. With ``loose`` above 1 the tolerance is so many times
-    larger after the first round; without a round it is the true one that counts.
+    Loops inside compiled code have no way out but to run zero times. Here it is tried again with
+    1, 1, 2, 4, 8 ... rounds, each time where the error is still too large. With ``loose`` above 1
+    the tolerance is so many times larger after the first round; without a round it is the true one
+    that counts.
     """
     if not len(problem.b):
         return warm, 0.0
     A, b, rows, units = problem.scaled()
-    sweeps = Sweeps(A, b, rows, LEAST)
+    sweeps, rates = Sweeps(A, b, rows, LEAST), 1 / units
 
     def looked_at(lam):
         w = A @ lam + b
-        missing = lam - obeyed(rows, lam, w)
-        return w, missing, largest(np.abs(missing) / units)
+        return lam, w, lam - obeyed(rows, lam, w)
 
-    def better(lam, off, best, error):
-        is_better = off < error
-        return select(is_better, lam, best), select(is_better, off, error)
+    def swept(found):
+        return looked_at(sweeps.after(found[0]))
+
+    def better(found, best, error):
+        off = largest(np.abs(found[2]) * rates)
+        return select(off < error, found[0], best), select(off < error, off, error)
 
     def one(state):
-        lam, best, error, damping, sweeping = state
-        lam: Any = repeat(sweeps.after, lam, select(error > FAR * tolerance, sweeping[0], 0))
-        w, missing, off = looked_at(lam)
-        best, error = better(lam, off, best, error)
+        found, best, error, damping, sweeping = state
+        found = repeat(swept, found, select(error > FAR * tolerance, sweeping[0], 0))
+        lam, w, missing = found
+        best, error = better(found, best, error)
         off, size = largest(np.abs(missing)), largest(np.abs(lam))
         weight = damping[0] * off / (off + size) + LEAST
         lam = lam - _solution(newton_matrix(rows, A, lam, w), missing, weight)
-        lam = obeyed(rows, lam, A @ lam + b)
-        best, error = better(lam, looked_at(lam)[2], best, error)
-        return lam, best, error, np.roll(damping, -1), np.roll(sweeping, -1)
+        found = looked_at(obeyed(rows, lam, A @ lam + b))
+        best, error = better(found, best, error)
+        return found, best, error, np.roll(damping, -1), np.roll(sweeping, -1)
 
-    def if_needed(state):
-        *state, enough = state
-        return (*repeat(one, tuple(state), select(state[2] > enough, 1, 0)), loose * tolerance)
+    def some(state):
+        *state, enough, many = state
+        state = repeat(one, tuple(state), select(state[2] > enough, many, 0))
+        return *state, loose * tolerance, many + many
 
-    start = warm / units
+    first = looked_at(warm * rates)
+    best, error = first[0], largest(np.abs(first[2]) * rates)
     schedule = np.array(DAMPING), np.array(SWEEPS)
-    state = (start, start, looked_at(start)[2], *schedule, POLISHED * tolerance)
-    _, best, error, *_ = repeat(if_needed, state, rounds)
+    state = (first, best, error, *schedule, POLISHED * tolerance, 0.5)  # counts as one
+    _, best, error, *_ = repeat(some, state, 1 + int(np.ceil(np.log2(rounds))))
     return units * best, error
 
 
