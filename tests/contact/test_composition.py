@@ -162,9 +162,8 @@ def test_gears_on_patches_with_a_memory():
     assert motion.report.energy_error < 1e-3
 
 
-def test_everything_but_gears_in_equal_steps():
-    scene = hopper("floating", "loop", "own joint")
-    motion = moved(TimeStepping(scene), dt=1e-3)
+def test_everything_in_equal_steps(everything):
+    motion = moved(TimeStepping(everything), dt=1e-3)
     worst = motion.report.contact
     assert motion.contact.force[:, 0, 0].max() > 10
     assert max(worst.velocity, worst.cone, worst.complementarity) < 1e-9
@@ -179,7 +178,6 @@ def patches(scene):
 
 
 REFUSED = [
-    ("gears in equal steps", ("gears",), TimeStepping, {}, kt.ModelError, "gears.*EventDriven"),
     ("told in equal steps", (), TimeStepping, {"prescribed": TOLD}, kt.JointError,
      "'hip'.*TimeStepping, whose equations are those of joints that are free.*EventDriven"),
     ("told on patches", (), patches, {"prescribed": TOLD}, kt.JointError,

@@ -19,7 +19,7 @@ class Residuals(NamedTuple):
         cone: by how much friction exceeds its cone [N·s].
         complementarity: energy that a force and the gap or slip beside it have in common [J].
         penetration: at the end [m or rad].
-        opening: of loops and couplings at the end [m or rad].
+        opening: of loops at the end [m or rad].
         contact_work: of all forces that hold, ``lam · w⁺`` [J].
         loss: half the impulse of all forces times the change of velocity: what impacts take, and
             first-order steps [J].

@@ -89,8 +89,8 @@ class Holds:
 
     @property
     def closes(self) -> bool:
-        """Whether there are loops or couplings."""
-        return bool(self.model.loops or self.model.couplings)
+        """Whether there are loops."""
+        return bool(self.model.loops)
 
     def count(self, contacts) -> int:
         """Number of rows when there are so many contacts."""

@@ -103,8 +103,8 @@ class ContactStep:
             force: forces of the rows to start from, those of the last step.
         """
         rows = self.holds.at(model, q, qd)
-        K = joint_values(model, "stiffness") + self.settings.stiffness
-        D = joint_values(model, "damping") + self.settings.damping
+        K = _of_leaders(model, "stiffness") + self.settings.stiffness
+        D = _of_leaders(model, "damping") + self.settings.damping
         inertia = Inertia(self.tree, q, h * D + h * h * K)
         tau_all = field.joint_force(model, t, q, qd, tau)
         Y = inertia.halves(rows.G)
@@ -188,3 +188,11 @@ class ContactStep:
             select(clear, ours, theirs) for ours, theirs in zip(flight, contact[:5], strict=True)
         )
         return Ended(q, qd, work, force, residuals, contact.names)
+
+
+def _of_leaders(model, name):
+    """``joint_values`` of the variables of a model; geared joints that follow act explicitly."""
+    full, followers = model.uncoupled, {c.joint for c in model.couplings}
+    values = joint_values(model, name)
+    leaders = [i for i in range(1, model.body_count + 1) if i not in followers]
+    return np.concatenate([np.zeros(0), *(values[full.v_slice[i]] for i in leaders)])

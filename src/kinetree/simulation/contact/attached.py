@@ -80,11 +80,6 @@ def _(contact: SoftContact, model) -> Attached:
 @attach.register
 def _(contact: TimeStepping, model) -> Attached:
     _require_model(contact.scene, model)
-    if model.couplings:
-        raise ModelError(
-            f"TimeStepping has no place for gears, such as coupling {model.couplings[0].name!r} of "
-            f"model {model.name!r}: use EventDriven or SoftContact"
-        )
 
     def stepper(acting, method, field, q, events, *, compiled):
         return time_stepper(contact, acting, method, field, q, events, compiled=compiled)

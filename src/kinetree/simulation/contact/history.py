@@ -18,7 +18,7 @@ class ContactHistory:
         names: of the contacts.
         force: of each contact in the step that ended at each time, along its normal and tangents
             [N], (T, ..., contacts, 3).
-        joint_force: of stops, dry joint friction, loops and couplings, in this order, in the same
+        joint_force: of stops, dry joint friction and loops, in this order, in the same
             step [N or N·m], (T, ..., rows).
         residuals: of all steps since the stored time before, (T, ..., 10): the worst, and sums of
             energies, in the order of ``kinetree.contact.Residuals``; zero at the first.

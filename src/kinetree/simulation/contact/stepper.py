@@ -43,7 +43,7 @@ def time_stepper(settings, acting, method, field, q, events, *, compiled):
         compiled = holds.count(scene.candidates.size) <= COMPILED_ROWS
     else:
         compiled = False
-    tree = model.replace(loops=(), couplings=()) if holds.closes else model
+    tree = model.replace(loops=()) if holds.closes else model
     step = ContactStep(holds, settings, tree, solve_in_kernel)
     stepper = ContactStepper(model, method, field, step, q.shape[:-1], compiled=compiled)
     groups = [UserEvents(events, model)] if events else []
