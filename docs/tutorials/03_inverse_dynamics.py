@@ -73,9 +73,9 @@ loaded = kt.inverse_dynamics(heavy, q, qd, qdd)
 print("with a load:", (abs(loaded).max(axis=0) / most).round(2))
 
 # %%
-# A force at the tool, such as that of grinding, does $J^T f$ at the joints, where $J$ is the Jacobian
-# of the tool: three rows for its angular velocity, three for the velocity of its origin. The motors
-# have to make up for a push of 20 N along -x:
+# A force at the tool, such as that of grinding, does $J^T f$ at the joints, where $J$ is the
+# Jacobian of the tool: three rows for its angular velocity, three for the velocity of its origin.
+# The motors have to make up for a push of 20 N along -x:
 
 J = kt.jacobian(m, q, "tool", frame="aligned")
 grinding = tau - J[:, 3:].swapaxes(-1, -2) @ np.array([-20.0, 0, 0])

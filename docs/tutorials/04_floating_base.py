@@ -43,8 +43,8 @@ print(f"mass {mass:.1f} kg, force at the trunk {g[5]:.1f} N = weight {mass * 9.8
 #
 # $$ g = S^T \tau + \sum_k J_k^T f_k . $$
 #
-# The first six rows know no motor: they are six equations for the twelve components of the forces of
-# four feet. Of all solutions, least squares takes the smallest forces.
+# The first six rows know no motor: they are six equations for the twelve components of the forces
+# of four feet. Of all solutions, least squares takes the smallest forces.
 
 feet = [f"{end}_{side}_foot" for end in ("front", "rear") for side in ("left", "right")]
 

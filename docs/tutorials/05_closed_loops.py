@@ -6,8 +6,8 @@ them, and finds the force of a hydraulic cylinder.
 
 # %%
 # A tree of bodies cannot describe a four-bar: its last bar is pinned to the ground again. The model
-# of a mechanism with loops is a tree, and joints that close it. Here the chain of crank, coupler and
-# rocker starts at one pivot; the loop joint pins its end to the other.
+# of a mechanism with loops is a tree, and joints that close it. Here the chain of crank, coupler
+# and rocker starts at one pivot; the loop joint pins its end to the other.
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -1,7 +1,7 @@
 """A Stewart platform with inverse dynamics.
 
-Six legs carry a platform, as in a flight simulator. The length of each leg for a pose, the forces of
-the motors for a motion, and what the springs in the legs take over.
+Six legs carry a platform, as in a flight simulator. The length of each leg for a pose, the forces
+of the motors for a motion, and what the springs in the legs take over.
 """
 
 # %%
@@ -20,8 +20,8 @@ print(kt.loops.mobility(m, home))
 kt.viewer.picture(m, "platform.png", home, size=(520, 420))
 
 # %%
-# *Inverse kinematics* of a parallel robot is easy: the pose of the platform says where the balls are,
-# and the length of each leg is the distance to its foot. The model knows both ends.
+# *Inverse kinematics* of a parallel robot is easy: the pose of the platform says where the balls
+# are, and the length of each leg is the distance to its foot. The model knows both ends.
 
 legs = [f"leg{k}_stroke" for k in range(1, 7)]
 feet = np.array([m.bodies[m.body_index(f"leg{k}_barrel") - 1].placement.r for k in range(1, 7)])
@@ -36,7 +36,8 @@ def strokes(pose):
 
 
 # %%
-# How far can it tilt before a leg comes to its end? A hundred thousand poses at once, in plain NumPy.
+# How far can it tilt before a leg comes to its end? A hundred thousand poses at once, in plain
+# NumPy.
 
 tilt, about = np.meshgrid(np.linspace(0, 0.7, 200), np.linspace(0, 2 * np.pi, 361))
 x, y = tilt * np.cos(about), tilt * np.sin(about)
@@ -61,9 +62,9 @@ ax.set(xlabel="tilt about x [°]", ylabel="tilt about y [°]", aspect="equal")
 ax.set_title("inside the line the strokes are enough", loc="left")
 
 # %%
-# *Inverse dynamics* needs a motion of all joints. We say how the platform moves, six coordinates over
-# time, and `coordinate_motion` makes the motion of all 24 velocities that keeps the loops closed. It
-# heaves and pitches:
+# *Inverse dynamics* needs a motion of all joints. We say how the platform moves, six coordinates
+# over time, and `coordinate_motion` makes the motion of all 24 velocities that keeps the loops
+# closed. It heaves and pitches:
 
 t = np.linspace(0, 2, 61)[:, None]
 w = 2 * np.pi
@@ -76,8 +77,9 @@ forces = kt.loops.inverse_dynamics(m, q, qd, qdd, actuated=legs)
 print("actuation:", kt.loops.actuation(m, home, legs).kind)
 
 # %%
-# The forces are large, because each leg of this sample is a stiff spring that carries the platform at
-# rest: the motors push against it. Without springs they carry the weight, and accelerate the mass.
+# The forces are large, because each leg of this sample is a stiff spring that carries the platform
+# at rest: the motors push against it. Without springs they carry the weight, and accelerate the
+# mass.
 
 bare = m.replace(dynamics=dict.fromkeys(legs, kt.JointDynamics()))
 without = kt.loops.inverse_dynamics(bare, q, qd, qdd, actuated=legs)

@@ -5,8 +5,8 @@ out what can be known about its masses, how well, and what never can.
 """
 
 # %%
-# Joint torques are *linear* in the inertial parameters of the bodies: ten for each, mass, mass times
-# mass centre, and six moments of inertia. The matrix in front of them is the regressor.
+# Joint torques are *linear* in the inertial parameters of the bodies: ten for each, mass, mass
+# times mass centre, and six moments of inertia. The matrix in front of them is the regressor.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -23,8 +23,8 @@ print("regressor:", Y.shape, " parameters:", len(p))
 print("Y p is inverse dynamics:", np.allclose(Y @ p, kt.inverse_dynamics(m, q, qd, qdd)))
 
 # %%
-# Not all forty can be found from torques. The height of the first link does nothing; the mass of the
-# last shows only together with others. *Base parameters* are the combinations that matter.
+# Not all forty can be found from torques. The height of the first link does nothing; the mass of
+# the last shows only together with others. *Base parameters* are the combinations that matter.
 
 base = kt.base_parameters(m)
 print(len(base), "of", len(p), "can be known:")
@@ -71,9 +71,9 @@ except kt.IdentifiabilityError as error:
     print(error)
 
 # %%
-# A simulation needs a whole model, with bodies that can exist. With `consistent=True`, what the data
-# do not say is taken from the model we began with, and every inertia is that of a possible body. The
-# drawings were wrong by half; the torques of the new model are right.
+# A simulation needs a whole model, with bodies that can exist. With `consistent=True`, what the
+# data do not say is taken from the model we began with, and every inertia is that of a possible
+# body. The drawings were wrong by half; the torques of the new model are right.
 
 drawings = m.replace(
     inertia={

@@ -5,8 +5,8 @@ algorithms that compute numbers run on symbols here.
 """
 
 # %%
-# A cart with a pole. Which numbers are to be symbols? They have names: gravity, masses, mass centres,
-# places of joints. The others stay numbers.
+# A cart with a pole. Which numbers are to be symbols? They have names: gravity, masses, mass
+# centres, places of joints. The others stay numbers.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -56,8 +56,8 @@ skew = sp.simplify(rate - 2 * eq.coriolis_matrix)
 print("skew-symmetric:", sp.simplify(skew + skew.T) == sp.zeros(2))
 
 # %%
-# From formulas to a transfer function: linearise about upright, $\theta = \pi$, where sine and cosine
-# are known, and see where the pole of the pole comes from.
+# From formulas to a transfer function: linearise about upright, $\theta = \pi$, where sine and
+# cosine are known, and see where the pole of the pole comes from.
 
 (_, thetad), (xdd, thetadd) = eq.qd, eq.qdd
 F = sp.Symbol("F")

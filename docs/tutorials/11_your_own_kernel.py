@@ -1,13 +1,13 @@
 """Writing your own kernel.
 
-A function of yours, written for one sample in plain NumPy, becomes compiled code: called like NumPy,
-batched, differentiated, and with the model's parameters as inputs.
+A function of yours, written for one sample in plain NumPy, becomes compiled code: called like
+NumPy, batched, differentiated, and with the model's parameters as inputs.
 """
 
 # %%
 # Say we want to know how hard an arm is to push at its tool in a given direction: the *effective
-# mass*, $1 / (n^T J H^{-1} J^T n)$. Every part is there already. Put together under `@kt.kernel`, they
-# are traced once, simplified together, and compiled.
+# mass*, $1 / (n^T J H^{-1} J^T n)$. Every part is there already. Put together under `@kt.kernel`,
+# they are traced once, simplified together, and compiled.
 
 import time
 
@@ -69,7 +69,7 @@ print("more than 100 times faster than the text:", slower > 100)
 slope = kt.differentiate(effective_mass, wrt="q")
 print("slopes:", slope(m, q, [1.0, 0, 0]).round(3))
 h = 1e-6
-shifted = effective_mass(m, q + [0, h, 0, 0], [1.0, 0, 0])
+shifted = effective_mass(m, q + h * np.eye(4)[1], [1.0, 0, 0])
 print("by differences:", ((shifted - effective_mass(m, q, [1.0, 0, 0])) / h).round(3))
 
 # %%
@@ -110,7 +110,8 @@ ax.set(xlabel="angle at the start [rad]", ylabel="angle [rad]")
 ax.legend()
 
 # %%
-# What a kernel cannot do it refuses. The error has the line of your file, and what to write instead:
+# What a kernel cannot do it refuses. The error has the line of your file, and what to write
+# instead:
 
 
 @kt.kernel

@@ -1,8 +1,8 @@
 """Moving a crane without swinging the load.
 
-A crane carries a load on a rope whose length is known only roughly. Which duration of the move leaves
-it hanging still, for all lengths? Eight thousand moves, each with a rope and a duration of its own,
-in one rollout.
+A crane carries a load on a rope whose length is known only roughly. Which duration of the move
+leaves it hanging still, for all lengths? Eight thousand moves, each with a rope and a duration of
+its own, in one rollout.
 """
 
 import matplotlib.pyplot as plt
@@ -12,13 +12,19 @@ import kinetree as kt
 
 plt.style.use(kt.plot.STYLE)
 WAY, TROLLEY, LOAD, G = 6.0, 2000.0, 50.0, 9.81
+
+
+def hanging(mass, length):
+    """The inertia of something small on a rope."""
+    return kt.Inertia.from_particles([mass], [(0, 0, -length)])
+
+
 crane = (
     kt.ModelBuilder("crane")
-    .body("trolley", joint=kt.Prismatic("x"), inertia=kt.Inertia.from_particles([TROLLEY], [(0, 0, 0)]))
-    .body("load", on="trolley", joint=kt.Revolute("y"),
-          inertia=kt.Inertia.from_particles([LOAD], [(0, 0, -4.0)]))
+    .body("trolley", joint=kt.Prismatic("x"), inertia=hanging(TROLLEY, 0.0))
+    .body("load", on="trolley", joint=kt.Revolute("y"), inertia=hanging(LOAD, 4.0))
     .build()
-)  # fmt: skip
+)
 
 
 @kt.kernel
@@ -32,7 +38,7 @@ def drive(m, t, q, qd, duration: ()):
 # Ropes of 4 m, give or take ten per cent; durations from 2 to 14 s.
 rng = np.random.default_rng(0)
 durations, ropes = np.linspace(2, 14, 80), rng.normal(4.0, 0.2, 100)
-inertias = [kt.Inertia.from_particles([LOAD], [(0, 0, -r)]).parameters() for r in ropes]
+inertias = [hanging(LOAD, rope).parameters() for rope in ropes]
 start = np.zeros((len(durations), len(ropes), 2))
 motion = kt.rollout(
     crane, start, steps=750, dt=0.02, policy=drive, arguments={"duration": durations[:, None]},

@@ -12,7 +12,9 @@ import kinetree as kt
 
 plt.style.use(kt.plot.STYLE)
 ORANGE, WHITE = (0.9, 0.5, 0.15, 1), (0.95, 0.95, 0.92, 1)
-half = kt.shapes.cylinder(0.08, 0.26, mass=2.0, axis="x", at=(0.13, 0, 0))
+trunk = {"axis": "x", "mass": 2.0}
+rear = kt.shapes.cylinder(0.08, 0.26, at=(-0.13, 0, 0), **trunk)
+front = kt.shapes.cylinder(0.08, 0.26, at=(0.13, 0, 0), **trunk)
 
 
 def dress(builder, body, way):
@@ -28,10 +30,10 @@ def dress(builder, body, way):
 
 # Front and rear half; between them two angles, told from start to end.
 cat = kt.ModelBuilder("cat", gravity=(0, 0, 0))
-cat.body("rear", joint=kt.Free(), inertia=kt.shapes.cylinder(0.08, 0.26, mass=2.0, axis="x", at=(-0.13, 0, 0)))  # fmt: skip
+cat.body("rear", joint=kt.Free(), inertia=rear)
 cat.body("waist", on="rear", joint=kt.Revolute("x"), joint_name="roll")
 cat.body("bend", on="waist", joint=kt.Revolute("y"), joint_name="bend")
-cat.body("front", on="bend", joint=kt.Revolute("x"), inertia=half, joint_name="unroll")
+cat.body("front", on="bend", joint=kt.Revolute("x"), inertia=front, joint_name="unroll")
 dress(cat, "rear", -1)
 dress(cat, "front", 1)
 cat = cat.build()
@@ -66,9 +68,9 @@ motion = kt.simulate(cat, q, duration=DURATION, dt=2e-3, prescribed=told)
 momentum = kt.momentum(cat, motion.q, motion.qd)
 print(f"largest angular momentum: {abs(momentum[:, :3]).max():.1e} kg m²/s")
 
-rear = kt.pose(cat, motion.q, "rear")
+turned = kt.pose(cat, motion.q, "rear")
 fig, ax = plt.subplots()
-ax.plot(motion.t, np.degrees(np.unwrap(np.arctan2(rear[:, 2, 1], rear[:, 2, 2]))))
+ax.plot(motion.t, np.degrees(np.unwrap(np.arctan2(turned[:, 2, 1], turned[:, 2, 2]))))
 ax.set(xlabel="time [s]", ylabel="roll of the rear [°]")
 
 # %%

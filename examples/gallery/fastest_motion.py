@@ -17,7 +17,7 @@ print("motors:", most, "N m,", top.round(2), "rad/s")
 
 # A smooth path from rest to rest: s goes from 0 to 1 as 10 s³ - 15 s⁴ + 6 s⁵.
 home = m.posture("home").q
-goal = home + [1.5, 0.6, -0.9, 0.8, -0.7, 1.0]
+way = np.array([1.5, 0.6, -0.9, 0.8, -0.7, 1.0])
 u = np.linspace(0, 1, 101)
 path = 10 * u**3 - 15 * u**4 + 6 * u**5
 rate = 30 * u**2 - 60 * u**3 + 30 * u**4
@@ -25,7 +25,6 @@ bend = 60 * u - 180 * u**2 + 120 * u**3
 
 # Velocities go with 1/T, accelerations with 1/T². Axes: duration, time, joint.
 T = np.geomspace(0.2, 3.0, 200)[:, None, None]
-way = goal - home
 tau = kt.inverse_dynamics(
     m, home + path[:, None] * way, rate[:, None] * way / T, bend[:, None] * way / T**2
 )

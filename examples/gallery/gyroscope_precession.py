@@ -1,8 +1,8 @@
 """Why a gyroscope does not fall.
 
 A weight pulls at one side of a gimbal, and the gimbal does not tip: it turns sideways, slower the
-faster the disc spins. The law $\\Omega = m g l / (I \\omega)$ is that of a disc that spins fast; the
-simulation knows no such limit.
+faster the disc spins. The law $\\Omega = m g l / (I \\omega)$ is that of a disc that spins fast;
+the simulation knows no such limit.
 """
 
 import matplotlib.pyplot as plt

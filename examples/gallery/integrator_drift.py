@@ -1,7 +1,7 @@
 """Twenty minutes of a pendulum.
 
-What happens to the energy in a long simulation? The method that is best at first loses it, little by
-little; others let it tremble from the start, and never drift. The same pendulum, the same long
+What happens to the energy in a long simulation? The method that is best at first loses it, little
+by little; others let it tremble from the start, and never drift. The same pendulum, the same long
 steps, four ways.
 """
 

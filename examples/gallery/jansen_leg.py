@@ -50,9 +50,7 @@ turn = kt.loops.follow(leg, q, {"crank_joint": np.linspace(0, 2 * np.pi, 121)}).
 at = {name: kt.pose(leg, turn, name)[:, [0, 2], 3] for name in (*bars, "knee", "foot")}
 step = at["foot"]
 low = step[step[:, 1] < step[:, 1].min() + 2]
-print(
-    f"on the ground within 2 cm for {len(low) / 120:.0%} of the turn, over {np.ptp(low[:, 0]):.0f} cm"
-)
+print(f"within 2 cm of the ground for {len(low) / 120:.0%} of the turn: {np.ptp(low[:, 0]):.0f} cm")
 
 fig, ax = plt.subplots(figsize=(5, 4.4))
 P, S = (kt.pose(leg, turn, n) @ np.array([x, 0, 0, 1.0]) for n, x in (("j", J), ("leg", G)))

@@ -1,7 +1,7 @@
 """An arm learns to throw, by slopes.
 
-Sixty torques for each of two joints, and a ball that flies on when the arm lets go. The slope of the
-miss by all 120 numbers comes from one pass backwards through the simulation; gradient descent
+Sixty torques for each of two joints, and a ball that flies on when the arm lets go. The slope of
+the miss by all 120 numbers comes from one pass backwards through the simulation; gradient descent
 does the rest.
 """
 

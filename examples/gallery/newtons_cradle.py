@@ -1,8 +1,8 @@
 """Newton's cradle.
 
 One ball comes in, one goes out. Rigid balls that touch would leave open who hands on how much; in
-the toy they are a little apart, a tenth of a millimetre here, so that every collision has an instant
-of its own.
+the toy they are a little apart, a tenth of a millimetre here, so that every collision has an
+instant of its own.
 """
 
 import matplotlib.pyplot as plt

@@ -5,7 +5,6 @@ change is an instant of its own, found exactly, and none is smeared over a few s
 """
 
 import matplotlib.pyplot as plt
-import numpy as np
 
 import kinetree as kt
 
