@@ -66,7 +66,7 @@ class Browser:
         """A command of the protocol, for the page."""
         return self._send({"method": method, "params": parameters, "sessionId": self._session})
 
-    def _send(self, message, timeout=60):
+    def _send(self, message, timeout=120):
         self._count += 1
         self._socket.send(json.dumps({**message, "id": self._count}))
         until = time.monotonic() + timeout
@@ -103,7 +103,7 @@ class Browser:
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
-    def wait(self, condition, seconds=30):
+    def wait(self, condition, seconds=120):
         """Until an expression on the page is true."""
         until = time.monotonic() + seconds
         while not self.run(f"Boolean({condition})"):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from kinetree import samples
+from kinetree.dynamics import external_forces
 from kinetree.errors import LoadError, ShapeError
 from kinetree.loaders.load import load
 from kinetree.model import Model
@@ -106,15 +107,27 @@ def scene_of(
 def staged(stage, motion, forces=None, contacts=None, ghost=None, rate=FRAMES_PER_SECOND):
     """The scene of a motion on a stage; what comes with it is thinned with it."""
     shown, which = motion.thinned(rate)
-    if forces is not None and not isinstance(forces, dict) and np.ndim(forces) == 3:
-        forces = np.asarray(forces)[which]
-    elif isinstance(forces, dict):
-        forces = {n: np.asarray(f)[which] if np.ndim(f) == 2 else f for n, f in forces.items()}
+    if forces is not None:
+        forces = _thinned_forces(motion, forces, which)
     touching = None if contacts is None else contacts.at(motion.t, shown.t)
     second = None if ghost is None else _alongside(ghost, shown)
     return stage.scene(
         shown.t, shown.q, shown.qd, shown.tau, forces=forces, touching=touching, ghost=second
     )
+
+
+def _thinned_forces(motion, forces, which):
+    """Forces on bodies at some of the times; those for all times stay."""
+    wrenches = np.asarray(external_forces(motion.model, forces), dtype=float)
+    if wrenches.ndim == 2:
+        return wrenches
+    expected = (len(motion.t), motion.model.body_count, 6)
+    if wrenches.shape != expected:
+        raise ShapeError(
+            f"forces must be f_ext for each of the {len(motion.t)} times, of shape {expected}, or "
+            f"one for all; got {wrenches.shape}"
+        )
+    return wrenches[which]
 
 
 def _alongside(ghost, shown):
@@ -148,10 +161,11 @@ def _within_limits(model):
     """The neutral position, with joints whose limits exclude it in the middle of these."""
     q = model.neutral().astype(float)
     for i, limits in enumerate(model.travel):
-        if limits is not None and model.joint[i].nq == model.joint[i].nv == 1:
-            k, low, high = model.q_slice[i].start, *limits.lower, *limits.upper
-            if np.isfinite(low) and np.isfinite(high) and not low <= q[k] <= high:
-                q[k] = (low + high) / 2
+        if limits is None or model.joint[i].nq != 1 or not (limits.lower and limits.upper):
+            continue
+        k, low, high = model.q_slice[i].start, limits.lower[0], limits.upper[0]
+        if np.isfinite(low) and np.isfinite(high) and not low <= q[k] <= high:
+            q[k] = (low + high) / 2
     return q
 
 

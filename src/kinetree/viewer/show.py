@@ -12,7 +12,7 @@ __all__ = ["view"]
 
 def view(
     what, q=None, *, t=None, forces=None, contacts=None, ghost=None, show=SHOWN, collision=False,
-    port=None, host="127.0.0.1", open=True,
+    shadows=True, port=None, host="127.0.0.1", open=True,
 ):  # fmt: skip
     """Show a mechanism in the browser, with a slider for every joint; and its motion.
 
@@ -27,6 +27,8 @@ def view(
         ghost: a second motion of the same mechanism, or a configuration (nq,), drawn pale.
         show: names of the layers that are shown at first; ``kinetree.viewer.LAYERS`` has all.
         collision: draw the shapes that can touch instead of those to be seen.
+        shadows: shadows and reflected light; without them it is faster where there is no graphics
+            card.
         port: of the server; by default the first one that is free, from 8080 on.
         host: address to listen at; by default this machine alone can see the page.
         open: open a browser, where there is a screen.
@@ -41,7 +43,7 @@ def view(
 
     viewer = Viewer(
         motion, show=show, forces=forces, contacts=contacts, ghost=ghost, collision=collision,
-        port=port, host=host,
+        shadows=shadows, port=port, host=host,
     )  # fmt: skip
     for notice in viewer.notices:
         warnings.warn(notice, ModelWarning, stacklevel=2)

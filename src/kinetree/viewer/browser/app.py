@@ -34,8 +34,8 @@ class Viewer:
     """
 
     def __init__(
-        self, motion, *, show, forces=None, contacts=None, ghost=None, collision=False, port=None,
-        host="127.0.0.1",
+        self, motion, *, show, forces=None, contacts=None, ghost=None, collision=False,
+        shadows=True, port=None, host="127.0.0.1",
     ):  # fmt: skip
         self.model, self.motion = motion.model, motion
         self.stage = Stage(motion.model, collision=collision)
@@ -45,7 +45,7 @@ class Viewer:
         self.knobs = Knobs(self.model, self.stage.size)
         self.server = start(self.model.name, port, host)
         self.url = f"http://{'localhost' if host == '127.0.0.1' else host}:{self.server.get_port()}"
-        self.drawing = Drawing(self.server, self.scene, show)
+        self.drawing = Drawing(self.server, self.scene, show, shadows=shadows)
         self.player = Player(self.drawing, self._read_sliders) if motion.moves else None
         self.layers = LayerPanel(self.drawing, self._redraw)
         self._joints()

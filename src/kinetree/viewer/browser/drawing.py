@@ -8,6 +8,8 @@ from kinetree.viewer.scene.description import SHOWN
 __all__ = ["Drawing"]
 
 _SEE_THROUGH = 0.3
+_ASIDE = 0.09  # of the distance: the panel with the sliders is on the right
+_MANY = 400  # parts, beyond which shadows take too long
 
 
 class Drawing:
@@ -17,14 +19,19 @@ class Drawing:
         server: a ``viser.ViserServer``.
         scene: what to draw.
         show: names of the layers that are shown at first.
+        shadows: shadows and reflected light, which take a graphics card.
     """
 
-    def __init__(self, server, scene, show=SHOWN):
+    def __init__(self, server, scene, show=SHOWN, *, shadows=True):
         self.server, self.scene, self.shown = server, scene, set(show)
         api = server.scene
         api.set_up_direction(tuple(scene.up))
-        api.configure_default_lights(cast_shadow=len(scene.parts) < 400)
-        api.configure_environment_map("warehouse", environment_intensity=0.25)
+        self.shadows = shadows and len(scene.parts) < _MANY
+        api.configure_default_lights(cast_shadow=self.shadows)
+        if shadows:
+            api.configure_environment_map("warehouse", environment_intensity=0.25)
+        else:
+            api.configure_environment_map(None)
         self.nodes = [
             api.add_frame(f"/nodes/{i}", show_axes=False) for i in range(len(scene.nodes))
         ]
@@ -35,10 +42,11 @@ class Drawing:
         self.refresh()
 
     def _added(self, k, part):
+        is_solid = part.layer == "bodies" and part.opacity >= 1
         return self.server.scene.add_mesh_simple(
             f"/nodes/{part.node}/{k}", part.surface.vertices, part.surface.faces,
             color=part.color, opacity=None if part.opacity >= 1 else part.opacity, side="double",
-            cast_shadow=part.layer == "bodies" and part.opacity >= 1, receive_shadow=False,
+            cast_shadow=self.shadows and is_solid, receive_shadow=False,
         )  # fmt: skip
 
     def _ground(self):
@@ -53,6 +61,8 @@ class Drawing:
 
     def _look(self):
         camera = framing(self.scene, zoom=0.8)
+        away = np.linalg.norm(camera.position - camera.target)
+        camera = camera.moved(_ASIDE * away * camera.axes()[0])
         start = self.server.initial_camera
         start.position, start.look_at = tuple(camera.position), tuple(camera.target)
         start.fov, start.near, start.far = (

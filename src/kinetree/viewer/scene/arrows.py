@@ -2,8 +2,6 @@
 
 import numpy as np
 
-from kinetree.dynamics import external_forces
-from kinetree.errors import ShapeError
 from kinetree.viewer.scene.description import Arrows, round_number
 from kinetree.viewer.scene.marks import mass_centers
 
@@ -66,17 +64,10 @@ def joint_arrows(model, placed, q, tau, size):
     return _pair("joint", placed.positions, turned[0], turned[1], size)
 
 
-def applied_arrows(model, placed, f_ext, size):
-    """Forces on bodies, given as ``f_ext`` of the dynamics: at the mass centres of the bodies."""
-    wrenches = np.asarray(external_forces(model, f_ext), dtype=float)
+def applied_arrows(model, placed, wrenches, size):
+    """Forces on bodies about the origin of the base, (..., NB, 6): at their mass centres."""
     steps = len(placed.positions)
-    if wrenches.ndim == 2:
-        wrenches = np.broadcast_to(wrenches, (steps, *wrenches.shape))
-    if wrenches.shape != (steps, model.body_count, 6):
-        raise ShapeError(
-            f"forces must be f_ext for each of the {steps} times, of shape "
-            f"({steps}, {model.body_count}, 6), or one for all; got {wrenches.shape}"
-        )
+    wrenches = np.broadcast_to(wrenches, (steps, model.body_count, 6))
     points = placed.points(mass_centers(model)[1])[:, 1:]
     force = wrenches[..., 3:]
     moment = wrenches[..., :3] - np.cross(points, force)

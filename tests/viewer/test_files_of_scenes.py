@@ -1,0 +1,191 @@
+"""Pictures, films and pages as files; meshes; what is missing is said."""
+
+import importlib
+import subprocess
+
+import imageio.v3 as iio
+import numpy as np
+import pytest
+import trimesh
+from imageio_ffmpeg import get_ffmpeg_exe
+
+import kinetree as kt
+from kinetree import viewer
+from kinetree.model import geometry
+from kinetree.simulation.results import packages
+from kinetree.viewer.pictures.raster import rasterized
+
+PENDULUM = kt.samples.pendulum()
+
+
+def with_mesh(path, **options):
+    piece = geometry.Geometry(1, geometry.Mesh(str(path)), name="shell", **options)
+    return PENDULUM.replace(geometry=(piece, geometry.Geometry(0, geometry.Sphere(0.1))))
+
+
+def images(film):
+    """All images of a film, (T, 48, 64, 3)."""
+    command = [get_ffmpeg_exe(), "-i", str(film), "-fps_mode", "passthrough", "-f", "rawvideo"]
+    found = subprocess.run([*command, "-pix_fmt", "rgb24", "-"], capture_output=True, check=True)
+    return np.frombuffer(found.stdout, dtype=np.uint8).reshape(-1, 48, 64, 3)
+
+
+def swinging():
+    t = np.linspace(0, 0.2, 7)
+    return PENDULUM, np.sin(10 * t)[:, None]
+
+
+def test_a_triangle_covers_the_pixels_whose_centres_are_in_it():
+    points = np.array([[0.0, 0, 1], [8, 0, 1], [0, 8, 1]])
+    owner, depth = rasterized(points, np.array([[0, 1, 2]]), 10, 10)
+    y, x = np.mgrid[:10, :10] + 0.5
+    inside = x + y <= 8
+    assert np.array_equal(owner == 0, inside)
+    assert np.all(depth[inside] == 1)
+    assert np.all(np.isinf(depth[~inside]))
+
+
+def test_what_is_nearer_hides_what_is_behind():
+    square = np.array([[0.0, 0, 0], [9, 0, 0], [0, 9, 0]])
+    points = np.concatenate([square + np.array([0, 0, depth]) for depth in (2, 1, 3)])
+    owner, _ = rasterized(points, np.arange(9).reshape(3, 3), 9, 9)
+    assert set(owner.ravel()) == {-1, 1}
+
+
+def test_a_picture_shows_the_mechanism_in_its_colours(tmp_path):
+    image = viewer.picture(PENDULUM, tmp_path / "a.png", [0.5], size=(160, 120))
+    assert image.shape == (120, 160, 3)
+    assert np.array_equal(iio.imread(tmp_path / "a.png"), image)
+    red, _, blue = image.astype(int).transpose(2, 0, 1)
+    assert np.sum(red > blue + 60) > 40
+    other = viewer.picture(PENDULUM, q=[-0.5], size=(160, 120))
+    assert np.sum(np.any(np.abs(image.astype(int) - other) > 40, axis=-1)) > 80
+
+
+def test_a_picture_has_the_layers_that_were_asked_for():
+    pictures = [
+        viewer.picture(PENDULUM, size=(80, 60), show=show)
+        for show in (("bodies",), ("bodies", "frames"), ("bodies", "inertias"))
+    ]
+    assert np.any(pictures[0] != pictures[1])
+    assert np.any(pictures[0] != pictures[2])
+    with pytest.raises(kt.UnknownNameError, match="no layer 'bones'; there are bodies, ghost"):
+        viewer.picture(PENDULUM, show="bones")
+
+
+@pytest.mark.parametrize("name", ["swing.mp4", "swing.gif"])
+def test_films_have_as_many_images_as_their_time_asks_for(tmp_path, name):
+    model, q = swinging()
+    told = []
+    path = viewer.record(
+        model, tmp_path / name, q, size=(64, 48), rate=20, t=np.linspace(0, 0.2, 7),
+        progress=told.append,
+    )  # fmt: skip
+    film = images(path)
+    assert len(film) == 5
+    assert np.any(np.abs(film[0].astype(int) - film[-1]) > 40)
+    assert told == pytest.approx([0, 0.05, 0.1, 0.15, 0.2])
+
+
+def test_other_kinds_of_files_are_refused(tmp_path):
+    with pytest.raises(kt.UnknownNameError, match=r"a.avi must end in .mp4 or .gif"):
+        viewer.record(PENDULUM, tmp_path / "a.avi", size=(8, 8))
+    with pytest.raises(kt.UnknownNameError, match=r"a.bmp must end in .png or .jpg"):
+        viewer.picture(PENDULUM, tmp_path / "a.bmp")
+    with pytest.raises(kt.KinetreeError, match="must be positive, got 0 and 30"):
+        viewer.record(PENDULUM, tmp_path / "a.gif", speed=0)
+
+
+def test_a_page_is_one_small_file_that_refers_to_no_other(tmp_path):
+    model, q = swinging()
+    path = viewer.save_html(model.replace(name="</script>&"), tmp_path / "p.html", q)
+    text = path.read_text(encoding="utf-8")
+    assert len(text) < 100_000
+    for forbidden in ("http:", "https:", "src=", "@import", "<link"):
+        assert forbidden not in text
+    assert "<title>&lt;/script&gt;&amp;</title>" in text
+    assert text.count("</script>") == 3
+
+
+def test_a_page_can_be_kept_in_a_notebook():
+    page = viewer.embedded(PENDULUM, height=300)
+    assert repr(page) == f"<page of {len(page.text)} characters>"
+    assert page._repr_html_().startswith('<iframe srcdoc="&lt;!doctype html&gt;')
+    assert "height:300px" in page._repr_html_()
+
+
+def test_meshes_are_drawn_with_their_scale_and_colours(tmp_path):
+    box = trimesh.creation.box((2.0, 4.0, 6.0))
+    box.visual.face_colors = [200, 100, 50, 255]
+    box.export(tmp_path / "box.ply")
+    stretched = geometry.Mesh(str(tmp_path / "box.ply"), (0.5, -0.5, 1.0))
+    model = PENDULUM.replace(geometry=(geometry.Geometry(1, stretched),))
+    part = viewer.scene(model).parts[0]
+    assert np.ptp(part.surface.vertices, axis=0) == pytest.approx([1, 2, 6])
+    assert part.color == pytest.approx((200 / 255, 100 / 255, 50 / 255))
+    a, b, c = (part.surface.vertices[part.surface.faces[:, k]] for k in range(3))
+    assert np.sum(a * np.cross(b, c)) / 6 == pytest.approx(12)  # outwards still
+    coloured = with_mesh(tmp_path / "box.ply", color=(0.1, 0.2, 0.3, 0.5))
+    part = viewer.scene(coloured).parts[0]
+    assert (part.color, part.opacity) == ((0.1, 0.2, 0.3), 0.5)
+
+
+COLLADA = """<?xml version="1.0"?>
+<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
+<asset><unit meter="1"/><up_axis>Z_UP</up_axis></asset>
+<library_geometries><geometry id="g"><mesh>
+<source id="p"><float_array id="pa" count="9">0 0 0 1 0 0 0 2 0</float_array><technique_common>
+<accessor source="#pa" count="3" stride="3"><param name="X" type="float"/>
+<param name="Y" type="float"/><param name="Z" type="float"/></accessor></technique_common></source>
+<vertices id="v"><input semantic="POSITION" source="#p"/></vertices>
+<triangles count="1"><input semantic="VERTEX" source="#v" offset="0"/><p>0 1 2</p></triangles>
+</mesh></geometry></library_geometries>
+<library_visual_scenes><visual_scene id="s"><node><instance_geometry url="#g"/></node>
+</visual_scene></library_visual_scenes>
+<scene><instance_visual_scene url="#s"/></scene></COLLADA>"""
+
+
+def test_collada_meshes_are_drawn(tmp_path):
+    path = tmp_path / "a.dae"
+    path.write_text(COLLADA, encoding="utf-8")
+    part = viewer.scene(with_mesh(path)).parts[0]
+    assert np.ptp(part.surface.vertices, axis=0) == pytest.approx([1, 2, 0])
+
+
+def test_a_missing_mesh_is_named_and_the_rest_is_drawn(tmp_path):
+    model = with_mesh(tmp_path / "gone.stl")
+    with pytest.warns(kt.ModelWarning, match=r"shell of \w+ is not drawn: there is no file .*gone"):
+        image = viewer.picture(model, size=(40, 30))
+    assert image.std() > 1
+    (tmp_path / "bad.stl").write_bytes(b"solid nothing")
+    notices = viewer.scene(with_mesh(tmp_path / "bad.stl")).notices
+    assert "bad.stl: " in notices[0]
+
+
+@pytest.mark.parametrize(
+    ("package", "purpose", "use"),
+    [
+        ("viser", "the viewer", lambda path: kt.view(PENDULUM, open=False)),
+        ("imageio", "recording", lambda path: viewer.record(PENDULUM, path / "a.gif", size=(8, 8))),
+        ("imageio_ffmpeg", "recording .mp4", lambda path: viewer.record(PENDULUM, path / "a.mp4")),
+    ],
+)
+def test_a_missing_package_is_named_with_its_extra(tmp_path, monkeypatch, package, purpose, use):
+    real = importlib.import_module
+
+    def without(name, *rest):
+        if name.partition(".")[0] == package:
+            raise ModuleNotFoundError(f"No module named {name!r}")
+        return real(name, *rest)
+
+    monkeypatch.setattr(packages.importlib, "import_module", without)
+    with pytest.raises(kt.MissingPackageError, match=rf"{purpose} needs .*kinetree\[view\]"):
+        use(tmp_path)
+
+
+def test_trajectories_can_be_shown(monkeypatch):
+    model, q = swinging()
+    zero = np.zeros(7)
+    motion = kt.Trajectory(model, np.arange(7.0), q, q, q, zero, zero, zero)
+    monkeypatch.setattr(viewer, "view", lambda *arguments, **options: (arguments, options))
+    assert motion.view(port=1234) == ((motion,), {"port": 1234})

@@ -1,0 +1,181 @@
+"""Pages in a headless Chromium: they load, draw, move, and complain of nothing."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+from chromium import Browser
+
+import kinetree as kt
+from kinetree import viewer
+
+DOUBLE = kt.samples.double_pendulum()
+LATER = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    # No name leads anywhere but to this machine: the network is blocked.
+    found = Browser("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost", size=(480, 400))
+    yield found
+    found.close()
+
+
+def swing(**options):
+    """A motion that need not be simulated."""
+    t = np.linspace(0, 2, 61)
+    q = np.stack([np.cos(2 * t), np.sin(3 * t)], axis=1)
+    qd = np.stack([-2 * np.sin(2 * t), 3 * np.cos(3 * t)], axis=1)
+    zero = np.zeros(61)
+    return kt.Trajectory(DOUBLE, t, q, qd, 5 * q, zero, zero, zero, **options)
+
+
+def difference(a, b):
+    """How many pixels differ."""
+    return int(np.sum(np.any(np.abs(a.astype(int) - b) > 25, axis=-1)))
+
+
+# --- the page in one file -------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def page(browser, tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "swing.html"
+    viewer.save_html(swing(), path, ghost=np.array([0.5, 0.5]))
+    browser.open(path.as_uri())
+    browser.wait("window.kinetree")
+    return browser
+
+
+def drawn(page, t):
+    page.run(f"kinetree.setPlaying(false); kinetree.setTime({t}); {LATER}")
+    return page.screenshot()
+
+
+def test_the_page_opens_from_disk_without_a_network(page):
+    assert [address.split(":")[0] for address in page.requests] == ["file"]
+    assert not page.errors
+    assert page.run("document.title") == "double pendulum"
+    image = drawn(page, 0.0).astype(int)
+    assert image.std() > 5
+    assert np.sum(image[..., 0] > image[..., 2] + 50) > 60  # the lower arm is orange
+    assert np.sum(image[..., 2] > image[..., 0] + 50) > 60  # the upper one is blue
+
+
+def test_the_page_plays_what_it_was_given(page):
+    page.run("kinetree.setTime(0); kinetree.setPlaying(true)")
+    page.wait("kinetree.state.t > 0.2")
+    before, after = drawn(page, 0.0), drawn(page, 1.0)
+    assert difference(before, after) > 400
+    assert difference(before, drawn(page, 0.0)) < 40
+    page.run("document.getElementById('time').value = 0.5")
+    page.run("document.getElementById('time').dispatchEvent(new Event('input'))")
+    assert page.run("kinetree.state.t") == pytest.approx(1.0)
+    assert page.run("document.getElementById('clock').textContent") == "1.00 / 2.00 s"
+    assert not page.errors
+
+
+def test_layers_of_the_page_can_be_shown_and_hidden(page):
+    shown = drawn(page, 0.5)
+    assert page.run("kinetree.drawn.arrows") == 0
+    for layer in ("forces", "velocities", "frames"):
+        page.run(f"document.querySelector('[data-layer={layer}]').click(); {LATER}")
+    assert page.run("kinetree.drawn.arrows") >= 4
+    assert "joint moments" in page.run("document.getElementById('legend').textContent")
+    assert difference(shown, page.screenshot()) > 300
+    for layer in ("forces", "velocities", "frames"):
+        page.run(f"document.querySelector('[data-layer={layer}]').click(); {LATER}")
+    assert difference(shown, page.screenshot()) < 40
+
+
+def test_dragging_turns_the_view_and_the_button_turns_it_back(page):
+    before = drawn(page, 0.5)
+    for kind, x in (("mousePressed", 300), ("mouseMoved", 380), ("mouseReleased", 380)):
+        buttons = {"button": "left", "buttons": 1, "clickCount": 1}
+        page.call("Input.dispatchMouseEvent", type=kind, x=x, y=200, **buttons)
+    page.run(LATER)
+    assert difference(before, page.screenshot()) > 300
+    page.run(f"document.getElementById('home').click(); {LATER}")
+    assert difference(before, page.screenshot()) < 40
+    assert not page.errors
+
+
+# --- the viewer -----------------------------------------------------------------------------------
+
+
+def until(condition, seconds=120):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "did not come true"
+        time.sleep(0.02)
+
+
+@pytest.fixture(scope="module")
+def live(browser):
+    with kt.view(swing(), open=False, show=("bodies",), shadows=False) as shown:
+        browser.open(shown.url)
+        browser.wait("document.querySelector('canvas') && document.body.innerText.includes('Show')")
+        until(lambda: shown.server.get_clients())
+        yield shown, browser
+
+
+def press(browser, key, times=1):
+    for _ in range(times):
+        for kind in ("keyDown", "keyUp"):
+            browser.call(
+                "Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=39
+            )
+
+
+def test_sliders_move_the_robot(live):
+    shown, browser = live
+    browser.run(
+        "[...document.querySelectorAll('p,span,div')].find(e => e.textContent === 'Joints').click()"
+    )
+    browser.wait("document.body.innerText.includes('shoulder [rad]')")
+    before = shown.q.copy()
+    client = next(iter(shown.server.get_clients().values()))
+    first = client.get_render(210, 280, timeout=120)
+    script = "[...document.querySelectorAll('[role=slider]')].at(-2).focus()"
+    browser.run(script)
+    press(browser, "ArrowRight", 30)
+    until(lambda: shown.q[0] > before[0] + 0.2)
+    assert shown.q[1] == before[1]
+    assert shown.drawing.nodes[1].wxyz == pytest.approx(
+        shown.stage.scene(np.zeros(1), shown.q[None]).quaternions[0, 1]
+    )
+    second = client.get_render(210, 280, timeout=120)
+    assert first.std() > 3
+    assert difference(first, second) > 40
+    assert not browser.errors
+
+
+def test_the_motion_plays_and_stops_in_the_browser(live):
+    shown, browser = live
+    browser.run(
+        "[...document.querySelectorAll('button')].find(b => b.innerText === 'Play').click()"
+    )
+    until(lambda: shown.player.playing and shown.player.t > 0.1)
+    browser.wait("[...document.querySelectorAll('button')].some(b => b.innerText === 'Pause')")
+    browser.run(
+        "[...document.querySelectorAll('button')].find(b => b.innerText === 'Pause').click()"
+    )
+    until(lambda: not shown.player.playing)
+    t = shown.motion.t
+    at = shown.motion.q[np.argmin(np.abs(t - shown.player.t))]
+    until(lambda: np.allclose(shown.q, at))
+    assert not browser.errors
+
+
+def test_the_viewer_shows_itself_in_notebooks_and_ends(live):
+    shown, _ = live
+    assert f'<iframe src="{shown.url}"' in shown._repr_html_()
+    with kt.view("pendulum", open=False) as other:
+        waiting = threading.Thread(target=other.wait)
+        waiting.start()
+        other.close()
+        waiting.join(10)
+        assert not waiting.is_alive()
+    with pytest.raises(kt.ViewError, match=r"port \d+ is in use, .* choose another"):
+        kt.view("pendulum", open=False, port=shown.server.get_port())
