@@ -21,6 +21,7 @@ PAGES = {
     ),
     "simulation": ("Simulation", ["simulation"], ["simulation"]),
     "loops": ("Closed loops", ["loops"], ["loops", "loops.charts", "loops.closed_forms"]),
+    "viewer": ("Viewer and plots", ["viewer"], ["viewer", "plot"]),
     "contact": ("Contact and impact", [], ["contact", "contact.complementarity"]),
     "special": ("Floating bases, gears, equivalence", [], ["floating", "gears", "equivalence"]),
     "viewer": ("Viewer and plots", ["viewer", "plot"], ["viewer", "plot"]),

@@ -9,6 +9,7 @@ import numpy as np
 
 import kinetree as kt
 
+plt.style.use(kt.plot.STYLE)
 pendulum = kt.samples.double_pendulum()
 start = np.array([2.5, 2.0]) + 1e-6 * np.linspace(-1, 1, 200)[:, None]
 motion = kt.simulate(pendulum, start, duration=20.0, dt=2e-3, store_every=5)

@@ -9,8 +9,9 @@ import numpy as np
 
 import kinetree as kt
 
+plt.style.use(kt.plot.STYLE)
 linkage = kt.samples.four_bar()
-q = np.array(linkage.posture("home").q)
+q = linkage.posture("home").q
 print("mobility:", kt.loops.mobility(linkage, q).mobility)
 
 crank = np.array([12.0, 0.0, 0.0])  # rad/s; the others follow
@@ -26,5 +27,5 @@ bodies = {name: kt.pose(linkage, q, name) for name in ("crank", "coupler", "rock
 tip = bodies["coupler"] @ np.array([0.0, 0.0, 0.5, 1.0])
 bars = np.array([bodies["crank"][:, 3], bodies["coupler"][:, 3], tip, bodies["rocker"][:, 3]])
 ax.plot(bars[:, 0], bars[:, 2], "o-k", lw=2)
-ax.set_aspect("equal")
+ax.set(xlabel="x [m]", ylabel="z [m]", aspect="equal")
 ax.set_title(f"loop error {motion.report.loop_error:.0e} m")

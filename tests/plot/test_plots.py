@@ -166,3 +166,8 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch):
     monkeypatch.setattr(packages.importlib, "import_module", without)
     with pytest.raises(kt.MissingPackageError, match=r"pip install kinetree\[plot\]"):
         kt.plot.tree(DOUBLE)
+
+
+def test_the_style_is_one_that_matplotlib_takes():
+    with pyplot.style.context(kt.plot.STYLE):
+        assert mpl.rcParams["axes.prop_cycle"].by_key()["color"][0] == "#0072b2"

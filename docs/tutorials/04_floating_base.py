@@ -1,0 +1,98 @@
+"""A walking machine with a floating base.
+
+A quadruped stands on nothing but its feet. Which forces of the ground hold it, what the motors do,
+how it leans, and what happens when it leaps.
+"""
+
+# %%
+# A robot that walks is not bolted down. Its first joint is a free one: seven position variables (a
+# place and a unit quaternion), six velocities (angular part first, in the axes of the trunk). No
+# motor acts on them.
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import kinetree as kt
+
+plt.style.use(kt.plot.STYLE)
+m = kt.samples.quadruped()
+q = m.posture("home").q
+print("position variables:", m.nq, " velocities:", m.nv)
+kt.viewer.picture(m, "quadruped.png", q, size=(520, 360), show=("bodies", "center"))
+
+# %%
+# Because orientation is a quaternion, one does not add to `q`; one moves along a velocity, by
+# `m.integrate`, and `m.difference` is the way back. So the quaternion keeps its length.
+
+lean = np.zeros(m.nv)
+lean[0] = 0.1  # rad about the axis of the trunk, which points forward
+leaning = m.integrate(q, lean)
+print("quaternion:", leaning[3:7].round(4), " back:", m.difference(q, leaning)[:3].round(4))
+
+# %%
+# What would hold it if the trunk were held? `gravity_force` says: a force at the trunk that is its
+# weight, and joint torques. The first six numbers are what the *ground* has to supply, since there
+# is no motor there.
+
+g = kt.gravity_force(m, q)
+mass = sum(part.mass for part in m.inertia[1:])
+print(f"mass {mass:.1f} kg, force at the trunk {g[5]:.1f} N = weight {mass * 9.81:.1f} N")
+
+# %%
+# The feet push. A force $f$ at a foot does $J^T f$ at the joints, so at rest
+#
+# $$ g = S^T \tau + \sum_k J_k^T f_k . $$
+#
+# The first six rows know no motor: they are six equations for the twelve components of the forces
+# of four feet. Of all solutions, least squares takes the smallest forces.
+
+feet = [f"{end}_{side}_foot" for end in ("front", "rear") for side in ("left", "right")]
+
+
+def standing(q):
+    """Forces of the ground, (4, 3), and torques of the motors, (12,), of least forces."""
+    J = np.concatenate([kt.jacobian(m, q, foot, frame="aligned")[3:] for foot in feet])
+    g = kt.gravity_force(m, q)
+    forces = np.linalg.lstsq(J[:, :6].T, g[:6], rcond=None)[0]
+    return forces.reshape(4, 3), (g - J.T @ forces)[6:]
+
+
+forces, torques = standing(q)
+for foot, f in zip(feet, forces, strict=True):
+    print(f"{foot:18s} {f.round(2)} N")
+print("torques of a front leg [N m]:", torques[:3].round(2))
+
+# %%
+# Lean forward: the trunk moves, the feet stay where they are. That is inverse kinematics of the
+# legs with a given trunk: four tasks of position, and the free joint held by one of its own.
+
+places = [kt.pose(m, q, foot)[:3, 3] for foot in feet]
+shifts = np.linspace(-0.12, 0.12, 13)
+loads = []
+for shift in shifts:
+    trunk = kt.pose(m, q, "trunk")
+    trunk[0, 3] += shift
+    tasks = [kt.ik.PositionTask(f, p) for f, p in zip(feet, places, strict=True)]
+    found = kt.inverse_kinematics(m, [kt.ik.PoseTask("trunk", trunk), *tasks], q0=q)
+    loads.append(standing(found.q)[0][:, 2])
+fig, ax = plt.subplots()
+ax.plot(100 * shifts, np.array(loads)[:, [0, 2]], "o-", ms=3, label=["front feet", "rear feet"])
+ax.set(xlabel="trunk moved forward [cm]", ylabel="force on each foot [N]")
+ax.legend()
+
+# %%
+# In the air nothing can push but the legs against the trunk. Momentum is what gravity makes of it:
+# simulate a leap, with springs and dampers in the legs, and look at momentum about the mass centre.
+
+qd = np.zeros(m.nv)
+qd[[1, 5]] = [1.5, 2.0]  # pitches, and rises at 2 m/s
+swing = q[7:] + np.tile([0.0, 0.5, -0.6], 4)
+pull = kt.control.PDWithFeedforward(
+    m, np.concatenate([q[:7], swing]), np.r_[np.zeros(6), np.full(12, 8.0)],
+    np.r_[np.zeros(6), np.full(12, 0.4)], feedforward=None,
+)  # fmt: skip
+leap = kt.simulate(m, q, qd, duration=0.4, dt=2e-3, controller=pull)
+spin = kt.centroidal_momentum(m, leap.q, leap.qd)[:, :3]
+print("angular momentum changes by", f"{abs(spin - spin[0]).max():.0e} kg m²/s")
+print("momentum error of the report:", f"{leap.report.momentum_error:.0e}")
+kt.viewer.record(leap, "leap.gif", size=(280, 220), rate=24, speed=0.4)

@@ -1,0 +1,93 @@
+"""A Stewart platform with inverse dynamics.
+
+Six legs carry a platform, as in a flight simulator. The length of each leg for a pose, the forces
+of the motors for a motion, and what the springs in the legs take over.
+"""
+
+# %%
+# Six legs of a universal joint, a sliding joint and a ball each: 25 position variables, six loops,
+# six freedoms. The sample keeps the platform on a free joint, so its pose can be read off.
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import kinetree as kt
+
+plt.style.use(kt.plot.STYLE)
+m = kt.samples.stewart()
+home = m.neutral()
+print(kt.loops.mobility(m, home))
+kt.viewer.picture(m, "platform.png", home, size=(520, 420))
+
+# %%
+# *Inverse kinematics* of a parallel robot is easy: the pose of the platform says where the balls
+# are, and the length of each leg is the distance to its foot. The model knows both ends.
+
+legs = [f"leg{k}_stroke" for k in range(1, 7)]
+feet = np.array([m.bodies[m.body_index(f"leg{k}_barrel") - 1].placement.r for k in range(1, 7)])
+balls = np.array([loop.successor_placement.r for loop in m.loops])
+resting = np.linalg.norm(kt.pose(m, home, "platform")[:3, 3] + balls - feet, axis=-1)
+
+
+def strokes(pose):
+    """How far each leg is out, (..., 6), for poses (..., 4, 4)."""
+    ends = pose[..., None, :3, 3] + balls @ pose[..., :3, :3].swapaxes(-1, -2)
+    return np.linalg.norm(ends - feet, axis=-1) - resting
+
+
+# %%
+# How far can it tilt before a leg comes to its end? A hundred thousand poses at once, in plain
+# NumPy.
+
+tilt, about = np.meshgrid(np.linspace(0, 0.7, 200), np.linspace(0, 2 * np.pi, 361))
+x, y = tilt * np.cos(about), tilt * np.sin(about)
+axis = np.stack([np.cos(about), np.sin(about), 0 * about], axis=-1)
+cross = np.zeros((*tilt.shape, 3, 3))
+cross[..., 0, 2], cross[..., 2, 0] = axis[..., 1], -axis[..., 1]
+cross[..., 1, 2], cross[..., 2, 1] = -axis[..., 0], axis[..., 0]
+pose = np.zeros((*tilt.shape, 4, 4))
+pose[..., :3, :3] = (
+    np.eye(3)
+    + np.sin(tilt)[..., None, None] * cross
+    + (1 - np.cos(tilt))[..., None, None] * (cross @ cross)
+)
+pose[..., :3, 3] = kt.pose(m, home, "platform")[:3, 3]
+longest = np.max(abs(strokes(pose)), axis=-1)
+
+fig, ax = plt.subplots(figsize=(4.8, 3.8))
+shown = ax.contourf(np.degrees(x), np.degrees(y), longest, levels=12, cmap="Blues")
+ax.contour(np.degrees(x), np.degrees(y), longest, levels=[0.2], colors="C1")
+fig.colorbar(shown, ax=ax, label="longest stroke [m]")
+ax.set(xlabel="tilt about x [°]", ylabel="tilt about y [°]", aspect="equal")
+ax.set_title("inside the line the strokes are enough", loc="left")
+
+# %%
+# *Inverse dynamics* needs a motion of all joints. We say how the platform moves, six coordinates
+# over time, and `coordinate_motion` makes the motion of all 24 velocities that keeps the loops
+# closed. It heaves and pitches:
+
+t = np.linspace(0, 2, 61)[:, None]
+w = 2 * np.pi
+amplitude = np.array([0, 0.12, 0, 0, 0, 0.1])  # turn about y, and up
+y = amplitude * np.sin(w * t)
+yd, ydd = amplitude * w * np.cos(w * t), -amplitude * w**2 * np.sin(w * t)
+pose_joint = [f"platform_pose[{k}]" for k in range(6)]
+q, qd, qdd = kt.loops.coordinate_motion(m, home, y, yd, ydd, independent=pose_joint)
+forces = kt.loops.inverse_dynamics(m, q, qd, qdd, actuated=legs)
+print("actuation:", kt.loops.actuation(m, home, legs).kind)
+
+# %%
+# The forces are large, because each leg of this sample is a stiff spring that carries the platform
+# at rest: the motors push against it. Without springs they carry the weight, and accelerate the
+# mass.
+
+bare = m.replace(dynamics=dict.fromkeys(legs, kt.JointDynamics()))
+without = kt.loops.inverse_dynamics(bare, q, qd, qdd, actuated=legs)
+
+fig, axes = plt.subplots(1, 2, figsize=(7.4, 3.2), sharex=True)
+for ax, found, title in zip(axes, (forces, without), ("with springs", "without"), strict=True):
+    for k, leg in enumerate(legs):
+        ax.plot(t, found.u[leg], "-" if k % 2 else "--", lw=1.2, label=leg)
+    ax.set(xlabel="time [s]", title=title)
+axes[0].set_ylabel("force of the motor [N]")
+axes[1].legend(ncols=2, fontsize=7)
