@@ -122,12 +122,7 @@ class Launch:
     def __call__(self, block=None):
         stream = cp.cuda.get_current_stream().ptr
         inputs, outputs = ([a.data.ptr for a in arrays] for arrays in (self.inputs, self.outputs))
-        if block is None:
-            self.compiled.launch(inputs, self.steps, outputs, self.count, stream)
-            return
-        pairs = zip(inputs, self.steps, strict=True)
-        words = [self.count, *(word for pair in pairs for word in pair), *outputs]
-        self.compiled.start(block, words, stream)
+        self.compiled.launch(inputs, self.steps, outputs, self.count, stream, block)
 
     def error(self):
         """Largest difference from the interpreter in float64, relative to the largest number."""

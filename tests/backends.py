@@ -110,9 +110,9 @@ def _shimmed(program, found):
     """The text, what stands for CUDA before it, and a function that runs the kernel after it."""
     ins = [a for a in program.inputs if a.size]
     outs = [a for a in program.outputs if a.size]
-    parts = ["given_count"]
-    parts += [f"(const real *)given[{2 * k}], given[{2 * k + 1}]" for k in range(len(ins))]
-    parts += [f"(real *)given[{2 * len(ins) + k}]" for k in range(len(outs))]
+    parts = ["given_count, given[0]"]
+    parts += [f"(const real *)given[{2 * k + 1}], given[{2 * k + 2}]" for k in range(len(ins))]
+    parts += [f"(real *)given[{2 * len(ins) + k + 1}]" for k in range(len(outs))]
     return "\n".join(
         [
             '#include "cuda_shim.h"',
@@ -135,7 +135,7 @@ def _launched(launches, program, dtype, arrays, threads):
     pairs = list(zip(arrays, program.inputs, strict=True))
     batch = np.broadcast_shapes(*(np.shape(a)[: np.ndim(a) - len(i.shape)] for a, i in pairs))
     count = int(np.prod(batch, dtype=int))
-    alive, words = [], []
+    alive, words = [], [1]
     for a, i in pairs:
         if not i.size:
             continue
@@ -144,8 +144,10 @@ def _launched(launches, program, dtype, arrays, threads):
             a = np.ascontiguousarray(np.broadcast_to(a, batch + i.shape))
         alive.append(np.ascontiguousarray(a))
         words += [alive[-1].ctypes.data, i.size if a.ndim > len(i.shape) else 0]
+        words[0] &= words[-1] == i.size and not words[-2] & 15
     results = [np.full((*batch, *o.shape), 777.0, dtype) for o in program.outputs]
     words += [r.ctypes.data for r in results if r.size]
+    words[0] &= not any(r.ctypes.data & 15 for r in results if r.size)
     for launch in launches if count else ():
         launch(ctypes.c_longlong(count), (ctypes.c_longlong * len(words))(*words), threads)
     return tuple(results)

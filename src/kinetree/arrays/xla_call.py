@@ -185,13 +185,26 @@ def _on_cuda(kernel, frame, arguments, results):
     cupy = device.require_cupy()
     with cupy.cuda.Device(where.ordinal):
         operands = [
-            (address, device.step_of(shape, _strides(shape), i.shape, batch), None)
-            for (address, shape, _), i in zip(arguments, kernel.inputs, strict=True)
+            _operand(cupy, given, i, batch, stream.stream or 0)
+            for given, i in zip(arguments, kernel.inputs, strict=True)
         ]
         addresses, dtype = [r[0] for r in results], results[0][2].name
         device.launch(
             kernel, dtype, where.ordinal, operands, addresses, batch, stream.stream or 0
         )  # fmt: skip
+
+
+def _operand(cupy, given, argument, batch, stream):
+    """Address, numbers from one sample to the next, and a copy where no single number tells."""
+    address, shape, dtype = given
+    step = device.step_of(shape, _strides(shape), argument.shape, batch)
+    if step is not None:
+        return address, step, None
+    memory = cupy.cuda.UnownedMemory(address, prod(shape) * dtype.itemsize, None)
+    array = cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(memory, 0))
+    with cupy.cuda.ExternalStream(stream):
+        copy = cupy.ascontiguousarray(cupy.broadcast_to(array, (*batch, *argument.shape)))
+    return copy.data.ptr, argument.size, copy
 
 
 def _strides(shape):

@@ -12,6 +12,7 @@ from kinetree.expr.node import LEAVES
 __all__ = ["backward", "by_results", "created", "deep_first", "fewest_waiting", "most_waiting"]
 
 _FEW = 64  # waiting values that fit anywhere
+_MANY = 8000  # nodes for which not everything is tried
 
 
 def created(program):
@@ -94,7 +95,7 @@ def fewest_waiting(program):
     best = created(program)
     least = most_waiting(program, best)
     loops = any(program.graph.nodes[i][0] == "repeat" for i in best)
-    for make in orders if not loops else orders[:1]:
+    for make in orders[: 1 if loops else 2 if len(best) > _MANY else 4]:
         if least <= _FEW:
             break
         order = make(program)

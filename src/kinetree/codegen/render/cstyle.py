@@ -56,6 +56,16 @@ class Language(ABC):
         """
         raise TypeError(f"{type(self).__name__} computes sines and cosines one by one")
 
+    def call(self, op, texts, operands) -> str:
+        """An operation that is not infix.
+
+        Args:
+            op: the operation.
+            texts: its operands.
+            operands: their nodes.
+        """
+        return self.calls[op].format(*texts)
+
     @abstractmethod
     def require(self, text) -> list:
         """Lines that notice when a condition does not hold."""
@@ -233,7 +243,7 @@ class _Writer:
             return Value(f"{a} {op} {b}", level, mentions)
         if op == "neg":
             return Value(f"-{values[0].at_least(_ATOM)}", _SIGN, mentions)
-        text = self.language.calls[op].format(*(v.text for v in values))
+        text = self.language.call(op, [v.text for v in values], operands)
         return Value(text, _ATOM, mentions)
 
     # --- loops -----------------------------------------------------------------------------------

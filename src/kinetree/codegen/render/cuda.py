@@ -1,13 +1,14 @@
 """A program as CUDA C: one thread computes one sample, a warp moves its samples together.
 
-The text defines ``run(count, input, step, ..., output, ...)``: for every input its address and the
-numbers from one sample to the next (0 when all share it), then the address of every output. Any
+The text defines ``run(count, dense, input, step, ..., output, ...)``: ``dense`` says that all
+addresses are multiples of 16 bytes and all steps the sizes of the inputs; for every input there is
+its address and the numbers from one sample to the next (0 when all share it), then the address of
+every output. Any
 number of threads up to ``LARGEST_BLOCK`` may be in a block, a multiple of 32; each 32 of them need
 ``CudaText.shared`` bytes of shared memory. Warps never wait for each other.
 
-Inputs and small results go through tiles in shared memory (``cuda_tiles.cuh``), large results
-through windows: some columns of the rows of one warp, written when they are complete. Values that
-do not fit into registers wait in shared memory, too (``cuda_park.py``).
+Inputs and results go through tiles in shared memory (``cuda_tiles.cuh``). Results of which too few
+rows would fit there are computed in slices by several functions (``cuda_pieces.py``).
 
 Where a check of the program fails, or an input is not finite and a division or a choice could hide
 that, all results of the sample are NaN. Otherwise what is not finite goes where sums and products
@@ -19,21 +20,20 @@ Quotients in float32 are within 1 ulp for divisors between 2**-126 and 2**126 in
 from dataclasses import dataclass
 from importlib import resources
 
-from kinetree.codegen.order import by_results, deep_first, fewest_waiting, most_waiting
+from kinetree.codegen.order import by_results, created, fewest_waiting
 from kinetree.codegen.render.c import NOT_FINITE
 from kinetree.codegen.render.cstyle import assignments
 from kinetree.codegen.render.cuda_language import Cuda, angles_of
 from kinetree.codegen.render.cuda_math import elementary
-from kinetree.codegen.render.cuda_park import parked
-from kinetree.codegen.render.cuda_places import WARP, given_up, tiles
+from kinetree.codegen.render.cuda_places import Tile, given_up, tiles
 from kinetree.codegen.render.minimax import RANGE
 from kinetree.codegen.watch import hidden_inputs
 
-__all__ = ["LARGEST_BLOCK", "CudaText", "Layout", "Slice", "Whole", "render", "whole_results"]
+__all__ = ["LARGEST_BLOCK", "CudaText", "Layout", "Whole", "render"]
 
 LARGEST_BLOCK = 256  # threads
-_ROOM = {"float32": 220, "float64": 100}  # values that fit into the registers of a thread
-_WHOLE = {"float32": 180, "float64": 90}  # results that leave eight warps on a multiprocessor
+_BYTES = 60 * 1024  # of the tiles of a warp, at most; three of them leave room for a cache
+_STAGED = 160  # numbers of a sample's inputs that go through tiles
 
 
 @dataclass(frozen=True)
@@ -41,57 +41,37 @@ class Layout:
     """How samples travel.
 
     Attributes:
-        staged: largest number of a sample's inputs, all together, that go through tiles.
-        whole: largest number of results of a sample, all together, that go through tiles; None for
-            as many as leave eight warps on a multiprocessor.
-        window: columns of a window of larger results.
-        windows: of them at most so many are open at the same time; others are written directly.
-        order: ``"created"``, ``"results"``, or None for the better one.
-        inline: whether the code that writes a window is repeated for each.
-        room: values that wait in registers; None for what fits.
+        bytes: of the tiles of a warp, at most.
+        order: ``"created"``, ``"results"``, or None for the best one.
         reuse: whether results may take the tiles of inputs.
-        piece: values of a piece of a large program.
+        in_step: the threads of a block wait for each other after so many values; 0 for never.
+        resident: blocks of the largest size that a multiprocessor must have registers for.
     """
 
-    staged: int = 160
-    whole: int | None = None
-    window: int = 8
-    windows: int = 40
+    bytes: int = _BYTES
     order: str | None = None
-    inline: bool = False
-    room: int | None = None
     reuse: bool = True
-    piece: int = 8000
+    in_step: int = 0
+    resident: int = 1
 
-
-@dataclass(frozen=True)
-class Slice:
-    """What an output is part of.
-
-    Attributes:
-        name: of the whole output.
-        size: its numbers.
-        start: the number of it that the output begins with.
-    """
-
-    name: str
-    size: int
-    start: int = 0
+    def results(self, program, dtype) -> int:
+        """Numbers of a sample's results that there is room for."""
+        inputs = sum(t.size for t in tiles([a for a in program.inputs if a.size], _STAGED).values())
+        return max(32, self.bytes // (32 * (4 if dtype == "float32" else 8)) - inputs)
 
 
 @dataclass(frozen=True)
 class Whole:
-    """Outputs of an entry point that computes only parts of them.
+    """Outputs of an entry point that computes only slices of them.
 
     Attributes:
         outputs: all of them, as ``Argument``s.
-        slices: what each output of the program is part of, by name.
-        constants: pairs of a place and a number that is written there, by the name of an output.
+        slices: for each output of the program the name of the whole one and the number of it that
+            the slice begins with.
     """
 
     outputs: tuple
     slices: dict
-    constants: dict
 
 
 @dataclass(frozen=True)
@@ -114,15 +94,9 @@ def render(program, dtype="float64", layout=None, whole=None) -> CudaText:
         program: what to compute.
         dtype: ``"float32"`` or ``"float64"``.
         layout: how samples travel.
-        whole: outputs of the entry point, where those of the program are parts of them.
+        whole: outputs of the entry point, where those of the program are slices of them.
     """
     return _Renderer(program, dtype, layout or Layout(), whole).render()
-
-
-def whole_results(program, dtype, layout) -> bool:
-    """Whether all results go through tiles."""
-    most = _WHOLE[dtype] if layout.whole is None else layout.whole
-    return sum(a.size for a in program.outputs) <= most
 
 
 class _Renderer:
@@ -131,71 +105,72 @@ class _Renderer:
         self.size, self.f = (4, "f") if dtype == "float32" else (8, "")
         self.inputs = [a for a in program.inputs if a.size]
         self.outputs = [a for a in program.outputs if a.size]
-        every = {a.name: Slice(a.name, a.size) for a in self.outputs}
-        self.part = whole or Whole(tuple(self.outputs), every, {})
-        self.slices = self.part.slices
-        self.tiles = tiles(self.inputs, layout.staged)
-        fits = whole is None and whole_results(program, dtype, layout)
-        self.whole = tiles(self.outputs, sum(a.size for a in self.outputs)) if fits else {}
+        every = {a.name: (a.name, 0) for a in self.outputs}
+        self.part = whole or Whole(tuple(self.outputs), every)
+        self.tiles, self.results = tiles(self.inputs, _STAGED), self._results()
         self.order = self._order()
         self.hidden = sorted(hidden_inputs(program))
         self.angles = angles_of(program, self.tiles)
         self.taken = self._taken()
-        self.language = Cuda(program, dtype, layout, self.angles, self.whole, self.slices)
+        self.cleared = self._cleared()
+        self.language = Cuda(program, dtype, self.angles, self.cleared)
         for output, source in self.taken.items():
             self.language.outputs[output] = self.language.inputs[source]
 
+    def _results(self):
+        """The tile of each result, by name."""
+        sizes = {a.name: a.size for a in self.part.outputs}
+        found = {}
+        for a in self.outputs:
+            name, start = self.part.slices[a.name]
+            found[a.name] = Tile(a.size, sizes[name], start)
+        return found
+
     def _order(self):
-        order = self.layout.order
-        if order is None and (self.whole or not self.outputs):
-            return fewest_waiting(self.program)
-        if order == "created":
-            return self.program.graph.reachable(
-                [*self.program.roots, *(node for node, *_ in self.program.checks)]
-            )
-        orders = (by_results(self.program), deep_first(self.program))
-        return min(orders[: 1 if order else 2], key=lambda o: most_waiting(self.program, o))
+        makers = {"created": created, "results": by_results, None: fewest_waiting}
+        return makers[self.layout.order](self.program)
 
     def _taken(self):
         """Results that take the tile of an input, by name."""
         if not self.layout.reuse:
             return {}
-        inputs = [name for name in self.tiles if name not in self._looked_at]
-        return given_up(self.program, self.order, inputs, self.whole)
+        looked_at = {name for name, _ in self.hidden}
+        inputs = [name for name in self.tiles if name not in looked_at]
+        results = [name for name, tile in self.results.items() if not tile.is_slice]
+        return given_up(self.program, self.order, inputs, results)
 
-    @property
-    def _looked_at(self):
-        """Inputs that are looked at in the end."""
-        return {name for name, _ in self.hidden}
+    def _cleared(self):
+        """Results that are zero in most places."""
+        found, position = set(), 0
+        for a in self.program.outputs:
+            roots = self.program.roots[position : position + a.size]
+            position += a.size
+            zeros = sum(self.program.graph.nodes[i] == ("const", 0.0) for i in roots)
+            if 2 * zeros > a.size and a.name not in self.taken:
+                found.add(a.name)
+        return found
 
     def render(self):
-        body, places = self._body()
-        own = {name: tile for name, tile in self.whole.items() if name not in self.taken}
-        numbers = sum(t.numbers for t in (*self.tiles.values(), *own.values()))
-        numbers += WARP * (places + self.language.slots * (self.layout.window + 1))
-        shared = numbers * self.size
+        own = [tile for name, tile in self.results.items() if name not in self.taken]
+        shared = sum(t.numbers for t in (*self.tiles.values(), *own)) * self.size
         parts = [
             f"/* {self.program.name}, {self.dtype}: written by kinetree. */",
             self._head(shared),
             elementary(self.dtype),
             resources.files(__package__).joinpath("cuda_tiles.cuh").read_text("utf-8"),
-            self._sample(body),
+            self._sample(),
             self._kernel(),
         ]
         return CudaText("\n\n".join(parts) + "\n", shared)
 
     def _head(self, shared):
-        inline = "__forceinline__" if self.layout.inline else "__noinline__"
         return "\n".join(
             [
                 f"typedef {self.language.real} real;",
                 f"typedef {'float4' if self.f else 'double2'} vector16;",
                 f"#define NUMBERS_IN_16_BYTES {4 if self.f else 2}",
                 f"#define BYTES_OF_A_WARP {shared}",
-                f"#define WINDOW {self.layout.window}",
-                "#define PARKED(place) (*(volatile real *)&(place))",
                 "#define DEVICE static __device__ __forceinline__",
-                f"#define FUNCTION static __device__ {inline}",
                 "#ifdef __cplusplus",
                 '#define ENTRY extern "C" __global__',
                 "#else",
@@ -209,28 +184,6 @@ class _Renderer:
 
     # --- one sample ------------------------------------------------------------------------------
 
-    def _body(self):
-        """Lines, and the places where values wait."""
-        items = assignments(self.program, self.language, order=self.order)
-        lines, places = parked(items, self.layout.room or _ROOM[self.dtype], self._cells())
-        return [*lines, *self.language.rest(), *self._watch()], places
-
-    def _cells(self):
-        """Numbers of inputs whose places are free once they have been read."""
-        if not self.layout.reuse:
-            return []
-        kept = {
-            self.language.input(a, index) for a in self.inputs for name, index in self.hidden
-            if name == a.name
-        }  # fmt: skip
-        cells = [
-            f"{self.language.inputs[a.name]}[{k}]"
-            for a in self.inputs
-            if a.name in self.tiles and a.name not in self.taken.values()
-            for k in range(a.size)
-        ]
-        return [cell for cell in cells if cell not in kept]
-
     def _watch(self):
         if not self.hidden:
             return []
@@ -242,19 +195,25 @@ class _Renderer:
             f"if (!(watched == {zero})) status |= {NOT_FINITE};",
         ]
 
-    def _sample(self, body):
-        ins, outs = self.language.inputs, self.language.outputs
+    def _sample(self):
+        ins, outs, given = self.language.inputs, self.language.outputs, set(self.taken.values())
         parameters = [
             *(
-                f"{'' if a.name in self.tiles else 'const '}real *__restrict__ {ins[a.name]}"
+                f"{'' if a.name in given else 'const '}real *__restrict__ {ins[a.name]}"
                 for a in self.inputs
             ),
             *(f"real *__restrict__ {outs[a.name]}" for a in self._separate),
-            "real *__restrict__ window, real *__restrict__ park, int lane, int rows",
         ]
+        items = assignments(self.program, self.language, order=self.order)
+        body = []
+        for k, item in enumerate(items, start=1):
+            body += item.lines
+            if self.layout.in_step and k % self.layout.in_step == 0:
+                body.append("__syncthreads();")
+        body += self._watch()
         return "\n".join(
             [
-                f"DEVICE int sample({', '.join(parameters)})",
+                f"DEVICE int sample({', '.join(parameters) or 'void'})",
                 "{",
                 "    int status = 0;",
                 *(f"    {line}" for line in body),
@@ -273,7 +232,7 @@ class _Renderer:
     def _kernel(self):
         ins = self.language.inputs
         parameters = [
-            "long long count",
+            "long long count, long long dense",
             *(f"const real *{ins[a.name]}, long long {ins[a.name]}_step" for a in self.inputs),
             *(f"real *{_result(a.name)}" for a in self.part.outputs),
         ]
@@ -283,36 +242,53 @@ class _Renderer:
             "const long long first = (long long)blockIdx.x * blockDim.x + warp * 32;",
             "if (first >= count) return;",
             "const int rows = count - first < 32 ? (int)(count - first) : 32;",
+            "const int whole = dense && rows == 32;",
             "real *free = (real *)((char *)shared + warp * BYTES_OF_A_WARP);",
         ]
         for a in self.inputs:
-            lines += self._staged(a, ins[a.name])
+            lines += self._placed(ins[a.name], self.tiles.get(a.name))
         for a in self._separate:
-            if a.name in self.whole:
-                lines += self._placed(_result(a.name), self.whole[a.name])
-        lines += ["finish_loads();", *self._moderate_angles(), *self._call(), *self._written()]
-        lines += self._constants()
+            lines += self._placed(f"part_{a.name}", self.results[a.name])
+            if a.name in self.cleared:
+                lines.append(f"clear_tile(part_{a.name}_tile, {self.results[a.name].numbers});")
+        lines += [*self._loads(), *self._moderate_angles(), *self._call(), *self._stores()]
         text = "\n".join(f"    {line}" for line in lines)
-        head = f"ENTRY void __launch_bounds__({LARGEST_BLOCK}) run(\n    "
+        head = f"ENTRY void __launch_bounds__({LARGEST_BLOCK}, {self.layout.resident}) run(\n    "
         return head + ",\n    ".join(parameters) + f")\n{{\n{text}\n}}"
 
     def _placed(self, name, tile):
-        """A tile and the row of this thread in it."""
-        own = f"lane * {tile.size} + skipped(lane, {tile.group})"
+        """A tile and the row of this thread in it, or the row in device memory."""
+        if tile is None:
+            row = "(lane < rows ? lane : rows - 1)"
+            return [f"const real *const {name}_own = {name} + (first + {row}) * {name}_step;"]
+        own = f"lane * {tile.pitch} + skipped(lane, {tile.group})"
         return [
             f"real *const {name}_tile = free, *const {name}_own = {name}_tile + {own};",
             f"free += {tile.numbers};",
         ]
 
-    def _staged(self, a, name):
-        tile = self.tiles.get(a.name)
-        if tile is None:
-            row = "(lane < rows ? lane : rows - 1)"
-            return [f"const real *const {name}_own = {name} + (first + {row}) * {name}_step;"]
+    def _loads(self):
+        staged = [
+            (self.language.inputs[a.name], self.tiles[a.name])
+            for a in self.inputs
+            if a.name in self.tiles
+        ]
+        if not staged:
+            return ["(void)whole;"]
         return [
-            *self._placed(name, tile),
-            f"load_tile({name}_tile, {tile.size}, {tile.group}, {name} + first * {name}_step, "
-            f"{name}_step, rows);",
+            "if (whole) {",
+            *(
+                f"    load_dense({name}_tile, {t.size}, {t.group}, {name} + first * {t.size});"
+                for name, t in staged
+            ),
+            "} else {",
+            *(
+                f"    load_rows({name}_tile, {t.size}, {t.group}, {name} + first * {name}_step, "
+                f"{name}_step, rows);"
+                for name, t in staged
+            ),
+            "}",
+            "finish_loads();",
         ]
 
     def _moderate_angles(self):
@@ -333,66 +309,39 @@ class _Renderer:
         return [*lines, "}"]
 
     def _call(self):
-        ins, w = self.language.inputs, self.layout.window
-        lines = [
-            "real *const window = free;",
-            f"real *const park = free + {WARP * self.language.slots * (w + 1)} + lane;",
-        ]
-        arguments = [f"{ins[a.name]}_own" for a in self.inputs]
-        for a in self._separate:
-            part = self.slices[a.name]
-            if a.name in self.whole:
-                arguments.append(f"{_result(a.name)}_own")
-            else:
-                arguments.append(f"{_result(part.name)} + first * {part.size} + {part.start}")
-        arguments += ["window", "park", "lane", "rows"]
-        return [*lines, f"const int status = sample({', '.join(arguments)});"]
+        arguments = [f"{self.language.inputs[a.name]}_own" for a in self.inputs]
+        arguments += [f"part_{a.name}_own" for a in self._separate]
+        return [f"const int status = sample({', '.join(arguments)});"]
 
-    def _written(self):
+    def _tile(self, output):
+        """Name of the tile of a result."""
+        source = self.taken.get(output)
+        return self.language.inputs[source] if source else f"part_{output}"
+
+    def _stores(self):
         """Results to memory; NaN where something is wrong with a sample."""
-        lines = self._spoiled() if self.program.checks or self.hidden else ["(void)status;"]
-        if self.whole:
-            lines.append("__syncwarp();")
-        for a in self.outputs:
-            if a.name in self.whole:
-                tile, source = self.whole[a.name], self.taken.get(a.name)
-                name = self.language.inputs[source] if source else _result(a.name)
+        lines = ["(void)status;"]
+        if self.program.checks or self.hidden:
+            lines = ["if (status) {"]
+            for name, tile in self.results.items():
+                lines.append("#pragma unroll 1")
                 lines.append(
-                    f"store_tile({_result(a.name)} + first * {a.size}, {name}_tile, "
-                    f"{tile.size}, {tile.group}, rows);"
+                    f"    for (int i = 0; i < {tile.size}; i++) "
+                    f'{self._tile(name)}_own[i] = nan{self.f}("");'
                 )
-        return lines
-
-    def _spoiled(self):
-        nan, lines = f'nan{self.f}("")', []
-        for a in self.outputs:
-            part, source = self.slices[a.name], self.taken.get(a.name)
-            place = f"{self.language.inputs[source] if source else _result(a.name)}_own[i]"
-            if a.name not in self.whole:
-                place = f"{_result(part.name)}[(first + lane) * {part.size} + {part.start} + i]"
-            lines.append("#pragma unroll 1")
-            lines.append(f"    for (int i = 0; i < {a.size}; i++) {place} = {nan};")
-        return ["__syncwarp();", "if (status && lane < rows) {", *lines, "}"]
-
-    def _constants(self):
-        """Numbers that are the same in every sample."""
-        lines, sizes = [], {a.name: a.size for a in self.part.outputs}
-        if self.part.constants:
-            lines.append("const unsigned bad = __ballot_sync(0xffffffffu, status);")
-        for name, numbers in self.part.constants.items():
-            values = ", ".join(self.language.constant(x) for _, x in numbers)
-            lines += [
-                f"static __device__ const int {name}_places[] = "
-                f"{{{', '.join(str(place) for place, _ in numbers)}}};",
-                f"static __device__ const real {name}_values[] = {{{values}}};",
-                f"for (int k = lane; k < {len(numbers)}; k += 32) {{",
-                f"    real *const to = {_result(name)} + first * {sizes[name]} + {name}_places[k];",
-                f"    const real x = {name}_values[k];",
-                "#pragma unroll 8",
-                f"    for (int i = 0; i < rows; i++) to[i * {sizes[name]}] = "
-                f'bad >> i & 1 ? nan{self.f}("") : x;',
-                "}",
-            ]
+            lines.append("}")
+        lines.append("__syncwarp();")
+        for name, t in self.results.items():
+            to = f"{_result(self.part.slices[name][0])} + first * {t.step} + {t.start}"
+            if t.is_slice:
+                lines.append(
+                    f"store_slice({to}, {t.step}, {self._tile(name)}_tile, {t.size}, {t.pitch}, "
+                    f"rows, dense);"
+                )
+            else:
+                given = f"({to}, {self._tile(name)}_tile, {t.size}, {t.group}"
+                lines.append(f"if (whole) store_dense{given});")
+                lines.append(f"else store_rows{given}, rows);")
         return lines
 
 

@@ -1,4 +1,4 @@
-"""How CUDA C spells what a program does, windows of large results included."""
+"""How CUDA C spells what a program does."""
 
 from kinetree.codegen.render.c import C, offset
 from kinetree.codegen.render.cstyle import identifier
@@ -25,23 +25,25 @@ class Cuda(C):
 
     Attributes:
         inputs, outputs: names of the arguments in the text, by their names.
-        slots: windows that are open at the same time.
     """
 
     joins_sines = True
     longest = 0  # the order of our values suits the compiler better than one that it finds itself
 
-    def __init__(self, program, dtype, layout, angles, whole, slices):
+    def __init__(self, program, dtype, angles, cleared):
         super().__init__(dtype)
         if dtype == "float32":
-            self.calls = {**self.calls, "/": "quotient({}, {})"}
-        self.layout, self.angles, self.whole = layout, angles, whole
-        self.slices = slices
+            self.calls = {**self.calls, "/": "quotient_any({}, {})"}
+        self.angles, self.cleared = angles, cleared
         self.inputs, self.outputs = _names("in", program.inputs), _names("out", program.outputs)
         self.shapes = {a.name: a for a in program.inputs}
-        self.slots, self.free, self.open = 0, [], {}
-        self.waiting, self.constants = self._windows(program)
-        self.direct = set()
+        self.checked = _checked(program)
+
+    def call(self, op, texts, operands):
+        """Quotients without a look at what comes out where a check has looked at the divisor."""
+        if op == "/" and operands[1] in self.checked:
+            return f"quotient({', '.join(texts)})"
+        return super().call(op, texts, operands)
 
     def input(self, argument, index):
         """A number of the sample's own row."""
@@ -57,88 +59,17 @@ class Cuda(C):
         function = "sincos_near" if near else "sincos_any"
         return [f"real {sine}, {cosine};", f"{function}({text}, &{sine}, &{cosine});"]
 
-    def _windows(self, program):
-        """For every window the places that are computed; and the constants among all places."""
-        waiting, constants, position = {}, {}, 0
-        for argument in program.outputs:
-            for place in range(argument.size):
-                node = program.graph.nodes[program.roots[position]]
-                position += 1
-                if argument.name in self.whole:
-                    continue
-                places = waiting.setdefault((argument, place // self.layout.window), set())
-                if node[0] == "const":
-                    constants[argument, place] = self.constant(node[1])
-                else:
-                    places.add(place)
-        return waiting, constants
-
-    # --- results ---------------------------------------------------------------------------------
-
     def output(self, argument, index, text):
-        """To a tile, to a window, or directly to memory."""
-        place = offset(argument, index)
-        if argument.name in self.whole:
-            return [f"{self.outputs[argument.name]}[{place}] = {text};"]
-        if (argument, place) in self.constants:
-            return []  # with its window
-        key = (argument, place // self.layout.window)
-        lines = self._opened(key)
-        lines.append(self._stored(key, place, text))
-        return lines + self._closed(key, place)
-
-    def rest(self):
-        """Windows of constants alone."""
-        lines = []
-        for key in [key for key, places in self.waiting.items() if not places]:
-            lines += [*self._opened(key), *self._closed(key, None)]
-        return lines
-
-    def _opened(self, key):
-        """Lines that begin a window, with its constants."""
-        if key in self.open or key in self.direct:
+        """To the own row of a tile; zeros are there already where it was cleared."""
+        if argument.name in self.cleared and text == self.constant(0.0):
             return []
-        if self.free:
-            self.open[key] = self.free.pop()
-        elif self.slots < self.layout.windows:
-            self.open[key] = self.slots
-            self.slots += 1
-        else:
-            self.direct.add(key)
-        argument, number = key
-        start = number * self.layout.window
-        return [
-            self._stored(key, place, self.constants[argument, place])
-            for place in range(start, min(start + self.layout.window, argument.size))
-            if (argument, place) in self.constants
-        ]
+        return [f"{self.outputs[argument.name]}[{offset(argument, index)}] = {text};"]
 
-    def _stored(self, key, place, text):
-        argument, number = key
-        if key in self.direct:
-            row = self.slices[argument.name].size
-            own = f"{self.outputs[argument.name]}[lane * {row} + {place}]"
-            return f"if (lane < rows) {own} = {text};"
-        w = self.layout.window
-        start = self.open[key] * 32 * (w + 1) + place - number * w
-        return f"window[{start} + lane * {w + 1}] = {text};"
 
-    def _closed(self, key, place):
-        """Lines that write a window once it is complete."""
-        waiting = self.waiting[key]
-        waiting.discard(place)
-        if waiting or key in self.direct:
-            return []
-        argument, number = key
-        w, slot = self.layout.window, self.open.pop(key)
-        self.free.append(slot)
-        del self.waiting[key]
-        start = number * w
-        return [
-            f"store_window({self.outputs[argument.name]} + {start}, "
-            f"{self.slices[argument.name].size}, "
-            f"{min(w, argument.size - start)}, window + {slot * 32 * (w + 1)}, rows);"
-        ]
+def _checked(program):
+    """Nodes that a check requires to be larger than something."""
+    nodes = program.graph.nodes
+    return {nodes[node][2] for node, *_ in program.checks if nodes[node][0] == "<"}
 
 
 def _names(side, arguments):

@@ -71,17 +71,32 @@ static __device__ __noinline__ real reduced(real x)
 
 _QUOTIENT = """
 
-/* a / b: rounded once more after the estimate, and the estimate itself where that is no number. */
-DEVICE real quotient(real a, real b)
+/* a / b: an estimate, and one step from there; `*estimate` is right for zero and infinity. */
+DEVICE real quotient_near(real a, real b, real *estimate)
 {
 #ifdef __CUDA_ARCH__
     float r;
     asm("rcp.approx.f32 %0, %1;" : "=f"(r) : "f"(b));
-    const float q = a * r, better = fmaf(fmaf(-b, q, a), r, q);
-    return better == better ? better : q;
+    *estimate = a * r;
+    return fmaf(fmaf(-b, *estimate, a), r, *estimate);
 #else
-    return a / b;
+    return *estimate = a / b;
 #endif
+}
+
+/* a / b; NaN where the divisor is zero or infinite. */
+DEVICE real quotient(real a, real b)
+{
+    real estimate;
+    return quotient_near(a, b, &estimate);
+}
+
+/* a / b for any divisor. */
+DEVICE real quotient_any(real a, real b)
+{
+    real estimate;
+    const real q = quotient_near(a, b, &estimate);
+    return q == q ? q : estimate;
 }"""
 
 

@@ -23,22 +23,39 @@ class Tile:
 
     Attributes:
         size: numbers of a row.
-        group: a number is left out after so many rows; 0 for nowhere.
+        step: numbers from row to row in device memory.
+        start: numbers before the first row there.
     """
 
     size: int
+    step: int
+    start: int = 0
+
+    @property
+    def is_slice(self):
+        """Whether there are other numbers between the rows."""
+        return self.size != self.step
 
     @property
     def group(self):
-        """So many rows have their numbers in different banks."""
+        """So many rows have their numbers in different banks; 0 where that does not matter."""
         sharing = gcd(self.size, WARP)
-        return WARP // sharing if sharing > _SHARED_BY else 0
+        return WARP // sharing if sharing > _SHARED_BY and not self.is_slice else 0
+
+    @property
+    def pitch(self):
+        """Numbers from row to row in the tile, where none are left out."""
+        if not self.is_slice:
+            return self.size
+        if self.size % 4 or self.step % 4 or self.start % 4:
+            return self.size | 1
+        return self.size if self.size % 8 else self.size + 4
 
     @property
     def numbers(self):
         """Numbers of the whole tile, a multiple of 16 bytes."""
         left_out = (WARP - 1) // self.group if self.group else 0
-        return WARP * self.size + -(-left_out // 4) * 4
+        return WARP * self.pitch + -(-left_out // 4) * 4
 
 
 def tiles(arguments, most):
@@ -46,7 +63,7 @@ def tiles(arguments, most):
     found, total = {}, 0
     for a in sorted(arguments, key=lambda a: a.size):
         if total + a.size <= most:
-            found[a.name] = Tile(a.size)
+            found[a.name] = Tile(a.size, a.size)
             total += a.size
     return {a.name: found[a.name] for a in arguments if a.name in found}
 

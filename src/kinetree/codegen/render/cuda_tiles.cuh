@@ -4,8 +4,8 @@
  * memory far from its neighbours'; so a warp copies its 32 rows as they lie, 16 bytes a thread, into
  * a tile in shared memory, where every thread finds its own. Where more than four threads would find
  * theirs in the same bank, a number is left out after every `group` rows; there numbers are copied
- * one by one. `size` and `group` are constants wherever these functions are called, so all places
- * are known to the compiler.
+ * one by one. Sizes are constants wherever these functions are called, so all places are known to the
+ * compiler.
  */
 
 DEVICE void copy_16_bytes(real *to, const real *from)
@@ -31,29 +31,31 @@ DEVICE void copy_number(real *to, const real *from)
 /* Numbers left out before a row. */
 DEVICE int skipped(int row, int group) { return group ? row / group : 0; }
 
-/* Start to fill a tile; rows beyond the last are copies of it, for threads that have none. */
-DEVICE void load_tile(real *tile, int size, int group, const real *from, long long step, int rows)
+/* Start to fill a tile with rows that lie one after the other, 16 bytes aligned. */
+DEVICE void load_dense(real *tile, int size, int group, const real *from)
 {
     const int lane = threadIdx.x & 31;
-    if (rows == 32 && step == size && ((size_t)from & 15) == 0) {
-        if (group) {
+    if (group) {
 #pragma unroll
-            for (int k = 0; k < size; k++)
-                copy_number(tile + k * 32 + k * 32 / (group * size) + lane, from + k * 32 + lane);
-        } else {
-#pragma unroll
-            for (int k = 0; k < (size + NUMBERS_IN_16_BYTES - 1) / NUMBERS_IN_16_BYTES; k++) {
-                const int i = (k * 32 + lane) * NUMBERS_IN_16_BYTES;
-                if ((k + 1) * NUMBERS_IN_16_BYTES <= size || i < 32 * size)
-                    copy_16_bytes(tile + i, from + i);
-            }
-        }
+        for (int k = 0; k < size; k++)
+            copy_number(tile + k * 32 + k * 32 / (group * size) + lane, from + k * 32 + lane);
     } else {
-#pragma unroll 1
-        for (int k = 0; k < size; k++) {
-            const int i = k * 32 + lane, row = i / size, column = i - row * size;
-            tile[i + skipped(row, group)] = from[(row < rows ? row : rows - 1) * step + column];
+#pragma unroll
+        for (int k = 0; k < (size + NUMBERS_IN_16_BYTES - 1) / NUMBERS_IN_16_BYTES; k++) {
+            const int i = (k * 32 + lane) * NUMBERS_IN_16_BYTES;
+            if ((k + 1) * NUMBERS_IN_16_BYTES <= size || i < 32 * size)
+                copy_16_bytes(tile + i, from + i);
         }
+    }
+}
+
+/* Fill a tile with any rows; those beyond the last are copies of it, for threads that have none. */
+DEVICE void load_rows(real *tile, int size, int group, const real *from, long long step, int rows)
+{
+#pragma unroll 1
+    for (int i = threadIdx.x & 31; i < 32 * size; i += 32) {
+        const int row = i / size, column = i - row * size;
+        tile[i + skipped(row, group)] = from[(row < rows ? row : rows - 1) * step + column];
     }
 }
 
@@ -65,43 +67,56 @@ DEVICE void finish_loads(void)
     __syncwarp();
 }
 
-/* Write the rows of a tile. */
-DEVICE void store_tile(real *to, const real *tile, int size, int group, int rows)
+/* Write a tile to rows that lie one after the other, 16 bytes aligned. */
+DEVICE void store_dense(real *to, const real *tile, int size, int group)
 {
     const int lane = threadIdx.x & 31;
-    if (rows == 32 && ((size_t)to & 15) == 0) {
-        if (group) {
+    if (group) {
 #pragma unroll
-            for (int k = 0; k < size; k++)
-                to[k * 32 + lane] = tile[k * 32 + k * 32 / (group * size) + lane];
-        } else {
-#pragma unroll
-            for (int k = 0; k < (size + NUMBERS_IN_16_BYTES - 1) / NUMBERS_IN_16_BYTES; k++) {
-                const int i = (k * 32 + lane) * NUMBERS_IN_16_BYTES;
-                if ((k + 1) * NUMBERS_IN_16_BYTES <= size || i < 32 * size)
-                    *(vector16 *)(to + i) = *(const vector16 *)(tile + i);
-            }
-        }
+        for (int k = 0; k < size; k++)
+            to[k * 32 + lane] = tile[k * 32 + k * 32 / (group * size) + lane];
     } else {
-#pragma unroll 1
-        for (int k = 0; k < size; k++) {
-            const int i = k * 32 + lane, row = i / size;
-            if (row < rows) to[i] = tile[i + skipped(row, group)];
+#pragma unroll
+        for (int k = 0; k < (size + NUMBERS_IN_16_BYTES - 1) / NUMBERS_IN_16_BYTES; k++) {
+            const int i = (k * 32 + lane) * NUMBERS_IN_16_BYTES;
+            if ((k + 1) * NUMBERS_IN_16_BYTES <= size || i < 32 * size)
+                *(vector16 *)(to + i) = *(const vector16 *)(tile + i);
         }
     }
 }
 
-/* Write a window of a large result: some columns of the 32 rows of a warp, kept `WINDOW + 1` numbers
- * apart. Before and after, the warp waits for all of its threads. */
-FUNCTION void store_window(real *to, int size, int width, const real *window, int rows)
+/* Write a tile to any rows. */
+DEVICE void store_rows(real *to, const real *tile, int size, int group, int rows)
+{
+#pragma unroll 1
+    for (int i = threadIdx.x & 31; i < rows * size; i += 32)
+        to[i] = tile[i + skipped(i / size, group)];
+}
+
+/* Write the rows of a slice, `step` numbers apart; those of the tile are `pitch` apart. */
+DEVICE void store_slice(real *to, int step, const real *tile, int size, int pitch, int rows, int dense)
 {
     const int lane = threadIdx.x & 31;
-    __syncwarp();
-#pragma unroll 8
-    for (int k = 0; k < WINDOW; k++) {
-        const int i = k * 32 + lane, row = i / WINDOW, column = i % WINDOW;
-        if (row < rows && column < width)
-            to[(long long)row * size + column] = window[row * (WINDOW + 1) + column];
+    if (dense && pitch % NUMBERS_IN_16_BYTES == 0) {
+#pragma unroll 4
+        for (int row = 0; row < rows; row++)
+#pragma unroll
+            for (int i = lane * NUMBERS_IN_16_BYTES; i < size; i += 32 * NUMBERS_IN_16_BYTES)
+                *(vector16 *)(to + row * step + i) = *(const vector16 *)(tile + row * pitch + i);
+    } else {
+#pragma unroll 4
+        for (int row = 0; row < rows; row++)
+            for (int i = lane; i < size; i += 32) to[row * step + i] = tile[row * pitch + i];
     }
+}
+
+/* Zeros in a whole tile of so many numbers, a multiple of 16 bytes. */
+DEVICE void clear_tile(real *tile, int numbers)
+{
+    vector16 zeros;
+    memset(&zeros, 0, sizeof zeros);
+#pragma unroll 4
+    for (int i = threadIdx.x & 31; i < numbers / NUMBERS_IN_16_BYTES; i += 32)
+        ((vector16 *)tile)[i] = zeros;
     __syncwarp();
 }

@@ -54,14 +54,14 @@ class CudaKernel:
             (function.address, shared)
             for function, shared in zip(self.code.functions, self.code.shared, strict=True)
         ]
-        self._given = [k for k, a in enumerate(kernel.inputs) if a.size]
+        self._given = [(k, a.size) for k, a in enumerate(kernel.inputs) if a.size]
         self._wanted = [k for k, a in enumerate(kernel.outputs) if a.size]
         self._launch_key = f"threads in a block\n{self.code.key}"
         known = open_store().get(self._launch_key)
         self.block = int(known) if known else None
         self._launch = driver().launchKernel
 
-    def launch(self, inputs, steps, outputs, count, stream) -> None:
+    def launch(self, inputs, steps, outputs, count, stream, block=None) -> None:
         """Compute ``count`` samples.
 
         Args:
@@ -70,19 +70,23 @@ class CudaKernel:
             outputs: device addresses of contiguous arrays.
             count: samples, at least 1.
             stream: address of a CUDA stream.
+            block: threads in a block; by default what is known to be fast.
         """
-        words = [count]
-        for k in self._given:
+        words = [count, 1]
+        for k, size in self._given:
             words += (inputs[k], steps[k])
-        words += [outputs[k] for k in self._wanted]
-        self.start(self._block_for(count, words, stream), words, stream)
+            words[1] &= steps[k] == size and not inputs[k] & 15
+        for k in self._wanted:
+            words.append(outputs[k])
+            words[1] &= not outputs[k] & 15
+        self._start(block or self._block_for(count, words, stream), words, stream)
 
-    def start(self, block, words, stream):
+    def _start(self, block, words, stream):
         """Launch with a number of threads in a block.
 
         Args:
             block: threads.
-            words: samples, then address and step of each input, then addresses of the outputs.
+            words: what the function is called with (``render.cuda``).
             stream: address of a CUDA stream.
         """
         if self.device not in _ready.__dict__:
@@ -113,12 +117,12 @@ class CudaKernel:
     def _measured(self, words, stream):
         cuda, times = cupy().cuda, {}
         for block in self.blocks:
-            self.start(block, words, stream)
+            self._start(block, words, stream)
             with cuda.ExternalStream(stream):
                 before, after = cuda.Event(), cuda.Event()
                 before.record()
                 for _ in range(_REPEATS):
-                    self.start(block, words, stream)
+                    self._start(block, words, stream)
                 after.record()
                 after.synchronize()
             times[block] = cuda.get_elapsed_time(before, after)
