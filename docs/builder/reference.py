@@ -24,7 +24,6 @@ PAGES = {
     "viewer": ("Viewer and plots", ["viewer"], ["viewer", "plot"]),
     "contact": ("Contact and impact", [], ["contact", "contact.complementarity"]),
     "special": ("Floating bases, gears, equivalence", [], ["floating", "gears", "equivalence"]),
-    "viewer": ("Viewer and plots", ["viewer", "plot"], ["viewer", "plot"]),
     "control": ("Control", ["control"], ["control"]),
     "inverse_kinematics": ("Inverse kinematics", ["ik"], ["ik"]),
     "identification": (
