@@ -147,11 +147,18 @@ def solve_on_host(problem, warm, tolerance, rounds, loose=1.0):
 
 
 def _best(problem, warm, tolerance, rounds):
-    lam, error = solve_in_kernel(problem, warm, tolerance, MORE * rounds)
-    if error <= tolerance:
-        return lam
-    other = cones.solve(
-        problem.A, problem.b, problem.mu, low=problem.low, high=problem.high, warm=warm,
-        tolerance=1e-13,
-    ).lam  # fmt: skip
-    return other if largest(np.abs(problem.errors(other))) < error else lam
+    """Of several ways the first that is good enough, else the best of all."""
+    found = []
+
+    def tried(lam):
+        found.append((largest(np.abs(problem.errors(lam))), len(found), lam))
+        return found[-1][0] <= tolerance
+
+    def newton(start):
+        return solve_in_kernel(problem, start, tolerance, MORE * rounds)[0]
+
+    if not (tried(newton(warm)) or tried(newton(0 * warm))):
+        bounds = {"low": problem.low, "high": problem.high, "tolerance": 1e-13}
+        other = cones.solve(problem.A, problem.b, problem.mu, warm=warm, **bounds).lam
+        _ = tried(other) or tried(newton(other))
+    return min(found)[2]
