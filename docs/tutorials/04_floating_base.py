@@ -95,4 +95,9 @@ leap = kt.simulate(m, q, qd, duration=0.4, dt=2e-3, controller=pull)
 spin = kt.centroidal_momentum(m, leap.q, leap.qd)[:, :3]
 print("angular momentum changes by", f"{abs(spin - spin[0]).max():.0e} kg m²/s")
 print("momentum error of the report:", f"{leap.report.momentum_error:.0e}")
-kt.viewer.record(leap, "leap.gif", size=(280, 220), rate=24, speed=0.4)
+kt.viewer.picture(leap, "leap.png", at=0.3, ghost=q, size=(520, 400))
+
+# %%
+# The same as a page that plays, turns under the mouse, and needs no server.
+
+kt.viewer.save_html(leap, "leap.html")

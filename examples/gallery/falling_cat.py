@@ -74,4 +74,4 @@ ax.plot(motion.t, np.degrees(np.unwrap(np.arctan2(turned[:, 2, 1], turned[:, 2, 
 ax.set(xlabel="time [s]", ylabel="roll of the rear [°]")
 
 # %%
-kt.viewer.record(motion, "cat.gif", size=(260, 220), rate=12, speed=0.25)
+kt.viewer.record(motion, "cat.gif", size=(240, 200), rate=9, speed=0.25)

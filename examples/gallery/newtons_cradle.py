@@ -34,7 +34,7 @@ contact = kt.contact.EventDriven(scene)
 
 start = np.zeros(BALLS)
 start[0] = 0.6
-motion = kt.simulate(cradle, start, duration=3.0, dt=0.01, contact=contact)
+motion = kt.simulate(cradle, start, duration=1.5, dt=0.01, contact=contact)
 print("collisions:", len(motion.events), f"  energy error {motion.report.energy_error:.0e}")
 
 fig, ax = plt.subplots(figsize=(6, 3.2))
@@ -43,5 +43,5 @@ ax.set(xlabel="time [s]", ylabel="angle, apart by 3° [°]")
 ax.legend(ncols=5, loc="upper center", bbox_to_anchor=(0.5, 1.15))
 
 # %%
-swing = motion.resample(np.linspace(0, 1.45, 44))
-kt.viewer.record(swing, "cradle.gif", size=(280, 240), rate=16, direction=(0.4, -1, 0.15))
+swing = motion.resample(np.linspace(0, 1.45, 30))
+kt.viewer.record(swing, "cradle.gif", size=(240, 210), rate=14, direction=(0.4, -1, 0.15))

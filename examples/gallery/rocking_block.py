@@ -29,7 +29,7 @@ half, slim = np.hypot(WIDTH, HEIGHT) / 2, np.arctan2(WIDTH, HEIGHT)
 start = np.array([TILT, half * np.cos(slim - TILT), half * np.sin(slim - TILT)])
 gap = kt.contact.Scene(block).contacts(start, margin=0.1).gap.min()
 start[1] -= gap
-motion = kt.simulate(block, start, duration=5.0, dt=0.01, contact=contact)
+motion = kt.simulate(block, start, duration=2.4, dt=0.01, contact=contact)
 
 # Housner: a landing leaves the fraction 1 - 3/2 sin²(slim) of the angular velocity.
 law = 1 - 1.5 * np.sin(slim) ** 2
@@ -50,5 +50,5 @@ ax.set(xlabel="time [s]", ylabel="tilt [°]")
 ax.legend()
 
 # %%
-t = np.linspace(0, 2.4, 60)
-kt.viewer.record(bare, "block.gif", motion.resample(t).q, t=t, size=(220, 240), rate=14)
+t = np.linspace(0, 2.2, 56)
+kt.viewer.record(bare, "block.gif", motion.resample(t).q, t=t, size=(180, 210), rate=12)

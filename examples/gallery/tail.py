@@ -10,14 +10,14 @@ import numpy as np
 import kinetree as kt
 
 plt.style.use(kt.plot.STYLE)
-LINKS, LENGTH = 6, 0.1
+LINKS, LENGTH = 5, 0.12
 FUR = (0.55, 0.35, 0.2, 1)
 
 builder = kt.ModelBuilder("tail").body("hip", joint=kt.Revolute("z"), joint_name="hip")
 on = "hip"
 for k in range(LINKS):
     radius, name = 0.03 - 0.003 * k, f"tail{k}"
-    stiffness, place = 2.5 - 0.4 * k, (LENGTH / 2, 0, 0)
+    stiffness, place = 2.5 - 0.45 * k, (LENGTH / 2, 0, 0)
     along = kt.roty(np.pi / 2) @ kt.xlt(LENGTH / 2, 0, 0)
     builder.body(
         name, on=on, joint=kt.Universal("zy"), at=(0.1 if k == 0 else LENGTH, 0, 0),
@@ -40,7 +40,7 @@ def wag(t):
 motion = kt.simulate(tail, tail.neutral(), duration=3.0, dt=2e-3, prescribed={"hip": wag})
 print(f"work of the hip: {motion.work[-1]:.3f} J, energy error {motion.report.energy_error:.0e}")
 
-tips = [kt.pose(tail, motion.q, f"tail{k}")[:, 1, 3] for k in (1, 3, 5)]
+tips = [kt.pose(tail, motion.q, f"tail{k}")[:, 1, 3] for k in (1, 2, 4)]
 fig, ax = plt.subplots(figsize=(6, 3))
 ax.plot(motion.t, motion.q[:, 0] / 4, "k", lw=1, label="hip, as an angle")
 ax.plot(motion.t, np.transpose(tips), label=["near", "middle", "tip"])
@@ -48,4 +48,4 @@ ax.set(xlabel="time [s]", ylabel="sideways [m]", ylim=(-0.6, 0.75))
 ax.legend(ncols=4, loc="upper left")
 
 # %%
-kt.viewer.record(motion, "tail.gif", size=(280, 200), rate=12, direction=(0.3, -0.8, 0.9), zoom=1.9)
+kt.viewer.record(motion, "tail.gif", size=(260, 180), rate=10, direction=(0.3, -0.8, 0.9), zoom=1.9)

@@ -40,5 +40,5 @@ ax.legend(loc="upper right", ncols=3)
 ax.set_ylim(-12, 15)
 
 # %%
-flip = motion.resample(np.linspace(2.0, 5.0, 91))
-kt.viewer.record(flip, "flip.gif", size=(240, 220), rate=10)
+flip = motion.resample(np.linspace(2.0, 4.4, 73))
+kt.viewer.record(flip, "flip.gif", size=(220, 200), rate=9)
