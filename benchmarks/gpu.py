@@ -48,21 +48,24 @@ LAST = [
     ("ur5", "rollout", "float64", (2**20,)),
 ]
 VARIANTS = [
-    *((r, "aba", {"layout": Layout(in_step=n)}) for r in ("ur5", "panda") for n in (50, 150)),
-    *(("ur5", "aba", {"layout": Layout(resident=n)}) for n in (4, 5)),
-    *(("panda", "aba", {"layout": Layout(resident=n)}) for n in (3,)),
-    ("ur5", "aba", {"layout": Layout(resident=4, in_step=100)}),
-    ("panda", "aba", {"layout": Layout(resident=3, in_step=100)}),
-    ("panda", "aba", {"layout": Layout(order="created")}),
-    ("anymal", "aba", {"layout": Layout(in_step=150)}),
-    ("talos", "aba", {"layout": Layout(in_step=150)}),
-    ("talos", "aba", {"layout": Layout(order="results")}),
-    ("talos", "crba", {"layout": Layout(bytes=100_000)}),
-    ("talos", "rnea+d", {"layout": Layout(bytes=100_000)}),
-    ("talos_fixed", "drnea", {"layout": Layout(bytes=100_000)}),
-    ("talos_fixed", "drnea", {"layout": Layout(bytes=40_000)}),
-    ("anymal", "rnea+d", {"layout": Layout(bytes=100_000)}),
-    ("anymal", "rnea+d", {"layout": Layout(bytes=40_000)}),
+    *(
+        ("ur5", "aba", {"layout": Layout(ahead=a, resident=n)})
+        for a in (True, False)
+        for n in (0, 4)
+    ),
+    *(
+        ("panda", "aba", {"layout": Layout(ahead=a, resident=n)})
+        for a in (True, False)
+        for n in (0, 3)
+    ),
+    *((r, "rnea", {"layout": Layout(ahead=False)}) for r in ROBOTS[:3]),
+    *(
+        ("ur5", "rnea+d", {"layout": Layout(ahead=a, resident=n)})
+        for a in (True, False)
+        for n in (0, 2)
+    ),
+    ("panda", "rnea+d", {"layout": Layout(ahead=False)}),
+    ("anymal", "aba", {"layout": Layout(ahead=False)}),
 ]
 
 

@@ -124,7 +124,8 @@ def _shimmed(program, found):
             "{",
             "    given_count = count;",
             "    given = arguments;",
-            "    run_grid((int)((count + threads - 1) / threads), threads);",
+            "    const int blocks = (int)((count + threads - 1) / threads);",
+            "    run_grid(blocks < 2 ? blocks : 2, threads);  /* so that warps go round */",
             "}",
         ]
     )

@@ -20,7 +20,7 @@
 
 typedef struct { float x, y, z, w; } float4;
 typedef struct { double x, y; } double2;
-static struct { int x; } threadIdx, blockIdx, blockDim;
+static struct { int x; } threadIdx, blockIdx, blockDim, gridDim;
 
 #define FIBERS 256
 #define STACK (256 * 1024)
@@ -72,6 +72,7 @@ static void run_grid(int blocks, int threads)
 {
     char *stacks = malloc((size_t)threads * STACK);
     blockDim.x = threads;
+    gridDim.x = blocks;
     for (blockIdx.x = 0; blockIdx.x < blocks; blockIdx.x++) run_block(stacks);
     free(stacks);
 }

@@ -20,11 +20,13 @@ class CudaCode:
     Attributes:
         functions: ``nvrtc.Function``s that compute it together, in any order.
         shared: for each the bytes of shared memory for each 32 threads of a block.
+        ahead: for each whether there should be no more warps than fit.
         key: what identifies the code on this device.
     """
 
     functions: tuple
     shared: tuple
+    ahead: tuple
     key: str
 
 
@@ -37,7 +39,7 @@ def build_cuda(kernel, dtype, device, layout=None, options=()) -> CudaCode:
         known = json.loads(found)
         codes = [open_store().get(program_key(key, host)) for key in known["programs"]]
         if None not in codes:
-            return _code(codes, known["shared"], known["programs"], host)
+            return _code(codes, known, host)
     from kinetree.codegen.render.cuda_pieces import render_pieces  # not needed when code is found
 
     texts = render_pieces(kernel.program, dtype, layout)
@@ -45,11 +47,14 @@ def build_cuda(kernel, dtype, device, layout=None, options=()) -> CudaCode:
     with ThreadPoolExecutor(len(texts)) as threads:
         build = partial(_built, host=host, device=device, options=options)
         codes = list(threads.map(build, programs, [t.text for t in texts]))
-    shared = [t.shared for t in texts]
+    entry = {
+        "programs": programs,
+        "shared": [t.shared for t in texts],
+        "ahead": [t.ahead for t in texts],
+    }
     if request:
-        entry = {"programs": programs, "shared": shared}
         open_store().put(request, json.dumps(entry).encode())
-    return _code(codes, shared, programs, host)
+    return _code(codes, entry, host)
 
 
 def _built(program, text, host, device, options):
@@ -61,6 +66,7 @@ def _built(program, text, host, device, options):
     return code
 
 
-def _code(codes, shared, programs, host):
-    key = program_key(" ".join(programs), host)
-    return CudaCode(tuple(map(nvrtc.loaded, codes)), tuple(shared), key)
+def _code(codes, entry, host):
+    functions, shared, ahead = map(nvrtc.loaded, codes), entry["shared"], entry["ahead"]
+    key = program_key(" ".join(entry["programs"]), host)
+    return CudaCode(tuple(functions), tuple(shared), tuple(ahead), key)

@@ -5,7 +5,8 @@ addresses are multiples of 16 bytes and all steps the sizes of the inputs; for e
 its address and the numbers from one sample to the next (0 when all share it), then the address of
 every output. Any
 number of threads up to ``LARGEST_BLOCK`` may be in a block, a multiple of 32; each 32 of them need
-``CudaText.shared`` bytes of shared memory. Warps never wait for each other.
+``CudaText.shared`` bytes of shared memory. Warps never wait for each other; with fewer blocks than
+samples each warp computes several times 32 samples, and loads the next while it computes.
 
 Inputs and results go through tiles in shared memory (``cuda_tiles.cuh``). Results of which too few
 rows would fit there are computed in slices by several functions (``cuda_pieces.py``).
@@ -20,7 +21,7 @@ Quotients in float32 are within 1 ulp for divisors between 2**-126 and 2**126 in
 from dataclasses import dataclass
 from importlib import resources
 
-from kinetree.codegen.order import by_results, created, fewest_waiting
+from kinetree.codegen.order import by_results, created, fewest_waiting, most_waiting
 from kinetree.codegen.render.c import NOT_FINITE
 from kinetree.codegen.render.cstyle import assignments
 from kinetree.codegen.render.cuda_language import Cuda, angles_of
@@ -34,6 +35,8 @@ __all__ = ["LARGEST_BLOCK", "CudaText", "Layout", "Whole", "render"]
 LARGEST_BLOCK = 256  # threads
 _BYTES = 60 * 1024  # of the tiles of a warp, at most; three of them leave room for a cache
 _STAGED = 160  # numbers of a sample's inputs that go through tiles
+_TWICE = 8 * 1024  # bytes of the inputs of a warp that it may have two sets of
+_RESIDENT = {56: 4, 80: 3, 125: 2}  # waiting values of 32 bits: blocks of the largest size
 
 
 @dataclass(frozen=True)
@@ -44,15 +47,17 @@ class Layout:
         bytes: of the tiles of a warp, at most.
         order: ``"created"``, ``"results"``, or None for the best one.
         reuse: whether results may take the tiles of inputs.
-        in_step: the threads of a block wait for each other after so many values; 0 for never.
-        resident: blocks of the largest size that a multiprocessor must have registers for.
+        ahead: whether a warp loads the inputs of its next samples while it computes; None where
+            there is memory enough.
+        resident: blocks of the largest size that a multiprocessor must have registers for; 0 for
+            what the compiler finds best, None for what the waiting values suggest.
     """
 
     bytes: int = _BYTES
     order: str | None = None
     reuse: bool = True
-    in_step: int = 0
-    resident: int = 1
+    ahead: bool | None = None
+    resident: int | None = None
 
     def results(self, program, dtype) -> int:
         """Numbers of a sample's results that there is room for."""
@@ -81,10 +86,12 @@ class CudaText:
     Attributes:
         text: the whole of it.
         shared: bytes of shared memory for each 32 threads of a block.
+        ahead: whether warps load ahead, so that there should be no more of them than fit.
     """
 
     text: str
     shared: int
+    ahead: bool
 
 
 def render(program, dtype="float64", layout=None, whole=None) -> CudaText:
@@ -112,6 +119,11 @@ class _Renderer:
         self.hidden = sorted(hidden_inputs(program))
         self.angles = angles_of(program, self.tiles)
         self.taken = self._taken()
+        self.inputs_of_a_warp = sum(t.numbers for t in self.tiles.values())
+        ahead = layout.ahead
+        if ahead is None:
+            ahead = self.inputs_of_a_warp * self.size <= _TWICE
+        self.sets = 2 if ahead and self.tiles else 1
         self.cleared = self._cleared()
         self.language = Cuda(program, dtype, self.angles, self.cleared)
         for output, source in self.taken.items():
@@ -152,16 +164,17 @@ class _Renderer:
 
     def render(self):
         own = [tile for name, tile in self.results.items() if name not in self.taken]
-        shared = sum(t.numbers for t in (*self.tiles.values(), *own)) * self.size
+        shared = (self.sets * self.inputs_of_a_warp + sum(t.numbers for t in own)) * self.size
         parts = [
             f"/* {self.program.name}, {self.dtype}: written by kinetree. */",
             self._head(shared),
             elementary(self.dtype),
             resources.files(__package__).joinpath("cuda_tiles.cuh").read_text("utf-8"),
             self._sample(),
+            self._load(),
             self._kernel(),
         ]
-        return CudaText("\n\n".join(parts) + "\n", shared)
+        return CudaText("\n\n".join(parts) + "\n", shared, self.sets == 2)
 
     def _head(self, shared):
         return "\n".join(
@@ -205,12 +218,7 @@ class _Renderer:
             *(f"real *__restrict__ {outs[a.name]}" for a in self._separate),
         ]
         items = assignments(self.program, self.language, order=self.order)
-        body = []
-        for k, item in enumerate(items, start=1):
-            body += item.lines
-            if self.layout.in_step and k % self.layout.in_step == 0:
-                body.append("__syncthreads();")
-        body += self._watch()
+        body = [*(line for item in items for line in item.lines), *self._watch()]
         return "\n".join(
             [
                 f"DEVICE int sample({', '.join(parameters) or 'void'})",
@@ -229,6 +237,35 @@ class _Renderer:
 
     # --- the samples of a warp -------------------------------------------------------------------
 
+    def _load(self):
+        """A function that starts to fill the tiles of inputs, one after the other."""
+        names, parameters, dense, any_rows, place = self.language.inputs, [], [], [], 0
+        for a in self.inputs:
+            tile, name = self.tiles.get(a.name), names[a.name]
+            if tile is not None:
+                parameters.append(f"const real *{name}, long long {name}_step")
+                given = f"(tiles + {place}, {tile.size}, {tile.group}, {name} + first * "
+                dense.append(f"load_dense{given}{tile.size});")
+                any_rows.append(f"load_rows{given}{name}_step, {name}_step, rows);")
+                place += tile.numbers
+        self.loaded = bool(parameters)
+        if not self.loaded:
+            return ""
+        return "\n".join(
+            [
+                "DEVICE void load(real *tiles, long long first, long long count, int dense,",
+                "                 " + ", ".join(parameters) + ")",
+                "{",
+                "    if (dense && count - first >= 32) {",
+                *(f"        {line}" for line in dense),
+                "    } else {",
+                "        const int rows = count - first < 32 ? (int)(count - first) : 32;",
+                *(f"        {line}" for line in any_rows),
+                "    }",
+                "}",
+            ]
+        )
+
     def _kernel(self):
         ins = self.language.inputs
         parameters = [
@@ -236,25 +273,62 @@ class _Renderer:
             *(f"const real *{ins[a.name]}, long long {ins[a.name]}_step" for a in self.inputs),
             *(f"real *{_result(a.name)}" for a in self.part.outputs),
         ]
-        lines = [
+        step = "(long long)gridDim.x * blockDim.x"
+        outer = [
             "extern __shared__ vector16 shared[];",
             "const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;",
-            "const long long first = (long long)blockIdx.x * blockDim.x + warp * 32;",
+            "long long first = (long long)blockIdx.x * blockDim.x + warp * 32;",
             "if (first >= count) return;",
+            "real *const inputs = (real *)((char *)shared + warp * BYTES_OF_A_WARP);",
+            *([self._loading("inputs", "first")] if self.sets == 2 else []),
+            f"for (int set = 0; first < count; first += {step}, set ^= {self.sets - 1}) {{",
+            *(f"    {line}" for line in self._turn(step)),
+            "    __syncwarp();",
+            "}",
+        ]
+        text = "\n".join(f"    {line}" for line in outer)
+        head = f"ENTRY void __launch_bounds__({self._bounds()}) run(\n    "
+        return head + ",\n    ".join(parameters) + f")\n{{\n{text}\n}}"
+
+    def _bounds(self):
+        """Threads of a block, and blocks for which there must be registers."""
+        resident = self.layout.resident
+        if resident is None:
+            waiting = most_waiting(self.program, self.order) * self.size // 4
+            resident = next((n for most, n in _RESIDENT.items() if waiting <= most), 0)
+        return f"{LARGEST_BLOCK}, {resident}" if resident else str(LARGEST_BLOCK)
+
+    def _loading(self, tiles, first):
+        arguments = [tiles, first, "count", "(int)dense"]
+        for a in self.inputs:
+            if a.name in self.tiles:
+                name = self.language.inputs[a.name]
+                arguments += [name, f"{name}_step"]
+        return f"load({', '.join(arguments)});"
+
+    def _turn(self, step):
+        """What a warp does with 32 samples."""
+        lines = [
             "const int rows = count - first < 32 ? (int)(count - first) : 32;",
             "const int whole = dense && rows == 32;",
-            "real *free = (real *)((char *)shared + warp * BYTES_OF_A_WARP);",
+            f"real *free = inputs + set * {self.inputs_of_a_warp};",
         ]
         for a in self.inputs:
-            lines += self._placed(ins[a.name], self.tiles.get(a.name))
+            lines += self._placed(self.language.inputs[a.name], self.tiles.get(a.name))
+        lines.append(f"free = inputs + {self.sets * self.inputs_of_a_warp};")
         for a in self._separate:
             lines += self._placed(f"part_{a.name}", self.results[a.name])
             if a.name in self.cleared:
                 lines.append(f"clear_tile(part_{a.name}_tile, {self.results[a.name].numbers});")
-        lines += [*self._loads(), *self._moderate_angles(), *self._call(), *self._stores()]
-        text = "\n".join(f"    {line}" for line in lines)
-        head = f"ENTRY void __launch_bounds__({LARGEST_BLOCK}, {self.layout.resident}) run(\n    "
-        return head + ",\n    ".join(parameters) + f")\n{{\n{text}\n}}"
+        if self.sets == 1 and self.loaded:
+            lines.append(self._loading("inputs", "first"))
+        if self.loaded:
+            lines.append("finish_loads();")
+        if self.sets == 2:
+            other = f"inputs + (set ^ 1) * {self.inputs_of_a_warp}"
+            lines.append(f"if (first + {step} < count)")
+            lines.append("    " + self._loading(other, f"first + {step}"))
+        return [*lines, *self._moderate_angles(), *self._call(), *self._stores()]
 
     def _placed(self, name, tile):
         """A tile and the row of this thread in it, or the row in device memory."""
@@ -265,30 +339,6 @@ class _Renderer:
         return [
             f"real *const {name}_tile = free, *const {name}_own = {name}_tile + {own};",
             f"free += {tile.numbers};",
-        ]
-
-    def _loads(self):
-        staged = [
-            (self.language.inputs[a.name], self.tiles[a.name])
-            for a in self.inputs
-            if a.name in self.tiles
-        ]
-        if not staged:
-            return ["(void)whole;"]
-        return [
-            "if (whole) {",
-            *(
-                f"    load_dense({name}_tile, {t.size}, {t.group}, {name} + first * {t.size});"
-                for name, t in staged
-            ),
-            "} else {",
-            *(
-                f"    load_rows({name}_tile, {t.size}, {t.group}, {name} + first * {name}_step, "
-                f"{name}_step, rows);"
-                for name, t in staged
-            ),
-            "}",
-            "finish_loads();",
         ]
 
     def _moderate_angles(self):
@@ -320,7 +370,7 @@ class _Renderer:
 
     def _stores(self):
         """Results to memory; NaN where something is wrong with a sample."""
-        lines = ["(void)status;"]
+        lines = ["(void)status, (void)whole;"]
         if self.program.checks or self.hidden:
             lines = ["if (status) {"]
             for name, tile in self.results.items():

@@ -17,6 +17,8 @@ _BLOCKS = (128, 64, 256, 32)  # threads; what is likely best comes first
 _WARP = 32  # threads
 _LARGE = 2**17  # samples; a batch of this size shows what is fast
 _REPEATS = 3
+_OWN = 1024  # bytes of shared memory that a block has besides
+_MOST_BLOCKS = 32  # on a multiprocessor
 _ready = local()
 
 
@@ -46,14 +48,17 @@ class CudaKernel:
         most = attributes["MaxSharedMemoryPerBlockOptin"]
         need = max(self.code.shared, default=0)
         self.blocks = [b for b in _BLOCKS if b // _WARP * need <= most]
-        for function, shared in zip(self.code.functions, self.code.shared, strict=True):
+        self._parts = []
+        code = zip(self.code.functions, self.code.shared, self.code.ahead, strict=True)
+        for function, shared, ahead in code:
             largest = max(self.blocks) // _WARP * shared
             if largest > attributes["MaxSharedMemoryPerBlock"]:
                 function.allow_shared(largest)
-        self._parts = [
-            (function.address, shared)
-            for function, shared in zip(self.code.functions, self.code.shared, strict=True)
-        ]
+            most = {
+                b: _most_blocks(attributes, function, shared, b) if ahead else 2**31 - 1
+                for b in self.blocks
+            }
+            self._parts.append((function.address, shared, most))
         self._given = [(k, a.size) for k, a in enumerate(kernel.inputs) if a.size]
         self._wanted = [k for k, a in enumerate(kernel.outputs) if a.size]
         self._launch_key = f"threads in a block\n{self.code.key}"
@@ -72,13 +77,18 @@ class CudaKernel:
             stream: address of a CUDA stream.
             block: threads in a block; by default what is known to be fast.
         """
-        words = [count, 1]
+        words, places = [count, 1], 0
         for k, size in self._given:
-            words += (inputs[k], steps[k])
-            words[1] &= steps[k] == size and not inputs[k] & 15
+            place, step = inputs[k], steps[k]
+            words += (place, step)
+            places |= place
+            if step != size:
+                words[1] = 0
         for k in self._wanted:
             words.append(outputs[k])
-            words[1] &= not outputs[k] & 15
+            places |= outputs[k]
+        if places & 15:
+            words[1] = 0
         self._start(block or self._block_for(count, words, stream), words, stream)
 
     def _start(self, block, words, stream):
@@ -95,12 +105,11 @@ class CudaKernel:
         words = array("q", words)
         first, n = words.buffer_info()
         places = array("q", range(first, first + 8 * n, 8))
-        grid = -(-words[0] // block)
-        for address, shared in self._parts:
-            self._launch(
-                address, grid, 1, 1, block, 1, 1, block // _WARP * shared, stream,
-                places.buffer_info()[0], 0,
-            )  # fmt: skip
+        needed = -(-words[0] // block)
+        for address, shared, most in self._parts:
+            size = block // _WARP * shared
+            grid = min(needed, most[block])
+            self._launch(address, grid, 1, 1, block, 1, 1, size, stream, places.buffer_info()[0], 0)
 
     def _block_for(self, count, words, stream):
         """Threads in a block; measured when the first large batch comes."""
@@ -127,6 +136,19 @@ class CudaKernel:
                 after.synchronize()
             times[block] = cuda.get_elapsed_time(before, after)
         return min(times, key=lambda block: times[block])
+
+
+def _most_blocks(attributes, function, shared, block):
+    """Blocks that all multiprocessors together have room for."""
+    warps = block // _WARP
+    registers = _WARP * (-(-function.registers // 8) * 8) * warps
+    room = min(
+        attributes["MaxRegistersPerMultiprocessor"] // registers,
+        attributes["MaxThreadsPerMultiProcessor"] // block,
+        attributes["MaxSharedMemoryPerMultiprocessor"] // (warps * shared + _OWN),
+        _MOST_BLOCKS,
+    )
+    return max(1, room) * attributes["MultiProcessorCount"]
 
 
 def _capturing(stream):
