@@ -6,10 +6,12 @@ XLA runs all of them through ``xla_call``, on the CPU and on CUDA devices.
 
 from functools import cache
 from itertools import pairwise
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import ShapedArray, Tracer
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
@@ -48,7 +50,7 @@ def call(kernel, arrays):
 
 def convert(x, like):
     """A NumPy array as a JAX array, where another one is."""
-    if isinstance(like, jax.core.Tracer):
+    if isinstance(like, Tracer):
         return jnp.asarray(x)
     return jax.device_put(jnp.asarray(x), like.sharding)
 
@@ -60,22 +62,26 @@ def cast(x, dtype):
 
 def dtype_of(x):
     """The precision in which an array is computed with."""
-    return "float32" if x.dtype == "float32" or not jax.config.jax_enable_x64 else "float64"
+    return "float32" if x.dtype == "float32" or not _has_doubles() else "float64"
 
 
 def is_on_host(x):
     """Whether NumPy can share the memory."""
-    return not isinstance(x, jax.core.Tracer) and x.devices() <= set(jax.devices("cpu"))
+    return not isinstance(x, Tracer) and x.devices() <= set(jax.devices("cpu"))
 
 
 def is_followed(x):
     """Whether a transformation follows what happens to an array."""
-    return isinstance(x, jax.core.Tracer)
+    return isinstance(x, Tracer)
 
 
 def to_numpy(x):
     """An array's numbers; from a device they are copied."""
     return np.asarray(x)
+
+
+def _has_doubles():
+    return jax.config.jax_enable_x64  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _prepared(kernel, arrays):
@@ -86,11 +92,11 @@ def _prepared(kernel, arrays):
         for a in arrays
     ]
     dtype = precision(kernel.name, names[: len(types)], types)
-    if not jax.config.jax_enable_x64:
+    if not _has_doubles():
         dtype = "float32"
     places = {}
     for name, a in zip(names, arrays, strict=False):
-        if isinstance(a, jax.Array) and not isinstance(a, jax.core.Tracer) and a.committed:
+        if isinstance(a, jax.Array) and not isinstance(a, Tracer) and a.committed:
             places.setdefault(frozenset(a.devices()), name)
     if len(places) > 1:
         found = ", ".join(
@@ -147,7 +153,7 @@ def _(*arrays, kernel):
 @call_p.def_abstract_eval
 def _(*arrays, kernel):
     batch = batch_of(kernel, [a.shape for a in arrays])
-    return [jax.core.ShapedArray((*batch, *o.shape), arrays[0].dtype) for o in kernel.outputs]
+    return [ShapedArray((*batch, *o.shape), arrays[0].dtype) for o in kernel.outputs]
 
 
 def _lowered(ctx, *arrays, kernel):
@@ -185,7 +191,7 @@ def _transposed(slopes, *arrays, kernel):
     known = [a for a in arrays if not ad.is_undefined_primal(a)]
     slopes = [ad.instantiate_zeros(s) for s in slopes]
     found = call_p.bind(*known, *slopes, kernel=transposed(kernel, wrt))
-    result = [None] * len(arrays)
+    result: list[Any] = [None] * len(arrays)
     for k, slope in zip(wrt, found, strict=True):
         result[k] = _summed(slope, arrays[k].aval.shape)
     return result

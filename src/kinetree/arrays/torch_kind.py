@@ -101,7 +101,7 @@ def _prepared(kernel, arrays):
 
 def _is_plain(tensors):
     """Whether nobody wants derivatives and no transformation is under way."""
-    if torch._C._functorch.peek_interpreter_stack() is not None:
+    if torch._C._functorch.peek_interpreter_stack() is not None:  # pyright: ignore[reportAttributeAccessIssue]
         return False
     if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
         return False
@@ -152,7 +152,7 @@ def _backward(kernel, tensors, slopes, wanted):
     """Gradients with respect to the wanted inputs, None for the others."""
     result: list[Any] = [None] * len(tensors)
     if wanted:
-        found = call(gradients(kernel, wanted), (*tensors, *slopes))
+        found: Any = call(gradients(kernel, wanted), (*tensors, *slopes))
         for k, gradient in zip(wanted, found, strict=True):
             result[k] = gradient.sum_to_size(tensors[k].shape)
     return result

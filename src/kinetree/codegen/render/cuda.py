@@ -169,7 +169,9 @@ class _Renderer:
             f"/* {self.program.name}, {self.dtype}: written by kinetree. */",
             self._head(shared),
             elementary(self.dtype),
-            resources.files(__package__).joinpath("cuda_tiles.cuh").read_text("utf-8"),
+            resources.files("kinetree.codegen.render")
+            .joinpath("cuda_tiles.cuh")
+            .read_text("utf-8"),
             self._sample(),
             self._load(),
             self._kernel(),
