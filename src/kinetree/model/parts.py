@@ -205,8 +205,8 @@ class Posture:
     """
 
     name: str
-    q: np.ndarray
-    qd: np.ndarray = ()  # pyright: ignore[reportAssignmentType]
+    q: Any
+    qd: Any = ()
 
     def __post_init__(self):
         for name in ("q", "qd"):
