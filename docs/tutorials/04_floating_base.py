@@ -18,7 +18,7 @@ plt.style.use(kt.plot.STYLE)
 m = kt.samples.quadruped()
 q = m.posture("home").q
 print("position variables:", m.nq, " velocities:", m.nv)
-kt.viewer.picture(m, "quadruped.png", q, size=(520, 360), show=("bodies", "center"))
+kt.viewer.picture(m, "quadruped.png", q, size=(520, 360))
 
 # %%
 # Because orientation is a quaternion, one does not add to `q`; one moves along a velocity, by
@@ -63,18 +63,24 @@ for foot, f in zip(feet, forces, strict=True):
 print("torques of a front leg [N m]:", torques[:3].round(2))
 
 # %%
-# Lean forward: the trunk moves, the feet stay where they are. That is inverse kinematics of the
-# legs with a given trunk: four tasks of position, and the free joint held by one of its own.
+# Lean forward: the trunk moves, the feet stay where they are. Newton's method finds the joints: the
+# twelve errors of the feet, the columns of the legs in the same Jacobian.
 
-places = [kt.pose(m, q, foot)[:3, 3] for foot in feet]
+places = np.concatenate([kt.pose(m, q, foot)[:3, 3] for foot in feet])
+
+
+def leaning_by(shift):
+    """The posture with the trunk moved along x and the feet where they were."""
+    posture = q + shift * np.eye(m.nq)[0]
+    for _ in range(6):
+        J = np.concatenate([kt.jacobian(m, posture, foot, frame="aligned")[3:] for foot in feet])
+        off = places - np.concatenate([kt.pose(m, posture, foot)[:3, 3] for foot in feet])
+        posture = m.integrate(posture, np.r_[np.zeros(6), np.linalg.solve(J[:, 6:], off)])
+    return posture
+
+
 shifts = np.linspace(-0.12, 0.12, 13)
-loads = []
-for shift in shifts:
-    trunk = kt.pose(m, q, "trunk")
-    trunk[0, 3] += shift
-    tasks = [kt.ik.PositionTask(f, p) for f, p in zip(feet, places, strict=True)]
-    found = kt.inverse_kinematics(m, [kt.ik.PoseTask("trunk", trunk), *tasks], q0=q)
-    loads.append(standing(found.q)[0][:, 2])
+loads = [standing(leaning_by(shift))[0][:, 2] for shift in shifts]
 fig, ax = plt.subplots()
 ax.plot(100 * shifts, np.array(loads)[:, [0, 2]], "o-", ms=3, label=["front feet", "rear feet"])
 ax.set(xlabel="trunk moved forward [cm]", ylabel="force on each foot [N]")
@@ -95,7 +101,7 @@ leap = kt.simulate(m, q, qd, duration=0.4, dt=2e-3, controller=pull)
 spin = kt.centroidal_momentum(m, leap.q, leap.qd)[:, :3]
 print("angular momentum changes by", f"{abs(spin - spin[0]).max():.0e} kg m²/s")
 print("momentum error of the report:", f"{leap.report.momentum_error:.0e}")
-kt.viewer.picture(leap, "leap.png", at=0.3, ghost=q, size=(520, 400))
+kt.viewer.picture(leap, "leap.png", at=0.3, ghost=q, size=(400, 310))
 
 # %%
 # The same as a page that plays, turns under the mouse, and needs no server.

@@ -25,5 +25,5 @@ ax.set(xlabel="first hinge [°]", ylabel="follows [°]", xticks=range(0, 361, 60
 ax.legend()
 
 # %%
-t = turn[::2] / 3
-kt.viewer.record(linkage, "bennett.gif", branch.q[::2], t=t, size=(240, 200), rate=12, zoom=2.2)
+t = turn[::2] / 4
+kt.viewer.record(linkage, "bennett.gif", branch.q[::2], t=t, size=(220, 190), rate=11, zoom=1.7)

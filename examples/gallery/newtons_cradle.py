@@ -44,4 +44,4 @@ ax.legend(ncols=5, loc="upper center", bbox_to_anchor=(0.5, 1.15))
 
 # %%
 swing = motion.resample(np.linspace(0, 1.45, 30))
-kt.viewer.record(swing, "cradle.gif", size=(240, 210), rate=14, direction=(0.4, -1, 0.15))
+kt.viewer.record(swing, "cradle.gif", size=(220, 200), rate=12, direction=(0.4, -1, 0.15))

@@ -50,5 +50,5 @@ ax.set(xlabel="time [s]", ylabel="tilt [°]")
 ax.legend()
 
 # %%
-t = np.linspace(0, 2.2, 56)
-kt.viewer.record(bare, "block.gif", motion.resample(t).q, t=t, size=(180, 210), rate=12)
+t = np.linspace(0, 1.8, 46)
+kt.viewer.record(bare, "block.gif", motion.resample(t).q, t=t, size=(180, 210), rate=11)

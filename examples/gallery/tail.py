@@ -48,4 +48,5 @@ ax.set(xlabel="time [s]", ylabel="sideways [m]", ylim=(-0.6, 0.75))
 ax.legend(ncols=4, loc="upper left")
 
 # %%
-kt.viewer.record(motion, "tail.gif", size=(260, 180), rate=10, direction=(0.3, -0.8, 0.9), zoom=1.9)
+last = motion.resample(np.linspace(1.0, 3.0, 61))
+kt.viewer.record(last, "tail.gif", size=(240, 180), rate=10, direction=(0.3, -0.8, 0.9), zoom=1.9)
