@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from closeness import assert_close
 from mechanisms import arm as jointed_arm
 from rigid_scenes import BALL, TABLE, G, ladder, lifted, names, particle, run
 
@@ -104,6 +105,23 @@ def test_tumbling_box_comes_to_rest_and_never_gains_energy():
 
 
 # --- loops, other events --------------------------------------------------------------------------
+
+
+def test_one_ball_of_a_cradle_that_touches_goes_out_when_one_comes_in():
+    builder = kt.ModelBuilder("cradle")
+    for k in range(3):
+        builder.body(
+            f"ball{k}", joint=kt.Prismatic("x"), at=(0.1 * k, 0, 0),
+            inertia=kt.shapes.sphere(0.05, mass=0.5),
+        )  # fmt: skip
+        builder.geometry(Sphere(0.05), on=f"ball{k}", name=f"ball{k}")
+    model = builder.build()
+    pairs = [("ball0", "ball1"), ("ball1", "ball2")]
+    scene = Scene(model, pairs=pairs, friction=0.0, restitution=1.0)
+    contact = EventDriven(scene, order="sequential")
+    motion = kt.simulate(model, [-0.1, 0, 0], [1.0, 0, 0], duration=0.2, dt=0.01, contact=contact)
+    assert_close(motion.qd[-1], [0.0, 0.0, 1.0], ulps=64)
+    assert_close(motion.q[-1], [0.0, 0.0, 0.1], ulps=2**20)
 
 
 def test_linkage_lands_and_keeps_its_loop_closed():

@@ -135,7 +135,7 @@ class Machine:
         near = np.flatnonzero(gap <= self.settings.gap_tolerance)
         zeta = self.velocities(q, qd)[near, 0]
         e, slowest = self.of.restitution[near], self.settings.rest_velocity
-        e = np.where(e * np.abs(zeta) >= slowest, e, 0.0)
+        e = np.where(e * self._blows(zeta) >= slowest, e, 0.0)
         contacts = Contacts(
             self.of.predecessor[near], self.of.successor[near], point[near], axes[near, 0],
             np.zeros(len(near)), tuple(self.of.names[k] for k in near),
@@ -156,6 +156,12 @@ class Machine:
         qd = closed_velocities(self.held, q, after.qd, rows)
         self.loss -= after.contact_work
         return q, qd, stay
+
+    def _blows(self, zeta):
+        """Speeds of the blows; one after the other, a blow is handed on to contacts at rest."""
+        blows = np.abs(zeta)
+        one_by_one = self.settings.order == "sequential"
+        return np.full_like(blows, blows.max(initial=0.0)) if one_by_one else blows
 
     def arrive(self, k, t, q, qd):
         """State after contact ``k`` has closed, and what to call it."""
