@@ -3,10 +3,10 @@
 The text defines ``run(count, dense, input, step, ..., output, ...)``: ``dense`` says that all
 addresses are multiples of 16 bytes and all steps the sizes of the inputs; for every input there is
 its address and the numbers from one sample to the next (0 when all share it), then the address of
-every output. Any
-number of threads up to ``LARGEST_BLOCK`` may be in a block, a multiple of 32; each 32 of them need
-``CudaText.shared`` bytes of shared memory. Warps never wait for each other; with fewer blocks than
-samples each warp computes several times 32 samples, and loads the next while it computes.
+every output. Any number of threads up to ``LARGEST_BLOCK`` may be in a block, a multiple of 32; each
+32 of them need ``CudaText.shared`` bytes of shared memory. Warps never wait for each other. With
+``CudaText.ahead`` each computes several times 32 samples if there are fewer warps, and loads the
+next meanwhile.
 
 Inputs and results go through tiles in shared memory (``cuda_tiles.cuh``). Results of which too few
 rows would fit there are computed in slices by several functions (``cuda_pieces.py``).
@@ -29,6 +29,7 @@ from kinetree.codegen.render.cuda_math import elementary
 from kinetree.codegen.render.cuda_places import Tile, given_up, tiles
 from kinetree.codegen.render.minimax import RANGE
 from kinetree.codegen.watch import hidden_inputs
+from kinetree.expr.node import LEAVES
 
 __all__ = ["LARGEST_BLOCK", "CudaText", "Layout", "Whole", "render"]
 
@@ -36,7 +37,8 @@ LARGEST_BLOCK = 256  # threads
 _BYTES = 60 * 1024  # of the tiles of a warp, at most; three of them leave room for a cache
 _STAGED = 160  # numbers of a sample's inputs that go through tiles
 _TWICE = 8 * 1024  # bytes of the inputs of a warp that it may have two sets of
-_RESIDENT = {56: 4, 80: 3, 125: 2}  # waiting values of 32 bits: blocks of the largest size
+_MUCH = 18  # operations for each number that is read or written
+_RESIDENT = {64: 3, 88: 0, 104: 2}  # by waiting values of 32 bits: what was fastest
 
 
 @dataclass(frozen=True)
@@ -48,9 +50,9 @@ class Layout:
         order: ``"created"``, ``"results"``, or None for the best one.
         reuse: whether results may take the tiles of inputs.
         ahead: whether a warp loads the inputs of its next samples while it computes; None where
-            there is memory enough.
+            it computes much and there is memory enough.
         resident: blocks of the largest size that a multiprocessor must have registers for; 0 for
-            what the compiler finds best, None for what the waiting values suggest.
+            what the compiler finds best, None for what the number of waiting values suggests.
     """
 
     bytes: int = _BYTES
@@ -120,14 +122,19 @@ class _Renderer:
         self.angles = angles_of(program, self.tiles)
         self.taken = self._taken()
         self.inputs_of_a_warp = sum(t.numbers for t in self.tiles.values())
-        ahead = layout.ahead
-        if ahead is None:
-            ahead = self.inputs_of_a_warp * self.size <= _TWICE
-        self.sets = 2 if ahead and self.tiles else 1
+        self.sets = 2 if self.tiles and self._loads_ahead() else 1
         self.cleared = self._cleared()
         self.language = Cuda(program, dtype, self.angles, self.cleared)
         for output, source in self.taken.items():
             self.language.outputs[output] = self.language.inputs[source]
+
+    def _loads_ahead(self):
+        if self.layout.ahead is not None:
+            return self.layout.ahead
+        operations = sum(self.program.graph.nodes[i][0] not in LEAVES for i in self.order)
+        numbers = sum(a.size for a in (*self.inputs, *self.outputs))
+        fits = self.inputs_of_a_warp * self.size <= _TWICE
+        return fits and operations >= _MUCH * numbers
 
     def _results(self):
         """The tile of each result, by name."""
@@ -280,12 +287,17 @@ class _Renderer:
             "long long first = (long long)blockIdx.x * blockDim.x + warp * 32;",
             "if (first >= count) return;",
             "real *const inputs = (real *)((char *)shared + warp * BYTES_OF_A_WARP);",
-            *([self._loading("inputs", "first")] if self.sets == 2 else []),
-            f"for (int set = 0; first < count; first += {step}, set ^= {self.sets - 1}) {{",
-            *(f"    {line}" for line in self._turn(step)),
-            "    __syncwarp();",
-            "}",
         ]
+        if self.sets == 2:
+            outer += [
+                self._loading("inputs", "first"),
+                f"for (int set = 0; first < count; first += {step}, set ^= 1) {{",
+                *(f"    {line}" for line in self._turn(step)),
+                "    __syncwarp();",
+                "}",
+            ]
+        else:
+            outer += ["const int set = 0;", *self._turn(step)]
         text = "\n".join(f"    {line}" for line in outer)
         head = f"ENTRY void __launch_bounds__({self._bounds()}) run(\n    "
         return head + ",\n    ".join(parameters) + f")\n{{\n{text}\n}}"
@@ -311,6 +323,7 @@ class _Renderer:
         lines = [
             "const int rows = count - first < 32 ? (int)(count - first) : 32;",
             "const int whole = dense && rows == 32;",
+            "(void)whole;",
             f"real *free = inputs + set * {self.inputs_of_a_warp};",
         ]
         for a in self.inputs:
@@ -370,7 +383,7 @@ class _Renderer:
 
     def _stores(self):
         """Results to memory; NaN where something is wrong with a sample."""
-        lines = ["(void)status, (void)whole;"]
+        lines = ["(void)status;"]
         if self.program.checks or self.hidden:
             lines = ["if (status) {"]
             for name, tile in self.results.items():
