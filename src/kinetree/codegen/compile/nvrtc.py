@@ -48,7 +48,7 @@ class Function:
 def cupy() -> Any:
     """The package CuPy."""
     try:
-        import cupy as found
+        import cupy as found  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise MissingPackageError(
             f"arrays on a GPU need the package cupy, which cannot be imported ({error}): "
@@ -61,7 +61,9 @@ def cupy() -> Any:
 def driver() -> Any:
     """CuPy's binding of the driver."""
     cupy()
-    from cupy_backends.cuda.api import driver as found
+    from cupy_backends.cuda.api import (  # pyright: ignore[reportMissingImports]
+        driver as found,
+    )
 
     return found
 
@@ -70,7 +72,7 @@ def driver() -> Any:
 def _nvrtc() -> Any:
     """CuPy's binding of NVRTC."""
     cupy()
-    from cupy_backends.cuda.libs import nvrtc
+    from cupy_backends.cuda.libs import nvrtc  # pyright: ignore[reportMissingImports]
 
     return nvrtc
 
