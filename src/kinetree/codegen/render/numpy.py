@@ -5,7 +5,8 @@ from itertools import count
 
 import numpy as np
 
-from kinetree.codegen.render.cstyle import Language, assignments, identifier
+from kinetree.codegen.render.cstyle import assignments, identifier
+from kinetree.codegen.render.language import Language
 
 __all__ = ["function", "render"]
 

@@ -1,0 +1,192 @@
+"""The entry point of a kernel in CUDA C: how the warps of a grid go through the samples."""
+
+from kinetree.codegen.render.minimax import RANGE
+
+__all__ = ["Entry"]
+
+
+class Entry:
+    """The functions ``load`` and ``run``.
+
+    Args:
+        plan: what ``cuda.py`` has decided.
+    """
+
+    def __init__(self, plan):
+        self.plan = plan
+        self.loaded = bool(plan.tiles)
+
+    def load(self):
+        """A function that starts to fill the tiles of inputs, one after the other."""
+        names, parameters, dense, any_rows, place = self.plan.language.inputs, [], [], [], 0
+        for a in self.plan.inputs:
+            tile, name = self.plan.tiles.get(a.name), names[a.name]
+            if tile is not None:
+                parameters.append(f"const real *{name}, long long {name}_step")
+                given = f"(tiles + {place}, {tile.size}, {tile.group}, {name} + first * "
+                dense.append(f"load_dense{given}{tile.size});")
+                any_rows.append(f"load_rows{given}{name}_step, {name}_step, rows);")
+                place += tile.numbers
+        if not self.loaded:
+            return ""
+        return "\n".join(
+            [
+                "DEVICE void load(real *tiles, long long first, long long count, int dense,",
+                "                 " + ", ".join(parameters) + ")",
+                "{",
+                "    if (dense && count - first >= 32) {",
+                *(f"        {line}" for line in dense),
+                "    } else {",
+                "        const int rows = count - first < 32 ? (int)(count - first) : 32;",
+                *(f"        {line}" for line in any_rows),
+                "    }",
+                "}",
+            ]
+        )
+
+    def run(self):
+        """The entry point."""
+        ins = self.plan.language.inputs
+        parameters = [
+            "long long count, long long dense",
+            *(f"const real *{ins[a.name]}, long long {ins[a.name]}_step" for a in self.plan.inputs),
+            *(f"real *{_result(a.name)}" for a in self.plan.part.outputs),
+        ]
+        step = "(long long)gridDim.x * blockDim.x"
+        outer = [
+            "extern __shared__ vector16 shared[];",
+            "const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;",
+            "long long first = (long long)blockIdx.x * blockDim.x + warp * 32;",
+            "if (first >= count) return;",
+            "real *const inputs = (real *)((char *)shared + warp * BYTES_OF_A_WARP);",
+        ]
+        if self.plan.sets == 2:
+            outer += [
+                self._loading("inputs", "first"),
+                f"for (int set = 0; first < count; first += {step}, set ^= 1) {{",
+                *(f"    {line}" for line in self._turn(step)),
+                "    __syncwarp();",
+                "}",
+            ]
+        else:
+            outer += ["const int set = 0;", *self._turn(step)]
+        text = "\n".join(f"    {line}" for line in outer)
+        head = f"ENTRY void __launch_bounds__({self.plan.bounds()}) run(\n    "
+        return head + ",\n    ".join(parameters) + f")\n{{\n{text}\n}}"
+
+    def _loading(self, tiles, first):
+        arguments = [tiles, first, "count", "(int)dense"]
+        for a in self.plan.inputs:
+            if a.name in self.plan.tiles:
+                name = self.plan.language.inputs[a.name]
+                arguments += [name, f"{name}_step"]
+        return f"load({', '.join(arguments)});"
+
+    def _turn(self, step):
+        """What a warp does with 32 samples."""
+        lines = [
+            "const int rows = count - first < 32 ? (int)(count - first) : 32;",
+            "const int whole = dense && rows == 32;",
+            "(void)whole;",
+            f"real *free = inputs + set * {self.plan.inputs_of_a_warp};",
+        ]
+        for a in self.plan.inputs:
+            lines += self._placed(self.plan.language.inputs[a.name], self.plan.tiles.get(a.name))
+        lines.append(f"free = inputs + {self.plan.sets * self.plan.inputs_of_a_warp};")
+        for a in self.plan.separate:
+            lines += self._placed(f"part_{a.name}", self.plan.results[a.name])
+            if a.name in self.plan.cleared:
+                lines.append(
+                    f"clear_tile(part_{a.name}_tile, {self.plan.results[a.name].numbers});"
+                )
+        if self.plan.sets == 1 and self.loaded:
+            lines.append(self._loading("inputs", "first"))
+        if self.loaded:
+            lines.append("finish_loads();")
+        if self.plan.sets == 2:
+            other = f"inputs + (set ^ 1) * {self.plan.inputs_of_a_warp}"
+            lines.append(f"if (first + {step} < count)")
+            lines.append("    " + self._loading(other, f"first + {step}"))
+        return [*lines, *self._moderate_angles(), *self._call(), *self._stores()]
+
+    def _placed(self, name, tile):
+        """A tile and the row of this thread in it, or the row in device memory."""
+        if tile is None:
+            row = "(lane < rows ? lane : rows - 1)"
+            return [f"const real *const {name}_own = {name} + (first + {row}) * {name}_step;"]
+        own = f"lane * {tile.pitch} + skipped(lane, {tile.group})"
+        return [
+            f"real *const {name}_tile = free, *const {name}_own = {name}_tile + {own};",
+            f"free += {tile.numbers};",
+        ]
+
+    def _moderate_angles(self):
+        """Look at all angles at once."""
+        if not self.plan.angles:
+            return []
+        name, runs = self.plan.language.inputs, _runs(self.plan.angles)
+        lines = [f"real far = {self.plan.language.constant(0.0)};"]
+        for argument, first, end in runs:
+            x = f"{name[argument]}_own[i]"
+            lines += ["#pragma unroll"]
+            lines += [
+                f"for (int i = {first}; i < {end}; i++) far = fma{self.plan.f}({x}, {x}, far);"
+            ]
+        lines.append(f"if (far > {self.plan.language.constant(RANGE[self.plan.dtype] ** 2)}) {{")
+        for argument, first, end in runs:
+            x = f"{name[argument]}_own[i]"
+            lines.append("#pragma unroll 1")
+            lines.append(f"    for (int i = {first}; i < {end}; i++) {x} = reduced({x});")
+        return [*lines, "}"]
+
+    def _call(self):
+        arguments = [f"{self.plan.language.inputs[a.name]}_own" for a in self.plan.inputs]
+        arguments += [f"part_{a.name}_own" for a in self.plan.separate]
+        return [f"const int status = sample({', '.join(arguments)});"]
+
+    def _tile(self, output):
+        """Name of the tile of a result."""
+        source = self.plan.taken.get(output)
+        return self.plan.language.inputs[source] if source else f"part_{output}"
+
+    def _stores(self):
+        """Results to memory; NaN where something is wrong with a sample."""
+        lines = ["(void)status;"]
+        if self.plan.program.checks or self.plan.hidden:
+            lines = ["if (status) {"]
+            for name, tile in self.plan.results.items():
+                lines.append("#pragma unroll 1")
+                lines.append(
+                    f"    for (int i = 0; i < {tile.size}; i++) "
+                    f'{self._tile(name)}_own[i] = nan{self.plan.f}("");'
+                )
+            lines.append("}")
+        lines.append("__syncwarp();")
+        for name, t in self.plan.results.items():
+            to = f"{_result(self.plan.part.slices[name][0])} + first * {t.step} + {t.start}"
+            if t.is_slice:
+                lines.append(
+                    f"store_slice({to}, {t.step}, {self._tile(name)}_tile, {t.size}, {t.pitch}, "
+                    f"rows, dense);"
+                )
+            else:
+                given = f"({to}, {self._tile(name)}_tile, {t.size}, {t.group}"
+                lines.append(f"if (whole) store_dense{given});")
+                lines.append(f"else store_rows{given}, rows);")
+        return lines
+
+
+def _result(name):
+    """Name of an output of the entry point."""
+    return f"result_{name}"
+
+
+def _runs(angles):
+    """Sorted places (argument, offset) as ranges (argument, first, end)."""
+    runs = []
+    for argument, place in sorted(angles):
+        if runs and runs[-1][0] == argument and runs[-1][2] == place:
+            runs[-1][2] += 1
+        else:
+            runs.append([argument, place, place + 1])
+    return runs

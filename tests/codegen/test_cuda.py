@@ -1,0 +1,155 @@
+"""CUDA C, run on the CPU by threads that take turns, and compiled for GPUs by NVRTC."""
+
+import ctypes
+from importlib import resources
+
+import numpy as np
+import pytest
+from backends import cuda_on_cpu
+
+import kinetree as kt
+from kinetree.codegen.check import check_backend
+from kinetree.codegen.program import Argument, trace
+from kinetree.codegen.render.cuda import Layout, render
+from kinetree.codegen.render.cuda_pieces import render_pieces
+from kinetree.codegen.render.cuda_places import Tile, given_up
+from kinetree.expr import interpret
+from kinetree.functions import quantity
+
+BOUND = {"float64": 1e-11, "float32": 3e-5}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_cuda_computes_what_the_interpreter_does(dtype, tmp_path):
+    check_backend(cuda_on_cpu(tmp_path), [dtype])
+
+
+def samples(model, kernel, count, rng):
+    """Arrays for a kernel, configurations where it takes them."""
+    return [
+        np.stack([model.random_configuration(rng) for _ in range(count)])
+        if a.name == "q"
+        else rng.normal(size=(count, *a.shape))
+        for a in kernel.inputs
+    ]
+
+
+def agrees(program, run, arrays, dtype):
+    arrays = [a.astype(dtype) for a in arrays]
+    expected = interpret.run(program, *(a.astype(float) for a in arrays))
+    for found, e in zip(run(*arrays), expected, strict=True):
+        size = np.max(np.abs(e))
+        assert np.max(np.abs(found - e)) <= BOUND[dtype] * size
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        (kt.samples.double_pendulum(), "forward_dynamics"),
+        (kt.samples.quadruped(), "inverse_dynamics"),
+        (kt.samples.quadruped(), "mass_matrix"),
+    ],
+)
+def test_functions_agree_for_whole_and_partial_warps(model, name, dtype, rng, tmp_path):
+    kernel = quantity(model, name)
+    run = cuda_on_cpu(tmp_path, threads=64)(kernel.program, dtype)
+    for count in (1, 32, 211):  # the last goes round where warps load ahead
+        agrees(kernel.program, run, samples(model, kernel, count, rng), dtype)
+
+
+def test_slices_of_rows_together_are_the_result(rng, tmp_path):
+    model, layout = kt.samples.quadruped(), Layout(bytes=20_000)
+    kernel = quantity(model, "mass_matrix")
+    assert len(render_pieces(kernel.program, "float32", layout)) > 2
+    run = cuda_on_cpu(tmp_path, layout)(kernel.program, "float32")
+    agrees(kernel.program, run, samples(model, kernel, 70, rng), "float32")
+
+
+def test_far_angles_and_shared_inputs(rng, tmp_path):
+    model = kt.samples.double_pendulum()
+    kernel = quantity(model, "inverse_dynamics")
+    run = cuda_on_cpu(tmp_path)(kernel.program, "float64")
+    q, qd, qdd = samples(model, kernel, 40, rng)
+    q[3] += 2 * np.pi * 10_000_000
+    agrees(kernel.program, run, [q, qd, qdd[0]], "float64")
+
+
+def test_a_sample_that_fails_a_check_is_nan_and_its_neighbours_are_not(rng, tmp_path):
+    model = kt.samples.quadruped()
+    kernel = quantity(model, "inverse_dynamics")
+    arrays = samples(model, kernel, 40, rng)
+    arrays[0][7, 3:7] *= 1.1  # not of unit length
+    (tau,) = cuda_on_cpu(tmp_path)(kernel.program, "float64")(*arrays)
+    assert np.isnan(tau[7]).all()
+    assert np.isfinite(np.delete(tau, 7, axis=0)).all()
+
+
+def test_what_a_choice_hides_is_nan(tmp_path):
+    def chosen(x, y):
+        return np.array([kt.spatial.ops.select(x[0] < 1, y[0], y[1])])
+
+    program = trace(chosen, [Argument("x", (1,)), Argument("y", (2,))])
+    run = cuda_on_cpu(tmp_path)(program, "float64")
+    (found,) = run(np.array([[np.nan], [0.0], [-np.inf]]), np.ones((3, 2)))
+    np.testing.assert_array_equal(found[:, 0], [np.nan, 1, np.nan])
+
+
+def test_a_result_takes_the_tile_of_an_input_only_when_that_is_done():
+    def late(x):
+        return np.array([x[0] + x[1], x[0] * x[1]])
+
+    def early(x):
+        return np.array([2 * x[0], 3 * x[1]])
+
+    for function, expected in ((late, {}), (early, {"out0": "x"})):
+        program = trace(function, [Argument("x", (2,))])
+        order = program.graph.reachable(program.roots)
+        assert given_up(program, order, ["x"], ["out0"]) == expected
+
+
+@pytest.mark.parametrize("size", [1, 6, 7, 8, 12, 32, 36, 64, 96])
+def test_at_most_four_threads_share_a_bank(size):
+    tile = Tile(size, size)
+    rows = np.arange(32)
+    places = rows * tile.pitch + (rows // tile.group if tile.group else 0)
+    assert np.bincount(places % 32).max() <= 4
+    assert places[-1] + size <= tile.numbers
+
+
+@pytest.mark.parametrize("start", [0, 2, 8])
+def test_slices_are_aligned_where_they_can_be(start):
+    tile = Tile(24, 48, start)
+    assert tile.pitch % 4 == (0 if start % 4 == 0 else 1)
+
+
+# --- NVRTC ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def nvrtc():
+    folder = resources.files("nvidia.cu13").joinpath("lib")
+    name = next(f for f in folder.iterdir() if f.name.startswith("libnvrtc.so"))
+    return ctypes.CDLL(str(name))
+
+
+def machine_code(nvrtc, text, architecture):
+    """Size of the machine code; the compiler's words when there is none."""
+    program, size = ctypes.c_void_p(), ctypes.c_size_t()
+    nvrtc.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernel.cu", 0, None, None)
+    options = [b"--std=c++17", f"-arch={architecture}".encode()]
+    failed = nvrtc.nvrtcCompileProgram(program, 2, (ctypes.c_char_p * 2)(*options))
+    nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+    words = ctypes.create_string_buffer(size.value)
+    nvrtc.nvrtcGetProgramLog(program, words)
+    assert not failed, words.value.decode()
+    nvrtc.nvrtcGetCUBINSize(program, ctypes.byref(size))
+    nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+    return size.value
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("architecture", ["sm_75", "sm_80", "sm_90", "sm_120"])
+def test_nvrtc_compiles_for_several_architectures(nvrtc, architecture, dtype):
+    program = quantity(kt.samples.double_pendulum(), "forward_dynamics").program
+    assert machine_code(nvrtc, render(program, dtype).text, architecture) > 1000

@@ -1,0 +1,140 @@
+"""Kernels on a device that is not there: what is compiled, kept, and launched with what."""
+
+import ctypes
+import subprocess
+import sys
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+import kinetree as kt
+from kinetree.codegen.compile import nvrtc
+from kinetree.codegen.runtime import cuda
+from kinetree.errors import BackendError, MissingPackageError
+from kinetree.functions import quantity
+
+ATTRIBUTES = {
+    "MultiProcessorCount": 10, "MaxSharedMemoryPerBlock": 49152,
+    "MaxSharedMemoryPerBlockOptin": 200_000, "MaxSharedMemoryPerMultiprocessor": 228_000,
+    "MaxRegistersPerMultiprocessor": 65536, "MaxThreadsPerMultiProcessor": 2048,
+}  # fmt: skip
+
+
+class Device:
+    """What the driver and the compiler are told."""
+
+    def __init__(self):
+        self.launches, self.texts, self.attributes = [], [], []
+
+    def launchKernel(self, function, gx, gy, gz, bx, by, bz, shared, stream, places, extra):
+        count = 10
+        pointers = (ctypes.c_int64 * count).from_address(places)
+        words = [ctypes.c_int64.from_address(p).value for p in pointers[:2]]
+        self.launches.append((gx, bx, shared, stream, *words))
+
+    def modules(self):
+        cupy, backends = ModuleType("cupy"), {}
+        device = SimpleNamespace(compute_capability="90", attributes=ATTRIBUTES)
+        cupy.cuda = SimpleNamespace(
+            Device=lambda number: device,
+            runtime=SimpleNamespace(free=lambda x: None, streamIsCapturing=lambda s: True),
+        )
+        driver = SimpleNamespace(
+            moduleLoadData=lambda code: 1,
+            moduleGetFunction=lambda module, name: 2,
+            funcGetAttribute=lambda which, function: 100,
+            funcSetAttribute=lambda *a: self.attributes.append(a),
+            launchKernel=self.launchKernel,
+        )
+        compiler = SimpleNamespace(
+            getVersion=lambda: (13, 0),
+            createProgram=lambda text, *rest: self.texts.append(text),
+            compileProgram=self.compile,
+            getCUBIN=lambda program: b"code",
+            getProgramLog=lambda program: "line 7: nonsense",
+            destroyProgram=lambda program: None,
+            NVRTCError=ValueError,
+        )
+        for name, parts in (
+            ("cupy_backends.cuda.api", {"driver": driver}),
+            ("cupy_backends.cuda.libs", {"nvrtc": compiler}),
+        ):
+            backends[name] = ModuleType(name)
+            backends[name].__dict__.update(parts)
+        return {"cupy": cupy, **backends}
+
+    def compile(self, program, options):
+        if "-wrong" in options:
+            raise ValueError("compilation")
+
+
+@pytest.fixture
+def device(monkeypatch, tmp_path):
+    found = Device()
+    for name, module in found.modules().items():
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setenv("KINETREE_CACHE", str(tmp_path))
+    caches = (nvrtc.cupy, nvrtc.driver, nvrtc._nvrtc, nvrtc.host, nvrtc.architecture)
+    for function in caches:
+        function.cache_clear()
+    yield found
+    for function in caches:
+        function.cache_clear()
+
+
+def kernel():
+    return quantity(kt.samples.double_pendulum(), "inverse_dynamics")
+
+
+def test_launches_say_how_many_samples_and_whether_rows_lie_close(device):
+    compiled = cuda.CudaKernel(kernel(), "float32", 0)
+    for addresses, steps in (([16, 32, 48], [2, 2, 2]), ([16, 36, 48], [2, 2, 2]),
+                             ([16, 32, 48], [2, 0, 2])):  # fmt: skip
+        compiled.launch(addresses, steps, [64], 1000, 7)
+    (shared,) = compiled.code.shared
+    assert device.launches == [(16, 64, 2 * shared, 7, 1000, dense) for dense in (1, 0, 0)]
+
+
+def test_large_batches_take_large_blocks_and_small_ones_all_processors(device):
+    compiled = cuda.CudaKernel(kernel(), "float32", 0)
+    for count in (1, 1000, 5_000, 5_000_000):
+        compiled.launch([16, 32, 48], [2, 2, 2], [64], count, 0)
+    assert [launch[1] for launch in device.launches] == [32, 64, 128, 128]
+
+
+def test_code_is_found_again(device):
+    cuda.CudaKernel(kernel(), "float64", 0)
+    assert len(device.texts) == 1
+    cuda.CudaKernel(quantity(kt.samples.double_pendulum(), "inverse_dynamics"), "float64", 0)
+    assert len(device.texts) == 1
+
+
+def test_blocks_fill_the_multiprocessors():
+    function = SimpleNamespace(registers=100)
+    assert cuda._most_blocks(ATTRIBUTES, function, 4096, 128) == 10 * 4
+    assert cuda._most_blocks(ATTRIBUTES, function, 50_000, 128) == 10 * 1
+
+
+def test_what_the_compiler_says_is_passed_on(device):
+    with pytest.raises(BackendError, match=r"NVRTC does not compile .*nonsense"):
+        cuda.CudaKernel(kernel(), "float32", 0, options=("-wrong",))
+
+
+def test_without_cupy_the_error_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    nvrtc.cupy.cache_clear()
+    with pytest.raises(MissingPackageError, match=r"kinetree\[gpu\]"):
+        nvrtc.cupy()
+
+
+def test_text_for_gpus_needs_no_llvmlite():
+    code = (
+        "import sys; sys.modules['llvmlite'] = None\n"
+        "import kinetree as kt\n"
+        "from kinetree.functions import quantity\n"
+        "from kinetree.codegen.render.cuda_pieces import render_pieces\n"
+        "program = quantity(kt.samples.double_pendulum(), 'inverse_dynamics').program\n"
+        "print(len(render_pieces(program, 'float32')))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "1\n"
