@@ -74,7 +74,7 @@ bench: $(STAMP)
 docs: $(DOCS_STAMP)
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/documents/test_pages.py \
 		tests/cli/test_command_line_page.py tests/samples/test_samples_page.py
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	PYTHONPATH=docs NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # workers import the builder, too
 
 book: $(STAMP)
 	$(BIN)/python docs/make_book.py
