@@ -104,7 +104,7 @@ def solve_in_kernel(problem, warm, tolerance, rounds, loose=1.0):
     schedule = np.array(DAMPING), np.array(SWEEPS)
     state = (first, best, error, *schedule, POLISHED * tolerance, 0.5)  # counts as one
     _, best, *_ = repeat(some, state, 1 + int(np.ceil(np.log2(rounds))))
-    lam, w, missing = looked_at(best)
+    lam, _, missing = looked_at(best)
     lam, _, missing = looked_at(lam - missing)  # within the cones, and zero where nothing touches
     return units * lam, largest(np.abs(missing) * rates)
 
