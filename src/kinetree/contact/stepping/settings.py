@@ -23,7 +23,8 @@ class TimeStepping:
         scene: what can touch, a ``Scene``.
         tolerance: largest error of a velocity that counts as solved, relative to 1 m/s and to the
             velocities at hand.
-        rounds: of Newton's method in compiled code; steps that need more are solved on the host.
+        rounds: of Newton's method at most, a few are enough most of the time; steps that compiled
+            code does not solve are solved on the host.
         rest_velocity: contacts that arrive slower than this do not bounce [m/s].
         stiffness: of a controller's forces, their derivative by position, one number or (nv,)
             [N/m or N·m]: with it stiff gains are taken implicitly. Springs of the joints are.
@@ -35,7 +36,7 @@ class TimeStepping:
 
     scene: Scene
     tolerance: float = 1e-12
-    rounds: int = 30
+    rounds: int = 128
     rest_velocity: float = 1e-2
     stiffness: Any = 0.0
     damping: Any = 0.0

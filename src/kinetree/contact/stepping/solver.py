@@ -21,7 +21,6 @@ lead away from it where contacts are redundant. Periods of 4 and 5 make for many
 FAR = 1e8  # times the tolerance: error below which there are no sweeps
 LEAST = 1e-12  # damping of equations that are singular to rounding error
 POLISHED = 0.05  # of the tolerance: error of the forces to start from that asks for one round
-MORE = 5  # times as many rounds on the host
 
 
 class Problem(NamedTuple):
@@ -56,9 +55,9 @@ def solve_in_kernel(problem, warm, tolerance, rounds, loose=1.0):
     """Forces, and their largest error [m/s or rad/s], after at most so many rounds.
 
     A round is a semismooth step on the functions of Alart and Curnier, which is exact once it is
-    known what sticks, slides and opens. It is followed by a projection to the cones, and kept
-    whether or not the error has become smaller. Alone it may go in circles: the first round, and
-    some of the later ones, begin with two sweeps of Gauss and Seidel, which find that out.
+    known what sticks, slides and opens. It is kept whether or not the error has become smaller.
+    Alone it may go in circles: the first round, and some of the later ones, begin with two sweeps
+    of Gauss and Seidel, which find that out. At the end forces are put into their cones.
     Redundant contacts make the equations singular: damping in proportion to the error, after
     Levenberg and Marquardt, makes steps along what they leave open as long as the forces are, and
     vanishes at the solution.
@@ -91,8 +90,7 @@ def solve_in_kernel(problem, warm, tolerance, rounds, loose=1.0):
         best, error = better(found, best, error)
         off, size = largest(np.abs(missing)), largest(np.abs(lam))
         weight = damping[0] * off / (off + size) + LEAST
-        lam = lam - _solution(newton_matrix(rows, A, lam, w), missing, weight)
-        found = looked_at(obeyed(rows, lam, A @ lam + b))
+        found = looked_at(lam - _solution(newton_matrix(rows, A, lam, w), missing, weight))
         best, error = better(found, best, error)
         return found, best, error, np.roll(damping, -1), np.roll(sweeping, -1)
 
@@ -105,8 +103,10 @@ def solve_in_kernel(problem, warm, tolerance, rounds, loose=1.0):
     best, error = first[0], largest(np.abs(first[2]) * rates)
     schedule = np.array(DAMPING), np.array(SWEEPS)
     state = (first, best, error, *schedule, POLISHED * tolerance, 0.5)  # counts as one
-    _, best, error, *_ = repeat(some, state, 1 + int(np.ceil(np.log2(rounds))))
-    return units * best, error
+    _, best, *_ = repeat(some, state, 1 + int(np.ceil(np.log2(rounds))))
+    lam, _, missing = looked_at(best)
+    lam, _, missing = looked_at(lam - missing)  # within the cones, and zero where nothing touches
+    return units * lam, largest(np.abs(missing) * rates)
 
 
 def _solution(M, missing, weight):
@@ -122,7 +122,7 @@ def _solution(M, missing, weight):
 
 
 def solve_on_host(problem, warm, tolerance, rounds, loose=1.0):
-    """The same on floats, with more rounds, and then by the methods of ``cones``.
+    """The same on floats, then from other starts and by the methods of ``cones``.
 
     Contacts that are too far away to matter are left out at first, so that what counts as a small
     error is not measured by their large gaps.
@@ -155,7 +155,7 @@ def _best(problem, warm, tolerance, rounds):
         return found[-1][0] <= tolerance
 
     def newton(start):
-        return solve_in_kernel(problem, start, tolerance, MORE * rounds)[0]
+        return solve_in_kernel(problem, start, tolerance, rounds)[0]
 
     if not (tried(newton(warm)) or tried(newton(0 * warm))):
         bounds = {"low": problem.low, "high": problem.high, "tolerance": 1e-13}
