@@ -85,20 +85,18 @@ def cuda_on_cpu(folder, layout=None, threads=32):
     """The CUDA renderer with the C compiler of this machine, threads taking turns."""
 
     def compile(program, dtype):
-        launches = [
-            _compiled_shim(program, found, folder)
-            for found in cuda_pieces.render_pieces(program, dtype, layout)
-        ]
-        return lambda *arrays: _launched(launches, program, dtype, arrays, threads)
+        pieces = cuda_pieces.render_pieces(program, dtype, layout)
+        launches = [_compiled_shim(program, text, pieces.work, folder) for text in pieces.texts]
+        return lambda *arrays: _launched(launches, pieces.work, program, dtype, arrays, threads)
 
     return compile
 
 
-def _compiled_shim(program, found, folder):
+def _compiled_shim(program, found, work, folder):
     """The function that launches a piece."""
     name = f"cuda{len(_alive)}"
     source, library = folder / f"{name}.c", folder / f"{name}.so"
-    source.write_text(_shimmed(program, found), encoding="utf-8")
+    source.write_text(_shimmed(program, found, work), encoding="utf-8")
     flags = ["-std=gnu11", "-O1", "-ffp-contract=off", "-Wall", "-Wno-unknown-pragmas"]
     flags += ["-Wno-unused-function", f"-I{Path(__file__).parent}"]
     subprocess.run([COMPILER, *flags, "-shared", "-fPIC", source, "-o", library, "-lm"], check=True)
@@ -106,13 +104,14 @@ def _compiled_shim(program, found, folder):
     return _alive[-1]
 
 
-def _shimmed(program, found):
+def _shimmed(program, found, work):
     """The text, what stands for CUDA before it, and a function that runs the kernel after it."""
     ins = [a for a in program.inputs if a.size]
     outs = [a for a in program.outputs if a.size]
     parts = ["given_count, given[0]"]
     parts += [f"(const real *)given[{2 * k + 1}], given[{2 * k + 2}]" for k in range(len(ins))]
-    parts += [f"(real *)given[{2 * len(ins) + k + 1}]" for k in range(len(outs))]
+    places = len(outs) + (1 if work else 0)
+    parts += [f"(real *)given[{2 * len(ins) + k + 1}]" for k in range(places)]
     return "\n".join(
         [
             '#include "cuda_shim.h"',
@@ -132,7 +131,7 @@ def _shimmed(program, found):
     )
 
 
-def _launched(launches, program, dtype, arrays, threads):
+def _launched(launches, work, program, dtype, arrays, threads):
     """Results of a launch; inputs without batch axes are shared by all samples."""
     pairs = list(zip(arrays, program.inputs, strict=True))
     batch = np.broadcast_shapes(*(np.shape(a)[: np.ndim(a) - len(i.shape)] for a, i in pairs))
@@ -150,6 +149,8 @@ def _launched(launches, program, dtype, arrays, threads):
     results = [np.full((*batch, *o.shape), 777.0, dtype) for o in program.outputs]
     words += [r.ctypes.data for r in results if r.size]
     words[0] &= not any(r.ctypes.data & 15 for r in results if r.size)
+    workspace = np.full((-(-count // 32), work, 32), 777.0, dtype)
+    words += [workspace.ctypes.data] if work else []
     for launch in launches if count else ():
         launch(ctypes.c_longlong(count), (ctypes.c_longlong * len(words))(*words), threads)
     return tuple(results)

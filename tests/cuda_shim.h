@@ -13,6 +13,7 @@
 #define __global__
 #define __device__
 #define __shared__
+#define __constant__ const
 #define __restrict__
 #define __forceinline__ inline
 #define __noinline__

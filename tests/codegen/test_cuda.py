@@ -61,9 +61,31 @@ def test_functions_agree_for_whole_and_partial_warps(model, name, dtype, rng, tm
 def test_slices_of_rows_together_are_the_result(rng, tmp_path):
     model, layout = kt.samples.quadruped(), Layout(bytes=20_000)
     kernel = quantity(model, "mass_matrix")
-    assert len(render_pieces(kernel.program, "float32", layout)) > 2
+    assert len(render_pieces(kernel.program, "float32", layout).texts) > 2
     run = cuda_on_cpu(tmp_path, layout)(kernel.program, "float32")
     agrees(kernel.program, run, samples(model, kernel, 70, rng), "float32")
+
+
+@kt.kernel
+def slopes(model, q, qd, qdd):
+    """Derivatives of inverse dynamics by position."""
+    return kt.differentiate(kt.inverse_dynamics, wrt="q")(model, q, qd, qdd)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_parts_together_are_the_result(dtype, rng, tmp_path):
+    model = kt.samples.quadruped()
+    layout = Layout(bytes=20_000, written=20_000, longest=1000, part=1500)
+    kernel = slopes.compiled(model, model.neutral(), *np.zeros((2, model.nv)))
+    assert render_pieces(kernel.program, dtype, layout).work > 100
+    run = cuda_on_cpu(tmp_path, layout)(kernel.program, dtype)
+    for count in (33, 64):
+        agrees(kernel.program, run, samples(model, kernel, count, rng), dtype)
+    arrays = samples(model, kernel, 40, rng)
+    arrays[0][7, 3:7] *= 1.1  # not of unit length
+    (found,) = run(*arrays)
+    assert np.isnan(found[7]).all()
+    assert np.isfinite(np.delete(found, 7, axis=0)).all()
 
 
 def test_far_angles_and_shared_inputs(rng, tmp_path):

@@ -18,15 +18,17 @@ class CudaCode:
     """A program on a device.
 
     Attributes:
-        functions: ``nvrtc.Function``s that compute it together, in any order.
+        functions: ``nvrtc.Function``s that compute it together, one after the other.
         shared: for each the bytes of shared memory for each 32 threads of a block.
         ahead: for each whether there should be no more warps than fit.
+        work: numbers of a sample in the workspace that they share.
         key: what identifies the code on this device.
     """
 
     functions: tuple
     shared: tuple
     ahead: tuple
+    work: int
     key: str
 
 
@@ -42,7 +44,8 @@ def build_cuda(kernel, dtype, device, layout=None, options=()) -> CudaCode:
             return _code(codes, known, host)
     from kinetree.codegen.render.cuda_pieces import render_pieces  # not needed when code is found
 
-    texts = render_pieces(kernel.program, dtype, layout)
+    pieces = render_pieces(kernel.program, dtype, layout)
+    texts = pieces.texts
     programs = [hashlib.sha256(f"{options} {t.text}".encode()).hexdigest() for t in texts]
     with ThreadPoolExecutor(len(texts)) as threads:
         build = partial(_built, host=host, device=device, options=options)
@@ -51,6 +54,7 @@ def build_cuda(kernel, dtype, device, layout=None, options=()) -> CudaCode:
         "programs": programs,
         "shared": [t.shared for t in texts],
         "ahead": [t.ahead for t in texts],
+        "work": pieces.work,
     }
     if request:
         open_store().put(request, json.dumps(entry).encode())
@@ -69,4 +73,4 @@ def _built(program, text, host, device, options):
 def _code(codes, entry, host):
     functions, shared, ahead = map(nvrtc.loaded, codes), entry["shared"], entry["ahead"]
     key = program_key(" ".join(entry["programs"]), host)
-    return CudaCode(tuple(functions), tuple(shared), tuple(ahead), key)
+    return CudaCode(tuple(functions), tuple(shared), tuple(ahead), entry["work"], key)

@@ -9,7 +9,9 @@ With ``CudaText.ahead`` each computes several times 32 samples if there are few,
 next meanwhile.
 
 Inputs and results go through tiles in shared memory (``cuda_tiles.cuh``). Results of which too few
-rows would fit there are computed in slices by several functions (``cuda_pieces.py``).
+rows would fit there are computed by several functions (``cuda_pieces.py``), which may leave values
+for each other in a workspace, the last argument: there the numbers of 32 samples lie together, and
+the first numbers of all of them are neighbours, then the second ones, and so on.
 
 Where a check of the program fails, or an input is not finite and a division or a choice could hide
 that, all results of the sample are NaN. Otherwise what is not finite goes where sums and products
@@ -19,25 +21,29 @@ Quotients in float32 are within 1 ulp for divisors between 2**-126 and 2**126 in
 """
 
 from dataclasses import dataclass
-from importlib import resources
 
 from kinetree.codegen.order import by_results, created, fewest_waiting, most_waiting
+from kinetree.codegen.parts import LEFT, WORK
 from kinetree.codegen.render.c import NOT_FINITE
 from kinetree.codegen.render.cstyle import assignments
 from kinetree.codegen.render.cuda_entry import Entry
 from kinetree.codegen.render.cuda_language import Cuda, angles_of
 from kinetree.codegen.render.cuda_math import elementary
 from kinetree.codegen.render.cuda_places import Tile, given_up, tiles
+from kinetree.codegen.render.cuda_text import CudaText, head
 from kinetree.codegen.watch import hidden_inputs
 from kinetree.expr.node import LEAVES
 
-__all__ = ["LARGEST_BLOCK", "CudaText", "Layout", "Whole", "render"]
+__all__ = ["LARGEST_BLOCK", "Layout", "Whole", "render"]
 
 LARGEST_BLOCK = 256  # threads
 _BYTES = 60 * 1024  # of the tiles of a warp, at most; three of them leave room for a cache
 _STAGED = 160  # numbers of a sample's inputs that go through tiles
 _TWICE = 8 * 1024  # bytes of the inputs of a warp that it may have two sets of
 _MUCH = 18  # operations for each number that is read or written
+_LONGEST = 10_000  # operations of a program that is not computed in parts
+_PART = 6_000  # operations of a part
+_WRITTEN = 28 * 1024  # bytes of the tiles of a warp that writes results of parts
 _RESIDENT = {64: 3, 88: 0, 104: 2}  # by waiting values of 32 bits: what was fastest
 
 
@@ -53,6 +59,10 @@ class Layout:
             it computes much and there is memory enough.
         resident: blocks of the largest size that a multiprocessor must have registers for; 0 for
             what the compiler finds best, None for what the number of waiting values suggests.
+        longest: operations of a program whose results are cut into slices; beyond that it is
+            computed in parts.
+        part: operations of a part, about.
+        written: bytes of the tiles of a warp that writes what parts have left.
     """
 
     bytes: int = _BYTES
@@ -60,6 +70,9 @@ class Layout:
     reuse: bool = True
     ahead: bool | None = None
     resident: int | None = None
+    longest: int = _LONGEST
+    part: int = _PART
+    written: int = _WRITTEN
 
     def results(self, program, dtype) -> int:
         """Numbers of a sample's results that there is room for."""
@@ -69,31 +82,22 @@ class Layout:
 
 @dataclass(frozen=True)
 class Whole:
-    """Outputs of an entry point that computes only slices of them.
+    """What an entry point computes a part of.
 
     Attributes:
         outputs: all of them, as ``Argument``s.
         slices: for each output of the program the name of the whole one and the number of it that
             the slice begins with.
+        work: numbers of a sample in the workspace; 0 where there is none.
+        left: places in the workspace of what the program's output ``LEFT`` consists of.
+        status: place in the workspace for NaN where something is wrong with a sample.
     """
 
     outputs: tuple
     slices: dict
-
-
-@dataclass(frozen=True)
-class CudaText:
-    """CUDA C.
-
-    Attributes:
-        text: the whole of it.
-        shared: bytes of shared memory for each 32 threads of a block.
-        ahead: whether warps load ahead, so that there should be no more of them than fit.
-    """
-
-    text: str
-    shared: int
-    ahead: bool
+    work: int = 0
+    left: tuple = ()
+    status: int | None = None
 
 
 def render(program, dtype="float64", layout=None, whole=None) -> CudaText:
@@ -112,21 +116,27 @@ class _Renderer:
     def __init__(self, program, dtype, layout, whole):
         self.program, self.dtype, self.layout = program, dtype, layout
         self.size, self.f = (4, "f") if dtype == "float32" else (8, "")
-        self.inputs = [a for a in program.inputs if a.size]
-        self.outputs = [a for a in program.outputs if a.size]
+        self.inputs = [a for a in program.inputs if a.size and a.name != WORK]
+        self.outputs = [a for a in program.outputs if a.size and a.name != LEFT]
         every = {a.name: (a.name, 0) for a in self.outputs}
         self.part = whole or Whole(tuple(self.outputs), every)
-        self.tiles, self.results = tiles(self.inputs, _STAGED), self._results()
         self.order = self._order()
+        self.tiles, self.results = tiles(self._used(), _STAGED), self._results()
         self.hidden = sorted(hidden_inputs(program))
         self.angles = angles_of(program, self.tiles)
         self.taken = self._taken()
         self.inputs_of_a_warp = sum(t.numbers for t in self.tiles.values())
         self.sets = 2 if self.tiles and self._loads_ahead() else 1
         self.cleared = self._cleared()
-        self.language = Cuda(program, dtype, self.angles, self.cleared)
+        self.language = Cuda(program, dtype, self.angles, self.cleared, self.part.left)
         for output, source in self.taken.items():
             self.language.outputs[output] = self.language.inputs[source]
+
+    def _used(self):
+        """Inputs that the program looks at."""
+        nodes = self.program.graph.nodes
+        names = {nodes[i][1] for i in self.order if nodes[i][0] == "input"}
+        return [a for a in self.inputs if a.name in names]
 
     def _loads_ahead(self):
         if self.layout.ahead is not None:
@@ -175,35 +185,13 @@ class _Renderer:
         entry = Entry(self)
         parts = [
             f"/* {self.program.name}, {self.dtype}: written by kinetree. */",
-            self._head(shared),
+            head(self.dtype, shared),
             elementary(self.dtype),
-            resources.files("kinetree.codegen.render")
-            .joinpath("cuda_tiles.cuh")
-            .read_text("utf-8"),
             self._sample(),
             entry.load(),
             entry.run(),
         ]
         return CudaText("\n\n".join(parts) + "\n", shared, self.sets == 2)
-
-    def _head(self, shared):
-        return "\n".join(
-            [
-                f"typedef {self.language.real} real;",
-                f"typedef {'float4' if self.f else 'double2'} vector16;",
-                f"#define NUMBERS_IN_16_BYTES {4 if self.f else 2}",
-                f"#define BYTES_OF_A_WARP {shared}",
-                "#define DEVICE static __device__ __forceinline__",
-                "#ifdef __cplusplus",
-                '#define ENTRY extern "C" __global__',
-                "#else",
-                "#define ENTRY __global__",
-                "#endif",
-                "#ifndef INFINITY",
-                "#define INFINITY __int_as_float(0x7f800000)",
-                "#endif",
-            ]
-        )
 
     # --- one sample ------------------------------------------------------------------------------
 
@@ -227,6 +215,8 @@ class _Renderer:
             ),
             *(f"real *__restrict__ {outs[a.name]}" for a in self.separate),
         ]
+        if self.part.work:
+            parameters += [f"const real *__restrict__ {WORK}", f"real *__restrict__ {LEFT}"]
         items = assignments(self.program, self.language, order=self.order)
         body = [*(line for item in items for line in item.lines), *self._watch()]
         return "\n".join(

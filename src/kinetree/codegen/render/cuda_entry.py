@@ -1,8 +1,10 @@
 """The entry point of a kernel in CUDA C: how the warps of a grid go through the samples."""
 
+from kinetree.codegen.parts import WORK
+from kinetree.codegen.render.cuda_places import WARP
 from kinetree.codegen.render.minimax import RANGE
 
-__all__ = ["Entry"]
+__all__ = ["Entry", "result_name"]
 
 
 class Entry:
@@ -50,8 +52,10 @@ class Entry:
         parameters = [
             "long long count, long long dense",
             *(f"const real *{ins[a.name]}, long long {ins[a.name]}_step" for a in self.plan.inputs),
-            *(f"real *{_result(a.name)}" for a in self.plan.part.outputs),
+            *(f"real *{result_name(a.name)}" for a in self.plan.part.outputs),
         ]
+        if self.plan.part.work:
+            parameters.append(f"real *{WORK}")
         step = "(long long)gridDim.x * blockDim.x"
         outer = [
             "extern __shared__ vector16 shared[];",
@@ -142,7 +146,11 @@ class Entry:
     def _call(self):
         arguments = [f"{self.plan.language.inputs[a.name]}_own" for a in self.plan.inputs]
         arguments += [f"part_{a.name}_own" for a in self.plan.separate]
-        return [f"const int status = sample({', '.join(arguments)});"]
+        lines = []
+        if self.plan.part.work:
+            lines = [f"real *const {WORK}_own = {WORK} + first * {self.plan.part.work} + lane;"]
+            arguments += [f"{WORK}_own"] * 2
+        return [*lines, f"const int status = sample({', '.join(arguments)});"]
 
     def _tile(self, output):
         """Name of the tile of a result."""
@@ -151,8 +159,12 @@ class Entry:
 
     def _stores(self):
         """Results to memory; NaN where something is wrong with a sample."""
-        lines = ["(void)status;"]
-        if self.plan.program.checks or self.plan.hidden:
+        lines, place = ["(void)status;"], self.plan.part.status
+        if place is not None:
+            zero = self.plan.language.constant(0.0)
+            wrong = f'status ? nan{self.plan.f}("") : {zero}'
+            lines = [f"{WORK}_own[{WARP * place}] = {wrong};"]
+        elif self.plan.program.checks or self.plan.hidden:
             lines = ["if (status) {"]
             for name, tile in self.plan.results.items():
                 lines.append("#pragma unroll 1")
@@ -163,7 +175,7 @@ class Entry:
             lines.append("}")
         lines.append("__syncwarp();")
         for name, t in self.plan.results.items():
-            to = f"{_result(self.plan.part.slices[name][0])} + first * {t.step} + {t.start}"
+            to = f"{result_name(self.plan.part.slices[name][0])} + first * {t.step} + {t.start}"
             if t.is_slice:
                 lines.append(
                     f"store_slice({to}, {t.step}, {self._tile(name)}_tile, {t.size}, {t.pitch}, "
@@ -176,7 +188,7 @@ class Entry:
         return lines
 
 
-def _result(name):
+def result_name(name):
     """Name of an output of the entry point."""
     return f"result_{name}"
 

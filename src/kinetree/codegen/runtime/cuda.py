@@ -20,6 +20,7 @@ _GAIN = 0.98  # of the time; less is noise
 _REPEATS = 3
 _OWN = 1024  # bytes of shared memory that a block has besides
 _MOST_BLOCKS = 32  # on a multiprocessor
+_AT_A_TIME = 2**16  # samples that have a place in the workspace
 _ready = local()
 
 
@@ -62,6 +63,8 @@ class CudaKernel:
             self._parts.append((function.address, shared, most))
         self._given = [(k, a.size) for k, a in enumerate(kernel.inputs) if a.size]
         self._wanted = [k for k, a in enumerate(kernel.outputs) if a.size]
+        self._sizes = [a.size for a in kernel.outputs if a.size]
+        self._bytes = 4 if dtype == "float32" else 8
         self._launch_key = f"threads in a block\n{self.code.key}"
         known = open_store().get(self._launch_key)
         self.block = int(known) if known else None
@@ -93,7 +96,28 @@ class CudaKernel:
         self._start(block or self._block_for(count, words, stream), words, stream)
 
     def _start(self, block, words, stream):
-        """Launch with a number of threads in a block.
+        """Launch with a number of threads in a block, and a workspace where one is needed."""
+        if not self.code.work:
+            self._start_parts(block, words, stream)
+            return
+        count = words[0]
+        room = -(-min(count, _AT_A_TIME) // _WARP) * _WARP * self.code.work * self._bytes
+        with cupy().cuda.ExternalStream(stream):  # what is freed is used again in its order
+            work = cupy().cuda.alloc(room)
+        for first in range(0, count, _AT_A_TIME):
+            some = [min(count - first, _AT_A_TIME), *self._shifted(words[1:], first), work.ptr]
+            self._start_parts(block, some, stream)
+
+    def _shifted(self, words, first):
+        """Arguments of a function for samples from ``first`` on."""
+        found, n = [words[0]], 1 + 2 * len(self._given)
+        for place, step in zip(words[1:n:2], words[2:n:2], strict=True):
+            found += (place + first * step * self._bytes, step)
+        outputs = zip(words[n:], self._sizes, strict=True)
+        return found + [place + first * size * self._bytes for place, size in outputs]
+
+    def _start_parts(self, block, words, stream):
+        """Launch all functions with a number of threads in a block.
 
         Args:
             block: threads.
