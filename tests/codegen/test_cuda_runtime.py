@@ -3,12 +3,14 @@
 import ctypes
 import subprocess
 import sys
+from contextlib import nullcontext
 from types import ModuleType, SimpleNamespace
 
 import pytest
 
 import kinetree as kt
 from kinetree.codegen.compile import nvrtc
+from kinetree.codegen.render.cuda import Layout
 from kinetree.codegen.runtime import cuda
 from kinetree.errors import BackendError, MissingPackageError
 from kinetree.functions import quantity
@@ -19,26 +21,39 @@ ATTRIBUTES = {
     "MaxRegistersPerMultiprocessor": 65536, "MaxThreadsPerMultiProcessor": 2048,
 }  # fmt: skip
 
+MEMORY = 32 * 2**20  # bytes of the device
+
 
 class Device:
     """What the driver and the compiler are told."""
 
     def __init__(self):
         self.launches, self.texts, self.attributes = [], [], []
+        self.words, self.all_words = [], False
 
     def launchKernel(self, function, gx, gy, gz, bx, by, bz, shared, stream, places, extra):
         count = 10
         pointers = (ctypes.c_int64 * count).from_address(places)
         words = [ctypes.c_int64.from_address(p).value for p in pointers[:2]]
         self.launches.append((gx, bx, shared, stream, *words))
+        if self.all_words:
+            self.words.append([ctypes.c_int64.from_address(p).value for p in pointers[:9]])
+
+    def work(self, size):
+        self.allocated = size
+        return 4096
 
     def modules(self):
         cupy, backends = ModuleType("cupy"), {}
         device = SimpleNamespace(compute_capability="90", attributes=ATTRIBUTES)
         cupy.cuda = SimpleNamespace(
             Device=lambda number: device,
-            runtime=SimpleNamespace(free=lambda x: None, streamIsCapturing=lambda s: True),
-        )
+            runtime=SimpleNamespace(
+                free=lambda x: None, streamIsCapturing=lambda s: True,
+                memGetInfo=lambda: (0, MEMORY),
+            ),
+            ExternalStream=nullcontext, alloc=lambda size: SimpleNamespace(ptr=self.work(size)),
+        )  # fmt: skip
         driver = SimpleNamespace(
             moduleLoadData=lambda code: 1,
             moduleGetFunction=lambda module, name: 2,
@@ -100,6 +115,23 @@ def test_large_batches_take_large_blocks_and_small_ones_all_processors(device):
     for count in (1, 1000, 5_000, 5_000_000):
         compiled.launch([16, 32, 48], [2, 2, 2], [64], count, 0)
     assert [launch[1] for launch in device.launches] == [32, 64, 128, 128]
+
+
+def test_parts_share_a_workspace_and_take_turns_where_it_is_small(device):
+    layout = Layout(bytes=10_000, written=10_000, longest=10, part=100)
+    model = kt.samples.chain(6)
+    compiled = cuda.CudaKernel(quantity(model, "mass_matrix"), "float64", 0, layout)
+    assert compiled.code.work > 0
+    sample = compiled.code.work * 8
+    at_a_time = 2**20 // (32 * sample) * 32  # a thirty-second of the memory
+    device.all_words = True
+    compiled.launch([0], [6], [16], at_a_time + 5, 3)
+    assert device.allocated == at_a_time * sample
+    parts = len(compiled.code.functions)
+    assert parts > 2
+    first, second = device.words[0], device.words[parts]
+    assert first[:6] == [at_a_time, 1, 0, 6, 16, 4096]
+    assert second[:6] == [5, 1, at_a_time * 6 * 8, 6, 16 + at_a_time * 36 * 8, 4096]
 
 
 def test_code_is_found_again(device):

@@ -2,8 +2,9 @@
 
 Of the results of a robot each depends on few joints. Those that depend on the same ones have most
 of their history in common: they are computed together, limb by limb, the trunk after its limbs.
-What a later part needs of an earlier one is left for it in the workspace, too, or computed again
-where its history is short. A last program puts all results into their places.
+What a later part needs of an earlier one is left for it in the workspace, or computed again where
+its history is short. Rows of results that one part has alone it writes itself; other results go to
+the workspace, too, and a last program puts them into their places.
 """
 
 from dataclasses import dataclass, replace
@@ -12,9 +13,9 @@ from kinetree.codegen.program import Argument, Program
 from kinetree.codegen.watch import hidden_inputs
 from kinetree.expr.node import LEAVES, Graph
 
-__all__ = ["LEFT", "WORK", "Part", "Parts", "in_parts"]
+__all__ = ["LEFT", "WORK", "Part", "Parts", "Row", "in_parts"]
 
-WORK, LEFT = "work", "left"
+WORK, LEFT = "@work", "@left"  # no names that an argument can have
 _SHORT = 60  # operations of a history that cost less than a number written and read
 
 
@@ -23,14 +24,18 @@ class Part:
     """Some of the results.
 
     Attributes:
-        program: from the inputs of the whole and the workspace ``WORK`` to one output ``LEFT``.
-        slots: places in the workspace of what it leaves.
+        program: from the inputs of the whole and the workspace ``WORK`` to rows of results, and to
+            an output ``LEFT``.
+        slices: for each output but that the name of the whole one, and the number of it that the
+            rows begin with.
+        left: places in the workspace of what it leaves.
         status: place of what is NaN where something is wrong with a sample, if that can be.
     """
 
     program: Program
-    slots: tuple
-    status: int | None
+    slices: dict
+    left: tuple = ()
+    status: int | None = None
 
 
 @dataclass(frozen=True)
@@ -39,13 +44,13 @@ class Parts:
 
     Attributes:
         parts: in the order in which they must run.
-        assembly: from the workspace to the results of the whole.
+        assembly: from the workspace to the other results.
         watched: places in the workspace that are NaN where something is wrong.
         slots: numbers of a sample in the workspace.
     """
 
     parts: tuple
-    assembly: Program
+    assembly: Part
     watched: tuple
     slots: int
 
@@ -53,6 +58,26 @@ class Parts:
 def in_parts(program, most) -> Parts:
     """A program without loops in parts of about so many operations at most."""
     return _Cut(program, most).parts()
+
+
+@dataclass(frozen=True)
+class Row:
+    """Consecutive numbers of a result.
+
+    Attributes:
+        argument: the output.
+        start: number of it that they begin with.
+        roots: their nodes.
+    """
+
+    argument: Argument
+    start: int
+    roots: tuple
+
+    @property
+    def output(self) -> Argument:
+        """The output of a part that they are."""
+        return Argument(f"{self.argument.name}_{self.start}", (len(self.roots),))
 
 
 @dataclass
@@ -76,23 +101,26 @@ class _Cut:
 
     def parts(self):
         shares = self._shares()
-        wanted = set(self.program.roots).union(*(s.loaded for s in shares))
-        slots, places, statuses = 0, {}, []
-        drafts = []
-        for share in shares:
+        rows = self._rows(len(shares))
+        if any(rows[k] for k, _ in enumerate(shares)):
+            self._check_everywhere(shares)
+        rest = {i for row in rows[None] for i in row.roots}
+        wanted = rest.union(*(s.loaded for s in shares))
+        slots, places, watched, drafts = 0, {}, [], []
+        for k, share in enumerate(shares):
             left = [i for i in [*share.roots, *sorted(share.computed)] if i in wanted]
             left = [i for i in dict.fromkeys(left) if i not in places]
-            places.update((i, slots + k) for k, i in enumerate(left))
+            places.update((i, slots + n) for n, i in enumerate(left))
             slots += len(left)
-            part = self._program(share, left, places)
-            status = None
+            part, status = self._program(share, rows[k], left, places), None
             if part.checks or hidden_inputs(part):
                 status, slots = slots, slots + 1
-                statuses.append(status)
-            drafts.append(Part(part, tuple(places[i] for i in left), status))
+                watched.append(status)
+            drafts.append(Part(part, _origins(rows[k]), tuple(places[i] for i in left), status))
         inputs = (*self.program.inputs, Argument(WORK, (slots,)))
         found = [replace(d, program=replace(d.program, inputs=inputs)) for d in drafts]
-        return Parts(tuple(found), self._assembly(places, inputs), tuple(statuses), slots)
+        assembly = self._assembly(rows[None], places, inputs)
+        return Parts(tuple(found), assembly, tuple(watched), slots)
 
     # --- who computes what -----------------------------------------------------------------------
 
@@ -172,17 +200,52 @@ class _Cut:
                     found[i] |= found[a]
         return found
 
+    # --- who writes what -------------------------------------------------------------------------
+
+    def _rows(self, count):
+        """Rows of results by the number of the share that has them alone; None for all others.
+
+        A sample with something wrong is NaN as a whole: shares write themselves only where each of
+        them can find out by itself.
+        """
+        checks = [node for node, *_ in self.program.checks]
+        seen = hidden_inputs(replace(self.program, roots=()))
+        alone = all(map(self._is_short, checks)) and hidden_inputs(self.program) == seen
+        found, position = {k: [] for k in (*range(count), None)}, 0
+        for argument in self.program.outputs:
+            size = argument.shape[-1] if argument.shape else 1
+            owner = None
+            for start in range(0, argument.size, size or 1):
+                roots = self.program.roots[position + start : position + start + size]
+                homes = {self.home.get(i) for i in roots if self.nodes[i][0] != "const"}
+                if homes and alone:  # a row of zeros goes with the one before it
+                    owner = homes.pop() if len(homes) == 1 else None
+                row = Row(argument, start, tuple(roots))
+                found[owner].append(row)
+            position += argument.size
+        return {owner: _joined(rows) for owner, rows in found.items()}
+
+    def _check_everywhere(self, shares):
+        """Let every share look at all conditions."""
+        checks = [node for node, *_ in self.program.checks]
+        for k, share in enumerate(shares):
+            computed, loaded = self._needs(checks, share, k)
+            share.roots += [i for i in checks if i not in share.roots]
+            share.computed |= computed
+            share.loaded |= loaded
+
     # --- programs --------------------------------------------------------------------------------
 
-    def _program(self, share, left, places):
+    def _program(self, share, rows, left, places):
         """The program of a share."""
+        results = [i for row in rows for i in row.roots]
         leaves = {
             a
             for i in share.computed
             for a in self.nodes[i][1:]
             if a not in share.computed and a not in share.loaded
         }
-        needed = share.computed | share.loaded | leaves | set(share.roots)
+        needed = share.computed | share.loaded | leaves | set(share.roots) | set(results)
         graph, number = Graph(), {}
         for i in sorted(needed):  # an order in which they can be computed
             op, *operands = self.nodes[i]
@@ -197,17 +260,39 @@ class _Cut:
         graph.checks = list(checks)
         return replace(
             self.program,
-            outputs=(Argument(LEFT, (len(left),)),), graph=graph,
-            roots=tuple(number[i] for i in left), checks=checks,
+            outputs=(*(row.output for row in rows), Argument(LEFT, (len(left),))),
+            graph=graph, roots=tuple(number[i] for i in [*results, *left]), checks=checks,
         )  # fmt: skip
 
-    def _assembly(self, places, inputs):
+    def _assembly(self, rows, places, inputs):
         graph = Graph()
         roots = [
             graph.node("input", WORK, (places[i],)) if i in places else graph.node(*self.nodes[i])
-            for i in self.program.roots
+            for row in rows
+            for i in row.roots
         ]
-        return replace(self.program, inputs=inputs, graph=graph, roots=tuple(roots), checks=())
+        program = replace(
+            self.program, inputs=inputs, outputs=tuple(row.output for row in rows),
+            graph=graph, roots=tuple(roots), checks=(),
+        )  # fmt: skip
+        return Part(program, _origins(rows))
+
+
+def _joined(rows):
+    """Rows that follow each other as one."""
+    found = []
+    for row in rows:
+        last = found[-1] if found else None
+        if last and last.argument == row.argument and last.start + len(last.roots) == row.start:
+            found[-1] = replace(last, roots=last.roots + row.roots)
+        else:
+            found.append(row)
+    return found
+
+
+def _origins(rows):
+    """For each output of a part the whole one and where it begins there."""
+    return {row.output.name: (row.argument.name, row.start) for row in rows}
 
 
 def _inner_sets(sets):

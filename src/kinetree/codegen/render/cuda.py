@@ -29,7 +29,7 @@ from kinetree.codegen.render.cstyle import assignments
 from kinetree.codegen.render.cuda_entry import Entry
 from kinetree.codegen.render.cuda_language import Cuda, angles_of
 from kinetree.codegen.render.cuda_math import elementary
-from kinetree.codegen.render.cuda_places import Tile, given_up, tiles
+from kinetree.codegen.render.cuda_places import Tile, given_up, kept, tiles
 from kinetree.codegen.render.cuda_text import CudaText, head
 from kinetree.codegen.watch import hidden_inputs
 from kinetree.expr.node import LEAVES
@@ -122,13 +122,13 @@ class _Renderer:
         self.part = whole or Whole(tuple(self.outputs), every)
         self.order = self._order()
         self.tiles, self.results = tiles(self._used(), _STAGED), self._results()
+        self.kept = kept(program, {a.name for a in self.outputs})
         self.hidden = sorted(hidden_inputs(program))
         self.angles = angles_of(program, self.tiles)
         self.taken = self._taken()
         self.inputs_of_a_warp = sum(t.numbers for t in self.tiles.values())
         self.sets = 2 if self.tiles and self._loads_ahead() else 1
-        self.cleared = self._cleared()
-        self.language = Cuda(program, dtype, self.angles, self.cleared, self.part.left)
+        self.language = Cuda(program, dtype, self.angles, self.kept, self.part.left)
         for output, source in self.taken.items():
             self.language.outputs[output] = self.language.inputs[source]
 
@@ -165,29 +165,20 @@ class _Renderer:
             return {}
         looked_at = {name for name, _ in self.hidden}
         inputs = [name for name in self.tiles if name not in looked_at]
-        results = [name for name, tile in self.results.items() if not tile.is_slice]
+        whole = {name for name, tile in self.results.items() if not tile.is_slice}
+        results = [name for name in self.results if name in whole - self.kept.tables.keys()]
         return given_up(self.program, self.order, inputs, results)
 
-    def _cleared(self):
-        """Results that are zero in most places."""
-        found, position = set(), 0
-        for a in self.program.outputs:
-            roots = self.program.roots[position : position + a.size]
-            position += a.size
-            zeros = sum(self.program.graph.nodes[i] == ("const", 0.0) for i in roots)
-            if 2 * zeros > a.size and a.name not in self.taken:
-                found.add(a.name)
-        return found
-
     def render(self):
-        own = [tile for name, tile in self.results.items() if name not in self.taken]
-        shared = (self.sets * self.inputs_of_a_warp + sum(t.numbers for t in own)) * self.size
+        own = sum(self.results[a.name].numbers for a in self.separate) + self.kept.numbers
+        shared = (self.sets * self.inputs_of_a_warp + own) * self.size
         entry = Entry(self)
         parts = [
             f"/* {self.program.name}, {self.dtype}: written by kinetree. */",
             head(self.dtype, shared),
             elementary(self.dtype),
             self._sample(),
+            *entry.tables(),
             entry.load(),
             entry.run(),
         ]
@@ -215,8 +206,10 @@ class _Renderer:
             ),
             *(f"real *__restrict__ {outs[a.name]}" for a in self.separate),
         ]
+        if self.kept.tables:
+            parameters.append("real *__restrict__ kept")
         if self.part.work:
-            parameters += [f"const real *__restrict__ {WORK}", f"real *__restrict__ {LEFT}"]
+            parameters += ["const real *__restrict__ work", "real *__restrict__ left"]
         items = assignments(self.program, self.language, order=self.order)
         body = [*(line for item in items for line in item.lines), *self._watch()]
         return "\n".join(
@@ -232,8 +225,8 @@ class _Renderer:
 
     @property
     def separate(self):
-        """Outputs that have memory of their own."""
-        return [a for a in self.outputs if a.name not in self.taken]
+        """Outputs that have a tile of their own."""
+        return [a for a in self.outputs if a.name not in {**self.taken, **self.kept.tables}]
 
     def bounds(self):
         """Threads of a block, and blocks for which there must be registers."""

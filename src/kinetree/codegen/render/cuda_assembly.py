@@ -4,33 +4,15 @@ A warp fills a tile with a slice of the results of its 32 samples after the othe
 where is in a table; of the results of a robot most are zero, and only the others are in it.
 """
 
-from dataclasses import dataclass
-
-from kinetree.codegen.parts import WORK
-from kinetree.codegen.program import Argument
+from kinetree.codegen.parts import Row
 from kinetree.codegen.render.c import C
 from kinetree.codegen.render.cuda_entry import result_name
 from kinetree.codegen.render.cuda_places import WARP, Tile
 from kinetree.codegen.render.cuda_text import CudaText, head
 
-__all__ = ["Slice", "render_assembly", "slices"]
+__all__ = ["render_assembly", "slices"]
 
 _CONSTANT = 60_000  # bytes of a table that the cache for constants has room for
-
-
-@dataclass(frozen=True)
-class Slice:
-    """Consecutive numbers of an output.
-
-    Attributes:
-        argument: the output.
-        start: number of it that the slice begins with.
-        roots: its nodes.
-    """
-
-    argument: Argument
-    start: int
-    roots: tuple
 
 
 def slices(program, most):
@@ -44,27 +26,29 @@ def slices(program, most):
                 length -= length % unit
         for start in range(0, size, length or 1):
             roots = program.roots[position + start : position + min(start + length, size)]
-            found.append(Slice(argument, start, roots))
+            found.append(Row(argument, start, roots))
         position += size
     return found
 
 
-def render_assembly(parts, inputs, dtype, layout) -> CudaText:
+def render_assembly(parts, whole, dtype, layout) -> CudaText:
     """CUDA C of ``parts.assembly``.
 
     Args:
-        parts: the whole program.
-        inputs: of the whole program; they are not looked at.
+        parts: the program in parts.
+        whole: the program; its inputs are not looked at.
         dtype: ``"float32"`` or ``"float64"``.
         layout: how samples travel.
     """
-    program, size = parts.assembly, 4 if dtype == "float32" else 8
-    found = slices(program, max(WARP, layout.written // (WARP * size)))
-    tiles = [Tile(len(s.roots), s.argument.size, s.start) for s in found]
-    shared = max(t.numbers for t in tiles) * size
-    moves, body = [], []
-    for s, tile in zip(found, tiles, strict=True):
-        body += _filled(program, s, tile, moves, C(dtype).constant)
+    program, size = parts.assembly.program, 4 if dtype == "float32" else 8
+    sizes = {a.name: a.size for a in whole.outputs}
+    moves, body, numbers = [], [], 0
+    for row in slices(program, max(WARP, layout.written // (WARP * size))):
+        name, start = parts.assembly.slices[row.argument.name]
+        tile = Tile(len(row.roots), sizes[name], start + row.start)
+        numbers = max(numbers, tile.numbers)
+        body += _filled(program, row, name, tile, moves, C(dtype).constant)
+    shared = numbers * size
     table = ",\n".join(f"    {{{slot}, {place}}}" for slot, place in moves)
     memory = "__constant__" if 8 * len(moves) <= _CONSTANT else "__device__ const"
     text = [
@@ -72,7 +56,7 @@ def render_assembly(parts, inputs, dtype, layout) -> CudaText:
         head(dtype, shared),
         f"static {memory} int moves[][2] = {{\n{table}\n}};",
         _GATHER,
-        _entry(parts, [a for a in inputs if a.size], body, dtype),
+        _entry(parts, whole, body, dtype),
     ]
     return CudaText("\n\n".join(text) + "\n", shared, ahead=False)
 
@@ -86,21 +70,21 @@ DEVICE void gather(real *own, const real *work, int first, int end)
 }"""
 
 
-def _filled(program, s, tile, moves, number):
+def _filled(program, row, name, tile, moves, number):
     """Statements that write a slice; what is moved for it is added to ``moves``."""
     first, constants = len(moves), []
-    for place, i in enumerate(s.roots):
+    for place, i in enumerate(row.roots):
         op, *rest = program.graph.nodes[i]
         if op == "input":
             moves.append((rest[1][0], place))
         elif rest[0] != 0.0:
             constants.append(f"own[{place}] = {number(rest[0])};")
-    to = f"{result_name(s.argument.name)} + first * {tile.step} + {tile.start}"
+    to = f"{result_name(name)} + first * {tile.step} + {tile.start}"
     return [
         "{",
         f"    real *const own = tile + lane * {tile.pitch};",
         f"    clear_tile(tile, {tile.numbers});",
-        f"    gather(own, {WORK}_own, {first}, {len(moves)});",
+        f"    gather(own, work_own, {first}, {len(moves)});",
         *(f"    {line}" for line in constants),
         f'    if (wrong) for (int i = 0; i < {tile.size}; i++) own[i] = (real)nan("");',
         "    __syncwarp();",
@@ -110,16 +94,16 @@ def _filled(program, s, tile, moves, number):
     ]
 
 
-def _entry(parts, inputs, body, dtype):
+def _entry(parts, whole, body, dtype):
     """The entry point ``run``."""
-    zero = C(dtype).constant(0.0)
+    zero, inputs = C(dtype).constant(0.0), [a for a in whole.inputs if a.size]
     parameters = [
         "long long count, long long dense",
         *(f"const real *unused_{k}, long long step_{k}" for k, _ in enumerate(inputs)),
-        *(f"real *{result_name(a.name)}" for a in parts.assembly.outputs if a.size),
-        f"const real *__restrict__ {WORK}",
+        *(f"real *{result_name(a.name)}" for a in whole.outputs if a.size),
+        "const real *__restrict__ work",
     ]
-    looks = [f"wrong |= !({WORK}_own[{WARP * k}] == {zero});" for k in parts.watched]
+    looks = [f"wrong |= !(work_own[{WARP * k}] == {zero});" for k in parts.watched]
     lines = [
         "extern __shared__ vector16 shared[];",
         "const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;",
@@ -127,7 +111,7 @@ def _entry(parts, inputs, body, dtype):
         "if (first >= count) return;",
         "const int rows = count - first < 32 ? (int)(count - first) : 32;",
         "real *const tile = (real *)((char *)shared + warp * BYTES_OF_A_WARP);",
-        f"const real *const {WORK}_own = {WORK} + first * {parts.slots} + lane;",
+        f"const real *const work_own = work + first * {parts.slots} + lane;",
         "int wrong = 0;",
         *looks,
         *body,

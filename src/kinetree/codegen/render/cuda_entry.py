@@ -1,7 +1,6 @@
 """The entry point of a kernel in CUDA C: how the warps of a grid go through the samples."""
 
-from kinetree.codegen.parts import WORK
-from kinetree.codegen.render.cuda_places import WARP
+from kinetree.codegen.render.cuda_places import PITCH, WARP
 from kinetree.codegen.render.minimax import RANGE
 
 __all__ = ["Entry", "result_name"]
@@ -55,7 +54,7 @@ class Entry:
             *(f"real *{result_name(a.name)}" for a in self.plan.part.outputs),
         ]
         if self.plan.part.work:
-            parameters.append(f"real *{WORK}")
+            parameters.append("real *work")
         step = "(long long)gridDim.x * blockDim.x"
         outer = [
             "extern __shared__ vector16 shared[];",
@@ -99,10 +98,9 @@ class Entry:
         lines.append(f"free = inputs + {self.plan.sets * self.plan.inputs_of_a_warp};")
         for a in self.plan.separate:
             lines += self._placed(f"part_{a.name}", self.plan.results[a.name])
-            if a.name in self.plan.cleared:
-                lines.append(
-                    f"clear_tile(part_{a.name}_tile, {self.plan.results[a.name].numbers});"
-                )
+        if self.plan.kept.tables:
+            lines.append("real *const kept = free, *const kept_own = kept + lane;")
+            lines.append(f"kept_own[0] = {self.plan.language.constant(0.0)};")
         if self.plan.sets == 1 and self.loaded:
             lines.append(self._loading("inputs", "first"))
         if self.loaded:
@@ -147,9 +145,11 @@ class Entry:
         arguments = [f"{self.plan.language.inputs[a.name]}_own" for a in self.plan.inputs]
         arguments += [f"part_{a.name}_own" for a in self.plan.separate]
         lines = []
+        if self.plan.kept.tables:
+            arguments.append("kept_own")
         if self.plan.part.work:
-            lines = [f"real *const {WORK}_own = {WORK} + first * {self.plan.part.work} + lane;"]
-            arguments += [f"{WORK}_own"] * 2
+            lines = [f"real *const work_own = work + first * {self.plan.part.work} + lane;"]
+            arguments += ["work_own"] * 2
         return [*lines, f"const int status = sample({', '.join(arguments)});"]
 
     def _tile(self, output):
@@ -159,24 +159,21 @@ class Entry:
 
     def _stores(self):
         """Results to memory; NaN where something is wrong with a sample."""
-        lines, place = ["(void)status;"], self.plan.part.status
-        if place is not None:
-            zero = self.plan.language.constant(0.0)
-            wrong = f'status ? nan{self.plan.f}("") : {zero}'
-            lines = [f"{WORK}_own[{WARP * place}] = {wrong};"]
-        elif self.plan.program.checks or self.plan.hidden:
-            lines = ["if (status) {"]
-            for name, tile in self.plan.results.items():
-                lines.append("#pragma unroll 1")
-                lines.append(
-                    f"    for (int i = 0; i < {tile.size}; i++) "
-                    f'{self._tile(name)}_own[i] = nan{self.plan.f}("");'
-                )
-            lines.append("}")
+        lines = ["(void)status;"]
+        if self.plan.program.checks or self.plan.hidden:
+            lines = ["if (status) {", *(f"    {line}" for line in self._all_wrong()), "}"]
+            if self.plan.part.status is not None:
+                wrong = f'status ? nan{self.plan.f}("") : {self.plan.language.constant(0.0)}'
+                lines.append(f"work_own[{WARP * self.plan.part.status}] = {wrong};")
         lines.append("__syncwarp();")
         for name, t in self.plan.results.items():
             to = f"{result_name(self.plan.part.slices[name][0])} + first * {t.step} + {t.start}"
-            if t.is_slice:
+            if name in self.plan.kept.tables:
+                lines.append(
+                    f"store_kept({to}, {t.step}, kept, table_{name}, {t.size}, rows, "
+                    f"{0 if t.step % 4 else 'dense'}, {min(-t.start % 4, t.size)});"
+                )
+            elif t.is_slice:
                 lines.append(
                     f"store_slice({to}, {t.step}, {self._tile(name)}_tile, {t.size}, {t.pitch}, "
                     f"rows, dense);"
@@ -186,6 +183,26 @@ class Entry:
                 lines.append(f"if (whole) store_dense{given});")
                 lines.append(f"else store_rows{given}, rows);")
         return lines
+
+    def _all_wrong(self):
+        """All results of a sample NaN."""
+        nan, lines = f'nan{self.plan.f}("")', []
+        for name, tile in self.plan.results.items():
+            if name not in self.plan.kept.tables:
+                own = f"{self._tile(name)}_own[i]"
+                lines.append("#pragma unroll 1")
+                lines.append(f"for (int i = 0; i < {tile.size}; i++) {own} = {nan};")
+        if self.plan.kept.tables:
+            end = self.plan.kept.count * PITCH
+            lines.append("#pragma unroll 1")
+            lines.append(f"for (int i = 0; i < {end}; i += {PITCH}) kept_own[i] = {nan};")
+        return lines
+
+    def tables(self):
+        """Which kept number each number of a result is, times what lies between two of them."""
+        for name, places in self.plan.kept.tables.items():
+            numbers = ", ".join(str(PITCH * place) for place in places)
+            yield f"static __device__ const int table_{name}[] = {{{numbers}}};"
 
 
 def result_name(name):

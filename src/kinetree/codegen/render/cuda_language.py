@@ -3,7 +3,7 @@
 from kinetree.codegen.parts import LEFT, WORK
 from kinetree.codegen.render.c import C, offset
 from kinetree.codegen.render.cstyle import identifier
-from kinetree.codegen.render.cuda_places import WARP
+from kinetree.codegen.render.cuda_places import PITCH, WARP
 from kinetree.expr.node import LEAVES
 
 __all__ = ["Cuda", "angles_of"]
@@ -32,11 +32,11 @@ class Cuda(C):
     joins_sines = True
     longest = 0  # the order of our values suits the compiler better than one that it finds itself
 
-    def __init__(self, program, dtype, angles, cleared, left):
+    def __init__(self, program, dtype, angles, kept, left):
         super().__init__(dtype)
         if dtype == "float32":
             self.calls = {**self.calls, "/": "quotient_any({}, {})"}
-        self.angles, self.cleared, self.left = angles, cleared, left
+        self.angles, self.kept, self.left = angles, kept, left
         self.inputs, self.outputs = _names("in", program.inputs), _names("out", program.outputs)
         self.shapes = {a.name: a for a in program.inputs}
         self.checked = _checked(program)
@@ -50,7 +50,7 @@ class Cuda(C):
     def input(self, argument, index):
         """A number of the sample's own row, or of the workspace."""
         if argument.name == WORK:
-            return f"{WORK}[{WARP * index[0]}]"
+            return f"work[{WARP * index[0]}]"
         return f"{self.inputs[argument.name]}[{offset(argument, index)}]"
 
     def sine_and_cosine(self, names, text, argument):
@@ -64,11 +64,12 @@ class Cuda(C):
         return [f"real {sine}, {cosine};", f"{function}({text}, &{sine}, &{cosine});"]
 
     def output(self, argument, index, text):
-        """To the own row of a tile, or the workspace; zeros are there where it was cleared."""
+        """To the own row of a tile, the workspace, or among those that are kept, but once."""
         if argument.name == LEFT:
-            return [f"{LEFT}[{WARP * self.left[index[0]]}] = {text};"]
-        if argument.name in self.cleared and text == self.constant(0.0):
-            return []
+            return [f"left[{WARP * self.left[index[0]]}] = {text};"]
+        if argument.name in self.kept.tables:
+            place = self.kept.first.get((argument.name, offset(argument, index)))
+            return [f"kept[{PITCH * place}] = {text};"] if place else []
         return [f"{self.outputs[argument.name]}[{offset(argument, index)}] = {text};"]
 
 

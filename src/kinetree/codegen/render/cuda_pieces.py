@@ -11,9 +11,9 @@ in a workspace, from which another one writes the slices (``parts``).
 from dataclasses import dataclass, replace
 
 from kinetree.codegen.parts import in_parts
-from kinetree.codegen.program import Argument
 from kinetree.codegen.render.cuda import Layout, Whole, render
 from kinetree.codegen.render.cuda_assembly import render_assembly, slices
+from kinetree.codegen.render.cuda_places import kept
 from kinetree.codegen.render.cuda_text import CudaText
 from kinetree.expr.node import LEAVES
 
@@ -37,11 +37,11 @@ def render_pieces(program, dtype="float64", layout=None) -> Pieces:
     """CUDA C of a program, by as many functions as are good for it."""
     layout = layout or Layout()
     most = layout.results(program, dtype)
-    if sum(a.size for a in program.outputs) <= most:
+    if _room(program) <= most:
         return Pieces((render(program, dtype, layout),))
     if _is_long(program, layout):
         return _by_parts(program, dtype, layout)
-    groups = _grouped(slices(program, most), most)
+    groups = _grouped(program, most)
     return Pieces(tuple(_piece(program, group, dtype, layout) for group in groups))
 
 
@@ -55,12 +55,13 @@ def _is_long(program, layout):
 
 def _by_parts(program, dtype, layout):
     found = in_parts(program, layout.part)
-    whole = Whole(_outputs(program), {}, work=found.slots)
     texts = [
-        render(p.program, dtype, layout, replace(whole, left=p.slots, status=p.status))
+        render(p.program, dtype, layout,
+               Whole(_outputs(program), p.slices, found.slots, p.left, p.status))
         for p in found.parts
-    ]
-    texts.append(render_assembly(found, program.inputs, dtype, layout))
+    ]  # fmt: skip
+    if found.assembly.program.roots:
+        texts.append(render_assembly(found, program, dtype, layout))
     return Pieces(tuple(texts), found.slots)
 
 
@@ -68,23 +69,28 @@ def _outputs(program):
     return tuple(a for a in program.outputs if a.size)
 
 
-def _grouped(slices, most):
-    """Slices that fit together."""
-    groups, total = [[]], 0
-    for s in slices:
-        if groups[-1] and total + len(s.roots) > most:
+def _room(program):
+    """Numbers of a sample's results that must be in shared memory."""
+    found = kept(program)
+    return found.count + sum(a.size for a in program.outputs if a.name not in found.tables)
+
+
+def _grouped(program, most):
+    """Slices of results that fit together."""
+    groups = [[]]
+    for s in slices(program, most):
+        if groups[-1] and _room(_part(program, [*groups[-1], s])) > most:
             groups.append([])
-            total = 0
         groups[-1].append(s)
-        total += len(s.roots)
     return groups
 
 
+def _part(program, group):
+    """The program of some slices."""
+    roots = tuple(i for s in group for i in s.roots)
+    return replace(program, outputs=tuple(s.output for s in group), roots=roots)
+
+
 def _piece(program, group, dtype, layout):
-    outputs, places, roots = [], {}, []
-    for s in group:
-        outputs.append(Argument(f"{s.argument.name}_{s.start}", (len(s.roots),)))
-        places[outputs[-1].name] = (s.argument.name, s.start)
-        roots += s.roots
-    part = replace(program, outputs=tuple(outputs), roots=tuple(roots))
-    return render(part, dtype, layout, Whole(_outputs(program), places))
+    places = {s.output.name: (s.argument.name, s.start) for s in group}
+    return render(_part(program, group), dtype, layout, Whole(_outputs(program), places))

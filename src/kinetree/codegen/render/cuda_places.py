@@ -2,7 +2,8 @@
 
 A tile holds the rows of one argument for the 32 threads of a warp (``cuda_tiles.cuh``). A result
 may take the tile of an input when no number of the input is needed any more once the number of the
-result in its place is there.
+result in its place is there. Of results that are zero for the most part only the other numbers are
+in shared memory, and a table says which of them goes where.
 """
 
 from dataclasses import dataclass
@@ -11,9 +12,10 @@ from math import gcd
 from kinetree.codegen.render.c import offset
 from kinetree.expr.node import LEAVES
 
-__all__ = ["WARP", "Tile", "given_up", "tiles"]
+__all__ = ["PITCH", "WARP", "Kept", "Tile", "given_up", "kept", "tiles"]
 
 WARP = 32  # threads
+PITCH = WARP + 1  # numbers from one kept number of all threads to the next: no banks are shared
 _SHARED_BY = 4  # threads that may find their numbers in the same bank
 
 
@@ -66,6 +68,46 @@ def tiles(arguments, most):
             found[a.name] = Tile(a.size, a.size)
             total += a.size
     return {a.name: found[a.name] for a in arguments if a.name in found}
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Results of which only what is not zero is in shared memory.
+
+    Attributes:
+        tables: for each result, by name, which kept number each of its numbers is; 0 is zero.
+        first: kept number by place ``(name, offset)``, for one place of each.
+    """
+
+    tables: dict
+    first: dict
+
+    @property
+    def count(self):
+        """Kept numbers of a sample, with the zero."""
+        return len(self.first) + 1 if self.tables else 0
+
+    @property
+    def numbers(self):
+        """Numbers of a warp, a multiple of 16 bytes."""
+        return -(-self.count * PITCH // 4) * 4
+
+
+def kept(program, names=None) -> Kept:
+    """Results of a program that are zero for the most part; only those with certain names."""
+    nodes, position = program.graph.nodes, 0
+    tables, known, first = {}, {}, {}
+    for a in program.outputs:
+        roots = program.roots[position : position + a.size]
+        position += a.size
+        zeros = sum(nodes[i] == ("const", 0.0) for i in roots)
+        if 2 * zeros <= a.size or (names is not None and a.name not in names):
+            continue
+        for place, i in enumerate(roots):
+            if nodes[i] != ("const", 0.0) and i not in known:
+                known[i] = first[a.name, place] = len(known) + 1
+        tables[a.name] = tuple(known.get(i, 0) for i in roots)
+    return Kept(tables, first)
 
 
 def given_up(program, order, inputs, outputs):

@@ -110,6 +110,37 @@ DEVICE void store_slice(real *to, int step, const real *tile, int size, int pitc
     }
 }
 
+/* One number of all rows, from those that are kept. */
+DEVICE void store_column(real *to, int step, const real *kept, int rows)
+{
+#pragma unroll 4
+    for (int row = 0; row < rows; row++) to[(long long)row * step] = kept[row];
+}
+
+/* Write rows of which only some numbers are kept: `places` says where each is for the first thread.
+ * If all addresses but those of the first `head` numbers of a row are multiples of 16 bytes, `dense`. */
+DEVICE void store_kept(real *to, int step, const real *kept, const int *places, int size, int rows,
+                       int dense, int head)
+{
+    const int lane = threadIdx.x & 31, end = dense ? size - (size - head) % NUMBERS_IN_16_BYTES : 0;
+    if (dense)
+        for (int i = head + lane * NUMBERS_IN_16_BYTES; i < end; i += 32 * NUMBERS_IN_16_BYTES) {
+            int place[NUMBERS_IN_16_BYTES];
+#pragma unroll
+            for (int k = 0; k < NUMBERS_IN_16_BYTES; k++) place[k] = places[i + k];
+#pragma unroll 4
+            for (int row = 0; row < rows; row++) {
+                vector16 numbers;
+#pragma unroll
+                for (int k = 0; k < NUMBERS_IN_16_BYTES; k++)
+                    ((real *)&numbers)[k] = kept[place[k] + row];
+                *(vector16 *)(to + (long long)row * step + i) = numbers;
+            }
+        }
+    for (int i = lane; dense && i < head; i += 32) store_column(to + i, step, kept + places[i], rows);
+    for (int i = end + lane; i < size; i += 32) store_column(to + i, step, kept + places[i], rows);
+}
+
 /* Zeros in a whole tile of so many numbers, a multiple of 16 bytes. */
 DEVICE void clear_tile(real *tile, int numbers)
 {

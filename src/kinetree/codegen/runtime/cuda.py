@@ -20,7 +20,7 @@ _GAIN = 0.98  # of the time; less is noise
 _REPEATS = 3
 _OWN = 1024  # bytes of shared memory that a block has besides
 _MOST_BLOCKS = 32  # on a multiprocessor
-_AT_A_TIME = 2**16  # samples that have a place in the workspace
+_SHARE = 1 / 32  # of the memory of a device that a workspace may take
 _ready = local()
 
 
@@ -65,6 +65,7 @@ class CudaKernel:
         self._wanted = [k for k, a in enumerate(kernel.outputs) if a.size]
         self._sizes = [a.size for a in kernel.outputs if a.size]
         self._bytes = 4 if dtype == "float32" else 8
+        self._at_a_time = self._places()
         self._launch_key = f"threads in a block\n{self.code.key}"
         known = open_store().get(self._launch_key)
         self.block = int(known) if known else None
@@ -100,13 +101,21 @@ class CudaKernel:
         if not self.code.work:
             self._start_parts(block, words, stream)
             return
-        count = words[0]
-        room = -(-min(count, _AT_A_TIME) // _WARP) * _WARP * self.code.work * self._bytes
+        count, most = words[0], self._at_a_time
+        room = -(-min(count, most) // _WARP) * _WARP * self.code.work * self._bytes
         with cupy().cuda.ExternalStream(stream):  # what is freed is used again in its order
             work = cupy().cuda.alloc(room)
-        for first in range(0, count, _AT_A_TIME):
-            some = [min(count - first, _AT_A_TIME), *self._shifted(words[1:], first), work.ptr]
+        for first in range(0, count, most):
+            some = [min(count - first, most), *self._shifted(words[1:], first), work.ptr]
             self._start_parts(block, some, stream)
+
+    def _places(self):
+        """Samples that have a place in the workspace at a time."""
+        if not self.code.work:
+            return 0
+        _, total = cupy().cuda.runtime.memGetInfo()
+        warps = int(_SHARE * total) // (_WARP * self.code.work * self._bytes)
+        return max(1, warps) * _WARP
 
     def _shifted(self, words, first):
         """Arguments of a function for samples from ``first`` on."""
