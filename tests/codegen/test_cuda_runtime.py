@@ -37,7 +37,7 @@ class Device:
         words = [ctypes.c_int64.from_address(p).value for p in pointers[:2]]
         self.launches.append((gx, bx, shared, stream, *words))
         if self.all_words:
-            self.words.append([ctypes.c_int64.from_address(p).value for p in pointers[:9]])
+            self.words.append([ctypes.c_int64.from_address(p).value for p in pointers[:6]])
 
     def work(self, size):
         self.allocated = size

@@ -1,22 +1,20 @@
 """A program with many results as several programs that leave their results in a workspace.
 
-Of the results of a robot each depends on few joints. Those that depend on the same ones have most
-of their history in common: they are computed together, limb by limb, the trunk after its limbs.
 What a later part needs of an earlier one is left for it in the workspace, or computed again where
-its history is short. Rows of results that one part has alone it writes itself; other results go to
-the workspace, too, and a last program puts them into their places.
+its history is short (``shares``). Rows of results that one part has alone it writes itself; other
+results go to the workspace, too, and a last program puts them into their places.
 """
 
 from dataclasses import dataclass, replace
 
 from kinetree.codegen.program import Argument, Program
+from kinetree.codegen.shares import Shares
 from kinetree.codegen.watch import hidden_inputs
 from kinetree.expr.node import LEAVES, Graph
 
 __all__ = ["LEFT", "WORK", "Part", "Parts", "Row", "in_parts"]
 
 WORK, LEFT = "@work", "@left"  # no names that an argument can have
-_SHORT = 60  # operations of a history that cost less than a number written and read
 
 
 @dataclass(frozen=True)
@@ -80,31 +78,19 @@ class Row:
         return Argument(f"{self.argument.name}_{self.start}", (len(self.roots),))
 
 
-@dataclass
-class _Share:
-    """What one part computes, as nodes of the whole program."""
-
-    roots: list
-    computed: set
-    loaded: set
-
-    @classmethod
-    def empty(cls):
-        return cls([], set(), set())
-
-
 class _Cut:
     def __init__(self, program, most):
-        self.program, self.most = program, most
-        self.nodes = program.graph.nodes
-        self.home, self.short = {}, {}  # the share that computes a node; whether it is cheap
+        self.program, self.nodes = program, program.graph.nodes
+        self.shares = Shares(program, most)
+        self.checks = [node for node, *_ in program.checks]
 
     def parts(self):
-        shares = self._shares()
+        shares = self.shares.all
         rows = self._rows(len(shares))
         if any(rows[k] for k, _ in enumerate(shares)):
             self._check_everywhere(shares)
-        rest = {i for row in rows[None] for i in row.roots}
+        rest = {i for row in rows[None] for i in row.roots if self.nodes[i] != ("const", 0.0)}
+        shares[0].roots += sorted(i for i in rest if self.nodes[i][0] == "const")
         wanted = rest.union(*(s.loaded for s in shares))
         slots, places, watched, drafts = 0, {}, [], []
         for k, share in enumerate(shares):
@@ -122,84 +108,6 @@ class _Cut:
         assembly = self._assembly(rows[None], places, inputs)
         return Parts(tuple(found), assembly, tuple(watched), slots)
 
-    # --- who computes what -----------------------------------------------------------------------
-
-    def _shares(self):
-        """Families one after the other, put together as long as they are not too many."""
-        shares, share = [], _Share.empty()
-        for family in self._families():
-            whole, _ = self._needs(family, share, len(shares))
-            begun = [family] if len(whole) <= self.most else [[root] for root in family]
-            for roots in begun:
-                computed, loaded = self._needs(roots, share, len(shares))
-                if share.roots and len(share.computed) + len(computed) > self.most:
-                    shares.append(share)
-                    share = _Share.empty()
-                    computed, loaded = self._needs(roots, share, len(shares))
-                share.roots += roots
-                share.computed |= computed
-                share.loaded |= loaded
-                self.home.update(dict.fromkeys(computed - self.home.keys(), len(shares)))
-        return [*shares, share]
-
-    def _needs(self, roots, share, number):
-        """What must be computed for some roots in a share, and loaded."""
-        computed, loaded, waiting = set(), set(), list(roots)
-        while waiting:
-            i = waiting.pop()
-            if i in computed or i in share.computed or i in loaded or i in share.loaded:
-                continue
-            if self.home.get(i, number) != number and not self._is_short(i):
-                loaded.add(i)
-            elif self.nodes[i][0] not in LEAVES:
-                computed.add(i)
-                waiting += self.nodes[i][1:]
-        return computed, loaded
-
-    def _is_short(self, i):
-        """Whether a value has a history of few operations."""
-        if i not in self.short:
-            history, waiting = set(), [i]
-            while waiting and len(history) <= _SHORT:
-                k = waiting.pop()
-                if k not in history and self.nodes[k][0] not in LEAVES:
-                    history.add(k)
-                    waiting += self.nodes[k][1:]
-            self.short[i] = len(history) <= _SHORT
-        return self.short[i]
-
-    def _families(self):
-        """Results and checks that belong together, what a family depends on before it."""
-        checks = [node for node, *_ in self.program.checks]
-        roots = [i for i in self.program.roots if self.nodes[i][0] != "const"]
-        groups, depends = {}, self._dependencies([*roots, *checks])
-        for i in dict.fromkeys([*checks, *roots]):
-            groups.setdefault(depends[i], []).append(i)
-        families, waiting, inner = [], [None], _inner_sets(list(groups))
-        while waiting:  # backwards: a set before what is part of it
-            s = waiting.pop()
-            all_of_it = [i for t in _with_inner(s, inner) for i in groups.get(t, ())]
-            if s is not None and len(self._needs(all_of_it, _Share.empty(), 0)[0]) <= self.most:
-                families.append(all_of_it)
-            else:
-                families.append(groups.get(s, []))
-                waiting += inner[s]
-        return families[::-1]
-
-    def _dependencies(self, roots):
-        """For each node the inputs that it depends on, as bits."""
-        found, bits = {}, 0
-        for i in self.program.graph.reachable(roots):
-            op, *operands = self.nodes[i]
-            if op == "input":
-                found[i], bits = 1 << bits, bits + 1
-                continue
-            found[i] = 0
-            if op not in LEAVES:
-                for a in operands:
-                    found[i] |= found[a]
-        return found
-
     # --- who writes what -------------------------------------------------------------------------
 
     def _rows(self, count):
@@ -208,29 +116,26 @@ class _Cut:
         A sample with something wrong is NaN as a whole: shares write themselves only where each of
         them can find out by itself.
         """
-        checks = [node for node, *_ in self.program.checks]
         seen = hidden_inputs(replace(self.program, roots=()))
-        alone = all(map(self._is_short, checks)) and hidden_inputs(self.program) == seen
+        alone = all(map(self.shares.is_short, self.checks)) and hidden_inputs(self.program) == seen
         found, position = {k: [] for k in (*range(count), None)}, 0
         for argument in self.program.outputs:
             size = argument.shape[-1] if argument.shape else 1
             owner = None
             for start in range(0, argument.size, size or 1):
                 roots = self.program.roots[position + start : position + start + size]
-                homes = {self.home.get(i) for i in roots if self.nodes[i][0] != "const"}
+                homes = {self.shares.home.get(i) for i in roots if self.nodes[i][0] != "const"}
                 if homes and alone:  # a row of zeros goes with the one before it
                     owner = homes.pop() if len(homes) == 1 else None
-                row = Row(argument, start, tuple(roots))
-                found[owner].append(row)
+                found[owner].append(Row(argument, start, tuple(roots)))
             position += argument.size
         return {owner: _joined(rows) for owner, rows in found.items()}
 
     def _check_everywhere(self, shares):
         """Let every share look at all conditions."""
-        checks = [node for node, *_ in self.program.checks]
         for k, share in enumerate(shares):
-            computed, loaded = self._needs(checks, share, k)
-            share.roots += [i for i in checks if i not in share.roots]
+            computed, loaded = self.shares.needs(self.checks, share, k)
+            share.roots += [i for i in self.checks if i not in share.roots]
             share.computed |= computed
             share.loaded |= loaded
 
@@ -293,21 +198,3 @@ def _joined(rows):
 def _origins(rows):
     """For each output of a part the whole one and where it begins there."""
     return {row.output.name: (row.argument.name, row.start) for row in rows}
-
-
-def _inner_sets(sets):
-    """For each set, as bits, the largest ones within it and no smaller one; None has the others."""
-    sets = sorted(sets, key=lambda s: (s.bit_count(), s))
-    inner = {s: [] for s in (*sets, None)}
-    for k, s in enumerate(sets):
-        inner[next((t for t in sets[k + 1 :] if t & s == s), None)].append(s)
-    return inner
-
-
-def _with_inner(s, inner):
-    """A set after all those within it."""
-    found, waiting = [], [s]
-    while waiting:
-        found.append(waiting.pop())
-        waiting += inner[found[-1]]
-    return found[::-1]

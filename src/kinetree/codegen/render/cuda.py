@@ -43,7 +43,7 @@ _TWICE = 8 * 1024  # bytes of the inputs of a warp that it may have two sets of
 _MUCH = 18  # operations for each number that is read or written
 _LONGEST = 10_000  # operations of a program that is not computed in parts
 _PART = 6_000  # operations of a part
-_WRITTEN = 28 * 1024  # bytes of the tiles of a warp that writes results of parts
+_WRITTEN = 14 * 1024  # bytes of the tiles of a warp that writes results of parts
 _RESIDENT = {64: 3, 88: 0, 104: 2}  # by waiting values of 32 bits: what was fastest
 
 

@@ -1,34 +1,39 @@
 """Results from the workspace into their places, in CUDA C: the last function of a program in parts.
 
-A warp fills a tile with a slice of the results of its 32 samples after the other. Which number goes
-where is in a table; of the results of a robot most are zero, and only the others are in it.
+A warp brings some numbers of its 32 samples after the other to shared memory, and writes the slices
+of rows that consist of them and of zeros. Which ones, and where they go, is in tables, so that the
+text is short for any number of results.
 """
 
-from kinetree.codegen.parts import Row
+from dataclasses import dataclass
+
 from kinetree.codegen.render.c import C
 from kinetree.codegen.render.cuda_entry import result_name
-from kinetree.codegen.render.cuda_places import WARP, Tile
+from kinetree.codegen.render.cuda_places import PITCH, WARP
 from kinetree.codegen.render.cuda_text import CudaText, head
 
-__all__ = ["render_assembly", "slices"]
+__all__ = ["render_assembly"]
 
-_CONSTANT = 60_000  # bytes of a table that the cache for constants has room for
+_UNIT = 32  # numbers of a result that stay together
 
 
-def slices(program, most):
-    """All results in slices of at most so many numbers, whole rows where possible."""
-    found, position = [], 0
-    for argument in program.outputs:
-        size, row = argument.size, argument.shape[-1] if argument.shape else 1
-        length = min(most, size)
-        for unit in (row, 4 * row, 4):  # rows, and multiples of 16 bytes
-            if unit and length >= unit and length < size:
-                length -= length % unit
-        for start in range(0, size, length or 1):
-            roots = program.roots[position + start : position + min(start + length, size)]
-            found.append(Row(argument, start, roots))
-        position += size
-    return found
+@dataclass(frozen=True)
+class _Slice:
+    """Consecutive numbers of a result.
+
+    Attributes:
+        output: number of the result.
+        start: number of it that the slice begins with.
+        step: numbers of the result.
+        slots: places in the workspace of what is not zero.
+        places: for each number which of those it is; 0 is zero.
+    """
+
+    output: int
+    start: int
+    step: int
+    slots: tuple
+    places: tuple
 
 
 def render_assembly(parts, whole, dtype, layout) -> CudaText:
@@ -40,83 +45,111 @@ def render_assembly(parts, whole, dtype, layout) -> CudaText:
         dtype: ``"float32"`` or ``"float64"``.
         layout: how samples travel.
     """
-    program, size = parts.assembly.program, 4 if dtype == "float32" else 8
-    sizes = {a.name: a.size for a in whole.outputs}
-    moves, body, numbers = [], [], 0
-    for row in slices(program, max(WARP, layout.written // (WARP * size))):
-        name, start = parts.assembly.slices[row.argument.name]
-        tile = Tile(len(row.roots), sizes[name], start + row.start)
-        numbers = max(numbers, tile.numbers)
-        body += _filled(program, row, name, tile, moves, C(dtype).constant)
-    shared = numbers * size
-    table = ",\n".join(f"    {{{slot}, {place}}}" for slot, place in moves)
-    memory = "__constant__" if 8 * len(moves) <= _CONSTANT else "__device__ const"
+    size = 4 if dtype == "float32" else 8
+    slices = _slices(parts, whole, max(_UNIT, layout.written // (PITCH * size)))
+    shared = -(-(1 + max(len(s.slots) for s in slices)) * PITCH // 4) * 4 * size
     text = [
-        f"/* {program.name}, {dtype}, results: written by kinetree. */",
+        f"/* {whole.name}, {dtype}, results: written by kinetree. */",
         head(dtype, shared),
-        f"static {memory} int moves[][2] = {{\n{table}\n}};",
-        _GATHER,
-        _entry(parts, whole, body, dtype),
+        _tables(slices),
+        _entry(parts, whole, len(slices), C(dtype).constant(0.0)),
     ]
     return CudaText("\n\n".join(text) + "\n", shared, ahead=False)
 
 
-_GATHER = """\
-/* Numbers of the workspace into the own row of a tile. */
-DEVICE void gather(real *own, const real *work, int first, int end)
-{
-#pragma unroll 16
-    for (int n = first; n < end; n++) own[moves[n][1]] = work[moves[n][0] * 32];
-}"""
+def _slices(parts, whole, most):
+    """Results in slices with at most so many numbers that are not zero."""
+    nodes, found, position = parts.assembly.program.graph.nodes, [], 0
+    numbers = {a.name: (k, a.size) for k, a in enumerate(a for a in whole.outputs if a.size)}
+    for argument in parts.assembly.program.outputs:
+        name, start = parts.assembly.slices[argument.name]
+        roots = parts.assembly.program.roots[position : position + argument.size]
+        position += argument.size
+        first = 0
+        while first < len(roots):
+            end, known = first, {}
+            while end < len(roots):
+                after = end + _UNIT - (start + end) % _UNIT
+                more = [nodes[i][2][0] for i in roots[end:after] if nodes[i][0] == "input"]
+                if known and len(known.keys() | set(more)) > most:
+                    break
+                for slot in more:
+                    known.setdefault(slot, len(known) + 1)
+                end = min(after, len(roots))
+            places = [
+                known[nodes[i][2][0]] if nodes[i][0] == "input" else 0 for i in roots[first:end]
+            ]
+            output, step = numbers[name]
+            found.append(_Slice(output, start + first, step, tuple(known), tuple(places)))
+            first = end
+    return found
 
 
-def _filled(program, row, name, tile, moves, number):
-    """Statements that write a slice; what is moved for it is added to ``moves``."""
-    first, constants = len(moves), []
-    for place, i in enumerate(row.roots):
-        op, *rest = program.graph.nodes[i]
-        if op == "input":
-            moves.append((rest[1][0], place))
-        elif rest[0] != 0.0:
-            constants.append(f"own[{place}] = {number(rest[0])};")
-    to = f"{result_name(name)} + first * {tile.step} + {tile.start}"
-    return [
-        "{",
-        f"    real *const own = tile + lane * {tile.pitch};",
-        f"    clear_tile(tile, {tile.numbers});",
-        f"    gather(own, work_own, {first}, {len(moves)});",
-        *(f"    {line}" for line in constants),
-        f'    if (wrong) for (int i = 0; i < {tile.size}; i++) own[i] = (real)nan("");',
-        "    __syncwarp();",
-        f"    store_slice({to}, {tile.step}, tile, {tile.size}, {tile.pitch}, rows, dense);",
-        "    __syncwarp();",
-        "}",
-    ]
+def _tables(slices):
+    """What the entry point looks up."""
+    slots = [WARP * slot for s in slices for slot in s.slots]
+    places = [PITCH * place for s in slices for place in s.places]
+    rows, slot, place = [], 0, 0
+    for s in slices:
+        rows.append(
+            f"    {{{s.output}, {s.start}, {s.step}, {slot}, {len(s.slots)}, {place}, "
+            f"{len(s.places)}, {0 if s.step % 4 else 1}, {min(-s.start % 4, len(s.places))}}},"
+        )
+        slot, place = slot + len(s.slots), place + len(s.places)
+    return "\n".join(
+        [
+            f"static __device__ const int slots[] = {{{', '.join(map(str, slots or [0]))}}};",
+            f"static __device__ const int places[] = {{{', '.join(map(str, places))}}};",
+            "static __device__ const struct {",
+            "    int output, start, step, first_slot, count, first_place, size, dense, head;",
+            "} slices[] = {",
+            *rows,
+            "};",
+        ]
+    )
 
 
-def _entry(parts, whole, body, dtype):
+def _entry(parts, whole, count, zero):
     """The entry point ``run``."""
-    zero, inputs = C(dtype).constant(0.0), [a for a in whole.inputs if a.size]
+    inputs, outputs = ([a for a in side if a.size] for side in (whole.inputs, whole.outputs))
+    results = [result_name(a.name) for a in outputs]
     parameters = [
         "long long count, long long dense",
         *(f"const real *unused_{k}, long long step_{k}" for k, _ in enumerate(inputs)),
-        *(f"real *{result_name(a.name)}" for a in whole.outputs if a.size),
+        *(f"real *{name}" for name in results),
         "const real *__restrict__ work",
     ]
-    looks = [f"wrong |= !(work_own[{WARP * k}] == {zero});" for k in parts.watched]
-    lines = [
-        "extern __shared__ vector16 shared[];",
-        "const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;",
-        "const long long first = (long long)blockIdx.x * blockDim.x + warp * 32;",
-        "if (first >= count) return;",
-        "const int rows = count - first < 32 ? (int)(count - first) : 32;",
-        "real *const tile = (real *)((char *)shared + warp * BYTES_OF_A_WARP);",
-        f"const real *const work_own = work + first * {parts.slots} + lane;",
-        "int wrong = 0;",
-        *looks,
-        *body,
-    ]
-    return (
-        "ENTRY void run(\n    " + ",\n    ".join(parameters) + ")\n{\n"
-        + "\n".join(f"    {line}" for line in lines) + "\n}"
+    looks = "".join(f"    wrong |= !(own[{WARP * k}] == {zero});\n" for k in parts.watched)
+    body = _BODY.format(
+        slots=parts.slots, results=", ".join(results), looks=looks, zero=zero, count=count,
+        pitch=PITCH,
     )  # fmt: skip
+    return "ENTRY void run(\n    " + ",\n    ".join(parameters) + ")\n" + body
+
+
+_BODY = """\
+{{
+    extern __shared__ vector16 shared[];
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    const long long first = (long long)blockIdx.x * blockDim.x + warp * 32;
+    if (first >= count) return;
+    const int rows = count - first < 32 ? (int)(count - first) : 32;
+    real *const kept = (real *)((char *)shared + warp * BYTES_OF_A_WARP);
+    const real *const own = work + first * {slots} + lane;
+    real *const results[] = {{{results}}};
+    int wrong = 0;
+{looks}\
+    kept[lane] = wrong ? (real)nan("") : {zero};
+#pragma unroll 1
+    for (int s = 0; s < {count}; s++) {{
+        const int *const from = slots + slices[s].first_slot, step = slices[s].step;
+#pragma unroll 16
+        for (int k = 0; k < slices[s].count; k++)
+            kept[(k + 1) * {pitch} + lane] = wrong ? kept[lane] : own[from[k]];
+        __syncwarp();
+        store_kept(results[slices[s].output] + first * step + slices[s].start, step, kept,
+                   places + slices[s].first_place, slices[s].size, rows, dense && slices[s].dense,
+                   slices[s].head);
+        __syncwarp();
+    }}
+}}"""

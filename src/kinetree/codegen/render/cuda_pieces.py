@@ -10,9 +10,9 @@ in a workspace, from which another one writes the slices (``parts``).
 
 from dataclasses import dataclass, replace
 
-from kinetree.codegen.parts import in_parts
+from kinetree.codegen.parts import Row, in_parts
 from kinetree.codegen.render.cuda import Layout, Whole, render
-from kinetree.codegen.render.cuda_assembly import render_assembly, slices
+from kinetree.codegen.render.cuda_assembly import render_assembly
 from kinetree.codegen.render.cuda_places import kept
 from kinetree.codegen.render.cuda_text import CudaText
 from kinetree.expr.node import LEAVES
@@ -78,7 +78,7 @@ def _room(program):
 def _grouped(program, most):
     """Slices of results that fit together."""
     groups = [[]]
-    for s in slices(program, most):
+    for s in _slices(program, most):
         if groups[-1] and _room(_part(program, [*groups[-1], s])) > most:
             groups.append([])
         groups[-1].append(s)
@@ -89,6 +89,22 @@ def _part(program, group):
     """The program of some slices."""
     roots = tuple(i for s in group for i in s.roots)
     return replace(program, outputs=tuple(s.output for s in group), roots=roots)
+
+
+def _slices(program, most):
+    """All results in slices of at most so many numbers, whole rows where possible."""
+    found, position = [], 0
+    for argument in program.outputs:
+        size, row = argument.size, argument.shape[-1] if argument.shape else 1
+        length = min(most, size)
+        for unit in (row, 4 * row, 4):  # rows, and multiples of 16 bytes
+            if unit and length >= unit and length < size:
+                length -= length % unit
+        for start in range(0, size, length or 1):
+            roots = program.roots[position + start : position + min(start + length, size)]
+            found.append(Row(argument, start, roots))
+        position += size
+    return found
 
 
 def _piece(program, group, dtype, layout):

@@ -140,14 +140,3 @@ DEVICE void store_kept(real *to, int step, const real *kept, const int *places, 
     for (int i = lane; dense && i < head; i += 32) store_column(to + i, step, kept + places[i], rows);
     for (int i = end + lane; i < size; i += 32) store_column(to + i, step, kept + places[i], rows);
 }
-
-/* Zeros in a whole tile of so many numbers, a multiple of 16 bytes. */
-DEVICE void clear_tile(real *tile, int numbers)
-{
-    vector16 zeros;
-    memset(&zeros, 0, sizeof zeros);
-#pragma unroll 4
-    for (int i = threadIdx.x & 31; i < numbers / NUMBERS_IN_16_BYTES; i += 32)
-        ((vector16 *)tile)[i] = zeros;
-    __syncwarp();
-}
