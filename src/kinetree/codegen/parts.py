@@ -87,7 +87,8 @@ class _Cut:
     def parts(self):
         shares = self.shares.all
         rows = self._rows(len(shares))
-        if any(rows[k] for k, _ in enumerate(shares)):
+        alone = any(rows[k] for k, _ in enumerate(shares))
+        if alone:
             self._check_everywhere(shares)
         rest = {i for row in rows[None] for i in row.roots if self.nodes[i] != ("const", 0.0)}
         shares[0].roots += sorted(i for i in rest if self.nodes[i][0] == "const")
@@ -96,6 +97,8 @@ class _Cut:
         for k, share in enumerate(shares):
             left = [i for i in [*share.roots, *sorted(share.computed)] if i in wanted]
             left = [i for i in dict.fromkeys(left) if i not in places]
+            if alone and not left and not rows[k]:
+                continue  # only checks, at which all look
             places.update((i, slots + n) for n, i in enumerate(left))
             slots += len(left)
             part, status = self._program(share, rows[k], left, places), None

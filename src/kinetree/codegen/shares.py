@@ -11,7 +11,7 @@ from kinetree.expr.node import LEAVES
 
 __all__ = ["Share", "Shares"]
 
-_CUT = 0.75  # of the operations of a share: those of one of several that a family needs
+_TOGETHER = 0.6  # of the operations that a family may have: those of several in one share
 _SHORT = 60  # operations of a history that cost less than a number written and read
 
 
@@ -36,7 +36,11 @@ class Share:
 
 
 class Shares:
-    """A program without loops as shares of about so many operations at most.
+    """A program without loops as shares.
+
+    Args:
+        program: the program.
+        most: operations of a family that stays together.
 
     Attributes:
         all: the shares, those that others load from before these.
@@ -50,15 +54,13 @@ class Shares:
         self.all = self._shares()
 
     def _shares(self):
-        """Families one after the other, put together as long as they are not too many."""
+        """Families one after the other, small ones together, large ones cut."""
         shares, share = [], Share.empty()
         for family in self._families():
             whole, _ = self.needs(family, share, len(shares))
-            fits = len(whole) <= self.most
-            most = self.most if fits else _CUT * self.most
-            for roots in [family] if fits else [[root] for root in family]:
+            for roots in [family] if len(whole) <= self.most else [[root] for root in family]:
                 computed, loaded = self.needs(roots, share, len(shares))
-                if share.roots and len(share.computed) + len(computed) > most:
+                if share.roots and len(share.computed) + len(computed) > _TOGETHER * self.most:
                     shares.append(share)
                     share = Share.empty()
                     computed, loaded = self.needs(roots, share, len(shares))
@@ -98,10 +100,10 @@ class Shares:
         """Results and checks that belong together, what a family depends on before it."""
         checks = [node for node, *_ in self.program.checks]
         roots = [i for i in self.program.roots if self.nodes[i][0] != "const"]
-        groups, depends = {}, self._dependencies([*roots, *checks])
+        groups, (depends, positions) = {}, self._dependencies([*roots, *checks])
         for i in dict.fromkeys([*checks, *roots]):
             groups.setdefault(depends[i], []).append(i)
-        families, waiting, inner = [], [None], _inner_sets(list(groups))
+        families, waiting, inner = [], [None], _inner_sets(list(groups), positions)
         while waiting:  # backwards: a set before what is part of it
             s = waiting.pop()
             all_of_it = [i for t in _with_inner(s, inner) for i in groups.get(t, ())]
@@ -113,23 +115,28 @@ class Shares:
         return families[::-1]
 
     def _dependencies(self, roots):
-        """For each node the inputs that it depends on, as bits."""
-        found, bits = {}, 0
+        """For each node the inputs that it depends on, as bits; and those of the first argument."""
+        found, bits, first = {}, 0, 0
         for i in self.program.graph.reachable(roots):
             op, *operands = self.nodes[i]
             if op == "input":
                 found[i], bits = 1 << bits, bits + 1
+                first |= found[i] if operands[0] == self.program.inputs[0].name else 0
                 continue
             found[i] = 0
             if op not in LEAVES:
                 for a in operands:
                     found[i] |= found[a]
-        return found
+        return found, first
 
 
-def _inner_sets(sets):
-    """For each set, as bits, the largest ones within it and no smaller one; None has the others."""
-    sets = sorted(sets, key=lambda s: (s.bit_count(), s))
+def _inner_sets(sets, positions):
+    """For each set, as bits, those within it and no smaller one; None has the others.
+
+    They are in the order of the number of positions that they contain: limbs before what depends
+    on several of them.
+    """
+    sets = sorted(sets, key=lambda s: ((s & positions).bit_count(), s.bit_count(), s))
     inner = {s: [] for s in (*sets, None)}
     for k, s in enumerate(sets):
         inner[next((t for t in sets[k + 1 :] if t & s == s), None)].append(s)

@@ -42,7 +42,7 @@ _STAGED = 160  # numbers of a sample's inputs that go through tiles
 _TWICE = 8 * 1024  # bytes of the inputs of a warp that it may have two sets of
 _MUCH = 18  # operations for each number that is read or written
 _LONGEST = 10_000  # operations of a program that is not computed in parts
-_PART = 6_000  # operations of a part
+_PART = 7_000  # operations of a part
 _WRITTEN = 14 * 1024  # bytes of the tiles of a warp that writes results of parts
 _RESIDENT = {64: 3, 88: 0, 104: 2}  # by waiting values of 32 bits: what was fastest
 
