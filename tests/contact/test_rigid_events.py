@@ -13,8 +13,8 @@ from kinetree.contact.scene import Scene
 from kinetree.errors import ModelError, ShapeError, SimulationError, UnknownNameError
 from kinetree.model.geometry import Geometry, Plane, Sphere
 from kinetree.samples.linkages import four_bar
-from kinetree.simulation.contact.driven.machine import Machine
-from kinetree.simulation.contact.driven.watches import Touches
+from kinetree.simulation.contact.phases.machine import Machine
+from kinetree.simulation.contact.phases.watches import Touches
 from kinetree.spatial import Plucker
 
 # --- bouncing -------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from kinetree.contact.rigid.settings import EventDriven
 from kinetree.contact.soft.force import SoftContact
 from kinetree.contact.stepping.settings import TimeStepping
 from kinetree.errors import JointError, ModelError, UnknownNameError
-from kinetree.simulation.contact.driven.stepper import event_driven_stepper
+from kinetree.simulation.contact.phases.stepper import event_driven_stepper
 from kinetree.simulation.contact.stepper import time_stepper
 
 __all__ = ["Attached", "attach"]

@@ -18,7 +18,7 @@ import numpy as np
 from kinetree.contact.mobility import tree_force
 from kinetree.contact.scene import Scene
 from kinetree.loops.kinematics.constraint import constraint
-from kinetree.simulation.contact.driven.mode import SLIDES, Mode
+from kinetree.simulation.contact.phases.mode import SLIDES, Mode
 
 __all__ = ["Answer", "Held", "Instant"]
 
