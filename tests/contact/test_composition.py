@@ -162,8 +162,13 @@ def test_gears_on_patches_with_a_memory():
     assert motion.report.energy_error < 1e-3
 
 
-def test_everything_in_equal_steps(everything):
-    motion = moved(TimeStepping(everything), dt=1e-3)
+@pytest.mark.parametrize("told", [False, True], ids=["free", "told"])
+def test_everything_in_equal_steps(everything, told):
+    motion = moved(TimeStepping(everything), told=told, dt=1e-3)
+    if told:
+        as_told(motion)
+        assert motion.loop_error.max() < 1e-9
+        assert motion.report.energy_error < 1e-2
     worst = motion.report.contact
     assert motion.contact.force[:, 0, 0].max() > 10
     assert max(worst.velocity, worst.cone, worst.complementarity) < 1e-9
@@ -178,8 +183,6 @@ def patches(scene):
 
 
 REFUSED = [
-    ("told in equal steps", (), TimeStepping, {"prescribed": TOLD}, kt.JointError,
-     "'hip'.*TimeStepping, whose equations are those of joints that are free.*EventDriven"),
     ("told on patches", (), patches, {"prescribed": TOLD}, kt.JointError,
      "memory does not go with joints that move as told .'hip'"),
     ("loops on patches", ("loop",), patches, {}, kt.LoopError, "memory is for trees.*crossley"),

@@ -206,7 +206,7 @@ def test_gradient_of_a_rollout_through_a_bounce():
     )
     q0, qd0 = m.neutral().copy(), np.array([0.5, 1.0, -2.0, 1.0, 0.3, -1.0])
     q0[2] = 0.13
-    given = {"steps": 150, "dt": 1e-3, "forces": [soft]}
+    given = {"steps": 150, "dt": 1e-3, "contact": soft}
     found = kt.rollout_gradient(m, q0, qd0, terminal=place, **given)
     eye, h = np.eye(6), 1e-6
 
@@ -313,7 +313,11 @@ def test_named_errors(resting):
         SoftContact(scene, stiffness=1.0, damping=1.0, drag=-1.0)
     patch = SoftContact(scene, stiffness=1e4, damping=50.0, law="patch")
     with pytest.raises(kt.TraceError, match=r"remember what happened before"):
-        kt.rollout(resting, [0.2], steps=3, forces=[patch])
+        kt.rollout(resting, [0.2], steps=3, contact=patch)
+    for rigid in (kt.contact.TimeStepping(scene), kt.contact.EventDriven(scene)):
+        words = rf"{type(rigid).__name__} takes steps itself.*kinetree.simulate.*SoftContact"
+        with pytest.raises(kt.TraceError, match=words):
+            kt.rollout(resting, [0.2], steps=3, contact=rigid)
     with pytest.raises(kt.UnknownNameError, match=r"cannot carry the states of contact"):
         kt.simulate(resting, [0.2], duration=0.1, forces=patch, integrator="implicit_midpoint")
     with pytest.raises(kt.SimulationError, match=r"too long for surfaces that recover at 200"):

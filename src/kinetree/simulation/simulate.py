@@ -120,7 +120,6 @@ def simulate(
             method, field, q, _as_events(events), compiled=compiled, make=make
         )
     else:
-        attached.refuse_told(told)
         stepper, watchers = attached.stepper(
             acting, method, field, q, _as_events(events), compiled=compiled
         )

@@ -14,12 +14,14 @@ from kinetree.errors import ShapeError, SingularError, UnknownNameError
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import kernel
 from kinetree.simulation.breakdown import naming_time
+from kinetree.simulation.contact.drives import drive_forces, require_movable
 from kinetree.simulation.contact.history import Notes
 from kinetree.simulation.events.event import UserEvents
 from kinetree.simulation.events.watcher import Watcher
 from kinetree.simulation.forces.limits import position_bounds, position_index
 from kinetree.simulation.integrators.explicit import ExplicitRungeKutta
 from kinetree.simulation.integrators.integrator import Stepped
+from kinetree.simulation.prescribed.method import Driven
 from kinetree.simulation.step import Stepper
 
 __all__ = ["ContactStepper", "time_stepper"]
@@ -37,21 +39,24 @@ def time_stepper(settings, acting, method, field, q, events, *, compiled):
             f"integrator {method.name!r} takes derivatives of all forces, which contact does not "
             f"have: use 'rk4' or another explicit one with TimeStepping"
         )
-    joints = _joint_rows(model, acting)
+    told = field.told
+    joints = _joint_rows(model, acting, np.ones(model.nv) if told is None else told.others(model))
+    if told is not None:
+        require_movable(scene, told)
     holds = Holds(model, scene, joints, not scene.open_pairs, settings.reach)
     if compiled and holds.compiled:
         compiled = holds.count(scene.candidates.size) <= COMPILED_ROWS
     else:
         compiled = False
     tree = model.replace(loops=()) if holds.closes else model
-    step = ContactStep(holds, settings, tree, solve_in_kernel)
+    step = ContactStep(holds, settings, tree, solve_in_kernel, told)
     stepper = ContactStepper(model, method, field, step, q.shape[:-1], compiled=compiled)
     groups = [UserEvents(events, model)] if events else []
     return stepper, (Watcher(model, groups, q.shape[:-1]),) if groups else ()
 
 
-def _joint_rows(model, acting) -> JointRows:
-    """Rigid limits and exact friction, as rows."""
+def _joint_rows(model, acting, free) -> JointRows:
+    """Rigid limits and exact friction of the variables that are free, as rows."""
     stops, restitution, friction, level = (), 0.0, (), JointRows().level
     if acting.limits is not None:
         lower, upper = position_bounds(model)
@@ -60,16 +65,19 @@ def _joint_rows(model, acting) -> JointRows:
             (int(at[i]), i, sign, float(bound[i]))
             for i in range(model.nv)
             for sign, bound in ((1.0, lower), (-1.0, upper))
-            if np.isfinite(bound[i])
+            if np.isfinite(bound[i]) and free[i]
         )
     if acting.friction is not None:
         level = acting.friction.level
-        friction = tuple((i, float(c)) for i, c in enumerate(acting.friction.levels) if c > 0)
+        levels = enumerate(acting.friction.levels * free)
+        friction = tuple((i, float(c)) for i, c in levels if c > 0)
     return JointRows(stops, restitution, friction, level)
 
 
 def _looped(method):
     """The method with its stages in a loop: most steps touch, and code for flight is long."""
+    if isinstance(method, Driven):
+        return replace(method, inner=_looped(method.inner))
     return replace(method, looped=True) if isinstance(method, ExplicitRungeKutta) else method
 
 
@@ -150,6 +158,10 @@ class ContactStepper(Stepper):
             self.notes.take(after[3], after[4])
         return [after[:3] for after in good]
 
+    def drive_forces(self, arrays):
+        """Joint forces of the controller, and of the drives where it has no say, (T, ..., nv)."""
+        return drive_forces(self.contact_step, self.field, arrays, self.notes.history())
+
     def _taken(self, t, h, q, qd, tau, count):
         alone = q.shape[:-1] != self.batch  # one sample of a batch, to locate an event
         force = np.zeros(self.notes.rows) if alone else self.notes.force
@@ -209,7 +221,7 @@ class ContactStepper(Stepper):
     @cached_property
     def _patient(self):
         step = self.contact_step
-        return ContactStep(step.holds, step.settings, step.tree, solve_on_host)
+        return replace(step, solve=solve_on_host)
 
     @cached_property
     def _kernel(self):
