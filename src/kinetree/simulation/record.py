@@ -1,5 +1,6 @@
 """What is kept of a simulation while it runs."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,7 +51,8 @@ class Record:
         """Count steps of length ``h`` that end with the velocities ``qd``."""
         self.steps += steps
         self.largest_step = max(self.largest_step, h)
-        self.largest_advance = max(self.largest_advance, h * np.abs(qd).max(initial=0.0))
+        if not h * math.sqrt(np.vdot(qd, qd)) <= self.largest_advance:  # it may be a new record
+            self.largest_advance = max(self.largest_advance, h * np.abs(qd).max(initial=0.0))
 
     def arrays(self) -> dict[str, Any]:
         """What was stored, as arrays with time first."""

@@ -13,7 +13,7 @@ from kinetree.contact.stepping.step import ContactStep
 from kinetree.errors import ShapeError, SingularError, UnknownNameError
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import kernel
-from kinetree.simulation.breakdown import naming_time
+from kinetree.simulation.breakdown import NamingTime
 from kinetree.simulation.contact.drives import drive_forces, require_movable
 from kinetree.simulation.contact.history import Notes
 from kinetree.simulation.events.event import UserEvents
@@ -168,22 +168,24 @@ class ContactStepper(Stepper):
         if self.compiled:
             numbers = (np.array(x, dtype=float) for x in (t, h))
             after = self._kernel.call(*numbers, q, qd, tau, force, np.array(count, dtype=float))
-            fine = self._is_fine(after[4], after[1])
+            wrong = None if self._all_fine(after[4]) else ~self._is_fine(after[4], after[1])
         else:
-            after, fine = self._empty(q, qd), np.zeros(q.shape[:-1], dtype=bool)
-        if not fine.all():
-            after = self._with_patience(t, h, q, qd, tau, force, count, after, ~fine)
+            after, wrong = self._empty(q, qd), np.ones(q.shape[:-1], dtype=bool)
+        if wrong is not None and wrong.any():
+            after = self._with_patience(t, h, q, qd, tau, force, count, after, wrong)
         if not alone:
             self.notes.take(after[3], after[4])
         return after
 
+    def _all_fine(self, residuals):
+        """Whether compiled code has solved for the forces of all motions, whatever their speed."""
+        error = residuals.item(0) if residuals.ndim == 1 else residuals[..., 0].max(initial=0.0)
+        return error <= self.contact_step.settings.tolerance
+
     def _is_fine(self, residuals, qd):
-        """Whether compiled code has solved for the forces."""
-        error, enough = residuals[..., 0], self.contact_step.settings.tolerance
-        fine = error <= enough  # at any speed
-        if fine.all():
-            return fine
-        return error <= enough * (1 + np.max(np.abs(qd), axis=-1, initial=0.0))
+        """For which motions compiled code has solved for the forces, (...)."""
+        speed = np.max(np.abs(qd), axis=-1, initial=0.0)
+        return residuals[..., 0] <= self.contact_step.settings.tolerance * (1 + speed)
 
     def _with_patience(self, t, h, q, qd, tau, force, count, after, wrong):
         """The same with the motions that went wrong taken again, step by step."""
@@ -207,7 +209,7 @@ class ContactStepper(Stepper):
             after = self._kernel.call(*numbers, q, qd, tau, force, _ONE)
             if self._is_fine(after[4], after[1]):
                 return after
-        with naming_time(self.model, t, qd), np.errstate(all="ignore"):
+        with NamingTime(self.model, t, qd), np.errstate(all="ignore"):
             end = self._patient(self.flight, self.field, self.model, t, h, q, qd, tau, force)
         self.solved_on_host += self.compiled
         held = end.force if self.contact_step.holds.compiled else (end.names, end.force)

@@ -19,7 +19,7 @@ from kinetree.codegen.runtime.memory import empty
 from kinetree.errors import ShapeError, SimulationError, SimulationWarning, TraceError
 from kinetree.model.arrays import as_model
 from kinetree.simulation.acting import passive_forces
-from kinetree.simulation.breakdown import check_finite_state, naming_time
+from kinetree.simulation.breakdown import NamingTime, check_finite_state
 from kinetree.simulation.constrained.making import projected
 from kinetree.simulation.constrained.projected import DOUBTFUL
 from kinetree.simulation.contact.attached import forces_of
@@ -222,7 +222,7 @@ class Run:
         def call(*arrays, out):
             given = [shaped(a, i) for a, i in zip(arrays, kernel.inputs, strict=True)]
             t, h, qd = float(given[0]), float(given[1]), given[4]
-            with naming_time(model, t, qd), np.errstate(all="ignore"):
+            with NamingTime(model, t, qd), np.errstate(all="ignore"):
                 results = kernel.general(*given)
             check_finite_state(model, t + h, *results[:2])
             for place, result in zip(out, results, strict=True):
