@@ -1,10 +1,11 @@
 """What is kept of a simulation while it runs."""
 
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+
+from kinetree.simulation.breakdown import largest_size
 
 __all__ = ["Record"]
 
@@ -51,8 +52,7 @@ class Record:
         """Count steps of length ``h`` that end with the velocities ``qd``."""
         self.steps += steps
         self.largest_step = max(self.largest_step, h)
-        if not h * math.sqrt(np.vdot(qd, qd)) <= self.largest_advance:  # it may be a new record
-            self.largest_advance = max(self.largest_advance, h * np.abs(qd).max(initial=0.0))
+        self.largest_advance = max(self.largest_advance, h * largest_size(qd))
 
     def arrays(self) -> dict[str, Any]:
         """What was stored, as arrays with time first."""
