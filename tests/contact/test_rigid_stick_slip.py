@@ -85,8 +85,8 @@ def test_forces_that_switch_without_end_are_told_what_to_do():
         return np.array([12.0 if qd[0] <= 0 else -12.0, 0.0])
 
     words = r"'ground/block:0 slides back' happens faster and faster.*smoothly.*TimeStepping"
+    start = np.array([0, 0.1]), np.array([0.05, 0])
     with pytest.raises(SimulationError, match=words):
-        start = np.array([0, 0.1]), np.array([0.05, 0])
         run(pushed_block(), *start, friction=0.4, duration=0.1, dt=0.02, forces=switches)
 
 
