@@ -164,7 +164,7 @@ def test_gears_on_patches_with_a_memory():
 
 @pytest.mark.parametrize("told", [False, True], ids=["free", "told"])
 def test_everything_in_equal_steps(everything, told):
-    motion = moved(TimeStepping(everything), told=told, dt=1e-3)
+    motion = moved(TimeStepping(everything), told=told, dt=2e-3)
     if told:
         as_told(motion)
         assert motion.loop_error.max() < 1e-9
