@@ -8,6 +8,7 @@ from kinetree.simulation.contact.phases.closing import closed_positions, closed_
 from kinetree.simulation.contact.phases.held import Held
 from kinetree.simulation.contact.phases.history import PhaseNotes
 from kinetree.simulation.contact.phases.machine import Machine
+from kinetree.simulation.contact.phases.sharing import centred
 from kinetree.simulation.contact.phases.watches import Touches, loads
 from kinetree.simulation.events.event import EventRecord, UserEvents
 from kinetree.simulation.events.watcher import Watcher
@@ -145,11 +146,13 @@ class PhaseStepper(Stepper):
         return np.array(found)
 
     def _loads(self, step):
-        """Loads at the end of a step, shared out such that contacts can bear them, if they can."""
+        """Loads at the end of a step, shared out such that contacts can bear them and more."""
         mode = self.machine.mode
         now = self.held.instant(step.t1, step.q1, step.qd1, step.tau)
         found = loads(self.machine, now, step.t1, step.qd1)
-        if found.shared and np.all(found.margin >= 0):
-            mode.force[mode.closed] = found.shared[()]
-            found = found._replace(answer=self.held.answer(now, step.qd1, mode))
-        return found
+        if found.answer.regular or np.any(found.margin < 0):
+            return found
+        force = np.array(found.answer.force)
+        force[mode.closed] = found.shared.get((), force[mode.closed])
+        mode.force[:] = centred(self.held, now, step.qd1, mode, force)
+        return found._replace(answer=self.held.answer(now, step.qd1, mode))
