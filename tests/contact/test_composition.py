@@ -10,6 +10,7 @@ from composed_mechanisms import BEND, FEATURES, Whole, crouching, hopper, turnin
 
 import kinetree as kt
 from kinetree.contact import (
+    Contacts,
     EventDriven,
     Regularized,
     SoftContact,
@@ -209,3 +210,16 @@ def test_nothing_that_is_free_is_told():
     with pytest.raises(kt.LoopError, match="move as told open the loops"):
         forward_dynamics(m, q, np.zeros(m.nv), np.zeros(m.nv), linkage,
                          given=("hip", "knee", "strut"), qdd=np.ones(m.nv))  # fmt: skip
+
+
+@pytest.mark.parametrize("order", ["simultaneous", "sequential"])
+def test_ball_between_walls_that_close_in_as_told_is_wedged(order):
+    builder = kt.ModelBuilder("walls", gravity=(0, 0, 0))
+    for name in ("left", "right", "ball"):
+        inertia = kt.shapes.sphere(0.1, mass=1.0)
+        builder.body(name, joint=kt.Prismatic("x"), inertia=inertia, joint_name=name)
+    along = np.array([[1.0, 0, 0]] * 2)
+    touching = Contacts(np.array([1, 3]), np.array([3, 2]), 0 * along, along, np.zeros(2))
+    with pytest.raises(kt.ImpactError, match=r"2 contacts .* are wedged between others that close"):
+        impact(builder.build(), np.zeros(3), [1.0, -1.0, 0], touching, given=("left", "right"),
+               order=order)  # fmt: skip
