@@ -10,6 +10,7 @@ from composed_mechanisms import BEND, FEATURES, Whole, crouching, hopper, turnin
 
 import kinetree as kt
 from kinetree.contact import (
+    Contacts,
     EventDriven,
     Regularized,
     SoftContact,
@@ -162,8 +163,13 @@ def test_gears_on_patches_with_a_memory():
     assert motion.report.energy_error < 1e-3
 
 
-def test_everything_in_equal_steps(everything):
-    motion = moved(TimeStepping(everything), dt=1e-3)
+@pytest.mark.parametrize("told", [False, True], ids=["free", "told"])
+def test_everything_in_equal_steps(everything, told):
+    motion = moved(TimeStepping(everything), told=told, dt=2e-3)
+    if told:
+        as_told(motion)
+        assert motion.loop_error.max() < 1e-9
+        assert motion.report.energy_error < 1e-2
     worst = motion.report.contact
     assert motion.contact.force[:, 0, 0].max() > 10
     assert max(worst.velocity, worst.cone, worst.complementarity) < 1e-9
@@ -178,8 +184,6 @@ def patches(scene):
 
 
 REFUSED = [
-    ("told in equal steps", (), TimeStepping, {"prescribed": TOLD}, kt.JointError,
-     "'hip'.*TimeStepping, whose equations are those of joints that are free.*EventDriven"),
     ("told on patches", (), patches, {"prescribed": TOLD}, kt.JointError,
      "memory does not go with joints that move as told .'hip'"),
     ("loops on patches", ("loop",), patches, {}, kt.LoopError, "memory is for trees.*crossley"),
@@ -206,3 +210,16 @@ def test_nothing_that_is_free_is_told():
     with pytest.raises(kt.LoopError, match="move as told open the loops"):
         forward_dynamics(m, q, np.zeros(m.nv), np.zeros(m.nv), linkage,
                          given=("hip", "knee", "strut"), qdd=np.ones(m.nv))  # fmt: skip
+
+
+@pytest.mark.parametrize("order", ["simultaneous", "sequential"])
+def test_ball_between_walls_that_close_in_as_told_is_wedged(order):
+    builder = kt.ModelBuilder("walls", gravity=(0, 0, 0))
+    for name in ("left", "right", "ball"):
+        inertia = kt.shapes.sphere(0.1, mass=1.0)
+        builder.body(name, joint=kt.Prismatic("x"), inertia=inertia, joint_name=name)
+    along = np.array([[1.0, 0, 0]] * 2)
+    touching = Contacts(np.array([1, 3]), np.array([3, 2]), 0 * along, along, np.zeros(2))
+    with pytest.raises(kt.ImpactError, match=r"2 contacts .* are wedged between others that close"):
+        impact(builder.build(), np.zeros(3), [1.0, -1.0, 0], touching, given=("left", "right"),
+               order=order)  # fmt: skip

@@ -8,7 +8,7 @@ import kinetree as kt
 from kinetree.algorithms import aba
 from kinetree.contact.contacts import Contacts, jacobian
 from kinetree.contact.ground import with_ground
-from kinetree.contact.impacts import bodies
+from kinetree.contact.impacts import bodies, several
 from kinetree.contact.impacts.bodies import arrested_collision, frictionless_collision
 from kinetree.contact.impacts.impact import capture, impact
 from kinetree.contact.impacts.laws import LAWS, single_impact
@@ -529,6 +529,22 @@ def test_named_errors(ball):
     m, q, c = cradle(3)
     with pytest.raises(ImpactError, match=r"these are hit together"):
         impact(m, q, [1.0, 0, 0], c, tangential_restitution=0.5)
+
+
+def test_what_solvers_did_not_find_is_said(monkeypatch):
+    m, q, c = cradle(3)
+    hit = (m, q, [1.0, 0, 0], c)
+    monkeypatch.setattr(several, "_ROUNDS", 1)
+    with pytest.raises(ImpactError, match=r"1 impacts one after the other at 2 .*'simultaneous'"):
+        impact(*hit, restitution=1.0, order="sequential")
+    solve = several.cones.solve
+
+    def lazy(*args):
+        return solve(*args)._replace(converged=False)
+
+    monkeypatch.setattr(several.cones, "solve", lazy)
+    with pytest.raises(ImpactError, match=r"no impulses were found for 2 .*use order='sequential'"):
+        impact(*hit, restitution=0.0)
 
 
 def test_scene_says_where_and_how_rough():

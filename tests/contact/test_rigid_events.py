@@ -13,8 +13,9 @@ from kinetree.contact.scene import Scene
 from kinetree.errors import ModelError, ShapeError, SimulationError, UnknownNameError
 from kinetree.model.geometry import Geometry, Plane, Sphere
 from kinetree.samples.linkages import four_bar
-from kinetree.simulation.contact.driven.machine import Machine
-from kinetree.simulation.contact.driven.watches import Touches
+from kinetree.simulation.contact.phases.machine import Machine
+from kinetree.simulation.contact.phases.sharing import centred
+from kinetree.simulation.contact.phases.watches import Touches
 from kinetree.spatial import Plucker
 
 # --- bouncing -------------------------------------------------------------------------------------
@@ -102,6 +103,26 @@ def test_tumbling_box_comes_to_rest_and_never_gains_energy():
     assert np.max(np.abs(found.qd[-1])) < 1e-12
     assert abs(found.contact.force[-1, :, 0].sum() - 2 * G) < 1e-10
     assert abs(found.q[-1, 2] - 0.1) < 1e-12
+
+
+@pytest.mark.covers("RBDA Table 11.1", by=(Machine, centred))
+def test_box_shifts_its_load_between_its_corners_until_it_tips_over_an_edge():
+    """Four corners share the load in many ways: none opens before all ways are exhausted."""
+
+    def tilts(model, t, q, qd):
+        return np.array([4.0 * t, 8.0 * t, 0, 0, 0, 0])
+
+    found = run(TABLE, lifted(TABLE, 0.1), duration=0.52, dt=0.02, forces=tilts, error=1e-5)
+    event, *others = found.events
+    tips = 2 * G * 0.2 / 8.0
+    assert event.name.endswith("opens")
+    assert abs(event.t - tips) < 1e-9
+    assert all(e.t == event.t for e in others)
+    assert sorted(found.contact.modes[-1]) == ["apart"] * 6 + ["touches"] * 2
+    force, before = found.contact.force[:, :, 0], found.t < tips
+    assert np.all(np.sort(force[before])[:, 4:] > 1e-3)
+    np.testing.assert_allclose(force[before].sum(axis=1), 2 * G, rtol=1e-12)
+    assert found.contact.worst.problems == 2  # at the start, and at the event
 
 
 # --- loops, other events --------------------------------------------------------------------------

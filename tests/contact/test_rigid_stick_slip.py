@@ -9,7 +9,7 @@ from rigid_scenes import BALL, BLOCK, G, free_body, ladder, lifted, names, on_sl
 import kinetree as kt
 from kinetree.contact.ground import with_ground
 from kinetree.contact.rigid.settings import EventDriven
-from kinetree.errors import PainleveError
+from kinetree.errors import PainleveError, SimulationError
 from kinetree.model.geometry import Geometry, Sphere
 from kinetree.spatial import Inertia, Plucker
 
@@ -78,6 +78,16 @@ def test_controller_that_jumps_is_felt_at_once():
     found = run(m, np.array([0, 0.1]), friction=0.4, duration=0.3, dt=0.02, controller=pushes)
     a = (10 - 0.4 * 2 * G) / 2
     assert abs(found.qd[-1, 0] - a * 0.2) < 1e-10
+
+
+def test_forces_that_switch_without_end_are_told_what_to_do():
+    def switches(model, t, q, qd):
+        return np.array([100.0 if qd[0] <= 0 else -100.0, 0.0])
+
+    words = r"'ground/block:0 slides back' happens faster and faster.*smoothly.*TimeStepping"
+    start = np.array([0, 0.1]), np.array([1e-4, 0])
+    with pytest.raises(SimulationError, match=words):
+        run(pushed_block(), *start, friction=0.4, duration=0.1, dt=0.02, forces=switches)
 
 
 @pytest.mark.covers("RBDA 11.5", by=EventDriven)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from backends import cuda_on_cpu
 from closeness import assert_close
 
 import kinetree as kt
@@ -12,6 +13,7 @@ from kinetree.contact.soft.normal import HuntCrossley
 from kinetree.contact.soft.patch import Patch, TwoSurfaces
 from kinetree.contact.soft.tangential import Dahl, Regularized, Stiction
 from kinetree.model.geometry import Box, Geometry, Sphere
+from kinetree.simulation.rollouts.rollout import run_of
 
 RADIUS, G = 0.1, 9.81
 
@@ -206,7 +208,7 @@ def test_gradient_of_a_rollout_through_a_bounce():
     )
     q0, qd0 = m.neutral().copy(), np.array([0.5, 1.0, -2.0, 1.0, 0.3, -1.0])
     q0[2] = 0.13
-    given = {"steps": 150, "dt": 1e-3, "forces": [soft]}
+    given = {"steps": 150, "dt": 1e-3, "contact": soft}
     found = kt.rollout_gradient(m, q0, qd0, terminal=place, **given)
     eye, h = np.eye(6), 1e-6
 
@@ -229,6 +231,17 @@ def test_batch_of_rollouts_is_what_single_simulations_are(resting):
     for k in (0, 4):
         one = kt.simulate(resting, heights[k], duration=0.2, dt=1e-3, forces=soft)
         assert_close(many.q[-1, k], one.q[-1], scale=0.1, ulps=1e4)
+
+
+def test_code_for_gpus_computes_the_same(resting, tmp_path):
+    soft = SoftContact(Scene(resting), stiffness=1e4, damping=0.5)
+    given = {"steps": 60, "dt": 1e-3, "contact": soft}
+    heights = np.linspace(0.098, 0.11, 33)[:, None]
+    kernel = run_of(resting, heights, **given).transition.steps()
+    still = np.zeros((33, 1))
+    numbers = (np.full(33, x) for x in (0.0, 1e-3, 60.0))
+    q, *_ = cuda_on_cpu(tmp_path)(kernel.program, "float64")(*numbers, heights, still, still[:, 0])
+    assert_close(q, kt.rollout(resting, heights, store_every=60, **given).q[-1], ulps=1e4)
 
 
 def test_batch_of_simulations_with_a_memory(resting):
@@ -313,7 +326,11 @@ def test_named_errors(resting):
         SoftContact(scene, stiffness=1.0, damping=1.0, drag=-1.0)
     patch = SoftContact(scene, stiffness=1e4, damping=50.0, law="patch")
     with pytest.raises(kt.TraceError, match=r"remember what happened before"):
-        kt.rollout(resting, [0.2], steps=3, forces=[patch])
+        kt.rollout(resting, [0.2], steps=3, contact=patch)
+    for rigid in (kt.contact.TimeStepping(scene), kt.contact.EventDriven(scene)):
+        words = rf"{type(rigid).__name__} takes steps itself.*kinetree.simulate.*SoftContact"
+        with pytest.raises(kt.TraceError, match=words):
+            kt.rollout(resting, [0.2], steps=3, contact=rigid)
     with pytest.raises(kt.UnknownNameError, match=r"cannot carry the states of contact"):
         kt.simulate(resting, [0.2], duration=0.1, forces=patch, integrator="implicit_midpoint")
     with pytest.raises(kt.SimulationError, match=r"too long for surfaces that recover at 200"):

@@ -174,7 +174,7 @@ def test_events_on_a_floating_body_respect_its_manifold(rng):
 
 
 def test_an_event_that_never_ends_is_named():
-    with pytest.raises(SimulationError, match="'bounce' happens faster and faster"):
+    with pytest.raises(SimulationError, match=r"'bounce' happens faster and.*let its action"):
         kt.simulate(ball(), [1.0], duration=3.0, dt=0.05, events=bounce(0.5))
 
 

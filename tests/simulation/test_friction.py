@@ -6,7 +6,7 @@ from closeness import assert_close
 from mechanisms import arm, assert_balanced, block
 
 import kinetree as kt
-from kinetree.errors import LoopError, ModelError, UnknownNameError
+from kinetree.errors import LoopError, ModelError, SimulationError, UnknownNameError
 from kinetree.simulation.forces.box import solve_box
 
 
@@ -211,3 +211,13 @@ def test_box_program_satisfies_its_conditions(rng):
         assert np.max(np.abs(w[inside]), initial=0.0) < 1e-12 * scale
         assert np.all(w[f == low] >= -1e-12 * scale)
         assert np.all(w[f == high] <= 1e-12 * scale)
+
+
+def test_forces_that_switch_without_end_are_told_what_to_do():
+    def switches(model, t, q, qd):
+        return np.array([12.0 if qd[0] <= 0 else -12.0])
+
+    with pytest.raises(SimulationError, match=r"comes to rest' happens faster.*smoothly.*'smooth'"):
+        kt.simulate(
+            block(2.0, friction=3.0), [0.0], [0.05], duration=0.1, friction="exact", forces=switches
+        )

@@ -7,7 +7,7 @@ from kinetree.contact.broad_phase import bounds, sweep_and_prune
 from kinetree.contact.contacts import Contacts
 from kinetree.contact.manifold import manifold, on_plane
 from kinetree.contact.shapes.placed import Placed
-from kinetree.contact.shapes.table import closed_form, is_compiled, touches
+from kinetree.contact.shapes.table import has_closed_form, is_compiled, touches
 from kinetree.contact.surfaces import surfaces_between
 from kinetree.model.geometry import Plane
 
@@ -46,7 +46,7 @@ def _boxes(placed):
 
 def touches_of(a, b, margin, distance):
     """Points within ``margin`` of each other of two shapes, as a list of ``Touch``."""
-    if closed_form(a.shape, b.shape) is None:
+    if not has_closed_form(a.shape, b.shape):
         nearest = distance(a, b)
         found = []
         if nearest.gap <= margin:

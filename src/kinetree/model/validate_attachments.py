@@ -156,14 +156,15 @@ def check_shape(geometry, what):
             f"{type(shape).__name__}"
         )
     for f in fields(shape):
+        value = getattr(shape, f.name)
         if f.name == "path":
-            if not isinstance(shape.path, str) or not shape.path:  # type: ignore[union-attr]
+            if not isinstance(value, str) or not value:
                 raise ModelError(f"path of {what} must be the name of a file, got {shape!r}")
             continue
         if f.name == "heights":
-            _check_heights(shape.heights, f"heights of {what}")  # type: ignore[union-attr]
+            _check_heights(value, f"heights of {what}")
             continue
-        values = np.atleast_1d(getattr(shape, f.name)).tolist()
+        values = np.atleast_1d(value).tolist()
         _check_numbers(values, f"{f.name} of {what}")
         sides = 2 if isinstance(shape, (HeightField, Plane)) else 3
         size = {"size": sides, "radii": 3, "scale": 3}.get(f.name, 1)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from kinetree.errors import ModelError, ShapeError, SimulationError
+from kinetree.simulation.breakdown import all_finite
 from kinetree.simulation.forces.actuators import Controls
 from kinetree.simulation.inputs import call_with_model
 
@@ -43,7 +44,7 @@ class _Checked:
                     f"the controller must return joint forces of shape {qd.shape} for model "
                     f"{self.model.name!r} with nv = {self.model.nv}, got {tau.shape}"
                 ) from None
-        if not np.all(np.isfinite(tau)):
+        if not all_finite(tau):
             raise SimulationError(
                 f"the controller returned {tau[~np.isfinite(tau)][0]} at t = {t:.6g} s"
             )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.simulation.breakdown import check_finite_state, naming_time
+from kinetree.simulation.breakdown import NamingTime, check_finite_state
 from kinetree.simulation.record import Record
 from kinetree.simulation.step import Step
 
@@ -89,7 +89,7 @@ def run_equal_steps(stepper, clock, motion, store_every, progress) -> Record:
 
 def _step(stepper, t, end, motion, tau):
     q, qd = motion.q, motion.qd
-    with naming_time(stepper.model, t, qd), np.errstate(all="ignore"):
+    with NamingTime(stepper.model, t, qd), np.errstate(all="ignore"):
         if motion.hooks:
             step = stepper.take(t, end - t, q, qd, tau)
             step.t1 = end
@@ -123,7 +123,7 @@ def _run_chunks(stepper, clock, motion, store_every, progress, record):
         if many > 1 and k + many == clock.count:
             many -= 1  # the last step may be shorter
         h = clock.time(k + 1) - t if many == 1 else clock.dt
-        with naming_time(stepper.model, t, motion.qd), np.errstate(all="ignore"):
+        with NamingTime(stepper.model, t, motion.qd), np.errstate(all="ignore"):
             q, qd, work = stepper.steps(t, h, motion.q, motion.qd, zero, many)
         k += many
         check_finite_state(stepper.model, clock.time(k), q, qd)

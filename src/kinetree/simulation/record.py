@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.simulation.breakdown import largest_size
+
 __all__ = ["Record"]
 
 
@@ -50,7 +52,7 @@ class Record:
         """Count steps of length ``h`` that end with the velocities ``qd``."""
         self.steps += steps
         self.largest_step = max(self.largest_step, h)
-        self.largest_advance = max(self.largest_advance, h * np.abs(qd).max(initial=0.0))
+        self.largest_advance = max(self.largest_advance, h * largest_size(qd))
 
     def arrays(self) -> dict[str, Any]:
         """What was stored, as arrays with time first."""

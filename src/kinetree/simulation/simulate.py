@@ -98,7 +98,7 @@ def simulate(
     Warns:
         SimulationWarning: a number of the report says that the result should not be trusted.
     """
-    q, qd = _start(as_model(model), q0, qd0)
+    q, qd, events = *_start(as_model(model), q0, qd0), _as_events(events)
     clock = _clock(t0, duration, dt, store_every)
     _refuse_prescribed(model, clock.start)
     told = told_of(model, prescribed)
@@ -108,7 +108,9 @@ def simulate(
     if told is not None:
         q, qd = told_start(told, model, clock.start, q, qd, at_rest=qd0 is None)
         check_rates(told, model, clock.start, clock.end, clock.dt)
-        method, hooks = driven(method, told), (*hooks, left_alone(told, model))
+        method = driven(method, told)
+        if events:  # whose actions might move what moves as told
+            hooks = (*hooks, left_alone(told, model))
     acting = acting_on(model, friction=friction, limits=limits, motors=motors)
     attached = attach(contact, model)
     attached.refuse(adaptive=adaptive)
@@ -116,14 +118,9 @@ def simulate(
     compiled = _can_compile(model, method, field)
     if attached.stepper is None:
         make = stepper_maker(model, constraints, q, qd, dt=clock.dt, adaptive=adaptive, told=told)
-        stepper, watchers = acting.stepper(
-            method, field, q, _as_events(events), compiled=compiled, make=make
-        )
+        stepper, watchers = acting.stepper(method, field, q, events, compiled=compiled, make=make)
     else:
-        attached.refuse_told(told)
-        stepper, watchers = attached.stepper(
-            acting, method, field, q, _as_events(events), compiled=compiled
-        )
+        stepper, watchers = attached.stepper(acting, method, field, q, events, compiled=compiled)
     control = as_controller(controller, model, qd.shape, controls)
     hooks = (*at_instants(control), *watchers, *hooks)
     motion = Motion(q, qd, np.zeros(qd.shape[:-1]), control, hooks)

@@ -11,7 +11,7 @@ from kinetree.errors import SimulationError
 from kinetree.expr.repeat import repeat
 from kinetree.functional.choose import select
 from kinetree.functional.kernel import kernel
-from kinetree.simulation.breakdown import naming_time
+from kinetree.simulation.breakdown import NamingTime
 from kinetree.simulation.integrators.integrator import Stages, Stepped
 from kinetree.simulation.integrators.interpolant import Interpolant
 
@@ -145,7 +145,7 @@ class Stepper:
         """
         states = []
         for t, end in pairwise(instants):
-            with naming_time(self.model, t, qd):
+            with NamingTime(self.model, t, qd):
                 q, qd, work = self.step(t, end - t, q, qd, tau)
             states.append((q, qd, work))
         return states

@@ -81,6 +81,7 @@ def sequential_impacts(W, zeta, e, mu, law):
         step = single_impact(W[k, :, k], now[k], e[k], mu[k], law)
         impulse[k] += step
         now = now + np.einsum("nab,b->na", W[:, :, k], step)
+    _solved(W, zeta, mu)  # says so if there is nothing to find
     raise ImpactError(
         f"{_ROUNDS} impacts one after the other at {len(zeta)} contacts, and bodies still approach "
         f"at {-np.min(now[:, 0]):.3g} m/s; use order='simultaneous'"
@@ -95,11 +96,15 @@ def _solved(W, b, mu):
     """Impulses within their cones after which nothing approaches, starting from ``b``."""
     n = len(b)
     found = cones.solve(W.reshape(3 * n, 3 * n), b.ravel(), mu)
+    if found.certificate is not None:
+        raise ImpactError(
+            f"no impulses part the bodies at {n} contacts that are hit together: they are wedged "
+            f"between others that close in on them whatever acts; let these give way"
+        )
     if not found.converged:
-        why = "" if found.certificate is None else "; bodies are wedged: no impulse parts them"
         raise ImpactError(
             f"no impulses were found for {n} contacts that are hit together, the error is "
-            f"{found.residuals.scaled:.3g}{why}; use order='sequential', or fewer contacts"
+            f"{found.residuals.scaled:.3g}; use order='sequential', or fewer contacts"
         )
     return found.lam.reshape(n, 3), found.residuals.scaled
 

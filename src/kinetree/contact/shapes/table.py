@@ -1,5 +1,8 @@
 """Which pairs of shapes have a closed form, and what it is."""
 
+from collections.abc import Callable
+from functools import partial
+
 from kinetree.contact.shapes import balls, grounds, planes
 from kinetree.contact.shapes.hulls import COMPILED_VERTICES, hull_of
 from kinetree.model.geometry import (
@@ -13,9 +16,15 @@ from kinetree.model.geometry import (
     Sphere,
 )
 
-__all__ = ["closed_form", "is_compiled", "touches"]
+__all__ = ["has_closed_form", "is_compiled", "touches"]
 
-CLOSED_FORMS = {
+
+def _swapped(function, a, b):
+    """A closed form with its shapes in the other order."""
+    return [touch.reversed() for touch in function(b, a)]
+
+
+CLOSED_FORMS: dict[tuple[type, type], Callable] = {
     (Plane, Sphere): planes.plane_and_points,
     (Plane, Capsule): planes.plane_and_points,
     (Plane, Box): planes.plane_and_points,
@@ -34,18 +43,21 @@ CLOSED_FORMS = {
     (Cylinder, Sphere): balls.cylinder_and_ball,
 }
 
+CLOSED_FORMS |= {
+    (second, first): partial(_swapped, function)
+    for (first, second), function in CLOSED_FORMS.items()
+    if first is not second
+}
 
-def closed_form(a, b):
-    """The function of a pair of shapes, and whether they must change places; None without one."""
-    for pair, swapped in (((type(a), type(b)), False), ((type(b), type(a)), True)):
-        if pair in CLOSED_FORMS:
-            return CLOSED_FORMS[pair], swapped
-    return None
+
+def has_closed_form(a, b) -> bool:
+    """Whether a pair of shapes has one."""
+    return (type(a), type(b)) in CLOSED_FORMS
 
 
 def is_compiled(a, b) -> bool:
     """Whether a pair has a closed form that is short enough to compile."""
-    return closed_form(a, b) is not None and not any(_is_long(shape) for shape in (a, b))
+    return has_closed_form(a, b) and not any(_is_long(shape) for shape in (a, b))
 
 
 def _is_long(shape):
@@ -58,5 +70,4 @@ def _is_long(shape):
 
 def touches(a, b):
     """Where two placed shapes are nearest: a fixed number of ``Touch``, from ``a`` to ``b``."""
-    function, swapped = closed_form(a.shape, b.shape)  # type: ignore[misc]
-    return [t.reversed() for t in function(b, a)] if swapped else function(a, b)
+    return CLOSED_FORMS[type(a.shape), type(b.shape)](a, b)

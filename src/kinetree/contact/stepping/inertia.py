@@ -15,12 +15,14 @@ class Inertia:
         model: the mechanism.
         q: configuration, (nq,).
         extra: what an implicit treatment of springs and dampers adds to the diagonal, (nv,).
+        free: 1 for variables that forces change, 0 for those that are given, (nv,): of these, what
+            ``solve`` is told is what it returns, and the others do not feel it.
     """
 
-    def __init__(self, model, q, extra):
+    def __init__(self, model, q, extra, free):
         self.H = dynamics.mass_matrix(model, q)
-        self.lam = model.expanded_parent
-        M = self.H + np.diag(extra)
+        self.lam, self.free = model.expanded_parent, free
+        M = (self.H + np.diag(extra)) * free * free[:, None] + np.diag(1 - free)
         self.traced = M.dtype == object
         self.L = ltl.ltdl(M, self.lam) if self.traced else np.linalg.cholesky(M)
 
@@ -32,6 +34,7 @@ class Inertia:
 
     def halves(self, G):
         """``Y`` with ``G M⁻¹ Gᵀ = Y Yᵀ``-like product: see ``mobility``; G is (m, nv)."""
+        G = G * self.free
         if self.traced:
             return [ltl.solve_lt(self.L, self.lam, row, unit=True) for row in G]
         return np.linalg.solve(self.L, G.T).T

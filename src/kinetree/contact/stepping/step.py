@@ -16,7 +16,8 @@ without velocity products, and its second term is never positive; see ``energy``
 of the nonlinearity adds.
 
 Bouncing contacts have the velocity ``-e w⁻`` in place of ``-gap/h`` (Newton's law in the form of
-Moreau). Where no row exerts anything, the step is that of the integrator instead.
+Moreau). Where no row exerts anything, the step is that of the integrator instead. Joints that move
+as told do so, see ``given``; drives exert what it takes.
 """
 
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ import numpy as np
 from kinetree import dynamics
 from kinetree.contact.stepping.energy import Balance, balanced
 from kinetree.contact.stepping.frames import carried, turning
+from kinetree.contact.stepping.given import given_over
 from kinetree.contact.stepping.inertia import Inertia
 from kinetree.contact.stepping.projection import projected
 from kinetree.contact.stepping.residuals import Residuals, cone_error, power_error
@@ -81,12 +83,14 @@ class ContactStep:
         settings: what was chosen.
         tree: the mechanism without loops and couplings.
         solve: ``solver.solve_in_kernel`` or ``solver.solve_on_host``.
+        told: joints that move as told, see ``given``, or None.
     """
 
     holds: Holds
     settings: TimeStepping
     tree: Any
     solve: Any
+    told: Any = None
 
     def __call__(self, method, field, model, t, h, q, qd, tau, force) -> Ended:
         """The state after ``h`` seconds.
@@ -102,19 +106,21 @@ class ContactStep:
             tau: joint forces held during the step.
             force: forces of the rows to start from, those of the last step.
         """
-        rows = self.holds.at(model, q, qd)
+        rows, given = self.holds.at(model, q, qd), given_over(self.told, model, t, h, q, qd)
         K = _of_leaders(model, "stiffness") + self.settings.stiffness
         D = _of_leaders(model, "damping") + self.settings.damping
-        inertia = Inertia(self.tree, q, h * D + h * h * K)
+        inertia = Inertia(self.tree, q, h * D + h * h * K, given.free)
         tau_all = field.joint_force(model, t, q, qd, tau)
         Y = inertia.halves(rows.G)
-        A, before, given = inertia.mobility(Y), rows.G @ qd, tau_all - h * K * qd
+        A, before, lag = inertia.mobility(Y), rows.G @ qd, rows.G @ given.lag
+        explicit, felt = tau_all - h * K * qd, inertia.H @ given.change
 
         def once(state):
             mean, lam, loose = state[:3]
             bias = self._bias(inertia, q, mean)
-            free = qd + inertia.solve(h * (given - bias))
-            w = rows.G @ free
+            unheld = (h * (explicit - bias) - felt) * given.free + given.change
+            free = qd + inertia.solve(unheld)
+            w = rows.G @ free + lag
             targets = self._targets(rows, h, w, before)
             problem = Problem(A, w + targets, rows.mu, h * rows.low, h * rows.high)
             tolerance = AIM * self.settings.tolerance * (1 + largest(np.abs(w)))
@@ -130,17 +136,22 @@ class ContactStep:
         nothing = (qd, np.zeros(len(rows.G)), 0.0, 1.0)
         warm = h * force if self.holds.compiled else np.zeros(len(rows.G))
         start = (qd, warm, LOOSE, *nothing)
-        _, lam, _, after, targets, error, _ = repeat(if_needed, start, PASSES)
-        w = rows.G @ after
+        mean, lam, _, after, targets, error, _ = repeat(if_needed, start, PASSES)
+        w, held = rows.G @ after + lag, lam @ rows.G
         pushes = h * (tau_all - h * K * after - D * (after - qd))  # of the joints
+        if self.told is not None:
+            taken = inertia.H @ (after - qd) + h * self._bias(inertia, q, mean) - held
+            pushes = pushes * given.free + taken * (1 - given.free)
         weight = dynamics.gravity_force(self.tree, q)
-        total = pushes - h * weight + lam @ rows.G
+        total = pushes - h * weight + held
         move, turned = carried(model, after, h)
-        end, deep, opened = projected(
-            self.holds, model, model.integrate(q, move), rows, inertia, Y, A
-        )
-        balance = Balance(pushes @ after, lam @ w, (after - qd) @ total / 2)
-        if self.settings.conserving:
+        end = model.integrate(q, move)
+        if self.told is not None:
+            end, turned, _ = self.told.at(model, t + h, end, turned)
+        end, deep, opened = projected(self.holds, model, end, rows, inertia, Y, A)
+        work = pushes @ after + (h * weight - held) @ given.lag
+        balance = Balance(work, lam @ w, (after - qd) @ total / 2)
+        if self.settings.conserving and self.told is None:
             turned, balance = balanced(self.tree, inertia, q, qd, end, turned, balance)
         residuals = Residuals(
             error,

@@ -10,7 +10,7 @@ import numpy as np
 from kinetree.errors import ShapeError, SimulationError, SingularError
 from kinetree.loops.kinematics.closing import loop_gaps
 from kinetree.loops.kinematics.constraint import error
-from kinetree.simulation.breakdown import naming_time
+from kinetree.simulation.breakdown import NamingTime
 from kinetree.simulation.constrained.choice import better_choice
 from kinetree.simulation.constrained.motion import closed
 from kinetree.simulation.constrained.passes import Passes
@@ -66,7 +66,7 @@ class ProjectedStepper(Stepper):
             if len(found) < len(ahead) - 1:  # one step with care, then on, a little slower
                 q, qd = found[-1][:2] if found else (q, qd)
                 t, end = ahead[len(found) : len(found) + 2]
-                with naming_time(self.model, t, qd):
+                with NamingTime(self.model, t, qd):
                     states.append(self.step(t, end - t, q, qd, tau))
                 stride = 0
             q, qd = states[-1][:2]

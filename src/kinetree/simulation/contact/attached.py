@@ -1,4 +1,4 @@
-"""What ``simulate(contact=...)`` takes.
+"""What ``simulate(contact=...)`` takes, and ``rollout(contact=...)``.
 
 Anything that ``attach`` has been taught, by its type:
 
@@ -18,11 +18,11 @@ from typing import Any
 from kinetree.contact.rigid.settings import EventDriven
 from kinetree.contact.soft.force import SoftContact
 from kinetree.contact.stepping.settings import TimeStepping
-from kinetree.errors import JointError, ModelError, UnknownNameError
-from kinetree.simulation.contact.driven.stepper import event_driven_stepper
+from kinetree.errors import ModelError, TraceError, UnknownNameError
+from kinetree.simulation.contact.phases.stepper import event_driven_stepper
 from kinetree.simulation.contact.stepper import time_stepper
 
-__all__ = ["Attached", "attach"]
+__all__ = ["Attached", "attach", "forces_of"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Attached:
         forces: that act all the time, like those of ``simulate(forces=...)``.
         stepper: function ``(acting, method, field, q, events, *, compiled)`` that returns what
             takes the steps, and hooks that look at them; None: those of a motion without contact.
-        equal_steps: whether steps must be equal, and all joints free.
+        equal_steps: whether steps must be equal.
     """
 
     forces: tuple = ()
@@ -45,15 +45,6 @@ class Attached:
         if adaptive and self.equal_steps:
             raise UnknownNameError(
                 "steps with time stepping are equal, and do not adapt: leave out rtol and atol"
-            )
-
-    def refuse_told(self, told):
-        """Raise for joints that move as told, where they cannot."""
-        if told is not None and self.equal_steps:
-            raise JointError(
-                f"joints that move as told ({', '.join(map(repr, told.names))}) do not go with "
-                f"TimeStepping, whose equations are those of joints that are free: use EventDriven "
-                f"or SoftContact, or let motors hold them"
             )
 
 
@@ -95,6 +86,18 @@ def _(contact: EventDriven, model) -> Attached:
         return event_driven_stepper(contact, acting, method, field, q, events, compiled=compiled)
 
     return Attached(stepper=stepper)
+
+
+def forces_of(contact, model) -> tuple:
+    """The forces of contact that is nothing else; an error for one that takes steps itself."""
+    attached = attach(contact, model)
+    if attached.stepper is not None:
+        raise TraceError(
+            f"{type(contact).__name__} takes steps itself, and rollouts take theirs: use "
+            f"kinetree.simulate(..., contact=...), with many starts at once for TimeStepping; "
+            f"rollouts and their derivatives go with SoftContact"
+        )
+    return attached.forces
 
 
 def _require_model(scene, model):

@@ -13,13 +13,15 @@ from kinetree.contact.stepping.step import ContactStep
 from kinetree.errors import ShapeError, SingularError, UnknownNameError
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import kernel
-from kinetree.simulation.breakdown import naming_time
+from kinetree.simulation.breakdown import NamingTime
+from kinetree.simulation.contact.drives import drive_forces, require_movable
 from kinetree.simulation.contact.history import Notes
 from kinetree.simulation.events.event import UserEvents
 from kinetree.simulation.events.watcher import Watcher
 from kinetree.simulation.forces.limits import position_bounds, position_index
 from kinetree.simulation.integrators.explicit import ExplicitRungeKutta
 from kinetree.simulation.integrators.integrator import Stepped
+from kinetree.simulation.prescribed.method import Driven
 from kinetree.simulation.step import Stepper
 
 __all__ = ["ContactStepper", "time_stepper"]
@@ -37,21 +39,24 @@ def time_stepper(settings, acting, method, field, q, events, *, compiled):
             f"integrator {method.name!r} takes derivatives of all forces, which contact does not "
             f"have: use 'rk4' or another explicit one with TimeStepping"
         )
-    joints = _joint_rows(model, acting)
+    told = field.told
+    joints = _joint_rows(model, acting, np.ones(model.nv) if told is None else told.others(model))
+    if told is not None:
+        require_movable(scene, told)
     holds = Holds(model, scene, joints, not scene.open_pairs, settings.reach)
     if compiled and holds.compiled:
         compiled = holds.count(scene.candidates.size) <= COMPILED_ROWS
     else:
         compiled = False
     tree = model.replace(loops=()) if holds.closes else model
-    step = ContactStep(holds, settings, tree, solve_in_kernel)
+    step = ContactStep(holds, settings, tree, solve_in_kernel, told)
     stepper = ContactStepper(model, method, field, step, q.shape[:-1], compiled=compiled)
     groups = [UserEvents(events, model)] if events else []
     return stepper, (Watcher(model, groups, q.shape[:-1]),) if groups else ()
 
 
-def _joint_rows(model, acting) -> JointRows:
-    """Rigid limits and exact friction, as rows."""
+def _joint_rows(model, acting, free) -> JointRows:
+    """Rigid limits and exact friction of the variables that are free, as rows."""
     stops, restitution, friction, level = (), 0.0, (), JointRows().level
     if acting.limits is not None:
         lower, upper = position_bounds(model)
@@ -60,16 +65,19 @@ def _joint_rows(model, acting) -> JointRows:
             (int(at[i]), i, sign, float(bound[i]))
             for i in range(model.nv)
             for sign, bound in ((1.0, lower), (-1.0, upper))
-            if np.isfinite(bound[i])
+            if np.isfinite(bound[i]) and free[i]
         )
     if acting.friction is not None:
         level = acting.friction.level
-        friction = tuple((i, float(c)) for i, c in enumerate(acting.friction.levels) if c > 0)
+        levels = enumerate(acting.friction.levels * free)
+        friction = tuple((i, float(c)) for i, c in levels if c > 0)
     return JointRows(stops, restitution, friction, level)
 
 
 def _looped(method):
     """The method with its stages in a loop: most steps touch, and code for flight is long."""
+    if isinstance(method, Driven):
+        return replace(method, inner=_looped(method.inner))
     return replace(method, looped=True) if isinstance(method, ExplicitRungeKutta) else method
 
 
@@ -150,28 +158,34 @@ class ContactStepper(Stepper):
             self.notes.take(after[3], after[4])
         return [after[:3] for after in good]
 
+    def drive_forces(self, arrays):
+        """Joint forces of the controller, and of the drives where it has no say, (T, ..., nv)."""
+        return drive_forces(self.contact_step, self.field, arrays, self.notes.history())
+
     def _taken(self, t, h, q, qd, tau, count):
         alone = q.shape[:-1] != self.batch  # one sample of a batch, to locate an event
         force = np.zeros(self.notes.rows) if alone else self.notes.force
         if self.compiled:
             numbers = (np.array(x, dtype=float) for x in (t, h))
             after = self._kernel.call(*numbers, q, qd, tau, force, np.array(count, dtype=float))
-            fine = self._is_fine(after[4], after[1])
+            wrong = None if self._all_fine(after[4]) else ~self._is_fine(after[4], after[1])
         else:
-            after, fine = self._empty(q, qd), np.zeros(q.shape[:-1], dtype=bool)
-        if not fine.all():
-            after = self._with_patience(t, h, q, qd, tau, force, count, after, ~fine)
+            after, wrong = self._empty(q, qd), np.ones(q.shape[:-1], dtype=bool)
+        if wrong is not None and wrong.any():
+            after = self._with_patience(t, h, q, qd, tau, force, count, after, wrong)
         if not alone:
             self.notes.take(after[3], after[4])
         return after
 
+    def _all_fine(self, residuals):
+        """Whether compiled code has solved for the forces of all motions, whatever their speed."""
+        error = residuals.item(0) if residuals.ndim == 1 else residuals[..., 0].max(initial=0.0)
+        return error <= self.contact_step.settings.tolerance
+
     def _is_fine(self, residuals, qd):
-        """Whether compiled code has solved for the forces."""
-        error, enough = residuals[..., 0], self.contact_step.settings.tolerance
-        fine = error <= enough  # at any speed
-        if fine.all():
-            return fine
-        return error <= enough * (1 + np.max(np.abs(qd), axis=-1, initial=0.0))
+        """For which motions compiled code has solved for the forces, (...)."""
+        speed = np.max(np.abs(qd), axis=-1, initial=0.0)
+        return residuals[..., 0] <= self.contact_step.settings.tolerance * (1 + speed)
 
     def _with_patience(self, t, h, q, qd, tau, force, count, after, wrong):
         """The same with the motions that went wrong taken again, step by step."""
@@ -195,7 +209,7 @@ class ContactStepper(Stepper):
             after = self._kernel.call(*numbers, q, qd, tau, force, _ONE)
             if self._is_fine(after[4], after[1]):
                 return after
-        with naming_time(self.model, t, qd), np.errstate(all="ignore"):
+        with NamingTime(self.model, t, qd), np.errstate(all="ignore"):
             end = self._patient(self.flight, self.field, self.model, t, h, q, qd, tau, force)
         self.solved_on_host += self.compiled
         held = end.force if self.contact_step.holds.compiled else (end.names, end.force)
@@ -209,7 +223,7 @@ class ContactStepper(Stepper):
     @cached_property
     def _patient(self):
         step = self.contact_step
-        return ContactStep(step.holds, step.settings, step.tree, solve_on_host)
+        return replace(step, solve=solve_on_host)
 
     @cached_property
     def _kernel(self):

@@ -95,6 +95,11 @@ class UserEvents:
 class UserWatch:
     """One ``Event``."""
 
+    remedy = (
+        "let its action bring what moves slowly to rest, or make it terminal; joints that come to "
+        "rest at their stops are what limits='rigid' is for"
+    )
+
     def __init__(self, event, model):
         if not isinstance(event, Event):
             raise TypeError(f"events must be kinetree.Event, got {type(event).__name__}")

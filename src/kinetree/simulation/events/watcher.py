@@ -119,9 +119,8 @@ class Watcher:
             sample = f" of sample {index}" if index else ""
             raise SimulationError(
                 f"event {self.watches[k].name!r}{sample} happens faster and faster, the last time "
-                f"{t - last:.2g} s after the one before, at t = {t:.9g} s, and will not end: let "
-                f"its action bring what moves slowly to rest, or make it terminal; joints that "
-                f"come to rest at their stops are what limits='rigid' is for"
+                f"{t - last:.2g} s after the one before, at t = {t:.9g} s, and will not end: "
+                f"{self.watches[k].remedy}"
             )
 
     def _with_stopped(self, step):

@@ -19,6 +19,10 @@ class Watch:
     direction = -1
     terminal = False
     tolerance = 1e-12
+    remedy = (
+        "forces that switch with the motion do that; let them change smoothly, or take "
+        "friction='smooth' and limits='stiff'"
+    )
 
     def __init__(self, group, k, name):
         self.group, self.k, self.name = group, k, name

@@ -91,7 +91,8 @@ def rollout_gradient(
         terminal: kernel ``(model, t, q, qd, ...)`` of a number, for the final state; it takes what
             it needs of these and of ``arguments``.
         **options: ``steps``, ``dt``, ``integrator``, ``forces``, ``policy``, ``inputs``,
-            ``arguments``, ``parameters`` and ``t0``, as for ``kinetree.rollout``.
+            ``arguments``, ``parameters``, ``t0``, ``prescribed`` and ``contact``, as for
+            ``kinetree.rollout``.
     """
     require_kernel(running, "running cost")
     require_kernel(terminal, "terminal cost")

@@ -19,9 +19,10 @@ from kinetree.codegen.runtime.memory import empty
 from kinetree.errors import ShapeError, SimulationError, SimulationWarning, TraceError
 from kinetree.model.arrays import as_model
 from kinetree.simulation.acting import passive_forces
-from kinetree.simulation.breakdown import check_finite_state, naming_time
+from kinetree.simulation.breakdown import NamingTime, check_finite_state
 from kinetree.simulation.constrained.making import projected
 from kinetree.simulation.constrained.projected import DOUBTFUL
+from kinetree.simulation.contact.attached import forces_of
 from kinetree.simulation.field import Field, is_traceable
 from kinetree.simulation.integrators.registry import integrator_named
 from kinetree.simulation.prescribed.field import DrivenField
@@ -41,7 +42,7 @@ _DEFECT = 1e-9  # last correction of Newton's method, relative to the speed, tha
 def rollout(
     model, q0, qd0=None, tau=None, *, steps, dt=1e-3, integrator="auto", forces=(), policy=None,
     inputs=None, arguments=None, parameters=None, store_every=1, t0=0.0, prescribed=None,
-    out=None,
+    contact=None, out=None,
 ) -> Rollout | ArrayRollout:  # fmt: skip
     """Simulate a batch of motions, each with a fixed number of equal steps.
 
@@ -71,6 +72,8 @@ def rollout(
         store_every: store every so many steps, and the last.
         t0: time at the start [s].
         prescribed: motions of joints that move as told, see ``simulate``; all are kernels.
+        contact: soft contact, ``kinetree.contact.SoftContact`` with laws that need no memory.
+            Rigid contact of batches is ``simulate(..., contact=TimeStepping(scene))``.
         out: a ``Rollout`` of the same shape whose arrays are used again.
 
     Returns:
@@ -83,11 +86,12 @@ def rollout(
             rollout, run_of, model, q0, qd0, tau, foreign=foreign, store_every=store_every,
             steps=steps, dt=dt, integrator=integrator, forces=forces, policy=policy, inputs=inputs,
             arguments=arguments, parameters=parameters, t0=t0, prescribed=prescribed,
+            contact=contact,
         )  # fmt: skip
     run = run_of(
         model, q0, qd0, tau, steps=steps, dt=dt, integrator=integrator, forces=forces,
         policy=policy, inputs=inputs, arguments=arguments, parameters=parameters, t0=t0,
-        prescribed=prescribed,
+        prescribed=prescribed, contact=contact,
     )  # fmt: skip
     marks = run.marks(store_every)
     q, qd, work = _arrays(run, len(marks), out)
@@ -97,9 +101,10 @@ def rollout(
 
 def run_of(
     model, q0, qd0=None, tau=None, *, steps, dt=1e-3, integrator="auto", forces=(), policy=None,
-    inputs=None, arguments=None, parameters=None, t0=0.0, costs=(), prescribed=None,
+    inputs=None, arguments=None, parameters=None, t0=0.0, costs=(), prescribed=None, contact=None,
 ):  # fmt: skip
     """The ``Run`` of a call of ``rollout``; ``costs`` are kernels that ask for arrays, too."""
+    forces = (*forces_of(contact, model), *forces)
     for force in forces:
         if not is_traceable(force):
             raise TraceError(
@@ -114,7 +119,7 @@ def run_of(
     own = [g.argument for g in arrays.given if g.kind != "parameters"]
     names = tuple(g.name for g in arrays.given if g.kind == "parameters")
     method = integrator_named(integrator, constrained=constrained)
-    field: Any = Field(tuple(forces), passive=passive_forces(model))
+    field: Any = Field(forces, passive=passive_forces(model))
     told = told_of(model, prescribed)
     if told is not None:
         arrays = told_arrays(told, model, arrays, float(t0), dt, steps, at_rest=qd0 is None)
@@ -217,7 +222,7 @@ class Run:
         def call(*arrays, out):
             given = [shaped(a, i) for a, i in zip(arrays, kernel.inputs, strict=True)]
             t, h, qd = float(given[0]), float(given[1]), given[4]
-            with naming_time(model, t, qd), np.errstate(all="ignore"):
+            with NamingTime(model, t, qd), np.errstate(all="ignore"):
                 results = kernel.general(*given)
             check_finite_state(model, t + h, *results[:2])
             for place, result in zip(out, results, strict=True):

@@ -4,17 +4,18 @@ import numpy as np
 
 from kinetree.contact.mobility import drive_forces, free_variables
 from kinetree.errors import ModelError, ShapeError, UnknownNameError
-from kinetree.simulation.contact.driven.closing import closed_positions, closed_velocities
-from kinetree.simulation.contact.driven.held import Held
-from kinetree.simulation.contact.driven.history import DrivenNotes
-from kinetree.simulation.contact.driven.machine import Machine
-from kinetree.simulation.contact.driven.watches import Touches, loads
+from kinetree.simulation.contact.phases.closing import closed_positions, closed_velocities
+from kinetree.simulation.contact.phases.held import Held
+from kinetree.simulation.contact.phases.history import PhaseNotes
+from kinetree.simulation.contact.phases.machine import Machine
+from kinetree.simulation.contact.phases.sharing import centred
+from kinetree.simulation.contact.phases.watches import Touches, loads
 from kinetree.simulation.events.event import EventRecord, UserEvents
 from kinetree.simulation.events.watcher import Watcher
 from kinetree.simulation.forces.carried import remembering
 from kinetree.simulation.step import Step, Stepper
 
-__all__ = ["DrivenStepper", "event_driven_stepper"]
+__all__ = ["PhaseStepper", "event_driven_stepper"]
 
 
 def event_driven_stepper(settings, acting, method, field, q, events, *, compiled):
@@ -23,7 +24,7 @@ def event_driven_stepper(settings, acting, method, field, q, events, *, compiled
     _check(acting, method, field, q)
     tree = model.replace(loops=()) if model.loops else model
     machine = Machine(settings, Held(model, tree, settings.scene, field))
-    stepper = DrivenStepper(method, field, machine, compiled=compiled)
+    stepper = PhaseStepper(method, field, machine, compiled=compiled)
     groups = [UserEvents(events, model)] if events else []
     watcher = Watcher(model, [*groups, Touches(machine)], q.shape[:-1], machine.settle)
     return stepper, (watcher, stepper.noted)
@@ -52,7 +53,7 @@ def _check(acting, method, field, q):
             )
 
 
-class DrivenStepper(Stepper):
+class PhaseStepper(Stepper):
     """Steps in which closed contacts are equations, and flight in compiled code.
 
     Args:
@@ -67,7 +68,7 @@ class DrivenStepper(Stepper):
         self.machine, self.held = machine, machine.held
         self.closes = self.held.tree is not self.model
         self.constraints = "contact"
-        self.notes = DrivenNotes(machine)
+        self.notes = PhaseNotes(machine)
         self._entry: tuple = (None, 0.0)  # when a step began with an impact, and its energy
 
     @property
@@ -145,11 +146,13 @@ class DrivenStepper(Stepper):
         return np.array(found)
 
     def _loads(self, step):
-        """Loads at the end of a step, shared out such that contacts can bear them, if they can."""
+        """Loads at the end of a step, shared out such that contacts can bear them and more."""
         mode = self.machine.mode
         now = self.held.instant(step.t1, step.q1, step.qd1, step.tau)
         found = loads(self.machine, now, step.t1, step.qd1)
-        if found.shared and np.all(found.margin >= 0):
-            mode.force[mode.closed] = found.shared[()]
-            found = found._replace(answer=self.held.answer(now, step.qd1, mode))
-        return found
+        if found.answer.regular or np.any(found.margin < 0):
+            return found
+        force = np.array(found.answer.force)
+        force[mode.closed] = found.shared.get((), force[mode.closed])
+        mode.force[:] = centred(self.held, now, step.qd1, mode, force)
+        return found._replace(answer=self.held.answer(now, step.qd1, mode))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.simulation.contact.driven.mode import OPEN, SLIDES, STICKS
+from kinetree.simulation.contact.phases.mode import OPEN, SLIDES, STICKS
 
 __all__ = ["Loads", "Touches", "loads"]
 
@@ -22,6 +22,10 @@ class _Watch:
     direction = -1
     terminal = False
     tolerance = 1e-12
+    remedy = (
+        "forces that switch with the motion do that; let them change smoothly, ask the controller "
+        "less often (kinetree.Sampled), or take equal steps (kinetree.contact.TimeStepping)"
+    )
 
     def __init__(self, group, contact, kind):
         self.group, self.contact, self.kind = group, contact, kind

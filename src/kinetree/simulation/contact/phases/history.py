@@ -6,13 +6,13 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.loops.kinematics.constraint import error
-from kinetree.simulation.contact.driven.mode import STICKS
 from kinetree.simulation.contact.history import ContactHistory
+from kinetree.simulation.contact.phases.mode import STICKS
 
-__all__ = ["DrivenHistory", "DrivenNotes", "DrivenResiduals"]
+__all__ = ["PhaseHistory", "PhaseNotes", "PhaseResiduals"]
 
 
-class DrivenResiduals(NamedTuple):
+class PhaseResiduals(NamedTuple):
     """By how much phases miss their equations and laws: the worst.
 
     Attributes:
@@ -37,7 +37,7 @@ class DrivenResiduals(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DrivenHistory(ContactHistory):
+class PhaseHistory(ContactHistory):
     """Contact forces, modes and residuals, with time first.
 
     Attributes:
@@ -50,14 +50,14 @@ class DrivenHistory(ContactHistory):
     @property
     def worst(self):
         """Residuals of the whole simulation."""
-        return DrivenResiduals(*map(float, self.residuals.max(axis=0, initial=0.0)))
+        return PhaseResiduals(*map(float, self.residuals.max(axis=0, initial=0.0)))
 
     def at(self, which):
         """The same for some of the times."""
         return replace(super().at(which), modes=self.modes[which])
 
 
-class DrivenNotes:
+class PhaseNotes:
     """What is written down while a simulation runs.
 
     Args:
@@ -67,7 +67,7 @@ class DrivenNotes:
     def __init__(self, machine):
         self.machine, n = machine, machine.of.size
         self._last = np.zeros((n, 3)), ("apart",) * n
-        self._worst = np.zeros(len(DrivenResiduals._fields))
+        self._worst = np.zeros(len(PhaseResiduals._fields))
         self._stored: list = []
         self._begun = False
 
@@ -92,7 +92,7 @@ class DrivenNotes:
         opening = np.zeros(1) if held.tree is model else np.abs(np.asarray(error(model, step.q1)))
         sticks = mode.kind == STICKS
         excess = np.hypot(force[:, 1], force[:, 2]) - machine.of.friction * force[:, 0]
-        found = DrivenResiduals(
+        found = PhaseResiduals(
             velocity=np.max(np.abs(zeta[contact, axis]), initial=0.0),
             acceleration=0.0 if answer is None else answer.missing,
             cone=np.max(excess[sticks], initial=0.0),
@@ -108,12 +108,12 @@ class DrivenNotes:
     def keep(self):
         """The moment is stored: so is what happened since the one before."""
         self._stored.append((*self._last, self._worst))
-        self._worst = np.zeros(len(DrivenResiduals._fields))
+        self._worst = np.zeros(len(PhaseResiduals._fields))
 
-    def history(self) -> DrivenHistory:
+    def history(self) -> PhaseHistory:
         """All that was stored."""
         names, times = self.machine.of.names, len(self._stored)
         force = np.array([f for f, _, _ in self._stored]).reshape(times, len(names), 3)
         modes = np.array([m for _, m, _ in self._stored]).reshape(times, len(names))
         residuals = np.array([r for _, _, r in self._stored])
-        return DrivenHistory(names, force, np.zeros((times, 0)), residuals, modes)
+        return PhaseHistory(names, force, np.zeros((times, 0)), residuals, modes)

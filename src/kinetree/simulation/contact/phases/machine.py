@@ -8,8 +8,9 @@ from kinetree.contact.rigid import friction
 from kinetree.contact.rigid.problem import Problem
 from kinetree.contact.rigid.states import HITTING, TOUCHING, contact_states
 from kinetree.errors import ContactError, SimulationError
-from kinetree.simulation.contact.driven.closing import closed_positions, closed_velocities
-from kinetree.simulation.contact.driven.mode import OPEN, SLIDES, STICKS, TOUCHES, Mode
+from kinetree.simulation.contact.phases.closing import closed_positions, closed_velocities
+from kinetree.simulation.contact.phases.mode import OPEN, SLIDES, STICKS, TOUCHES, Mode
+from kinetree.simulation.contact.phases.sharing import centred
 from kinetree.simulation.events.event import EventRecord
 from kinetree.simulation.events.watcher import mechanical_energy
 
@@ -85,6 +86,7 @@ class Machine:
             self.solves += 1
             for c, k in enumerate(current):
                 self._decide(mode, k, lam[c], w[c], zeta[k], k == suspect)
+            mode.force[:] = centred(self.held, now, qd, mode, mode.force)
         self.mode, self._settled, self.tau = mode, key, np.array(tau)
 
     def _decide(self, mode, k, lam, w, zeta, suspected):

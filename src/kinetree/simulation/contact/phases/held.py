@@ -18,7 +18,7 @@ import numpy as np
 from kinetree.contact.mobility import tree_force
 from kinetree.contact.scene import Scene
 from kinetree.loops.kinematics.constraint import constraint
-from kinetree.simulation.contact.driven.mode import SLIDES, Mode
+from kinetree.simulation.contact.phases.mode import SLIDES, Mode
 
 __all__ = ["Answer", "Held", "Instant"]
 
@@ -142,10 +142,7 @@ class Held:
         """Motion and forces, with contacts as ``mode`` has them."""
         contact, axis = mode.rows
         R, b = now.J[..., contact, axis, :], now.bias[..., contact, axis]
-        slip = self.slip(now, qd, mode)[..., contact, :]
-        slides = mode.kind[contact] == SLIDES
-        lean = (slides * self.mu[contact])[:, None] * slip
-        C = R - np.einsum("...mi,...miv->...mv", lean, now.J[..., contact, 1:, :])
+        C, slides = self.columns(now, qd, mode), mode.kind[contact] == SLIDES
         known = mode.force[contact, axis]
         if now.K.shape[-2]:
             R, C = (np.concatenate([x, now.K], axis=-2) for x in (R, C))
@@ -162,6 +159,7 @@ class Held:
         force = np.zeros((*qd.shape[:-1], len(mode.kind), 3))
         force[..., contact, axis] = x[..., :m]
         at = np.flatnonzero(slides)
+        lean = self._lean(now, qd, mode)
         force[..., contact[at], 1:] = -lean[..., at, :] * x[..., at, None]
         rest = np.einsum("...mv,...v->...m", R, qdd) + b
         diagonal = np.abs(np.diagonal(inverse, axis1=-2, axis2=-1))[..., :m]
@@ -173,6 +171,18 @@ class Held:
             1 / np.maximum(diagonal, 1e-300), regular,
             np.max(np.abs(rest), axis=-1, initial=0.0),
         )  # fmt: skip
+
+    def columns(self, now: Instant, qd, mode: Mode):
+        """Joint forces per force of every row of ``mode``, (..., m, nv)."""
+        contact, axis = mode.rows
+        R, across = now.J[..., contact, axis, :], now.J[..., contact, 1:, :]
+        return R - np.einsum("...mi,...miv->...mv", self._lean(now, qd, mode), across)
+
+    def _lean(self, now, qd, mode):
+        """Friction of contacts that slide per normal force, against it, (..., m, 2); else zero."""
+        contact, _ = mode.rows
+        slides = mode.kind[contact] == SLIDES
+        return (slides * self.mu[contact])[:, None] * self.slip(now, qd, mode)[..., contact, :]
 
     def _drive_power(self, now, qd, qdd, held):
         """Power of the drives of joints that move as told [W], (...)."""

@@ -1,0 +1,84 @@
+"""Time stepping with joints that move as told: a ball on a table that is lifted and pulled away."""
+
+import numpy as np
+import pytest
+
+import kinetree as kt
+from kinetree.contact.scene import Scene
+from kinetree.contact.stepping.given import given_over
+from kinetree.contact.stepping.settings import TimeStepping
+from kinetree.model import JointDynamics, Limits, geometry
+
+G = 9.81
+
+
+def lifted(t):
+    """Further than the limits of the joint, which do not hold what moves as told."""
+    return 0.05 * np.sin(5 * t), 0.25 * np.cos(5 * t), -1.25 * np.sin(5 * t)
+
+
+def pulled(t):
+    return t * t / 2, t, 1.0 + 0 * t
+
+
+TOLD = {"lift": kt.kernel(lifted), "pull": kt.kernel(pulled)}
+
+
+@pytest.fixture(scope="module")
+def scene():
+    builder = kt.ModelBuilder("table")
+    box = kt.shapes.box(1.0, 1.0, 0.1, mass=3.0)
+    builder.body("frame", joint=kt.Prismatic("z"), inertia=box, joint_name="lift",
+                 limits=Limits(-0.01, 0.01), dynamics=JointDynamics(friction=3.0))  # fmt: skip
+    box = kt.shapes.box(1.0, 1.0, 0.1, mass=2.0)
+    builder.body("table", on="frame", joint=kt.Prismatic("x"), inertia=box, joint_name="pull")
+    ball = kt.shapes.sphere(0.1, mass=0.5)
+    builder.body("ball", joint=kt.Translation(), inertia=ball, joint_name="ball")
+    builder.geometry(geometry.Plane(), on="table", name="top")
+    builder.geometry(geometry.Sphere(0.1), on="ball", name="ball")
+    return Scene(builder.build(), friction=0.5)
+
+
+def carried(scene, told=TOLD, **options):
+    start = [0, 0, 0, 0, 0.1], [0.25, 0, 0, 0, 0.25]
+    return kt.simulate(
+        scene.model, *start, contact=TimeStepping(scene), prescribed=told, limits="rigid",
+        friction="exact", **options,
+    )  # fmt: skip
+
+
+@pytest.mark.covers("RBDA 9.1", by=given_over)
+def test_a_table_carries_a_ball_and_its_drives_carry_both(scene):
+    motion = carried(scene, duration=0.4)
+    t, h = motion.t[3:], 1e-3
+    assert np.abs(motion.q[:, 0] - lifted(motion.t)[0]).max() < 1e-15
+    assert np.abs(motion.qd[:, 0] - lifted(motion.t)[1]).max() < 1e-15
+    assert np.abs(motion.q[:, 2] - motion.q[:, 1]).max() < 1e-14  # it sticks
+    assert np.abs(motion.q[:, 4] - motion.q[:, 0] - 0.1).max() < 1e-9
+    force, tau = motion.contact.force[3:, 0], motion.tau[3:]
+    assert np.abs(force[:, 0] - 0.5 * (G + lifted(t - h)[2])).max() < 2e-4  # 1e-10 m are left alone
+    assert np.abs(force[:, 1:] - [0.5, 0]).max() < 1e-9
+    assert np.abs(tau[:, 0] - 5.5 * (G + lifted(t)[2])).max() < 5 * h
+    assert np.abs(tau[:, 1] - 2.5).max() < 1e-9
+    assert motion.contact.joint_force.shape[1] == 0
+    assert motion.report.energy_error < 1e-5
+    worst = motion.report.contact
+    assert max(worst.velocity, worst.cone, worst.complementarity, worst.penetration) < 1e-9
+    assert abs(worst.contact_work) < 1e-5
+
+
+def test_the_host_takes_the_same_steps(scene):
+    ours = carried(scene, duration=0.02)
+    plain = carried(scene, {"lift": lifted, "pull": pulled}, duration=0.02)
+    assert np.abs(plain.q - ours.q).max() < 1e-14
+    assert np.abs(plain.tau - ours.tau).max() < 1e-9
+
+
+def test_shapes_that_nothing_free_keeps_apart_are_refused(scene):
+    words = r"'top' and 'ball': between these only .*'lift', 'pull', 'ball'.*with ignore="
+    still = {"ball": lambda t: (np.array([0, 0, 0.1]), np.array([0, 0, 0.25]), np.zeros(3))}
+    with (
+        pytest.warns(kt.SimulationWarning, match="contradicts itself"),
+        pytest.raises(kt.ModelError, match=words),
+    ):
+        carried(scene, TOLD | still, duration=0.1)
