@@ -27,6 +27,7 @@ __all__ = [
     "convert",
     "differentiable_walk",
     "dtype_of",
+    "has_numbers",
     "is_followed",
     "is_on_host",
     "to_numpy",
@@ -63,6 +64,11 @@ def cast(x, dtype):
 def dtype_of(x):
     """The precision in which an array is computed with."""
     return "float32" if x.dtype == "float32" or not _has_doubles() else "float64"
+
+
+def has_numbers(x):
+    """Whether the numbers can be looked at; a tracer has none."""
+    return not isinstance(x, Tracer)
 
 
 def is_on_host(x):

@@ -22,6 +22,7 @@ __all__ = [
     "convert",
     "differentiable_walk",
     "dtype_of",
+    "has_numbers",
     "is_followed",
     "is_on_host",
     "to_numpy",
@@ -42,7 +43,8 @@ def call(kernel, arrays):
 
 def convert(x, like):
     """A NumPy array as a tensor of the kind of another, on its device."""
-    return torch.as_tensor(np.asarray(x), device=like.device)
+    x = np.asarray(x)
+    return torch.as_tensor(x if x.flags.writeable else x.copy(), device=like.device)
 
 
 def cast(x, dtype):
@@ -53,6 +55,11 @@ def cast(x, dtype):
 def dtype_of(x):
     """The precision in which a tensor is computed with."""
     return "float32" if x.dtype is torch.float32 else "float64"
+
+
+def has_numbers(x):
+    """Whether the numbers can be looked at; within ``torch.func`` they cannot."""
+    return not _is_transformed()
 
 
 def is_on_host(x):
@@ -99,9 +106,13 @@ def _prepared(kernel, arrays):
     return tensors
 
 
+def _is_transformed():
+    return torch._C._functorch.peek_interpreter_stack() is not None  # pyright: ignore[reportAttributeAccessIssue]
+
+
 def _is_plain(tensors):
     """Whether nobody wants derivatives and no transformation is under way."""
-    if torch._C._functorch.peek_interpreter_stack() is not None:  # pyright: ignore[reportAttributeAccessIssue]
+    if _is_transformed():
         return False
     if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
         return False
