@@ -70,8 +70,13 @@ def module():
     return cupy
 
 
-def runtime(launches):
-    """A module like ``kinetree.codegen.runtime.cuda``; ``launches`` collects what it was told."""
+def runtime(launches, compile=None):
+    """A module like ``kinetree.codegen.runtime.cuda``.
+
+    Args:
+        launches: a list that collects what launches are told.
+        compile: makes of a program and a dtype what computes; the CPU's own code by default.
+    """
     cuda = ModuleType("kinetree.codegen.runtime.cuda")
 
     def numbers(address, count, dtype):
@@ -79,6 +84,8 @@ def runtime(launches):
         return np.frombuffer((ctypes.c_char * size).from_address(address), dtype)
 
     def cuda_kernel(kernel, dtype, device):
+        run = kernel.general if compile is None else compile(kernel.program, dtype)
+
         def launch(inputs, steps, outputs, count, stream):
             launches.append((kernel.name, dtype, device, tuple(steps), count, stream))
             arrays = []
@@ -86,8 +93,8 @@ def runtime(launches):
                 memory = numbers(address, (count - 1) * step + i.size, dtype)
                 rows = [memory[k * step :][: i.size].reshape(i.shape) for k in range(count)]
                 arrays.append(np.stack(rows))
-            results = kernel.general(*arrays)
-            results = results if len(outputs) > 1 else (results,)
+            results = run(*arrays)
+            results = results if isinstance(results, tuple) else (results,)
             for address, result in zip(outputs, results, strict=True):
                 numbers(address, result.size, dtype)[:] = np.ravel(result)
 
