@@ -12,10 +12,19 @@ FUNCTIONS = (
 )  # fmt: skip
 
 
+class OutOfMemoryError(Exception):
+    pass
+
+
 class ndarray(np.ndarray):
     """An array that says it is CuPy's; ``place`` is its device."""
 
     place = 0
+
+    def __new__(cls, shape, dtype):
+        if np.prod(shape) > 1e9:
+            raise OutOfMemoryError("out of memory")
+        return _made(np.full(shape, np.nan, dtype))
 
     @property
     def device(self):
@@ -33,16 +42,6 @@ def _made(array):
     return np.asarray(array).view(ndarray)
 
 
-class OutOfMemoryError(Exception):
-    pass
-
-
-def _empty(shape, dtype):
-    if np.prod(shape) > 1e9:
-        raise OutOfMemoryError("out of memory")
-    return _made(np.full(shape, np.nan, dtype))
-
-
 @contextmanager
 def _device(number):
     yield
@@ -55,7 +54,7 @@ def _wrapped(function):
 def module():
     """A module ``cupy``."""
     cupy = ModuleType("cupy")
-    cupy.ndarray, cupy.empty = ndarray, _empty
+    cupy.ndarray = ndarray
     cupy.asarray = lambda x, dtype=None: _made(np.asarray(x, dtype))
     cupy.asnumpy = lambda x: np.array(x)
     cupy.cuda = SimpleNamespace(
@@ -98,7 +97,10 @@ def runtime(launches, compile=None):
             for address, result in zip(outputs, results, strict=True):
                 numbers(address, result.size, dtype)[:] = np.ravel(result)
 
-        return SimpleNamespace(launch=launch)
+        def again(steps, count):
+            return lambda ins, outs, stream: launch(ins, steps, outs, count, stream)
+
+        return SimpleNamespace(launch=launch, again=again)
 
     cuda.cuda_kernel = cuda_kernel
     return cuda

@@ -1,14 +1,14 @@
 """CuPy arrays: one launch, on the current stream.
 
-Calls with arrays of shapes that have been seen before take a short way: all that follows from the
-shapes is kept in a ``_Plan``.
+A call with arrays of shapes that have been seen before goes a short way: all that follows from the
+shapes is kept in a ``_Plan``, and ``kernel.call`` looks for it before anything else.
 """
 
-from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import cupy  # pyright: ignore[reportMissingImports]
+import numpy as np
 
 from kinetree.array_kinds import precision
 from kinetree.arrays import device
@@ -28,71 +28,70 @@ __all__ = [
 
 
 _PLANS = 64  # of a kernel, at most
+_ndarray, _OutOfMemory = cupy.ndarray, cupy.cuda.memory.OutOfMemoryError
+_stream, _device = cupy.cuda.get_current_stream, cupy.cuda.runtime.getDevice
 
 
-@dataclass(frozen=True)
-class _Plan:
+class _Plan(NamedTuple):
     """What follows from kinds and shapes of arrays."""
 
-    launch: Any
-    steps: tuple
-    count: int
     place: int
+    launch: Any
     shapes: tuple
-    dtype: str
+    dtype: np.dtype
 
 
 def call(kernel, arrays):
     """The results of a kernel, a tuple."""
-    plans = kernel.__dict__.setdefault("cupy_plans", {})
-    key = _key(arrays)
-    if key is not None:
-        plan = plans.get(key)
-        if plan is not None and cupy.cuda.runtime.getDevice() == plan.place:
-            return _by_plan(kernel, plan, arrays)
-    return _first_call(kernel, arrays, plans, key)
+    plans = kernel.__dict__.get("cupy_plans")
+    if plans is None:
+        plans = kernel.cupy_plans = {}
+        kernel.call = _planned(kernel, plans)
+    return _first_call(kernel, arrays, plans)
 
 
-def _key(arrays):
-    """What a plan depends on, or None where arrays are to be prepared."""
-    parts = []
-    for a in arrays:
-        if type(a) is not cupy.ndarray:
-            return None
-        parts += (a.shape, a.strides, a.dtype.char, a.data.device_id)
-    return tuple(parts)
+def _planned(kernel, plans):
+    """``kernel.call`` for arrays for which there is a plan, and for all others."""
+    single = len(kernel.outputs) == 1
+
+    def call(*arrays):
+        key = []
+        for a in arrays:
+            if type(a) is not _ndarray:
+                return kernel.lean(*arrays)
+            key += (a.shape, a.strides, a.dtype.char, a.data.device_id)
+        plan = plans.get(tuple(key))
+        if plan is None or _device() != plan[0]:
+            return kernel.lean(*arrays)
+        _, launch, shapes, dtype = plan
+        try:
+            outputs = [_ndarray(shape, dtype) for shape in shapes]
+        except _OutOfMemory as error:
+            batch = shapes[0][: len(shapes[0]) - len(kernel.outputs[0].shape)]
+            raise device.memory_error(kernel, batch) from error
+        launch([a.data.ptr for a in arrays], [o.data.ptr for o in outputs], _stream().ptr)
+        return outputs[0] if single else tuple(outputs)
+
+    return call
 
 
-def _by_plan(kernel, plan, arrays):
-    try:
-        outputs = [cupy.empty(shape, plan.dtype) for shape in plan.shapes]
-    except cupy.cuda.memory.OutOfMemoryError as error:
-        n = len(kernel.outputs[0].shape)
-        batch = plan.shapes[0][: len(plan.shapes[0]) - n]
-        raise device.memory_error(kernel, batch) from error
-    stream = cupy.cuda.get_current_stream().ptr
-    addresses = [o.data.ptr for o in outputs]
-    plan.launch([a.data.ptr for a in arrays], plan.steps, addresses, plan.count, stream)
-    return outputs
-
-
-def _first_call(kernel, arrays, plans, key):
+def _first_call(kernel, arrays, plans):
     given = arrays
     arrays, dtype, place = _prepared(kernel, arrays)
     batch = batch_of(kernel, [a.shape for a in arrays])
-    memory = cupy.cuda.memory.OutOfMemoryError
-    with device.memory_errors(kernel, batch, memory), cupy.cuda.Device(place):
-        outputs = [cupy.empty((*batch, *o.shape), dtype) for o in kernel.outputs]
+    with device.memory_errors(kernel, batch, _OutOfMemory), cupy.cuda.Device(place):
+        outputs = [_ndarray((*batch, *o.shape), np.dtype(dtype)) for o in kernel.outputs]
         operands = [_operand(a, i, batch) for a, i in zip(arrays, kernel.inputs, strict=True)]
-        addresses = [o.data.ptr for o in outputs]
-        stream = cupy.cuda.get_current_stream().ptr
-        launch = device.launch(kernel, dtype, place, operands, addresses, batch, stream)
+        addresses, stream = [o.data.ptr for o in outputs], _stream().ptr
+        compiled = device.launch(kernel, dtype, place, operands, addresses, batch, stream)
     as_given = arrays is given and all(o[2] is a for o, a in zip(operands, arrays, strict=True))
-    if key is not None and as_given and launch is not None:
+    if as_given and compiled is not None:
         if len(plans) >= _PLANS:
             plans.clear()
-        steps, shapes = tuple(o[1] for o in operands), tuple(o.shape for o in outputs)
-        plans[key] = _Plan(launch, steps, prod(batch), place, shapes, dtype)
+        launch = compiled.again(tuple(o[1] for o in operands), prod(batch))
+        key = [x for a in arrays for x in (a.shape, a.strides, a.dtype.char, a.data.device_id)]
+        shapes = tuple(o.shape for o in outputs)
+        plans[tuple(key)] = _Plan(place, launch, shapes, np.dtype(dtype))
     return tuple(outputs)
 
 
