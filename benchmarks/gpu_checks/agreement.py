@@ -119,7 +119,7 @@ def _states(name):
     return States(kt.samples.load(name), SAMPLES, np.random.default_rng(1))
 
 
-class _Undefined(Exception):
+class _UndefinedError(Exception):
     """The function has no value for this model, on the CPU either: it has loops, or no gravity."""
 
 
@@ -132,7 +132,7 @@ def _compared(name, function):
             errors[dtype] = _error(states.model, FUNCTIONS[function], given, dtype)
             if not errors[dtype] <= bound:
                 failed = f"{dtype} differs by {errors[dtype]:.1e}, at most {bound:.0e} will do"
-    except _Undefined:
+    except _UndefinedError:
         errors = {}
     except Exception as error:
         failed = f"{type(error).__name__}: {str(error)[:300]}"
@@ -147,7 +147,7 @@ def _error(model, function, given, dtype):
     try:
         expected = leaves(function(model, **converted(rounded, lambda x: x.astype(float))))
     except kt.KinetreeError as error:
-        raise _Undefined from error
+        raise _UndefinedError from error
     found = leaves(function(model, **converted(rounded, cupy.asarray)))
     return max(largest_error(cupy.asnumpy(b), a) for a, b in zip(expected, found, strict=True))
 
