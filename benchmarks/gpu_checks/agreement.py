@@ -22,7 +22,7 @@ from gpu_checks.definition import compute_by_definition
 
 __all__ = ["BOUND", "SAMPLES", "every_sample", "largest_error"]
 
-BOUND = {"float64": 1e-11, "float32": 2e-4}
+BOUND = {"float64": 1e-11, "float32": 1e-4}
 """Largest difference, as a part of the largest number of a result and of 1."""
 SAMPLES = 33  # one more than a warp has
 

@@ -55,6 +55,28 @@ def checks(model, report):
         assert worst < 1e-11, worst
         return f"{worst:.0e}"
 
+    def loops():
+        linkage = kt.samples.four_bar()
+        start = cupy.asarray(np.array([linkage.neutral()] * 40))
+        found = kt.rollout(linkage, start, steps=50, dt=1e-3)
+        assert bool((abs(found.qd[-1]) > 1e-3).any())
+        energy = kt.loops.mechanical_energy(linkage, found.q, found.qd)
+        worst = float(abs(energy - energy[0]).max())
+        worst = max(worst, float(abs(kt.loops.closure_error(linkage, found.q)).max()))
+        assert worst < 1e-9, worst
+        closed = kt.loops.assemble(linkage, start[0])  # on the host
+        assert isinstance(closed, cupy.ndarray)
+        return f"{worst:.0e}"
+
+    def configurations():
+        body = kt.samples.quadruped()
+        make = np.random.default_rng(1)
+        q, step = body.random_configuration(make, 40), make.normal(size=(40, body.nv))
+        found = body.difference(cupy.asarray(q), body.integrate(*map(cupy.asarray, (q, step / 9))))
+        worst = float(abs(found - cupy.asarray(step / 9)).max())
+        assert worst < 1e-11, worst
+        return f"{worst:.0e}"
+
     def kinds():
         q, qd, qdd = arrays(4)
         try:
@@ -71,7 +93,9 @@ def checks(model, report):
             return str(error)
         raise AssertionError("no error")
 
-    for f in (overhead, single_precision, wrong_numbers, rollouts, kinds, memory):
+    for f in (
+        overhead, single_precision, wrong_numbers, rollouts, loops, configurations, kinds, memory,
+    ):  # fmt: skip
         report.run(f"cupy {f.__name__}", f)
 
 
