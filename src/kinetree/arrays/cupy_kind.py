@@ -12,19 +12,13 @@ import numpy as np
 
 from kinetree.array_kinds import precision
 from kinetree.arrays import device
-from kinetree.arrays.shapes import batch_of
+from kinetree.codegen.runtime.batches import batch_of
 from kinetree.errors import DeviceError
 
 __all__ = [
-    "call",
-    "cast",
-    "convert",
-    "dtype_of",
-    "has_numbers",
-    "is_followed",
-    "is_on_host",
+    "call", "cast", "convert", "dtype_of", "has_numbers", "is_followed", "is_on_host",
     "to_numpy",
-]
+]  # fmt: skip
 
 
 _PLANS = 64  # of a kernel, at most

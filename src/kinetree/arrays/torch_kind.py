@@ -11,22 +11,15 @@ import torch
 
 from kinetree.array_kinds import precision
 from kinetree.arrays.derived import gradients, rates
-from kinetree.arrays.shapes import aligned, batch_of
 from kinetree.arrays.torch_graph import traceable
 from kinetree.arrays.torch_run import run
+from kinetree.codegen.runtime.batches import aligned, batch_of
 from kinetree.errors import DeviceError
 
 __all__ = [
-    "call",
-    "cast",
-    "convert",
-    "differentiable_walk",
-    "dtype_of",
-    "has_numbers",
-    "is_followed",
-    "is_on_host",
-    "to_numpy",
-]
+    "call", "cast", "convert", "differentiable_walk", "dtype_of", "has_numbers",
+    "is_followed", "is_on_host", "to_numpy",
+]  # fmt: skip
 
 _TYPES = {"float32": torch.float32, "float64": torch.float64}
 

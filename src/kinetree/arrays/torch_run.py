@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from kinetree.arrays import device
-from kinetree.arrays.shapes import batch_of
+from kinetree.codegen.runtime.batches import batch_of
 
 __all__ = ["run"]
 
