@@ -13,6 +13,7 @@ import argparse
 import os
 import sys
 from pathlib import Path
+from threading import Thread
 
 os.environ.setdefault("JAX_ENABLE_X64", "1")
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
@@ -75,17 +76,10 @@ def same_kind(states, function, library):
     return f"{worst:.0e}"
 
 
-def every_library(report):
-    """All functions, and what is particular to each library, for a small model."""
+def particulars(model, known, report):
+    """What is particular to each library, and what a call costs: while nothing else runs."""
     from gpu_checks import on_cupy
 
-    compute_by_definition()
-    model = kt.samples.double_pendulum()
-    known = libraries()
-    for kind, library in known.items():
-        for name, function in FUNCTIONS.items():
-            states = States(model, 5, np.random.default_rng(0))
-            report.run(f"{kind} {name}", same_kind, states, function, library)
     on_cupy.checks(model, report)
     if "torch" in known:
         from gpu_checks import on_torch
@@ -97,19 +91,37 @@ def every_library(report):
         on_jax.checks(model, report)
 
 
+def every_library(model, known, report):
+    """All functions on arrays of all libraries, for a small model."""
+    for kind, library in known.items():
+        for name, function in FUNCTIONS.items():
+            states = States(model, 5, np.random.default_rng(0))
+            report.run(f"{kind} {name}", same_kind, states, function, library)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--on-cpu", action="store_true", help="no device: the shim of the tests")
-    parser.add_argument("--limit", type=float, default=500.0, help="seconds for everything")
+    parser.add_argument("--limit", type=float, default=200.0, help="seconds for everything")
     parser.add_argument("--samples", nargs="*", default=(), help="names of sample models")
     parser.add_argument("--functions", nargs="*", default=(), help="names of functions")
     parser.add_argument("--workers", type=int, help="processes; one for each core by default")
     parser.add_argument("-v", "--verbose", action="store_true", help="tracebacks of failures")
     given = parser.parse_args()
     report = Report(given.limit, verbose=given.verbose)
-    if not given.on_cpu and not given.samples:
-        every_library(report)
-    every_sample(report, given.samples, given.functions, given.workers, on_cpu=given.on_cpu)
+    model, known = kt.samples.double_pendulum(), {}
+    if not given.on_cpu:
+        compute_by_definition()
+        known = libraries()
+        particulars(model, known, report)
+    scan = Thread(
+        target=every_sample,
+        args=(report, given.samples, given.functions, given.workers),
+        kwargs={"on_cpu": given.on_cpu},
+    )
+    scan.start()
+    every_library(model, known, report)
+    scan.join()
     return report.close()
 
 
