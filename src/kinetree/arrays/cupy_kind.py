@@ -1,17 +1,16 @@
 """CuPy arrays: one launch, on the current stream.
 
-A call with arrays of shapes that have been seen before goes a short way: all that follows from the
-shapes is kept in a ``_Plan``, and ``kernel.call`` looks for it before anything else.
+A call with arrays of shapes that have been seen before goes a short way, see ``shortcuts``.
 """
 
 from math import prod
-from typing import Any, NamedTuple
 
 import cupy  # pyright: ignore[reportMissingImports]
 import numpy as np
 
 from kinetree.array_kinds import precision
 from kinetree.arrays import device
+from kinetree.arrays.shortcuts import Plans, out_of_memory, short_ways
 from kinetree.codegen.runtime.batches import batch_of
 from kinetree.errors import DeviceError
 
@@ -21,48 +20,37 @@ __all__ = [
 ]  # fmt: skip
 
 
-_PLANS = 64  # of a kernel, at most
 _ndarray, _OutOfMemory = cupy.ndarray, cupy.cuda.memory.OutOfMemoryError
 _stream, _device = cupy.cuda.get_current_stream, cupy.cuda.runtime.getDevice
 
 
-class _Plan(NamedTuple):
-    """What follows from kinds and shapes of arrays."""
-
-    place: int
-    launch: Any
-    shapes: tuple
-    dtype: np.dtype
-
-
 def call(kernel, arrays):
     """The results of a kernel, a tuple."""
-    plans = kernel.__dict__.get("cupy_plans")
-    if plans is None:
-        plans = kernel.cupy_plans = {}
-        kernel.call = _planned(kernel, plans)
-    return _first_call(kernel, arrays, plans)
+    ways = short_ways(kernel)
+    if _ndarray not in ways:
+        kernel.cupy_plans = Plans()
+        ways[_ndarray] = _planned(kernel, kernel.cupy_plans)
+    return _first_call(kernel, arrays, kernel.cupy_plans)
 
 
 def _planned(kernel, plans):
-    """``kernel.call`` for arrays for which there is a plan, and for all others."""
+    """The short way."""
     single = len(kernel.outputs) == 1
 
     def call(*arrays):
         key = []
         for a in arrays:
             if type(a) is not _ndarray:
-                return kernel.lean(*arrays)
+                return NotImplemented
             key += (a.shape, a.strides, a.dtype.char, a.data.device_id)
         plan = plans.get(tuple(key))
         if plan is None or _device() != plan[0]:
-            return kernel.lean(*arrays)
+            return NotImplemented
         _, launch, shapes, dtype = plan
         try:
             outputs = [_ndarray(shape, dtype) for shape in shapes]
         except _OutOfMemory as error:
-            batch = shapes[0][: len(shapes[0]) - len(kernel.outputs[0].shape)]
-            raise device.memory_error(kernel, batch) from error
+            raise out_of_memory(kernel, shapes[0]) from error
         launch([a.data.ptr for a in arrays], [o.data.ptr for o in outputs], _stream().ptr)
         return outputs[0] if single else tuple(outputs)
 
@@ -80,12 +68,9 @@ def _first_call(kernel, arrays, plans):
         compiled = device.launch(kernel, dtype, place, operands, addresses, batch, stream)
     as_given = arrays is given and all(o[2] is a for o, a in zip(operands, arrays, strict=True))
     if as_given and compiled is not None:
-        if len(plans) >= _PLANS:
-            plans.clear()
         launch = compiled.again(tuple(o[1] for o in operands), prod(batch))
         key = [x for a in arrays for x in (a.shape, a.strides, a.dtype.char, a.data.device_id)]
-        shapes = tuple(o.shape for o in outputs)
-        plans[tuple(key)] = _Plan(place, launch, shapes, np.dtype(dtype))
+        plans.keep(tuple(key), (place, launch, [o.shape for o in outputs], np.dtype(dtype)))
     return tuple(outputs)
 
 

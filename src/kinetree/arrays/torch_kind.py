@@ -12,7 +12,7 @@ import torch
 from kinetree.array_kinds import precision
 from kinetree.arrays.derived import gradients, rates
 from kinetree.arrays.torch_graph import traceable
-from kinetree.arrays.torch_run import run
+from kinetree.arrays.torch_run import has_wrappers, is_transformed, run
 from kinetree.codegen.runtime.batches import aligned, batch_of
 from kinetree.errors import DeviceError
 
@@ -52,7 +52,7 @@ def dtype_of(x):
 
 def has_numbers(x):
     """Whether the numbers can be looked at; within ``torch.func`` they cannot."""
-    return not _is_transformed()
+    return not has_wrappers()
 
 
 def is_on_host(x):
@@ -99,17 +99,11 @@ def _prepared(kernel, arrays):
     return tensors
 
 
-def _is_transformed():
-    return torch._C._functorch.peek_interpreter_stack() is not None  # pyright: ignore[reportAttributeAccessIssue]
-
-
 def _is_plain(tensors):
     """Whether nobody wants derivatives and no transformation is under way."""
-    if _is_transformed():
-        return False
     if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
         return False
-    return torch.autograd.forward_ad._current_level < 0
+    return not is_transformed()
 
 
 # --- derivatives ---------------------------------------------------------------------------------
