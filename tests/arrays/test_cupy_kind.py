@@ -102,6 +102,18 @@ def test_rollouts_take_one_launch_for_each_state_that_is_stored(model, launches,
     assert len(launches) == 6
 
 
+def test_configurations_move_on_the_device_and_the_host_gives_arrays_back(model, launches, rng):
+    q, step, _ = states(rng)
+    found = model.difference(q, model.integrate(q, step))
+    np.testing.assert_allclose(found, step, rtol=0, atol=1e-15)
+    assert [name for name, *_ in launches] == ["integrate", "difference"]
+    linkage = kt.samples.four_bar()
+    closed = kt.loops.assemble(linkage, on_device(linkage.neutral()))
+    target = kt.pose(model, np.array(q[0]), "lower")[:3, 3]
+    reached = kt.inverse_kinematics(model, "lower", on_device(target)).require()
+    assert type(closed) is type(reached) is fake_cupy.ndarray
+
+
 def test_errors_name_what_does_not_fit(model, launches, rng):
     q, qd, qdd = states(rng)
     qd.place = 1
