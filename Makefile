@@ -14,7 +14,7 @@ help:
 	@echo "make check      formatting, lint, types, layers, book map"
 	@echo "make unit       the tests alone"
 	@echo "make chromium   the browser that the tests of the viewer need, where there is none"
-	@echo "make fuzz       thousands of random mechanisms and broken files (minutes to hours)"
+	@echo "make fuzz       thousands of random mechanisms, broken files, CUDA texts (minutes to hours)"
 	@echo "make bench      kinetree against Pinocchio and MuJoCo, one process, answers compared"
 	@echo "make docs       the documentation site, in out/site: pages, tutorials and gallery are run"
 	@echo "make book       rewrite docs/book.md, the map from the literature to the code"
@@ -67,6 +67,7 @@ chromium:
 fuzz: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --hypothesis-profile fuzz tests/algorithms tests/joints tests/model \
 		tests/loaders/test_fuzz_files.py
+	$(BIN)/python benchmarks/gpu_check.py --on-cpu --limit 7200
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/run.py

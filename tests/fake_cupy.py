@@ -12,10 +12,19 @@ FUNCTIONS = (
 )  # fmt: skip
 
 
+class OutOfMemoryError(Exception):
+    pass
+
+
 class ndarray(np.ndarray):
     """An array that says it is CuPy's; ``place`` is its device."""
 
     place = 0
+
+    def __new__(cls, shape, dtype):
+        if np.prod(shape) > 1e9:
+            raise OutOfMemoryError("out of memory")
+        return _made(np.full(shape, np.nan, dtype))
 
     @property
     def device(self):
@@ -33,16 +42,6 @@ def _made(array):
     return np.asarray(array).view(ndarray)
 
 
-class OutOfMemoryError(Exception):
-    pass
-
-
-def _empty(shape, dtype):
-    if np.prod(shape) > 1e9:
-        raise OutOfMemoryError("out of memory")
-    return _made(np.full(shape, np.nan, dtype))
-
-
 @contextmanager
 def _device(number):
     yield
@@ -55,7 +54,7 @@ def _wrapped(function):
 def module():
     """A module ``cupy``."""
     cupy = ModuleType("cupy")
-    cupy.ndarray, cupy.empty = ndarray, _empty
+    cupy.ndarray = ndarray
     cupy.asarray = lambda x, dtype=None: _made(np.asarray(x, dtype))
     cupy.asnumpy = lambda x: np.array(x)
     cupy.cuda = SimpleNamespace(
@@ -70,8 +69,13 @@ def module():
     return cupy
 
 
-def runtime(launches):
-    """A module like ``kinetree.codegen.runtime.cuda``; ``launches`` collects what it was told."""
+def runtime(launches, compile=None):
+    """A module like ``kinetree.codegen.runtime.cuda``.
+
+    Args:
+        launches: a list that collects what launches are told.
+        compile: makes of a program and a dtype what computes; the CPU's own code by default.
+    """
     cuda = ModuleType("kinetree.codegen.runtime.cuda")
 
     def numbers(address, count, dtype):
@@ -79,6 +83,8 @@ def runtime(launches):
         return np.frombuffer((ctypes.c_char * size).from_address(address), dtype)
 
     def cuda_kernel(kernel, dtype, device):
+        run = kernel.general if compile is None else compile(kernel.program, dtype)
+
         def launch(inputs, steps, outputs, count, stream):
             launches.append((kernel.name, dtype, device, tuple(steps), count, stream))
             arrays = []
@@ -86,12 +92,15 @@ def runtime(launches):
                 memory = numbers(address, (count - 1) * step + i.size, dtype)
                 rows = [memory[k * step :][: i.size].reshape(i.shape) for k in range(count)]
                 arrays.append(np.stack(rows))
-            results = kernel.general(*arrays)
-            results = results if len(outputs) > 1 else (results,)
+            results = run(*arrays)
+            results = results if isinstance(results, tuple) else (results,)
             for address, result in zip(outputs, results, strict=True):
                 numbers(address, result.size, dtype)[:] = np.ravel(result)
 
-        return SimpleNamespace(launch=launch)
+        def again(steps, count):
+            return lambda ins, outs, stream: launch(ins, steps, outs, count, stream)
+
+        return SimpleNamespace(launch=launch, again=again)
 
     cuda.cuda_kernel = cuda_kernel
     return cuda

@@ -11,7 +11,7 @@ import numpy as np
 
 from kinetree.errors import ArrayKindError, ShapeError
 
-__all__ = ["common", "is_foreign", "kind_of", "module_of", "precision"]
+__all__ = ["common", "is_foreign", "kind_of", "module_of", "on_host", "precision"]
 
 _LIBRARIES = {"torch": "torch", "cupy": "cupy", "jax": "jax", "jaxlib": "jax"}
 _WORDS = {
@@ -80,6 +80,11 @@ def _is_batch(a, argument):
 def module_of(kind) -> Any:
     """The module of this package that knows a kind."""
     return import_module(f"kinetree.arrays.{kind}_kind")
+
+
+def on_host(x) -> np.ndarray:
+    """An array of any library as one of NumPy's; from a device its numbers are copied."""
+    return module_of(kind_of(x)).to_numpy(x) if is_foreign(x) else np.asarray(x)
 
 
 def precision(name, arrays, dtypes):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.arrays.whole import on_host, whole
+from kinetree.array_functions import on_host, one_kernel
 from kinetree.errors import ShapeError, SingularError, TraceError, UnknownNameError
 from kinetree.kinematics import jacobians, pose, poses, require_reference
 from kinetree.model.arrays import as_joint_vector, as_model, as_numbers, check_finite
@@ -29,7 +29,7 @@ __all__ = [
 # --- from bodies to joints -----------------------------------------------------------------------
 
 
-@whole(q=("nq",), force=(3,), torque=(3,), at=(3,))
+@one_kernel(q=("nq",), force=(3,), torque=(3,), at=(3,))
 def applied_force(model, q, name, *, force=None, torque=None, at=None, frame=None):
     """A force at a point of a body, as six numbers in base coordinates for ``f_ext``, (..., 6).
 
@@ -82,7 +82,7 @@ def _point_of_application(model, name, at, frame, R, p):
     return at if frame == "world" else p + _turned(R, at)
 
 
-@whole(q=("nq",), torques=("body_count", 3))
+@one_kernel(q=("nq",), torques=("body_count", 3))
 def forces_of_joint_torques(model, q, torques):
     """Forces on the bodies when every joint turns its body with a torque, (..., body_count, 6).
 

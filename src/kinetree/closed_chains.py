@@ -21,7 +21,8 @@ from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.errors import SingularError, TraceError
 from kinetree.expr.node import Expr
-from kinetree.functions import argument_shape, require_unit_parts, validate
+from kinetree.functions import argument_shape, validate
+from kinetree.model.arrays import require_unit_parts
 from kinetree.model.fingerprint import is_plain
 from kinetree.spatial import Force
 from kinetree.spatial.ops import less, select
@@ -37,7 +38,8 @@ def forward_dynamics(model, arrays):
         arrays: ``q``, ``qd``, ``tau`` and, if there are any, the external forces.
     """
     if any(map(is_foreign, arrays)):  # samples that the order of elimination does not suit: NaN
-        return good_samples(*_kernel(model, 0, len(arrays)).call(*arrays))
+        qdd, health = _kernel(model, 0, len(arrays)).call(*arrays)
+        return good_samples(qdd, health >= 1)
     if any(_is_traced(a) for a in arrays):
         return _traced(model, *arrays)
     try:

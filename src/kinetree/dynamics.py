@@ -8,12 +8,12 @@ import numpy as np
 
 from kinetree import closed_chains
 from kinetree.algorithms import implicit, maximal
+from kinetree.array_functions import on_host
 from kinetree.array_kinds import common, is_foreign
 from kinetree.arrays.namespace import stacked_rows
 from kinetree.batch import over_batch
 from kinetree.codegen.program import Argument
 from kinetree.errors import (
-    ArrayKindError,
     ShapeError,
     SpatialTypeError,
     TraceError,
@@ -113,13 +113,9 @@ def forward_dynamics(model, q, qd, tau, f_ext=None, method=None):
 _CONSTRAINED = {"implicit": implicit.forward_dynamics, "maximal": maximal.forward_dynamics}
 
 
+@on_host
 def _constrained_forward_dynamics(model, q, qd, tau, f_ext, method):
     """With loops, on the host, one sample at a time."""
-    if any(map(is_foreign, (q, qd, tau))):
-        raise ArrayKindError(
-            f"forward_dynamics by method {method!r} runs on the host, with NumPy arrays; leave out "
-            f"the method, or convert them"
-        )
     if any(np.asarray(a).dtype == object for a in (q, qd, tau)):
         raise TraceError(
             f"forward_dynamics of model {model.name!r}, by method {method!r}, solves a general "

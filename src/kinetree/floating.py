@@ -16,11 +16,14 @@ import numpy as np
 
 from kinetree.algorithms import floating_base
 from kinetree.algorithms.jacobians import frame_jacobian
+from kinetree.array_kinds import common
+from kinetree.arrays.namespace import namespace
+from kinetree.codegen.program import Argument
 from kinetree.errors import ModelError, ShapeError
 from kinetree.functional.kernel import kernel
 from kinetree.joints import Free
 from kinetree.model import Model
-from kinetree.model.arrays import as_model
+from kinetree.model.arrays import as_given, as_model
 from kinetree.model.edit import grounded
 from kinetree.spatial import Force, Inertia, Motion
 
@@ -125,16 +128,19 @@ def generalized_jacobian(base, q, frame):
 def base_state(model, q, qd):
     """State and gravity seen from the base: ``q, v_0, qd, gravity`` of a model on a free joint."""
     of(model)
-    q, qd = np.asarray(q), np.asarray(qd)
+    q, qd = as_given(q, "q"), as_given(qd, "qd")
     return q[..., 7:], qd[..., :6], qd[..., 6:], _gravity(model, q)
 
 
 def joint_state(q_0, q, v_0, qd):
     """State ``q, qd`` of the model on a free joint, whose own position is ``q_0``, (..., 7)."""
-    parts = [np.asarray(x, dtype=float) for x in (q_0, q, v_0, qd)]
+    named = {"q_0": q_0, "q": q, "v_0": v_0, "qd": qd}
+    parts = [as_given(x, name) for name, x in named.items()]
+    common("joint_state", [Argument(name, (0,)) for name in named], parts)
+    xp = namespace(*parts)
     batch = np.broadcast_shapes(*(x.shape[:-1] for x in parts))
-    q_0, q, v_0, qd = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in parts)
-    return np.concatenate([q_0, q], axis=-1), np.concatenate([v_0, qd], axis=-1)
+    q_0, q, v_0, qd = (xp.broadcast_to(x, (*batch, x.shape[-1])) for x in parts)
+    return xp.concatenate([q_0, q], -1), xp.concatenate([v_0, qd], -1)
 
 
 # --- compiled ------------------------------------------------------------------------------------
@@ -147,7 +153,7 @@ def _call(function, base, arrays, f_ext, **options):
             f"{type(base).__name__}"
         )
     rows = base.tree.body_count + 1
-    forces = np.zeros((rows, 6)) if f_ext is None else np.asarray(f_ext)
+    forces = np.zeros((rows, 6)) if f_ext is None else as_given(f_ext, "f_ext")
     if forces.shape[-2:] != (rows, 6):
         raise ShapeError(
             f"f_ext must have shape (..., {rows}, 6), a row for the base and one for each body, "

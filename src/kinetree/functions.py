@@ -20,7 +20,12 @@ from kinetree.codegen.inline import evaluated, shortest, trace_of
 from kinetree.codegen.program import Argument, cheapest, trace
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.errors import LoopError
-from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
+from kinetree.model.arrays import (
+    as_configuration,
+    as_joint_vector,
+    as_model,
+    require_unit_parts,
+)
 from kinetree.model.equivalence import code_key
 from kinetree.model.fingerprint import is_plain
 from kinetree.spatial import Force
@@ -157,15 +162,6 @@ def _checked(model, algorithm):
         return algorithm(q, *arrays)
 
     return with_checks
-
-
-def require_unit_parts(model, q):
-    """Make the compiled code check that quaternions in a traced ``q`` have unit length."""
-    for i in range(1, model.body_count + 1):
-        for part in model.joint[i].unit_parts:
-            p = q[model.q_slice[i]][part]
-            deviation = p @ p - 1
-            (deviation * deviation < 4e-8).require()
 
 
 def validate(model, arrays):

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.array_functions import on_host, one_kernel
 from kinetree.dynamics import bias_force, mass_matrix
 from kinetree.errors import ModelError
 from kinetree.joints import Fixed, Revolute
@@ -26,6 +27,7 @@ from kinetree.model.rotor import add_rotor
 __all__ = ["ArmatureError", "add_rotor", "armature_error", "by_armature", "ratios", "rotors"]
 
 
+@one_kernel(q="configuration")
 def ratios(model, q):
     """``G``: velocities of all joints for a unit of each velocity variable.
 
@@ -129,6 +131,7 @@ class ArmatureError(NamedTuple):
         )
 
 
+@on_host
 def armature_error(model, q, qd=None) -> ArmatureError:
     """What the shortcut of ``by_armature`` costs in a state: relative errors of ``H`` and ``C``.
 

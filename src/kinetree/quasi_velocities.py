@@ -11,13 +11,11 @@ hold it there drop out of the equation. For ``qdd = B yd + dB/dt y``,
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from kinetree.dynamics import inverse_dynamics, mass_matrix
 from kinetree.errors import ShapeError
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
-from kinetree.model.arrays import as_numbers
+from kinetree.model.arrays import as_given
 
 __all__ = ["QuasiVelocityDynamics", "quasi_velocity_dynamics"]
 
@@ -46,14 +44,14 @@ def quasi_velocity_dynamics(model, q, y, B) -> QuasiVelocityDynamics:
             (nv, k). It is compiled, and differentiated exactly.
     """
     of_q, rate = _compiled(B)
-    Bq, y = np.asarray(of_q(model, q)), as_numbers(y, "y")
+    Bq, y = of_q(model, q), as_given(y, "y")
     if Bq.ndim < 2 or Bq.shape[-2] != model.nv:
         raise ShapeError(f"B must return (nv, k) with nv = {model.nv}, got {Bq.shape[-2:]}")
     if y.ndim == 0 or y.shape[-1] != Bq.shape[-1]:
         raise ShapeError(f"y must have shape (..., k), k = {Bq.shape[-1]} as B; got {y.shape}")
     qd = (Bq @ y[..., None])[..., 0]
     Bd = (rate(model, q) @ qd[..., None, :, None])[..., 0]
-    Bt = np.swapaxes(Bq, -1, -2)
+    Bt = Bq.swapaxes(-1, -2)
     force = inverse_dynamics(model, q, qd, (Bd @ y[..., None])[..., 0])
     return QuasiVelocityDynamics(
         Bt @ mass_matrix(model, q) @ Bq, (Bt @ force[..., None])[..., 0], Bq, qd

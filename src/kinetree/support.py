@@ -5,12 +5,14 @@ Host code: which contacts are corners of the polygon depends on the numbers.
 
 import numpy as np
 
+from kinetree.array_functions import on_host
 from kinetree.errors import ShapeError, TraceError
 from kinetree.model.arrays import as_numbers, check_finite
 
 __all__ = ["support_margin"]
 
 
+@on_host
 def support_margin(contacts, point, *, up=(0.0, 0.0, 1.0)):
     """How far a point may move before it leaves the polygon of support [m], (...).
 

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.algorithms import task_space as texts
+from kinetree.array_functions import on_host
 from kinetree.array_kinds import is_foreign
-from kinetree.arrays.whole import on_host
 from kinetree.errors import ShapeError, TraceError
 from kinetree.functions import quantity
 from kinetree.kinematics import reference_point

@@ -9,7 +9,7 @@ import pytest
 import kinetree as kt
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def model():
     return kt.samples.double_pendulum()
 
@@ -40,6 +40,24 @@ def test_one_launch_on_the_current_stream(model, launches, rng):
     assert launches == [("inverse_dynamics", "float64", 0, (2, 2, 2), 4, 7)]
     expected = kt.inverse_dynamics(model, *map(np.array, (q, qd, qdd)))
     np.testing.assert_array_equal(found, expected)
+
+
+def test_a_call_again_takes_the_short_way_and_others_do_not(model, launches, rng, monkeypatch):
+    given = states(rng)
+    kernel = kt.functions.quantity(model, "inverse_dynamics")
+    expected = kt.inverse_dynamics(model, *map(np.array, given))
+    kt.inverse_dynamics(model, *(np.array(x)[0] for x in given))  # compiled for single samples
+    kt.inverse_dynamics(model, *given)
+    seen, lean = [], kernel.lean
+    monkeypatch.setattr(kernel, "lean", lambda *arrays: (seen.append(arrays), lean(*arrays))[1])
+    np.testing.assert_array_equal(kt.inverse_dynamics(model, *given), expected)
+    assert not seen
+    assert launches[-1] == launches[0]
+    np.testing.assert_array_equal(
+        kt.inverse_dynamics(model, *map(np.array, given)), expected, strict=True
+    )
+    kt.inverse_dynamics(model, *(x[:3] for x in given))
+    assert len(seen) == 2
 
 
 def test_what_samples_share_and_what_has_gaps_is_not_copied(model, launches, rng):
@@ -82,6 +100,18 @@ def test_rollouts_take_one_launch_for_each_state_that_is_stored(model, launches,
     launches.clear()
     kt.rollout(model, q0, qd0, on_device(rng.normal(size=(6, 4, 2))), steps=6, **options)
     assert len(launches) == 6
+
+
+def test_configurations_move_on_the_device_and_the_host_gives_arrays_back(model, launches, rng):
+    q, step, _ = states(rng)
+    found = model.difference(q, model.integrate(q, step))
+    np.testing.assert_allclose(found, step, rtol=0, atol=1e-15)
+    assert [name for name, *_ in launches] == ["integrate", "difference"]
+    linkage = kt.samples.four_bar()
+    closed = kt.loops.assemble(linkage, on_device(linkage.neutral()))
+    target = kt.pose(model, np.array(q[0]), "lower")[:3, 3]
+    reached = kt.inverse_kinematics(model, "lower", on_device(target)).require()
+    assert type(closed) is type(reached) is fake_cupy.ndarray
 
 
 def test_errors_name_what_does_not_fit(model, launches, rng):

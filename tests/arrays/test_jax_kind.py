@@ -1,11 +1,10 @@
 """JAX arrays: the same numbers under jit, vmap, grad, jacfwd and jacrev."""
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from differentiable import NAMES, end_of_rollout, functions
 from jax.test_util import check_grads
 
 import kinetree as kt
@@ -28,23 +27,17 @@ def state(model, rng):
     return [jnp.asarray(rng.normal(size=(3, model.nv))) for _ in range(3)]
 
 
-def functions(model):
-    """Inverse dynamics, forward dynamics, kinematics."""
-    tip = model.body_names[-1]
-    return {
-        "inverse dynamics": functools.partial(kt.inverse_dynamics, model),
-        "forward dynamics": functools.partial(kt.forward_dynamics, model),
-        "kinematics": lambda q, qd, _: kt.velocity(model, q, qd, tip),
-    }
-
-
-@pytest.mark.parametrize("name", ["inverse dynamics", "forward dynamics", "kinematics"])
+@pytest.mark.parametrize("name", NAMES)
 def test_derivatives_in_both_directions_and_of_second_order(model, state, name):
     f = functions(model)[name]
     expected = f(*map(np.asarray, state))
     np.testing.assert_array_equal(f(*state), expected)
     np.testing.assert_array_equal(jax.jit(f)(*state), expected)
     check_grads(jax.jit(f), state, order=2 if name == "forward dynamics" else 1)
+    check_grads(jax.jit(f), state, order=2, modes=("rev",))
+    each = jax.jit(jax.vmap(f))
+    np.testing.assert_allclose(each(*state), expected, rtol=0, atol=1e-13)
+    check_grads(each, state, order=1)
 
 
 def test_derivatives_of_shared_inputs_are_added_up(model, state):
@@ -100,16 +93,26 @@ def test_errors_of_samples_come_through(model, state):
 
 
 def test_rollouts_have_derivatives_under_jit():
-    model = kt.samples.pendulum()
-    q0, tau = jnp.array([[0.3], [1.0]]), jnp.full((4, 1, 1), 0.2)
-
-    def end(q0, qd0, tau):
-        motion = kt.rollout(
-            model, q0, qd0, tau, steps=4, dt=0.05, integrator="semi_implicit_euler", store_every=3
-        )
-        return motion.q[-1], motion.qd[1]
-
+    end = end_of_rollout(kt.samples.pendulum(), steps=2)
+    q0, tau = jnp.array([[0.3], [1.0]]), jnp.full((2, 1, 1), 0.2)
     expected = end(q0, 0 * q0, tau)
-    for a, b in zip(jax.jit(end)(q0, 0 * q0, tau), expected, strict=True):
-        np.testing.assert_allclose(a, b, rtol=0, atol=1e-15)
+    each = jax.jit(jax.vmap(end, in_axes=(0, 0, None)))(q0, 0 * q0, tau[:, 0])
+    for found in (jax.jit(end)(q0, 0 * q0, tau), each):
+        for a, b in zip(found, expected, strict=True):
+            np.testing.assert_allclose(a, b, rtol=0, atol=1e-15)
     check_grads(jax.jit(end), (q0, 0 * q0, tau), order=1)
+    check_grads(jax.jit(end), (q0, 0 * q0, tau), order=2, modes=("rev",))
+
+
+def test_devices_do_not_mix(model, state):
+    q, qd, qdd = state
+    away = jax.device_put(qd, jax.devices()[1])
+    with pytest.raises(
+        kt.DeviceError,
+        match="arrays must be on one device, got q on cpu:0, qd on cpu:1; move them with jax",
+    ):
+        kt.inverse_dynamics(model, jax.device_put(q, jax.devices()[0]), away, qdd)
+    there = [jax.device_put(x, jax.devices()[1]) for x in state]
+    assert kt.inverse_dynamics(model, *there).devices() == {jax.devices()[1]}
+    moved = kt.cartesian_forces(model, *there[:2]).force  # from the host to where they were
+    assert moved.devices() == {jax.devices()[1]}

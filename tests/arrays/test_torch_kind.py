@@ -1,10 +1,9 @@
 """Torch tensors: the same numbers, on the same memory, with derivatives."""
 
-import functools
-
 import numpy as np
 import pytest
 import torch
+from differentiable import NAMES, end_of_rollout, functions
 from torch.autograd import gradcheck, gradgradcheck
 
 import kinetree as kt
@@ -21,17 +20,7 @@ def state(model, rng):
     return [torch.tensor(rng.normal(size=(3, model.nv)), requires_grad=True) for _ in range(3)]
 
 
-def functions(model):
-    """Inverse dynamics, forward dynamics, kinematics."""
-    tip = model.body_names[-1]
-    return {
-        "inverse dynamics": functools.partial(kt.inverse_dynamics, model),
-        "forward dynamics": functools.partial(kt.forward_dynamics, model),
-        "kinematics": lambda q, qd, _: kt.velocity(model, q, qd, tip),
-    }
-
-
-@pytest.mark.parametrize("name", ["inverse dynamics", "forward dynamics", "kinematics"])
+@pytest.mark.parametrize("name", NAMES)
 def test_derivatives_in_both_directions_and_of_second_order(model, state, name):
     f = functions(model)[name]
     expected = f(*(t.detach().numpy() for t in state))
@@ -122,19 +111,65 @@ def test_own_kernels_and_compiled_functions(model, state):
 
 
 def test_rollouts_have_derivatives():
-    model = kt.samples.pendulum()
+    end = end_of_rollout(kt.samples.pendulum(), steps=3)
     q0 = torch.tensor([[0.3], [1.0]], dtype=torch.float64)
-    tau = torch.full((4, 1, 1), 0.2, dtype=torch.float64)
-
-    def end(q0, qd0, tau):
-        motion = kt.rollout(model, q0, qd0, tau, steps=4, dt=0.05, integrator="semi_implicit_euler")
-        return motion.q[-1], motion.qd[-1]
-
+    tau = torch.full((3, 1, 1), 0.2, dtype=torch.float64)
     plain = end(q0, 0 * q0, tau)
     given = [t.clone().requires_grad_() for t in (q0, 0 * q0, tau)]
     for a, b in zip(end(*given), plain, strict=True):
         torch.testing.assert_close(a.detach(), b, rtol=0, atol=1e-15)
-    assert gradcheck(end, given)
+    assert gradcheck(end, given, check_forward_ad=True)
+    assert gradgradcheck(end, given)
+    each = torch.func.vmap(end, in_dims=(0, 0, None))(q0, 0 * q0, tau[:, 0])
+    for a, b in zip(each, plain, strict=True):
+        torch.testing.assert_close(a, b, rtol=0, atol=1e-15)
+
+
+def test_rollouts_of_loops_stay_on_their_device_and_have_derivatives(monkeypatch):
+    model = kt.samples.four_bar()
+    options = {"steps": 4, "dt": 1e-3, "integrator": "euler", "store_every": 2}
+    q0 = torch.tensor(np.array(model.neutral()))
+    expected = kt.rollout(model, q0, **options)
+    monkeypatch.setattr(torch_kind, "is_on_host", lambda x: False)
+    found = kt.rollout(model, q0, **options)
+    for name in ("q", "qd", "work"):
+        torch.testing.assert_close(getattr(found, name), getattr(expected, name), rtol=0, atol=0)
+
+    def end(tau):
+        return kt.rollout(model, q0, None, tau, **(options | {"steps": 1})).qd[-1]
+
+    assert gradcheck(end, torch.full((model.nv,), 0.1, dtype=torch.float64, requires_grad=True))
+    with pytest.raises(kt.ArrayKindError, match=r"which has loops, looks at the numbers where it"):
+        torch.func.vmap(lambda q: kt.rollout(model, q, **options).q)(q0[None])
+    with pytest.raises(kt.LoopError, match="does not close loop 'pin'"):
+        kt.rollout(model, q0 + 0.3, **options)
+
+
+def test_rollouts_that_follow_motions_have_no_derivatives():
+    model = kt.samples.pendulum()
+
+    @kt.kernel
+    def turning(t):
+        return np.array([t]), np.array([1.0]), np.array([0.0])
+
+    q0 = torch.zeros(1, dtype=torch.float64)
+    told = {"prescribed": {model.joint_names[0]: turning}, "steps": 2}
+    assert type(kt.rollout(model, q0, **told).q) is torch.Tensor
+    with pytest.raises(kt.ArrayKindError, match="joints that move as told are computed on the ho"):
+        kt.rollout(model, q0.requires_grad_(), **told)
+
+
+def test_states_that_an_implicit_method_did_not_find_are_not_numbers(monkeypatch):
+    model = kt.samples.double_pendulum()
+    q0 = torch.tensor([[0.1, 0.2], [0.1, 0.2]], dtype=torch.float64)
+    qd0 = torch.tensor([[0.0, 0.0], [10.0, -10.0]], dtype=torch.float64)
+    options = {"steps": 1, "dt": 0.1, "integrator": "implicit_midpoint"}
+    with pytest.raises(kt.SimulationError, match="did not find the state"):
+        kt.rollout(model, q0, qd0, **options)
+    monkeypatch.setattr(torch_kind, "is_on_host", lambda x: False)
+    found = kt.rollout(model, q0, qd0, **options).q[-1]
+    assert torch.isfinite(found[0]).all()
+    assert torch.isnan(found[1]).all()
 
 
 def test_a_rollout_on_a_device_takes_few_launches(monkeypatch):

@@ -115,6 +115,14 @@ def test_constants_and_inputs_as_results():
     assert result.tolist() == [[5, 2, 0], [6, 2, 0]]
 
 
+def test_a_batch_on_which_nothing_depends_is_one_all_the_same():
+    inputs = [Argument("x", (2,)), Argument("k", ())]
+    program = trace(lambda x, k: (x[0], 3 * np.ones(2)), inputs)
+    first, constant = run(program, np.array([1.0, 2.0]), np.zeros(4))
+    assert first.tolist() == [1.0] * 4
+    assert constant.tolist() == [[3.0, 3.0]] * 4
+
+
 def test_several_results_keep_their_shapes(rng):
     inputs = [Argument("A", (2, 3)), Argument("k", ())]
     program = trace(lambda A, k: (A.T * k[()], A.sum(), np.zeros((0, 2))), inputs)

@@ -88,6 +88,16 @@ def test_derivatives_with_respect_to_parameters(m, state, rng):
     assert_close(found[3], np.stack(steps, axis=-1), ulps=100)
 
 
+def test_what_does_not_depend_on_a_batched_parameter_has_its_axes(m, state):
+    q, qd, _ = state
+    energy = kt.compile(kt.kinetic_energy, m, parameters="gravity")
+    slope, gravity = kt.differentiate(energy, wrt="q"), np.ones((4, 3))
+    for exact in (energy, slope):  # complex numbers take part in complex-step derivatives
+        plain, found = exact(q, qd, gravity), exact(q + 0j, qd, gravity)
+        assert plain.shape == found.shape
+        np.testing.assert_allclose(found, plain, rtol=1e-13)
+
+
 def test_all_parameters_side_by_side(m, state, rng):
     arrays = values(rng)
     f = compile(kt.inverse_dynamics, m, parameters=names(m))

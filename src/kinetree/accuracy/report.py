@@ -12,6 +12,7 @@ from kinetree.accuracy.conditioning import (
     round_trip_error,
     worst_chain,
 )
+from kinetree.array_functions import on_host
 from kinetree.functions import require_tree
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 
@@ -62,6 +63,7 @@ class Health:
         return "\n".join([*lines, *(f"  - {cause}" for cause in self.causes)])
 
 
+@on_host
 def health(model, q=None, qd=None) -> Health:
     """How far the dynamics of a model can be trusted at a state.
 

@@ -1,89 +1,76 @@
 """CuPy arrays: one launch, on the current stream.
 
-Calls with arrays of shapes that have been seen before take a short way: all that follows from the
-shapes is kept in a ``_Plan``.
+A call with arrays of shapes that have been seen before goes a short way, see ``shortcuts``.
 """
 
-from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import cupy  # pyright: ignore[reportMissingImports]
+import numpy as np
 
 from kinetree.array_kinds import precision
 from kinetree.arrays import device
-from kinetree.arrays.shapes import batch_of
+from kinetree.arrays.shortcuts import Plans, out_of_memory, short_ways
+from kinetree.codegen.runtime.batches import batch_of
 from kinetree.errors import DeviceError
 
-__all__ = ["call", "cast", "convert", "dtype_of", "is_followed", "is_on_host", "to_numpy"]
+__all__ = [
+    "call", "cast", "convert", "dtype_of", "has_numbers", "is_followed", "is_on_host",
+    "to_numpy",
+]  # fmt: skip
 
 
-_PLANS = 64  # of a kernel, at most
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """What follows from kinds and shapes of arrays."""
-
-    launch: Any
-    steps: tuple
-    count: int
-    place: int
-    shapes: tuple
-    dtype: str
+_ndarray, _OutOfMemory = cupy.ndarray, cupy.cuda.memory.OutOfMemoryError
+_stream, _device = cupy.cuda.get_current_stream, cupy.cuda.runtime.getDevice
 
 
 def call(kernel, arrays):
     """The results of a kernel, a tuple."""
-    plans = kernel.__dict__.setdefault("cupy_plans", {})
-    key = _key(arrays)
-    if key is not None:
-        plan = plans.get(key)
-        if plan is not None and cupy.cuda.runtime.getDevice() == plan.place:
-            return _by_plan(kernel, plan, arrays)
-    return _first_call(kernel, arrays, plans, key)
+    ways = short_ways(kernel)
+    if _ndarray not in ways:
+        kernel.cupy_plans = Plans()
+        ways[_ndarray] = _planned(kernel, kernel.cupy_plans)
+    return _first_call(kernel, arrays, kernel.cupy_plans)
 
 
-def _key(arrays):
-    """What a plan depends on, or None where arrays are to be prepared."""
-    parts = []
-    for a in arrays:
-        if type(a) is not cupy.ndarray:
-            return None
-        parts += (a.shape, a.strides, a.dtype.char, a.data.device_id)
-    return tuple(parts)
+def _planned(kernel, plans):
+    """The short way."""
+    single = len(kernel.outputs) == 1
+
+    def call(*arrays):
+        key = []
+        for a in arrays:
+            if type(a) is not _ndarray:
+                return NotImplemented
+            key += (a.shape, a.strides, a.dtype.char, a.data.device_id)
+        plan = plans.get(tuple(key))
+        if plan is None or _device() != plan[0]:
+            return NotImplemented
+        _, launch, shapes, dtype = plan
+        try:
+            outputs = [_ndarray(shape, dtype) for shape in shapes]
+        except _OutOfMemory as error:
+            raise out_of_memory(kernel, shapes[0]) from error
+        launch([a.data.ptr for a in arrays], [o.data.ptr for o in outputs], _stream().ptr)
+        return outputs[0] if single else tuple(outputs)
+
+    return call
 
 
-def _by_plan(kernel, plan, arrays):
-    try:
-        outputs = [cupy.empty(shape, plan.dtype) for shape in plan.shapes]
-    except cupy.cuda.memory.OutOfMemoryError as error:
-        n = len(kernel.outputs[0].shape)
-        batch = plan.shapes[0][: len(plan.shapes[0]) - n]
-        raise device.memory_error(kernel, batch) from error
-    stream = cupy.cuda.get_current_stream().ptr
-    addresses = [o.data.ptr for o in outputs]
-    plan.launch([a.data.ptr for a in arrays], plan.steps, addresses, plan.count, stream)
-    return outputs
-
-
-def _first_call(kernel, arrays, plans, key):
+def _first_call(kernel, arrays, plans):
     given = arrays
     arrays, dtype, place = _prepared(kernel, arrays)
     batch = batch_of(kernel, [a.shape for a in arrays])
-    memory = cupy.cuda.memory.OutOfMemoryError
-    with device.memory_errors(kernel, batch, memory), cupy.cuda.Device(place):
-        outputs = [cupy.empty((*batch, *o.shape), dtype) for o in kernel.outputs]
+    with device.memory_errors(kernel, batch, _OutOfMemory), cupy.cuda.Device(place):
+        outputs = [_ndarray((*batch, *o.shape), np.dtype(dtype)) for o in kernel.outputs]
         operands = [_operand(a, i, batch) for a, i in zip(arrays, kernel.inputs, strict=True)]
-        addresses = [o.data.ptr for o in outputs]
-        stream = cupy.cuda.get_current_stream().ptr
-        launch = device.launch(kernel, dtype, place, operands, addresses, batch, stream)
+        addresses, stream = [o.data.ptr for o in outputs], _stream().ptr
+        compiled = device.launch(kernel, dtype, place, operands, addresses, batch, stream)
     as_given = arrays is given and all(o[2] is a for o, a in zip(operands, arrays, strict=True))
-    if key is not None and as_given and launch is not None:
-        if len(plans) >= _PLANS:
-            plans.clear()
-        steps, shapes = tuple(o[1] for o in operands), tuple(o.shape for o in outputs)
-        plans[key] = _Plan(launch, steps, prod(batch), place, shapes, dtype)
+    if as_given and compiled is not None:
+        launch = compiled.again(tuple(o[1] for o in operands), prod(batch))
+        key = [x for a in arrays for x in (a.shape, a.strides, a.dtype.char, a.data.device_id)]
+        plans.keep(tuple(key), (place, launch, [o.shape for o in outputs], np.dtype(dtype)))
     return tuple(outputs)
 
 
@@ -101,6 +88,11 @@ def convert(x, like):
 def dtype_of(x):
     """The precision in which an array is computed with."""
     return "float32" if x.dtype == "float32" else "float64"
+
+
+def has_numbers(x):
+    """Whether the numbers can be looked at."""
+    return True
 
 
 def is_on_host(x):

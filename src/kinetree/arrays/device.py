@@ -34,7 +34,7 @@ def launch(kernel, dtype, device, operands, outputs, batch, stream):
         stream: address of the stream.
 
     Returns:
-        ``CudaKernel.launch`` of the compiled kernel; None where there was nothing to compute.
+        The compiled kernel; None where there was nothing to compute.
     """
     require_cupy()
     from kinetree.codegen.runtime.cuda import cuda_kernel
@@ -45,7 +45,7 @@ def launch(kernel, dtype, device, operands, outputs, batch, stream):
     compiled = cuda_kernel(kernel, dtype, device)
     addresses, steps = [o[0] for o in operands], [o[1] for o in operands]
     compiled.launch(addresses, steps, outputs, count, stream)
-    return compiled.launch
+    return compiled
 
 
 def step_of(shape, strides, core, batch):

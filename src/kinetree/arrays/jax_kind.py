@@ -18,19 +18,13 @@ from jax.interpreters import ad, batching, mlir
 from kinetree.array_kinds import precision
 from kinetree.arrays import xla_call
 from kinetree.arrays.derived import rates, transposed
-from kinetree.arrays.shapes import aligned, batch_of
+from kinetree.codegen.runtime.batches import aligned, batch_of
 from kinetree.errors import DeviceError
 
 __all__ = [
-    "call",
-    "cast",
-    "convert",
-    "differentiable_walk",
-    "dtype_of",
-    "is_followed",
-    "is_on_host",
-    "to_numpy",
-]
+    "call", "cast", "convert", "differentiable_walk", "dtype_of", "has_numbers",
+    "is_followed", "is_on_host", "to_numpy",
+]  # fmt: skip
 
 _TARGET = "kinetree_call"
 
@@ -63,6 +57,11 @@ def cast(x, dtype):
 def dtype_of(x):
     """The precision in which an array is computed with."""
     return "float32" if x.dtype == "float32" or not _has_doubles() else "float64"
+
+
+def has_numbers(x):
+    """Whether the numbers can be looked at; a tracer has none."""
+    return not isinstance(x, Tracer)
 
 
 def is_on_host(x):

@@ -5,12 +5,13 @@ from typing import Any
 
 from kinetree.array_kinds import kind_of
 
-__all__ = ["good_samples", "stacked_rows"]
+__all__ = ["good_samples", "namespace", "stacked_rows"]
 
 
-def namespace(x) -> Any:
-    """The module with the functions for an array of another library."""
-    return import_module({"jax": "jax.numpy"}.get(kind_of(x) or "", kind_of(x) or "numpy"))
+def namespace(*arrays) -> Any:
+    """The module with the functions for arrays of another library, or NumPy for its own."""
+    kind = next(filter(None, map(kind_of, arrays)), "numpy")
+    return import_module({"jax": "jax.numpy"}.get(kind, kind))
 
 
 def stacked_rows(rows, count):
@@ -22,7 +23,8 @@ def stacked_rows(rows, count):
     return xp.stack([rows[k] + zero if k in rows else zero for k in range(count)], -2)
 
 
-def good_samples(result, health):
-    """``result`` where ``health`` is at least 1; NaN in the samples where it is not."""
+def good_samples(result, good):
+    """``result``, with NaN in the samples that are not good; ``good`` has the axes of the batch."""
     xp = namespace(result)
-    return xp.where(health[..., None] >= 1, result, xp.full_like(result, float("nan")))
+    good = good[(..., *[None] * (len(result.shape) - len(good.shape)))]
+    return xp.where(good, result, xp.full_like(result, float("nan")))

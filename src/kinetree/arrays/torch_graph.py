@@ -7,6 +7,7 @@ from weakref import WeakValueDictionary
 import torch
 
 from kinetree.arrays.derived import gradients
+from kinetree.arrays.shortcuts import short_ways
 from kinetree.arrays.torch_run import run
 
 __all__ = ["traceable"]
@@ -25,13 +26,15 @@ def _number_of(kernel):
 
 def traceable(kernel):
     """``kernel.call`` for tensors that are part of a graph, and for all others."""
+    short_ways(kernel)
+    otherwise = kernel.call
     number, single = _number_of(kernel), len(kernel.outputs) == 1
 
     def call(*arrays):
         if torch.compiler.is_compiling():
             results = _operator(_of_one_type(arrays), number)
             return results[0] if single else tuple(results)
-        return kernel.lean(*arrays)
+        return otherwise(*arrays)
 
     return call
 

@@ -11,21 +11,15 @@ import torch
 
 from kinetree.array_kinds import precision
 from kinetree.arrays.derived import gradients, rates
-from kinetree.arrays.shapes import aligned, batch_of
 from kinetree.arrays.torch_graph import traceable
-from kinetree.arrays.torch_run import run
+from kinetree.arrays.torch_run import has_wrappers, is_transformed, run
+from kinetree.codegen.runtime.batches import aligned, batch_of
 from kinetree.errors import DeviceError
 
 __all__ = [
-    "call",
-    "cast",
-    "convert",
-    "differentiable_walk",
-    "dtype_of",
-    "is_followed",
-    "is_on_host",
-    "to_numpy",
-]
+    "call", "cast", "convert", "differentiable_walk", "dtype_of", "has_numbers",
+    "is_followed", "is_on_host", "to_numpy",
+]  # fmt: skip
 
 _TYPES = {"float32": torch.float32, "float64": torch.float64}
 
@@ -42,7 +36,8 @@ def call(kernel, arrays):
 
 def convert(x, like):
     """A NumPy array as a tensor of the kind of another, on its device."""
-    return torch.as_tensor(np.asarray(x), device=like.device)
+    x = np.asarray(x)
+    return torch.as_tensor(x if x.flags.writeable else x.copy(), device=like.device)
 
 
 def cast(x, dtype):
@@ -53,6 +48,11 @@ def cast(x, dtype):
 def dtype_of(x):
     """The precision in which a tensor is computed with."""
     return "float32" if x.dtype is torch.float32 else "float64"
+
+
+def has_numbers(x):
+    """Whether the numbers can be looked at; within ``torch.func`` they cannot."""
+    return not has_wrappers()
 
 
 def is_on_host(x):
@@ -101,11 +101,9 @@ def _prepared(kernel, arrays):
 
 def _is_plain(tensors):
     """Whether nobody wants derivatives and no transformation is under way."""
-    if torch._C._functorch.peek_interpreter_stack() is not None:  # pyright: ignore[reportAttributeAccessIssue]
-        return False
     if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
         return False
-    return torch.autograd.forward_ad._current_level < 0
+    return not is_transformed()
 
 
 # --- derivatives ---------------------------------------------------------------------------------

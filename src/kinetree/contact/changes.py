@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.array_functions import on_host
 from kinetree.contact.contacts import velocity
 
 __all__ = ["Changes", "contact_changes"]
@@ -27,6 +28,7 @@ class Changes(NamedTuple):
     slid_off: tuple[str, ...]
 
 
+@on_host
 def contact_changes(model, q, qd, before, after, tolerance=1e-6):
     """What pairs of shapes gained and lost contact between two instants.
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree import kinematics
+from kinetree.array_functions import on_host
 from kinetree.contact.body_motions import body_motions
 from kinetree.contact.rolling import contact_rates
 from kinetree.contact.tangents import contact_axes, contact_axes_rate
@@ -69,6 +70,7 @@ def spatial_normals(contacts):
     return np.concatenate([moment, contacts.normal], axis=-1)
 
 
+@on_host
 def jacobian(model, q, contacts):
     """Relative velocity of the bodies at every contact is ``J @ qd``, (n, 3, nv).
 
@@ -81,6 +83,7 @@ def jacobian(model, q, contacts):
     return contact_axes(contacts.normal) @ _at_points(between, contacts.point)
 
 
+@on_host
 def velocity(model, q, qd, contacts):
     """Velocity of the successor relative to the predecessor at every contact, (n, 3) [m/s].
 
@@ -91,6 +94,7 @@ def velocity(model, q, qd, contacts):
     return (contact_axes(contacts.normal) @ _at_points(v, contacts.point)).squeeze(-1)
 
 
+@on_host
 def bias(model, q, qd, contacts):
     """What ``velocity`` changes by per second at ``qdd = 0``, (n, 3) [m/s²].
 

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.array_functions import on_host
 from kinetree.control.closed_equilibria import closed_equilibrium
 from kinetree.control.motors import holding_forces
 from kinetree.errors import EquilibriumError
@@ -25,6 +26,7 @@ class Equilibrium(NamedTuple):
     """(..., nv), zero at joints that are not driven"""
 
 
+@on_host
 def equilibrium(model, q0, *, actuated=None, hold=()):
     """The configuration near ``q0`` at which the driven joints can hold the mechanism at rest.
 

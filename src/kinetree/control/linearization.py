@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.array_functions import on_host
 from kinetree.control.matrix_exponential import held_input
 from kinetree.control.motors import motion_under
 from kinetree.dynamics import forward_dynamics, passive_force
@@ -38,6 +39,7 @@ class Linearization(NamedTuple):
     """(..., 2 nv, nv)"""
 
 
+@on_host
 def linearize(model, q, qd, tau, f_ext=None, *, dt=None, method=None, independent=None):
     """The equations of motion to first order about a state, for ``x = (dq, dqd)``.
 

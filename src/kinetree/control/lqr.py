@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.array_functions import on_host
 from kinetree.control.closed_equilibria import closed_holding_forces, load_on_freedoms
 from kinetree.control.linearization import linearize
 from kinetree.control.motors import holding_forces
@@ -31,6 +32,7 @@ class LQRGain(NamedTuple):
     """(..., states, states)"""
 
 
+@on_host
 def lqr_gain(A, B, Q, R, *, discrete=False):
     """The feedback with the least ``∫ xᵀ Q x + uᵀ R u dt`` for ``dx/dt = A x + B u``.
 

@@ -9,6 +9,7 @@ equations", 2005). Newton's steps (D. L. Kleinman, 1968) then remove what roundi
 
 import numpy as np
 
+from kinetree.array_functions import on_host
 from kinetree.errors import SingularError
 
 __all__ = [
@@ -23,6 +24,7 @@ _REFINEMENTS = 3
 _TOO_LARGE = 1e100  # what grows so far grows without bound
 
 
+@on_host
 def discrete_riccati(A, B, Q, R):
     """The stabilising solution of ``P = Aᵀ P A - Aᵀ P B (R + Bᵀ P B)⁻¹ Bᵀ P A + Q``."""
     P = _doubled(A, B @ np.linalg.solve(R, _T(B)), Q)
@@ -38,6 +40,7 @@ def discrete_gain(A, B, R, P):
     return np.linalg.solve(R + _T(B) @ P @ B, _T(B) @ P @ A)
 
 
+@on_host
 def continuous_riccati(A, B, Q, R):
     """The stabilising solution of ``Aᵀ P + P A - P B R⁻¹ Bᵀ P + Q = 0``."""
     G = B @ np.linalg.solve(R, _T(B))
@@ -53,11 +56,13 @@ def continuous_gain(B, R, P):
     return np.linalg.solve(R, _T(B) @ P)
 
 
+@on_host
 def discrete_lyapunov(A, Q):
     """The solution of ``P = Aᵀ P A + Q`` for a stable ``A``."""
     return _doubled(A, np.zeros_like(A), Q)
 
 
+@on_host
 def continuous_lyapunov(A, Q):
     """The solution of ``Aᵀ P + P A + Q = 0`` for a stable ``A``."""
     return _doubled(*_cayley(A, np.zeros_like(A), Q))

@@ -53,7 +53,7 @@ MEANING = {
 """Operation: function of arrays. Every result is rounded once, to nearest."""
 
 
-def evaluate(graph, roots, inputs, functions=None):
+def evaluate(graph, roots, inputs, functions=None, axes=None):
     """Values of nodes.
 
     Args:
@@ -62,6 +62,8 @@ def evaluate(graph, roots, inputs, functions=None):
         inputs: array of each input by name, its leading axes being batches.
         functions: a module with ``sin``, ``cos``, ``sqrt`` and ``atan2`` for numbers that NumPy
             does not know, such as ``mpmath``.
+        axes: how many axes of each input belong to one sample, where the graph need not tell: it
+            does not know inputs on which nothing depends.
 
     Returns:
         List of one array per root, in the shape of the batch.
@@ -72,9 +74,8 @@ def evaluate(graph, roots, inputs, functions=None):
     missing = [name for name in rank if name not in inputs]
     if missing:
         raise ShapeError(f"the graph needs a value for its input {missing[0]!r}")
-    batch = np.broadcast_shapes(
-        *(x.shape[: x.ndim - rank.get(n, x.ndim)] for n, x in inputs.items())
-    )
+    rank = {**{n: x.ndim for n, x in inputs.items()}, **(axes or {}), **rank}
+    batch = np.broadcast_shapes(*(x.shape[: x.ndim - rank[n]] for n, x in inputs.items()))
     dtype = np.result_type(*inputs.values()) if inputs else np.dtype(float)
     dtype = np.dtype(float) if dtype.kind in "iub" else dtype
     meaning = MEANING if functions is None else {**MEANING, **_lifted(functions)}
@@ -120,7 +121,7 @@ def evaluate(graph, roots, inputs, functions=None):
 
 def run(program, *arrays, functions=None):
     """Results of a program: a tuple with one array per output, leading axes being batches."""
-    values = evaluate(program.graph, program.roots, _named(program, arrays), functions)
+    values = _values(program, program.roots, arrays, functions)
     results, position = [], 0
     for output in program.outputs:
         size = output.size
@@ -135,18 +136,20 @@ def run(program, *arrays, functions=None):
 def holds(program, *arrays, functions=None):
     """Whether everything that the program checks at run time is as it should be, per sample."""
     checks = [i for i, *_ in program.checks]
-    values = evaluate(program.graph, (*program.roots, *checks), _named(program, arrays), functions)
+    values = _values(program, (*program.roots, *checks), arrays, functions)
     good = np.ones(values[0].shape if values else (), dtype=bool)
     return np.all([good, *values[len(program.roots) :]], axis=0)
 
 
-def _named(program, arrays):
+def _values(program, roots, arrays, functions):
     if len(arrays) != len(program.inputs):
         names = ", ".join(i.name for i in program.inputs)
         raise ShapeError(
             f"{program.name} takes {len(program.inputs)} arrays ({names}), got {len(arrays)}"
         )
-    return {i.name: x for i, x in zip(program.inputs, arrays, strict=True)}
+    named = {i.name: x for i, x in zip(program.inputs, arrays, strict=True)}
+    axes = {i.name: len(i.shape) for i in program.inputs}
+    return evaluate(program.graph, roots, named, functions, axes)
 
 
 def _lifted(functions):

@@ -16,8 +16,8 @@ from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.functional.call import Call, check_arrays, read_signature
 from kinetree.functional.results import flatten, over_samples
 from kinetree.functional.trace_errors import located
-from kinetree.functions import require_unit_parts
 from kinetree.model import Model
+from kinetree.model.arrays import require_unit_parts
 
 __all__ = ["UserKernel", "kernel"]
 

@@ -30,8 +30,9 @@ from kinetree.expr.count import cost
 from kinetree.functional.call import Call, check_arrays
 from kinetree.functional.parameters import check_parameter, parameter, with_parameters
 from kinetree.functional.solvable import require_independent, require_solvable
-from kinetree.functions import FUNCTIONS, by_the_book, require_unit_parts, result_shape
+from kinetree.functions import FUNCTIONS, by_the_book, result_shape
 from kinetree.model import Model
+from kinetree.model.arrays import require_unit_parts
 from kinetree.model.equivalence import code_key
 from kinetree.model.fingerprint import is_plain
 

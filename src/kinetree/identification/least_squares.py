@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 
+from kinetree.array_functions import on_host
 from kinetree.errors import ExcitationError, ExcitationWarning, ShapeError
 from kinetree.identification.base import base_parameters
 from kinetree.identification.consistent import possible_parameters
@@ -18,6 +19,7 @@ _FAINT = 1e3  # condition number above which noise decides
 _FINEST = 1e-7  # of the largest force: no measurement is taken to be more precise
 
 
+@on_host
 def identify(
     model, q, qd, qdd, tau, *, weights=None, friction=False, rotors=False, consistent=False,
     regularisation=0.1, tolerance=1e-7,

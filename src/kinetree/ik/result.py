@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.array_kinds import on_host
 from kinetree.errors import UnreachableError
 
 __all__ = ["REASONS", "InverseKinematics"]
@@ -45,12 +46,12 @@ class InverseKinematics:
 
     def require(self):
         """``q``, if every target was reached; else UnreachableError, which names the first."""
-        success = np.asarray(self.success)
+        success = on_host(self.success)
         if np.all(success):
             return self.q
         sample = tuple(int(k) for k in np.argwhere(~success)[0])
-        reason = str(np.asarray(self.reason)[sample])
-        error, count = np.asarray(self.error)[sample], int(np.sum(~success))
+        reason = str(on_host(self.reason)[sample])
+        error, count = on_host(self.error)[sample], int(np.sum(~success))
         many = f"{count} of {success.size} targets were not reached; the first, target {sample}"
         raise UnreachableError(
             f"{many if sample else 'the target was not reached'}: {reason}. {REASONS[reason]}. "
@@ -58,9 +59,9 @@ class InverseKinematics:
         )
 
     def __repr__(self):
-        success = np.asarray(self.success)
+        success = on_host(self.success)
         if success.ndim == 0:
             return f"<inverse kinematics: {self.reason}, error {self.error:.3g}>"
-        reasons, counts = np.unique(np.asarray(self.reason), return_counts=True)
+        reasons, counts = np.unique(on_host(self.reason), return_counts=True)
         found = ", ".join(f"{n} {reason}" for reason, n in zip(reasons, counts, strict=True))
         return f"<inverse kinematics of {success.size} targets: {found}>"

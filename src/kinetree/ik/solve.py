@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from kinetree.array_functions import on_host
 from kinetree.batch import batch_shape
 from kinetree.errors import ShapeError
 from kinetree.functions import require_tree
@@ -25,6 +26,7 @@ __all__ = ["inverse_kinematics"]
 _TASKS = (PoseTask, PositionTask, OrientationTask, CenterOfMassTask)
 
 
+@on_host
 def inverse_kinematics(
     model,
     frame,

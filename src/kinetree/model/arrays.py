@@ -15,6 +15,7 @@ __all__ = [
     "as_numbers",
     "as_position_vector",
     "check_finite",
+    "require_unit_parts",
 ]
 
 
@@ -41,6 +42,15 @@ def as_configuration(model, q, name="q"):
     return q
 
 
+def require_unit_parts(model, q):
+    """Make the compiled code check that quaternions in a traced ``q`` have unit length."""
+    for i in range(1, model.body_count + 1):
+        for part in model.joint[i].unit_parts:
+            p = q[model.q_slice[i]][part]
+            deviation = p @ p - 1
+            (deviation * deviation < 4e-8).require()
+
+
 def as_position_vector(model, q, name="q"):
     """``q`` as an array of shape (..., nq) of finite numbers; quaternions of any length."""
     return _checked(model, q, name, model.nq, "nq")
@@ -65,10 +75,11 @@ def as_numbers(x, name):
     """``x`` as an array of floats, complex numbers, or number-like objects such as formulas."""
     try:
         a = np.asarray(x)
-    except TypeError as error:
+    except (TypeError, RuntimeError) as error:  # as CuPy and JAX say it, and as torch does
         raise ArrayKindError(
-            f"{name}: here NumPy arrays are needed, on the host, got {type(x).__name__} on another "
-            f"device, or followed by a transformation; copy the numbers to the host first"
+            f"{name}: here NumPy arrays are needed, on the host, got {type(x).__name__} on "
+            f"another device, or followed by autograd or a transformation; copy the numbers to the "
+            f"host first"
         ) from error
     except ValueError:
         raise ShapeError(f"{name} must be an array, got rows of different lengths") from None

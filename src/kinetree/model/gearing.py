@@ -6,12 +6,15 @@
 """
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from kinetree.array_functions import one_kernel
 from kinetree.errors import ShapeError
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_position_vector
 from kinetree.model.coupling import positions_of
+from kinetree.spatial.ops import less
 
 __all__ = [
     "Gearing", "coupled_parent", "elimination_tree", "expand", "expand_acceleration",
@@ -119,6 +122,7 @@ def independent_variables(model):
 # --- arrays of states ----------------------------------------------------------------------------
 
 
+@one_kernel(q=("nq",))
 def expand(model, q):
     """Positions of all joints, (..., nq) of ``model.uncoupled``."""
     q, full = as_position_vector(model, q), model.uncoupled
@@ -130,11 +134,13 @@ def expand(model, q):
     return result
 
 
+@one_kernel(q=("nq",), qd=("nv",))
 def expand_velocity(model, q, qd):
     """Velocities of all joints, (..., nv) of ``model.uncoupled``."""
     return _each(model, lambda q, qd: Gearing(model, q, qd).qd, q, qd)
 
 
+@one_kernel(q=("nq",), qd=("nv",), qdd=("nv",))
 def expand_acceleration(model, q, qd, qdd):
     """Accelerations of all joints, (..., nv) of ``model.uncoupled``."""
 
@@ -145,6 +151,7 @@ def expand_acceleration(model, q, qd, qdd):
     return _each(model, one, q, qd, qdd)
 
 
+@one_kernel(q=("uncoupled.nq",))
 def reduce(model, q, *, tolerance=FOLLOWING_TOLERANCE):
     """The variables that follow nothing, (..., nq), of positions of all joints.
 
@@ -153,11 +160,15 @@ def reduce(model, q, *, tolerance=FOLLOWING_TOLERANCE):
     """
     q = as_configuration(model.uncoupled, q)
     y = q[..., model.independent_variables[0]]
+    expanded = expand(model, y)
     if q.dtype != object:
-        _check_following(model, q, expand(model, y), tolerance)
+        _check_following(model, q, expanded, tolerance)
+    elif np.isfinite(tolerance):
+        _require_following(model, q, expanded, tolerance)
     return y
 
 
+@one_kernel(qd=("uncoupled.nv",))
 def reduce_velocity(model, qd):
     """The velocities that follow nothing, (..., nv), of those of all joints."""
     return as_joint_vector(model.uncoupled, qd, "qd")[..., model.independent_variables[1]]
@@ -174,6 +185,17 @@ def _check_following(model, q, expanded, tolerance):
                 f"{np.max(error):.3g} m or rad away from where it belongs; set it by the coupling "
                 f"first, or take model.expand of the variables that lead"
             )
+
+
+def _require_following(model, q, expanded, tolerance):
+    """Make compiled code check the same of traced numbers; of others nothing is known."""
+    for c in model.couplings:
+        k = model.uncoupled.q_slice[c.joint].start
+        error, bound = q[..., k] - expanded[..., k], tolerance * tolerance
+        for x, y in zip(np.ravel(error), np.ravel(expanded[..., k]), strict=True):
+            holds: Any = less(x * x, bound * (1 + y * y))
+            if hasattr(holds, "require"):
+                holds.require()
 
 
 def _each(model, one, q, *rates):

@@ -5,6 +5,7 @@ Joint by joint, over any leading batch axes — RBDA (3.5)–(3.7), §4.5.
 
 import numpy as np
 
+from kinetree.array_functions import one_kernel
 from kinetree.errors import ShapeError
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_position_vector
 
@@ -47,24 +48,28 @@ def _draw_many(joint, limits, rng, count):
     return np.array([_draw(joint, limits, rng) for _ in range(count)]).reshape(count, joint.nq)
 
 
+@one_kernel(q="configuration", dv=("nv",))
 def integrate(model, q, dv):
     """The configuration reached from ``q`` at the constant velocity ``dv`` in one second."""
     q, dv = as_configuration(model, q), as_joint_vector(model, dv, "dv")
     return _each(model, "integrate", q, dv, model.q_slice, model.v_slice)
 
 
+@one_kernel(q0="configuration", q1="configuration")
 def difference(model, q0, q1):
     """The ``dv`` for which ``integrate(q0, dv)`` is ``q1``."""
     q0, q1 = as_configuration(model, q0, "q0"), as_configuration(model, q1, "q1")
     return _each(model, "difference", q0, q1, model.q_slice, model.q_slice)
 
 
+@one_kernel(q="configuration", qd=("nv",))
 def configuration_rate(model, q, qd):
     """``dq/dt`` for the velocity variables ``qd`` — RBDA (3.7)."""
     q, qd = as_configuration(model, q), as_joint_vector(model, qd, "qd")
     return _each(model, "configuration_rate", q, qd, model.q_slice, model.v_slice)
 
 
+@one_kernel(q=("nq",))
 def normalize(model, q):
     """``q`` with its quaternions put back to unit length."""
     q, at = as_position_vector(model, q), model.q_slice

@@ -15,9 +15,9 @@ from kinetree.simulation.breakdown import NamingTime
 from kinetree.simulation.integrators.integrator import Stages, Stepped
 from kinetree.simulation.integrators.interpolant import Interpolant
 
-__all__ = ["Step", "Stepper"]
+__all__ = ["DEFECT", "Step", "Stepper"]
 
-_DEFECT = 1e-9  # last correction of Newton's method, relative to the speed, that will do
+DEFECT = 1e-9  # last correction of Newton's method, relative to the speed, that will do
 
 
 @dataclass
@@ -181,11 +181,11 @@ class Stepper:
 
     def _check_defect(self, t, h, defect):
         worst = np.max(defect)
-        if not worst <= _DEFECT:
+        if not worst <= DEFECT:
             raise SimulationError(
                 f"integrator {self.method.name!r} did not find the state at the end of a step of "
                 f"{h:.3g} s from t = {t:.6g} s: its last correction was {worst:.2g} of the speed, "
-                f"at most {_DEFECT:g} will do; take a smaller dt"
+                f"at most {DEFECT:g} will do; take a smaller dt"
             )
 
     # --- compiled when first needed ----------------------------------------------------------

@@ -10,6 +10,7 @@ from threading import local
 from kinetree.codegen.build_cuda import build_cuda
 from kinetree.codegen.cache import open_store
 from kinetree.codegen.compile.nvrtc import cupy, driver
+from kinetree.codegen.runtime.cuda_again import same_launch
 
 __all__ = ["CudaKernel", "cuda_kernel"]
 
@@ -95,6 +96,25 @@ class CudaKernel:
         if places & 15:
             words[1] = 0
         self._start(block or self._block_for(count, words, stream), words, stream)
+
+    def again(self, steps, count):
+        """``launch`` for these steps and this count: a function of addresses and a stream."""
+
+        def launch(inputs, outputs, stream):
+            self.launch(inputs, steps, outputs, count, stream)
+
+        if count >= _LARGE or self.code.work:  # where packing does not count
+            return launch
+        block = self._block_for(count, (), 0)
+        blocks = -(-count // block)
+        parts = [
+            (address, min(blocks, most[block]), block // _WARP * shared)
+            for address, shared, most in self._parts
+        ]
+        given = [(k, size, steps[k]) for k, size in self._given]
+        return same_launch(
+            launch, self.device, self._launch, parts, block, count, given, self._wanted
+        )
 
     def _start(self, block, words, stream):
         """Launch with a number of threads in a block, and a workspace where one is needed."""

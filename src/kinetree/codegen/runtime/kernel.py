@@ -14,6 +14,7 @@ import numpy as np
 
 from kinetree.codegen.build import build
 from kinetree.codegen.program import regrouped
+from kinetree.codegen.runtime.batches import batch_of
 from kinetree.codegen.runtime.gufunc import gufunc
 from kinetree.codegen.runtime.single import single_call
 from kinetree.codegen.runtime.threads import run_threaded
@@ -171,33 +172,11 @@ class Kernel:
         return variant.status.value == before
 
     def _batch(self, arrays):
-        if len(arrays) != len(self.inputs):
-            names = ", ".join(a.name for a in self.inputs)
-            raise TypeError(
-                f"{self.name} takes {len(self.inputs)} arrays ({names}), got {len(arrays)}"
-            )
-        leads = []
-        for a, argument in zip(arrays, self.inputs, strict=True):
-            n = len(argument.shape)
-            if a.ndim < n or a.shape[a.ndim - n :] != argument.shape:
-                self.validate(arrays)
-                core = ", ".join(["...", *map(str, argument.shape)])
-                raise ShapeError(
-                    f"{self.name}: {argument.name} must have shape ({core}), got {a.shape}"
-                )
-            leads.append(a.shape[: a.ndim - n])
-        if leads.count(leads[0]) == len(leads):
-            return leads[0]
         try:
-            return np.broadcast_shapes(*leads)
-        except ValueError:
-            shapes = ", ".join(
-                f"{i.name} {lead}" for i, lead in zip(self.inputs, leads, strict=True)
-            )
-            raise ShapeError(
-                f"batch axes do not broadcast against each other: {shapes}; leading axes must be "
-                f"equal or 1"
-            ) from None
+            return batch_of(self, [a.shape for a in arrays])
+        except ShapeError:
+            self.validate(arrays)  # which may know better what is wrong
+            raise
 
 
 def _overlaps(array, out):

@@ -9,6 +9,7 @@ laws of restitution, and ``several`` for impacts at several points at once.
 
 import numpy as np
 
+from kinetree.array_functions import on_host
 from kinetree.contact.coefficients import coefficients_of
 from kinetree.contact.impacts.collision import Collision
 from kinetree.contact.impacts.laws import require_law
@@ -24,6 +25,7 @@ __all__ = ["capture", "impact"]
 _ORDERS = {"simultaneous": simultaneous_impacts, "sequential": sequential_impacts}
 
 
+@on_host
 def impact(
     model, q, qd, contacts, *, law="newton", restitution=None, friction=None,
     order="simultaneous", arrested=False, tangential_restitution=0.0, torsional_friction=0.0,
@@ -77,6 +79,7 @@ def impact(
     return finished(collision, rows, impulse, mu, law=law, solver=error)
 
 
+@on_host
 def capture(model, q, qd, contacts, *, weld=False, given=(), tolerance=1e-6) -> Impact:
     """Velocities after bodies have caught one another: they move as one at every contact.
 

@@ -9,6 +9,7 @@ Contacts with friction stick or slide; see ``friction`` and ``painleve``.
 
 import numpy as np
 
+from kinetree.array_functions import on_host
 from kinetree.contact.coefficients import coefficients_of
 from kinetree.contact.rigid import friction as with_friction
 from kinetree.contact.rigid.frictionless import require_method
@@ -23,6 +24,7 @@ __all__ = ["forward_dynamics"]
 _FINITE = float(np.finfo(float).max)
 
 
+@on_host
 def forward_dynamics(
     model, q, qd, tau, contacts, *, friction=None, method="auto", given=(), qdd=None,
     gap_tolerance=1e-6, velocity_tolerance=1e-6,

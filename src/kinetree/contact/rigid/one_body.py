@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.array_functions import on_host
 from kinetree.contact.complementarity import lcp
 from kinetree.contact.rigid.refusals import require_solution
 from kinetree.errors import ContactError, ShapeError
@@ -37,6 +38,7 @@ class BodyContact(NamedTuple):
     d: np.ndarray
 
 
+@on_host
 def body_contact(inertia, v, f, normals, normal_rates=None) -> BodyContact:
     """Contact forces on one body, and its acceleration.
 

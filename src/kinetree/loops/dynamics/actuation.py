@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.array_functions import on_host
 from kinetree.errors import LoopError, ModelError, UnknownNameError
 from kinetree.functional.layout import velocity_unit
 from kinetree.loops.dynamics.loop_joints import follower_ratios, loop_motion_of, loop_slices
@@ -173,6 +174,7 @@ def driven_rank(G_u, freedoms: Actuated, *, tolerance=RANK_TOLERANCE) -> int:
     return int(np.sum(s > tolerance * max(s[0], 1.0)))
 
 
+@on_host
 def actuation(model, q, actuated=None, *, tolerance=RANK_TOLERANCE) -> Actuation:
     """How the mechanism is actuated at ``q``.
 

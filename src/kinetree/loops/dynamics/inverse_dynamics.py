@@ -17,6 +17,7 @@ import numpy as np
 
 from kinetree import dynamics
 from kinetree.algorithms.closure import CLOSURE_TOLERANCE
+from kinetree.array_functions import on_host
 from kinetree.batch import batch_shape
 from kinetree.errors import ShapeError, SingularError, TraceError
 from kinetree.loops.dynamics.actuation import (
@@ -63,6 +64,7 @@ class ActuatorForces:
     actuation: Actuation
 
 
+@on_host
 def inverse_dynamics(
     model, q, qd, qdd, *, actuated=None, weights=None, bounds=None, f_ext=None,
     closure_tolerance=CLOSURE_TOLERANCE,

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.algorithms.loop_forces import LoopJointMotion, loop_joint_motion
+from kinetree.array_functions import on_host
 from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.functional.kernel import kernel
 from kinetree.loops.compiling import compiled
@@ -36,18 +37,21 @@ class LimitDistance(NamedTuple):
     upper: np.ndarray
 
 
+@on_host
 def loop_positions(model, q) -> dict:
     """Position variables of every loop joint by name [m or rad], each (..., nq_k)."""
     found = loop_motion_of(model, q)
     return {name: found.q[..., part] for name, part in loop_slices(model, "nq").items()}
 
 
+@on_host
 def loop_velocities(model, q, qd) -> dict:
     """Velocity variables of every loop joint by name [m/s or rad/s], each (..., nv_k)."""
     found = loop_motion_of(model, q, qd)
     return {name: found.qd[..., part] for name, part in loop_slices(model).items()}
 
 
+@on_host
 def loop_joint_forces(model, q, forces) -> np.ndarray:
     """What forces along loop joints come to in joint space: ``Σ J_Lᵀ T_a f``, (..., nv).
 
@@ -74,6 +78,7 @@ def loop_joint_forces(model, q, forces) -> np.ndarray:
     return tau
 
 
+@on_host
 def actuation_matrix(model, q) -> np.ndarray:
     """Joint forces for a unit of control of each actuator, (..., nv, n_actuators).
 
@@ -102,6 +107,7 @@ def follower_ratios(model, q, joint) -> np.ndarray:
     return ratios
 
 
+@on_host
 def limit_distances(model, q) -> dict:
     """How far loop joints with limits are from them, by name: a ``LimitDistance`` each.
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from kinetree.algorithms.closure import CLOSURE_TOLERANCE, check_loops_closed
 from kinetree.algorithms.loop_forces import forces_on_bodies
+from kinetree.array_functions import on_host
 from kinetree.dynamics import external_forces
 from kinetree.errors import LoopError, ShapeError, UnknownNameError
 from kinetree.loops.dynamics import articulated, kkt, null_space, range_space, sparse_maximal
@@ -65,6 +66,7 @@ class ConstrainedMotion:
     method: str
 
 
+@on_host
 def solve(
     model, q, qd, tau, f_ext=None, *, method="auto", independent=None, rank=None,
     stabilization=None, loop_tau=None, closure=None, closure_tolerance=CLOSURE_TOLERANCE,

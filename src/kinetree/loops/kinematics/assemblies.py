@@ -7,6 +7,7 @@ that finds all assemblies of simple linkages in practice, but proves of none tha
 
 import numpy as np
 
+from kinetree.array_functions import on_host
 from kinetree.errors import LoopError, ShapeError
 from kinetree.kinematics import poses
 from kinetree.loops.kinematics.assembly import is_assembled, scattered
@@ -25,6 +26,7 @@ _SAME = 1e-5  # difference of poses, lengths in lengths of the mechanism
 _SINGULAR = 1e-6  # singular value below which an assembly may be a double one
 
 
+@on_host
 def assemblies(
     model, hold=(), *, q=None, by=None, limits=False, starts=512, tolerance=POSITION_TOLERANCE,
     seed=0,

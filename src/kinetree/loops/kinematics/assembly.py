@@ -6,6 +6,7 @@ tried, and the nearest assembly is taken; what still does not close is an error 
 
 import numpy as np
 
+from kinetree.array_functions import on_host
 from kinetree.errors import AssemblyError
 from kinetree.loops.dynamics.loop_joints import limit_distances
 from kinetree.loops.kinematics.closing import closing, loop_gaps
@@ -24,6 +25,7 @@ _EACH = 6
 _SLACK = 1e-9  # beyond the limit of a loop joint [m or rad]
 
 
+@on_host
 def assemble(
     model, q=None, *, hold=(), weights=None, limits=False, tolerance=POSITION_TOLERANCE,
     iterations=200, seed=0,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from kinetree.array_functions import on_host
 from kinetree.errors import AssemblyError, LoopError, ShapeError, SingularError
 from kinetree.loops.kinematics.closing import closing, loop_gaps
 from kinetree.loops.kinematics.descent import descend, smallest_error
@@ -69,6 +70,7 @@ class Branch:
         return last if last is not None and last.kind == "end" else None
 
 
+@on_host
 def follow(model, q, inputs, *, tolerance=POSITION_TOLERANCE) -> Branch:
     """The configurations on the branch of ``q`` for a path of inputs.
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.algorithms.loop_constraints import loop_motion
+from kinetree.array_functions import on_host
 from kinetree.errors import TraceError
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
@@ -76,6 +77,7 @@ def owners(model) -> list[str]:
     return list(dict.fromkeys(row.owner for row in rows_of(model)))
 
 
+@on_host
 def loop_gaps(model, q) -> dict[str, np.ndarray]:
     """Size of the error of every loop and coupling [m or rad], by what ``owners`` calls them."""
     error = np.asarray(closing(model, as_configuration(model, q))[0])

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
+from kinetree.array_functions import on_host
 from kinetree.loops.kinematics.assembly import assemble
 from kinetree.loops.kinematics.closing import closing
 from kinetree.loops.kinematics.neighbourhood import assemblies_nearby, ranks
@@ -118,6 +119,7 @@ class Mobility:
         return "\n".join(lines)
 
 
+@on_host
 def mobility(model, q=None, *, tolerance=RANK_TOLERANCE, seed=0) -> Mobility:
     """How a mechanism can move in the configuration ``q``, and close by.
 
@@ -155,6 +157,7 @@ def mobility(model, q=None, *, tolerance=RANK_TOLERANCE, seed=0) -> Mobility:
     )
 
 
+@on_host
 def mobilities(model, q, *, tolerance=RANK_TOLERANCE) -> np.ndarray:
     """Instantaneous mobility in each of the closed configurations ``q``, (..., nq); (...)."""
     q = as_configuration(as_model(model), q).astype(float)

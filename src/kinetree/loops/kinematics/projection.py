@@ -8,6 +8,7 @@ stay what they are. All functions take leading batch axes.
 
 import numpy as np
 
+from kinetree.array_functions import on_host
 from kinetree.errors import AssemblyError, SingularError
 from kinetree.loops.kinematics.closing import closing, loop_gaps
 from kinetree.loops.kinematics.constraint import constraint
@@ -24,6 +25,7 @@ POSITION_TOLERANCE = 1e-12
 _NEAREST_STEPS, _AT_REST = 500, 1e-13
 
 
+@on_host
 def project_configuration(
     model, q, *, weights="mass", nearest=False, tolerance=POSITION_TOLERANCE, iterations=50,
 ):  # fmt: skip
@@ -55,6 +57,7 @@ def project_configuration(
     return closed.reshape(q.shape)
 
 
+@on_host
 def project_velocity(model, q, qd, *, weights="mass", tolerance=RANK_TOLERANCE):
     """The velocity nearest to ``qd`` that keeps loops closed at ``q``, (..., nv).
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.algorithms.subspace import RANK_TOLERANCE
+from kinetree.array_functions import on_host
 from kinetree.functional.layout import velocity_unit
 
 __all__ = [
@@ -89,6 +90,7 @@ def rows_of(model) -> list[Row]:
     return rows
 
 
+@on_host
 def rank(K, scaling: Scaling | None = None, *, tolerance=RANK_TOLERANCE):
     """Number of independent rows of ``K``: a number, or an array for a batch (..., nc, nv).
 
@@ -103,6 +105,7 @@ def rank(K, scaling: Scaling | None = None, *, tolerance=RANK_TOLERANCE):
     return int(found) if found.ndim == 0 else found
 
 
+@on_host
 def independent_rows(K, scaling: Scaling | None = None, *, tolerance=RANK_TOLERANCE) -> np.ndarray:
     """Numbers of rows that say all that ``K`` says, as far from dependent as a greedy choice gets.
 
@@ -121,6 +124,7 @@ def independent_rows(K, scaling: Scaling | None = None, *, tolerance=RANK_TOLERA
     return np.array(sorted(chosen), dtype=int)
 
 
+@on_host
 def dependencies(K, scaling: Scaling | None = None, *, tolerance=RANK_TOLERANCE) -> np.ndarray:
     """Which combinations of rows vanish: orthonormal rows ``c`` with ``c K = 0`` in pure numbers.
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kinetree.array_functions import on_host
 from kinetree.errors import LoopError, SingularityWarning
 from kinetree.loops.kinematics.closing import closing
 from kinetree.loops.kinematics.names import variable_names
@@ -55,6 +56,7 @@ class Singularity:
         )
 
 
+@on_host
 def singularity(model, q, *, hold=(), rank=None, warn=False) -> Singularity:
     """How near the configuration ``q`` is to a singularity of the loops.
 
@@ -77,6 +79,7 @@ def singularity(model, q, *, hold=(), rank=None, warn=False) -> Singularity:
     return found[0]
 
 
+@on_host
 def singularities(model, q, *, hold=(), rank=None) -> list[Singularity]:
     """``singularity`` for every configuration (count, nq), such as those of a motion.
 
@@ -98,6 +101,7 @@ def singularities(model, q, *, hold=(), rank=None) -> list[Singularity]:
     return [_of_matrix(model, K_n, free, rank) for K_n in K]
 
 
+@on_host
 def determines(model, q, joints) -> bool:
     """Whether the positions of some joints determine those of all others close to ``q``.
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from kinetree.algorithms.energy import elastic_energy, total_energy
 from kinetree.algorithms.loop_constraints import loop_constraints
+from kinetree.array_functions import on_host
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
 from kinetree.loops.kinematics.descent import smallest_error
@@ -30,6 +31,7 @@ _LOST = 0.5  # of the kinetic energy: a larger correction is left out
 _DAMPING, _LESS, _MORE, _MOST = 1e-3, 0.1, 10.0, 1e8
 
 
+@on_host
 def project_state(
     model, q, qd, *, weights="mass", energy=None, simultaneous=False, nearest=False,
     tolerance=POSITION_TOLERANCE,

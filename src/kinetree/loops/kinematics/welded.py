@@ -8,6 +8,7 @@ methods that factorise it fail, the null-space and KKT methods do not.
 
 import numpy as np
 
+from kinetree.array_functions import on_host
 from kinetree.joints import Fixed
 from kinetree.loops.dynamics.loop_joints import loop_positions, loop_velocities
 from kinetree.model import Body, Loop, Model
@@ -50,6 +51,7 @@ def weld_loops(model) -> Model:
     return model.replace(bodies=tuple(bodies), loops=tuple(loops), actuators=actuators, postures=())
 
 
+@on_host
 def welded_state(model, q, qd):
     """``q`` and ``qd`` of ``weld_loops(model)`` for a state of ``model`` with closed loops."""
     where, moving = loop_positions(model, q), loop_velocities(model, q, qd)

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinetree.array_functions import on_host
 from kinetree.errors import ShapeError
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.linear.independent import coordinates
@@ -29,6 +30,7 @@ class CoordinateMotion(NamedTuple):
     """(..., nv)"""
 
 
+@on_host
 def coordinate_motion(model, q0, y, yd, ydd, *, independent) -> CoordinateMotion:
     """All joints of a closed mechanism, for a motion of its independent coordinates.
 

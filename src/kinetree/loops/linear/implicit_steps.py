@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinetree.array_functions import on_host
 from kinetree.errors import LoopError, SimulationError, UnknownNameError
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.linear.linearization import linearize
@@ -37,6 +38,7 @@ class ImplicitStep(NamedTuple):
     """Largest change of ``z`` in each iteration of Newton's method."""
 
 
+@on_host
 def implicit_step(
     model, q, qd, tau, dt, f_ext=None, *, scheme="trapezoid", independent=None, tolerance=1e-12,
     linearization="equations",

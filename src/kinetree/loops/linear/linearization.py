@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.array_functions import on_host
 from kinetree.dynamics import external_forces
 from kinetree.errors import LoopError, UnknownNameError
 from kinetree.functional.turning_axes import brackets
@@ -68,6 +69,7 @@ class LinearModel:
         return np.linalg.eigvals(self.A)
 
 
+@on_host
 def linearize(model, q, qd, tau, f_ext=None, *, independent=None, method="equations"):
     """The equations of motion of a closed mechanism to first order about a state.
 

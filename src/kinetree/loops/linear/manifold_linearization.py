@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinetree.array_functions import on_host
 from kinetree.errors import UnknownNameError
 from kinetree.functional.turning_axes import brackets
 from kinetree.loops.linear.linearization import equations, motion_state
@@ -41,6 +42,7 @@ class ManifoldLinearization(NamedTuple):
     """``f(x) = (qd, qdd)``, (..., 2 nv)."""
 
 
+@on_host
 def linearize_on_manifold(
     model, q, qd, tau, f_ext=None, *, independent="tangent", projector="orthogonal"
 ) -> ManifoldLinearization:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinetree.array_functions import on_host
 from kinetree.errors import SingularError
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.kinematics.rank import RANK_TOLERANCE
@@ -34,6 +35,7 @@ class TorqueSlopes(NamedTuple):
     """By their accelerations."""
 
 
+@on_host
 def torque_slopes(model, q, qd, qdd, f_ext=None, *, actuated, independent=None) -> TorqueSlopes:
     """Forces that a motion takes, and how they change with the motion.
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.array_functions import on_host
 from kinetree.errors import UnknownNameError
 from kinetree.simulation.rollouts.arrays import names_of, require_kernel
 from kinetree.simulation.rollouts.chunks import over_chunks
@@ -72,6 +73,7 @@ class FinalState:
     parameters: dict = field(default_factory=dict)
 
 
+@on_host
 def rollout_gradient(
     model, q0, qd0=None, tau=None, *, running=None, terminal=None, **options
 ) -> RolloutGradient:
@@ -115,6 +117,7 @@ def rollout_gradient(
     )
 
 
+@on_host
 def final_state_derivatives(model, q0, qd0=None, tau=None, **options) -> FinalState:
     """The final state of a rollout, and its derivatives with respect to everything that goes in.
 

@@ -1,9 +1,11 @@
 """Rollouts of arrays of other libraries: on their device, and differentiable where they are.
 
 On the CPU, and where nobody asks for derivatives, the rollout of NumPy arrays does the work, on the
-same memory. Elsewhere states stay where they are: a launch takes all steps up to the next state
-that is stored, or one step where joint forces or inputs change from step to step. Where a
-derivative may be asked for, every step is a call of its own, for autograd and JAX to go back.
+same memory; so it does for joints that move as told, wherever the arrays are. Elsewhere states
+stay where they are: a launch takes all steps up to the next state that is stored, or one step where
+joint forces or inputs change from step to step. Where a derivative may be asked for, every step is
+a call of its own, for autograd and JAX to go back. With loops, the numbers at the start are looked
+at on the host: they must close the loops, and they tell which variables are solved for.
 """
 
 from dataclasses import dataclass
@@ -13,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from kinetree.array_kinds import common, is_foreign, module_of
-from kinetree.arrays.namespace import namespace
+from kinetree.arrays.namespace import good_samples, namespace
 from kinetree.codegen.program import Argument
 from kinetree.errors import ArrayKindError, ShapeError
 from kinetree.functional.parameters import parameter
 from kinetree.simulation.rollouts.arrays import sample_shape
+from kinetree.simulation.step import DEFECT
 
 __all__ = ["ArrayRollout", "foreign_arrays", "rollout_of"]
 
@@ -72,23 +75,24 @@ def rollout_of(rollout, run_of, model, q0, qd0, tau, *, foreign, store_every, **
     kind = module_of(common("rollout", every, list(foreign.values())))
     like = next(iter(foreign.values()))
     arrays = {"q0": q0, "qd0": qd0, "tau": tau}
-    if kind.is_on_host(like) and not any(map(kind.is_followed, foreign.values())):
+    followed = any(map(kind.is_followed, foreign.values()))
+    if options["prescribed"] and followed:
+        raise ArrayKindError(
+            f"rollouts of model {model.name!r} with joints that move as told are computed on the "
+            f"host and have no derivatives for arrays of other libraries: detach them, or take "
+            f"kinetree.rollout_gradient"
+        )
+    if options["prescribed"] or (kind.is_on_host(like) and not followed):
         start = [_mapped(kind.to_numpy, x) for x in arrays.values()]
         for group in _GROUPS:
             options[group] = _mapped(kind.to_numpy, options[group])
         found = rollout(model, *start, store_every=store_every, **options)
         parts = (kind.convert(x, like) for x in (found.q, found.qd, found.work))
         return ArrayRollout(model, found.batch, found.t, *parts)
-    if model.loops or options["prescribed"]:
-        raise ArrayKindError(
-            f"rollouts of model {model.name!r}, which has loops or joints that move as told, start "
-            f"from numbers on the host: give NumPy arrays"
-        )
     groups = [options[group] for group in _GROUPS]
     kernels = [options["policy"]] if options["policy"] is not None else []
-    run = run_of(model, *_stand_ins(model, arrays, options, kernels), **options)
+    run = run_of(model, *_stand_ins(model, arrays, options, kernels, kind), **options)
     elsewhere = _Elsewhere(run, kind, like, arrays, groups)
-    followed = any(map(kind.is_followed, foreign.values()))
     return elsewhere.states(run.marks(store_every), followed=followed)
 
 
@@ -101,9 +105,15 @@ def _mapped(f, x):
     return f(x) if is_foreign(x) else x
 
 
-def _stand_ins(model, arrays, options, kernels):
-    """One sample of every array, of harmless numbers, for a ``Run`` to be made of."""
-    q0, velocity = np.asarray(model.neutral(), float), np.zeros(model.nv)
+def _stand_ins(model, arrays, options, kernels, kind):
+    """One sample of every array, of harmless numbers, for a ``Run`` to be made of.
+
+    With loops they are the numbers of the caller, where the mechanism starts.
+    """
+    velocity = np.zeros(model.nv)
+    start = np.asarray(model.neutral(), float), velocity
+    if model.loops:
+        start = [_start(model, arrays[name], kind) for name in ("q0", "qd0")]
     tau = arrays["tau"]
     if tau is not None:
         tau = velocity if len(tau.shape) == 1 else np.zeros((tau.shape[0], model.nv))
@@ -117,7 +127,18 @@ def _stand_ins(model, arrays, options, kernels):
         name: np.asarray(parameter(model, name).value(model), float)
         for name in options["parameters"] or {}
     }
-    return q0, velocity, tau
+    return *start, tau
+
+
+def _start(model, x, kind):
+    if not is_foreign(x):
+        return x
+    if not kind.has_numbers(x):
+        raise ArrayKindError(
+            f"a rollout of model {model.name!r}, which has loops, looks at the numbers where it "
+            f"starts, and inside a transformation there are none: call it outside of jit and vmap"
+        )
+    return np.asarray(kind.to_numpy(x), float)
 
 
 class _Elsewhere:
@@ -174,9 +195,16 @@ class _Elsewhere:
             at = range(first, end) if run.arrays.timed else (first,)
             count = one if run.arrays.timed else self.numbers(float(end - first))
             for k in at:
-                state = kernel.call(times[k], h, count, *state, *self.held(k))[:3]
+                state = self._sure(kernel.call(times[k], h, count, *state, *self.held(k)))
             stored.append(state)
         return [self.xp.stack(x, 0) for x in zip(*stored, strict=True)]
+
+    def _sure(self, results):
+        """A state, NaN where the equations of an implicit method were not solved."""
+        *state, doubt = results if self.run.transition.doubts else (*results, None)
+        if doubt is None or self.run.transition.method.closes:
+            return state
+        return [good_samples(x, doubt <= DEFECT) for x in state]
 
 
 def _without_time(given, array):

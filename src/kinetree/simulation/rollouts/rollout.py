@@ -33,10 +33,9 @@ from kinetree.simulation.rollouts.chunks import over_chunks
 from kinetree.simulation.rollouts.other_arrays import ArrayRollout, foreign_arrays, rollout_of
 from kinetree.simulation.rollouts.result import Rollout
 from kinetree.simulation.rollouts.transition import Transition
+from kinetree.simulation.step import DEFECT
 
 __all__ = ["Run", "rollout", "run_of"]
-
-_DEFECT = 1e-9  # last correction of Newton's method, relative to the speed, that will do
 
 
 def rollout(
@@ -236,11 +235,11 @@ class Run:
         worst, method = np.max(doubt), self.transition.method
         if method.closes:
             self._look_at_loops(step, doubt)
-        elif not worst <= _DEFECT:
+        elif not worst <= DEFECT:
             raise SimulationError(
                 f"integrator {method.name!r} did not find the state at the end of "
                 f"a step of {self.dt:.3g} s after t = {self.time(step):.6g} s: its last correction "
-                f"was {worst:.2g} of the speed, at most {_DEFECT:g} will do; take a smaller dt"
+                f"was {worst:.2g} of the speed, at most {DEFECT:g} will do; take a smaller dt"
             )
 
     def _look_at_loops(self, step, doubt):

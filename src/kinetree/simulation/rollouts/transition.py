@@ -19,9 +19,8 @@ from kinetree.expr.repeat import repeat
 from kinetree.functional.choose import select
 from kinetree.functional.parameters import parameter, with_parameters
 from kinetree.functional.results import over_samples
-from kinetree.functions import require_unit_parts
 from kinetree.model import Model
-from kinetree.model.arrays import as_configuration, check_finite
+from kinetree.model.arrays import as_configuration, check_finite, require_unit_parts
 from kinetree.simulation.integrators.integrator import Integrator
 from kinetree.simulation.rollouts.arrays import names_of
 

@@ -1,0 +1,159 @@
+"""Functions of NumPy arrays that take arrays of other libraries as well: two decorators.
+
+Most public functions call one kernel, and kernels take arrays of every library. Others compute with
+NumPy around their kernels: ``one_kernel`` traces all of it into one for arrays of other libraries,
+with derivatives. What decides on the host, about ranks or where to search next, is ``on_host``.
+"""
+
+import copy
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, TypeVar
+
+import numpy as np
+
+from kinetree.array_kinds import common, is_foreign, kind_of, module_of
+from kinetree.errors import ArrayKindError
+
+__all__ = ["on_host", "one_kernel"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def one_kernel(**shapes) -> Callable[[F], F]:
+    """Let a function of a model and arrays be one kernel when its arrays are of another library.
+
+    Args:
+        **shapes: for each array argument the shape of one sample, see ``arrays.whole``. What is
+            not an array is compiled in.
+    """
+
+    def decorate(function):
+        signature = inspect.signature(function)
+
+        @functools.wraps(function)
+        def wrapped(*args, **options) -> Any:
+            if not any(map(is_foreign, (*args, *options.values()))):
+                return function(*args, **options)
+            given = signature.bind(*args, **options).arguments
+            names = [n for n, x in given.items() if n in shapes and _is_array(x)]
+            rest = {n: x for n, x in given.items() if n not in names}
+            build = import_module("kinetree.arrays.whole").kernel_of
+            inputs = {n: shapes[n] for n in names}
+            return build(function, inputs, rest).call(*(given[n] for n in names))
+
+        return wrapped
+
+    return decorate  # pyright: ignore[reportReturnType]
+
+
+def _is_array(value):
+    return value is not None and not isinstance(value, str)
+
+
+def on_host(function: F) -> F:
+    """Let a function that computes on the host take arrays of other libraries, and return them.
+
+    Arrays may be in lists, dicts and dataclasses, too. Their numbers are copied to the host, and
+    those of arrays in the result to where the arrays were; single numbers stay numbers. Derivatives
+    stop here, with an error.
+    """
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def wrapped(*args, **options) -> Any:
+        found = []
+        for x in (*args, *options.values()):
+            if type(x) is not np.ndarray:
+                _collect(x, found)
+        if not found:
+            return function(*args, **options)
+        bound = signature.bind(*args, **options)
+        kind = _kind(function.__name__.lstrip("_"), bound.arguments)
+        for name, x in bound.arguments.items():
+            bound.arguments[name] = _mapped(x, is_foreign, kind.to_numpy)
+        result = function(*bound.args, **bound.kwargs)
+        return _mapped(result, _is_numeric, lambda x: kind.convert(x, found[0]))
+
+    wrapped.is_on_host = True  # pyright: ignore[reportAttributeAccessIssue]
+    return wrapped  # pyright: ignore[reportReturnType]
+
+
+def _kind(function, arguments):
+    """The module that knows the arrays; raise if derivatives of one are asked for."""
+    named = {}
+    for name, x in arguments.items():
+        arrays: list = []
+        _collect(x, arrays)
+        named.update({f"{name} {k}" if k else name: a for k, a in enumerate(arrays)})
+    names = [_Name(n) for n in named]
+    kind = module_of(common(function, names, list(named.values())))
+    for name, x in named.items():
+        if kind.is_followed(x):
+            raise ArrayKindError(
+                f"{function} computes on the host and has no derivative there, nor can it be "
+                f"traced by {kind_of(x)}: detach {name} first, or call it outside the "
+                f"transformation"
+            )
+    return kind
+
+
+@dataclasses.dataclass(frozen=True)
+class _Name:
+    """Of an argument, as ``common`` asks for it."""
+
+    name: str
+    shape = ()
+
+
+def _parts(x):
+    """What a list, a dict or a dataclass holds; nothing of anything else."""
+    if isinstance(x, (list, tuple)):
+        return x
+    if isinstance(x, dict):
+        return x.values()
+    if _is_record(x):
+        return [getattr(x, f.name) for f in dataclasses.fields(x)]
+    return ()
+
+
+def _is_record(x):
+    return dataclasses.is_dataclass(x) and not isinstance(x, type)
+
+
+def _collect(x, found):
+    """Add arrays of other libraries in ``x`` to a list."""
+    if is_foreign(x):
+        found.append(x)
+        return
+    for part in _parts(x):
+        _collect(part, found)
+
+
+def _mapped(x, wanted, f, records=True):
+    """``x`` with ``f`` applied to all that is wanted in it, but not in records within records."""
+    if wanted(x):
+        return f(x)
+    if _is_record(x) and not records:
+        return x
+    parts = list(_parts(x))
+    mapped = [_mapped(part, wanted, f, records and not _is_record(x)) for part in parts]
+    if all(a is b for a, b in zip(parts, mapped, strict=True)):
+        return x
+    if isinstance(x, dict):
+        return dict(zip(x, mapped, strict=True))
+    if isinstance(x, tuple):
+        return type(x)(*mapped) if hasattr(x, "_fields") else tuple(mapped)
+    if isinstance(x, list):
+        return mapped
+    changed = copy.copy(x)
+    for field, part in zip(dataclasses.fields(x), mapped, strict=True):
+        object.__setattr__(changed, field.name, part)
+    return changed
+
+
+def _is_numeric(x):
+    return isinstance(x, np.ndarray) and x.dtype.kind in "fiub"

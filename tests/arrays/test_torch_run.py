@@ -1,0 +1,97 @@
+"""Torch tensors on a device that is not there: what launches are told."""
+
+import contextlib
+import sys
+from types import SimpleNamespace
+
+import fake_cupy
+import numpy as np
+import pytest
+import torch
+
+import kinetree as kt
+from kinetree.arrays import torch_run
+
+
+@pytest.fixture
+def launches(monkeypatch):
+    """Launches so far; tensors count as those of a CUDA device while this is used."""
+    found = []
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy.module())
+    monkeypatch.setitem(sys.modules, "kinetree.codegen.runtime.cuda", fake_cupy.runtime(found))
+    monkeypatch.setattr(torch_run, "_is_on_cuda", lambda tensor: True)
+    monkeypatch.setattr(torch.cuda, "device", lambda place: contextlib.nullcontext())
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: None)  # as tensors of the CPU say
+    stream = SimpleNamespace(cuda_stream=7)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda: stream)
+    return found
+
+
+@pytest.fixture
+def model():
+    return kt.samples.double_pendulum()
+
+
+def states(rng, batch=(4,)):
+    return [torch.tensor(rng.normal(size=(*batch, 2))) for _ in range(3)]
+
+
+def test_one_launch_on_the_current_stream(model, launches, rng):
+    q, qd, qdd = states(rng)
+    expected = kt.inverse_dynamics(model, *(x.numpy() for x in (q, qd, qdd)))
+    found = kt.inverse_dynamics(model, q, qd, qdd)
+    np.testing.assert_array_equal(found.numpy(), expected)
+    assert launches == [("inverse_dynamics", "float64", None, (2, 2, 2), 4, 7)]
+    wide = torch.cat([q, qd, qdd], -1)
+    found = kt.inverse_dynamics(model, q[0], wide[:, 2:4], qdd.T.contiguous().T)
+    assert launches[1][3] == (0, 6, 2)  # the last is not in rows, and is copied
+    expected = kt.inverse_dynamics(model, *(x.numpy() for x in (q[0], qd, qdd)))
+    np.testing.assert_array_equal(found.numpy(), expected)
+
+
+def test_a_call_again_takes_the_short_way_but_not_where_derivatives_are_asked_for(
+    model, launches, rng, monkeypatch
+):
+    given = states(rng)
+    kernel = kt.functions.quantity(model, "inverse_dynamics")
+    first = kt.inverse_dynamics(model, *given)
+    seen, lean = [], kernel.lean
+    monkeypatch.setattr(kernel, "lean", lambda *arrays: (seen.append(arrays), lean(*arrays))[1])
+    torch.testing.assert_close(kt.inverse_dynamics(model, *given), first, rtol=0, atol=0)
+    assert not seen
+    assert launches[0] == launches[1]
+    followed = [x.clone().requires_grad_() for x in given]
+    assert kt.inverse_dynamics(model, *followed).requires_grad
+    with torch.no_grad():
+        assert not kt.inverse_dynamics(model, *followed).requires_grad
+    assert len(seen) == 1
+    each = torch.func.vmap(lambda *x: kt.inverse_dynamics(model, *x))(*given)
+    torch.testing.assert_close(each, first, rtol=0, atol=0)
+    _, pull = torch.func.vjp(lambda q: kt.gravity_force(model, q), given[0])
+    assert pull(first)[0].shape == (4, 2)
+
+
+def test_numbers_with_a_sign_to_come_are_read_with_it(model, launches, rng, monkeypatch):
+    q, qd, qdd = states(rng)
+    negative = torch.complex(q, -qd).conj().imag  # qd, but its memory holds -qd
+    assert negative.is_neg()
+    expected = kt.inverse_dynamics(model, q, qd, qdd)
+    for _ in range(2):
+        torch.testing.assert_close(kt.inverse_dynamics(model, q, negative, qdd), expected)
+    monkeypatch.setattr(torch_run, "_is_on_cuda", lambda tensor: False)
+    torch.testing.assert_close(kt.inverse_dynamics(model, q, negative, qdd), expected)
+
+
+def test_out_of_memory_says_for_what(model, launches, rng, monkeypatch):
+    given = states(rng)
+    kt.inverse_dynamics(model, *given)
+
+    def full(*args):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(torch.Tensor, "new_empty", full)
+    message = r"inverse_dynamics: no memory left on the device .* a batch of shape \({},\); split"
+    with pytest.raises(kt.DeviceMemoryError, match=message.format(4)):  # the short way
+        kt.inverse_dynamics(model, *given)
+    with pytest.raises(kt.DeviceMemoryError, match=message.format(3)):
+        kt.inverse_dynamics(model, *(x[:3] for x in given))

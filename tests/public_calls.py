@@ -1,0 +1,76 @@
+"""Calls of every public function of a model and arrays: arguments for it, and what it returns."""
+
+import inspect
+from dataclasses import dataclass
+
+import numpy as np
+
+import kinetree as kt
+from kinetree.functional.prepare import PUBLIC
+
+FUNCTIONS = {
+    name: getattr(module, name)
+    for module in PUBLIC
+    for name in module.__all__
+    if inspect.isfunction(getattr(module, name)) and name != "free_joints"
+}
+"""The functions, by name."""
+
+ON_HOST = tuple(name for name, f in FUNCTIONS.items() if hasattr(f, "is_on_host"))
+"""Those that compute on the host whatever they are given."""
+
+OPTIONS = {"frame": "aligned", "rows": ("x",), "damping": 0.1}
+LEFT_OUT = ("relative_to", "kind", "method", "given", "friction", "rotors", "tolerance")
+VECTORS = ("point", "force", "torque", "at")
+
+
+@dataclass
+class States:
+    """Random states of a model, which close its loops."""
+
+    model: kt.Model
+    count: int
+    rng: np.random.Generator
+
+    def __post_init__(self):
+        self.q = self.model.random_configuration(self.rng, self.count)
+        self.qd = self.rng.normal(size=(self.count, self.model.nv))
+        if self.model.loops:
+            q = kt.loops.assemble(self.model)
+            self.q = np.repeat(np.asarray(q)[np.newaxis], self.count, 0)
+            self.qd = kt.loops.project_velocity(self.model, self.q, self.qd)
+
+    def arguments(self, function):
+        """Arguments of a function but the model, by name."""
+        found = {}
+        for name in list(inspect.signature(function).parameters)[1:]:
+            if name == "name":
+                found[name] = self.model.body_names[-1]
+            elif name in OPTIONS:
+                found[name] = OPTIONS[name]
+            elif name in ("q", "qd"):
+                found[name] = getattr(self, name)
+            elif name not in LEFT_OUT:
+                found[name] = self.rng.normal(size=(self.count, *self._shape(function, name)))
+        if function is kt.task_freedom:
+            found["q"], found["point"] = found["q"][0], None
+        return found
+
+    def _shape(self, function, name):
+        n, is_task = self.model.body_count, "task_space" in function.__name__
+        shapes = {"f_ext": (n, 6), "torques": (n, 3), "velocities": (n, 6)}
+        if name == "acceleration" or (name == "force" and is_task):
+            return (len(OPTIONS["rows"]),)
+        return (3,) if name in VECTORS else shapes.get(name, (self.model.nv,))
+
+
+def converted(arguments, convert):
+    """The arguments with all arrays converted."""
+    return {n: convert(x) if isinstance(x, np.ndarray) else x for n, x in arguments.items()}
+
+
+def leaves(result):
+    """All arrays of a result."""
+    if isinstance(result, tuple):
+        return [leaf for part in result for leaf in leaves(part)]
+    return [result]
