@@ -8,7 +8,7 @@ import numpy as np
 
 from kinetree.errors import ModelWarning, UnknownNameError
 from kinetree.joints.following import Following
-from kinetree.model import gearing, manifold, serialize, tree
+from kinetree.model import bounds, gearing, manifold, serialize, tree
 from kinetree.model.describe import summary
 from kinetree.model.dynamics import actuation, has_dynamics, joint_values
 from kinetree.model.fingerprint import fingerprint
@@ -130,6 +130,11 @@ class Model:
         """N_B, the number of moving bodies."""
         return len(self.bodies)
 
+    @property
+    def total_mass(self):
+        """Mass of all moving bodies [kg]."""
+        return sum(b.inertia.mass for b in self.bodies)
+
     @cached_property
     def children(self):
         """μ(i) for every body."""
@@ -188,6 +193,24 @@ class Model:
         Joints that follow others have none of their own here.
         """
         return travel(self)
+
+    @cached_property
+    def position_limits(self) -> bounds.Bounds:
+        """``lower, upper`` of the position variables [m or rad], (nq,) each, infinite if unlimited.
+
+        Where joints follow a joint, its limits are those that keep all of them within theirs.
+        """
+        return bounds.position_limits(self)
+
+    @cached_property
+    def velocity_limits(self):
+        """Largest speed of every velocity variable [m/s or rad/s], (nv,), infinite if unlimited."""
+        return bounds.velocity_limits(self)
+
+    @cached_property
+    def effort_limits(self):
+        """Largest joint force of every velocity variable [N or N·m], (nv,)."""
+        return bounds.effort_limits(self)
 
     def expand(self, q):
         """Positions of all joints, also of those that follow: (..., nq) of ``uncoupled``."""

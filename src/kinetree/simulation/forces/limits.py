@@ -13,6 +13,7 @@ import numpy as np
 
 from kinetree.errors import ModelError, UnknownNameError
 from kinetree.functional.choose import select
+from kinetree.model.bounds import position_index
 from kinetree.simulation.forces.inertia import nominal_mobility
 from kinetree.simulation.forces.through_gears import on_variables
 
@@ -24,30 +25,18 @@ def position_bounds(model):
 
     Bounds are on position variables; they count where these are the integrals of velocities.
     """
-    lower, upper = np.full(model.nv, -np.inf), np.full(model.nv, np.inf)
     for i, body in enumerate(model.bodies, start=1):
-        limits = model.travel[i]
-        for bounds, given in ((lower, "lower"), (upper, "upper")):
-            values = () if limits is None else getattr(limits, given)
-            if not values or np.all(np.isinf(values)):
-                continue
-            if not body.joint.rates_are_velocities:
+        if body.joint.rates_are_velocities:
+            continue
+        for given, values in model.position_limits._asdict().items():
+            if np.any(np.isfinite(values[model.q_slice[i]])):
                 raise ModelError(
                     f"joint {body.joint_name!r} ({type(body.joint).__name__}) has a finite {given} "
                     f"limit, but its velocities are not the rates of its position variables, so "
                     f"that no stop can be put there: leave the limit out, or pass limits=None"
                 )
-            bounds[model.v_slice[i]] = values
-    return lower, upper
-
-
-def position_index(model) -> np.ndarray:
-    """Number of the position variable of every velocity variable; -1 where there is none."""
-    index = np.full(model.nv, -1)
-    for i, joint in enumerate(model.joint[1:], start=1):
-        if joint.rates_are_velocities:
-            index[model.v_slice[i]] = np.arange(*model.q_slice[i].indices(model.nq))
-    return index
+    at, (lower, upper) = position_index(model), model.position_limits
+    return np.where(at < 0, -np.inf, lower[at]), np.where(at < 0, np.inf, upper[at])
 
 
 @dataclass(frozen=True)

@@ -158,7 +158,7 @@ def _momentum_error(model, field, arrays, seen, H):
     """Change of linear and angular momentum, about the centre of mass where there is gravity."""
     if not _floats_freely(model, field, arrays["tau"]):
         return None
-    mass = sum(b.inertia.mass for b in model.bodies)
+    mass = model.total_mass
     t = (arrays["t"] - arrays["t"][0]).reshape(-1, *[1] * (arrays["q"].ndim - 1))
     n, p, c = seen.momentum[..., :3], seen.momentum[..., 3:], seen.center
     arm = np.sqrt(np.trace(H[0, :3, :3]) / mass)  # radius of gyration, roughly
