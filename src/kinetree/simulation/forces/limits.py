@@ -6,18 +6,22 @@ and a joint that arrives too slowly to bounce is held until something pulls it a
 ``kinetree.simulation.forces.modes``.
 """
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from kinetree.errors import ModelError, UnknownNameError
+from kinetree.errors import ModelError, SimulationWarning, UnknownNameError
 from kinetree.functional.choose import select
 from kinetree.model.bounds import position_index
 from kinetree.simulation.forces.inertia import nominal_mobility
 from kinetree.simulation.forces.through_gears import on_variables
 
-__all__ = ["RigidLimits", "StiffLimits", "limits_of", "position_bounds"]
+__all__ = ["RigidLimits", "StiffLimits", "limits_of", "position_bounds", "warn_outside"]
+
+FAR_OUTSIDE = 0.1
+"""How far outside its limits a joint may start without a warning, as part of its travel."""
 
 
 def position_bounds(model):
@@ -143,6 +147,26 @@ class RigidLimits:
             raise ModelError(f"restitution must be between 0 and 1, got {self.restitution}")
         if not self.rest_velocity >= 0:
             raise ModelError(f"rest_velocity must not be negative, got {self.rest_velocity}")
+
+
+def warn_outside(model, q):
+    """Warn of a joint that starts far outside its limits, as angles in degrees do."""
+    lower, upper = model.position_limits
+    travel = np.where(np.isfinite(upper - lower), upper - lower, 1.0)
+    beyond = np.maximum(lower - q, q - upper) - FAR_OUTSIDE * travel
+    if not np.any(beyond > 0):
+        return
+    *sample, k = map(int, np.unravel_index(np.argmax(beyond), beyond.shape))
+    x, i = q[(*sample, k)], next(i for i, at in enumerate(model.q_slice) if at.stop > k)
+    where = f" of sample {tuple(sample)}" if sample else ""
+    turns = " Angles are in radians: np.radians converts degrees." if abs(x) > 2 * np.pi else ""
+    warnings.warn(
+        f"joint {model.joint_names[i - 1]!r}{where} starts at {x:.4g}, far outside its limits "
+        f"{lower[k]:.4g} to {upper[k]:.4g}, and its stop pushes it back.{turns} limits=None leaves "
+        f"the stops out",
+        SimulationWarning,
+        stacklevel=3,
+    )
 
 
 def limits_of(model, given):
