@@ -162,4 +162,4 @@ def test_without_matplotlib_it_is_said_before_anything_runs(tmp_path, monkeypatc
     )
     result = run("pendulum", "--plot", tmp_path / "m.png")
     assert result.exit_code == 1
-    assert "no pictures without Matplotlib: pip install kinetree[plot]" in result.stderr
+    assert 'no pictures without Matplotlib: pip install "kinetree[plot]"' in result.stderr

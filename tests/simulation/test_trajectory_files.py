@@ -103,7 +103,7 @@ def test_a_missing_package_is_named_with_the_extra_that_brings_it(
     motion, tmp_path, monkeypatch, act, package, extra
 ):
     without(monkeypatch, package)
-    message = rf"needs the package {package}, .*: pip install kinetree\[{extra}\]"
+    message = rf'needs the package {package}, .*: pip install "kinetree\[{extra}\]"'
     with pytest.raises(kt.MissingPackageError, match=message):
         act(motion, tmp_path)
     assert not list(tmp_path.iterdir())

@@ -182,5 +182,5 @@ def _netcdf_engine():
         return engine
     raise MissingPackageError(
         "a .nc file needs one of the packages netCDF4, h5netcdf or scipy beside xarray, and none "
-        "can be imported: pip install kinetree[tables]"
+        'can be imported: pip install "kinetree[tables]"'
     )
