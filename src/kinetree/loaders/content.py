@@ -13,7 +13,7 @@ __all__ = ["content"]
 
 
 def content(path) -> bytes:
-    """What is in a regular file of bounded size; LoadError says what may have been meant instead."""
+    """What is in a regular file of bounded size."""
     try:
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):
