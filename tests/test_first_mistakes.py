@@ -92,6 +92,23 @@ CALLS = {
         lambda: kt.simulate(ARM, Q, duration=0.1, controller=lambda t, q, qd: None),
         kt.SimulationError, "returned None at t = 0 s: it must return joint forces",
     ),
+    "a controller of arrays": (
+        lambda: kt.control.ComputedTorque(Q, ARM, kp=1.0), kt.ModelError, "got ndarray: the model",
+    ),
+    "a plot of a mechanism": (
+        lambda: kt.plot.joints(ARM), TypeError, r"draws a motion.*got Model; kinetree.plot.tree\(",
+    ),
+    "contact of a model": (
+        lambda: kt.contact.TimeStepping(ARM), TypeError, r"got Model; Scene\(model, pairs='base'\)",
+    ),
+    "a scene for contact": (
+        lambda: kt.simulate(ARM, Q, duration=0.1, contact=kt.contact.Scene(ARM)),
+        TypeError, r"got Scene; say what happens there: TimeStepping\(scene\)",
+    ),
+    "soft, but how soft": (
+        lambda: kt.contact.SoftContact(kt.contact.Scene(ARM)),
+        kt.ModelError, "'hunt_crossley' needs stiffness and damping, say 1e6 ",
+    ),
 }  # fmt: skip
 
 
@@ -128,6 +145,15 @@ def test_a_start_far_outside_the_limits_is_warned_of(start, message):
         kt.simulate(ARM, start, duration=2e-3, limits=soft)
     assert warned[0].filename == __file__
     kt.simulate(ARM, start, duration=2e-3, limits=None)
+
+
+def test_a_scene_without_solid_shapes_is_warned_of():
+    m = kt.contact.with_ground(ARM)
+    ground = kt.contact.TimeStepping(kt.contact.Scene(m))
+    message = r"nothing can touch .*of its 1 shapes 1 have collision=True.*<collision>"
+    with pytest.warns(kt.SimulationWarning, match=message) as warned:
+        kt.simulate(m, Q, duration=2e-3, contact=ground)
+    assert warned[0].filename == __file__
 
 
 def test_a_motion_is_shown_in_one_line():

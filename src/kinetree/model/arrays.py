@@ -55,15 +55,16 @@ def as_configuration(model, q, name="q"):
 
 def as_position_vector(model, q, name="q"):
     """``q`` as an array of shape (..., nq) of finite numbers; quaternions of any length."""
-    return _checked(model, q, name, model.nq, "nq")
+    return _checked(model, q, name, "nq")
 
 
 def as_joint_vector(model, x, name):
     """``x`` as an array of shape (..., nv) of finite numbers."""
-    return _checked(model, x, name, model.nv, "nv")
+    return _checked(model, x, name, "nv")
 
 
-def _checked(model, x, name, size, size_name):
+def _checked(model, x, name, size_name):
+    size = getattr(as_model(model), size_name)
     a = as_numbers(x, name)
     if a.ndim == 0 or a.shape[-1] != size:
         raise ShapeError(
