@@ -45,7 +45,7 @@ def naming_time(model, t, qd):
             joint = f"; the fastest joint is {joint_of(model, qd)!r} with {speed:.3g} m/s or rad/s"
         raise SimulationError(
             f"the simulation of {model.name!r} stopped in the step from t = {t:.6g} s: "
-            f"{error}{joint}"
+            f"{error}{joint}; take a smaller dt, or look at the forces, stops at limits included"
         ) from error
 
 
