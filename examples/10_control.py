@@ -4,17 +4,6 @@ import numpy as np
 
 import kinetree as kt
 
-
-def simulate(m, controller, q, qd, duration, dt=0.005):
-    """States over time with forces that are held over each step."""
-    states = [(q, qd)]
-    for k in range(round(duration / dt)):
-        qd = qd + dt * kt.forward_dynamics(m, q, qd, controller(k * dt, q, qd))
-        q = m.integrate(q, dt * qd)
-        states.append((q, qd))
-    return tuple(np.stack(x) for x in zip(*states, strict=True))
-
-
 # --- follow a motion with an arm -----------------------------------------------------------------
 arm = kt.samples.arm()
 center = np.array([0.3, -0.6, 0.9, 0.2, 0.7, -0.1])
@@ -26,7 +15,7 @@ def swing(t):
 
 
 follow = kt.control.ComputedTorque(arm, swing, kp=100.0)
-q, _ = simulate(arm, follow, swing(0.0)[0] + 0.3, np.zeros(6), 1.5)
+q = kt.simulate(arm, swing(0.0)[0] + 0.3, duration=1.5, controller=follow).q
 error = np.abs(q[-1] - swing(1.5)[0]).max()
 print(f"computed torque: 0.3 rad off at first, {error:.4f} rad after 1.5 s")
 assert error < 1e-3
@@ -35,7 +24,7 @@ assert error < 1e-3
 goal = kt.pose(arm, center, "tool")
 goal[:3, 3] += [0.05, -0.1, 0.1]
 reach = kt.control.OperationalSpaceControl(arm, "tool", goal, kp=64.0)
-q, _ = simulate(arm, reach, center, np.zeros(6), 1.5)
+q = kt.simulate(arm, center, duration=1.5, controller=reach).q
 distance = 1000 * np.linalg.norm(kt.pose(arm, q, "tool")[:, :3, 3] - goal[:3, 3], axis=-1)
 print(
     f"operational space: tool {distance[0]:.0f} mm off at first, {distance[-1]:.2f} mm after 1.5 s"
@@ -52,7 +41,7 @@ q0, _ = kt.control.equilibrium(cart, [0.0, 3.0], actuated=["rail"])  # upright
 balance = kt.control.LQR(cart, q0, Q=1.0, R=0.1, actuated=["rail"])
 print("poles of the closed loop [1/s]:", np.sort_complex(balance.poles).round(2))
 starts = q0 + np.random.default_rng(0).uniform(-0.3, 0.3, (20, 2))  # twenty at once
-q, _ = simulate(cart, balance, starts, np.zeros((20, 2)), 10.0)
+q = kt.simulate(cart, starts, duration=10.0, dt=5e-3, controller=balance).q
 first, last = np.abs(q[0] - q0).max(), np.abs(q[-1] - q0).max()
 print(f"20 cart-poles: up to {first:.2f} off at first, {last:.1e} after 10 s")
 assert last < 1e-3

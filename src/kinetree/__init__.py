@@ -282,7 +282,13 @@ def __getattr__(name):
     if name in _FUNCTIONS:
         globals()[name] = getattr(import_module(f"kinetree.{_FUNCTIONS[name]}"), name)
         return globals()[name]
-    raise AttributeError(f"module 'kinetree' has no attribute {name!r}")
+    from kinetree.other_names import FUNCTIONS, name_here
+    from kinetree.spelling import suggesting
+
+    here = name_here(name, FUNCTIONS)
+    if here is not None:
+        raise AttributeError(f"module 'kinetree' has no attribute {name!r}: it is kinetree.{here}")
+    return suggesting("kinetree", (*__all__, *_ON_DEMAND))(name)
 
 
 def __dir__():

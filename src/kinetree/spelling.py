@@ -2,7 +2,7 @@
 
 import difflib
 
-__all__ = ["close_names", "did_you_mean"]
+__all__ = ["close_names", "did_you_mean", "suggesting"]
 
 _SHOWN = 8
 
@@ -22,5 +22,22 @@ def did_you_mean(name, known, otherwise=None, *, most=1, cutoff=0.6) -> str:
 
 
 def close_names(name, known, *, most=1, cutoff=0.6) -> list[str]:
-    """Known names that are spelled alike; of enormous names and lists only the beginning counts."""
-    return difflib.get_close_matches(str(name)[:100], list(known)[:2000], n=most, cutoff=cutoff)
+    """Known names that are spelled alike, whatever the case, or that begin with ``name``.
+
+    Of enormous names and lists only the beginning counts.
+    """
+    plain = {k.lower(): k for k in reversed(list(known)[:2000])}
+    wanted = str(name)[:100].lower()
+    close = difflib.get_close_matches(wanted, plain, n=most, cutoff=cutoff)
+    longer = [k for k in plain if len(wanted) > 1 and k.startswith(wanted) and k not in close]
+    return [plain[k] for k in (*close, *reversed(longer))][:most]
+
+
+def suggesting(module, known):
+    """A ``__getattr__`` for a module, whose error says what may have been meant."""
+
+    def missing(name):
+        hint = did_you_mean(name, known, "", most=2)
+        raise AttributeError(f"module {module!r} has no attribute {name!r}{hint and '; '}{hint}")
+
+    return missing

@@ -83,7 +83,7 @@ def test_out_is_for_numpy(model):
 
 def test_a_device_needs_cupy(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)
-    with pytest.raises(kt.MissingPackageError, match=r"need CuPy.*pip install 'kinetree\[gpu\]'"):
+    with pytest.raises(kt.MissingPackageError, match=r'need CuPy.*pip install "kinetree\[gpu\]"'):
         device.require_cupy()
 
 

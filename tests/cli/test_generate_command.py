@@ -58,7 +58,7 @@ def test_mistakes_are_explained(arguments, message):
 def test_without_matplotlib_the_tour_says_so(monkeypatch):
     assert pictures.missing() is None
     monkeypatch.setattr(pictures.importlib.util, "find_spec", lambda name: None)
-    assert "pip install kinetree[plot]" in pictures.missing()
+    assert 'pip install "kinetree[plot]"' in pictures.missing()
 
 
 def test_the_tour_ends():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from closeness import assert_close
 from typer.testing import CliRunner
+from urdf_files import MASS, link, robot
 
 import kinetree as kt
 from kinetree.cli.app import app
@@ -74,6 +75,23 @@ def test_no_motor_acts_on_a_joint_that_floats():
     start, end = found["start"]["qd"], found["end"]["qd"]
     assert found["report"]["momentum_error"] < 1e-12
     assert start != end
+
+
+def test_a_robot_falls_to_the_ground(tmp_path):
+    ball = tmp_path / "ball.urdf"
+    shape = "<collision><geometry><sphere radius='0.1'/></geometry></collision>"
+    ball.write_text(robot(link("ball", MASS + shape)))
+    found = answer(ball, "--floating", "-d", "0.5", "--dt", "0.01", "--ground", "-0.5")
+    assert abs(found["end"]["q"][2] + 0.4) < 1e-9
+    assert 0 < found["report"]["contact"]["touching"] < 50
+    assert "penetration" in run(ball, "--floating", "-d", "0.1", "--ground", "-0.5").output
+    deep = run(ball, "--floating", "--ground", "0")
+    assert deep.exit_code == 2
+    assert "the robot starts 0.1 m deep in the ground; --ground -0.1 is below it" in deep.stderr
+    bare = tmp_path / "bare.urdf"
+    bare.write_text(robot(link("ball", MASS)))
+    thin = run(bare, "--floating", "--ground", "-3")
+    assert "r has nothing solid to touch the ground with" in thin.stderr
 
 
 def test_steps_can_adapt():
@@ -162,4 +180,4 @@ def test_without_matplotlib_it_is_said_before_anything_runs(tmp_path, monkeypatc
     )
     result = run("pendulum", "--plot", tmp_path / "m.png")
     assert result.exit_code == 1
-    assert "no pictures without Matplotlib: pip install kinetree[plot]" in result.stderr
+    assert 'no pictures without Matplotlib: pip install "kinetree[plot]"' in result.stderr

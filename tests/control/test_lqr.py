@@ -38,6 +38,9 @@ def test_cart_pole_upright(actuated, R, rng):
     assert np.abs(x0[-1]).max() < 1e-4 * np.abs(x0[0]).max()
     if actuated:
         assert np.all(balance(0.0, starts, np.ones(2))[:, 1] == 0)
+    assert balance.full_gain.shape == (2, 4)
+    x = np.array([*starts[0] - balance.q, 1.0, 1.0])
+    assert_close(balance.tau - balance.full_gain @ x, balance(0.0, starts[0], np.ones(2)), ulps=50)
 
 
 @pytest.mark.parametrize("joint", ["shoulder", "elbow"])

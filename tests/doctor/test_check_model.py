@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import trimesh
 
 import kinetree as kt
 from kinetree.doctor import check
@@ -158,6 +159,38 @@ def test_grams_and_square_millimetres():
         wide = hinge(inertia=inertia(factor * np.eye(3) * 4e-3))
         found = codes(wide.geometry(Sphere(0.1), on="ball").build())
         assert found == [("warning", "unit-inertia")]
+
+
+def test_a_mass_that_does_not_fit_its_inertia_needs_no_geometry_to_be_found():
+    """3000 kg with the inertia of 3 kg; a ball of lead is fine, and so is a point."""
+    ball = kt.shapes.sphere(0.1, mass=3.0)
+    (finding,) = check(hinge(inertia=kt.Inertia(3000.0, np.zeros(3), ball.rotational)).build())
+    assert finding.code == "unit-inertia"
+    assert "3000 kg with so small an inertia are denser than any metal, 2e+10" in finding.message
+    lead = kt.shapes.sphere(0.1, mass=11_340 * 4 / 3 * np.pi * 1e-3)
+    assert codes(hinge(inertia=lead).build()) == []
+    point = kt.Inertia.from_mass_center(1.0, (0, 0, 0.2), np.zeros((3, 3)))
+    assert ("warning", "unit-inertia") not in codes(hinge(inertia=point).build())
+
+
+def test_meshes_in_millimetres_and_broken_ones(tmp_path, monkeypatch):
+    (tmp_path / "broken.stl").write_text("solid nothing")
+    (tmp_path / "scene.dae").write_text("not read here")
+    trimesh.creation.box((300.0, 50.0, 50.0)).export(tmp_path / "beam.stl")
+
+    def with_mesh(name, scale=(1.0, 1.0, 1.0)):
+        return hinge().geometry(Mesh(str(tmp_path / name), scale), on="ball").build()
+
+    (finding,) = check(with_mesh("beam.stl"))
+    assert str(finding) == (
+        "warning [unit-length] body 'ball': the mesh 'beam.stl' measures 308.2 m across"
+    )
+    assert codes(with_mesh("beam.stl", (1e-3, 1e-3, 1e-3))) == []
+    assert codes(with_mesh("scene.dae")) == []
+    assert codes(with_mesh("broken.stl")) == [("warning", "mesh-broken")]
+    monkeypatch.setattr("kinetree.doctor.meshes.find_spec", lambda name: None)
+    (finding,) = check(with_mesh("beam.stl"))
+    assert "its 1 meshes were not opened, since trimesh is not installed" in finding.message
 
 
 def test_a_mass_centre_far_from_its_body():

@@ -21,7 +21,7 @@ def test_the_example_in_the_documentation_runs():
 
 def test_without_mujoco_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco", None)
-    with pytest.raises(M.MissingLibraryError, match=r"pip install kinetree\[mjcf\]") as caught:
+    with pytest.raises(M.MissingLibraryError, match=r'pip install "kinetree\[mjcf\]"') as caught:
         M.to_model(samples.chain(2))
     assert isinstance(caught.value, ImportError)
     assert isinstance(caught.value, InteropError)

@@ -21,7 +21,9 @@ def test_the_example_in_the_documentation_runs():
 
 def test_without_pinocchio_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "pinocchio", None)
-    with pytest.raises(P.MissingLibraryError, match=r"pip install kinetree\[pinocchio\]") as caught:
+    with pytest.raises(
+        P.MissingLibraryError, match=r'pip install "kinetree\[pinocchio\]"'
+    ) as caught:
         P.to_model(samples.chain(2))
     assert isinstance(caught.value, ImportError)
     assert isinstance(caught.value, InteropError)

@@ -2,6 +2,7 @@
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 from urdf_files import arm, link, robot
@@ -34,7 +35,7 @@ def test_what_is_not_carried_comes_as_one_warning(noisy):
     [warning] = caught
     assert warning.filename == __file__
     assert str(warning.message) == (
-        f"{noisy}: 4 things are not carried by the model:\n"
+        f"{noisy}: 4 things to know, ignored or odd:\n"
         f"  {noisy}:5: <gazebo>: settings of a simulator (and 2 more of this kind)\n"
         f"  {noisy}:8: <sensor name='s'>: kinetree does not use it"
     )
@@ -57,9 +58,7 @@ def test_read_gives_the_notices_as_data(noisy):
 
 
 def test_strict_makes_them_an_error(noisy):
-    with pytest.raises(
-        LoadError, match="strict=True, and not all of the file is carried"
-    ) as caught:
+    with pytest.raises(LoadError, match="strict=True, and something is ignored or odd") as caught:
         load(noisy, strict=True)
     assert f"{noisy}:5: <gazebo>" in str(caught.value)
     assert read(noisy).notices
@@ -118,6 +117,14 @@ def test_format_by_name():
     assert loads(arm(), "urdf").nv == 1
     with pytest.raises(LoadError, match="unknown format 'step'; known: urdf, mjcf, sdf, toml, dh"):
         loads(arm(), "step")
+    with pytest.raises(LoadError, match="unknown format 'URDF'; did you mean 'urdf'"):
+        loads(arm(), "URDF")
+
+
+def test_a_file_is_no_text():
+    for name in ("robot.urdf", "models/robot.xml"):
+        with pytest.raises(LoadError, match=f"'{name}' is the name of a file, not its text; load"):
+            loads(name)
 
 
 def test_bytes_and_encodings():
@@ -130,7 +137,12 @@ def test_bytes_and_encodings():
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("/nowhere/robot.urdf", "there is no such file"),
+        ("/nowhere/robot.urdf", "there is no such file; nor is there a folder '/nowhere'"),
+        ("panda", r"no such file; if a robot of the package is meant: kinetree.samples.load\('pan"),
+        (
+            f"{Path(__file__).parent}/tset_load.py",
+            "there is no such file; did you mean 'test_load.py'",
+        ),
         ("<robot name='a'/>", "there is no such file; loads\\(text\\) takes the text itself"),
         (os.curdir, "this is a folder; load needs a robot file"),
         ("/dev/zero", "this is no regular file"),

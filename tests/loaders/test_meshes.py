@@ -96,5 +96,5 @@ def test_either_density_or_mass(tmp_path):
 
 def test_trimesh_is_needed(box, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "trimesh", None)
-    with pytest.raises(LoadError, match=r"pip install kinetree\[mesh\]"):
+    with pytest.raises(LoadError, match=r'pip install "kinetree\[mesh\]"'):
         mesh_bounds(box / "box.off")

@@ -155,7 +155,7 @@ def test_names_of_any_kind_come_through():
 
 def test_without_mujoco_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco", None)
-    with pytest.raises(LoadError, match=r"pip install kinetree\[mjcf\]") as caught:
+    with pytest.raises(LoadError, match=r'pip install "kinetree\[mjcf\]"') as caught:
         loads(world(), "mjcf")
     assert isinstance(caught.value, MissingLibraryError)
     assert isinstance(caught.value, InteropError)

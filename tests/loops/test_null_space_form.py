@@ -7,7 +7,7 @@ from kinetree import samples
 from kinetree.loops.state_space import charts, multipliers, null_space_form
 from kinetree.loops.state_space.invariants import rate_gradient
 from kinetree.loops.state_space.model_system import system_of
-from kinetree.loops.state_space.multipliers import Baumgarte
+from kinetree.loops.state_space.multipliers import Stabilization
 from kinetree.loops.state_space.svd_form import SVDForm
 from kinetree.loops.state_space.system import ConstrainedSystem
 
@@ -42,7 +42,7 @@ def test_any_basis_and_any_particular_acceleration_will_do(make, rng):
 
 @pytest.mark.covers("Spencer 2.4", by=null_space_form.svd)
 def test_stabilisation_enters_the_particular_acceleration(rng):
-    system, damping = five_bar(), Baumgarte(3.0, 5.0)
+    system, damping = five_bar(), Stabilization(3.0, 5.0)
     q, v = 0.2 * rng.standard_normal((2, 4))
     expected = multipliers.acceleration(system, 0.0, q, v, stabilization=damping)
     for basis in (null_space_form.svd, null_space_form.qr):

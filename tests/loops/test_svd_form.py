@@ -6,7 +6,7 @@ from constrained_systems import SINGULAR, absolute_five_bar, five_bar, pendulum
 from kinetree import samples
 from kinetree.loops.state_space import multipliers
 from kinetree.loops.state_space.model_system import system_of
-from kinetree.loops.state_space.multipliers import Baumgarte
+from kinetree.loops.state_space.multipliers import Stabilization
 from kinetree.loops.state_space.singular_passes import SingularityWatch
 from kinetree.loops.state_space.svd_form import SVDForm
 
@@ -65,7 +65,7 @@ def test_the_indicator_is_what_the_smallest_singular_value_divides(rng):
     assert seen.indicator / s[1] == pytest.approx(np.linalg.norm(parts[1]))
 
 
-@pytest.mark.covers("Spencer 3.1", by=Baumgarte)
+@pytest.mark.covers("Spencer 3.1", by=Stabilization)
 @pytest.mark.parametrize(
     ("alpha", "beta", "roots"),
     [(10.0, 10.0, [-10] * 4), (5.0, 13.0, [-5 - 12j, -5 - 12j, -5 + 12j, -5 + 12j])],
@@ -75,9 +75,9 @@ def test_stabilisation_moves_the_zero_eigenvalues(alpha, beta, roots):
     system = absolute_five_bar()
     theta = np.deg2rad([275.883898, -74.633563, 74.633563, -275.883898])
     for form in (
-        SVDForm(system, stabilization=Baumgarte(alpha, beta)).acceleration,
+        SVDForm(system, stabilization=Stabilization(alpha, beta)).acceleration,
         lambda t, q, v: multipliers.acceleration(
-            system, t, q, v, stabilization=Baumgarte(alpha, beta)
+            system, t, q, v, stabilization=Stabilization(alpha, beta)
         ),
     ):
         h, x = 1e-5, np.concatenate([theta, np.zeros(4)])

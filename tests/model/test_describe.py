@@ -15,12 +15,12 @@ def test_summary_of_a_linkage():
     assert summary(four_bar()) == four_bar().summary() == "\n".join(
         [
             "Model('four-bar': 3 bodies, nq=3, nv=3, 1 loop)",
-            "body  name     parent  joint     dof  mass [kg]",
+            "body  name     parent  joint          kind      dof  mass [kg]",
             "   0  base",
-            "   1  crank    base    Revolute    1        0.4",
-            "   2  coupler  crank   Revolute    1          1",
-            "   3  rocker   base    Revolute    1        0.8",
-            "total mass 2.2 kg",
+            "   1  crank    base    crank_joint    Revolute    1        0.4",
+            "   2  coupler  crank   coupler_joint  Revolute    1          1",
+            "   3  rocker   base    rocker_joint   Revolute    1        0.8",
+            f"total mass {four_bar().total_mass:g} kg",
             "loop pin: Revolute from coupler to rocker",
             "actuators: crank_joint_motor",
             "postures: home",

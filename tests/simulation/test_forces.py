@@ -7,7 +7,7 @@ from mechanisms import arm, assert_balanced, block
 
 import kinetree as kt
 from kinetree.errors import ShapeError, SimulationError, UnknownNameError
-from kinetree.simulation.acting import passive_forces
+from kinetree.simulation.acting import acting_on
 
 
 def test_spring_and_damper_of_a_joint_act_by_themselves():
@@ -22,8 +22,8 @@ def test_spring_and_damper_of_a_joint_act_by_themselves():
 
 
 def test_joints_without_dynamics_have_no_passive_forces():
-    assert passive_forces(arm()) is None
-    assert passive_forces(block(damping=1.0)) is not None
+    assert acting_on(arm()).passive is None
+    assert acting_on(block(damping=1.0)).passive is not None
 
 
 def test_compiled_and_plain_forces_move_alike():

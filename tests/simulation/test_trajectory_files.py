@@ -48,6 +48,21 @@ def test_what_is_saved_is_loaded(tmp_path, motion, suffix):
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
 
 
+def test_contact_comes_back(tmp_path):
+    slide = kt.ModelBuilder("ball").body(
+        "ball", joint=kt.Prismatic("z"), inertia=kt.shapes.sphere(0.1, mass=1.0)
+    )
+    m = kt.contact.with_ground(slide.geometry(kt.geometry.Sphere(0.1), on="ball").build())
+    ground = kt.contact.TimeStepping(kt.contact.Scene(m))
+    motion = kt.simulate(m, [0.12], duration=0.1, dt=1e-2, contact=ground)
+    for suffix in (".npz", ".parquet", ".nc"):
+        found = kt.Trajectory.load(motion.save(tmp_path / f"motion{suffix}"))
+        assert np.array_equal(found.contact.force, motion.contact.force)
+        assert found.contact.names == motion.contact.names
+        assert found.report == motion.report
+        assert str(found.report) == str(motion.report)
+
+
 def test_a_model_with_a_joint_of_the_users_is_given_again(tmp_path):
     slide = kt.CustomJoint(lambda q: kt.xlt(q[0], 0 * q[0], 0 * q[0]), 1)
     inertia = kt.Inertia.from_mass_center(1.0, np.zeros(3), np.eye(3))
@@ -103,7 +118,7 @@ def test_a_missing_package_is_named_with_the_extra_that_brings_it(
     motion, tmp_path, monkeypatch, act, package, extra
 ):
     without(monkeypatch, package)
-    message = rf"needs the package {package}, .*: pip install kinetree\[{extra}\]"
+    message = rf'needs the package {package}, .*: pip install "kinetree\[{extra}\]"'
     with pytest.raises(kt.MissingPackageError, match=message):
         act(motion, tmp_path)
     assert not list(tmp_path.iterdir())

@@ -13,7 +13,7 @@ from kinetree.writers import WRITERS, save
 def test_suffix_says_the_format(tmp_path):
     model = double_pendulum()
     for name in ("a.urdf", "A.URDF", "a.json"):
-        save(model, tmp_path / name)
+        assert save(model, tmp_path / name) == tmp_path / name
         assert load(tmp_path / name).joint_names == model.joint_names
     assert load(tmp_path / "a.json") == model
     assert json.loads((tmp_path / "a.json").read_text())["name"] == model.name
@@ -34,6 +34,8 @@ def test_unknown_formats(tmp_path, name):
 def test_only_models_are_written(tmp_path):
     with pytest.raises(ModelError, match="must be a Model, got str"):
         save("robot", tmp_path / "a.urdf")
+    with pytest.raises(ModelError, match="must be a Model, got str"):
+        save("a.urdf", double_pendulum())
 
 
 def test_a_failure_leaves_the_old_file(tmp_path):

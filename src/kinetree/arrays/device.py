@@ -15,7 +15,7 @@ def require_cupy():
     except ImportError as error:
         raise MissingPackageError(
             "arrays on a CUDA device need CuPy, which compiles and launches kernels there: "
-            "pip install 'kinetree[gpu]'; or move the arrays to the CPU"
+            'pip install "kinetree[gpu]"; or move the arrays to the CPU'
         ) from error
     return cupy
 

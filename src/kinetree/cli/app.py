@@ -75,6 +75,7 @@ _add(
     "kinetree simulate double_pendulum --q 2,0.5 --duration 10 --plot swing.png",
     "kinetree simulate panda --q home --controller gravity --out motion.npz",
     "kinetree simulate robot.urdf --q random:3 --controller pd --goal neutral",
+    "kinetree simulate robot.urdf --floating --ground -0.5 --out drop.npz",
 )
 _add(
     "plot",

@@ -50,10 +50,8 @@ def mass_of(body) -> str:
 
 def total_mass(model):
     """The mass of all moving bodies, or None where it is a formula."""
-    masses = [body.inertia.mass for body in model.bodies]
-    if all(isinstance(m, (int, float, np.number)) for m in masses):
-        return float(sum(masses))
-    return None
+    mass = model.total_mass
+    return float(mass) if isinstance(mass, (int, float, np.number)) else None
 
 
 def loop_text(model, loop) -> str:

@@ -12,7 +12,7 @@ __all__ = ["animate", "missing"]
 def missing() -> str | None:
     """Why there can be no pictures, or None."""
     if importlib.util.find_spec("matplotlib") is None:
-        return "no pictures without Matplotlib: pip install kinetree[plot]"
+        return 'no pictures without Matplotlib: pip install "kinetree[plot]"'
     return None
 
 

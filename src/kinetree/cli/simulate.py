@@ -9,6 +9,7 @@ import numpy as np
 from kinetree.cli.console import bar, err, out, print_json
 from kinetree.cli.controllers import NAMES, controller
 from kinetree.cli.errors import fail, misuse
+from kinetree.cli.ground import put_on_ground
 from kinetree.cli.options import Json, option
 from kinetree.cli.pictures import missing
 from kinetree.cli.robot import Floating, FolderOption, RobotArgument, open_robot
@@ -69,6 +70,10 @@ def simulate(
     goal: Annotated[
         str | None, option("--goal", value="Q", help="Where pd pulls to; the start unless given.")
     ] = None,
+    ground: Annotated[
+        float | None,
+        option("--ground", value="Z", help="Put a ground at this height, in metres, to fall to."),
+    ] = None,
     store_every: Annotated[
         int | None,
         option("--every", value="N", help="Keep every so many steps; by default about 1000."),
@@ -99,10 +104,13 @@ def simulate(
         store_every = max(1, round(duration / dt / 1000)) if 0 < dt < duration < 1e12 else 1
     target = start if goal is None else configuration(model, goal)
     control = controller(model, controlled_by, target)
+    contact = None
+    if ground is not None:
+        model, contact = put_on_ground(model, ground, start)
     with bar("simulating", duration) as reached:
         motion = kt.simulate(
             model, start, speed, duration=duration, dt=dt, controller=control, rtol=rtol,
-            integrator=integrator, store_every=store_every, progress=reached,
+            integrator=integrator, store_every=store_every, progress=reached, contact=contact,
         )  # fmt: skip
     written = [motion.save(file)] if file else []
     written += [draw(motion, picture)] if picture else []
@@ -150,6 +158,9 @@ def _facts(robot, motion, written):
     """All there is to say, as plain data."""
     from kinetree.simulation.results.plain import plain
 
+    report = asdict(motion.report)
+    if motion.report.contact is not None:
+        report["contact"] = motion.report.contact._asdict()
     return {
         "model": robot,
         "duration": float(motion.t[-1] - motion.t[0]),
@@ -157,7 +168,7 @@ def _facts(robot, motion, written):
         "end": {"q": motion.q[-1].tolist(), "qd": motion.qd[-1].tolist()},
         "energy": {"start": float(motion.energy[0]), "end": float(motion.energy[-1])},
         "events": [plain(event) for event in motion.events],
-        "report": plain(asdict(motion.report)),
+        "report": plain(report),
         "files": [str(path) for path in written],
     }
 
@@ -202,6 +213,9 @@ def _report(motion):
         rows.append(("momentum error", f"{report.momentum_error:.1e}"))
     if motion.model.loops:
         rows.append(("loop error", f"{report.loop_error:.1e} m or rad"))
+    if report.contact is not None:
+        rows.append(("penetration", f"{report.contact.penetration:.1e} m"))
+        rows.append(("lost in contact", f"{report.contact.loss:.3g} J"))
     rows.append(("largest step", f"{report.largest_step:.3g} s"))
     rows.append(("largest advance", f"{report.largest_advance:.2g} rad or m in a step"))
     rows.append(("smallest pivot", f"{report.smallest_pivot:.2g}"))
@@ -211,7 +225,7 @@ def _report(motion):
         rows.append(("event", f"{event.t:.6g} s  {event.name}"))
     if len(motion.events) > 20:
         rows.append(("", f"and {len(motion.events) - 20} more"))
-    verdict = "look at the warnings" if report.warnings else "can be trusted"
+    verdict = "can be trusted" if report.trusted else "look at the warnings"
     rows.append(("result", verdict))
     grid = Table.grid(padding=(0, 3, 0, 0))
     grid.add_column(style="dim")

@@ -90,5 +90,5 @@ def _coal():
     except ImportError as error:
         raise MissingPackageError(
             f"contact between general convex shapes needs coal, which cannot be imported "
-            f"({error}): pip install kinetree[contact]"
+            f'({error}): pip install "kinetree[contact]"'
         ) from error

@@ -43,6 +43,15 @@ class Candidates(NamedTuple):
         return len(self.pair)
 
 
+def as_scene(scene, what):
+    """``scene`` itself, if it is one; ``what`` asks for it."""
+    if not isinstance(scene, Scene):
+        is_model = hasattr(scene, "body_count")
+        hint = "; Scene(model, pairs='base') says what can touch" if is_model else ""
+        raise TypeError(f"{what} takes a kinetree.contact.Scene, got {type(scene).__name__}{hint}")
+    return scene
+
+
 class Scene:
     """The shapes of a model that may touch.
 

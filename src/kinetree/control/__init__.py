@@ -13,6 +13,8 @@ take states with any leading batch axes:
 ``PathIntegral`` plans by sampling, ``u = plan(q, qd)``, on the CPU and on GPUs.
 """
 
+from typing import TYPE_CHECKING
+
 from kinetree.control.computed_torque import ComputedTorque
 from kinetree.control.equilibria import Equilibrium, equilibrium
 from kinetree.control.gravity_compensation import GravityCompensation
@@ -27,6 +29,7 @@ from kinetree.control.riccati import (
     discrete_lyapunov,
     discrete_riccati,
 )
+from kinetree.spelling import suggesting
 
 __all__ = [
     "LQR",
@@ -46,3 +49,6 @@ __all__ = [
     "linearize",
     "lqr_gain",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = suggesting(__name__, __all__)

@@ -2,6 +2,7 @@
 
 from kinetree.control.reference import Gain
 from kinetree.dynamics import gravity_force
+from kinetree.model.arrays import as_model
 
 __all__ = ["GravityCompensation"]
 
@@ -21,7 +22,8 @@ class GravityCompensation:
     """
 
     def __init__(self, model, damping=0.0):
-        self.model, self.damping = model, Gain(damping, model.nv, "damping")
+        self.model = as_model(model)
+        self.damping = Gain(damping, model.nv, "damping")
 
     def __call__(self, t, q, qd):
         """Forces of the motors, (..., nv)."""

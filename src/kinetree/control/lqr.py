@@ -126,7 +126,8 @@ class LQR:
     Attributes:
         A: the linear system, (n, n).
         B: how the driven joints act on it, (n, k).
-        K: the feedback, (k, n).
+        K: the feedback of the driven velocity variables, (k, n).
+        columns: which velocity variables are driven, (k,).
         P: the cost ``xᵀ P x`` of returning from ``x``, (n, n).
         poles: eigenvalues of ``A - B K``, (n,).
         coordinates: names of the independent coordinates of a mechanism with loops; else None.
@@ -147,6 +148,13 @@ class LQR:
         self.B = B[:, self.columns]
         self.K, self.P = lqr_gain(self.A, self.B, Q, R, discrete=dt is not None)
         self.poles = np.linalg.eigvals(self.A - self.B @ self.K)
+
+    @property
+    def full_gain(self):
+        """``K`` with a row for every velocity variable, zero where none is driven, (nv, n)."""
+        gain = np.zeros((self.model.nv, self.K.shape[1]))
+        gain[self.columns] = self.K
+        return gain
 
     def __call__(self, t, q, qd):
         """Forces of the motors, (..., nv)."""

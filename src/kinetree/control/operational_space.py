@@ -12,7 +12,7 @@ from kinetree.dynamics import inverse_mass_matrix
 from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.functional.kernel import kernel
 from kinetree.kinematics import jacobian, jacobian_rate, pose
-from kinetree.model.arrays import as_numbers, check_finite
+from kinetree.model.arrays import as_model, as_numbers, check_finite
 from kinetree.spatial.rotation import rotation_log
 
 __all__ = ["OperationalSpaceControl"]
@@ -66,7 +66,7 @@ class OperationalSpaceControl:
     ):  # fmt: skip
         if task not in ("pose", "position"):
             raise UnknownNameError(f"task must be 'pose' or 'position', got {task!r}")
-        model.frame(frame)
+        as_model(model).frame(frame)
         self.model, self.frame, self.task = model, frame, task
         self.reference = _as_task_reference(reference, task)
         size = 6 if task == "pose" else 3

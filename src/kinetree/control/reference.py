@@ -4,7 +4,7 @@ import numpy as np
 
 from kinetree.errors import ShapeError
 from kinetree.functional.kernel import kernel
-from kinetree.model.arrays import as_configuration, as_joint_vector
+from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 
 __all__ = ["Gain", "as_reference", "configuration_error", "damping_for"]
 
@@ -22,7 +22,7 @@ def as_reference(model, reference):
         model: the mechanism.
         reference: such a function, or a configuration (..., nq) to stay at.
     """
-    zero = np.zeros(model.nv)
+    zero = np.zeros(as_model(model).nv)
     if not callable(reference):
         q = as_configuration(model, reference, "reference")
         return lambda t: (q, zero, zero)

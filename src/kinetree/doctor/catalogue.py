@@ -88,6 +88,16 @@ KINDS = {
         "the body cannot be drawn, nor checked for contact; its motion is not affected",
         "correct the path, or name the folder that holds the meshes (option --folder)",
     ),
+    "mesh-broken": Kind(
+        "warning",
+        "the body cannot be drawn, nor checked for contact; its motion is not affected",
+        "export the mesh again",
+    ),
+    "mesh-unseen": Kind(
+        "note",
+        "meshes that are broken, or in millimetres, are not found",
+        'pip install "kinetree[mesh]"',
+    ),
     # --- inertia ---
     "inertia-mass": Kind(
         "error",
@@ -148,7 +158,7 @@ KINDS = {
     "unit-inertia": Kind(
         "warning",
         "inertias are in kg m²; this does not fit the mass and the size of the body",
-        "g mm² times 1e-9, or kg mm² times 1e-6, is kg m²",
+        "g mm² times 1e-9, or kg mm² times 1e-6, is kg m²; masses are in kilograms",
     ),
     "unit-angle": Kind(
         "warning",

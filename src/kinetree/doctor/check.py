@@ -71,6 +71,7 @@ def _of_model(model, facts=None):
     computed = [
         lambda: units.gravity(model),
         lambda: meshes.missing(model) if facts is None else (),
+        lambda: meshes.opened(model),
         lambda: limits.couplings(model),
         lambda: limits.actuators(model),
         lambda: dynamics.singular_joints(model, known),

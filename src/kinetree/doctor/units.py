@@ -13,6 +13,8 @@ FARTHEST = 100.0
 DENSEST = 30_000.0
 """Density that nothing has [kg/m³]; osmium has 22,600."""
 
+POINT = 1e-6
+"""Radius of what is meant as a point [m]."""
 FAR = 3.0
 """Distance of a mass centre from the geometry, in sizes of the geometry."""
 
@@ -42,13 +44,17 @@ def lengths(facts):
 def masses(facts):
     """Bodies heavier than any material of their size."""
     for link, size in _sizes(facts):
-        if link.has_mass and link.mass > 20 and size > 0 and link.mass > DENSEST * size**3:
+        if _is_too_heavy(link, size):
             text = f"{link.mass:.4g} kg within {size:.3g} m is denser than any metal"
             yield found("unit-mass", link.part, text, link.mass_place)
 
 
+def _is_too_heavy(link, size):
+    return link.has_mass and link.mass > 20 and size > 0 and link.mass > DENSEST * size**3
+
+
 def inertias(facts):
-    """Bodies whose radius of gyration does not fit their size."""
+    """Bodies whose radius of gyration does not fit their size, or any material."""
     sizes = list(_sizes(facts))
     largest = max((size for _, size in sizes), default=0.0)
     for link, size in sizes:
@@ -62,6 +68,20 @@ def inertias(facts):
         elif 0 < radius < size / 300:
             text = f"its mass would have to lie within {radius:.2g} m, and the body is {size:.3g} m"
             yield found("unit-inertia", link.part, f"{text} large", link.inertia_place)
+        elif _density(link) > DENSEST and not _is_too_heavy(link, size):
+            text = f"{link.mass:.4g} kg with so small an inertia are denser than any metal, "
+            text += f"{_density(link):.1g} kg/m³ at least"
+            yield found("unit-inertia", link.part, text, link.inertia_place)
+
+
+def _density(link) -> float:
+    """The least that the densest part of a body can have [kg/m³]; 0 for points.
+
+    Of all bodies that are no denser than that, a ball has the smallest moments: ``3 I = tr(I)``
+    and ``I = 2/5 m r²``.
+    """
+    radius = np.sqrt(max(5 / 6 * np.trace(link.inertia) / link.mass, 0.0))
+    return float(link.mass / (4 / 3 * np.pi * radius**3)) if radius > POINT else 0.0
 
 
 def centers(facts):

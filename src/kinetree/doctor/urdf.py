@@ -8,14 +8,15 @@ from kinetree.doctor.facts import Facts, JointFacts, LinkFacts, corners
 from kinetree.doctor.finding import Place, found, named
 from kinetree.errors import LoadError
 from kinetree.loaders.report import label, short, tag_of
+from kinetree.loaders.urdf.joints import JOINT_TYPES
 from kinetree.loaders.xml import numbers_in, parse
 from kinetree.model.geometry import Box, Capsule, Cylinder, Sphere
 from kinetree.spatial import Plucker
 from kinetree.spatial.rotation import rx, ry, rz
+from kinetree.spelling import did_you_mean
 
 __all__ = ["read_facts"]
 
-TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar", "spherical")
 _ZERO, _LIMITS = (0.0, 0.0, 0.0), ("lower", "upper", "effort", "velocity")
 
 
@@ -105,8 +106,9 @@ class _Reader:
         name = self.text(element, "name", "joint") or ""
         part = named("joint", name)
         kind = self.text(element, "type", "joint", part) or ""
-        if kind and kind not in TYPES:
-            text = f"its type is {short(kind)}; known are {', '.join(TYPES)}"
+        if kind and kind not in JOINT_TYPES:
+            hint = did_you_mean(kind, JOINT_TYPES, f"known are {', '.join(JOINT_TYPES)}")
+            text = f"its type is {short(kind)}; {hint}"
             self.report("joint-type", part, text, element)
         parent, child = (self.end(element, tag, part) for tag in ("parent", "child"))
         offset = self.origin(element, part).r

@@ -90,7 +90,7 @@ def _random_series(model, t, period, harmonics, amplitude, rng):
     falling = 1 / np.arange(1, harmonics + 1)[:, None]
     sines, cosines = (rng.standard_normal(shape) * falling for _ in range(2))
     unit = fourier_trajectory(t, 0.0, sines, cosines, period)
-    low, high, fastest = _limits(model)
+    (low, high), fastest = model.position_limits, model.velocity_limits
     limited = np.isfinite(low) & np.isfinite(high)
     middle = np.zeros(model.nv)
     middle[limited] = (low[limited] + high[limited]) / 2
@@ -99,15 +99,3 @@ def _random_series(model, t, period, harmonics, amplitude, rng):
     speed = np.maximum(np.max(np.abs(unit.qd), axis=0, initial=0.0), 1e-12)
     size = np.minimum(size, fastest / speed)
     return fourier_trajectory(t, middle, sines * size, cosines * size, period)
-
-
-def _limits(model):
-    """Lower and upper ends of the positions, and largest speeds, infinite where not limited."""
-    low, high, fastest = np.full((3, model.nv), np.inf) * np.array([[-1], [1], [1]])
-    for limits, at in zip(model.travel, model.v_slice, strict=True):
-        if limits is not None:
-            own = (limits.lower, limits.upper, limits.velocity)
-            for whole, part in zip((low, high, fastest), own, strict=True):
-                if len(part):
-                    whole[at] = part
-    return low, high, fastest

@@ -62,7 +62,7 @@ def limits_of(problem, limits) -> Limits:
     if limits is False:
         free = Limits(problem, np.full(model.nq, -np.inf), np.full(model.nq, np.inf))
         return problem.known_limits.setdefault(False, free)
-    lower, upper = _of_model(model) if limits is True else _given(model, limits)
+    lower, upper = model.position_limits if limits is True else _given(model, limits)
     movable = np.zeros(model.nq, dtype=bool)
     movable[problem.q_of_v[problem.q_of_v >= 0]] = True
     bounded = (lower > -_NONE) | (upper < _NONE)
@@ -77,15 +77,6 @@ def limits_of(problem, limits) -> Limits:
             )
     found = Limits(problem, lower, upper)
     return problem.known_limits.setdefault(True, found) if limits is True else found
-
-
-def _of_model(model):
-    lower, upper = np.full(model.nq, -np.inf), np.full(model.nq, np.inf)
-    for at, limits in zip(model.q_slice, model.travel, strict=True):
-        if limits is not None:
-            lower[at] = limits.lower or -np.inf
-            upper[at] = limits.upper or np.inf
-    return lower, upper
 
 
 def _given(model, limits):

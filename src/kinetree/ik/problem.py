@@ -23,6 +23,7 @@ from kinetree.functional.choose import select
 from kinetree.functional.layout import velocity_unit
 from kinetree.ik.damped import damped_step
 from kinetree.model import Model
+from kinetree.model.bounds import position_index
 from kinetree.model.fingerprint import is_plain
 from kinetree.model.gearing import with_leaders
 
@@ -78,12 +79,7 @@ class Problem:
     @cached_property
     def q_of_v(self):
         """The position variable that each velocity variable is the rate of, or -1; (nv,)."""
-        found = np.full(self.model.nv, -1)
-        for i, joint in enumerate(self.model.joint):
-            if joint is not None and joint.rates_are_velocities:
-                at = self.model.q_slice[i]
-                found[self.model.v_slice[i]] = np.arange(at.start, at.stop)
-        return found
+        return position_index(self.model)
 
     @cached_property
     def bends(self):

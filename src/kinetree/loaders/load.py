@@ -1,7 +1,6 @@
 """Robot files of any format, as models: ``load``, ``loads`` and ``read``."""
 
 import os
-import stat
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -13,10 +12,12 @@ import numpy as np
 
 from kinetree.errors import KinetreeError, LoadError, ModelWarning
 from kinetree.joints import Free
+from kinetree.loaders.content import content
 from kinetree.loaders.paths import Folders
 from kinetree.loaders.report import Notice, Report, short
-from kinetree.loaders.xml import LIMIT_BYTES, root_tag
+from kinetree.loaders.xml import root_tag
 from kinetree.model import Model, lump_fixed
+from kinetree.spelling import did_you_mean
 
 __all__ = ["FORMATS", "Loaded", "Options", "load", "loads", "read"]
 
@@ -34,6 +35,7 @@ _SUFFIXES = {
     ".urdf": "urdf", ".xacro": "urdf", ".mjcf": "mjcf", ".sdf": "sdf", ".world": "sdf",
     ".toml": "toml", ".csv": "dh", ".json": "json",
 }  # fmt: skip
+_FILES = (*_SUFFIXES, ".xml")
 _LUMPED = ("urdf", "mjcf", "sdf")
 """Formats that have no other way to say "frame" than a body on a fixed joint."""
 _NOTHING_FLOATS = {
@@ -112,6 +114,8 @@ def loads(
     """
     if not isinstance(text, (str, bytes)):
         raise LoadError(f"loads needs a string or bytes, got {type(text).__name__}")
+    if isinstance(text, str) and "\n" not in text and Path(text).suffix.lower() in _FILES:
+        raise LoadError(f"{short(text)} is the name of a file, not its text; load reads files")
     source = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     options = Options(floating_base, lump, strict, parameters or {})
     return _announced(_read(source, str(name), Folders(None, folders), format, options))
@@ -128,29 +132,7 @@ def read(
             f"load needs the path of a file, got {type(path).__name__}; loads takes text"
         ) from None
     options = Options(floating_base, lump, strict, parameters or {})
-    return _read(_bytes(path), str(path), Folders(path, folders), format, options)
-
-
-def _bytes(path):
-    """The content of a regular file of bounded size."""
-    try:
-        status = os.stat(path)
-        if not stat.S_ISREG(status.st_mode):
-            kind = "a folder" if stat.S_ISDIR(status.st_mode) else "no regular file"
-            raise LoadError(f"{path}: this is {kind}; load needs a robot file")
-        if status.st_size > LIMIT_BYTES:
-            raise LoadError(
-                f"{path}: the file has {status.st_size} bytes; kinetree reads at most {LIMIT_BYTES}"
-            )
-        with open(path, "rb") as file:
-            return file.read(LIMIT_BYTES + 1)
-    except LoadError:
-        raise
-    except FileNotFoundError:
-        hint = "; loads(text) takes the text itself" if "\n" in str(path) or "<" in path else ""
-        raise LoadError(f"{short(str(path))}: there is no such file{hint}") from None
-    except (OSError, ValueError) as error:
-        raise LoadError(f"{short(str(path))}: the file cannot be read: {error}") from None
+    return _read(content(path), str(path), Folders(path, folders), format, options)
 
 
 def _read(source, path, folders, format, options) -> Loaded:
@@ -177,7 +159,7 @@ def _read(source, path, folders, format, options) -> Loaded:
                 warning.message, warning.category, warning.filename, warning.lineno
             )
     if options.strict and report.notices:
-        what = f"{path}: strict=True, and not all of the file is carried by the model"
+        what = f"{path}: strict=True, and something is ignored or odd"
         raise LoadError(_listed(report.notices, what))
     return Loaded(model, tuple(report.notices), path)
 
@@ -218,7 +200,8 @@ def _format(source, path):
 
 def _reader(format, path):
     if format not in FORMATS:
-        raise LoadError(f"{path}: unknown format {format!r}; known: {', '.join(FORMATS)}")
+        hint = did_you_mean(format, FORMATS, f"known: {', '.join(FORMATS)}")
+        raise LoadError(f"{path}: unknown format {format!r}; {hint}")
     module, name = FORMATS[format]
     return getattr(import_module(module), name)
 
@@ -226,8 +209,8 @@ def _reader(format, path):
 def _announced(loaded):
     if loaded.notices:
         count = len(loaded.notices)
-        things = "one thing is" if count == 1 else f"{count} things are"
-        what = f"{loaded.path}: {things} not carried by the model"
+        things = "one thing" if count == 1 else f"{count} things"
+        what = f"{loaded.path}: {things} to know, ignored or odd"
         warnings.warn(_listed(loaded.notices, what), ModelWarning, stacklevel=3)
     return loaded.model
 

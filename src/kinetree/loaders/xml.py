@@ -105,7 +105,8 @@ def numbers_in(text: str, count: int | None = None, *, finite: bool = True) -> t
     words = text.split()
     if count is not None and len(words) != count:
         expected = "a number" if count == 1 else f"{count} numbers"
-        raise ValueError(f"must be {expected}, got {short(text)}")
+        hint = "; put blanks between them, no commas" if "," in text else ""
+        raise ValueError(f"must be {expected}, got {short(text)}{hint}")
     for word in words:
         if not _NUMBER.fullmatch(word):
             raise ValueError(f"must hold numbers, got {short(word)}")

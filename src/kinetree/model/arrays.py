@@ -1,5 +1,6 @@
 """Checking what a caller passes in: a model; right length, finite, unit quaternions."""
 
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,20 @@ __all__ = [
 def as_model(model):
     """``model`` itself, if it is one (or a view of one)."""
     if not hasattr(model, "body_count"):
-        remedy = "; call its build() first" if hasattr(model, "build") else ""
+        remedy = _remedy(model)
         raise ModelError(f"the first argument must be a Model, got {type(model).__name__}{remedy}")
     return model
+
+
+def _remedy(given) -> str:
+    """How to make a model of what somebody took for one."""
+    if hasattr(given, "build"):
+        return "; call its build() first"
+    if isinstance(given, (str, PathLike)):
+        return f"; kinetree.load({str(given)!r}) makes one of a file, kinetree.samples has others"
+    if callable(given):
+        return f"; call it first: {getattr(given, '__name__', '')}()"
+    return ": the model comes before the arrays"
 
 
 def as_configuration(model, q, name="q"):
@@ -53,20 +65,21 @@ def require_unit_parts(model, q):
 
 def as_position_vector(model, q, name="q"):
     """``q`` as an array of shape (..., nq) of finite numbers; quaternions of any length."""
-    return _checked(model, q, name, model.nq, "nq")
+    return _checked(model, q, name, "nq")
 
 
 def as_joint_vector(model, x, name):
     """``x`` as an array of shape (..., nv) of finite numbers."""
-    return _checked(model, x, name, model.nv, "nv")
+    return _checked(model, x, name, "nv")
 
 
-def _checked(model, x, name, size, size_name):
+def _checked(model, x, name, size_name):
+    size = getattr(as_model(model), size_name)
     a = as_numbers(x, name)
     if a.ndim == 0 or a.shape[-1] != size:
         raise ShapeError(
             f"{name} must have shape (..., {size_name}) with {size_name} = {size} for model "
-            f"{model.name!r}, got {a.shape}" + _hint(model, a, name, size_name)
+            f"{model.name!r}, got {a.shape}" + _hint(model, a, size, size_name)
         )
     return check_finite(a, name)
 
@@ -88,6 +101,9 @@ def as_numbers(x, name):
             if not hasattr(number, "__truediv__"):
                 raise ShapeError(f"{name} must hold numbers, got a {type(number).__name__}")
     elif not (np.issubdtype(a.dtype, np.number) or a.dtype == bool):
+        if a.ndim == 0 and a.dtype.kind == "U":
+            text = str(a)
+            raise ShapeError(f"{name} must hold numbers, got {text!r}; see model.posture({text!r})")
         raise ShapeError(f"{name} must hold numbers, got an array of {a.dtype}")
     elif not np.issubdtype(a.dtype, np.inexact):
         a = a.astype(float)
@@ -111,7 +127,12 @@ def check_finite(a, name, core=1):
     raise ShapeError(f"{name} must be finite, got {a[where]} at index {index}{_where(sample)}")
 
 
-def _hint(model, a, name, size_name):
+def _hint(model, a, size, size_name):
+    if a.ndim > 1 and a.shape[-2] == size:
+        return ": batch axes come first and variables last, so pass its transpose"
+    if a.ndim and model.couplings and a.shape[-1] == getattr(model.uncoupled, size_name):
+        back = "model.reduce(q)" if size_name == "nq" else "model.reduce_velocity(qd)"
+        return f": joints that follow others have no variable of their own, {back} leaves them out"
     if a.ndim and model.nq != model.nv and a.shape[-1] in (model.nq, model.nv):
         other = "nv" if size_name == "nq" else "nq"
         return (

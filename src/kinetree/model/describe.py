@@ -7,15 +7,15 @@ __all__ = ["leader_text", "summary"]
 
 
 def summary(model) -> str:
-    """One line per body: number, name, parent, joint, degrees of freedom, mass."""
-    rows = [("body", "name", "parent", "joint", "dof", "mass [kg]")]
-    rows.append(("0", model.base_name, "", "", "", ""))
+    """One line per body: number, name, parent, joint and its kind, degrees of freedom, mass."""
+    rows = [("body", "name", "parent", "joint", "kind", "dof", "mass [kg]")]
+    rows.append(("0", model.base_name, "", "", "", "", ""))
     for i, body in enumerate(model.bodies, start=1):
         parent = model.body_names[body.parent]
         dof, mass = str(body.joint.nv), _number(body.inertia.mass)
-        rows.append((str(i), body.name, parent, _kind(body.joint), dof, mass))
-    widths = [max(len(row[k]) for row in rows) for k in range(6)]
-    right = (True, False, False, False, True, True)
+        rows.append((str(i), body.name, parent, body.joint_name, _kind(body.joint), dof, mass))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    right = (True, False, False, False, False, True, True)
     lines = [f"{model!r}"]
     for row in rows:
         cells = [
@@ -23,7 +23,7 @@ def summary(model) -> str:
             for cell, w, r in zip(row, widths, right, strict=True)
         ]
         lines.append("  ".join(cells).rstrip())
-    lines.append(f"total mass {_number(sum(b.inertia.mass for b in model.bodies))} kg")
+    lines.append(f"total mass {_number(model.total_mass)} kg")
     for loop in model.loops:
         ends = (model.body_names[k] for k in (loop.predecessor, loop.successor))
         lines.append(f"loop {loop.name}: {_kind(loop.joint)} from {' to '.join(ends)}")

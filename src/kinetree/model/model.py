@@ -3,12 +3,13 @@
 import warnings
 from dataclasses import replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kinetree.errors import ModelWarning, UnknownNameError
+from kinetree.errors import ModelWarning
 from kinetree.joints.following import Following
-from kinetree.model import gearing, manifold, serialize, tree
+from kinetree.model import bounds, gearing, manifold, names, serialize, tree
 from kinetree.model.describe import summary
 from kinetree.model.dynamics import actuation, has_dynamics, joint_values
 from kinetree.model.fingerprint import fingerprint
@@ -19,7 +20,6 @@ from kinetree.model.scalars import map_numbers
 from kinetree.model.travel import travel
 from kinetree.model.validate import check_model, check_parts
 from kinetree.spatial import Motion, Plucker
-from kinetree.spelling import did_you_mean
 
 __all__ = ["Model"]
 
@@ -109,6 +109,13 @@ class Model:
             )
         super().__setattr__(name, value)
 
+    if not TYPE_CHECKING:  # checkers of types find unknown names themselves
+
+        def __getattr__(self, name):
+            if hasattr(type(self), name):  # a property that failed for want of another attribute
+                return object.__getattribute__(self, name)
+            raise AttributeError(names.no_attribute(self, name))
+
     @cached_property
     def kernels(self) -> dict:
         """Functions compiled for this model so far, and what else is kept with it."""
@@ -129,6 +136,11 @@ class Model:
     def body_count(self) -> int:
         """N_B, the number of moving bodies."""
         return len(self.bodies)
+
+    @property
+    def total_mass(self):
+        """Mass of all moving bodies [kg]."""
+        return sum(b.inertia.mass for b in self.bodies)
 
     @cached_property
     def children(self):
@@ -188,6 +200,24 @@ class Model:
         Joints that follow others have none of their own here.
         """
         return travel(self)
+
+    @cached_property
+    def position_limits(self) -> bounds.Bounds:
+        """``lower, upper`` of the position variables [m or rad], (nq,) each, infinite if unlimited.
+
+        Where joints follow a joint, its limits are those that keep all of them within theirs.
+        """
+        return bounds.position_limits(self)
+
+    @cached_property
+    def velocity_limits(self):
+        """Largest speed of every velocity variable [m/s or rad/s], (nv,), infinite if unlimited."""
+        return bounds.velocity_limits(self)
+
+    @cached_property
+    def effort_limits(self):
+        """Largest joint force of every velocity variable [N or N·m], (nv,)."""
+        return bounds.effort_limits(self)
 
     def expand(self, q):
         """Positions of all joints, also of those that follow: (..., nq) of ``uncoupled``."""
@@ -290,29 +320,15 @@ class Model:
 
     def body_index(self, name) -> int:
         """Number of a body; the base is 0."""
-        if name in self.frame_names and name not in self.body_names:
-            body = self.body_names[self.frame(name).body]
-            raise UnknownNameError(
-                f"model {self.name!r} has no body {name!r}; that is a frame, on body {body!r}"
-            )
-        return _index(self, self.body_names, name, "body")
+        return names.body_index(self, name)
 
     def joint_index(self, name) -> int:
         """Number of a tree joint, which is the number of the body it moves."""
-        if name in self.loop_names:
-            raise UnknownNameError(
-                f"model {self.name!r} has no joint {name!r} in its tree; that joint closes a loop, "
-                f"and its variables are not part of q (kinetree.loops.loop_positions has them)"
-            )
-        return _index(self, self.joint_names, name, "joint") + 1
+        return names.joint_index(self, name)
 
     def frame(self, name) -> Frame:
         """A frame by its name; every body name is also the name of the body's own frame."""
-        if name in self.frame_names:
-            return self.frames[self.frame_names.index(name)]
-        known = (*self.frame_names, *self.body_names)
-        _index(self, known, name, "frame or body")
-        return Frame(name, self.body_names.index(name))
+        return names.frame(self, name)
 
     @property
     def loop_names(self) -> tuple[str, ...]:
@@ -327,8 +343,7 @@ class Model:
 
     def posture(self, name) -> Posture:
         """A posture by its name."""
-        names = tuple(p.name for p in self.postures)
-        return self.postures[_index(self, names, name, "posture")]
+        return names.posture(self, name)
 
     # --- change ------------------------------------------------------------------------------
 
@@ -418,10 +433,3 @@ def _slices(sizes):
     """Consecutive slices of the given sizes."""
     ends = np.cumsum(sizes)
     return tuple(slice(int(e - n), int(e)) for e, n in zip(ends, sizes, strict=True))
-
-
-def _index(model, names, name, kind):
-    if name in names:
-        return names.index(name)
-    hint = did_you_mean(name, names, most=3)
-    raise UnknownNameError(f"model {model.name!r} has no {kind} {name!r}; {hint}")

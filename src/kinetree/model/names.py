@@ -1,9 +1,11 @@
 """Looking things up by name, with a suggestion where the name is not known."""
 
 from kinetree.errors import UnknownNameError
+from kinetree.model.parts import Frame
+from kinetree.other_names import OF_MODELS, name_here
 from kinetree.spelling import did_you_mean
 
-__all__ = ["number_of"]
+__all__ = ["body_index", "frame", "joint_index", "no_attribute", "number_of", "posture"]
 
 
 def number_of(name, names, role, where) -> int:
@@ -12,3 +14,60 @@ def number_of(name, names, role, where) -> int:
         return names.index(name)
     hint = did_you_mean(name, names)
     raise UnknownNameError(f"{role} is {name!r}, which the {where} does not have; {hint}")
+
+
+def body_index(model, name) -> int:
+    """Number of a body; the base is 0."""
+    if name in model.frame_names and name not in model.body_names:
+        body = model.body_names[frame(model, name).body]
+        raise UnknownNameError(
+            f"model {model.name!r} has no body {name!r}; that is a frame, on body {body!r}"
+        )
+    return _index(model, model.body_names, name, "body")
+
+
+def joint_index(model, name) -> int:
+    """Number of a tree joint, which is the number of the body it moves."""
+    if name in model.loop_names:
+        raise UnknownNameError(
+            f"model {model.name!r} has no joint {name!r} in its tree; that joint closes a loop, "
+            f"and its variables are not part of q (kinetree.loops.loop_positions has them)"
+        )
+    return _index(model, model.joint_names, name, "joint") + 1
+
+
+def frame(model, name) -> Frame:
+    """A frame by its name; every body name is also the name of the body's own frame."""
+    i = _index(model, (*model.frame_names, *model.body_names), name, "frame or body")
+    return model.frames[i] if i < len(model.frames) else Frame(name, i - len(model.frames))
+
+
+def posture(model, name):
+    """A posture by its name."""
+    return model.postures[_index(model, tuple(p.name for p in model.postures), name, "posture")]
+
+
+def no_attribute(model, name) -> str:
+    """What to tell somebody who asks a model for an attribute that it does not have."""
+    here = name_here(name, OF_MODELS)
+    if here is not None:
+        return f"a Model has no attribute {name!r}; write {here}"
+    known = [k for k in dir(model) if not k.startswith("_")]
+    hint = did_you_mean(name, known, "what is computed is a function, kinetree.pose(model, ...)")
+    return f"a Model has no attribute {name!r}; {hint}"
+
+
+def _index(model, names, name, kind):
+    if not isinstance(name, str):
+        such = f", such as {names[-1]!r}" if names else ""
+        raise UnknownNameError(
+            f"a {kind} of model {model.name!r} is meant by its name{such}, got {name!r}"
+        )
+    if name in names:
+        return names.index(name)
+    if kind in ("body", "frame or body") and name in model.joint_names:
+        body = model.body_names[model.joint_names.index(name) + 1]
+        hint = f"that is a joint, which carries body {body!r}"
+    else:
+        hint = did_you_mean(name, names, most=3)
+    raise UnknownNameError(f"model {model.name!r} has no {kind} {name!r}; {hint}")

@@ -13,6 +13,7 @@ import numpy as np
 from kinetree.errors import ModelError
 from kinetree.joints import AbstractJoint, Fixed
 from kinetree.model.coupling import Coupling
+from kinetree.model.joint_properties import JointDynamics, Limits, as_floats, spread
 from kinetree.spatial import Inertia, Plucker, xlt
 
 __all__ = [
@@ -30,77 +31,23 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Bounds of a joint, one entry per variable; infinite where there is none.
-
-    Attributes:
-        lower: smallest position variables [m or rad], (nq,).
-        upper: largest position variables, (nq,).
-        velocity: largest speed of each velocity variable [m/s or rad/s], (nv,).
-        effort: largest joint force [N or N·m], (nv,).
-    """
-
-    lower: Any = ()
-    upper: Any = ()
-    velocity: Any = ()
-    effort: Any = ()
-
-    def __post_init__(self):
-        for name in ("lower", "upper", "velocity", "effort"):
-            object.__setattr__(self, name, as_floats(getattr(self, name), f"{name} limit"))
-
-
-def as_floats(given, what) -> tuple[float, ...]:
-    """A number or a sequence of numbers as a tuple of floats."""
-    try:
-        value = np.atleast_1d(np.asarray(given, dtype=float))
-    except (TypeError, ValueError):
-        raise ModelError(f"{what} must hold numbers, got {given!r}") from None
-    return tuple(float(x) for x in value)
-
-
-def _as_numbers(given, what):
-    """As ``as_floats``, but fractions, formulas and other exact numbers stay what they are."""
-    value = np.atleast_1d(np.asarray(given)).ravel()
-    if value.dtype == object and all(hasattr(x, "__truediv__") for x in value):
-        return tuple(float(x) if isinstance(x, (int, float)) else x for x in value)
-    return as_floats(given, what)
-
-
-@dataclass(frozen=True)
-class JointDynamics:
-    """What happens in a joint of its own accord, one entry per velocity variable, zero by default.
-
-    The armature is part of the inertia matrix. The other three make up ``passive_force``; they are
-    not part of the joint force ``tau``, which is the sum of all forces along the joint.
-
-    Attributes:
-        armature: inertia of what the joint drives apart from the bodies, such as a rotor seen
-            through its gear [kg or kg·m²].
-        damping: force against the velocity [N·s/m or N·m·s].
-        friction: largest force of dry friction [N or N·m].
-        stiffness: of a spring [N/m or N·m].
-        rest: position variables at which the spring is slack, (nq,); neutral by default.
-    """
-
-    armature: Any = ()
-    damping: Any = ()
-    friction: Any = ()
-    stiffness: Any = ()
-    rest: Any = ()
-
-    def __post_init__(self):
-        for name in ("armature", "damping", "friction", "stiffness", "rest"):
-            object.__setattr__(self, name, _as_numbers(getattr(self, name), name))
-
-
 class Part:
     """Replaces the arrays of transforms and inertias by read-only copies."""
 
     def __post_init__(self):
         for name in self.__dataclass_fields__:  # type: ignore[attr-defined]
             object.__setattr__(self, name, _frozen(getattr(self, name)))
+
+
+class Jointed(Part):
+    """A part with a joint; what is one number for all variables of the joint is spread."""
+
+    joint: AbstractJoint
+
+    def __post_init__(self):
+        super().__post_init__()
+        for name in ("limits", "dynamics"):
+            object.__setattr__(self, name, spread(getattr(self, name), self.joint))
 
 
 def _frozen(x):
@@ -118,7 +65,7 @@ def _read_only(array):
 
 
 @dataclass(frozen=True, eq=False)
-class Body(Part):
+class Body(Jointed):
     """A moving body with the joint that connects it to its parent.
 
     Attributes:
@@ -152,7 +99,7 @@ class Frame(Part):
 
 
 @dataclass(frozen=True, eq=False)
-class Loop(Part):
+class Loop(Jointed):
     """A joint that closes a kinematic loop — RBDA §4.2.
 
     Attributes:

@@ -59,5 +59,5 @@ def _trimesh():
     except ImportError as error:
         raise LoadError(
             f"reading meshes needs trimesh, which cannot be imported ({error}): "
-            f"pip install kinetree[mesh]"
+            f'pip install "kinetree[mesh]"'
         ) from error

@@ -9,6 +9,8 @@ so that pictures can be read in print. ``plt.style.use(kt.plot.STYLE)`` gives pi
 the same look.
 """
 
+from typing import TYPE_CHECKING
+
 from kinetree.plot.contacts import contact_forces
 from kinetree.plot.eigenvalues import eigenvalues
 from kinetree.plot.motions import constraint_error, energy, joints, overview
@@ -16,6 +18,7 @@ from kinetree.plot.phases import phase
 from kinetree.plot.sparsity import sparsity
 from kinetree.plot.style import STYLE
 from kinetree.plot.trees import tree
+from kinetree.spelling import suggesting
 
 __all__ = [
     "STYLE",
@@ -29,3 +32,6 @@ __all__ = [
     "sparsity",
     "tree",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = suggesting(__name__, __all__)

@@ -7,6 +7,7 @@ from kinetree.plot.sheet import heading, sheet
 from kinetree.simulation.results.observables import loop_errors
 from kinetree.simulation.results.panels import draw_rows, title
 from kinetree.simulation.results.plotting import (
+    as_motion,
     balance_panel,
     chosen_joints,
     energy_panel,
@@ -30,7 +31,7 @@ def joints(trajectory, names=None):
         trajectory: one motion, or many.
         names: of the joints to show; all by default.
     """
-    chosen = chosen_joints(trajectory.model, names)
+    chosen = chosen_joints(as_motion(trajectory).model, names)
     rows = motion_rows(trajectory, chosen)
     forces = force_panel(trajectory, chosen)
     return draw_rows(trajectory, rows + ([(forces, None)] if forces else []))
@@ -38,12 +39,13 @@ def joints(trajectory, names=None):
 
 def energy(trajectory):
     """Kinetic, potential and total energy over time, and what does not balance."""
-    return draw_rows(trajectory, [(energy_panel(trajectory), balance_panel(trajectory))])
+    panels = energy_panel(as_motion(trajectory)), balance_panel(trajectory)
+    return draw_rows(trajectory, [panels])
 
 
 def constraint_error(trajectory):
     """How far loops are from closed over time, and how fast they open, on logarithmic axes."""
-    model = trajectory.model
+    model = as_motion(trajectory).model
     if not model.loops:
         raise ModelError(f"model {model.name!r} has no loops that could be open")
     found = loop_errors(model, trajectory.q, trajectory.qd)

@@ -6,7 +6,7 @@ from kinetree.errors import ModelError
 from kinetree.plot.sheet import heading, sheet
 from kinetree.simulation.results.labels import positions, velocities
 from kinetree.simulation.results.panels import COLORS, title
-from kinetree.simulation.results.plotting import chosen_joints
+from kinetree.simulation.results.plotting import as_motion, chosen_joints
 
 __all__ = ["phase"]
 
@@ -22,7 +22,7 @@ def phase(trajectory, names=None):
         trajectory: one motion, or many.
         names: of the joints to show; by default all that have one variable, at most twelve.
     """
-    model = trajectory.model
+    model = as_motion(trajectory).model
     chosen = chosen_joints(model, names)
     speeds = {v.name: k for k, v in enumerate(velocities(model))}
     pairs = [

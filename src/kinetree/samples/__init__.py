@@ -6,6 +6,8 @@ those with loops are assembled at their neutral position. Random mechanisms and 
 much for users' tests as for ours.
 """
 
+from typing import TYPE_CHECKING
+
 from kinetree.errors import UnknownNameError
 from kinetree.model import Model
 from kinetree.samples.arms import arm, scara
@@ -31,7 +33,7 @@ from kinetree.samples.spinning import gyroscope, satellite
 from kinetree.samples.stewart_platform import stewart
 from kinetree.samples.thesis_mechanisms import parallel_four_bar
 from kinetree.samples.universal_robots import ur5
-from kinetree.spelling import did_you_mean
+from kinetree.spelling import did_you_mean, suggesting
 
 __all__ = [
     "actuated_arm",
@@ -69,6 +71,9 @@ __all__ = [
     "tree",
     "ur5",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = suggesting(__name__, __all__)
 
 _FIXED = (
     pendulum,

@@ -19,16 +19,7 @@ from kinetree.simulation.forces.modes import Modes
 from kinetree.simulation.prescribed.field import DrivenField
 from kinetree.simulation.step import Stepper
 
-__all__ = ["Acting", "acting_on", "passive_forces"]
-
-
-def passive_forces(model, friction="smooth", limits="stiff") -> PassiveForces | None:
-    """What the joints of a model exert of their own accord, as one force that can be compiled.
-
-    Springs, dampers, smooth friction and stiff limits; exact friction and rigid limits are not
-    forces, and not part of it. None where there is nothing.
-    """
-    return acting_on(model, friction=friction, limits=limits).passive
+__all__ = ["Acting", "acting_on"]
 
 
 @dataclass(frozen=True)

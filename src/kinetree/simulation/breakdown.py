@@ -75,7 +75,7 @@ class NamingTime:
             joint = f"; the fastest joint is {fastest!r} with {speed:.3g} m/s or rad/s"
         raise SimulationError(
             f"the simulation of {self.model.name!r} stopped in the step from t = {self.t:.6g} s: "
-            f"{error}{joint}"
+            f"{error}{joint}; take a smaller dt, or look at the forces, stops at limits included"
         ) from error
 
 

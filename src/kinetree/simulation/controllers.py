@@ -34,7 +34,12 @@ class _Checked:
             self.next_instant = function.next_instant
 
     def __call__(self, t, q, qd):
-        tau = np.asarray(self.function(t, q, qd), dtype=float)
+        given = self.function(t, q, qd)
+        if given is None:
+            raise SimulationError(
+                f"the controller returned None at t = {t:.6g} s: it must return joint forces"
+            )
+        tau = np.asarray(given, dtype=float)
         if tau.shape != qd.shape:
             try:
                 fits = tau.ndim == 0 or tau.shape[-1] == self.model.nv

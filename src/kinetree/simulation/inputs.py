@@ -17,11 +17,19 @@ _CLOSE = 1e-9  # of a sampling period: what counts as the same instant
 def call_with_model(function, model):
     """A function ``(t, q, qd)`` from one that may take the model first."""
     try:
-        parameters = inspect.signature(function).parameters.values()
+        signature = inspect.signature(function)
     except (TypeError, ValueError):
         return function
-    needed = [p for p in parameters if p.default is p.empty and p.kind <= p.POSITIONAL_OR_KEYWORD]
-    return partial(function, model) if len(needed) == 4 else function
+    for before in ((), (model,)):
+        try:
+            signature.bind(*before, 0.0, None, None)
+        except TypeError:
+            continue
+        return partial(function, *before) if before else function
+    name = getattr(function, "__name__", type(function).__name__)
+    raise TypeError(
+        f"a controller is called with (t, q, qd), or (model, t, q, qd); {name!r} takes {signature}"
+    )
 
 
 @dataclass(frozen=True)

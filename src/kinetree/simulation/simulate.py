@@ -13,6 +13,7 @@ from kinetree.simulation.contact.attached import attach
 from kinetree.simulation.controllers import as_controller
 from kinetree.simulation.field import is_traceable
 from kinetree.simulation.forces.applied import as_force
+from kinetree.simulation.forces.limits import warn_outside
 from kinetree.simulation.inputs import at_instants
 from kinetree.simulation.integrators.adaptive import Tolerance, run_adaptive_steps
 from kinetree.simulation.integrators.group import require_groups
@@ -112,6 +113,8 @@ def simulate(
         if events:  # whose actions might move what moves as told
             hooks = (*hooks, left_alone(told, model))
     acting = acting_on(model, friction=friction, limits=limits, motors=motors)
+    if limits is not None and acting.limits is None:  # rigid stops refuse it
+        warn_outside(model, q)
     attached = attach(contact, model)
     attached.refuse(adaptive=adaptive)
     field = acting.field((*attached.forces, *_as_forces(forces)), told)

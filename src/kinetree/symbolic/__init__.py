@@ -1,4 +1,4 @@
-"""Equations on paper: formulas of a mechanism, by SymPy (``pip install kinetree[symbolic]``)."""
+"""Equations on paper: formulas of a mechanism, by SymPy (``pip install "kinetree[symbolic]"``)."""
 
 from kinetree.symbolic.equations import EquationsOfMotion, equations_of_motion
 from kinetree.symbolic.lagrange import lagrange_equations

@@ -18,5 +18,5 @@ def sympy():
     except ImportError as error:
         raise MissingLibraryError(
             f"formulas need SymPy, which cannot be imported ({error}); "
-            f"pip install kinetree[symbolic]"
+            f'pip install "kinetree[symbolic]"'
         ) from error

@@ -22,8 +22,8 @@ _SUFFIXES = {
 }  # fmt: skip
 
 
-def save(model, path, *, format=None):
-    """Write a model to a file, whole or not at all.
+def save(model, path, *, format=None) -> Path:
+    """Write a model to a file, whole or not at all; the path is returned.
 
     Args:
         model: the model.
@@ -31,6 +31,7 @@ def save(model, path, *, format=None):
             ``.json``.
         format: ``"urdf"``, ``"mjcf"``, ``"toml"`` or ``"json"``, if the suffix does not say.
     """
+    as_model(model)
     path = Path(os.fspath(path))
     format = format or _SUFFIXES.get(path.suffix.lower())
     if format not in WRITERS:
@@ -39,10 +40,10 @@ def save(model, path, *, format=None):
             f"format= or by the suffix {', '.join(_SUFFIXES)}; got {format or path.suffix!r}"
         )
     module, name = WRITERS[format]
-    text = getattr(import_module(module), name)(as_model(model))
+    text = getattr(import_module(module), name)(model)
     part = path.with_name(path.name + ".part")
     part.write_text(text, encoding="utf-8", newline="\n")
-    part.replace(path)
+    return part.replace(path)
 
 
 def to_json(model) -> str:

@@ -52,7 +52,7 @@ def cupy() -> Any:
     except ImportError as error:
         raise MissingPackageError(
             f"arrays on a GPU need the package cupy, which cannot be imported ({error}): "
-            f"pip install kinetree[gpu]"
+            f'pip install "kinetree[gpu]"'
         ) from error
     return found
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from kinetree.contact.impacts.laws import require_law
-from kinetree.contact.scene import Scene
+from kinetree.contact.scene import Scene, as_scene
 from kinetree.errors import ModelError
 
 __all__ = ["EventDriven"]
@@ -44,10 +44,7 @@ class EventDriven:
     acceleration_tolerance: float = 1e-8
 
     def __post_init__(self):
-        if not isinstance(self.scene, Scene):
-            raise TypeError(
-                f"EventDriven takes a kinetree.contact.Scene, got {type(self.scene).__name__}"
-            )
+        as_scene(self.scene, "EventDriven")
         require_law(self.law)
         if self.order not in ("simultaneous", "sequential"):
             raise ModelError(f"order must be 'simultaneous' or 'sequential', got {self.order!r}")

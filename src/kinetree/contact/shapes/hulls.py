@@ -42,6 +42,6 @@ def _hull(path, scale, changed):
     except ImportError as error:
         raise MissingPackageError(
             f"the convex hull of {path!r} needs SciPy, which cannot be imported ({error}): "
-            f"pip install kinetree[mesh] scipy"
+            f'pip install "kinetree[contact]"'
         ) from error
     return Hull(np.array(hull.vertices), np.array(hull.faces), np.array(hull.face_normals))

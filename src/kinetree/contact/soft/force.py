@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from kinetree.contact.body_motions import body_motions
+from kinetree.contact.scene import as_scene
 from kinetree.contact.soft.dents import dent_jacobian
 from kinetree.contact.soft.normal import HuntCrossley, Linear, NormalLaw, root
 from kinetree.contact.soft.patch import Patch
@@ -56,7 +57,7 @@ class SoftContact:
         self, scene, *, stiffness=None, damping=None, friction=None, law="hunt_crossley",
         tangential=None, drag=0.0,
     ):  # fmt: skip
-        self.scene = scene
+        self.scene = as_scene(scene, "SoftContact")
         self.normal, self.tangential = _laws(law, stiffness, damping, tangential)
         self.drag = float(drag)
         n = scene.candidates.size
@@ -210,6 +211,13 @@ def _times(matrices, vectors):
     return (matrices * vectors[..., None, :]).sum(-1)
 
 
+_SUGGESTED = {
+    "hunt_crossley": ", say 1e6 N/m^1.5 and 0.5 s/m: 100 N make a dent of 2 mm",
+    "linear": ", say 1e5 N/m and 1e3 N·s/m: 100 N make a dent of 1 mm",
+    "patch": ", say 1e5 N/m and 1e3 N·s/m: 100 N make a dent of 1 mm",
+}
+
+
 def _laws(law, stiffness, damping, tangential):
     if isinstance(law, NormalLaw):
         if stiffness is not None or damping is not None:
@@ -219,7 +227,7 @@ def _laws(law, stiffness, damping, tangential):
         hint = did_you_mean(law, LAWS, f"use one of {LAWS}, or a NormalLaw")
         raise UnknownNameError(f"soft contact has no law {law!r}; {hint}")
     if stiffness is None or damping is None:
-        raise ModelError(f"law {law!r} needs stiffness and damping")
+        raise ModelError(f"law {law!r} needs stiffness and damping{_SUGGESTED[law]}")
     kinds = {"hunt_crossley": HuntCrossley, "linear": Linear, "patch": Patch}
     if tangential is None:
         tangential = Stiction(stiffness, damping) if law == "patch" else Regularized()

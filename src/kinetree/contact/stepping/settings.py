@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.contact.scene import Scene
+from kinetree.contact.scene import Scene, as_scene
 from kinetree.errors import ModelError
 
 __all__ = ["TimeStepping"]
@@ -44,10 +44,7 @@ class TimeStepping:
     reach: float = 0.05
 
     def __post_init__(self):
-        if not isinstance(self.scene, Scene):
-            raise TypeError(
-                f"TimeStepping takes a kinetree.contact.Scene, got {type(self.scene).__name__}"
-            )
+        as_scene(self.scene, "TimeStepping")
         for name in ("tolerance", "rounds", "reach"):
             if not getattr(self, name) > 0:
                 raise ModelError(f"{name} must be positive, got {getattr(self, name)!r}")

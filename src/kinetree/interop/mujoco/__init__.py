@@ -29,7 +29,7 @@ The two libraries differ in this:
     loops, couplings    exact                               soft
 
 Quaternions are ``(w, x, y, z)`` in both. Joints are matched by name. MuJoCo comes with
-``pip install kinetree[mjcf]`` and is imported on first use.
+``pip install "kinetree[mjcf]"`` and is imported on first use.
 """
 
 from kinetree.interop.mujoco.frames import (

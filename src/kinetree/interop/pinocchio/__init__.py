@@ -24,7 +24,7 @@ The two libraries differ in this:
     external forces     base coordinates                    body coordinates
 
 Everything else, such as joint frames and the signs of forces, is the same. Joints are matched by
-name. Pinocchio comes with ``pip install kinetree[pinocchio]`` and is imported on first use.
+name. Pinocchio comes with ``pip install "kinetree[pinocchio]"`` and is imported on first use.
 """
 
 from kinetree.interop.pinocchio.library import MissingLibraryError

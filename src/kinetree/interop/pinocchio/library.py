@@ -18,12 +18,12 @@ def pinocchio():
     except ImportError as error:
         raise MissingLibraryError(
             f"kinetree.interop.pinocchio needs Pinocchio, which cannot be imported ({error}): "
-            f"pip install kinetree[pinocchio]"
+            f'pip install "kinetree[pinocchio]"'
         ) from error
     if not hasattr(library, "SE3"):
         raise MissingLibraryError(
             f"the module 'pinocchio' at {library.__file__} is not the rigid-body library but a "
-            f"namesake: pip uninstall pinocchio, then pip install kinetree[pinocchio], which "
+            f'namesake: pip uninstall pinocchio, then pip install "kinetree[pinocchio]", which '
             f"brings the package called pin"
         )
     return library

@@ -19,12 +19,12 @@ def mujoco():
     except ImportError as error:
         raise MissingLibraryError(
             f"MJCF is read by MuJoCo, which cannot be imported ({error}): "
-            f"pip install kinetree[mjcf]"
+            f'pip install "kinetree[mjcf]"'
         ) from error
     if not hasattr(library, "MjSpec"):
         raise MissingLibraryError(
             f"MuJoCo at {getattr(library, '__file__', '?')} is older than 3.3, or a namesake: "
-            f"pip install -U kinetree[mjcf]"
+            f'pip install -U "kinetree[mjcf]"'
         )
     return library
 

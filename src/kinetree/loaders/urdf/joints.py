@@ -11,10 +11,11 @@ from kinetree.loaders.urdf.extensions import joint_dynamics, joint_limits
 from kinetree.loaders.xml import Node
 from kinetree.model import JointDynamics, Limits
 from kinetree.spatial import Plucker
+from kinetree.spelling import did_you_mean
 
-__all__ = ["Joint", "Mimic", "read_joints"]
+__all__ = ["JOINT_TYPES", "Joint", "Mimic", "read_joints"]
 
-_KINDS = {
+JOINT_TYPES = {
     "revolute": Revolute,
     "continuous": Revolute,
     "prismatic": Prismatic,
@@ -63,12 +64,11 @@ def read_joints(robot: Node) -> dict[str, Joint]:
 
 def _joint(node, name):
     kind = node.need("type")
-    if kind not in _KINDS:
-        raise node.error(
-            f"unknown joint type {kind!r}; URDF has {', '.join(_KINDS)} (kinetree's own TOML "
-            f"format has every joint of kinetree)"
-        )
-    joint = _KINDS[kind]() if kind in ("floating", "fixed") else _KINDS[kind](axis_in(node))
+    if kind not in JOINT_TYPES:
+        types = f"URDF has {', '.join(JOINT_TYPES)} (kinetree's own TOML has all of its joints)"
+        raise node.error(f"unknown joint type {kind!r}; {did_you_mean(kind, JOINT_TYPES, types)}")
+    make = JOINT_TYPES[kind]
+    joint = make() if kind in ("floating", "fixed") else make(axis_in(node))
     if kind == "fixed" and node.one("axis") is not None:
         node.report.use(node.need_one("axis").element, "xyz")  # common, and says nothing
     _note_controllers(node)

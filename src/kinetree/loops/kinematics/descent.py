@@ -13,6 +13,7 @@ import numpy as np
 from kinetree.loops.kinematics.closing import closing
 from kinetree.loops.kinematics.rank import scaling
 from kinetree.loops.state_space.space import space_of
+from kinetree.model.bounds import position_index
 
 __all__ = ["Descent", "Limits", "descend", "limits_of", "smallest_error"]
 
@@ -92,15 +93,10 @@ def descend(model, q, *, B=None, free=None, limits=None, tolerance, iterations) 
 
 def limits_of(model) -> Limits | None:
     """Bounds of the joints of a model, or None if it has none."""
-    lower, upper = np.full(model.nq, -np.inf), np.full(model.nq, np.inf)
-    q_of_v = np.full(model.nv, -1)
-    for i, joint in enumerate(model.joint[1:], start=1):
-        if joint.rates_are_velocities:
-            at, limits = model.q_slice[i], model.travel[i]
-            q_of_v[model.v_slice[i]] = np.arange(at.start, at.stop)
-            if limits is not None:
-                lower[at] = limits.lower or -np.inf
-                upper[at] = limits.upper or np.inf
+    q_of_v = position_index(model)
+    counts = np.isin(np.arange(model.nq), q_of_v)
+    lower = np.where(counts, model.position_limits.lower, -np.inf)
+    upper = np.where(counts, model.position_limits.upper, np.inf)
     none = np.all(np.isinf(lower)) and np.all(np.isinf(upper))
     return None if none else Limits(lower, upper, q_of_v)
 

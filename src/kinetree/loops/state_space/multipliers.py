@@ -7,15 +7,16 @@ import numpy as np
 from kinetree.errors import SingularError
 
 __all__ = [
-    "Baumgarte", "acceleration", "multipliers", "recovered_multipliers",
+    "Stabilization", "acceleration", "multipliers", "recovered_multipliers",
     "velocity_products",
 ]  # fmt: skip
 
 
-class Baumgarte(NamedTuple):
+class Stabilization(NamedTuple):
     """``0 = gddot + 2 alpha gdot + beta² g`` in the place of ``gddot = 0`` — Spencer (3.8).
 
-    ``alpha = beta = 1 / T`` makes errors decay with the time constant T, critically damped.
+    Baumgarte's method. ``alpha = beta = 1 / T`` makes errors decay with the time constant T,
+    critically damped, which is what ``kinetree.Baumgarte(T)`` asks of a simulation.
     """
 
     alpha: float
@@ -28,12 +29,12 @@ class Baumgarte(NamedTuple):
         return terms.Gdot_v + 2 * self.alpha * (terms.G @ v) + self.beta**2 * terms.g
 
 
-def velocity_products(terms, v, stabilization: Baumgarte | None = None):
+def velocity_products(terms, v, stabilization: Stabilization | None = None):
     """``Gdot v``, with the terms of Baumgarte's method if asked for."""
     return terms.Gdot_v if stabilization is None else stabilization.products(terms, v)
 
 
-def multipliers(system, t, q, v, *, stabilization: Baumgarte | None = None):
+def multipliers(system, t, q, v, *, stabilization: Stabilization | None = None):
     """``lam = (G M⁻¹ Gᵀ)⁻¹ (G M⁻¹ F + Gdot v)``, (m,) — Spencer (2.4).
 
     They are large near kinematic singularities, whatever the forces are, and do not exist there nor
@@ -42,7 +43,7 @@ def multipliers(system, t, q, v, *, stabilization: Baumgarte | None = None):
     return _solution(system, t, q, v, stabilization)[1]
 
 
-def acceleration(system, t, q, v, *, stabilization: Baumgarte | None = None):
+def acceleration(system, t, q, v, *, stabilization: Stabilization | None = None):
     """``vdot = M⁻¹ (F - Gᵀ lam)``, (n,) — Spencer (2.5)."""
     return _solution(system, t, q, v, stabilization)[0]
 

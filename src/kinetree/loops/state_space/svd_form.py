@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.loops.kinematics.rank import rank as rank_of
-from kinetree.loops.state_space.multipliers import Baumgarte, velocity_products
+from kinetree.loops.state_space.multipliers import Stabilization, velocity_products
 
 __all__ = ["SVDEvaluation", "SVDForm"]
 
@@ -50,12 +50,12 @@ class SVDForm:
             1e-3 or so, soften the constraints near singularities: stable, but not accurate.
         damping: ``mu`` of the damped inverse ``Gᵀ (G Gᵀ + mu² 1)⁻¹``, whose norm is at most
             ``1 / (2 mu)``; softens as well. Zero for none.
-        stabilization: ``Baumgarte(alpha, beta)``, or None.
+        stabilization: ``Stabilization(alpha, beta)``, or None.
     """
 
     def __init__(
         self, system, *, q=None, rank=None, threshold=THRESHOLD, damping=0.0,
-        stabilization: Baumgarte | None = None,
+        stabilization: Stabilization | None = None,
     ):  # fmt: skip
         """Choose how the inverse is made.
 

@@ -14,7 +14,7 @@ import numpy as np
 from kinetree.errors import ShapeError, SimulationError, UnknownNameError
 from kinetree.loops.state_space import multipliers
 from kinetree.loops.state_space.invariants import Drift, drift
-from kinetree.loops.state_space.multipliers import Baumgarte
+from kinetree.loops.state_space.multipliers import Stabilization
 from kinetree.loops.state_space.singular_passes import SingularityWatch
 from kinetree.loops.state_space.svd_form import SVDForm
 from kinetree.loops.state_space.system_projection import (
@@ -25,7 +25,7 @@ from kinetree.loops.state_space.system_projection import (
 
 __all__ = ["SystemMotion", "integrate_system", "runge_kutta_step"]
 
-BAUMGARTE = Baumgarte(10.0, 10.0)
+BAUMGARTE = Stabilization(10.0, 10.0)
 """What the thesis takes [1/s]."""
 HOLDS = ("nothing", "baumgarte", "projection", "all", "energy")
 

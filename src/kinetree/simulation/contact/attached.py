@@ -10,15 +10,23 @@ Soft contact is a force like others. Time stepping and event-driven contact take
 themselves, and so replace what makes the stepper.
 """
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
 
 from kinetree.contact.rigid.settings import EventDriven
+from kinetree.contact.scene import Scene
 from kinetree.contact.soft.force import SoftContact
 from kinetree.contact.stepping.settings import TimeStepping
-from kinetree.errors import ModelError, TraceError, UnknownNameError
+from kinetree.errors import (
+    JointError,
+    ModelError,
+    SimulationWarning,
+    TraceError,
+    UnknownNameError,
+)
 from kinetree.simulation.contact.phases.stepper import event_driven_stepper
 from kinetree.simulation.contact.stepper import time_stepper
 
@@ -52,9 +60,10 @@ class Attached:
 def attach(contact: Any, model) -> Attached:
     """What this kind of contact adds to the simulation of a model."""
     kinds = sorted(kind.__name__ for kind in attach.registry if kind not in (object, type(None)))
+    hint = "; say what happens there: TimeStepping(scene)" if isinstance(contact, Scene) else ""
     raise TypeError(
         f"contact must be one of {', '.join(kinds)} of kinetree.contact, or None; got "
-        f"{type(contact).__name__}"
+        f"{type(contact).__name__}{hint}"
     )
 
 
@@ -65,12 +74,14 @@ def _(contact: None, model) -> Attached:
 
 @attach.register
 def _(contact: SoftContact, model) -> Attached:
+    _warn_of_nothing(contact.scene)
     return Attached(forces=(contact,))
 
 
 @attach.register
 def _(contact: TimeStepping, model) -> Attached:
     _require_model(contact.scene, model)
+    _warn_of_nothing(contact.scene)
 
     def stepper(acting, method, field, q, events, *, compiled):
         return time_stepper(contact, acting, method, field, q, events, compiled=compiled)
@@ -81,6 +92,7 @@ def _(contact: TimeStepping, model) -> Attached:
 @attach.register
 def _(contact: EventDriven, model) -> Attached:
     _require_model(contact.scene, model)
+    _warn_of_nothing(contact.scene)
 
     def stepper(acting, method, field, q, events, *, compiled):
         return event_driven_stepper(contact, acting, method, field, q, events, compiled=compiled)
@@ -106,3 +118,21 @@ def _require_model(scene, model):
             f"the scene was made for model {scene.model.name!r}, which is not the one that is "
             f"simulated, {model.name!r}: Scene(model, ...) with the same model"
         )
+
+
+def _warn_of_nothing(scene):
+    """Warn where shapes pass through each other; without any, stops and friction are meant."""
+    if scene.pairs or not scene.model.geometry:
+        return
+    solid = [g for g in scene.model.geometry if g.collision]
+    if len(solid) < 2:
+        what = f"of its {len(scene.model.geometry)} shapes {len(solid)} have collision=True"
+    else:
+        what = "no two of its solid shapes are a pair"
+    warnings.warn(
+        f"nothing can touch in the scene of {scene.model.name!r}: {what}. Robot files have "
+        f"<collision> elements for it, builders geometry(..., collision=True), and "
+        f"kinetree.contact.with_ground(model) adds a ground",
+        SimulationWarning,
+        stacklevel=5,
+    )

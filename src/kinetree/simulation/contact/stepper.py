@@ -13,12 +13,13 @@ from kinetree.contact.stepping.step import ContactStep
 from kinetree.errors import ShapeError, SingularError, UnknownNameError
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import kernel
+from kinetree.model.bounds import position_index
 from kinetree.simulation.breakdown import NamingTime
 from kinetree.simulation.contact.drives import drive_forces, require_movable
 from kinetree.simulation.contact.history import Notes
 from kinetree.simulation.events.event import UserEvents
 from kinetree.simulation.events.watcher import Watcher
-from kinetree.simulation.forces.limits import position_bounds, position_index
+from kinetree.simulation.forces.limits import position_bounds
 from kinetree.simulation.integrators.explicit import ExplicitRungeKutta
 from kinetree.simulation.integrators.integrator import Stepped
 from kinetree.simulation.prescribed.method import Driven

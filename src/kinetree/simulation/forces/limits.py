@@ -6,17 +6,22 @@ and a joint that arrives too slowly to bounce is held until something pulls it a
 ``kinetree.simulation.forces.modes``.
 """
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from kinetree.errors import ModelError, UnknownNameError
+from kinetree.errors import ModelError, SimulationWarning, UnknownNameError
 from kinetree.functional.choose import select
+from kinetree.model.bounds import position_index
 from kinetree.simulation.forces.inertia import nominal_mobility
 from kinetree.simulation.forces.through_gears import on_variables
 
-__all__ = ["RigidLimits", "StiffLimits", "limits_of", "position_bounds"]
+__all__ = ["RigidLimits", "StiffLimits", "limits_of", "position_bounds", "warn_outside"]
+
+FAR_OUTSIDE = 0.1
+"""How far outside its limits a joint may start without a warning, as part of its travel."""
 
 
 def position_bounds(model):
@@ -24,30 +29,18 @@ def position_bounds(model):
 
     Bounds are on position variables; they count where these are the integrals of velocities.
     """
-    lower, upper = np.full(model.nv, -np.inf), np.full(model.nv, np.inf)
     for i, body in enumerate(model.bodies, start=1):
-        limits = model.travel[i]
-        for bounds, given in ((lower, "lower"), (upper, "upper")):
-            values = () if limits is None else getattr(limits, given)
-            if not values or np.all(np.isinf(values)):
-                continue
-            if not body.joint.rates_are_velocities:
+        if body.joint.rates_are_velocities:
+            continue
+        for given, values in model.position_limits._asdict().items():
+            if np.any(np.isfinite(values[model.q_slice[i]])):
                 raise ModelError(
                     f"joint {body.joint_name!r} ({type(body.joint).__name__}) has a finite {given} "
                     f"limit, but its velocities are not the rates of its position variables, so "
                     f"that no stop can be put there: leave the limit out, or pass limits=None"
                 )
-            bounds[model.v_slice[i]] = values
-    return lower, upper
-
-
-def position_index(model) -> np.ndarray:
-    """Number of the position variable of every velocity variable; -1 where there is none."""
-    index = np.full(model.nv, -1)
-    for i, joint in enumerate(model.joint[1:], start=1):
-        if joint.rates_are_velocities:
-            index[model.v_slice[i]] = np.arange(*model.q_slice[i].indices(model.nq))
-    return index
+    at, (lower, upper) = position_index(model), model.position_limits
+    return np.where(at < 0, -np.inf, lower[at]), np.where(at < 0, np.inf, upper[at])
 
 
 @dataclass(frozen=True)
@@ -154,6 +147,26 @@ class RigidLimits:
             raise ModelError(f"restitution must be between 0 and 1, got {self.restitution}")
         if not self.rest_velocity >= 0:
             raise ModelError(f"rest_velocity must not be negative, got {self.rest_velocity}")
+
+
+def warn_outside(model, q):
+    """Warn of a joint that starts far outside its limits, as angles in degrees do."""
+    lower, upper = model.position_limits
+    travel = np.where(np.isfinite(upper - lower), upper - lower, 1.0)
+    beyond = np.maximum(lower - q, q - upper) - FAR_OUTSIDE * travel
+    if not np.any(beyond > 0):
+        return
+    *sample, k = map(int, np.unravel_index(np.argmax(beyond), beyond.shape))
+    x, i = q[(*sample, k)], next(i for i, at in enumerate(model.q_slice) if at.stop > k)
+    where = f" of sample {tuple(sample)}" if sample else ""
+    turns = " Angles are in radians: np.radians converts degrees." if abs(x) > 2 * np.pi else ""
+    warnings.warn(
+        f"joint {model.joint_names[i - 1]!r}{where} starts at {x:.4g}, far outside its limits "
+        f"{lower[k]:.4g} to {upper[k]:.4g}, and its stop pushes it back.{turns} limits=None leaves "
+        f"the stops out",
+        SimulationWarning,
+        stacklevel=3,
+    )
 
 
 def limits_of(model, given):

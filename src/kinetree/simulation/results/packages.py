@@ -15,5 +15,5 @@ def need(module, purpose, extra):
         package = module.partition(".")[0]
         raise MissingPackageError(
             f"{purpose} needs the package {package}, which cannot be imported ({error}): "
-            f"pip install kinetree[{extra}]"
+            f'pip install "kinetree[{extra}]"'
         ) from error

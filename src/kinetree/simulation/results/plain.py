@@ -7,7 +7,7 @@ import numpy as np
 
 __all__ = ["plain", "revived"]
 
-_OURS, _ARRAY = "kinetree.simulation.", "array"
+_ROOT, _OURS, _ARRAY = "kinetree.", "kinetree.simulation.", "array"
 
 
 def plain(x):
@@ -16,6 +16,10 @@ def plain(x):
         return {"": _ARRAY, "values": x.tolist()}
     if isinstance(x, np.generic):
         return x.item()
+    names = getattr(x, "_fields", None)  # of a named tuple
+    if names is not None and type(x).__module__.startswith(_ROOT):
+        kind = f"{type(x).__module__}.{type(x).__qualname__}"
+        return {"": kind} | {name: plain(getattr(x, name)) for name in names}
     if isinstance(x, (list, tuple)):
         return [plain(item) for item in x]
     if isinstance(x, dict):
@@ -40,7 +44,8 @@ def revived(data):
     if data[""] == _ARRAY:
         return np.array(data["values"])
     module, _, name = data[""].rpartition(".")
-    kind = getattr(importlib.import_module(_OURS + module), name)
-    if not (isinstance(kind, type) and is_dataclass(kind)):
+    whole = module if module.startswith(_ROOT) else _OURS + module
+    kind = getattr(importlib.import_module(whole), name)
+    if not (isinstance(kind, type) and (is_dataclass(kind) or hasattr(kind, "_fields"))):
         raise ValueError(f"{data['']} is nothing that a trajectory holds")
     return kind(**values)

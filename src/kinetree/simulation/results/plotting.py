@@ -10,6 +10,7 @@ from kinetree.spelling import did_you_mean
 
 __all__ = [
     "COLORS",
+    "as_motion",
     "balance_panel",
     "chosen_joints",
     "closure_panels",
@@ -22,7 +23,7 @@ __all__ = [
 
 def plot(trajectory, *, joints=None):
     """A Matplotlib figure of a trajectory; ``joints`` are the names of those to show."""
-    chosen = chosen_joints(trajectory.model, joints)
+    chosen = chosen_joints(as_motion(trajectory).model, joints)
     rows = motion_rows(trajectory, chosen)
     forces = force_panel(trajectory, chosen)
     rows += [(forces, None)] if forces else []
@@ -30,6 +31,18 @@ def plot(trajectory, *, joints=None):
     if trajectory.model.loops:
         rows.append(closure_panels(trajectory))
     return draw_rows(trajectory, rows)
+
+
+def as_motion(trajectory):
+    """``trajectory`` itself, if it is a motion."""
+    if not all(hasattr(trajectory, name) for name in ("model", "t", "q", "qd")):
+        is_model = hasattr(trajectory, "body_count")
+        hint = "; kinetree.plot.tree(model) draws a mechanism" if is_model else ""
+        raise TypeError(
+            f"this draws a motion, such as kinetree.simulate returns, got "
+            f"{type(trajectory).__name__}{hint}"
+        )
+    return trajectory
 
 
 def chosen_joints(model, joints):

@@ -28,6 +28,9 @@ TOLERATED_PENETRATION = 1e-9
 """Penetration at the end of a step [m or rad] above which we warn."""
 TOLERATED_SLIP = 1e-9
 """Error of a velocity at a contact [m/s or rad/s] above which we warn."""
+_WHERE_ANY = (
+    "rejected", "event_energy", "loop_error", "loop_rate_error", "refined", "singular_passes",
+)  # fmt: skip
 _AT_THE_ROOT = ("armature", "stiffness", "damping", "friction")
 _SAMPLES = 64  # instants at which the inertia matrix is looked at
 
@@ -77,17 +80,26 @@ class Report:
     contact: Any = None
     warnings: tuple[str, ...] = ()
 
+    @property
+    def trusted(self) -> bool:
+        """Whether none of the numbers is a reason for doubt."""
+        return not self.warnings
+
     def __str__(self):
         lines = []
         for f in fields(self):
-            if f.name in ("warnings", "contact"):
-                continue
             value = getattr(self, f.name)
+            idle = f.name in _WHERE_ANY and not value
+            if f.name in ("warnings", "contact") or value is None or idle:
+                continue
             shown = f"{value:.3g}" if isinstance(value, float) else value
-            lines.append(f"{f.name.replace('_', ' '):16s} {'-' if value is None else shown}")
+            lines.append(f"{f.name.replace('_', ' '):16s} {shown}")
         for name, value in self.contact._asdict().items() if self.contact else ():
             lines.append(f"contact: {name.replace('_', ' '):16s} {value:.3g}")
-        return "\n".join([*lines, *(f"warning: {w}" for w in self.warnings)])
+        lines += [f"warning: {w}" for w in self.warnings]
+        if self.trusted:
+            lines.append("result           can be trusted")
+        return "\n".join(lines)
 
 
 def check_result(model, stepper, record, arrays, seen, loop_error, *, adaptive) -> Report:
@@ -158,7 +170,7 @@ def _momentum_error(model, field, arrays, seen, H):
     """Change of linear and angular momentum, about the centre of mass where there is gravity."""
     if not _floats_freely(model, field, arrays["tau"]):
         return None
-    mass = sum(b.inertia.mass for b in model.bodies)
+    mass = model.total_mass
     t = (arrays["t"] - arrays["t"][0]).reshape(-1, *[1] * (arrays["q"].ndim - 1))
     n, p, c = seen.momentum[..., :3], seen.momentum[..., 3:], seen.center
     arm = np.sqrt(np.trace(H[0, :3, :3]) / mass)  # radius of gyration, roughly

@@ -66,7 +66,8 @@ def load(cls, path, model=None):
     for name in ("q", "qd", "tau", "energy", "work", "loop_error"):
         tail = arrays[name].shape[-1:] if name in ("q", "qd", "tau") else ()
         arrays[name] = arrays[name].reshape(*shape, *tail)
-    return cls(model, events=revived(about["events"]), report=revived(about["report"]), **arrays)
+    told = {name: revived(about.get(name)) for name in ("events", "report", "contact")}
+    return cls(model, **told, **arrays)
 
 
 def _by_suffix(path):
@@ -98,6 +99,7 @@ def _about(trajectory):
         "fingerprint": trajectory.model.fingerprint,
         "events": [plain(event) for event in trajectory.events],
         "report": plain(trajectory.report),
+        "contact": plain(trajectory.contact),
     }
 
 
@@ -182,5 +184,5 @@ def _netcdf_engine():
         return engine
     raise MissingPackageError(
         "a .nc file needs one of the packages netCDF4, h5netcdf or scipy beside xarray, and none "
-        "can be imported: pip install kinetree[tables]"
+        'can be imported: pip install "kinetree[tables]"'
     )

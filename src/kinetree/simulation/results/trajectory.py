@@ -1,6 +1,6 @@
 """What a simulation returns."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
@@ -12,7 +12,7 @@ from kinetree.simulation.results import plotting, resampling, selection, storage
 __all__ = ["Trajectory"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Trajectory:
     """A motion, as arrays with time first; batch axes, if any, come second.
 
@@ -41,11 +41,16 @@ class Trajectory:
     work: np.ndarray
     loop_error: np.ndarray
     events: tuple = ()
-    report: Any = field(default=None, repr=False)
-    contact: Any = field(default=None, repr=False)
+    report: Any = None
+    contact: Any = None
 
     def __len__(self):
         return len(self.t)
+
+    def __repr__(self):
+        batch = f" of a batch of shape {self.q.shape[1:-1]}" if self.q.ndim > 2 else ""
+        span = f", t = {self.t[0]:g} to {self.t[-1]:g} s" if len(self) else ""
+        return f"<Trajectory of {self.model.name!r}: {len(self)} states{batch}{span}>"
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays by name, time first."""

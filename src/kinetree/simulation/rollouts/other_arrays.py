@@ -48,6 +48,12 @@ class ArrayRollout:
     def __len__(self):
         return len(self.t)
 
+    def __repr__(self):
+        return (
+            f"<ArrayRollout of {self.model.name!r}: {len(self)} states of a batch of shape "
+            f"{self.batch}, t = {self.t[0]:g} to {self.t[-1]:g} s, in {type(self.q).__name__}>"
+        )
+
 
 def foreign_arrays(q0, qd0, tau, groups):
     """The arrays of other libraries among those of a call, by name."""

@@ -16,9 +16,15 @@ from typing import Any
 import numpy as np
 
 from kinetree.codegen.runtime.memory import empty
-from kinetree.errors import ShapeError, SimulationError, SimulationWarning, TraceError
+from kinetree.errors import (
+    ShapeError,
+    SimulationError,
+    SimulationWarning,
+    TraceError,
+    UnknownNameError,
+)
 from kinetree.model.arrays import as_model
-from kinetree.simulation.acting import passive_forces
+from kinetree.simulation.acting import acting_on
 from kinetree.simulation.breakdown import NamingTime, check_finite_state
 from kinetree.simulation.constrained.making import projected
 from kinetree.simulation.constrained.projected import DOUBTFUL
@@ -40,8 +46,8 @@ __all__ = ["Run", "rollout", "run_of"]
 
 def rollout(
     model, q0, qd0=None, tau=None, *, steps, dt=1e-3, integrator="auto", forces=(), policy=None,
-    inputs=None, arguments=None, parameters=None, store_every=1, t0=0.0, prescribed=None,
-    contact=None, out=None,
+    friction="smooth", limits="stiff", inputs=None, arguments=None, parameters=None,
+    store_every=1, t0=0.0, prescribed=None, contact=None, out=None,
 ) -> Rollout | ArrayRollout:  # fmt: skip
     """Simulate a batch of motions, each with a fixed number of equal steps.
 
@@ -64,6 +70,9 @@ def rollout(
         policy: kernel ``(model, t, q, qd, ...)`` of joint forces, computed at the start of a step,
             held during it, and added to ``tau``. It takes what it needs of ``t``, ``q``, ``qd``,
             and of ``inputs`` and ``arguments``, by name.
+        friction: of joints that have some: ``"smooth"``, a ``kt.Friction``, or None, for none.
+        limits: of joints that have some: ``"stiff"``, springs that push back, which take short
+            steps; ``kt.StiffLimits``; or None, for none.
         inputs: arrays by name with a value for every step: (steps or 1, ..., shape of one sample).
         arguments: arrays by name that stay the same: (..., shape of one sample).
         parameters: parameters of the model by name, such as ``{"mass:link7": array}``; each with
@@ -84,13 +93,13 @@ def rollout(
         return rollout_of(
             rollout, run_of, model, q0, qd0, tau, foreign=foreign, store_every=store_every,
             steps=steps, dt=dt, integrator=integrator, forces=forces, policy=policy, inputs=inputs,
-            arguments=arguments, parameters=parameters, t0=t0, prescribed=prescribed,
-            contact=contact,
+            friction=friction, limits=limits, arguments=arguments, parameters=parameters, t0=t0,
+            prescribed=prescribed, contact=contact,
         )  # fmt: skip
     run = run_of(
         model, q0, qd0, tau, steps=steps, dt=dt, integrator=integrator, forces=forces,
-        policy=policy, inputs=inputs, arguments=arguments, parameters=parameters, t0=t0,
-        prescribed=prescribed, contact=contact,
+        policy=policy, friction=friction, limits=limits, inputs=inputs, arguments=arguments,
+        parameters=parameters, t0=t0, prescribed=prescribed, contact=contact,
     )  # fmt: skip
     marks = run.marks(store_every)
     q, qd, work = _arrays(run, len(marks), out)
@@ -100,7 +109,8 @@ def rollout(
 
 def run_of(
     model, q0, qd0=None, tau=None, *, steps, dt=1e-3, integrator="auto", forces=(), policy=None,
-    inputs=None, arguments=None, parameters=None, t0=0.0, costs=(), prescribed=None, contact=None,
+    friction="smooth", limits="stiff", inputs=None, arguments=None, parameters=None, t0=0.0,
+    costs=(), prescribed=None, contact=None,
 ):  # fmt: skip
     """The ``Run`` of a call of ``rollout``; ``costs`` are kernels that ask for arrays, too."""
     forces = (*forces_of(contact, model), *forces)
@@ -118,7 +128,7 @@ def run_of(
     own = [g.argument for g in arrays.given if g.kind != "parameters"]
     names = tuple(g.name for g in arrays.given if g.kind == "parameters")
     method = integrator_named(integrator, constrained=constrained)
-    field: Any = Field(forces, passive=passive_forces(model))
+    field: Any = Field(tuple(forces), passive=_passive(model, friction, limits))
     told = told_of(model, prescribed)
     if told is not None:
         arrays = told_arrays(told, model, arrays, float(t0), dt, steps, at_rest=qd0 is None)
@@ -127,6 +137,17 @@ def run_of(
         method, field = projected(model, method, field, arrays.q0, arrays.qd0)
     transition = Transition(model, method, field, policy, tuple(own), names)
     return Run(transition, arrays, steps, dt, float(t0))
+
+
+def _passive(model, friction, limits):
+    acting = acting_on(model, friction=friction, limits=limits)
+    for given, beyond in ((friction, acting.friction), (limits, acting.limits)):
+        if beyond is not None:
+            raise UnknownNameError(
+                f"{given!r} joints come to rest at times of their own, and steps of a rollout are "
+                f"equal: use 'smooth' friction and 'stiff' limits, or kinetree.simulate"
+            )
+    return acting.passive
 
 
 class Run:
