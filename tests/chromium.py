@@ -40,9 +40,9 @@ class Browser:
         )  # fmt: skip
         self.errors, self.requests, self._count = [], [], 0
         self._socket = connect(self._address(), max_size=None, compression=None)
-        target = self._of_browser("Target.getTargets")["targetInfos"]
+        target = self.of_browser("Target.getTargets")["targetInfos"]
         page = next(t["targetId"] for t in target if t["type"] == "page")
-        self._session = self._of_browser("Target.attachToTarget", targetId=page, flatten=True)[
+        self._session = self.of_browser("Target.attachToTarget", targetId=page, flatten=True)[
             "sessionId"
         ]
         for domain in ("Page", "Runtime", "Log", "Network"):
@@ -59,7 +59,8 @@ class Browser:
             time.sleep(0.05)
         raise AssertionError("Chromium did not open its port within 30 s")
 
-    def _of_browser(self, method, **parameters):
+    def of_browser(self, method, **parameters):
+        """A command of the protocol, for the browser as a whole."""
         return self._send({"method": method, "params": parameters})
 
     def call(self, method, **parameters):

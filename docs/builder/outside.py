@@ -76,7 +76,8 @@ def source_page(path: str) -> str:
 def show_source(path: str) -> str:
     """A stand-alone page with the text of a file, or the names in a folder."""
     file = ROOT / path
-    css = os.path.relpath("stylesheets/source.css", os.path.dirname(source_page(path)))
+    here = os.path.dirname(source_page(path))
+    css, home = (os.path.relpath(p, here) for p in ("stylesheets/source.css", "index.html"))
     if file.is_dir():
         body = "".join(f"<li>{escape(p.name)}</li>" for p in sorted(_listed(file)))
         body = f"<ul>{body}</ul>"
@@ -86,7 +87,7 @@ def show_source(path: str) -> str:
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(path)}</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<link rel="stylesheet" href="{css}"></head>'
-        f"<body><h1>{escape(path)}</h1>{body}</body></html>"
+        f'<body><p><a href="{home}">kinetree</a></p><h1>{escape(path)}</h1>{body}</body></html>'
     )
 
 

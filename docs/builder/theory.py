@@ -25,8 +25,7 @@ def completed(name: str, text: str) -> str:
     page = PAGES[name]
     modules = [*page["source"], *page.get("also", [])]
     parts = [text.rstrip("\n")]
-    if "cost" in page:
-        parts.append(_cost(page["cost"]))
+    parts.append(_cost(page))
     parts.append(_source(page["source"]))
     if page.get("also"):
         parts.append(_also(page["also"]))
@@ -45,15 +44,28 @@ def _link(module):
     return f"../../{module_file(module).relative_to(ROOT).as_posix()}"
 
 
-def _cost(entries):
-    lines = ["## Cost", "", "Multiplications (m, divisions and roots included) and additions (a)"]
-    lines[-1] += " for robots that ship with the package, counted when this page was built."
-    lines[-1] += " *As written* is the text below, traced for the robot; *compiled* is the leanest"
-    lines[-1] += " formulation, which is what a call runs."
-    for entry in entries:
-        lines += ["", f"**{entry['title']}**", ""] if len(entries) > 1 else [""]
-        lines.append(costs.table(entry["text"], tuple(entry["arguments"]), entry.get("public")))
-    return "\n".join(lines)
+def _cost(page):
+    """What was counted; where nothing can be, the words of the page say why."""
+    counted = "Multiplications (m, divisions and roots included) and additions (a)"
+    if "operations" in page:
+        words = f"{counted} on general quantities, counted when this page was built."
+        return "\n\n".join(["## Cost", words, costs.operations(page["operations"])])
+    if "joints" in page:
+        words = f"{counted}, counted when this page was built; sines and cosines are not in it."
+        return "\n\n".join(["## Cost", words, costs.joints(page["joints"])])
+    if "cost" not in page:
+        return ""
+    words = f"{counted} for mechanisms that ship with the package, counted when this page was"
+    words += " built. *As written* is the text below, traced for the robot"
+    if any("public" in entry for entry in page["cost"]):
+        words += "; *compiled* is the leanest formulation, which is what a call runs"
+    parts = ["## Cost", f"{words}."]
+    for entry in page["cost"]:
+        entry = dict(entry)
+        title = entry.pop("title")
+        parts += [f"**{title}**"] if len(page["cost"]) > 1 else []
+        parts.append(costs.table(**entry))
+    return "\n\n".join(parts)
 
 
 def _source(modules):

@@ -13,6 +13,8 @@ import numpy as np
 
 import kinetree as kt
 
+plt.style.use(kt.plot.STYLE)
+
 m = kt.samples.ur5()
 print(m.summary())
 

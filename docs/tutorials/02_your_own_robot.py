@@ -13,6 +13,8 @@ import numpy as np
 
 import kinetree as kt
 
+plt.style.use(kt.plot.STYLE)
+
 URDF = """
 <robot name="lift_arm">
   <link name="base"/>

@@ -59,6 +59,36 @@ def test_a_page_of_theory_is_completed(monkeypatch):
     assert "[tests/a.py](../../tests/a.py)\n\n- it is so\n" in page
 
 
+def test_every_page_of_theory_says_what_it_costs():
+    counted = {
+        name for name, p in theory.PAGES.items() if {"cost", "operations", "joints"} & set(p)
+    }
+    words = {
+        name
+        for name in theory.PAGES
+        if "\n## Cost\n" in (DOCS / "theory" / f"{name}.md").read_text(encoding="utf-8")
+    }
+    assert counted | words == set(theory.PAGES)
+    assert not counted & words
+
+
+@pytest.mark.parametrize(
+    ("page", "row"),
+    [
+        ("hybrid", "| `double_pendulum` | 2 | 38 m + 27 a | "),  # some forces given
+        ("task_space", "| `double_pendulum` | 2 | 25 m + 16 a | "),  # the last body
+        ("floating_base", "| `double_pendulum` | 2 | "),
+        ("virtual_links", "| `four_bar` | 3 | 70 m + 41 a |"),
+        ("spatial", "| $X v$ | `X @ v` | 24m + 18a |"),  # RBDA Table A.4
+        ("joints", "| `Revolute('z')` | 1 | 0 |"),
+    ],
+)
+def test_costs_are_counted(page, row, monkeypatch):
+    monkeypatch.setattr(theory.costs, "ROBOTS", ("double_pendulum",))
+    monkeypatch.setattr(theory.costs, "LOOPS", ("four_bar",))
+    assert row in theory._cost(theory.PAGES[page])
+
+
 def test_every_public_name_is_in_the_reference_once_with_a_docstring():
     names = [name for names in reference.names_by_page().values() for name in names]
     assert len(names) == len(set(names))

@@ -105,6 +105,18 @@ def test_contact_forces_are_normal_and_tangential_and_part_of_friction():
         kt.plot.contact_forces(t=np.arange(3.0), forces=forces)
 
 
+def test_contacts_that_never_push_are_left_out():
+    forces = np.zeros((3, 4, 3))
+    forces[1, 2, 0] = 5.0
+    figure = kt.plot.contact_forces(t=np.arange(3.0), forces=forces)
+    normal, sideways = figure.axes
+    assert [line.get_label() for line in normal.lines] == ["contact 3"]
+    assert normal.get_ylim()[0] == 0
+    assert sideways.get_ylim() == (0, 1)
+    still = kt.plot.contact_forces(t=np.arange(3.0), forces=np.zeros((3, 2, 3)))
+    assert len(still.axes[0].lines) == 2
+
+
 def test_of_many_contacts_the_largest_have_names():
     forces = np.ones((3, 12, 3)) * np.arange(12)[:, None]
     figure = kt.plot.contact_forces(t=np.arange(3.0), forces=forces)

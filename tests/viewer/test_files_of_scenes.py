@@ -2,6 +2,7 @@
 
 import importlib
 import subprocess
+from dataclasses import replace
 
 import imageio.v3 as iio
 import numpy as np
@@ -13,6 +14,7 @@ import kinetree as kt
 from kinetree import viewer
 from kinetree.model import geometry
 from kinetree.simulation.results import packages
+from kinetree.viewer.pictures import film
 from kinetree.viewer.pictures.raster import rasterized
 
 PENDULUM = kt.samples.pendulum()
@@ -81,10 +83,30 @@ def test_films_have_as_many_images_as_their_time_asks_for(tmp_path, name):
         model, tmp_path / name, q, size=(64, 48), rate=20, t=np.linspace(0, 0.2, 7),
         progress=told.append,
     )  # fmt: skip
-    film = images(path)
-    assert len(film) == 5
-    assert np.any(np.abs(film[0].astype(int) - film[-1]) > 40)
+    found = images(path)
+    assert len(found) == 5
+    assert np.any(np.abs(found[0].astype(int) - found[-1]) > 40)
     assert told == pytest.approx([0, 0.05, 0.1, 0.15, 0.2])
+
+
+def test_slow_motion_shows_the_states_in_between(tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(film, "film", lambda scene, path, **options: seen.append(scene))
+    t = np.linspace(0, 1, 1001)
+    for speed in (0.1, 1.0, 10.0):
+        viewer.record(PENDULUM, tmp_path / "a.mp4", t[:, None], t=t, speed=speed)
+    assert [len(scene.times) for scene in seen] == [301, 31, 4]
+
+
+def test_arrows_inside_a_body_shine_through_it():
+    motion = kt.Trajectory(PENDULUM, np.zeros(1), *np.ones((3, 1, 1)), *np.zeros((3, 1)))
+    shell = PENDULUM.replace(geometry=(geometry.Geometry(0, geometry.Sphere(4.0)),))
+    hidden = replace(motion, model=shell)
+    images = [
+        viewer.picture(hidden, size=(320, 240), show=show)
+        for show in ("bodies", ("bodies", "forces"))
+    ]
+    assert np.any(np.abs(images[0].astype(int) - images[1]) > 20)
 
 
 def test_other_kinds_of_files_are_refused(tmp_path):
@@ -150,6 +172,22 @@ def test_collada_meshes_are_drawn(tmp_path):
     path.write_text(COLLADA, encoding="utf-8")
     part = viewer.scene(with_mesh(path)).parts[0]
     assert np.ptp(part.surface.vertices, axis=0) == pytest.approx([1, 2, 0])
+
+
+def test_a_mesh_without_its_textures_is_drawn_grey(tmp_path):
+    material = """<library_effects><effect id="e"><profile_COMMON><newparam sid="s"><sampler2D>
+<source>gone</source></sampler2D></newparam><technique sid="common"><phong><diffuse>
+<texture texture="s" texcoord="UV"/></diffuse></phong></technique></profile_COMMON></effect>
+</library_effects><library_materials><material id="m"><instance_effect url="#e"/></material>
+</library_materials><library_geometries>"""
+    bound = """<instance_geometry url="#g"><bind_material><technique_common><instance_material
+symbol="m" target="#m"/></technique_common></bind_material></instance_geometry>"""
+    text = COLLADA.replace("<library_geometries>", material)
+    text = text.replace('<triangles count="1">', '<triangles count="1" material="m">')
+    path = tmp_path / "a.dae"
+    path.write_text(text.replace('<instance_geometry url="#g"/>', bound), encoding="utf-8")
+    part = viewer.scene(with_mesh(path)).parts[0]
+    assert part.color == pytest.approx((0.72, 0.73, 0.75), abs=0.01)
 
 
 def test_a_missing_mesh_is_named_and_the_rest_is_drawn(tmp_path):

@@ -3,12 +3,14 @@
 import threading
 import time
 
+import imageio.v3 as iio
 import numpy as np
 import pytest
 from chromium import Browser
 
 import kinetree as kt
 from kinetree import viewer
+from kinetree.viewer.browser import saving
 
 DOUBLE = kt.samples.double_pendulum()
 LATER = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
@@ -101,6 +103,20 @@ def test_dragging_turns_the_view_and_the_button_turns_it_back(page):
     assert not page.errors
 
 
+def test_the_page_is_dark_where_the_user_wants_it_dark(page):
+    bright = drawn(page, 0.5)
+    features = [{"name": "prefers-color-scheme", "value": "dark"}]
+    page.call("Emulation.setEmulatedMedia", features=features)
+    page.run(LATER)
+    dark = page.screenshot()
+    page.call("Emulation.setEmulatedMedia", features=[])
+    page.run(LATER)
+    assert np.mean(bright) > 200
+    assert np.mean(dark) < 90
+    assert np.sum(dark[..., 0].astype(int) > dark[..., 2].astype(int) + 50) > 60  # still orange
+    assert difference(bright, page.screenshot()) < 40
+
+
 # --- the viewer -----------------------------------------------------------------------------------
 
 
@@ -120,6 +136,11 @@ def live(browser):
         yield shown, browser
 
 
+def unfold(browser, folder):
+    titles = "[...document.querySelectorAll('p,span,div')]"
+    browser.run(f"{titles}.find(e => e.textContent === '{folder}').click()")
+
+
 def press(browser, key, times=1):
     for _ in range(times):
         for kind in ("keyDown", "keyUp"):
@@ -130,9 +151,7 @@ def press(browser, key, times=1):
 
 def test_sliders_move_the_robot(live):
     shown, browser = live
-    browser.run(
-        "[...document.querySelectorAll('p,span,div')].find(e => e.textContent === 'Joints').click()"
-    )
+    unfold(browser, "Joints")
     browser.wait("document.body.innerText.includes('shoulder [rad]')")
     before = shown.q.copy()
     client = next(iter(shown.server.get_clients().values()))
@@ -153,18 +172,78 @@ def test_sliders_move_the_robot(live):
 
 def test_the_motion_plays_and_stops_in_the_browser(live):
     shown, browser = live
-    browser.run(
-        "[...document.querySelectorAll('button')].find(b => b.innerText === 'Play').click()"
-    )
+    click(browser, "Play")
     until(lambda: shown.player.playing and shown.player.t > 0.1)
-    browser.wait("[...document.querySelectorAll('button')].some(b => b.innerText === 'Pause')")
-    browser.run(
-        "[...document.querySelectorAll('button')].find(b => b.innerText === 'Pause').click()"
-    )
+    click(browser, "Pause")
     until(lambda: not shown.player.playing)
     t = shown.motion.t
     at = shown.motion.q[np.argmin(np.abs(t - shown.player.t))]
     until(lambda: np.allclose(shown.q, at))
+    assert not browser.errors
+
+
+def click(browser, label):
+    buttons = "[...document.querySelectorAll('button')]"
+    browser.wait(f"{buttons}.some(b => b.innerText === '{label}')")
+    browser.run(f"{buttons}.find(b => b.innerText === '{label}').click()")
+
+
+@pytest.fixture
+def downloads(live, tmp_path, monkeypatch):
+    """What the browser saves, in small pictures and few."""
+    shown, browser = live
+    monkeypatch.setattr(saving, "_SIZE", (160, 120))
+    films = {label: (end, rate, (64, 48)) for label, (end, rate, _) in saving._FILMS.items()}
+    monkeypatch.setattr(saving, "_FILMS", films)
+    shown.player.speed.value = "5"
+    browser.of_browser("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
+    if not browser.run("document.body.innerText.includes('Picture')"):
+        unfold(browser, "Save")
+
+    def saved(label, name):
+        click(browser, label)
+        path = tmp_path / name
+        until(lambda: browser.run("true") and path.exists())
+        return path
+
+    return saved
+
+
+def test_buttons_save_what_is_seen(live, downloads):
+    shown, browser = live
+    text = downloads("Page", "double_pendulum.html").read_text(encoding="utf-8")
+    assert "<title>double pendulum</title>" in text
+    image = iio.imread(downloads("Picture", "double_pendulum.png"))
+    assert image.shape == (120, 160, 3)
+    assert image.std() > 3
+    film = iio.imread(downloads("Film (GIF)", "double_pendulum.gif"))
+    assert film.shape == (7, 48, 64, 3)
+    assert difference(film[0], film[3]) > 10
+    film = downloads("Film (MP4)", "double_pendulum.mp4")
+    assert iio.immeta(film, plugin="FFMPEG")["source_size"] == (64, 48)
+    assert not shown.saving._filming
+    assert not browser.errors
+
+
+def test_what_cannot_be_saved_is_said_on_the_page(live, downloads, monkeypatch):
+    _, browser = live
+
+    def fail(*_):
+        raise kt.KinetreeError("there is no film")
+
+    monkeypatch.setattr(saving, "write_film", fail)
+    click(browser, "Film (GIF)")
+    browser.wait("document.body.innerText.includes('double_pendulum.gif is not saved')")
+    assert browser.run("document.body.innerText.includes('there is no film')")
+
+
+def test_a_page_that_was_closed_is_as_before_when_it_is_opened_again(live):
+    shown, browser = live
+    shown.player.go(1.2)
+    browser.open("about:blank")
+    browser.open(shown.url)
+    browser.wait("document.body.innerText.includes('Show')")
+    assert browser.run("[...document.querySelectorAll('input')].some(i => i.value === '1.2')")
     assert not browser.errors
 
 

@@ -187,11 +187,6 @@ def test_contacts_of_the_wrong_shape_are_refused(arguments, message):
         viewer.Contacts(**arguments)
 
 
-def test_contacts_must_have_the_times_of_the_motion():
-    with pytest.raises(kt.ShapeError, match="contacts have 2 times, the motion has 3"):
-        viewer.scene(moving(), contacts=viewer.Contacts(np.zeros((2, 1, 3))))
-
-
 def test_a_ghost_is_a_second_motion_of_the_same_mechanism():
     scene = viewer.scene(moving(), ghost=np.array([1.0, 0.0]))
     assert scene.nodes[4] == "ghost of base"
@@ -203,59 +198,7 @@ def test_a_ghost_is_a_second_motion_of_the_same_mechanism():
         viewer.scene(moving(), ghost="pendulum")
 
 
-def test_a_long_recording_is_thinned_to_thirty_states_a_second():
-    t = np.linspace(0, 1, 1001)
-    q = np.stack([t, 2 * t], axis=1)
-    scene = viewer.scene(DOUBLE, q, t=t)
-    assert len(scene.times) == 31
-    assert scene.times[[0, -1]].tolist() == [0.0, 1.0]
-    assert np.max(np.abs(np.diff(scene.times) - 1 / 30)) < 1.1e-3
-
-
-def test_what_flies_away_is_followed():
-    satellite = kt.samples.satellite()
-    q = np.tile(satellite.neutral(), (3, 1))
-    q[:, 0] = [0.0, 30.0, 90.0]
-    scene = viewer.scene(satellite, q)
-    assert scene.goes_away
-    assert scene.size < 10
-    assert not viewer.scene(moving()).goes_away
-
-
 def test_upwards_is_against_gravity():
     sideways = DOUBLE.replace(gravity=(0.0, -9.81, 0.0))
     assert_close(viewer.scene(sideways).up, [0, 1, 0], ulps=1)
     assert_close(viewer.scene(DOUBLE.replace(gravity=(0, 0, 0))).up, [0, 0, 1], ulps=1)
-
-
-@pytest.mark.parametrize(
-    ("what", "options", "error", "message"),
-    [
-        ("pendulun", {}, kt.LoadError, r"no file 'pendulun', and no sample .*'pendulum'"),
-        (42, {}, TypeError, "only a Model, a Trajectory, a file or the name of a sample"),
-        (DOUBLE, {"q": np.zeros((2, 2)), "t": [0.0]}, kt.ShapeError, "t must be 2 times in order"),
-        (DOUBLE, {"q": np.zeros((1, 2, 2))}, kt.ShapeError, r"\(nq,\) or \(T, nq\) to be shown"),
-    ],
-)
-def test_what_cannot_be_shown_is_refused(what, options, error, message):
-    with pytest.raises(error, match=message):
-        viewer.scene(what, **options)
-
-
-def test_one_motion_of_many_must_be_chosen():
-    q = np.zeros((3, 4, 2))
-    many = kt.Trajectory(DOUBLE, np.arange(3.0), q, q, q, q[..., 0], q[..., 0], q[..., 0])
-    with pytest.raises(kt.ShapeError, match=r"4 motions; choose one .*trajectory.motion\(0\)"):
-        viewer.scene(many)
-    with pytest.raises(kt.ShapeError, match="a trajectory has its own positions"):
-        viewer.scene(moving(), q=np.zeros(2))
-    assert len(viewer.scene(many.motion(1)).times) == 3
-
-
-def test_joints_whose_limits_exclude_zero_begin_in_the_middle():
-    bent = DOUBLE.replace(limits={"elbow": kt.Limits(lower=0.5, upper=1.5)}, postures=())
-    assert_close(
-        viewer.scene(bent).positions[0, 1:3],
-        kt.poses(DOUBLE, np.array([0.0, 1.0]))[:, :3, 3],
-        ulps=8,
-    )

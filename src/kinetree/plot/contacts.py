@@ -10,7 +10,7 @@ __all__ = ["contact_forces"]
 
 
 def contact_forces(trajectory=None, *, t=None, forces=None, names=None, friction=None):
-    """Normal and tangential forces of contacts over time.
+    """Normal and tangential forces of contacts over time; those that never push are left out.
 
     Args:
         trajectory: of a simulation with contacts; or give ``t`` and ``forces``.
@@ -34,6 +34,8 @@ def contact_forces(trajectory=None, *, t=None, forces=None, names=None, friction
             f"forces {forces.shape} and t {t.shape}"
         )
     names = names or [f"contact {k + 1}" for k in range(forces.shape[1])]
+    if np.any(pushing := np.any(forces != 0, axis=(0, 2))):
+        names, forces = [names[k] for k in np.flatnonzero(pushing)], forces[:, pushing]
     normal, sideways = forces[..., 0], np.linalg.norm(forces[..., 1:], axis=-1)
     panels = [("normal force", "[N]", normal), ("tangential force", "[N]", sideways)]
     if friction is not None:
@@ -51,6 +53,8 @@ def contact_forces(trajectory=None, *, t=None, forces=None, names=None, friction
             heading(axes, name)
             axes.set_ylabel(unit)
             axes.margins(x=0.01)
+            if np.nanmin(values, initial=0.0) >= 0:
+                axes.set_ylim(0, None if np.nanmax(values, initial=0.0) > 0 else 1)
         if friction is not None:
             grid[-1, 0].axhline(1.0, color="#555555", linewidth=0.8)
             grid[-1, 0].set_ylim(0, 1.1)

@@ -1,7 +1,7 @@
 """What a user wants to see: a model, a motion, a file of either, a sample by its name."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ from kinetree.viewer.scene.stage import Stage
 __all__ = ["FRAMES_PER_SECOND", "Motion", "motion_of", "scene_of", "staged"]
 
 FRAMES_PER_SECOND = 30
+_MOST = 200_000  # nodes times states: some ten megabytes
+_FAR = 1e15  # no picture has room for more
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,16 +48,41 @@ class Motion:
         """Whether there is more than one state."""
         return len(self.t) > 1
 
-    def thinned(self, rate=FRAMES_PER_SECOND) -> tuple["Motion", np.ndarray]:
-        """At most so many states a second, and which of them these are."""
-        count = int(np.ceil((self.t[-1] - self.t[0]) * rate)) + 1
-        if count >= len(self.t):
-            return self, np.arange(len(self.t))
-        wanted = np.linspace(self.t[0], self.t[-1], count)
-        middle = (self.t[1:] + self.t[:-1]) / 2
-        which = np.unique(np.searchsorted(middle, wanted))
+    def at(self, which) -> "Motion":
+        """Some of its states."""
         parts = [None if x is None else x[which] for x in (self.qd, self.tau)]
-        return Motion(self.model, self.t[which], self.q[which], *parts), which
+        return Motion(self.model, self.t[which], self.q[which], *parts)
+
+    def drawable(self) -> tuple[np.ndarray, list[str]]:
+        """Which states are numbers that can be drawn, and what to say about the others."""
+        arrays = [x for x in (self.q, self.qd) if x is not None]
+        good = np.all([np.all(np.abs(x) < _FAR, axis=-1) for x in arrays], axis=0)
+        lost = len(good) - int(good.sum())
+        if not lost:
+            return np.arange(len(good)), []
+        first = f"t = {self.t[np.argmin(good)]:.6g} s"
+        if lost == len(good):
+            raise ShapeError(f"no state of the motion is finite, from {first} on: nothing to show")
+        notice = f"{lost} of {len(good)} states are not finite, the first at {first}: left out"
+        return np.flatnonzero(good), [notice]
+
+    def thinned(self, rate=FRAMES_PER_SECOND) -> tuple[np.ndarray, list[str]]:
+        """Which states to show: so many a second at most; and what to say about the others."""
+        which, notices = self.drawable()
+        t = self.t[which]
+        by_time = int(np.ceil((t[-1] - t[0]) * rate)) + 1
+        by_size = max(_MOST // (self.model.body_count + 2), 2)
+        count = min(by_time, by_size)
+        if count >= len(t):
+            return which, notices
+        middle = (t[1:] + t[:-1]) / 2
+        kept = np.unique(np.searchsorted(middle, np.linspace(t[0], t[-1], count)))
+        if count < by_time:
+            notices.append(
+                f"{len(kept)} of {len(t)} states are shown, evenly over time: the motion is long; "
+                f"for more of them, show a part of it"
+            )
+        return which[kept], notices
 
 
 def motion_of(what, q=None, t=None) -> Motion:
@@ -65,8 +92,7 @@ def motion_of(what, q=None, t=None) -> Motion:
         what: a ``Model``, a ``Trajectory`` of one motion, the name of a file of either, or the name
             of a sample.
         q: positions of a model: one state (nq,), or (T, nq); by default the posture ``home`` where
-            there is one, else the neutral position within the
-            limits.
+            there is one, else the neutral position within the limits.
         t: times of ``q`` [s], (T,); 30 a second unless given.
     """
     if isinstance(what, Motion):
@@ -106,14 +132,16 @@ def scene_of(
 
 def staged(stage, motion, forces=None, contacts=None, ghost=None, rate=FRAMES_PER_SECOND):
     """The scene of a motion on a stage; what comes with it is thinned with it."""
-    shown, which = motion.thinned(rate)
+    which, notices = motion.thinned(rate)
+    shown = motion.at(which)
     if forces is not None:
         forces = _thinned_forces(motion, forces, which)
     touching = None if contacts is None else contacts.at(motion.t, shown.t)
     second = None if ghost is None else _alongside(ghost, shown)
-    return stage.scene(
+    scene = stage.scene(
         shown.t, shown.q, shown.qd, shown.tau, forces=forces, touching=touching, ghost=second
     )
+    return replace(scene, notices=(*scene.notices, *notices))
 
 
 def _thinned_forces(motion, forces, which):
@@ -140,6 +168,7 @@ def _alongside(ghost, shown):
             f"a ghost must be a motion of the same model, {shown.model.name!r}; got one of "
             f"{other.model.name!r}"
         )
+    other = other.at(other.drawable()[0])
     middle = (other.t[1:] + other.t[:-1]) / 2
     return other.q[np.searchsorted(middle, shown.t)]
 

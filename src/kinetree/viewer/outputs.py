@@ -113,7 +113,7 @@ def record(
         progress: called with the time that is drawn [s].
         **options: ``t``, ``forces``, ``contacts``, ``ghost``, ``collision`` as in ``view``.
     """
-    scene = _scene(what, q, options)
+    scene = _scene(what, q, {**options, "rate": film.images_per_second(rate, speed)})
     look = {"size": size, "show": show, "direction": direction, "zoom": zoom}
     return film.film(scene, path, rate=rate, speed=speed, progress=progress, **look)
 

@@ -10,10 +10,11 @@ import numpy as np
 
 from kinetree.viewer.browser.drawing import Drawing
 from kinetree.viewer.browser.knobs import Knobs
-from kinetree.viewer.browser.panel import LayerPanel, SavePanel
+from kinetree.viewer.browser.panel import LayerPanel
 from kinetree.viewer.browser.player import Player
+from kinetree.viewer.browser.saving import SavePanel
 from kinetree.viewer.browser.server import quiet, start
-from kinetree.viewer.motions import staged
+from kinetree.viewer.motions import Motion, staged
 from kinetree.viewer.page.export import save_page
 from kinetree.viewer.pictures.film import film, picture
 from kinetree.viewer.scene.stage import Stage
@@ -37,11 +38,13 @@ class Viewer:
         self, motion, *, show, forces=None, contacts=None, ghost=None, collision=False,
         shadows=True, port=None, host="127.0.0.1",
     ):  # fmt: skip
-        self.model, self.motion = motion.model, motion
+        self.model, self.motion = motion.model, motion.at(motion.drawable()[0])
         self.stage = Stage(motion.model, collision=collision)
         self.scene = staged(self.stage, motion, forces, contacts, ghost)
+        # What comes with a motion is not there when its joints are dragged elsewhere.
+        self._besides = (None, None, None) if motion.moves else (forces, contacts, ghost)
         self.notices = self.scene.notices
-        self.q = np.array(motion.q[0])
+        self.q = np.array(self.motion.q[0])
         self.knobs = Knobs(self.model, self.stage.size)
         self.server = start(self.model.name, port, host)
         self.url = f"http://{'localhost' if host == '127.0.0.1' else host}:{self.server.get_port()}"
@@ -58,8 +61,9 @@ class Viewer:
 
     def _joints(self):
         gui = self.server.gui
-        self.sliders, self._setting = [], False
-        self.closed = None
+        self.sliders, self._setting, self.closed = [], False, None
+        if not self.knobs.knobs:
+            return
         with gui.add_folder("Joints", expand_by_default=self.player is None):
             if self.model.loops:
                 self.closed = gui.add_checkbox("keep loops closed", True)
@@ -88,11 +92,13 @@ class Viewer:
     def pose(self, q, besides=None):
         """Put the mechanism into the configuration ``q``, (nq,); sliders follow."""
         self.q = np.array(q, dtype=float)
-        self._now = self.stage.scene(np.zeros(1), self.q[None])
+        self._now = staged(
+            self.stage, Motion(self.model, np.zeros(1), self.q[None]), *self._besides
+        )
         count = len(self._now.nodes)
         positions, turns = self.scene.positions[0].copy(), self.scene.quaternions[0].copy()
         positions[:count], turns[:count] = self._now.positions[0], self._now.quaternions[0]
-        positions[count:] = np.nan  # ghosts and contacts belong to the motion
+        positions[count:] = np.nan
         self.drawing.place(positions, turns)
         self.drawing.point(self._now.arrows, 0)
         self._set_sliders(besides)
@@ -123,17 +129,22 @@ class Viewer:
 
     # --- files --------------------------------------------------------------------------------
 
+    @property
+    def _seen(self):
+        """The motion, or else the mechanism as the sliders have it."""
+        return self.scene if self._now is None or self.player is not None else self._now
+
     def save_html(self, path):
         """Write the scene as a page that opens from disk, without a server; its path."""
-        return save_page(self.scene, path, show=tuple(self.drawing.shown))
+        return save_page(self._seen, path, show=tuple(self.drawing.shown))
 
     def picture(self, path=None, **options):
         """A picture, drawn without the browser; see ``kinetree.viewer.picture``."""
-        return picture(self.scene, path, show=tuple(self.drawing.shown), **options)
+        return picture(self._seen, path, show=tuple(self.drawing.shown), **options)
 
     def record(self, path, **options):
         """A film, drawn without the browser; see ``kinetree.viewer.record``."""
-        return film(self.scene, path, show=tuple(self.drawing.shown), **options)
+        return film(self._seen, path, show=tuple(self.drawing.shown), **options)
 
     # --- life ---------------------------------------------------------------------------------
 

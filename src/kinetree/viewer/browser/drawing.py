@@ -1,14 +1,20 @@
 """A scene in viser: its parts once, then where they are."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from kinetree.viewer.scene.camera import framing
 from kinetree.viewer.scene.description import SHOWN
+from kinetree.viewer.scene.instants import rotations
 
-__all__ = ["Drawing"]
+__all__ = ["ASIDE", "Drawing"]
 
 _SEE_THROUGH = 0.3
-_ASIDE = 0.09  # of the distance: the panel with the sliders is on the right
+ASIDE = 0.09  # of the distance: the panel with the sliders is on the right
+_NARROW = 1.0  # width over height, below which the panel is at the bottom instead
+_FARTHER, _BELOW = 1.7, 0.16  # what is then left for the picture, and where it is
+_GROUND = {False: ((205, 208, 213), (170, 175, 182)), True: ((70, 74, 80), (105, 110, 118))}
 _MANY = 400  # parts, beyond which shadows take too long
 
 
@@ -20,6 +26,10 @@ class Drawing:
         scene: what to draw.
         show: names of the layers that are shown at first.
         shadows: shadows and reflected light, which take a graphics card.
+
+    Attributes:
+        follow: whether the mechanism stays in the middle while the ground passes by.
+        see_through: whether bodies are translucent.
     """
 
     def __init__(self, server, scene, show=SHOWN, *, shadows=True):
@@ -32,8 +42,11 @@ class Drawing:
             api.configure_environment_map("warehouse", environment_intensity=0.25)
         else:
             api.configure_environment_map(None)
+            api.add_light_hemisphere("/light", ground_color=(150, 150, 150), intensity=1.6)
+        self.follow, self.see_through = scene.goes_away, False
+        self.world = api.add_frame("/world", show_axes=False)
         self.nodes = [
-            api.add_frame(f"/nodes/{i}", show_axes=False) for i in range(len(scene.nodes))
+            api.add_frame(f"/world/{i}", show_axes=False) for i in range(len(scene.nodes))
         ]
         self.parts = [(part, self._added(k, part)) for k, part in enumerate(scene.parts)]
         self.arrows = {}
@@ -44,7 +57,7 @@ class Drawing:
     def _added(self, k, part):
         is_solid = part.layer == "bodies" and part.opacity >= 1
         return self.server.scene.add_mesh_simple(
-            f"/nodes/{part.node}/{k}", part.surface.vertices, part.surface.faces,
+            f"/world/{part.node}/{k}", part.surface.vertices, part.surface.faces,
             color=part.color, opacity=None if part.opacity >= 1 else part.opacity, side="double",
             cast_shadow=self.shadows and is_solid, receive_shadow=False,
         )  # fmt: skip
@@ -52,17 +65,44 @@ class Drawing:
     def _ground(self):
         scene, up = self.scene, np.asarray(self.scene.up)
         step, reach = scene.grid_step, 40 * scene.size
+        cells, sections = _GROUND[False]
         self.ground = self.server.scene.add_grid(
             "/ground", reach, reach, plane="xy", cell_size=step, section_size=10 * step,
-            cell_color=(205, 208, 213), section_color=(170, 175, 182), cell_thickness=0.8,
+            cell_color=cells, section_color=sections, cell_thickness=0.8,
             section_thickness=1.0, fade_distance=12 * scene.size, fade_from="origin",
-            shadow_opacity=0.25, wxyz=_onto(up), position=tuple(scene.floor * up - 1e-4 * up),
+            shadow_opacity=0.25, wxyz=_onto(up), position=tuple(self._floor * up),
         )  # fmt: skip
 
-    def _look(self):
+    @property
+    def _floor(self):
+        """A little below, so that what lies on the ground is seen."""
+        return self.scene.floor - 1e-4 * self.scene.size
+
+    def color_ground(self, *, dark):
+        """Lines on the ground for a bright page or a dark one."""
+        self.ground.cell_color, self.ground.section_color = _GROUND[dark]
+
+    def _camera(self, aspect=1.5):
+        """From where to look in a window of this width over height."""
         camera = framing(self.scene, zoom=0.8)
-        away = np.linalg.norm(camera.position - camera.target)
-        camera = camera.moved(_ASIDE * away * camera.axes()[0])
+        back = camera.position - camera.target
+        if aspect < _NARROW:
+            back = back * max(_FARTHER, camera.aspect / aspect)
+            camera = replace(camera, position=camera.target + back)
+            return camera.moved(-_BELOW * np.linalg.norm(back) * camera.axes()[1])
+        return camera.moved(ASIDE * np.linalg.norm(back) * camera.axes()[0])
+
+    def _greet(self, client):
+        """A page was opened; one in a narrow window looks from farther away."""
+        if client.camera.aspect < _NARROW:
+            camera = self._camera(client.camera.aspect)
+            with client.atomic():
+                client.camera.position = camera.position
+                client.camera.look_at = camera.target
+
+    def _look(self):
+        self.server.on_client_connect(self._greet)
+        camera = self._camera()
         start = self.server.initial_camera
         start.position, start.look_at = tuple(camera.position), tuple(camera.target)
         start.fov, start.near, start.far = (
@@ -76,10 +116,22 @@ class Drawing:
     def place(self, positions, quaternions):
         """Move the nodes to positions (N, 3) and quaternions (N, 4)."""
         with self.server.atomic():
+            self._keep_in_view(positions[self.scene.center])
             for node, p, turn in zip(self.nodes, positions, quaternions, strict=True):
                 node.visible = bool(np.isfinite(p[0]))
                 if node.visible:
                     node.position, node.wxyz = p, turn
+
+    def _keep_in_view(self, center):
+        """The world moves instead of the cameras, which are the users'; the ground has no end."""
+        up, section = np.asarray(self.scene.up), 10 * self.scene.grid_step
+        gone = center - self.scene.positions[0, self.scene.center]
+        gone = gone if self.follow and np.all(np.isfinite(gone)) else np.zeros(3)
+        height = gone @ up
+        axes = rotations(np.array(self.ground.wxyz))[:, :2]
+        level = axes @ np.fmod(axes.T @ gone, section)
+        self.world.position = -gone
+        self.ground.position = (self._floor - height) * up - level
 
     def point(self, arrows, k):
         """Draw these arrows as they are at the state ``k``; those not among them go."""
@@ -101,8 +153,8 @@ class Drawing:
             self.arrows[a.name].points = ends.astype(np.float32)
             return
         self.arrows[a.name] = self.server.scene.add_arrows(
-            f"/arrows/{a.name}", ends, tuple(int(255 * c) for c in a.color), shaft_radius=thick,
-            head_radius=2.4 * thick, head_length=5 * thick,
+            f"/world/arrows/{a.name}", ends, tuple(int(255 * c) for c in a.color),
+            shaft_radius=thick, head_radius=2.4 * thick, head_length=5 * thick,
         )  # fmt: skip
 
     # --- layers -------------------------------------------------------------------------------
@@ -114,7 +166,7 @@ class Drawing:
 
     def refresh(self):
         """Make what is seen agree with what is shown; what is inside makes bodies translucent."""
-        inside = bool(self.shown & {"inertias", "center"})
+        inside = self.see_through or bool(self.shown & {"inertias", "center"})
         with self.server.atomic():
             for part, handle in self.parts:
                 handle.visible = part.layer in self.shown

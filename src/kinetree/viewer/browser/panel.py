@@ -1,15 +1,9 @@
-"""Folders of the page: what is shown, and what can be saved."""
+"""The folder of the page with what is shown."""
 
-import tempfile
-from pathlib import Path
-
-import numpy as np
-
-from kinetree.simulation.results.packages import need
-from kinetree.viewer.pictures.film import write_film
+from kinetree.viewer.browser.server import dress
 from kinetree.viewer.scene.description import LAYERS
 
-__all__ = ["LayerPanel", "SavePanel"]
+__all__ = ["LayerPanel"]
 
 
 class LayerPanel:
@@ -25,10 +19,31 @@ class LayerPanel:
                 self.boxes[layer] = box
             ground = gui.add_checkbox("ground", True)
             ground.on_update(lambda _: setattr(drawing.ground, "visible", ground.value))
+            clear = gui.add_checkbox("see through", False, hint="for arrows inside the bodies")
+            clear.on_update(lambda _: self._clear(clear.value))
+            if len(drawing.scene.times) > 1:
+                follow = gui.add_checkbox("follow", drawing.follow, hint="keep the robot in view")
+                follow.on_update(lambda _: self._following(follow.value, redraw))
+            dark = gui.add_checkbox("dark", False)
+            dark.on_update(lambda _: self._darken(dark.value))
             self.legend = gui.add_markdown("", visible=False)
-        for notice in drawing.scene.notices:
-            gui.add_markdown(f"⚠ {notice}")
+        if notices := drawing.scene.notices:
+            with gui.add_folder(f"Notices ({len(notices)})", expand_by_default=len(notices) < 3):
+                for notice in notices:
+                    gui.add_markdown(f"⚠ {notice}")
         self._explain()
+
+    def _clear(self, on):
+        self.drawing.see_through = on
+        self.drawing.refresh()
+
+    def _following(self, on, redraw):
+        self.drawing.follow = on
+        redraw()
+
+    def _darken(self, on):
+        dress(self.drawing.server, dark=on)
+        self.drawing.color_ground(dark=on)
 
     def _ticked(self, layer, redraw):
         self.drawing.show(layer, self.boxes[layer].value)
@@ -40,49 +55,6 @@ class LayerPanel:
         lines = [f'<span style="color:{_web(a.color)}">&#9632;</span> {a.legend}' for a in shown]
         self.legend.content = "<br>".join(lines)
         self.legend.visible = bool(lines)
-
-
-class SavePanel:
-    """Buttons that make files of what is seen: page, picture, film."""
-
-    def __init__(self, viewer):
-        self.viewer, gui = viewer, viewer.server.gui
-        with gui.add_folder("Save", expand_by_default=False):
-            gui.add_button("Page that needs no server").on_click(self._page)
-            gui.add_button("Picture").on_click(self._picture)
-            if viewer.player is not None:
-                gui.add_button("Film").on_click(self._film)
-
-    @property
-    def _name(self):
-        return "".join(c if c.isalnum() else "_" for c in self.viewer.model.name) or "scene"
-
-    def _page(self, event):
-        with tempfile.TemporaryDirectory() as folder:
-            path = self.viewer.save_html(Path(folder) / f"{self._name}.html")
-            event.client.send_file_download(path.name, path.read_bytes())
-
-    def _picture(self, event):
-        image = event.client.get_render(720, 960, transport_format="jpeg")
-        data = need("imageio.v3", "pictures", "view").imwrite("<bytes>", image, extension=".png")
-        event.client.send_file_download(f"{self._name}.png", data)
-
-    def _film(self, event):
-        """What the browser draws, moment by moment, from where the user looks."""
-        player, rate = self.viewer.player, 30
-        player.play(False)
-        step = float(player.speed.value) / rate
-        count = int(self.viewer.scene.duration / step) + 1
-
-        def images():
-            for t in np.arange(count) * step:
-                player.go(float(t))
-                self.viewer.server.flush()
-                yield event.client.get_render(720, 960, transport_format="jpeg")
-
-        with tempfile.TemporaryDirectory() as folder:
-            path = write_film(Path(folder) / f"{self._name}.mp4", images(), rate)
-            event.client.send_file_download(path.name, path.read_bytes())
 
 
 def _web(color):

@@ -7,7 +7,8 @@ from kinetree.viewer.scene.instants import at_time, between
 
 __all__ = ["Player"]
 
-_SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "5")
+_SPEEDS, _FASTER = ("0.1", "0.25", "0.5", "1", "2", "5"), ("20", "100")
+_LONG = 60.0  # [s]
 _RATE = 30  # images a second
 
 
@@ -28,7 +29,8 @@ class Player:
             self.slider = gui.add_slider(
                 "time [s]", 0.0, max(end, 1e-9), max(end, 1e-9) / 1000, 0.0
             )
-            self.speed = gui.add_dropdown("speed", _SPEEDS, initial_value="1")
+            speeds = (*_SPEEDS, *_FASTER) if end > _LONG else _SPEEDS
+            self.speed = gui.add_dropdown("speed", speeds, initial_value="1")
             self.again = gui.add_checkbox("repeat", True)
         self.button.on_click(lambda _: self.play(not self.playing))
         self.slider.on_update(self._scrubbed)

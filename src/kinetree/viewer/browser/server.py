@@ -7,7 +7,7 @@ import socket
 from kinetree.errors import ViewError
 from kinetree.simulation.results.packages import need
 
-__all__ = ["quiet", "start"]
+__all__ = ["dress", "quiet", "start"]
 
 FIRST_PORT = 8080
 
@@ -30,8 +30,15 @@ def start(title, port=None, host="127.0.0.1"):
         server = viser.ViserServer(
             host=host, port=FIRST_PORT if port is None else port, label=title, verbose=False
         )
-    server.gui.configure_theme(show_logo=False, show_share_button=False, control_width="medium")
+    dress(server)
     return server
+
+
+def dress(server, *, dark=False):
+    """What the page looks like."""
+    server.gui.configure_theme(
+        show_logo=False, show_share_button=False, control_width="medium", dark_mode=dark
+    )
 
 
 def quiet():

@@ -90,7 +90,7 @@ def _described(scene, buffer, show, camera):
     return {
         "title": scene.title,
         "nodes": list(scene.nodes),
-        "center": scene.nodes.index("centre of mass") if "centre of mass" in scene.nodes else 0,
+        "center": scene.center,
         "parts": parts,
         "arrows": arrows,
         "surfaces": surfaces,
@@ -102,7 +102,7 @@ def _described(scene, buffer, show, camera):
         "layers": [*layers, ("grid", "ground", True)],
         "camera": {
             "position": camera.position.tolist(), "target": camera.target.tolist(),
-            "up": camera.up.tolist(), "angle": camera.angle,
+            "up": camera.up.tolist(), "angle": camera.angle, "aspect": camera.aspect,
         },
         "size": scene.size,
         "follow": scene.goes_away,

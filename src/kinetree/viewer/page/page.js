@@ -76,12 +76,15 @@
     `in vec3 at; uniform mat4 view, lens; uniform vec3 mid, a, b; uniform float far; out vec2 flat_;
      void main() { vec3 w = mid + far * (at.x * a + at.y * b); flat_ = vec2(dot(w, a), dot(w, b));
        gl_Position = lens * view * vec4(w, 1.0); }`,
-    `in vec2 flat_; uniform vec2 center; uniform float step_, far; out vec4 pixel;
+    `in vec2 flat_; uniform vec2 center; uniform vec3 ground, lines; uniform float step_, far; out vec4 pixel;
      void main() { vec2 g = flat_ / step_, w = fwidth(g);
        vec2 d = 1.0 - min(abs(fract(g - 0.5) - 0.5) / (0.9 * w), 1.0);
        float line = max(d.x * min(1.0, 0.35 / w.x), d.y * min(1.0, 0.35 / w.y));
        float fade = pow(clamp(1.0 - distance(flat_, center) / far, 0.0, 1.0), 1.5);
-       pixel = vec4(mix(vec3(0.90, 0.91, 0.925), vec3(0.70, 0.72, 0.745), line), fade); }`);
+       pixel = vec4(mix(ground, lines, line), fade); }`);
+  const night = window.matchMedia("(prefers-color-scheme: dark)");
+  const light = { sky: [0.965, 0.972, 0.98], ground: [0.90, 0.91, 0.925], lines: [0.70, 0.72, 0.745] };
+  const dark = { sky: [0.16, 0.172, 0.192], ground: [0.215, 0.23, 0.255], lines: [0.37, 0.39, 0.42] };
 
   const normalsOf = (v, f) => {
     const n = new Float32Array(v.length);
@@ -181,7 +184,8 @@
     const [w, h] = [canvas.clientWidth * ratio | 0, canvas.clientHeight * ratio | 0];
     if (canvas.width !== w || canvas.height !== h) { canvas.width = w; canvas.height = h; }
     gl.viewport(0, 0, w, h);
-    gl.clearColor(0.965, 0.972, 0.98, 1);
+    const paint = night.matches ? dark : light;
+    gl.clearColor(...paint.sky, 1);
     gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
     const now = sample(), where = scene.nodes.map((_, i) => node(i, now));
     let target = camera.target;
@@ -193,8 +197,8 @@
     const view = new Float32Array([x[0], y[0], z[0], 0, x[1], y[1], z[1], 0, x[2], y[2], z[2], 0,
       -dot(x, eye), -dot(y, eye), -dot(z, eye), 1]);
     const near = 0.01 * scene.size, far = 200 * scene.size;
-    // A narrow window keeps its width in view.
-    const f = Math.min(w / h, 1) / Math.tan(scene.camera.angle / 2);
+    // A narrow window has a larger angle, so that all is in view.
+    const f = Math.min(w / h / scene.camera.aspect, 1) / Math.tan(scene.camera.angle / 2);
     const lens = new Float32Array([f * h / w, 0, 0, 0, 0, f, 0, 0,
       0, 0, (far + near) / (near - far), -1, 0, 0, 2 * far * near / (near - far), 0]);
 
@@ -207,13 +211,14 @@
       gl.uniform3fv(floor.mid, mid); gl.uniform3fv(floor.a, a); gl.uniform3fv(floor.b, b);
       gl.uniform2f(floor.center, dot(mid, a), dot(mid, b));
       gl.uniform1f(floor.step_, scene.step); gl.uniform1f(floor.far, reach);
+      gl.uniform3fv(floor.ground, paint.ground); gl.uniform3fv(floor.lines, paint.lines);
       gl.bindVertexArray(square.array);
       if (dot(eye, up) > scene.floor) gl.drawElements(gl.TRIANGLES, square.count, gl.UNSIGNED_INT, 0);
     }
     gl.enable(gl.DEPTH_TEST); gl.useProgram(solid.p);
     gl.uniformMatrix4fv(solid.view, false, view); gl.uniformMatrix4fv(solid.lens, false, lens);
     const clear = [];
-    drawn.parts = drawn.arrows = 0;
+    drawn.parts = 0;
     for (const part of scene.parts) {
       const [p, q] = where[part.node];
       if (!state.shown[part.layer] || Number.isNaN(p[0])) continue;
@@ -226,10 +231,17 @@
       drawn.parts++;
     }
     const k = now[2] > 0.5 ? now[1] : now[0];
-    for (const a of scene.arrows) if (state.shown[a.layer]) for (let i = 0; i < a.count; i++) {
-      const at = 3 * (k * a.count + i);
-      arrow([...a.o.subarray(at, at + 3)], [...a.v.subarray(at, at + 3)], [...a.color, 1]);
-    }
+    const pointing = (alpha) => {
+      drawn.arrows = 0;
+      for (const a of scene.arrows) if (state.shown[a.layer]) for (let i = 0; i < a.count; i++) {
+        const at = 3 * (k * a.count + i);
+        arrow([...a.o.subarray(at, at + 3)], [...a.v.subarray(at, at + 3)], [...a.color, alpha]);
+      }
+    };
+    pointing(1);
+    gl.disable(gl.DEPTH_TEST);
+    pointing(0.35);  // arrows that are inside a body shine through it
+    gl.enable(gl.DEPTH_TEST);
     gl.depthMask(false);
     clear.sort((a, b) => b[0] - a[0]);
     for (const [, part, model, color] of clear) put(surfaces[part.surface], model, color);
@@ -269,8 +281,8 @@
   for (const [key, label, on] of scene.layers)
     choice(key, label, on, (x) => { state.shown[key] = x; legends(); });
   if (T > 1) choice("follow", "follow", scene.follow, (x) => { state.follow = x; });
-  $("notices").textContent = scene.notices.join("\n");
-  for (const s of [0.1, 0.25, 0.5, 1, 2, 5]) $("speed").add(new Option(`\u00D7${s}`, s, s === 1, s === 1));
+  for (const notice of scene.notices) $("notices").append(Object.assign(document.createElement("p"), { textContent: notice }));
+  for (const s of [0.1, 0.25, 0.5, 1, 2, 5, ...(end - begin > 60 ? [20, 100] : [])]) $("speed").add(new Option(`\u00D7${s}`, s, s === 1, s === 1));
   $("speed").onchange = (e) => { state.speed = +e.target.value; };
   $("play").onclick = () => setPlaying(!state.playing);
   $("time").oninput = (e) => { setPlaying(false); setTime(begin + e.target.value * (end - begin)); };
@@ -296,7 +308,7 @@
     redraw();
   };
   canvas.onwheel = (e) => { e.preventDefault(); zoom(Math.exp(0.001 * e.deltaY)); redraw(); };
-  window.onresize = redraw;
+  window.onresize = night.onchange = redraw;
   window.onkeydown = (e) => {
     if (e.target.tagName === "INPUT" && e.target.type !== "checkbox" || e.target.tagName === "SELECT") return;
     if (e.key === " ") { e.preventDefault(); setPlaying(!state.playing); }

@@ -10,7 +10,15 @@ from kinetree.viewer.pictures.picture import Painter
 from kinetree.viewer.scene.camera import framing
 from kinetree.viewer.scene.description import LAYERS, SHOWN
 
-__all__ = ["FILMS", "PICTURES", "check_layers", "film", "picture", "write_film"]
+__all__ = [
+    "FILMS",
+    "PICTURES",
+    "check_layers",
+    "film",
+    "images_per_second",
+    "picture",
+    "write_film",
+]
 
 FILMS = (".mp4", ".gif")
 PICTURES = (".png", ".jpg")
@@ -61,9 +69,8 @@ def film(
     """
     camera = framing(scene, direction, zoom) if camera is None else camera
     painter = Painter(scene, size, layers=check_layers(show), camera=camera)
-    if not (speed > 0 and rate > 0):
-        raise KinetreeError(f"speed and rate of a film must be positive, got {speed} and {rate}")
-    times = scene.times[0] + np.arange(int(scene.duration * rate / speed) + 1) * speed / rate
+    dense = images_per_second(rate, speed)
+    times = scene.times[0] + np.arange(int(scene.duration * dense + 1e-6) + 1) / dense
 
     def images():
         for t in times:
@@ -72,6 +79,13 @@ def film(
                 progress(float(t - scene.times[0]))
 
     return write_film(path, images(), rate)
+
+
+def images_per_second(rate, speed) -> float:
+    """Of the motion, in a film with ``rate`` images a second that runs ``speed`` times as fast."""
+    if not (speed > 0 and rate > 0):
+        raise KinetreeError(f"speed and rate of a film must be positive, got {speed} and {rate}")
+    return rate / speed
 
 
 def write_film(path, images, rate) -> Path:

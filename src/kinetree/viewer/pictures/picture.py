@@ -17,6 +17,7 @@ _SKY, _GROUND, _LINE = (
 )
 _SUN = np.array([0.42, 0.62, 0.66])  # to the right, upwards, towards the eye
 _BETWEEN = np.array([0.23, 0.34, 0.91])  # sun and eye
+_SHINE = 0.35  # of arrows inside a body, through it
 
 
 class Painter:
@@ -43,8 +44,6 @@ class Painter:
         self.opaque = _Batch([p for p in chosen if opacity[p] >= 1])
         self.clear = [(opacity[p], _Batch([p])) for p in chosen if opacity[p] < 1]
         self.arrows = [a for a in scene.arrows if a.layer in layers]
-        names = [i for i, name in enumerate(scene.nodes) if name == "centre of mass"]
-        self.center = names[0] if names else 0
         self._behind: Any = None
 
     def image(self, t=0.0):
@@ -53,13 +52,15 @@ class Painter:
         R, s = rotations(turns), self.smoothing
         camera = self.camera
         if self.follow:
-            camera = camera.moved(positions[self.center] - self.scene.positions[0, self.center])
+            at = self.scene.center
+            camera = camera.moved(positions[at] - self.scene.positions[0, at])
         width, height = self.size[0] * s, self.size[1] * s
         view = _View(camera, width, height)
         color = self._backdrop(view)
         depth = np.full((height, width), np.inf)
-        pieces = [self.opaque.placed(positions, R), *self._pointing(t)]
-        _paint(view, color, depth, pieces, 1.0)
+        pointing = list(self._pointing(t))
+        _paint(view, color, depth, [self.opaque.placed(positions, R), *pointing], 1.0)
+        _paint(view, color, np.full_like(depth, np.inf), pointing, _SHINE)
         for opacity, batch in self.clear:
             _paint(view, color, depth, [batch.placed(positions, R)], opacity)
         small = sum(color[i::s, j::s] for i in range(s) for j in range(s)) / s**2
@@ -129,7 +130,7 @@ class _View:
     def __init__(self, camera: Camera, width, height):
         self.camera, self.width, self.height = camera, width, height
         self.axes = camera.axes()
-        self.pixel = 2 * np.tan(camera.angle / 2) / height  # at unit distance
+        self.pixel = 2 * camera.slope(width / height) / height  # at unit distance
 
     def project(self, points):
         """Columns, rows [pixel] and depths."""

@@ -12,27 +12,35 @@ from kinetree.viewer.scene.meshes import mesh_pieces
 from kinetree.viewer.scene.places import along
 from kinetree.viewer.scene.surfaces import ball, rod, surface_of
 
-__all__ = ["body_parts", "scale_of"]
+__all__ = ["body_parts", "scale_of", "shapes_seen"]
 
 # Where nothing has a colour of its own: calm, and light enough to be shaded.
 _COLORS = ((0.55, 0.64, 0.74), (0.86, 0.72, 0.50), (0.62, 0.73, 0.60), (0.78, 0.62, 0.62))
 _BASE = (0.62, 0.62, 0.64)
 
 
-def body_parts(model, *, collision=False):
-    """Parts of the layer ``bodies``, and what could not be drawn.
-
-    Where a model has no shapes to be seen, those that can touch are drawn; where it has none at
-    all, sticks between its joints.
+def shapes_seen(model, *, collision=False):
+    """The shapes that are drawn; where no body has one to be seen, those that can touch.
 
     Args:
         model: the mechanism.
-        collision: draw the shapes that can touch instead of those to be seen.
+        collision: the shapes that can touch instead of those to be seen.
     """
     seen = [g for g in model.geometry if (g.collision if collision else g.visual)]
-    seen = seen or list(model.geometry)
+    return seen if any(g.body for g in seen) else list(model.geometry)
+
+
+def body_parts(model, shapes):
+    """Parts of the layer ``bodies``, and what could not be drawn.
+
+    Where no body has a shape, sticks between the joints are drawn.
+
+    Args:
+        model: the mechanism.
+        shapes: those that are drawn.
+    """
     parts, notices = [], []
-    for g in seen:
+    for g in shapes:
         pose = g.placement.to_pose().astype(float)
         try:
             pieces = _pieces(g.shape)

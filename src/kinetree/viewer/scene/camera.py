@@ -1,13 +1,13 @@
 """From where to look."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 __all__ = ["Camera", "framing"]
 
 _ANGLE = np.radians(35.0)
-_FILLED, _WIDTH = 0.82, 1.3  # of the height of the picture; its width
+_FILLED, _WIDTH = 0.82, 1.3  # of the picture; its width over its height
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,12 +19,15 @@ class Camera:
         target: what is in the middle [m], (3,).
         up: upwards in the picture, (3,).
         angle: of view, from bottom to top [rad].
+        aspect: width over height of the narrowest picture that has everything in view; one that is
+            narrower is seen under a larger angle.
     """
 
     position: np.ndarray
     target: np.ndarray
     up: np.ndarray
     angle: float = _ANGLE
+    aspect: float = 1.0
 
     def axes(self):
         """Rows: to the right, upwards, towards the eye."""
@@ -36,7 +39,11 @@ class Camera:
 
     def moved(self, shift) -> "Camera":
         """The same, carried along."""
-        return Camera(self.position + shift, self.target + shift, self.up, self.angle)
+        return replace(self, position=self.position + shift, target=self.target + shift)
+
+    def slope(self, aspect) -> float:
+        """Half the height of a picture of this width over height, at unit distance."""
+        return np.tan(self.angle / 2) * max(1.0, self.aspect / aspect)
 
 
 def framing(scene, direction=None, zoom=1.0) -> Camera:
@@ -60,7 +67,9 @@ def framing(scene, direction=None, zoom=1.0) -> Camera:
     across = Camera(middle + direction, middle, up).axes() @ (corners - middle).T
     slope = _FILLED * np.tan(_ANGLE / 2)
     distance = np.max(across[2] + np.maximum(np.abs(across[0]) / _WIDTH, np.abs(across[1])) / slope)
-    return Camera(middle + max(distance, 1e-3) / zoom * direction, middle, up)
+    distance = max(distance, 1e-3)
+    aspect = float(np.max(np.abs(across[0]) / (distance - across[2])) / slope)
+    return Camera(middle + distance / zoom * direction, middle, up, aspect=aspect)
 
 
 def _from(up, extent):

@@ -102,6 +102,7 @@ class Scene:
         box: least and largest coordinates of the bodies [m], (2, 3): during the whole motion, or at
             the beginning of one that goes away.
         goes_away: whether the motion leaves the box, so that a camera had better follow.
+        ground: how high the ground is, along ``up`` [m], where the mechanism has one.
         notices: what could not be drawn, for people.
     """
 
@@ -115,6 +116,7 @@ class Scene:
     up: Any = (0.0, 0.0, 1.0)
     box: Any = field(default_factory=lambda: np.array([[-0.5] * 3, [0.5] * 3]))
     goes_away: bool = False
+    ground: float | None = None
     notices: tuple[str, ...] = ()
 
     @property
@@ -122,6 +124,11 @@ class Scene:
         """Those layers that have something on them."""
         used = {part.layer for part in self.parts} | {a.layer for a in self.arrows}
         return tuple(layer for layer in LAYERS if layer in used)
+
+    @property
+    def center(self) -> int:
+        """Number of the node at the centre of mass, or of the base where there is none."""
+        return self.nodes.index("centre of mass") if "centre of mass" in self.nodes else 0
 
     @property
     def size(self) -> float:
@@ -135,7 +142,12 @@ class Scene:
 
     @property
     def floor(self) -> float:
-        """How high the ground is, along ``up`` [m]: below everything, and not above the base."""
+        """How high the ground is drawn, along ``up`` [m].
+
+        Where there is none, it is below everything, and not above the base.
+        """
+        if self.ground is not None:
+            return self.ground
         corners = np.array([[self.box[k, i] for i, k in enumerate(c)] for c in np.ndindex(2, 2, 2)])
         return min(float((corners @ np.asarray(self.up)).min()), 0.0)
 

@@ -1,6 +1,8 @@
 """Files of triangles, with their colours, through trimesh."""
 
+import io
 import os
+import xml.etree.ElementTree as ET
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -56,6 +58,7 @@ def _opened(path):
         need("collada", "drawing COLLADA meshes (.dae)", "view")
     try:
         with open(path, "rb") as file:  # no resolver: nothing else on the disk is opened
+            file = io.BytesIO(_without_textures(file.read())) if kind == "dae" else file
             loaded = trimesh.load_scene(file, file_type=kind)
     except Exception as error:  # trimesh raises whatever its parsers run into
         raise LoadError(f"{path}: this mesh cannot be read: {error}") from None
@@ -69,6 +72,20 @@ def _opened(path):
         if np.linalg.det(transform[:3, :3]) < 0:
             faces = faces[:, ::-1]
         yield Piece(Surface(np.asarray(vertices, dtype=float), faces), _color(mesh))
+
+
+def _without_textures(collada):
+    """A COLLADA text with grey in place of pictures: they are not read, and many are not there."""
+    root = ET.fromstring(collada)
+    for parent in root.iter():
+        for k, child in reversed(list(enumerate(parent))):
+            kind = child.tag.rpartition("}")[2]
+            if kind == "texture":
+                parent[k] = ET.Element(child.tag.replace("texture", "color"))
+                parent[k].text = " ".join(map(str, (*_GREY, 1.0)))
+            elif kind == "newparam":
+                del parent[k]
+    return ET.tostring(root)
 
 
 def _color(mesh):

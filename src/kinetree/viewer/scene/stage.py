@@ -5,14 +5,15 @@ from functools import cached_property
 import numpy as np
 
 from kinetree.errors import ShapeError
-from kinetree.viewer.scene import arrows, contacts, loops, marks
-from kinetree.viewer.scene.bodies import body_parts, scale_of
+from kinetree.viewer.scene import arrows, contacts, ground, loops, marks
+from kinetree.viewer.scene.bodies import body_parts, scale_of, shapes_seen
 from kinetree.viewer.scene.description import Part, Scene
 from kinetree.viewer.scene.places import places, quaternions, velocities
 
 __all__ = ["Stage"]
 
 _GHOST = (0.45, 0.55, 0.7)
+_DIRECTIONS = np.array([d for d in np.ndindex(3, 3, 3) if d != (1, 1, 1)]) - 1
 
 
 class Stage:
@@ -28,7 +29,10 @@ class Stage:
 
     def __init__(self, model, *, collision=False):
         self.model = model
-        self.bodies, self.notices = body_parts(model, collision=collision)
+        shapes = shapes_seen(model, collision=collision)
+        self.terrain = [g for g in shapes if ground.is_terrain(g)]
+        shapes = [g for g in shapes if not ground.is_terrain(g)]
+        self.bodies, self.notices = body_parts(model, shapes)
         self.masses, self.centers = marks.mass_centers(model)
 
     @cached_property
@@ -37,28 +41,33 @@ class Stage:
         return self.box_at(places(self.model, self.model.neutral()[None]))
 
     def box_over(self, placed):
-        """Least and largest coordinates of the bodies, (2, 3), and whether they go away from there.
-
-        Of a motion that takes much more room than the mechanism, the beginning counts.
-        """
-        first = self.box_at(placed)
+        """Least and largest coordinates of the bodies during a motion, (2, 3)."""
         moments = np.unique(np.linspace(0, len(placed.positions) - 1, 24).astype(int))
         boxes = np.array([self.box_at(placed, k) for k in moments])
-        whole = np.array([boxes[:, 0].min(axis=0), boxes[:, 1].max(axis=0)])
-        away = bool(np.max(whole[1] - whole[0]) > 3 * max(np.max(first[1] - first[0]), 1e-3))
-        return (first, True) if away else (whole, False)
+        return np.array([boxes[:, 0].min(axis=0), boxes[:, 1].max(axis=0)])
 
     def box_at(self, placed, k=0):
         """Least and largest coordinates of the bodies at one of these times, (2, 3)."""
-        low, high = [], []
+        nodes, points = self._outermost
+        if not len(nodes):
+            return np.array([-np.full(3, 0.5), np.full(3, 0.5)])
+        points = np.einsum("nij,nj->ni", placed.rotations[k, nodes], points)
+        points += placed.positions[k, nodes]
+        return np.array([points.min(axis=0), points.max(axis=0)])
+
+    @cached_property
+    def _outermost(self):
+        """Points of the bodies that are outermost in some direction, and their nodes.
+
+        What is much larger than the mechanism is its surroundings.
+        """
+        nodes, points, largest = [], [np.zeros((0, 3))], 20 * scale_of(self.model)
         for part in self.bodies:
-            R, p = placed.rotations[k, part.node], placed.positions[k, part.node]
-            points = part.surface.vertices @ R.T + p
-            if np.ptp(points, axis=0).max() < 20 * scale_of(self.model):  # no ground
-                low.append(points.min(axis=0))
-                high.append(points.max(axis=0))
-        low, high = low or [-np.full(3, 0.5)], high or [np.full(3, 0.5)]
-        return np.array([np.min(low, axis=0), np.max(high, axis=0)])
+            vertices = part.surface.vertices
+            if np.ptp(vertices, axis=0).max() < largest:
+                points.append(vertices[np.unique(np.argmax(vertices @ _DIRECTIONS.T, axis=0))])
+                nodes += [part.node] * len(points[-1])
+        return np.array(nodes, dtype=int), np.concatenate(points)
 
     @cached_property
     def size(self) -> float:
@@ -127,15 +136,18 @@ class Stage:
         if qd is not None and np.any(qd):
             speed = velocities(model, q, qd)
             pointing += arrows.velocity_arrows(model, placed, speed, size)
-        box, away = self.box_over(placed)
+        first, whole = self.box_at(placed), self.box_over(placed)
+        away = bool(np.max(whole[1] - whole[0]) > 3 * max(np.max(first[1] - first[0]), 1e-3))
+        parts += ground.terrain_parts(self.terrain, self.up, whole, size)
         return Scene(
             model.name, tuple(nodes), tuple(parts), tuple(a for a in pointing if a is not None),
             np.asarray(t, dtype=float), np.concatenate(positions, axis=1),
-            quaternions(np.concatenate(turns, axis=1)), self.up, box, away, self.notices,
+            quaternions(np.concatenate(turns, axis=1)), self.up, first if away else whole, away,
+            ground.ground_height(self.terrain, self.up, size), self.notices,
         )  # fmt: skip
 
     def _center(self, placed):
-        """Centre of mass of the mechanism, (T, 1, 3); where it has no mass, not a number."""
-        total = self.masses.sum()
-        weights = self.masses / total if total > 0 else np.full_like(self.masses, np.nan)
+        """Centre of mass of the mechanism, (T, 1, 3); where it has no mass, between its bodies."""
+        weights = self.masses if np.any(self.masses) else np.ones_like(self.masses)
+        weights = weights / weights.sum()
         return np.einsum("b,tbi->ti", weights, placed.points(self.centers))[:, None]

@@ -4,6 +4,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from kinetree.contact.shapes.splines import height_and_slopes
 from kinetree.model import geometry
 from kinetree.viewer.scene.creases import creased
 from kinetree.viewer.scene.description import Surface
@@ -11,10 +12,14 @@ from kinetree.viewer.scene.description import Surface
 __all__ = ["ball", "cone", "joined", "rod", "surface_of", "turned"]
 
 _ROUND = 28  # corners of a circle
+_FINE = 40  # points along a side of a height field, where it has fewer
 
 
 def surface_of(shape) -> Surface | None:
-    """The surface of a shape of ``kinetree.geometry``; None for meshes, which are in files."""
+    """The surface of a shape of ``kinetree.geometry``.
+
+    None for meshes, which are in files, and for planes, which have no end.
+    """
     if isinstance(shape, geometry.Box):
         return _cuboid(shape.size)
     if isinstance(shape, geometry.Sphere):
@@ -26,10 +31,8 @@ def surface_of(shape) -> Surface | None:
         return rod(shape.radius, -shape.length / 2, shape.length / 2)
     if isinstance(shape, geometry.Capsule):
         return _capsule(shape.radius, shape.length)
-    if isinstance(shape, geometry.Plane):
-        x, y = np.array(shape.size) / 2
-        corners = np.array([[-x, -y, 0], [x, -y, 0], [x, y, 0], [-x, y, 0]])
-        return Surface(corners, np.array([[0, 1, 2], [0, 2, 3]]))
+    if isinstance(shape, geometry.HeightField):
+        return _hills(shape)
     return None
 
 
@@ -82,6 +85,20 @@ def _capsule(radius, length, count=_ROUND):
     outline = [(radius * np.cos(a), radius * np.sin(a) - length / 2) for a in low]
     outline += [(radius * np.cos(a), radius * np.sin(a) + length / 2) for a in high]
     return turned(outline, count)
+
+
+@lru_cache(maxsize=16)
+def _hills(field):
+    """The smooth surface of a height field, seen from above."""
+    count = np.array(np.shape(field.heights))
+    count = (count - 1) * -(-_FINE // count) + 1
+    x, y = (np.linspace(-s / 2, s / 2, n) for s, n in zip(field.size, count, strict=True))
+    vertices = [(a, b, float(height_and_slopes(field, a, b).h)) for a in x for b in y]
+    i, j = np.meshgrid(np.arange(len(x) - 1), np.arange(len(y) - 1), indexing="ij")
+    a = (i * len(y) + j).ravel()
+    b = a + len(y)
+    faces = np.concatenate([np.stack([a, b, b + 1], -1), np.stack([a, b + 1, a + 1], -1)])
+    return Surface(np.array(vertices), faces)
 
 
 def _cuboid(size):
