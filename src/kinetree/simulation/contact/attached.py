@@ -21,7 +21,6 @@ from kinetree.contact.scene import Scene
 from kinetree.contact.soft.force import SoftContact
 from kinetree.contact.stepping.settings import TimeStepping
 from kinetree.errors import (
-    JointError,
     ModelError,
     SimulationWarning,
     TraceError,
