@@ -6,20 +6,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kinetree.codegen.program import Argument
-from kinetree.errors import ShapeError, TraceError, UnknownNameError
-from kinetree.functional.kernel import UserKernel
+from kinetree.errors import ShapeError, TraceError
 from kinetree.functional.parameters import check_parameter, parameter
 from kinetree.model.arrays import as_joint_vector, as_numbers, as_position_vector
 from kinetree.simulation.prescribed.checks import check_rates, told_start
-from kinetree.spelling import did_you_mean
+from kinetree.simulation.rollouts.asked import check_name, check_wanted, sample_shape
 
-__all__ = [
-    "Given", "RolloutArrays", "collect", "names_of", "require_kernel", "sample_shape",
-    "told_arrays",
-]  # fmt: skip
-
-STATE = ("t", "q", "qd")
-"""What every kernel of a rollout may ask for, besides the arrays that are given."""
+__all__ = ["Given", "RolloutArrays", "collect", "told_arrays"]
 
 
 @dataclass(frozen=True)
@@ -98,7 +91,7 @@ def collect(model, q0, qd0, tau, inputs, arguments, parameters, steps, kernels) 
     raw = [*_tau(model, tau, steps)]
     for kind, arrays in (("inputs", inputs), ("arguments", arguments)):
         for name, value in (arrays or {}).items():
-            _check_name(name, kind, raw, kernels)
+            check_name(name, kind, raw, kernels)
             array = as_numbers(value, name)
             shape = sample_shape(model, name, array, kernels, timed=kind == "inputs")
             raw.append(_checked(kind, name, shape, array, steps, timed=kind == "inputs"))
@@ -106,7 +99,7 @@ def collect(model, q0, qd0, tau, inputs, arguments, parameters, steps, kernels) 
         p, array = parameter(model, name), as_numbers(value, name)
         check_parameter(p, array)
         raw.append(Given("parameters", name, p.shape, False, array))
-    _check_wanted(raw, kernels)
+    check_wanted(raw, kernels)
     leads = [q0.shape[:-1], qd0.shape[:-1], *map(_lead, raw)]
     try:
         batch = np.broadcast_shapes(*leads)
@@ -170,59 +163,6 @@ def told_arrays(told, model, arrays, t0, dt, steps, *, at_rest):
     check_rates(told, model, t0, t0 + steps * dt, dt)
     q0, qd0 = told_start(told, model, t0, arrays.q0, arrays.qd0, at_rest=at_rest)
     return replace(arrays, q0=q0, qd0=qd0)
-
-
-# --- kernels and the names that they ask for -----------------------------------------------------
-
-
-def require_kernel(function, role):
-    """Raise TypeError for a policy or cost that is not a ``@kernel``."""
-    if function is not None and not isinstance(function, UserKernel):
-        raise TypeError(
-            f"{role} becomes part of a compiled loop and must be a function under "
-            f"@kinetree.kernel, got {function!r}; kinetree.simulate takes any controller"
-        )
-    return function
-
-
-def names_of(kernel):
-    """Names of the arrays that a kernel asks for; its first parameter is the model."""
-    return tuple(kernel.signature.parameters)[1:]
-
-
-def _check_name(name, kind, raw, kernels):
-    if name in (*STATE, "tau"):
-        raise UnknownNameError(
-            f"{kind} cannot hold {name!r}, which kernels of a rollout get anyway"
-        )
-    if any(g.name == name for g in raw):
-        raise UnknownNameError(f"{name!r} is in inputs and in arguments; give it once")
-    wanted = sorted({n for k in kernels for n in names_of(k)} - {*STATE, "tau"})
-    if name not in wanted:
-        raise UnknownNameError(
-            f"{kind} hold {name!r}, which no kernel of this rollout asks for; "
-            f"{did_you_mean(name, wanted)}"
-        )
-
-
-def _check_wanted(raw, kernels):
-    known = {*STATE, "tau", *(g.name for g in raw)}
-    for kernel in kernels:
-        for name in names_of(kernel):
-            if name not in known:
-                raise UnknownNameError(
-                    f"{kernel.__name__} asks for {name!r}: put it into arguments, or into inputs "
-                    f"if it has a value for every step"
-                )
-
-
-def sample_shape(model, name, array, kernels, *, timed):
-    """Shape of one sample of an array that kernels ask for: annotated, or the last axis."""
-    for kernel in kernels:
-        p = kernel.signature.parameters.get(name)
-        if p is not None and isinstance(p.annotation, tuple):
-            return tuple(getattr(model, n) if isinstance(n, str) else n for n in p.annotation)
-    return tuple(array.shape[-1:]) if array.ndim > timed else ()
 
 
 # --- batches -------------------------------------------------------------------------------------

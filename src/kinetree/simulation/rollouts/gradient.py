@@ -14,7 +14,7 @@ import numpy as np
 
 from kinetree.array_functions import on_host
 from kinetree.errors import UnknownNameError
-from kinetree.simulation.rollouts.arrays import names_of, require_kernel
+from kinetree.simulation.rollouts.asked import names_of, require_kernel
 from kinetree.simulation.rollouts.chunks import over_chunks
 from kinetree.simulation.rollouts.rollout import run_of
 from kinetree.simulation.rollouts.way_back import WayBack, along_tangents, inverse_rates

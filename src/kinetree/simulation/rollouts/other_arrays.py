@@ -19,7 +19,7 @@ from kinetree.arrays.namespace import good_samples, namespace
 from kinetree.codegen.program import Argument
 from kinetree.errors import ArrayKindError, ShapeError
 from kinetree.functional.parameters import parameter
-from kinetree.simulation.rollouts.arrays import sample_shape
+from kinetree.simulation.rollouts.asked import sample_shape
 from kinetree.simulation.step import DEFECT
 
 __all__ = ["ArrayRollout", "foreign_arrays", "rollout_of"]

@@ -14,7 +14,6 @@ from kinetree.codegen.inline import compact, evaluated
 from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.errors import ShapeError, SingularError
-from kinetree.expr.diff import jacobian
 from kinetree.expr.repeat import repeat
 from kinetree.functional.choose import select
 from kinetree.functional.parameters import parameter, with_parameters
@@ -22,7 +21,8 @@ from kinetree.functional.results import over_samples
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, check_finite, require_unit_parts
 from kinetree.simulation.integrators.integrator import Integrator
-from kinetree.simulation.rollouts.arrays import names_of
+from kinetree.simulation.rollouts.asked import apply, number
+from kinetree.simulation.rollouts.slopes import gradients_along
 
 __all__ = ["Transition"]
 
@@ -205,7 +205,7 @@ class Transition:
             q, qd, *rest = symbols[2 : 4 + n]
             plain = [np.eye(a.size, dtype=int).reshape(*a.shape, -1) for a in (q, qd)]
             rates = [*plain, *(self._rates(k, a) for k, a in enumerate(rest))]
-            return np.asarray(value), *_gradients(total, (q, qd, *rest), rates)
+            return np.asarray(value), *gradients_along(total, (q, qd, *rest), rates)
 
         program = compact(trace(traced, inputs, name))
         return self._kernel(name, inputs, program, lambda arrays: evaluated(program, arrays))
@@ -237,38 +237,5 @@ class Transition:
         )
 
 
-def apply(kernel, model, values):
-    """A kernel with the values that it asks for."""
-    return kernel(model, **{name: values[name] for name in names_of(kernel)})
-
-
-def number(kernel, value):
-    """The result of a cost, which must be one number."""
-    if np.shape(value) != ():
-        raise ShapeError(
-            f"cost {kernel.__name__!r} must return one number, got shape {np.shape(value)}"
-        )
-    return np.asarray(value, dtype=object)[()]
-
-
 def _shapes(inputs):
     return {i.name: i.shape for i in inputs}
-
-
-def _gradients(total, arrays, rates):
-    """Slopes of an expression along the directions of each array; (*tangent) each."""
-    if not hasattr(total, "graph"):  # a number that depends on nothing
-        return [np.zeros(_tangent(a, r), dtype=object) for a, r in zip(arrays, rates, strict=True)]
-    directions = [
-        {x.i: rate for x, rate in zip(a.ravel(), column.ravel(), strict=True)}
-        for a, r in zip(arrays, rates, strict=True)
-        for column in np.moveaxis(r, -1, 0)
-    ]
-    slopes = jacobian(total.graph, np.array([total]), directions)[0]
-    parts = np.split(slopes, np.cumsum([r.shape[-1] for r in rates])[:-1])
-    return [p.reshape(_tangent(a, r)) for p, a, r in zip(parts, arrays, rates, strict=True)]
-
-
-def _tangent(array, rates):
-    """Shape of the space in which an array can change."""
-    return array.shape if rates.shape[-1] == array.size else rates.shape[-1:]
