@@ -95,6 +95,16 @@ CALLS = {
     "a controller of arrays": (
         lambda: kt.control.ComputedTorque(Q, ARM, kp=1.0), kt.ModelError, "got ndarray: the model",
     ),
+    "the model of a compiled function": (
+        lambda: kt.compile(kt.mass_matrix, ARM)(ARM, Q), TypeError, "has its model already: leave",
+    ),
+    "a derivative without the frame": (
+        lambda: kt.differentiate(kt.pose, wrt="q")(ARM, Q),
+        TypeError, r"argument: 'name'; it is pose\(model, q, name, \*, relative_to=None\)",
+    ),
+    "threads in words": (
+        lambda: kt.set_threads("two"), ValueError, "whole number of at least 1, got 'two'",
+    ),
     "a plot of a mechanism": (
         lambda: kt.plot.joints(ARM), TypeError, r"draws a motion.*got Model; kinetree.plot.tree\(",
     ),

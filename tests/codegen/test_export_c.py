@@ -140,8 +140,10 @@ def test_other_peoples_files_are_left_alone(pendulum, tmp_path):
 
 
 def test_what_cannot_be_exported_is_named(pendulum, tmp_path):
-    with pytest.raises(UnknownNameError, match="no function 'dynamics' to export; choose from"):
-        export_c(pendulum, ["dynamics"], tmp_path / "x")
+    with pytest.raises(UnknownNameError, match="no function 'xyz' to export; choose from"):
+        export_c(pendulum, ["xyz"], tmp_path / "x")
+    with pytest.raises(UnknownNameError, match="to export; did you mean 'gravity_force'"):
+        export_c(pendulum, "gravity_forse", tmp_path / "x")
     with pytest.raises(UnknownNameError, match="pose needs 'name': give its value as an option"):
         export_c(pendulum, ["pose"], tmp_path / "x")
     with pytest.raises(LoopError):

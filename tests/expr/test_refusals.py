@@ -93,6 +93,11 @@ def test_functions_that_are_missing_name_those_that_exist(x, name):
         getattr(np, name)(np.array([x]))
 
 
+def test_tanh_has_something_in_its_place(x):
+    with pytest.raises(TraceError, match=r"x / np.hypot\(1, x\) saturates like tanh"):
+        np.tanh(np.array([x]))
+
+
 OPERATORS = {
     "%": (lambda x: x % 2, "remainder %"),
     "reflected %": (lambda x: 2 % x, "remainder %"),

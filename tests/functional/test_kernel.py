@@ -419,7 +419,7 @@ def test_functions_that_return_nothing_are_refused(q):
 def test_arguments_that_are_no_arrays_are_refused(q):
     with pytest.raises(TypeError, match="target must be an array of numbers, got dict"):
         reach_cost(ARM, q, {"x": 1.0})
-    with pytest.raises(TypeError, match="missing a required argument: 'target'"):
+    with pytest.raises(TypeError, match=r"argument: 'target'; it is reach_cost\(m, q, target\)"):
         reach_cost(ARM, q)
 
 

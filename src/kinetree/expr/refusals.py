@@ -31,9 +31,14 @@ def _machine_number(self, *args):
     )
 
 
-def _refused(name):
+_SATURATES = ". x / np.hypot(1, x) saturates like tanh"
+
+
+def _refused(name, instead=""):
     def method(self, *args):
-        raise TraceError(f"{name} of a traced value is not available; there are {AVAILABLE}")
+        raise TraceError(
+            f"{name} of a traced value is not available; there are {AVAILABLE}{instead}"
+        )
 
     return method
 
@@ -65,7 +70,7 @@ class NotTraceable(Untraceable):
     __rpow__ = _refused("a power with a traced exponent")
     exp, exp2, expm1 = _refused("exp"), _refused("exp2"), _refused("expm1")
     log, log2, log10, log1p = (_refused(f) for f in ("log", "log2", "log10", "log1p"))
-    sinh, cosh, tanh = _refused("sinh"), _refused("cosh"), _refused("tanh")
+    sinh, cosh, tanh = _refused("sinh"), _refused("cosh"), _refused("tanh", _SATURATES)
     arcsinh, arccosh, arctanh = _refused("arcsinh"), _refused("arccosh"), _refused("arctanh")
     rint, cbrt, fmod = _refused("rounding"), _refused("cbrt"), _refused("fmod")
 

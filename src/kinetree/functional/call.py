@@ -10,7 +10,7 @@ from kinetree.errors import ShapeError
 from kinetree.functions import argument_shape, validate
 from kinetree.model import Model
 
-__all__ = ["Call", "check_arrays", "read_signature"]
+__all__ = ["Call", "bound_to", "check_arrays", "read_signature"]
 
 MODEL_ARRAYS = ("q", "qd", "qdd", "tau", "f_ext", "point")
 """Arguments whose shapes the model knows."""
@@ -37,6 +37,14 @@ def read_signature(function):
     return signature
 
 
+def bound_to(signature, name, args, options):
+    """The arguments by name; an error shows what the function takes."""
+    try:
+        return signature.bind(*args, **options)
+    except TypeError as error:
+        raise TypeError(f"{error}; it is {name}{signature}") from None
+
+
 class Call:
     """The arguments of one call, sorted.
 
@@ -53,7 +61,7 @@ class Call:
 
     def __init__(self, signature, name, args, options):
         self.signature, self.name = signature, name
-        bound = signature.bind(*args, **options)
+        bound = bound_to(signature, name, args, options)
         by_position = set(list(signature.parameters)[: len(args)])
         bound.apply_defaults()
         self.model, self.arrays, self.options = None, {}, {}

@@ -8,6 +8,7 @@ from kinetree.array_kinds import is_foreign, kind_of, module_of
 from kinetree.errors import UnknownNameError
 from kinetree.functional.parameters import parameter, with_parameters
 from kinetree.functional.prepare import bind, prepare, require_traceable
+from kinetree.model import Model
 
 __all__ = ["CompiledFunction", "compile"]
 
@@ -90,6 +91,8 @@ class CompiledFunction:
             known = self._known.get(_look(args))
             if known is not None:
                 return known.call(*args)
+        if args and isinstance(args[0], Model):
+            raise TypeError(f"{self!r} has its model already: leave it out")
         n = len(args) - len(self.parameters)
         if n < 0:
             raise TypeError(

@@ -15,6 +15,7 @@ from kinetree.functional.kernel import kernel
 from kinetree.functional.layout import labels, layout
 from kinetree.functional.prepare import PUBLIC, bind, is_public, leaves_of, prepare
 from kinetree.functions import FUNCTIONS, argument_shape, quantity
+from kinetree.spelling import did_you_mean
 
 __all__ = ["export_c", "listing", "to_numpy"]
 
@@ -69,7 +70,8 @@ def export_c(model, functions, path, *, name=None, dtype="float64") -> Path:
 
     path = Path(path)
     prefix = identifier(name or path.resolve().name)
-    requests = [_Request(model, f) for f in functions]
+    several = [functions] if isinstance(functions, str) or callable(functions) else functions
+    requests = [_Request(model, f) for f in several]
     exported = [_c_function(r, dtype) for r in requests]
     origin = f"{__version__} from model {model.name!r} ({model.fingerprint[:16]})."
     return write_project(
@@ -199,9 +201,9 @@ def _traceable(function):
         return kernel(function) if own else function
     known = {name: module for module in PUBLIC for name in module.__all__}
     if function not in known:
-        raise UnknownNameError(
-            f"there is no function {function!r} to export; choose from {sorted(known)}"
-        )
+        names = sorted(name for name in known if name.islower())
+        hint = did_you_mean(function, names, f"choose from {names}", most=3)
+        raise UnknownNameError(f"there is no function {function!r} to export; {hint}")
     return getattr(known[function], function)
 
 

@@ -27,7 +27,7 @@ from kinetree.codegen.program import Argument, cheapest, trace
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.errors import LoopError
 from kinetree.expr.count import cost
-from kinetree.functional.call import Call, check_arrays
+from kinetree.functional.call import Call, bound_to, check_arrays
 from kinetree.functional.parameters import check_parameter, parameter, with_parameters
 from kinetree.functional.solvable import require_independent, require_solvable
 from kinetree.functions import FUNCTIONS, by_the_book, result_shape
@@ -70,7 +70,7 @@ def bind(function, args, options):
     """The model, arrays and options of a call."""
     if not is_public(function):
         return function.bind(*args, **options)
-    bound = _signature(function).bind(*args, **options)
+    bound = bound_to(_signature(function), function.__name__, args, options)
     model, f_ext = bound.arguments["model"], bound.arguments.get("f_ext")
     if not isinstance(model, Model):
         raise TypeError(f"{function.__name__} takes a model first, got {type(model).__name__}")

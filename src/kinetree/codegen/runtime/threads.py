@@ -37,7 +37,7 @@ def _from_environment():
 
 def set_threads(count: int) -> None:
     """Use ``count`` threads for large batches; 1 stays on the calling thread."""
-    if int(count) != count or count < 1:
+    if not isinstance(count, (int, float)) or int(count) != count or count < 1:
         raise ValueError(f"threads must be a whole number of at least 1, got {count!r}")
     _Setting.count = int(count)
 
