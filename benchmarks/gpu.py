@@ -30,7 +30,7 @@ from kinetree.codegen.runtime.cuda import CudaKernel
 ROBOTS = ("ur5", "panda", "anymal", "talos")
 ALL = tuple(4**k for k in range(13))  # 1 to 16 million
 FEW = (2**10, 2**17, 2**20, 2**22, 2**24)
-LARGE = (2**22,)
+LARGE = (2**19, 2**22)
 
 FIRST = [
     *((r, "rnea", "float32", ALL if r == "ur5" else FEW) for r in ROBOTS),

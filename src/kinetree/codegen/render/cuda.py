@@ -122,7 +122,7 @@ class _Renderer:
         self.part = whole or Whole(tuple(self.outputs), every)
         self.order = self._order()
         self.tiles, self.results = tiles(self._used(), _STAGED), self._results()
-        self.kept = kept(program, {a.name for a in self.outputs})
+        self.kept = kept(program, {a.name for a in self.outputs}, dtype)
         self.hidden = sorted(hidden_inputs(program))
         self.angles = angles_of(program, self.tiles)
         self.taken = self._taken()

@@ -37,11 +37,11 @@ def render_pieces(program, dtype="float64", layout=None) -> Pieces:
     """CUDA C of a program, by as many functions as are good for it."""
     layout = layout or Layout()
     most = layout.results(program, dtype)
-    if _room(program) <= most:
+    if _room(program, dtype) <= most:
         return Pieces((render(program, dtype, layout),))
     if _is_long(program, layout):
         return _by_parts(program, dtype, layout)
-    groups = _grouped(program, most)
+    groups = _grouped(program, most, dtype)
     return Pieces(tuple(_piece(program, group, dtype, layout) for group in groups))
 
 
@@ -69,17 +69,17 @@ def _outputs(program):
     return tuple(a for a in program.outputs if a.size)
 
 
-def _room(program):
+def _room(program, dtype):
     """Numbers of a sample's results that must be in shared memory."""
-    found = kept(program)
+    found = kept(program, {a.name for a in program.outputs}, dtype)
     return found.count + sum(a.size for a in program.outputs if a.name not in found.tables)
 
 
-def _grouped(program, most):
+def _grouped(program, most, dtype):
     """Slices of results that fit together."""
     groups = [[]]
     for s in _slices(program, most):
-        if groups[-1] and _room(_part(program, [*groups[-1], s])) > most:
+        if groups[-1] and _room(_part(program, [*groups[-1], s]), dtype) > most:
             groups.append([])
         groups[-1].append(s)
     return groups

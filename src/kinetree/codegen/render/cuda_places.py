@@ -16,6 +16,9 @@ __all__ = ["PITCH", "WARP", "Kept", "Tile", "given_up", "kept", "tiles"]
 
 WARP = 32  # threads
 PITCH = WARP + 1  # numbers from one kept number of all threads to the next: no banks are shared
+_LITTLE = (
+    1024  # bytes of a sample's results that may all be in tiles: six warps have room for theirs
+)
 _SHARED_BY = 4  # threads that may find their numbers in the same bank
 
 
@@ -93,15 +96,24 @@ class Kept:
         return -(-self.count * PITCH // 4) * 4
 
 
-def kept(program, names=None) -> Kept:
-    """Results of a program that are zero for the most part; only those with certain names."""
+def kept(program, names, dtype) -> Kept:
+    """Results of a program that are zero for the most part, where all together take much memory.
+
+    Args:
+        program: what is computed.
+        names: of the results that may be kept.
+        dtype: ``"float32"`` or ``"float64"``.
+    """
     nodes, position = program.graph.nodes, 0
     tables, known, first = {}, {}, {}
+    size = 4 if dtype == "float32" else 8
+    if sum(a.size for a in program.outputs if a.name in names) * size <= _LITTLE:
+        return Kept(tables, first)
     for a in program.outputs:
         roots = program.roots[position : position + a.size]
         position += a.size
         zeros = sum(nodes[i] == ("const", 0.0) for i in roots)
-        if 2 * zeros <= a.size or (names is not None and a.name not in names):
+        if 2 * zeros <= a.size or a.name not in names:
             continue
         for place, i in enumerate(roots):
             if nodes[i] != ("const", 0.0) and i not in known:
