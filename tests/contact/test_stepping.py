@@ -6,6 +6,8 @@ import pytest
 import kinetree as kt
 from kinetree.contact.ground import with_ground
 from kinetree.contact.scene import Scene
+from kinetree.contact.stepping.coupling import coupled_rows, is_short
+from kinetree.contact.stepping.rows import Holds, JointRows
 from kinetree.contact.stepping.settings import TimeStepping
 from kinetree.contact.stepping.step import ContactStep
 from kinetree.model import JointDynamics, Limits, geometry
@@ -203,6 +205,35 @@ def test_loops_stay_closed_while_something_touches():
     assert np.all(np.diff(motion.energy)[1:] < 1e-9)
 
 
+# --- how much is compiled ------------------------------------------------------------------------
+
+
+def test_rows_are_in_groups_of_what_may_touch():
+    builder = kt.ModelBuilder("balls")
+    for name in ("a", "b", "c", "d"):
+        builder.body(name, joint=kt.Prismatic("z"), limits=Limits(0.0, 1.0), joint_name=name,
+                     inertia=kt.shapes.sphere(0.1, mass=1.0))  # fmt: skip
+        builder.geometry(geometry.Sphere(0.1), on=name, name=name)
+    model = with_ground(builder.build())
+    scene = Scene(model, [*(("ground", name) for name in "abcd"), ("a", "b"), ("d", "b")])
+    joints = JointRows(stops=((0, 0, 1.0, 0.0), (2, 2, 1.0, 0.0)), friction=((2, 1.0),))
+    holds = Holds(model, scene, joints)
+    assert coupled_rows(holds) == [3 + 1 + 1, 3 * 5 + 1]
+    assert is_short(holds, 20)
+    assert not is_short(holds, 16)
+    linkage = kt.samples.four_bar()
+    assert coupled_rows(Holds(linkage, Scene(linkage, []))) == [5]
+
+
+def test_long_steps_are_taken_on_the_host(ball, rough):
+    host = TimeStepping(rough.scene, compiled_rows=2)
+    ends = [
+        kt.simulate(ball, _at(ball, 0.1), [0, 0, 0, 1.0, 0, 0], duration=0.005, contact=contact)
+        for contact in (rough, host)
+    ]
+    assert np.abs(ends[0].q - ends[1].q).max() < 1e-14
+
+
 # --- shapes without closed form ------------------------------------------------------------------
 
 
@@ -240,8 +271,9 @@ def test_what_cannot_be_is_refused(ball, rough):
     for name, value in (("tolerance", 0.0), ("rounds", 0), ("reach", -1.0)):
         with pytest.raises(kt.ModelError, match=f"{name} must be positive"):
             TimeStepping(rough.scene, **{name: value})
-    with pytest.raises(kt.ModelError, match="rest_velocity must not be negative"):
-        TimeStepping(rough.scene, rest_velocity=-1.0)
+    for name in ("rest_velocity", "compiled_rows"):
+        with pytest.raises(kt.ModelError, match=f"{name} must not be negative"):
+            TimeStepping(rough.scene, **{name: -1})
     for name in ("stiffness", "damping"):
         with pytest.raises(kt.ModelError, match=f"{name} of a controller must be one number"):
             TimeStepping(rough.scene, **{name: [1.0, 2.0]})

@@ -32,6 +32,9 @@ class TimeStepping:
         conserving: whether a step may not gain energy but by the work of forces; what rounding
             off the motion to first order would add is taken from the velocities.
         reach: distance up to which contacts without closed form are looked for [m].
+        compiled_rows: up to so many rows that have to do with each other, three for a contact, or
+            as much code in several groups, steps are compiled, which takes 14 s for 40 and grows
+            with the cube. Longer ones are taken on the host, some hundred times slower.
     """
 
     scene: Scene
@@ -42,14 +45,16 @@ class TimeStepping:
     damping: Any = 0.0
     conserving: bool = True
     reach: float = 0.05
+    compiled_rows: int = 40
 
     def __post_init__(self):
         as_scene(self.scene, "TimeStepping")
         for name in ("tolerance", "rounds", "reach"):
             if not getattr(self, name) > 0:
                 raise ModelError(f"{name} must be positive, got {getattr(self, name)!r}")
-        if not self.rest_velocity >= 0:
-            raise ModelError(f"rest_velocity must not be negative, got {self.rest_velocity!r}")
+        for name in ("rest_velocity", "compiled_rows"):
+            if not getattr(self, name) >= 0:
+                raise ModelError(f"{name} must not be negative, got {getattr(self, name)!r}")
         for name in ("stiffness", "damping"):
             values = np.asarray(getattr(self, name), dtype=float)
             if values.shape not in ((), (self.scene.model.nv,)) or not np.all(values >= 0):

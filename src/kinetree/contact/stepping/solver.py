@@ -46,6 +46,8 @@ class Problem(NamedTuple):
 
 def largest(values, least=0.0):
     """The largest of some numbers, and at least ``least``."""
+    if isinstance(values, np.ndarray) and values.dtype != object:
+        return np.fmax.reduce(values, initial=least)
     for x in values:
         least = select(x > least, x, least)
     return least

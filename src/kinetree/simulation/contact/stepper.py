@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from kinetree.contact.stepping.coupling import is_short
 from kinetree.contact.stepping.residuals import Residuals, accumulated
 from kinetree.contact.stepping.rows import Holds, JointRows
 from kinetree.contact.stepping.solver import solve_in_kernel, solve_on_host
@@ -27,8 +28,6 @@ from kinetree.simulation.step import Stepper
 
 __all__ = ["ContactStepper", "time_stepper"]
 
-COMPILED_ROWS = 36
-"""Rows up to which steps are compiled: the equations of Newton's method are written out."""
 _ONE = np.array(1.0)
 
 
@@ -45,10 +44,7 @@ def time_stepper(settings, acting, method, field, q, events, *, compiled):
     if told is not None:
         require_movable(scene, told)
     holds = Holds(model, scene, joints, not scene.open_pairs, settings.reach)
-    if compiled and holds.compiled:
-        compiled = holds.count(scene.candidates.size) <= COMPILED_ROWS
-    else:
-        compiled = False
+    compiled = compiled and holds.compiled and is_short(holds, settings.compiled_rows)
     tree = model.replace(loops=()) if holds.closes else model
     step = ContactStep(holds, settings, tree, solve_in_kernel, told)
     stepper = ContactStepper(model, method, field, step, q.shape[:-1], compiled=compiled)
