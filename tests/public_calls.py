@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import kinetree as kt
-from kinetree.functional.prepare import PUBLIC
+from kinetree.functional.public import PUBLIC
 
 FUNCTIONS = {
     name: getattr(module, name)

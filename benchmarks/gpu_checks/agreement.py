@@ -1,6 +1,6 @@
 """Every public function of every sample model: the device and the CPU give the same numbers.
 
-Processes share the work, the smallest models first. Where there is no device, ``on_cpu`` compiles
+Processes share the work, the smallest programs first. Where there is no device, ``on_cpu`` compiles
 the same CUDA text for the CPU, with the shim of the tests.
 """
 
@@ -48,14 +48,17 @@ def every_sample(report, names=(), functions=(), workers=None, *, on_cpu=False):
         workers: number of processes, by default one for each core.
         on_cpu: whether the text runs on the CPU, through the shim.
     """
-    models = sorted(names or kt.samples.names(), key=lambda n: kt.samples.load(n).nv)
+    sizes = {name: kt.samples.load(name).nv for name in names or kt.samples.names()}
+    models = sorted(sizes, key=lambda name: sizes[name])
     functions = functions or [name for name in FUNCTIONS if name not in ON_HOST]
+    pairs = [(m, f) for m in models for f in functions]
+    pairs.sort(key=lambda pair: sizes[pair[0]] ** (3 if pair[1] == "christoffel" else 1))
     waiting = {model: len(functions) for model in models}
     found: dict = {model: [] for model in models}
     executor = ProcessPoolExecutor(
         workers or os.cpu_count(), get_context("spawn"), _prepare, (on_cpu,)
     )
-    tasks = [executor.submit(_compared, m, f) for m in models for f in functions]
+    tasks = [executor.submit(_compared, *pair) for pair in pairs]
     try:
         for task in as_completed(tasks, timeout=report.seconds_left):
             outcome = task.result()

@@ -33,11 +33,11 @@ def test_derivatives_in_both_directions_and_of_second_order(model, state, name):
     expected = f(*map(np.asarray, state))
     np.testing.assert_array_equal(f(*state), expected)
     np.testing.assert_array_equal(jax.jit(f)(*state), expected)
-    check_grads(jax.jit(f), state, order=2 if name == "forward dynamics" else 1)
+    check_grads(jax.jit(f), state, order=1, modes=("fwd",))
     check_grads(jax.jit(f), state, order=2, modes=("rev",))
     each = jax.jit(jax.vmap(f))
     np.testing.assert_allclose(each(*state), expected, rtol=0, atol=1e-13)
-    check_grads(each, state, order=1)
+    check_grads(each, state, order=1, modes=("rev",))
 
 
 def test_derivatives_of_shared_inputs_are_added_up(model, state):
@@ -100,7 +100,7 @@ def test_rollouts_have_derivatives_under_jit():
     for found in (jax.jit(end)(q0, 0 * q0, tau), each):
         for a, b in zip(found, expected, strict=True):
             np.testing.assert_allclose(a, b, rtol=0, atol=1e-15)
-    check_grads(jax.jit(end), (q0, 0 * q0, tau), order=1)
+    check_grads(jax.jit(end), (q0, 0 * q0, tau), order=1, modes=("fwd",))
     check_grads(jax.jit(end), (q0, 0 * q0, tau), order=2, modes=("rev",))
 
 

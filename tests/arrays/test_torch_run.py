@@ -67,8 +67,6 @@ def test_a_call_again_takes_the_short_way_but_not_where_derivatives_are_asked_fo
     assert len(seen) == 1
     each = torch.func.vmap(lambda *x: kt.inverse_dynamics(model, *x))(*given)
     torch.testing.assert_close(each, first, rtol=0, atol=0)
-    _, pull = torch.func.vjp(lambda q: kt.gravity_force(model, q), given[0])
-    assert pull(first)[0].shape == (4, 2)
 
 
 def test_numbers_with_a_sign_to_come_are_read_with_it(model, launches, rng, monkeypatch):

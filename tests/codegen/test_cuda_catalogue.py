@@ -10,7 +10,7 @@ from public_calls import FUNCTIONS, ON_HOST, States, leaves
 import kinetree as kt
 from kinetree.codegen.program import Argument, trace
 from kinetree.expr import interpret
-from kinetree.functional.prepare import PUBLIC
+from kinetree.functional.public import PUBLIC
 
 
 @pytest.mark.parametrize("module", PUBLIC, ids=lambda m: m.__name__.rpartition(".")[2])

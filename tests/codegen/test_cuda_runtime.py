@@ -134,18 +134,6 @@ def test_parts_share_a_workspace_and_take_turns_where_it_is_small(device):
     assert second[:6] == [5, 1, at_a_time * 6 * 8, 6, 16 + at_a_time * 36 * 8, 4096]
 
 
-def test_the_same_launch_again_is_told_the_same(device):
-    compiled = cuda.CudaKernel(kernel(), "float32", 0)
-    for count, steps in ((1000, [2, 2, 2]), (1000, [2, 0, 2]), (5_000_000, [2, 2, 2])):
-        again = compiled.again(steps, count)
-        for addresses in ([16, 32, 48], [16, 36, 48]):
-            device.launches.clear()
-            compiled.launch(addresses, steps, [64], count, 7)
-            for _ in range(3):  # the first of a thread, one that makes a pack, one that takes it
-                again(addresses, [64], 7)
-            assert device.launches == device.launches[:1] * 4
-
-
 def test_code_is_found_again(device):
     cuda.CudaKernel(kernel(), "float64", 0)
     assert len(device.texts) == 1
@@ -157,6 +145,18 @@ def test_blocks_fill_the_multiprocessors():
     function = SimpleNamespace(registers=100)
     assert cuda._most_blocks(ATTRIBUTES, function, 4096, 128) == 10 * 4
     assert cuda._most_blocks(ATTRIBUTES, function, 50_000, 128) == 10 * 1
+
+
+def test_the_same_launch_again_is_told_the_same(device):
+    compiled = cuda.CudaKernel(kernel(), "float32", 0)
+    for count, steps in ((1000, [2, 2, 2]), (1000, [2, 0, 2]), (5_000_000, [2, 2, 2])):
+        again = compiled.again(steps, count)
+        for addresses in ([16, 32, 48], [16, 36, 48]):
+            device.launches.clear()
+            compiled.launch(addresses, steps, [64], count, 7)
+            for _ in range(3):  # the first of a thread, one that makes a pack, one that takes it
+                again(addresses, [64], 7)
+            assert device.launches == device.launches[:1] * 4
 
 
 def test_what_the_compiler_says_is_passed_on(device):

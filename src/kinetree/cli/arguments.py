@@ -31,7 +31,7 @@ def functions() -> dict:
     take is optional, and given as JSON.
     """
     from kinetree.catalogue import FUNCTIONS
-    from kinetree.functional.prepare import PUBLIC
+    from kinetree.functional.public import PUBLIC
 
     found = {}
     for name, function in ((n, getattr(m, n)) for m in PUBLIC for n in m.__all__):

@@ -7,7 +7,8 @@ import numpy as np
 from kinetree.array_kinds import is_foreign, kind_of, module_of
 from kinetree.errors import UnknownNameError
 from kinetree.functional.parameters import parameter, with_parameters
-from kinetree.functional.prepare import bind, prepare, require_traceable
+from kinetree.functional.prepare import bind, prepare
+from kinetree.functional.public import require_traceable
 from kinetree.model import Model
 
 __all__ = ["CompiledFunction", "compile"]

@@ -18,7 +18,8 @@ from kinetree.codegen.program import Argument, trace
 from kinetree.expr.diff import estimates, jacobian
 from kinetree.functional.compiled import CompiledFunction
 from kinetree.functional.derivative_recursions import recursions
-from kinetree.functional.prepare import apply, is_public, leaves_of, map_leaves, result_form
+from kinetree.functional.prepare import apply, leaves_of, map_leaves, result_form
+from kinetree.functional.public import is_public
 from kinetree.functional.transformed import Transformed, checked_wrt, takes_states, with_group
 from kinetree.functional.variables import Variables
 from kinetree.model import Model

@@ -13,7 +13,8 @@ from kinetree.codegen.render.cstyle import identifier
 from kinetree.errors import UnknownNameError
 from kinetree.functional.kernel import kernel
 from kinetree.functional.layout import labels, layout
-from kinetree.functional.prepare import PUBLIC, bind, is_public, leaves_of, prepare
+from kinetree.functional.prepare import bind, leaves_of, prepare
+from kinetree.functional.public import PUBLIC, is_public
 from kinetree.functions import FUNCTIONS, argument_shape, quantity
 from kinetree.spelling import did_you_mean
 

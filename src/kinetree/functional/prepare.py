@@ -12,16 +12,7 @@ from functools import cache
 
 import numpy as np
 
-from kinetree import (
-    cartesian,
-    centroidal,
-    dynamics,
-    hybrid,
-    kinematics,
-    lagrangian,
-    regressors,
-    task_space,
-)
+from kinetree import dynamics
 from kinetree.codegen.inline import compact, evaluated, trace_of
 from kinetree.codegen.program import Argument, cheapest, trace
 from kinetree.codegen.runtime.kernel import Kernel
@@ -29,6 +20,7 @@ from kinetree.errors import LoopError
 from kinetree.expr.count import cost
 from kinetree.functional.call import Call, bound_to, check_arrays
 from kinetree.functional.parameters import check_parameter, parameter, with_parameters
+from kinetree.functional.public import is_public
 from kinetree.functional.solvable import require_independent, require_solvable
 from kinetree.functions import FUNCTIONS, by_the_book, result_shape
 from kinetree.model import Model
@@ -36,29 +28,7 @@ from kinetree.model.arrays import require_unit_parts
 from kinetree.model.equivalence import code_key
 from kinetree.model.fingerprint import is_plain
 
-__all__ = [
-    "Prepared", "apply", "bind", "is_public", "leaves_of", "map_leaves", "prepare",
-    "require_traceable", "result_form",
-]  # fmt: skip
-
-
-PUBLIC = (dynamics, hybrid, kinematics, centroidal, lagrangian, task_space, cartesian, regressors)
-"""The modules whose functions are compiled quantities."""
-
-
-def is_public(function) -> bool:
-    """Whether this is one of the functions of ``kinetree.dynamics`` and its like."""
-    name = getattr(function, "__name__", "")
-    return any(name in m.__all__ and getattr(m, name) is function for m in PUBLIC)
-
-
-def require_traceable(function, what):
-    """Raise TypeError for a function that cannot be taken apart."""
-    if not is_public(function) and not hasattr(function, "bind"):
-        raise TypeError(
-            f"{what} takes a function of kinetree such as kinetree.inverse_dynamics, or one of "
-            f"your own under @kinetree.kernel; got {function!r}"
-        )
+__all__ = ["Prepared", "apply", "bind", "leaves_of", "map_leaves", "prepare", "result_form"]
 
 
 @cache
