@@ -24,7 +24,7 @@ from kinetree.simulation.prescribed.method import driven
 from kinetree.simulation.prescribed.told import told_of
 from kinetree.simulation.results.drives import drive_forces
 from kinetree.simulation.results.observables import loop_errors, observe
-from kinetree.simulation.results.report import check_result
+from kinetree.simulation.results.self_checks import check_result
 from kinetree.simulation.results.trajectory import Trajectory
 
 __all__ = ["simulate"]
