@@ -7,6 +7,7 @@ import imageio.v3 as iio
 import numpy as np
 import pytest
 from chromium import Browser
+from imageio_ffmpeg import count_frames_and_secs
 
 import kinetree as kt
 from kinetree import viewer
@@ -193,7 +194,7 @@ def downloads(live, tmp_path, monkeypatch):
     """What the browser saves, in small pictures and few."""
     shown, browser = live
     monkeypatch.setattr(saving, "_SIZE", (160, 120))
-    films = {label: (end, rate, (64, 48)) for label, (end, rate, _) in saving._FILMS.items()}
+    films = {label: (end, 6, (64, 48)) for label, (end, *_) in saving._FILMS.items()}
     monkeypatch.setattr(saving, "_FILMS", films)
     shown.player.speed.value = "5"
     browser.of_browser("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
@@ -217,10 +218,10 @@ def test_buttons_save_what_is_seen(live, downloads):
     assert image.shape == (120, 160, 3)
     assert image.std() > 3
     film = iio.imread(downloads("Film (GIF)", "double_pendulum.gif"))
-    assert film.shape == (7, 48, 64, 3)
-    assert difference(film[0], film[3]) > 10
+    assert film.shape == (3, 48, 64, 3)
+    assert difference(film[0], film[1]) > 10
     film = downloads("Film (MP4)", "double_pendulum.mp4")
-    assert iio.immeta(film, plugin="FFMPEG")["source_size"] == (64, 48)
+    assert count_frames_and_secs(str(film)) == (3, 0.5)
     assert not shown.saving._filming
     assert not browser.errors
 
@@ -235,16 +236,6 @@ def test_what_cannot_be_saved_is_said_on_the_page(live, downloads, monkeypatch):
     click(browser, "Film (GIF)")
     browser.wait("document.body.innerText.includes('double_pendulum.gif is not saved')")
     assert browser.run("document.body.innerText.includes('there is no film')")
-
-
-def test_a_page_that_was_closed_is_as_before_when_it_is_opened_again(live):
-    shown, browser = live
-    shown.player.go(1.2)
-    browser.open("about:blank")
-    browser.open(shown.url)
-    browser.wait("document.body.innerText.includes('Show')")
-    assert browser.run("[...document.querySelectorAll('input')].some(i => i.value === '1.2')")
-    assert not browser.errors
 
 
 def test_the_viewer_shows_itself_in_notebooks_and_ends(live):

@@ -15,6 +15,8 @@ from kinetree.viewer.scene.instants import shaft_and_head
 
 __all__ = ["page", "save_page"]
 
+_SCRIPTS = ("vectors.js", "graphics.js", "page.js")
+
 
 def save_page(scene, path, *, show=SHOWN, camera=None) -> Path:
     """Write the page of a scene; its path."""
@@ -39,7 +41,7 @@ def page(scene, *, show=SHOWN, camera=None) -> str:
         "STYLE": ours.joinpath("page.css").read_text(encoding="utf-8"),
         "SCENE": json.dumps(described, separators=(",", ":")).replace("<", "\\u003c"),
         "DATA": base64.b64encode(zlib.compress(bytes(buffer.data), 9)).decode("ascii"),
-        "SCRIPT": ours.joinpath("page.js").read_text(encoding="utf-8"),
+        "SCRIPT": "".join(ours.joinpath(name).read_text(encoding="utf-8") for name in _SCRIPTS),
     }
     text = ours.joinpath("page.html").read_text(encoding="utf-8")
     pieces = text.split("@")

@@ -10,114 +10,19 @@
   const whole = ([at, n]) => new Uint32Array(data, at, n);
   const times = floats(scene.times), P = floats(scene.positions), Q = floats(scene.quaternions);
   const N = scene.nodes.length, T = times.length;
+  const { add, dot, cross, size, unit, frame, posed, about } = vectors;
 
-  // --- vectors and matrices (columns first) ---------------------------------------------------
-  const add = (a, b, s = 1) => [a[0] + s * b[0], a[1] + s * b[1], a[2] + s * b[2]];
-  const dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-  const cross = (a, b) => [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
-  const size = (a) => Math.hypot(...a);
-  const unit = (a) => { const n = size(a) || 1; return [a[0] / n, a[1] / n, a[2] / n]; };
-  const times4 = (a, b) => {
-    const c = new Float32Array(16);
-    for (let j = 0; j < 4; j++) for (let i = 0; i < 4; i++)
-      c[4 * j + i] = a[i] * b[4 * j] + a[4 + i] * b[4 * j + 1] + a[8 + i] * b[4 * j + 2] + a[12 + i] * b[4 * j + 3];
-    return c;
-  };
-  const frame = (x, y, z, p) => new Float32Array([...x, 0, ...y, 0, ...z, 0, ...p, 1]);
-  const posed = (p, q) => {
-    const [w, x, y, z] = q;
-    return frame(
-      [1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 2 * (x * z - w * y)],
-      [2 * (x * y - w * z), 1 - 2 * (x * x + z * z), 2 * (y * z + w * x)],
-      [2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)], p);
-  };
-  const about = (axis, angle) => (v) => {
-    const c = Math.cos(angle), s = Math.sin(angle), k = dot(axis, v) * (1 - c), w = cross(axis, v);
-    return [0, 1, 2].map((i) => v[i] * c + w[i] * s + axis[i] * k);
-  };
-
-  // --- the graphics card ----------------------------------------------------------------------
   const canvas = $("view");
   const gl = canvas.getContext("webgl2", { antialias: true, alpha: false, preserveDrawingBuffer: true });
   if (!gl) { $("notices").textContent = "This browser has no WebGL 2, which the picture needs."; return; }
-  const shader = (kind, text) => {
-    const s = gl.createShader(kind);
-    gl.shaderSource(s, "#version 300 es\nprecision highp float;\n" + text);
-    gl.compileShader(s);
-    if (!gl.getShaderParameter(s, gl.COMPILE_STATUS)) throw new Error(gl.getShaderInfoLog(s));
-    return s;
-  };
-  const program = (vertex, fragment) => {
-    const p = gl.createProgram();
-    gl.attachShader(p, shader(gl.VERTEX_SHADER, vertex));
-    gl.attachShader(p, shader(gl.FRAGMENT_SHADER, fragment));
-    gl.bindAttribLocation(p, 0, "at"); gl.bindAttribLocation(p, 1, "normal");
-    gl.linkProgram(p);
-    if (!gl.getProgramParameter(p, gl.LINK_STATUS)) throw new Error(gl.getProgramInfoLog(p));
-    const found = { p };
-    for (let i = 0; i < gl.getProgramParameter(p, gl.ACTIVE_UNIFORMS); i++) {
-      const name = gl.getActiveUniform(p, i).name;
-      found[name] = gl.getUniformLocation(p, name);
-    }
-    return found;
-  };
-  const solid = program(
-    `in vec3 at; in vec3 normal; uniform mat4 model, view, lens; out vec3 n, where;
-     void main() { vec4 e = view * model * vec4(at, 1.0); where = e.xyz; gl_Position = lens * e;
-       mat3 m = mat3(model); vec3 s = vec3(dot(m[0], m[0]), dot(m[1], m[1]), dot(m[2], m[2]));
-       n = mat3(view) * (m * (normal / max(s, vec3(1e-12)))); }`,
-    `in vec3 n, where; uniform vec4 color; out vec4 pixel;
-     void main() { vec3 m = normalize(n), eye = normalize(-where); if (dot(m, eye) < 0.0) m = -m;
-       vec3 sun = normalize(vec3(0.42, 0.62, 0.66));
-       float shine = pow(max(dot(m, normalize(sun + eye)), 0.0), 40.0);
-       float light = 0.46 + 0.14 * m.y + 0.52 * max(dot(m, sun), 0.0);
-       pixel = vec4(min(color.rgb * light + 0.16 * shine, 1.0), color.a); }`);
-  const floor = program(
-    `in vec3 at; uniform mat4 view, lens; uniform vec3 mid, a, b; uniform float far; out vec2 flat_;
-     void main() { vec3 w = mid + far * (at.x * a + at.y * b); flat_ = vec2(dot(w, a), dot(w, b));
-       gl_Position = lens * view * vec4(w, 1.0); }`,
-    `in vec2 flat_; uniform vec2 center; uniform vec3 ground, lines; uniform float step_, far; out vec4 pixel;
-     void main() { vec2 g = flat_ / step_, w = fwidth(g);
-       vec2 d = 1.0 - min(abs(fract(g - 0.5) - 0.5) / (0.9 * w), 1.0);
-       float line = max(d.x * min(1.0, 0.35 / w.x), d.y * min(1.0, 0.35 / w.y));
-       float fade = pow(clamp(1.0 - distance(flat_, center) / far, 0.0, 1.0), 1.5);
-       pixel = vec4(mix(ground, lines, line), fade); }`);
-  const night = window.matchMedia("(prefers-color-scheme: dark)");
-  const light = { sky: [0.965, 0.972, 0.98], ground: [0.90, 0.91, 0.925], lines: [0.70, 0.72, 0.745] };
-  const dark = { sky: [0.16, 0.172, 0.192], ground: [0.215, 0.23, 0.255], lines: [0.37, 0.39, 0.42] };
-
-  const normalsOf = (v, f) => {
-    const n = new Float32Array(v.length);
-    for (let i = 0; i < f.length; i += 3) {
-      const [a, b, c] = [f[i] * 3, f[i + 1] * 3, f[i + 2] * 3];
-      const u = [v[b] - v[a], v[b + 1] - v[a + 1], v[b + 2] - v[a + 2]];
-      const w = [v[c] - v[a], v[c + 1] - v[a + 1], v[c + 2] - v[a + 2]];
-      const m = cross(u, w);
-      for (const k of [a, b, c]) { n[k] += m[0]; n[k + 1] += m[1]; n[k + 2] += m[2]; }
-    }
-    for (let i = 0; i < n.length; i += 3) {
-      const m = unit([n[i], n[i + 1], n[i + 2]]);
-      n[i] = m[0]; n[i + 1] = m[1]; n[i + 2] = m[2];
-    }
-    return n;
-  };
-  const uploaded = (vertices, faces) => {
-    const array = gl.createVertexArray();
-    gl.bindVertexArray(array);
-    [vertices, normalsOf(vertices, faces)].forEach((values, k) => {
-      gl.bindBuffer(gl.ARRAY_BUFFER, gl.createBuffer());
-      gl.bufferData(gl.ARRAY_BUFFER, values, gl.STATIC_DRAW);
-      gl.enableVertexAttribArray(k);
-      gl.vertexAttribPointer(k, 3, gl.FLOAT, false, 0, 0);
-    });
-    gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, gl.createBuffer());
-    gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, faces, gl.STATIC_DRAW);
-    return { array, count: faces.length };
-  };
+  const { solid, floor, uploaded } = graphics(gl);
   const surfaces = scene.surfaces.map((s) => uploaded(floats(s.vertices), whole(s.faces)));
   const square = uploaded(new Float32Array([-1, -1, 0, 1, -1, 0, 1, 1, 0, -1, 1, 0]),
     new Uint32Array([0, 1, 2, 0, 2, 3]));
   for (const a of scene.arrows) { a.o = floats(a.origins); a.v = floats(a.vectors); }
+  const night = window.matchMedia("(prefers-color-scheme: dark)");
+  const light = { sky: [0.965, 0.972, 0.98], ground: [0.90, 0.91, 0.925], lines: [0.70, 0.72, 0.745] };
+  const dark = { sky: [0.16, 0.172, 0.192], ground: [0.215, 0.23, 0.255], lines: [0.37, 0.39, 0.42] };
 
   // --- camera ---------------------------------------------------------------------------------
   const up = unit(scene.camera.up);
