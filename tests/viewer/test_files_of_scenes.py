@@ -47,6 +47,18 @@ def test_a_triangle_covers_the_pixels_whose_centres_are_in_it():
     assert np.all(np.isinf(depth[~inside]))
 
 
+def test_a_long_thin_triangle_covers_the_same_pixels_tile_by_tile():
+    a, b, c = points = np.array([[3.1, 2.2], [57.4, 49.3], [60.2, 58.7]])
+    owner, _ = rasterized(np.column_stack([points, np.ones(3)]), np.array([[0, 1, 2]]), 64, 64)
+    y, x = np.mgrid[:64, :64] + 0.5
+    at = np.stack([x, y], axis=-1)
+    edges = ((a, b), (b, c), (c, a))
+    sides = [(r - p)[0] * (at - p)[..., 1] - (r - p)[1] * (at - p)[..., 0] for p, r in edges]
+    inside = np.all(np.array(sides) >= 0, axis=0)
+    assert inside.sum() > 100
+    assert np.array_equal(owner == 0, inside)
+
+
 def test_what_is_nearer_hides_what_is_behind():
     square = np.array([[0.0, 0, 0], [9, 0, 0], [0, 9, 0]])
     points = np.concatenate([square + np.array([0, 0, depth]) for depth in (2, 1, 3)])

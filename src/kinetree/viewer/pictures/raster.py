@@ -1,7 +1,8 @@
 """Triangles into pixels, with NumPy alone: a depth buffer, for many small triangles at once.
 
 Triangles are sorted by the size of the square of pixels that they lie in, and all of one size are
-looked at together: which pixel centres are inside, and how deep.
+looked at together: which pixel centres are inside, and how deep. Of large squares, only those tiles
+are looked at that the triangle can be in.
 """
 
 import numpy as np
@@ -10,6 +11,7 @@ __all__ = ["rasterized"]
 
 _NEAR = 1e-3
 _AT_ONCE = 4_000_000  # pixels looked at together
+_TILE = 8  # pixels along a side
 
 
 def rasterized(points, faces, width, height):
@@ -38,21 +40,23 @@ def rasterized(points, faces, width, height):
         which = np.flatnonzero(seen & (size == cell))
         step = max(1, _AT_ONCE // cell**2)
         for start in range(0, len(which), step):
-            some = which[start : start + step]
-            _fill(corners[some], low[some], some, int(cell), width, height, depth, owner)
+            some, at, side = (
+                which[start : start + step],
+                low[which[start : start + step]],
+                int(cell),
+            )
+            if side > _TILE:
+                in_tile, at = _tiles(corners[some], at, side)
+                some, side = some[in_tile], _TILE
+            _fill(corners[some], at, some, side, width, height, depth, owner)
     return owner.reshape(height, width), depth.reshape(height, width)
 
 
 def _fill(corners, low, numbers, cell, width, height, depth, owner):
     """Put those pixels of some triangles into the picture that are in front of what is there."""
-    corner = low + 0.5  # of the square: the centre of its first pixel
-    a, b, c = (corners[:, k, :2] - corner for k in range(3))
-    area = _turn(b - a, c - a)
-    area = np.where(np.abs(area) < 1e-12, np.inf, area)
     steps = np.arange(cell, dtype=np.float32)
     weights = []
-    for p, r in ((b, c), (c, a), (a, b)):  # each is linear in the pixel
-        start, right, down = _turn(p, r) / area, (p - r)[:, 1] / area, (r - p)[:, 0] / area
+    for start, right, down in _weights(corners, low + 0.5):
         across = start[:, None] + right[:, None] * steps
         along = (down[:, None] * steps)[:, :, None]
         weights.append(across.astype(np.float32)[:, None, :] + along.astype(np.float32))
@@ -71,6 +75,35 @@ def _fill(corners, low, numbers, cell, width, height, depth, owner):
     at, z, who = at[first], z[first], who[first]
     nearer = z < depth[at]
     depth[at[nearer]], owner[at[nearer]] = z[nearer], who[nearer]
+
+
+def _tiles(corners, low, cell):
+    """Of squares, those tiles that a triangle may be in: of which square, and where they begin.
+
+    Most of the square around a long thin triangle is empty.
+    """
+    half = (_TILE - 1) / 2
+    steps = np.arange(0, cell, _TILE)
+    possible = np.ones((len(low), len(steps), len(steps)), dtype=bool)
+    for start, right, down in _weights(corners, low + 0.5 + half):
+        largest = start + half * (np.abs(right) + np.abs(down)) + 1e-5
+        possible &= (
+            largest[:, None, None]
+            + right[:, None, None] * steps
+            + down[:, None, None] * steps[:, None]
+            >= 0
+        )
+    n, row, column = np.nonzero(possible)
+    return n, low[n] + _TILE * np.stack([column, row], axis=1)
+
+
+def _weights(corners, origin):
+    """Of each corner, at a point and how it grows to the right and downwards: linear in both."""
+    a, b, c = (corners[:, k, :2] - origin for k in range(3))
+    area = _turn(b - a, c - a)
+    area = np.where(np.abs(area) < 1e-12, np.inf, area)
+    for p, r in ((b, c), (c, a), (a, b)):
+        yield _turn(p, r) / area, (p - r)[:, 1] / area, (r - p)[:, 0] / area
 
 
 def _turn(p, r):
