@@ -28,12 +28,13 @@ const graphics = (gl) => {
      void main() { vec4 e = view * model * vec4(at, 1.0); where = e.xyz; gl_Position = lens * e;
        mat3 m = mat3(model); vec3 s = vec3(dot(m[0], m[0]), dot(m[1], m[1]), dot(m[2], m[2]));
        n = mat3(view) * (m * (normal / max(s, vec3(1e-12)))); }`,
-    `in vec3 n, where; uniform vec4 color; out vec4 pixel;
+    `in vec3 n, where; uniform vec4 color; uniform float glow; out vec4 pixel;
      void main() { vec3 m = normalize(n), eye = normalize(-where); if (dot(m, eye) < 0.0) m = -m;
        vec3 sun = normalize(vec3(0.42, 0.62, 0.66));
        float shine = pow(max(dot(m, normalize(sun + eye)), 0.0), 40.0);
        float light = 0.46 + 0.14 * m.y + 0.52 * max(dot(m, sun), 0.0);
-       pixel = vec4(min(color.rgb * light + 0.16 * shine, 1.0), color.a); }`);
+       vec3 lit = min(color.rgb * light + 0.16 * shine, 1.0);
+       pixel = vec4(lit + glow * (1.0 - lit), color.a); }`);
   const floor = program(
     `in vec3 at; uniform mat4 view, lens; uniform vec3 mid, a, b; uniform float far; out vec2 flat_;
      void main() { vec3 w = mid + far * (at.x * a + at.y * b); flat_ = vec2(dot(w, a), dot(w, b));

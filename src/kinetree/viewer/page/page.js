@@ -21,8 +21,9 @@
     new Uint32Array([0, 1, 2, 0, 2, 3]));
   for (const a of scene.arrows) { a.o = floats(a.origins); a.v = floats(a.vectors); }
   const night = window.matchMedia("(prefers-color-scheme: dark)");
-  const light = { sky: [0.965, 0.972, 0.98], ground: [0.90, 0.91, 0.925], lines: [0.70, 0.72, 0.745] };
-  const dark = { sky: [0.16, 0.172, 0.192], ground: [0.215, 0.23, 0.255], lines: [0.37, 0.39, 0.42] };
+  const light = { sky: [0.965, 0.972, 0.98], ground: [0.90, 0.91, 0.925], lines: [0.70, 0.72, 0.745], glow: 0 };
+  const dark = { sky: [0.16, 0.172, 0.192], ground: [0.215, 0.23, 0.255], lines: [0.37, 0.39, 0.42],
+    glow: 0.14 };  // so that black bodies are seen
 
   // --- camera ---------------------------------------------------------------------------------
   const up = unit(scene.camera.up);
@@ -122,6 +123,7 @@
     }
     gl.enable(gl.DEPTH_TEST); gl.useProgram(solid.p);
     gl.uniformMatrix4fv(solid.view, false, view); gl.uniformMatrix4fv(solid.lens, false, lens);
+    gl.uniform1f(solid.glow, paint.glow);
     const clear = [];
     drawn.parts = 0;
     for (const part of scene.parts) {
@@ -186,8 +188,11 @@
   for (const [key, label, on] of scene.layers)
     choice(key, label, on, (x) => { state.shown[key] = x; legends(); });
   if (T > 1) choice("follow", "follow", scene.follow, (x) => { state.follow = x; });
-  for (const notice of scene.notices) $("notices").append(Object.assign(document.createElement("p"), { textContent: notice }));
-  for (const s of [0.1, 0.25, 0.5, 1, 2, 5, ...(end - begin > 60 ? [20, 100] : [])]) $("speed").add(new Option(`\u00D7${s}`, s, s === 1, s === 1));
+  for (const notice of scene.notices) {
+    $("notices").append(Object.assign(document.createElement("p"), { textContent: notice }));
+  }
+  for (const s of [0.1, 0.25, 0.5, 1, 2, 5, ...(end - begin > 60 ? [20, 100] : [])])
+    $("speed").add(new Option(`\u00D7${s}`, s, s === 1, s === 1));
   $("speed").onchange = (e) => { state.speed = +e.target.value; };
   $("play").onclick = () => setPlaying(!state.playing);
   $("time").oninput = (e) => { setPlaying(false); setTime(begin + e.target.value * (end - begin)); };
