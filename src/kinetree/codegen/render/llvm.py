@@ -10,7 +10,7 @@ in registers takes up to five instructions each.
 from kinetree.codegen.render.llvm_angles import angles, angles_at_once
 from kinetree.codegen.render.llvm_block import BlockWriter, input_places
 from kinetree.codegen.render.llvm_driver import driver
-from kinetree.codegen.render.llvm_math import atan2, sincos
+from kinetree.codegen.render.llvm_math import LIBRARY, atan2, by_library, c_name, sincos
 from kinetree.codegen.render.llvm_single import single
 from kinetree.codegen.render.llvm_types import Vector
 from kinetree.codegen.schedule import schedule
@@ -46,7 +46,8 @@ def render(program, dtype="float64", lanes=2):
 def _functions(plan, v):
     """What the statements call; a function that nothing calls is compiled all the same."""
     called = {s.op for block in plan.blocks for s in block.statements}
-    return [text(v) for op, text in (("sincos", sincos), ("atan2", atan2)) if op in called]
+    texts = [text(v) for op, text in (("sincos", sincos), ("atan2", atan2)) if op in called]
+    return texts + [by_library(v, op) for op in LIBRARY if op in called]
 
 
 def _stores(program):
@@ -104,7 +105,7 @@ class _Constants:
 
 def _declarations(v):
     t, m = v.type, v.mask
-    sin, cos = (f if v.dtype == "float64" else f"{f}f" for f in ("sin", "cos"))
+    functions = (c_name(v, f) for f in ("sin", "cos", *LIBRARY))
     return "\n".join(
         [
             f"declare {t} @llvm.fma.{v.suffix}({t}, {t}, {t})",
@@ -117,8 +118,7 @@ def _declarations(v):
             "declare void @free(ptr)",
             "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
             "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
-            f"declare {v.scalar} @{sin}({v.scalar})",
-            f"declare {v.scalar} @{cos}({v.scalar})",
+            *(f"declare {v.scalar} @{f}({v.scalar})" for f in functions),
             "!0 = !{}",
         ]
     )

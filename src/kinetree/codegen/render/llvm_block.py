@@ -3,6 +3,7 @@
 import numpy as np
 
 from kinetree.codegen.render.llvm_checks import CheckWriter
+from kinetree.codegen.render.llvm_math import LIBRARY
 
 __all__ = ["BlockWriter", "input_places"]
 
@@ -149,6 +150,8 @@ class BlockWriter(CheckWriter):
             name = {"sqrt": "sqrt", "abs": "fabs"}[s.op]
             a = self._value(s.operands[0])
             self._emit(f"%v{i} = call {t} @llvm.{name}.{v.suffix}({t} {a})")
+        elif s.op in LIBRARY:
+            self._emit(f"%v{i} = call {t} @{s.op}v({t} {self._value(s.operands[0])})")
         elif s.op == "atan2":
             a, b = map(self._value, s.operands)
             self._emit(f"%v{i} = call {t} @atan2v({t} {a}, {t} {b})")

@@ -1,4 +1,4 @@
-"""Vector sine, cosine and arctangent in LLVM IR; the square root is the processor's own, exact.
+"""Vector functions in LLVM IR; the square root is the processor's own, exact.
 
 Sine and cosine reduce ``x = n π/2 + r`` by three fused multiply-subtractions with the leading,
 middle and trailing digits of π/2; the first leaves no rounding error. The range is ``|x| ≤ 2²⁰``
@@ -8,6 +8,9 @@ their own, so a result never depends on what else is in the batch.
 ``atan2`` divides the smaller by the larger of ``|x|`` and ``|y|``, takes the arctangent of the
 quotient in [0, 1] by one polynomial and unfolds the octant with π/2 and π in two pieces each.
 Zeros, infinities and their signs are treated as C99 does.
+
+The exponential, the logarithm and the hyperbolic tangent, which no mechanism needs but a
+controller may, are the C library's, lane by lane.
 
 Largest error measured, in units in the last place, against mpmath and quadruple precision over
 the whole range, near multiples of π/2 and at extreme quotients (tests/codegen/test_vector_math.py):
@@ -19,7 +22,10 @@ the whole range, near multiples of π/2 and at extreme quotients (tests/codegen/
 
 from kinetree.codegen.render.minimax import ATAN, COS, HALF_PI, RANGE, ROUND, SIN, TWO_OVER_PI
 
-__all__ = ["RANGE", "atan2", "sincos"]
+__all__ = ["LIBRARY", "RANGE", "atan2", "by_library", "c_name", "sincos"]
+
+LIBRARY = ("exp", "log", "tanh")
+"""Functions of one number that are left to the C library."""
 
 
 class _Body:
@@ -174,14 +180,25 @@ def _return_pair(v, label, first, second):
 def _by_lane(v, lines, function):
     """The C library's function on every lane; returns the name of the vector of results."""
     result = "undef"
-    c_name = function if v.dtype == "float64" else f"{function}f"
     for lane in range(v.lanes):
         x, y, out = (f"%{function}_{part}{lane}" for part in "xyv")
         lines.append(f"  {x} = extractelement {v.type} %x, i32 {lane}")
-        lines.append(f"  {y} = call {v.scalar} @{c_name}({v.scalar} {x})")
+        lines.append(f"  {y} = call {v.scalar} @{c_name(v, function)}({v.scalar} {x})")
         lines.append(f"  {out} = insertelement {v.type} {result}, {v.scalar} {y}, i32 {lane}")
         result = out
     return result
+
+
+def c_name(v, function):
+    """What the C library calls a function in the precision of ``v``."""
+    return function if v.dtype == "float64" else f"{function}f"
+
+
+def by_library(v, function):
+    """``@expv``, ``@logv`` or ``@tanhv``."""
+    lines = [f"define internal {v.type} @{function}v({v.type} %x) noinline {{"]
+    result = _by_lane(v, lines, function)
+    return "\n".join([*lines, f"  ret {v.type} {result}", "}"])
 
 
 def atan2(v):
