@@ -14,6 +14,7 @@ from kinetree.spatial.ops import atan2, sqrt
 DTYPES = ["float64", "float32"]
 SINE_ULPS = {"float64": 1.5, "float32": 1.6}  # as stated in kinetree.codegen.render.llvm_math
 ATAN2_ULPS = {"float64": 1.7, "float32": 1.6}
+EXPONENTIAL_ULPS = {"exp": 1.1, "tanh": 1.5, "log": 1.0}  # likewise in llvm_exponentials
 
 
 @cache
@@ -125,6 +126,7 @@ def test_lanes_do_not_change_results(dtype, rng):
         ("sincos", (x,)),
         ("sincos_of_sum", (x, y)),
         ("atan2", (x, y)),
+        ("exp", (x,)),
         ("tanh", (x,)),
     ):
         results = [np.asarray(compiled(name, dtype, lanes)(*arrays)) for lanes in (1, 2, 4, 8)]
@@ -199,7 +201,7 @@ def test_exponential_logarithm_and_hyperbolic_tangent(name, dtype, rng):
     x = rng.standard_normal(300) * 10 ** rng.uniform(-6, 1.5, 300)
     x = np.append(x, 1 + 1e-3 * rng.standard_normal(50)).astype(dtype)
     x = np.abs(x) if name == "log" else np.clip(x, -80, 80)
-    limit = 2.5 if name == "tanh" else 1.0
+    limit = EXPONENTIAL_ULPS[name]
     assert ulps(compiled(name, dtype)(x), exact(getattr(mpmath, name), x)) <= limit
 
 
@@ -216,3 +218,9 @@ def test_limits_and_zeros_of_exponentials(dtype):
     t = compiled("tanh", dtype)(np.array([0.0, -0.0, large, -large, inf, -inf]))
     np.testing.assert_array_equal(t, [0, 0, 1, -1, 1, -1])
     assert list(np.signbit(t[:2])) == [False, True]
+    assert all(np.isnan(compiled(f, dtype)(np.array([np.nan]))) for f in ("exp", "log", "tanh"))
+    least = np.finfo(dtype).smallest_subnormal
+    subnormal = np.log(np.array([8 * least, 1e3 * least])).astype(dtype)
+    np.testing.assert_allclose(
+        compiled("exp", dtype)(subnormal), np.exp(subnormal), atol=1.5 * least, rtol=0
+    )

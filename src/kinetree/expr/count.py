@@ -14,7 +14,7 @@ __all__ = ["WEIGHTS", "OperationCount", "cost", "count_operations", "depth"]
 WEIGHTS = {
     "const": 0, "input": 0, "carry": 0, "repeat": 0, "final": 0,
     "/": 8, "sqrt": 8, "sin": 15, "cos": 15, "atan2": 40,
-    "exp": 40, "log": 40, "tanh": 60,
+    "exp": 15, "log": 40, "tanh": 25,
 }  # fmt: skip
 
 

@@ -9,8 +9,10 @@ in registers takes up to five instructions each.
 
 from kinetree.codegen.render.llvm_angles import angles, angles_at_once
 from kinetree.codegen.render.llvm_block import BlockWriter, input_places
+from kinetree.codegen.render.llvm_body import c_name
 from kinetree.codegen.render.llvm_driver import driver
-from kinetree.codegen.render.llvm_math import LIBRARY, atan2, by_library, c_name, sincos
+from kinetree.codegen.render.llvm_exponentials import exponential, logarithm, tangent
+from kinetree.codegen.render.llvm_math import atan2, sincos
 from kinetree.codegen.render.llvm_single import single
 from kinetree.codegen.render.llvm_types import Vector
 from kinetree.codegen.schedule import schedule
@@ -43,11 +45,15 @@ def render(program, dtype="float64", lanes=2):
     return "\n\n".join([*parts, _declarations(v)])
 
 
+_TEXTS = {
+    "sincos": sincos, "atan2": atan2, "exp": exponential, "log": logarithm, "tanh": tangent,
+}  # fmt: skip
+
+
 def _functions(plan, v):
     """What the statements call; a function that nothing calls is compiled all the same."""
     called = {s.op for block in plan.blocks for s in block.statements}
-    texts = [text(v) for op, text in (("sincos", sincos), ("atan2", atan2)) if op in called]
-    return texts + [by_library(v, op) for op in LIBRARY if op in called]
+    return [text(v) for op, text in _TEXTS.items() if op in called]
 
 
 def _stores(program):
@@ -105,7 +111,7 @@ class _Constants:
 
 def _declarations(v):
     t, m = v.type, v.mask
-    functions = (c_name(v, f) for f in ("sin", "cos", *LIBRARY))
+    functions = (c_name(v, f) for f in ("sin", "cos", "log"))
     return "\n".join(
         [
             f"declare {t} @llvm.fma.{v.suffix}({t}, {t}, {t})",
