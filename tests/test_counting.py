@@ -20,12 +20,14 @@ def test_every_operation_counts_by_its_kind():
     with counting() as tally:
         results = [x + y, x - y, x * y, x / y, 5.0 / x, x + 1.5, 2.5 - x, x * 7, x**3]
         results += [ops.sqrt(x), ops.sin(x), ops.cos(x), ops.atan2(x, y)]
+        results += [ops.exp(x), ops.log(x), ops.tanh(x), -ops.tanh(-x)]
     assert tally == Tally(
-        multiplications=4, additions=4, divisions=2, square_roots=1, trigonometric=3
+        multiplications=4, additions=4, divisions=2, square_roots=1, trigonometric=3, exponentials=3
     )
     assert tally.total == 11
     expected = [5, -1, 6, 2 / 3, 2.5, 3.5, 0.5, 14, 8]
     expected += [np.sqrt(2), np.sin(2), np.cos(2), np.arctan2(2, 3)]
+    expected += [np.exp(2), np.log(2), np.tanh(2), np.tanh(2)]
     assert_close([float(r) for r in results], expected)
 
 

@@ -7,9 +7,10 @@
     count(forward_dynamics, model, q, qd, tau).multiplications
 
 The conventions are the book's: subtractions are additions, sign changes are free, sines and
-cosines are kept apart. Numbers known beforehand cost nothing among themselves, nor do the
-constants 0, 1 and -1 in a sum or product. The same operation on the same operands counts once,
-up to sign, because it needs to be done once: symmetric matrices are stored full.
+cosines, and exponentials with logarithms and hyperbolic tangents, are kept apart. Numbers known
+beforehand cost nothing among themselves, nor do the constants 0, 1 and -1 in a sum or product. The
+same operation on the same operands counts once, up to sign, because it needs to be done once:
+symmetric matrices are stored full.
 """
 
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from contextvars import ContextVar
 from copy import copy
 from dataclasses import dataclass, field
 from itertools import count as _serial_numbers
-from math import atan2, cos, sin, sqrt
+from math import atan2, cos, exp, log, sin, sqrt, tanh
 from numbers import Real
 from sys import float_info
 
@@ -40,11 +41,12 @@ class Tally:
     divisions: int = 0
     square_roots: int = 0
     trigonometric: int = 0
+    exponentials: int = 0
     _done: dict = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def total(self) -> int:
-        """Everything but trigonometric functions."""
+        """Everything but trigonometric functions and exponentials."""
         return self.multiplications + self.additions + self.divisions + self.square_roots
 
     def __str__(self):
@@ -139,6 +141,19 @@ class Counted:
         """Cosine."""
         x, _ = _name(self)
         return _result("trigonometric", cos(self.value), 1, "cos", x)
+
+    def exp(self):
+        """Exponential."""
+        return _result("exponentials", exp(self.value), 1, "exp", *_name(self))
+
+    def log(self):
+        """Natural logarithm."""
+        return _result("exponentials", log(self.value), 1, "log", *_name(self))
+
+    def tanh(self):
+        """Hyperbolic tangent."""
+        x, s = _name(self)
+        return _result("exponentials", tanh(self.value), s, "tanh", x)
 
     @staticmethod
     def atan2(y, x):

@@ -6,13 +6,14 @@ import pytest
 from closeness import assert_close
 
 from kinetree.algorithms.dual import Dual, derivative_along
-from kinetree.spatial.ops import cos, sin, sqrt
+from kinetree.spatial.ops import cos, exp, log, sin, sqrt, tanh
 
 FORMULAS = {
     "polynomial": lambda x: x[0] * x[1] - 3 * x[0] + 2 - x[1] * 4.0,
     "quotients": lambda x: 1 / x[0] + x[1] / 3 - x[0] / x[1],
     "negation": lambda x: -(x[0] - 1.0) + (5 - x[1]),
     "functions": lambda x: sin(x[0]) * cos(x[1]) + sqrt(x[0] * x[0] + x[1]),
+    "exponentials": lambda x: exp(-x[0]) * log(x[1]) + tanh(x[0] * x[1]),
 }
 
 

@@ -8,7 +8,7 @@ import pytest
 from backends import cuda_on_cpu
 
 import kinetree as kt
-from kinetree.codegen.check import check_backend
+from kinetree.codegen.check import cases, check_backend
 from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.render.cuda import Layout, render
 from kinetree.codegen.render.cuda_pieces import render_pieces
@@ -177,3 +177,10 @@ def machine_code(nvrtc, text, architecture):
 def test_nvrtc_compiles_for_several_architectures(nvrtc, architecture, dtype):
     program = quantity(kt.samples.double_pendulum(), "forward_dynamics").program
     assert machine_code(nvrtc, render(program, dtype).text, architecture) > 1000
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_nvrtc_knows_every_function(nvrtc, dtype):
+    program = next(cases(dtype)).program
+    assert {"exp", "log", "tanh", "sqrt"} <= {a.name for a in program.outputs}
+    assert machine_code(nvrtc, render(program, dtype).text, "sm_90") > 1000

@@ -46,3 +46,12 @@ def test_divisors_and_choices_hide_but_angles_in_divisors_do_not():
 
     program = trace(function, [Argument("x", (4,)), Argument("q", (1,))])
     assert hidden_inputs(program) == {("x", (1,)), ("x", (2,))}
+
+
+def test_exponentials_and_tangents_hide_but_logarithms_do_not():
+    def function(x):
+        angle = np.sin(x[3])  # of an infinite angle is NaN, which nothing hides
+        return np.array([np.exp(-x[0]), np.tanh(2 * x[1]), np.log(x[2]), np.tanh(angle)])
+
+    program = trace(function, [Argument("x", (4,))])
+    assert hidden_inputs(program) == {("x", (0,)), ("x", (1,))}

@@ -14,6 +14,7 @@ from kinetree.spatial.ops import atan2, sqrt
 DTYPES = ["float64", "float32"]
 SINE_ULPS = {"float64": 1.5, "float32": 1.6}  # as stated in kinetree.codegen.render.llvm_math
 ATAN2_ULPS = {"float64": 1.7, "float32": 1.6}
+EXPONENTIAL_ULPS = {"exp": 1.1, "tanh": 1.5, "log": 1.0}  # likewise in llvm_exponentials
 
 
 @cache
@@ -25,6 +26,9 @@ def compiled(name, dtype, lanes=4):
         "sincos_of_sum": (lambda x, y: (np.sin(x + y), np.cos(x + y)), [x, y]),
         "atan2": (lambda y, x: np.array(atan2(y[()], x[()])), [y, x]),
         "sqrt": (lambda x: np.array(sqrt(x[()])), [x]),
+        "exp": (np.exp, [x]),
+        "log": (np.log, [x]),
+        "tanh": (np.tanh, [x]),
     }
     function, inputs = programs[name]
     return llvm(lanes)(trace(function, inputs, name), dtype)
@@ -118,7 +122,13 @@ def test_a_lane_does_not_depend_on_its_neighbours(dtype, name):
 def test_lanes_do_not_change_results(dtype, rng):
     x = (rng.standard_normal(37) * 10 ** rng.uniform(-3, 5, 37)).astype(dtype)
     y = rng.standard_normal(37).astype(dtype)
-    for name, arrays in (("sincos", (x,)), ("sincos_of_sum", (x, y)), ("atan2", (x, y))):
+    for name, arrays in (
+        ("sincos", (x,)),
+        ("sincos_of_sum", (x, y)),
+        ("atan2", (x, y)),
+        ("exp", (x,)),
+        ("tanh", (x,)),
+    ):
         results = [np.asarray(compiled(name, dtype, lanes)(*arrays)) for lanes in (1, 2, 4, 8)]
         for other in results[1:]:
             np.testing.assert_array_equal(results[0], other)
@@ -183,3 +193,34 @@ def test_square_root_is_exact(dtype, rng):
     np.testing.assert_array_equal(compiled("sqrt", dtype)(x), np.sqrt(x))
     assert np.isnan(compiled("sqrt", dtype)(np.array([-1.0]))[0])
     assert np.signbit(compiled("sqrt", dtype)(np.array([-0.0]))[0])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ["exp", "log", "tanh"])
+def test_exponential_logarithm_and_hyperbolic_tangent(name, dtype, rng):
+    x = rng.standard_normal(300) * 10 ** rng.uniform(-6, 1.5, 300)
+    x = np.append(x, 1 + 1e-3 * rng.standard_normal(50)).astype(dtype)
+    x = np.abs(x) if name == "log" else np.clip(x, -80, 80)
+    limit = EXPONENTIAL_ULPS[name]
+    assert ulps(compiled(name, dtype)(x), exact(getattr(mpmath, name), x)) <= limit
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_limits_and_zeros_of_exponentials(dtype):
+    inf, large = np.inf, np.finfo(dtype).max
+    np.testing.assert_array_equal(
+        compiled("exp", dtype)(np.array([0.0, -0.0, large, -large, inf, -inf])),
+        [1, 1, inf, 0, inf, 0],
+    )
+    np.testing.assert_array_equal(
+        compiled("log", dtype)(np.array([1.0, 0.0, -0.0, -1.0, inf])), [0, -inf, -inf, np.nan, inf]
+    )
+    t = compiled("tanh", dtype)(np.array([0.0, -0.0, large, -large, inf, -inf]))
+    np.testing.assert_array_equal(t, [0, 0, 1, -1, 1, -1])
+    assert list(np.signbit(t[:2])) == [False, True]
+    assert all(np.isnan(compiled(f, dtype)(np.array([np.nan]))) for f in ("exp", "log", "tanh"))
+    least = np.finfo(dtype).smallest_subnormal
+    subnormal = np.log(np.array([8 * least, 1e3 * least])).astype(dtype)
+    np.testing.assert_allclose(
+        compiled("exp", dtype)(subnormal), np.exp(subnormal), atol=1.5 * least, rtol=0
+    )

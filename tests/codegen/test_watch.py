@@ -23,8 +23,11 @@ def test_few_inputs_stand_for_many_results():
     assert what_to_watch(program(lambda x: np.outer(x, x)), "float32").bound == 1e15
 
 
-@pytest.mark.parametrize("hides", [lambda x: 1 / x, np.sqrt, lambda x: (x < 1).select(x, 2)])
-def test_divisions_roots_and_choices_need_both(hides):
+@pytest.mark.parametrize(
+    "hides",
+    [lambda x: 1 / x, np.sqrt, lambda x: (x < 1).select(x, 2), np.exp, np.log, np.tanh],
+)
+def test_divisions_roots_exponentials_and_choices_need_both(hides):
     watch = what_to_watch(program(lambda x: np.outer(x, [hides(a) for a in x])), "float64")
     assert watch == Watch()
 
@@ -37,7 +40,14 @@ def test_high_powers_hold_inputs_to_less():
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
-@pytest.mark.parametrize("function", [lambda x: np.outer(x, x), lambda x: np.array([x @ x])])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.outer(x, x),
+        lambda x: np.array([x @ x]),
+        lambda x: np.array([np.exp(x[0]), np.tanh(x[1]), np.log(x[2])]),
+    ],
+)
 def test_whatever_is_watched_nothing_escapes(function, bad, dtype):
     run = llvm(2)(program(function), dtype)
     x = np.ones((5, 3), dtype)
@@ -56,4 +66,13 @@ def test_results_beyond_the_range_of_floats_are_counted(dtype):
     run(np.full((2, 3), 1e14 if dtype == "float32" else 1e70, dtype))
     assert run.status.value == 0
     run(np.full((2, 3), 0.9 * np.finfo(dtype).max, dtype))
+    assert run.status.value > 0
+
+
+@pytest.mark.parametrize(("function", "bad"), [(np.exp, 1e4), (np.log, 0.0), (np.log, -1.0)])
+def test_functions_that_leave_the_range_of_floats_are_counted(function, bad):
+    run = llvm(2)(program(function), "float64")
+    run(np.full(3, 0.5))
+    assert run.status.value == 0
+    run(np.array([0.5, bad, 0.5]))
     assert run.status.value > 0

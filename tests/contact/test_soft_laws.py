@@ -11,7 +11,6 @@ from kinetree.contact.soft.patch import (
     Patch,
     SeriesSpring,
     TwoSurfaces,
-    decay,
     lumped,
 )
 from kinetree.contact.soft.tangential import Dahl, Regularized, Stiction
@@ -65,12 +64,6 @@ def test_patch_without_integration_is_the_integrated_one():
         errors.append([np.max(np.abs(x)) for x in (p - p_i, v - v_i, z - z_i)])
     assert np.all(errors[0] < np.array([1e-5, 1e-3, 2e-4]))
     assert np.all(errors[1] <= 0.5 * np.array(errors[0]))  # at the loss: a step sooner or later
-
-
-def test_decay_is_the_exponential():
-    y = np.array([0.0, 1e-8, 0.3, 1.0, 20.0, 300.0, 1e4])
-    assert_close(decay(y) * np.exp(np.minimum(y, 500)), np.where(y > 500, 0, 1.0), ulps=5000)
-    assert decay(1e4) < 1e-200
 
 
 @pytest.mark.covers("RBDA 11.8", by=lumped)

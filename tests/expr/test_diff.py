@@ -11,7 +11,7 @@ from kinetree.expr.count import cost
 from kinetree.expr.diff import derivatives, estimates, jacobian
 from kinetree.expr.node import Graph
 from kinetree.expr.repeat import repeat
-from kinetree.spatial.ops import atan2, cos, less, select, sin, sqrt
+from kinetree.spatial.ops import atan2, cos, exp, less, log, select, sin, sqrt, tanh
 
 MODES = ("forward", "reverse")
 
@@ -32,6 +32,9 @@ FUNCTIONS = {
     "sqrt": lambda x, y: sqrt(x * x + y),
     "sin": lambda x, y: sin(x * y),
     "cos": lambda x, y: cos(x - y * y),
+    "exp": lambda x, y: exp(x * y),
+    "log": lambda x, y: log(x * x + y),
+    "tanh": lambda x, y: tanh(x - y * y),
     "atan2": lambda x, y: atan2(x * y, x + 2 * y),
     "atan2 of a constant": lambda x, y: atan2(0.5, x * y),
     "abs": lambda x, y: size(x * y) * x,

@@ -80,22 +80,17 @@ def test_machine_numbers_are_refused_and_numpy_is_named(x, name):
 
 
 FUNCTIONS = [
-    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sinh", "cosh", "tanh", "arcsinh",
-    "arccosh", "arctanh", "rint", "cbrt",
+    "exp2", "expm1", "log2", "log10", "log1p", "sinh", "cosh", "arcsinh", "arccosh", "arctanh",
+    "rint", "cbrt",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_that_are_missing_name_those_that_exist(x, name):
     with pytest.raises(
-        TraceError, match=r"of a traced value is not available; there are .*arctan2"
+        TraceError, match=r"of a traced value is not available; there are .*arctan2 .*exp"
     ):
         getattr(np, name)(np.array([x]))
-
-
-def test_tanh_has_something_in_its_place(x):
-    with pytest.raises(TraceError, match=r"x / np.hypot\(1, x\) saturates like tanh"):
-        np.tanh(np.array([x]))
 
 
 OPERATORS = {

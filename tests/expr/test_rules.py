@@ -18,7 +18,7 @@ from kinetree.spatial import ops
 
 IDS = [f"{before} = {after}" for before, after, _ in RULES]
 values = st.floats(-1e3, 1e3, allow_subnormal=False).filter(lambda x: x == 0 or abs(x) > 1e-3)
-FUNCTIONS = {"sin": ops.sin, "cos": ops.cos, "select": ops.select, "abs": abs}
+FUNCTIONS = {"sin": ops.sin, "cos": ops.cos, "select": ops.select, "abs": abs, "tanh": ops.tanh}
 
 
 def traced(text, c, d):
@@ -93,6 +93,11 @@ def test_functions_comparisons_and_choices_of_constants_fold():
         simplify.unary(graph, "sqrt", two): math.sqrt(2),
         simplify.unary(graph, "sin", two): math.sin(2),
         simplify.unary(graph, "cos", two): math.cos(2),
+        simplify.unary(graph, "exp", two): math.exp(2),
+        simplify.unary(graph, "exp", graph.constant(1e3)): math.inf,
+        simplify.unary(graph, "log", two): math.log(2),
+        simplify.unary(graph, "log", graph.constant(0)): -math.inf,
+        simplify.unary(graph, "tanh", two): math.tanh(2),
         simplify.unary(graph, "abs", graph.constant(-7)): 7,
         simplify.neg(graph, two): -2,
         simplify.compare(graph, "<", two, three): 1,
@@ -106,10 +111,11 @@ def test_functions_comparisons_and_choices_of_constants_fold():
         assert graph.nodes[i] == ("const", value)
 
 
-def test_square_root_of_a_negative_constant_is_refused():
+@pytest.mark.parametrize(("op", "name"), [("sqrt", "square root"), ("log", "logarithm")])
+def test_square_root_and_logarithm_of_a_negative_constant_are_refused(op, name):
     graph = Graph()
-    with pytest.raises(TypeError, match=r"square root of the negative constant -2\.0"):
-        simplify.unary(graph, "sqrt", graph.constant(-2))
+    with pytest.raises(TypeError, match=rf"the {name} of the negative constant -2\.0 was traced"):
+        simplify.unary(graph, op, graph.constant(-2))
 
 
 def test_division_by_the_constant_zero_is_refused():

@@ -8,14 +8,16 @@ from kinetree.expr import interpret
 from kinetree.expr.node import Graph
 from kinetree.expr.repeat import repeat
 from kinetree.expr.substitute import substitute
-from kinetree.spatial.ops import atan2, cos, less, select, sin, sqrt
+from kinetree.spatial.ops import atan2, cos, exp, less, log, select, sin, sqrt, tanh
 
 
 def everything(x, y):
     """Uses every operation at least once."""
     condition = (x < y) & ~(y <= 0.1) | (x == 3.0)
     chosen = select(condition, abs(x) / y, -x)
-    return chosen + atan2(sin(x), cos(y)) - sqrt(y * y + 1) * select(less(x, y), x, y)
+    exponentials = log(exp(x) + 1) * tanh(y)
+    angle = atan2(sin(x), cos(y))
+    return chosen + angle - sqrt(y * y + 1) * select(less(x, y), x, y) + exponentials
 
 
 def test_numbers_in_the_place_of_inputs_fold_to_constants():

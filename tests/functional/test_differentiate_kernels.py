@@ -39,6 +39,29 @@ def norm(x: (3,)):
     return np.sqrt(x @ x)
 
 
+@kernel
+def exponentials(x: (3,)):
+    return np.exp(-x[0]) * np.log(x[1]) + np.tanh(x[2] * x[0])
+
+
+def test_exponentials_of_users(rng):
+    x = rng.uniform(0.5, 2.0, (6, 3))
+    assert_close(exponentials(x), exponentials.reference(x), ulps=4)
+    slopes = [along(exponentials.function, row) for row in x]
+    assert_close(differentiate(exponentials, wrt="x")(x), np.array(slopes), ulps=10)
+
+
+@pytest.mark.parametrize("function", [np.sqrt, np.log])
+def test_functions_where_they_are_not_defined_are_nan(function):
+    @kernel
+    def outside(x: ()):
+        return function(x)
+
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(outside(-1.0))
+        assert list(np.isnan(outside(np.array([1.0, -1.0])))) == [False, True]
+
+
 def test_kernels_of_users(rng):
     m = kt.samples.double_pendulum()
     q = m.random_configuration(rng)

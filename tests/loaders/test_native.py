@@ -266,6 +266,8 @@ def test_custom_joint_by_formulas():
     np.testing.assert_allclose(X.E, kt.rotz(1.4 + math.radians(10)).E)
     two = "{ type = 'custom', variables = ['u', 'v'], at = ['u', 'v', 'u*v'] }"
     check_joint(loads(body(two), "toml").joint[1])
+    curve = "{ type = 'custom', at = ['exp(q)', 'tanh(q)', 'log(2 + q**2)'] }"
+    check_joint(loads(body(curve), "toml").joint[1])
 
 
 def test_prescribed_joint_by_formulas():

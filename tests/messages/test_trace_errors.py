@@ -57,8 +57,8 @@ def a_float(m, q):
     return float(q[0])  # here
 
 
-def an_exponential(m, q):
-    return np.exp(q)  # here
+def a_hyperbolic_sine(m, q):
+    return np.sinh(q)  # here
 
 
 def an_assignment(m, q):
@@ -118,7 +118,7 @@ CASES = {
     an_inverse: "write the formula out",
     a_math_function: "np.sin",
     a_float: "turned into a float",
-    an_exponential: "exp",
+    a_hyperbolic_sine: "hypot exp log tanh",
     an_assignment: "dtype=object",
     a_slice_assignment: "dtype=object",
     a_while: "kinetree.repeat(body, state, times)",

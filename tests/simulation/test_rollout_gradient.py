@@ -35,6 +35,12 @@ def damped(model, t, q, qd, gain):
 WEIGHT, TARGET = 0.3, np.array([0.2, -0.1, 0.4])
 
 
+@kt.kernel
+def network(model, q, qd, first: (3, 4), bias: (3,), second: (2, 3)):
+    """A neural network of one hidden layer."""
+    return second @ np.tanh(first @ np.concatenate([q, qd]) + bias)
+
+
 def cost_of_motion(model, q, qd, taus, integrator, dt, gain=None):
     """Value by the texts of integrator and algorithms, on numbers of any kind."""
     method, field, value = INTEGRATORS[integrator], Field(), 0
@@ -231,3 +237,23 @@ def test_what_blows_up_has_the_number_that_the_caller_knows(rng):
     qd[1, 850] = 1e80
     with pytest.raises(kt.SimulationError, match=r"sample \(1, 850\)"):
         rollout_gradient(PENDULUM, q, qd, steps=3, running=nothing)
+
+
+def test_gradient_of_the_weights_of_a_network(rng):
+    weights = {
+        "first": rng.standard_normal((3, 4)), "bias": rng.standard_normal(3),
+        "second": rng.standard_normal((2, 3)),
+    }  # fmt: skip
+    q, qd = start(PENDULUM, rng)
+
+    def found(weights):
+        return rollout_gradient(
+            PENDULUM, q, qd, steps=40, dt=5e-3, policy=network, terminal=distance,
+            arguments={"target": TARGET, **weights},
+        )  # fmt: skip
+
+    slopes, h = found(weights).arguments, 1e-5
+    for name, x in weights.items():
+        along = rng.standard_normal(x.shape)
+        ahead, back = (found({**weights, name: x + s * h * along}).value for s in (1, -1))
+        assert np.sum(slopes[name] * along) == pytest.approx((ahead - back) / (2 * h), rel=1e-6)

@@ -28,7 +28,7 @@ class Traced:
         return Traced("checked")
 
 
-@pytest.mark.parametrize("function", ["sin", "cos", "sqrt"])
+@pytest.mark.parametrize("function", ["sin", "cos", "sqrt", "exp", "log", "tanh"])
 def test_elementary_functions_of_every_number_type(function):
     f = getattr(ops, function)
     assert f(0.5) == getattr(np, function)(0.5)

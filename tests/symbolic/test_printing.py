@@ -7,6 +7,7 @@ from closeness import assert_close
 from textbook import Arm, two_link_arm
 
 import kinetree as kt
+from kinetree.spatial import ops
 from kinetree.symbolic import equations_of_motion
 
 PLANAR = r"""\begin{aligned}
@@ -57,6 +58,20 @@ def test_python_source_runs(planar, rng):
         np.array(names["inverse_dynamics"](q, qd, qdd)), kt.inverse_dynamics(m, q, qd, qdd)
     )
     assert source.startswith("from math import cos, sin\n")
+
+
+def test_python_source_of_a_slide_along_a_curve(rng):
+    curve = kt.CustomJoint(lambda q: kt.xlt(q[0], 0, ops.exp(q[0]) * ops.tanh(q[0])), 1)
+    b = kt.ModelBuilder("slide")
+    b.body("bead", joint=curve, inertia=kt.Inertia.from_mass_center(2.0, [0, 0, 0], np.eye(3)))
+    m, names = b.build(), {}
+    source = equations_of_motion(m).python()
+    assert source.startswith("from math import exp, tanh\n")
+    exec(source, names)
+    q, qd, qdd = rng.standard_normal((3, 1))
+    assert_close(
+        np.array(names["inverse_dynamics"](q, qd, qdd)), kt.inverse_dynamics(m, q, qd, qdd), ulps=50
+    )
 
 
 def test_representation(planar):

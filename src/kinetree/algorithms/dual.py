@@ -4,9 +4,11 @@ Exact like the complex step, and generic in the scalar: ``a`` and ``b`` may be c
 themselves, where a complex step would already be taken.
 """
 
+from typing import Any
+
 import numpy as np
 
-from kinetree.spatial.ops import atan2, cos, less, select, sin, sqrt
+from kinetree.spatial.ops import atan2, cos, exp, less, log, select, sin, sqrt, tanh
 
 __all__ = ["Dual", "derivative_along", "rate_of", "value_of"]
 
@@ -27,7 +29,7 @@ class Dual:
 
     __slots__ = ("rate", "value")
 
-    def __init__(self, value, rate=0):
+    def __init__(self, value, rate: Any = 0):
         self.value, self.rate = value, rate
 
     def __neg__(self):
@@ -80,6 +82,20 @@ class Dual:
         """Square root."""
         root = sqrt(self.value)
         return Dual(root, self.rate / (2 * root))
+
+    def exp(self):
+        """Exponential."""
+        e = exp(self.value)
+        return Dual(e, e * self.rate)
+
+    def log(self):
+        """Natural logarithm."""
+        return Dual(log(self.value), self.rate / self.value)
+
+    def tanh(self):
+        """Hyperbolic tangent."""
+        t = tanh(self.value)
+        return Dual(t, (1 - t * t) * self.rate)
 
     @staticmethod
     def atan2(y, x):

@@ -1,9 +1,9 @@
 """The contract of a back end, checked by numbers: every operation, edge values, structure.
 
 ``check_backend`` runs small programs through a back end and through ``expr.interpret``, which says
-what they mean. Arithmetic must agree to the last bit, sine, cosine and arctangent to a few units
-in the last place. Longer programs compute with small whole numbers, where nothing is rounded: so
-they must agree to the last bit too, whatever a back end does with the order of operations.
+what they mean. Arithmetic must agree to the last bit, sines, exponentials and the like to a few
+units in the last place. Longer programs compute with small whole numbers, where nothing is rounded:
+so they must agree to the last bit too, whatever a back end does with the order of operations.
 """
 
 from dataclasses import dataclass, field
@@ -18,7 +18,8 @@ from kinetree.expr.repeat import repeat
 
 __all__ = ["Case", "cases", "check_backend"]
 
-ULPS = {"sin": 3, "cos": 3, "atan2": 4}  # what the interpreter's own functions may be off, and ours
+# What the interpreter's own functions may be off, and those of a back end.
+ULPS = {"sin": 3, "cos": 3, "atan2": 4, "exp": 4, "log": 4, "tanh": 5}
 _NAMES = {
     "+": "sum", "-": "difference", "*": "product", "/": "quotient",
     "<": "less", "<=": "at_most", "==": "equal",
@@ -109,7 +110,8 @@ def _edge_values(dtype):
     quadrants = np.arange(1, 9) * (np.pi / 4)
     limits = 2.0 ** np.array([10, 12, 20, 21, 40])
     extreme = [info.tiny, info.tiny / 4, info.eps, info.max, np.sqrt(info.max)]
-    positive = np.concatenate([[0, 1, 0.1, 0.5, 2, 3], quadrants, limits, limits * 1.1, extreme])
+    plain = [0, 1, 0.1, 0.5, 2, 3, 88, 709]  # the last two: where exponentials end
+    positive = np.concatenate([plain, quadrants, limits, limits * 1.1, extreme])
     return np.concatenate([positive, -positive]).astype(dtype)
 
 

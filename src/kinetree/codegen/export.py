@@ -94,6 +94,7 @@ def _cost(program):
         (count.divisions, "divisions"),
         (count.square_roots, "square roots"),
         (count.trigonometric, "trigonometric functions"),
+        (count.exponentials, "exponentials and logarithms"),
         (count.comparisons, "comparisons and choices"),
     )
     return ", ".join(f"{n} {kind}" for n, kind in kinds if n) or "no operations"

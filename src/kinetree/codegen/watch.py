@@ -2,7 +2,7 @@
 
 A number that is not finite stays so through sums and products, and finite numbers of moderate size
 cannot overflow a given chain of them. So of inputs and results the fewer need to be watched, unless
-a division, root or choice could hide or create infinities on the way.
+a division, root, exponential, logarithm or choice could hide or create infinities on the way.
 """
 
 from dataclasses import dataclass
@@ -49,8 +49,9 @@ def what_to_watch(program, dtype) -> Watch:
 def hidden_inputs(program) -> set:
     """Places ``(name, index)`` of inputs that can be infinite or NaN without results being so.
 
-    That takes a division, in which a divisor that is too large leaves nothing, or a choice. A sine
-    and a cosine of such an angle are NaN, and so is all that is divided by what they enter.
+    That takes a division, in which a divisor that is too large leaves nothing, an exponential or
+    hyperbolic tangent, which have limits, or a choice. A sine and a cosine of such an angle are
+    NaN, and so is all that is divided by what they enter.
     """
     nodes, found, seen = program.graph.nodes, set(), set()
     waiting = []  # nodes, and whether a NaN would be hidden as well
@@ -58,7 +59,9 @@ def hidden_inputs(program) -> set:
         op, *operands = nodes[i]
         if op == "/":
             waiting.append((operands[1], False))
-        elif op not in _SUMS_AND_PRODUCTS and op not in ("carry", "sqrt", "abs"):
+        elif op in ("exp", "tanh"):
+            waiting.append((operands[0], False))
+        elif op not in _SUMS_AND_PRODUCTS and op not in ("carry", "sqrt", "abs", "log"):
             waiting += [(a, True) for a in operands if isinstance(a, int)]
     while waiting:
         i, even_nan = waiting.pop()

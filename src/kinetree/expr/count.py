@@ -14,6 +14,7 @@ __all__ = ["WEIGHTS", "OperationCount", "cost", "count_operations", "depth"]
 WEIGHTS = {
     "const": 0, "input": 0, "carry": 0, "repeat": 0, "final": 0,
     "/": 8, "sqrt": 8, "sin": 15, "cos": 15, "atan2": 40,
+    "exp": 15, "log": 40, "tanh": 25,
 }  # fmt: skip
 
 
@@ -21,8 +22,8 @@ WEIGHTS = {
 class OperationCount:
     """Operations by kind, in the convention of RBDA §10.3; prints as ``24m + 18a``.
 
-    Subtractions are additions, sign changes and choices are free, trigonometric functions are
-    kept apart.
+    Subtractions are additions, sign changes and choices are free, trigonometric functions and
+    exponentials (with logarithms and hyperbolic tangents) are kept apart.
     """
 
     multiplications: int
@@ -32,6 +33,7 @@ class OperationCount:
     trigonometric: int = 0
     sign_changes: int = 0
     comparisons: int = 0
+    exponentials: int = 0
 
     @property
     def total(self) -> int:
@@ -57,6 +59,7 @@ def count_operations(graph, roots):
         trigonometric=kinds["sin"] + kinds["cos"] + kinds["atan2"],
         sign_changes=kinds["neg"] + kinds["abs"],
         comparisons=sum(kinds[op] for op in ("<", "<=", "==", "and", "or", "not", "select")),
+        exponentials=kinds["exp"] + kinds["log"] + kinds["tanh"],
     )
 
 

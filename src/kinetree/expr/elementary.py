@@ -1,6 +1,7 @@
 """Powers and elementary functions of traced numbers, by the names that NumPy looks for on objects.
 
-Sine, cosine, square root and arctangent are operations of the graph; the others are made of them.
+Sine, cosine, square root, arctangent, exponential, logarithm and hyperbolic tangent are operations
+of the graph; the others are made of them.
 """
 
 from math import nan
@@ -56,6 +57,18 @@ class Elementary:
     def sqrt(self: Any):
         """Square root."""
         return self._unary("sqrt")
+
+    def exp(self: Any):
+        """Exponential."""
+        return self._unary("exp")
+
+    def log(self: Any):
+        """Natural logarithm."""
+        return self._unary("log")
+
+    def tanh(self: Any):
+        """Hyperbolic tangent."""
+        return self._unary("tanh")
 
     def arctan2(self: Any, x):
         """Angle of the point ``(x, self)``, in (-π, π]."""

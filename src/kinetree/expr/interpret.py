@@ -9,7 +9,7 @@ together: inputs may have leading batch axes, which broadcast.
 import numpy as np
 
 from kinetree.errors import ShapeError
-from kinetree.expr.node import CONDITIONS
+from kinetree.expr.node import CONDITIONS, OPERATIONS
 from kinetree.expr.repeat import by_scope, loop_of
 
 __all__ = ["MEANING", "evaluate", "holds", "run"]
@@ -40,6 +40,9 @@ MEANING = {
     "sqrt": np.sqrt,
     "sin": np.sin,
     "cos": np.cos,
+    "exp": np.exp,
+    "log": np.log,
+    "tanh": np.tanh,
     "abs": _absolute,
     "atan2": _atan2,  # in (-π, π]
     "<": lambda a, b: np.less(_real(a), _real(b)),
@@ -60,8 +63,8 @@ def evaluate(graph, roots, inputs, functions=None, axes=None):
         graph: the expressions.
         roots: node numbers.
         inputs: array of each input by name, its leading axes being batches.
-        functions: a module with ``sin``, ``cos``, ``sqrt`` and ``atan2`` for numbers that NumPy
-            does not know, such as ``mpmath``.
+        functions: a module with ``sin``, ``cos``, ``sqrt``, ``exp``, ``log``, ``tanh`` and
+            ``atan2`` for numbers that NumPy does not know, such as ``mpmath``.
         axes: how many axes of each input belong to one sample, where the graph need not tell: it
             does not know inputs on which nothing depends.
 
@@ -154,7 +157,5 @@ def _values(program, roots, arrays, functions):
 
 def _lifted(functions):
     """Functions of a module, applied to every element of an array."""
-    return {
-        name: np.frompyfunc(getattr(functions, name), count, 1)
-        for name, count in (("sin", 1), ("cos", 1), ("sqrt", 1), ("atan2", 2))
-    }
+    names = ("sin", "cos", "sqrt", "exp", "log", "tanh", "atan2")
+    return {name: np.frompyfunc(getattr(functions, name), OPERATIONS[name], 1) for name in names}

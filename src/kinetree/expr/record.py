@@ -125,6 +125,18 @@ class Recorded(NotTraceable):
         """Square root."""
         return self._record("sqrt", self)
 
+    def exp(self):
+        """Exponential."""
+        return self._record("exp", self)
+
+    def log(self):
+        """Natural logarithm."""
+        return self._record("log", self)
+
+    def tanh(self):
+        """Hyperbolic tangent."""
+        return self._record("tanh", self)
+
     def atan2(self, y, x):
         """Angle of the point ``(x, y)``."""
         return self._record("atan2", y, x)
@@ -149,7 +161,8 @@ class Savings(NamedTuple):
     @property
     def factor(self) -> float:
         """Recorded operations per operation left."""
-        left = self.simplified.total + self.simplified.trigonometric + self.simplified.sign_changes
+        after = self.simplified
+        left = after.total + after.trigonometric + after.exponentials + after.sign_changes
         return self.recorded / left if left else float("inf")
 
 

@@ -11,7 +11,10 @@ from kinetree.errors import TraceError
 
 __all__ = ["NotANumber", "NotTraceable", "explained", "mixed_traces"]
 
-AVAILABLE = "+ - * / ** abs sqrt sin cos tan arcsin arccos arctan arctan2 hypot and kinetree.select"
+AVAILABLE = (
+    "+ - * / ** abs sqrt sin cos tan arcsin arccos arctan arctan2 hypot exp log tanh and "
+    "kinetree.select"
+)
 
 
 def _truth(self):
@@ -31,14 +34,9 @@ def _machine_number(self, *args):
     )
 
 
-_SATURATES = ". x / np.hypot(1, x) saturates like tanh"
-
-
-def _refused(name, instead=""):
+def _refused(name):
     def method(self, *args):
-        raise TraceError(
-            f"{name} of a traced value is not available; there are {AVAILABLE}{instead}"
-        )
+        raise TraceError(f"{name} of a traced value is not available; there are {AVAILABLE}")
 
     return method
 
@@ -68,9 +66,8 @@ class NotTraceable(Untraceable):
     __floordiv__ = __rfloordiv__ = _refused("the whole quotient //")
     __divmod__ = __rdivmod__ = _refused("divmod")
     __rpow__ = _refused("a power with a traced exponent")
-    exp, exp2, expm1 = _refused("exp"), _refused("exp2"), _refused("expm1")
-    log, log2, log10, log1p = (_refused(f) for f in ("log", "log2", "log10", "log1p"))
-    sinh, cosh, tanh = _refused("sinh"), _refused("cosh"), _refused("tanh", _SATURATES)
+    exp2, expm1, sinh, cosh = (_refused(f) for f in ("exp2", "expm1", "sinh", "cosh"))
+    log2, log10, log1p = (_refused(f) for f in ("log2", "log10", "log1p"))
     arcsinh, arccosh, arctanh = _refused("arcsinh"), _refused("arccosh"), _refused("arctanh")
     rint, cbrt, fmod = _refused("rounding"), _refused("cbrt"), _refused("fmod")
 
@@ -104,7 +101,7 @@ class NotANumber(Untraceable):
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _arithmetic
     __truediv__ = __rtruediv__ = __neg__ = __pos__ = __abs__ = __pow__ = _arithmetic
     __lt__ = __le__ = __gt__ = __ge__ = _arithmetic
-    sin = cos = sqrt = arctan2 = atan2 = _arithmetic
+    sin = cos = sqrt = exp = log = tanh = arctan2 = atan2 = _arithmetic
 
 
 def mixed_traces():

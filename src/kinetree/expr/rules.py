@@ -57,6 +57,7 @@ RULES = (
     ("sin(-x)", "-sin(x)", EXACT),
     ("cos(-x)", "cos(x)", EXACT),
     ("abs(-x)", "abs(x)", EXACT),
+    ("tanh(-x)", "-tanh(x)", EXACT),
     ("abs(abs(x))", "abs(x)", EXACT),
     ("abs(x * x)", "x * x", EXACT),
     ("x < x", "False", EXACT),

@@ -136,20 +136,36 @@ def div(g, a, b):
     return mul(g, a, _new(g, ("/", one, b)))  # x / y, 0 / x
 
 
-_FOLD = {"sqrt": math.sqrt, "sin": math.sin, "cos": math.cos, "abs": abs}
+def _exp(x):
+    try:
+        return math.exp(x)
+    except OverflowError:
+        return math.inf
+
+
+_FOLD = {
+    "sqrt": math.sqrt, "sin": math.sin, "cos": math.cos, "abs": abs,
+    "exp": _exp, "log": lambda x: math.log(x) if x else -math.inf, "tanh": math.tanh,
+}  # fmt: skip
+_OF_POSITIVE = {"sqrt": "square root", "log": "logarithm"}
+_ODD, _EVEN = frozenset(("sin", "tanh")), frozenset(("cos", "abs"))
 
 
 def unary(g, op, a):
-    """``sqrt``, ``sin``, ``cos`` or ``abs`` of ``a``."""
+    """A function of one number, such as ``sin`` or ``exp``, of ``a``."""
     node = g.nodes[a]
     of = node[0]
     if of == "const":
-        if op == "sqrt" and node[1] < 0:
-            raise TraceError(f"the square root of the negative constant {node[1]} was traced")
+        if op in _OF_POSITIVE and node[1] < 0:
+            raise TraceError(
+                f"the {_OF_POSITIVE[op]} of the negative constant {node[1]} was traced"
+            )
         return g.constant(_FOLD[op](node[1]))
-    if of == "neg" and op != "sqrt":
-        inner = _new(g, (op, node[1]))
-        return neg(g, inner) if op == "sin" else inner  # sin(-x), cos(-x), abs(-x)
+    if of == "neg":
+        if op in _ODD:
+            return neg(g, _new(g, (op, node[1])))  # sin(-x), tanh(-x)
+        if op in _EVEN:
+            return _new(g, (op, node[1]))  # cos(-x), abs(-x)
     if op == "abs" and (of == "abs" or (of == "*" and node[1] == node[2])):
         return a  # abs(abs x), abs(x x)
     return _new(g, (op, a))

@@ -20,6 +20,10 @@ def _angle(g, i, y, x):
     return simplify.mul(g, x, inverse), simplify.neg(g, simplify.mul(g, y, inverse))
 
 
+def _saturation(g, i, a):
+    return (simplify.sub(g, g.constant(1.0), simplify.mul(g, i, i)),)
+
+
 def _sign(g, i, a):
     negative = simplify.compare(g, "<", a, g.constant(0.0))
     return (simplify.select(g, negative, g.constant(-1.0), g.constant(1.0)),)
@@ -34,6 +38,9 @@ SLOPES = {
     "sqrt": lambda g, i, a: (simplify.div(g, g.constant(0.5), i),),
     "sin": lambda g, i, a: (simplify.unary(g, "cos", a),),
     "cos": lambda g, i, a: (simplify.neg(g, simplify.unary(g, "sin", a)),),
+    "exp": lambda g, i, a: (i,),
+    "log": lambda g, i, a: (simplify.div(g, g.constant(1.0), a),),
+    "tanh": _saturation,
     "atan2": _angle,
     "abs": _sign,
 }

@@ -97,6 +97,19 @@ class Jet:
         half = 1 / (2 * root)
         return self._chain(root, half, -half / (2 * self.value))
 
+    def exp(self):
+        e = ops.exp(self.value)
+        return self._chain(e, e, e)
+
+    def log(self):
+        inverse = 1 / self.value
+        return self._chain(ops.log(self.value), inverse, -inverse * inverse)
+
+    def tanh(self):
+        t = ops.tanh(self.value)
+        slope = 1 - t * t
+        return self._chain(t, slope, -2 * t * slope)
+
     @staticmethod
     def atan2(y, x):
         y, x = (a if isinstance(a, Jet) else Jet(a) for a in (y, x))

@@ -29,6 +29,7 @@ __all__ = [
     "select",
     "sin",
     "sqrt",
+    "tanh",
 ]
 
 _NATIVE = (float, int, complex, np.number)
@@ -79,13 +80,18 @@ def sqrt(x):
 
 
 def exp(x):
-    """Exponential; traced numbers do not have it."""
+    """Exponential."""
     return _unary("exp", x)
 
 
 def log(x):
-    """Natural logarithm; traced numbers do not have it."""
+    """Natural logarithm."""
     return _unary("log", x)
+
+
+def tanh(x):
+    """Hyperbolic tangent."""
+    return _unary("tanh", x)
 
 
 def atan2(y, x):

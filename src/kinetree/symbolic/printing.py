@@ -72,7 +72,7 @@ def python(equations, name):
     sp = sympy()
     common, rows = sp.cse(list(equations.tau), symbols=sp.numbered_symbols("x"))
     arguments = ", ".join(["q", "qd", "qdd", *map(str, equations.parameters)])
-    functions = [f for f in ("cos", "sin", "sqrt") if _uses(f, rows, common)]
+    functions = [f for f in ("cos", "exp", "log", "sin", "sqrt", "tanh") if _uses(f, rows, common)]
     lines = [f"from math import {', '.join(functions)}", "", ""] if functions else []
     lines.append(f"def {name}({arguments}):")
     lines.append(f'    """Joint forces of {equations.model.name}."""')

@@ -9,7 +9,9 @@ in registers takes up to five instructions each.
 
 from kinetree.codegen.render.llvm_angles import angles, angles_at_once
 from kinetree.codegen.render.llvm_block import BlockWriter, input_places
+from kinetree.codegen.render.llvm_body import c_name
 from kinetree.codegen.render.llvm_driver import driver
+from kinetree.codegen.render.llvm_exponentials import exponential, logarithm, tangent
 from kinetree.codegen.render.llvm_math import atan2, sincos
 from kinetree.codegen.render.llvm_single import single
 from kinetree.codegen.render.llvm_types import Vector
@@ -43,10 +45,15 @@ def render(program, dtype="float64", lanes=2):
     return "\n\n".join([*parts, _declarations(v)])
 
 
+_TEXTS = {
+    "sincos": sincos, "atan2": atan2, "exp": exponential, "log": logarithm, "tanh": tangent,
+}  # fmt: skip
+
+
 def _functions(plan, v):
     """What the statements call; a function that nothing calls is compiled all the same."""
     called = {s.op for block in plan.blocks for s in block.statements}
-    return [text(v) for op, text in (("sincos", sincos), ("atan2", atan2)) if op in called]
+    return [text(v) for op, text in _TEXTS.items() if op in called]
 
 
 def _stores(program):
@@ -104,7 +111,7 @@ class _Constants:
 
 def _declarations(v):
     t, m = v.type, v.mask
-    sin, cos = (f if v.dtype == "float64" else f"{f}f" for f in ("sin", "cos"))
+    functions = (c_name(v, f) for f in ("sin", "cos", "log"))
     return "\n".join(
         [
             f"declare {t} @llvm.fma.{v.suffix}({t}, {t}, {t})",
@@ -117,8 +124,7 @@ def _declarations(v):
             "declare void @free(ptr)",
             "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
             "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
-            f"declare {v.scalar} @{sin}({v.scalar})",
-            f"declare {v.scalar} @{cos}({v.scalar})",
+            *(f"declare {v.scalar} @{f}({v.scalar})" for f in functions),
             "!0 = !{}",
         ]
     )

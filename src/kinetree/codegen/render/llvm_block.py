@@ -149,6 +149,8 @@ class BlockWriter(CheckWriter):
             name = {"sqrt": "sqrt", "abs": "fabs"}[s.op]
             a = self._value(s.operands[0])
             self._emit(f"%v{i} = call {t} @llvm.{name}.{v.suffix}({t} {a})")
+        elif s.op in ("exp", "log", "tanh"):
+            self._emit(f"%v{i} = call {t} @{s.op}v({t} {self._value(s.operands[0])})")
         elif s.op == "atan2":
             a, b = map(self._value, s.operands)
             self._emit(f"%v{i} = call {t} @atan2v({t} {a}, {t} {b})")

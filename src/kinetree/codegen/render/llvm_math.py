@@ -17,79 +17,10 @@ the whole range, near multiples of π/2 and at extreme quotients (tests/codegen/
     atan2      1.65      1.51
 """
 
+from kinetree.codegen.render.llvm_body import Body, by_lane
 from kinetree.codegen.render.minimax import ATAN, COS, HALF_PI, RANGE, ROUND, SIN, TWO_OVER_PI
 
-__all__ = ["RANGE", "atan2", "sincos"]
-
-
-class _Body:
-    """Collects instructions; every method returns the name of its result."""
-
-    def __init__(self, v, table=None):
-        self.v, self.lines, self.count, self.table = v, [], 0, table
-
-    def constant(self, x):
-        """All lanes equal to ``x``: a literal, or read from the table."""
-        v = self.v
-        if self.table is None:
-            return v.constant(x)
-        slot = self.table.setdefault(x, len(self.table))
-        at = self.emit(f"getelementptr {v.type}, ptr %coefficients, i64 {slot}")
-        number = self.emit(f"load {v.scalar}, ptr {at}, !invariant.load !0")
-        first = self.emit(f"insertelement {v.type} undef, {v.scalar} {number}, i32 0")
-        zeros = f"<{v.lanes} x i32> zeroinitializer"
-        return self.emit(f"shufflevector {v.type} {first}, {v.type} undef, {zeros}")
-
-    def addend(self, x):
-        """The same, to be added to a product: a load, where one number would need copies.
-
-        A fused multiplication overwrites its addend, on Arm always and with AVX often.
-        """
-        if self.table is None:
-            return self.v.constant(x)
-        slot = self.table.setdefault(x, len(self.table))
-        at = self.emit(f"getelementptr {self.v.type}, ptr %coefficients, i64 {slot}")
-        return self.emit(f"load {self.v.type}, ptr {at}")
-
-    def emit(self, text):
-        self.count += 1
-        name = f"%t{self.count}"
-        self.lines.append(f"  {name} = {text}")
-        return name
-
-    def op(self, name, a, b):
-        return self.emit(f"{name} {self.v.type} {a}, {b}")
-
-    def fma(self, a, b, c):
-        t = self.v.type
-        return self.emit(f"call {t} @llvm.fma.{self.v.suffix}({t} {a}, {t} {b}, {t} {c})")
-
-    def integer(self, name, a, b):
-        return self.emit(f"{name} {self.v.integer} {a}, {b}")
-
-    def select(self, mask, a, b):
-        t = self.v.type
-        return self.emit(f"select {self.v.mask} {mask}, {t} {a}, {t} {b}")
-
-    def copysign(self, a, b):
-        t = self.v.type
-        return self.emit(f"call {t} @llvm.copysign.{self.v.suffix}({t} {a}, {t} {b})")
-
-    def fabs(self, a):
-        t = self.v.type
-        return self.emit(f"call {t} @llvm.fabs.{self.v.suffix}({t} {a})")
-
-    def compare(self, condition, a, b):
-        return self.emit(f"fcmp {condition} {self.v.type} {a}, {b}")
-
-    def cast(self, x, source, target):
-        return self.emit(f"bitcast {source} {x} to {target}")
-
-    def horner(self, coefficients, z):
-        result = self.constant(coefficients[0])
-        for c in coefficients[1:]:
-            result = self.fma(result, z, self.addend(c))
-        return result
+__all__ = ["RANGE", "atan2", "sincos", "sincos_near"]
 
 
 def _near(b, x):
@@ -127,7 +58,7 @@ def sincos_near(v, name):
     """
     t, pair = v.type, f"{{{v.type}, {v.type}}}"
     table: dict = {}
-    b = _Body(v, table)
+    b = Body(v, table)
     sine, cosine = _near(b, "%x")
     numbers = ", ".join(f"{v.type} {v.constant(x)}" for x in table)
     kind = f"[{len(table)} x {v.type}]"
@@ -146,7 +77,7 @@ def sincos_near(v, name):
 def sincos(v, name="sincos"):
     """``@sincos``: sine and cosine of a vector."""
     t, pair, k = v.type, f"{{{v.type}, {v.type}}}", v.constant
-    b = _Body(v)
+    b = Body(v)
     sine, cosine = _near(b, "%x")
     # Unordered: infinities and NaN are far away too.
     far = b.compare("ugt", b.fabs("%x"), k(RANGE[v.dtype]))
@@ -156,7 +87,7 @@ def sincos(v, name="sincos"):
     lines += _return_pair(v, "near", sine, cosine)
     lines += ["some_far:"]
     for name, near in (("sin", sine), ("cos", cosine)):
-        exact = _by_lane(v, lines, name)
+        exact = by_lane(v, lines, name)
         lines.append(f"  %{name} = select {v.mask} {far}, {t} {exact}, {t} {near}")
     lines += _return_pair(v, "far", "%sin", "%cos")
     return "\n".join([*lines, "}"])
@@ -171,23 +102,10 @@ def _return_pair(v, label, first, second):
     ]
 
 
-def _by_lane(v, lines, function):
-    """The C library's function on every lane; returns the name of the vector of results."""
-    result = "undef"
-    c_name = function if v.dtype == "float64" else f"{function}f"
-    for lane in range(v.lanes):
-        x, y, out = (f"%{function}_{part}{lane}" for part in "xyv")
-        lines.append(f"  {x} = extractelement {v.type} %x, i32 {lane}")
-        lines.append(f"  {y} = call {v.scalar} @{c_name}({v.scalar} {x})")
-        lines.append(f"  {out} = insertelement {v.type} {result}, {v.scalar} {y}, i32 {lane}")
-        result = out
-    return result
-
-
 def atan2(v):
     """``@atan2v``: the angle of the point (x, y)."""
     t, i = v.type, v.integer
-    b = _Body(v)
+    b = Body(v)
     k = v.constant
     pi_2, pi_2_low, _ = HALF_PI[v.dtype]
     ax, ay = b.fabs("%x"), b.fabs("%y")

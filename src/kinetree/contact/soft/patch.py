@@ -15,9 +15,7 @@ from kinetree.contact.soft.normal import TOUCHING, NormalLaw, positive, require_
 from kinetree.errors import ModelError
 from kinetree.functional.choose import select
 
-__all__ = ["NonlinearPatch", "Patch", "SeriesSpring", "TwoSurfaces", "decay", "lumped"]
-
-_TERMS, _SQUARINGS, _LONG = 12, 10, 600.0
+__all__ = ["NonlinearPatch", "Patch", "SeriesSpring", "TwoSurfaces", "lumped"]
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ class Patch(NormalLaw):
 
     def _left(self, z, elapsed):
         """Where the patch is by itself after a while."""
-        return z * decay(self.stiffness / self.damping * elapsed)
+        return z * np.exp(-self.stiffness / self.damping * elapsed)
 
     def __call__(self, z, p, pd, elapsed):
         """Forces and rates of ``z``."""
@@ -193,16 +191,6 @@ class TwoSurfaces(NormalLaw):
         apart = z1[..., 0] + z1[..., 1] - p
         too_much = select(less(-TOUCHING, apart) & less(p, 0), apart, 0 * apart)
         return z1 - too_much[..., None] / 2
-
-
-def decay(y):
-    """``exp(-y)`` for ``y >= 0``, of arithmetic that compiled code has; good to 1e-13."""
-    u, e = select(less(y, _LONG), y, 0 * y + _LONG) / 2**_SQUARINGS, 1.0
-    for k in range(_TERMS, 0, -1):
-        e = 1 + e * u / k
-    for _ in range(_SQUARINGS):
-        e = e * e
-    return 1 / e
 
 
 def lumped(first: Patch, second: Patch) -> Patch:

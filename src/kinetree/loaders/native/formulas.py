@@ -29,6 +29,9 @@ _FUNCTIONS = {
     "cos": ops.cos,
     "tan": lambda x: ops.sin(x) / ops.cos(x),
     "sqrt": ops.sqrt,
+    "exp": ops.exp,
+    "log": ops.log,
+    "tanh": ops.tanh,
     "atan2": ops.atan2,
     "atan": lambda x: ops.atan2(x, 1),
 }

@@ -32,6 +32,7 @@ CONSTANTS = {"pi": math.pi, "inf": math.inf}
 FUNCTIONS = {
     "sin": math.sin, "cos": math.cos, "tan": math.tan, "asin": math.asin, "acos": math.acos,
     "atan": math.atan, "atan2": math.atan2, "sqrt": math.sqrt, "exp": math.exp, "log": math.log,
+    "tanh": math.tanh,
     "abs": abs, "min": min, "max": max,
 }  # fmt: skip
 RESERVED = frozenset(UNITS) | frozenset(CONSTANTS) | frozenset(FUNCTIONS)
