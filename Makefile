@@ -51,10 +51,9 @@ check: $(STAMP)
 	$(BIN)/python docs/make_book.py --check
 
 # Tests run make, which must not take ours for its own, and Python, many times: let it keep bytecode.
-# Some wait for browsers and other processes: a third worker has work for two cores then.
 unit: CLEAN := -u MAKEFLAGS -u MFLAGS -u PYTHONDONTWRITEBYTECODE
 unit: $(STAMP) chromium
-	env $(CLEAN) $(BIN)/python -m pytest -n 3 --dist worksteal
+	env $(CLEAN) $(BIN)/python -m pytest -n 2 --dist worksteal
 
 # The viewer is tested in a browser. Where there is none, root gets Debian's.
 chromium:
