@@ -166,7 +166,7 @@
   const setPlaying = (on) => {
     if (on && state.t >= end) setTime(begin);
     state.playing = on && T > 1;
-    $("play").textContent = state.playing ? "\u23F8" : "\u25B6";
+    $("play").textContent = state.playing ? "\u2016" : "\u25B6";
     redraw();
   };
   const choice = (key, label, on, act) => {
