@@ -80,6 +80,7 @@ def test_parts_together_are_the_result(dtype, rng, tmp_path):
     pieces = render_pieces(kernel.program, dtype, layout)
     assert pieces.work > 50
     assert len(pieces.texts) > 3
+    assert max(text.shared for text in pieces.texts) < 1.1 * layout.bytes
     run = cuda_on_cpu(tmp_path, layout)(kernel.program, dtype)
     for count in (33, 64):
         agrees(kernel.program, run, samples(model, kernel, count, rng), dtype)

@@ -12,7 +12,7 @@ import kinetree as kt
 from kinetree.codegen.compile import nvrtc
 from kinetree.codegen.render.cuda import Layout
 from kinetree.codegen.runtime import cuda
-from kinetree.errors import BackendError, MissingPackageError
+from kinetree.errors import BackendError, DeviceMemoryError, MissingPackageError
 from kinetree.functions import quantity
 
 ATTRIBUTES = {
@@ -29,7 +29,7 @@ class Device:
 
     def __init__(self):
         self.launches, self.texts, self.attributes = [], [], []
-        self.words, self.all_words = [], False
+        self.words, self.all_words, self.is_full = [], False, False
 
     def launchKernel(self, function, gx, gy, gz, bx, by, bz, shared, stream, places, extra):
         count = 10
@@ -40,6 +40,8 @@ class Device:
             self.words.append([ctypes.c_int64.from_address(p).value for p in pointers[:6]])
 
     def work(self, size):
+        if self.is_full:
+            raise MemoryError
         self.allocated = size
         return 4096
 
@@ -132,6 +134,9 @@ def test_parts_share_a_workspace_and_take_turns_where_it_is_small(device):
     first, second = device.words[0], device.words[parts]
     assert first[:6] == [at_a_time, 1, 0, 6, 16, 4096]
     assert second[:6] == [5, 1, at_a_time * 6 * 8, 6, 16 + at_a_time * 36 * 8, 4096]
+    device.is_full = True
+    with pytest.raises(DeviceMemoryError, match=r"workspace of 1 MiB; free memory"):
+        compiled.launch([0], [6], [16], at_a_time + 5, 3)
 
 
 def test_code_is_found_again(device):

@@ -55,6 +55,20 @@ def test_limbs_write_their_own_rows(rng):
     assert parts.slots < 100
 
 
+def test_rows_without_room_are_left_to_the_last_program(rng):
+    def dense(x):
+        a = np.sin(np.sum(x))
+        return np.array([[a * x[i] + j for j in range(8)] for i in range(8)])
+
+    program = trace(dense, [Argument("x", (8,))])
+    arrays = [rng.normal(size=(4, 8))]
+    parts = in_parts(program, 1000, lambda rows: sum(len(r.roots) for r in rows) <= 24)
+    written = [a.size for p in parts.parts for a in p.program.outputs if a.name != LEFT]
+    assert sum(written) == 24
+    expected = interpret.run(program, *arrays)
+    np.testing.assert_array_equal(assembled(program, parts, arrays)[0], expected[0])
+
+
 def test_inputs_and_constants_among_the_results(rng):
     def mixed(x):
         a = np.sin(x[0]) * np.cos(x[1]) + x[2]

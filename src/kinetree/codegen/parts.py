@@ -53,9 +53,15 @@ class Parts:
     slots: int
 
 
-def in_parts(program, most) -> Parts:
-    """A program without loops in parts of about so many operations at most."""
-    return _Cut(program, most).parts()
+def in_parts(program, most, fits=None) -> Parts:
+    """A program without loops in parts.
+
+    Args:
+        program: the program.
+        most: operations of a part, about.
+        fits: whether a part has room for such ``Row``s, which it writes itself; by default always.
+    """
+    return _Cut(program, most, fits or (lambda rows: True)).parts()
 
 
 @dataclass(frozen=True)
@@ -79,8 +85,8 @@ class Row:
 
 
 class _Cut:
-    def __init__(self, program, most):
-        self.program, self.nodes = program, program.graph.nodes
+    def __init__(self, program, most, fits):
+        self.program, self.nodes, self.fits = program, program.graph.nodes, fits
         self.shares = Shares(program, most)
         self.checks = [node for node, *_ in program.checks]
 
@@ -130,7 +136,10 @@ class _Cut:
                 homes = {self.shares.home.get(i) for i in roots if self.nodes[i][0] != "const"}
                 if homes and alone:  # a row of zeros goes with the one before it
                     owner = homes.pop() if len(homes) == 1 else None
-                found[owner].append(Row(argument, start, tuple(roots)))
+                row = Row(argument, start, tuple(roots))
+                if owner is not None and not self.fits(_joined([*found[owner], row])):
+                    owner = None
+                found[owner].append(row)
             position += argument.size
         return {owner: _joined(rows) for owner, rows in found.items()}
 

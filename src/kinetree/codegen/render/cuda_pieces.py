@@ -40,7 +40,7 @@ def render_pieces(program, dtype="float64", layout=None) -> Pieces:
     if _room(program, dtype) <= most:
         return Pieces((render(program, dtype, layout),))
     if _is_long(program, layout):
-        return _by_parts(program, dtype, layout)
+        return _by_parts(program, dtype, layout, most)
     groups = _grouped(program, most, dtype)
     return Pieces(tuple(_piece(program, group, dtype, layout) for group in groups))
 
@@ -53,8 +53,11 @@ def _is_long(program, layout):
     return count > layout.longest and "repeat" not in operations
 
 
-def _by_parts(program, dtype, layout):
-    found = in_parts(program, layout.part)
+def _by_parts(program, dtype, layout, most):
+    def fits(rows):
+        return _room(_part(program, rows), dtype) <= most
+
+    found = in_parts(program, layout.part, fits)
     texts = [
         render(p.program, dtype, layout,
                Whole(_outputs(program), p.slices, found.slots, p.left, p.status))

@@ -11,6 +11,7 @@ from kinetree.codegen.build_cuda import build_cuda
 from kinetree.codegen.cache import open_store
 from kinetree.codegen.compile.nvrtc import cupy, driver
 from kinetree.codegen.runtime.cuda_again import same_launch
+from kinetree.errors import DeviceMemoryError
 
 __all__ = ["CudaKernel", "cuda_kernel"]
 
@@ -124,10 +125,20 @@ class CudaKernel:
         count, most = words[0], self._at_a_time
         room = -(-min(count, most) // _WARP) * _WARP * self.code.work * self._bytes
         with cupy().cuda.ExternalStream(stream):  # what is freed is used again in its order
-            work = cupy().cuda.alloc(room)
+            work = self._allocated(room)
         for first in range(0, count, most):
             some = [min(count - first, most), *self._shifted(words[1:], first), work.ptr]
             self._start_parts(block, some, stream)
+
+    def _allocated(self, room):
+        """A workspace of so many bytes."""
+        try:
+            return cupy().cuda.alloc(room)
+        except MemoryError as error:
+            raise DeviceMemoryError(
+                f"no memory left on the device for a workspace of {room / 2**20:.0f} MiB; free "
+                f"memory that other arrays and libraries hold, or use float32"
+            ) from error
 
     def _places(self):
         """Samples that have a place in the workspace at a time."""
