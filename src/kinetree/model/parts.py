@@ -6,7 +6,7 @@ the back of what was computed from it.
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -34,8 +34,10 @@ __all__ = [
 class Part:
     """Replaces the arrays of transforms and inertias by read-only copies."""
 
+    __dataclass_fields__: ClassVar[dict[str, Any]]  # every part is a dataclass
+
     def __post_init__(self):
-        for name in self.__dataclass_fields__:  # type: ignore[attr-defined]
+        for name in self.__dataclass_fields__:
             object.__setattr__(self, name, _frozen(getattr(self, name)))
 
 
