@@ -350,3 +350,14 @@ def test_named_errors(resting):
     none = SoftContact(Scene(looped, []), stiffness=1e4, damping=50.0, law="patch")
     with pytest.raises(kt.LoopError, match=r"contact with a memory is for trees"):
         kt.simulate(looped, q, duration=0.01, forces=none)
+
+
+def test_a_scene_of_another_mechanism_is_refused(resting):
+    contact = SoftContact(Scene(resting), stiffness=1e6, damping=0.5)
+    other = kt.samples.double_pendulum()
+    for run in (
+        lambda: kt.simulate(other, np.zeros(2), duration=0.01, contact=contact),
+        lambda: kt.rollout(other, np.zeros(2), steps=2, contact=contact),
+    ):
+        with pytest.raises(kt.ModelError, match="which is not the one that is simulated, 'double"):
+            run()

@@ -73,6 +73,7 @@ def _(contact: None, model) -> Attached:
 
 @attach.register
 def _(contact: SoftContact, model) -> Attached:
+    _require_model(contact.scene, model)
     _warn_of_nothing(contact.scene)
     return Attached(forces=(contact,))
 
