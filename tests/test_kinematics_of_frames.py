@@ -1,5 +1,7 @@
 """The public kinematic functions: observers, options, batches, messages."""
 
+import inspect
+
 import numpy as np
 import pytest
 from closeness import assert_close
@@ -68,6 +70,39 @@ def test_all_bodies_in_batches(state):
         for k, name in enumerate(PANDA.body_names[1:]):
             assert_close(J[:, k], kt.jacobian(PANDA, q, name, frame=frame), scale=10)
             assert_close(T[:, k], kt.pose(PANDA, q, name))
+
+
+def test_every_function_of_a_frame_has_the_same_default(state):
+    defaults = {}
+    for name in kt.__all__:
+        function = getattr(kt, name)
+        parameter = (
+            inspect.signature(function).parameters.get("frame")
+            if inspect.isfunction(function)
+            else None
+        )
+        if parameter is not None and parameter.kind is parameter.KEYWORD_ONLY:
+            defaults[name] = parameter.default
+    assert len(defaults) >= 18, defaults
+    assert set(defaults.values()) == {"world"}, defaults
+
+    q, qd, qdd = (x[0] for x in state)
+    J = kt.jacobian(PANDA, q, "tool")
+    Jd = kt.jacobian_rate(PANDA, q, qd, "tool")
+    assert_close(J @ qd, kt.velocity(PANDA, q, qd, "tool"), scale=30)
+    assert_close(J @ qdd + Jd @ qd, kt.acceleration(PANDA, q, qd, qdd, "tool"), scale=100)
+    assert_close(Jd @ qd, kt.bias_acceleration(PANDA, q, qd, "tool"), scale=100)
+    assert_close(kt.hessian(PANDA, q, "tool") @ qd, Jd, scale=30)
+    V = kt.jacobians(PANDA, q) @ qd
+    assert_close(V[-1], kt.velocity(PANDA, q, qd, PANDA.body_names[-1]), scale=30)
+    found = kt.generalized_velocity(PANDA, q, V)
+    assert_close(found.qd, qd, scale=30, condition=np.linalg.cond(J))
+    H = kt.mass_matrix(PANDA, q)
+    mobility = J @ np.linalg.solve(H, J.T)
+    assert_close(
+        kt.inverse_operational_space_inertia(PANDA, q, "tool"), mobility,
+        scale=np.abs(mobility).max(), condition=np.linalg.cond(H),
+    )  # fmt: skip
 
 
 def test_messages():

@@ -149,6 +149,8 @@ def test_a_singular_task_says_so_and_names_the_remedies(rng):
     message = "of 'link5' does not exist.*6 rows but rank 5.*rows=.*damping=.*task_freedom"
     with pytest.raises(kt.SingularError, match=message):
         kt.operational_space_inertia(m, q, "link5")
+    with pytest.raises(kt.SingularError, match="frame='aligned' takes the origin of the frame"):
+        kt.operational_space_inertia(m, q, "link5")
     moved = q + 0.5 * np.eye(6)[4]
     with pytest.raises(kt.SingularError, match=r"sample \(1,\)"):
         kt.operational_space_inertia(m, np.stack([moved, q]), "link5")

@@ -30,7 +30,7 @@ __all__ = [
 
 
 @one_kernel(q=("nq",), force=(3,), torque=(3,), at=(3,))
-def applied_force(model, q, name, *, force=None, torque=None, at=None, frame=None):
+def applied_force(model, q, name, *, force=None, torque=None, at=None, frame="world"):
     """A force at a point of a body, as six numbers in base coordinates for ``f_ext``, (..., 6).
 
     Args:
@@ -43,15 +43,9 @@ def applied_force(model, q, name, *, force=None, torque=None, at=None, frame=Non
             ``"center_of_mass"`` of the body. A torque about the mass centre that holds the moment
             of the force goes with the latter.
         frame: whose coordinates these are: ``"body"``, the frame's own; ``"aligned"``, force and
-            torque along the axes of the base, the point in the frame's own; ``"world"``, all in
-            base coordinates.
+            torque along the axes of the base, the point in the frame's own; ``"world"``, the
+            default, all in base coordinates, which needs the point ``at``.
     """
-    if frame is None:
-        raise UnknownNameError(
-            "applied_force needs frame=: 'body' for force and point in coordinates of the frame, "
-            "'aligned' for a force along the axes of the base at a point of the frame, 'world' for "
-            "both in base coordinates"
-        )
     require_reference(frame)
     as_model(model)
     T = pose(model, q, name)
@@ -59,12 +53,12 @@ def applied_force(model, q, name, *, force=None, torque=None, at=None, frame=Non
     f, n = _vector3(force, "force"), _vector3(torque, "torque")
     if frame == "body":
         f, n = _turned(R, f), _turned(R, n)
-    r = _point_of_application(model, name, at, frame, R, p)
+    r = _point_of_application(model, name, force, at, frame, R, p)
     parts = np.broadcast_arrays(n + _cross(r, f), f + 0 * r)
     return np.concatenate(parts, axis=-1)
 
 
-def _point_of_application(model, name, at, frame, R, p):
+def _point_of_application(model, name, force, at, frame, R, p):
     if isinstance(at, str):
         if at != "center_of_mass":
             raise UnknownNameError(f"at must be a point or 'center_of_mass', got {at!r}")
@@ -73,7 +67,7 @@ def _point_of_application(model, name, at, frame, R, p):
             raise UnknownNameError(f"{name!r} belongs to the base, which has no mass centre")
         at = there.placement.point(model.inertia[there.body].center_of_mass)
         return p + _turned(R, at)
-    if at is None and frame == "world":
+    if at is None and frame == "world" and force is not None:
         raise ShapeError(
             "with frame='world' the point is in base coordinates: state at=..., or use "
             "frame='aligned' for a force at a point of the body"
@@ -125,7 +119,7 @@ class GeneralizedVelocity(NamedTuple):
 
 
 @on_host
-def generalized_velocity(model, q, velocities, *, frame, method="least_squares"):
+def generalized_velocity(model, q, velocities, *, frame="world", method="least_squares"):
     """Joint velocities from velocities of all bodies — tutorial (61), (66).
 
     Host code, by singular values: coordinates may be singular.

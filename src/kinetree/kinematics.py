@@ -2,7 +2,7 @@
 
 The six coordinates of a motion, angular first, can mean several things, and ``frame`` says which:
 
-- ``"world"``: spatial motion in base coordinates.
+- ``"world"``, the default of every function: spatial motion in base coordinates.
 - ``"body"``: spatial motion in the frame's own coordinates.
 - ``"aligned"``: at the frame's origin, along the axes of the base: the geometric Jacobian.
 
@@ -44,15 +44,16 @@ def poses(model, q):
     return quantity(model, "poses").call(q)
 
 
-def jacobian(model, q, name, *, frame, point=None, relative_to=None):
+def jacobian(model, q, name, *, frame="world", point=None, relative_to=None):
     """Jacobian of a frame or body: its velocity is ``J @ qd``, (..., 6, nv).
 
     Args:
         model: the mechanism.
         q: joint positions, (..., nq).
         name: name of the frame or body.
-        frame: ``"world"``: spatial velocity in base coordinates; ``"body"``: in the frame's own
-            coordinates; ``"aligned"``: at the frame's origin, along the axes of the base.
+        frame: ``"world"``, the default: spatial velocity in base coordinates; ``"body"``: in the
+            frame's own coordinates; ``"aligned"``: at the frame's origin, along the axes of the
+            base.
         point: a point fixed to the frame [m], (3,), to take the place of its origin; not with
             ``frame="world"``.
         relative_to: name of a frame or body to take the place of the base.
@@ -60,18 +61,18 @@ def jacobian(model, q, name, *, frame, point=None, relative_to=None):
     return of_frame(model, "jacobian", (q,), name, frame, point, relative_to)
 
 
-def jacobians(model, q, *, frame):
+def jacobians(model, q, *, frame="world"):
     """Jacobians of all moving bodies, (..., body_count, 6, nv); ``frame`` as in ``jacobian``."""
     require_reference(frame)
     return quantity(model, "jacobians", reference=frame).call(q)
 
 
-def jacobian_rate(model, q, qd, name, *, frame, point=None, relative_to=None):
+def jacobian_rate(model, q, qd, name, *, frame="world", point=None, relative_to=None):
     """Time derivative of ``jacobian`` when the mechanism moves at ``qd``, (..., 6, nv)."""
     return of_frame(model, "jacobian_rate", (q, qd), name, frame, point, relative_to)
 
 
-def hessian(model, q, name, *, frame, point=None, relative_to=None):
+def hessian(model, q, name, *, frame="world", point=None, relative_to=None):
     """Derivatives of ``jacobian`` with respect to ``q``, (..., 6, nv, nv).
 
     Entry ``[..., j, k]`` is the derivative of column ``j`` along ``model.integrate(q, t e_k)``; the

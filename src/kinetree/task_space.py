@@ -48,14 +48,16 @@ class OperationalSpace(NamedTuple):
     """What holds the task against gravity, (..., k)."""
 
 
-def operational_space_inertia(model, q, name, *, frame="body", rows=None, point=None, damping=None):
+def operational_space_inertia(
+    model, q, name, *, frame="world", rows=None, point=None, damping=None
+):
     """``Lambda = (J H⁻¹ Jᵀ)⁻¹``: the inertia felt at a frame, (..., k, k).
 
     Args:
         model: the mechanism, without loops.
         q: joint positions, (..., nq).
         name: name of the frame or body.
-        frame: coordinates: ``"body"``, ``"world"`` or ``"aligned"``, as in ``jacobian``.
+        frame: coordinates: ``"world"``, ``"body"`` or ``"aligned"``, as in ``jacobian``.
         rows: which coordinates belong to the task: all six, ``"linear"``, ``"angular"``, or a tuple
             of names from ``("rx", "ry", "rz", "x", "y", "z")``.
         point: a point fixed to the frame, (..., 3), to take the place of its origin.
@@ -65,25 +67,27 @@ def operational_space_inertia(model, q, name, *, frame="body", rows=None, point=
     return _of_task(model, "operational_space_inertia", (q,), name, frame, rows, point, damping)
 
 
-def inverse_operational_space_inertia(model, q, name, *, frame="body", rows=None, point=None):
+def inverse_operational_space_inertia(model, q, name, *, frame="world", rows=None, point=None):
     """``J H⁻¹ Jᵀ``, how forces accelerate the task, (..., k, k); it exists everywhere."""
     return _of_task(model, "inverse_operational_space_inertia", (q,), name, frame, rows, point)
 
 
 def operational_space_bias(
-    model, q, qd, name, *, frame="body", rows=None, point=None, damping=None
+    model, q, qd, name, *, frame="world", rows=None, point=None, damping=None
 ):
     """``eta``: the force on the task that keeps ``dV/dt`` zero, gravity included, (..., k)."""
     return _of_task(model, "operational_space_bias", (q, qd), name, frame, rows, point, damping)
 
 
-def operational_space_gravity(model, q, name, *, frame="body", rows=None, point=None, damping=None):
+def operational_space_gravity(
+    model, q, name, *, frame="world", rows=None, point=None, damping=None
+):
     """The force on the task that holds it against gravity, at rest, (..., k)."""
     return _of_task(model, "operational_space_gravity", (q,), name, frame, rows, point, damping)
 
 
 def operational_space_dynamics(
-    model, q, qd, name, *, frame="body", rows=None, point=None, damping=None
+    model, q, qd, name, *, frame="world", rows=None, point=None, damping=None
 ):
     """``Lambda``, velocity terms and gravity of the task: ``F = Lambda dV/dt + mu + p``.
 
@@ -102,7 +106,7 @@ def operational_space_dynamics(
 
 
 def dynamically_consistent_inverse(
-    model, q, name, *, frame="body", rows=None, point=None, damping=None
+    model, q, name, *, frame="world", rows=None, point=None, damping=None
 ):
     """``J̄ = H⁻¹ Jᵀ Lambda``, (..., nv, k): the velocities of least energy for ``V`` are ``J̄ V``.
 
@@ -114,7 +118,7 @@ def dynamically_consistent_inverse(
     )
 
 
-def null_space_projector(model, q, name, *, frame="body", rows=None, point=None, damping=None):
+def null_space_projector(model, q, name, *, frame="world", rows=None, point=None, damping=None):
     """``N = 1 - J̄ J``, (..., nv, nv): ``N qd`` moves the joints, and not the task.
 
     ``N.T @ tau_0`` are joint forces that do not accelerate the task.
@@ -123,7 +127,7 @@ def null_space_projector(model, q, name, *, frame="body", rows=None, point=None,
 
 
 def task_space_inverse_dynamics(
-    model, q, qd, acceleration, name, *, frame="body", rows=None, point=None, damping=None
+    model, q, qd, acceleration, name, *, frame="world", rows=None, point=None, damping=None
 ):
     """Joint forces ``Jᵀ (Lambda dV/dt + eta)`` that give the task an acceleration, (..., nv).
 
@@ -143,7 +147,7 @@ def task_space_inverse_dynamics(
     return _of_task(model, "task_space_inverse_dynamics", arrays, *where)
 
 
-def task_space_forward_dynamics(model, q, qd, force, name, *, frame="body", rows=None, point=None):
+def task_space_forward_dynamics(model, q, qd, force, name, *, frame="world", rows=None, point=None):
     """``dV/dt`` under a force on the task, (..., k); it exists everywhere.
 
     The force may come from the joints, ``tau = Jᵀ F``, or from outside; other joint forces are
@@ -171,7 +175,7 @@ class TaskFreedom(NamedTuple):
 
 @on_host
 def task_freedom(
-    model, q, name, *, frame="body", rows=None, point=None, tolerance=1e-8
+    model, q, name, *, frame="world", rows=None, point=None, tolerance=1e-8
 ) -> TaskFreedom:
     """Rank, condition and free directions of a task in one configuration; nothing is an error.
 

@@ -48,7 +48,8 @@ def test_every_function_can_be_evaluated(name):
     if "of" in kt_words(name):
         options += ["--of", TIP]
     if "rows" in kt_words(name):
-        options += ["--set", 'rows=["x", "z"]']  # the tip of a planar chain has no six freedoms
+        # the tip of a planar chain has no six freedoms
+        options += ["--in", "aligned", "--set", 'rows=["x", "z"]']
     assert np.all(np.isfinite(np.array(answer(name, "double_pendulum", *options)["result"])))
 
 

@@ -264,8 +264,12 @@ def _traced_functions(m):
         "centroidal_momentum_matrix_rate": lambda f, q, v, a, t, e, p: f(m, q, v),
         "centroidal_momentum_rate": lambda f, q, v, a, t, e, p: f(m, q, v, a),
         "zero_moment_point": lambda f, q, v, a, t, e, p: f(m, q, v / 9, a / 9, point=p),
-        "operational_space_inertia": lambda f, q, v, a, t, e, p: f(m, q, tip, point=p),
-        "inverse_operational_space_inertia": lambda f, q, v, a, t, e, p: f(m, q, tip, point=p),
+        "operational_space_inertia": lambda f, q, v, a, t, e, p: f(
+            m, q, tip, frame="body", point=p
+        ),
+        "inverse_operational_space_inertia": lambda f, q, v, a, t, e, p: f(
+            m, q, tip, frame="body", point=p
+        ),
         "operational_space_bias": lambda f, q, v, a, t, e, p: f(m, q, v, tip, rows="linear"),
         "operational_space_gravity": lambda f, q, v, a, t, e, p: f(m, q, tip, rows="angular"),
         "operational_space_dynamics": lambda f, q, v, a, t, e, p: f(m, q, v, tip).coriolis,

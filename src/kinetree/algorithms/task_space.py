@@ -147,7 +147,15 @@ class Task:
             f"{rank}, so some accelerations are impossible. Keep fewer coordinates (rows=...), "
             f"bound the inertia (damping=...), or move away from the singularity; "
             f"inverse_operational_space_inertia always exists, and task_freedom tells which "
-            f"directions are blocked"
+            f"directions are blocked" + self._other_point()
+        )
+
+    def _other_point(self):
+        if self.reference != "world" or max(self.rows, default=0) < 3:
+            return ""
+        return (
+            ". With frame='world' linear coordinates are those of the point at the origin of the "
+            "base; frame='aligned' takes the origin of the frame"
         )
 
 

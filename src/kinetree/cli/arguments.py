@@ -82,7 +82,7 @@ def bind(function, model, given) -> dict:
     if "of" in parameter_of and parameter_of["of"] not in arguments:
         frames = [*model.frame_names, *model.body_names]
         misuse(f"{name} of what? Give --of and one of {', '.join(frames)}")
-    if "in" in parameter_of and parameter_of["in"] in needed:
+    if "in" in parameter_of:  # the answer says so
         arguments.setdefault(parameter_of["in"], "world")
     return {p: _value(model, p, arguments.get(p)) for p in words if p in arguments or p in needed}
 
