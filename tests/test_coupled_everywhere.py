@@ -266,3 +266,46 @@ def test_health_and_doctor_take_geared_robots(robot, state):
     q, qd, *_ = state
     assert str(kt.health(robot, q, qd))
     assert isinstance(kt.check(robot), tuple)
+
+
+# --- names of followers --------------------------------------------------------------------------
+
+
+def _still(t):
+    return 0.0, 0.0, 0.0
+
+
+TOUCH = kt.contact.Contacts(np.zeros(1, int), np.ones(1, int), np.ones((1, 3)),
+                            np.array([[0.0, 0.0, 1.0]]), np.zeros(1))  # fmt: skip
+FOLLOWERS_BY_NAME = {
+    "hybrid_dynamics": lambda m, x, name: kt.hybrid_dynamics(m, x, x, x, x, given=[name]),
+    "hybrid_response": lambda m, x, name: kt.hybrid_response(m, x, given=name),
+    "contact.forward_dynamics": lambda m, x, name: kt.contact.forward_dynamics(
+        m, x, x, x, TOUCH, given=[name], qdd=x
+    ),
+    "contact.impact": lambda m, x, name: kt.contact.impact(m, x, x, TOUCH, given=[name]),
+    "simulate": lambda m, x, name: kt.simulate(m, x, duration=0.01, prescribed={name: _still}),
+    "rollout": lambda m, x, name: kt.rollout(
+        m, x, x, steps=1, dt=0.01, prescribed={name: _still}
+    ),
+    "assemble": lambda m, x, name: kt.loops.assemble(m, x, hold=[name]),
+    "lqr": lambda m, x, name: control.LQR(m, x, Q=1.0, R=1.0, actuated=[name]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("call", FOLLOWERS_BY_NAME.values(), ids=FOLLOWERS_BY_NAME)
+def test_a_follower_that_is_named_is_no_variable_and_says_who_leads(call):
+    message = (
+        "joint 'mid' of model 'hand' follows 'one' and 'two' by coupling 'mean', so it has no "
+        "variables of its own and cannot .*: name 'one' and 'two' in its place"
+    )
+    with pytest.raises(ModelError, match=message):
+        call(hand(), np.zeros(3), "mid")
+
+
+def test_a_joint_that_is_held_says_so():
+    model = hand(couplings=(Coupling("stop", 4, 0, (0.3,)),))
+    with pytest.raises(
+        ModelError, match=r"'mid' of model 'hand' is held by coupling 'stop'.*leave"
+    ):
+        kt.hybrid_response(model, np.zeros(3), given=["mid"])

@@ -7,7 +7,7 @@ from states import conditioning, random_external_forces
 
 import kinetree as kt
 from kinetree import floating
-from kinetree.algorithms import aba, crba, floating_base, rnea
+from kinetree.algorithms import aba, crba, floating_base, maximal, rnea
 from kinetree.model import edit
 from kinetree.samples import random_inertia, random_tree
 from kinetree.spatial import Force, Motion
@@ -166,3 +166,73 @@ def test_what_does_not_float_is_refused():
         )
     with pytest.raises(TypeError, match="expected a FloatingBase"):
         floating.momentum(base.tree, base.tree.neutral(), np.zeros(6), np.zeros(n))
+
+
+# --- loops ---------------------------------------------------------------------------------------
+
+
+def floating_four_bar(rng):
+    """A four-bar linkage whose frame floats, closed and moving, and forces on it."""
+    model = edit.floating(kt.samples.four_bar(), inertia=random_inertia(rng))
+    q = np.concatenate([rng.normal(size=3), rng.normal(size=4), kt.samples.four_bar().neutral()])
+    q[3:7] /= np.linalg.norm(q[3:7])
+    q = kt.loops.assemble(model, q)
+    qd = kt.loops.project_velocity(model, q, rng.standard_normal(model.nv))
+    tau = np.concatenate([np.zeros(6), rng.standard_normal(model.nv - 6)])
+    return model, q, qd, tau
+
+
+def test_forward_dynamics_honours_loops(rng):
+    model, q, qd, tau = floating_four_bar(rng)
+    f = random_external_forces(model, rng)
+    X = model.joint[1].jcalc(q[:7], qd[:6])[0]
+    seen = np.array([(X.star @ force).to_array() for force in f[1:]])
+    base = floating.of(model)
+    q_, v_0, qd_, gravity = floating.base_state(model, q, qd)
+    a_0, joints = floating.forward_dynamics(base, q_, v_0, qd_, tau[6:], gravity, f_ext=seen)
+    found = np.concatenate([a_0, joints])
+    expected = maximal.forward_dynamics(model, q, qd, tau, f)
+    scale = float(np.max(np.abs(expected)))
+    assert_close(found, expected, scale=scale, condition=1e6)
+    K, k = kt.loops.constraint(base.tree, q_, qd_)[:2]
+    assert_close(K @ joints, k, scale=scale, condition=1e4)
+
+
+def test_forward_dynamics_of_loops_in_batches(rng):
+    model, q, qd, tau = floating_four_bar(rng)
+    base = floating.of(model)
+    q_, v_0, qd_, gravity = floating.base_state(model, q, qd)
+    one = np.concatenate(floating.forward_dynamics(base, q_, v_0, qd_, tau[6:], gravity))
+    pulls = gravity * np.array([[1.0], [0.0], [1.0]])
+    a_0, joints = floating.forward_dynamics(base, q_, v_0, qd_, tau[6:], pulls)
+    assert a_0.shape == (*joints.shape[:-1], 6) == (3, 6)
+    np.testing.assert_allclose(a_0[0], one[:6], rtol=1e-12)
+    np.testing.assert_allclose(a_0[1], one[:6] - [0, 0, 0, *gravity], rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(joints[1], joints[2])
+
+
+def test_momentum_and_jacobian_of_a_mechanism_with_loops(rng):
+    model, q, qd, _ = floating_four_bar(rng)
+    base, (q_, v_0, qd_, _) = floating.of(model), floating.base_state(model, q, qd)
+    X = model.joint[1].jcalc(q[:7], qd[:6])[0]
+    seen = X.star @ Force.from_array(kt.momentum(model, q, qd))
+    assert_close(floating.momentum(base, q_, v_0, qd_), seen.to_array(), condition=10)
+    recoil = -np.linalg.solve(crba.joint_space_inertia(model, q)[:6, :6],
+                              crba.joint_space_inertia(model, q)[:6, 6:] @ qd_)  # fmt: skip
+    name = base.tree.body_names[-1]
+    moved = X.to_matrix() @ kt.jacobian(model, q, name, frame="world")
+    found = floating.generalized_jacobian(base, q_, name) @ qd_
+    assert_close(found, moved[:, :6] @ recoil + moved[:, 6:] @ qd_, condition=1e3)
+
+
+@pytest.mark.parametrize("name", ["inverse_dynamics", "equation_of_motion", "reduced_equation"])
+def test_what_is_not_unique_with_loops_says_what_to_use(name, rng):
+    model, q, qd, tau = floating_four_bar(rng)
+    base, (q_, v_0, qd_, _) = floating.of(model), floating.base_state(model, q, qd)
+    arrays = (tau[6:],) if name == "inverse_dynamics" else ()
+    message = (
+        rf"floating\.{name} is not defined for model .* joint .* closes a loop.*"
+        r"floating\.forward_dynamics\(base, \.\.\.\) honours loops.*loops\.inverse_dynamics"
+    )
+    with pytest.raises(kt.LoopError, match=message):
+        getattr(floating, name)(base, q_, v_0, qd_, *arrays)

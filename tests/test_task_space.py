@@ -7,6 +7,7 @@ from states import aligned_chain, conditioning
 from textbook import STEP, Arm, assert_printed, two_link_arm
 
 import kinetree as kt
+from kinetree.algorithms import crba
 from kinetree.algorithms import task_space as texts
 from kinetree.samples import random_inertia
 
@@ -256,3 +257,29 @@ def test_messages(arm):
 
     with pytest.raises(kt.TraceError, match="decides about a rank on the host"):
         inside(m, q)
+
+
+# --- loops ---------------------------------------------------------------------------------------
+
+
+def test_loops_block_what_they_forbid():
+    """The coupler of a four-bar has one freedom, and the inertia that its crank feels."""
+    m = kt.samples.four_bar()
+    q, coupler = kt.loops.assemble(m), m.body_names[2]
+    freedom = kt.task_freedom(m, q, coupler, frame="aligned")
+    assert freedom.rank == 1
+    assert freedom.condition == np.inf
+    assert freedom.blocked.shape == (6, 5)
+    K = kt.loops.constraint(m, q, np.zeros(m.nv)).K
+    G = np.linalg.svd(K)[2][-1]  # the only motion
+    direction = kt.jacobian(m, q, coupler, frame="aligned") @ G
+    along = direction / np.linalg.norm(direction)
+    assert_close(abs(freedom.free[:, 0] @ along), 1.0, condition=1e3)
+    inertia = G @ crba.joint_space_inertia(m, q) @ G / (direction @ direction)
+    assert_close(freedom.inertia, inertia * np.outer(along, along), condition=1e3)
+
+
+def test_a_task_of_a_mechanism_with_loops_needs_it_closed():
+    m = kt.samples.four_bar()
+    with pytest.raises(kt.ShapeError, match="q does not close loop"):
+        kt.task_freedom(m, kt.loops.assemble(m) + 0.3, m.body_names[2])

@@ -8,6 +8,10 @@ base is body 0 again, ``q`` and ``qd`` are those of the real joints, and velocit
 external forces and the acceleration ``a_0`` are in the coordinates of the base: where in the world
 it is, does not matter. Both views give the same motion; ``joint_state`` leads from the one to the
 other.
+
+Loops are honoured where the answer is one: motions, momentum, Jacobians. Joint forces of a
+mechanism with loops are not unique, so ``inverse_dynamics`` and the coefficients of the equation of
+motion are for trees, as those of ``kt.inverse_dynamics`` and ``kt.mass_matrix`` are.
 """
 
 from typing import Any, NamedTuple
@@ -16,15 +20,16 @@ import numpy as np
 
 from kinetree.algorithms import floating_base
 from kinetree.algorithms.jacobians import frame_jacobian
-from kinetree.array_kinds import common
+from kinetree.array_kinds import common, is_foreign
 from kinetree.arrays.namespace import namespace
 from kinetree.codegen.program import Argument
-from kinetree.errors import ModelError, ShapeError
+from kinetree.dynamics import forward_dynamics as closed_forward_dynamics
+from kinetree.errors import LoopError, ModelError, ShapeError
 from kinetree.functional.kernel import kernel
 from kinetree.joints import Free
 from kinetree.model import Model
 from kinetree.model.arrays import as_given, as_model
-from kinetree.model.edit import grounded
+from kinetree.model.edit import floating, grounded
 from kinetree.spatial import Force, Inertia, Motion
 
 __all__ = [
@@ -74,8 +79,9 @@ def forward_dynamics(base, q, v_0, qd, tau, gravity=(0.0, 0.0, 0.0), f_ext=None)
     """Accelerations of base and joints that the joint forces produce — RBDA Table 9.4.
 
     Args:
-        base: a ``FloatingBase``.
-        q: joint positions, without the base, (..., nq).
+        base: a ``FloatingBase``; loops are honoured.
+        q: joint positions, without the base, (..., nq). With loops, a configuration that closes
+            them.
         v_0: velocity of the base, angular first, in its own coordinates, (..., 6).
         qd: joint velocities, (..., nv).
         tau: joint forces, (..., nv).
@@ -86,6 +92,8 @@ def forward_dynamics(base, q, v_0, qd, tau, gravity=(0.0, 0.0, 0.0), f_ext=None)
     Returns:
         ``a_0``, the spatial acceleration of the base, (..., 6), and ``qdd``, (..., nv).
     """
+    if _tree_of(base).loops:
+        return _on_free_joint(base, q, v_0, qd, tau, gravity, f_ext)
     return _call(_forward, base, (q, v_0, qd, tau, gravity), f_ext)
 
 
@@ -93,18 +101,21 @@ def inverse_dynamics(base, q, v_0, qd, qdd, gravity=(0.0, 0.0, 0.0), f_ext=None)
     """Acceleration of the base and joint forces, from joint accelerations — RBDA Table 9.6.
 
     Nothing but ``f_ext`` holds the base, which moves as the joints make it. Arguments and results
-    as in ``forward_dynamics``.
+    as in ``forward_dynamics``; no loops.
     """
+    _require_tree(base, "floating.inverse_dynamics")
     return _call(_inverse, base, (q, v_0, qd, qdd, gravity), f_ext)
 
 
 def equation_of_motion(base, q, v_0, qd, gravity=(0.0, 0.0, 0.0), f_ext=None) -> EquationOfMotion:
-    """Coefficients of the equation of motion of base and joints — RBDA Table 9.5."""
+    """Coefficients of the equation of motion of base and joints, no loops — RBDA Table 9.5."""
+    _require_tree(base, "floating.equation_of_motion")
     return EquationOfMotion(*_call(_equation, base, (q, v_0, qd, gravity), f_ext))
 
 
 def reduced_equation(base, q, v_0, qd, gravity=(0.0, 0.0, 0.0), f_ext=None):
-    """``H, C`` of ``H qdd + C = tau`` with the base eliminated — RBDA (9.14)–(9.16)."""
+    """``H, C`` of ``H qdd + C = tau``, base eliminated, no loops — RBDA (9.14)–(9.16)."""
+    _require_tree(base, "floating.reduced_equation")
     return _call(_reduced, base, (q, v_0, qd, gravity), f_ext)
 
 
@@ -143,24 +154,77 @@ def joint_state(q_0, q, v_0, qd):
     return xp.concatenate([q_0, q], -1), xp.concatenate([v_0, qd], -1)
 
 
+# --- loops ---------------------------------------------------------------------------------------
+
+
+def _on_free_joint(base, q, v_0, qd, tau, gravity, f_ext):
+    """Forward dynamics by the solver for loops: the base on a free joint at the origin.
+
+    There its coordinates are those of the world, and its velocity variables ``v_0``. Gravity is
+    left out, and comes in with ``a_0``: falling together, no joint notices.
+    """
+    v_0, tau, gravity = as_given(v_0, "v_0"), as_given(tau, "tau"), as_given(gravity, "gravity")
+    xp = namespace(v_0)
+    zero = 0 * v_0[..., :3]
+    if is_foreign(v_0) and not is_foreign(gravity):  # numbers go wherever the arrays are
+        gravity = xp.stack([zero[..., 0] + float(g) for g in gravity], -1)
+    zero = zero + 0 * gravity
+    origin = xp.concatenate([zero, zero[..., :1] + 1, zero], -1)
+    q, v = joint_state(origin, q, v_0, qd)
+    _, forces = joint_state(origin, origin, 0 * v_0, tau)
+    f_ext = None if f_ext is None else _forces(base, f_ext)
+    qdd = closed_forward_dynamics(_floating(base), q, v, forces, f_ext)
+    a_0 = xp.concatenate([qdd[..., :3], qdd[..., 3:6] + gravity], -1)
+    return a_0, qdd[..., 6:]
+
+
+def _floating(base) -> Model:
+    """The mechanism on a free joint, without gravity."""
+    key = ("floating base", *base.inertia.parameters().tolist())
+    if key not in base.tree.kernels:
+        model = floating(base.tree.replace(gravity=(0.0, 0.0, 0.0)), inertia=base.inertia)
+        base.tree.kernels[key] = model
+    return base.tree.kernels[key]
+
+
+def _require_tree(base, function):
+    """Raise LoopError when the mechanism has loops."""
+    if loops := _tree_of(base).loops:
+        raise LoopError(
+            f"{function} is not defined for model {base.tree.name!r}, whose joint "
+            f"{loops[0].name!r} closes a loop: its joint forces are not independent. "
+            f"floating.forward_dynamics(base, ...) honours loops; so does "
+            f"loops.inverse_dynamics(model, ...), of the model on its free joint"
+        )
+
+
 # --- compiled ------------------------------------------------------------------------------------
 
 
 def _call(function, base, arrays, f_ext, **options):
+    rows = _tree_of(base).body_count + 1
+    forces = np.zeros((rows, 6)) if f_ext is None else _forces(base, f_ext)
+    rest = (base.inertia.parameters(), forces[..., 0, :], forces[..., 1:, :])
+    return function(base.tree, *arrays, *rest, **options)
+
+
+def _tree_of(base) -> Model:
     if not isinstance(base, FloatingBase):
         raise TypeError(
             f"expected a FloatingBase, such as kinetree.floating.of(model) returns, got "
             f"{type(base).__name__}"
         )
-    rows = base.tree.body_count + 1
-    forces = np.zeros((rows, 6)) if f_ext is None else as_given(f_ext, "f_ext")
+    return base.tree
+
+
+def _forces(base, f_ext):
+    forces, rows = as_given(f_ext, "f_ext"), base.tree.body_count + 1
     if forces.shape[-2:] != (rows, 6):
         raise ShapeError(
             f"f_ext must have shape (..., {rows}, 6), a row for the base and one for each body, "
             f"got {forces.shape}"
         )
-    rest = (base.inertia.parameters(), forces[..., 0, :], forces[..., 1:, :])
-    return function(base.tree, *arrays, *rest, **options)
+    return forces
 
 
 def _read(v_0, inertia, f_0, f_ext):

@@ -12,6 +12,7 @@ from kinetree.dynamics import external_forces
 from kinetree.errors import UnknownNameError
 from kinetree.functions import quantity
 from kinetree.model.arrays import as_model
+from kinetree.model.gearing import require_leader
 
 __all__ = ["HybridDynamics", "free_joints", "hybrid_dynamics", "hybrid_response"]
 
@@ -35,7 +36,8 @@ def hybrid_dynamics(model, q, qd, tau, qdd, given=(), f_ext=None, method=None) -
         tau: joint forces [N, N·m], (..., nv); entries of the ``given`` joints are not read.
         qdd: joint accelerations [m/s², rad/s²], (..., nv); only entries of the ``given`` joints
             are read.
-        given: names of the joints whose accelerations are given, each with all of its variables.
+        given: names of the joints whose accelerations are given, each with all of its variables;
+            a joint that follows others has none, name its leader.
         f_ext: forces acting on bodies, as in ``inverse_dynamics``.
         method: ``"aba"``, by articulated bodies; ``"crba"``, by the inertia matrix of the joints
             that are free. By default the one with fewer operations.
@@ -65,8 +67,14 @@ def hybrid_response(model, q, given=()):
 
 
 def free_joints(model, given):
-    """Numbers of the joints that are not ``given``, as a tuple."""
+    """Numbers of the joints that are not ``given``, as a tuple.
+
+    Raises:
+        ModelError: for a ``given`` joint that follows others, which no array has a place for.
+    """
     if isinstance(given, str):
         given = (given,)
     told = {as_model(model).joint_index(name) for name in given}
+    for i in told:
+        require_leader(model, i, "be given an acceleration")
     return tuple(i for i in range(1, model.body_count + 1) if i not in told)

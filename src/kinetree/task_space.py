@@ -13,7 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinetree.algorithms import crba, implicit, ltl
 from kinetree.algorithms import task_space as texts
+from kinetree.algorithms.closure import CLOSURE_TOLERANCE, check_loops_closed
+from kinetree.algorithms.jacobians import frame_jacobian
 from kinetree.array_functions import on_host
 from kinetree.array_kinds import is_foreign
 from kinetree.errors import ShapeError, TraceError
@@ -180,11 +183,11 @@ def task_freedom(
     """Rank, condition and free directions of a task in one configuration; nothing is an error.
 
     The decision about the rank is made on the host, by singular values; options as in
-    ``operational_space_inertia``.
+    ``operational_space_inertia``. Loops are honoured: what they forbid is blocked.
 
     Args:
-        model: the mechanism, without loops.
-        q: joint positions, (nq,).
+        model: the mechanism.
+        q: joint positions, (nq,); with loops, a configuration that closes them.
         name: name of the frame or body.
         frame: see ``operational_space_inertia``.
         rows: see there.
@@ -201,14 +204,34 @@ def task_freedom(
         )
     rows = _rows(rows)
     point = reference_point(frame, point)
-    task = texts.Task(model, q, model.frame(name), frame, rows, point)
-    half = task.Y / np.sqrt(task.L.diagonal())[:, None]  # H^-½ Jᵀ, up to a rotation
+    half = _response(model, q, model.frame(name), frame, rows, point)
     U, s, _ = np.linalg.svd(half.T, full_matrices=True)
     s = np.concatenate([s, np.zeros(len(U) - len(s))])
     rank = int(np.count_nonzero(s > tolerance * max(s, default=0)))
     free, blocked = U[:, :rank], U[:, rank:]
     condition = float(s[0] / s[-1]) if rank == len(U) else np.inf
     return TaskFreedom(rank, condition, free, blocked, (free / s[:rank] ** 2) @ free.T)
+
+
+def _response(model, q, frame, reference, rows, point):
+    """``H^-½ Jᵀ``, up to a rotation; with loops that of the motions ``qd = G y`` they allow."""
+    if not model.loops:
+        task = texts.Task(model, q, frame, reference, rows, point)
+        return task.Y / np.sqrt(task.L.diagonal())[:, None]
+    loops = implicit.constraint(model, q, model.zero_velocity)
+    check_loops_closed(model, loops.loops, CLOSURE_TOLERANCE)
+    G = loops.implicit.to_explicit().G
+    J = frame_jacobian(model, q, frame, reference, point)[list(texts.task_rows(rows))]
+    H = G.T @ crba.joint_space_inertia(model, q) @ G
+    L = ltl.ltl(H, ltl.dense(len(H)), lambda _: _no_inertia(model))
+    return ltl.solve_lt(L, ltl.dense(len(H)), (J @ G).T).reshape(len(H), len(J))
+
+
+def _no_inertia(model):
+    return (
+        f"task_freedom of model {model.name!r} is singular: some motion that its loops allow moves "
+        f"no inertia; give mass to the bodies that take part in it"
+    )
 
 
 # --- checking ------------------------------------------------------------------------------------

@@ -93,3 +93,15 @@ def test_out_of_memory_says_for_what(model, launches, rng, monkeypatch):
         kt.inverse_dynamics(model, *given)
     with pytest.raises(kt.DeviceMemoryError, match=message.format(3)):
         kt.inverse_dynamics(model, *(x[:3] for x in given))
+
+
+def test_floating_bases_with_loops_take_tensors_and_gravity_in_numbers():
+    model = kt.edit.floating(kt.samples.four_bar(), inertia=kt.shapes.sphere(0.3, mass=2.0))
+    base, q = kt.floating.of(model), kt.loops.assemble(model)[7:]
+    v_0, qd, tau = np.linspace(-1, 1, 6), np.zeros(base.tree.nv), np.ones(base.tree.nv)
+    expected = kt.floating.forward_dynamics(base, q, v_0, qd, tau, (0.0, 0.0, -9.81))
+    arrays = [torch.as_tensor(x) for x in (q, v_0, qd, tau)]
+    found = kt.floating.forward_dynamics(base, *arrays, (0.0, 0.0, -9.81))
+    for x, y in zip(found, expected, strict=True):
+        assert isinstance(x, torch.Tensor)
+        np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-9)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.array_functions import one_kernel
-from kinetree.errors import ShapeError
+from kinetree.errors import ModelError, ShapeError
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_position_vector
 from kinetree.model.coupling import positions_of
 from kinetree.spatial.ops import less
@@ -19,7 +19,7 @@ from kinetree.spatial.ops import less
 __all__ = [
     "Gearing", "coupled_parent", "elimination_tree", "expand", "expand_acceleration",
     "expand_velocity", "full_posture", "in_order", "independent_variables", "inertia_pattern",
-    "leading_posture", "reduce", "reduce_velocity", "with_leaders",
+    "leading_posture", "reduce", "reduce_velocity", "require_leader", "with_leaders",
 ]  # fmt: skip
 
 FOLLOWING_TOLERANCE = 1e-6
@@ -103,6 +103,25 @@ def with_leaders(model, joints):
             found.add(i)
             waiting += leaders.get(i, ())
     return found
+
+
+def require_leader(model, i, purpose):
+    """Raise ModelError for a joint ``i`` that follows others: it has no variables of its own.
+
+    ``purpose`` ends a sentence about the joint: ``"move as told"``.
+    """
+    for c in model.couplings:
+        if c.joint == i:
+            names, joint = model.joint_names, repr(model.joint_names[i - 1])
+            leads = " and ".join(repr(names[k - 1]) for k in c.leaders)
+            follows, remedy = f"follows {leads}", f"name {leads} in its place"
+            if not c.leaders:
+                follows, remedy = "is held", "leave it out"
+            raise ModelError(
+                f"joint {joint} of model {model.name!r} {follows} by coupling {c.name!r}, so it "
+                f"has no variables of its own and cannot {purpose}: {remedy}, or remove the "
+                f"coupling"
+            )
 
 
 def independent_variables(model):

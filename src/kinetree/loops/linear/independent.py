@@ -13,6 +13,7 @@ from kinetree.algorithms.closed_chain_links import ClosedChain
 from kinetree.errors import LoopError, SingularError, UnknownNameError
 from kinetree.loops.kinematics.names import variable_names
 from kinetree.loops.kinematics.rank import rank, scaling
+from kinetree.model.gearing import require_leader
 
 __all__ = ["Coordinates", "coordinates", "velocity_columns"]
 
@@ -23,7 +24,10 @@ def velocity_columns(model, names, what):
         return np.arange(model.nv)
     if isinstance(names, str):
         raise UnknownNameError(f"{what} must be names of joints in a list, got {names!r}")
-    at = [model.v_slice[model.joint_index(name)] for name in names]
+    joints = [model.joint_index(name) for name in names]
+    for i in joints:
+        require_leader(model, i, f"be named by {what}=")
+    at = [model.v_slice[i] for i in joints]
     return np.unique(np.concatenate([np.zeros(0, int), *(np.arange(s.start, s.stop) for s in at)]))
 
 

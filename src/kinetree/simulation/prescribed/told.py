@@ -12,6 +12,7 @@ import numpy as np
 from kinetree.errors import JointError
 from kinetree.functional.kernel import UserKernel
 from kinetree.model.arrays import as_model
+from kinetree.model.gearing import require_leader
 from kinetree.simulation.prescribed.recorded import RecordedMotion
 
 __all__ = ["Told", "told_of"]
@@ -89,6 +90,7 @@ def told_of(model, prescribed) -> Told | None:
     found = {}
     for name, motion in prescribed.items():
         i = as_model(model).joint_index(name)
+        require_leader(model, i, "be told how to move")
         if not model.joint[i].nv:
             raise JointError(
                 f"prescribed joint {name!r} of model {model.name!r} cannot move at all"
