@@ -8,7 +8,7 @@ from textbook import STEP, random_state, rate
 from kinetree.algorithms import centroidal as cen
 from kinetree.algorithms import crba, kinematics, momentum
 from kinetree.errors import SingularError
-from kinetree.joints import Prismatic, Revolute
+from kinetree.joints import Free, Prismatic, Revolute, Universal
 from kinetree.model import ModelBuilder
 from kinetree.samples import random_inertia
 from kinetree.spatial import Inertia, xlt
@@ -24,7 +24,7 @@ def scale_of(*arrays):
 @pytest.mark.parametrize("n", range(4))
 def test_matrix_times_velocity_is_the_momentum(n, rng):
     m, q, qd, *_ = random_state(rng)
-    A, I = cen.momentum_matrix(m, q)
+    A, I = cen.momentum_matrix(m, q), cen.total_inertia(m, q)
     h = momentum.momentum(m, q, qd)
     assert_close(A.to_array() @ qd, h.to_array(), scale=scale_of(h.to_array()))
     c = momentum.center_of_mass(m, q)
@@ -86,9 +86,62 @@ def test_locked_inertia_is_the_sum_of_all_bodies(n, rng):
 def test_first_rows_of_the_inertia_matrix_of_a_floating_tree_are_its_momentum(rng):
     m, q, *_ = random_state(rng, floating_base=True, branching=0.0)
     X_0 = kinematics.base_transforms(m, kinematics.joint_transforms(m, q)[0])
-    A, _ = cen.momentum_matrix(m, q)
+    A = cen.momentum_matrix(m, q)
     in_body = (X_0[1].star @ A).to_array()
     assert_close(in_body, crba.joint_space_inertia(m, q)[:6], scale=scale_of(A.to_array()))
+
+
+AWAY = np.array([1e7, -2e7, 3e7])
+
+
+def near_and_far(base, rng):
+    """A mechanism in the same configuration near the origin and 4e7 m away, not rounded."""
+    builder = ModelBuilder("carried")
+    if base == "sliders":  # which have no mass
+        builder.body("along", joint=Prismatic("x")).body("up", on="along", joint=Prismatic("z"))
+    builder.body(
+        "trunk", joint=Free() if base == "free" else Revolute("y"),
+        on="up" if base == "sliders" else "base", inertia=random_inertia(rng),
+    )  # fmt: skip
+    builder.body(
+        "arm", on="trunk", at=(0.3, 0, -1), joint=Revolute("x"), inertia=random_inertia(rng)
+    )
+    builder.body("eye", on="trunk", at=(0, 1, 0), joint=Universal(), inertia=random_inertia(rng))
+    m = builder.build()
+    q = m.random_configuration(rng)
+    near, far = np.array(q), np.array(q)
+    if base == "placed":
+        return (m, q), (m.replace(placement={m.joint_names[0]: xlt(AWAY)}), q)
+    if base == "free":
+        near[:3], far[:3] = 0, AWAY
+    else:
+        near[:2], far[:2] = 0, AWAY[:2]
+    return (m, near), (m, far)
+
+
+@pytest.mark.covers("RBDA 2.12", by=cen.centroidal_inertia)
+@pytest.mark.parametrize("base", ["free", "placed", "sliders"])
+def test_what_is_about_the_mass_center_does_not_depend_on_the_place(base, rng):
+    """The square of the distance has 15 digits: none of them may be needed."""
+    near, far = near_and_far(base, rng)
+    qd, qdd = rng.standard_normal((2, near[0].nv))
+    for name, arrays in {
+        "centroidal_inertia": (),
+        "centroidal_momentum": (qd,),
+        "centroidal_momentum_rate": (qd, qdd),
+        "centroidal_momentum_bias": (qd,),
+        "centroidal_momentum_matrix": (),
+        "centroidal_momentum_matrix_rate": (qd,),
+        "center_of_mass_jacobian": (),
+        "center_of_mass_jacobian_rate": (qd,),
+        "center_of_mass_velocity": (qd,),
+        "center_of_mass_acceleration": (qd, qdd),
+    }.items():
+        here, there = (getattr(cen, name)(*at, *arrays) for at in (near, far))
+        scale = scale_of(here)
+        if base == "sliders" and "matrix" in name:  # columns are momenta as the slider has them
+            scale = scale * np.linalg.norm(AWAY)
+        assert_close(there, here, scale=scale)
 
 
 # --- ground --------------------------------------------------------------------------------------

@@ -18,9 +18,9 @@ from kinetree.algorithms.kinematics import (
     subspace_rate,
 )
 from kinetree.algorithms.momentum import momentum, total_mass
-from kinetree.model.equivalence import condensed
+from kinetree.model.equivalence import condensed, uncondensed
 from kinetree.model.views import axial_view
-from kinetree.spatial import Force, Inertia, crf, cross
+from kinetree.spatial import Force, Inertia, Plucker, crf, cross
 from kinetree.spatial.ops import check_pivot
 from kinetree.spatial.vector3 import norm
 
@@ -43,31 +43,39 @@ __all__ = [
 ]
 
 
-# --- about the origin of the base ----------------------------------------------------------------
+# --- about the origin of the base, or the mass centre ---------------------------------------------
 
 
-@for_all_joints(lambda result, at: (columns(result[0], at), result[1]))
-def momentum_matrix(model, q):
-    """``A`` in ``h = A qd``, force columns in base coordinates, and the inertia of the whole."""
+@for_all_joints(columns)
+def momentum_matrix(model, q, *, centroidal=False):
+    """``A`` in ``h = A qd``: force columns along the axes of the base, about its origin.
+
+    With ``centroidal`` they are about the mass centre.
+    """
     light = condensed(model)  # what it moves to the base has no momentum, only inertia
-    X_0 = base_transforms(light, joint_transforms(light, q)[0])
+    X_0 = _to_bodies(model, joint_transforms(light, q)[0], centroidal)
     IC, S = _composites(axial_view(light), q)
     bodies = range(1, model.body_count + 1)
-    return _columns(model, (q,), {i: X_0[i].inv_apply(IC[i] @ S[i]) for i in bodies}), IC[0]
+    return _columns(model, (q,), {i: X_0[i].inv_apply(IC[i] @ S[i]) for i in bodies})
 
 
 def _coupled_rate(rate, at):
     """``dA/dt G + A dG/dt``."""
     rate = columns(rate, at)
-    return rate + momentum_matrix(at.model, at.q)[0] @ at.G_rate if at.second else rate
+    if not at.second:
+        return rate
+    return rate + momentum_matrix(at.model, at.q, **at.others) @ at.G_rate
 
 
 @for_all_joints(_coupled_rate)
-def momentum_matrix_rate(model, q, qd):
-    """``dA/dt``, the columns ``IC dS/dt + dIC/dt S`` in base coordinates; ``dI/dt = B + Bᵀ``."""
+def momentum_matrix_rate(model, q, qd, *, centroidal=False):
+    """``dA/dt``, the columns ``IC dS/dt + dIC/dt S`` in base coordinates; ``dI/dt = B + Bᵀ``.
+
+    With ``centroidal`` they are about the point where the mass centre is, and which stays there.
+    """
     lam, NB = model.parent, model.body_count
     X, v = body_velocities(model, q, qd)
-    X_0 = base_transforms(model, X)
+    X_0 = _to_bodies(model, X, centroidal)
     IC, S = _composites(model, q)
     BC = [None, *(BodyCoriolis.of(model.inertia[i], v[i]) for i in range(1, NB + 1))]
     rates = {}
@@ -77,6 +85,10 @@ def momentum_matrix_rate(model, q, qd):
         Sd = subspace_rate(model, i, q, qd, v[i])
         rates[i] = X_0[i].inv_apply(IC[i] @ Sd + BC[i] @ S[i] + BC[i].T @ S[i])
     return _columns(model, (q, qd), rates)
+
+
+def _to_bodies(model, X, centroidal):
+    return centroidal_transforms(model, X) if centroidal else base_transforms(model, X)
 
 
 def momentum_rate(model, q, qd, qdd):
@@ -116,29 +128,89 @@ def _columns(model, arrays, parts):
 # --- about the mass centre -----------------------------------------------------------------------
 
 
+def centroidal_transforms(model, X):
+    """``X_G[i]`` to body coordinates, from axes of the base at the mass centre.
+
+    Positions are counted from a body that has mass, not from the base: far from the origin their
+    differences would lose digits, and moments of inertia twice as many. ``X[i]`` are the transforms
+    from parents to bodies.
+    """
+    lam, NB = model.parent, model.body_count
+    E = [at.E for at in base_transforms(model, X)]
+    roots = [i for i in range(1, NB + 1) if _carries(model)[i] and not _carries(model)[lam[i]]]
+    d = [None] * (NB + 1)  # positions
+    i = roots[0] if roots else 0
+    d[i] = 0 * model.identity_transform.r
+    while i != 0:
+        d[lam[i]] = d[i] - E[lam[i]].T @ X[i].r
+        i = lam[i]
+    for i in range(1, NB + 1):
+        d[i] = d[lam[i]] + E[lam[i]].T @ X[i].r if d[i] is None else d[i]
+    mass, moment = _first_moments(model, X)
+    c = sum(mass[i] * d[i] + E[i].T @ moment[i] for i in roots) / _mass(model)
+    return [Plucker(E[i], d[i] - c) for i in range(NB + 1)]
+
+
+def _carries(model):
+    """Whether a body, or one between it and the base, has mass.
+
+    Farther up may be sliders without mass that are far away from all the others.
+    """
+    found = [False] * (model.body_count + 1)
+    for i in range(1, model.body_count + 1):
+        found[i] = found[model.parent[i]] or model.inertia[i].mass != 0
+    return found
+
+
+def _first_moments(model, X):
+    """Mass and first moment of what a body carries, in its coordinates."""
+    lam, carries = model.parent, _carries(model)
+    mass = [0, *(I.mass for I in model.inertia[1:])]
+    moment = [0, *(I.first_moment for I in model.inertia[1:])]
+    for i in range(model.body_count, 0, -1):
+        if carries[lam[i]]:
+            moment[lam[i]] = moment[lam[i]] + mass[i] * X[i].r + X[i].E.T @ moment[i]
+            mass[lam[i]] = mass[lam[i]] + mass[i]
+    return mass, moment
+
+
+def _sum_at_center(model, X_G, X, parts, total):
+    """Sum of what belongs to the bodies, at the mass centre, along the axes of the base."""
+    lam, carries = model.parent, _carries(model)
+    for i in range(model.body_count, 0, -1):
+        if carries[lam[i]]:
+            parts[lam[i]] = parts[lam[i]] + X[i].inv_apply(parts[i])
+        else:
+            total = total + X_G[i].inv_apply(parts[i])
+    return total
+
+
 def centroidal_momentum_matrix(model, q):
     """``A_G`` with ``h_G = A_G qd``, (6, nv)."""
-    A, I = momentum_matrix(model, q)
-    return _about(_center(model, I), A).to_array()
+    return momentum_matrix(model, q, centroidal=True).to_array()
 
 
 def centroidal_momentum_matrix_rate(model, q, qd):
     """``dA_G/dt``, (6, nv)."""
-    A, I = momentum_matrix(model, q)
-    p = A.linear @ qd
-    rate = _about(_center(model, I), momentum_matrix_rate(model, q, qd))
-    return Force(rate.angular - cross(p / _mass(model), A.linear), rate.linear).to_array()
+    A = momentum_matrix(model, q).linear
+    rate = momentum_matrix_rate(model, q, qd, centroidal=True)
+    return Force(rate.angular - cross(A @ qd / _mass(model), A), rate.linear).to_array()
 
 
 def centroidal_momentum(model, q, qd):
     """``h_G``: moment of momentum about the mass centre, and linear momentum, (6,)."""
-    return _about(_center(model, total_inertia(model, q)), momentum(model, q, qd)).to_array()
+    X, v = body_velocities(model, q, qd)
+    I = model.inertia
+    h = [None, *(I[i] @ v[i] for i in range(1, model.body_count + 1))]
+    return _sum_at_center(model, centroidal_transforms(model, X), X, h, Force.zero()).to_array()
 
 
 def centroidal_momentum_rate(model, q, qd, qdd):
     """``dh_G/dt = A_G qdd + dA_G/dt qd``, (6,)."""
-    f = momentum_rate(model, q, qd, qdd)
-    return _about(_center(model, total_inertia(model, q)), f).to_array()
+    X, v, a = body_accelerations(model, q, qd, qdd)
+    NB, I = model.body_count, model.inertia
+    f = [None, *(I[i] @ a[i] + crf(v[i], I[i] @ v[i]) for i in range(1, NB + 1))]
+    return _sum_at_center(model, centroidal_transforms(model, X), X, f, Force.zero()).to_array()
 
 
 def centroidal_momentum_bias(model, q, qd):
@@ -148,11 +220,10 @@ def centroidal_momentum_bias(model, q, qd):
 
 def centroidal_inertia(model, q):
     """Inertia of the locked mechanism about its mass centre, axes of the base, (6, 6)."""
-    I = total_inertia(model, q)
-    c = _center(model, I)
-    I_C = I.rotational + np.array([[c[i] * I.first_moment[j] for j in range(3)] for i in range(3)])
-    I_C = I_C - (c @ I.first_moment) * np.eye(3, dtype=int)
-    return Inertia(I.mass, 0 * c, I_C).to_matrix()
+    X_G = centroidal_transforms(model, joint_transforms(model, q)[0])
+    X = joint_transforms(axial_view(uncondensed(model)), q)[0]
+    I = _sum_at_center(model, X_G, X, list(model.inertia), Inertia.zero())
+    return Inertia(I.mass, 0 * I.first_moment, I.rotational).to_matrix()
 
 
 def center_of_mass_velocity(model, q, qd):
@@ -167,7 +238,7 @@ def center_of_mass_acceleration(model, q, qd, qdd):
 
 def center_of_mass_jacobian(model, q):
     """``J`` with ``J qd`` the velocity of the mass centre, (3, nv)."""
-    return momentum_matrix(model, q)[0].linear / _mass(model)
+    return momentum_matrix(model, q).linear / _mass(model)
 
 
 def center_of_mass_jacobian_rate(model, q, qd):
@@ -196,15 +267,6 @@ def _in_flight(model):
         f"model {model.name!r} has no zero-moment point: to accelerate like this the ground would "
         f"have to pull it down, or need not touch it at all"
     )
-
-
-def _about(c, f):
-    """A force or momentum with its moment about ``c`` in place of the origin."""
-    return Force(f.angular - cross(c, f.linear), f.linear)
-
-
-def _center(model, I):
-    return I.first_moment / _mass(model)
 
 
 def _mass(model):
