@@ -5,6 +5,7 @@ import pytest
 from closeness import assert_close
 from textbook import STEP, random_state, rate
 
+import kinetree as kt
 from kinetree.algorithms import centroidal as cen
 from kinetree.algorithms import crba, kinematics, momentum
 from kinetree.errors import SingularError
@@ -142,6 +143,15 @@ def test_what_is_about_the_mass_center_does_not_depend_on_the_place(base, rng):
         if base == "sliders" and "matrix" in name:  # columns are momenta as the slider has them
             scale = scale * np.linalg.norm(AWAY)
         assert_close(there, here, scale=scale)
+
+
+def test_masses_may_be_inputs(rng):
+    m, _ = near_and_far("sliders", rng)[0]
+    q = m.random_configuration(rng)
+    inertia = random_inertia(rng)
+    of_inertia = kt.compile(kt.centroidal_inertia, m, parameters=("inertia:trunk",))
+    changed = m.replace(inertia={"trunk": inertia})
+    assert_close(of_inertia(q, inertia.parameters()), kt.centroidal_inertia(changed, q), scale=10)
 
 
 # --- ground --------------------------------------------------------------------------------------

@@ -158,7 +158,9 @@ def _carries(model):
     """
     found = [False] * (model.body_count + 1)
     for i in range(1, model.body_count + 1):
-        found[i] = found[model.parent[i]] or model.inertia[i].mass != 0
+        m = model.inertia[i].mass
+        massless = isinstance(m, (int, float, np.number)) and m == 0  # whatever parameters may be
+        found[i] = found[model.parent[i]] or not massless
     return found
 
 
