@@ -566,3 +566,21 @@ def test_open_contacts_take_no_part(ball):
     after = impact(ball, ball.neutral(), FALLING, above, restitution=0.6)
     assert_close(after.qd, FALLING)
     assert after.impulse.shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    "option", [{"arrested": True}, {"tangential_restitution": 0.3}, {"torsional_friction": 0.1}]
+)
+def test_options_that_are_newtons_law_refuse_another_law_or_order(ball, option):
+    q, name = ball.neutral(), next(iter(option))
+    assert impact(ball, q, FALLING, FLOOR, restitution=0.6, **option).law == "newton"
+    for law in ("poisson", "energetic"):
+        with pytest.raises(kt.ImpactError, match=rf"{name}.*law='newton' only; got '{law}'"):
+            impact(ball, q, FALLING, FLOOR, restitution=0.6, law=law, **option)
+    with pytest.raises(kt.ImpactError, match=rf"{name}.*order='simultaneous' only"):
+        impact(ball, q, FALLING, FLOOR, restitution=0.6, order="sequential", **option)
+
+
+def test_arrested_sliding_and_its_restitution_contradict_each_other(ball):
+    with pytest.raises(kt.ImpactError, match=r"arrested=True.*tangential_restitution.*leave out"):
+        impact(ball, ball.neutral(), FALLING, FLOOR, arrested=True, tangential_restitution=0.5)

@@ -38,11 +38,14 @@ def impact(
         q: joint positions [m, rad], (nq,).
         qd: joint velocities before [m/s, rad/s], (nv,).
         contacts: ``Contacts``, or a ``Scene``, whose contacts at ``q`` count.
-        law: of restitution: ``"newton"``, ``"poisson"`` or ``"energetic"``.
+        law: of restitution: ``"newton"``, ``"poisson"`` or ``"energetic"``. ``arrested`` and the
+            tangential and torsional options are equations for the velocities after the impact, and
+            so go with Newton's law only.
         restitution: coefficients from 0 to 1, a number or (n,); by default those of the contacts,
             or zero.
         friction: coefficients, a number or (n,); by default those of the contacts, or zero.
-        order: ``"simultaneous"``, or ``"sequential"``: one contact after the other.
+        order: ``"simultaneous"``, or ``"sequential"``: one contact after the other, but for
+            ``arrested`` and the tangential and torsional options.
         arrested: whether friction stops all sliding, as RBDA (11.72) assumes; an error where it
             would take more friction than there is.
         tangential_restitution: how much of the sliding comes back, reversed, where friction can
@@ -53,22 +56,27 @@ def impact(
         tolerance: contacts with larger gaps [m] are open.
 
     Raises:
-        ImpactError: the law would create energy, or has no answer.
+        ImpactError: the law would create energy, or has no answer; or the options contradict.
     """
     require_law(law)
     if order not in _ORDERS:
         raise UnknownNameError(f"order must be one of {', '.join(_ORDERS)}, got {order!r}")
+    patch = {
+        "tangential_restitution": tangential_restitution,
+        "torsional_restitution": torsional_restitution,
+        "torsional_friction": torsional_friction,
+    }
+    _require_consistent(law, order, arrested, [name for name, value in patch.items() if value])
     collision = _collision(model, q, qd, contacts, tolerance, given)
     n = collision.contacts.size
     e = coefficients_of(restitution, collision.contacts.restitution, n, "restitution", most=1)
     if arrested and friction is None:
         friction = np.inf
     mu = coefficients_of(friction, collision.contacts.friction, n, "friction")
-    patch = tangential_restitution, torsional_restitution, torsional_friction
-    if any(patch):
-        return _patch(collision, e, mu, patch, law)
+    if any(patch.values()):
+        return _patch(collision, e, mu, tuple(patch.values()))
     if arrested:
-        return _arrested(collision, e, mu, law)
+        return _arrested(collision, e, mu)
     impulse, error, rows = np.zeros((n, 3)), 0.0, (collision.J, collision.zeta)
     for group in islands(collision.W):
         zeta = collision.zeta[group]
@@ -104,7 +112,33 @@ def capture(model, q, qd, contacts, *, weld=False, given=(), tolerance=1e-6) -> 
     return finished(collision, (J, zeta), lam[:, :3], None, couple=couple, law="capture")
 
 
-def _arrested(collision, e, mu, law):
+def _require_consistent(law, order, arrested, patch):
+    """Raise ImpactError for options that would leave another without effect.
+
+    Args:
+        law: of restitution.
+        order: of the contacts.
+        arrested: whether sliding stops.
+        patch: names of the tangential and torsional options that are not zero.
+    """
+    options = ["arrested=True"] * bool(arrested) + patch
+    if not options:
+        return
+    if arrested and patch:
+        raise ImpactError(
+            f"impact(arrested=True) stops all sliding, and {', '.join(patch)} would bring some of "
+            f"it back or limit it: leave out one of them"
+        )
+    for name, value, needed in (("law", law, "newton"), ("order", order, "simultaneous")):
+        if value != needed:
+            raise ImpactError(
+                f"impact({', '.join(options)}) gives the velocities after the impact, as in RBDA "
+                f"(11.71), (11.72), and so goes with {name}={needed!r} only; got {value!r}: leave "
+                f"out {name}=, or {', '.join(options)}"
+            )
+
+
+def _arrested(collision, e, mu):
     """RBDA (11.72), at all contacts at once."""
     n = collision.contacts.size
     hit = np.flatnonzero(collision.zeta[:, 0] < 0)
@@ -122,10 +156,10 @@ def _arrested(collision, e, mu, law):
                 f"arresting the sliding at contact {names[k]!r} takes {needed}, and friction has "
                 f"{mu[k]:.6g}: it slides on; leave out arrested=True"
             )
-    return finished(collision, (collision.J, collision.zeta), impulse, mu, law=law)
+    return finished(collision, (collision.J, collision.zeta), impulse, mu, law="newton")
 
 
-def _patch(collision, e, mu, patch, law):
+def _patch(collision, e, mu, patch):
     """One contact with tangential and torsional effects."""
     e_t, e_r, mu_r = (float(x) for x in patch)
     if not (0 <= e_t <= 1 and 0 <= e_r <= 1 and mu_r >= 0):
@@ -143,7 +177,7 @@ def _patch(collision, e, mu, patch, law):
     for k in np.flatnonzero(zeta[:, 0] < 0):
         W = J[k] @ collision.A @ J[k].T
         lam[k] = patch_impact(W, zeta[k], (e[k], e_t, e_r), (mu[k], mu_r))
-    return finished(collision, (J, zeta), lam[:, :3], mu, couple=lam[:, 3:], law=law)
+    return finished(collision, (J, zeta), lam[:, :3], mu, couple=lam[:, 3:], law="newton")
 
 
 # --- what comes in -------------------------------------------------------------------------------
