@@ -7,6 +7,7 @@ from closeness import assert_close
 
 from kinetree import samples
 from kinetree.algorithms import aba
+from kinetree.contact import Scene, with_ground
 from kinetree.joints import Free, Revolute
 
 MIRROR = np.diag([1.0, -1.0, 1.0])
@@ -60,6 +61,26 @@ def test_quadruped_floats_and_stands_on_its_feet():
     assert mass(dog) == pytest.approx(12.0)
     for foot in dog.frame_names:
         assert_close(frame_pose(dog, home(dog), foot)[2, 3], 0.02)  # the radius of the foot
+
+
+@pytest.mark.parametrize("name", ["quadruped", "humanoid", "hopping_leg"])
+def test_no_body_is_inside_another(name):
+    model = samples.load(name)
+    scene = Scene(model)
+    assert scene.pairs
+    for q in (model.neutral(), home(model)):
+        found = scene.contacts(q)
+        assert not found.size, list(zip(found.names, found.gap, strict=True))
+
+
+def test_humanoid_stands_on_the_ground_with_the_default_scene():
+    person = with_ground(samples.humanoid())
+    scene = Scene(person)
+    touching = scene.contacts(home(person), margin=1e-9)
+    assert {name.partition(":")[0] for name in touching.names} == {
+        "ground/left_foot", "ground/right_foot",
+    }  # fmt: skip
+    assert_close(touching.gap, np.zeros(8), scale=1.0)
 
 
 def test_humanoid_has_the_size_of_a_person_and_thirty_joints():

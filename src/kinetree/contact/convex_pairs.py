@@ -1,4 +1,4 @@
-"""Distance of any two convex shapes: the library coal (GJK and EPA), and a refinement."""
+"""Distance of any two convex shapes: the library coal (GJK), depth (EPA), and a refinement."""
 
 import importlib
 from functools import lru_cache
@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.contact.penetration import size_of, way_out
 from kinetree.contact.refinement import refined_normal
 from kinetree.contact.shapes.hulls import hull_of
 from kinetree.errors import MissingPackageError, ModelError, SingularError
@@ -15,6 +16,8 @@ __all__ = ["Nearest", "convex_distance"]
 
 # [m] of GJK, for shapes that are apart, and EPA, for those that overlap, which fails if pressed.
 _TOLERANCES = ((1e-12, 1e-8), (1e-6, 1e-6))
+_SHALLOW = 1e-4  # of the size of the smaller shape: overlap that is not looked at twice
+_FAR = 1e100
 
 
 class Nearest(NamedTuple):
@@ -36,6 +39,32 @@ def convex_distance(a, b) -> Nearest:
             f"there is no way to find where {kinds} touch: the pair has no closed form, and coal "
             f"needs bounded convex shapes; leave it out: Scene(..., ignore=...)"
         )
+    try:
+        return _nearest(a, b)
+    except np.linalg.LinAlgError as error:  # of numbers that are not finite, or beyond reason
+        raise _not_found(a, b, f" ({error})") from error
+
+
+def _nearest(a, b):
+    """The same; what coal says is refined, and checked where it would be an overlap."""
+    if not all(np.all(np.abs(x) < _FAR) for p in (a, b) for x in (p.axes, p.origin)):
+        raise _not_found(a, b, ", which are not at a finite place")
+    normal = _by_coal(a, b)
+    found = None if normal is None else refined_normal(a, b, normal)
+    shallow = _SHALLOW * min(size_of(a), size_of(b))
+    if found is None or found[1] < -shallow:
+        # EPA may end in a local minimum, or give up: is there a shorter way out?
+        normal, depth = way_out(a, b)
+        if found is None and depth <= 0:
+            raise _not_found(a, b)
+        if found is None or depth < -found[1]:
+            found = refined_normal(a, b, normal)
+    normal, gap, foot = found
+    return Nearest(gap, normal, foot)
+
+
+def _by_coal(a, b):
+    """The normal that coal finds, or None."""
     coal = _coal()
     first, second = (_of_shape(p.shape) for p in (a, b))
     where = _transform(coal, a), _transform(coal, b)
@@ -45,13 +74,17 @@ def convex_distance(a, b) -> Nearest:
         request.gjk_tolerance, request.epa_tolerance = gjk, epa
         request.gjk_max_iterations = 512
         coal.distance(first, where[0], second, where[1], request, result)
-        found = np.array([result.normal, result.getNearestPoint1()])
-        if np.all(np.abs(found) < 1e100):  # what coal returns where EPA gives up is not finite
-            normal, gap, foot = refined_normal(a, b, found[0] / np.sqrt(found[0] @ found[0]))
-            return Nearest(gap, normal, foot)
-    raise SingularError(
-        f"coal found no distance between {a.shape!r} and {b.shape!r}, of which one may be too flat "
-        f"or too small; simplify the shapes, or leave the pair out: Scene(..., ignore=...)"
+        normal, foot = np.array(result.normal), np.array(result.getNearestPoint1())
+        length = np.sqrt(normal @ normal)
+        if 0.5 < length < 2 and np.all(np.abs(foot) < _FAR):  # not so where EPA gives up
+            return normal / length
+    return None
+
+
+def _not_found(a, b, why=""):
+    return SingularError(
+        f"coal found no distance between {a.shape!r} and {b.shape!r}{why}, of which one may be too "
+        f"flat or too small; simplify the shapes, or leave the pair out: Scene(..., ignore=...)"
     )
 
 

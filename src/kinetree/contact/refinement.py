@@ -15,6 +15,7 @@ __all__ = ["refined_normal"]
 
 _TILT = 1e-2  # [rad] by which the direction may be wrong
 _EXACT = 1e-9  # [rad]
+_PARALLEL = 1e-6  # [rad] between edges that count as one direction
 _STEPS = 10
 
 
@@ -48,9 +49,18 @@ def _faces_and_edges(a, b, normal):
     if first.edge is not None and second.edge is not None:
         n = np.cross(first.edge, second.edge)
         length = np.sqrt(n @ n)
-        if length > 1e-6:
+        if length > _PARALLEL:
             found.append(n / np.copysign(length, n @ normal))
     return found
+
+
+def _different(edges):
+    """Edges without those that are parallel to an earlier one."""
+    kept: list = []
+    for e in edges:
+        if all(np.sum(np.cross(e, other) ** 2) > _PARALLEL**2 for other in kept):
+            kept.append(e)
+    return kept
 
 
 def _newton(a, b, normal, tilt):
@@ -58,11 +68,13 @@ def _newton(a, b, normal, tilt):
     n = normal
     for _ in range(_STEPS):
         first, second = support(a, n, tilt), support(b, -n, tilt)
-        edges = [s.edge for s in (first, second) if s.edge is not None]
+        edges = _different([s.edge for s in (first, second) if s.edge is not None])
         if len(edges) > 1 or first.face is not None or second.face is not None:
             return None
         for e in edges:  # the normal is at right angles to an edge; across it, it may turn
             n = n - e * (e @ n)
+            if not n @ n > 0.5:
+                return None  # an edge along the normal: the shape is nearly a point, or a needle
             n = n / np.sqrt(n @ n)
         free = np.linalg.svd(np.array([n, *edges]))[2][1 + len(edges) :]
         between = second.point - first.point

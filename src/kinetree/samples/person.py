@@ -128,11 +128,13 @@ def _leg(robot, side, y):
     _link(
         robot, f"{side}_hip", cylinder(0.055, 0.06, mass=0.15 * thigh, at=(0, 0, 0), color=STEEL),
         on="pelvis", turn="yaw", at=(0, 0.09 * y, -_HIP), limits=_mirrored(-0.6, 0.9, y, 10, 100),
+        touches=False,  # the hip is inside pelvis and thigh
     )  # fmt: skip
     _link(
         robot, f"{side}_hip_yoke",
         cylinder(0.05, 0.12, mass=0.15 * thigh, axis="x", color=DARK),
         on=f"{side}_hip", turn="roll", joint=f"{side}_hip", limits=_mirrored(-0.4, 0.8, y, 10, 150),
+        touches=False,
     )  # fmt: skip
     _link(
         robot, f"{side}_thigh",
@@ -158,7 +160,7 @@ def _leg(robot, side, y):
     robot.frame(f"{side}_sole", on=f"{side}_foot", at=(0.06, 0, -_ANKLE))
 
 
-def _link(robot, name, *solids, on, turn, limits, at=None, joint=None):
+def _link(robot, name, *solids, on, turn, limits, at=None, joint=None, touches=True):
     """A body on one revolute joint, called after the part of the body and the turn it makes."""
     axis = {"roll": "x", "pitch": "y", "yaw": "z"}[turn]
     add_body(
@@ -168,6 +170,7 @@ def _link(robot, name, *solids, on, turn, limits, at=None, joint=None):
         at=at,
         joint_name=f"{joint or name}_{turn}",
         limits=Limits(*limits),
+        touches=touches,
     )  # fmt: skip
 
 

@@ -81,16 +81,21 @@ def inertia_of(solids):
     return sum(others, start=first)
 
 
-def add_body(builder, name, *solids, inertia=None, **options):
-    """``builder.body``, with the inertia of the solids unless another is given, and their looks."""
+def add_body(builder, name, *solids, inertia=None, touches=True, **options):
+    """``builder.body``, with the inertia of the solids unless another is given, and their looks.
+
+    With ``touches=False`` the solids are drawn and touch nothing: housings of joints, which are
+    inside the bodies that they connect.
+    """
     builder.body(name, inertia=inertia_of(solids) if inertia is None else inertia, **options)
-    return add_scenery(builder, *solids, on=name)
+    return add_scenery(builder, *solids, on=name, touches=touches)
 
 
-def add_scenery(builder, *solids, on=None):
+def add_scenery(builder, *solids, on=None, touches=True):
     """The looks of solids alone, on a body or, by default, on the base."""
     for s in solids:
-        builder.geometry(s.shape, on=on, at=s.placement, color=s.color, collision=_touches(s))
+        collision = touches and _touches(s)
+        builder.geometry(s.shape, on=on, at=s.placement, color=s.color, collision=collision)
     return builder
 
 

@@ -7,6 +7,7 @@ what is nearest to the centre or the segment.
 import numpy as np
 
 from kinetree.contact.shapes.placed import absolute, chosen, clamped, direction, touch
+from kinetree.spatial import cross
 from kinetree.spatial.ops import less, select
 
 __all__ = [
@@ -36,7 +37,9 @@ def capsule_and_capsule(a, b):
     """
     half_a, half_b = a.shape.length / 2, b.shape.length / 2
     core_a, core_b = _nearest_of_segments(a, half_a, b, half_b)
-    middle = _rounded(core_a, a.shape.radius, core_b, b.shape.radius, a.axes[:, 0])
+    # Where the segments cross, the shortest way out is at right angles to both.
+    across = direction(cross(a.axes[:, 2], b.axes[:, 2]), a.axes[:, 0])[0]
+    middle = _rounded(core_a, a.shape.radius, core_b, b.shape.radius, across)
     ends_b = [
         _segment_and_point(a, half_a, b.point([0, 0, end]), b.shape.radius)
         for end in (half_b, -half_b)

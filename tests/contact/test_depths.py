@@ -1,0 +1,146 @@
+"""How deep convex shapes are inside each other, against the least depth over many directions."""
+
+import sys
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pytest
+from closeness import assert_close
+from touching_shapes import placed, two_bodies, wedge_in
+
+from kinetree.contact import convex_pairs
+from kinetree.contact.convex_pairs import convex_distance
+from kinetree.contact.finding import place_shapes, touches_of
+from kinetree.contact.penetration import way_out
+from kinetree.contact.scene import Scene
+from kinetree.contact.shapes.hulls import hull_of
+from kinetree.contact.shapes.placed import Placed
+from kinetree.errors import MissingPackageError, SingularError
+from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Mesh, Sphere
+from kinetree.spatial.rotation import rotation_exp
+
+SOLIDS = {
+    "box": Box((0.2, 0.3, 0.5)), "ball": Sphere(0.2), "capsule": Capsule(0.1, 0.4),
+    "cylinder": Cylinder(0.15, 0.4), "ellipsoid": Ellipsoid((0.1, 0.2, 0.3)),
+}  # fmt: skip
+
+
+def reach(shape, n):
+    """The support function of a shape, about its own origin, for unit directions (m, 3)."""
+    across, along = np.hypot(n[:, 0], n[:, 1]), np.abs(n[:, 2])
+    match shape:
+        case Box(size):
+            return np.abs(n) @ np.array(size) / 2
+        case Sphere(radius):
+            return np.full(len(n), radius)
+        case Capsule(radius, length):
+            return radius + length / 2 * along
+        case Cylinder(radius, length):
+            return radius * across + length / 2 * along
+        case Ellipsoid(radii):
+            return np.linalg.norm(n * radii, axis=1)
+        case Mesh():
+            return np.max(n @ hull_of(shape).vertices.T, axis=1)
+
+
+def depths(a, b, n):
+    """How far ``b`` must move along each direction to leave ``a``."""
+    return reach(a.shape, n @ a.axes) + reach(b.shape, -n @ b.axes) + n @ (a.origin - b.origin)
+
+
+def least_depth(a, b, rng):
+    """The least of many, by sampling ever closer around the best: never below the true one."""
+    n = rng.normal(size=(3000, 3))
+    n = np.concatenate([n / np.linalg.norm(n, axis=1)[:, None], a.axes.T, -a.axes.T, b.axes.T])
+    for spread in 0.1 * 0.4 ** np.arange(10):
+        n = n[np.argsort(depths(a, b, n))[:8]]
+        near = n[:, None] + spread * rng.normal(size=(8, 60, 3))
+        near = (near / np.linalg.norm(near, axis=2)[..., None]).reshape(-1, 3)
+        n = np.concatenate([n, near])
+    return depths(a, b, n).min()
+
+
+def overlapping(first, second, rng):
+    """Both shapes at places where they overlap, by name: generic and degenerate ones."""
+    R, S = (rotation_exp(2 * rng.normal(size=3)) for _ in range(2))
+    o = R @ np.array([0.06, 0.03, 0.04])
+    quarter = R @ rotation_exp(np.array([np.pi / 2, 0, 0]))
+    way = rng.normal(size=3)
+    way /= np.linalg.norm(way)
+    far = depths(Placed(first, R, np.zeros(3)), Placed(second, S, np.zeros(3)), way[None])[0]
+    places = {
+        "deep": (S, o), "barely": (S, way * (far - 1e-3)), "parallel": (R, o),
+        "nearly parallel": (R @ rotation_exp(1e-5 * rng.normal(size=3)), o),
+        "coaxial": (R, R[:, 2] * 0.05), "crossing": (quarter, R[:, 0] * 0.02),
+        "crossing axes": (quarter, np.zeros(3)), "the same place": (R, np.zeros(3)),
+    }  # fmt: skip
+    return {
+        name: (Placed(first, R, np.zeros(3)), Placed(second, *place))
+        for name, place in places.items()
+    }
+
+
+@pytest.mark.parametrize("names", list(combinations_with_replacement(SOLIDS, 2)))
+@pytest.mark.covers("RBDA 11.6", by=(convex_distance, touches_of))
+def test_no_direction_is_a_shorter_way_out(names, rng):
+    for kind, (a, b) in overlapping(*(SOLIDS[n] for n in names), rng).items():
+        expected = least_depth(a, b, rng)
+        if expected <= 0:
+            continue
+        found = min(touches_of(a, b, 0.0, convex_distance), key=lambda t: t.gap)
+        assert_close(depths(a, b, found.normal[None])[0], -found.gap, scale=1.0, ulps=1000)
+        assert -found.gap <= expected + 1e-12, (kind, expected)
+
+
+def test_depth_of_a_mesh_in_all_solids(tmp_path, rng):
+    wedge = wedge_in(tmp_path)
+    for shape in (*SOLIDS.values(), wedge):
+        a, b = placed(wedge, rng), placed(shape, rng, (0.05, 0.02, 0.1))
+        found = convex_distance(a, b)
+        assert_close(depths(a, b, found.normal[None])[0], -found.gap, scale=1.0, ulps=1000)
+        assert -found.gap <= least_depth(a, b, rng) + 1e-12
+
+
+def test_parallel_cylinders_leave_sideways_and_not_along_their_axes():
+    a, b = (placed(Cylinder(0.1, 0.3), None, o) for o in ((0, 0, 0), (0.1, 0.05, 0.05)))
+    found = convex_distance(a, b)
+    assert_close(found.gap, np.hypot(0.1, 0.05) - 0.2, scale=1.0)
+    assert_close(found.normal, np.array([2, 1, 0]) / np.sqrt(5), scale=1.0, ulps=100)
+
+
+def test_crossed_capsules_leave_at_right_angles_to_both(rng):
+    model = two_bodies(Capsule(0.1, 0.6), Capsule(0.05, 0.4))
+    q = model.integrate(model.neutral(), rng.normal(size=12))
+    q[model.q_slice[1]][:3] = q[model.q_slice[2]][:3] = 0
+    contacts = Scene(model).contacts(q)
+    axes = [p.axes[:, 2] for p in place_shapes(model, q, model.geometry)]
+    assert_close(contacts.gap.min(), -0.15, scale=1.0)
+    normal = contacts.normal[contacts.gap.argmin()]
+    assert_close([normal @ axis for axis in axes], [0, 0], scale=1.0)
+
+
+def test_where_coal_gives_up_the_depth_is_found_without_it(monkeypatch):
+    monkeypatch.setattr(convex_pairs, "_TOLERANCES", ())
+    a, b = placed(Box((1, 1, 1))), placed(Ellipsoid((1, 1, 1)), None, (1.2, 0, 0))
+    assert_close(convex_distance(a, b).gap, -0.3, scale=1.0)
+    _, depth = way_out(a, placed(Sphere(0.1), None, (3, 0, 0)))
+    assert depth <= 0
+
+
+def test_what_is_not_at_a_finite_place_is_named(monkeypatch):
+    a, b = placed(Box((1, 1, 1))), placed(Cylinder(1, 1), None, (np.nan, 0, 0))
+    with pytest.raises(SingularError, match=r"between Box.* and Cylinder.*not at a finite place"):
+        convex_distance(a, b)
+
+    def broken(*_):
+        raise np.linalg.LinAlgError("SVD did not converge")
+
+    monkeypatch.setattr(convex_pairs, "refined_normal", broken)
+    with pytest.raises(SingularError, match=r"Box.*Cylinder.*\(SVD did not converge\)"):
+        convex_distance(a, placed(Cylinder(1, 1)))
+
+
+def test_depth_needs_scipy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy.spatial", None)
+    with pytest.raises(MissingPackageError, match=r'SciPy.*pip install "kinetree\[contact\]"'):
+        way_out(placed(Sphere(1.0)), placed(Sphere(1.0)))
