@@ -1,12 +1,12 @@
 """Which joint of kinetree is which joint of Pinocchio."""
 
+import re
 from dataclasses import fields
 
 import numpy as np
 
 from kinetree.errors import InteropError
 from kinetree.interop.pinocchio import maps
-from kinetree.interop.pinocchio.library import pinocchio
 from kinetree.joints import (
     Euler,
     Free,
@@ -101,24 +101,30 @@ def _helical(pin_joint, name):
 
 
 def _mimic(pin_joint, name):
-    """The joint that a mimic joint is but for its variable, told by its motion subspace."""
+    """The joint that a mimic joint is but for its variable.
+
+    Of it Pinocchio shows the kind, in what it prints, and the pose. Its motion subspace is that
+    of before the first pose, which a helical joint does not have yet. Computing the pose of one
+    that is helical about a general axis ends the process on x86-64, so it must not be asked for.
+    """
     if pin_joint.scaling == 0:
         raise InteropError(
             f"joint {name!r} follows another by a factor of zero, so that it never moves; make it "
             f"a fixed joint"
         )
-    follower = pinocchio().JointModel(pin_joint)  # has an S that Python can read
-    data = follower.createData()
-    follower.calc(data, np.full(follower.idx_q + 1, 0.3))
-    S = np.array(data.S).ravel() / pin_joint.scaling
-    joint = Revolute(_unit(S[3:], name)) if np.any(S[3:]) else Prismatic(_unit(S[:3], name))
-    X = joint.transform(np.array([0.3 * pin_joint.scaling + pin_joint.offset]))
-    if not np.allclose(data.M.homogeneous, X.to_pose(), rtol=0, atol=1e-9):
+    kind = re.search(r"Mimicking joint type: (\w+)", str(pin_joint))
+    if kind is None or kind[1] not in _MIMICS:
         raise InteropError(
-            f"joint {name!r} follows another and is neither revolute nor prismatic; Pinocchio "
-            f"does not tell what it is"
+            f"joint {name!r} follows another and is a {kind[1] if kind else 'joint of no name'}, "
+            f"with which Pinocchio itself cannot compute; these can follow: {', '.join(_MIMICS)}"
         )
-    return joint
+    one = (1 - pin_joint.offset) / pin_joint.scaling  # of the leader, where the follower is at 1
+    at_one = [np.cos(one), np.sin(one)] if "Unbounded" in kind[1] or "RUB" in kind[1] else [one]
+    data = pin_joint.createData()
+    pin_joint.calc(data, np.concatenate((np.zeros(pin_joint.idx_q), at_one)))
+    R, shift = np.array(data.M.rotation), np.array(data.M.translation)
+    axis = np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]]) / (2 * np.sin(1))
+    return _MIMICS[kind[1]](axis, shift, name)
 
 
 def universal_letters(pin_joint) -> str:
@@ -128,28 +134,30 @@ def universal_letters(pin_joint) -> str:
     return letters if len(set(letters)) == 2 else ""
 
 
+_BOUNDED = ("JointModelRX", "JointModelRY", "JointModelRZ", "JointModelRevoluteUnaligned")
+_UNBOUNDED = (
+    "JointModelRUBX",
+    "JointModelRUBY",
+    "JointModelRUBZ",
+    "JointModelRevoluteUnboundedUnaligned",
+)
+_PRISMATIC = ("JointModelPX", "JointModelPY", "JointModelPZ", "JointModelPrismaticUnaligned")
+_HELICAL = ("JointModelHX", "JointModelHY", "JointModelHZ")
+
+_MIMICS = {
+    **dict.fromkeys((*_BOUNDED, *_UNBOUNDED), lambda axis, _, name: Revolute(_unit(axis, name))),
+    **dict.fromkeys(_PRISMATIC, lambda _, shift, name: Prismatic(_unit(shift, name))),
+    **dict.fromkeys(
+        _HELICAL, lambda axis, shift, name: Helical(_unit(axis, name), pitch=float(shift @ axis))
+    ),
+}
+"""What a follower is, by its kind and the axis of its rotation and the shift at q = 1."""
+
 _READERS = {
-    **dict.fromkeys(
-        ("JointModelRX", "JointModelRY", "JointModelRZ", "JointModelRevoluteUnaligned"),
-        (_revolute, maps.SAME),
-    ),
-    **dict.fromkeys(
-        (
-            "JointModelRUBX",
-            "JointModelRUBY",
-            "JointModelRUBZ",
-            "JointModelRevoluteUnboundedUnaligned",
-        ),
-        (_revolute, maps.UNBOUNDED),
-    ),
-    **dict.fromkeys(
-        ("JointModelPX", "JointModelPY", "JointModelPZ", "JointModelPrismaticUnaligned"),
-        (_prismatic, maps.SAME),
-    ),
-    **dict.fromkeys(
-        ("JointModelHX", "JointModelHY", "JointModelHZ", "JointModelHelicalUnaligned"),
-        (_helical, maps.SAME),
-    ),
+    **dict.fromkeys(_BOUNDED, (_revolute, maps.SAME)),
+    **dict.fromkeys(_UNBOUNDED, (_revolute, maps.UNBOUNDED)),
+    **dict.fromkeys(_PRISMATIC, (_prismatic, maps.SAME)),
+    **dict.fromkeys((*_HELICAL, "JointModelHelicalUnaligned"), (_helical, maps.SAME)),
     "JointModelMimic": (_mimic, maps.SAME),
     "JointModelUniversal": (lambda j, name: Universal(universal_letters(j)), maps.SAME),
     "JointModelSpherical": (lambda j, name: Spherical(), maps.SPHERICAL),

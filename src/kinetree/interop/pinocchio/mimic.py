@@ -11,6 +11,7 @@ import numpy as np
 
 from kinetree.errors import InteropError
 from kinetree.interop.pinocchio.kinds import kind_of
+from kinetree.joints import Helical
 from kinetree.model import Coupling
 
 __all__ = ["Follower", "add_mimic_joints", "couplings", "followers"]
@@ -54,11 +55,22 @@ def add_mimic_joints(pin, result, model):
         first, *others = sorted(numbers)
         _, a, b = places[numbers[first]]
         for k in others:
+            _refuse_helical(model, numbers[k])
             _, offset, slope = places[numbers[k]]
             scaling = slope / b
             _hand_over(result, first, k, scaling)
             result = pin.transformJointIntoMimic(result, first, k, scaling, offset - scaling * a)
     return result
+
+
+def _refuse_helical(model, i):
+    """Pinocchio computes a helical mimic joint without its pitch, or crashes."""
+    if isinstance(model.bodies[i - 1].joint, Helical):
+        raise InteropError(
+            f"joint {model.joint_names[i - 1]!r} is helical and follows another; Pinocchio cannot "
+            f"compute with helical mimic joints, only with revolute and prismatic ones. Remove the "
+            f"coupling with model.replace(couplings=...), or let the helical joint lead"
+        )
 
 
 def _hand_over(result, leader, follower, scaling):

@@ -28,8 +28,8 @@ def to_model(model):
     become mimic joints, which have no variables.
 
     Raises:
-        InteropError: for loop joints, for couplings other than by a factor and an offset, and for
-            kinds of joint that Pinocchio does not have.
+        InteropError: for loop joints, for couplings other than by a factor and an offset or of
+            helical joints, and for kinds of joint that Pinocchio does not have.
 
     Warns:
         ModelWarning: for springs, and limits of quaternions, which Pinocchio does not have.
