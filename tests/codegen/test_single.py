@@ -1,5 +1,6 @@
 """The lean path for one sample: same answers, no leaks, and a way out for everything else."""
 
+import ctypes
 import gc
 import sys
 import threading
@@ -181,6 +182,46 @@ def test_a_number_that_is_not_finite_is_named():
         kt.inverse_dynamics(model, q, np.array([0, np.inf]), qdd)
     with pytest.raises(ShapeError, match=r"q must be finite, got nan at index 0 of sample \(2,\)"):
         kt.inverse_dynamics(model, np.array([[0, 0], [0, 0], [np.nan, 0]]), qd, qdd)
+
+
+class OldPython:
+    """The interpreter's symbols before 3.11, which had no PyObject_Vectorcall."""
+
+    def __getattr__(self, name):
+        if name == "PyObject_Vectorcall":
+            raise AttributeError(f"undefined symbol: {name}")
+        return getattr(PYTHON, name)
+
+
+PYTHON = ctypes.pythonapi
+
+
+def test_without_the_symbol_of_python_3_11(monkeypatch):
+    """Every way into the general path: other arrays, keywords, mistakes, failed checks."""
+    monkeypatch.setattr(ctypes, "pythonapi", OldPython())
+    k = make_kernel(scaled)
+    x, y = np.array([1.0, 2, 3]), np.array(2.0)
+    k.call(x, y)
+    monkeypatch.undo()
+    assert k.call is not k.general
+    np.testing.assert_array_equal(k.call(x, y), [2, 4, 6])
+    np.testing.assert_array_equal(k.call([1, 2, 3], 2), [2, 4, 6])
+    out = np.empty(3)
+    assert k.call(x, y, out=out) is out
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        k.call(x, y, wrong=1)
+    with pytest.raises(TypeError, match=r"f takes 2 arrays \(x, y\), got 0"):
+        k.call()
+
+
+def test_what_has_no_vectorcall_is_refused(monkeypatch):
+    class Slow:
+        def __call__(self):
+            pass
+
+    monkeypatch.setattr(ctypes, "pythonapi", OldPython())
+    with pytest.raises(TypeError, match="must have a vectorcall, Slow has none"):
+        single._vectorcall(Slow())
 
 
 # --- memory --------------------------------------------------------------------------------------

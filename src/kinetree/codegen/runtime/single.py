@@ -22,6 +22,8 @@ __all__ = ["single_call"]
 
 _ARRAY_TYPE, _RETURN, _NEW_ARRAY = 2, 76, 93  # places in NumPy's API table, fixed since NumPy 1.0
 _METH_FASTCALL_KEYWORDS = 0x0080 | 0x0002
+_HAVE_VECTORCALL = 1 << 11  # Py_TPFLAGS_HAVE_VECTORCALL
+_VECTORCALL_OFFSET = 56  # of the field tp_vectorcall_offset in a type object
 
 
 class _MethodDef(ctypes.Structure):
@@ -81,6 +83,22 @@ def _address(function):
     return ctypes.cast(function, ctypes.c_void_p).value
 
 
+def _vectorcall(general):
+    """Address of what calls ``general`` with the arguments of a vectorcall (PEP 590).
+
+    Before Python 3.11, ``PyObject_Vectorcall`` is not a symbol of the interpreter but inlined by
+    its header. What it does is done here, once: the type says where in the object the function is.
+    """
+    exported = getattr(ctypes.pythonapi, "PyObject_Vectorcall", None)
+    if exported is not None:
+        return _address(exported)
+    kind = type(general)
+    if not kind.__flags__ & _HAVE_VECTORCALL:
+        raise TypeError(f"the general path must have a vectorcall, {kind.__name__} has none")
+    offset = ctypes.c_ssize_t.from_address(id(kind) + _VECTORCALL_OFFSET).value
+    return ctypes.c_void_p.from_address(id(general) + offset).value
+
+
 _kept = []  # what CPython refers to; the code itself lives as long as the kernel, ``general``
 
 
@@ -93,7 +111,7 @@ def single_call(code, name, dtype, general):
         "array_type": _array_api()[_ARRAY_TYPE],
         "descriptor": id(descriptor),
         "new_array": _array_api()[_NEW_ARRAY],
-        "vectorcall": _address(python.PyObject_Vectorcall),
+        "vectorcall": _vectorcall(general),
         "new_tuple": _address(python.PyTuple_New),
         "set_item": _address(python.PyTuple_SetItem),
         "release": _address(python.Py_DecRef),
