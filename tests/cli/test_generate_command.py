@@ -10,21 +10,23 @@ from kinetree.cli.app import app
 TIP = kt.samples.double_pendulum().frame_names[-1]
 
 
-def run(*arguments):
-    return CliRunner().invoke(app, list(arguments))
+def run(*arguments, **environment):
+    return CliRunner(env=environment).invoke(app, list(arguments))
 
 
-def test_c_with_a_test_of_its_own(tmp_path):
-    folder = tmp_path / "code"
+@pytest.mark.parametrize("columns", ["20", "100"])
+def test_c_with_a_test_of_its_own(tmp_path, columns):
+    """The command that runs it stays on one line, however long the path, and can be copied."""
+    folder = tmp_path / "arm [left]" / "code"
     names = f"mass_matrix,pose:{TIP}"
     result = run("generate", "double_pendulum", "-F", names, "-F", f"jacobian:{TIP}:body", "-o",
-                 str(folder))  # fmt: skip
+                 str(folder), COLUMNS=columns)  # fmt: skip
     assert result.exit_code == 0, result.output
     header = (folder / "code.h").read_text()
     for name in ("code_mass_matrix", f"code_pose_{TIP}", f"code_jacobian_{TIP}_body"):
         assert name in header
     assert (folder / "Makefile").exists()
-    assert "test    compiles it" in result.stderr
+    assert f"make -C '{folder}' test    compiles it and compares numbers\n" in result.stderr
 
 
 def test_numpy_source_on_standard_output_or_in_a_folder(tmp_path):

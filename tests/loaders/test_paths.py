@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+import kinetree as kt
 from kinetree.errors import LoadError
 from kinetree.loaders.paths import Folders
 
@@ -114,3 +115,27 @@ def test_a_file_behind_a_link_refers_to_where_it_really_is(workspace):
     (workspace / "here").mkdir()
     (workspace / "here/robot.urdf").symlink_to(workspace / "loose/robot.urdf")
     assert Folders(workspace / "here/robot.urdf").resolve("m.stl") == str(workspace / "loose/m.stl")
+
+
+def test_a_user_without_a_home(workspace, monkeypatch):
+    """As in containers: no HOME, and no entry for the user's number."""
+
+    def nobody(number):
+        raise KeyError(f"getpwuid(): uid not found: {number}")
+
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("pwd.getpwuid", nobody)
+    folders = Folders(workspace / "arm/urdf/arm.urdf")
+    found = folders.resolve("package://hand/meshes/hand.stl")
+    assert found == str(workspace / "hand/meshes/hand.stl")
+    bare = workspace / "bare" / "urdf" / "bare.urdf"
+    bare.write_text('<robot name="r"><link name="a"/></robot>')
+    assert kt.load(bare).name == "r"
+
+
+def test_the_home_folder_is_not_one_robots(workspace, monkeypatch):
+    """Not even where it is a link, which the path of the file is not."""
+    (workspace.parent / "me").symlink_to(workspace / "bare")
+    monkeypatch.setenv("HOME", str(workspace.parent / "me"))
+    with pytest.raises(LoadError, match="outside the folders"):
+        Folders(workspace / "bare/urdf/bare.urdf").resolve("../m.stl")

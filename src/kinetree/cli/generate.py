@@ -1,5 +1,6 @@
 """``kinetree generate``: the functions of a robot as C to take elsewhere, or as NumPy to read."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -60,7 +61,9 @@ def generate(
         kt.export_c(model, requests, out, dtype="float32" if float32 else "float64")
     files = sorted(p.name for p in Path(out).iterdir() if p.is_file())
     err().print(f"wrote {out}: {', '.join(files)}", markup=False, soft_wrap=True)
-    err().print(f"make -C {out} test    compiles it and compares numbers", style="dim")
+    command = f"make -C {shlex.quote(str(out))} test"  # on one line, to be copied
+    told = f"{command}    compiles it and compares numbers"
+    err().print(told, style="dim", markup=False, soft_wrap=True)
 
 
 def _request(text):

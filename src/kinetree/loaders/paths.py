@@ -130,7 +130,8 @@ class Folders:
 
 def _is_top(folder):
     """Whether a folder is too wide to be one robot's: the root, below it, or somebody's home."""
-    return len(folder.parts) <= 2 or folder == Path.home()
+    home = os.path.expanduser("~")  # as it is for users without a home, such as some containers'
+    return len(folder.parts) <= 2 or str(folder) == os.path.realpath(home)
 
 
 def _near(folder, own):
