@@ -1,5 +1,7 @@
 """Motions on charts: no drift, the order of the method, new charts where old ones end."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from constrained_systems import (
@@ -13,7 +15,7 @@ from constrained_systems import (
 )
 
 from kinetree import dynamics, samples
-from kinetree.errors import SingularError, UnknownNameError
+from kinetree.errors import ShapeError, SingularError, UnknownNameError
 from kinetree.loops.state_space import charts, multipliers
 from kinetree.loops.state_space.invariants import drift
 from kinetree.loops.state_space.model_system import system_of
@@ -134,6 +136,39 @@ def test_a_step_that_no_chart_can_make_is_an_error():
     atlas = charts.Atlas(system, q, v)
     with pytest.raises(SingularError, match="take a shorter step"):
         atlas.step(0.0, q, v, lambda chart, t, y: y + np.array([5.0, 0.0]))  # beyond the circle
+
+
+def by_system(system, q, v, duration, step):
+    return integrate_system(system, q, v, duration, step, hold="nothing")
+
+
+MOTIONS = {
+    "system": by_system,
+    **{m: partial(charts.integrate_on_charts, method=m)
+       for m in ("runge-kutta", "adams-bashforth", "trapezoid")},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("follow", MOTIONS.values(), ids=MOTIONS)
+def test_motions_end_at_the_duration_with_a_shorter_step(follow):
+    q, v = pendulum_state(ANGLE, RATE)
+    motion = follow(pendulum(), q, v, 0.055, 0.01)
+    np.testing.assert_array_equal(motion.t, [*(0.01 * np.arange(6)), 0.055])
+    assert len(motion.q) == len(motion.v) == 7
+    fine = follow(pendulum(), q, v, 0.055, 0.0011)
+    error = np.max(np.abs(motion.q[-1] - fine.q[-1]))
+    assert error < 1e-3 < np.max(np.abs(motion.q[-2] - fine.q[-1]))
+    even = follow(pendulum(), q, v, 0.07, 0.01)  # 0.07 / 0.01 > 7
+    np.testing.assert_array_equal(even.t, [*(0.01 * np.arange(7)), 0.07])
+    assert follow(pendulum(), q, v, 0.0, 0.1).t.tolist() == [0.0]
+
+
+@pytest.mark.parametrize("follow", [by_system, charts.integrate_on_charts])
+@pytest.mark.parametrize(("duration", "step"), [(-1.0, 0.1), (1.0, 0.0), (np.inf, 0.1)])
+def test_durations_and_steps_that_lead_nowhere_are_named(follow, duration, step):
+    q, v = pendulum_state(ANGLE, RATE)
+    with pytest.raises(ShapeError, match=r"a duration \[s\] that is not negative and a step \[s\]"):
+        follow(pendulum(), q, v, duration, step)
 
 
 def test_unknown_methods_are_named():

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from closeness import assert_close
@@ -13,12 +15,14 @@ from constrained_systems import (
     swinging_body,
 )
 
+import kinetree as kt
 from kinetree import dynamics, samples
 from kinetree.errors import ShapeError, SingularError
 from kinetree.loops.state_space import invariants, multipliers, null_space_form
 from kinetree.loops.state_space.model_system import system_of
 from kinetree.loops.state_space.svd_form import SVDForm
 from kinetree.loops.state_space.system import ConstrainedSystem
+from kinetree.model import JointDynamics
 
 SYSTEMS = {
     "pendulum": pendulum,
@@ -75,6 +79,67 @@ def test_terms_of_wrong_size_are_named(rng):
     wrong = ConstrainedSystem(**{**vars(system), "Gdot_v": lambda q, v: np.zeros(2)})
     with pytest.raises(ShapeError, match=r"Gdot_v\(q, v\) has shape \(2,\), expected \(1,\)"):
         wrong.check(*off_the_manifold(system, rng))
+
+
+WRONG = {
+    "a sign of Gdot_v": ({"Gdot_v": lambda s: lambda q, v: -s.Gdot_v(q, v)},
+                         r"Gdot_v\(q, v\) is not the rate of G\(q\) @ v along v: it is \[-"),
+    "a factor of G": ({"G": lambda s: lambda q: 2 * s.G(q)},
+                      r"G\(q\) @ v is not the rate of g\(q\) along v.*a sign or a factor"),
+    "a sign in terms": ({"terms": lambda s: lambda q, v: s.constraint(q, v)._replace(
+                            Gdot_v=-s.Gdot_v(q, v))},
+                        r"Gdot_v of terms\(q, v\) is not the rate of G\(q\) @ v"),
+    "another g in terms": ({"terms": lambda s: lambda q, v: s.constraint(q, v)._replace(
+                               g=s.g(q) + 1)},
+                           r"g of terms\(q, v\) is \[.*\], and g\(q\) is \["),
+    "a rate gradient": ({"rate_gradient": lambda s: lambda q, v: s.G(q)},
+                        r"rate_gradient\(q, v\) @ v is not the rate of G\(q\) @ v"),
+    "an energy gradient": ({"energy_gradient": lambda s: lambda q, v: np.array([0, -9.81, *-v])},
+                           r"energy_gradient\(q, v\) along \(v, v\) is not the rate of energy"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("changes", WRONG.values(), ids=WRONG)
+def test_terms_that_contradict_each_other_are_named(changes, rng):
+    changes, message = changes
+    system = pendulum()
+    wrong = replace(system, **{name: make(system) for name, make in changes.items()})
+    with pytest.raises(ShapeError, match=message):
+        wrong.check(*off_the_manifold(system, rng))
+    system.check(np.zeros(2), np.zeros(2))  # at rest there is nothing to compare
+
+
+@pytest.mark.parametrize("size", [1e-6, 1e6])
+def test_terms_of_any_size_pass(size, rng):
+    """Differences know how well they know a slope."""
+    system = pendulum()
+    scaled = replace(
+        system, g=lambda q: size * system.g(q / size), G=lambda q: system.G(q / size),
+        Gdot_v=lambda q, v: system.Gdot_v(q / size, v) / size,
+        energy=None, energy_gradient=None,
+    )  # fmt: skip
+    q, v = off_the_manifold(system, rng)
+    scaled.check(size * q, size * v)
+    scaled.check(size * q, v)
+
+
+def test_springs_and_dampers_of_loop_joints_act():
+    """As in forward dynamics of the model; and no energy is claimed to be conserved."""
+    model = samples.four_bar()
+    spring = JointDynamics(stiffness=20.0, damping=0.3, rest=0.4)
+    model = model.replace(dynamics={model.loops[0].name: spring})
+    q = kt.loops.assemble(model)
+    v = kt.loops.project_velocity(model, q, np.ones(model.nv))
+    system = system_of(model)
+    assert system.energy is None
+    assert system.energy_gradient is None
+    expected = kt.forward_dynamics(model, q, v, kt.passive_force(model, q, v))
+    bare = kt.forward_dynamics(model, q, v, np.zeros(model.nv))
+    assert np.max(np.abs(bare - expected)) > 1
+    assert_close(multipliers.acceleration(system.independent(q), 0, q, v), expected, ulps=1e5)
+    free = system_of(model, passive=False)
+    assert free.energy is not None
+    assert_close(multipliers.acceleration(free.independent(q), 0, q, v), bare, ulps=1e5)
 
 
 def test_joint_forces_of_a_system_are_one_vector_or_a_function():

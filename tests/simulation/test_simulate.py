@@ -9,6 +9,7 @@ import kinetree as kt
 from kinetree.errors import JointError, LoopError, ShapeError, TraceError, UnknownNameError
 from kinetree.simulation import INTEGRATORS, Integrator
 from kinetree.simulation.integrators.integrator import Stepped
+from kinetree.simulation.loop import Clock
 
 PENDULUM = kt.samples.double_pendulum()
 START = np.array([1.0, 0.5])
@@ -262,3 +263,13 @@ def test_a_motion_that_blows_up_says_when_and_where():
     with pytest.raises(kt.SimulationError, match=r"at t = 0\.\d+ s|from t = 0\.\d+ s") as caught:
         run(forces=runaway, duration=1.0, limits=None)
     assert "'elbow'" in str(caught.value) or "'shoulder'" in str(caught.value)
+
+
+def test_a_clock_with_many_steps_has_no_longer_one():
+    """Of a million steps the last is shorter as well; rounding errors are no step."""
+    clock = Clock(0.0, 1000.0004, 1e-3)
+    assert clock.count == 1_000_001
+    assert clock.time(clock.count) == 1000.0004
+    assert clock.time(clock.count) - clock.time(clock.count - 1) < 1e-3
+    assert Clock(0.0, 0.7, 0.1).count == 7
+    assert Clock(1e6, 1e6 + 5.0, 1e-3).count == 5000

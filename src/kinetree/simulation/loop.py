@@ -28,7 +28,8 @@ class Clock:
     def count(self) -> int:
         """Number of steps."""
         n = (self.end - self.start) / self.dt
-        return round(n) if abs(n - round(n)) < 1e-6 * max(n, 1) else int(np.ceil(n))
+        rounding = 4 * np.finfo(float).eps * (abs(self.end) + abs(self.start)) / self.dt
+        return round(n) if abs(n - round(n)) < 1e-6 + rounding else int(np.ceil(n))
 
     def time(self, k):
         """Time at which step ``k`` begins."""

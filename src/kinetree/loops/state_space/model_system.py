@@ -31,7 +31,8 @@ def system_of(model, tau=None, f_ext=None, *, passive=True) -> ConstrainedSystem
         tau: joint forces [N, N·m], (nv,), or a function of ``t, q, qd`` that returns them; zero by
             default.
         f_ext: external forces on bodies, as for ``kt.forward_dynamics``.
-        passive: whether springs, dampers and friction of the joints act as well.
+        passive: whether springs, dampers and friction of the joints act as well, of those that
+            close loops, too.
 
     Returns:
         The system. It knows its energy if nothing but gravity acts.
@@ -40,15 +41,15 @@ def system_of(model, tau=None, f_ext=None, *, passive=True) -> ConstrainedSystem
     tree = model.replace(loops=())
     space, units = space_of(model), scaling(model)
     acting = passive and any(
-        has_dynamics(body, name)
-        for body in model.bodies
+        has_dynamics(part, name)
+        for part in (*model.bodies, *model.loops)
         for name in ("stiffness", "damping", "friction")
     )
     force = _force(model, tau)
 
     def F(t, q, v):
         total = force(t, q, v) - dynamics.bias_force(tree, q, v, f_ext)
-        return total + dynamics.passive_force(tree, q, v) if acting else total
+        return total + dynamics.passive_force(model, q, v) if acting else total
 
     def energy_gradient(q, v):
         return np.concatenate([_energy_slope(tree, q, v), dynamics.mass_matrix(tree, q) @ v])

@@ -97,7 +97,12 @@ class ConstrainedSystem:
         return ConstraintTerms(self.g(q), self.G(q), self.Gdot_v(q, v))
 
     def check(self, q, v) -> None:
-        """Raise ShapeError unless all terms have the sizes that ``n`` and ``m`` announce."""
+        """Raise ShapeError unless terms have the sizes that ``n`` and ``m`` announce, and agree.
+
+        Derivatives are compared with differences along ``v``, which must not be zero for that:
+        ``G`` with those of ``g``, ``Gdot_v`` with those of ``G v``, gradients with those of the
+        energy and of ``G v``. A sign or a factor that is wrong is found, a digit is not.
+        """
         shapes = {
             "M(q)": (self.M(q), (self.n, self.n)),
             "F(t, q, v)": (self.F(0.0, q, v), (self.n,)),
@@ -111,6 +116,32 @@ class ConstrainedSystem:
                     f"{name} has shape {np.shape(value)}, expected {expected} for a constrained "
                     f"system of n = {self.n} velocities and m = {self.m} constraints"
                 )
+        self._check_derivatives(np.asarray(q, dtype=float), np.asarray(v, dtype=float))
+
+    def _check_derivatives(self, q, v):
+        move, terms = self.space.move, self.constraint(q, v)
+        G, rate, energy = self.G, self.rate_gradient, self.energy
+        claims = [
+            ("G(q) @ v", "g(q)", self.g, G(q) @ v),
+            ("Gdot_v(q, v)", "G(q) @ v", lambda q: G(q) @ v, self.Gdot_v(q, v)),
+            ("g of terms(q, v)", "g(q)", None, (terms.g, self.g(q))),
+            ("G of terms(q, v)", "G(q)", None, (terms.G, G(q))),
+            ("Gdot_v of terms(q, v)", "G(q) @ v", lambda q: G(q) @ v, terms.Gdot_v),
+        ]
+        if rate is not None:
+            claim = rate(q, v) @ v
+            claims.append(("rate_gradient(q, v) @ v", "G(q) @ v", lambda q: G(q) @ v, claim))
+        for name, of, function, claim in claims:
+            if function is None:
+                _require_equal(name, of, *claim)
+            else:
+                _require_slope(name, of, lambda h, f=function: f(move(q, h * v)), claim)
+        if energy is not None and self.energy_gradient is not None:
+            claim = self.energy_gradient(q, v) @ np.concatenate([v, v])
+            _require_slope(
+                "energy_gradient(q, v) along (v, v)", "energy(q, v)",
+                lambda h: energy(move(q, h * v), (1 + h) * v), claim,
+            )  # fmt: skip
 
     def independent(self, q, *, tolerance=RANK_TOLERANCE) -> "ConstrainedSystem":
         """The same system with the constraints that are independent at ``q``."""
@@ -135,3 +166,37 @@ class ConstrainedSystem:
             rate_gradient=None if gradient is None else lambda q, v: gradient(q, v)[rows],
             scaling=scaling and Scaling(scaling.rows[rows], scaling.columns, scaling.length),
         )
+
+
+_STEP = 1e-4
+"""Of differences, in the time that ``v`` counts by."""
+_ALIKE = 1e-3
+"""Relative difference that tells a wrong derivative from an inexact difference."""
+
+
+def _require_slope(name, of, along, claim):
+    """Raise ShapeError where ``claim`` is not the derivative of a function of time at zero.
+
+    Differences with two steps tell how well they know it: no more is asked for.
+    """
+    wide, slope = ((along(h) - along(-h)) / (2 * h) for h in (2 * _STEP, _STEP))
+    rounding = 4 * np.finfo(float).eps * np.max(np.abs(along(_STEP)), initial=0.0) / _STEP
+    error = np.max(np.abs(wide - slope), initial=0.0) + rounding
+    size = np.max(np.abs([slope, claim]), initial=0.0)
+    missed = np.max(np.abs(slope - claim), initial=0.0)
+    if not missed <= _ALIKE * size + 10 * error:
+        raise ShapeError(
+            f"{name} is not the rate of {of} along v: it is {_shown(claim)}, and differences give "
+            f"{_shown(slope)}; look for a sign or a factor, or derive it from g by "
+            f"ConstrainedSystem.from_functions"
+        )
+
+
+def _require_equal(name, of, found, expected):
+    size = np.max(np.abs([found, expected]), initial=0.0)
+    if not np.max(np.abs(found - expected), initial=0.0) <= _ALIKE * size:
+        raise ShapeError(f"{name} is {_shown(found)}, and {of} is {_shown(expected)}")
+
+
+def _shown(value):
+    return np.array2string(np.asarray(value), precision=4, threshold=6)

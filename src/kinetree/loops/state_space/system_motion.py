@@ -6,6 +6,7 @@ step. ``kt.simulate`` is what to use for models; this is for systems of the user
 comparisons.
 """
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -23,7 +24,7 @@ from kinetree.loops.state_space.system_projection import (
     project_velocity,
 )
 
-__all__ = ["SystemMotion", "integrate_system", "runge_kutta_step"]
+__all__ = ["SystemMotion", "instants", "integrate_system", "runge_kutta_step"]
 
 BAUMGARTE = Stabilization(10.0, 10.0)
 """What the thesis takes [1/s]."""
@@ -62,7 +63,7 @@ def integrate_system(
         q: configuration, and
         v: velocity at the start, consistent with the constraints.
         duration: how long [s].
-        step: of the integration [s].
+        step: of the integration [s]; the last one is shorter where it must be.
         form: ``"svd"``, which passes singularities, or ``"multipliers"``.
         hold: what keeps the constraints. ``"nothing"``; ``"baumgarte"``; ``"projection"`` of
             positions and then of velocities after every step; ``"all"``, both at once;
@@ -78,23 +79,23 @@ def integrate_system(
     q, v = (np.asarray(x, dtype=float) for x in (q, v))
     svd = SVDForm(system, rank=rank, stabilization=stabilization if hold == "baumgarte" else None)
     acceleration, settle = _form(system, svd, form), _hold(system, hold, q, v, tolerance)
-    n, watch, count = system.n, SingularityWatch(near), round(duration / step)
+    n, watch, times = system.n, SingularityWatch(near), instants(duration, step)
     states, kappa, indicator, lam = [], [], [], []
 
     def rate(t, x):
         return np.concatenate([x[n:], acceleration(t, x[:n], x[n:])])
 
-    for i in range(count + 1):
-        t, x = i * step, np.concatenate([q, v])
+    for t, end in zip(times, (*times[1:], None), strict=True):
+        x = np.concatenate([q, v])
         seen = svd.evaluate(t, q, v)
         watch.update(t, seen)
         states.append(x)
         kappa.append(seen.kappa)
         indicator.append(seen.indicator)
         lam.append(multipliers.recovered_multipliers(system, t, q, v, seen.vdot))
-        if i < count:
+        if end is not None:
             first = np.concatenate([v, seen.vdot]) if form == "svd" else None
-            x = runge_kutta_step(rate, t, x, step, first)
+            x = runge_kutta_step(rate, t, x, end - t, first)
             if not np.all(np.isfinite(x)):
                 raise SimulationError(
                     f"the motion blew up in the step from t = {t:.6g} s, by form {form!r}"
@@ -102,9 +103,20 @@ def integrate_system(
             q, v = settle(x[:n], x[n:])
     q, v = np.split(np.array(states), 2, axis=1)
     return SystemMotion(
-        step * np.arange(count + 1), q, v, drift(system, q, v), np.array(kappa),
+        times, q, v, drift(system, q, v), np.array(kappa),
         np.array(indicator), np.array(lam), watch.passes,
     )  # fmt: skip
+
+
+def instants(duration, step) -> np.ndarray:
+    """Times from 0 to the duration, exactly, in steps of which the last may be shorter [s]."""
+    if not (0 <= duration < np.inf and 0 < step < np.inf):
+        raise ShapeError(
+            f"a motion needs a duration [s] that is not negative and a step [s] above zero, got "
+            f"duration = {duration} and step = {step}"
+        )
+    count = math.ceil(duration / step - 1e-6)  # of a step: rounding errors are no step of their own
+    return np.append(step * np.arange(count), float(duration))
 
 
 def runge_kutta_step(rate: Callable, t, x, h, first=None):

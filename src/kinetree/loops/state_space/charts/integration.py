@@ -6,6 +6,7 @@ of the old one.
 """
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from kinetree.errors import UnknownNameError
 from kinetree.loops.state_space.charts.atlas import Atlas
 from kinetree.loops.state_space.charts.tangent_chart import tangent
 from kinetree.loops.state_space.newton import newton
-from kinetree.loops.state_space.system_motion import runge_kutta_step
+from kinetree.loops.state_space.system_motion import instants, runge_kutta_step
 
 __all__ = ["ChartMotion", "integrate_on_charts"]
 
@@ -45,7 +46,7 @@ def integrate_on_charts(
         q: configuration, and
         v: velocity at the start, consistent with the constraints.
         duration: how long [s].
-        step: of the integration [s].
+        step: of the integration [s]; the last one is shorter where it must be.
         method: ``"runge-kutta"``, the classical one; ``"adams-bashforth"``, four steps; or
             ``"trapezoid"``, implicit. All are of order 4 but the last, which is of order 2.
         make: what makes charts, as for ``Atlas``.
@@ -55,14 +56,14 @@ def integrate_on_charts(
     if method not in _METHODS:
         raise UnknownNameError(f"no method is called {method!r}; there are {list(_METHODS)}")
     atlas, advance = Atlas(system, q, v, make=make, growth=growth, **options), _METHODS[method]()
-    count = round(duration / step)
+    times = instants(duration, step)
     states = [(np.asarray(q, dtype=float), np.asarray(v, dtype=float))]
-    for i in range(count):
+    for t, end in pairwise(times):
         states.append(
-            atlas.step(i * step, *states[-1], lambda chart, t, y: advance(chart, t, y, step))
+            atlas.step(t, *states[-1], lambda chart, t, y, h=end - t: advance(chart, t, y, h))
         )
     q, v = (np.array(part) for part in zip(*states, strict=True))
-    return ChartMotion(step * np.arange(count + 1), q, v, atlas.changes)
+    return ChartMotion(times, q, v, atlas.changes)
 
 
 class _RungeKutta:
@@ -71,14 +72,17 @@ class _RungeKutta:
 
 
 class _AdamsBashforth:
-    """Four steps; the first ones in every chart are made by the Runge-Kutta method."""
+    """Four steps of equal length; others are made by the Runge-Kutta method.
+
+    So are the first ones in every chart, and a last one that is shorter.
+    """
 
     def __init__(self):
-        self._chart, self._rates, self._time = None, [], None
+        self._chart, self._rates, self._time, self._step = None, [], None, None
 
     def __call__(self, chart, t, y, h):
-        if chart is not self._chart:
-            self._chart, self._rates = chart, []
+        if chart is not self._chart or abs(h - self._step) > 1e-6 * h:
+            self._chart, self._rates, self._step = chart, [], h
         elif self._time == t:
             self._rates = self._rates[1:]  # the same step again
         self._time, self._rates = t, [chart.rate(t, y), *self._rates[:3]]
