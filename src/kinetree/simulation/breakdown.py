@@ -4,9 +4,18 @@ import math
 
 import numpy as np
 
+from kinetree.algorithms import crba
+from kinetree.algorithms.passive import spring_and_damper_force
 from kinetree.errors import ShapeError, SimulationError, SingularError
+from kinetree.model.dynamics import joints_with
 
-__all__ = ["NamingTime", "all_finite", "check_finite_state", "joint_of", "largest_size"]
+__all__ = [
+    "STIFF", "NamingTime", "all_finite", "check_finite_state", "joint_of", "largest_size", "remedy",
+]  # fmt: skip
+
+STIFF = ("rosenbrock", "implicit_midpoint", "variational", "generalized_alpha")
+"""Integrators that stiff springs and dampers do not bother; the first two for any tree."""
+_STIFF_STEP = 1.0  # of the time in which a damper acts; explicit steps are stable up to 2 to 4
 
 _FEW = 100  # numbers that Python goes through in less time than NumPy takes to begin
 
@@ -35,17 +44,70 @@ def joint_of(model, values):
     )
 
 
-def check_finite_state(model, t, q, qd):
-    """Raise SimulationError for a state that is not finite."""
+def remedy(model, h, method="", otherwise="take a smaller dt") -> str:
+    """What to do about steps of ``h`` seconds: if springs or dampers are stiffer, it says so.
+
+    Args:
+        model: the mechanism.
+        h: length of a step [s]; None if it is not known.
+        method: name of the integrator that took it.
+        otherwise: what to do where nothing is stiff.
+    """
+    found = None if not h or method in STIFF else _fastest_passive_motion(model)
+    if found is None or found[0] * h < _STIFF_STEP:
+        return otherwise
+    rate, joint, what = found
+    which = (
+        "constraints='generalized_alpha' of kinetree.simulate"
+        if model.loops
+        else " or ".join(f"integrator={name!r}" for name in STIFF[:2])
+    )
+    return (
+        f"the {what} at joint {joint!r} acts within {1 / rate:.2g} s, and a step takes {h:.2g} s: "
+        f"take a method for stiff systems, {which}, or a dt below {1 / rate:.2g} s"
+    )
+
+
+def _fastest_passive_motion(model):
+    """Rate [1/s] at which springs and dampers move the mechanism at most, the joint, and which.
+
+    At the neutral position and without loops, which only make motions slower; None without any.
+    """
+    if not joints_with(model, "stiffness", "damping") or model.scalar_type().kind == "O":
+        return None
+    q, one = model.neutral(), np.eye(model.nv)
+    H = crba.joint_space_inertia(model, q)
+    force = spring_and_damper_force
+
+    def slope(of):
+        return -np.array([of(e) - of(-e) for e in 1e-6 * one]).T / 2e-6
+
+    D = slope(lambda e: force(model, q, e))
+    K = slope(lambda e: force(model, model.integrate(q, e), 0 * e))
+    inverse = np.linalg.pinv(H, hermitian=True)
+    rates = []
+    for matrix, what, power in ((D, "damper", 1.0), (K, "spring", 0.5)):
+        values, vectors = np.linalg.eig(inverse @ matrix)
+        k = int(np.argmax(np.abs(values)))
+        joint = joint_of(model, matrix @ vectors[:, k])  # where the force acts
+        rates.append((float(abs(values[k]) ** power), joint, what))
+    return max(rates)
+
+
+def check_finite_state(model, t, q, qd, h=None, method=""):
+    """Raise SimulationError for a state that is not finite, after a step of ``h`` seconds."""
     if all_finite(qd) and all_finite(q):
         return
     bad = ~np.isfinite(qd)
     where = _sample(bad if np.any(bad) else ~np.isfinite(q))
     joint = f" joint {joint_of(model, qd)!r}" if model.nv else ""
+    stiff = "an integrator for stiff systems such as 'rosenbrock'"
+    if model.loops:
+        stiff = "constraints='generalized_alpha' for stiff springs and dampers"
+    otherwise = f"take a smaller dt, {stiff}, or look at the forces"
     raise SimulationError(
         f"the simulation of {model.name!r} blew up at t = {t:.6g} s{where}:{joint} is at a speed "
-        f"that is not a number any more; take a smaller dt, an integrator for stiff systems such "
-        f"as 'rosenbrock', or look at the forces"
+        f"that is not a number any more; {remedy(model, h, method, otherwise)}"
     )
 
 
@@ -56,12 +118,14 @@ class NamingTime:
         model: the mechanism.
         t: time at the start of a step [s].
         qd: joint velocities there, (..., nv).
+        h: length of the step [s], if it is known.
+        method: name of the integrator.
     """
 
-    __slots__ = ("model", "qd", "t")
+    __slots__ = ("h", "method", "model", "qd", "t")
 
-    def __init__(self, model, t, qd):
-        self.model, self.t, self.qd = model, t, qd
+    def __init__(self, model, t, qd, h=None, method=""):
+        self.model, self.t, self.qd, self.h, self.method = model, t, qd, h, method
 
     def __enter__(self):
         return self
@@ -73,9 +137,10 @@ class NamingTime:
         if self.model.nv:
             fastest = joint_of(self.model, self.qd)
             joint = f"; the fastest joint is {fastest!r} with {speed:.3g} m/s or rad/s"
+        otherwise = "take a smaller dt, or look at the forces, stops at limits included"
         raise SimulationError(
             f"the simulation of {self.model.name!r} stopped in the step from t = {self.t:.6g} s: "
-            f"{error}{joint}; take a smaller dt, or look at the forces, stops at limits included"
+            f"{error}{joint}; {remedy(self.model, self.h, self.method, otherwise)}"
         ) from error
 
 

@@ -90,14 +90,15 @@ def run_equal_steps(stepper, clock, motion, store_every, progress) -> Record:
 
 def _step(stepper, t, end, motion, tau):
     q, qd = motion.q, motion.qd
-    with NamingTime(stepper.model, t, qd), np.errstate(all="ignore"):
+    named = (end - t, stepper.method.name)
+    with NamingTime(stepper.model, t, qd, *named), np.errstate(all="ignore"):
         if motion.hooks:
             step = stepper.take(t, end - t, q, qd, tau)
             step.t1 = end
         else:  # no one will ask what happens inside
             q1, qd1, work = stepper.step(t, end - t, q, qd, tau)
             step = Step(t, q, qd, tau, end, q1, qd1, work, stepper)
-    check_finite_state(stepper.model, end, step.q1, step.qd1)
+    check_finite_state(stepper.model, end, step.q1, step.qd1, *named)
     return after_hooks(step, motion.hooks)
 
 
@@ -124,10 +125,11 @@ def _run_chunks(stepper, clock, motion, store_every, progress, record):
         if many > 1 and k + many == clock.count:
             many -= 1  # the last step may be shorter
         h = clock.time(k + 1) - t if many == 1 else clock.dt
-        with NamingTime(stepper.model, t, motion.qd), np.errstate(all="ignore"):
+        named = (h, stepper.method.name)
+        with NamingTime(stepper.model, t, motion.qd, *named), np.errstate(all="ignore"):
             q, qd, work = stepper.steps(t, h, motion.q, motion.qd, zero, many)
         k += many
-        check_finite_state(stepper.model, clock.time(k), q, qd)
+        check_finite_state(stepper.model, clock.time(k), q, qd, *named)
         motion.q, motion.qd, motion.work = q, qd, motion.work + work
         record.count(h, qd, many)
     record.keep(clock.time(k), motion.q, motion.qd, zero, motion.work)
@@ -149,6 +151,6 @@ def _run_each(stepper, clock, motion, zero, progress, record):
         qd = np.array([step[1] for step in steps])
         if not np.all(np.isfinite(qd)):
             for t, (q, qd, _) in zip(instants[1:], steps, strict=True):
-                check_finite_state(stepper.model, t, q, qd)
+                check_finite_state(stepper.model, t, q, qd, clock.dt, stepper.method.name)
         record.count(np.max(np.diff(instants)), qd, last - first)
     progress(clock.end)

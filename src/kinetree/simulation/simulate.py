@@ -226,8 +226,8 @@ def _can_compile(model, method, field):
         require_groups(model, f"integrator {method.name!r}")
         if constrained:
             raise LoopError(
-                f"integrator {method.name!r} is for trees; model {model.name!r} has loops or "
-                f"couplings. Use 'rk4' or 'dopri5'"
+                f"integrator {method.name!r} is for trees; model {model.name!r} has loops. Use "
+                f"'rk4' or 'dopri5', or constraints='generalized_alpha' for what is stiff"
             )
         if plain:
             raise TraceError(

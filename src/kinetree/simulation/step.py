@@ -145,7 +145,7 @@ class Stepper:
         """
         states = []
         for t, end in pairwise(instants):
-            with NamingTime(self.model, t, qd):
+            with NamingTime(self.model, t, qd, end - t, self.method.name):
                 q, qd, work = self.step(t, end - t, q, qd, tau)
             states.append((q, qd, work))
         return states

@@ -60,8 +60,12 @@ def _inverse_root(W):
 
 
 def _regular(H):
-    """``H`` with a little inertia for motions that have none, such as those of massless bodies."""
+    """``H`` with a little inertia for motions that have none, such as those of massless bodies.
+
+    Where nothing has any, all motions count the same.
+    """
     size = np.trace(H, axis1=-2, axis2=-1)
     least = np.linalg.eigvalsh(H)[..., 0]
     lacking = np.maximum(_MASSLESS * size - least, 0) * (least < 1e-12 * size)
+    lacking = np.where(size > 0, lacking, 1.0)
     return H + lacking[..., None, None] * np.eye(H.shape[-1])

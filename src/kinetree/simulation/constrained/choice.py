@@ -11,16 +11,19 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.algorithms import crba
+from kinetree.algorithms.dependent_joints import has_full_inertia
 from kinetree.errors import AssemblyError, LoopError, SingularError
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.kinematics.projection import project_configuration
 from kinetree.loops.kinematics.rank import independent_rows, rank, scaling
+from kinetree.simulation.constrained.equations import no_inertia, whitening
 from kinetree.simulation.constrained.motion import Chosen
 
 __all__ = ["Choice", "better_choice", "choose"]
 
 _AWAY = 1e-2  # how far to look, in radians and in lengths of the mechanism
 _LOOKS = 4
+_SINGULAR = 1e-10  # smallest eigenvalue of an inertia matrix that counts, its diagonal being one
 _WORSE = 0.5  # smallest singular value, relative to that of others, with which ours are replaced
 
 
@@ -56,7 +59,8 @@ def choose(model, q, told=()) -> Choice:
             f"{len(told)} variables {'follow' if len(told) > 1 else 'follows'} from the others; "
             f"tell fewer"
         )
-    chosen = _chosen(independent_rows(K, units), units, told)
+    weight = _weight(model, at, units)
+    chosen = _chosen(independent_rows(K, units), units, told, weight)
     return Choice(chosen, _health(model, at, chosen), singular=size > at_start)
 
 
@@ -70,12 +74,27 @@ def better_choice(model, q, chosen: Chosen) -> Chosen | None:
     if len(rows) != size or tuple(rows) == chosen.rows:
         return None
     now, then = (_smallest(units.apply(K)[list(choice)]) for choice in (chosen.rows, rows))
-    return _chosen(rows, units, chosen.told) if now < _WORSE * then else None
+    return _chosen(rows, units, chosen.told, chosen.weight) if now < _WORSE * then else None
 
 
-def _chosen(rows, units, told):
+def _chosen(rows, units, told, weight):
     told_units = tuple(float(1 / units.columns[k]) for k in told)
-    return Chosen(tuple(map(int, rows)), tuple(map(float, units.rows[rows])), told, told_units)
+    rows, factors = tuple(map(int, rows)), tuple(map(float, units.rows[rows]))
+    return Chosen(rows, factors, told, told_units, weight)
+
+
+def _weight(model, q, units):
+    """``weight`` of the equations, see ``motion.Chosen``: zero unless ``H`` is singular."""
+    if all(has_full_inertia(I) for I in model.inertia[1:]):
+        return 0.0
+    H = units.columns[:, None] * crba.joint_space_inertia(model, q).astype(float) * units.columns
+    d = np.diagonal(H)
+    size = float(np.max(d, initial=0.0))
+    if size == 0:
+        raise SingularError(no_inertia(model))
+    scale = np.sqrt(np.maximum(d, _SINGULAR * size))
+    least = np.linalg.eigvalsh(H / np.outer(scale, scale))[0]
+    return float(np.mean(d)) if least <= _SINGULAR else 0.0
 
 
 def _of_others(K, told):
@@ -87,8 +106,8 @@ def _of_others(K, told):
 
 def _health(model, q, chosen):
     """Of the chosen equations: see ``equations.Rows``."""
-    L = np.linalg.cholesky(crba.joint_space_inertia(model, q).astype(float))
-    Y = np.linalg.solve(L, chosen.matrix(_matrix(model, q)).T)
+    K = chosen.matrix(_matrix(model, q))
+    Y = whitening(model, q, K, chosen.weight).forces(K.T)
     pivots = np.diagonal(np.linalg.qr(Y, mode="r")) ** 2
     return float(np.min(pivots, initial=np.inf) / (np.sum(Y * Y) / max(len(pivots), 1)))
 

@@ -6,6 +6,11 @@ of ``Y`` are made orthogonal one by one (Gram and Schmidt, modified): the condit
 distance from a singular configuration, while that of ``K H⁻¹ Kᵀ`` is its square. A row that is
 nothing new, as one is in a singular configuration, has no say: what it asks for is damped away.
 
+``H`` of the spanning tree is singular where bodies without inertia are carried along by others.
+Then ``H + w KᵀK`` takes its place, which is positive definite if every motion that the constraints
+allow moves inertia. It gives the same motion: what it adds is a force ``Kᵀ w K a``, which is one
+more force of the constraints.
+
 Written for numbers of any kind.
 """
 
@@ -16,7 +21,9 @@ import numpy as np
 from kinetree.algorithms import crba, ltl
 from kinetree.spatial.ops import sqrt
 
-__all__ = ["Inertia", "Rows", "multipliers", "orthogonal", "smallest", "whitening"]
+__all__ = [
+    "Inertia", "Rows", "multipliers", "no_inertia", "orthogonal", "smallest", "whitening",
+]  # fmt: skip
 
 _DAMPING = 1e-16  # of the mean square of all rows: a row with less that is new has no say
 _TINY = 1e-200
@@ -58,11 +65,24 @@ class Rows(NamedTuple):
         return np.array([y @ x for y in self.Y])
 
 
-def whitening(model, q) -> Inertia:
-    """Factors of the inertia matrix."""
-    L = crba.inertia_factors(model, q)
+def whitening(model, q, K=None, weight=0.0) -> Inertia:
+    """Factors of the inertia matrix; with a weight, of ``H + weight KᵀK``."""
+    if weight:
+        lam = ltl.dense(model.nv)
+        H = crba.joint_space_inertia(model, q) + weight * (K.T @ K)
+        L = ltl.ltdl(H, lam, lambda _: no_inertia(model))
+    else:
+        lam, L = model.expanded_parent, crba.inertia_factors(model, q)
     root = np.array([sqrt(L[k, k]) for k in range(model.nv)])
-    return Inertia(L, root, model.expanded_parent)
+    return Inertia(L, root, lam)
+
+
+def no_inertia(model):
+    """Message for a mechanism with a motion that nothing resists."""
+    return (
+        f"the equation of motion of model {model.name!r} is singular: some motion that its loops "
+        f"allow moves no inertia; give mass to the bodies that take part in it, or constrain it"
+    )
 
 
 def orthogonal(inertia: Inertia, K) -> Rows:

@@ -100,11 +100,13 @@ def _alpha_step(model, t, h, q, qd, tau, mean, qdd, *, method, field):
         c = loop_constraints(model, end.q, end.qd)
         K, missing = chosen(c.K), -chosen(c.error) / (beta * h * h)
         rest = _imbalance(model, a, *given, method=method, field=field) - K.T @ force
-        S = factor(_slope(model, a, *given, method=method, field=field))
+        slope = _slope(model, a, *given, method=method, field=field)
+        S = factor(slope + chosen.weight * (K.T @ K) if chosen.weight else slope)
         y, X = solve(S, rest), np.array([solve(S, row) for row in K]).T
         df = solve(factor(K @ X), missing + K @ y)
         da = X @ df - y
-        return a + da, force + df, np.sqrt(h * h * (da @ da))
+        force = force + (df - chosen.weight * missing if chosen.weight else df)
+        return a + da, force, np.sqrt(h * h * (da @ da))
 
     none = 0 * chosen(loop_constraints(model, q, qd).k)
     a, _, defect = repeat(improved, (mean, none, 0 * t), _ITERATIONS)

@@ -33,12 +33,15 @@ class Chosen:
         told: velocity variables of joints that move as told. That they do are more equations, in
             front of the others: with them ``K1 qdd1 = k - K2 qdd2`` for the other joints.
         told_units: factor of each that makes it a pure number.
+        weight: of the equations in ``H + weight KᵀK`` [kg·m²], which stands for ``H`` where that
+            of the tree is singular; zero where it is not.
     """
 
     rows: tuple[int, ...]
     units: tuple[float, ...]
     told: tuple[int, ...] = ()
     told_units: tuple[float, ...] = ()
+    weight: float = 0.0
 
     def __call__(self, equations):
         """The chosen ones of all equations, (nc, ...)."""
@@ -129,8 +132,9 @@ def driven_acceleration(model, q, qd, tau, qdd, chosen, time_constant=None):
 
 def _accelerated(model, q, qd, tau, qdd, chosen, time_constant):
     """Accelerations, and the forces of all equations."""
-    c, inertia = loop_constraints(model, q, qd), whitening(model, q)
+    c = loop_constraints(model, q, qd)
     k = c.k if time_constant is None else c.stabilized(time_constant)
+    inertia = whitening(model, q, chosen.matrix(c.K), chosen.weight)
     equations = orthogonal(inertia, chosen.matrix(c.K))
     x, k = inertia.forces(tau - rnea.bias_force(model, q, qd)), chosen.right(k, qdd)
     forces: Any = 0
@@ -139,7 +143,7 @@ def _accelerated(model, q, qd, tau, qdd, chosen, time_constant):
         x = x + smallest(equations, rest)
         if chosen.told:
             forces = forces + multipliers(equations, rest)
-    return inertia.motion(x), forces
+    return inertia.motion(x), forces - chosen.weight * k if chosen.weight else forces
 
 
 def _at(size, variables, values):
@@ -157,7 +161,8 @@ def closed(model, q, qd, chosen, *, iterations=3):
     the linear equations of the last but one position. Returns the values of a ``Closed``, whose
     errors are those before the last of the steps.
     """
-    inertia = whitening(model, q)
+    K = chosen.matrix(loop_constraints(model, q, qd).K) if chosen.weight else None
+    inertia = whitening(model, q, K, chosen.weight)
 
     def improved(state):
         q, qd, x = state[:3]

@@ -10,7 +10,7 @@ import numpy as np
 from kinetree.errors import ShapeError, SimulationError, SingularError
 from kinetree.loops.kinematics.closing import loop_gaps
 from kinetree.loops.kinematics.constraint import error
-from kinetree.simulation.breakdown import NamingTime
+from kinetree.simulation.breakdown import NamingTime, remedy
 from kinetree.simulation.constrained.choice import better_choice
 from kinetree.simulation.constrained.motion import closed
 from kinetree.simulation.constrained.passes import Passes
@@ -66,7 +66,7 @@ class ProjectedStepper(Stepper):
             if len(found) < len(ahead) - 1:  # one step with care, then on, a little slower
                 q, qd = found[-1][:2] if found else (q, qd)
                 t, end = ahead[len(found) : len(found) + 2]
-                with NamingTime(self.model, t, qd):
+                with NamingTime(self.model, t, qd, end - t, self.method.name):
                     states.append(self.step(t, end - t, q, qd, tau))
                 stride = 0
             q, qd = states[-1][:2]
@@ -146,7 +146,7 @@ class ProjectedStepper(Stepper):
                 )  # fmt: skip
                 q1[index], qd1[index], work[index], checks[index], taken = found
                 self.refined, self.substeps = self.refined + 1, self.substeps + taken
-            self._require_closed(t + h, q1[index], index)
+            self._require_closed(t + h, h, q1[index], index)
         changed = np.any(q1 != after.q) or np.any(qd1 != after.qd)
         stages = None if changed else after.stages
         return after._replace(q=q1, qd=qd1, work=work, checks=checks, stages=stages)
@@ -164,12 +164,12 @@ class ProjectedStepper(Stepper):
         other.field = replace(self.field, chosen=chosen)
         return other
 
-    def _require_closed(self, t, q, index):
+    def _require_closed(self, t, h, q, index):
         if not np.all(np.isfinite(q)) or np.max(np.abs(np.asarray(error(self.model, q)))) <= _OPEN:
             return
         part, gap = max(loop_gaps(self.model, q).items(), key=lambda item: item[1])
         raise SimulationError(
             f"the simulation of {self.model.name!r} cannot close {part} at the end of the step to "
             f"t = {t:.6g} s{f' in sample {index}' if index else ''}: it stays open by {gap:.3g} m "
-            f"or rad; take a smaller dt"
+            f"or rad; {remedy(self.model, h, self.method.name)}"
         )

@@ -8,8 +8,10 @@ from kinetree import dynamics
 from kinetree.algorithms import crba
 from kinetree.errors import SimulationWarning
 from kinetree.joints import Free
+from kinetree.loops.kinematics.constraint import constraint
+from kinetree.loops.kinematics.rank import scaling
 from kinetree.model.dynamics import has_dynamics
-from kinetree.simulation.breakdown import joint_of
+from kinetree.simulation.breakdown import joint_of, remedy
 from kinetree.simulation.constrained.passes import SingularPass
 from kinetree.simulation.results.report import Report
 
@@ -43,7 +45,8 @@ def check_result(model, stepper, record, arrays, seen, loop_error, *, adaptive) 
         loop_error: position and velocity errors of loops at the stored states.
         adaptive: whether steps were as long as their error allowed.
     """
-    H = _inertia_matrices(model, arrays["q"])
+    chosen = getattr(stepper.field, "chosen", None)
+    H = _inertia_matrices(model, arrays["q"], chosen)
     kicked = any(_changes_the_state(event) for event in record.events)
     contact = None if record.notes is None else record.notes.history().worst
     report = Report(
@@ -125,18 +128,27 @@ def _floats_freely(model, field, tau):
     )
 
 
-def _inertia_matrices(model, q):
-    """``H`` at some of the stored states, (n, nv, nv)."""
+def _inertia_matrices(model, q, chosen):
+    """``H`` at some of the stored states, (n, nv, nv).
+
+    Where others carry bodies without inertia along, of the motions that the constraints allow.
+    """
     q = q.reshape(q.size // max(model.nq, 1), model.nq)
     if not model.loops:
         return dynamics.mass_matrix(model, q[:: max(1, len(q) // _SAMPLES)])
     some = q[:: max(1, len(q) // 8)]  # one by one, on the host
-    return np.array([crba.joint_space_inertia(model, x) for x in some])
+    H = np.array([crba.joint_space_inertia(model, x) for x in some])
+    if not getattr(chosen, "weight", 0):
+        return H
+    units = scaling(model).columns
+    K = np.array([chosen.matrix(np.asarray(constraint(model, x, 0 * units).K)) for x in some])
+    G = np.swapaxes(np.linalg.svd(K * units)[2][:, K.shape[1] :], -1, -2) * units[:, None]
+    return np.swapaxes(G, -1, -2) @ H @ G
 
 
 def _of_others(model, told, H):
     """Rows and columns of joints that are not told how to move: the others may have no inertia."""
-    if told is None:
+    if told is None or H.shape[-1] != model.nv:
         return H
     free = np.flatnonzero(told.others(model))
     return H[..., free[:, None], free]
@@ -157,16 +169,20 @@ def _smallest_pivot(H):
 
 def _warnings(model, report, arrays, loop_error, adaptive):
     name = f"the simulation of {model.name!r}"
-    remedy = "take a smaller dt, or an integrator of higher order"
+    smaller = remedy(model, report.largest_step, report.integrator)
+    better = remedy(
+        model, report.largest_step, report.integrator,
+        otherwise="take a smaller dt, or an integrator of higher order",
+    )  # fmt: skip
     if not report.energy_error <= TOLERATED_DRIFT:
         yield (
             f"{name} gains or loses energy: {report.energy_error:.2g} of what is exchanged is "
-            f"neither work nor motion; {remedy}"
+            f"neither work nor motion; {better}"
         )
     if report.momentum_error is not None and not report.momentum_error <= TOLERATED_DRIFT:
         yield (
             f"{name} floats freely and yet its momentum changes, by {report.momentum_error:.2g}; "
-            f"{remedy}"
+            f"{better}"
         )
     first = float(np.max(loop_error[0], initial=0.0))
     if report.loop_error > max(TOLERATED_LOOP_ERROR, 10 * first):
@@ -178,7 +194,7 @@ def _warnings(model, report, arrays, loop_error, adaptive):
         joint = joint_of(model, arrays["qd"])
         yield (
             f"{name}: joint {joint!r} moves by {report.largest_advance:.2g} rad or m in one step; "
-            f"take a smaller dt"
+            f"{smaller}"
         )
     if report.contact is not None:
         yield from _warnings_of_contact(name, report.contact)
