@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
+from kinetree.model.geometry import Sphere
 from kinetree.other_names import FUNCTIONS, OF_MODELS
 
 ARM = kt.ModelBuilder("arm")
@@ -159,11 +160,38 @@ def test_a_start_far_outside_the_limits_is_warned_of(start, message):
 
 def test_a_scene_without_solid_shapes_is_warned_of():
     m = kt.contact.with_ground(ARM)
-    ground = kt.contact.TimeStepping(kt.contact.Scene(m))
-    message = r"nothing can touch .*of its 1 shapes 1 have collision=True.*<collision>"
-    with pytest.warns(kt.SimulationWarning, match=message) as warned:
-        kt.simulate(m, Q, duration=2e-3, contact=ground)
+    message = r"nothing can touch .*'arm': of its 1 shapes 1 have collision=True.*<collision>"
+    with pytest.warns(kt.errors.ModelWarning, match=message) as warned:
+        kt.contact.Scene(m)
     assert warned[0].filename == __file__
+    panda = kt.samples.panda()
+    with pytest.warns(kt.errors.ModelWarning, match=r"nothing can touch in the scene of 'panda'"):
+        assert not kt.contact.Scene(panda).pairs
+    with pytest.warns(kt.errors.ModelWarning, match=r"no two of its 2 solid shapes are a pair"):
+        kt.contact.Scene(_two_links())
+    assert not kt.contact.Scene(panda, pairs=[]).pairs  # meant so
+
+
+def _two_links():
+    """A pendulum of two links, which are neighbours and so never touch."""
+    builder = kt.ModelBuilder("links")
+    for name, on in (("upper", None), ("lower", "upper")):
+        builder.body(name, on=on, joint=kt.Revolute("x"), inertia=kt.shapes.sphere(0.1, mass=1.0))
+        builder.geometry(Sphere(0.1), on=name)
+    return builder.build()
+
+
+def test_a_ground_that_bodies_fall_through_is_warned_of():
+    m = kt.contact.with_ground(_two_links(), point=(0, 0, -1))
+    message = (
+        r"'links' has a ground, 'ground', and bodies pass through it: no contact=.*Scene\(model"
+    )
+    with pytest.warns(kt.SimulationWarning, match=message) as warned:
+        kt.simulate(m, Q, duration=2e-3)
+    assert warned[0].filename == __file__
+    kt.simulate(_two_links(), Q, duration=2e-3)
+    # A ground that nothing could touch is scenery.
+    kt.simulate(kt.contact.with_ground(ARM), Q, duration=2e-3)
 
 
 def test_a_motion_is_shown_in_one_line():

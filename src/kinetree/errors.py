@@ -203,7 +203,7 @@ class ExcitationWarning(UserWarning):
 
 
 class ModelWarning(UserWarning):
-    """Something in a model or file that kinetree does not carry along."""
+    """Something in a model or file that kinetree does not carry along, or that has no effect."""
 
 
 class CacheWarning(UserWarning):

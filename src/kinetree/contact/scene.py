@@ -1,5 +1,6 @@
 """A scene: the shapes of a model that may touch, and how rough and bouncy they are."""
 
+import warnings
 from functools import cached_property
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ from kinetree.contact.convex_pairs import convex_distance
 from kinetree.contact.finding import find_contacts
 from kinetree.contact.pairs import Pair, coefficients, pair_name, pairs_of
 from kinetree.contact.shapes.table import is_compiled
-from kinetree.errors import ModelError
+from kinetree.errors import ModelError, ModelWarning
 from kinetree.functional.kernel import kernel
 from kinetree.model.arrays import as_configuration, as_model
 
@@ -59,7 +60,7 @@ class Scene:
         model: the mechanism; its ``geometry`` that has ``collision`` set is what touches.
         pairs: which shapes may touch: None: all, but for those of neighbours; ``"base"``: those of
             moving bodies and those fixed to the base; or a list of ``Pair``, or of pairs of names
-            of shapes or bodies.
+            of shapes or bodies. A warning says where the first two find none.
         friction: coefficient of friction, or a function of two ``Geometry`` that returns it.
         restitution: coefficient of restitution, or a function of two ``Geometry``.
         ignore: pairs to leave out, written like ``pairs``.
@@ -85,6 +86,8 @@ class Scene:
     ):
         self.model, self.distance = as_model(model), distance
         self.pairs: tuple[Pair, ...] = pairs_of(model, pairs, ignore)
+        if not self.pairs and (pairs is None or isinstance(pairs, str)):
+            _warn_of_nothing(model)
         self.pair_names = tuple(pair_name(model, p.first, p.second) for p in self.pairs)
         self.friction = coefficients(self.pairs, "friction", friction, self.pair_names)
         self.restitution = coefficients(self.pairs, "restitution", restitution, self.pair_names)
@@ -209,3 +212,22 @@ class Scene:
             if k not in self.open_pairs
         ]
         return Scene(self.model, kept, distance=self.distance)
+
+
+def _warn_of_nothing(model):
+    """Warn where shapes pass through each other; without any, stops and friction are meant."""
+    if not model.geometry:
+        return
+    solid = [g for g in model.geometry if g.collision]
+    if len(solid) < 2:
+        what = f"of its {len(model.geometry)} shapes {len(solid)} have collision=True"
+    else:
+        what = f"no two of its {len(solid)} solid shapes are a pair: all are of neighbours, ignored"
+    warnings.warn(
+        f"nothing can touch in the scene of {model.name!r}: {what}. Robot files have <collision> "
+        f"elements for it, builders geometry(..., collision=True), and "
+        f"kinetree.contact.with_ground(model) adds a ground; Scene(model, pairs=[]) says that "
+        f"nothing is meant to",
+        ModelWarning,
+        stacklevel=3,
+    )

@@ -1,4 +1,10 @@
-"""Taking penetration out of positions, and closing loops, without touching velocities."""
+"""Taking penetration out of positions, and closing loops, without touching velocities.
+
+Bodies that are deep inside each other are not pushed apart at once: the rows are those of where
+they are, and along them no joint may move farther than ``TimeStepping.correction_speed`` allows.
+Other engines bound the same speed: ODE's maximum correcting velocity, PhysX's maximum depenetration
+velocity.
+"""
 
 import numpy as np
 
@@ -14,42 +20,53 @@ _TRIES = 3  # of 1, 3 and 9 rounds
 _SWEEPS = 2
 
 
-def projected(holds, model, q, rows, inertia, Y, A):
+def projected(holds, model, q, rows, inertia, Y, A, farthest):
     """Positions without penetration; the penetration, and the error of loops, that remain.
 
-    Bodies move along ``M⁻¹ Gᵀ``, with the rows of the start of the step, Gauss and Seidel deciding
+    No variable moves farther than ``farthest`` [rad, or in units of ``holds.size``]. Bodies move
+    along ``M⁻¹ Gᵀ``, with the rows of the start of the step, Gauss and Seidel deciding
     how far; gaps are looked at after each of a few rounds, which run only where they are needed.
     """
     if not holds.compiled:
-        return _with_new_rows(holds, model, q, inertia)
+        return _with_new_rows(holds, model, q, inertia, farthest)
     which = _held(rows)
 
     def move(state):
-        q, gap, error = state[:3]
-        q = model.integrate(q, _shift(which, rows, gap, error, inertia, Y, A))
-        return _look(holds, model, q)
+        (q, gap, error, *_), left = state
+        wanted = _shift(which, rows, gap, error, inertia, Y, A)
+        shift, left = _bounded(wanted, holds.units, left)
+        return _look(holds, model, model.integrate(q, shift)), left
 
     def some(state):
-        state, many = state
-        open_ = (state[3] > CLOSED) | (state[4] > CLOSED)
-        return repeat(move, state, select(open_, many, 0)), 3 * many
+        (found, left), many = state
+        open_ = ((found[3] > CLOSED) | (found[4] > CLOSED)) & (left > 0)
+        return repeat(move, (found, left), select(open_, many, 0)), 3 * many
 
     if not which:
         return q, 0.0, 0.0
-    state, _ = repeat(some, (_look(holds, model, q), 1.0), _TRIES)
+    (state, _), _ = repeat(some, ((_look(holds, model, q), farthest), 1.0), _TRIES)
     return state[0], state[3], state[4]
 
 
-def _with_new_rows(holds, model, q, inertia):
+def _bounded(shift, units, left):
+    """As much of a shift as is ``left`` of the way that joints may go, and what is left then."""
+    way = largest(np.abs(shift) / units)
+    part = select(way > left, left / select(way > left, way, 1.0), 1.0)
+    return part * shift, left - part * way
+
+
+def _with_new_rows(holds, model, q, inertia, left):
     """The same on the host, where contacts may come and go between rounds."""
     for _ in range((3**_TRIES - 1) // 2):
         _, _gap, _error, deep, opened = _look(holds, model, q)
-        if deep <= CLOSED and opened <= CLOSED:
+        if (deep <= CLOSED and opened <= CLOSED) or left <= 0:
             break
         rows = holds.at(model, q, np.zeros(model.nv))
         Y = inertia.halves(rows.G)
         A = inertia.mobility(Y)
-        q = model.integrate(q, _shift(_held(rows), rows, rows.gap, rows.error, inertia, Y, A))
+        wanted = _shift(_held(rows), rows, rows.gap, rows.error, inertia, Y, A)
+        shift, left = _bounded(wanted, holds.units, left)
+        q = model.integrate(q, shift)
     _, _, _, deep, opened = _look(holds, model, q)
     return q, deep, opened
 

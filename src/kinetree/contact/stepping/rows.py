@@ -6,12 +6,17 @@ first; then, one row each, ends of travel, joints with dry friction, and loops a
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from kinetree.algorithms.loop_constraints import loop_constraints, loop_errors
 from kinetree.contact import contacts as of_contacts
+from kinetree.contact.broad_phase import bounds
+from kinetree.contact.shapes.placed import Placed
+from kinetree.functional.layout import velocity_unit
+from kinetree.loops.kinematics.rank import typical_length
 
 __all__ = ["NO_JOINT_ROWS", "Holds", "Instant", "JointRows"]
 
@@ -86,6 +91,22 @@ class Holds:
     joints: JointRows = NO_JOINT_ROWS
     compiled: bool = True
     reach: float = 0.05
+
+    @cached_property
+    def size(self) -> float:
+        """A length of the mechanism [m]: of its largest shape, or between joints of one body."""
+        moving = [g for g in self.scene.shapes if g.body]
+        sides = [np.subtract(*bounds(Placed(g.shape, np.eye(3), np.zeros(3)))) for g in moving]
+        spans = [float(np.linalg.norm(side)) for side in sides if np.all(np.isfinite(side))]
+        return max(spans) if spans else typical_length(self.model)
+
+    @cached_property
+    def units(self):
+        """Of the velocity variables: 1 for angles, ``size`` for lengths, (nv,)."""
+        followers = {c.joint for c in self.model.couplings}
+        joints = [joint for i, joint in enumerate(self.model.joint) if i and i not in followers]
+        kinds = [velocity_unit(joint, k) for joint in joints for k in range(joint.nv)]
+        return np.array([1.0 if unit == "rad" else self.size for unit in kinds])
 
     @property
     def closes(self) -> bool:

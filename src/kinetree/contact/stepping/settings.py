@@ -31,6 +31,10 @@ class TimeStepping:
         damping: the same by velocity. Dampers of the joints are.
         conserving: whether a step may not gain energy but by the work of forces; what rounding
             off the motion to first order would add is taken from the velocities.
+        correction_speed: how fast penetration is taken out of positions at most: radians per second
+            of a joint, or lengths of the mechanism (its largest shape) per second. What curvature
+            leaves in a step is far below it; bodies that start deep inside each other part over
+            several steps, instead of being thrown apart in one.
         reach: distance up to which contacts without closed form are looked for [m].
         compiled_rows: up to so many rows that have to do with each other, three for a contact, or
             as much code in several groups, steps are compiled, which takes 14 s for 40 and grows
@@ -44,12 +48,13 @@ class TimeStepping:
     stiffness: Any = 0.0
     damping: Any = 0.0
     conserving: bool = True
+    correction_speed: float = 10.0
     reach: float = 0.05
     compiled_rows: int = 40
 
     def __post_init__(self):
         as_scene(self.scene, "TimeStepping")
-        for name in ("tolerance", "rounds", "reach"):
+        for name in ("tolerance", "rounds", "correction_speed", "reach"):
             if not getattr(self, name) > 0:
                 raise ModelError(f"{name} must be positive, got {getattr(self, name)!r}")
         for name in ("rest_velocity", "compiled_rows"):

@@ -148,7 +148,8 @@ class ContactStep:
         end = model.integrate(q, move)
         if self.told is not None:
             end, turned, _ = self.told.at(model, t + h, end, turned)
-        end, deep, opened = projected(self.holds, model, end, rows, inertia, Y, A)
+        farthest = h * self.settings.correction_speed
+        end, deep, opened = projected(self.holds, model, end, rows, inertia, Y, A, farthest)
         work = pushes @ after + (h * weight - held) @ given.lag
         balance = Balance(work, lam @ w, (after - qd) @ total / 2)
         if self.settings.conserving and self.told is None:

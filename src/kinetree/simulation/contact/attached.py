@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
 
+from kinetree.contact.pairs import all_pairs
 from kinetree.contact.rigid.settings import EventDriven
 from kinetree.contact.scene import Scene
 from kinetree.contact.soft.force import SoftContact
@@ -26,6 +27,7 @@ from kinetree.errors import (
     TraceError,
     UnknownNameError,
 )
+from kinetree.model.geometry import HeightField, Plane
 from kinetree.simulation.contact.phases.stepper import event_driven_stepper
 from kinetree.simulation.contact.stepper import time_stepper
 
@@ -68,20 +70,19 @@ def attach(contact: Any, model) -> Attached:
 
 @attach.register
 def _(contact: None, model) -> Attached:
+    _warn_of_ground(model)
     return Attached()
 
 
 @attach.register
 def _(contact: SoftContact, model) -> Attached:
     _require_model(contact.scene, model)
-    _warn_of_nothing(contact.scene)
     return Attached(forces=(contact,))
 
 
 @attach.register
 def _(contact: TimeStepping, model) -> Attached:
     _require_model(contact.scene, model)
-    _warn_of_nothing(contact.scene)
 
     def stepper(acting, method, field, q, events, *, compiled):
         return time_stepper(contact, acting, method, field, q, events, compiled=compiled)
@@ -92,7 +93,6 @@ def _(contact: TimeStepping, model) -> Attached:
 @attach.register
 def _(contact: EventDriven, model) -> Attached:
     _require_model(contact.scene, model)
-    _warn_of_nothing(contact.scene)
 
     def stepper(acting, method, field, q, events, *, compiled):
         return event_driven_stepper(contact, acting, method, field, q, events, compiled=compiled)
@@ -120,19 +120,21 @@ def _require_model(scene, model):
         )
 
 
-def _warn_of_nothing(scene):
-    """Warn where shapes pass through each other; without any, stops and friction are meant."""
-    if scene.pairs or not scene.model.geometry:
+def _warn_of_ground(model):
+    """Warn where shapes fall through a ground that they could stand on."""
+    ground = [
+        g
+        for g in model.geometry
+        if g.collision and g.body == 0 and isinstance(g.shape, (HeightField, Plane))
+    ]
+    if not ground or not all_pairs(model, with_base_only=True):
         return
-    solid = [g for g in scene.model.geometry if g.collision]
-    if len(solid) < 2:
-        what = f"of its {len(scene.model.geometry)} shapes {len(solid)} have collision=True"
-    else:
-        what = "no two of its solid shapes are a pair"
+    names = ", ".join(repr(g.name) if g.name else type(g.shape).__name__ for g in ground)
     warnings.warn(
-        f"nothing can touch in the scene of {scene.model.name!r}: {what}. Robot files have "
-        f"<collision> elements for it, builders geometry(..., collision=True), and "
-        f"kinetree.contact.with_ground(model) adds a ground",
+        f"model {model.name!r} has a ground, {names}, and bodies pass through it: no contact= says "
+        f"what happens where they touch. Give one, such as "
+        f"contact=kinetree.contact.TimeStepping(kinetree.contact.Scene(model)), or simulate the "
+        f"model without the ground",
         SimulationWarning,
         stacklevel=5,
     )

@@ -1,17 +1,20 @@
 """Steps with contact: compiled where all that acts can be, and looked at one by one."""
 
+import warnings
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 
+from kinetree.contact.candidates import positions
 from kinetree.contact.stepping.coupling import is_short
+from kinetree.contact.stepping.projection import CLOSED
 from kinetree.contact.stepping.residuals import Residuals, accumulated
 from kinetree.contact.stepping.rows import Holds, JointRows
 from kinetree.contact.stepping.solver import solve_in_kernel, solve_on_host
 from kinetree.contact.stepping.step import ContactStep
-from kinetree.errors import ShapeError, SingularError, UnknownNameError
+from kinetree.errors import ShapeError, SimulationWarning, SingularError, UnknownNameError
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import kernel
 from kinetree.model.bounds import position_index
@@ -29,6 +32,8 @@ from kinetree.simulation.step import Stepper
 __all__ = ["ContactStepper", "time_stepper"]
 
 _ONE = np.array(1.0)
+_FEW = 8  # samples
+_NAMED = 3  # pairs that a message names
 
 
 def time_stepper(settings, acting, method, field, q, events, *, compiled):
@@ -48,8 +53,53 @@ def time_stepper(settings, acting, method, field, q, events, *, compiled):
     tree = model.replace(loops=()) if holds.closes else model
     step = ContactStep(holds, settings, tree, solve_in_kernel, told)
     stepper = ContactStepper(model, method, field, step, q.shape[:-1], compiled=compiled)
+    stepper.inside = _starts_inside(holds, q)
+    if stepper.inside:
+        warnings.warn(
+            f"the simulation of {model.name!r} starts with {stepper.inside}, which rigid bodies "
+            f"cannot be: they are pushed apart at no more than {settings.correction_speed:g} rad "
+            f"or lengths of the mechanism per second (TimeStepping.correction_speed), and the "
+            f"energy of that is not that of any force. Start where they touch or are apart, or "
+            f"leave out pairs that are meant to overlap: Scene(..., ignore=...)",
+            SimulationWarning,
+            stacklevel=4,
+        )
     groups = [UserEvents(events, model)] if events else []
     return stepper, (Watcher(model, groups, q.shape[:-1]),) if groups else ()
+
+
+def _starts_inside(holds, q) -> str:
+    """The pairs of shapes that are inside each other, deepest first, in words; "" for none."""
+    deepest = {}
+    for index, (names, gaps) in _start_gaps(holds, q):
+        for k in np.flatnonzero(np.asarray(gaps) < -CLOSED):
+            pair = names[k].rpartition(":")[0]
+            deepest[pair] = min(deepest.get(pair, (0.0, index)), (float(gaps[k]), index))
+    if not deepest:
+        return ""
+    worst = sorted(deepest, key=lambda pair: deepest[pair])
+    listed = [f"{pair!r} {-deepest[pair][0]:.3g} m" for pair in worst[:_NAMED]]
+    more = f" and {len(worst) - _NAMED} other pairs" if len(worst) > _NAMED else ""
+    sample = f" (sample {deepest[worst[0]][1]})" if q.ndim > 1 else ""
+    return f"{', '.join(listed)}{more} inside each other{sample}"
+
+
+def _start_gaps(holds, q):
+    """Index of every sample, with names and gaps of its contacts."""
+    scene, indices = holds.scene, list(np.ndindex(q.shape[:-1]))
+    if not holds.compiled:
+        found = (scene.contacts(q[index]) for index in indices)
+        return [(index, (c.names, c.gap)) for index, c in zip(indices, found, strict=True)]
+    known = scene.candidates
+    if not known.size:
+        return []
+    pairs = [pair[:2] for pair in scene.pairs]
+    if len(indices) > _FEW:
+        gaps = scene.candidate_positions(holds.model, q)[0]
+        return [(index, (known.names, gaps[index])) for index in indices]
+    # A few samples take less time as they are than a kernel for them takes to be made.
+    each = [positions(holds.model, q[index], pairs)[0] for index in indices]
+    return [(index, (known.names, gaps)) for index, gaps in zip(indices, each, strict=True)]
 
 
 def _joint_rows(model, acting, free) -> JointRows:
@@ -106,9 +156,11 @@ class ContactStepper(Stepper):
     Attributes:
         notes: forces and residuals of the steps, see ``history``.
         solved_on_host: how many steps compiled code could not solve.
+        inside: which bodies start inside each other, in words.
     """
 
     touches = True
+    inside = ""
 
     def __init__(self, model, method, field, step, batch, *, compiled):
         super().__init__(model, method, field, compiled=compiled)
@@ -207,7 +259,13 @@ class ContactStepper(Stepper):
             if self._is_fine(after[4], after[1]):
                 return after
         with NamingTime(self.model, t, qd), np.errstate(all="ignore"):
-            end = self._patient(self.flight, self.field, self.model, t, h, q, qd, tau, force)
+            try:
+                end = self._patient(self.flight, self.field, self.model, t, h, q, qd, tau, force)
+            except np.linalg.LinAlgError as error:
+                cause = f"; the simulation starts with {self.inside}" if self.inside else ""
+                raise SingularError(
+                    f"the equations of contact have no solution ({error}){cause}"
+                ) from error
         self.solved_on_host += self.compiled
         held = end.force if self.contact_step.holds.compiled else (end.names, end.force)
         return end.q, end.qd, end.work, held, end.residuals

@@ -68,7 +68,8 @@ def check_result(model, stepper, record, arrays, seen, loop_error, *, adaptive) 
         singular_passes=sum(isinstance(event, SingularPass) for event in record.events),
         contact=contact,
     )
-    found = tuple(_warnings(model, report, arrays, loop_error[0], adaptive))
+    inside = getattr(stepper, "inside", "")
+    found = tuple(_warnings(model, report, arrays, loop_error[0], adaptive, inside))
     for message in found:
         warnings.warn(message, SimulationWarning, stacklevel=4)
     object.__setattr__(report, "warnings", found)
@@ -167,13 +168,15 @@ def _smallest_pivot(H):
     return float(np.min(np.diagonal(L, axis1=-2, axis2=-1) ** 2))
 
 
-def _warnings(model, report, arrays, loop_error, adaptive):
+def _warnings(model, report, arrays, loop_error, adaptive, inside):
     name = f"the simulation of {model.name!r}"
     smaller = remedy(model, report.largest_step, report.integrator)
     better = remedy(
         model, report.largest_step, report.integrator,
         otherwise="take a smaller dt, or an integrator of higher order",
     )  # fmt: skip
+    if inside:
+        smaller = better = f"it starts with {inside}: start where bodies touch or are apart"
     if not report.energy_error <= TOLERATED_DRIFT:
         yield (
             f"{name} gains or loses energy: {report.energy_error:.2g} of what is exchanged is "
@@ -197,7 +200,7 @@ def _warnings(model, report, arrays, loop_error, adaptive):
             f"{smaller}"
         )
     if report.contact is not None:
-        yield from _warnings_of_contact(name, report.contact)
+        yield from _warnings_of_contact(name, report.contact, smaller)
     if report.smallest_pivot < SMALLEST_PIVOT:
         yield (
             f"{name} comes close to a singular inertia matrix (smallest relative pivot "
@@ -206,15 +209,15 @@ def _warnings(model, report, arrays, loop_error, adaptive):
         )
 
 
-def _warnings_of_contact(name, residuals):
+def _warnings_of_contact(name, residuals, advice):
     worst = max(residuals.penetration, residuals.opening)
     if not worst <= TOLERATED_PENETRATION:
         yield (
             f"{name} lets bodies penetrate, stops be passed or loops open, by up to {worst:.2g} m "
-            f"or rad; take a smaller dt, and a start without penetration"
+            f"or rad; {advice}"
         )
     if not residuals.velocity <= TOLERATED_SLIP:
         yield (
             f"{name} did not solve for all contact forces: velocities miss their laws by up to "
-            f"{residuals.velocity:.2g} m/s or rad/s; take a smaller dt"
+            f"{residuals.velocity:.2g} m/s or rad/s; {advice}"
         )
