@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kinetree.codegen.compile.llvm import load, object_code
+from kinetree.codegen.build import code_of
 from kinetree.codegen.render import c, cuda_pieces, numpy
 from kinetree.codegen.render.llvm import render
 from kinetree.codegen.runtime.gufunc import gufunc
@@ -20,7 +20,7 @@ def llvm(lanes):
     """Machine code with a number of lanes, as a ufunc; failed checks are counted in ``status``."""
 
     def compile(program, dtype):
-        code = load(object_code(render(program, dtype, lanes)))
+        code = code_of(render(program, dtype, lanes))
         status = ctypes.c_int64(0)
         _alive.append((code, status))
         ufunc = gufunc(program, dtype, code.address("loop"), status)

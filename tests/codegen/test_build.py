@@ -1,5 +1,6 @@
 """Kernels find their machine code in memory and on disk, and are right when they do not."""
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from kinetree.codegen.build import build
 from kinetree.codegen.cache import open_store
 from kinetree.codegen.compile import llvm
 from kinetree.codegen.program import Argument, trace
+from kinetree.codegen.render.llvm import render
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.errors import CacheWarning
 from kinetree.functions import quantity
@@ -58,10 +60,12 @@ def folder(monkeypatch, tmp_path):
     return tmp_path
 
 
-def forget(monkeypatch):
-    """As a new process would."""
+def forget(monkeypatch, shared=True):
+    """As a new process would; all but the functions that kernels share, if these may stay."""
     monkeypatch.setattr(build_module, "_loaded", WeakValueDictionary())
     monkeypatch.setattr(build_module, "_recent", deque(maxlen=64))
+    if shared:
+        monkeypatch.setattr(llvm, "_provided", set())
 
 
 @pytest.fixture
@@ -130,6 +134,30 @@ def test_a_new_source_is_traced_again(monkeypatch):
     assert_close(kernel(of=lambda x: x + 1).call(X), X + 1)
 
 
+def test_kernels_share_the_functions_that_they_call(monkeypatch):
+    compiled, compile_ = [], build_module.object_code
+    monkeypatch.setattr(
+        build_module, "object_code", lambda text: compiled.append(text) or compile_(text)
+    )
+    assert_right(kernel())
+    shared = [text for text in compiled if "@shared(" in text]
+    assert len(shared) == len(set(shared)) == 7  # for one: also ``single``; angles and atan2
+    assert_close(kernel(("more",), of=lambda x: 2 * function(x)).call(X), 2 * EXPECTED, condition=4)
+    assert len(compiled) == len(shared) + 3
+
+
+def test_code_that_calls_a_function_which_is_not_ours_is_not_run(monkeypatch):
+    """As a version of kinetree may leave it whose functions had another text."""
+    build(kernel(), "float64", False)
+    text = render(kernel().program, "float64", 1)
+    key = keys.program_key(hashlib.sha256(text.encode()).hexdigest())
+    symbols, _, data = open_store().get(key).partition(b"\n")
+    open_store().put(key, symbols.replace(b"atan2_float64_1_", b"atan2_float64_1_0") + b"\n" + data)
+    forget(monkeypatch)
+    monkeypatch.setattr(build_module, "load", only_from(monkeypatch))
+    assert_right(kernel())
+
+
 def test_another_processor_compiles_its_own(monkeypatch, folder):
     assert_right(kernel())
     count = len(open_store().entries())
@@ -178,8 +206,11 @@ def flip(content):
 
 
 def test_damaged_entries_are_not_run_and_are_replaced(monkeypatch, folder):
-    k = kernel()
-    build(k, "float64", False)
+    with monkeypatch.context() as without:
+        without.setenv("KINETREE_CACHE", "off")
+        build(kernel(), "float64", False)  # what kernels share is there from now on
+    forget(monkeypatch, shared=False)
+    build(kernel(), "float64", False)
     whole = {e.path: Path(e.path).read_bytes() for e in open_store().entries()}
     monkeypatch.setattr(build_module, "load", only_from(monkeypatch))
     for path, content in whole.items():
@@ -187,10 +218,22 @@ def test_damaged_entries_are_not_run_and_are_replaced(monkeypatch, folder):
             Path(path).write_bytes(damaged)
             for other in whole.keys() - {path}:
                 Path(other).write_bytes(b"\0" * 1000)
-            forget(monkeypatch)
+            forget(monkeypatch, shared=False)
             again = kernel()
             assert_close(again.variant("float64", False).ufunc(X), EXPECTED, condition=4)
             assert {p: Path(p).read_bytes() for p in whole} == whole
+
+
+def test_damaged_shared_functions_are_not_run_and_are_replaced(monkeypatch, folder):
+    build(kernel(), "float64", False)
+    whole = {e.path: Path(e.path).read_bytes() for e in open_store().entries()}
+    assert len(whole) == 6  # the request, the kernel, its loop, angles and atan2, ``single``
+    for damage in (lambda content: content[:-1], lambda content: list(flip(content))[-2]):
+        for path, content in whole.items():
+            Path(path).write_bytes(damage(content))
+        forget(monkeypatch)
+        assert_close(kernel().variant("float64", False).ufunc(X), EXPECTED, condition=4)
+        assert {p: Path(p).read_bytes() for p in whole} == whole
 
 
 def test_a_request_that_leads_to_nothing_is_compiled(monkeypatch, folder):

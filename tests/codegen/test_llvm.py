@@ -7,6 +7,7 @@ from backends import llvm
 from kinetree.codegen.compile.llvm import default_lanes, object_code
 from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.render.llvm import render
+from kinetree.codegen.render.llvm_shared import shared_symbols, shared_text
 from kinetree.spatial.ops import atan2
 
 X = Argument("x", (3,))
@@ -14,6 +15,10 @@ X = Argument("x", (3,))
 
 def program(function=lambda x: x * x[0] + 1, inputs=(X,)):
     return trace(function, list(inputs), "f")
+
+
+def name(symbol):
+    return symbol.split("_")[1]
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -31,22 +36,37 @@ def test_the_text_has_the_entry_points(dtype, lanes):
 def test_functions_that_nothing_calls_are_left_out():
     functions = (lambda x: x + 1, lambda x: np.array([atan2(x[0], x[1])]))
     plain, angle = (render(program(f), "float64", 2) for f in functions)
-    assert "@sincos" not in plain + angle
-    assert "@angles" not in plain + angle
     assert "@prepare" not in plain + angle
-    assert "@atan2v" not in plain
-    assert "define internal <2 x double> @atan2v(" in angle
+    assert [name(s) for s in shared_symbols(plain)] == ["loop"]
+    assert [name(s) for s in shared_symbols(angle)] == ["atan2", "loop"]
+    assert "define" not in angle[angle.index("@loop(") :]  # what is shared is not in the text
 
 
 @pytest.mark.parametrize(("angles", "wide"), [(1, 1), (2, 2), (3, 4), (5, 8), (9, 8)])
 def test_no_more_angles_go_side_by_side_than_there_are(angles, wide):
     x = Argument("x", (angles,))
     text = render(program(lambda x: np.array([2 * np.sin(a) for a in x]), [x]), "float64", 1)
-    assert f"@sincos_wide(<{wide} x double> %x" in text
+    (symbol,) = (s for s in shared_symbols(text) if name(s) == "angles")
+    assert f"fmul <{wide} x double>" in shared_text(symbol)
 
 
 def test_the_same_program_gives_the_same_text():
     assert render(program(), "float64", 2) == render(program(), "float64", 2)
+
+
+def test_the_symbol_of_a_shared_function_tells_its_text():
+    symbols = shared_symbols(render(program(lambda x: np.array([np.sin(x[0])])), "float32", 4))
+    texts = list(map(shared_text, symbols))
+    assert all("@shared(" in text for text in texts)
+    assert len(set(texts)) == len(texts) == 2
+    assert shared_text(symbols[0][:-4] + "0000") is None  # of another version of kinetree
+
+
+def test_one_block_is_one_function():
+    one = render(program(), "float64", 2)
+    assert "@block_0" not in one
+    many = render(program(lambda x: np.cumprod(np.repeat(x + 1, 400))), "float64", 2)
+    assert "call void @block_1(" in many[many.index("@step(") :]
 
 
 def test_equal_constants_are_stored_once():
@@ -57,7 +77,7 @@ def test_equal_constants_are_stored_once():
 
 def test_products_are_fused_with_sums():
     text = render(program(lambda x: np.array([x[0] * x[1] + x[2]])), "float64", 2)
-    block = text[text.index("@block_0") :].partition("\n}")[0]
+    block = text[text.index("@step") :].partition("\n}")[0]
     assert "fmul" not in block
     assert "llvm.fma" in block
 

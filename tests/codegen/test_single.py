@@ -12,6 +12,7 @@ import pytest
 
 import kinetree as kt
 from kinetree.codegen.program import Argument, trace
+from kinetree.codegen.render import llvm_shared, llvm_single
 from kinetree.codegen.runtime import single
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.errors import ShapeError, SingularError
@@ -325,3 +326,21 @@ def test_single_samples_equal_batches_bit_for_bit(rng):
     for k in range(9):
         np.testing.assert_array_equal(kt.inverse_dynamics(model, *x[:, k]), batch[k])
     assert quantity(model, "inverse_dynamics").call != quantity(model, "inverse_dynamics").general
+
+
+def test_a_large_workspace_comes_from_the_heap(monkeypatch, rng):
+    monkeypatch.setattr(llvm_single, "STACK", 0)  # instead of waiting for a large program
+    cached = (llvm_shared.shared_symbol, llvm_shared._text)
+    try:
+        for function in cached:
+            function.cache_clear()
+        k = make_kernel(lambda x, y: (np.sin(x) + y, x * y))
+        x, y = rng.standard_normal(3), np.array(2.0)
+        results = [k.call(x, y), k.call(x, y)]
+    finally:
+        for function in cached:
+            function.cache_clear()
+    assert k.call != k.general
+    for result in results:
+        np.testing.assert_allclose(result[0], np.sin(x) + 2, rtol=1e-15)
+        np.testing.assert_array_equal(result[1], 2 * x)

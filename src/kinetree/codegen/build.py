@@ -6,10 +6,16 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from kinetree.codegen.cache import open_store
-from kinetree.codegen.compile.llvm import default_lanes, load, object_code
+from kinetree.codegen.compile.llvm import (
+    default_lanes,
+    is_provided,
+    load,
+    object_code,
+    provide,
+)
 from kinetree.codegen.keys import program_key, request_key
 
-__all__ = ["build"]
+__all__ = ["build", "code_of"]
 
 _loaded = WeakValueDictionary()  # machine code in use, by request and by program
 _recent = deque(maxlen=64)  # some of what was used lately stays when its model goes
@@ -42,27 +48,62 @@ def _requested(request):
 def _compiled(kernel, dtype, lanes, request):
     from kinetree.codegen.render.llvm import render  # not needed when the code is found
 
-    text = render(kernel.program, dtype, lanes)
-    program = hashlib.sha256(text.encode()).hexdigest()
-    code = _found(program)
-    if code is None:
-        data = object_code(text)
-        open_store().put(program_key(program), data)
-        code = _keep(program, load(data))
+    code, program = _code_of(render(kernel.program, dtype, lanes))
     if request:
         open_store().put(request, program.encode())
     return code
+
+
+def code_of(text) -> Any:
+    """Machine code of the text of a program."""
+    return _code_of(text)[0]
+
+
+def _code_of(text):
+    """The same, with the name of the program."""
+    program = hashlib.sha256(text.encode()).hexdigest()
+    code = _found(program)
+    if code is None:
+        from kinetree.codegen.render.llvm_shared import shared_symbols
+
+        symbols = shared_symbols(text)
+        data = object_code(text)
+        open_store().put(program_key(program), " ".join(symbols).encode() + b"\n" + data)
+        code = _linked(program, symbols, data)
+    return code, program
 
 
 def _found(program):
     """Machine code of a program, from memory or disk, or None."""
     code = _loaded.get(program)
     if code is None:
-        data = open_store().get(program_key(program))
-        code = data and _keep(program, load(data))
+        kept = open_store().get(program_key(program))
+        if kept is not None:
+            symbols, _, data = kept.partition(b"\n")
+            code = _linked(program, symbols.decode().split(), data)
     return code
 
 
-def _keep(program, code):
-    _loaded[program] = code
+def _linked(program, symbols, data):
+    """Machine code with the shared functions that it calls, or None where one is not to be had."""
+    if not all(map(_provided, symbols)):
+        return None
+    code = _loaded[program] = load(data)
     return code
+
+
+def _provided(symbol):
+    """Whether a shared function is there; compiles it when it is not."""
+    if is_provided(symbol):
+        return True
+    data = open_store().get(program_key(symbol))
+    if data is None:
+        from kinetree.codegen.render.llvm_shared import shared_text
+
+        text = shared_text(symbol)
+        if text is None:
+            return False
+        data = object_code(text)
+        open_store().put(program_key(symbol), data)
+    provide(symbol, data)
+    return True

@@ -8,7 +8,15 @@ from contextlib import contextmanager
 from functools import cache
 from threading import Lock
 
-__all__ = ["MachineCode", "default_lanes", "host", "load", "object_code"]
+__all__ = [
+    "MachineCode",
+    "default_lanes",
+    "host",
+    "is_provided",
+    "load",
+    "object_code",
+    "provide",
+]
 
 
 class MachineCode:
@@ -65,10 +73,7 @@ def object_code(ir) -> bytes:
     """Object code of a module given as text."""
     llvm, machine = _binding(), _target_machine()
     module = llvm.parse_assembly(ir)
-    # The text is optimised already; the passes of higher levels take time and gain nothing.
-    options = llvm.create_pipeline_tuning_options(speed_level=0)
-    builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
+    # The text is optimised already; passes over it take time and gain nothing.
     with _fewer_passes(llvm):
         return machine.emit_object(module)
 
@@ -102,6 +107,7 @@ _OPTIONS = {
     "enable-post-misched": False,  # also once registers are assigned
     "disable-cgp": True,  # of use across basic blocks, and ours is one
     "disable-lsr": True,  # of use in short loops
+    "aarch64-use-aa": False,  # what may overlap: the code comes out the same to the last bit
 }
 _option = Lock()
 
@@ -109,11 +115,30 @@ _option = Lock()
 def load(data) -> MachineCode:
     """Machine code ready to run, from object code that this process or a trusted one compiled."""
     llvm = _binding()
-    # An engine owns its target machine, so that each needs its own.
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine())
+    # An engine owns its target machine, so that each needs its own; and it would compile the empty
+    # module, for longer than all else takes.
+    module = llvm.parse_assembly("")
+    engine = llvm.create_mcjit_compiler(module, _target_machine())
+    engine.remove_module(module)
     engine.add_object_file(llvm.ObjectFileRef.from_data(data))
     engine.finalize_object()
     return MachineCode(engine)
+
+
+def is_provided(symbol) -> bool:
+    """Whether code that is loaded from now on may call this symbol."""
+    return symbol in _provided
+
+
+def provide(symbol, data) -> None:
+    """Let ``symbol`` stand for the function ``shared`` of object code, for the whole process."""
+    code = load(data)
+    _kept.append(code)
+    _binding().add_symbol(symbol, code.address("shared"))
+    _provided.add(symbol)
+
+
+_provided, _kept = set(), []
 
 
 @cache

@@ -1,20 +1,19 @@
 """LLVM IR as text: one SIMD lane per sample.
 
-The module has one function per block of the schedule, ``block_k(frame, workspace, constants)``,
-and a driver with the calling convention of a NumPy inner loop (see ``llvm_driver``). ``frame``
-holds, for every argument and lane, a pointer to that sample's contiguous data; so blocks know
-nothing about strides, broadcasting or remainders. Constants are read from a table: building them
-in registers takes up to five instructions each.
+The module has one function per block of the schedule, ``block_k(frame, workspace, constants,
+status)``, and ``step``, which calls them. ``frame`` holds, for every argument and lane, a pointer
+to that sample's contiguous data; so blocks know nothing about strides, broadcasting or remainders.
+The loop over samples and what blocks call are functions that all kernels share: ``llvm_shared``.
+Constants are read from a table: building them in registers takes up to five instructions each.
 """
 
-from kinetree.codegen.render.llvm_angles import angles, angles_at_once
+from kinetree.codegen.render.llvm_angles import angle_places, angles_at_once
 from kinetree.codegen.render.llvm_block import BlockWriter, input_places
-from kinetree.codegen.render.llvm_body import c_name
-from kinetree.codegen.render.llvm_driver import driver
-from kinetree.codegen.render.llvm_exponentials import exponential, logarithm, tangent
-from kinetree.codegen.render.llvm_math import atan2, sincos
-from kinetree.codegen.render.llvm_single import single
-from kinetree.codegen.render.llvm_types import Vector
+from kinetree.codegen.render.llvm_shared import shared_symbol
+from kinetree.codegen.render.llvm_single import HOST
+from kinetree.codegen.render.llvm_steps import first, step
+from kinetree.codegen.render.llvm_table import table
+from kinetree.codegen.render.llvm_types import Vector, declarations
 from kinetree.codegen.schedule import schedule
 from kinetree.codegen.watch import what_to_watch
 
@@ -29,31 +28,64 @@ def render(program, dtype="float64", lanes=2):
     constants = _Constants()
     stores, watch = _stores(program), what_to_watch(program, dtype)
     staged = _staged(program, v)
-    blocks = [
-        BlockWriter(program, v, constants, stores, watch).write(k, block, staged)
-        for k, block in enumerate(plan.blocks)
-    ]
-    parts = [f"; {program.name}: {dtype} x {lanes}", *blocks, constants.table(v)]
-    parts += _functions(plan, v)
+    calls = _Calls(v)
+
+    def writer():
+        return BlockWriter(program, v, constants, stores, watch, calls)
+
+    parts = [f"; {program.name}: {dtype} x {lanes}"]
+    if plan.steps == (0,):  # one function takes less time to compile than two, and to call
+        alone = writer().write(0, plan.blocks[0], staged, "step", first(plan, calls))
+        parts += [alone]
+    else:
+        parts += [writer().write(k, block, staged) for k, block in enumerate(plan.blocks)]
+        parts += [step(v, plan, calls)]
     if plan.angles:
-        parts.append(angles(plan, input_places(program), v))
+        places = angle_places(plan, input_places(program), v)
+        parts.append(f"@angle_places = internal constant {places}")
     if staged:
-        parts.append(BlockWriter(program, v, constants, stores, watch).prepare(staged))
-    parts.append(driver(program, v, plan, staged))
+        parts.append(writer().prepare(staged))
+    parts += [constants.table(v), table(program, v, plan, staged)]
+    parts.append(_loop(calls))
     if lanes == 1:
-        parts.append(single(program, v))
-    return "\n\n".join([*parts, _declarations(v)])
+        parts.append(_single(calls))
+    return "\n\n".join([*parts, *calls.declared, declarations(v)])
 
 
-_TEXTS = {
-    "sincos": sincos, "atan2": atan2, "exp": exponential, "log": logarithm, "tanh": tangent,
-}  # fmt: skip
+class _Calls:
+    """Symbols of the shared functions that are called, and their declarations."""
+
+    def __init__(self, v):
+        self.v, self.declared = v, {}
+
+    def __call__(self, name, kind, *options):
+        """How a shared function is called whose type, in IR, is ``kind`` with ``{}`` for it."""
+        symbol = "@" + shared_symbol(name, self.v, *options)
+        self.declared[f"declare {kind.format(symbol)}"] = None
+        return symbol
 
 
-def _functions(plan, v):
-    """What the statements call; a function that nothing calls is compiled all the same."""
-    called = {s.op for block in plan.blocks for s in block.statements}
-    return [text(v) for op, text in _TEXTS.items() if op in called]
+def _loop(calls):
+    """``@loop``, which NumPy calls."""
+    given = "ptr %args, ptr %dimensions, ptr %steps, ptr %status"
+    symbol = calls("loop", "void {}(ptr, ptr, ptr, ptr, ptr)")
+    call = f"  tail call void {symbol}({given}, ptr @kernel)"
+    return "\n".join([f"define void @loop({given}) {{", call, "  ret void", "}"])
+
+
+def _single(calls):
+    """``@single``, which Python calls, and its table ``@host``."""
+    given = "ptr %self, ptr %args, i64 %nargs, ptr %names"
+    symbol = calls("single", "ptr {}(ptr, ptr, i64, ptr, ptr, ptr)")
+    return "\n".join(
+        [
+            f"@host = global [{len(HOST)} x ptr] zeroinitializer",
+            f"define ptr @single({given}) {{",
+            f"  %answer = tail call ptr {symbol}({given}, ptr @kernel, ptr @host)",
+            "  ret ptr %answer",
+            "}",
+        ]
+    )
 
 
 def _stores(program):
@@ -97,34 +129,10 @@ class _Constants:
         return self.places[x, copies]
 
     def table(self, v):
-        """The table in IR, reached through a pointer that LLVM cannot see through.
+        """The table in IR; blocks get its address at run time.
 
-        It would otherwise rebuild the numbers, in up to five instructions each.
+        LLVM would otherwise rebuild the numbers, in up to five instructions each.
         """
         numbers = self.numbers or [0.0]
         listed = ", ".join(f"{v.scalar} {v.number(x)}" for x in numbers)
-        return (
-            f"@constants = internal constant [{len(numbers)} x {v.scalar}] [{listed}], align 64\n"
-            f"@constants_address = global ptr @constants"
-        )
-
-
-def _declarations(v):
-    t, m = v.type, v.mask
-    functions = (c_name(v, f) for f in ("sin", "cos", "log"))
-    return "\n".join(
-        [
-            f"declare {t} @llvm.fma.{v.suffix}({t}, {t}, {t})",
-            f"declare {t} @llvm.sqrt.{v.suffix}({t})",
-            f"declare {t} @llvm.fabs.{v.suffix}({t})",
-            f"declare {t} @llvm.copysign.{v.suffix}({t}, {t})",
-            f"declare i1 @llvm.vector.reduce.or.v{v.lanes}i1({m})",
-            f"declare i1 @llvm.vector.reduce.and.v{v.lanes}i1({m})",
-            "declare ptr @malloc(i64)",
-            "declare void @free(ptr)",
-            "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
-            "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
-            *(f"declare {v.scalar} @{f}({v.scalar})" for f in functions),
-            "!0 = !{}",
-        ]
-    )
+        return f"@constants = internal constant [{len(numbers)} x {v.scalar}] [{listed}], align 64"

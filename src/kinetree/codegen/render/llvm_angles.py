@@ -5,10 +5,10 @@ several angles go side by side in one wide vector: the polynomials are long chai
 operations, and only independent chains keep the processor busy.
 """
 
-from kinetree.codegen.render.llvm_math import RANGE, sincos, sincos_near
-from kinetree.codegen.render.llvm_types import Vector
+from kinetree.codegen.render.llvm_math import RANGE, sincos_function, sincos_near
+from kinetree.codegen.render.llvm_types import Vector, declarations
 
-__all__ = ["angles", "angles_at_once"]
+__all__ = ["angle_places", "angles", "angles_at_once"]
 
 _IN_FLIGHT = 64  # bytes of one sine that are computed together
 
@@ -18,27 +18,34 @@ def angles_at_once(v):
     return max(1, _IN_FLIGHT // (v.size * v.lanes))
 
 
-def angles(plan, places, v):
-    """``@angles``: sines and cosines of the inputs ``plan.angles`` go to the workspace.
+def angle_places(plan, places, v):
+    """Where the angles of a schedule are, as ``@angles`` reads it, as text in IR.
 
     Args:
-        plan: the schedule; its slots for angles come in groups, sines before cosines.
+        plan: the schedule.
         places: argument number and offset of every input node.
         v: the vector type of the blocks.
     """
-    group = plan.angle_group
-    wide = Vector(v.dtype, v.lanes * group)
-    t, pair = wide.type, f"{{{wide.type}, {wide.type}}}"
-    nodes = [*plan.angles] + [plan.angles[-1]] * (-len(plan.angles) % group)
+    nodes = [*plan.angles] + [plan.angles[-1]] * (-len(plan.angles) % plan.angle_group)
     table = []
     for node in nodes:
         argument, offset = places[node]
         table += [f"i64 {argument * v.lanes}", f"i64 {offset}"]
+    return f"[{len(table)} x i64] [{', '.join(table)}]"
+
+
+def angles(v, group):
+    """``@shared``: sines and cosines of inputs, ``group`` at a time, go to the workspace.
+
+    It takes the frame, the workspace, the status, the places of the inputs and how many they are: a
+    multiple of ``group``. In the workspace a group of sines comes before that of their cosines.
+    """
+    wide, one = Vector(v.dtype, v.lanes * group), Vector(v.dtype, 1)
+    t = wide.type
     lines = [
-        f"@angle_places = internal constant [{len(table)} x i64] [{', '.join(table)}]",
-        "define internal void @angles(ptr %frame, ptr %workspace, ptr %status) noinline {",
+        "define void @shared(ptr %frame, ptr %workspace, ptr %status, ptr %places, i64 %count) {",
         "entry:",
-        "  %coefficients = load ptr, ptr @sincos_wide_coefficients",
+        "  %coefficients = load ptr, ptr @coefficients",
         "  br label %loop",
         "loop:",
         "  %k = phi i64 [0, %entry], [%k_next, %loop_end]",
@@ -49,7 +56,7 @@ def angles(plan, places, v):
     for a in range(group):
         lines += [
             f"  %n{a} = add i64 %k2, {2 * a}",
-            f"  %place{a} = getelementptr i64, ptr @angle_places, i64 %n{a}",
+            f"  %place{a} = getelementptr i64, ptr %places, i64 %n{a}",
             f"  %pointers{a} = load i64, ptr %place{a}",
             f"  %offset_at{a} = getelementptr i64, ptr %place{a}, i64 1",
             f"  %offset{a} = load i64, ptr %offset_at{a}",
@@ -65,19 +72,18 @@ def angles(plan, places, v):
                 f"  %v{i} = insertelement {t} {x}, {v.scalar} %x{i}, i32 {n}",
             ]
             x = f"%v{i}"
+    table, near, sine, cosine = sincos_near(wide, x)
     lines += [
-        f"  %sc = call {pair} @sincos_wide({t} {x}, ptr %coefficients)",
-        f"  %s = extractvalue {pair} %sc, 0",
-        f"  %c = extractvalue {pair} %sc, 1",
+        *near,
         f"  %to_s = getelementptr {v.type}, ptr %workspace, i64 %k2",
         f"  %to_c = getelementptr {t}, ptr %to_s, i64 1",
-        f"  store {t} %s, ptr %to_s, align {v.size}",
-        f"  store {t} %c, ptr %to_c, align {v.size}",
+        f"  store {t} {sine}, ptr %to_s, align {v.size}",
+        f"  store {t} {cosine}, ptr %to_c, align {v.size}",
         "  br label %loop_end",
         "loop_end:",
         f"  %k_next = add i64 %k, {group}",
         f"  %sum_next = call {t} @llvm.fma.{wide.suffix}({t} {x}, {t} {x}, {t} %sum)",
-        f"  %more = icmp slt i64 %k_next, {len(nodes)}",
+        "  %more = icmp slt i64 %k_next, %count",
         "  br i1 %more, label %loop, label %check",
         "check:",
         # One comparison for all: no angle exceeds the range when the sum of squares does not.
@@ -85,7 +91,7 @@ def angles(plan, places, v):
         f"  %any_far = call i1 @llvm.vector.reduce.or.v{wide.lanes}i1({wide.mask} %far)",
         "  br i1 %any_far, label %exact, label %exit",
         "exact:",
-        "  call void @angles_exact(ptr %frame, ptr %workspace)",
+        "  call void @exact(ptr %frame, ptr %workspace, ptr %places, i64 %count)",
         # x · 0 ≠ 0 unless x is finite; blocks do not see these inputs.
         f"  %zero = fmul {t} %sum_next, {wide.constant(0.0)}",
         f"  %finite = fcmp oeq {t} %zero, {wide.constant(0.0)}",
@@ -98,44 +104,32 @@ def angles(plan, places, v):
         "  ret void",
         "}",
     ]
-    one = Vector(v.dtype, 1)
     return "\n".join(
         [
-            sincos_near(wide, "sincos_wide"),
-            sincos(one, "sincos_one"),
-            _exact(nodes, group, v, one),
+            f"@table = internal constant {table}, align 64",
+            "@coefficients = global ptr @table",
+            sincos_function(one, "@sincos_of_one"),
+            _exact(group, v, one),
             *lines,
-            *(_declarations(w) for w in dict.fromkeys((wide, one)) if w != v),
+            declarations(wide, one),
         ]
     )
 
 
-def _declarations(v):
-    """What sines and cosines need that is not there for the blocks anyway."""
-    t = v.type
-    return "\n".join(
-        [
-            f"declare {t} @llvm.fma.{v.suffix}({t}, {t}, {t})",
-            f"declare {t} @llvm.fabs.{v.suffix}({t})",
-            f"declare {t} @llvm.copysign.{v.suffix}({t}, {t})",
-            f"declare i1 @llvm.vector.reduce.and.v{v.lanes}i1({v.mask})",
-            f"declare i1 @llvm.vector.reduce.or.v{v.lanes}i1({v.mask})",
-        ]
-    )
-
-
-def _exact(nodes, group, v, one):
-    """``@angles_exact``: the same for arguments of any size, one angle of one sample at a time."""
+def _exact(group, v, one):
+    """``@exact``: the same for arguments of any size, one angle of one sample at a time."""
     t, pair = one.type, f"{{{one.type}, {one.type}}}"
-    return f"""define internal void @angles_exact(ptr %frame, ptr %workspace) noinline cold {{
+    head = "ptr %frame, ptr %workspace, ptr %places, i64 %count"
+    return f"""define internal void @exact({head}) noinline cold {{
 entry:
+  %samples = mul i64 %count, {v.lanes}
   br label %loop
 loop:
   %i = phi i64 [0, %entry], [%i_next, %loop]
   %k = udiv i64 %i, {v.lanes}
   %lane = urem i64 %i, {v.lanes}
   %n = mul i64 %k, 2
-  %place = getelementptr i64, ptr @angle_places, i64 %n
+  %place = getelementptr i64, ptr %places, i64 %n
   %pointers = load i64, ptr %place
   %offset_at = getelementptr i64, ptr %place, i64 1
   %offset = load i64, ptr %offset_at
@@ -144,7 +138,7 @@ loop:
   %p = load ptr, ptr %p_at
   %x_at = getelementptr {v.scalar}, ptr %p, i64 %offset
   %x = load {t}, ptr %x_at, align {v.size}
-  %sc = call {pair} @sincos_one({t} %x)
+  %sc = call {pair} @sincos_of_one({t} %x)
   %s = extractvalue {pair} %sc, 0
   %c = extractvalue {pair} %sc, 1
   %in_group = urem i64 %k, {group}
@@ -154,7 +148,7 @@ loop:
   store {t} %s, ptr %to_s, align {v.size}
   store {t} %c, ptr %to_c, align {v.size}
   %i_next = add i64 %i, 1
-  %more = icmp slt i64 %i_next, {len(nodes) * v.lanes}
+  %more = icmp slt i64 %i_next, %samples
   br i1 %more, label %loop, label %exit
 exit:
   ret void

@@ -25,13 +25,23 @@ def input_places(program):
 class BlockWriter(CheckWriter):
     """Writes one block function: loads, operations and what becomes of their results."""
 
-    def __init__(self, program, v, constants, stores, watch):
+    def __init__(self, program, v, constants, stores, watch, calls):
         super().__init__(program, v, stores, watch)
         self.constants, self.places, self.loads = constants, input_places(program), {}
+        self.calls = calls
 
-    def write(self, k, block, staged):
-        """``@block_k``; the first one also writes constant results, but for those ``staged``."""
+    def write(self, k, block, staged, name="", before=()):
+        """``@block_k``; the first one also writes constant results, but for those ``staged``.
+
+        Args:
+            k: the number of the block.
+            block: what it computes.
+            staged: numbers of results that are put together elsewhere.
+            name: another name for the function.
+            before: lines that come first.
+        """
         self.loads = block.loads
+        self.lines += before
         if k == 0:
             self._constant_outputs(set(self._outputs()) - staged)
         for statement in block.statements:
@@ -42,7 +52,7 @@ class BlockWriter(CheckWriter):
         self._check_finite()
         self._count_unless_all_hold()
         arguments = "ptr %frame, ptr %workspace, ptr %constants, ptr %status"
-        head = f"define internal void @block_{k}({arguments}) noinline {{"
+        head = f"define internal void @{name or f'block_{k}'}({arguments}) noinline {{"
         return "\n".join([head, *self.lines, "  ret void", "}"])
 
     def prepare(self, staged):
@@ -150,10 +160,12 @@ class BlockWriter(CheckWriter):
             a = self._value(s.operands[0])
             self._emit(f"%v{i} = call {t} @llvm.{name}.{v.suffix}({t} {a})")
         elif s.op in ("exp", "log", "tanh"):
-            self._emit(f"%v{i} = call {t} @{s.op}v({t} {self._value(s.operands[0])})")
+            symbol, a = self.calls(s.op, f"{t} {{}}({t})"), self._value(s.operands[0])
+            self._emit(f"%v{i} = call {t} {symbol}({t} {a})")
         elif s.op == "atan2":
             a, b = map(self._value, s.operands)
-            self._emit(f"%v{i} = call {t} @atan2v({t} {a}, {t} {b})")
+            symbol = self.calls("atan2", f"{t} {{}}({t}, {t})")
+            self._emit(f"%v{i} = call {t} {symbol}({t} {a}, {t} {b})")
         else:
             raise AssertionError(f"operation {s.op!r} has no LLVM spelling")
         self.named.update(x for x in s.targets if x is not None)
@@ -177,10 +189,12 @@ class BlockWriter(CheckWriter):
         t = self.v.type
         x = self._value(s.operands[0])
         name = next(i for i in s.targets if i is not None)
-        self._emit(f"%sc{name} = call {{{t}, {t}}} @sincos({t} {x})")
+        pair = f"{{{t}, {t}}}"
+        symbol = self.calls("sincos", f"{{{pair}}} {{}}({t})")
+        self._emit(f"%sc{name} = call {pair} {symbol}({t} {x})")
         for part, target in enumerate(s.targets):
             if target is not None:
-                self._emit(f"%v{target} = extractvalue {{{t}, {t}}} %sc{name}, {part}")
+                self._emit(f"%v{target} = extractvalue {pair} %sc{name}, {part}")
 
     # --- what happens to a value once it is there ---------------------------------------------
 

@@ -1,258 +1,197 @@
-"""The loop around the blocks, with the calling convention of a NumPy inner loop.
+"""The loop over samples, with the calling convention of a NumPy inner loop.
 
-``loop(args, dimensions, steps, status)`` runs over all samples, ``lanes`` at a time. Where the data
-of each sample is contiguous, blocks read and write it in place. Otherwise, and for the samples left
-over at the end, data goes through packed copies; a lane without a sample of its own repeats the
-last one. ``status`` counts vectors in which a check failed.
+A kernel's ``loop(args, dimensions, steps, status)`` runs over all samples, ``lanes`` at a time.
+Where the data of each sample is contiguous, blocks read and write it in place. Otherwise, and for
+the samples left over at the end, data goes through packed copies; a lane without a sample of its
+own repeats the last one. ``status`` counts vectors in which a check failed.
+
+The work is done by one function that all kernels share, and is told about a kernel by a table.
 """
 
-from kinetree.codegen.render.llvm_steps import step
+from kinetree.codegen.render.llvm_packing import packing
+from kinetree.codegen.render.llvm_table import field, record
+from kinetree.codegen.render.llvm_types import declarations
 
-__all__ = ["driver"]
+__all__ = ["STACK", "driver"]
 
-
-def driver(program, v, plan, staged=frozenset()):
-    """IR text of ``@loop`` and what it needs; ``staged`` results are copied as a whole."""
-    arguments = (*program.inputs, *program.outputs)
-    return "\n\n".join(
-        [
-            *(_copy(way, v) for way in ("in", "out")),
-            *(_pack(way, v) for way in ("in", "out")),
-            *(_sizes(k, a) for k, a in enumerate(arguments)),
-            step(v, plan),
-            _loop(arguments, len(program.inputs), v, plan, staged),
-        ]
-    )
+STACK = 65536  # bytes; more comes from the heap, since threads may have small stacks
 
 
-def _loop(arguments, inputs, v, plan, staged):
-    n, lanes = len(arguments), v.lanes
-    workspace = max(plan.slots, 1) * v.size * lanes
-    packed = max(sum(a.size for a in arguments), 1) * v.size * lanes
-    lines = [
-        "define void @loop(ptr %args, ptr %dimensions, ptr %steps, ptr %status) {",
-        "entry:",
-        "  %count = load i64, ptr %dimensions",
-        "  %constants = load ptr, ptr @constants_address",
-        f"  %frame = alloca [{n * lanes} x ptr], align 16",
-        *_memory(workspace, packed),
-    ]
-    strides = _core_strides(arguments, v)
-    offset = n
-    contiguous = []
-    for k, a in enumerate(arguments):
-        lines.append(f"  %arg_at{k} = getelementptr ptr, ptr %args, i64 {k}")
-        lines.append(f"  %arg{k} = load ptr, ptr %arg_at{k}")
-        lines.append(f"  %step_at{k} = getelementptr i64, ptr %steps, i64 {k}")
-        lines.append(f"  %step{k} = load i64, ptr %step_at{k}")
-        for d, expected in enumerate(strides[k]):
-            lines.append(f"  %core_at{k}_{d} = getelementptr i64, ptr %steps, i64 {offset}")
-            lines.append(f"  %core{k}_{d} = load i64, ptr %core_at{k}_{d}")
-            if a.shape[d] != 1:
-                lines.append(f"  %fits{k}_{d} = icmp eq i64 %core{k}_{d}, {expected}")
-                contiguous.append(f"%fits{k}_{d}")
-            offset += 1
-    ok = "true"
-    for c, name in enumerate(contiguous):
-        lines.append(f"  %ok{c} = and i1 {ok}, {name}")
-        ok = f"%ok{c}"
-    lines += _homes(arguments, v)
-    if staged:
-        lines += _to_frame(sorted(staged), v, "home", "first")
-        lines.append("  call void @prepare(ptr %frame)")
-    lines += [
-        f"  %whole = and i64 %count, {-lanes}",
-        f"  %direct = select i1 {ok}, i64 %whole, i64 0",
-        "  br label %head",
-        # --- in place ---
-        "head:",
-        "  %b = phi i64 [0, %ready], [%b_next, %body]",
-        "  %more = icmp slt i64 %b, %direct",
-        "  br i1 %more, label %body, label %tail_head",
-        "body:",
-    ]
-    for k in range(n):
-        for lane in range(lanes):
-            i = f"{k}_{lane}"
-            lines.append(f"  %sample{i} = add i64 %b, {lane}")
-            lines.append(f"  %shift{i} = mul i64 %sample{i}, %step{k}")
-            lines.append(f"  %at{i} = getelementptr i8, ptr %arg{k}, i64 %shift{i}")
-    lines += _to_frame([k for k in range(n) if k not in staged], v, "at", "slot")
-    lines.append("  call void @step(ptr %frame, ptr %workspace, ptr %constants, ptr %status)")
-    for k in sorted(staged):
-        size = arguments[k].size * v.size
-        for lane in range(lanes):
-            ends = f"ptr %at{k}_{lane}, ptr %home{k}_{lane}"
-            lines.append(f"  call void @llvm.memcpy.p0.p0.i64({ends}, i64 {size}, i1 false)")
-    lines += [
-        f"  %b_next = add i64 %b, {lanes}",
-        "  br label %head",
-        # --- through packed copies ---
-        "tail_head:",
-        "  %c = phi i64 [%direct, %head], [%c_next, %tail]",
-        "  %left = icmp slt i64 %c, %count",
-        "  br i1 %left, label %tail, label %exit",
-        "tail:",
-        "  %last = sub i64 %count, 1",
-    ]
-    lines += _packed(arguments, range(inputs), v, "in")
-    lines += _to_frame(range(n), v, "home", "place")
-    lines.append("  call void @step(ptr %frame, ptr %workspace, ptr %constants, ptr %status)")
-    lines += _packed(arguments, range(inputs, n), v, "out")
-    lines += [f"  %c_next = add i64 %c, {lanes}", "  br label %tail_head", "exit:"]
-    if workspace + packed > _STACK:
-        lines.append("  call void @free(ptr %memory)")
-    return "\n".join([*lines, "  ret void", "}"])
+def driver(v):
+    """``@shared``: the loop, which takes a kernel's table as its last argument."""
+    return "\n\n".join([packing(v), _loop(v), declarations(v)])
 
 
-def _homes(arguments, v):
-    """Addresses of the packed samples."""
-    lines, start = [], 0
-    for k, a in enumerate(arguments):
-        for lane in range(v.lanes):
-            lines.append(f"  %home{k}_{lane} = getelementptr {v.scalar}, ptr %packed, i64 {start}")
-            start += a.size
-    return lines
-
-
-def _to_frame(which, v, address, name):
-    """Let the frame point to these addresses of arguments."""
-    lines = []
-    for k in which:
-        for lane in range(v.lanes):
-            place = f"%{name}{k}_{lane}"
-            lines.append(f"  {place} = getelementptr ptr, ptr %frame, i64 {k * v.lanes + lane}")
-            lines.append(f"  store ptr %{address}{k}_{lane}, ptr {place}")
-    return lines
-
-
-def _packed(arguments, which, v, way):
-    """Copies between the caller's arrays and the packed ones."""
-    lines = []
-    cores = [len(arguments)]
-    for a in arguments:
-        cores.append(cores[-1] + len(a.shape))
-    for k in which:
-        a = arguments[k]
-        rank = max(len(a.shape), 1)
-        strides = f"%strides{way}{k}" if a.shape else "@no_stride"
-        if a.shape:
-            lines.append(f"  {strides} = getelementptr i64, ptr %steps, i64 {cores[k]}")
-        lines.append(
-            f"  call void @pack_{way}(ptr %home{k}_0, ptr %arg{k}, i64 {a.size * v.size}, "
-            f"i64 %step{k}, i64 %c, i64 %last, ptr @sizes_{k}, ptr {strides}, i64 {rank})"
-        )
-    return lines
-
-
-def _pack(way, v):
-    """Copy one argument of the samples from number ``%c`` on, a lane each; past ``%last``, that."""
-    return f"""define internal void @pack_{way}(ptr %near, ptr %far, i64 %size, i64 %step, i64 %c, \
-i64 %last, ptr %sizes, ptr %strides, i64 %rank) noinline {{
+def _loop(v):
+    known = "ptr %kernel, ptr %args, ptr %steps, ptr %homes"
+    given = "ptr %args, ptr %dimensions, ptr %steps, ptr %status, ptr %kernel"
+    return f"""define void @shared({given}) {{
 entry:
-  br label %loop
-loop:
-  %lane = phi i64 [0, %entry], [%lane_next, %loop]
-  %want = add i64 %c, %lane
-  %is = icmp slt i64 %want, %last
-  %use = select i1 %is, i64 %want, i64 %last
-  %move = mul i64 %use, %step
-  %there = getelementptr i8, ptr %far, i64 %move
-  %shift = mul i64 %lane, %size
-  %here = getelementptr i8, ptr %near, i64 %shift
-  %end = call ptr @copy_{way}(ptr %here, ptr %there, ptr %sizes, ptr %strides, i64 %rank)
-  %lane_next = add i64 %lane, 1
-  %more = icmp slt i64 %lane_next, {v.lanes}
-  br i1 %more, label %loop, label %exit
+{field("step", "ptr")}
+{field("prepare", "ptr")}
+{field("constants", "ptr")}
+{field("arguments")}
+{field("inputs")}
+{field("workspace")}
+{field("packed")}
+  %count = load i64, ptr %dimensions
+  %entries = mul i64 %arguments, {v.lanes}
+  %frame = alloca ptr, i64 %entries, align 16
+  %packed_frame = alloca ptr, i64 %entries, align 16
+  %ways_size = mul i64 %arguments, 3
+  %ways = alloca i64, i64 %ways_size
+  %space_size = add i64 %workspace, %packed
+  %is_large = icmp ugt i64 %space_size, {STACK}
+  br i1 %is_large, label %heap, label %stack
+stack:
+  %on_stack = alloca i8, i64 %space_size, align 64
+  br label %ready
+heap:
+  %with_room = add i64 %space_size, 64
+  %memory = call ptr @malloc(i64 %with_room)
+  %missing = icmp eq ptr %memory, null
+  br i1 %missing, label %give_up, label %align
+give_up:  ; counts as a failed check: the samples are then computed by other means
+  %before = atomicrmw add ptr %status, i64 1 monotonic
+  ret void
+align:
+  %address = ptrtoint ptr %memory to i64
+  %beyond = add i64 %address, 63
+  %aligned = and i64 %beyond, -64
+  %on_heap = inttoptr i64 %aligned to ptr
+  br label %ready
+ready:
+  %space = phi ptr [%on_stack, %stack], [%on_heap, %align]
+  %owned = phi ptr [null, %stack], [%memory, %align]
+  %homes = getelementptr i8, ptr %space, i64 %workspace
+  br label %argument
+
+  ; --- where the samples of each argument are: its first one, from vector to vector, lane to lane
+argument:
+  %k = phi i64 [0, %ready], [%k_next, %argument_end]
+  %fits = phi i1 [true, %ready], [%fits_so_far, %argument_end]
+{record("rank", "size", "home", "staged", "shape", "strides")}
+  %lengths = getelementptr i64, ptr %kernel, i64 %shape
+  %expected = getelementptr i64, ptr %lengths, i64 %rank
+  %found = getelementptr i64, ptr %steps, i64 %strides
+  %home_place = getelementptr i8, ptr %homes, i64 %home
+  %home_number = ptrtoint ptr %home_place to i64
+  %is_staged = icmp ne i64 %staged, 0
+  %arg_at = getelementptr ptr, ptr %args, i64 %k
+  %arg = load i64, ptr %arg_at
+  %sample_step_at = getelementptr i64, ptr %steps, i64 %k
+  %sample_step = load i64, ptr %sample_step_at
+  %first = select i1 %is_staged, i64 %home_number, i64 %arg
+  %move = select i1 %is_staged, i64 0, i64 %sample_step
+  %apart = select i1 %is_staged, i64 %size, i64 %sample_step
+  %way_number = mul i64 %k, 3
+  %way = getelementptr i64, ptr %ways, i64 %way_number
+  store i64 %first, ptr %way
+  %way_move = getelementptr i64, ptr %way, i64 1
+  store i64 %move, ptr %way_move
+  %way_apart = getelementptr i64, ptr %way, i64 2
+  store i64 %apart, ptr %way_apart
+  %packed_slot_number = mul i64 %k, {v.lanes}
+  %packed_slot = getelementptr ptr, ptr %packed_frame, i64 %packed_slot_number
+{_lanes("packed", "%home_number", "%size", v)}
+  br label %axis
+axis:
+  %d = phi i64 [0, %argument], [%d_next, %axis_body]
+  %fits_so_far = phi i1 [%fits, %argument], [%fits_next, %axis_body]
+  %more_axes = icmp ult i64 %d, %rank
+  br i1 %more_axes, label %axis_body, label %argument_end
+axis_body:
+  %stride_at = getelementptr i64, ptr %found, i64 %d
+  %stride = load i64, ptr %stride_at
+  %expected_at = getelementptr i64, ptr %expected, i64 %d
+  %stride_if_contiguous = load i64, ptr %expected_at
+  %length_at = getelementptr i64, ptr %lengths, i64 %d
+  %length = load i64, ptr %length_at
+  %same = icmp eq i64 %stride, %stride_if_contiguous
+  %lone = icmp eq i64 %length, 1
+  %either = or i1 %same, %lone
+  %fits_next = and i1 %fits_so_far, %either
+  %d_next = add i64 %d, 1
+  br label %axis
+argument_end:
+  %k_next = add i64 %k, 1
+  %more_arguments = icmp ult i64 %k_next, %arguments
+  br i1 %more_arguments, label %argument, label %begin
+begin:
+  %has_staged = icmp ne ptr %prepare, null
+  br i1 %has_staged, label %prepare_staged, label %start
+prepare_staged:
+  call void %prepare(ptr %packed_frame)
+  br label %start
+start:
+  %whole = and i64 %count, {-v.lanes}
+  %direct = select i1 %fits_so_far, i64 %whole, i64 0
+  br label %head
+
+  ; --- in place
+head:
+  %b = phi i64 [0, %start], [%b_next, %body_end]
+  %more = icmp slt i64 %b, %direct
+  br i1 %more, label %body, label %tail_head
+body:
+  br label %point
+point:
+  %p = phi i64 [0, %body], [%p_next, %point]
+  %number = mul i64 %p, 3
+  %from = getelementptr i64, ptr %ways, i64 %number
+  %from_first = load i64, ptr %from
+  %from_move_at = getelementptr i64, ptr %from, i64 1
+  %from_move = load i64, ptr %from_move_at
+  %from_apart_at = getelementptr i64, ptr %from, i64 2
+  %from_apart = load i64, ptr %from_apart_at
+  %shift = mul i64 %from_move, %b
+  %place = add i64 %from_first, %shift
+  %direct_slot_number = mul i64 %p, {v.lanes}
+  %direct_slot = getelementptr ptr, ptr %frame, i64 %direct_slot_number
+{_lanes("direct", "%place", "%from_apart", v)}
+  %p_next = add i64 %p, 1
+  %p_more = icmp ult i64 %p_next, %arguments
+  br i1 %p_more, label %point, label %run
+run:
+  call void %step(ptr %frame, ptr %space, ptr %constants, ptr %status)
+  br i1 %has_staged, label %copy_staged, label %body_end
+copy_staged:
+  call void @copy_staged({known}, i64 %b)
+  br label %body_end
+body_end:
+  %b_next = add i64 %b, {v.lanes}
+  br label %head
+
+  ; --- through packed copies
+tail_head:
+  %c = phi i64 [%direct, %head], [%c_next, %tail]
+  %left = icmp slt i64 %c, %count
+  br i1 %left, label %tail, label %exit
+tail:
+  %last = sub i64 %count, 1
+  call void @pack({known}, i64 0, i64 %inputs, i64 %c, i64 %last, i1 true)
+  call void %step(ptr %packed_frame, ptr %space, ptr %constants, ptr %status)
+  call void @pack({known}, i64 %inputs, i64 %arguments, i64 %c, i64 %last, i1 false)
+  %c_next = add i64 %c, {v.lanes}
+  br label %tail_head
 exit:
+  br i1 %is_large, label %release, label %done
+release:
+  call void @free(ptr %owned)
+  br label %done
+done:
   ret void
 }}"""
 
 
-def _sizes(k, a):
-    """Table of the sizes of the axes of argument ``k``; a number counts as one axis of length 1."""
-    sizes = a.shape or (1,)
-    table = f"@sizes_{k} = internal constant [{len(sizes)} x i64] "
-    table += "[" + ", ".join(f"i64 {n}" for n in sizes) + "]"
-    return table if k else f"@no_stride = internal constant i64 0\n{table}"
-
-
-_STACK = 65536  # bytes; more comes from the heap, since threads may have small stacks
-
-
-def _memory(workspace, packed):
-    """Space for the workspace and for packed samples, aligned to cache lines."""
-    workspace = -(-workspace // 64) * 64
-    size = workspace + packed
-    if size <= _STACK:
-        return [
-            f"  %workspace = alloca [{workspace} x i8], align 64",
-            f"  %packed = alloca [{packed} x i8], align 64",
-            "  br label %ready",
-            "ready:",
-        ]
-    return [
-        f"  %memory = call ptr @malloc(i64 {size + 64})",
-        "  %missing = icmp eq ptr %memory, null",
-        "  br i1 %missing, label %give_up, label %ready",
-        "give_up:",  # counts as a failed check: the samples are then computed by other means
-        "  %before = atomicrmw add ptr %status, i64 1 monotonic",
-        "  ret void",
-        "ready:",
-        "  %address = ptrtoint ptr %memory to i64",
-        "  %beyond = add i64 %address, 63",
-        "  %aligned = and i64 %beyond, -64",
-        "  %workspace = inttoptr i64 %aligned to ptr",
-        f"  %packed = getelementptr i8, ptr %workspace, i64 {workspace}",
-    ]
-
-
-def _core_strides(arguments, v):
-    """Byte strides of each argument's core axes when a sample is contiguous."""
-    result = []
-    for a in arguments:
-        strides, step = [], v.size
-        for size in reversed(a.shape):
-            strides.insert(0, step)
-            step *= size
-        result.append(strides)
-    return result
-
-
-def _copy(way, v):
-    """Copy between a packed sample and one with any strides, axis by axis; returns its end."""
-    source, target = ("%there", "%p") if way == "in" else ("%p", "%there")
-    head = f"define internal ptr @copy_{way}"
-    return f"""{head}(ptr %near, ptr %far, ptr %sizes, ptr %strides, i64 %rank) {{
-entry:
-  %n = load i64, ptr %sizes
-  %stride = load i64, ptr %strides
-  %sizes_in = getelementptr i64, ptr %sizes, i64 1
-  %strides_in = getelementptr i64, ptr %strides, i64 1
-  %left = sub i64 %rank, 1
-  %last = icmp eq i64 %rank, 1
-  br label %head
-head:
-  %i = phi i64 [0, %entry], [%i_next, %next]
-  %p = phi ptr [%near, %entry], [%p_next, %next]
-  %go = icmp slt i64 %i, %n
-  br i1 %go, label %body, label %exit
-body:
-  %shift = mul i64 %i, %stride
-  %there = getelementptr i8, ptr %far, i64 %shift
-  br i1 %last, label %one, label %axis
-one:
-  %x = load {v.scalar}, ptr {source}, align 1
-  store {v.scalar} %x, ptr {target}, align 1
-  %after_one = getelementptr i8, ptr %p, i64 {v.size}
-  br label %next
-axis:
-  %after_axis = call ptr @copy_{way}(ptr %p, ptr %there, ptr %sizes_in, ptr %strides_in, i64 %left)
-  br label %next
-next:
-  %p_next = phi ptr [%after_one, %one], [%after_axis, %axis]
-  %i_next = add i64 %i, 1
-  br label %head
-exit:
-  ret ptr %p
-}}"""
+def _lanes(frame, place, apart, v):
+    """Let the entries of an argument, from its ``slot`` on, point to one sample for each lane."""
+    lines = []
+    for lane in range(v.lanes):
+        at = f"%{frame}_at{lane}"
+        lines.append(f"  {at} = getelementptr ptr, ptr %{frame}_slot, i64 {lane}")
+        lines.append(f"  store i64 {place}, ptr {at}")
+        if lane + 1 < v.lanes:
+            lines.append(f"  %{frame}{lane} = add i64 {place}, {apart}")
+            place = f"%{frame}{lane}"
+    return "\n".join(lines)

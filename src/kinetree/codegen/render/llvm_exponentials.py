@@ -16,6 +16,7 @@ numbers each (tests/codegen/test_vector_math.py has fewer):
 """
 
 from kinetree.codegen.render.llvm_body import Body, by_lane
+from kinetree.codegen.render.llvm_types import declarations
 from kinetree.codegen.render.minimax import EXP, LN2, LOG2_E, ROUND, TANH
 
 __all__ = ["exponential", "logarithm", "tangent"]
@@ -27,7 +28,7 @@ _ONE = {"float64": 44.0, "float32": 20.0}  # twice an argument beyond which it i
 
 
 def exponential(v):
-    """``@expv``."""
+    """``@shared``: the exponential."""
     low, high = _RANGE[v.dtype]
     b, k = Body(v), v.constant
     x = b.select(b.compare("ogt", "%x", k(high)), k(high), "%x")  # NaN stays NaN
@@ -35,11 +36,11 @@ def exponential(v):
     p, n = _reduced(b, x)
     half = b.integer("ashr", n, v.integers(1))
     p = b.op("fmul", p, _power_of_two(b, half))
-    return _function(b, "expv", b.op("fmul", p, _power_of_two(b, b.integer("sub", n, half))))
+    return _function(b, b.op("fmul", p, _power_of_two(b, b.integer("sub", n, half))))
 
 
 def tangent(v):
-    """``@tanhv``."""
+    """``@shared``: the hyperbolic tangent."""
     b, k = Body(v), v.constant
     a, z = b.fabs("%x"), b.op("fmul", "%x", "%x")
     near = b.fma(b.op("fmul", "%x", z), b.horner(TANH[v.dtype], z), "%x")
@@ -50,13 +51,13 @@ def tangent(v):
     rest = b.op("fdiv", k(2.0), b.op("fadd", e, k(1.0)))
     far = b.op("fsub", k(1.0), rest)
     result = b.select(b.compare("olt", a, k(_BEND)), near, far)
-    return _function(b, "tanhv", b.copysign(result, "%x"))
+    return _function(b, b.copysign(result, "%x"))
 
 
 def logarithm(v):
-    """``@logv``."""
+    """``@shared``: the natural logarithm."""
     b = Body(v)
-    return _function(b, "logv", by_lane(v, b.lines, "log"))
+    return _function(b, by_lane(v, b.lines, "log"))
 
 
 def _reduced(b, x):
@@ -80,7 +81,7 @@ def _power_of_two(b, n):
     return b.cast(b.integer("shl", exponent, v.integers(mantissa)), v.integer, v.type)
 
 
-def _function(b, name, result):
+def _function(b, result):
     t = b.v.type
-    head = f"define internal {t} @{name}({t} %x) noinline {{"
-    return "\n".join([head, *b.lines, f"  ret {t} {result}", "}"])
+    lines = [f"define {t} @shared({t} %x) {{", *b.lines, f"  ret {t} {result}", "}"]
+    return "\n".join([*lines, declarations(b.v)])

@@ -18,9 +18,10 @@ the whole range, near multiples of π/2 and at extreme quotients (tests/codegen/
 """
 
 from kinetree.codegen.render.llvm_body import Body, by_lane
+from kinetree.codegen.render.llvm_types import declarations
 from kinetree.codegen.render.minimax import ATAN, COS, HALF_PI, RANGE, ROUND, SIN, TWO_OVER_PI
 
-__all__ = ["RANGE", "atan2", "sincos", "sincos_near"]
+__all__ = ["RANGE", "atan2", "sincos", "sincos_function", "sincos_near"]
 
 
 def _near(b, x):
@@ -50,45 +51,42 @@ def _near(b, x):
     return sine, cosine
 
 
-def sincos_near(v, name):
-    """A function for arguments that the caller knows to be within ``RANGE``, to be inlined.
+def sincos_near(v, x):
+    """Instructions for arguments that the caller knows to be within ``RANGE``.
 
-    Its coefficients come from a table behind a pointer that LLVM cannot see through; it would
-    otherwise rebuild each in five instructions.
+    The coefficients are read from ``%coefficients``, a pointer that LLVM cannot see through; it
+    would otherwise rebuild each in five instructions.
+
+    Returns:
+        the table of coefficients as text, the lines, and the names of sine and cosine.
     """
-    t, pair = v.type, f"{{{v.type}, {v.type}}}"
     table: dict = {}
     b = Body(v, table)
-    sine, cosine = _near(b, "%x")
+    sine, cosine = _near(b, x)
     numbers = ", ".join(f"{v.type} {v.constant(x)}" for x in table)
-    kind = f"[{len(table)} x {v.type}]"
-    return "\n".join(
-        [
-            f"@{name}_table = internal constant {kind} [{numbers}], align 64",
-            f"@{name}_coefficients = global ptr @{name}_table",
-            f"define internal {pair} @{name}({t} %x, ptr %coefficients) alwaysinline {{",
-            *b.lines,
-            *_return_pair(v, "near", sine, cosine),
-            "}",
-        ]
-    )
+    return f"[{len(table)} x {v.type}] [{numbers}]", b.lines, sine, cosine
 
 
-def sincos(v, name="sincos"):
-    """``@sincos``: sine and cosine of a vector."""
+def sincos(v):
+    """``@shared``: sine and cosine of a vector."""
+    return "\n".join([sincos_function(v, "@shared"), declarations(v)])
+
+
+def sincos_function(v, name):
+    """Sine and cosine of a vector, as a function of any name."""
     t, pair, k = v.type, f"{{{v.type}, {v.type}}}", v.constant
     b = Body(v)
     sine, cosine = _near(b, "%x")
     # Unordered: infinities and NaN are far away too.
     far = b.compare("ugt", b.fabs("%x"), k(RANGE[v.dtype]))
     any_far = b.emit(f"call i1 @llvm.vector.reduce.or.v{v.lanes}i1({v.mask} {far})")
-    lines = [f"define internal {pair} @{name}({t} %x) noinline {{", *b.lines]
+    lines = [f"define {pair} {name}({t} %x) {{", *b.lines]
     lines += [f"  br i1 {any_far}, label %some_far, label %near", "near:"]
     lines += _return_pair(v, "near", sine, cosine)
     lines += ["some_far:"]
-    for name, near in (("sin", sine), ("cos", cosine)):
-        exact = by_lane(v, lines, name)
-        lines.append(f"  %{name} = select {v.mask} {far}, {t} {exact}, {t} {near}")
+    for function, near in (("sin", sine), ("cos", cosine)):
+        exact = by_lane(v, lines, function)
+        lines.append(f"  %{function} = select {v.mask} {far}, {t} {exact}, {t} {near}")
     lines += _return_pair(v, "far", "%sin", "%cos")
     return "\n".join([*lines, "}"])
 
@@ -103,7 +101,7 @@ def _return_pair(v, label, first, second):
 
 
 def atan2(v):
-    """``@atan2v``: the angle of the point (x, y)."""
+    """``@shared``: the angle of the point (x, y)."""
     t, i = v.type, v.integer
     b = Body(v)
     k = v.constant
@@ -125,5 +123,5 @@ def atan2(v):
     angle = b.select(backwards, b.emit(f"fneg {t} {angle}"), angle)
     angle = b.op("fadd", b.op("fadd", low, angle), high)
     result = b.copysign(angle, "%y")
-    lines = [f"define internal {t} @atan2v({t} %y, {t} %x) noinline {{", *b.lines]
-    return "\n".join([*lines, f"  ret {t} {result}", "}"])
+    lines = [f"define {t} @shared({t} %y, {t} %x) {{", *b.lines]
+    return "\n".join([*lines, f"  ret {t} {result}", "}", declarations(v)])

@@ -1,13 +1,18 @@
 """The lean path for one sample: a Python function in machine code.
 
-``single(self, args, nargs, names)`` has CPython's fast calling convention. It looks at the arrays,
-and if each is a contiguous NumPy array of the right type and shape it allocates the results, runs
-the loop on one sample and returns, in a fraction of the time of NumPy's general machinery. In any
-other case, and when a check fails, it calls ``self``, the general path, with the same arguments.
+A kernel's ``single(self, args, nargs, names)`` has CPython's fast calling convention. It looks at
+the arrays, and if each is a contiguous NumPy array of the right type and shape it allocates the
+results, computes one sample and returns, in a fraction of the time of NumPy's general machinery.
+In any other case, and when a check fails, it calls ``self``, the general path, with the same
+arguments. All kernels share one function that does this.
 
 What it needs to know of the running interpreter is written into ``@host`` after loading; the field
 offsets are those of CPython's object header and of NumPy's array struct on 64-bit machines.
 """
+
+from kinetree.codegen.render.llvm_driver import STACK
+from kinetree.codegen.render.llvm_table import field, record
+from kinetree.codegen.render.llvm_types import declarations
 
 __all__ = [
     "CONTIGUOUS_AND_ALIGNED",
@@ -37,147 +42,192 @@ TYPE, DATA, NDIM, DIMENSIONS, DESCRIPTOR, FLAGS = 8, 16, 24, 32, 56, 64
 CONTIGUOUS_AND_ALIGNED = 0x1 | 0x100
 
 
-def single(program, v):
-    """IR text of ``@single`` and its table ``@host``."""
-    lines = [
-        f"@host = global [{len(HOST)} x ptr] zeroinitializer",
-        "",
-        "define ptr @single(ptr %self, ptr %args, i64 %nargs, ptr %names) {",
-        "entry:",
-    ]
+def single(v):
+    """``@shared``: the lean path, which also takes a kernel's table and its ``@host``."""
+    known = "ptr %self, ptr %args, i64 %nargs, ptr %names, ptr %kernel, ptr %host"
+    host = []
     for k, name in enumerate(HOST):
-        lines.append(f"  %{name}_at = getelementptr ptr, ptr @host, i64 {k}")
-        lines.append(f"  %{name} = load ptr, ptr %{name}_at")
-    n_in, n_out = len(program.inputs), len(program.outputs)
-    lines.append(f"  %number_fits = icmp eq i64 %nargs, {n_in}")
-    lines.append("  %no_keywords = icmp eq ptr %names, null")
-    lines.append("  %fits = and i1 %number_fits, %no_keywords")
-    lines.append("  br i1 %fits, label %in0, label %general")
-    for k, argument in enumerate(program.inputs):
-        lines += _check_array(k, argument)
-    lines += [f"in{n_in}:"]
-    for k, argument in enumerate(program.outputs):
-        lines += _new_array(k, argument)
-    lines += _run(program, v)
-    lines += ["done:", *_result(program.outputs)]
-    lines += ["failed:"]
-    lines += [f"  call void %release(ptr %out{k})" for k in range(n_out)]
-    lines += [
-        "  br label %general",
+        host.append(f"  %{name}_at = getelementptr ptr, ptr %host, i64 {k}")
+        host.append(f"  %{name} = load ptr, ptr %{name}_at")
+    parts = [
+        f"define ptr @shared({known}) {{",
+        "entry:",
+        field("step", "ptr"),
+        field("constants", "ptr"),
+        *map(field, ("arguments", "inputs", "workspace")),
+        *host,
+        _START,
+        _inputs(),
+        _outputs(),
+        _run(),
+        _RESULT,
         "general:",
         "  %answer = call ptr %vectorcall(ptr %self, ptr %args, i64 %nargs, ptr %names)",
         "  ret ptr %answer",
         "}",
+        declarations(v),
     ]
-    return "\n".join(lines)
+    return "\n".join(parts)
 
 
-def _field(lines, name, base, offset, kind):
-    lines.append(f"  {name}_at = getelementptr i8, ptr {base}, i64 {offset}")
-    lines.append(f"  {name} = load {kind}, ptr {name}_at")
+_START = """  %number = ptrtoint ptr %type_number to i64
+  %dtype = trunc i64 %number to i32
+  %frame = alloca ptr, i64 %arguments, align 16
+  %objects = alloca ptr, i64 %arguments
+  %status = alloca i64
+  %number_fits = icmp eq i64 %nargs, %inputs
+  %no_keywords = icmp eq ptr %names, null
+  %fits = and i1 %number_fits, %no_keywords
+  store i64 0, ptr %status
+  br i1 %fits, label %argument, label %general"""
 
 
-def _check_array(k, argument):
-    a = f"%a{k}"
-    lines = [f"in{k}:"]
-    lines.append(f"  {a}_slot = getelementptr ptr, ptr %args, i64 {k}")
-    lines.append(f"  {a} = load ptr, ptr {a}_slot")
-    _field(lines, f"{a}_type", a, TYPE, "ptr")
-    lines.append(f"  {a}_is = icmp eq ptr {a}_type, %array_type")
-    lines.append(f"  br i1 {a}_is, label %array{k}, label %general")
-    lines.append(f"array{k}:")
-    _field(lines, f"{a}_descriptor", a, DESCRIPTOR, "ptr")
-    _field(lines, f"{a}_ndim", a, NDIM, "i32")
-    _field(lines, f"{a}_flags", a, FLAGS, "i32")
-    lines.append(f"  {a}_t = icmp eq ptr {a}_descriptor, %descriptor")
-    lines.append(f"  {a}_n = icmp eq i32 {a}_ndim, {len(argument.shape)}")
-    lines.append(f"  {a}_m = and i32 {a}_flags, {CONTIGUOUS_AND_ALIGNED}")
-    lines.append(f"  {a}_c = icmp eq i32 {a}_m, {CONTIGUOUS_AND_ALIGNED}")
-    lines.append(f"  {a}_tn = and i1 {a}_t, {a}_n")
-    lines.append(f"  {a}_tnc = and i1 {a}_tn, {a}_c")
-    lines.append(f"  br i1 {a}_tnc, label %shape{k}, label %general")
-    lines.append(f"shape{k}:")
-    _field(lines, f"{a}_dims", a, DIMENSIONS, "ptr")
-    ok = "true"
-    for d, size in enumerate(argument.shape):
-        lines.append(f"  {a}_d{d}_at = getelementptr i64, ptr {a}_dims, i64 {d}")
-        lines.append(f"  {a}_d{d} = load i64, ptr {a}_d{d}_at")
-        lines.append(f"  {a}_s{d} = icmp eq i64 {a}_d{d}, {size}")
-        lines.append(f"  {a}_ok{d} = and i1 {ok}, {a}_s{d}")
-        ok = f"{a}_ok{d}"
-    _field(lines, f"{a}_data", a, DATA, "ptr")
-    lines.append(f"  br i1 {ok}, label %in{k + 1}, label %general")
-    return lines
+def _load(name, base, offset, kind):
+    return (
+        f"  %{name}_at = getelementptr i8, ptr {base}, i64 {offset}\n"
+        f"  %{name} = load {kind}, ptr %{name}_at"
+    )
 
 
-def _new_array(k, argument):
-    n = len(argument.shape)
-    lines = [f"  %shape_out{k} = alloca [{max(n, 1)} x i64]"]
-    for d, size in enumerate(argument.shape):
-        lines.append(f"  %size{k}_{d} = getelementptr i64, ptr %shape_out{k}, i64 {d}")
-        lines.append(f"  store i64 {size}, ptr %size{k}_{d}")
-    lines += [
-        f"  %number{k} = ptrtoint ptr %type_number to i64",
-        f"  %type{k} = trunc i64 %number{k} to i32",
-        f"  %out{k} = call ptr %new_array(ptr %array_type, i32 {n}, ptr %shape_out{k}, "
-        f"i32 %type{k}, ptr null, ptr null, i32 0, i32 0, ptr null)",
-        f"  %exists{k} = icmp ne ptr %out{k}, null",
-        f"  br i1 %exists{k}, label %have{k}, label %no_memory{k}",
-        f"no_memory{k}:",
-        *(f"  call void %release(ptr %out{j})" for j in range(k)),
-        "  ret ptr null",
-        f"have{k}:",
-        f"  %out{k}_at = getelementptr i8, ptr %out{k}, i64 {DATA}",
-        f"  %out{k}_data = load ptr, ptr %out{k}_at",
-    ]
-    return lines
+def _inputs():
+    """Let the frame point to the arrays if each is as it should be."""
+    return f"""argument:
+  %k = phi i64 [0, %entry], [%k_next, %right]
+  %more = icmp ult i64 %k, %inputs
+  br i1 %more, label %look, label %results
+look:
+{record("rank", "shape")}
+  %lengths = getelementptr i64, ptr %kernel, i64 %shape
+  %a_slot = getelementptr ptr, ptr %args, i64 %k
+  %a = load ptr, ptr %a_slot
+{_load("a_type", "%a", TYPE, "ptr")}
+  %is_array = icmp eq ptr %a_type, %array_type
+  br i1 %is_array, label %array, label %general
+array:
+{_load("a_descriptor", "%a", DESCRIPTOR, "ptr")}
+{_load("a_ndim", "%a", NDIM, "i32")}
+{_load("a_flags", "%a", FLAGS, "i32")}
+{_load("a_dims", "%a", DIMENSIONS, "ptr")}
+{_load("a_data", "%a", DATA, "ptr")}
+  %axes = trunc i64 %rank to i32
+  %type_fits = icmp eq ptr %a_descriptor, %descriptor
+  %rank_fits = icmp eq i32 %a_ndim, %axes
+  %masked = and i32 %a_flags, {CONTIGUOUS_AND_ALIGNED}
+  %flags_fit = icmp eq i32 %masked, {CONTIGUOUS_AND_ALIGNED}
+  %two_fit = and i1 %type_fits, %rank_fits
+  %three_fit = and i1 %two_fit, %flags_fit
+  br i1 %three_fit, label %axis, label %general
+axis:
+  %d = phi i64 [0, %array], [%d_next, %length]
+  %more_axes = icmp ult i64 %d, %rank
+  br i1 %more_axes, label %length, label %right
+length:
+  %found_at = getelementptr i64, ptr %a_dims, i64 %d
+  %found = load i64, ptr %found_at
+  %wanted_at = getelementptr i64, ptr %lengths, i64 %d
+  %wanted = load i64, ptr %wanted_at
+  %d_next = add i64 %d, 1
+  %length_fits = icmp eq i64 %found, %wanted
+  br i1 %length_fits, label %axis, label %general
+right:
+  %a_place = getelementptr ptr, ptr %frame, i64 %k
+  store ptr %a_data, ptr %a_place
+  %k_next = add i64 %k, 1
+  br label %argument"""
 
 
-def _run(program, v):
-    """Build what the loop expects on the stack, with one sample, and call it."""
-    arguments = (*program.inputs, *program.outputs)
-    steps = [0] * len(arguments)
-    for a in arguments:
-        strides, step = [], v.size
-        for size in reversed(a.shape):
-            strides.insert(0, step)
-            step *= size
-        steps += strides
-    lines = [
-        f"  %pointers = alloca [{len(arguments)} x ptr]",
-        f"  %steps = alloca [{max(len(steps), 1)} x i64]",
-        "  %one = alloca i64",
-        "  %status = alloca i64",
-        "  store i64 1, ptr %one",
-        "  store i64 0, ptr %status",
-    ]
-    data = [f"%a{k}_data" for k in range(len(program.inputs))]
-    data += [f"%out{k}_data" for k in range(len(program.outputs))]
-    for k, name in enumerate(data):
-        lines.append(f"  %pointer{k} = getelementptr ptr, ptr %pointers, i64 {k}")
-        lines.append(f"  store ptr {name}, ptr %pointer{k}")
-    for k, step in enumerate(steps):
-        lines.append(f"  %step{k} = getelementptr i64, ptr %steps, i64 {k}")
-        lines.append(f"  store i64 {step}, ptr %step{k}")
-    lines += [
-        "  call void @loop(ptr %pointers, ptr %one, ptr %steps, ptr %status)",
-        "  %bad = load i64, ptr %status",
-        "  %good = icmp eq i64 %bad, 0",
-        "  br i1 %good, label %done, label %failed",
-    ]
-    return lines
+def _outputs():
+    """New arrays for the results."""
+    read = record("rank", "shape").replace("%", "%o_").replace("%o_kernel", "%kernel")
+    return f"""results:
+  %o_k = phi i64 [%inputs, %argument], [%o_next, %have]
+  %more_results = icmp ult i64 %o_k, %arguments
+  br i1 %more_results, label %new, label %run
+new:
+{read}
+  %o_lengths = getelementptr i64, ptr %kernel, i64 %o_shape
+  %o_axes = trunc i64 %o_rank to i32
+  %o = call ptr %new_array(ptr %array_type, i32 %o_axes, ptr %o_lengths, i32 %dtype, ptr null, \
+ptr null, i32 0, i32 0, ptr null)
+  %exists = icmp ne ptr %o, null
+  br i1 %exists, label %have, label %no_memory
+have:
+{_load("o_data", "%o", DATA, "ptr")}
+  %o_place = getelementptr ptr, ptr %frame, i64 %o_k
+  store ptr %o_data, ptr %o_place
+  %object = getelementptr ptr, ptr %objects, i64 %o_k
+  store ptr %o, ptr %object
+  %o_next = add i64 %o_k, 1
+  br label %results"""
 
 
-def _result(outputs):
-    lines, values = [], []
-    for k, output in enumerate(outputs):
-        values.append(f"%out{k}")
-        if output.shape == ():  # NumPy's habit: a number, not an array without axes
-            lines.append(f"  %value{k} = call ptr %as_scalar(ptr %out{k})")
-            values[-1] = f"%value{k}"
-    if len(outputs) == 1:
-        return [*lines, f"  ret ptr {values[0]}"]
-    lines.append(f"  %tuple = call ptr %new_tuple(i64 {len(outputs)})")
-    for k, value in enumerate(values):
-        lines.append(f"  %set{k} = call i32 %set_item(ptr %tuple, i64 {k}, ptr {value})")
-    return [*lines, "  ret ptr %tuple"]
+def _run():
+    """Compute; when a check fails, take the general path."""
+    return f"""run:
+  %is_large = icmp ugt i64 %workspace, {STACK}
+  br i1 %is_large, label %heap, label %stack
+stack:
+  %on_stack = alloca i8, i64 %workspace, align 64
+  call void %step(ptr %frame, ptr %on_stack, ptr %constants, ptr %status)
+  br label %ran
+heap:
+  %on_heap = call ptr @malloc(i64 %workspace)
+  %is_there = icmp ne ptr %on_heap, null
+  br i1 %is_there, label %run_on_heap, label %failed
+run_on_heap:
+  call void %step(ptr %frame, ptr %on_heap, ptr %constants, ptr %status)
+  call void @free(ptr %on_heap)
+  br label %ran
+ran:
+  %bad = load i64, ptr %status
+  %good = icmp eq i64 %bad, 0
+  br i1 %good, label %done, label %failed
+no_memory:
+  br label %drop
+failed:
+  br label %drop
+drop:  ; the results that are there; then an error, or the general path
+  %end = phi i64 [%o_k, %no_memory], [%arguments, %failed]
+  br label %drop_head
+drop_head:
+  %r = phi i64 [%inputs, %drop], [%r_next, %drop_one]
+  %more_to_drop = icmp ult i64 %r, %end
+  br i1 %more_to_drop, label %drop_one, label %dropped
+drop_one:
+  %r_at = getelementptr ptr, ptr %objects, i64 %r
+  %r_object = load ptr, ptr %r_at
+  call void %release(ptr %r_object)
+  %r_next = add i64 %r, 1
+  br label %drop_head
+dropped:
+  %all_there = icmp eq i64 %end, %arguments
+  br i1 %all_there, label %general, label %error
+error:
+  ret ptr null"""
+
+
+# NumPy's habit: a number, not an array without axes.
+_RESULT = """done:
+  %count = sub i64 %arguments, %inputs
+  %is_one = icmp eq i64 %count, 1
+  br i1 %is_one, label %one, label %several
+one:
+  %only_at = getelementptr ptr, ptr %objects, i64 %inputs
+  %only = load ptr, ptr %only_at
+  %only_value = call ptr %as_scalar(ptr %only)
+  ret ptr %only_value
+several:
+  %tuple = call ptr %new_tuple(i64 %count)
+  br label %item
+item:
+  %i = phi i64 [0, %several], [%i_next, %item]
+  %i_number = add i64 %i, %inputs
+  %i_at = getelementptr ptr, ptr %objects, i64 %i_number
+  %i_object = load ptr, ptr %i_at
+  %i_value = call ptr %as_scalar(ptr %i_object)
+  %set = call i32 %set_item(ptr %tuple, i64 %i, ptr %i_value)
+  %i_next = add i64 %i, 1
+  %more_items = icmp ult i64 %i_next, %count
+  br i1 %more_items, label %item, label %filled
+filled:
+  ret ptr %tuple"""

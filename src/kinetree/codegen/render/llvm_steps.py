@@ -2,19 +2,27 @@
 
 from kinetree.codegen.repeat import LoopStep
 
-__all__ = ["step"]
+__all__ = ["first", "step"]
 
 _ARGUMENTS = "ptr %frame, ptr %workspace, ptr %constants, ptr %status"
 
 
-def step(v, plan):
-    """IR text of ``@step``."""
-    lines = [f"define internal void @step({_ARGUMENTS}) {{", "entry:"]
-    if plan.angles:
-        lines.append("  call void @angles(ptr %frame, ptr %workspace, ptr %status)")
+def step(v, plan, calls):
+    """IR text of ``@step``; ``calls`` has the functions that it shares with other kernels."""
+    lines = [f"define internal void @step({_ARGUMENTS}) {{", "entry:", *first(plan, calls)]
     writer = _StepWriter(v, lines)
     writer.steps(plan.steps, "entry")
-    return "\n".join([*lines, "  ret void", "}", *_declarations(v, plan)])
+    return "\n".join([*lines, "  ret void", "}"])
+
+
+def first(plan, calls):
+    """What comes before the blocks: the sines and cosines of all joint angles."""
+    if not plan.angles:
+        return []
+    count = -(-len(plan.angles) // plan.angle_group) * plan.angle_group
+    symbol = calls("angles", "void {}(ptr, ptr, ptr, ptr, i64)", plan.angle_group)
+    given = f"ptr %frame, ptr %workspace, ptr %status, ptr @angle_places, i64 {count}"
+    return [f"  call void {symbol}({given})"]
 
 
 class _StepWriter:
@@ -72,16 +80,3 @@ class _StepWriter:
             f"  %kept{n} = select {v.mask} %finite{n}, {t} %counts{n}, {t} {zero}",
             f"  %times{n} = call {v.scalar} @llvm.vector.reduce.fmax.{v.suffix}({t} %kept{n})",
         ]
-
-
-def _declarations(v, plan):
-    if not any(_counted(plan.steps)):
-        return []
-    return [f"declare {v.scalar} @llvm.vector.reduce.fmax.{v.suffix}({v.type})"]
-
-
-def _counted(steps):
-    for item in steps:
-        if isinstance(item, LoopStep):
-            yield item.times is None
-            yield from _counted(item.steps)

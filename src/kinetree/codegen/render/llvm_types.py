@@ -3,7 +3,7 @@
 import struct
 from dataclasses import dataclass
 
-__all__ = ["Vector"]
+__all__ = ["Vector", "declarations"]
 
 
 @dataclass(frozen=True)
@@ -61,3 +61,28 @@ class Vector:
     def integers(self, n: int) -> str:
         """All lanes equal to the integer ``n``, as a literal."""
         return "<" + ", ".join([f"i{self.bits} {n}"] * self.lanes) + ">"
+
+
+def declarations(*vectors: Vector) -> str:
+    """LLVM's own functions, and the C library's, for each of the vectors."""
+    lines = []
+    for v in vectors:
+        t, m, letter = v.type, v.mask, "" if v.dtype == "float64" else "f"
+        lines += [
+            f"declare {t} @llvm.fma.{v.suffix}({t}, {t}, {t})",
+            f"declare {t} @llvm.sqrt.{v.suffix}({t})",
+            f"declare {t} @llvm.fabs.{v.suffix}({t})",
+            f"declare {t} @llvm.copysign.{v.suffix}({t}, {t})",
+            f"declare {v.scalar} @llvm.vector.reduce.fmax.{v.suffix}({t})",
+            f"declare i1 @llvm.vector.reduce.or.v{v.lanes}i1({m})",
+            f"declare i1 @llvm.vector.reduce.and.v{v.lanes}i1({m})",
+            *(f"declare {v.scalar} @{f}{letter}({v.scalar})" for f in ("sin", "cos", "log")),
+        ]
+    lines += [
+        "declare ptr @malloc(i64)",
+        "declare void @free(ptr)",
+        "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
+        "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
+        "!0 = !{}",
+    ]
+    return "\n".join(dict.fromkeys(lines))
