@@ -9,7 +9,7 @@ from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.simulation.acting import acting_on
 from kinetree.simulation.constrained.making import stepper_maker
 from kinetree.simulation.constrained.stepper import ProjectedStepper
-from kinetree.simulation.contact.attached import attach
+from kinetree.simulation.contact.attached import attach, warn_of_ground
 from kinetree.simulation.controllers import as_controller
 from kinetree.simulation.field import is_traceable
 from kinetree.simulation.forces.applied import as_force
@@ -97,7 +97,8 @@ def simulate(
         ``contact``, and ``report``, what the simulation says about itself.
 
     Warns:
-        SimulationWarning: a number of the report says that the result should not be trusted.
+        SimulationWarning: a number of the report says that the result should not be trusted; bodies
+            start inside each other; or there is a ground, and neither ``contact`` nor ``forces``.
     """
     q, qd, events = *_start(as_model(model), q0, qd0), _as_events(events)
     clock = _clock(t0, duration, dt, store_every)
@@ -117,7 +118,9 @@ def simulate(
         warn_outside(model, q)
     attached = attach(contact, model)
     attached.refuse(adaptive=adaptive)
-    field = acting.field((*attached.forces, *_as_forces(forces)), told)
+    forces = (*attached.forces, *_as_forces(forces))
+    warn_of_ground(model, contact, forces)
+    field = acting.field(forces, told)
     compiled = _can_compile(model, method, field)
     if attached.stepper is None:
         make = stepper_maker(model, constraints, q, qd, dt=clock.dt, adaptive=adaptive, told=told)

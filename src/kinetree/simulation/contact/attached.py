@@ -31,7 +31,7 @@ from kinetree.model.geometry import HeightField, Plane
 from kinetree.simulation.contact.phases.stepper import event_driven_stepper
 from kinetree.simulation.contact.stepper import time_stepper
 
-__all__ = ["Attached", "attach", "forces_of"]
+__all__ = ["Attached", "attach", "forces_of", "warn_of_ground"]
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,6 @@ def attach(contact: Any, model) -> Attached:
 
 @attach.register
 def _(contact: None, model) -> Attached:
-    _warn_of_ground(model)
     return Attached()
 
 
@@ -120,8 +119,10 @@ def _require_model(scene, model):
         )
 
 
-def _warn_of_ground(model):
-    """Warn where shapes fall through a ground that they could stand on."""
+def warn_of_ground(model, contact, forces):
+    """Warn where shapes fall through a ground that they could stand on, and no force knows it."""
+    if contact is not None or forces:
+        return
     ground = [
         g
         for g in model.geometry
@@ -136,5 +137,5 @@ def _warn_of_ground(model):
         f"contact=kinetree.contact.TimeStepping(kinetree.contact.Scene(model)), or simulate the "
         f"model without the ground",
         SimulationWarning,
-        stacklevel=5,
+        stacklevel=3,
     )
