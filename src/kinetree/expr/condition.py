@@ -45,7 +45,7 @@ class Condition(NotANumber):
         g = self.graph
         if isinstance(a, (Condition, bool)) or isinstance(b, (Condition, bool)):
             return (self & a) | (~self & b)
-        return g.handles[simplify.select(g, self.i, g.number(a), g.number(b))]
+        return g.handle(simplify.select(g, self.i, g.number(a), g.number(b)))
 
     def require(self):
         """Record that this condition must hold when the code runs."""
@@ -57,5 +57,5 @@ class Condition(NotANumber):
 
 def as_condition(g, i):
     """A Condition, or True or False when the outcome is known."""
-    handle = g.handles[i]
+    handle = g.handle(i)
     return handle if isinstance(handle, Condition) else bool(handle)

@@ -40,7 +40,7 @@ class Elementary:
 
     def _unary(self: Any, op):
         g = self.graph
-        return g.handles[simplify.unary(g, op, self.i)]
+        return g.handle(simplify.unary(g, op, self.i))
 
     def sin(self: Any):
         """Sine."""
@@ -73,12 +73,12 @@ class Elementary:
     def arctan2(self: Any, x):
         """Angle of the point ``(x, self)``, in (-π, π]."""
         g = self.graph
-        return g.handles[simplify.atan2(g, self.i, g.number(x))]
+        return g.handle(simplify.atan2(g, self.i, g.number(x)))
 
     def atan2(self: Any, y, x):
         """Angle of the point ``(x, y)``; either may be a plain number."""
         g = self.graph
-        return g.handles[simplify.atan2(g, g.number(y), g.number(x))]
+        return g.handle(simplify.atan2(g, g.number(y), g.number(x)))
 
     def arctan(self: Any):
         """Angle in (-π/2, π/2) with this tangent."""

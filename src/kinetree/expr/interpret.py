@@ -87,18 +87,18 @@ def evaluate(graph, roots, inputs, functions=None, axes=None):
 
     def compute(scope):
         for i in scopes.get(scope, ()):
-            op, *operands = nodes[i]
-            if op == "const":
-                value[i] = operands[0] if dtype.kind == "O" else dtype.type(operands[0])
+            node = nodes[i]
+            op = node[0]
+            if op in meaning:
+                value[i] = meaning[op](*[value[a] for a in node[1:]])
+            elif op == "const":
+                value[i] = node[1] if dtype.kind == "O" else dtype.type(node[1])
             elif op == "input":
-                name, index = operands
-                value[i] = inputs[name][(..., *index)]
+                value[i] = inputs[node[1]][(..., *node[2])]
             elif op == "repeat":
                 value[i] = loop(loop_of(graph, i))
-            elif op == "final":
-                value[i] = value[operands[0]][operands[1]]
-            else:
-                value[i] = meaning[op](*(value[a] for a in operands))
+            else:  # "final"
+                value[i] = value[node[1]][node[2]]
             if i in held:
                 held[i] = np.logical_and(held[i], value[i])
 

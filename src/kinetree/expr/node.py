@@ -54,17 +54,19 @@ class Graph:
     Attributes:
         nodes: the nodes, ``(op, *operands)``, ``("const", value)`` or ``("input", name, index)``.
         known: node number of every node.
-        handles: what stands for each node in traced code: a float, an Expr or a Condition.
+        handles: what stands for each node in traced code: a float, an Expr or a Condition; None
+            where nothing has asked for it, see ``handle``.
         checks: conditions that must hold when the code runs, ``(node number, message or None)``.
     """
 
-    __slots__ = ("checks", "handles", "known", "nodes")
+    __slots__ = ("checks", "handles", "known", "latest", "nodes")
 
     def __init__(self):
         self.nodes = []
         self.known = {}
         self.handles = []
         self.checks = []
+        self.latest = None, []  # roots that ``reachable`` was asked about, and its answer
 
     def node(self, *key):
         """Number of the node ``(op, *operands)``, new or known."""
@@ -75,12 +77,20 @@ class Graph:
         """Number of a node that is known to be new."""
         i = self.known[key] = len(self.nodes)
         self.nodes.append(key)
-        op = key[0]
-        if op == "const":
-            self.handles.append(key[1])
-        else:
-            self.handles.append(Condition(self, i) if op in CONDITIONS else Expr(self, i))
+        self.handles.append(key[1] if key[0] == "const" else None)
         return i
+
+    def handle(self, i):
+        """What stands for node ``i`` in traced code.
+
+        Made when it is asked for: most nodes come from derivatives and from rearranging, which work
+        with the numbers of nodes.
+        """
+        found = self.handles[i]
+        if found is None:
+            kind = Condition if self.nodes[i][0] in CONDITIONS else Expr
+            found = self.handles[i] = kind(self, i)
+        return found
 
     def constant(self, x):
         """Number of the node of a constant; ``0`` and ``-0.0`` are one constant."""
@@ -97,7 +107,7 @@ class Graph:
 
     def input(self, name, index=()):
         """The input ``name[index]``."""
-        return self.handles[self.node("input", name, index)]
+        return self.handle(self.node("input", name, index))
 
     def number(self, x):
         """Node number of an Expr of this graph, or of a plain number."""
@@ -129,20 +139,31 @@ class Graph:
 
     def expr(self, i):
         """Node ``i`` as a number: an Expr, or a float when it is a constant."""
-        return self.handles[i]
+        return self.handle(i)
 
     def reachable(self, roots):
         """Node numbers that ``roots`` depend on, in evaluation order."""
-        nodes, seen, stack = self.nodes, set(), list(roots)
-        while stack:
-            i = stack.pop()
-            if i in seen:
-                continue
-            seen.add(i)
-            node = nodes[i]
-            if node[0] not in LEAVES:
-                stack.extend(node[1:])
-        return sorted(seen)
+        roots = tuple(roots)
+        if roots != self.latest[0]:  # nodes do not change, and often the same ones are asked for
+            self.latest = roots, _reachable(self.nodes, roots)
+        return list(self.latest[1])
+
+
+def _reachable(nodes, roots):
+    """From the last to the first: what a node depends on comes before it."""
+    i = max(roots, default=-1)
+    needed, found = bytearray(i + 1), []
+    for root in roots:
+        needed[root] = 1
+    while i >= 0:
+        found.append(i)
+        node = nodes[i]
+        if node[0] not in LEAVES:
+            for a in node[1:]:
+                needed[a] = 1
+        i = needed.rfind(1, 0, i)
+    found.reverse()
+    return found
 
 
 def _sum_by(rule):
@@ -158,7 +179,11 @@ def _sum_by(rule):
             b = g.operand(other)
             if b is None:
                 return NotImplemented
-        return g.handles[rule(g, self.i, b)]
+        i = rule(g, self.i, b)
+        found = g.handles[i]
+        if found is None:  # as ``handle`` has it, without a call: nothing is done more often
+            found = g.handles[i] = Expr(g, i)
+        return found
 
     return operator
 
@@ -181,7 +206,7 @@ class Expr(Elementary, NotTraceable):
     def __rsub__(self, other):
         g = self.graph
         b = g.operand(other)
-        return NotImplemented if b is None else g.handles[simplify.sub(g, b, self.i)]
+        return NotImplemented if b is None else g.handle(simplify.sub(g, b, self.i))
 
     def __mul__(self, other):
         g = self.graph
@@ -193,23 +218,27 @@ class Expr(Elementary, NotTraceable):
             b = g.operand(other)
             if b is None:
                 return NotImplemented
-        return g.handles[simplify.mul(g, self.i, b)]
+        i = simplify.mul(g, self.i, b)
+        found = g.handles[i]
+        if found is None:
+            found = g.handles[i] = Expr(g, i)
+        return found
 
     __rmul__ = __mul__
 
     def __truediv__(self, other):
         g = self.graph
         b = g.operand(other)
-        return NotImplemented if b is None else g.handles[simplify.div(g, self.i, b)]
+        return NotImplemented if b is None else g.handle(simplify.div(g, self.i, b))
 
     def __rtruediv__(self, other):
         g = self.graph
         b = g.operand(other)
-        return NotImplemented if b is None else g.handles[simplify.div(g, b, self.i)]
+        return NotImplemented if b is None else g.handle(simplify.div(g, b, self.i))
 
     def __neg__(self):
         g = self.graph
-        return g.handles[simplify.neg(g, self.i)]
+        return g.handle(simplify.neg(g, self.i))
 
     def __pos__(self):
         return self

@@ -72,6 +72,8 @@ def free_loops(graph, order):
 def by_scope(graph, order):
     """The nodes of ``order`` by the loop that they belong to, None for those outside all loops."""
     free, scopes = free_loops(graph, order), {}
+    if not free:
+        return {None: order}
     for i in order:
         if graph.nodes[i][0] != "carry":
             scopes.setdefault(max(free[i]) if i in free else None, []).append(i)
@@ -148,7 +150,7 @@ def _counting(body, times):
         after = _leaves_alike(_leaves(state), body(state))
         # A sample that has ended still runs along with its neighbours; its checks do not count.
         graph.checks[first:] = [
-            ((ended | graph.handles[node]).i, *rest) for node, *rest in graph.checks[first:]
+            ((ended | graph.handle(node)).i, *rest) for node, *rest in graph.checks[first:]
         ]
         held = [
             [active.select(a, b) for a, b in zip(new.ravel(), old.ravel(), strict=True)]
@@ -167,10 +169,10 @@ def _loop(body, state, times, graph):
         return state
     number = len(graph.nodes)
     carries = [graph.node("carry", number, k) for k in range(len(initial))]
-    after = body(_rebuild(state, [graph.handles[c] for c in carries]))
+    after = body(_rebuild(state, [graph.handle(c) for c in carries]))
     following = [graph.number(x) for a in _leaves_alike(leaves, after) for x in a.ravel()]
     node = graph.node("repeat", graph.number(times), *initial, *following, *carries)
-    return _rebuild(state, [graph.handles[graph.node("final", node, c)] for c in carries])
+    return _rebuild(state, [graph.handle(graph.node("final", node, c)) for c in carries])
 
 
 # --- states: arrays in tuples, lists and dicts -----------------------------------------------
