@@ -9,6 +9,7 @@ import typer
 from kinetree.cli.console import out, print_json
 from kinetree.cli.options import Json, flag
 from kinetree.cli.robot import Floating, FolderOption, RobotArgument, open_robot
+from kinetree.printable import printable
 
 __all__ = ["check"]
 
@@ -70,8 +71,9 @@ def _print(robot, findings, counts, most):
         rows = [[f] for f in group] if most is None else _alike(group)
         for alike in rows[:most]:
             f, others = alike[0], len(alike) - 1
-            message = Text(f.message) + Text(f"  (and {others} like it)" if others else "", "dim")
-            table.add_row(f"  {_place(f.place)}".rstrip(), Text(f.part), message)
+            message = Text(printable(f.message)) + Text(f"  (and {others} like it)" if others else "", "dim")
+            place = f"  {printable(_place(f.place))}".rstrip()
+            table.add_row(place, Text(printable(f.part)), message)
         if most and len(rows) > most:
             rest = sum(map(len, rows[most:]))
             table.add_row("", f"and {rest} more", "(--all lists them)", style="dim")

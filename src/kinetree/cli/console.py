@@ -1,13 +1,16 @@
 """Where text goes: answers to standard output, everything else to standard error.
 
 Rich leaves colours out where there is no terminal, and where NO_COLOR is set. Programs and pipes
-get lines of ``WIDTH`` columns, or of COLUMNS where that is set.
+get lines of ``WIDTH`` columns, or of COLUMNS where that is set. Text comes from files of strangers:
+it is no markup, and control characters in it are shown, not sent to the terminal.
 """
 
 import json
 import os
 import sys
 from contextlib import contextmanager
+
+from kinetree.printable import printable
 
 __all__ = ["bar", "err", "out", "print_json", "print_wide", "progress"]
 
@@ -26,9 +29,21 @@ def err():
 
 def _console(stream):
     from rich.console import Console
+    from rich.segment import Segment
+
+    class Shown(Console):
+        """A console on which only its own styles drive the terminal."""
+
+        def render(self, renderable, options=None):
+            for segment in super().render(renderable, options):
+                if segment.control or segment.text.isprintable():
+                    yield segment
+                else:
+                    yield Segment(printable(segment.text, "\n"), segment.style)
 
     piped = not stream.isatty() and not os.environ.get("COLUMNS")
-    return Console(file=stream, width=WIDTH if piped else None, highlight=False, emoji=False)
+    width = WIDTH if piped else None
+    return Shown(file=stream, width=width, highlight=False, emoji=False, markup=False)
 
 
 def print_wide(console, table):
@@ -50,11 +65,17 @@ def _json(value, indent=""):
     """Objects and lists of objects over several lines, rows of numbers on one."""
     inner = indent + "  "
     if isinstance(value, dict) and value:
-        items = [f"{inner}{json.dumps(str(k))}: {_json(v, inner)}" for k, v in value.items()]
+        items = [f"{inner}{_json(str(k))}: {_json(v, inner)}" for k, v in value.items()]
         return "{\n" + ",\n".join(items) + f"\n{indent}}}"
     if isinstance(value, (list, tuple)) and any(isinstance(v, (dict, list, tuple)) for v in value):
         return "[\n" + ",\n".join(inner + _json(v, inner) for v in value) + f"\n{indent}]"
-    return json.dumps(_finite(value), ensure_ascii=False)
+    text = json.dumps(_finite(value), ensure_ascii=False)
+    return text if text.isprintable() else "".join(map(_escaped, text))
+
+
+def _escaped(c):
+    """A character inside a string of JSON, as an escape where it has no picture."""
+    return c if c.isprintable() else json.dumps(c)[1:-1] if c != "\x7f" else "\\u007f"
 
 
 def _finite(value):

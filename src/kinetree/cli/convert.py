@@ -34,7 +34,7 @@ def convert(
     """
     found = open_robot(robot, floating=floating, folders=folder, keep_fixed=keep_fixed)
     for notice in found.notices:
-        err().print(f"note: {notice}", style="yellow", markup=False, soft_wrap=True)
+        err().print(f"note: {notice}", style="yellow", soft_wrap=True)
     if strict and found.notices:
         fail(f"nothing was written, because of {counted(len(found.notices), 'note')} about {robot}")
     write(found.model, out, force=force, strict=strict)
@@ -57,4 +57,4 @@ def write(model, path, *, force, strict=False):
         except ModelWarning as warning:
             fail(f"nothing was written: {warning}")
     size = f"{counted(model.body_count, 'body', 'bodies')}, nv = {model.nv}"
-    err().print(f"wrote {path}: {size}", markup=False, soft_wrap=True)
+    err().print(f"wrote {path}: {size}", soft_wrap=True)

@@ -68,10 +68,10 @@ class _Steps:
 
     def step(self, title):
         self.number += 1
-        self.console.print(f"\n[bold]{self.number}. {title}[/bold]\n")
+        self.console.print(f"\n{self.number}. {title}\n", style="bold")
 
     def __call__(self, text):
-        self.console.print(text, markup=False, soft_wrap=True)
+        self.console.print(text, soft_wrap=True)
 
 
 def _three_questions(kt, arm, q, say):

@@ -60,10 +60,10 @@ def generate(
     for _ in progress([None], "tracing and printing C"):
         kt.export_c(model, requests, out, dtype="float32" if float32 else "float64")
     files = sorted(p.name for p in Path(out).iterdir() if p.is_file())
-    err().print(f"wrote {out}: {', '.join(files)}", markup=False, soft_wrap=True)
+    err().print(f"wrote {out}: {', '.join(files)}", soft_wrap=True)
     command = f"make -C {shlex.quote(str(out))} test"  # on one line, to be copied
     told = f"{command}    compiles it and compares numbers"
-    err().print(told, style="dim", markup=False, soft_wrap=True)
+    err().print(told, style="dim", soft_wrap=True)
 
 
 def _request(text):
@@ -94,4 +94,4 @@ def _listings(kt, model, requests, out):
     for label, text in texts.items():
         safe = "".join(c if c.isalnum() else "_" for c in label)
         (out / f"{safe}.py").write_text(text, encoding="utf-8")
-    err().print(f"wrote {len(texts)} files to {out}", markup=False, soft_wrap=True)
+    err().print(f"wrote {len(texts)} files to {out}", soft_wrap=True)

@@ -3,6 +3,7 @@
 from kinetree.cli.console import err, out, print_json, print_wide
 from kinetree.cli.options import Json
 from kinetree.cli.robot import Floating, FolderOption, KeepFixed, RobotArgument, open_robot
+from kinetree.printable import printable
 
 __all__ = ["draw", "info"]
 
@@ -28,7 +29,7 @@ def info(
     if found.notices:
         count = counted(len(found.notices), "note")
         text = f"{count} about the file: kinetree check {robot}"
-        err().print(text, style="dim", markup=False, soft_wrap=True)
+        err().print(text, style="dim", soft_wrap=True)
 
 
 def draw(console, model):
@@ -51,7 +52,7 @@ def _title(model):
     ]
     for things, one in ((model.loops, "loop"), (model.couplings, "coupling")):
         words += [counted(len(things), one)] if things else []
-    return Text.assemble((model.name, "bold"), "  ", ", ".join(filter(None, words)), "\n")
+    return Text.assemble((printable(model.name), "bold"), "  ", ", ".join(filter(None, words)), "\n")
 
 
 def _tree(model):
@@ -65,14 +66,13 @@ def _tree(model):
     for heading in ("body", "joint", "kind", "range", "mass [kg]"):
         right = heading.startswith("mass")
         table.add_column(Text(heading), justify="right" if right else "left", no_wrap=True)
-    table.add_row(Text(model.base_name))
+    table.add_row(Text(printable(model.base_name)))
     for i, lines in _branches(model):
         body = model.bodies[i - 1]
-        name = Text.assemble((lines, "dim"), (body.name, "bold"))
+        name = Text.assemble((lines, "dim"), (printable(body.name), "bold"))
         kind = kind_of(body.joint)
-        table.add_row(
-            name, Text(body.joint_name, "cyan"), kind, Text(range_of(body)), mass_of(body)
-        )
+        joint = Text(printable(body.joint_name), "cyan")
+        table.add_row(name, joint, kind, Text(range_of(body)), mass_of(body))
     return table
 
 
@@ -113,7 +113,7 @@ def _rest(model):
     grid.add_column(style="dim")
     grid.add_row()
     for label, text in rows:
-        grid.add_row(label, Text(text))
+        grid.add_row(label, Text(printable(text)))
     return grid
 
 

@@ -39,4 +39,4 @@ def plot(
     names = [name for entry in joints or () for name in entry.split(",") if name]
     motion = Trajectory.load(file)
     written = draw(motion, picture, names or None)
-    err().print(f"wrote {written}", markup=False, soft_wrap=True)
+    err().print(f"wrote {written}", soft_wrap=True)

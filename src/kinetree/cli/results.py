@@ -6,6 +6,7 @@ from kinetree.algorithms.task_space import ROWS, task_rows
 from kinetree.catalogue import FUNCTIONS
 from kinetree.cli.console import print_wide
 from kinetree.identification.parameters import parameter_names, velocity_names
+from kinetree.printable import printable
 
 __all__ = ["show"]
 
@@ -21,7 +22,7 @@ def show(console, model, function, arguments, result):
     from rich.text import Text
 
     given = "".join(f", {name} = {_short(name, value)}" for name, value in arguments.items())
-    console.print(Text.assemble((function, "bold"), " of ", (model.name, "bold"), f"{given}\n"))
+    console.print(Text.assemble((function, "bold"), " of ", (printable(model.name), "bold"), f"{given}\n"))
     array = np.asarray(result, dtype=float)
     array = np.where(np.abs(array) > 1e-14 * np.max(np.abs(array), initial=0), array, 0.0)
     if array.ndim == 0:
@@ -34,11 +35,11 @@ def show(console, model, function, arguments, result):
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
     table.add_column("")
     for label in columns[0] if columns else [""]:
-        table.add_column(label, justify="right")
+        table.add_column(printable(label), justify="right")
     if array.ndim == 1:
         table.show_header = False
     for label, row in zip(rows, np.atleast_2d(array.T).T, strict=True):
-        table.add_row(Text(label, "cyan"), *(f"{x:.6g}" for x in row))
+        table.add_row(Text(printable(label), "cyan"), *(f"{x:.6g}" for x in row))
     print_wide(console, table)
 
 

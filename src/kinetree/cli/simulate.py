@@ -14,6 +14,7 @@ from kinetree.cli.options import Json, option
 from kinetree.cli.pictures import missing
 from kinetree.cli.robot import Floating, FolderOption, RobotArgument, open_robot
 from kinetree.cli.states import configuration, vector
+from kinetree.printable import printable
 
 __all__ = ["PICTURES", "draw", "require_suffix", "simulate"]
 
@@ -119,7 +120,7 @@ def simulate(
         return
     _show(motion)
     for path in written:
-        err().print(f"wrote {path}", markup=False, soft_wrap=True)
+        err().print(f"wrote {path}", soft_wrap=True)
 
 
 def _can_be_written(file, picture):
@@ -182,7 +183,7 @@ def _show(motion):
 
     console, report, model = out(), motion.report, motion.model
     title = f"{motion.t[-1] - motion.t[0]:g} s in {report.steps} steps of {report.integrator}"
-    console.print(Text.assemble((model.name, "bold"), "  ", title, "\n"))
+    console.print(Text.assemble((printable(model.name), "bold"), "  ", title, "\n"))
     table = Table(box=None, padding=(0, 3, 0, 0), header_style="dim", pad_edge=False)
     for heading in ("joint", "start", "end", "least", "most", "speed at the end"):
         table.add_column(heading, justify="left" if heading == "joint" else "right")
@@ -193,7 +194,7 @@ def _show(motion):
         cells = [f"{_clean(x):.4g}" for x in numbers]
         speed = speeds.get(variable.name)
         last = "" if speed is None else f"{_clean(speed):.4g} {variable.unit}/s"
-        table.add_row(Text(variable.name, "cyan"), *cells, last)
+        table.add_row(Text(printable(variable.name), "cyan"), *cells, last)
     console.print(table)
     console.print(_report(motion))
 
@@ -231,5 +232,5 @@ def _report(motion):
     grid.add_column(style="dim")
     grid.add_row()
     for label, text in rows:
-        grid.add_row(label, Text(text))
+        grid.add_row(label, Text(printable(text)))
     return grid

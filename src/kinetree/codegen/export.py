@@ -4,6 +4,7 @@ The text is C99 and needs nothing but the C library's math functions. This modul
 what their numbers mean is told to it by ``kinetree.functional.export``.
 """
 
+import re
 import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 from kinetree.codegen.program import Program
 from kinetree.codegen.render.c import C, argument_name, declaration, render
 from kinetree.expr.count import count_operations
+from kinetree.printable import printable
 
 __all__ = ["CFunction", "Sample", "write_project"]
 
@@ -217,9 +219,13 @@ def _axes(a):
 
 
 def _comment(lines):
-    """A block comment in plain ASCII."""
-    text = "\n".join(f" * {line}".rstrip() for line in lines).replace("*/", "* /")
-    return "/*" + text[2:].encode("ascii", "replace").decode() + "\n */"
+    """A block comment in plain ASCII, whatever names are in its lines."""
+    texts = [printable(line).encode("ascii", "replace").decode() for line in lines]
+    # Neither the start nor the end of a comment, nor a trigraph; a backslash at the end of a line
+    # is no matter between those.
+    texts = [re.sub(r"\*(?=/)|/(?=\*)|\?(?=\?)", r"\g<0> ", text) for text in texts]
+    text = "\n".join(f" * {line}".rstrip() for line in texts)
+    return f"/*{text[2:]}\n */"
 
 
 _COMPARE = """\

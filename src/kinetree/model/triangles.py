@@ -1,17 +1,37 @@
-"""Files of triangles, read through trimesh."""
+"""Files of triangles from strangers, read through trimesh: the only place where meshes are opened.
+
+trimesh gets bytes, a format from a list and nothing to find other files with, so that no file leads
+to another, and no archive is unpacked. What is large, or unfolds into something large, is refused
+before it is parsed: a file may claim triangles that it does not hold, or repeat what it holds.
+"""
 
 import importlib
+import io
+import json
 import os
+import re
+import stat
+import struct
+import xml.etree.ElementTree as ET
 from pathlib import Path
+from xml.parsers import expat
 
 import numpy as np
 
 from kinetree.errors import LoadError
 
-__all__ = ["FORMATS", "LIMIT_BYTES", "read_triangles"]
+__all__ = ["DRAWN", "FORMATS", "LIMIT_BYTES", "MOST_TRIANGLES", "open_scene", "read_triangles"]
 
 FORMATS = (".stl", ".obj", ".ply", ".off")
-LIMIT_BYTES = 256 * 2**20
+"""Files with one surface, of which inertias and contacts are computed."""
+DRAWN = (*FORMATS, ".dae", ".glb", ".gltf")
+"""Files that are drawn: those, and files with several surfaces that have places and colours."""
+LIMIT_BYTES = 64 * 2**20
+MOST_TRIANGLES = 1_000_000
+_MOST_PIECES = 10_000  # surfaces in a file, and places where they are
+_MOST_ELEMENTS = 1_000_000  # of XML
+_DEEPEST = 200
+_GREY = (0.72, 0.73, 0.75)
 
 
 def read_triangles(name, scale=(1.0, 1.0, 1.0), path=None):
@@ -20,44 +40,335 @@ def read_triangles(name, scale=(1.0, 1.0, 1.0), path=None):
     ``path`` is what to call the file in messages, if not by its name.
     """
     path = name if path is None else path
-    kind = Path(name).suffix.lower()
-    if kind not in FORMATS:
-        raise LoadError(
-            f"{path}: kinetree reads meshes from {', '.join(FORMATS)} files, not {kind!r}; "
-            f"convert it first"
-        )
+    kind = _kind(name, FORMATS, path)
     factors = np.broadcast_to(np.asarray(scale, dtype=float), 3)
-    try:
-        size = os.stat(name).st_size
-        if size > LIMIT_BYTES:
-            raise LoadError(f"{path}: the mesh has {size} bytes; at most {LIMIT_BYTES} are read")
-        with open(name, "rb") as file:
-            mesh = _parsed(file, kind, path)
-    except OSError as error:
-        raise LoadError(f"{path}: the mesh cannot be read: {error.strerror}") from None
+    mesh = _parsed("load_mesh", name, kind, path, skip_materials=True)
+    if not isinstance(mesh, _trimesh().Trimesh) or len(mesh.faces) == 0:
+        raise LoadError(f"{path}: the mesh has no triangles")
+    _check_count(len(mesh.faces), path)
+    _check_corners(mesh, path)
+    if not np.all(np.isfinite(mesh.vertices)):
+        raise LoadError(f"{path}: the mesh has coordinates that are not finite")
     mesh.apply_transform(np.diag([*factors, 1.0]))
     return mesh
 
 
-def _parsed(file, kind, path):
-    trimesh = _trimesh()
+def open_scene(path):
+    """Pairs of a ``trimesh.Trimesh`` and the matrix (4, 4) of its place, of a file to be drawn.
+
+    Textures are left out. Surfaces whose coordinates are not finite are left out, too.
+    """
+    path = os.fspath(path)
+    kind = _kind(path, DRAWN, path)
+    if kind == ".dae":
+        _package("collada", "COLLADA meshes (.dae)", "view")
+    loaded = _parsed("load_scene", path, kind, path)
+    found, count = [], 0
     try:
-        # A file object without a resolver: materials and textures elsewhere are not opened.
-        mesh = trimesh.load_mesh(file, file_type=kind[1:], skip_materials=True)
+        for node in loaded.graph.nodes_geometry:
+            transform, name = loaded.graph[node]
+            mesh = loaded.geometry[name]
+            if isinstance(mesh, _trimesh().Trimesh) and np.all(np.isfinite(mesh.vertices)):
+                _check_corners(mesh, path)
+                count += len(mesh.faces)
+                _check_count(count, path)
+                found.append((mesh, np.asarray(transform, dtype=float)))
+    except (KeyError, ValueError, TypeError, IndexError) as error:  # nodes that hang together badly
+        raise LoadError(f"{path}: this mesh cannot be read: {error!r}") from None
+    return found
+
+
+def _kind(name, formats, path):
+    kind = Path(name).suffix.lower()
+    if kind not in formats:
+        raise LoadError(
+            f"{path}: kinetree reads meshes from {', '.join(formats)} files, not {kind!r}; "
+            f"convert it first"
+        )
+    return kind
+
+
+def _parsed(load, name, kind, path, **options):
+    trimesh = _trimesh()
+    data = _content(name, path)
+    try:
+        data = _CHECKS[kind](data)
+        return getattr(trimesh, load)(io.BytesIO(data), file_type=_AS.get(kind, kind[1:]), **options)
+    except _Refusal as error:
+        raise LoadError(f"{path}: {error}") from None
     except Exception as error:  # trimesh raises whatever its parsers run into
-        raise LoadError(f"{path}: this is no {kind[1:].upper()} mesh: {error}") from None
-    if not isinstance(mesh, trimesh.Trimesh) or len(mesh.faces) == 0:
-        raise LoadError(f"{path}: the mesh has no triangles")
-    if not np.all(np.isfinite(mesh.vertices)):
-        raise LoadError(f"{path}: the mesh has coordinates that are not finite")
-    return mesh
+        why = str(error) or type(error).__name__
+        raise LoadError(f"{path}: this is no {kind[1:].upper()} mesh: {why[:300]}") from None
+
+
+def _content(name, path):
+    try:
+        status = os.stat(name)
+        if not stat.S_ISREG(status.st_mode):
+            raise LoadError(f"{path}: the mesh cannot be read: it is not a regular file")
+        if status.st_size > LIMIT_BYTES:
+            raise LoadError(
+                f"{path}: the mesh has {status.st_size} bytes; at most {LIMIT_BYTES} are read; "
+                f"make it coarser"
+            )
+        with open(name, "rb") as file:
+            return file.read(LIMIT_BYTES)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise LoadError(f"{path}: the mesh cannot be read: {why}") from None
+
+
+def _check_count(count, path):
+    if count > MOST_TRIANGLES:
+        raise LoadError(
+            f"{path}: the mesh has {count} triangles; at most {MOST_TRIANGLES} are read; make it "
+            f"coarser"
+        )
+
+
+def _check_corners(mesh, path):
+    if len(mesh.faces) and not 0 <= mesh.faces.min() <= mesh.faces.max() < len(mesh.vertices):
+        raise LoadError(f"{path}: the mesh has triangles whose corners are not there")
+
+
+# --- what each format may claim -------------------------------------------------------------------
+
+
+class _Refusal(Exception):
+    """Something in a file that is not read, and why."""
+
+
+def _limited(count, most, what):
+    if count > most:
+        raise _Refusal(f"the mesh has {count} {what}; at most {most} are read")
+
+
+def _stl(data):
+    _limited(len(re.findall(rb"^\s*solid\b", data, re.M)), _MOST_PIECES, "solids")
+    if len(data) >= 84 and len(data) == 84 + 50 * (count := struct.unpack("<I", data[80:84])[0]):
+        _limited(count, MOST_TRIANGLES, "triangles")
+    return data
+
+
+def _obj(data):
+    pieces = len(re.findall(rb"^[ \t]*(?:usemtl|o|g)\b", data, re.M))
+    _limited(pieces, _MOST_PIECES, "groups")
+    _limited(len(re.findall(rb"^[ \t]*f[ \t]", data, re.M)), MOST_TRIANGLES, "faces")
+    return data
+
+
+def _ply(data):
+    head, found, _ = data[: 2**16].partition(b"end_header")
+    if not found:
+        raise _Refusal("this is no PLY mesh: its header does not end")
+    counts = [int(n[:20]) for n in re.findall(rb"^[ \t]*element[ \t]+\S+[ \t]+(\d+)", head, re.M)]
+    _claimed(sum(counts), data)
+    _limited(max(counts, default=0), MOST_TRIANGLES, "vertices or triangles")
+    return data
+
+
+def _off(data):
+    text = re.sub(rb"#[^\n]*", b"", data[: 2**12]).split()
+    counts = [int(n[:20]) for n in text[:4] if n.isdigit()]
+    _claimed(sum(counts[:2]), data)
+    _limited(max(counts[:2], default=0), MOST_TRIANGLES, "vertices or triangles")
+    return data
+
+
+def _claimed(count, data):
+    if count > len(data):
+        raise _Refusal(f"the mesh claims {count} elements and has {len(data)} bytes")
+
+
+def _dae(data):
+    """A COLLADA text with grey in place of pictures: they are not read, and many are not there."""
+    _look_through(data)
+    root = ET.fromstring(data)
+    _limited(_placed(root), _MOST_PIECES, "places of surfaces")
+    for parent in root.iter():
+        for k, child in reversed(list(enumerate(parent))):
+            kind = child.tag.rpartition("}")[2]
+            if kind == "texture":
+                parent[k] = ET.Element(child.tag.replace("texture", "color"))
+                parent[k].text = " ".join(map(str, (*_GREY, 1.0)))
+            elif kind in ("newparam", "library_images"):
+                del parent[k]
+    return ET.tostring(root)
+
+
+def _look_through(data):
+    """Refuse XML that defines entities, is nested deeply or has very many elements."""
+    parser, depth, count = expat.ParserCreate(), 0, 0
+
+    def doctype(*_):
+        raise _Refusal("the mesh has a document type, which can define entities; remove it")
+
+    def start(*_):
+        nonlocal depth, count
+        depth, count = depth + 1, count + 1
+        if depth > _DEEPEST:
+            raise _Refusal(f"the mesh has XML nested more than {_DEEPEST} deep")
+        _limited(count, _MOST_ELEMENTS, "XML elements")
+
+    def end(*_):
+        nonlocal depth
+        depth -= 1
+
+    parser.StartDoctypeDeclHandler = doctype
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.Parse(data, True)
+
+
+def _placed(root):
+    """How many places surfaces have after nodes were put wherever other nodes name them."""
+    parts = {f"#{e.get('id')}": e for e in root.iter() if e.get("id") is not None}
+    known: dict = {}
+
+    def count(element, above):
+        if element in known:
+            return known[element]
+        if element in above:
+            raise _Refusal("nodes of the mesh contain each other")
+        total = 0
+        for child in element:
+            kind = child.tag.rpartition("}")[2]
+            if kind in ("node", "visual_scene"):
+                total += count(child, above | {element})
+            elif kind in ("instance_geometry", "instance_controller"):
+                total += 1
+            elif kind in ("instance_node", "instance_visual_scene") and child.get("url") in parts:
+                total += count(parts[child.get("url")], above | {element})
+        known[element] = total
+        return total
+
+    names = ("visual_scene", "scene", "node")
+    whole = [e for e in root.iter() if e.tag.rpartition("}")[2] in names]
+    return max((count(e, frozenset()) for e in whole), default=0)
+
+
+# --- glTF -----------------------------------------------------------------------------------------
+
+_GLB = struct.Struct("<4sII")
+_CHUNK = struct.Struct("<I4s")
+_OUTSIDE = ("images", "textures", "samplers", "animations", "skins", "cameras", "extensions")
+
+
+def _glb(data):
+    """A binary glTF file without what is not drawn, or which would be fetched from elsewhere."""
+    magic, version, _ = _GLB.unpack_from(data)
+    if magic != b"glTF" or version != 2:
+        raise _Refusal("this is no binary glTF 2 mesh")
+    chunks, at = [], _GLB.size
+    while at + _CHUNK.size <= len(data) and len(chunks) < 2:
+        length, kind = _CHUNK.unpack_from(data, at)
+        chunks.append((kind, data[at + _CHUNK.size : at + _CHUNK.size + length]))
+        at += _CHUNK.size + length
+    if not chunks or chunks[0][0] != b"JSON":
+        raise _Refusal("this is no binary glTF mesh: it does not begin with JSON")
+    binary = next((content for kind, content in chunks[1:] if kind == b"BIN\0"), b"")
+    return _container(_harmless(json.loads(chunks[0][1])), binary)
+
+
+def _gltf(data):
+    return _container(_harmless(json.loads(data)), b"")
+
+
+def _container(described, binary):
+    """A binary glTF file: text and numbers in chunks whose lengths are multiples of four."""
+    text = json.dumps(described).encode()
+    chunks = [(b"JSON", text + b" " * (-len(text) % 4))]
+    chunks += [(b"BIN\0", binary + b"\0" * (-len(binary) % 4))] if binary else []
+    body = b"".join(_CHUNK.pack(len(part), kind) + part for kind, part in chunks)
+    return _GLB.pack(b"glTF", 2, _GLB.size + len(body)) + body
+
+
+def _harmless(described):
+    """The description of a glTF scene without pictures and extensions, its claims checked."""
+    needed = described.pop("extensionsRequired", [])
+    if packed := [name for name in needed if "compression" in str(name)]:
+        raise _Refusal(f"the mesh is packed with {packed[0]}, which is not read; save it unpacked")
+    for buffer in described.get("buffers", []):
+        uri = buffer.get("uri")
+        if uri is not None and not re.match(r"data:[^,]{0,100};base64,", uri):
+            raise _Refusal(
+                f"the mesh is in another file, {str(uri)[:60]!r}, which is not read; save it as .glb"
+            )
+    for name in _OUTSIDE:
+        described.pop(name, None)
+    described.pop("extensionsUsed", None)
+    for material in described.get("materials", []):
+        _without_pictures(material)
+    for part in ("accessors", "bufferViews", "meshes", "nodes"):
+        _limited(len(described.get(part, [])), _MOST_PIECES, part)
+    _check_tree(described.get("nodes", []), described.get("scenes", []))
+    _check_accessors(described)
+    return described
+
+
+def _without_pictures(material):
+    for key in [k for k in material if k.endswith("Texture") or k == "extensions"]:
+        del material[key]
+    for inner in material.values():
+        if isinstance(inner, dict):
+            _without_pictures(inner)
+
+
+def _check_tree(nodes, scenes):
+    """A node has one parent at most, and is not below itself."""
+    parent = {}
+    for i, node in enumerate(nodes):
+        for child in node.get("children", []):
+            if child in parent:
+                raise _Refusal(f"node {child} of the mesh has two parents")
+            parent[child] = i
+    for node in parent:
+        seen = {node}
+        while (node := parent.get(node)) is not None:
+            if node in seen:
+                raise _Refusal(f"node {node} of the mesh contains itself")
+            seen.add(node)
+            if len(seen) > _DEEPEST:
+                raise _Refusal(f"nodes of the mesh are nested more than {_DEEPEST} deep")
+    for scene in scenes:
+        roots = scene.get("nodes", [])
+        if len(set(roots)) < len(roots):
+            raise _Refusal("a scene of the mesh has a node twice")
+
+
+def _check_accessors(described):
+    """Arrays are no longer than the bytes they are in, and are not read again and again."""
+    accessors, views = described.get("accessors", []), described.get("bufferViews", [])
+    for accessor in accessors:
+        count, view = accessor["count"], accessor.get("bufferView")
+        room = views[view]["byteLength"] if view is not None else 0
+        if not isinstance(count, int) or not 0 <= count <= room or "sparse" in accessor:
+            raise _Refusal(f"an array of the mesh claims {count} entries and has {room} bytes")
+    total = 0
+    for mesh in described.get("meshes", []):
+        for primitive in mesh["primitives"]:
+            primitive.pop("extensions", None)
+            primitive.pop("targets", None)
+            named = [*primitive["attributes"].values(), primitive.get("indices")]
+            total += sum(accessors[k]["count"] for k in named if k is not None)
+            _limited(total, 10 * MOST_TRIANGLES, "numbers")
+
+
+_CHECKS = {
+    ".stl": _stl, ".obj": _obj, ".ply": _ply, ".off": _off, ".dae": _dae, ".glb": _glb,
+    ".gltf": _gltf,
+}  # fmt: skip
+_AS = {".gltf": "glb"}  # what trimesh gets: text and numbers in one piece
 
 
 def _trimesh():
+    return _package("trimesh", "meshes", "mesh")
+
+
+def _package(name, what, extra):
     try:
-        return importlib.import_module("trimesh")
+        return importlib.import_module(name)
     except ImportError as error:
         raise LoadError(
-            f"reading meshes needs trimesh, which cannot be imported ({error}): "
-            f'pip install "kinetree[mesh]"'
+            f"reading {what} needs {name}, which cannot be imported ({error}): "
+            f'pip install "kinetree[{extra}]"'
         ) from error

@@ -4,7 +4,7 @@ import numpy as np
 
 from kinetree.errors import ShapeError
 from kinetree.plot.sheet import heading, sheet
-from kinetree.simulation.results.panels import COLORS, GREY, dash_of
+from kinetree.simulation.results.panels import COLORS, GREY, dash_of, words
 
 __all__ = ["contact_forces"]
 
@@ -26,7 +26,8 @@ def contact_forces(trajectory=None, *, t=None, forces=None, names=None, friction
             raise ShapeError(
                 "the trajectory has no contact forces; simulate with contacts, or give t and forces"
             )
-        t, forces, names = trajectory.t, history.force, names or history.names
+        t, forces = trajectory.t, history.force
+        names = names or [words(name) for name in history.names]
     forces, t = np.asarray(forces, dtype=float), np.asarray(t, dtype=float)
     if forces.ndim != 3 or forces.shape[-1] != 3 or t.shape != forces.shape[:1]:
         raise ShapeError(

@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 
 from kinetree.simulation.results.packages import need
-from kinetree.simulation.results.panels import STYLE
+from kinetree.simulation.results.panels import STYLE, words
 
 __all__ = ["heading", "sheet"]
 
@@ -20,4 +20,4 @@ def sheet(rows=1, columns=1, size=(5.0, 3.6), **options):
 
 def heading(axes, text):
     """The title of one pair of axes."""
-    axes.set_title(text, loc="left", fontweight="bold", color="#333333")
+    axes.set_title(words(text), loc="left", fontweight="bold", color="#333333")

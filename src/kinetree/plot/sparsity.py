@@ -8,6 +8,7 @@ from kinetree.errors import ShapeError
 from kinetree.model import Model
 from kinetree.plot.sheet import heading, sheet
 from kinetree.simulation.results.labels import velocities
+from kinetree.simulation.results.panels import words
 
 __all__ = ["sparsity"]
 
@@ -43,7 +44,7 @@ def sparsity(what):
         _squares(right, np.tril(whole), ())
         right.set(xticks=[], yticks=[])
         heading(right, "factor L")
-        figure.suptitle(f"{what.name}: {len(lam)} variables", fontsize=11)
+        figure.suptitle(f"{words(what.name)}: {len(lam)} variables", fontsize=11)
     return figure
 
 
@@ -59,5 +60,5 @@ def _squares(axes, filled, names):
     for spine in axes.spines.values():
         spine.set_visible(True)
     if names and rows <= _NAMED:
-        axes.set_yticks(range(rows), names, fontsize=8 if rows <= 16 else 6)
+        axes.set_yticks(range(rows), [words(name) for name in names], fontsize=8 if rows <= 16 else 6)
         axes.set_xticks([])

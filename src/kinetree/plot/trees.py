@@ -3,7 +3,7 @@
 import numpy as np
 
 from kinetree.plot.sheet import sheet
-from kinetree.simulation.results.panels import COLORS
+from kinetree.simulation.results.panels import COLORS, words
 
 __all__ = ["tree"]
 
@@ -42,26 +42,24 @@ def tree(model, *, names=True):
         more = f", {len(model.loops)} loops (dashed)" if len(model.loops) > 1 else ""
         more = ", 1 loop (dashed)" if len(model.loops) == 1 else more
         more += ", couplings (dotted)" if model.couplings else ""
-        axes.set_title(f"{model.name}: {count}{more}", loc="left", fontsize=10, color="#333333")
+        axes.set_title(f"{words(model.name)}: {count}{more}", loc="left", fontsize=10, color="#333333")
     return figure
 
 
 def _places(model):
     """Depth and row of every body, (NB + 1, 2); parents are in the middle of their children."""
     at, free = np.zeros((model.body_count + 1, 2)), 0
-
-    def put(i, depth):
-        nonlocal free
-        children = sorted(model.children[i])
-        for child in children:
-            put(child, depth + 1)
-        if children:
-            row = (at[children[0], 1] + at[children[-1], 1]) / 2
-        else:
-            row, free = free, free + 1
-        at[i] = depth, row
-
-    put(0, 0)
+    children = [sorted(numbers) for numbers in model.children]
+    order, waiting = [], [0]
+    while waiting:  # parents before their children; deep trees do not recurse
+        order.append(i := waiting.pop())
+        waiting += reversed(children[i])
+        at[children[i], 0] = at[i, 0] + 1
+        if not children[i]:
+            at[i, 1], free = free, free + 1
+    for i in reversed(order):
+        if children[i]:
+            at[i, 1] = (at[children[i][0], 1] + at[children[i][-1], 1]) / 2
     return at
 
 
@@ -87,7 +85,7 @@ def _node(axes, model, i, at, names):
     name = name if len(name) <= _SHORT else f"{name[: _SHORT - 1]}…"
     box = {"boxstyle": "round,pad=0.28", "edgecolor": "#5b626c", "linewidth": 0.9}
     box["facecolor"] = "#e3e6ea" if i == 0 else "white"
-    axes.text(*at, name, ha="center", va="center", fontsize=8, bbox=box, zorder=3)
+    axes.text(*at, words(name), ha="center", va="center", fontsize=8, bbox=box, zorder=3)
     if kind:
         axes.annotate(
             kind, at, xytext=(0, -11.5), textcoords="offset points", ha="center", va="center",

@@ -12,7 +12,7 @@ __all__ = ["view"]
 
 def view(
     what, q=None, *, t=None, forces=None, contacts=None, ghost=None, show=SHOWN, collision=False,
-    shadows=True, port=None, host="127.0.0.1", open=True,
+    shadows=True, port=None, host="127.0.0.1", origins=(), open=True,
 ):  # fmt: skip
     """Show a mechanism in the browser, with a slider for every joint; and its motion.
 
@@ -31,6 +31,8 @@ def view(
             card.
         port: of the server; by default the first one that is free, from 8080 on.
         host: address to listen at; by default this machine alone can see the page.
+        origins: further addresses whose pages may connect, such as ``"https://hub.example.org"``
+            for a proxy; other websites are refused.
         open: open a browser, where there is a screen.
 
     Returns:
@@ -43,7 +45,7 @@ def view(
 
     viewer = Viewer(
         motion, show=show, forces=forces, contacts=contacts, ghost=ghost, collision=collision,
-        shadows=shadows, port=port, host=host,
+        shadows=shadows, port=port, host=host, origins=origins,
     )  # fmt: skip
     for notice in viewer.notices:
         warnings.warn(notice, ModelWarning, stacklevel=2)

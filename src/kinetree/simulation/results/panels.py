@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.printable import printable
 from kinetree.simulation.results.packages import need
 
-__all__ = ["COLORS", "DASHES", "GREY", "STYLE", "Line", "Panel", "dash_of", "draw_rows", "title"]
+__all__ = ["COLORS", "DASHES", "GREY", "STYLE", "Line", "Panel", "dash_of", "draw_rows", "title", "words"]
 
 COLORS = (
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f4fbf", "#8c613c",
@@ -21,6 +22,7 @@ COLORS = (
 DASHES = ("-", (0, (6, 1.8)), (0, (1.3, 1.3)), (0, (6, 1.5, 1.3, 1.5)), (0, (3, 1.2)))
 """One for each colour in turn, so that lines differ where there are no colours."""
 GREY = "#c4c4c4"
+_LONGEST = 100  # characters of a name; more would leave no room for the picture
 _NOTHING = 1e-9  # rad, m, N: a rounding error of what stands still
 STYLE = {
     "axes.axisbelow": True,
@@ -132,7 +134,7 @@ class Panel:
         named = [entry for entry in named if entry[0] != GREY]
         named += [(GREY, f"{others} more")] if others else []
         return [
-            Line2D([], [], color=c, label=label, linewidth=1.6, linestyle=dash_of(c))
+            Line2D([], [], color=c, label=words(label), linewidth=1.6, linestyle=dash_of(c))
             for c, label in named
         ]
 
@@ -166,7 +168,7 @@ def mark(axes, events, *, named):
         axes.axvline(event.t, color="#777777", linewidth=0.7, linestyle=(0, (4, 3)), zorder=0.5)
         if named and k < 12:
             axes.annotate(
-                event.name, (event.t, 1), xycoords=("data", "axes fraction"), rotation=90,
+                words(event.name), (event.t, 1), xycoords=("data", "axes fraction"), rotation=90,
                 fontsize=7, color="#666666", ha="right", va="top",
                 xytext=(-1, -2), textcoords="offset points",
             )  # fmt: skip
@@ -176,7 +178,17 @@ def title(figure, trajectory):
     """Name of the model, how long, how many motions."""
     t, motions = trajectory.t, int(np.prod(trajectory.q.shape[1:-1]))
     many = f", {motions} motions" if motions > 1 else ""
-    figure.suptitle(f"{trajectory.model.name}: {t[-1] - t[0]:g} s{many}", fontsize=11)
+    figure.suptitle(f"{words(trajectory.model.name)}: {t[-1] - t[0]:g} s{many}", fontsize=11)
+
+
+def words(name) -> str:
+    """The name of something as text of a picture, whatever is in it.
+
+    For Matplotlib, dollars enclose formulas, and a label that starts with an underscore is none.
+    """
+    text = printable(name).replace("$", r"\$")
+    text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return f" {text}" if text.startswith("_") else text
 
 
 def dash_of(color):

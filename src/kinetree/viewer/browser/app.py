@@ -8,6 +8,7 @@ import webbrowser
 
 import numpy as np
 
+from kinetree.printable import printable
 from kinetree.viewer.browser.drawing import Drawing
 from kinetree.viewer.browser.knobs import Knobs
 from kinetree.viewer.browser.panel import LayerPanel
@@ -36,7 +37,7 @@ class Viewer:
 
     def __init__(
         self, motion, *, show, forces=None, contacts=None, ghost=None, collision=False,
-        shadows=True, port=None, host="127.0.0.1",
+        shadows=True, port=None, host="127.0.0.1", origins=(),
     ):  # fmt: skip
         self.model, self.motion = motion.model, motion.at(motion.drawable()[0])
         self.stage = Stage(motion.model, collision=collision)
@@ -46,7 +47,7 @@ class Viewer:
         self.notices = self.scene.notices
         self.q = np.array(self.motion.q[0])
         self.knobs = Knobs(self.model, self.stage.size)
-        self.server = start(self.model.name, port, host)
+        self.server = start(printable(self.model.name), port, host, origins)
         self.url = f"http://{'localhost' if host == '127.0.0.1' else host}:{self.server.get_port()}"
         self.drawing = Drawing(self.server, self.scene, show, shadows=shadows)
         self.player = Player(self.drawing, self._read_sliders) if motion.moves else None
@@ -72,7 +73,7 @@ class Viewer:
             ):
                 low, high = min(knob.lower, value), max(knob.upper, value)
                 slider = gui.add_slider(
-                    f"{knob.label} [{knob.unit}]", low, high, max((high - low) / 500, 1e-9), value
+                    f"{printable(knob.label)} [{knob.unit}]", low, high, max((high - low) / 500, 1e-9), value
                 )
                 slider.on_update(lambda event, k=k: self._turned(event, k))
                 self.sliders.append(slider)
@@ -179,9 +180,9 @@ class Viewer:
         self.close()
 
     def __repr__(self):
-        return f"<viewer of {self.model.name} at {self.url}>"
+        return f"<viewer of {printable(self.model.name)} at {self.url}>"
 
     def _repr_html_(self):
-        title = html.escape(self.model.name)
+        title = html.escape(printable(self.model.name))
         style = "width:100%;height:520px;border:1px solid #ccc;border-radius:6px"
         return f'<iframe src="{self.url}" title="{title}" style="{style}"></iframe>'

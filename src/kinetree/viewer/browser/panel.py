@@ -1,5 +1,12 @@
-"""The folder of the page with what is shown."""
+"""The folder of the page with what is shown.
 
+What strangers wrote, such as the names of files in notices, goes to the page as escaped HTML: viser
+renders Markdown with all the HTML in it, scripts included.
+"""
+
+from html import escape
+
+from kinetree.printable import printable
 from kinetree.viewer.browser.server import dress
 from kinetree.viewer.scene.description import LAYERS
 
@@ -26,11 +33,11 @@ class LayerPanel:
                 follow.on_update(lambda _: self._following(follow.value, redraw))
             dark = gui.add_checkbox("dark", False)
             dark.on_update(lambda _: self._darken(dark.value))
-            self.legend = gui.add_markdown("", visible=False)
+            self.legend = gui.add_html("", visible=False)
         if notices := drawing.scene.notices:
             with gui.add_folder(f"Notices ({len(notices)})", expand_by_default=len(notices) < 3):
                 for notice in notices:
-                    gui.add_markdown(f"⚠ {notice}")
+                    gui.add_html(_paragraph(f"⚠ {escape(printable(notice))}"))
         self._explain()
 
     def _clear(self, on):
@@ -52,9 +59,17 @@ class LayerPanel:
 
     def _explain(self):
         shown = [a for a in self.drawing.scene.arrows if a.layer in self.drawing.shown and a.legend]
-        lines = [f'<span style="color:{_web(a.color)}">&#9632;</span> {a.legend}' for a in shown]
-        self.legend.content = "<br>".join(lines)
+        lines = [
+            f'<span style="color:{_web(a.color)}">&#9632;</span> {escape(printable(a.legend))}'
+            for a in shown
+        ]
+        self.legend.content = _paragraph("<br>".join(lines))
         self.legend.visible = bool(lines)
+
+
+def _paragraph(inner):
+    """Text in the size and with the margins of what else is in the panel."""
+    return f'<div style="font-size:0.85em;padding:0.25em 0.75em">{inner}</div>'
 
 
 def _web(color):

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from kinetree.errors import KinetreeError
+from kinetree.printable import printable
 from kinetree.simulation.results.packages import need
 from kinetree.viewer.browser.drawing import ASIDE
 from kinetree.viewer.pictures.film import write_film
@@ -16,6 +17,7 @@ __all__ = ["SavePanel"]
 _SIZE = 960, 720
 _FILMS = {"Film (MP4)": (".mp4", 30, _SIZE), "Film (GIF)": (".gif", 15, (480, 360))}
 _PATIENCE = 120.0  # for one image [s]
+_LONGEST = 60  # characters of the name of a file
 
 
 class SavePanel:
@@ -42,7 +44,7 @@ class SavePanel:
 
     def _save(self, event, suffix, make):
         """Send what ``make`` makes; while it is made, and where it cannot be, the page says so."""
-        name = "".join(c if c.isalnum() else "_" for c in self.viewer.model.name) or "scene"
+        name = "".join(c if c.isalnum() else "_" for c in self.viewer.model.name[:_LONGEST]) or "scene"
         client, saying = event.client, {"loading": True, "with_close_button": False}
         notice = client.add_notification(f"Saving {name}{suffix}", "", **saying)
         try:
@@ -53,7 +55,7 @@ class SavePanel:
         except (KinetreeError, TimeoutError) as error:
             notice.title, notice.body, notice.color = (
                 f"{name}{suffix} is not saved",
-                str(error),
+                printable(error, "\n"),
                 "red",
             )
             notice.loading, notice.with_close_button = False, True

@@ -1,24 +1,35 @@
-"""A viser server on a port of this machine."""
+"""A viser server on a port of this machine, which talks to its own pages alone.
+
+A browser lets every website open a WebSocket to every address, this machine's included, and says
+whose page it is in the header Origin. viser takes all of them, so we look at that header before it
+does.
+"""
 
 import contextlib
 import io
+import ipaddress
 import socket
+import threading
+from http import HTTPStatus
+from urllib.parse import urlsplit
 
 from kinetree.errors import ViewError
 from kinetree.simulation.results.packages import need
 
-__all__ = ["dress", "quiet", "start"]
+__all__ = ["dress", "is_own_page", "quiet", "start"]
 
 FIRST_PORT = 8080
+_starting = threading.Lock()
 
 
-def start(title, port=None, host="127.0.0.1"):
+def start(title, port=None, host="127.0.0.1", origins=()):
     """A ``viser.ViserServer``.
 
     Args:
         title: what the page says at its top.
         port: to listen at; by default the first one that is free, from 8080 on.
         host: address to listen at; this machine only, unless told otherwise.
+        origins: further addresses whose pages may connect, such as ``https://proxy.example.org``.
     """
     viser = need("viser", "the viewer", "view")
     if port is not None and not _is_free(host, port):
@@ -26,12 +37,83 @@ def start(title, port=None, host="127.0.0.1"):
             f"port {port} is in use, perhaps by another viewer; choose another one, or give none "
             f"to get one that is free"
         )
-    with quiet():
+    origins = (origins,) if isinstance(origins, str) else tuple(origins)
+    with quiet(), _guarded(host, origins) as guarded:
         server = viser.ViserServer(
             host=host, port=FIRST_PORT if port is None else port, label=title, verbose=False
         )
+        if not guarded:
+            server.stop()
+            raise ViewError(
+                f"viser {viser.__version__} starts its server in a way that kinetree cannot guard "
+                f"against other websites; 1.1.1 is known to work: pip install viser==1.1.1"
+            )
     dress(server)
     return server
+
+
+def is_own_page(origin, host, listening="127.0.0.1", origins=()) -> bool:
+    """Whether a page may connect.
+
+    It must come from where it connects to, and from an address that is surely this machine: the
+    name of a stranger's website may lead here, too.
+
+    Args:
+        origin: the header Origin; None for programs, which are no browsers and could send anything.
+        host: the header Host.
+        listening: address that the server listens at.
+        origins: further pages that may connect.
+    """
+    if origin is None or origin in origins:
+        return True
+    try:
+        page, here = urlsplit(origin), urlsplit(f"//{host}")
+        if page.scheme not in ("http", "https") or page.netloc.lower() != here.netloc.lower():
+            return False
+        name = (here.hostname or "").rstrip(".")
+    except ValueError:  # an address with a bracket too few
+        return False
+    if name in ("localhost", listening.lower(), socket.gethostname().lower()):
+        return True
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def _guarded(host, origins):
+    """Let the server that viser starts in here refuse the pages of strangers.
+
+    viser has no setting for it; what it hands to ``websockets`` gets a check in front.
+    """
+    websockets = need("websockets.asyncio.server", "the viewer", "view")
+    with _starting:
+        serve, guarded = websockets.serve, []
+
+        def guarding(handler, *args, process_request=None, **options):
+            if not handler.__module__.startswith("viser."):
+                return serve(handler, *args, process_request=process_request, **options)
+            guarded.append(handler)
+
+            def check(connection, request):
+                try:
+                    named = [request.headers.get(name) for name in ("Origin", "Host")]
+                except LookupError:  # a header that is there twice
+                    named = ["", ""]
+                if not is_own_page(named[0], named[1] or "", host, origins):
+                    text = "kinetree: only its own page may connect to the viewer\n"
+                    return connection.respond(HTTPStatus.FORBIDDEN, text)
+                return process_request(connection, request) if process_request else None
+
+            return serve(handler, *args, process_request=check, **options)
+
+        websockets.serve = guarding
+        try:
+            yield guarded
+        finally:
+            websockets.serve = serve
 
 
 def dress(server, *, dark=False):

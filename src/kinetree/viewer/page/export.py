@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from kinetree.printable import printable
 from kinetree.viewer.scene.camera import framing
 from kinetree.viewer.scene.description import LAYERS, SHOWN
 from kinetree.viewer.scene.instants import shaft_and_head
@@ -37,7 +38,7 @@ def page(scene, *, show=SHOWN, camera=None) -> str:
     described = _described(scene, buffer, show, framing(scene) if camera is None else camera)
     ours = files("kinetree.viewer.page")
     parts = {
-        "TITLE": html.escape(scene.title),
+        "TITLE": html.escape(printable(scene.title)),
         "STYLE": ours.joinpath("page.css").read_text(encoding="utf-8"),
         "SCENE": json.dumps(described, separators=(",", ":")).replace("<", "\\u003c"),
         "DATA": base64.b64encode(zlib.compress(bytes(buffer.data), 9)).decode("ascii"),
@@ -90,7 +91,7 @@ def _described(scene, buffer, show, camera):
     shaft, head = map(number, shaft_and_head())
     layers = [(layer, LAYERS[layer], layer in show) for layer in scene.layers]
     return {
-        "title": scene.title,
+        "title": printable(scene.title),
         "nodes": list(scene.nodes),
         "center": scene.center,
         "parts": parts,
@@ -110,5 +111,5 @@ def _described(scene, buffer, show, camera):
         "follow": scene.goes_away,
         "floor": scene.floor,
         "step": scene.grid_step,
-        "notices": list(scene.notices),
+        "notices": [printable(notice) for notice in scene.notices],
     }  # fmt: skip

@@ -7,6 +7,7 @@ import numpy as np
 
 from kinetree.errors import LoadError
 from kinetree.model import geometry
+from kinetree.printable import printable
 from kinetree.viewer.scene.description import Part
 from kinetree.viewer.scene.meshes import mesh_pieces
 from kinetree.viewer.scene.places import along
@@ -45,7 +46,7 @@ def body_parts(model, shapes):
         try:
             pieces = _pieces(g.shape)
         except LoadError as error:
-            notices.append(f"{_name(model, g)} is not drawn: {error}")
+            notices.append(printable(f"{_name(model, g)} is not drawn: {error}"))
             continue
         for surface, color in pieces:
             opacity = 1.0

@@ -1,15 +1,13 @@
-"""Files of triangles, with their colours, through trimesh."""
+"""Files of triangles, with their colours, as surfaces to draw."""
 
-import io
 import os
-import xml.etree.ElementTree as ET
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from kinetree.errors import LoadError
-from kinetree.simulation.results.packages import need
+from kinetree.model.triangles import open_scene
 from kinetree.viewer.scene.creases import coarser, creased
 from kinetree.viewer.scene.description import Surface
 
@@ -52,40 +50,12 @@ def _pieces(path, changed, scale, most):
 
 
 def _opened(path):
-    trimesh = need("trimesh", "drawing meshes", "view")
-    kind = path.rpartition(".")[2].lower()
-    if kind == "dae":
-        need("collada", "drawing COLLADA meshes (.dae)", "view")
-    try:
-        with open(path, "rb") as file:  # no resolver: nothing else on the disk is opened
-            file = io.BytesIO(_without_textures(file.read())) if kind == "dae" else file
-            loaded = trimesh.load_scene(file, file_type=kind)
-    except Exception as error:  # trimesh raises whatever its parsers run into
-        raise LoadError(f"{path}: this mesh cannot be read: {error}") from None
-    for node in loaded.graph.nodes_geometry:
-        transform, name = loaded.graph[node]
-        mesh = loaded.geometry[name]
-        if not isinstance(mesh, trimesh.Trimesh) or not np.all(np.isfinite(mesh.vertices)):
-            continue
+    for mesh, transform in open_scene(path):
         vertices = mesh.vertices @ transform[:3, :3].T + transform[:3, 3]
         faces = np.asarray(mesh.faces)
         if np.linalg.det(transform[:3, :3]) < 0:
             faces = faces[:, ::-1]
         yield Piece(Surface(np.asarray(vertices, dtype=float), faces), _color(mesh))
-
-
-def _without_textures(collada):
-    """A COLLADA text with grey in place of pictures: they are not read, and many are not there."""
-    root = ET.fromstring(collada)
-    for parent in root.iter():
-        for k, child in reversed(list(enumerate(parent))):
-            kind = child.tag.rpartition("}")[2]
-            if kind == "texture":
-                parent[k] = ET.Element(child.tag.replace("texture", "color"))
-                parent[k].text = " ".join(map(str, (*_GREY, 1.0)))
-            elif kind == "newparam":
-                del parent[k]
-    return ET.tostring(root)
 
 
 def _color(mesh):
