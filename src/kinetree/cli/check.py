@@ -71,7 +71,9 @@ def _print(robot, findings, counts, most):
         rows = [[f] for f in group] if most is None else _alike(group)
         for alike in rows[:most]:
             f, others = alike[0], len(alike) - 1
-            message = Text(printable(f.message)) + Text(f"  (and {others} like it)" if others else "", "dim")
+            message = Text(printable(f.message)) + Text(
+                f"  (and {others} like it)" if others else "", "dim"
+            )
             place = f"  {printable(_place(f.place))}".rstrip()
             table.add_row(place, Text(printable(f.part)), message)
         if most and len(rows) > most:

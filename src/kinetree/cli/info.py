@@ -52,7 +52,9 @@ def _title(model):
     ]
     for things, one in ((model.loops, "loop"), (model.couplings, "coupling")):
         words += [counted(len(things), one)] if things else []
-    return Text.assemble((printable(model.name), "bold"), "  ", ", ".join(filter(None, words)), "\n")
+    return Text.assemble(
+        (printable(model.name), "bold"), "  ", ", ".join(filter(None, words)), "\n"
+    )
 
 
 def _tree(model):

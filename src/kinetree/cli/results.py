@@ -22,7 +22,9 @@ def show(console, model, function, arguments, result):
     from rich.text import Text
 
     given = "".join(f", {name} = {_short(name, value)}" for name, value in arguments.items())
-    console.print(Text.assemble((function, "bold"), " of ", (printable(model.name), "bold"), f"{given}\n"))
+    console.print(
+        Text.assemble((function, "bold"), " of ", (printable(model.name), "bold"), f"{given}\n")
+    )
     array = np.asarray(result, dtype=float)
     array = np.where(np.abs(array) > 1e-14 * np.max(np.abs(array), initial=0), array, 0.0)
     if array.ndim == 0:

@@ -93,8 +93,10 @@ def _parsed(load, name, kind, path, **options):
     data = _content(name, path)
     try:
         data = _CHECKS[kind](data)
-        return getattr(trimesh, load)(io.BytesIO(data), file_type=_AS.get(kind, kind[1:]), **options)
-    except _Refusal as error:
+        return getattr(trimesh, load)(
+            io.BytesIO(data), file_type=_AS.get(kind, kind[1:]), **options
+        )
+    except _RefusedError as error:
         raise LoadError(f"{path}: {error}") from None
     except Exception as error:  # trimesh raises whatever its parsers run into
         why = str(error) or type(error).__name__
@@ -134,13 +136,13 @@ def _check_corners(mesh, path):
 # --- what each format may claim -------------------------------------------------------------------
 
 
-class _Refusal(Exception):
+class _RefusedError(Exception):
     """Something in a file that is not read, and why."""
 
 
 def _limited(count, most, what):
     if count > most:
-        raise _Refusal(f"the mesh has {count} {what}; at most {most} are read")
+        raise _RefusedError(f"the mesh has {count} {what}; at most {most} are read")
 
 
 def _stl(data):
@@ -160,7 +162,7 @@ def _obj(data):
 def _ply(data):
     head, found, _ = data[: 2**16].partition(b"end_header")
     if not found:
-        raise _Refusal("this is no PLY mesh: its header does not end")
+        raise _RefusedError("this is no PLY mesh: its header does not end")
     counts = [int(n[:20]) for n in re.findall(rb"^[ \t]*element[ \t]+\S+[ \t]+(\d+)", head, re.M)]
     _claimed(sum(counts), data)
     _limited(max(counts, default=0), MOST_TRIANGLES, "vertices or triangles")
@@ -177,7 +179,7 @@ def _off(data):
 
 def _claimed(count, data):
     if count > len(data):
-        raise _Refusal(f"the mesh claims {count} elements and has {len(data)} bytes")
+        raise _RefusedError(f"the mesh claims {count} elements and has {len(data)} bytes")
 
 
 def _dae(data):
@@ -201,13 +203,13 @@ def _look_through(data):
     parser, depth, count = expat.ParserCreate(), 0, 0
 
     def doctype(*_):
-        raise _Refusal("the mesh has a document type, which can define entities; remove it")
+        raise _RefusedError("the mesh has a document type, which can define entities; remove it")
 
     def start(*_):
         nonlocal depth, count
         depth, count = depth + 1, count + 1
         if depth > _DEEPEST:
-            raise _Refusal(f"the mesh has XML nested more than {_DEEPEST} deep")
+            raise _RefusedError(f"the mesh has XML nested more than {_DEEPEST} deep")
         _limited(count, _MOST_ELEMENTS, "XML elements")
 
     def end(*_):
@@ -228,7 +230,7 @@ def _placed(root):
         if element in known:
             return known[element]
         if element in above:
-            raise _Refusal("nodes of the mesh contain each other")
+            raise _RefusedError("nodes of the mesh contain each other")
         total = 0
         for child in element:
             kind = child.tag.rpartition("}")[2]
@@ -257,14 +259,14 @@ def _glb(data):
     """A binary glTF file without what is not drawn, or which would be fetched from elsewhere."""
     magic, version, _ = _GLB.unpack_from(data)
     if magic != b"glTF" or version != 2:
-        raise _Refusal("this is no binary glTF 2 mesh")
+        raise _RefusedError("this is no binary glTF 2 mesh")
     chunks, at = [], _GLB.size
     while at + _CHUNK.size <= len(data) and len(chunks) < 2:
         length, kind = _CHUNK.unpack_from(data, at)
         chunks.append((kind, data[at + _CHUNK.size : at + _CHUNK.size + length]))
         at += _CHUNK.size + length
     if not chunks or chunks[0][0] != b"JSON":
-        raise _Refusal("this is no binary glTF mesh: it does not begin with JSON")
+        raise _RefusedError("this is no binary glTF mesh: it does not begin with JSON")
     binary = next((content for kind, content in chunks[1:] if kind == b"BIN\0"), b"")
     return _container(_harmless(json.loads(chunks[0][1])), binary)
 
@@ -286,12 +288,15 @@ def _harmless(described):
     """The description of a glTF scene without pictures and extensions, its claims checked."""
     needed = described.pop("extensionsRequired", [])
     if packed := [name for name in needed if "compression" in str(name)]:
-        raise _Refusal(f"the mesh is packed with {packed[0]}, which is not read; save it unpacked")
+        raise _RefusedError(
+            f"the mesh is packed with {packed[0]}, which is not read; save it unpacked"
+        )
     for buffer in described.get("buffers", []):
         uri = buffer.get("uri")
         if uri is not None and not re.match(r"data:[^,]{0,100};base64,", uri):
-            raise _Refusal(
-                f"the mesh is in another file, {str(uri)[:60]!r}, which is not read; save it as .glb"
+            raise _RefusedError(
+                f"the mesh is in another file, {str(uri)[:60]!r}, which is not read; save it as "
+                f".glb"
             )
     for name in _OUTSIDE:
         described.pop(name, None)
@@ -319,20 +324,20 @@ def _check_tree(nodes, scenes):
     for i, node in enumerate(nodes):
         for child in node.get("children", []):
             if child in parent:
-                raise _Refusal(f"node {child} of the mesh has two parents")
+                raise _RefusedError(f"node {child} of the mesh has two parents")
             parent[child] = i
     for node in parent:
         seen = {node}
         while (node := parent.get(node)) is not None:
             if node in seen:
-                raise _Refusal(f"node {node} of the mesh contains itself")
+                raise _RefusedError(f"node {node} of the mesh contains itself")
             seen.add(node)
             if len(seen) > _DEEPEST:
-                raise _Refusal(f"nodes of the mesh are nested more than {_DEEPEST} deep")
+                raise _RefusedError(f"nodes of the mesh are nested more than {_DEEPEST} deep")
     for scene in scenes:
         roots = scene.get("nodes", [])
         if len(set(roots)) < len(roots):
-            raise _Refusal("a scene of the mesh has a node twice")
+            raise _RefusedError("a scene of the mesh has a node twice")
 
 
 def _check_accessors(described):
@@ -342,7 +347,7 @@ def _check_accessors(described):
         count, view = accessor["count"], accessor.get("bufferView")
         room = views[view]["byteLength"] if view is not None else 0
         if not isinstance(count, int) or not 0 <= count <= room or "sparse" in accessor:
-            raise _Refusal(f"an array of the mesh claims {count} entries and has {room} bytes")
+            raise _RefusedError(f"an array of the mesh claims {count} entries and has {room} bytes")
     total = 0
     for mesh in described.get("meshes", []):
         for primitive in mesh["primitives"]:

@@ -60,5 +60,7 @@ def _squares(axes, filled, names):
     for spine in axes.spines.values():
         spine.set_visible(True)
     if names and rows <= _NAMED:
-        axes.set_yticks(range(rows), [words(name) for name in names], fontsize=8 if rows <= 16 else 6)
+        axes.set_yticks(
+            range(rows), [words(name) for name in names], fontsize=8 if rows <= 16 else 6
+        )
         axes.set_xticks([])

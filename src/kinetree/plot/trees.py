@@ -42,7 +42,9 @@ def tree(model, *, names=True):
         more = f", {len(model.loops)} loops (dashed)" if len(model.loops) > 1 else ""
         more = ", 1 loop (dashed)" if len(model.loops) == 1 else more
         more += ", couplings (dotted)" if model.couplings else ""
-        axes.set_title(f"{words(model.name)}: {count}{more}", loc="left", fontsize=10, color="#333333")
+        axes.set_title(
+            f"{words(model.name)}: {count}{more}", loc="left", fontsize=10, color="#333333"
+        )
     return figure
 
 

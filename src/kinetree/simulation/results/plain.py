@@ -1,51 +1,105 @@
-"""Events and reports as plain data for files, and back."""
+"""Events and reports as plain data for files, and back.
+
+A file names classes by the keys of a fixed table, so that no file chooses what is imported.
+"""
 
 import importlib
 from dataclasses import fields, is_dataclass
+from functools import lru_cache
+from types import UnionType
+from typing import Any, get_args, get_origin
 
 import numpy as np
 
 __all__ = ["plain", "revived"]
 
-_ROOT, _OURS, _ARRAY = "kinetree.", "kinetree.simulation.", "array"
+_ARRAY = "array"
+_DEEPEST = 16
+_KINDS = {  # what files call them, and where they are
+    "results.report.Report": "kinetree.simulation.results.report.Report",
+    "events.event.EventRecord": "kinetree.simulation.events.event.EventRecord",
+    "constrained.passes.SingularPass": "kinetree.simulation.constrained.passes.SingularPass",
+    "contact.history.ContactHistory": "kinetree.simulation.contact.history.ContactHistory",
+    "contact.phases.history.PhaseHistory": (
+        "kinetree.simulation.contact.phases.history.PhaseHistory"
+    ),
+    "kinetree.contact.stepping.residuals.Residuals": (
+        "kinetree.contact.stepping.residuals.Residuals"
+    ),
+    "kinetree.simulation.contact.phases.history.PhaseResiduals": (
+        "kinetree.simulation.contact.phases.history.PhaseResiduals"
+    ),
+}
+_NAMES = {place: name for name, place in _KINDS.items()}
 
 
 def plain(x):
-    """Numbers, text, lists and dictionaries; of our own classes, their names and fields."""
+    """Numbers, text, lists and dictionaries; of classes in the table, their names and fields."""
     if isinstance(x, np.ndarray):
         return {"": _ARRAY, "values": x.tolist()}
     if isinstance(x, np.generic):
         return x.item()
-    names = getattr(x, "_fields", None)  # of a named tuple
-    if names is not None and type(x).__module__.startswith(_ROOT):
-        kind = f"{type(x).__module__}.{type(x).__qualname__}"
-        return {"": kind} | {name: plain(getattr(x, name)) for name in names}
-    if isinstance(x, (list, tuple)):
+    kind = _NAMES.get(f"{type(x).__module__}.{type(x).__qualname__}")
+    if kind is not None:
+        return {"": kind} | {name: plain(getattr(x, name)) for name in _fields(type(x))}
+    if isinstance(x, (list, tuple)) and not hasattr(x, "_fields"):
         return [plain(item) for item in x]
     if isinstance(x, dict):
         return {str(key): plain(value) for key, value in x.items()}
     if isinstance(x, (str, int, float, bool, type(None))):
         return x
-    if is_dataclass(x) and type(x).__module__.startswith(_OURS):
-        kind = f"{type(x).__module__.removeprefix(_OURS)}.{type(x).__qualname__}"
-        return {"": kind} | {f.name: plain(getattr(x, f.name)) for f in fields(x) if f.init}
+    if type(x).__module__.startswith("kinetree."):
+        raise TypeError(f"{type(x).__qualname__} is not among the classes that files can name")
     return str(x)
 
 
-def revived(data):
-    """What ``plain`` described."""
+def revived(data, depth=0):
+    """What ``plain`` described; ValueError for what it cannot have written."""
+    if depth > _DEEPEST:
+        raise ValueError(f"data nested more than {_DEEPEST} deep")
     if isinstance(data, list):
-        return tuple(revived(item) for item in data)
+        return tuple(revived(item, depth + 1) for item in data)
     if not isinstance(data, dict):
         return data
-    values = {key: revived(value) for key, value in data.items() if key}
+    if data.get("") == _ARRAY:
+        array = np.array(data["values"])
+        if array.dtype.kind not in "biufU":
+            raise ValueError("an array of something other than numbers and text")
+        return array
+    values = {key: revived(value, depth + 1) for key, value in data.items() if key}
     if "" not in data:
         return values
-    if data[""] == _ARRAY:
-        return np.array(data["values"])
-    module, _, name = data[""].rpartition(".")
-    whole = module if module.startswith(_ROOT) else _OURS + module
-    kind = getattr(importlib.import_module(whole), name)
-    if not (isinstance(kind, type) and (is_dataclass(kind) or hasattr(kind, "_fields"))):
-        raise ValueError(f"{data['']} is nothing that a trajectory holds")
+    if data[""] not in _KINDS:
+        raise ValueError(f"{str(data[''])[:60]!r} is nothing that a trajectory holds")
+    kind = _class(data[""])
+    for name, expected in _fields(kind).items():
+        if name in values and not _fits(values[name], expected):
+            raise ValueError(f"{name} of {kind.__name__} cannot be {str(values[name])[:60]!r}")
     return kind(**values)
+
+
+@lru_cache
+def _class(name) -> Any:
+    module, _, inside = _KINDS[name].rpartition(".")
+    return getattr(importlib.import_module(module), inside)
+
+
+def _fields(kind):
+    """Names and types of what a class is made of; for named tuples, numbers."""
+    if is_dataclass(kind):
+        return {f.name: f.type for f in fields(kind) if f.init}
+    return dict.fromkeys(kind._fields, float)
+
+
+def _fits(value, expected):
+    """Whether a value is what an annotation says; whole numbers do for numbers."""
+    if expected is Any:
+        return True
+    if isinstance(expected, UnionType):
+        return any(_fits(value, one) for one in get_args(expected))
+    if get_origin(expected) is tuple:
+        return isinstance(value, tuple) and all(_fits(x, get_args(expected)[0]) for x in value)
+    if expected in (float, int):
+        kinds = (int, float) if expected is float else (int,)
+        return isinstance(value, kinds) and not isinstance(value, bool)
+    return value is None if expected in (None, type(None)) else isinstance(value, expected)

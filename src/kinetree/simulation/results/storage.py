@@ -1,13 +1,14 @@
 """Trajectories in files: NumPy's ``.npz``, Parquet (``.parquet``) and NetCDF (``.nc``).
 
 Every file holds the model as well, unless it has joints that only the program knows, so that a
-motion can be looked at wherever it is taken.
+motion can be looked at wherever it is taken. Files come from strangers, too: whatever is wrong
+with one is a ``LoadError``, and no file unfolds to more than ``archives`` allows.
 """
 
 import json
+import math
 import os
 import warnings
-import zipfile
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +16,9 @@ import numpy as np
 
 from kinetree.errors import KinetreeError, LoadError, MissingPackageError, ModelError, ModelWarning
 from kinetree.model import Model, serialize
+from kinetree.printable import printable
 from kinetree.simulation.results import tables
+from kinetree.simulation.results.archives import Archive, check_size, regular_size
 from kinetree.simulation.results.packages import need
 from kinetree.simulation.results.plain import plain, revived
 
@@ -30,6 +33,7 @@ def save(trajectory, path):
     """Write a trajectory to a file, whose suffix says how."""
     path = Path(path)
     _, write = _by_suffix(path)
+    _check_names(trajectory.model, path)
     draft = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
     try:  # a file is there as a whole or not at all
         write(trajectory, draft, json.dumps(_about(trajectory)))
@@ -56,18 +60,58 @@ def load(cls, path, model=None):
         about = json.loads(text)
         if about["format"] != FORMAT:
             raise ValueError(f"its format is {about['format']!r}, expected {FORMAT!r}")
-        shape = tuple(about["shape"])
-    except KinetreeError:
+        model = _model(path, about, model)
+        arrays = _shaped(arrays, about["shape"], model)
+        told = {name: revived(about.get(name)) for name in ("events", "report", "contact")}
+        _check(told)
+    except (KinetreeError, ImportError):
         raise
-    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile, EOFError) as error:
-        raise LoadError(f"{path}: this is no trajectory of kinetree ({error})") from error
-    model = _model(path, about, model)
-    arrays = {name: np.asarray(array, dtype=float) for name, array in arrays.items()}
-    for name in ("q", "qd", "tau", "energy", "work", "loop_error"):
-        tail = arrays[name].shape[-1:] if name in ("q", "qd", "tau") else ()
-        arrays[name] = arrays[name].reshape(*shape, *tail)
-    told = {name: revived(about.get(name)) for name in ("events", "report", "contact")}
+    except Exception as error:  # archives and their libraries raise whatever they run into
+        why = printable(str(error)[:300]) or type(error).__name__
+        raise LoadError(f"{path}: this is no trajectory of kinetree ({why})") from error
     return cls(model, **told, **arrays)
+
+
+def _shaped(arrays, shape, model):
+    """The arrays in the shapes that the model and the number of motions give them."""
+    if not (isinstance(shape, list) and shape and all(type(n) is int and n >= 0 for n in shape)):
+        raise ValueError(f"the shape {shape!r} is not a list of lengths")
+    last = {"q": (model.nq,), "qd": (model.nv,), "tau": (model.nv,)}
+    found = {}
+    for name in ("t", "q", "qd", "tau", "energy", "work", "loop_error"):
+        array = np.asarray(arrays[name], dtype=float)
+        expected = (shape[0],) if name == "t" else (*shape, *last.get(name, ()))
+        if array.size != math.prod(expected):
+            raise ValueError(f"{name} has {array.size} numbers, expected shape {expected}")
+        found[name] = array.reshape(expected)
+    return found
+
+
+def _check(told):
+    """What is not an array must be what a simulation writes."""
+    if not isinstance(told["events"] or (), tuple):
+        raise ValueError("its events are not a list")
+    told["events"] = told["events"] or ()
+    kinds = {"events": "EventRecord", "report": "Report", "contact": "ContactHistory"}
+    for name, kind in kinds.items():
+        for x in told[name] if name == "events" else (told[name],):
+            if x is not None and kind not in [c.__name__ for c in type(x).__mro__]:
+                raise ValueError(f"its {name} cannot be {type(x).__name__}")
+    contact = told["contact"]
+    if contact is not None and contact.force.shape[-2:-1] != (len(contact.names),):
+        raise ValueError(f"{len(contact.names)} contacts with forces {contact.force.shape}")
+
+
+def _check_names(model, path):
+    """Raise ModelError for names that no table can hold."""
+    for name in (model.name, *model.joint_names) if path.suffix.lower() != ".npz" else ():
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise ModelError(
+                f"{path}: the name {name!r} holds half a surrogate pair, which a {path.suffix} "
+                f"file cannot; save the motion as .npz, or rename the joint"
+            ) from None
 
 
 def _by_suffix(path):
@@ -129,8 +173,10 @@ def _write_npz(trajectory, path, about):
 
 
 def _read_npz(path):
-    with np.load(path) as arrays:
-        return {name: arrays[name] for name in arrays if name != "about"}, str(arrays["about"])
+    with Archive(path) as arrays:
+        return {name: arrays[name] for name in arrays.names if name != "about"}, str(
+            arrays["about"]
+        )
 
 
 def _write_parquet(trajectory, path, about):
@@ -146,8 +192,14 @@ def _write_parquet(trajectory, path, about):
 def _read_parquet(path):
     arrow = need("pyarrow", "a .parquet file", "tables")
     parquet = need("pyarrow.parquet", "a .parquet file", "tables")
+    size = regular_size(path)
     try:
-        table = parquet.read_table(path)
+        with parquet.ParquetFile(path) as file:
+            kinds = file.schema_arrow.types
+            if not all(arrow.types.is_float64(kind) for kind in kinds):
+                raise ValueError("a table of something other than numbers")
+            check_size(path, 8 * file.metadata.num_rows * len(kinds), size)
+            table = file.read(use_threads=False)
     except arrow.ArrowException as error:
         raise ValueError(error) from error
     about = (table.schema.metadata or {})[b"kinetree"].decode()
@@ -168,7 +220,9 @@ def _write_netcdf(trajectory, path, about):
 
 def _read_netcdf(path):
     xarray = need("xarray", "a .nc file", "tables")
-    with xarray.open_dataset(path, engine=_netcdf_engine(), decode_times=False) as dataset:
+    size = regular_size(path)
+    with xarray.open_dataset(path, engine=_netcdf_engine(), decode_cf=False) as dataset:
+        check_size(path, sum(dataset[name].nbytes for name in dataset.variables), size)
         arrays = {name: dataset[name].values for name in dataset.data_vars}
         return {"t": dataset["time"].values} | arrays, dataset.attrs["kinetree"]
 

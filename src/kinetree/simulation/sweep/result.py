@@ -1,12 +1,10 @@
 """What a sweep gives back: the runs with their values, results and failures."""
 
-from pathlib import Path
-
 import numpy as np
 
-from kinetree.errors import UnknownNameError
+from kinetree.errors import SweepError, UnknownNameError
 from kinetree.simulation.results.packages import need
-from kinetree.simulation.sweep.store import Folder, read_manifest
+from kinetree.simulation.sweep.store import Folder, read_manifest, read_runs
 from kinetree.spelling import did_you_mean
 
 __all__ = ["Sweep"]
@@ -45,12 +43,18 @@ class Sweep:
     @classmethod
     def load(cls, folder):
         """A sweep from its folder, finished ones only."""
-        manifest, folder = read_manifest(folder), Path(folder)
-        with np.load(folder / "runs.npz") as arrays:
-            values = {name: arrays[f"value:{name}"] for name in manifest["values"]}
-            axes = {name: arrays[f"axis:{name}"] for name in manifest["axes"]}
+        manifest = read_manifest(folder)
+        values, axes = read_runs(folder, manifest)
         count = manifest["chunks"]
-        return cls(values, manifest["shape"], axes, Folder(folder, manifest["study"], count), count)
+        found = cls(
+            values, manifest["shape"], axes, Folder(folder, manifest["study"], count), count
+        )
+        if len(found.seeds) != manifest["count"] or not set(found.failed) <= set(range(len(found))):
+            raise SweepError(
+                f"{folder} holds {len(found.seeds)} runs, and its manifest says "
+                f"{manifest['count']}; call kt.sweep again with this folder"
+            )
+        return found
 
     def _chunks(self, names):
         for k in range(self._chunk_count):

@@ -7,22 +7,25 @@ checksums and computed again.
 """
 
 import json
+import math
 import os
 import uuid
 import warnings
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from kinetree.errors import SweepError, SweepWarning
+from kinetree.printable import printable
+from kinetree.simulation.results.archives import Archive, regular_size
 from kinetree.simulation.sweep.work import Chunk
 
-__all__ = ["FORMAT", "Folder", "Memory", "read_manifest", "save_arrays", "write_whole"]
+__all__ = ["FORMAT", "Folder", "Memory", "read_manifest", "read_runs", "save_arrays", "write_whole"]
 
 FORMAT = "kinetree sweep 1"
-_DAMAGED = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zipfile.LargeZipFile)
+_MANIFEST_BYTES = 2**20
+_MOST_CHUNKS = 10**6
 
 
 class Memory:
@@ -68,12 +71,12 @@ class Folder:
         """A chunk, with all or only the named columns."""
         path = self.file(number)
         try:
-            with np.load(path) as arrays:
+            with Archive(path) as arrays:
                 return _unpack(arrays, names)
-        except _DAMAGED as error:
+        except Exception as error:  # archives raise whatever they run into
             raise SweepError(
-                f"{path} cannot be read ({error}); call kt.sweep again with this folder, which "
-                f"computes what is missing or damaged"
+                f"{path} cannot be read ({_why(error)}); call kt.sweep again with this folder, "
+                f"which computes what is missing or damaged"
             ) from error
 
     def file(self, number):
@@ -83,13 +86,14 @@ class Folder:
     def _is_whole(self, number):
         path = self.file(number)
         try:
-            with zipfile.ZipFile(path) as archive:
-                problem = archive.testzip() and "a checksum is wrong"
-            with np.load(path) as arrays:
+            with Archive(path) as arrays:
+                problem = arrays.check() and "a checksum is wrong"
                 if not problem and str(arrays["study"]) != self.study:
                     problem = "it belongs to another sweep"
-        except _DAMAGED as error:
-            problem = f"{error}"
+                if not problem:
+                    _unpack(arrays, ())
+        except Exception as error:  # archives raise whatever they run into
+            problem = _why(error)
         if problem:
             warnings.warn(
                 f"{path} is damaged ({problem}) and is computed again", SweepWarning, stacklevel=5
@@ -119,15 +123,56 @@ def read_manifest(path):
     """What a folder says it is about."""
     file = Path(path) / "manifest.json"
     try:
+        if (size := regular_size(file)) > _MANIFEST_BYTES:
+            raise ValueError(f"it has {size} bytes; at most {_MANIFEST_BYTES} are read")
         manifest = json.loads(file.read_text(encoding="utf-8"))
         is_ours = manifest["format"] == FORMAT
+        if is_ours:
+            _check_manifest(manifest)
     except FileNotFoundError:
         raise SweepError(f"{path} holds no sweep: there is no {file.name} in it") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise SweepError(f"{file} cannot be read: {error}") from None
+    except Exception as error:  # JSON from strangers can be nested too deeply, or long numbers
+        raise SweepError(f"{file} cannot be read: {_why(error)}") from None
     if not is_ours:
         raise SweepError(f"{file} has format {manifest['format']!r}, expected {FORMAT!r}")
     return manifest
+
+
+def _check_manifest(manifest):
+    """ValueError for a manifest that ``sweep`` cannot have written."""
+    lengths, names = manifest["shape"], (*manifest["values"], *manifest["axes"])
+    numbers = (*lengths, manifest["count"], manifest["chunk"], manifest["chunks"])
+    if not all(type(n) is int and n >= 0 for n in numbers):
+        raise ValueError("its numbers of runs are not whole numbers")
+    if not 1 <= manifest["chunks"] <= _MOST_CHUNKS or manifest["chunk"] < 1:
+        raise ValueError(f"{manifest['chunks']} chunks of {manifest['chunk']} runs")
+    if manifest["count"] != math.prod(lengths):
+        raise ValueError(f"{manifest['count']} runs in the shape {lengths}")
+    if not all(isinstance(text, str) for text in (*names, manifest["study"], manifest["run"])):
+        raise ValueError("its names are not text")
+    if not isinstance(manifest["digest"], dict) or not isinstance(manifest["model"], str):
+        raise ValueError("it does not say what the sweep is about")
+
+
+def read_runs(path, manifest):
+    """Values of all runs, and those along the axes of a grid, by name."""
+    file = Path(path) / "runs.npz"
+    try:
+        with Archive(file) as arrays:
+            values = {name: arrays[f"value:{name}"] for name in manifest["values"]}
+            axes = {name: arrays[f"axis:{name}"] for name in manifest["axes"]}
+        if axes and [len(axis) for axis in axes.values()] != manifest["shape"]:
+            raise ValueError("its axes do not have the lengths of the manifest")
+        for name, column in values.items():
+            if len(column) != manifest["count"]:
+                raise ValueError(f"{len(column)} values of {name!r} for {manifest['count']} runs")
+    except Exception as error:  # archives raise whatever they run into
+        raise SweepError(f"{file} cannot be read: {_why(error)}") from error
+    return values, axes
+
+
+def _why(error):
+    return printable(str(error)[:300]) or type(error).__name__
 
 
 def _pack(chunk, study):
@@ -153,9 +198,17 @@ def _pack(chunk, study):
 
 def _unpack(arrays, names):
     chunk = Chunk(arrays["ids"], arrays["seeds"])
-    failures = zip(arrays["failed"].tolist(), arrays["reasons"].tolist(), strict=False)
-    chunk.failures = dict(failures)
-    for key in arrays:
+    if (
+        chunk.ids.dtype.kind not in "iu"
+        or chunk.ids.shape != chunk.seeds.shape
+        or chunk.ids.ndim != 1
+    ):
+        raise ValueError("the numbers of its runs do not go with their seeds")
+    failed = arrays["failed"].tolist()
+    if not set(failed) <= set(chunk.ids.tolist()):
+        raise ValueError("runs failed that are not its own")
+    chunk.failures = dict(zip(failed, map(str, arrays["reasons"].tolist()), strict=False))
+    for key in arrays.names:
         kind, _, name = key.partition(":")
         if kind != "rows":
             continue
@@ -163,6 +216,8 @@ def _unpack(arrays, names):
             chunk.unread += (name,)
             continue
         there = arrays[key].tolist()
+        if not all(type(k) is int and 0 <= k < len(chunk.ids) for k in there):
+            raise ValueError(f"results {name!r} of runs that are not its own")
         rows = arrays.get(f"all:{name}")
         for j, k in enumerate(there):
             chunk.put(k, {name: arrays[f"{k}:{name}"] if rows is None else rows[j]})

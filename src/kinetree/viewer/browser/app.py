@@ -73,7 +73,11 @@ class Viewer:
             ):
                 low, high = min(knob.lower, value), max(knob.upper, value)
                 slider = gui.add_slider(
-                    f"{printable(knob.label)} [{knob.unit}]", low, high, max((high - low) / 500, 1e-9), value
+                    f"{printable(knob.label)} [{knob.unit}]",
+                    low,
+                    high,
+                    max((high - low) / 500, 1e-9),
+                    value,
                 )
                 slider.on_update(lambda event, k=k: self._turned(event, k))
                 self.sliders.append(slider)

@@ -44,7 +44,9 @@ class SavePanel:
 
     def _save(self, event, suffix, make):
         """Send what ``make`` makes; while it is made, and where it cannot be, the page says so."""
-        name = "".join(c if c.isalnum() else "_" for c in self.viewer.model.name[:_LONGEST]) or "scene"
+        name = (
+            "".join(c if c.isalnum() else "_" for c in self.viewer.model.name[:_LONGEST]) or "scene"
+        )
         client, saying = event.client, {"loading": True, "with_close_button": False}
         notice = client.add_notification(f"Saving {name}{suffix}", "", **saying)
         try:

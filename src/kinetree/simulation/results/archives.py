@@ -1,0 +1,118 @@
+"""NumPy's archives (``.npz``) from strangers: as much as a file may unfold to, and no more.
+
+Numbers compress without limit where they are all the same, and headers can claim anything. So sizes
+are added up before anything is unpacked, an array must be as long as its header says, and what is
+neither number nor text is refused.
+"""
+
+import ast
+import math
+import os
+import stat
+import struct
+import zipfile
+
+import numpy as np
+
+from kinetree.errors import LoadError
+
+__all__ = ["FREE_BYTES", "UNFOLDING", "Archive", "check_size", "regular_size"]
+
+FREE_BYTES = 256 * 2**20
+"""What any file may unfold to."""
+UNFOLDING = 20
+"""How many times its own size a larger file may unfold to."""
+_MOST_ARRAYS = 100_000
+_LONGEST_HEADER = 4096
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_PLAIN = "biufcUS"  # kinds of NumPy's types: numbers and text
+
+
+def regular_size(path) -> int:
+    """Bytes of a regular file; LoadError for folders, pipes and devices."""
+    status = os.stat(path)
+    if not stat.S_ISREG(status.st_mode):
+        raise LoadError(f"{path}: this is not a regular file")
+    return status.st_size
+
+
+def check_size(path, unfolded, size):
+    """Raise LoadError where a file of so many bytes unfolds to too many."""
+    most = FREE_BYTES + UNFOLDING * size
+    if unfolded > most:
+        raise LoadError(
+            f"{path}: its {size} bytes unfold to {unfolded}, and at most {most} are read; for a "
+            f"file that you trust, raise kinetree.simulation.results.archives.FREE_BYTES"
+        )
+
+
+class Archive:
+    """Arrays by name in a file, unpacked one by one; use it in a ``with`` statement.
+
+    Attributes:
+        names: of the arrays.
+    """
+
+    def __init__(self, path):
+        size = regular_size(path)
+        self._path = path
+        self._zip = zipfile.ZipFile(path)
+        try:
+            entries = self._zip.infolist()
+            if len(entries) > _MOST_ARRAYS:
+                raise LoadError(f"{path}: {len(entries)} arrays; at most {_MOST_ARRAYS} are read")
+            self._entries = {entry.filename.removesuffix(".npy"): entry for entry in entries}
+            if len(self._entries) < len(entries):
+                raise LoadError(f"{path}: two of its arrays have the same name")
+            if any(e.compress_type not in _METHODS or e.flag_bits & 1 for e in entries):
+                raise LoadError(f"{path}: this is not an archive that NumPy writes")
+            check_size(path, sum(entry.file_size for entry in entries), size)
+        except BaseException:
+            self._zip.close()
+            raise
+        self.names = tuple(self._entries)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._zip.close()
+
+    def __contains__(self, name):
+        return name in self._entries
+
+    def __getitem__(self, name) -> np.ndarray:
+        """An array; its checksum is compared."""
+        data = self._zip.read(self._entries[name])
+        return _array(data)
+
+    def get(self, name, default=None):
+        """An array, or the default where there is none."""
+        return self[name] if name in self else default
+
+    def check(self):
+        """Compare all checksums; the name of the first array whose is wrong, or None."""
+        return self._zip.testzip()
+
+
+def _array(data) -> np.ndarray:
+    """The array in the content of an ``.npy`` file, whose header says what it is."""
+    if data[:6] != b"\x93NUMPY" or data[6:8] not in (b"\1\0", b"\2\0", b"\3\0"):
+        raise ValueError("an array that NumPy did not write")
+    wide = data[6] > 1
+    (length,) = struct.unpack("<I" if wide else "<H", data[8 : 12 if wide else 10])
+    start = (12 if wide else 10) + length
+    if length > _LONGEST_HEADER or start > len(data):
+        raise ValueError(f"an array with a header of {length} bytes")
+    header = ast.literal_eval(data[start - length : start].decode("utf-8").strip())
+    kind, shape, is_fortran = header["descr"], header["shape"], header["fortran_order"]
+    if not isinstance(kind, str) or (dtype := np.dtype(kind)).kind not in _PLAIN:
+        raise ValueError(f"an array of {str(kind)[:60]}, neither numbers nor text")
+    if not (isinstance(shape, tuple) and all(type(n) is int and n >= 0 for n in shape)):
+        raise ValueError(f"an array of shape {str(shape)[:60]}")
+    if math.prod(shape) * dtype.itemsize != len(data) - start:
+        raise ValueError(f"an array of shape {shape} in {len(data) - start} bytes")
+    if not dtype.itemsize:
+        return np.zeros(shape, dtype)
+    array = np.frombuffer(bytearray(data[start:]), dtype)
+    return array.reshape(shape, order="F" if is_fortran is True else "C")
