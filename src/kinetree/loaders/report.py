@@ -4,7 +4,10 @@ from dataclasses import dataclass
 
 from kinetree.errors import LoadError
 
-__all__ = ["Notice", "Report", "tag_of"]
+__all__ = ["LIMIT_BODIES", "Notice", "Report", "tag_of"]
+
+LIMIT_BODIES = 3_000
+"""Bodies that a file may have; reading one takes about a millisecond."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,11 @@ class Report:
                     self.ignored(element.sourceline, what)
             waiting.extend(reversed(element.findall("*")))
         self.notices.sort(key=lambda notice: notice.line or 0)
+
+    def check_bodies(self, count: int):
+        """Raise LoadError for a file with more bodies than are read."""
+        if count > LIMIT_BODIES:
+            raise LoadError(f"{self.path}: {count} bodies; at most {LIMIT_BODIES} are read")
 
     def error(self, where, message: str) -> LoadError:
         """The error that says file, line and element; ``where`` is as in ``ignored``."""

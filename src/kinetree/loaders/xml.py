@@ -16,6 +16,7 @@ __all__ = ["LIMIT_BYTES", "LIMIT_ELEMENTS", "Node", "numbers_in", "parse", "root
 
 LIMIT_BYTES = 32 * 2**20
 LIMIT_ELEMENTS = 100_000  # with their attributes
+LIMIT_ATTRIBUTES = 500  # of one element; looking one up takes as many steps as there are
 _PIECE = 2**16
 _UNDEFINED_PREFIX = etree.ErrorTypes.NS_ERR_UNDEFINED_NAMESPACE
 _LARGEST = 1e50  # so that products of several numbers of a file stay finite
@@ -77,6 +78,11 @@ def _parse(source, path, parser=None):
                     f"entities and is refused; remove it"
                 )
             count += 1 + len(element.attrib)
+            if len(element.attrib) > LIMIT_ATTRIBUTES:
+                raise LoadError(
+                    f"{path}:{element.sourceline}: <{tag_of(element)}> has {len(element.attrib)} "
+                    f"attributes; at most {LIMIT_ATTRIBUTES} are read"
+                )
         if count > LIMIT_ELEMENTS:
             raise LoadError(f"{path}: more than {LIMIT_ELEMENTS} XML elements and attributes")
     return parser.close()

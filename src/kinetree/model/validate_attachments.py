@@ -12,6 +12,8 @@ from kinetree.model.parts import JointDynamics
 
 __all__ = ["check_actuator", "check_couplings", "check_dynamics", "check_posture", "check_shape"]
 
+_LONGEST_LAW = 1000
+
 
 def check_dynamics(d, joint, joint_name, strict):
     """Raise ModelError unless armature, damping and so on, if any, fit the joint of that name."""
@@ -63,6 +65,12 @@ def check_couplings(model):
 
 
 def _check_law(c, what):
+    for entries, kind in ((c.leaders, "joints that lead"), (c.coefficients, "coefficients")):
+        if len(entries) > _LONGEST_LAW:
+            raise ModelError(
+                f"{what} has {len(entries)} {kind}; at most {_LONGEST_LAW} are supported, since "
+                f"their second derivatives are computed pair by pair"
+            )
     _check_numbers(c.weights, f"weights of {what}")
     _check_numbers(c.coefficients, f"coefficients of {what}")
     if not c.coefficients:

@@ -2,11 +2,11 @@
 
 import math
 
+from kinetree.loaders.report import LIMIT_BODIES
 from kinetree.loaders.xml import numbers_in
 
-__all__ = ["LIMIT_BODIES", "LIMIT_ELEMENTS", "check_bounds"]
+__all__ = ["LIMIT_ELEMENTS", "check_bounds"]
 
-LIMIT_BODIES = 3_000
 LIMIT_ELEMENTS = 20_000
 """MuJoCo takes seconds over so many, copies included, and more than linearly."""
 LIMIT_DEPTH = 256

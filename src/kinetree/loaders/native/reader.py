@@ -31,6 +31,8 @@ def read_toml(source, report, folders, options) -> Model:
     document = Document(source, report.path)
     if "dh" in document.data:
         return read_dh_document(document, report, options)
+    bodies = document.data.get("body", ())
+    report.check_bodies(len(bodies) if isinstance(bodies, list) else 0)
     top = Table(document, document.data, (), "file")
     return _Reader(top, report, folders, options).model()
 

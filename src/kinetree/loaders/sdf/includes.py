@@ -1,9 +1,9 @@
 """``<include>``: models from other files on disk."""
 
 import os
-from pathlib import Path
 
 from kinetree.errors import LoadError
+from kinetree.loaders.content import content
 from kinetree.loaders.paths import Folders
 from kinetree.loaders.report import Report
 from kinetree.loaders.xml import LIMIT_BYTES, Node, parse
@@ -21,7 +21,7 @@ class Includes:
         self.report, self.extra = report, list(extra)
         self.reports: list[tuple[Report, Node]] = []
         self.opened: list[str] = []  # those that are being read, the innermost last
-        self.count = self.size = 0
+        self.count = self.size = self.bodies = 0
 
     def open(self, node: Node, folders: Folders) -> tuple[Node, Folders, str]:
         """The root element of the file behind an ``<include>``, its folders and its path."""
@@ -42,6 +42,8 @@ class Includes:
         root = Node(parse(source, path), report)
         if root.tag != "sdf":
             raise root.error("the root element of an SDF file is <sdf>")
+        self.bodies += sum(1 for _ in root.element.iter("{*}link"))
+        self.report.check_bodies(self.bodies)
         self.reports.append((report, root))
         return root, Folders(path, [*folders.extra, *self.extra]), path
 
@@ -51,7 +53,7 @@ class Includes:
             self.size += size
             if self.size > LIMIT_BYTES:
                 raise uri.error(f"the included files have more than {LIMIT_BYTES} bytes in all")
-            return Path(path).read_bytes()
+            return content(path)
         except OSError as error:
             raise uri.error(f"the file cannot be read: {error}") from None
 
@@ -74,7 +76,7 @@ def _model_file(path, uri):
         if os.path.isfile(candidate):
             return _inside(candidate, path, uri)
         raise uri.error(f"the folder {path!r} has no model.config")
-    root = parse(Path(_inside(config, path, uri)).read_bytes()[: LIMIT_BYTES + 1], config)
+    root = parse(content(_inside(config, path, uri)), config)
     files = [(_version(e.get("version")), (e.text or "").strip()) for e in root.findall("sdf")]
     if not files:
         raise uri.error(f"{config!r} names no <sdf> file")

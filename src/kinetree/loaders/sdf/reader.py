@@ -32,6 +32,7 @@ def read_sdf(source, report, folders, options) -> Model:
     if root.tag != "sdf":
         raise root.error("the root element of an SDF file is <sdf>")
     version = version_of(root)
+    report.check_bodies(sum(1 for _ in element.iter("{*}link")))
     includes = Includes(report, folders.extra)
     description = Description(includes)
     name, gravity = _read(root, description, folders, version)

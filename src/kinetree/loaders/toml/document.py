@@ -15,9 +15,11 @@ except ModuleNotFoundError:  # before Python 3.11
 
 __all__ = ["Document", "decoded"]
 
-_LARGEST = 4 * 2**20  # bytes, some eight thousand bodies
+_LARGEST = 2 * 2**20  # bytes, some four thousand bodies
 _MOST_TABLES = 20_000
-_MOST_DOTS = 100  # tomllib takes the square of the length of a dotted key
+_MOST_DOTS = 100  # in one key or string
+_MOST_STEPS = 1_000_000  # tomllib takes the square of the length of a dotted key
+_KEY_ENDS = re.compile(r"[,={}\[\]#\n]|\Z")
 
 
 class Document:
@@ -66,14 +68,18 @@ class Document:
         tables = text.count("\n[") + 1
         if tables > _MOST_TABLES:
             raise LoadError(f"{self.path}:1: {tables} tables; at most {_MOST_TABLES} are read")
-        for number, line in enumerate(text.split("\n"), start=1):
-            if line.count(".") > _MOST_DOTS:
-                dots = max(piece.count(".") for piece in re.split(r"[,=\[\]{}#]", line))
-                if dots > _MOST_DOTS:
-                    raise LoadError(
-                        f"{self.path}:{number}: a key or string with {dots} dots; at most "
-                        f"{_MOST_DOTS} are read"
-                    )
+        steps, start = 0, 0
+        for end in _KEY_ENDS.finditer(text):
+            dots, start = text.count(".", start, end.start()), end.end()
+            if dots > _MOST_DOTS:
+                line = text.count("\n", 0, end.start()) + 1
+                raise LoadError(
+                    f"{self.path}:{line}: a key or string with {dots} dots; at most {_MOST_DOTS} "
+                    f"are read"
+                )
+            steps += dots**2 if end[0] in "=]" else 0
+        if steps > _MOST_STEPS:
+            raise LoadError(f"{self.path}:1: very many dotted keys; write tables in their place")
 
     def _syntax_error(self, error, text):
         found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))

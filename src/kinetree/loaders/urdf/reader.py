@@ -36,6 +36,7 @@ def read_urdf(source, report, folders, options) -> Model:
     if robot.tag != "robot":
         raise robot.error("the root element of a URDF file is <robot>")
     robot.get("version")
+    report.check_bodies(len(element.findall("{*}link")))
     model = _Assembly(robot, folders, options).model()
     for node in robot.all("gazebo"):
         node.ignored("settings of a simulator")

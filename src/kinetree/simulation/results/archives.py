@@ -88,7 +88,7 @@ class Archive:
 
     def get(self, name, default=None):
         """An array, or the default where there is none."""
-        return self[name] if name in self else default
+        return self[name] if name in self._entries else default
 
     def check(self):
         """Compare all checksums; the name of the first array whose is wrong, or None."""
