@@ -1,11 +1,17 @@
 """Compiled loops as NumPy's own generalised ufuncs."""
 
+import ctypes
+import gc
+import weakref
+
 import numpy as np
 import pytest
 from backends import llvm
 
+from kinetree.codegen.compile.llvm import load, object_code
 from kinetree.codegen.program import Argument, trace
-from kinetree.codegen.runtime.gufunc import signature
+from kinetree.codegen.render.llvm import render
+from kinetree.codegen.runtime.gufunc import gufunc, signature
 
 INPUTS = [Argument("a", (2, 3)), Argument("b", (3,)), Argument("c", ())]
 
@@ -54,3 +60,16 @@ def test_it_outlives_what_it_was_made_from(rng):
     made = [llvm(2)(program(f"p{k}"), "float64").ufunc for k in range(3)]
     for u in made:
         np.testing.assert_array_equal(u(np.ones((2, 3)), np.ones(3), 1.0)[0], [4, 4])
+
+
+def test_what_it_refers_to_goes_with_it():
+    status = ctypes.c_int64(0)
+    code = load(object_code(render(program("goes"), "float64", 2)))
+    ufunc = gufunc(program("goes"), "float64", code.address("loop"), status)
+    gone = weakref.ref(status)
+    del status
+    assert gone() is not None
+    np.testing.assert_array_equal(ufunc(np.ones((2, 3)), np.ones(3), 1.0)[0], [4, 4])
+    del ufunc
+    gc.collect()
+    assert gone() is None

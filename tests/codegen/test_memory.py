@@ -1,7 +1,13 @@
 """Memory of large results is used again, and never while somebody looks at it."""
 
-import numpy as np
+import os
+import threading
+import time
 
+import numpy as np
+import pytest
+
+from kinetree.codegen.compile import llvm
 from kinetree.codegen.runtime import memory
 
 
@@ -43,3 +49,25 @@ def test_small_and_enormous_results_are_numpys_own():
     assert memory.empty((10, 3), "float32").dtype == np.float32
     too_large = memory.KEPT_BYTES // 8 + 1
     assert memory.empty((too_large,), "float64").base is None
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
+@pytest.mark.parametrize("lock", [memory._lock, llvm._compiling], ids=["memory", "compiler"])
+def test_a_fork_waits_for_who_holds_a_lock(lock):
+    holding = threading.Event()
+
+    def hold():
+        with lock:
+            holding.set()
+            time.sleep(0.2)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    holding.wait(10)
+    child = os.fork()
+    if child == 0:  # nothing of pytest may run in here
+        os._exit(0 if lock.acquire(timeout=10) else 1)
+    thread.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    with lock:
+        pass

@@ -344,3 +344,15 @@ def test_a_large_workspace_comes_from_the_heap(monkeypatch, rng):
     for result in results:
         np.testing.assert_allclose(result[0], np.sin(x) + 2, rtol=1e-15)
         np.testing.assert_array_equal(result[1], 2 * x)
+
+
+def test_the_definition_of_a_call_goes_with_it():
+    k = make_kernel(scaled)
+    k.call(np.ones(3), np.array(2.0))
+    call = k.call
+    gone = weakref.ref(call.__module__.method)
+    assert call.__module__ == "kinetree.codegen.runtime.single"
+    np.testing.assert_array_equal(call(np.ones(3), np.array(2.0)), [2, 2, 2])
+    del call, k
+    gc.collect()
+    assert gone() is None

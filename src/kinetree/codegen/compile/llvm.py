@@ -4,6 +4,7 @@ Compiling gives object code, which is bytes and can be kept; loading puts it int
 and resolves what it refers to. llvmlite is imported when first needed.
 """
 
+import os
 from contextlib import contextmanager
 from functools import cache
 from threading import Lock
@@ -71,11 +72,13 @@ def _target_machine():
 
 def object_code(ir) -> bytes:
     """Object code of a module given as text."""
-    llvm, machine = _binding(), _target_machine()
-    module = llvm.parse_assembly(ir)
-    # The text is optimised already; passes over it take time and gain nothing.
-    with _fewer_passes(llvm):
-        return machine.emit_object(module)
+    llvm = _binding()
+    with _compiling:
+        machine = _target_machine()
+        module = llvm.parse_assembly(ir)
+        # The text is optimised already; passes over it take time and gain nothing.
+        with _fewer_passes(llvm):
+            return machine.emit_object(module)
 
 
 @contextmanager
@@ -89,12 +92,11 @@ def _fewer_passes(llvm):
     if not llvm.get_default_triple().startswith(("aarch64", "arm64")):
         yield
         return
-    with _option:
-        _set_options(llvm, wanted=True)
-        try:
-            yield
-        finally:
-            _set_options(llvm, wanted=False)
+    _set_options(llvm, wanted=True)
+    try:
+        yield
+    finally:
+        _set_options(llvm, wanted=False)
 
 
 def _set_options(llvm, wanted):
@@ -109,19 +111,26 @@ _OPTIONS = {
     "disable-lsr": True,  # of use in short loops
     "aarch64-use-aa": False,  # what may overlap: the code comes out the same to the last bit
 }
-_option = Lock()
+_compiling = Lock()  # LLVM's own lock lets one thread compile at a time, too
+if hasattr(os, "register_at_fork"):  # who compiles would not be there to finish
+    os.register_at_fork(
+        before=_compiling.acquire,
+        after_in_parent=_compiling.release,
+        after_in_child=_compiling.release,
+    )
 
 
 def load(data) -> MachineCode:
     """Machine code ready to run, from object code that this process or a trusted one compiled."""
     llvm = _binding()
-    # An engine owns its target machine, so that each needs its own; and it would compile the empty
-    # module, for longer than all else takes.
-    module = llvm.parse_assembly("")
-    engine = llvm.create_mcjit_compiler(module, _target_machine())
-    engine.remove_module(module)
-    engine.add_object_file(llvm.ObjectFileRef.from_data(data))
-    engine.finalize_object()
+    with _compiling:
+        # An engine owns its target machine, so that each needs its own; and it would compile the
+        # empty module, for longer than all else takes.
+        module = llvm.parse_assembly("")
+        engine = llvm.create_mcjit_compiler(module, _target_machine())
+        engine.remove_module(module)
+        engine.add_object_file(llvm.ObjectFileRef.from_data(data))
+        engine.finalize_object()
     return MachineCode(engine)
 
 

@@ -6,6 +6,7 @@ from Python, so a loop compiled a moment ago becomes a ufunc without any C of ou
 """
 
 import ctypes
+import sys
 from functools import cache
 from typing import Any
 
@@ -38,10 +39,26 @@ def signature(program) -> str:
     return f"{shapes(program.inputs)}->{shapes(program.outputs)}"
 
 
-class _Kept:
-    """Memory that NumPy refers to for as long as the ufunc lives."""
+_TYPES, _OBJECT = 48, 72  # in a ufunc, after what all objects begin with; the same in all versions
+_kept = []  # what ufuncs refer to that are not laid out so
 
-    alive: list = []
+
+def _keep(ufunc, types, memory):
+    """Let a ufunc own the memory that it refers to.
+
+    It has a place for an object of its own, which it releases when it goes; only NumPy's
+    ``frompyfunc`` uses it otherwise.
+    """
+
+    def at(offset):
+        return ctypes.c_void_p.from_address(id(ufunc) + object.__basicsize__ + offset)
+
+    is_usual = sys.implementation.name == "cpython" and ctypes.sizeof(ctypes.c_void_p) == 8
+    if is_usual and at(_TYPES).value == ctypes.addressof(types) and at(_OBJECT).value is None:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory))
+        at(_OBJECT).value = id(memory)
+    else:
+        _kept.append(memory)
 
 
 def gufunc(program, dtype, address, status):
@@ -56,5 +73,5 @@ def gufunc(program, dtype, address, status):
         ctypes.addressof(functions), ctypes.addressof(data), ctypes.addressof(types), 1,
         len(program.inputs), len(program.outputs), -1, name, doc, 0, shapes,
     )  # fmt: skip
-    _Kept.alive.append((functions, types, data, name, doc, shapes, status))
+    _keep(ufunc, types, (functions, types, data, name, doc, shapes, status))
     return ufunc

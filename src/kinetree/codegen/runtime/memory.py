@@ -5,6 +5,7 @@ program that computes results of one size again and again, and drops the old one
 memory back, as long as no array or view of it is alive.
 """
 
+import os
 import sys
 from math import prod
 from threading import Lock
@@ -49,6 +50,11 @@ def _references_of_one():
 
 
 _ALONE = _references_of_one()
+
+if hasattr(os, "register_at_fork"):  # who holds the lock would not be there to release it
+    os.register_at_fork(
+        before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
+    )
 
 
 def _counts_references():

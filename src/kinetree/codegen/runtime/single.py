@@ -99,7 +99,15 @@ def _vectorcall(general):
     return ctypes.c_void_p.from_address(id(general) + offset).value
 
 
-_kept = []  # what CPython refers to; the code itself lives as long as the kernel, ``general``
+class _Module(str):
+    """The module of a built-in function, which keeps what the function refers to.
+
+    CPython releases it after it has looked at the function's definition for the last time. The code
+    itself lives as long as the kernel, ``general``.
+    """
+
+    method: Any
+    descriptor: Any
 
 
 def single_call(code, name, dtype, general):
@@ -124,6 +132,7 @@ def single_call(code, name, dtype, general):
     method = _MethodDef(name.encode(), code.address("single"), _METH_FASTCALL_KEYWORDS, None)
     new = python.PyCFunction_NewEx
     new.restype = ctypes.py_object
-    new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    _kept.append((method, descriptor))
-    return new(ctypes.addressof(method), general, None)
+    new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
+    module = _Module(__name__)
+    module.method, module.descriptor = method, descriptor
+    return new(ctypes.addressof(method), general, module)
