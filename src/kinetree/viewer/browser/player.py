@@ -64,6 +64,8 @@ class Player:
             self.thread = threading.Thread(target=self._run, daemon=True)
             self.thread.start()
         else:
+            if self.thread is not None and self.thread is not threading.current_thread():
+                self.thread.join(5)  # it may be about to show one more moment
             self.on_stop()
 
     def close(self):
