@@ -10,8 +10,8 @@ import kinetree as kt
 from kinetree import closed_chains
 from kinetree.algorithms import closed_chain, implicit
 from kinetree.algorithms.closed_chain import constrained_acceleration, ways
-from kinetree.algorithms.closed_chain_plan import closed_configurations
 from kinetree.algorithms.loop_constraints import loop_constraints
+from kinetree.algorithms.loop_rank import closed_configurations
 from kinetree.errors import ShapeError, SingularError
 from kinetree.joints import Revolute
 from kinetree.model import ModelBuilder

@@ -7,7 +7,7 @@ import numpy as np
 
 from kinetree.errors import ShapeError, SingularError
 
-__all__ = ["batch_shape", "over_batch"]
+__all__ = ["batch_shape", "of_sample", "over_batch"]
 
 
 def over_batch(function, arguments, *, core, shape):
@@ -37,10 +37,15 @@ def over_batch(function, arguments, *, core, shape):
 def _one(function, arguments, index):
     try:
         return function(*arguments)
-    except SingularError as error:
-        if not index:
-            raise
-        raise SingularError(f"sample {index}: {error}") from error
+    except (ShapeError, SingularError) as error:
+        raise of_sample(error, index) from error
+
+
+def of_sample(error, index):
+    """The same error, naming the sample of a batch; itself where there is no batch."""
+    kind = SingularError if isinstance(error, SingularError) else ShapeError
+    sample = tuple(map(int, index))
+    return kind(f"sample {sample}: {error}") if sample else error
 
 
 def _check_overflow(result, batch, arguments):

@@ -16,10 +16,10 @@ from kinetree.algorithms import implicit
 from kinetree.algorithms.closed_chain import constrained_acceleration, is_closed, ways
 from kinetree.array_kinds import is_foreign
 from kinetree.arrays.namespace import good_samples
-from kinetree.batch import over_batch
+from kinetree.batch import of_sample, over_batch
 from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.runtime.kernel import Kernel
-from kinetree.errors import SingularError, TraceError
+from kinetree.errors import ShapeError, SingularError, TraceError
 from kinetree.expr.node import Expr
 from kinetree.functions import argument_shape, validate
 from kinetree.model.arrays import require_unit_parts
@@ -67,11 +67,8 @@ def _repaired(model, arrays, qdd, health):
     for k in np.flatnonzero(~(health >= 1)):
         try:
             found[k] = _one(model, *(a[k] for a in flat))
-        except SingularError as error:
-            if not batch:
-                raise
-            sample = tuple(map(int, np.unravel_index(k, batch)))
-            raise SingularError(f"sample {sample}: {error}") from error
+        except (ShapeError, SingularError) as error:
+            raise of_sample(error, np.unravel_index(k, batch)) from error
     return found.reshape(*batch, model.nv)
 
 

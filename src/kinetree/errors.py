@@ -24,6 +24,7 @@ __all__ = [
     "KinetreeError",
     "LoadError",
     "LoopError",
+    "MisalignmentWarning",
     "MissingPackageError",
     "ModelError",
     "ModelWarning",
@@ -100,6 +101,10 @@ class SingularError(KinetreeError, ArithmeticError):
 
 class SingularityWarning(UserWarning):
     """A motion close to, or through, a configuration in which constraints become dependent."""
+
+
+class MisalignmentWarning(UserWarning):
+    """Constraints of loops that repeat others, up to a misalignment, and are left out for that."""
 
 
 class UnreachableError(KinetreeError, ValueError):

@@ -7,8 +7,8 @@ import pytest
 from closeness import assert_close
 
 import kinetree as kt
-from kinetree.algorithms.closed_chain_plan import closed_configurations
 from kinetree.algorithms.loop_constraints import loop_rows
+from kinetree.algorithms.loop_rank import closed_configurations
 from kinetree.algorithms.point_closures import AXES, closure_error, holds_a_point, turned_rows
 from kinetree.joints import Fixed, Prismatic, Revolute, SphereInCylinder, Spherical, Universal
 

@@ -5,8 +5,8 @@ import pytest
 from closeness import assert_close
 
 import kinetree as kt
-from kinetree.algorithms.closed_chain_plan import closed_configurations
 from kinetree.algorithms.loop_constraints import loop_constraints
+from kinetree.algorithms.loop_rank import closed_configurations
 from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.joints import Revolute
 from kinetree.loops.kinematics.constraint import Constraint, constraint, error

@@ -17,15 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.algorithms import fewest_operations as fewest
-from kinetree.algorithms.closed_chain_plan import (
-    Plan,
-    closed_configurations,
-    make_plan,
-    stacked_rows,
-)
+from kinetree.algorithms.closed_chain_plan import Plan, make_plan, stacked_rows
 from kinetree.algorithms.closed_chain_solvers import null_space, range_space
 from kinetree.algorithms.closure import CLOSURE_TOLERANCE
 from kinetree.algorithms.fixed_pivots import is_zero
+from kinetree.algorithms.loop_rank import closed_configurations, rank_policy, scaling
 from kinetree.algorithms.point_closures import AXES, closure_error, holds_a_point
 from kinetree.algorithms.rehearsal import Rehearsal
 from kinetree.errors import SingularError
@@ -130,8 +126,9 @@ def _violations(plan, c, qdd):
         row, k = c.K[i], c.k[i]
         if not all(is_zero(x) for x in (*row, k)):
             rest = sum((x * a for x, a in zip(row, qdd, strict=True) if not is_zero(x)), -k)
-            limit = AGREEMENT * row_size
-            yield less(limit * limit * size + AGREEMENT * AGREEMENT * k * k, rest * rest)
+            agreement = AGREEMENT + 10 * plan.misalignment
+            limit = agreement * row_size
+            yield less(limit * limit * size + agreement * agreement * k * k, rest * rest)
 
 
 def is_closed(model, q, qd, c, tolerance=CLOSURE_TOLERANCE):
@@ -142,7 +139,8 @@ def is_closed(model, q, qd, c, tolerance=CLOSURE_TOLERANCE):
         q: position variables, (nq,).
         qd: velocity variables, (nv,).
         c: its constraints in this state.
-        tolerance: largest error [m or rad] and, of slow motions, rate of it.
+        tolerance: largest error [rad, or parts of the size of the loop] and, of slow motions,
+            rate of it.
 
     Returns:
         A list of conditions. They are stricter than those of ``closure``, which has the last word
@@ -151,7 +149,9 @@ def is_closed(model, q, qd, c, tolerance=CLOSURE_TOLERANCE):
     closures = [closure_error(condensed(model), loop, q) for loop in model.loops]
     error = np.concatenate([model.zero_velocity[:0], *(e for e, _ in closures)])
     aligned = [less(0, alignment) for _, alignment in closures]
-    return [*aligned, *(less(x @ x, tolerance * tolerance) for x in (error, c.rate))]
+    pure = [x * scaling(model).rows for x in (error, c.rate)]
+    tolerance = tolerance + rank_policy(model).slack
+    return [*aligned, *(less(x @ x, tolerance * tolerance) for x in pure)]
 
 
 def ways(model):

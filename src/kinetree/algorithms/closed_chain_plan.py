@@ -6,20 +6,18 @@ the pivots that are large enough in all of these configurations, the one that ca
 work comes first (Markowitz). Host-only: ranks and pivots are decisions.
 """
 
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from kinetree.algorithms import crba
-from kinetree.algorithms.loop_constraints import LoopConstraints, loop_constraints, stacked
+from kinetree.algorithms.loop_constraints import LoopConstraints, stacked
+from kinetree.algorithms.loop_rank import counted, scaling
 from kinetree.algorithms.point_closures import turned_rows
 from kinetree.algorithms.rehearsal import Rehearsal
 
-__all__ = ["Plan", "closed_configurations", "make_plan", "stacked_rows"]
+__all__ = ["Plan", "make_plan", "stacked_rows"]
 
-_SAMPLES = 10
-_RANK_TOLERANCE = 1e-9
 _POOR = 1e-3  # of the largest, for a pivot that does not suit a configuration
 _WORTHY = 0.1  # of the best pivot, for one that causes less work
 
@@ -37,6 +35,8 @@ class Plan(NamedTuple):
     """Typical sizes of the redundant constraints, for unit accelerations."""
     column_size: np.ndarray
     """Typical sizes of the accelerations of the variables."""
+    misalignment: float
+    """Of the redundant constraints, relative to their sizes; see ``loop_rank``."""
     samples: np.ndarray
     """The configurations that it was made for, those without a singularity, (n, nq)."""
 
@@ -67,21 +67,34 @@ def make_plan(model, axes, samples) -> Plan:
         q=(model.nq,),
     )
     K, H = rehearsal.values(q=samples)
+    units = scaling(model)  # of turned rows as well: they stay with their loop
+    pure = units.apply(K)
+    sizes = np.linalg.svd(pure, compute_uv=False)
+    ranks = counted(sizes, units)
+
     inertia = np.mean(H, axis=0)
     columns = 1 / np.sqrt(np.where(inertia > 0, inertia, 1))
-    scaled = K * columns
+    scaled = K * units.rows[:, None] * columns
     rows = np.max(np.linalg.norm(scaled, axis=2), axis=0, initial=0)
+    # a row that says next to nothing is compared with the others, not with itself
+    slight = np.max(np.linalg.norm(pure, axis=2), axis=0, initial=0) <= units.alignment_tolerance
     floor = 1e-6 * np.max(rows, initial=0)
-    rows = np.where(rows > floor, rows, np.max(rows, initial=0))
+    rows = np.where((rows > floor) & ~slight, rows, np.max(rows, initial=0))
     scaled = scaled / np.where(rows > 0, rows, 1)[:, None]
     scaled = np.where(np.abs(scaled) > 1e-13, scaled, 0)
 
-    ranks = np.array([np.linalg.matrix_rank(A, tol=_RANK_TOLERANCE) for A in scaled])
-    generic = scaled[ranks == ranks.max()]
-    pivots = _eliminate(generic, int(ranks.max()))
+    generic = ranks == ranks.max()
+    pivots = _eliminate(scaled[generic], int(ranks.max()))
     redundant = tuple(i for i in range(len(rows)) if i not in {i for i, _ in pivots})
+    misalignment = units.policy.misalignment
     return Plan(
-        axes, pivots, redundant, rows[list(redundant)], columns, samples[ranks == ranks.max()]
+        axes,
+        pivots,
+        redundant,
+        (rows / units.rows)[list(redundant)],
+        columns,
+        misalignment,
+        samples[generic],
     )
 
 
@@ -110,48 +123,3 @@ def _eliminate(A, rank):
         nonzero = nonzero | touched
         nonzero[open_rows, j] = False
     return tuple(pivots)
-
-
-def closed_configurations(model, count=_SAMPLES):
-    """Configurations that close the loops, (count, nq): postures of the model, and others.
-
-    Where none is found, configurations that do not.
-    """
-    rng = np.random.default_rng(7)
-    starts = [model.neutral(), *(posture.q for posture in model.postures)]
-    rehearsal = Rehearsal(partial(_error_and_slope, model), q=(model.nq,))
-    found = _closed(model, rehearsal, np.array(starts, dtype=float))
-    for spread in (0.3, 0.8, None, None):
-        if len(found) >= count:
-            break
-        q = [
-            model.integrate(found[n % len(found)], spread * rng.normal(size=model.nv))
-            if spread and len(found)
-            else model.random_configuration(rng)
-            for n in range(count)
-        ]
-        found = np.concatenate([found, _closed(model, rehearsal, np.array(q))])
-    if len(found) == 0:
-        return np.array([model.random_configuration(rng) for _ in range(count)])
-    return found[:count]
-
-
-def _error_and_slope(model, q):
-    c = loop_constraints(model, q, model.zero_velocity)
-    return c.error, c.K
-
-
-def _closed(model, rehearsal, q):
-    """The configurations that Newton's method reaches from those of ``q``, as far as it does."""
-    for _ in range(30):
-        error, K = rehearsal.values(q=q)
-        is_open = np.max(np.abs(error), axis=1, initial=0) > 1e-11
-        if not np.any(is_open):
-            break
-        steps = [-np.linalg.pinv(A, rcond=1e-8) @ e for A, e in zip(K, error, strict=True)]
-        steps = [s / max(1.0, float(np.linalg.norm(s))) for s in steps]
-        q = np.array(
-            [model.normalize(model.integrate(*pair)) for pair in zip(q, steps, strict=True)]
-        )
-    error = rehearsal.values(q=q)[0]
-    return q[np.max(np.abs(error), axis=1, initial=0) <= 1e-11]

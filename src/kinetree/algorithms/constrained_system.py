@@ -90,7 +90,9 @@ def block_diagonal(blocks):
     return A
 
 
-def apply_implicit(system, constraint, *, tolerance=RANK_TOLERANCE, scale=0.0) -> ImplicitSolution:
+def apply_implicit(
+    system, constraint, *, tolerance=RANK_TOLERANCE, scale=0.0, rank=None
+) -> ImplicitSolution:
     """The motion of a system under ``K qdd = k`` — RBDA (3.17).
 
     The accelerations that the constraint allows are ``G z + g`` with orthonormal ``G``; the
@@ -102,12 +104,14 @@ def apply_implicit(system, constraint, *, tolerance=RANK_TOLERANCE, scale=0.0) -
         constraint: an ``Implicit`` constraint on them.
         tolerance: singular values of ``K`` below this times the largest count as zero.
         scale: size of the terms that ``k`` was computed from; see ``Implicit.to_explicit``.
+        rank: number of independent constraints, if it is known.
     """
     _check_sizes(system, constraint.K.shape[1])
-    explicit = constraint.to_explicit(tolerance=tolerance, scale=scale)
+    explicit = constraint.to_explicit(tolerance=tolerance, scale=scale, rank=rank)
     _, qdd, tau_c = apply_explicit(system, explicit)
     rank = constraint.K.shape[1] - explicit.G.shape[1]
-    lam = np.linalg.pinv(constraint.K.T, rcond=tolerance) @ tau_c
+    U, s, Vt = np.linalg.svd(constraint.K, full_matrices=False)
+    lam = U[:, :rank] @ ((Vt[:rank] @ tau_c) / s[:rank])
     return ImplicitSolution(qdd, lam, constraint.K.T @ lam, rank, constraint.count - rank)
 
 

@@ -64,7 +64,13 @@ class Implicit:
         names = ("K", "k", "rate", "error")
         return Implicit(*(np.concatenate([getattr(self, n), getattr(other, n)]) for n in names))
 
-    def to_explicit(self, *, tolerance=RANK_TOLERANCE, scale=0.0):
+    def some(self, rows):
+        """Some of the equations; all for None."""
+        if rows is None:
+            return self
+        return Implicit(*(getattr(self, n)[rows] for n in ("K", "k", "rate", "error")))
+
+    def to_explicit(self, *, tolerance=RANK_TOLERANCE, scale=0.0, rank=None):
         """The same constraint with independent velocity variables, ``G`` orthonormal.
 
         ``G`` spans the null space of ``K``; ``g`` and ``rate`` are the smallest vectors that meet
@@ -74,9 +80,11 @@ class Implicit:
             tolerance: singular values below this times the largest count as zero.
             scale: size of the terms that ``k`` and ``rate`` were computed from, so that rounding
                 errors are not taken for contradictions.
+            rank: number of independent equations, if it is known; then ``tolerance`` only says
+                which contradictions are rounding errors.
         """
         U, s, Vt = np.linalg.svd(self.K)
-        r = int(np.sum(s > tolerance * s[0])) if len(s) else 0
+        r = (int(np.sum(s > tolerance * s[0])) if len(s) else 0) if rank is None else rank
         for name, x in (("K qd = rate", self.rate), ("K qdd = k", self.k)):
             size, rest = max(_norm(x), scale), _norm(U[:, r:].T @ x)
             if rest > np.sqrt(tolerance) * size:

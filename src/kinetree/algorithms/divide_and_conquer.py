@@ -18,7 +18,8 @@ from kinetree.algorithms.aba_absolute import bodies_in_base
 from kinetree.algorithms.assembly_plan import Step, assembly_plan, joint_ends
 from kinetree.algorithms.constrained_system import block_diagonal
 from kinetree.algorithms.handles import Joined, as_handle_sets, join
-from kinetree.algorithms.maximal_joints import joint_constraints
+from kinetree.algorithms.loop_rank import kept_rows_at
+from kinetree.algorithms.maximal_joints import joint_constraints, reduced
 from kinetree.errors import ModelError, SingularError
 from kinetree.spatial import Force, Motion
 
@@ -84,9 +85,11 @@ def divide_and_conquer(model, q, qd, tau, f_ext=None, *, stabilization=None, pla
         )
     bodies = bodies_in_base(model, q, qd, f_ext)
     constraints = joint_constraints(model, q, qd, bodies.X_0, bodies.v)
+    of_tree, of_loops = constraints[: model.body_count], constraints[model.body_count :]
+    kept = [*of_tree, *reduced(of_loops, kept_rows_at(model, q))]
     joints = {
         j: _Joint.of(J, stabilization if j > model.body_count else None)
-        for j, J in enumerate(constraints, start=1)
+        for j, J in enumerate(kept, start=1)
     }
     active = {
         j: joints[j].Ta @ tau[model.v_slice[j]] if j <= model.body_count else np.zeros(6)

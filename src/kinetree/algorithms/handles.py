@@ -13,7 +13,7 @@ import numpy as np
 
 from kinetree.errors import ShapeError
 
-__all__ = ["HandleSets", "Joined", "as_handle_sets", "generalised_inverse", "join"]
+__all__ = ["HandleSets", "Joined", "as_handle_sets", "generalised_inverse", "join", "pushing"]
 
 RANK_TOLERANCE = 1e-10
 """Eigenvalue of ``Y``, scaled to unit diagonal, below which a constraint counts as repeated."""
@@ -84,7 +84,7 @@ def join(A12, A34, T, c, stabilization=None):
             f"{len(b_3) // 6} handles for {len(T) // 6} joints"
         )
     Y = T.T @ (Phi_2 + Phi_3) @ T
-    Y_inv, rank = generalised_inverse(Y)
+    Y_inv, rank = generalised_inverse(Y, pushes=pushing(T))
     W = T @ Y_inv @ T.T
     beta = c - b_3 + b_2
     k = T.T @ beta if stabilization is None else T.T @ beta + stabilization
@@ -101,7 +101,12 @@ def join(A12, A34, T, c, stabilization=None):
     return Joined(Phi, b, gain, offset, rank, len(Y) - rank, contradiction)
 
 
-def generalised_inverse(Y, size=None):
+def pushing(T):
+    """Which columns of ``T``, (6 h, n_c), have a force; the others are moments alone."""
+    return np.any(T.reshape(len(T) // 6, 6, T.shape[1])[:, 3:], axis=(0, 1))
+
+
+def generalised_inverse(Y, size=None, pushes=None):
     """A symmetric generalised inverse of ``Y ≥ 0``, and its rank.
 
     Rows have mixed units (a moment, a force), so ``Y`` is scaled to unit diagonal first. Which
@@ -111,9 +116,14 @@ def generalised_inverse(Y, size=None):
         Y: what the constraints of some joints feel.
         size: the diagonal that rounding errors are relative to; that of ``Y`` by default. It is
             larger, where ``Y`` is a difference.
+        pushes: which rows are those of forces; all others are moments, and the two are not
+            compared with each other. None to compare all.
     """
     diagonal = np.diagonal(Y) if size is None else size
-    floor = RANK_TOLERANCE * max(diagonal, default=0.0)
+    pushes = np.zeros(len(Y), dtype=bool) if pushes is None else pushes
+    floor = np.zeros(len(Y))
+    for kind in (pushes, ~pushes):
+        floor[kind] = RANK_TOLERANCE * np.max(diagonal[kind], initial=0.0)
     scale = 1 / np.sqrt(np.where(diagonal > floor, diagonal, np.inf))
     values, vectors = np.linalg.eigh(scale[:, None] * Y * scale)
     good = values > RANK_TOLERANCE

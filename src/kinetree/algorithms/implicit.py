@@ -15,8 +15,8 @@ from kinetree.algorithms.constrained_system import EquationOfMotion, apply_impli
 from kinetree.algorithms.constraints import Implicit
 from kinetree.algorithms.kinematics import base_transforms, body_accelerations
 from kinetree.algorithms.loop_constraints import loop_constraints
-from kinetree.algorithms.maximal_joints import loop_constraint
-from kinetree.algorithms.subspace import RANK_TOLERANCE
+from kinetree.algorithms.loop_rank import kept_rows, rank_at
+from kinetree.algorithms.maximal_joints import expanded, loop_constraint
 
 __all__ = ["JointSpaceConstraint", "Solution", "constraint", "forward_dynamics", "solution"]
 
@@ -68,7 +68,7 @@ def constraint(model, q, qd, *, stabilization=None) -> JointSpaceConstraint:
 
 
 def solution(
-    model, q, qd, tau, f_ext=None, *, stabilization=None, rank_tolerance=RANK_TOLERANCE,
+    model, q, qd, tau, f_ext=None, *, stabilization=None, rank_tolerance=None,
     closure_tolerance=CLOSURE_TOLERANCE,
 ) -> Solution:  # fmt: skip
     """Solve the equation of motion of the tree under its loops — RBDA (8.36).
@@ -80,15 +80,23 @@ def solution(
         tau: joint forces of the tree joints [N or N·m], (nv,).
         f_ext: external force on each body in base coordinates, entry 0 unused.
         stabilization: time constant [s] with which errors decay; None for none.
-        rank_tolerance: relative size below which constraints count as dependent.
-        closure_tolerance: loop error [m or rad] above which the state is refused; infinite to
-            take any state.
+        rank_tolerance: relative size below which constraints count as dependent; None for the
+            policy of ``loop_rank``.
+        closure_tolerance: loop error [rad, or parts of the size of the loop] above which the state
+            is refused; infinite to take any state.
     """
     c = constraint(model, q, qd, stabilization=stabilization)
     check_loops_closed(model, c.loops, closure_tolerance)
     H, C = crba.joint_space_inertia(model, q), rnea.bias_force(model, q, qd, f_ext)
     system = EquationOfMotion(H, C, np.asarray(tau, dtype=float))
-    return Solution(*apply_implicit(system, c.implicit, tolerance=rank_tolerance, scale=c.scale))
+    if rank_tolerance is not None:
+        s = apply_implicit(system, c.implicit, tolerance=rank_tolerance, scale=c.scale)
+        return Solution(*s)
+    rows, count = kept_rows(model, c.implicit.K), c.implicit.count
+    rank = len(rows) if rows is not None else int(rank_at(model, c.implicit.K))
+    s = apply_implicit(system, c.implicit.some(rows), rank=rank, scale=c.scale)
+    lam = expanded(s.lam, rows, count)
+    return Solution(s.qdd, lam, s.tau_c, s.rank, count - s.rank)
 
 
 def forward_dynamics(model, q, qd, tau, f_ext=None, **options):

@@ -25,7 +25,8 @@ from kinetree.algorithms.constrained_system import (
 from kinetree.algorithms.constraints import Implicit
 from kinetree.algorithms.couplings import CouplingRows, all_joints
 from kinetree.algorithms.kinematics import base_velocities
-from kinetree.algorithms.maximal_joints import joint_constraints
+from kinetree.algorithms.loop_rank import kept_rows_at
+from kinetree.algorithms.maximal_joints import expanded, joint_constraints, reduced
 from kinetree.algorithms.subspace import RANK_TOLERANCE
 from kinetree.spatial import Force, Motion, crf
 
@@ -135,7 +136,7 @@ def incidence(model):
     return np.kron(P, np.eye(6))
 
 
-def equations(model, q, qd, tau, f_ext=None, *, stabilization=None) -> Equations:
+def equations(model, q, qd, tau, f_ext=None, *, stabilization=None, rows=None) -> Equations:
     """Everything that (3.74) is made of.
 
     Args:
@@ -146,6 +147,7 @@ def equations(model, q, qd, tau, f_ext=None, *, stabilization=None) -> Equations
         f_ext: external force on each body in base coordinates, entry 0 unused.
         stabilization: time constant [s] with which loop errors decay, as a hook against drift in
             simulations; None leaves them alone — RBDA (8.22).
+        rows: numbers of the rows of loop joints that count, of all of them; None for all.
     """
     model, q, qd, tau, couplings = all_joints(model, q, qd, tau)
     NB, a_g = model.body_count, model.a_g
@@ -156,6 +158,7 @@ def equations(model, q, qd, tau, f_ext=None, *, stabilization=None) -> Equations
         p = [p[i - 1] - f_ext[i] for i in range(1, NB + 1)]
 
     joints = joint_constraints(model, q, qd, X_0, v)
+    joints = [*joints[:NB], *reduced(joints[NB:], rows)]
     k = [J.T.T @ J.c for J in joints]
     if stabilization is not None:
         for n in range(NB, len(joints)):
@@ -184,7 +187,7 @@ def solution(
     f_ext=None,
     *,
     stabilization=None,
-    rank_tolerance=RANK_TOLERANCE,
+    rank_tolerance=None,
     closure_tolerance=CLOSURE_TOLERANCE,
 ) -> Solution:
     """Solve (3.74) for the accelerations and the constraint forces.
@@ -196,13 +199,19 @@ def solution(
         tau: joint forces of the tree joints [N or N·m], (nv,).
         f_ext: external force on each body in base coordinates, entry 0 unused.
         stabilization: time constant [s] with which loop errors decay; None for none.
-        rank_tolerance: relative size below which constraints count as dependent.
-        closure_tolerance: loop error [m or rad] above which the state is refused as not
-            assembled; infinite to take any state.
+        rank_tolerance: relative size below which constraints count as dependent; None for the
+            policy of ``loop_rank``.
+        closure_tolerance: loop error [rad, or parts of the size of the loop] above which the state
+            is refused as not assembled; infinite to take any state.
     """
     NB = model.body_count
     eq = equations(model, q, qd, tau, f_ext, stabilization=stabilization)
-    check_loops_closed(model, eq.joints[NB:], closure_tolerance)
+    loops, rows = eq.joints[NB:], None
+    check_loops_closed(model, loops, closure_tolerance)
+    if rank_tolerance is None:
+        rank_tolerance, rows = RANK_TOLERANCE, kept_rows_at(model, q)
+        if rows is not None:
+            eq = equations(model, q, qd, tau, f_ext, stabilization=stabilization, rows=rows)
     size = float(np.linalg.norm([J.scale for J in eq.joints]))
     s = apply_implicit(eq.system, eq.constraint, tolerance=rank_tolerance, scale=size)
 
@@ -211,16 +220,18 @@ def solution(
     lam, lam_coupling = np.split(s.lam, [eq.T.shape[1]])
     active = eq.tau + eq.couplings.K.T @ lam_coupling - eq.armature * qdd
     f_c, f_a = eq.T @ lam, eq.T_a @ active
-    loops = eq.joints[NB:]
+    of_tree = sum(len(J.rate) for J in eq.joints[:NB])
+    count = sum(len(J.rate) for J in loops)
+    lam = np.concatenate([lam[:of_tree], expanded(lam[of_tree:], rows, count), lam_coupling])
     error, rate = _stack([J.error for J in loops]), _stack([J.rate for J in loops])
     return Solution(
         qdd=qdd[model.independent_variables[1]] if model.couplings else qdd,
         a=a,
         f_J=_forces(f_a + f_c),
         f_c=_forces(f_c),
-        lam=s.lam,
+        lam=lam,
         rank=s.rank,
-        redundancy=s.indeterminacy,
+        redundancy=len(lam) - s.rank,
         loop_error=error,
         loop_rate=rate,
     )

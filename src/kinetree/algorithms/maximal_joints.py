@@ -15,7 +15,7 @@ import numpy as np
 from kinetree.algorithms.loop_joints import loop_joint
 from kinetree.spatial import Force, Motion, crm, log
 
-__all__ = ["JointConstraint", "joint_constraints", "loop_constraint"]
+__all__ = ["JointConstraint", "expanded", "joint_constraints", "loop_constraint", "reduced"]
 
 
 class JointConstraint(NamedTuple):
@@ -31,12 +31,12 @@ class JointConstraint(NamedTuple):
     """Acceleration ``c_J + v_s × v_J`` across the joint when its ``qdd`` is zero."""
     error: np.ndarray
     """Position error, (n_c,), as stabilisation needs it; zero for a tree joint."""
-    gap: float
-    """Distance from the nearest position that the joint allows [m or rad], however large."""
+    gap: np.ndarray
+    """Motion from the nearest position that the joint allows [rad, m], (6,), however large."""
     rate: np.ndarray
     """Velocity error ``Tᵀ (v_J - sigma)``, (n_c,); zero for a tree joint."""
-    speed: float
-    """Size of the velocities of the two bodies."""
+    velocities: tuple
+    """Velocities of the two bodies, (6,) each."""
     scale: float
     """Size of the terms that the right-hand side ``Tᵀ c`` is computed from."""
 
@@ -60,6 +60,33 @@ def joint_constraints(model, q, qd, X_0, v):
     return joints + [loop_constraint(loop, X_0, v) for loop in model.loops]
 
 
+def reduced(loops, rows):
+    """The constraints of loop joints with some of all their rows; all for None.
+
+    Args:
+        loops: ``JointConstraint`` of every loop joint.
+        rows: numbers of the rows that are kept, among those of all loops.
+    """
+    if rows is None:
+        return loops
+    found, at = [], 0
+    for J in loops:
+        kept = [int(row) - at for row in rows if at <= row < at + len(J.rate)]
+        at += len(J.rate)
+        T = Force(J.T.angular[:, kept], J.T.linear[:, kept])
+        found.append(J._replace(T=T, error=J.error[kept], rate=J.rate[kept]))
+    return found
+
+
+def expanded(lam, rows, count):
+    """Forces of ``count`` rows, zero for those that were not kept; as they are for None."""
+    if rows is None:
+        return lam
+    every = np.zeros(count)
+    every[rows] = lam
+    return every
+
+
 def loop_constraint(loop, X_0, v):
     """A ``JointConstraint`` for one loop joint."""
     joint, p, s = loop.joint, loop.predecessor, loop.successor
@@ -74,7 +101,7 @@ def loop_constraint(loop, X_0, v):
     nearest = joint.transform(joint.coordinates(X_J))
     return _in_base(p, s, X_s, v, asked.T, T_a, v_J, c_J)._replace(
         error=joint.loop_error(X_J),
-        gap=_size(log(X_J @ nearest.inverse())),
+        gap=log(X_J @ nearest.inverse()).to_array().astype(float),
         rate=asked.rate,
     )
 
@@ -82,7 +109,8 @@ def loop_constraint(loop, X_0, v):
 def _in_base(p, s, X_s, v, T, T_a, v_J, c_J):
     """Everything from successor to base coordinates, without errors."""
     v_J, c_J = X_s.inv_apply(v_J), X_s.inv_apply(c_J)
-    speed = max(_size(v[p]), _size(v[s]))
+    velocities = tuple(v[b].to_array().astype(float) for b in (p, s))
+    speed = max(float(np.linalg.norm(x)) for x in velocities)
     none = np.zeros(T.angular.shape[1])
     return JointConstraint(
         predecessor=p,
@@ -91,9 +119,9 @@ def _in_base(p, s, X_s, v, T, T_a, v_J, c_J):
         T_a=X_s.T @ T_a,
         c=c_J + crm(v[s], v_J),
         error=none,
-        gap=0.0,
+        gap=np.zeros(6),
         rate=none,
-        speed=speed,
+        velocities=velocities,
         scale=_size(c_J) + speed * _size(v_J),
     )
 

@@ -242,6 +242,13 @@ KINDS = {
         "motion is unique, but how the bearings share the load is not",
         "fine if it is meant; a loop joint with more freedom, such as a ball, repeats less",
     ),
+    "loop-misaligned": Kind(
+        "warning",
+        "taken at their word, the axes of the loop would lock it: it moves because constraints "
+        "that almost repeat others are left out",
+        "write the placements with all digits; or, if the misalignment is real and the mechanism "
+        "should feel it, kinetree.loops.with_misalignment(model, 0)",
+    ),
     "loop-locked": Kind(
         "warning",
         "the loops leave the mechanism no motion at all",

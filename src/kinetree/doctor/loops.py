@@ -1,15 +1,20 @@
 """Whether loops close, and what they leave of the motion. Ranks, so numbers only."""
 
+import warnings
+
+import numpy as np
+
 from kinetree.doctor.finding import found, named
-from kinetree.errors import AssemblyError
+from kinetree.errors import AssemblyError, MisalignmentWarning
 from kinetree.loops.kinematics.assembly import assemble
-from kinetree.loops.kinematics.closing import loop_gaps
+from kinetree.loops.kinematics.closing import closing, loop_gaps
 from kinetree.loops.kinematics.mobility import mobility
+from kinetree.loops.kinematics.rank import rank_policy, rows_of, scaling
 
 __all__ = ["loops"]
 
 CLOSED = 1e-6
-"""Largest position error [m or rad] of a closed loop."""
+"""Largest position error of a closed loop [rad, or parts of the size of the loop]."""
 
 
 def loops(model, seed=0):
@@ -17,27 +22,43 @@ def loops(model, seed=0):
     if not model.loops:
         return
     part, model = named("model", model.name), model.at(0.0)
+    policy = rank_policy(model)
+    with warnings.catch_warnings():  # it is reported below
+        warnings.simplefilter("ignore", MisalignmentWarning)
+        slack = policy.slack
     try:
         q = assemble(model, seed=seed)
     except AssemblyError as error:
         yield from _open(model, error.q)
         return
-    gaps = [max(loop_gaps(model, q).values()) for q in (model.neutral(), *_postures(model))]
-    if min(gaps) > CLOSED:
-        text = f"the neutral position leaves a gap of {gaps[0]:.3g} m or rad in its loops, and no "
-        yield found("loop-neutral", part, f"{text}posture closes them")
     report = mobility(model, q, seed=seed)
+    errors = [_error(model, q) for q in (model.neutral(), *_postures(model))]
+    if min(errors) > CLOSED + slack:
+        gap = max(loop_gaps(model, model.neutral()).values())
+        text = f"the neutral position leaves a gap of {gap:.3g} m or rad in its loops, and no "
+        yield found("loop-neutral", part, f"{text}posture closes them")
     left = report.generic_mobility  # a mechanism may be singular where it is closed at first
     count, rank = report.constraints, report.freedoms - left
+    if policy.explanation():
+        text = f"{policy.explanation()}; they are left out, and {_freedoms(left)}"
+        yield found("loop-misaligned", part, text)
     if left == 0:
         text = f"{rank} independent constraints hold its {model.nv} freedoms"
         yield found("loop-locked", part, text)
-    if rank < count:
+    if rank < count and not policy.explanation():
         text = f"{count - rank} of the {count} constraints of its loops and couplings repeat "
-        text += f"others; {left} {'freedom remains' if left == 1 else 'freedoms remain'}"
+        text += f"others; {_freedoms(left)}"
         if not report.is_variable:
             text += f". They are, say, {_some(report.redundant)}"
         yield found("loop-redundant", part, text)
+
+
+def _freedoms(left):
+    return f"{left} {'freedom remains' if left == 1 else 'freedoms remain'}"
+
+
+def _error(model, q):
+    return np.max(np.abs(closing(model, q)[0] * scaling(model).rows), initial=0.0)
 
 
 def _postures(model):
@@ -50,9 +71,11 @@ def _some(names, most=6):
 
 
 def _open(model, q):
-    gaps = loop_gaps(model, q)
+    gaps, errors = loop_gaps(model, q), np.abs(closing(model, q)[0] * scaling(model).rows)
+    owners = [row.owner for row in rows_of(model)]
     for loop in model.loops:
-        gap = gaps.get(f"loop {loop.name!r}", 0.0)
-        if gap > CLOSED:
+        owner = f"loop {loop.name!r}"
+        gap = gaps.get(owner, 0.0)
+        if np.max(errors[[o == owner for o in owners]], initial=0.0) > CLOSED:
             text = f"it stays open by {gap:.3g} m or rad; no position was found that closes it"
             yield found("loop-open", named("loop joint", loop.name), text)

@@ -34,7 +34,14 @@ from kinetree.loops.kinematics.constraint import Constraint, constraint, error
 from kinetree.loops.kinematics.mobility import Mobility, mobilities, mobility
 from kinetree.loops.kinematics.overconstraint import Replacement
 from kinetree.loops.kinematics.projection import project_configuration, project_velocity
-from kinetree.loops.kinematics.rank import dependencies, independent_rows, rank, scaling
+from kinetree.loops.kinematics.rank import (
+    dependencies,
+    independent_rows,
+    rank,
+    rank_policy,
+    scaling,
+    with_misalignment,
+)
 from kinetree.loops.kinematics.singularities import (
     Singularity,
     determines,
@@ -132,6 +139,7 @@ __all__ = [
     "project_state",
     "project_velocity",
     "rank",
+    "rank_policy",
     "renumber",
     "scaling",
     "singularities",
@@ -143,4 +151,5 @@ __all__ = [
     "torque_slopes",
     "weld_loops",
     "welded_state",
+    "with_misalignment",
 ]  # fmt: skip

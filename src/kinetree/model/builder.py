@@ -87,6 +87,7 @@ class ModelBuilder(Attachments):
         successor_at=None,
         limits: Limits | None = None,
         dynamics: JointDynamics | None = None,
+        misalignment: float | None = None,
     ):
         """Close a loop with a joint between two bodies.
 
@@ -99,10 +100,13 @@ class ModelBuilder(Attachments):
             successor_at: position (3,) or ``Plucker`` on the successor.
             limits: bounds of the joint.
             dynamics: damping, friction and spring of the joint.
+            misalignment: up to which constraints that repeat others count as redundant [rad, or
+                parts of the size of the loop]; None for 1e-3, 0 to make every constraint count.
         """
         joint = Fixed() if joint is None else joint
         ends = as_placement(at), as_placement(successor_at)
-        self._loops.append((name, predecessor, successor, joint, *ends, limits, dynamics))
+        others = (limits, dynamics, misalignment)
+        self._loops.append((name, predecessor, successor, joint, *ends, *others))
         return self
 
     def build(self, *, strict: bool = True) -> Model:

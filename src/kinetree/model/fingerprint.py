@@ -27,6 +27,7 @@ _ADDED_LATER = {
     ("Body", "dynamics"),
     ("Loop", "limits"),
     ("Loop", "dynamics"),
+    ("Loop", "misalignment"),
     ("Actuator", "loop"),
     ("Coupling", "sources"),
     ("Coupling", "weights"),
@@ -61,7 +62,7 @@ def _describe(x, add):
         add(_kind(x))
         for name in names:
             value = getattr(x, name)
-            if (type(x).__name__, name) not in _ADDED_LATER or value:
+            if (type(x).__name__, name) not in _ADDED_LATER or value or _is_zero_limit(name, value):
                 _describe(value, add)
     elif type(x).__repr__ is object.__repr__:  # its repr would be an address
         add(_kind(x))
@@ -69,6 +70,11 @@ def _describe(x, add):
             _describe([name, value], add)
     else:
         add(_kind(x) + f":{x!r}".encode())
+
+
+def _is_zero_limit(name, value):
+    """Whether it is a misalignment of 0, which is something else than none."""
+    return name == "misalignment" and value is not None
 
 
 def _kind(x):

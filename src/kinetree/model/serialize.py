@@ -45,6 +45,7 @@ def to_dict(model):
                 "predecessor_placement": plain.placement(loop.predecessor_placement, loop.name),
                 "successor_placement": plain.placement(loop.successor_placement, loop.name),
                 **_of_joint(loop, loop.name),
+                **_given(misalignment=loop.misalignment),
             }
             for loop in model.loops
         ],
@@ -91,6 +92,10 @@ def _body(b, names):
         },
         **_of_joint(b, b.joint_name),
     }
+
+
+def _given(**values):
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _of_joint(part, name):
@@ -155,6 +160,7 @@ def _read(cls, data, known):
             plain.read_placement(loop["predecessor_placement"]),
             plain.read_placement(loop["successor_placement"]),
             *_read_of_joint(loop),
+            loop.get("misalignment"),
         )
         for loop in data["loops"]
     ]

@@ -34,6 +34,12 @@ def check_loops(model):
                 f"a joint of the tree (MechanismGraph.to_model(tree_joints=...)) or add the rotor "
                 f"as a body"
             )
+        limit = loop.misalignment
+        if limit is not None and not (_is_number(limit) and 0 <= limit < 1):
+            raise ModelError(
+                f"{what}: misalignment is an angle from 0 to less than 1 rad, or None for the "
+                f"default, got {limit!r}"
+            )
         placements = (loop.predecessor_placement, loop.successor_placement)
         this = _Joint(what, p, s, loop.joint, *placements)
         for other in tree:
@@ -43,6 +49,10 @@ def check_loops(model):
                     f"{model.body_names[p]!r} and {model.body_names[s]!r} in the same place; "
                     f"remove one of them"
                 )
+
+
+def _is_number(x):
+    return isinstance(x, (int, float, np.integer, np.floating)) and not isinstance(x, bool)
 
 
 class _Joint(NamedTuple):

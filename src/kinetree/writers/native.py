@@ -82,6 +82,8 @@ def _loop(model, loop):
         keys = placement_keys(getattr(loop, f"{side}_placement"))
         if keys:
             table[f"{side}_at"] = keys["at"] if set(keys) == {"at"} else keys
+    if loop.misalignment is not None:
+        table["misalignment"] = loop.misalignment
     return table | _of_joint(loop)
 
 

@@ -135,6 +135,7 @@ class _Reader:
             joint=read_joint(table, default="fixed")[0],
             at=placement_of(table, "predecessor_at"),
             successor_at=placement_of(table, "successor_at"),
+            misalignment=table.number("misalignment", None),
             **_of_joint(table),
         )
 

@@ -123,6 +123,7 @@ class _Assembly:
             loops[name] = Loop(
                 name, *bodies, joint, p.placement, s.placement,
                 joint_limits(node, joint), joint_dynamics(node, joint),
+                None if node.get("misalignment") is None else node.number("misalignment"),
             )  # fmt: skip
         return tuple(loops.values())
 

@@ -154,7 +154,7 @@ def actuated_freedoms(model, joints=None) -> Actuated:
     return Actuated(model, joints)
 
 
-def velocity_space(model, K, *, tolerance=RANK_TOLERANCE):
+def velocity_space(model, K, *, tolerance: float | None = None):
     """``G`` of one configuration: columns that span the velocities which ``K`` allows, (nv, n - r).
 
     They are orthonormal in units of the mechanism.
@@ -175,7 +175,7 @@ def driven_rank(G_u, freedoms: Actuated, *, tolerance=RANK_TOLERANCE) -> int:
 
 
 @on_host
-def actuation(model, q, actuated=None, *, tolerance=RANK_TOLERANCE) -> Actuation:
+def actuation(model, q, actuated=None, *, tolerance: float | None = None) -> Actuation:
     """How the mechanism is actuated at ``q``.
 
     Args:
@@ -183,7 +183,8 @@ def actuation(model, q, actuated=None, *, tolerance=RANK_TOLERANCE) -> Actuation
         q: joint positions [m, rad], (..., nq).
         actuated: names of the actuated joints, of the tree or closing loops; by default those with
             actuators, or all joints of the tree if there are none.
-        tolerance: singular values below this times the largest count as zero.
+        tolerance: singular values below this times the largest count as zero; None for the
+            policy of ``rank``.
     """
     q = as_configuration(as_model(model), q)
     freedoms = actuated_freedoms(model, actuated)
@@ -192,5 +193,6 @@ def actuation(model, q, actuated=None, *, tolerance=RANK_TOLERANCE) -> Actuation
     for index in np.ndindex(q.shape[:-1]):
         G = velocity_space(model, K[index], tolerance=tolerance)
         mobility[index] = G.shape[1]
-        reached[index] = driven_rank(B[index].T @ G, freedoms, tolerance=tolerance)
+        smallest = RANK_TOLERANCE if tolerance is None else tolerance
+        reached[index] = driven_rank(B[index].T @ G, freedoms, tolerance=smallest)
     return Actuation(freedoms.names, freedoms.count, mobility[()], reached[()])

@@ -34,11 +34,12 @@ class BlockSystem:
         diagonal: blocks on the diagonal; those of constraints start from zero.
         right: right-hand sides.
         size: for each constraint, the diagonal that its pivot is a remainder of.
+        pushes: for each constraint, which of its rows are forces and not moments alone.
     """
 
     def __init__(self, order):
         self.order = order
-        self.diagonal, self.right, self.size = {}, {}, {}
+        self.diagonal, self.right, self.size, self.pushes = {}, {}, {}, {}
         self.off = {node: {} for node in order.nodes}
 
     def add(self, u, v, block):
@@ -64,7 +65,7 @@ class BlockSystem:
             if v[0] == "body":
                 pivots[v] = _inverse(diagonal[v], v, describe)
             else:
-                inverse, r = generalised_inverse(-diagonal[v], self.size[v])
+                inverse, r = generalised_inverse(-diagonal[v], self.size[v], self.pushes.get(v))
                 pivots[v] = -inverse
                 rank, redundancy = rank + r, redundancy + len(inverse) - r
             lower[v] = [(u, off[v][u]) for u in neighbours if u in off[v]]

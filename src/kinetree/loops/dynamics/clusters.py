@@ -16,7 +16,7 @@ import numpy as np
 from kinetree.algorithms.loop_constraints import loop_signs
 from kinetree.loops.dynamics.instant import Instant
 from kinetree.loops.dynamics.null_space import NullSpace, null_space
-from kinetree.loops.kinematics.rank import Scaling, rank
+from kinetree.loops.kinematics.rank import rank
 from kinetree.model.carry import carried, carried_postures
 from kinetree.model.gearing import with_leaders
 from kinetree.spatial import Plucker
@@ -125,7 +125,7 @@ def block_null_space(instant: Instant) -> NullSpace:
     parts, total = [], 0
     for c in clusters(model):
         K_i, k_i = K[np.ix_(c.rows, c.columns)], k[c.rows]
-        scaled = Scaling(units.rows[c.rows], units.columns[c.columns], units.length)
+        scaled = units.part(c.rows, c.columns)
         part = null_space(K_i, k_i, rank(K_i, scaled), scaled)
         parts.append((c.columns, part))
         total += part.rank

@@ -8,9 +8,11 @@ import numpy as np
 
 from kinetree.algorithms import crba, implicit, rnea
 from kinetree.algorithms.constrained_system import EquationOfMotion
+from kinetree.algorithms.loop_rank import kept_rows
+from kinetree.algorithms.maximal_joints import expanded
 from kinetree.loops.kinematics.rank import rank, scaling
 
-__all__ = ["Accelerations", "Instant"]
+__all__ = ["Accelerations", "Counting", "Instant"]
 
 
 class Accelerations(NamedTuple):
@@ -20,6 +22,14 @@ class Accelerations(NamedTuple):
     """Accelerations of the tree joints, (nv,)."""
     lam: np.ndarray
     """Constraint forces, (nc,): one of many, where constraints are redundant."""
+
+
+class Counting(NamedTuple):
+    """``K qdd = k`` without constraints that are nearly redundant, and its units."""
+
+    K: np.ndarray
+    k: np.ndarray
+    units: Any
 
 
 @dataclass(frozen=True)
@@ -84,3 +94,19 @@ class Instant:
     def rank(self):
         """Number of independent constraints."""
         return rank(self.K, self.units) if self.known_rank is None else self.known_rank
+
+    @cached_property
+    def rows(self):
+        """Numbers of the constraints that count, where others are nearly redundant; else None."""
+        return kept_rows(self.model, self.K) if self.known_rank is None else None
+
+    @cached_property
+    def counting(self) -> "Counting":
+        """The constraints without those that are nearly redundant."""
+        if self.rows is None:
+            return Counting(self.K, self.k, self.units)
+        return Counting(self.K[self.rows], self.k[self.rows], self.units.part(self.rows))
+
+    def forces(self, lam):
+        """Forces of all constraints from those of ``counting``, (nc,)."""
+        return expanded(lam, self.rows, len(self.K))

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kinetree import dynamics
-from kinetree.algorithms.closure import CLOSURE_TOLERANCE
+from kinetree.algorithms.closure import CLOSURE_TOLERANCE, closure_limit
 from kinetree.array_functions import on_host
 from kinetree.batch import batch_shape
 from kinetree.errors import ShapeError, SingularError, TraceError
@@ -83,7 +83,8 @@ def inverse_dynamics(
         bounds: largest forces by joint name: a number for both directions, or a pair; or
             ``"model"`` for the efforts of its limits and actuators.
         f_ext: forces acting on bodies, as in ``kinetree.inverse_dynamics``.
-        closure_tolerance: loop or coupling error [m or rad] above which the motion is refused.
+        closure_tolerance: loop error [rad, or parts of the size of the loop] above which the motion
+            is refused.
 
     Raises:
         ShapeError: for positions, velocities or accelerations that the loops do not allow.
@@ -164,8 +165,9 @@ class _Sample:
         scaled = units.apply(self.K)
         known = units.columns * (self.total - self.tau)
         rest = len(self.K) - (model.nv - self.mobility)
-        pure = np.linalg.lstsq(scaled.T, known, rcond=1e-10)[0] if len(self.K) else np.zeros(0)
-        self.lam = units.rows * pure
+        U, s, Vt = np.linalg.svd(scaled, full_matrices=False)
+        r = model.nv - self.mobility
+        self.lam = units.rows * (U[:, :r] @ ((Vt[:r] @ known) / s[:r]))
         self.unique = np.ones(len(self.K), dtype=bool)
         if rest:
             self.unique = np.all(np.abs(dependencies(self.K, units)) < _IDLE, axis=0)
@@ -188,26 +190,31 @@ def _motion(model, q, qd, qdd):
 
 def _check_motion(model, equations: Constraint, q, qd, qdd, tolerance):
     """Raise ShapeError for a motion that the loops do not allow."""
-    K, k = equations.K, equations.k
+    units = scaling(model)
+    K, k = units.apply(equations.K), np.asarray(equations.k) * units.rows
     size = np.linalg.norm(K, axis=-1)
 
     def moving(x):
-        return np.maximum(size * np.linalg.norm(x, axis=-1)[..., None], 1.0)
+        return np.maximum(size * np.linalg.norm(x / units.columns, axis=-1)[..., None], 1.0)
 
     for what, error, scale, cure in (
-        ("q", closure_error(model, q), 1.0, "assemble the mechanism first"),
-        ("qd", equations.rate, moving(qd), "project it onto the velocities that the loops allow"),
+        ("q", closure_error(model, q) * units.rows, 1.0, "assemble the mechanism first"),
         (
-            "qdd", (K * qdd[..., None, :]).sum(-1) - k, moving(qdd) + np.abs(k),
+            "qd", equations.rate * units.rows, moving(qd),
+            "project it onto the velocities that the loops allow",
+        ),
+        (
+            "qdd", (K * (qdd / units.columns)[..., None, :]).sum(-1) - k, moving(qdd) + np.abs(k),
             "accelerations that the loops allow satisfy K qdd = k (kinetree.loops.constraint)",
         ),
     ):  # fmt: skip
         excess = np.abs(np.asarray(error)) / scale
-        if np.max(excess, initial=0.0) > tolerance:
+        if np.max(excess, initial=0.0) > closure_limit(model, excess, tolerance):
             *index, row = np.unravel_index(int(np.argmax(excess)), excess.shape)
             at = f"sample {tuple(map(int, index))}: " if index else ""
             off = float(np.abs(error)[(*index, row)])
+            of_size = ", in sizes of the loop" if rows_of(model)[row].unit == "m" else ""
             raise ShapeError(
-                f"{at}{what} does not satisfy {rows_of(model)[row]}: it is off by {off:.3g}, and "
-                f"{tolerance:.3g} passes for drift; {cure}"
+                f"{at}{what} does not satisfy {rows_of(model)[row]}: it is off by {off:.3g}"
+                f"{of_size}, and {tolerance:.3g} passes for drift; {cure}"
             )

@@ -25,8 +25,7 @@ def solve(instant: Instant, *, rows=None) -> Accelerations:
         rows: numbers of the rows to keep, if it is known which are independent in every
             configuration — it rarely is: a mechanism can change its mobility.
     """
-    if rows is None:
-        rows = _independent(instant)
+    rows = _independent(instant) if rows is None else rows
     rows = np.asarray(rows, dtype=int)
     A, b = implicit_equations(instant.system, Implicit(instant.K[rows], instant.k[rows]))
     size = np.sqrt(np.maximum(np.abs(A).max(axis=1), np.finfo(float).tiny))
@@ -46,5 +45,5 @@ def solve(instant: Instant, *, rows=None) -> Accelerations:
 
 def _independent(instant):
     if instant.known_rank is None:
-        return independent_rows(instant.K, instant.units)
+        return independent_rows(instant.K, instant.units)  # those of instant.counting, if some are
     return pivots(instant.K, instant.k, instant.rank, instant.units).rows

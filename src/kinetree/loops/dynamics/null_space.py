@@ -118,7 +118,8 @@ def solve(instant: Instant, *, independent=None) -> Accelerations:
         independent: numbers of the velocity variables that are ``yd``; found by pivoting for None.
     """
     try:
-        found = null_space(instant.K, instant.k, instant.rank, instant.units, independent)
+        K, k, units = instant.counting
+        found = null_space(K, k, instant.rank, units, independent)
     except SingularError:
         names = variable_names(instant.model)
         chosen = "" if independent is None else f" {', '.join(names[i] for i in independent)}"

@@ -36,12 +36,12 @@ class RangeSpace(NamedTuple):
 
 def range_space(instant: Instant) -> RangeSpace:
     """Steps 1 to 4 of the procedure of §8.5: factors, ``Y = L⁻ᵀ Kᵀ``, ``A = Yᵀ Y`` and ``b``."""
-    lam = instant.model.expanded_parent
+    lam, (K, k, units) = instant.model.expanded_parent, instant.counting
     L = ltl(instant.H, lam)
-    Y = solve_lt(L, lam, instant.K.T)
+    Y = solve_lt(L, lam, K.T)
     z = solve_lt(L, lam, instant.force)
-    A, b = Y.T @ Y, instant.k - Y.T @ z
-    return RangeSpace(A, b, _pseudoinverse(A, instant), L)
+    A, b = Y.T @ Y, k - Y.T @ z
+    return RangeSpace(A, b, _pseudoinverse(A, units.rows, instant.rank), L)
 
 
 def solve(instant: Instant, *, z=None) -> Accelerations:
@@ -49,13 +49,13 @@ def solve(instant: Instant, *, z=None) -> Accelerations:
     equation = range_space(instant)
     lam = equation.forces(z)
     parent = instant.model.expanded_parent
+    lam = instant.forces(lam)
     return Accelerations(solve_ltl(equation.L, parent, instant.force + instant.K.T @ lam), lam)
 
 
-def _pseudoinverse(A, instant):
+def _pseudoinverse(A, rows, rank):
     """Of the part of ``A`` that has the rank of ``K``; the rest of it is rounding error."""
-    rows = instant.units.rows
     values, vectors = np.linalg.eigh(rows[:, None] * A * rows)
-    first = len(A) - instant.rank
+    first = len(A) - rank
     V = rows[:, None] * vectors[:, first:]
     return (V / values[first:]) @ V.T

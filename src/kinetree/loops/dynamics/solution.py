@@ -89,7 +89,8 @@ def solve(
             None leaves them alone — RBDA (8.22).
         loop_tau: joint forces of loop joints [N, N·m], by name; none by default.
         closure: a ``LoopClosure`` of the model, for ``closure``.
-        closure_tolerance: loop error [m or rad] above which the state is refused.
+        closure_tolerance: loop error [rad, or parts of the size of the loop] above which the state
+            is refused.
     """
     name = METHODS[0] if method == "auto" else method
     instant = _instant(model, q, qd, tau, f_ext, stabilization, loop_tau, rank)

@@ -18,8 +18,13 @@ import numpy as np
 
 from kinetree.algorithms import armature
 from kinetree.algorithms.couplings import all_joints
+from kinetree.algorithms.handles import pushing
 from kinetree.algorithms.kinematics import base_velocities
-from kinetree.algorithms.maximal_joints import joint_constraints, loop_constraint
+from kinetree.algorithms.maximal_joints import (
+    joint_constraints,
+    loop_constraint,
+    reduced,
+)
 from kinetree.errors import ModelError
 from kinetree.loops.dynamics.block_factorization import BlockSystem
 from kinetree.loops.dynamics.elimination_order import EliminationOrder, elimination_order
@@ -67,6 +72,7 @@ def solve(instant: Instant) -> Accelerations:
     model, q, qd, tau, rows = all_joints(of, instant.q, instant.qd, instant.tau)
     X_0, v = base_velocities(model, q, qd)
     joints = joint_constraints(model, q, qd, X_0, v)
+    joints = [*joints[: model.body_count], *reduced(joints[model.body_count :], instant.rows)]
     moved = _solved(model, X_0, v, joints, tau, instant.f_ext, T, rows, order_of(of))
     qdd = [
         J.T_a.T @ (moved.a[J.successor] - moved.a[J.predecessor] - J.c)  # T_aᵀ S = 1
@@ -74,7 +80,8 @@ def solve(instant: Instant) -> Accelerations:
     ]
     lam = moved.lam[model.body_count : len(joints)]
     qdd, lam = (np.concatenate([np.zeros(0), *parts]) for parts in (qdd, lam))
-    return Accelerations(qdd[of.independent_variables[1]] if of.couplings else qdd, lam)
+    qdd = qdd[of.independent_variables[1]] if of.couplings else qdd
+    return Accelerations(qdd, instant.forces(lam))
 
 
 def solve_bodies(model, X_0, v, tau, f_ext=None, *, stabilization=None) -> BodyMotion:
@@ -139,6 +146,7 @@ def _constrain(system, node, ends, k):
     """The constraint ``Σ Fᵀ a = k``, for forces ``F`` on the bodies that it involves."""
     system.diagonal[node], system.right[node] = np.zeros((len(k), len(k))), k
     system.size[node] = np.zeros(len(k))
+    system.pushes[node] = np.any([pushing(F) for F in ends.values()], axis=0)
     for b, F in ends.items():
         system.add(("body", b), node, F)
         I = system.diagonal["body", b]

@@ -11,11 +11,11 @@ from kinetree.array_functions import on_host
 from kinetree.errors import LoopError, ShapeError
 from kinetree.kinematics import poses
 from kinetree.loops.kinematics.assembly import is_assembled, scattered
-from kinetree.loops.kinematics.closing import closing
 from kinetree.loops.kinematics.descent import descend, limits_of
 from kinetree.loops.kinematics.holding import held
+from kinetree.loops.kinematics.neighbourhood import ranks
 from kinetree.loops.kinematics.projection import POSITION_TOLERANCE
-from kinetree.loops.kinematics.rank import rank, scaling
+from kinetree.loops.kinematics.rank import scaling
 from kinetree.loops.state_space.space import space_of
 from kinetree.model.arrays import as_configuration, as_model
 
@@ -85,8 +85,7 @@ def _distinct(model, q, bodies):
 def _require_isolated(model, q, free):
     if not len(q):
         return
-    K = scaling(model).apply(closing(model, q)[1])[:, :, free]
-    left = int(np.sum(free) - np.max(rank(K, tolerance=_SINGULAR)))
+    left = int(np.sum(free) - np.max(ranks(model, q, np.flatnonzero(free), tolerance=_SINGULAR)))
     if left:
         raise LoopError(
             f"the joints that are held leave model {model.name!r} {left} "

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.algorithms.loop_rank import counting_part
 from kinetree.loops.kinematics.closing import closing
 from kinetree.loops.kinematics.rank import scaling
 from kinetree.loops.state_space.space import space_of
@@ -19,6 +20,7 @@ __all__ = ["Descent", "Limits", "descend", "limits_of", "smallest_error"]
 
 _FIRST, _LESS, _MORE = 0.1, 0.2, 4.0  # damping, and its factors after a step that succeeds or fails
 _LEAST, _MOST = 1e-6, 1e10
+_NEAR = 0.1  # error of configurations in which it is asked which constraints count
 _ROUNDING = 1e-15  # damping that rounding needs, relative to the squares of the matrix
 
 
@@ -28,7 +30,7 @@ class Descent(NamedTuple):
     q: np.ndarray
     """Configurations, (n, nq)."""
     error: np.ndarray
-    """Size of the closure error [m or rad], (n,)."""
+    """Size of the closure error [rad, or parts of the size of a loop], (n,)."""
     steps: np.ndarray
     """Number of steps that were taken, (n,)."""
 
@@ -43,12 +45,15 @@ class Limits(NamedTuple):
 
 
 def smallest_error(model) -> float:
-    """Closure error [m or rad] that rounding leaves in any configuration."""
-    return 64 * np.finfo(float).eps * max(1.0, scaling(model).length)
+    """Closure error [rad, or parts of the size of a loop] that rounding leaves anywhere."""
+    return 64 * np.finfo(float).eps * scaling(model).rounding
 
 
 def descend(model, q, *, B=None, free=None, limits=None, tolerance, iterations) -> Descent:
     """Close loops and couplings from configurations (n, nq), as far as steps downwards lead.
+
+    Constraints that are nearly redundant are left alone (see ``algorithms.loop_rank``): they stay
+    open up to their misalignment.
 
     Args:
         model: the mechanism.
@@ -56,16 +61,26 @@ def descend(model, q, *, B=None, free=None, limits=None, tolerance, iterations) 
         B: metric in which steps are short, see ``metric``; None for that of ``scaling``.
         free: which velocity variables may move, (nv,); None for all.
         limits: bounds that no step exceeds; None for none.
-        tolerance: error [m or rad] at which a start is done; one more step is then taken.
+        tolerance: error [rad, or parts of the size of a loop] at which a start is done; one more
+            step is then taken.
         iterations: most steps to take.
     """
     scale, n = scaling(model), len(q)
     B = np.diag(scale.columns) if B is None else B
     B = np.broadcast_to(B if free is None else B * np.asarray(free)[:, None], (n, *B.shape[-2:]))
-    q, damping = np.array(q, dtype=float), np.full(n, _FIRST)
-    e, J = (np.array(a) for a in closing(model, q))
-    error, steps = np.linalg.norm(e, axis=1), np.zeros(n, dtype=int)
     tolerance = max(tolerance, smallest_error(model))
+    found = _descended(model, q, B, limits, tolerance, iterations)
+    left = (found.error > tolerance) & (found.error <= scale.alignment_tolerance)
+    if np.any(left) and not scale.policy.is_known and scale.policy.misalignment:
+        found = _descended(model, q, B, limits, tolerance, iterations)  # now that it is known
+    return found
+
+
+def _descended(model, q, B, limits, tolerance, iterations):
+    n, q, errors = len(q), np.array(q, dtype=float), _Errors(model)
+    damping = np.full(n, _FIRST)
+    e, J, error = errors.at(q)
+    steps = np.zeros(n, dtype=int)
     going, polished = np.arange(n), np.zeros(n, dtype=bool)
     for _ in range(iterations):
         polished |= error <= 0.01 * smallest_error(model)
@@ -74,21 +89,47 @@ def descend(model, q, *, B=None, free=None, limits=None, tolerance, iterations) 
         if not len(going):
             break
         polished[going] = error[going] <= tolerance  # this step is its last
-        e_s, J_s, metric = e[going] * scale.rows, J[going] * scale.rows[:, None], B[going]
+        e_s, J_s, metric = e[going], J[going], B[going]
         if limits is not None:
             downwards = -np.einsum("nij,ni->nj", J_s, e_s)
             metric = metric * _movable(limits, q[going], downwards)[:, :, None]
         dq = np.einsum("nij,nj->ni", metric, _damped(J_s @ metric, e_s, damping[going]))
         trial = _moved(model, q[going], dq, limits)
-        e_t, J_t = closing(model, trial)
-        size = np.linalg.norm(e_t * scale.rows, axis=1)
-        better = size < np.linalg.norm(e_s, axis=1)
+        e_t, J_t, error_t = errors.at(trial)
+        better = np.linalg.norm(e_t, axis=1) < np.linalg.norm(e_s, axis=1)
         damping[going] = np.maximum(damping[going] * np.where(better, _LESS, _MORE), _LEAST)
         steps[going] += 1
         kept = going[better]
         q[kept], e[kept], J[kept] = trial[better], e_t[better], J_t[better]
-        error[kept] = np.linalg.norm(e_t[better], axis=1)
+        error[kept] = error_t[better]
     return Descent(q, error, steps)
+
+
+class _Errors:
+    """Closure errors and their derivatives, in pure numbers, as far as they count."""
+
+    def __init__(self, model):
+        self.model, self.units = model, scaling(model)
+
+    def at(self, q):
+        """Errors (n, nc), their derivatives by the velocity variables (n, nc, nv), and sizes (n,).
+
+        The sizes include what nearly redundant constraints miss beyond their misalignment.
+        """
+        policy, rows = self.units.policy, self.units.rows
+        e, J = (np.array(a, dtype=float) for a in closing(self.model, q))
+        e, J = e * rows, J * rows[:, None]
+        size = np.linalg.norm(e, axis=1)
+        near = (size < _NEAR) & np.all(np.isfinite(J), axis=(1, 2))
+        if not np.any(near) or not len(rows) or (policy.is_known and not policy.misalignment):
+            return e, J, size
+        P = counting_part(J[near] * self.units.columns, self.units)
+        if P is None:
+            return e, J, size
+        counts, slopes = e.copy(), J.copy()
+        counts[near], slopes[near] = np.einsum("nij,nj->ni", P, e[near]), P @ J[near]
+        rest = np.max(np.abs(e - counts), axis=1, initial=0.0)
+        return counts, slopes, np.linalg.norm(counts, axis=1) + np.maximum(rest - policy.slack, 0)
 
 
 def limits_of(model) -> Limits | None:

@@ -17,7 +17,6 @@ from kinetree.loops.kinematics.neighbourhood import assemblies_nearby, ranks
 from kinetree.loops.kinematics.overconstraint import Replacement, fewer_constraints
 from kinetree.loops.kinematics.projection import project_configuration
 from kinetree.loops.kinematics.rank import (
-    RANK_TOLERANCE,
     dependencies,
     independent_rows,
     rows_of,
@@ -120,7 +119,7 @@ class Mobility:
 
 
 @on_host
-def mobility(model, q=None, *, tolerance=RANK_TOLERANCE, seed=0) -> Mobility:
+def mobility(model, q=None, *, tolerance: float | None = None, seed=0) -> Mobility:
     """How a mechanism can move in the configuration ``q``, and close by.
 
     Args:
@@ -158,7 +157,7 @@ def mobility(model, q=None, *, tolerance=RANK_TOLERANCE, seed=0) -> Mobility:
 
 
 @on_host
-def mobilities(model, q, *, tolerance=RANK_TOLERANCE) -> np.ndarray:
+def mobilities(model, q, *, tolerance: float | None = None) -> np.ndarray:
     """Instantaneous mobility in each of the closed configurations ``q``, (..., nq); (...)."""
     q = as_configuration(as_model(model), q).astype(float)
     found = model.nv - ranks(model, q.reshape(-1, model.nq), tolerance=tolerance)

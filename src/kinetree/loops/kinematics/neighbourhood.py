@@ -30,5 +30,6 @@ def ranks(model, q, columns: Any = slice(None), *, tolerance=_TOLERANCE) -> np.n
     """Rank of some columns of ``K`` in every configuration (count, nq), (count,)."""
     if not len(q):
         return np.zeros(0, dtype=int)
-    K = scaling(model).apply(closing(model, q)[1])
-    return np.asarray(rank(K[..., columns], tolerance=tolerance))
+    units, K = scaling(model).part(columns=columns), np.asarray(closing(model, q)[1])[..., columns]
+    found = np.asarray(rank(units.apply(K), tolerance=tolerance))
+    return np.minimum(found, rank(K, units))  # without what is nearly redundant

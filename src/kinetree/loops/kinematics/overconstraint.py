@@ -7,7 +7,7 @@ import numpy as np
 from kinetree.joints import Cylindrical, Revolute, SphereInCylinder, Spherical
 from kinetree.joints.base import AbstractJoint
 from kinetree.loops.kinematics.constraint import constraint
-from kinetree.loops.kinematics.rank import rank, scaling
+from kinetree.loops.kinematics.rank import rank, rank_policy, scaling
 
 __all__ = ["Replacement", "fewer_constraints"]
 
@@ -37,12 +37,15 @@ def fewer_constraints(model, places) -> tuple[Replacement, ...]:
         model: the mechanism.
         places: closed configurations, (nq,) each, in which the ranks are compared.
     """
-    ranks, found = _ranks(model, places), []
+    known = rank_policy(model)
+    tolerance = max(1e-6, 10 * known.misalignment if known.is_known else 0.0)
+    ranks, found = _ranks(model, places, tolerance), []
     for k, loop in enumerate(model.loops):
         for joint in _candidates(loop.joint):
-            loops = [*model.loops[:k], replace(loop, joint=joint), *model.loops[k + 1 :]]
+            freer = replace(loop, joint=joint, limits=None, dynamics=None)  # fit for the old one
+            loops = [*model.loops[:k], freer, *model.loops[k + 1 :]]
             other = model.replace(loops=loops)
-            if _ranks(other, places) == ranks:
+            if _ranks(other, places, tolerance) == ranks:
                 found.append(Replacement(loop.name, joint, joint.nv - loop.joint.nv))
                 model = other
                 break
@@ -67,9 +70,9 @@ def _candidates(joint):
     return [c for c in every if c.nv > joint.nv]
 
 
-def _ranks(model, places):
-    rest = np.zeros(model.nv)
-    return [rank(constraint(model, q, rest).K, scaling(model), tolerance=1e-6) for q in places]
+def _ranks(model, places, tolerance):
+    rest, units = np.zeros(model.nv), scaling(model)
+    return [rank(constraint(model, q, rest).K, units, tolerance=tolerance) for q in places]
 
 
 def _axis(axis):

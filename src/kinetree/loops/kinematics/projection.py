@@ -8,20 +8,21 @@ stay what they are. All functions take leading batch axes.
 
 import numpy as np
 
+from kinetree.algorithms.loop_rank import RANK_TOLERANCE, counting_part
 from kinetree.array_functions import on_host
 from kinetree.errors import AssemblyError, SingularError
 from kinetree.loops.kinematics.closing import closing, loop_gaps
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.kinematics.descent import descend, smallest_error
 from kinetree.loops.kinematics.metric import metric
-from kinetree.loops.kinematics.rank import RANK_TOLERANCE, scaling
+from kinetree.loops.kinematics.rank import scaling
 from kinetree.loops.state_space.space import space_of
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 
 __all__ = ["POSITION_TOLERANCE", "project_configuration", "project_velocity"]
 
 POSITION_TOLERANCE = 1e-12
-"""Closure error [m or rad] at which a configuration counts as closed."""
+"""Closure error [rad, or parts of the size of a loop] with which a configuration is closed."""
 _NEAREST_STEPS, _AT_REST = 500, 1e-13
 
 
@@ -41,7 +42,7 @@ def project_configuration(
         weights: what short means: ``"mass"``, the inertia matrix of the spanning tree;
             ``"plain"``, all velocity variables alike; numbers (nv,); or a matrix (nv, nv).
         nearest: go to the exact nearest point.
-        tolerance: closure error [m or rad] to reach.
+        tolerance: closure error to reach [rad, or parts of the size of a loop].
         iterations: most steps to take.
     """
     q = as_configuration(as_model(model), q).astype(float)
@@ -58,7 +59,7 @@ def project_configuration(
 
 
 @on_host
-def project_velocity(model, q, qd, *, weights="mass", tolerance=RANK_TOLERANCE):
+def project_velocity(model, q, qd, *, weights="mass", tolerance: float | None = None):
     """The velocity nearest to ``qd`` that keeps loops closed at ``q``, (..., nv).
 
     An orthogonal projection, ``qd - W⁻¹ Kᵀ (K W⁻¹ Kᵀ)⁺ K qd``: what it returns it leaves alone.
@@ -68,16 +69,22 @@ def project_velocity(model, q, qd, *, weights="mass", tolerance=RANK_TOLERANCE):
         q: joint positions that close the loops [m, rad], (..., nq).
         qd: joint velocities [m/s, rad/s], (..., nv).
         weights: as in ``project_configuration``.
-        tolerance: singular values of the constraints below this times the largest count as zero.
+        tolerance: singular values of the constraints below this times the largest count as zero;
+            None for the policy, see ``rank``.
     """
     q = as_configuration(as_model(model), q).astype(float)
     qd = as_joint_vector(model, qd, "qd").astype(float)
     c, B = constraint(model, q, qd), metric(model, q, weights)
+    units, rate = scaling(model), np.asarray(c.rate)
+    A = (np.asarray(c.K) * units.rows[:, None]) @ B
+    P = counting_part(units.apply(c.K), units) if tolerance is None else None
+    smallest = RANK_TOLERANCE if tolerance is None else tolerance
+    inverse = _inverse(A if P is None else P @ A, smallest)
     for _ in range(2):  # the second removes what rounding left of the first
-        A = (np.asarray(c.K) * scaling(model).rows[:, None]) @ B
-        rate = np.asarray(c.rate) * scaling(model).rows
-        qd = qd - _apply(B, _apply(_inverse(A, tolerance), rate))
-        c = c._replace(rate=constraint(model, q, qd).rate)
+        rate = rate * units.rows
+        rate = rate if P is None else _apply(P, rate)
+        qd = qd - _apply(B, _apply(inverse, rate))
+        rate = np.asarray(constraint(model, q, qd).rate)
     return qd
 
 
@@ -90,8 +97,8 @@ def _require_closed(model, q, found, tolerance):
     index = tuple(int(i) for i in np.unravel_index(worst, q.shape[:-1]))
     raise AssemblyError(
         f"q{f' of sample {index}' if q.ndim > 1 else ''} is too far from closed to be projected: "
-        f"{part} stays open by {gap:.3g} m or rad, {limit:.3g} was asked for; "
-        f"kinetree.loops.assemble takes guesses that are far off",
+        f"{part} stays open by {gap:.3g} m or rad, {limit:.3g} rad or parts of its size were asked "
+        f"for; kinetree.loops.assemble takes guesses that are far off",
         part=part, gap=float(gap), reason="local minimum", q=found.q[worst],
     )  # fmt: skip
 
@@ -101,13 +108,14 @@ def _nearest(model, start, q, B):
 
     They converge as long as ``start`` is closer than the radius of curvature of the manifold.
     """
-    space, rows, away = space_of(model), scaling(model).rows, np.zeros(model.nv)
+    space, units, away = space_of(model), scaling(model), np.zeros(model.nv)
     for _ in range(_NEAREST_STEPS):
         e, J = closing(model, q)
         away = space.difference(start, q)
         D = np.linalg.inv(space.difference_gradient(start, q))
-        A = (J * rows[:, None]) @ D @ B
-        y = _inverse(A, RANK_TOLERANCE) @ (rows * (J @ D @ away - e))
+        P = counting_part(units.apply(J), units)
+        P = np.diag(units.rows) if P is None else P * units.rows
+        y = _inverse(P @ J @ D @ B, RANK_TOLERANCE) @ (P @ (J @ D @ away - e))
         dq = D @ (B @ y - away)
         q = space.move(q, dq)
         if np.linalg.norm(dq) <= _AT_REST * (1 + np.linalg.norm(away)):

@@ -47,7 +47,7 @@ def fast_projection(model, q, qd, tolerance):
 
     None where no kernel will do: then ranks have to be decided anew.
     """
-    known = model.kernels.setdefault("loops.projection rows", [])
+    known, units = model.kernels.setdefault("loops.projection rows", []), scaling(model)
     for rows in (*reversed(known), None):
         if rows is None:
             rows = _rows_near(model, q.reshape(-1, model.nq)[:1])
@@ -58,9 +58,12 @@ def fast_projection(model, q, qd, tolerance):
             closed, moving, error, rate = _project(model, q, qd, rows=rows)
         except SingularError:
             continue
-        speed = np.maximum(np.max(np.abs(moving), axis=-1), 1.0)
-        good = np.max(np.abs(error), axis=-1) <= tolerance
-        good &= np.max(np.abs(rate), axis=-1) <= tolerance * speed
+        limit = np.full(len(units.rows), tolerance)
+        if units.policy.is_known:  # by what the rows that are left out may miss
+            limit[[str(k) not in rows.split() for k in range(len(limit))]] += units.policy.slack
+        speed = np.maximum(np.max(np.abs(moving / units.columns), axis=-1), 1.0)
+        good = np.all(np.abs(error * units.rows) <= limit, axis=-1)
+        good &= np.all(np.abs(rate * units.rows) <= limit * speed[..., None], axis=-1)
         if np.any(good):
             return closed, moving, good
     return None

@@ -10,6 +10,7 @@ import numpy as np
 
 from kinetree.algorithms.energy import elastic_energy, total_energy
 from kinetree.algorithms.loop_constraints import loop_constraints
+from kinetree.algorithms.loop_rank import kept_rows_at
 from kinetree.array_functions import on_host
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
@@ -121,6 +122,11 @@ def _invariants(model, q, qd, energy):
     """Errors of positions, velocities and energy, and their Jacobian for ``(dq, dqd)``."""
     h, (by_q, by_qd) = np.array(_values(model, q, qd)), _slopes(model, q, qd)
     A = np.hstack([by_q, by_qd])
+    rows = kept_rows_at(model, q)
+    if rows is not None:  # those that are nearly redundant have no say
+        nc = (len(h) - 1) // 2
+        every = [*rows, *(nc + rows), len(h) - 1]
+        h, A = h[every], A[every]
     if energy is None:
         return h[:-1], A[:-1]
     h[-1] -= energy

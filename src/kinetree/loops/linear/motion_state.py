@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.algorithms import implicit
-from kinetree.algorithms.closure import CLOSURE_TOLERANCE, check_loops_closed
+from kinetree.algorithms.closure import CLOSURE_TOLERANCE, ClosureErrors, check_loops_closed
 from kinetree.dynamics import inverse_dynamics, mass_matrix, passive_force
 from kinetree.loops.kinematics.constraint import Constraint
 from kinetree.loops.linear.velocity_basis import VelocityBasis
@@ -72,7 +72,9 @@ def accelerations(model, q, qd, tau, f_ext, c: Constraint, basis: VelocityBasis)
 def require_closed(model, q, qd, c: Constraint):
     """Raise ShapeError for a state that does not close the loops, up to drift."""
     limit = CLOSURE_TOLERANCE / 10  # beyond it, the check with words decides
-    suspect = np.any(np.abs(c.error) > limit, axis=-1) | np.any(np.abs(c.rate) > limit, axis=-1)
-    for sample in np.argwhere(suspect):
-        found = implicit.constraint(model, q[tuple(sample)], qd[tuple(sample)])
-        check_loops_closed(model, found.loops, CLOSURE_TOLERANCE)
+    errors = ClosureErrors.of(model, c, np.zeros_like(qd))
+    suspect = (errors.position > limit) | (errors.velocity > limit)
+    for sample in map(tuple, np.argwhere(suspect)):
+        found = implicit.constraint(model, q[sample], qd[sample])
+        name = f" of sample {tuple(map(int, sample))}" if sample else ""
+        check_loops_closed(model, found.loops, CLOSURE_TOLERANCE, name)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.loops.kinematics.rank import RANK_TOLERANCE, rank
+from kinetree.loops.kinematics.rank import rank
 
 __all__ = [
     "Dimensions", "Drift", "acceleration_residual", "dimensions", "drift", "invariant_gradient",
@@ -60,7 +60,7 @@ class Dimensions(NamedTuple):
     """Degrees of freedom p = n - rank; the manifold of states has P = 2p dimensions."""
 
 
-def dimensions(system, q, *, tolerance=RANK_TOLERANCE) -> Dimensions:
+def dimensions(system, q, *, tolerance: float | None = None) -> Dimensions:
     """Count freedoms where the mechanism stands; more than elsewhere at a kinematic singularity."""
     r = rank(system.G(q), system.scaling, tolerance=tolerance)
     return Dimensions(system.n, system.m, r, system.n - r)

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.errors import SingularError
+from kinetree.loops.kinematics.rank import independent_rows
 from kinetree.loops.state_space.multipliers import velocity_products
 
 __all__ = ["NullSpace", "acceleration", "gram_schmidt", "independent_acceleration", "qr", "svd"]
@@ -25,7 +27,19 @@ class NullSpace(NamedTuple):
 def independent_acceleration(system, t, q, v, K, c):
     """``z`` of ``Kᵀ M K z = Kᵀ (F - M c)``, (p,): only a p x p matrix is solved."""
     M = system.M(q)
-    return np.linalg.solve(K.T @ M @ K, K.T @ (system.F(t, q, v) - M @ c))
+    return solved_inertia(K.T @ M @ K, K.T @ (system.F(t, q, v) - M @ c))
+
+
+def solved_inertia(M, force):
+    """``M⁻¹ force`` of a projected inertia matrix, or a SingularError."""
+    try:
+        return np.linalg.solve(M, force)
+    except np.linalg.LinAlgError:
+        raise SingularError(
+            f"some motion that the constraints allow moves no inertia: the inertia matrix of the "
+            f"{len(M)} freedoms is singular; give mass to the bodies that take part in it, or "
+            f"constrain it"
+        ) from None
 
 
 def acceleration(system, t, q, v, K, c):
@@ -34,11 +48,14 @@ def acceleration(system, t, q, v, K, c):
 
 
 def svd(system, q, v, *, stabilization=None) -> NullSpace:
-    """Orthonormal ``K``, and the smallest ``c``, by singular values — Spencer (3.2), (3.3)."""
-    terms = system.constraint(q, v)
-    U, s, Vt = np.linalg.svd(terms.G)
-    c = -Vt[: system.m].T @ (U.T @ velocity_products(terms, v, stabilization) / s)
-    return NullSpace(Vt[system.m :].T, c)
+    """Orthonormal ``K``, and the smallest ``c``, by singular values — Spencer (3.2), (3.3).
+
+    Redundant constraints are left out.
+    """
+    G, products = _independent(system, q, v, stabilization)
+    U, s, Vt = np.linalg.svd(G)
+    c = -Vt[: len(G)].T @ (U.T @ products / s)
+    return NullSpace(Vt[len(G) :].T, c)
 
 
 def qr(system, q, v, *, stabilization=None) -> NullSpace:
@@ -46,12 +63,20 @@ def qr(system, q, v, *, stabilization=None) -> NullSpace:
 
     With ``Gᵀ = Q1 R1`` and ``K = Q2`` the differentiated factorisation is, for columns that do not
     turn within the null space, ``Kdot = -Q1 R1⁻ᵀ Gdot Q2``; so ``Kdot ydot = -Q1 R1⁻ᵀ Gdot v``.
+    Redundant constraints are left out.
     """
+    G, products = _independent(system, q, v, stabilization)
+    Q, R = np.linalg.qr(G.T, mode="complete")
+    Q1, R1 = Q[:, : len(G)], R[: len(G)]
+    c = -Q1 @ np.linalg.solve(R1.T, products)
+    return NullSpace(Q[:, len(G) :], c)
+
+
+def _independent(system, q, v, stabilization):
+    """``G`` and velocity products of constraints that are independent here."""
     terms = system.constraint(q, v)
-    Q, R = np.linalg.qr(terms.G.T, mode="complete")
-    Q1, R1 = Q[:, : system.m], R[: system.m]
-    c = -Q1 @ np.linalg.solve(R1.T, velocity_products(terms, v, stabilization))
-    return NullSpace(Q[:, system.m :], c)
+    rows = independent_rows(terms.G, system.scaling)
+    return terms.G[rows], velocity_products(terms, v, stabilization)[rows]
 
 
 def gram_schmidt(G, Gdot, completion):
@@ -67,6 +92,7 @@ def gram_schmidt(G, Gdot, completion):
     Returns:
         ``K`` and ``Kdot``, (n, p).
     """
+    _require_independent(G)
     basis = []
     rows = [*zip(G, Gdot, strict=True), *((row, np.zeros_like(row)) for row in completion)]
     for a, adot in rows:
@@ -83,7 +109,18 @@ def gram_schmidt(G, Gdot, completion):
 
 def qr_rate(G, Gdot):
     """``K`` and ``Kdot`` of the QR factorisation, with columns that do not turn; (n, p) each."""
+    _require_independent(G)
     m = len(G)
     Q, R = np.linalg.qr(G.T, mode="complete")
     K = Q[:, m:]
     return K, -Q[:, :m] @ np.linalg.solve(R[:m].T, Gdot @ K)
+
+
+def _require_independent(G):
+    size = len(independent_rows(G))
+    if size < len(G):
+        raise SingularError(
+            f"a differentiable null space needs independent constraints, and of these {len(G)} "
+            f"only {size} are: leave the redundant ones out (system.independent(q)), or keep away "
+            f"from the singular configuration"
+        )

@@ -12,13 +12,37 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.errors import ShapeError, SingularError
 from kinetree.loops.kinematics.rank import rank as rank_of
 from kinetree.loops.state_space.multipliers import Stabilization, velocity_products
+from kinetree.loops.state_space.null_space_form import solved_inertia
+from kinetree.loops.state_space.system_projection import project_position
 
 __all__ = ["SVDEvaluation", "SVDForm"]
 
 THRESHOLD = 1e-12
 """Singular values below this times the largest count as zero."""
+
+
+_AWAY = 1e-2
+"""How far from a configuration it is looked for others, in units of the coordinates."""
+
+
+def _rank_at(system, q):
+    return rank_of(system.G(q), system.scaling)
+
+
+def _next_to(system, q):
+    """Configurations on the manifold next to ``q``, as far as some are found."""
+    rng, found = np.random.default_rng(0), []
+    for _ in range(3):
+        step = rng.normal(size=system.n)
+        try:
+            near = system.space.move(np.asarray(q, dtype=float), _AWAY * step)
+            found.append(project_position(system, near))
+        except SingularError:
+            continue
+    return found
 
 
 class SVDEvaluation(NamedTuple):
@@ -45,7 +69,6 @@ class SVDForm:
 
     Attributes:
         system: the constrained system; redundant constraints are welcome.
-        rank: number of independent constraints away from singularities.
         threshold: singular values below this times the largest count as zero. Larger ones, from
             1e-3 or so, soften the constraints near singularities: stable, but not accurate.
         damping: ``mu`` of the damped inverse ``Gᵀ (G Gᵀ + mu² 1)⁻¹``, whose norm is at most
@@ -62,16 +85,28 @@ class SVDForm:
         Args:
             system: the constrained system.
             q: a configuration away from singularities at which independent constraints are
-                counted; by default all are taken to be independent.
+                counted; by default they are counted all over the manifold of a model, and for
+                other systems where the form is first evaluated, and next to that.
             rank: their number, if known.
             threshold: see above.
             damping: see above.
             stabilization: see above.
         """
-        if rank is None:
-            rank = system.m if q is None else rank_of(system.G(q), system.scaling)
-        self.system, self.rank, self.stabilization = system, rank, stabilization
+        if rank is not None and rank not in range(min(system.m, system.n) + 1):
+            raise ShapeError(
+                f"rank must be a whole number from 0 to {min(system.m, system.n)}, as the system "
+                f"has {system.m} constraints on {system.n} velocities; got {rank!r}"
+            )
+        self.system, self.stabilization = system, stabilization
         self.threshold, self.damping = threshold, damping
+        self._rank = rank if q is None or rank is not None else _rank_at(system, q)
+
+    @property
+    def rank(self):
+        """Number of independent constraints away from singularities; None before it is known."""
+        if self._rank is None and self.system.scaling is not None:
+            self._rank = self.system.scaling.generic_rank()
+        return self._rank
 
     def acceleration(self, t, q, v):
         """``vdot``, (n,)."""
@@ -79,25 +114,39 @@ class SVDForm:
 
     def evaluate(self, t, q, v) -> SVDEvaluation:
         """``vdot`` with its diagnostics."""
-        system, r = self.system, self.rank
+        system, r = self.system, self._rank_near(q)
         terms = system.constraint(q, v)
-        products = velocity_products(terms, v, self.stabilization)
-        U, s, Vt = np.linalg.svd(terms.G)
+        rows = self._row_units()
+        products = rows * velocity_products(terms, v, self.stabilization)
+        U, s, Vt = np.linalg.svd(rows[:, None] * terms.G)
         U, sigma, V1, V2 = U[:, :r], s[:r], Vt[:r].T, Vt[r:].T
         along = U.T @ products
         c = -V1 @ (self.inverse_values(sigma) * along)
         M = system.M(q)
-        z = np.linalg.solve(V2.T @ M @ V2, V2.T @ (system.F(t, q, v) - M @ c))
+        z = solved_inertia(V2.T @ M @ V2, V2.T @ (system.F(t, q, v) - M @ c))
         kappa = sigma[0] / sigma[-1] if r and sigma[-1] > 0 else (np.inf if r else 1.0)
-        indicator = abs(float(U[:, -1] @ terms.Gdot_v)) if r else 0.0
+        indicator = abs(float(U[:, -1] @ (rows * terms.Gdot_v))) if r else 0.0
         count = int(np.sum(sigma > self.threshold * sigma[0])) if r else 0
         return SVDEvaluation(V2 @ z + c, sigma, float(kappa), indicator, V2, c, count)
 
     def pseudo_inverse(self, q):
         """``pinv(G)`` as this form has it, (n, m) — Spencer (3.4)."""
-        U, s, Vt = np.linalg.svd(self.system.G(q))
-        r = self.rank
-        return (Vt[:r].T * self.inverse_values(s[:r])) @ U[:, :r].T
+        r, rows = self._rank_near(q), self._row_units()
+        U, s, Vt = np.linalg.svd(rows[:, None] * self.system.G(q))
+        return (Vt[:r].T * self.inverse_values(s[:r])) @ (U[:, :r].T * rows)
+
+    def _rank_near(self, q):
+        """The rank, counted here and on the manifold next to here if it is not known yet."""
+        if self.rank is None:
+            self._rank = max(_rank_at(self.system, x) for x in (q, *_next_to(self.system, q)))
+        return self._rank
+
+    def _row_units(self):
+        """Factors of the constraints: where some are redundant, those that make them comparable."""
+        system = self.system
+        if system.scaling is None or self._rank == system.m:
+            return np.ones(system.m)
+        return system.scaling.rows
 
     def inverse_values(self, sigma):
         """``1 / sigma``, damped, or zero where ``sigma`` counts as zero."""

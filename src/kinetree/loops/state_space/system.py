@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.errors import ShapeError
-from kinetree.loops.kinematics.rank import RANK_TOLERANCE, Scaling, independent_rows
+from kinetree.loops.kinematics.rank import Scaling, independent_rows
 from kinetree.loops.state_space.derived import derived_constraint, derived_gradient
 from kinetree.loops.state_space.space import Space, VectorSpace
 
@@ -143,7 +143,7 @@ class ConstrainedSystem:
                 lambda h: energy(move(q, h * v), (1 + h) * v), claim,
             )  # fmt: skip
 
-    def independent(self, q, *, tolerance=RANK_TOLERANCE) -> "ConstrainedSystem":
+    def independent(self, q, *, tolerance: float | None = None) -> "ConstrainedSystem":
         """The same system with the constraints that are independent at ``q``."""
         rows = independent_rows(self.G(q), self.scaling, tolerance=tolerance)
         return self if len(rows) == self.m else self.with_rows(rows)
@@ -164,7 +164,7 @@ class ConstrainedSystem:
             weights=None if self.weights is None else np.asarray(self.weights)[rows],
             terms=terms,
             rate_gradient=None if gradient is None else lambda q, v: gradient(q, v)[rows],
-            scaling=scaling and Scaling(scaling.rows[rows], scaling.columns, scaling.length),
+            scaling=scaling and scaling.part(rows),
         )
 
 

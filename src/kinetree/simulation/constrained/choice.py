@@ -13,7 +13,7 @@ import numpy as np
 from kinetree.algorithms import crba
 from kinetree.algorithms.dependent_joints import has_full_inertia
 from kinetree.errors import AssemblyError, LoopError, SingularError
-from kinetree.loops.kinematics.constraint import constraint
+from kinetree.loops.kinematics.constraint import constraint, error
 from kinetree.loops.kinematics.projection import project_configuration
 from kinetree.loops.kinematics.rank import independent_rows, rank, scaling
 from kinetree.simulation.constrained.equations import no_inertia, whitening
@@ -24,6 +24,7 @@ __all__ = ["Choice", "better_choice", "choose"]
 _AWAY = 1e-2  # how far to look, in radians and in lengths of the mechanism
 _LOOKS = 4
 _SINGULAR = 1e-10  # smallest eigenvalue of an inertia matrix that counts, its diagonal being one
+_CLOSED = 1e-10  # error of a start that may be the misalignment of redundant constraints
 _WORSE = 0.5  # smallest singular value, relative to that of others, with which ours are replaced
 
 
@@ -59,8 +60,8 @@ def choose(model, q, told=()) -> Choice:
             f"{len(told)} variables {'follow' if len(told) > 1 else 'follows'} from the others; "
             f"tell fewer"
         )
-    weight = _weight(model, at, units)
-    chosen = _chosen(independent_rows(K, units), units, told, weight)
+    slack = _slack(model, q, units)
+    chosen = _chosen(independent_rows(K, units), units, told, _weight(model, at, units), slack)
     return Choice(chosen, _health(model, at, chosen), singular=size > at_start)
 
 
@@ -74,13 +75,14 @@ def better_choice(model, q, chosen: Chosen) -> Chosen | None:
     if len(rows) != size or tuple(rows) == chosen.rows:
         return None
     now, then = (_smallest(units.apply(K)[list(choice)]) for choice in (chosen.rows, rows))
-    return _chosen(rows, units, chosen.told, chosen.weight) if now < _WORSE * then else None
+    others = chosen.told, chosen.weight, chosen.slack
+    return _chosen(rows, units, *others) if now < _WORSE * then else None
 
 
-def _chosen(rows, units, told, weight):
+def _chosen(rows, units, told, weight, slack):
     told_units = tuple(float(1 / units.columns[k]) for k in told)
-    rows, factors = tuple(map(int, rows)), tuple(map(float, units.rows[rows]))
-    return Chosen(rows, factors, told, told_units, weight)
+    factors, every = (tuple(map(float, part)) for part in (units.rows[rows], units.rows))
+    return Chosen(tuple(map(int, rows)), factors, told, told_units, weight, every, slack)
 
 
 def _weight(model, q, units):
@@ -95,6 +97,13 @@ def _weight(model, q, units):
     scale = np.sqrt(np.maximum(d, _SINGULAR * size))
     least = np.linalg.eigvalsh(H / np.outer(scale, scale))[0]
     return float(np.mean(d)) if least <= _SINGULAR else 0.0
+
+
+def _slack(model, q, units):
+    """By how much equations that are not chosen may miss; looked for where there is a reason."""
+    far = np.max(np.abs(np.asarray(error(model, q)) * units.rows), initial=0.0)
+    known = units.policy.is_known or far > _CLOSED
+    return float(units.policy.slack) if known and units.policy.misalignment else 0.0
 
 
 def _of_others(K, told):

@@ -35,6 +35,9 @@ class Chosen:
         told_units: factor of each that makes it a pure number.
         weight: of the equations in ``H + weight KᵀK`` [kg·m²], which stands for ``H`` where that
             of the tree is singular; zero where it is not.
+        every: factors that make all equations, chosen or not, pure numbers.
+        slack: error, in pure numbers, of equations that are not chosen: the misalignment of nearly
+            redundant ones, see ``algorithms.loop_rank``.
     """
 
     rows: tuple[int, ...]
@@ -42,10 +45,21 @@ class Chosen:
     told: tuple[int, ...] = ()
     told_units: tuple[float, ...] = ()
     weight: float = 0.0
+    every: tuple[float, ...] = ()
+    slack: float = 0.0
 
     def __call__(self, equations):
         """The chosen ones of all equations, (nc, ...)."""
         return (equations[list(self.rows)].T * np.array(self.units)).T
+
+    def largest_error(self, error):
+        """The largest of all errors, in pure numbers, less the slack of those not chosen."""
+        pure = error * np.array(self.every)
+        if not self.slack:
+            return largest(pure)
+        others = [k for k in range(len(self.every)) if k not in self.rows]
+        within = [select(abs(x) < self.slack, 0 * x, abs(x) - self.slack) for x in pure[others]]
+        return largest([*pure[list(self.rows)], *within])
 
     def matrix(self, K):
         """All equations that are solved, (r, nv)."""
@@ -81,8 +95,8 @@ class Closed(NamedTuple):
 
     Attributes:
         q, qd: the state.
-        position: largest position error, in any equation [m or rad].
-        velocity: largest velocity error [m/s or rad/s].
+        position: largest position error, in any equation, in pure numbers.
+        velocity: largest velocity error, likewise [1/s].
         kick: half the square of the change of the velocities, in the metric of ``H`` [J].
         health: square of what is new in the equation that says least, relative to the mean: zero
             where the mechanism is singular.
@@ -173,7 +187,7 @@ def closed(model, q, qd, chosen, *, iterations=3):
         health = equations.health[0]
         for other in equations.health[1:]:
             health = select(other < health, other, health)
-        errors = largest(c.error), largest(c.rate)
+        errors = chosen.largest_error(c.error), chosen.largest_error(c.rate)
         dq, dqd = (chosen.others(inertia.motion(y)) for y in (dx, dv))
         return model.integrate(q, dq), qd + dqd, x + dv, *errors, health
 

@@ -21,7 +21,7 @@ __all__ = ["DOUBTFUL", "Checks", "Projected", "projected_steps"]
 
 
 DOUBTFUL = 1e-9
-"""Position error [m or rad] of a step that cannot be trusted; see ``Projected.doubt``."""
+"""Position error, in pure numbers, of a step that cannot be trusted; see ``Projected.doubt``."""
 _KICK = 1e-6  # of the kinetic energy, in velocities that a projection takes away: as doubtful
 
 
@@ -84,7 +84,7 @@ class Projected(Integrator):
         return after._replace(q=q1, qd=qd1, checks=np.stack(checks, axis=-1))
 
     def doubt(self, after):
-        """Position error [m or rad], or the part of the velocity that a kick took away, scaled."""
+        """Position error, or the part of the velocity that a kick took away, scaled."""
         checks = Checks(*after.checks)
         kick = DOUBTFUL * np.sqrt(checks.kick / (_KICK * checks.kinetic + _KICK * DOUBTFUL))
         return select(kick < checks.position, checks.position, kick)

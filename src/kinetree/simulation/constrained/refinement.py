@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.loops.kinematics.rank import typical_length
+from kinetree.loops.kinematics.rank import scaling, typical_length
 from kinetree.simulation.constrained.projected import Checks
 
 __all__ = ["UNHEALTHY", "Judge", "refined"]
@@ -36,7 +36,7 @@ class Judge:
         mass = sum(float(b.inertia.mass) for b in model.bodies)
         weight = mass * float(np.linalg.norm(np.asarray(model.gravity, dtype=float)))
         length = typical_length(model)
-        self.closed = 2e-13 * max(1.0, length)
+        self.closed = 2e-13 * scaling(model).rounding
         self.health = np.asarray(health, dtype=float)  # the best seen
         self.energy = np.full(self.health.shape, weight * length)  # at play
         # on average, in good health

@@ -4,11 +4,11 @@ import warnings
 
 import numpy as np
 
-from kinetree.algorithms.closure import CLOSURE_TOLERANCE
+from kinetree.algorithms.closure import ClosureErrors, closure_limit
 from kinetree.errors import LoopError, SimulationWarning
 from kinetree.loops.kinematics.closing import loop_gaps
 from kinetree.loops.kinematics.constraint import constraint
-from kinetree.loops.kinematics.rank import rows_of
+from kinetree.loops.kinematics.rank import rows_of, scaling
 
 __all__ = ["check_start", "warn_of_singular_start"]
 
@@ -18,24 +18,25 @@ def check_start(model, q, qd):
     if not qd.size:
         return
     c = constraint(model, q, qd)
-    far = np.max(np.abs(np.asarray(c.error)), axis=-1, initial=0.0)
-    rate = np.max(np.abs(np.asarray(c.rate)), axis=-1, initial=0.0)
-    limit = CLOSURE_TOLERANCE * np.maximum(1.0, np.max(np.abs(qd), axis=-1))
-    if not np.all(far <= CLOSURE_TOLERANCE):
+    far, rate = ClosureErrors.of(model, c, qd)
+    limit = closure_limit(model, far)
+    if not np.all(far <= limit):
         index, sample = _worst(far)
         part, gap = max(loop_gaps(model, q[index]).items(), key=lambda item: item[1])
         raise LoopError(
             f"q0{sample} does not close {part} of model {model.name!r}: it is open by {gap:.3g} m "
-            f"or rad, at most {CLOSURE_TOLERANCE:g} passes for drift; kinetree.loops.assemble "
-            f"finds positions that close"
+            f"or rad, {far[index]:.3g} of its size; at most {limit:.3g} passes for drift; "
+            f"kinetree.loops.assemble finds positions that close"
         )
+    limit = closure_limit(model, rate)
     if not np.all(rate <= limit):
-        index, sample = _worst(rate / limit)
-        owner = rows_of(model)[int(np.argmax(np.abs(np.asarray(c.rate)[index])))].owner
+        index, sample = _worst(rate)
+        k = int(np.argmax(np.abs(np.asarray(c.rate)[index] * scaling(model).rows)))
+        row, torn = rows_of(model)[k], float(np.abs(np.asarray(c.rate)[index][k]))
         raise LoopError(
-            f"qd0{sample} tears {owner} of model {model.name!r} apart, at {rate[index]:.3g} m/s or "
-            f"rad/s, at most {limit[index]:.3g} passes for drift; kinetree.loops.project_velocity "
-            f"finds velocities that do not"
+            f"qd0{sample} tears {row.owner} of model {model.name!r} apart, at {torn:.3g} "
+            f"{row.unit}/s, {rate[index]:.3g} of its size and speed; at most {limit:.3g} passes "
+            f"for drift; kinetree.loops.project_velocity finds velocities that do not"
         )
 
 

@@ -1,5 +1,6 @@
 """Steps that end on the constraints, each looked at, and taken again where it must be."""
 
+import warnings
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -7,9 +8,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from kinetree.errors import ShapeError, SimulationError, SingularError
+from kinetree.errors import MisalignmentWarning, ShapeError, SimulationError, SingularError
 from kinetree.loops.kinematics.closing import loop_gaps
 from kinetree.loops.kinematics.constraint import error
+from kinetree.loops.kinematics.rank import rank_policy, with_misalignment
 from kinetree.simulation.breakdown import NamingTime, remedy
 from kinetree.simulation.constrained.choice import better_choice
 from kinetree.simulation.constrained.motion import closed
@@ -21,7 +23,7 @@ from kinetree.simulation.step import Stepper
 __all__ = ["ProjectedStepper"]
 
 _MORE = 12  # Newton's steps when those of a step were not enough
-_OPEN = 1e-9  # error [m or rad] with which a simulation does not go on
+_OPEN = 1e-9  # error, in pure numbers, with which a simulation does not go on
 
 
 class ProjectedStepper(Stepper):
@@ -165,11 +167,41 @@ class ProjectedStepper(Stepper):
         return other
 
     def _require_closed(self, t, h, q, index):
-        if not np.all(np.isfinite(q)) or np.max(np.abs(np.asarray(error(self.model, q)))) <= _OPEN:
+        chosen = self.method.chosen
+        if not np.all(np.isfinite(q)):
+            return
+        far = chosen.largest_error(np.asarray(error(self.model, q)))
+        if far <= _OPEN:
             return
         part, gap = max(loop_gaps(self.model, q).items(), key=lambda item: item[1])
         raise SimulationError(
             f"the simulation of {self.model.name!r} cannot close {part} at the end of the step to "
             f"t = {t:.6g} s{f' in sample {index}' if index else ''}: it stays open by {gap:.3g} m "
-            f"or rad; {remedy(self.model, h, self.method.name)}"
+            f"or rad; {_advice(self.model, q, chosen) or remedy(self.model, h, self.method.name)}"
         )
+
+
+def _advice(model, q, chosen):
+    """What helps where nearly redundant constraints keep a loop open; empty where they do not."""
+    e = np.abs(np.asarray(error(model, q)) * np.array(chosen.every))
+    others = [k for k in range(len(e)) if k not in chosen.rows]
+    policy = rank_policy(model)
+    allowed = rank_policy(with_misalignment(model, None))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MisalignmentWarning)
+        text = allowed.explanation() if policy.tolerance < allowed.tolerance else ""
+    if text:
+        return (
+            f"{text}, and Loop.misalignment says that they count, which locks the mechanism. "
+            f"kinetree.loops.with_misalignment(model, None) leaves them out"
+        )
+    if len(others) and np.max(e[others]) > 10 * np.max(e[list(chosen.rows)], initial=0.0):
+        why = policy.explanation() or (
+            f"constraints that repeat others at the start do not do so here: they miss by "
+            f"{np.max(e[others]):.2g} rad, or parts of the size of the loop"
+        )
+        return (
+            f"{why}. Make the placements of its joints agree to more digits, or close the loop by "
+            f"a joint with fewer constraints (kinetree.loops.mobility names some)"
+        )
+    return ""

@@ -111,6 +111,8 @@ def add_loop(robot, loop, names):
     element = add(robot, own("loop"), name=loop.name, type=_snake(type(joint).__name__))
     if turned:
         element.set("reversed", "true")
+    if loop.misalignment is not None:
+        element.set("misalignment", _written([loop.misalignment]))
     for end in ("predecessor", "successor"):
         part = etree.SubElement(element, end)
         part.set("link", names[getattr(loop, end)])

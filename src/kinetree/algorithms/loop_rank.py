@@ -1,0 +1,385 @@
+"""One rank policy for all that has to do with loops: which constraints count, and for how much.
+
+Singular values of ``K`` in units of the loops (``loop_scaling``) are of three kinds:
+
+    up to RANK_TOLERANCE        rounding errors: the constraint repeats others
+    up to ALIGNMENT_TOLERANCE   doubtful: see below
+    above                       the constraint counts
+
+A singular value in between means one of two things. The configuration may be close to a singular
+one, and the constraint counts. Or the constraint repeats others up to the digits of a file: the
+axes of a planar linkage that a CAD program wrote with seven digits are parallel to 1e-7 rad, and
+taken at its word the linkage would lock. One configuration cannot tell. So the question is asked
+once for a model, in configurations all over the manifold of closed loops: constraints that are
+doubtful in all of them are *nearly redundant*. They are left out, with a ``MisalignmentWarning``,
+and the others decide how the mechanism moves. The loops then stay closed up to the misalignment,
+``RankPolicy.slack``. ``Loop.misalignment`` sets the limit; with 0 every constraint counts.
+
+For configurations off the manifold, where drift makes redundant constraints look independent, the
+rank on it is taken as well. Host-only: ranks are decisions.
+"""
+
+import warnings
+from functools import cached_property, partial
+from typing import NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms.loop_constraints import loop_constraints
+from kinetree.algorithms.loop_scaling import Scaling, rows_of, units_of
+from kinetree.algorithms.rehearsal import Rehearsal
+from kinetree.algorithms.subspace import RANK_TOLERANCE
+from kinetree.errors import MisalignmentWarning
+
+__all__ = [
+    "ALIGNMENT_TOLERANCE", "RANK_TOLERANCE", "RankPolicy", "closed_configurations", "counted",
+    "counting_part", "doubtful", "independent", "kept_rows", "kept_rows_at", "rank_at",
+    "rank_policy", "scaling",
+]  # fmt: skip
+
+ALIGNMENT_TOLERANCE = 1e-3
+"""Misalignment [rad, or parts of the size of the loop] up to which a constraint that repeats others
+in all configurations counts as redundant, unless ``Loop.misalignment`` says otherwise."""
+
+_SAMPLES = 10
+_CLOSED = 1e-11  # error of a closed configuration, in pure numbers
+_ROUNDING = 3e-13  # error that is no misalignment
+_FAR = 0.1  # distance of configurations of which it is said that they lie all over the manifold
+
+
+def scaling(model) -> Scaling:
+    """The units in which ranks and closure errors of a model are decided, with its policy."""
+    model = model.kernels.get("planned_for", model)  # whose parameters are numbers
+    key = "loops.scaling"
+    if key not in model.kernels:
+        units = units_of(model)
+        units.policy = RankPolicy(model)
+        model.kernels[key] = units
+    return model.kernels[key]
+
+
+def rank_policy(model) -> "RankPolicy":
+    """The policy of a model."""
+    return scaling(model).policy
+
+
+def counted(s, units: Scaling | None, tolerance=None):
+    """How many of the singular values ``s`` (..., k), descending, count; see the module.
+
+    Args:
+        s: singular values of the scaled matrix.
+        units: of the matrix; None for a matrix of pure numbers without a model.
+        tolerance: values below this times the largest do not count, and no other rule applies;
+            None for the policy.
+    """
+    largest = np.max(s, axis=-1, keepdims=True, initial=0.0 if units is None else 1.0)
+    if tolerance is not None or units is None:
+        return np.sum(s > (RANK_TOLERANCE if tolerance is None else tolerance) * largest, axis=-1)
+    most, least = _bounds(s, largest, units)
+    if np.array_equal(most, least):
+        return most
+    generic = units.generic_rank()
+    return most if generic is None else np.maximum(least, np.minimum(most, generic))
+
+
+def doubtful(s, units: Scaling):
+    """Whether some of the singular values ``s`` (..., k) are neither large nor rounding errors."""
+    largest = np.max(s, axis=-1, keepdims=True, initial=1.0)
+    return np.not_equal(*_bounds(s, largest, units))
+
+
+def _bounds(s, largest, units):
+    most = np.sum(s > RANK_TOLERANCE * largest, axis=-1)
+    return most, np.minimum(most, np.sum(s > units.alignment_tolerance, axis=-1))
+
+
+def rank_at(model, K):
+    """Number of independent rows of the constraint matrix ``K`` of a model, (..., nc, nv)."""
+    units = scaling(model)
+    return counted(np.linalg.svd(units.apply(K), compute_uv=False), units)
+
+
+def kept_rows(model, K):
+    """Rows of ``K``, (nc, nv), that count, where some are nearly redundant, and None where not.
+
+    None stands for all rows: those that repeat others do so up to rounding errors, which every
+    method can tell by itself.
+    """
+    units = scaling(model)
+    A = units.apply(K)
+    s = np.linalg.svd(A, compute_uv=False)
+    if not doubtful(s, units):
+        return None
+    size, most = int(counted(s, units)), int(counted(s, units, RANK_TOLERANCE))
+    return None if size == most else independent(A, size)
+
+
+def kept_rows_at(model, q):
+    """The same for the configuration ``q``, (nq,)."""
+    if not model.loops:
+        return None
+    return kept_rows(model, loop_constraints(model, q, model.zero_velocity).K)
+
+
+def counting_part(A, units: Scaling):
+    """Projectors onto the combinations of rows that count, (..., nc, nc).
+
+    None for a mechanism without misalignment, and where there is no reason to look for any.
+
+    Args:
+        A: scaled constraint matrices, (..., nc, nv).
+        units: their units.
+    """
+    U, s, _ = np.linalg.svd(A)
+    policy = units.policy
+    if policy is None or not (policy.is_known or np.any(doubtful(s, units))):
+        return None
+    if not policy.misalignment:
+        return None
+    kept = np.arange(A.shape[-2]) < np.asarray(counted(s, units))[..., None]
+    return (U * kept[..., None, :]) @ np.swapaxes(U, -1, -2)
+
+
+def independent(A, size):
+    """Numbers of ``size`` rows of ``A``, as far from dependent as a greedy choice gets, ascending.
+
+    The row that is farthest from the span of those already chosen comes next, the first of several.
+    """
+    rest, chosen = np.array(A, dtype=float), []
+    for _ in range(size):
+        lengths = np.linalg.norm(rest, axis=1)
+        lengths[chosen] = -1.0
+        best = int(np.argmax(lengths >= lengths.max() * (1 - 1e-9)))
+        direction = rest[best] / lengths[best]
+        chosen.append(best)
+        for _ in range(2):  # twice is enough, once is not
+            rest = rest - np.outer(rest @ direction, direction)
+    return np.array(sorted(chosen), dtype=int)
+
+
+# --- what is known of a model --------------------------------------------------------------------
+
+
+class RankPolicy:
+    """What counts in a model, found when it is needed.
+
+    Attributes:
+        model: the mechanism; its parameters are numbers.
+        tolerance: misalignment up to which constraints can be nearly redundant: the smallest of
+            ``Loop.misalignment``, or ``ALIGNMENT_TOLERANCE``.
+    """
+
+    def __init__(self, model):
+        given = [loop.misalignment for loop in model.loops if loop.misalignment is not None]
+        self.model, self.tolerance = model, float(min(given, default=ALIGNMENT_TOLERANCE))
+
+    @cached_property
+    def manifold(self) -> "Manifold":
+        """Configurations all over the manifold of closed loops; warns of misalignment."""
+        found = _manifold(self.model, self.tolerance)
+        if found.misalignment > RANK_TOLERANCE:
+            warnings.warn(self._warning(found), MisalignmentWarning, stacklevel=2)
+        return found
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it was looked for misalignment."""
+        return "manifold" in self.__dict__
+
+    @property
+    def misalignment(self) -> float:
+        """Of nearly redundant constraints [rad, or parts of the size of the loop]; 0 for none."""
+        return self.manifold.misalignment
+
+    @property
+    def slack(self) -> float:
+        """Error, in pure numbers, with which loops count as closed beyond what is usual."""
+        return 10 * self.misalignment
+
+    def generic_rank(self, part=None):
+        """Rank of all rows and columns, or of a part, on the manifold; None if it is unknown."""
+        K = self.manifold.matrices
+        if K is None:
+            return None
+        if part is not None:
+            K = K[:, part[0]][:, :, part[1]]
+        s = np.linalg.svd(K, compute_uv=False)
+        return int(np.max(np.sum(s > self.tolerance, axis=-1), initial=0))
+
+    def misaligned(self):
+        """Names of the loops with nearly redundant constraints, and by how much [rad], [m].
+
+        From the rows that are left out, where they were looked at.
+        """
+        found, units = self.manifold, scaling(self.model)
+        rank = self.generic_rank()
+        if not found.misalignment or rank is None:
+            return (), 0.0, 0.0
+        rows, names, size = rows_of(self.model), [], {"rad": 0.0, "m": 0.0}
+        for K, error in zip(found.matrices, found.errors, strict=True):
+            U, s, _ = np.linalg.svd(K)
+            s = np.concatenate([s, np.zeros(len(U) - len(s))])[rank:]
+            size_of_row = np.abs(U[:, rank:]) @ s + np.abs(U[:, rank:] @ (U[:, rank:].T @ error))
+            for row, x, factor in zip(rows, size_of_row, units.inverse_rows, strict=True):
+                if x > RANK_TOLERANCE:
+                    names.append(row.owner)
+                    size[row.unit] = max(size[row.unit], x * factor)
+        return tuple(dict.fromkeys(names)), size["rad"], size["m"]
+
+    def explanation(self) -> str:
+        """What is nearly redundant and by how much; empty where nothing is."""
+        names, angle, length = self.misaligned()
+        if not names:
+            return ""
+        sizes = [f"{x:.2g} {unit}" for x, unit in ((angle, "rad"), (length, "m")) if x > 0]
+        count = len(rows_of(self.model)) - (self.generic_rank() or 0)
+        return (
+            f"{count} {'constraint' if count == 1 else 'constraints'} of "
+            f"{' and '.join(names)} {'is' if count == 1 else 'are'} nearly redundant, misaligned "
+            f"by up to {' and '.join(sizes)}"
+        )
+
+    def _warning(self, found):
+        self.__dict__["manifold"] = found  # what is said below reads it
+        return (
+            f"model {self.model.name!r}: {self.explanation()}. They are left out as redundant, and "
+            f"the loops stay closed up to this. Write placements with all digits; or silence this "
+            f"warning if the misalignment is that of a file; or, if it is real and the mechanism "
+            f"should feel it, kinetree.loops.with_misalignment(model, 0) makes every constraint "
+            f"count"
+        )
+
+
+class Manifold(NamedTuple):
+    """Configurations of a model in which its loops are closed."""
+
+    q: np.ndarray
+    """(n, nq); where ``matrices`` is None, configurations in which the loops are open."""
+    matrices: np.ndarray | None
+    """Scaled constraint matrices there, (n, nc, nv); None if no closed configuration was found, or
+    none that says anything about others."""
+    errors: np.ndarray
+    """Scaled closure errors there, (n, nc)."""
+    misalignment: float
+    """Largest singular value or error that was taken for zero; 0 where these are rounding."""
+
+
+def closed_configurations(model, count=_SAMPLES):
+    """Configurations that close the loops, (count, nq): postures of the model, and others.
+
+    Where none is found, configurations that do not.
+    """
+    policy = rank_policy(model)
+    if count == _SAMPLES:
+        return policy.manifold.q
+    return _manifold(policy.model, policy.tolerance, count).q
+
+
+def _manifold(model, near, count=_SAMPLES) -> Manifold:
+    """Look around: exactly, and where that leaves doubt, up to misalignment."""
+    space = _Space(model)
+    q = _scattered(model, space, 0.0, count)
+    K, errors = space.at(q)
+    if len(q):
+        s = np.linalg.svd(K, compute_uv=False)
+        levels = (10 * RANK_TOLERANCE, near)
+        most, least = (np.max(np.sum(s > level, axis=-1), initial=0) for level in levels)
+        if near == 0 or most == least:
+            return Manifold(q, K, errors, _misalignment(np.max(np.abs(errors), initial=0.0)))
+    if near > 0:
+        found = _scattered(model, space, near, count, seeds=q)
+        K_near, errors_near = space.at(found)
+        if len(found) and _is_spread(model, found):
+            s = np.linalg.svd(K_near, compute_uv=False)
+            rank = int(np.max(np.sum(s > near, axis=-1)))
+            size = max(np.max(s[:, rank:], initial=0.0), np.max(np.abs(errors_near), initial=0.0))
+            return Manifold(found, K_near, errors_near, _misalignment(size))
+    if len(q):
+        return Manifold(q, None, errors, 0.0)
+    rng = np.random.default_rng(7)
+    q = np.array([model.random_configuration(rng) for _ in range(count)])
+    return Manifold(q, None, space.at(q)[1], 0.0)
+
+
+def _misalignment(size):
+    return float(size) if size > _ROUNDING else 0.0
+
+
+class _Space:
+    """Scaled constraint matrices and errors of many configurations at once."""
+
+    def __init__(self, model):
+        self.model, self.units = model, scaling(model)
+        self._rehearsal = Rehearsal(partial(_matrix_and_error, model), q=(model.nq,))
+
+    def at(self, q):
+        """Scaled constraint matrices (n, nc, nv) and errors (n, nc)."""
+        K, error = self._rehearsal.values(q=q)
+        return self.units.apply(K.astype(float)), error.astype(float) * self.units.rows
+
+
+def _matrix_and_error(model, q):
+    c = loop_constraints(model, q, model.zero_velocity)
+    return c.K, c.error
+
+
+def _scattered(model, space, near, count, seeds=()):
+    """Closed configurations, up to ``count``: near the postures first, then all over."""
+    rng = np.random.default_rng(7)
+    starts = [model.neutral(), *(posture.q for posture in model.postures), *seeds[:1]]
+    found = _closed(space, np.array(starts, dtype=float), near)
+    for spread in (0.3, 0.8, None, None):
+        if len(found) >= count:
+            break
+        q = [
+            model.integrate(
+                found[n % len(found)], spread * rng.normal(size=model.nv) * space.units.columns
+            )
+            if spread and len(found)
+            else model.random_configuration(rng)
+            for n in range(count)
+        ]
+        found = np.concatenate([found, _closed(space, np.array(q), near)])
+    return found[:count]
+
+
+def _closed(space, q, near):
+    """The configurations that Newton's method reaches from those of ``q``, as far as it does.
+
+    Constraints with singular values up to ``near`` are left alone, and may miss by as much.
+    """
+    model, polished = space.model, False
+    for _ in range(30):
+        K, e = space.at(q)
+        U, s, Vt = np.linalg.svd(K, full_matrices=False)
+        counts = s > max(near, 1e-8) * np.maximum(s[:, :1] if not near else 1.0, 1e-300)
+        along = np.einsum("nij,ni->nj", U, e) * counts
+        if not near:  # what no motion changes has to vanish as well
+            is_open = np.max(np.abs(e), axis=1, initial=0) > _CLOSED
+        else:
+            is_open = np.max(np.abs(along), axis=1, initial=0) > _CLOSED
+        if not np.any(is_open) and polished:
+            break
+        polished = not np.any(is_open)  # one more step
+        steps = -np.einsum("nji,nj->ni", Vt, along / np.where(counts, s, 1.0))
+        steps /= np.maximum(1.0, np.linalg.norm(steps, axis=1, keepdims=True))
+        q = np.array(
+            [
+                model.normalize(model.integrate(*pair))
+                for pair in zip(q, steps * space.units.columns, strict=True)
+            ]
+        )
+    K, e = space.at(q)
+    good = np.max(np.abs(e), axis=1, initial=0) <= max(near, _CLOSED)
+    if near:
+        U, s, _ = np.linalg.svd(K, full_matrices=False)
+        along = np.einsum("nij,ni->nj", U, e) * (s > near)
+        good &= np.max(np.abs(along), axis=1, initial=0) <= _CLOSED
+    return q[good]
+
+
+def _is_spread(model, q):
+    """Whether configurations are far from one another: not all next to a singular one."""
+    columns = scaling(model).columns
+    away = [np.max(np.abs(model.difference(q[0], other) / columns), initial=0) for other in q]
+    return max(away) > _FAR

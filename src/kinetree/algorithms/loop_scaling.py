@@ -1,0 +1,165 @@
+"""Units in which the constraints of loops are pure numbers: every loop in lengths of its own.
+
+Rows of ``K`` are angular velocities [rad/s] or velocities [m/s], and so are its columns. Before
+anything is compared, lengths are measured in units of the loop that they belong to: a linkage drawn
+in millimetres has the rank of the one drawn in metres, and a gripper of 5 mm that of the one on its
+own when it hangs on an arm of 2 m. Errors of closed loops are compared in the same units, angles in
+radians and lengths in lengths of the loop.
+"""
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms.loop_constraints import loop_root, loop_signs
+from kinetree.model.gearing import with_leaders
+
+__all__ = ["Row", "Scaling", "loop_length", "rows_of", "typical_length", "units_of"]
+
+
+class Row(NamedTuple):
+    """One constraint: what it belongs to, which motion it forbids, the unit of its error."""
+
+    owner: str
+    """``"loop 'pin'"`` or ``"coupling 'gear'"``."""
+    direction: str
+    """``"rotation about x"``, ``"translation along y"``, in the frames of the loop joint."""
+    unit: str
+    """``"rad"`` or ``"m"``."""
+
+    def __str__(self):
+        return f"{self.owner}: {self.direction}"
+
+
+class Scaling:
+    """Units in which the rows and columns of ``K`` are pure numbers.
+
+    Attributes:
+        rows: factors of the rows, 1 for angles and ``1 / length`` for lengths, (nc,).
+        columns: factors of the columns, 1 for angles and ``length`` for lengths, (nv,).
+        length: a length of the whole mechanism [m].
+        policy: the ``loop_rank.RankPolicy`` of the model, which decides ranks that are doubtful in
+            one configuration; None for a matrix without a model.
+    """
+
+    def __init__(self, rows, columns, length, policy: Any = None, part=None):
+        self.rows, self.columns, self.length = rows, columns, length
+        self.policy, self._part = policy, part
+
+    def apply(self, K):
+        """``K`` as a matrix of pure numbers, (..., nc, nv)."""
+        return np.asarray(K, dtype=float) * self.rows[:, None] * self.columns
+
+    @cached_property
+    def inverse_rows(self):
+        """Factors that take scaled errors back to metres and radians, (nc,)."""
+        return 1 / self.rows
+
+    @cached_property
+    def rounding(self):
+        """How much larger rounding errors of the rows are than those of pure numbers near 1.
+
+        The mechanism is that much larger than its smallest loop.
+        """
+        return max(1.0, self.length * float(np.max(self.rows, initial=0.0)))
+
+    def part(self, rows: Any = slice(None), columns: Any = slice(None)):
+        """The units of some rows and columns."""
+        every = self._part or (np.arange(len(self.rows)), np.arange(len(self.columns)))
+        part = every[0][rows], every[1][columns]
+        return Scaling(self.rows[rows], self.columns[columns], self.length, self.policy, part)
+
+    @property
+    def alignment_tolerance(self):
+        """Singular values up to this are doubtful; 0 without a model."""
+        return 0.0 if self.policy is None else self.policy.tolerance
+
+    def generic_rank(self):
+        """Rank of these rows and columns where the mechanism is not singular; None if unknown."""
+        return None if self.policy is None else self.policy.generic_rank(self._part)
+
+
+def units_of(model) -> Scaling:
+    """Units of a model: every row in lengths of its loop, every column of its smallest loop."""
+    whole, lengths = typical_length(model), [loop_length(model, loop) for loop in model.loops]
+    rows, own = [], np.full(model.body_count + 1, np.inf)
+    for loop, length in zip(model.loops, lengths, strict=True):
+        rows += [1.0 if row.unit == "rad" else 1 / length for row in _rows_of_loop(loop)]
+        inner = with_leaders(model, loop_signs(model, loop.predecessor, loop.successor))
+        own[list(inner)] = np.minimum(own[list(inner)], length)
+    own[np.isinf(own)] = whole
+    joints = enumerate(model.joint[1:], start=1)
+    columns = [1.0 if turns else own[i] for i, joint in joints for turns in _turns(joint)]
+    return Scaling(np.array(rows), np.array(columns), whole)
+
+
+def typical_length(model) -> float:
+    """A length of the mechanism: the largest distance between two joints on one body [m]."""
+    joints = [[np.zeros(3)] if i else [] for i in range(model.body_count + 1)]
+    for body in model.bodies:
+        joints[body.parent].append(body.placement.r)
+    for loop in model.loops:
+        joints[loop.predecessor].append(loop.predecessor_placement.r)
+        joints[loop.successor].append(loop.successor_placement.r)
+    return _largest_span(joints) or 1.0
+
+
+def loop_length(model, loop) -> float:
+    """A length of one loop: the largest distance between two of its joints on one body [m].
+
+    That of the mechanism where all axes of the loop meet in one point.
+    """
+    p, s = loop.predecessor, loop.successor
+    inner = loop_signs(model, p, s)
+    joints: dict = {i: [np.zeros(3)] for i in inner} | {loop_root(model, p, s): []}
+    for i in inner:
+        joints[model.parent[i]].append(model.bodies[i - 1].placement.r)
+    joints[p].append(loop.predecessor_placement.r)
+    joints[s].append(loop.successor_placement.r)
+    return _largest_span(joints.values()) or typical_length(model)
+
+
+def _largest_span(joints):
+    spans = [np.ptp(np.array(points, dtype=float), axis=0) for points in joints if len(points)]
+    return max((float(np.linalg.norm(span)) for span in spans), default=0.0)
+
+
+def rows_of(model) -> list[Row]:
+    """What every row of ``K`` says: the loops in order."""
+    return [row for loop in model.loops for row in _rows_of_loop(loop)]
+
+
+def _rows_of_loop(loop):
+    T = loop.joint.constraint_subspace(loop.joint.neutral()).to_array().astype(float)
+    return [Row(f"loop {loop.name!r}", _direction(t), _unit(t)) for t in T.T]
+
+
+def _turns(joint):
+    """For each velocity variable of a joint, whether it turns."""
+    if joint.nv == 0:
+        return ()
+    S = joint.motion_subspace(joint.neutral()).to_array().astype(float)
+    return np.any(S[:3], axis=0)
+
+
+def _unit(t):
+    return "m" if np.any(t[3:]) else "rad"
+
+
+def _direction(t):
+    turn, shift = t[:3], t[3:]
+    words = [
+        f"{motion} {_axis(part)}"
+        for motion, part in (("rotation about", turn), ("translation along", shift))
+        if np.any(part)
+    ]
+    return " with ".join(words)
+
+
+def _axis(direction):
+    aligned = np.flatnonzero(direction)
+    if len(aligned) == 1:
+        return "xyz"[aligned[0]]
+    direction = direction / np.linalg.norm(direction)
+    return f"({', '.join(f'{x:.3g}' for x in direction)})"
