@@ -213,7 +213,7 @@ class RankPolicy:
         """
         found, units = self.manifold, scaling(self.model)
         rank = self.generic_rank()
-        if not found.misalignment or rank is None:
+        if not found.misalignment or rank is None or found.matrices is None:
             return (), 0.0, 0.0
         rows, names, size = rows_of(self.model), [], {"rad": 0.0, "m": 0.0}
         for K, error in zip(found.matrices, found.errors, strict=True):

@@ -26,7 +26,9 @@ def assemblies_nearby(model, q, seed=0):
     return found.q[found.error <= max(POSITION_TOLERANCE, smallest_error(model))]
 
 
-def ranks(model, q, columns: Any = slice(None), *, tolerance=_TOLERANCE) -> np.ndarray:
+def ranks(
+    model, q, columns: Any = slice(None), *, tolerance: float | None = _TOLERANCE
+) -> np.ndarray:
     """Rank of some columns of ``K`` in every configuration (count, nq), (count,)."""
     if not len(q):
         return np.zeros(0, dtype=int)

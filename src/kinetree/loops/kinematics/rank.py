@@ -6,6 +6,7 @@ configurations apart. Host-only: ranks are decisions.
 """
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +30,7 @@ __all__ = [
 
 
 @on_host
-def rank(K, scaling: Scaling | None = None, *, tolerance: float | None = None):
+def rank(K, scaling: Scaling | None = None, *, tolerance: float | None = None) -> Any:
     """Number of independent rows of ``K``: a number, or an array for a batch (..., nc, nv).
 
     Args:
