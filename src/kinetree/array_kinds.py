@@ -11,7 +11,9 @@ import numpy as np
 
 from kinetree.errors import ArrayKindError, ShapeError
 
-__all__ = ["common", "is_foreign", "kind_of", "module_of", "on_host", "precision"]
+__all__ = [
+    "common", "is_foreign", "kind_of", "module_of", "on_host", "precision", "refuse_masked",
+]  # fmt: skip
 
 _LIBRARIES = {"torch": "torch", "cupy": "cupy", "jax": "jax", "jaxlib": "jax"}
 _WORDS = {
@@ -43,6 +45,16 @@ def _kind_of_type(kind):
 def is_foreign(x) -> bool:
     """Whether this is an array, but not one of NumPy's."""
     return type(x) is not np.ndarray and kind_of(x) is not None
+
+
+def refuse_masked(x, name):
+    """Raise ShapeError for values that NumPy masks: as plain arrays they would count."""
+    if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
+        count = np.ma.count_masked(x)
+        raise ShapeError(
+            f"{name} has {count} masked value{'s' if count > 1 else ''}, for which there is no "
+            f"number to compute with; leave those samples out, or fill them: x.filled(0.0)"
+        )
 
 
 def common(name, inputs, arrays) -> str | None:

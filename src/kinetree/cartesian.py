@@ -13,7 +13,13 @@ import numpy as np
 from kinetree.array_functions import on_host, one_kernel
 from kinetree.errors import ShapeError, SingularError, TraceError, UnknownNameError
 from kinetree.kinematics import jacobians, pose, poses, require_reference
-from kinetree.model.arrays import as_joint_vector, as_model, as_numbers, check_finite
+from kinetree.model.arrays import (
+    as_joint_vector,
+    as_model,
+    as_numbers,
+    check_batches,
+    check_finite,
+)
 
 __all__ = [
     "CartesianForces",
@@ -51,6 +57,8 @@ def applied_force(model, q, name, *, force=None, torque=None, at=None, frame="wo
     T = pose(model, q, name)
     R, p = T[..., :3, :3], T[..., :3, 3]
     f, n = _vector3(force, "force"), _vector3(torque, "torque")
+    where = {} if at is None or isinstance(at, str) else {"at": (_vector3(at, "at"), 1)}
+    check_batches("applied_force", q=(p, 1), force=(f, 1), torque=(n, 1), **where)
     if frame == "body":
         f, n = _turned(R, f), _turned(R, n)
     r = _point_of_application(model, name, force, at, frame, R, p)
@@ -97,6 +105,7 @@ def forces_of_joint_torques(model, q, torques):
             f"got {torques.shape}"
         )
     R = _parent_rotations(model, q)
+    check_batches("forces_of_joint_torques", q=(R, 3), torques=(torques, 2))
     turned = _turned(R, check_finite(torques, "torques", core=2))
     total = [turned[..., i, :] for i in range(model.body_count)]
     for i, parent in enumerate(model.parent[1:]):
@@ -141,6 +150,7 @@ def generalized_velocity(model, q, velocities, *, frame="world", method="least_s
             f"{model.body_count}, got {V.shape}"
         )
     J = jacobians(model, q, frame=frame)
+    check_batches("generalized_velocity", q=(J, 3), velocities=(V, 2))
     flat = J.reshape(*J.shape[:-3], 6 * model.body_count, model.nv)
     if method == "joints":
         qd, rank = _joint_by_joint(model, q, V, frame)
@@ -220,6 +230,7 @@ def cartesian_forces(model, q, tau) -> CartesianForces:
     """
     tau = as_joint_vector(model, _on_host(tau, "tau", "cartesian_forces"), "tau")
     J = jacobians(model, q, frame="aligned")
+    check_batches("cartesian_forces", q=(J, 3), tau=(tau, 1))
     R = poses(model, q)[..., :3, :3]
     w, u = J[..., :3, :], J[..., 3:, :]
     masses = [I if I.mass != 0 else None for I in model.inertia[1:]]
@@ -249,6 +260,7 @@ def joint_torques(model, q, tau):
         forces[..., model.independent_variables[1]] = tau
         return joint_torques(model.uncoupled, model.expand(q), forces)
     S, R = jacobians(model, q, frame="body"), poses(model, q)[..., :3, :3]
+    check_batches("joint_torques", q=(S, 3), tau=(tau, 1))
     R_parent = _parent_rotations(model, q)
     torques = []
     for i, at in enumerate(model.v_slice[1:]):

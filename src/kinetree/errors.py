@@ -5,6 +5,8 @@ Every error is also the built-in exception a Python user would expect, so both
 thing, say what was expected and what came, and what to do about it.
 """
 
+from pickle import PicklingError
+
 __all__ = [
     "ArrayKindError",
     "AssemblyError",
@@ -29,6 +31,7 @@ __all__ = [
     "ModelError",
     "ModelWarning",
     "PainleveError",
+    "PickleError",
     "ShapeError",
     "SimulationError",
     "SimulationWarning",
@@ -128,6 +131,10 @@ class UnknownNameError(KinetreeError, KeyError):
 
 class MissingPackageError(KinetreeError, ImportError):
     """A package that is not installed, and that what was asked for needs."""
+
+
+class PickleError(KinetreeError, PicklingError):
+    """Something that cannot be sent to another process."""
 
 
 class InteropError(KinetreeError, ValueError):

@@ -134,13 +134,13 @@ def _frames(model, name, relative_to):
 
 
 def _require_kind(function, kind):
-    if kind not in ("spatial", "classical"):
+    if not isinstance(kind, str) or kind not in ("spatial", "classical"):
         raise UnknownNameError(f"{function} has no kind {kind!r}; use 'spatial' or 'classical'")
 
 
 def require_reference(frame):
     """Raise UnknownNameError for what does not say how coordinates are meant."""
-    if frame not in ("world", "body", "aligned"):
+    if not isinstance(frame, str) or frame not in ("world", "body", "aligned"):
         raise UnknownNameError(
             f"frame must be 'world', 'body' or 'aligned', got {frame!r}; the frame or body whose "
             f"motion is wanted comes before it"

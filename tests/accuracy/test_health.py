@@ -60,3 +60,59 @@ def test_influence_is_the_derivative_with_respect_to_inertias(rng):
 def test_loops_are_refused_by_name():
     with pytest.raises(kt.LoopError, match="health"):
         health(kt.samples.four_bar())
+
+
+def ball(joint, **options):
+    inertia = kt.shapes.box(0.3, 0.2, 0.1, mass=2.0)
+    return kt.ModelBuilder("ball").body("body", joint=joint, inertia=inertia, **options).build()
+
+
+@pytest.mark.parametrize(
+    ("model", "q"),
+    [
+        (ball(kt.Exponential()), [2 * np.pi, 0, 0]),
+        (ball(kt.Euler("zyx")), [0.1, np.pi / 2, 0]),
+    ],
+)
+def test_singular_variables_are_named_and_no_error(model, q):
+    found = health(model, q)
+    assert found.condition > 1e15
+    assert found.round_trip == np.inf
+    text = " ".join(map(str, found.causes))
+    assert "variables of joint 'body_joint'" in text
+    assert "are close to singular" in text
+    assert "no accelerations can be computed at this state" in text
+    assert "in line" not in text
+    nearly = health(model, np.array(q) + 1e-4)
+    assert not nearly.is_good
+    assert nearly.round_trip < 1e-6
+
+
+def test_a_joint_without_inertia_is_named_and_no_error():
+    bare = kt.ModelBuilder("bare").body("arm", joint=kt.Revolute("x")).build()
+    found = health(bare)
+    assert found.condition == np.inf
+    assert "joint 'arm_joint' moves no inertia" in str(found)
+
+
+@pytest.mark.parametrize("model", [kt.Model(), ball(kt.Fixed())])
+def test_nothing_that_moves_is_healthy_and_linear(model):
+    assert health(model).is_good
+    assert "condition of the inertia matrix   1 " in str(health(model))
+    linear = kt.linearize(model, *[np.zeros(0)] * 3)
+    assert linear.A.shape == linear.B.shape == (0, 0)
+    assert kt.linearize(model, *[np.zeros(0)] * 3, dt=0.1).A.shape == (0, 0)
+
+
+def test_frames_count_as_far_from_twenty_radii_on():
+    """A sphere has the radius of gyration sqrt(3/5) times its own; see RBDA Fig. 10.2."""
+    for radii, is_far in ((19.0, False), (21.0, True)):
+        away = radii * np.sqrt(3 / 5) * 0.1
+        inertia = kt.shapes.sphere(0.1, mass=1.0, at=(away, 0, 0))
+        m = kt.ModelBuilder("far").body("ball", joint=kt.Revolute("z"), inertia=inertia).build()
+        assert ("radii of gyration from its frame" in str(health(m))) == is_far
+
+
+def test_one_state_is_asked_for():
+    with pytest.raises(kt.ShapeError, match="health is about one state"):
+        health(ball(kt.Euler("zyx")), np.zeros((2, 3)))

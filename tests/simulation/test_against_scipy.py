@@ -20,7 +20,7 @@ def reference(model, q, qd, force=None):
     """State at the end, by position variables and their rates; quaternions as four numbers."""
 
     def slope(t, y):
-        q, qd = y[: model.nq], y[model.nq :]
+        q, qd = model.normalize(y[: model.nq]), y[model.nq :]  # stages leave the unit sphere
         total = kt.passive_force(model, q, qd)
         if force is not None:
             total = total + force(model, t, q, qd)

@@ -16,6 +16,8 @@ __all__ = ["condition_number", "digits_lost", "influence", "round_trip_error", "
 def condition_number(model, q, *, scaled=False) -> float:
     """Of the inertia matrix: relative errors of ``tau`` may grow by as much in ``qdd``.
 
+    Infinite where a variable has no inertia at all.
+
     Args:
         model: the mechanism.
         q: joint positions, (nq,).
@@ -25,6 +27,8 @@ def condition_number(model, q, *, scaled=False) -> float:
     if not model.nv:
         return 1.0
     H = joint_space_inertia(model, q)
+    if not np.all(np.diagonal(H) > 0):
+        return np.inf
     d = np.sqrt(np.diagonal(H)) if scaled else np.ones(model.nv)
     return float(np.linalg.cond(H / np.outer(d, d)))
 
@@ -76,7 +80,7 @@ def influence(model, q, qd):
     """
     qdd = np.ones(model.nv)
     Y = regressor(model, q, qd, qdd).reshape(model.nv, model.body_count, 10)
-    parameters = np.array([I.parameters() for I in model.inertia[1:]])
+    parameters = np.reshape([I.parameters() for I in model.inertia[1:]], (model.body_count, 10))
     forces = np.einsum("ikp,kp->ik", Y, parameters)
     changes = np.linalg.solve(joint_space_inertia(model, q), forces)
-    return np.max(np.abs(changes), axis=0)
+    return np.max(np.abs(changes), axis=0, initial=0.0)

@@ -8,14 +8,15 @@ errors that look like small inertias. It takes bodies without full inertia to bu
 import numpy as np
 
 from kinetree.algorithms import crba
+from kinetree.algorithms.propagation import has_full_inertia, is_formula
 from kinetree.errors import SingularError
 
-__all__ = ["has_full_inertia", "require_independent_joints"]
+__all__ = ["require_independent_joints"]
 
 
 def require_independent_joints(model, function):
     """Raise SingularError when some combination of joints accelerates without any force."""
-    if model.nv == 0 or all(_is_formula(I) or has_full_inertia(I) for I in model.inertia[1:]):
+    if model.nv == 0 or all(is_formula(I) or has_full_inertia(I) for I in model.inertia[1:]):
         return  # H is a sum of positive definite terms, one for each joint
     q = model.random_configuration(np.random.default_rng(0))
     H = crba.joint_space_inertia(model, q)
@@ -33,15 +34,3 @@ def require_independent_joints(model, function):
         f"can move together without moving any inertia, in every configuration. Give the bodies "
         f"between them mass and a rotational inertia, or make one of the joints Fixed"
     )
-
-
-def has_full_inertia(I):
-    """Whether the body resists every motion; a point or a rod does not, and a formula may not."""
-    if _is_formula(I) or not I.mass > 0:
-        return False
-    moments = np.linalg.eigvalsh(I.rotational_at_center)
-    return bool(moments[0] > 1e-9 * moments[-1])
-
-
-def _is_formula(I):
-    return I.to_matrix().dtype == object

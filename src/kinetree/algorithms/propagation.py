@@ -14,8 +14,8 @@ from kinetree.spatial import ArticulatedInertia, dyadic
 from kinetree.spatial.ops import check_pivot
 
 __all__ = [
-    "Propagated", "cleared", "inverse_joint_inertia", "joint_inertia_bound", "moves_no_inertia",
-    "propagate", "singular_at",
+    "Propagated", "cleared", "has_full_inertia", "inverse_joint_inertia", "is_formula",
+    "joint_inertia_bound", "moves_no_inertia", "propagate", "singular_at",
 ]  # fmt: skip
 
 
@@ -55,25 +55,56 @@ def inverse_joint_inertia(IA, S, D, message=ltl.not_positive):
 def joint_inertia_bound(IA, S, k):
     """What ``IA`` would weigh against column ``k`` of ``S`` in the worst of all directions.
 
-    Rounding errors of ``Sᵀ IA S`` are proportional to it.
+    Rounding errors of ``Sᵀ IA S`` are proportional to it. Where ``S`` depends on the configuration
+    all its columns count: one of them may vanish (the rotation vector of a full turn).
     """
-    I, s = _dense(IA).diagonal(), _dense(S)[:, k]
-    w = 1 if len(s) == 3 else 3  # angular coordinates, in the plane and in space
-    parts = [part for part in (slice(0, w), slice(w, None)) if not _is_structural_zero(s[part])]
-    return sum(sum(I[part]) * (s[part] @ s[part]) for part in parts)
+    I, S = _dense(IA).diagonal(), _dense(S)
+    w = 1 if len(S) == 3 else 3  # angular coordinates, in the plane and in space
+    bound = 0
+    for part in (slice(0, w), slice(w, None)):
+        if not _is_structural_zero(S[part, k]):
+            s = S[part, k] if _is_structure(S[part]) else S[part].ravel()
+            bound = bound + sum(I[part]) * (s @ s)
+    return bound
 
 
 def _is_structural_zero(s):
-    return np.issubdtype(s.dtype, np.integer) and not np.any(s)
+    return _is_structure(s) and not np.any(s)
+
+
+def _is_structure(s):
+    return np.issubdtype(s.dtype, np.integer)
 
 
 def moves_no_inertia(model, i):
     """Why the equation of motion has no solution at joint ``i``."""
+    joint, I = model.joint[i], model.inertia[i]
+    if joint.nv > 1 and not joint.constant_subspace and has_full_inertia(I):
+        return (
+            f"forward dynamics is singular: the variables of joint {model.joint_names[i - 1]!r} "
+            f"({type(joint).__name__}) are singular in this configuration, by gimbal lock or at a "
+            f"full turn of a rotation vector. Stay away from it, take other variables for the same "
+            f"state (joint.reparameterize), or make it a kinetree.Spherical joint, which is "
+            f"singular nowhere"
+        )
     return (
         f"forward dynamics is singular: joint {model.joint_names[i - 1]!r} moves no inertia, so "
         f"any force gives it infinite acceleration. Give body {model.body_names[i]!r} or a body "
         f"beyond it mass away from the joint axis, or make the joint Fixed"
     )
+
+
+def has_full_inertia(I):
+    """Whether the body resists every motion; a point or a rod does not, and a formula may not."""
+    if is_formula(I) or not I.mass > 0:
+        return False
+    moments = np.linalg.eigvalsh(I.rotational_at_center)
+    return bool(moments[0] > 1e-9 * moments[-1])
+
+
+def is_formula(I):
+    """Whether an inertia is not made of plain numbers."""
+    return I.to_matrix().dtype == object
 
 
 def singular_at(model, i):

@@ -46,8 +46,8 @@ ROWS = ("rx", "ry", "rz", "x", "y", "z")
 def task_rows(rows) -> tuple:
     """Numbers of the coordinates that ``rows`` names: None for all, "angular", "linear", names."""
     known = {None: range(6), "angular": range(3), "linear": range(3, 6)}
-    names = None if rows is None or isinstance(rows, str) else tuple(rows)
-    if names is None and rows in known:
+    names = tuple(rows) if isinstance(rows, (tuple, list)) else None
+    if (rows is None or isinstance(rows, str)) and rows in known:
         return tuple(known[rows])
     if not names or any(name not in ROWS for name in names) or len(set(names)) < len(names):
         raise UnknownNameError(

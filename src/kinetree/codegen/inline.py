@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from kinetree.errors import ArrayKindError
 from kinetree.expr import interpret
 from kinetree.expr.count import cost
 from kinetree.expr.node import Expr, Graph
@@ -35,8 +36,33 @@ def evaluated(program, arrays):
     if graph is not None:
         results = _inlined(program, arrays, graph)
     else:
-        results = interpret.run(program, *arrays, functions=_elementary(arrays))
+        results = _interpreted(program, [_as_floats(a) for a in arrays])
     return results[0] if len(results) == 1 else results
+
+
+def _as_floats(array):
+    """Plain numbers that came as objects, for which NumPy has no elementary functions."""
+    if array.dtype == object and all(isinstance(x, _PLAIN) for x in array.flat):
+        return array.astype(complex if any(isinstance(x, complex) for x in array.flat) else float)
+    return array
+
+
+_PLAIN = (int, float, complex, np.number)
+
+
+def _interpreted(program, arrays):
+    functions = _elementary(arrays)
+    try:
+        return interpret.run(program, *arrays, functions=functions)
+    except TypeError as error:
+        objects = (x for a in arrays if a.dtype == object for x in a.flat)
+        strange = next((type(x).__name__ for x in objects if not isinstance(x, _PLAIN)), None)
+        if strange is None or functions is not None:
+            raise
+        raise ArrayKindError(
+            f"{program.name} cannot be computed with numbers of type {strange}; use floats, "
+            f"complex numbers or mpmath numbers"
+        ) from error
 
 
 def trace_of(arrays):

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.array_kinds import is_foreign
+from kinetree.array_kinds import is_foreign, refuse_masked
 from kinetree.errors import ShapeError
 from kinetree.functions import argument_shape, validate
 from kinetree.model import Model
@@ -96,7 +96,13 @@ class Call:
     def _as_array(self, parameter, value):
         if is_foreign(value):
             return value
-        array = np.asarray(value)
+        refuse_masked(value, f"{self.name}: {parameter}")
+        try:
+            array = np.asarray(value)
+        except ValueError:
+            raise ShapeError(
+                f"{self.name}: {parameter} must be an array, got rows of different lengths"
+            ) from None
         numbers = array.dtype.kind in "fiubc"
         if array.dtype == object:  # traced or exact ones
             numbers = all(hasattr(x, "__sub__") for x in array.ravel())

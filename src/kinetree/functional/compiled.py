@@ -86,6 +86,10 @@ class CompiledFunction:
         self.parameters, self.options = parameters, options
         self._known = {}
 
+    def __getstate__(self):
+        """Everything but compiled code, which does not travel."""
+        return {**self.__dict__, "_known": {}}
+
     def __call__(self, *args, out=None, **options) -> Any:
         """The result for the arguments of the function, then the parameters."""
         if out is None and not options:

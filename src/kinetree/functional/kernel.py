@@ -6,6 +6,8 @@ machine code that is then called for every sample of a batch.
 """
 
 import functools
+import sys
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ import numpy as np
 from kinetree.array_kinds import kind_of
 from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.runtime.kernel import Kernel
+from kinetree.errors import PickleError
 from kinetree.functional.call import Call, check_arrays, read_signature
 from kinetree.functional.results import flatten, over_samples
 from kinetree.functional.trace_errors import located
@@ -58,6 +61,15 @@ class UserKernel:
 
     def __repr__(self):
         return f"<kinetree kernel {self.__name__}{self.signature}>"
+
+    def __reduce__(self) -> Any:
+        """By name, as functions are pickled; compiled code does not travel."""
+        if _found_by_name(self) is self:  # decorated: what has the name is the kernel
+            return self.__qualname__
+        function = self.function
+        if isinstance(function, FunctionType) and _found_by_name(function) is not function:
+            _refuse_to_pickle(function)
+        return UserKernel, (function,)
 
     def __call__(self, *args, **options) -> Any:
         """The result for arrays with any leading batch axes."""
@@ -118,6 +130,31 @@ class UserKernel:
 
     def _reference(self, call):
         return over_samples(lambda *arrays: call.apply(self.function, arrays), call)
+
+
+def _found_by_name(thing):
+    """What a module has under the name of a function or kernel, or None."""
+    found = sys.modules.get(getattr(thing, "__module__", None) or "")
+    for part in getattr(thing, "__qualname__", "").split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+_BY_VALUE = ("cloudpickle", "dill")  # they send the function itself
+
+
+def _refuse_to_pickle(function):
+    """Raise PickleError, unless who asks sends functions that have no name to find them by."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] in _BY_VALUE:
+            return
+        frame = frame.f_back
+    raise PickleError(
+        f"kernel {function.__qualname__!r} cannot be pickled: other processes find a function by "
+        f"its name, and module {function.__module__!r} has none of this name, since it is a lambda "
+        f"or was defined inside another function. Define it at the top of a module"
+    )
 
 
 def _look(arrays):

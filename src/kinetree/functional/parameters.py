@@ -120,7 +120,7 @@ def _vector(name, shape, value, changes, **more):
     """A parameter that can take any numbers."""
 
     def rates(array):
-        return np.eye(array.size, dtype=int).reshape(*shape, -1)
+        return np.eye(array.size, dtype=int).reshape(*shape, array.size)
 
     return Parameter(name, shape, shape, value, changes, rates, **more)
 

@@ -96,7 +96,7 @@ class Prepared:
         if out is None:
             result = self.kernel.call(*arrays)
         else:
-            out = list(leaves_of(out))
+            out = [out] if isinstance(out, list) else list(leaves_of(out))
             result = self.kernel.general(*arrays, out=tuple(out) if len(out) > 1 else out[0])
         if self.plain:
             return result

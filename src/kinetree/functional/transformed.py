@@ -67,6 +67,10 @@ class Transformed(ABC):
         self.__name__ = f"{self.kind} of {getattr(function, '__name__', function)}"
         self._kernels = {}
 
+    def __getstate__(self):
+        """Everything but compiled code, which does not travel."""
+        return {**self.__dict__, "_kernels": {}}
+
     def __repr__(self):
         return f"<kinetree {self.__name__} with respect to {self.wrt!r}>"
 

@@ -41,7 +41,7 @@ class Variables:
                 rates = (
                     _configuration_rates(model, symbols)
                     if _is_configuration(call, name)
-                    else np.eye(symbols.size, dtype=int).reshape(*symbols.shape, -1)
+                    else np.eye(symbols.size, dtype=int).reshape(*symbols.shape, symbols.size)
                 )
             else:
                 p = parameter(model, name)

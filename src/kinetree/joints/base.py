@@ -41,7 +41,14 @@ import numpy as np
 from kinetree.joints.complement import dual_basis
 from kinetree.spatial import Force, Motion, Plucker, log
 
-__all__ = ["AbstractJoint"]
+__all__ = ["UNIT_TOLERANCE", "AbstractJoint"]
+
+UNIT_TOLERANCE = 5e-7
+"""How far from one the length of a quaternion may be: four roundings of single precision.
+
+Quaternions that were stored in float32, or printed with seven digits, pass; steps of integrators
+stay far below. Beyond it, somebody forgot to normalise, and rotations would stretch what they turn.
+"""
 
 
 class AbstractJoint(ABC):
@@ -53,6 +60,7 @@ class AbstractJoint(ABC):
         constant_subspace: whether ``S`` is the same in every configuration (then ``c_J = 0``).
         unit_parts: slices of ``q`` that are unit quaternions.
         angles: numbers of the position variables that count alike modulo 2π.
+        turns_over: whether ``reparameterize`` goes over to other variables for the same state.
         rates_are_velocities: whether ``qd`` is the time derivative of ``q``; if not, see
             ``configuration_rate``.
     """
@@ -63,6 +71,7 @@ class AbstractJoint(ABC):
     rates_are_velocities: bool = True
     unit_parts: tuple = ()
     angles: tuple = ()
+    turns_over: bool = False
 
     @abstractmethod
     def jcalc(self, q, qd) -> tuple[Plucker, Motion, Motion, Motion]:
@@ -154,6 +163,17 @@ class AbstractJoint(ABC):
             q[part] = q[part] / np.linalg.norm(q[part])
         return q
 
+    def reparameterize(self, q, qd):
+        """The same state ``q, qd`` in variables that are good to go on with.
+
+        Rounding errors of many steps take quaternions away from unit length; here they are brought
+        back from close to it. Joints whose variables become singular leave for others.
+        """
+        q = np.array(q)
+        for part in self.unit_parts:
+            q[part] = q[part] * (3 - q[part] @ q[part]) / 2  # to first order divided by the length
+        return q, qd
+
     def singularity(self, q) -> Any:
         """Distance from a singularity of the variables: 1 far away, 0 where ``S`` loses rank."""
         return 1
@@ -162,8 +182,11 @@ class AbstractJoint(ABC):
         """What is wrong with the numbers ``q`` as a position, or None."""
         for part in self.unit_parts:
             length = float(np.linalg.norm(q[part]))
-            if abs(length - 1) > 1e-4:
-                return f"quaternion (w, x, y, z) must have unit length, got length {length:.6g}"
+            if not abs(length - 1) <= UNIT_TOLERANCE:
+                return (
+                    f"quaternion (w, x, y, z) must have unit length, got length {length:.9g}; "
+                    f"model.normalize(q) scales it"
+                )
         return None
 
     def at(self, t) -> "AbstractJoint":

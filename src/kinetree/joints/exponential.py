@@ -20,12 +20,14 @@ __all__ = ["Exponential"]
 class Exponential(AbstractJoint):
     """Turns freely about a point; ``q`` is axis times angle [rad], ``qd`` its time derivative.
 
-    Singular at a full turn. Call ``reparameterize`` now and then in a long motion; it takes the
-    shorter way round to the same orientation and keeps the velocity.
+    Singular at a full turn. ``reparameterize`` takes the shorter way round to the same orientation
+    and keeps the velocity; simulations do so beyond half a turn, unless springs or limits of the
+    joint are about its variables.
     """
 
     nq = nv = 3
     constant_subspace = False
+    turns_over = True
 
     def jcalc(self, q, qd):
         S = Motion(left_jacobian(q).T, np.zeros((3, 3), dtype=int))  # child side: transposed

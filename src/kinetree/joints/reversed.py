@@ -33,6 +33,7 @@ class Reversed(AbstractJoint):
             ("rates_are_velocities", self.joint.rates_are_velocities),
             ("unit_parts", self.joint.unit_parts),
             ("angles", self.joint.angles),
+            ("turns_over", self.joint.turns_over),
         ):
             object.__setattr__(self, name, value)
 
@@ -74,6 +75,9 @@ class Reversed(AbstractJoint):
 
     def random(self, rng):
         return self.joint.random(rng)
+
+    def reparameterize(self, q, qd):
+        return self.joint.reparameterize(q, qd)
 
     def singularity(self, q):
         return self.joint.singularity(q)

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.array_kinds import is_foreign
+from kinetree.array_kinds import is_foreign, refuse_masked
 from kinetree.errors import ArrayKindError, ModelError, ShapeError
+from kinetree.joints.base import UNIT_TOLERANCE
 
 __all__ = [
     "as_configuration",
@@ -15,6 +16,7 @@ __all__ = [
     "as_model",
     "as_numbers",
     "as_position_vector",
+    "check_batches",
     "check_finite",
     "require_unit_parts",
 ]
@@ -60,7 +62,7 @@ def require_unit_parts(model, q):
         for part in model.joint[i].unit_parts:
             p = q[model.q_slice[i]][part]
             deviation = p @ p - 1
-            (deviation * deviation < 4e-8).require()
+            (deviation * deviation < (2 * UNIT_TOLERANCE) ** 2).require()
 
 
 def as_position_vector(model, q, name="q"):
@@ -86,6 +88,7 @@ def _checked(model, x, name, size_name):
 
 def as_numbers(x, name):
     """``x`` as an array of floats, complex numbers, or number-like objects such as formulas."""
+    refuse_masked(x, name)
     try:
         a = np.asarray(x)
     except (TypeError, RuntimeError) as error:  # as CuPy and JAX say it, and as torch does
@@ -98,7 +101,7 @@ def as_numbers(x, name):
         raise ShapeError(f"{name} must be an array, got rows of different lengths") from None
     if a.dtype == object:
         for number in a.flat:
-            if not hasattr(number, "__truediv__"):
+            if not hasattr(number, "__truediv__") or isinstance(number, type):
                 raise ShapeError(f"{name} must hold numbers, got a {type(number).__name__}")
     elif not (np.issubdtype(a.dtype, np.number) or a.dtype == bool):
         if a.ndim == 0 and a.dtype.kind == "U":
@@ -113,6 +116,19 @@ def as_numbers(x, name):
 def as_given(x, name) -> Any:
     """Arrays of other libraries as they are, for a kernel to check; else as ``as_numbers``."""
     return x if is_foreign(x) else as_numbers(x, name)
+
+
+def check_batches(function, **arrays):
+    """Raise ShapeError where batch axes do not fit: arrays by name, each with its own axes."""
+    leads = {name: tuple(np.shape(a)[: np.ndim(a) - core]) for name, (a, core) in arrays.items()}
+    try:
+        np.broadcast_shapes(*leads.values())
+    except ValueError:
+        found = ", ".join(f"{name} {lead}" for name, lead in leads.items())
+        raise ShapeError(
+            f"{function}: batch axes do not broadcast against each other: {found}; leading axes "
+            f"must be equal or 1"
+        ) from None
 
 
 def check_finite(a, name, core=1):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.simulation.breakdown import NamingTime, check_finite_state
+from kinetree.simulation.integrators.manifold import settled
 from kinetree.simulation.record import Record
 from kinetree.simulation.step import Step
 
@@ -45,6 +46,8 @@ class Motion:
     work: Any
     controller: Any
     hooks: tuple = ()
+    turns_over: Any = None
+    """The model, if steps may begin in other variables than the last one ended in."""
 
     @property
     def holds(self) -> bool:
@@ -61,6 +64,8 @@ class Motion:
     def advance(self, step):
         """Go to the end of a step."""
         self.q, self.qd, self.work = step.q1, step.qd1, self.work + step.work
+        if self.turns_over is not None:  # before the controller sees the state
+            self.q, self.qd = settled(self.turns_over, self.q, self.qd)
 
 
 def run_equal_steps(stepper, clock, motion, store_every, progress) -> Record:

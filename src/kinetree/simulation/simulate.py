@@ -17,6 +17,7 @@ from kinetree.simulation.forces.limits import warn_outside
 from kinetree.simulation.inputs import at_instants
 from kinetree.simulation.integrators.adaptive import Tolerance, run_adaptive_steps
 from kinetree.simulation.integrators.group import require_groups
+from kinetree.simulation.integrators.manifold import settled, turns_over
 from kinetree.simulation.integrators.registry import INTEGRATORS, integrator_named
 from kinetree.simulation.loop import Clock, Motion, run_equal_steps
 from kinetree.simulation.prescribed.checks import check_rates, left_alone, told_start
@@ -101,6 +102,8 @@ def simulate(
             start inside each other; or there is a ground, and neither ``contact`` nor ``forces``.
     """
     q, qd, events = *_start(as_model(model), q0, qd0), _as_events(events)
+    if turns_over(model):
+        q, qd = settled(model, q, qd)
     clock = _clock(t0, duration, dt, store_every)
     _refuse_prescribed(model, clock.start)
     told = told_of(model, prescribed)
@@ -129,7 +132,9 @@ def simulate(
         stepper, watchers = attached.stepper(acting, method, field, q, events, compiled=compiled)
     control = as_controller(controller, model, qd.shape, controls)
     hooks = (*at_instants(control), *watchers, *hooks)
-    motion = Motion(q, qd, np.zeros(qd.shape[:-1]), control, hooks)
+    motion = Motion(
+        q, qd, np.zeros(qd.shape[:-1]), control, hooks, model if turns_over(model) else None
+    )
     report_time = progress or (lambda t: None)
     if adaptive:
         tolerance = _tolerance(method, rtol, atol, max_step)

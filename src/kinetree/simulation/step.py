@@ -70,7 +70,7 @@ class Step:
 
 @kernel
 def _step(model, t, h, q, qd, tau, *, method, field, full=False):
-    after = method.step(field, model, t, h, q, qd, tau)
+    after = method.advance(field, model, t, h, q, qd, tau)
     results = [after.q, after.qd, after.work]
     if method.solves:
         results.append(after.defect)
@@ -89,7 +89,7 @@ def _steps(model, t, h, q, qd, tau, count, *, method, field):
 
     def body(state):
         t, q, qd, work, worst = state
-        after = method.step(field, model, t, h, q, qd, tau)
+        after = method.advance(field, model, t, h, q, qd, tau)
         if method.solves:
             worst = select(worst < after.defect, after.defect, worst)
         return t + h, after.q, after.qd, work + after.work, worst
@@ -130,7 +130,7 @@ class Stepper:
     def stepped(self, t, h, q, qd, tau, *, full=False) -> Stepped:
         """The end of a step of ``h`` seconds; ``full`` with error estimate and stages."""
         if not self.compiled:
-            return self.method.step(self.field, self.model, t, h, q, qd, tau)
+            return self.method.advance(self.field, self.model, t, h, q, qd, tau)
         kernel = self._full if full else self._one
         return self._unpacked(t, h, kernel.call(_number(t), _number(h), q, qd, tau))
 

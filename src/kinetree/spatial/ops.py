@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.errors import SingularError
+from kinetree.errors import ArrayKindError, SingularError
 
 __all__ = [
     "absolute",
@@ -58,7 +58,7 @@ def _unary(name, x):
 
 
 def _undefined(name, x):
-    return TypeError(
+    return ArrayKindError(
         f"{name}() of a {type(x).__name__} is not defined; use a float, complex, mpmath, SymPy "
         f"or traced number, or give the type a method {name}()"
     )

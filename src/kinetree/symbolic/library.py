@@ -2,13 +2,9 @@
 
 from importlib import import_module
 
-from kinetree.errors import KinetreeError
+from kinetree.errors import MissingPackageError
 
-__all__ = ["MissingLibraryError", "sympy"]
-
-
-class MissingLibraryError(KinetreeError, ImportError):
-    """SymPy is not installed."""
+__all__ = ["sympy"]
 
 
 def sympy():
@@ -16,7 +12,7 @@ def sympy():
     try:
         return import_module("sympy")
     except ImportError as error:
-        raise MissingLibraryError(
+        raise MissingPackageError(
             f"formulas need SymPy, which cannot be imported ({error}); "
             f'pip install "kinetree[symbolic]"'
         ) from error

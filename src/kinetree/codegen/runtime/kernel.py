@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.array_kinds import refuse_masked
 from kinetree.codegen.build import build
 from kinetree.codegen.program import regrouped
 from kinetree.codegen.runtime.batches import batch_of
@@ -87,6 +88,8 @@ class Kernel:
                 result = foreign_call(self, arrays, out)
                 if result is not NotImplemented:
                     return result
+                for x, i in zip(arrays, self.inputs, strict=False):
+                    refuse_masked(x, f"{self.name}: {i.name}")
                 break
         try:
             arrays = [np.asarray(a) for a in arrays]
@@ -99,12 +102,34 @@ class Kernel:
         dtype = "float32" if all(a.dtype.char == "f" for a in arrays) else "float64"
         arrays = [a if a.dtype == dtype else a.astype(dtype) for a in arrays]
         batch = self._batch(arrays)
+        if out is not None:
+            self._check_out(out, batch, dtype)
         if self.is_empty:
             self.validate(arrays)  # ufuncs have no axes of length zero
             return _copied(self.reference(arrays), out)
         if out is not None:  # inputs may be needed again after results have been written
             arrays = [a.copy() if _overlaps(a, out) else a for a in arrays]
         return self._run(arrays, batch, dtype, out)
+
+    def _check_out(self, out, batch, dtype):
+        """Raise ShapeError for arrays that results cannot be written to."""
+        outs = out if isinstance(out, tuple) else (out,)
+        if len(outs) != len(self.outputs):
+            raise ShapeError(
+                f"{self.name} returns {len(self.outputs)} arrays, so out= takes as many, got "
+                f"{len(outs)}"
+            )
+        for k, (o, result) in enumerate(zip(outs, self.outputs, strict=True)):
+            name = f"{self.name}: out" + (f"[{k}]" if len(outs) > 1 else "")
+            shape = batch + result.shape
+            if not isinstance(o, np.ndarray):
+                raise ShapeError(f"{name} must be a NumPy array {shape}, got {type(o).__name__}")
+            if o.shape[-len(shape) :] != shape and shape:
+                raise ShapeError(f"{name} must have the shape of the result {shape}, got {o.shape}")
+            if not np.can_cast(dtype, o.dtype, "same_kind"):
+                raise ShapeError(f"{name} must be an array of {dtype}, got {o.dtype}")
+            if not o.flags.writeable:
+                raise ShapeError(f"{name} is read-only")
 
     def _ready(self, arrays):
         """Axes of the batch when the arrays need no preparation, which is the usual case."""

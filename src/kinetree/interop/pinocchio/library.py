@@ -2,12 +2,12 @@
 
 import importlib
 
-from kinetree.errors import InteropError
+from kinetree.errors import InteropError, MissingPackageError
 
 __all__ = ["MissingLibraryError", "pinocchio"]
 
 
-class MissingLibraryError(InteropError, ImportError):
+class MissingLibraryError(InteropError, MissingPackageError):
     """The other library is not installed."""
 
 

@@ -3,12 +3,12 @@
 import importlib
 import warnings
 
-from kinetree.errors import InteropError, LoadError
+from kinetree.errors import InteropError, LoadError, MissingPackageError
 
 __all__ = ["MissingLibraryError", "compiled", "mujoco"]
 
 
-class MissingLibraryError(LoadError, InteropError, ImportError):
+class MissingLibraryError(LoadError, InteropError, MissingPackageError):
     """MuJoCo is not installed."""
 
 

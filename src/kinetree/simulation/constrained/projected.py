@@ -113,7 +113,7 @@ def projected_steps(model, t, h, q, qd, tau, count, *, method, field):
 
     def body(state):
         t, q, qd, work, worst = state
-        after = method.step(field, model, t, h, q, qd, tau)
+        after = method.advance(field, model, t, h, q, qd, tau)
         return t + h, after.q, after.qd, work + after.work, _worst(worst, after.checks)
 
     start = np.array([0 * t, 0 * t, 0 * t, 1 + 0 * t, 0 * t, 0 * t])

@@ -169,6 +169,34 @@ def warn_outside(model, q):
     )
 
 
+def beyond_effort(model, tau, t) -> str | None:
+    """What to say about joint forces beyond the efforts of the joints, or None.
+
+    Args:
+        model: the mechanism. An effort of zero stands for one that nobody knows.
+        tau: joint forces, (n, ..., nv).
+        t: their times [s], (n,).
+    """
+    limit = np.where(model.effort_limits > 0, model.effort_limits, np.inf)
+    if not tau.size or not np.any(np.isfinite(limit)):
+        return None
+    others = tuple(range(tau.ndim - 1))
+    largest = np.maximum(tau.max(axis=others), -tau.min(axis=others))
+    k = int(np.argmax(largest / limit))
+    if not largest[k] > limit[k] * (1 + 1e-6):  # which single precision respects
+        return None
+    sizes = np.abs(tau[..., k])
+    n, *sample = map(int, np.unravel_index(np.argmax(sizes), sizes.shape))
+    i = next(i for i, at in enumerate(model.v_slice) if at.stop > k)
+    where = f" in sample {tuple(sample)}" if sample else ""
+    return (
+        f"joint {model.joint_names[i - 1]!r} is driven with {tau[(n, *sample, k)]:.4g} N or N·m at "
+        f"t = {t[n]:.4g} s{where}, beyond its effort limit of {limit[k]:.4g}, and nothing cuts it: "
+        f"return np.clip(tau, -model.effort_limits, model.effort_limits), or drive the model's "
+        f"actuators (simulate(controls=...)), which are cut to their effort"
+    )
+
+
 def limits_of(model, given):
     """Limits by name (``"stiff"``, ``"rigid"``, None) or as given; None where there are none."""
     if given is None:

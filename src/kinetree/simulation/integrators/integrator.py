@@ -8,6 +8,8 @@ with constraints say, subclasses ``Integrator`` and passes an instance to ``simu
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
+from kinetree.simulation.integrators.manifold import settled
+
 __all__ = ["Integrator", "Stages", "Stepped"]
 
 
@@ -75,6 +77,13 @@ class Integrator(ABC):
             qd: joint velocities at the start.
             tau: joint forces that are held during the step.
         """
+
+    def advance(self, field, model, t, h, q, qd, tau) -> Stepped:
+        """``step`` from the same state in variables that are good for one.
+
+        Quaternions are brought to unit length, rotation vectors below half a turn.
+        """
+        return self.step(field, model, t, h, *settled(model, q, qd), tau)
 
     def doubt(self, after):
         """A number that says how far the end of a step can be doubted; None for no doubt."""

@@ -19,10 +19,13 @@ import numpy as np
 from kinetree.functional.kernel import kernel
 from kinetree.joints import AbstractJoint, Free, Planar, Reversed, SphereInCylinder, Spherical
 from kinetree.joints.jet import jets
+from kinetree.model.dynamics import has_dynamics
 from kinetree.spatial import Motion
 from kinetree.spatial.vector3 import cross
 
-__all__ = ["group_bracket", "is_flat", "joint_rate", "local_rate", "move"]
+__all__ = [
+    "group_bracket", "is_flat", "joint_rate", "local_rate", "move", "settled", "turns_over",
+]  # fmt: skip
 
 _SERIES = ((1, 1 / 2), (2, 1 / 12), (4, -1 / 720))  # brackets, coefficient: Bernoulli numbers
 
@@ -35,6 +38,40 @@ def move(model, q, u):
 def local_rate(model, q, u, qd, *, order):
     """``du/dt`` at local coordinates ``u`` around ``q``, good for methods of the given order."""
     return qd if is_flat(model) else _local_rate(model, q, u, qd, order=order)
+
+
+def settled(model, q, qd):
+    """The same state in variables good for a step: see ``AbstractJoint.reparameterize``."""
+    if not _movable(model):
+        return q, qd
+    return _settled(model, q, qd)
+
+
+def turns_over(model):
+    """Whether steps may begin in other variables than the last one ended in."""
+    return any(model.joint[i].turns_over for i in _movable(model))
+
+
+def _movable(model):
+    """Numbers of the joints whose variables are looked after.
+
+    Springs and limits are about the variables: where there are some, these must not be changed.
+    """
+    found = []
+    for i, joint in enumerate(model.joint[1:], start=1):
+        bound = has_dynamics(model.bodies[i - 1], "stiffness") or model.travel[i] is not None
+        if joint.nq and (joint.unit_parts or (joint.turns_over and not bound)):
+            found.append(i)
+    return found
+
+
+@kernel
+def _settled(model, q, qd):
+    q, qd = np.array(q), np.array(qd)
+    for i in _movable(model):
+        a, b = model.q_slice[i], model.v_slice[i]
+        q[a], qd[b] = model.joint[i].reparameterize(q[a], qd[b])
+    return q, qd
 
 
 def is_flat(model):

@@ -13,6 +13,7 @@ from kinetree.loops.kinematics.rank import scaling
 from kinetree.model.dynamics import has_dynamics
 from kinetree.simulation.breakdown import joint_of, remedy
 from kinetree.simulation.constrained.passes import SingularPass
+from kinetree.simulation.forces.limits import beyond_effort
 from kinetree.simulation.results.report import Report
 
 __all__ = ["check_result"]
@@ -199,6 +200,9 @@ def _warnings(model, report, arrays, loop_error, adaptive, inside):
             f"{name}: joint {joint!r} moves by {report.largest_advance:.2g} rad or m in one step; "
             f"{smaller}"
         )
+    too_strong = beyond_effort(model, arrays["tau"], arrays["t"])
+    if too_strong:
+        yield f"{name}: {too_strong}"
     if report.contact is not None:
         yield from _warnings_of_contact(name, report.contact, smaller)
     if report.smallest_pivot < SMALLEST_PIVOT:

@@ -8,16 +8,18 @@ without coming back to Python until a state is to be stored. Events, hooks, and 
 also to singular configurations, are the business of ``kinetree.simulate``.
 """
 
+import warnings
 from typing import Any
 
 import numpy as np
 
-from kinetree.errors import ShapeError, TraceError, UnknownNameError
+from kinetree.errors import ShapeError, SimulationWarning, TraceError, UnknownNameError
 from kinetree.model.arrays import as_model
 from kinetree.simulation.acting import acting_on
 from kinetree.simulation.constrained.making import projected
 from kinetree.simulation.contact.attached import forces_of
 from kinetree.simulation.field import Field, is_traceable
+from kinetree.simulation.forces.limits import beyond_effort
 from kinetree.simulation.integrators.registry import integrator_named
 from kinetree.simulation.prescribed.field import DrivenField
 from kinetree.simulation.prescribed.method import driven
@@ -89,6 +91,9 @@ def rollout(
         policy=policy, friction=friction, limits=limits, inputs=inputs, arguments=arguments,
         parameters=parameters, t0=t0, prescribed=prescribed, contact=contact,
     )  # fmt: skip
+    for given in run.arrays.given:
+        if given.kind == "tau":
+            _warn_of_effort(model, given, run)
     marks = run.marks(store_every)
     q, qd, work = new_arrays(run, len(marks), out)
     run.fill(marks, q, qd, work)
@@ -125,6 +130,13 @@ def run_of(
         method, field = projected(model, method, field, arrays.q0, arrays.qd0)
     transition = Transition(model, method, field, policy, tuple(own), names)
     return Run(transition, arrays, steps, dt, float(t0))
+
+
+def _warn_of_effort(model, given, run):
+    tau = given.array if given.timed else given.array[None]
+    message = beyond_effort(model, tau, run.t0 + run.dt * np.arange(len(tau)))
+    if message:
+        warnings.warn(f"the rollout of {model.name!r}: {message}", SimulationWarning, stacklevel=3)
 
 
 def _passive(model, friction, limits):

@@ -21,6 +21,7 @@ from kinetree.functional.results import over_samples
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, check_finite, require_unit_parts
 from kinetree.simulation.integrators.integrator import Integrator
+from kinetree.simulation.integrators.manifold import settled
 from kinetree.simulation.rollouts.asked import apply, number
 from kinetree.simulation.rollouts.slopes import gradients_along
 
@@ -80,6 +81,7 @@ class Transition:
 
         def body(state):
             t, q, qd, work, worst = state
+            q, qd = settled(model, q, qd)
             tau = self.joint_force(model, arrays, t, q, qd)
             after = self.method.step(self.field, model, t, h, q, qd, tau)
             if self.doubts:
@@ -93,6 +95,7 @@ class Transition:
     def stepped(self, t, h, q, qd, work, *rest):
         """``q, qd, work`` after one step; derivatives go back through it without a history."""
         model, arrays = self.changed(rest)
+        q, qd = settled(model, q, qd)
         tau = self.joint_force(model, arrays, t, q, qd)
         after = self.method.step(self.field, model, t, h, q, qd, tau)
         return after.q, after.qd, work + after.work
@@ -152,6 +155,7 @@ class Transition:
         def function(t, h, q, qd, *rest):
             *rest, p_q, p_qd = rest
             model, arrays = self.changed(rest)
+            q, qd = settled(model, q, qd)
             tau = self.joint_force(model, arrays, t, q, qd)
             after = self.method.step(self.field, model, t, h, q, qd, tau)
             now = {**arrays, "t": t, "q": q, "qd": qd, "tau": tau}
@@ -203,7 +207,7 @@ class Transition:
             self._require(inputs, symbols)
             value, total = function(*(a if a.shape else a[()] for a in symbols))
             q, qd, *rest = symbols[2 : 4 + n]
-            plain = [np.eye(a.size, dtype=int).reshape(*a.shape, -1) for a in (q, qd)]
+            plain = [np.eye(a.size, dtype=int).reshape(*a.shape, a.size) for a in (q, qd)]
             rates = [*plain, *(self._rates(k, a) for k, a in enumerate(rest))]
             return np.asarray(value), *gradients_along(total, (q, qd, *rest), rates)
 
@@ -213,7 +217,7 @@ class Transition:
     def _rates(self, k, symbols):
         """Directions in which an array can change, its last axis."""
         if k < len(self.given):
-            return np.eye(symbols.size, dtype=int).reshape(*symbols.shape, -1)
+            return np.eye(symbols.size, dtype=int).reshape(*symbols.shape, symbols.size)
         return parameter(self.model, self.parameters[k - len(self.given)]).rates(symbols)
 
     def _require(self, inputs, symbols):
