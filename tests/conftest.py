@@ -4,7 +4,9 @@ import gc
 import json
 import os
 import shutil
+import sys
 import tempfile
+import time
 import zlib
 from pathlib import Path
 
@@ -22,10 +24,22 @@ settings.register_profile("fuzz", settings.get_profile("default"), max_examples=
 settings.load_profile("default")
 
 # Compiled code is shared by all tests and workers of a run, and with nothing outside it.
-CACHE = None
-if "PYTEST_XDIST_WORKER" not in os.environ:
+CACHE, WORKER = None, os.environ.get("PYTEST_XDIST_WORKER")
+if WORKER is None:
     CACHE = os.environ["KINETREE_CACHE"] = tempfile.mkdtemp(prefix="kinetree-tests-")
     os.environ.pop("KINETREE_CACHE_SIZE", None)
+    # In a fresh clone nothing has bytecode: let one worker write it for all.
+    fresh = not any(Path(__file__).parent.glob("*/__pycache__/test_*.pyc"))
+    os.environ["KINETREE_TESTS_FRESH"] = "yes" if fresh and not sys.dont_write_bytecode else ""
+COLLECTED = Path(os.environ["KINETREE_CACHE"]) / "collected"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection():
+    end = time.monotonic() + 120
+    if WORKER not in (None, "gw0") and os.environ.get("KINETREE_TESTS_FRESH"):
+        while not COLLECTED.exists() and time.monotonic() < end:
+            time.sleep(0.1)
 
 
 def pytest_unconfigure():
@@ -44,6 +58,8 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_finish(session):
+    if WORKER == "gw0":
+        COLLECTED.touch()
     # What was imported and collected stays; looking for garbage in it is a tenth of all the time.
     gc.freeze()
     gc.set_threshold(50_000, 10, 5)

@@ -37,7 +37,8 @@ def suggesting(module, known):
     """A ``__getattr__`` for a module, whose error says what may have been meant."""
 
     def missing(name):
-        hint = did_you_mean(name, known, "", most=2)
+        # Tools look for names of their own in every module, such as ``__wrapped__``.
+        hint = "" if name.startswith("_") else did_you_mean(name, known, "", most=2)
         raise AttributeError(f"module {module!r} has no attribute {name!r}{hint and '; '}{hint}")
 
     return missing
