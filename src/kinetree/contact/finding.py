@@ -9,7 +9,8 @@ from kinetree.contact.manifold import manifold, on_plane
 from kinetree.contact.shapes.placed import Placed
 from kinetree.contact.shapes.table import has_closed_form, is_compiled, touches
 from kinetree.contact.surfaces import surfaces_between
-from kinetree.model.geometry import Plane
+from kinetree.contact.terrain import on_terrain
+from kinetree.model.geometry import HeightField, Plane
 
 __all__ = ["find_contacts", "near_pairs", "place_shapes"]
 
@@ -46,7 +47,9 @@ def _boxes(placed):
 
 def touches_of(a, b, margin, distance):
     """Points within ``margin`` of each other of two shapes, as a list of ``Touch``."""
-    if not has_closed_form(a.shape, b.shape):
+    if any(isinstance(p.shape, HeightField) for p in (a, b)):
+        found = on_terrain(a, b, margin)
+    elif not has_closed_form(a.shape, b.shape):
         nearest = distance(a, b)
         found = []
         if nearest.gap <= margin:

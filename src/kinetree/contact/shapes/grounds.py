@@ -1,40 +1,41 @@
-"""Points and balls on a height field: the nearest point of the surface, by Newton's method."""
+"""A ball on a height field: the nearest point of the surface, by Newton's method.
+
+In a ditch that is narrower than the ball there are two, and other shapes may touch with corners,
+edges and faces at any number of places: see ``terrain``, which is not compiled.
+"""
 
 import numpy as np
 
 from kinetree.contact.shapes.placed import touch
-from kinetree.contact.shapes.planes import round_points
-from kinetree.contact.shapes.splines import height_and_slopes
+from kinetree.contact.shapes.splines import height_and_slopes, hollow
 from kinetree.spatial.ops import less, select, sqrt
 
-__all__ = ["COMPILED_HEIGHTS", "field_and_points"]
+__all__ = ["COMPILED_HEIGHTS", "field_and_ball", "fits"]
 
 COMPILED_HEIGHTS = 400
 """Height fields with more heights than this are not compiled into kernels."""
 
-_FOR_POINTS, _FOR_BALLS = 2, 5  # steps; a point close to the surface is above its foot
+_STEPS = 5
 
 
-def field_and_points(a, b):
-    """A point for each of ``round_points``.
-
-    Balls smaller than the hollows of the ground are exact, other shapes touch with their corners
-    and ends alone.
-    """
-    return [_nearest(a, b.point(local), radius) for local, radius in round_points(b.shape)]
+def fits(field, ball) -> bool:
+    """Whether a ball is smaller than all hollows of a field, and so touches it in one place."""
+    return ball.radius * hollow(field) < 1
 
 
-def _nearest(a, point, radius):
-    c = a.local(point)
+def field_and_ball(a, b):
+    """One point, where the ball is smaller than the hollows of the ground."""
+    c = a.local(b.origin)
     x, y = c[0], c[1]
-    for _ in range(_FOR_BALLS if radius else _FOR_POINTS):
+    for _ in range(_STEPS):
         x, y = _step(a.shape, c, x, y)
     s = height_and_slopes(a.shape, x, y)
     length = sqrt(s.hx * s.hx + s.hy * s.hy + 1)
     normal = np.array([-s.hx, -s.hy, 1]) / length
     foot = np.array([x, y, s.h])
     distance = normal @ (c - foot)
-    return touch(a.point(foot), a.axes @ normal, distance - radius, radius)
+    radius = b.shape.radius
+    return [touch(a.point(foot), a.axes @ normal, distance - radius, radius)]
 
 
 def _step(field, c, x, y):

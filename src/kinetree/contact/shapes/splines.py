@@ -13,7 +13,7 @@ from kinetree.algorithms.dual import Dual
 from kinetree.contact.shapes.placed import absolute, clamped
 from kinetree.spatial.ops import less, select
 
-__all__ = ["Surface", "height_and_slopes"]
+__all__ = ["Surface", "height_and_slopes", "hollow", "surface_at_points"]
 
 
 class Surface(NamedTuple):
@@ -55,6 +55,47 @@ def height_and_slopes(field, x, y) -> Surface:
         _sum(wy, along), _sum(wy, slope), _sum(dy, along),
         _sum(wy, bend), _sum(dy, slope), _sum(ddy, along),
     )  # fmt: skip
+
+
+def hollow(field) -> float:
+    """No hollow of a ``HeightField`` is more curved than this [1/m]; 0 where there is none.
+
+    Second derivatives of a spline are between those of its coefficients, taken as differences.
+    """
+    c = _coefficients(field.heights)
+    steps = [size / (n - 3) for size, n in zip(field.size, c.shape, strict=True)]
+    xx, yy = (np.diff(c, 2, axis=k) / steps[k] ** 2 for k in (0, 1))
+    xy = np.diff(np.diff(c, axis=0), axis=1) / (steps[0] * steps[1])
+    along = max(float(xx.max()), float(yy.max()), 0.0)
+    return along + float(np.abs(xy).max())
+
+
+def surface_at_points(field, x, y) -> Surface:
+    """The same at many points at once, (n,) each; on floats only."""
+    c = _coefficients(field.heights)
+    rows, wx, dx, ddx = _weights_at_points(x, field.size[0], c.shape[0])
+    columns, wy, dy, ddy = _weights_at_points(y, field.size[1], c.shape[1])
+    around = c[rows[:, :, None], columns[:, None, :]]
+    return Surface(
+        *(
+            np.einsum("nij,ni,nj->n", around, a, b)
+            for a, b in ((wx, wy), (dx, wy), (wx, dy), (ddx, wy), (dx, dy), (wx, ddy))
+        )
+    )
+
+
+def _weights_at_points(x, size, count):
+    """Numbers of the coefficients that matter, their weights and two derivatives, (n, 4) each."""
+    step = size / (count - 3)
+    place = np.clip((x + size / 2) / step, 0, count - 3)
+    first = np.minimum(place.astype(int), count - 4)
+    f = place - first
+    g = 1 - f
+    w = np.stack([g**3, 4 - 6 * f**2 + 3 * f**3, 4 - 6 * g**2 + 3 * g**3, f**3], axis=-1) / 6
+    d = np.stack([-(g**2), 3 * f**2 - 4 * f, 4 * g - 3 * g**2, f**2], axis=-1) / 2
+    dd = np.stack([g, 3 * f - 2, 3 * g - 2, f], axis=-1)
+    inside = (np.abs(x) <= size / 2)[:, None]
+    return first[:, None] + np.arange(4), w, inside * d / step, inside * dd / step**2
 
 
 def _sum(weights, values):

@@ -31,11 +31,7 @@ CLOSED_FORMS: dict[tuple[type, type], Callable] = {
     (Plane, Mesh): planes.plane_and_points,
     (Plane, Cylinder): planes.plane_and_cylinder,
     (Plane, Ellipsoid): planes.plane_and_ellipsoid,
-    (HeightField, Sphere): grounds.field_and_points,
-    (HeightField, Capsule): grounds.field_and_points,
-    (HeightField, Box): grounds.field_and_points,
-    (HeightField, Mesh): grounds.field_and_points,
-    (HeightField, Cylinder): grounds.field_and_points,
+    (HeightField, Sphere): grounds.field_and_ball,
     (Sphere, Sphere): balls.ball_and_ball,
     (Capsule, Sphere): balls.capsule_and_ball,
     (Capsule, Capsule): balls.capsule_and_capsule,
@@ -56,8 +52,11 @@ def has_closed_form(a, b) -> bool:
 
 
 def is_compiled(a, b) -> bool:
-    """Whether a pair has a closed form that is short enough to compile."""
-    return has_closed_form(a, b) and not any(_is_long(shape) for shape in (a, b))
+    """Whether a pair has a closed form that is complete, and short enough to compile."""
+    if not has_closed_form(a, b) or any(_is_long(shape) for shape in (a, b)):
+        return False
+    field, ball = (a, b) if isinstance(a, HeightField) else (b, a)
+    return not isinstance(field, HeightField) or grounds.fits(field, ball)
 
 
 def _is_long(shape):
