@@ -17,6 +17,7 @@ from kinetree.algorithms import crba, implicit, ltl
 from kinetree.algorithms import task_space as texts
 from kinetree.algorithms.closure import CLOSURE_TOLERANCE, check_loops_closed
 from kinetree.algorithms.jacobians import frame_jacobian
+from kinetree.algorithms.loop_rank import kept_rows, rank_at
 from kinetree.array_functions import on_host
 from kinetree.array_kinds import is_foreign
 from kinetree.errors import ShapeError, TraceError
@@ -220,7 +221,8 @@ def _response(model, q, frame, reference, rows, point):
         return task.Y / np.sqrt(task.L.diagonal())[:, None]
     loops = implicit.constraint(model, q, model.zero_velocity)
     check_loops_closed(model, loops.loops, CLOSURE_TOLERANCE)
-    G = loops.implicit.to_explicit().G
+    K = loops.implicit.K
+    G = loops.implicit.some(kept_rows(model, K)).to_explicit(rank=int(rank_at(model, K))).G
     J = frame_jacobian(model, q, frame, reference, point)[list(texts.task_rows(rows))]
     H = G.T @ crba.joint_space_inertia(model, q) @ G
     L = ltl.ltl(H, ltl.dense(len(H)), lambda _: _no_inertia(model))

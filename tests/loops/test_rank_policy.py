@@ -13,6 +13,9 @@ from closeness import EPS, assert_close
 
 import kinetree as kt
 from kinetree.algorithms.closed_chain import constrained_acceleration, ways
+from kinetree.contact.ground import with_ground
+from kinetree.contact.scene import Scene
+from kinetree.contact.stepping.settings import TimeStepping
 from kinetree.errors import (
     LoopError,
     MisalignmentWarning,
@@ -264,6 +267,22 @@ def test_simulations_keep_energy_and_stay_closed_up_to_the_misalignment(angle):
     if angle:
         rolled = kt.rollout(model, q[None], qd[None], steps=20, dt=0.005)
         assert_close(rolled.q[-1, 0], run.q[20], ulps=1e6)
+
+
+def test_contact_and_tasks_leave_misaligned_constraints_alone():
+    """A ball on the coupler that a floor stops: as on the linkage with all digits."""
+    ends = []
+    for angle in (0.0, 1e-6):
+        ball = kt.model.geometry.Geometry(2, kt.model.geometry.Sphere(0.05), name="ball")
+        linkage = misaligned(angle).replace(geometry=(ball,))
+        model = with_ground(linkage, point=(0, 0.06, 0), normal=(0, 1, 0), name="floor")
+        contact = TimeStepping(Scene(model, friction=0.4))
+        q, qd = state()
+        run, _ = quietly(kt.simulate, model, q, qd, duration=0.3, dt=0.002, contact=contact)
+        assert run.contact.force[:, 0, 0].max() > 1.0
+        ends.append(run.q[-1])
+        assert kt.task_freedom(model, q, "coupler").rank == 1
+    assert_close(*ends, ulps=1e-5 / EPS)
 
 
 def test_a_simulation_that_locks_names_the_cause():

@@ -196,6 +196,23 @@ class RankPolicy:
         """Error, in pure numbers, with which loops count as closed beyond what is usual."""
         return 10 * self.misalignment
 
+    @cached_property
+    def rows(self):
+        """Rows that count in a mechanism with misalignment, the same everywhere; None for all.
+
+        For equations that are written before it is known where they are needed.
+        """
+        found, rank = self.manifold, self.generic_rank()
+        if not found.misalignment or found.matrices is None or rank is None:
+            return None
+        choices = {tuple(independent(K, rank)) for K in found.matrices}
+
+        def worst(rows):
+            s = np.linalg.svd(found.matrices[:, list(rows)], compute_uv=False)
+            return np.min(s[:, -1], initial=np.inf)
+
+        return np.array(max(choices, key=worst), dtype=int)
+
     def generic_rank(self, part=None):
         """Rank of all rows and columns, or of a part, on the manifold; None if it is unknown."""
         K = self.manifold.matrices

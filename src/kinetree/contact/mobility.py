@@ -9,13 +9,14 @@ import numpy as np
 
 from kinetree import dynamics
 from kinetree.algorithms import rnea
+from kinetree.algorithms.loop_rank import kept_rows
 from kinetree.errors import LoopError
 from kinetree.functional.kernel import kernel
 from kinetree.hybrid import free_joints
 from kinetree.loops.dynamics.null_space import null_space
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.kinematics.metric import tree_inertia
-from kinetree.loops.kinematics.rank import Scaling, rank, scaling
+from kinetree.loops.kinematics.rank import rank, scaling
 
 __all__ = ["drive_forces", "free_acceleration", "free_variables", "mobility", "tree_force"]
 
@@ -80,7 +81,8 @@ def drive_forces(model, q, qd, tau, qdd, pushes, given):
     missing = tree_force(model, q, qd, qdd) - tau - pushes
     if model.loops:
         K, units = constraint(model, q, qd).K, scaling(model)
-        K = units.apply(K) / units.columns
+        rows = kept_rows(model, K)
+        K = (units.apply(K) / units.columns)[slice(None) if rows is None else rows]
         loop_force = np.linalg.lstsq(K[:, free].T, missing[free], rcond=1e-10)[0]
         missing = missing - K.T @ loop_force
     return np.where(free, tau, tau + missing)
@@ -93,7 +95,7 @@ def _motions(model, q, qd, free, told):
         return np.eye(model.nv)[:, at], told
     found, units = constraint(model, q, qd), scaling(model)
     K, right = found.K[:, at], found.k - found.K @ told
-    units = Scaling(units.rows, units.columns[at], units.length)
+    units = units.part(columns=at)
     part = null_space(K, right, rank(K, units), units)
     off = np.max(np.abs(part.residual * units.rows), initial=0.0)
     if off > _CONTRADICTS * (1 + np.max(np.abs(told), initial=0.0)) and not free.all():

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.algorithms.loop_rank import kept_rows
+from kinetree.algorithms.maximal_joints import expanded
 from kinetree.contact.contacts import jacobian, velocity
 from kinetree.contact.mobility import free_variables, mobility
 from kinetree.errors import ImpactError, LoopError
@@ -46,7 +48,9 @@ class Collision:
         if not self.model.loops:
             return
         found, units = constraint(self.model, self.q, self.qd), scaling(self.model)
-        worst = np.max(np.abs(found.rate * units.rows), initial=0.0)
+        rows = kept_rows(self.model, found.K)
+        rate = np.asarray(found.rate) * units.rows
+        worst = np.max(np.abs(rate if rows is None else rate[rows]), initial=0.0)
         if worst > VELOCITY_TOLERANCE * (1 + np.max(np.abs(self.qd), initial=0.0)):
             raise LoopError(
                 f"qd opens the loops of model {self.model.name!r} at {worst:.3g} per second, which "
@@ -101,5 +105,8 @@ class Collision:
         missing = (tree_inertia(self.model, self.q) @ (self.A @ u) - u)[self.free]
         K, units = constraint(self.model, self.q, np.zeros(self.model.nv)).K, scaling(self.model)
         scaled, columns = units.apply(K).T[self.free], units.columns[self.free]
-        kappa = units.rows * np.linalg.lstsq(scaled, columns * missing, rcond=1e-10)[0]
+        rows = kept_rows(self.model, K)
+        scaled = scaled if rows is None else scaled[:, rows]
+        found = np.linalg.lstsq(scaled, columns * missing, rcond=1e-10)[0]
+        kappa = units.rows * expanded(found, rows, len(K))
         return kappa, K.T @ kappa

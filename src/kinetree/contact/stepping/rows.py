@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.algorithms.loop_constraints import loop_constraints, loop_errors
+from kinetree.algorithms.loop_rank import rank_policy
 from kinetree.contact import contacts as of_contacts
 from kinetree.contact.broad_phase import bounds
 from kinetree.contact.shapes.placed import Placed
@@ -113,9 +114,16 @@ class Holds:
         """Whether there are loops."""
         return bool(self.model.loops)
 
+    @property
+    def _counting(self):
+        """Rows of the loops without those that are nearly redundant."""
+        rows = rank_policy(self.model).rows
+        return slice(None) if rows is None else rows
+
     def count(self, contacts) -> int:
         """Number of rows when there are so many contacts."""
-        errors = len(loop_errors(self.model, self.model.neutral())) if self.closes else 0
+        every = loop_errors(self.model, self.model.neutral()) if self.closes else np.zeros(0)
+        errors = len(every[self._counting]) if self.closes else 0
         return 3 * contacts + len(self.joints.stops) + len(self.joints.friction) + errors
 
     def at(self, model, q, qd) -> Instant:
@@ -130,7 +138,7 @@ class Holds:
         error = np.zeros(0)
         if self.closes:
             closing = loop_constraints(model, q, qd, coordinates="loop")
-            parts, error = [*parts, closing.K], closing.error
+            parts, error = [*parts, closing.K[self._counting]], closing.error[self._counting]
         wide = [UNBOUNDED] * len(error)
         return Instant(
             np.concatenate(parts),
@@ -150,7 +158,7 @@ class Holds:
             gap = self.scene.candidate_positions(model, q)[0] if self.scene.candidates.size else []
         else:
             gap = self.scene.contacts(q, margin=self.reach).gap
-        errors = loop_errors(model, q) if self.closes else np.zeros(0)
+        errors = loop_errors(model, q)[self._counting] if self.closes else np.zeros(0)
         return _joined([*gap, *self._travel(q)]), errors
 
     def _contacts(self, model, q, qd):

@@ -7,6 +7,7 @@ stay where they are.
 
 import numpy as np
 
+from kinetree.algorithms.loop_rank import kept_rows
 from kinetree.loops.kinematics.constraint import constraint
 
 __all__ = ["closed_positions", "closed_velocities"]
@@ -25,7 +26,7 @@ def closed_positions(held, q, contacts):
         gap, J, _ = held.scene.candidate_terms(held.tree, q, still)
         R, error = J[contacts, 0], gap[contacts]
         if held.tree is not held.model:
-            c = constraint(held.model, q, still)
+            c = _counting(held.model, constraint(held.model, q, still))
             R, error = np.concatenate([R, c.K]), np.concatenate([error, c.error])
         if np.max(np.abs(error), initial=0.0) <= _CLOSED:
             break
@@ -48,13 +49,19 @@ def closed_velocities(held, q, qd, rows):
     R = J[rows[0], rows[1]]
     rate = R @ qd
     if held.tree is not held.model:
-        c = constraint(held.model, q, qd)
+        c = _counting(held.model, constraint(held.model, q, qd))
         R, rate = np.concatenate([R, c.K]), np.concatenate([rate, c.rate])
     A = held.field.mobility(held.tree, q)
     for _ in range(2):  # the second removes what rounding left of the first
         qd = qd - A @ (R.T @ _forces(R, A, rate))
         rate = R @ qd
     return qd
+
+
+def _counting(model, c):
+    """The constraints of loops without those that are nearly redundant."""
+    rows = kept_rows(model, c.K)
+    return c if rows is None else c._replace(K=c.K[rows], error=c.error[rows], rate=c.rate[rows])
 
 
 def _forces(R, A, error):

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinetree.algorithms.loop_rank import kept_rows
 from kinetree.contact.mobility import tree_force
 from kinetree.contact.scene import Scene
 from kinetree.loops.kinematics.constraint import constraint
@@ -113,6 +114,9 @@ class Held:
         else:
             c = constraint(self.model, q, qd)
             K, k = np.asarray(c.K), np.asarray(c.k)
+            rows = kept_rows(self.model, K.reshape(-1, *K.shape[-2:])[0]) if K.size else None
+            if rows is not None:
+                K, k = K[..., rows, :], k[..., rows]
         return Instant(gap, J, bias, q, A, free, total, K, k)
 
     @property
