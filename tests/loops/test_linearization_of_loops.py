@@ -210,6 +210,47 @@ def test_a_model_is_taken_apart_like_that_of_a_tree():
     assert (A.shape, B.shape) == ((2, 2), (2, 3))
 
 
+@pytest.mark.parametrize("method", ["equations", "recursion", "differences"])
+def test_coordinates_by_a_matrix(method, rng):
+    """``yd = R qd`` mixes coordinates that joints have: the linear model changes with them."""
+    m, q, tau = LOADER, np.zeros(8), rng.normal(size=8)
+    named = ("boom_joint", "bucket_joint")
+    qd = linearize(m, q, q, q, independent=named).G @ np.array([0.3, -0.2])
+    known = linearize(m, q, qd, tau, independent=named, method=method)
+    T = np.array([[2.0, 1.0], [-0.5, 1.0]])
+    R = T @ np.eye(8)[[m.joint_names.index(name) for name in named]]
+    linear = linearize(m, q, qd, tau, independent=R, method=method)
+    assert linear.coordinates == ("y[0]", "y[1]")
+    both = np.kron(np.eye(2), T)
+    tolerance = 1e-5 if method == "differences" else 1e-9
+    expected = both @ known.A @ np.linalg.inv(both)
+    np.testing.assert_allclose(linear.A, expected, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(linear.B, both @ known.B, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(linear.rate, both @ known.rate, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(linear.G @ T, known.G, rtol=1e-9, atol=1e-9)
+
+
+def test_a_matrix_for_each_sample_and_what_is_none():
+    m, rest = LOADER, np.zeros((3, 8))
+    tangent = linearize(m, rest, rest, rest, independent="tangent")
+    R = np.stack([np.swapaxes(tangent.G[0], -1, -2)] * 3)
+    R[1] *= 2.0
+    linear = kt.linearize(m, rest, rest, rest, independent=R)
+    assert_close(linear.A[0], tangent.A[0], ulps=1e6)
+    assert_close(2 * linear.G[1], tangent.G[0], ulps=1e6)
+    kt.control.LQR(m, rest[0], Q=1.0, R=1.0, tau=kt.gravity_force(m.replace(loops=()), rest[0]),
+                   independent=R[0])  # fmt: skip
+    for wrong in (R[0, :1], R[:2], np.ones(8), np.ones((2, 7))):
+        with pytest.raises(
+            kt.ShapeError, match=r"independent as a matrix must have shape \(2, 8\)"
+        ):
+            linearize(m, rest, rest, rest, independent=wrong)
+    with pytest.raises(kt.ShapeError, match="independent must be finite"):
+        linearize(m, rest, rest, rest, independent=np.full((2, 8), np.nan))
+    with pytest.raises(kt.SingularError, match=r"'y\[0\]', 'y\[1\]' do not determine the motion"):
+        linearize(m, rest, rest, rest, independent=np.ones((2, 8)))
+
+
 def test_errors_name_what_is_wrong():
     m, rest = LOADER, np.zeros(8)
     with pytest.raises(kt.LoopError, match=r"2 degrees of freedom here; .* got 1: boom_joint"):

@@ -58,7 +58,8 @@ def linearize(model, q, qd, tau, f_ext=None, *, dt=None, method=None, independen
             ``q' = integrate(q, dt qd')``, exact for a simulator that takes such steps. Of loops
             it knows nothing.
         independent: of a mechanism with loops or couplings, names of the joints whose variables are
-            ``y``, or ``"tangent"``, as in ``kinetree.loops.linearize``; chosen if left out.
+            ``y``, ``"tangent"``, or a matrix, as in ``kinetree.loops.linearize``; chosen if left
+            out.
 
     Returns:
         A ``Linearization``, or a ``kinetree.loops.LinearModel``, which has ``A`` and ``B``, too.

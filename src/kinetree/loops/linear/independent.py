@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kinetree.algorithms.closed_chain_links import ClosedChain
-from kinetree.errors import LoopError, SingularError, UnknownNameError
+from kinetree.errors import LoopError, ShapeError, SingularError, UnknownNameError
 from kinetree.loops.kinematics.names import variable_names
 from kinetree.loops.kinematics.rank import rank, scaling
+from kinetree.model.arrays import as_numbers, check_finite
 from kinetree.model.gearing import require_leader
 
 __all__ = ["Coordinates", "coordinates", "velocity_columns"]
@@ -61,14 +62,14 @@ def coordinates(model, K, independent=None) -> Coordinates:
         K: its constraint matrix, (..., nc, nv).
         independent: names of joints, of the tree or closing loops, whose variables are the
             coordinates, or of single variables; ``"tangent"`` for orthonormal directions of the
-            tangent space; None for variables of the tree that are, in the first sample, far from
-            dependent.
+            tangent space; a matrix ``R``, (p, nv) or one for each sample, for ``yd = R qd``; None
+            for variables of the tree that are, in the first sample, far from dependent.
     """
     freedom = _freedom(model, K)
     if isinstance(independent, str):
         if independent != "tangent":
             raise UnknownNameError(
-                f"independent must be a list of names of joints, 'tangent' or None, got "
+                f"independent must be a list of names of joints, a matrix, 'tangent' or None, got "
                 f"{independent!r}"
             )
         names = tuple(f"tangent[{k}]" for k in range(freedom))
@@ -77,6 +78,8 @@ def coordinates(model, K, independent=None) -> Coordinates:
     if independent is None:
         first = K.reshape(-1, *K.shape[-2:])[0]
         return _from_columns(model, _far_from_dependent(model, first, freedom))
+    if not _are_names(independent):
+        return _from_matrix(model, independent, freedom, K.shape[:-2])
     return _from_names(model, independent, freedom)
 
 
@@ -107,6 +110,26 @@ def _far_from_dependent(model, K, freedom):
         direction = rest[:, best] / lengths[best]
         rest = rest - np.outer(direction, direction @ rest)
     return np.array(sorted(chosen), dtype=int)
+
+
+def _are_names(independent):
+    return not isinstance(independent, np.ndarray) and all(isinstance(n, str) for n in independent)
+
+
+def _from_matrix(model, R, freedom, batch):
+    """Coordinates ``yd = R qd`` by their matrix, called ``y[0]``, ``y[1]``, ...."""
+    R = check_finite(as_numbers(R, "independent"), "independent").astype(float)
+    fits = R.shape[-2:] == (freedom, model.nv) and R.shape[:-2] in ((), batch)
+    if not fits:
+        raise ShapeError(
+            f"independent as a matrix must have shape ({freedom}, {model.nv}), a row for each "
+            f"degree of freedom that model {model.name!r} has here and a column for each velocity "
+            f"variable, or one such matrix for each sample; got {R.shape}"
+        )
+    used = np.any(R != 0, axis=tuple(range(R.ndim - 1)))
+    owners = [joint for joint in model.joint[1:] for _ in range(joint.nv)]
+    flat = all(joint.rates_are_velocities for joint, u in zip(owners, used, strict=True) if u)
+    return Coordinates(tuple(f"y[{k}]" for k in range(freedom)), R, flat=flat)
 
 
 def _from_names(model, names, freedom):

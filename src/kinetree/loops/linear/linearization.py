@@ -82,8 +82,8 @@ def linearize(model, q, qd, tau, f_ext=None, *, independent=None, method="equati
         f_ext: forces acting on bodies, as in ``inverse_dynamics``; they stay what they are in base
             coordinates.
         independent: names of joints whose variables are the coordinates ``y``, joints that close
-            loops among them; ``"tangent"``: orthonormal directions of the tangent space; None: a
-            good choice of tree joints.
+            loops among them; ``"tangent"``: orthonormal directions of the tangent space; a matrix
+            ``R`` (p, nv): ``yd = R qd``; None: a good choice of tree joints.
         method: ``"equations"``, derivatives of the equations of motion and of the constraints, for
             any joints; ``"recursion"``, Spencer's recursions over all links, for joints with fixed
             axes; ``"differences"``, by moving the independent coordinates, to check the others.

@@ -67,7 +67,7 @@ class Rows(NamedTuple):
 
 def whitening(model, q, K=None, weight=0.0) -> Inertia:
     """Factors of the inertia matrix; with a weight, of ``H + weight KᵀK``."""
-    if weight:
+    if weight and K is not None:
         lam = ltl.dense(model.nv)
         H = crba.joint_space_inertia(model, q) + weight * (K.T @ K)
         L = ltl.ltdl(H, lam, lambda _: no_inertia(model))

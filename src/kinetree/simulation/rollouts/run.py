@@ -109,10 +109,10 @@ class Run:
         def call(*arrays, out):
             given = [shaped(a, i) for a, i in zip(arrays, kernel.inputs, strict=True)]
             t, h, qd = float(given[0]), float(given[1]), given[4]
-            named = (h, self.transition.method.name)
-            with NamingTime(model, t, qd, *named), np.errstate(all="ignore"):
+            method = self.transition.method.name
+            with NamingTime(model, t, qd, h, method), np.errstate(all="ignore"):
                 results = kernel.general(*given)
-            check_finite_state(model, t + h, *results[:2], *named)
+            check_finite_state(model, t + h, results[0], results[1], h, method)
             for place, result in zip(out, results, strict=True):
                 if place is not None:
                     place[...] = np.reshape(result, place.shape)
