@@ -156,7 +156,10 @@ def bias_force(model, q, qd, f_ext=None):
 
 
 def gravity_force(model, q):
-    """Joint forces that hold the mechanism against gravity, (..., nv)."""
+    """Joint forces that hold the mechanism against gravity, ``C(q, 0)``, (..., nv).
+
+    Joints that time moves do so all the same, and their part is in it.
+    """
     return quantity(model, "gravity_force").call(q)
 
 
@@ -174,7 +177,8 @@ def passive_force(model, q, qd):
 def coriolis_matrix(model, q, qd):
     """A matrix ``C`` with ``C qd`` the velocity terms of the bias force, (..., nv, nv).
 
-    Of the many such matrices this is one for which ``dH/dt - 2C`` is skew-symmetric.
+    Of the many such matrices this is one for which ``dH/dt - 2C`` is skew-symmetric. Where time
+    moves a joint there is none that does both, and ``JointError`` says so.
     """
     return quantity(model, "coriolis_matrix").call(q, qd)
 

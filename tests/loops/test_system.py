@@ -17,7 +17,8 @@ from constrained_systems import (
 
 import kinetree as kt
 from kinetree import dynamics, samples
-from kinetree.errors import ShapeError, SingularError
+from kinetree.errors import JointError, ShapeError, SingularError
+from kinetree.joints.prescribed import PrescribedInstant
 from kinetree.loops.state_space import invariants, multipliers, null_space_form
 from kinetree.loops.state_space.model_system import system_of
 from kinetree.loops.state_space.svd_form import SVDForm
@@ -140,6 +141,15 @@ def test_springs_and_dampers_of_loop_joints_act():
     free = system_of(model, passive=False)
     assert free.energy is not None
     assert_close(multipliers.acceleration(free.independent(q), 0, q, v), bare, ulps=1e5)
+
+
+def test_joints_that_time_moves_have_no_place_in_a_system():
+    model = samples.four_bar()
+    told = PrescribedInstant(model.joint[2], (0.0,), (0.5,), (0.0,))
+    with pytest.raises(
+        JointError, match="system_of has no place for joint 'coupler_joint' of model"
+    ):
+        system_of(model.replace(joint={"coupler_joint": told}, limits={"coupler_joint": None}))
 
 
 def test_joint_forces_of_a_system_are_one_vector_or_a_function():

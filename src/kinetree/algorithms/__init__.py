@@ -1,6 +1,7 @@
 """One algorithm per module; functions are the quantities it computes.
 
-Modules are loaded when they are asked for: ``kt.algorithms.rnea``.
+Modules are loaded when they are asked for: ``kt.algorithms.rnea``. What a text does not honour, of
+loops, couplings, armature and joints that time moves, it refuses: see ``honours``.
 """
 
 from importlib import import_module

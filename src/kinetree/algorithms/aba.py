@@ -6,6 +6,7 @@ import numpy as np
 
 from kinetree.algorithms import armature, crba
 from kinetree.algorithms.coupled import instead
+from kinetree.algorithms.honours import refuses
 from kinetree.algorithms.kinematics import base_transforms, external_forces
 from kinetree.algorithms.propagation import cleared, inverse_joint_inertia, singular_at
 from kinetree.spatial import crf, crm, dyadic
@@ -35,6 +36,7 @@ class ArticulatedBodies(NamedTuple):
     """Velocity-product accelerations of the joints, ``c_J + v × v_J``."""
 
 
+@refuses("loops", "couplings", use="implicit.forward_dynamics, which honours both")
 def articulated_bodies(model, q, qd, tau, f_ext=None):
     """The three passes of Table 7.1 with their by-products."""
     lam, NB, X_T, I = model.parent, model.body_count, model.tree_transform, model.inertia
@@ -73,6 +75,7 @@ def articulated_bodies(model, q, qd, tau, f_ext=None):
     return ArticulatedBodies(np.concatenate(qdd), a, IA, pA, X, v, c)
 
 
+@refuses("loops", use="implicit.forward_dynamics")
 @instead(crba.forward_dynamics)
 def forward_dynamics(model, q, qd, tau, f_ext=None):
     """``qdd = H⁻¹ (tau - C)``: joint accelerations that the joint forces ``tau`` produce."""

@@ -9,7 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms import armature
+from kinetree.algorithms import armature, crba
+from kinetree.algorithms.coupled import instead
+from kinetree.algorithms.honours import refuses
 from kinetree.algorithms.kinematics import base_transforms
 from kinetree.algorithms.propagation import inverse_joint_inertia, singular_at
 from kinetree.spatial import crf, crm, dyadic
@@ -53,6 +55,7 @@ class ArticulatedBodies(NamedTuple):
     """Articulated-body bias forces."""
 
 
+@refuses("couplings", use="kinematics.base_velocities, or model.uncoupled")
 def bodies_in_base(model, q, qd, f_ext=None):
     """Pass 1 — RBDA (7.32)–(7.36)."""
     lam, NB, X_T = model.parent, model.body_count, model.tree_transform
@@ -74,6 +77,7 @@ def bodies_in_base(model, q, qd, f_ext=None):
     return InBase(X_0, S, v, c, I, p)
 
 
+@refuses("loops", "couplings", use="implicit.forward_dynamics, which honours both")
 def articulated_bodies(model, q, qd, tau, f_ext=None):
     """The three passes with their by-products."""
     lam, NB, at = model.parent, model.body_count, model.v_slice
@@ -99,6 +103,8 @@ def articulated_bodies(model, q, qd, tau, f_ext=None):
     return ArticulatedBodies(np.concatenate(qdd), a, IA, pA)
 
 
+@refuses("loops", use="implicit.forward_dynamics")
+@instead(crba.forward_dynamics)
 def forward_dynamics(model, q, qd, tau, f_ext=None):
     """``qdd``, by the articulated-body algorithm in base coordinates."""
     return articulated_bodies(model, q, qd, tau, f_ext).qdd

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.algorithms import armature, ltl, rnea_derivatives
+from kinetree.algorithms.honours import refuses
 from kinetree.algorithms.propagation import moves_no_inertia
 from kinetree.algorithms.rnea_derivatives import (
     composite_forces,
@@ -38,6 +39,7 @@ class ForwardDynamicsDerivatives(NamedTuple):
     """With respect to the joint forces: ``H⁻¹``, symmetric."""
 
 
+@refuses("loops", "couplings", use="kinetree.differentiate")
 def forward_dynamics_derivatives(
     model, q, qd, tau, f_ext=None, *, composite_bodies=rnea_derivatives.composite_bodies
 ):

@@ -14,14 +14,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms import armature, ltl
+from kinetree.algorithms import ltl
 from kinetree.algorithms.aba_absolute import bodies_in_base
 from kinetree.algorithms.assembly import joint_acceleration, variant_1, variant_2
+from kinetree.algorithms.honours import refuses
 from kinetree.algorithms.projection import HandleResponse
 
 __all__ = ["body_response", "forward_dynamics_1", "forward_dynamics_2"]
 
 
+@refuses("loops", "couplings", "armature", use="implicit.forward_dynamics, which honours all")
 def forward_dynamics_1(model, q, qd, tau, f_ext=None, *, root=None):
     """``qdd`` by variant 1, collecting the mechanism in the body ``root``, by default the base."""
     joints = _in_base(model, q, qd, tau, f_ext)
@@ -36,6 +38,7 @@ def forward_dynamics_1(model, q, qd, tau, f_ext=None, *, root=None):
     return _joint_accelerations(model, joints, a)
 
 
+@refuses("loops", "couplings", "armature", use="implicit.forward_dynamics, which honours all")
 def body_response(model, q, qd, tau, body, f_ext=None):
     """``Phi`` and ``b`` of one body with the mechanism attached, in base coordinates, variant 1.
 
@@ -49,6 +52,7 @@ def body_response(model, q, qd, tau, body, f_ext=None):
     return HandleResponse(Phi, b + model.a_g.to_array())
 
 
+@refuses("loops", "couplings", "armature", use="implicit.forward_dynamics, which honours all")
 def forward_dynamics_2(model, q, qd, tau, f_ext=None):
     """``qdd`` by variant 2."""
     lam, NB = model.parent, model.body_count
@@ -81,7 +85,6 @@ class _Joints(NamedTuple):
 
 
 def _in_base(model, q, qd, tau, f_ext):
-    armature.refuse(model, "this variant of the articulated-body algorithm")
     NB = model.body_count
     X_0, _, _, c, I, p = bodies_in_base(model, q, qd, f_ext)
     T, Ta, tau_J = ([None] * (NB + 1) for _ in range(3))

@@ -7,6 +7,7 @@ directions, and more where most axes are parallel.
 """
 
 from kinetree.algorithms.coriolis import BodyCoriolis
+from kinetree.algorithms.honours import refuses
 from kinetree.algorithms.rnea_derivatives import CompositeBodies, require_applicable, subtree_sums
 from kinetree.spatial import crm, skew
 from kinetree.spatial.axial_screw import AxialScrew, ScrewProduct
@@ -14,6 +15,7 @@ from kinetree.spatial.axial_screw import AxialScrew, ScrewProduct
 __all__ = ["composite_bodies"]
 
 
+@refuses("couplings", use="kinetree.differentiate")
 def composite_bodies(model, q, qd):
     """Positions, velocities and composite inertias."""
     lam, NB = model.parent, model.body_count

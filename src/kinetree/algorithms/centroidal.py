@@ -10,6 +10,7 @@ import numpy as np
 
 from kinetree.algorithms.coriolis import BodyCoriolis
 from kinetree.algorithms.coupled import columns, for_all_joints
+from kinetree.algorithms.honours import timed_joints
 from kinetree.algorithms.kinematics import (
     base_transforms,
     body_accelerations,
@@ -196,7 +197,8 @@ def centroidal_momentum_matrix_rate(model, q, qd):
     """``dA_G/dt``, (6, nv)."""
     A = momentum_matrix(model, q).linear
     rate = momentum_matrix_rate(model, q, qd, centroidal=True)
-    return Force(rate.angular - cross(A @ qd / _mass(model), A), rate.linear).to_array()
+    c_rate = center_of_mass_velocity(model, q, qd) if timed_joints(model) else A @ qd / _mass(model)
+    return Force(rate.angular - cross(c_rate, A), rate.linear).to_array()
 
 
 def centroidal_momentum(model, q, qd):

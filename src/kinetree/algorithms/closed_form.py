@@ -10,7 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.algorithms import rnea
+from kinetree.algorithms.coupled import for_all_joints
 from kinetree.algorithms.crba import joint_space_inertia
+from kinetree.algorithms.honours import refuses
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
 from kinetree.spatial import crm
 
@@ -23,6 +25,8 @@ __all__ = [
 ]
 
 
+@refuses("prescribed", use="kinematics.body_velocities")
+@for_all_joints()
 def body_velocities(model, q, qd):
     """``v_i = Σ S_j qd_j`` over the joints that support a body, in base coordinates — (5.3)."""
     _, _, S = _base_subspaces(model, q)
@@ -32,6 +36,8 @@ def body_velocities(model, q, qd):
     return v
 
 
+@refuses("prescribed", use="kinematics.body_accelerations")
+@for_all_joints()
 def body_accelerations(model, q, qd, qdd):
     """Accelerations of the bodies as double sums, in base coordinates — RBDA (5.5), tree version.
 
@@ -65,6 +71,7 @@ class EquationOfMotion(NamedTuple):
         return self.H @ qdd + (self.C @ qd) @ qd + self.g
 
 
+@refuses("prescribed", use="rnea.inverse_dynamics")
 def equation_of_motion(model, q) -> EquationOfMotion:
     """All coefficients of the equation of motion at ``q``."""
     return EquationOfMotion(
@@ -72,6 +79,7 @@ def equation_of_motion(model, q) -> EquationOfMotion:
     )
 
 
+@refuses("prescribed", use="rnea.inverse_dynamics")
 def velocity_coefficients(model, q):
     """``C_ijk`` from the recursive algorithm alone, (nv, nv, nv).
 

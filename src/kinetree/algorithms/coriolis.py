@@ -11,13 +11,16 @@ import numpy as np
 
 from kinetree.algorithms.coupled import for_all_joints
 from kinetree.algorithms.crba import joint_space_inertia
+from kinetree.algorithms.honours import refuses
 from kinetree.algorithms.kinematics import body_velocities, joint_transforms, subspace_rate
 from kinetree.spatial import Force, cross, skew
 from kinetree.spatial.arithmetic import rotate_general
 from kinetree.spatial.axial_screw import AxialScrew
 from kinetree.spatial.vector3 import identity3
 
-__all__ = ["BodyCoriolis", "christoffel", "coriolis_matrix", "coupled_coriolis"]
+__all__ = [
+    "BodyCoriolis", "christoffel", "coriolis_matrix", "coupled_coriolis", "half_inertia_rate",
+]  # fmt: skip
 
 
 def coupled_coriolis(C, at):
@@ -27,13 +30,8 @@ def coupled_coriolis(C, at):
 
 
 @for_all_joints(coupled_coriolis)
-def coriolis_matrix(model, q, qd):
-    """``C(q, qd)``, (nv, nv), with ``C qd`` the Coriolis force and ``dH/dt - 2C`` skew-symmetric.
-
-    Where ``qd`` is the rate of ``q``, it is the matrix of the Christoffel symbols,
-    ``C_ij = Σ_k Γ_ijk qd_k`` — Lynch & Park (9.87). Forces that a prescribed joint causes by itself
-    are no product with ``qd`` and stay out of it.
-    """
+def half_inertia_rate(model, q, qd):
+    """``C`` with ``dH/dt = C + Cᵀ``, (nv, nv): the sum of ``Jᵀ (I dJ/dt + B J)`` over bodies."""
     lam, NB, I, at = model.parent, model.body_count, model.inertia, model.v_slice
     X, S = joint_transforms(model, q)
     _, v = body_velocities(model, q, qd)
@@ -59,6 +57,17 @@ def coriolis_matrix(model, q, qd):
     return C
 
 
+@refuses("prescribed", use="rnea.coriolis_force: what time moves is no product with qd")
+def coriolis_matrix(model, q, qd):
+    """``C(q, qd)``, (nv, nv), with ``C qd`` the Coriolis force and ``dH/dt - 2C`` skew-symmetric.
+
+    Where ``qd`` is the rate of ``q``, it is the matrix of the Christoffel symbols,
+    ``C_ij = Σ_k Γ_ijk qd_k`` — Lynch & Park (9.87). Where time moves a joint no matrix does both.
+    """
+    return half_inertia_rate(model, q, qd)
+
+
+@refuses("prescribed", use="rnea.coriolis_force: what time moves is no product with qd")
 def christoffel(model, q):
     """``Γ_ijk`` with ``C_ij = Σ_k Γ_ijk qd_k``, (nv, nv, nv) — Lynch & Park (9.86), (9.87).
 

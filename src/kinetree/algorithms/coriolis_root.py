@@ -10,12 +10,14 @@ import numpy as np
 
 from kinetree.algorithms.coriolis import BodyCoriolis, coupled_coriolis
 from kinetree.algorithms.coupled import for_all_joints
+from kinetree.algorithms.honours import refuses
 from kinetree.algorithms.kinematics import joint_transforms
 from kinetree.spatial import crm
 
 __all__ = ["coriolis_matrix"]
 
 
+@refuses("prescribed", use="rnea.coriolis_force: what time moves is no product with qd")
 @for_all_joints(coupled_coriolis)
 def coriolis_matrix(model, q, qd):
     """``C(q, qd)`` with ``dH/dt - 2C`` skew-symmetric, (nv, nv)."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from kinetree.algorithms import armature, ltl, rnea
 from kinetree.algorithms.coupled import congruent, for_all_joints
+from kinetree.algorithms.honours import refuses
 from kinetree.algorithms.kinematics import joint_transforms
 from kinetree.algorithms.propagation import joint_inertia_bound, moves_no_inertia
 from kinetree.spatial.ops import check_pivot
@@ -81,6 +82,7 @@ def inertia_factors(model, q):
     return ltl.ltdl(H, model.expanded_parent, singular)
 
 
+@refuses("loops", use="implicit.forward_dynamics")
 def forward_dynamics(model, q, qd, tau, f_ext=None):
     """``qdd`` from ``H qdd = tau - C``: the inertia-matrix method — RBDA §6.1."""
     C = rnea.bias_force(model, q, qd, f_ext)

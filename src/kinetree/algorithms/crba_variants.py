@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.algorithms import armature
+from kinetree.algorithms.coupled import congruent, for_all_joints, force
+from kinetree.algorithms.honours import refuses
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
 from kinetree.spatial import Force, Motion
 
@@ -23,6 +25,7 @@ __all__ = [
 ]
 
 
+@for_all_joints(congruent)
 def from_definition(model, q):
     """``H_ij = Σ S_iᵀ I_k S_j`` over the bodies ``k`` that both joints support — RBDA (6.11)."""
     S, I = _in_base_coordinates(model, q)
@@ -35,6 +38,7 @@ def from_definition(model, q):
     return armature.inertia(model, H)
 
 
+@for_all_joints(congruent)
 def from_jacobians(model, q):
     """``H = Σ J_kᵀ I_k J_k`` over all bodies — Lynch & Park (9.60), tutorial (59)."""
     S, I = _in_base_coordinates(model, q)
@@ -48,6 +52,7 @@ def from_jacobians(model, q):
     return armature.inertia(model, H)
 
 
+@for_all_joints(congruent)
 def from_base_coordinates(model, q):
     """Composite-rigid-body algorithm in base coordinates — RBDA (6.13), (6.14)."""
     S, IC = _in_base_coordinates(model, q)
@@ -62,6 +67,7 @@ def from_base_coordinates(model, q):
     return armature.inertia(model, H)
 
 
+@for_all_joints(force)
 def inertia_product(model, q, qdd):
     """``H qdd`` as the difference of two inverse dynamics, ``ID_δ`` — RBDA (6.4), Table 6.1."""
     lam, NB, I = model.parent, model.body_count, model.inertia
@@ -97,6 +103,7 @@ class Column(NamedTuple):
     """Forces transmitted across the joints, in base coordinates."""
 
 
+@refuses("couplings", use="crba.joint_space_inertia")
 def column(model, q, k):
     """Column ``k`` of ``H`` from its physical meaning — RBDA (6.21)–(6.25).
 

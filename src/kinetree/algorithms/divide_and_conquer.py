@@ -13,14 +13,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms import armature
 from kinetree.algorithms.aba_absolute import bodies_in_base
 from kinetree.algorithms.assembly_plan import Step, assembly_plan, joint_ends
 from kinetree.algorithms.constrained_system import block_diagonal
 from kinetree.algorithms.handles import Joined, as_handle_sets, join
+from kinetree.algorithms.honours import refuses
 from kinetree.algorithms.loop_rank import kept_rows_at
 from kinetree.algorithms.maximal_joints import joint_constraints, reduced
-from kinetree.errors import ModelError, SingularError
+from kinetree.errors import SingularError
 from kinetree.spatial import Force, Motion
 
 __all__ = ["DivideAndConquer", "Part", "divide_and_conquer", "forward_dynamics"]
@@ -65,6 +65,7 @@ class DivideAndConquer(NamedTuple):
     is small."""
 
 
+@refuses("couplings", "armature", use="implicit or maximal, which honour both")
 def divide_and_conquer(model, q, qd, tau, f_ext=None, *, stabilization=None, plan=None):
     """Assemble, disassemble, and everything that comes with it.
 
@@ -77,12 +78,6 @@ def divide_and_conquer(model, q, qd, tau, f_ext=None, *, stabilization=None, pla
         stabilization: time constant [s] with which loop errors decay; None for none.
         plan: order of assembly; the balanced one by default.
     """
-    armature.refuse(model, "divide and conquer")
-    if model.couplings:
-        raise ModelError(
-            f"divide and conquer has no place for couplings, such as {model.couplings[0].name!r} "
-            f"of model {model.name!r}; implicit and maximal honour them"
-        )
     bodies = bodies_in_base(model, q, qd, f_ext)
     constraints = joint_constraints(model, q, qd, bodies.X_0, bodies.v)
     of_tree, of_loops = constraints[: model.body_count], constraints[model.body_count :]

@@ -19,6 +19,7 @@ from kinetree.algorithms import (
     rnea_derivatives,
     rnea_tensor,
 )
+from kinetree.algorithms.honours import refuses, timed_joints
 from kinetree.algorithms.rnea_derivatives import is_applicable
 from kinetree.model.equivalence import condensed, uncondensed
 from kinetree.model.views import axial_view
@@ -98,14 +99,18 @@ def inverse_mass_matrix_by_factors(model, q):
     return minv.inverse_mass_matrix_by_factors(axial_view(condensed(model)), q)
 
 
+@refuses("loops", use="implicit.forward_dynamics")
 def forward_dynamics_by_articulated_bodies(model, q, qd, tau, f_ext=None):
     """``qdd``, by articulated bodies of a mechanism at rest."""
+    if timed_joints(model):  # which are never at rest
+        return aba.forward_dynamics(condensed(model), q, qd, tau, f_ext)
     at_rest = axial_view(condensed(model))
     at_rest.a_g = model.zero_motion
     C = bias_force(model, q, qd, f_ext)
     return aba.forward_dynamics(at_rest, q, model.zero_velocity, tau - C)
 
 
+@refuses("loops", use="implicit.forward_dynamics")
 def forward_dynamics_by_inertia_matrix(model, q, qd, tau, f_ext=None):
     """``qdd``, by the inertia matrix and its sparse factors."""
     L = inertia_factors(model, q)

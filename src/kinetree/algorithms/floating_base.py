@@ -11,6 +11,7 @@ import numpy as np
 
 from kinetree.algorithms import armature
 from kinetree.algorithms.coupled import congruent, for_all_joints, force, instead
+from kinetree.algorithms.honours import refuses
 from kinetree.algorithms.kinematics import base_transforms
 from kinetree.algorithms.ltl import dense, ltdl, solve_ltdl
 from kinetree.algorithms.propagation import cleared, inverse_joint_inertia, singular_at
@@ -89,6 +90,7 @@ def equation_of_motion(model, I_0, q, v_0, qd, a_g, f_ext=None) -> EquationOfMot
     return EquationOfMotion(IC[0], F, H, f[0].to_array(), np.concatenate(C))
 
 
+@refuses("loops", use="kinetree.floating.forward_dynamics")
 def forward_dynamics_by_equation(model, I_0, q, v_0, qd, tau, a_g, f_ext=None) -> FloatingMotion:
     """Accelerations of base and joints, from the coefficients of their equation of motion."""
     equation = equation_of_motion(model, I_0, q, v_0, qd, a_g, f_ext)
@@ -99,6 +101,7 @@ def forward_dynamics_by_equation(model, I_0, q, v_0, qd, tau, a_g, f_ext=None) -
     return FloatingMotion(Motion.from_array(a_0), qdd)
 
 
+@refuses("loops", use="kinetree.floating.forward_dynamics")
 @instead(forward_dynamics_by_equation)
 def forward_dynamics(model, I_0, q, v_0, qd, tau, a_g, f_ext=None) -> FloatingMotion:
     """Accelerations of base and joints — RBDA Table 9.4.

@@ -8,9 +8,8 @@ the same power for every velocity — tutorial (67).
 import numpy as np
 
 from kinetree.algorithms import armature
-from kinetree.algorithms.coriolis import coriolis_matrix
+from kinetree.algorithms.coriolis import half_inertia_rate
 from kinetree.algorithms.coupled import for_all_joints, force
-from kinetree.algorithms.fewest_operations import coriolis_matrix_by_axial_turns
 from kinetree.algorithms.kinematics import (
     base_transforms,
     body_accelerations,
@@ -18,6 +17,8 @@ from kinetree.algorithms.kinematics import (
     joint_transforms,
 )
 from kinetree.algorithms.momentum import momentum
+from kinetree.model.equivalence import condensed
+from kinetree.model.views import axial_view
 from kinetree.spatial import Force, crf
 
 __all__ = [
@@ -46,13 +47,13 @@ def generalized_momentum(model, q, qd):
 
 def mass_matrix_rate(model, q, qd):
     """``dH/dt`` while the mechanism moves at ``qd``, (nv, nv)."""
-    C = coriolis_matrix(model, q, qd)
+    C = half_inertia_rate(model, q, qd)
     return C + C.T
 
 
 def mass_matrix_rate_by_axial_turns(model, q, qd):
     """``dH/dt`` in fewer operations."""
-    C = coriolis_matrix_by_axial_turns(model, q, qd)
+    C = half_inertia_rate(axial_view(condensed(model)), q, qd)
     return C + C.T
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from kinetree.algorithms import armature, ltl
 from kinetree.algorithms.coupled import instead
 from kinetree.algorithms.crba import inertia_factors
+from kinetree.algorithms.honours import refuses
 from kinetree.algorithms.kinematics import joint_transforms
 from kinetree.algorithms.propagation import cleared, inverse_joint_inertia, singular_at
 from kinetree.spatial import Force, Motion, dyadic
@@ -19,11 +20,13 @@ from kinetree.spatial import Force, Motion, dyadic
 __all__ = ["inverse_mass_matrix", "inverse_mass_matrix_by_factors"]
 
 
+@refuses("loops", use="implicit.forward_dynamics: loops leave no inverse of H")
 def inverse_mass_matrix_by_factors(model, q):
     """``H⁻¹`` (nv, nv) from the sparse factors of ``H``."""
     return ltl.inverse_ltdl(inertia_factors(model, q), model.expanded_parent)
 
 
+@refuses("loops", use="implicit.forward_dynamics: loops leave no inverse of H")
 @instead(inverse_mass_matrix_by_factors)
 def inverse_mass_matrix(model, q):
     """``H⁻¹`` (nv, nv) by an articulated-body recursion, ``H`` never formed."""

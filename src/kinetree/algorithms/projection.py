@@ -16,6 +16,7 @@ import numpy as np
 
 from kinetree.algorithms import ltl
 from kinetree.algorithms.crba import inertia_factors
+from kinetree.algorithms.honours import refuses
 from kinetree.algorithms.jacobians import frame_jacobian
 from kinetree.algorithms.kinematics import body_accelerations
 from kinetree.algorithms.rnea import bias_force
@@ -52,12 +53,14 @@ def handle_jacobian(model, q, frames, rows=None):
     return J if rows is None else J[list(rows)]
 
 
+@refuses("loops", use="kinetree.task_freedom, which honours loops")
 def inverse_inertia(model, q, frames, rows=None):
     """``Phi = J H⁻¹ Jᵀ`` — RBDA (7.9). Always exists."""
     _, Y, D = _factored(model, q, frames, rows)
     return Y.T @ (Y / D)
 
 
+@refuses("loops", use="kinetree.task_freedom, which honours loops")
 def bias_acceleration(model, q, qd, tau, frames, f_ext=None, rows=None):
     """``b = Jd qd + J H⁻¹ (tau - C)``: how handles accelerate on their own — RBDA (7.10)."""
     L, lam = inertia_factors(model, q), model.expanded_parent
@@ -68,6 +71,7 @@ def bias_acceleration(model, q, qd, tau, frames, f_ext=None, rows=None):
     return b if rows is None else b[list(rows)]
 
 
+@refuses("loops", use="kinetree.task_freedom, which honours loops")
 def handle_response(model, q, qd, tau, frames, f_ext=None, rows=None):
     """``Phi`` and ``b`` — RBDA (7.8)."""
     return HandleResponse(
@@ -76,6 +80,7 @@ def handle_response(model, q, qd, tau, frames, f_ext=None, rows=None):
     )
 
 
+@refuses("loops", use="kinetree.task_freedom, which honours loops")
 def operational_space_inertia(model, q, frames, rows=None):
     """``IA = (J H⁻¹ Jᵀ)⁻¹`` — RBDA (7.12), Lynch & Park (9.98).
 
@@ -89,12 +94,14 @@ def operational_space_inertia(model, q, frames, rows=None):
     return ltl.solve_ltdl(L, n, np.eye(len(J), dtype=int))
 
 
+@refuses("loops", use="kinetree.task_freedom, which honours loops")
 def operational_space_dynamics(model, q, qd, tau, frames, f_ext=None, rows=None):
     """``IA`` and ``pA = -IA b`` — RBDA (7.12), (7.13); with ``tau = 0`` Lynch & Park (9.97)."""
     IA = operational_space_inertia(model, q, frames, rows)
     return HandleEquation(IA, -IA @ bias_acceleration(model, q, qd, tau, frames, f_ext, rows))
 
 
+@refuses("loops", use="kinetree.task_freedom, which honours loops")
 def handle_freedom(model, q, frames, rows=None):
     """Rank and condition number of ``J``, for numbers only (singular values) — RBDA (7.14).
 

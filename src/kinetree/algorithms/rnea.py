@@ -6,6 +6,7 @@ import numpy as np
 
 from kinetree.algorithms import armature
 from kinetree.algorithms.coupled import for_all_joints, force
+from kinetree.algorithms.honours import timed_joints
 from kinetree.algorithms.kinematics import external_forces
 from kinetree.spatial import crf, crm
 
@@ -84,4 +85,8 @@ def coriolis_force(model, q, qd):
 
 def inertia_product(model, q, qdd):
     """``H(q) qdd`` without forming ``H`` — RBDA Table 6.1."""
-    return newton_euler(model, q, model.zero_velocity, qdd, gravity=False).tau
+    zero = model.zero_velocity
+    tau = newton_euler(model, q, zero, qdd, gravity=False).tau
+    if not timed_joints(model):
+        return tau
+    return tau - newton_euler(model, q, zero, zero, gravity=False).tau  # what time moves

@@ -11,6 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.algorithms import armature
+from kinetree.algorithms.coupled import for_all_joints, force
+from kinetree.algorithms.honours import refuses
 from kinetree.errors import JointError
 from kinetree.joints import Fixed, Prismatic, Revolute
 from kinetree.joints.axis import axis_rotation
@@ -40,6 +42,8 @@ class NewtonEuler3D(NamedTuple):
     """Moments transmitted across the joints, about the body origins."""
 
 
+@refuses("prescribed", use="rnea.inverse_dynamics")
+@for_all_joints(lambda result, at: result._replace(tau=force(result.tau, at)))
 def newton_euler(model, q, qd, qdd, f_ext=None):
     """Both passes of Table 5.2 with their by-products."""
     lam, NB = model.parent, model.body_count

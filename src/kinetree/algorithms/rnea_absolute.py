@@ -7,6 +7,7 @@ base coordinates first. It is the oracle of ``rnea``.
 import numpy as np
 
 from kinetree.algorithms import armature
+from kinetree.algorithms.coupled import for_all_joints, force
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
 from kinetree.algorithms.rnea import NewtonEuler
 from kinetree.spatial import crf, crm
@@ -14,6 +15,7 @@ from kinetree.spatial import crf, crm
 __all__ = ["inverse_dynamics", "newton_euler"]
 
 
+@for_all_joints(lambda result, at: result._replace(tau=force(result.tau, at)))
 def newton_euler(model, q, qd, qdd, f_ext=None, *, gravity=True):
     """Equations (5.7)–(5.11); every by-product, ``X`` included, refers to base coordinates."""
     lam, NB = model.parent, model.body_count

@@ -28,6 +28,7 @@ import numpy as np
 
 from kinetree.algorithms import armature
 from kinetree.algorithms.coriolis import BodyCoriolis
+from kinetree.algorithms.honours import refuses
 from kinetree.errors import JointError
 from kinetree.spatial import Plucker, crf, crm
 
@@ -86,6 +87,7 @@ class CompositeBodies(NamedTuple):
     """``IC J``: momentum of a subtree that its joint moves at unit speed."""
 
 
+@refuses("couplings", use="kinetree.differentiate")
 def composite_bodies(model, q, qd):
     """Positions, velocities and composite inertias, in the coordinates of one frame.
 
@@ -114,6 +116,7 @@ def composite_bodies(model, q, qd):
     return CompositeBodies(X_0, X, v, v_lam, J, Jd, I, B, IC, BC, F)
 
 
+@refuses("couplings", use="kinetree.differentiate")
 def inverse_dynamics_derivatives(
     model, q, qd, qdd, f_ext=None, *, composite_bodies=composite_bodies
 ):
@@ -250,7 +253,8 @@ def require_applicable(model):
     for i in range(1, model.body_count + 1):
         if not _is_regular(model.joint[i]):
             raise JointError(
-                f"the recursive derivatives do not cover joint {model.joint_names[i - 1]!r}, "
+                f"the recursive derivatives (composite_bodies, inverse_dynamics_derivatives, "
+                f"forward_dynamics_derivatives) do not cover joint {model.joint_names[i - 1]!r}, "
                 f"{model.joint[i]!r}: its motion subspace depends on the configuration, or time "
                 f"moves it; kinetree.differentiate does"
             )

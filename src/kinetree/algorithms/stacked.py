@@ -16,6 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.algorithms import armature
+from kinetree.algorithms.coupled import congruent, for_all_joints, force
+from kinetree.algorithms.honours import refuses
 from kinetree.algorithms.kinematics import joint_transforms
 from kinetree.spatial import dense
 
@@ -60,12 +62,14 @@ def stacked_operators(model, q) -> StackedOperators:
     return StackedOperators(A, G, Gamma, L)
 
 
+@for_all_joints(congruent)
 def joint_space_inertia(model, q):
     """``H = Aᵀ Lᵀ G L A`` — Lynch & Park (9.82)."""
     A, G, _, L = stacked_operators(model, q)
     return armature.inertia(model, A.T @ L.T @ G @ L @ A)
 
 
+@refuses("couplings", use="rnea.coriolis_force")
 def coriolis_force(model, q, qd):
     """The velocity terms, ``Aᵀ Lᵀ (G L (c_J - [ad_Aqd] Γ V) - [ad_V]ᵀ G V)`` — (9.83) corrected."""
     A, G, Gamma, L = stacked_operators(model, q)
@@ -76,6 +80,8 @@ def coriolis_force(model, q, qd):
     return A.T @ L.T @ (G @ Vd - _ad(V).T @ (G @ V))
 
 
+@refuses("prescribed", use="rnea.gravity_force")
+@for_all_joints(force)
 def gravity_force(model, q):
     """``Aᵀ Lᵀ G L V̇_base`` with the base accelerating at ``-g`` — Lynch & Park (9.84)."""
     A, G, _, L = stacked_operators(model, q)

@@ -19,6 +19,7 @@ import numpy as np
 
 from kinetree.algorithms import crba, ltl, rnea
 from kinetree.algorithms import fewest_operations as fewest
+from kinetree.algorithms.honours import refuses
 from kinetree.algorithms.jacobians import frame_bias_acceleration, frame_jacobian
 from kinetree.errors import UnknownNameError
 from kinetree.spatial.ops import check_pivot
@@ -159,23 +160,27 @@ class Task:
         )
 
 
+@refuses("loops", use="kinetree.task_freedom, which honours loops")
 def inverse_inertia(model, q, frame, reference, **task):
     """``Phi = J H⁻¹ Jᵀ``, (k, k)."""
     return Task(model, q, frame, reference, **task).inverse_inertia()
 
 
+@refuses("loops", use="kinetree.task_freedom, which honours loops")
 def inertia(model, q, frame, reference, damping=None, **task):
     """``Lambda``, (k, k) — Lynch & Park (9.98), RBDA (7.12)."""
     task = Task(model, q, frame, reference, **task)
     return task.inertia_times(np.eye(len(task.J), dtype=int), damping)
 
 
+@refuses("loops", use="kinetree.task_freedom, which honours loops")
 def bias(model, q, qd, frame, reference, damping=None, **task):
     """``eta = Lambda (J H⁻¹ C - Jd qd)``, gravity included, (k,) — Lynch & Park (9.99)."""
     task = Task(model, q, frame, reference, **task)
     return task.inertia_times(-task.bias_acceleration(qd), damping)
 
 
+@refuses("loops", use="kinetree.task_freedom, which honours loops")
 def gravity(model, q, frame, reference, damping=None, **task):
     """``eta`` at rest, ``Lambda J H⁻¹ g``, (k,)."""
     task = Task(model, q, frame, reference, **task)
@@ -183,6 +188,7 @@ def gravity(model, q, frame, reference, damping=None, **task):
     return task.inertia_times(task.J @ task.free_response(g), damping)
 
 
+@refuses("loops", use="kinetree.task_freedom, which honours loops")
 def consistent_inverse(model, q, frame, reference, damping=None, **task):
     """``H⁻¹ Jᵀ Lambda``, (nv, k): the right inverse of ``J`` with least kinetic energy."""
     task = Task(model, q, frame, reference, **task)
@@ -191,6 +197,7 @@ def consistent_inverse(model, q, frame, reference, damping=None, **task):
     return task.inertia_times(H_inv_Jt.T, damping).T
 
 
+@refuses("loops", use="kinetree.task_freedom, which honours loops")
 def null_space_projector(model, q, frame, reference, damping=None, **task):
     """``N = 1 - J̄ J``, (nv, nv): joint motions that leave the task alone; ``Nᵀ`` for forces."""
     J_bar = consistent_inverse(model, q, frame, reference, damping, **task)
@@ -198,12 +205,14 @@ def null_space_projector(model, q, frame, reference, damping=None, **task):
     return np.eye(model.nv, dtype=int) - J_bar @ J[list(task_rows(task.get("rows")))]
 
 
+@refuses("loops", use="kinetree.task_freedom, which honours loops")
 def task_inverse_dynamics(model, q, qd, acceleration, frame, reference, damping=None, **task):
     """``tau = Jᵀ (Lambda dV/dt + eta)``: joint forces for an acceleration of the task, (nv,)."""
     task = Task(model, q, frame, reference, **task)
     return task.J.T @ task.inertia_times(acceleration - task.bias_acceleration(qd), damping)
 
 
+@refuses("loops", use="kinetree.task_freedom, which honours loops")
 def task_forward_dynamics(model, q, qd, force, frame, reference, **task):
     """``dV/dt = Phi F + b`` under a force on the task alone, (k,); never singular."""
     task = Task(model, q, frame, reference, **task)

@@ -5,8 +5,9 @@ from collections.abc import Callable
 import numpy as np
 
 from kinetree import dynamics
+from kinetree.algorithms.honours import moves_by_itself
 from kinetree.algorithms.loop_constraints import loop_constraints, loop_errors
-from kinetree.errors import ShapeError
+from kinetree.errors import JointError, ShapeError
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
 from kinetree.loops.compiling import compiled
@@ -38,6 +39,13 @@ def system_of(model, tau=None, f_ext=None, *, passive=True) -> ConstrainedSystem
         The system. It knows its energy if nothing but gravity acts.
     """
     model = as_model(model)
+    for name, joint in zip(_names(model), _joints(model), strict=True):
+        if moves_by_itself(joint):
+            raise JointError(
+                f"system_of has no place for joint {name!r} of model {model.name!r}, which time "
+                f"moves: constraints of a constrained system do not depend on time. Use "
+                f"kinetree.forward_dynamics, or kinetree.simulate(prescribed=...)"
+            )
     tree = model.replace(loops=())
     space, units = space_of(model), scaling(model)
     acting = passive and any(
@@ -71,6 +79,14 @@ def system_of(model, tau=None, f_ext=None, *, passive=True) -> ConstrainedSystem
         space=space,
         scaling=units,
     )
+
+
+def _names(model):
+    return (*model.joint_names, *model.loop_names)
+
+
+def _joints(model):
+    return (*model.joint[1:], *(loop.joint for loop in model.loops))
 
 
 def _force(model, tau) -> Callable:

@@ -1,0 +1,108 @@
+"""What texts do not honour, said where they begin.
+
+    @refuses("loops", "couplings", use="kinetree.forward_dynamics")
+    def forward_dynamics_1(model, q, qd, tau): ...
+
+A text that would leave out something that the model has raises an error that names the text, the
+feature and what to use. What is left unsaid is honoured: ``tests/algorithms`` walks all texts and
+all features. Springs, dampers and friction are apart from all texts but ``passive``.
+
+Loops leave the coefficients of the equation of motion as they are: ``H``, ``C``, energies and
+Jacobians are those of the spanning tree. They change what is solved for: accelerations, inverse
+inertias, inertias at a handle.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from kinetree.errors import JointError, LoopError, ModelError
+from kinetree.joints import Fixed, Prescribed, PrescribedInstant
+
+__all__ = ["moves_by_itself", "refuses", "timed_joints"]
+
+Text = TypeVar("Text", bound=Callable[..., Any])
+
+
+def refuses(*features, use):
+    """Let a text raise where a model has one of the features.
+
+    Args:
+        features: ``"loops"``, ``"couplings"``, ``"armature"``, or ``"prescribed"``: joints that
+            time moves.
+        use: what to use instead, the end of a sentence.
+    """
+    for feature in features:
+        assert feature in _FOUND, feature
+
+    def decorate(text: Text) -> Text:
+        name = f"{text.__module__.rpartition('.')[2]}.{text.__name__}"
+
+        @wraps(text)
+        def of_model(model, *arrays, **options):
+            for feature in features:
+                found = _FOUND[feature](model)
+                if found:
+                    raise _ERROR[feature](
+                        f"{name} does not honour {found} of model {model.name!r}; use {use}"
+                    )
+            return text(model, *arrays, **options)
+
+        return cast(Text, of_model)
+
+    return decorate
+
+
+def timed_joints(model) -> tuple[int, ...]:
+    """Numbers of the joints that time moves, whatever their velocity variables."""
+    return tuple(i for i in range(1, model.body_count + 1) if moves_by_itself(model.joint[i]))
+
+
+def moves_by_itself(joint) -> bool:
+    """Whether time moves a joint, as a ``Prescribed`` one."""
+    if isinstance(joint, Fixed):
+        return False
+    if isinstance(joint, (Prescribed, PrescribedInstant)):
+        return True
+    kind = type(joint)
+    if kind.__module__.startswith("kinetree."):
+        return False
+    _, _, v_J, c_J = joint.jcalc(joint.neutral(), np.zeros(joint.nv, dtype=int))
+    return bool(np.any(v_J.to_array() != 0) or np.any(c_J.to_array() != 0))
+
+
+# --- features ------------------------------------------------------------------------------------
+
+
+def _loops(model):
+    return model.loops and f"the loop that joint {model.loops[0].name!r} closes"
+
+
+def _couplings(model):
+    return model.couplings and f"coupling {model.couplings[0].name!r}"
+
+
+def _armature(model):
+    joints = model.armature_joints
+    return joints and f"the armature of joint {model.joint_names[joints[0] - 1]!r}"
+
+
+def _timed(model):
+    joints = timed_joints(model)
+    return joints and f"joint {model.joint_names[joints[0] - 1]!r}, which time moves,"
+
+
+_FOUND = {
+    "loops": _loops,
+    "couplings": _couplings,
+    "armature": _armature,
+    "prescribed": _timed,
+}
+_ERROR = {
+    "loops": LoopError,
+    "couplings": ModelError,
+    "armature": ModelError,
+    "prescribed": JointError,
+}
