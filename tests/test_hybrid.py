@@ -196,3 +196,22 @@ def test_names_that_are_not_known_are_reported(rng):
         hybrid_dynamics(model, *state, given=["b9"])
     with pytest.raises(kt.UnknownNameError, match="no method 'magic'; use one of"):
         hybrid_dynamics(model, *state, method="magic")
+
+
+def test_joints_that_time_moves_count_once(rng):
+    """Forces of a plain tree in the same state, of which one joint is told by the model itself."""
+    plain = binary_tree()
+    told = kt.PrescribedInstant(plain.joint[2], (0.3,), (0.7,), (-0.4,))
+    model = plain.replace(joint={plain.joint_names[1]: told})
+    others = np.delete(np.arange(7), 1)
+    q, qd, tau, qdd = rng.standard_normal((4, 6))
+    full = [np.insert(x, 1, value) for x, value in ((q, 0.3), (qd, 0.7), (qdd, -0.4))]
+    given = [model.joint_names[i] for i in (0, 3)]
+    expected = partitioned_solve(
+        plain, *full[:2], np.insert(tau, 1, 0.0), full[2],
+        free=tuple(i for i in free_joints(model, given) if i != 2),
+    )[:, others]  # fmt: skip
+    found = hybrid_dynamics(model, q, qd, tau, qdd, given=given)
+    assert_close(np.stack(found), expected, condition=1e3)
+    H = crba.joint_space_inertia(plain, full[0])[np.ix_(others, others)]
+    assert_close(hybrid_response(model, q, given=model.joint_names), H, condition=1e3)
