@@ -8,6 +8,7 @@ from states import conditioning, random_external_forces, random_state
 import kinetree as kt
 from kinetree.algorithms import crba, hybrid, hybrid_articulated, rnea
 from kinetree.hybrid import free_joints, hybrid_dynamics, hybrid_response
+from kinetree.joints import PrescribedInstant
 from kinetree.samples import random_tree
 from kinetree.spatial import Force
 
@@ -201,7 +202,7 @@ def test_names_that_are_not_known_are_reported(rng):
 def test_joints_that_time_moves_count_once(rng):
     """Forces of a plain tree in the same state, of which one joint is told by the model itself."""
     plain = binary_tree()
-    told = kt.PrescribedInstant(plain.joint[2], (0.3,), (0.7,), (-0.4,))
+    told = PrescribedInstant(plain.joint[2], (0.3,), (0.7,), (-0.4,))
     model = plain.replace(joint={plain.joint_names[1]: told})
     others = np.delete(np.arange(7), 1)
     q, qd, tau, qdd = rng.standard_normal((4, 6))

@@ -213,4 +213,4 @@ def test_impossible_numbers_are_refused():
 
 def test_methods_say_what_they_have_no_place_for():
     armed = four_bar().replace(dynamics={"crank_joint": JointDynamics(armature=1.0)})
-    refused(ModelError, "has no place for armature", model=armed, method="articulated")
+    refused(ModelError, "does not honour the armature", model=armed, method="articulated")
