@@ -6,7 +6,9 @@ STAMP := $(VENV)/.installed
 DEMO_STAMP := $(VENV)/.installed-for-demo
 DOCS_STAMP := $(VENV)/.installed-for-docs
 
-.PHONY: help demo test check unit chromium fuzz bench docs book uncovered format clean
+ONLY ?= all
+
+.PHONY: help demo test check unit chromium pythons torch fuzz bench docs book uncovered format clean
 
 help:
 	@echo "make demo       load a sample robot, compute, draw: the five-minute tour"
@@ -14,6 +16,9 @@ help:
 	@echo "make check      formatting, lint, types, layers, book map"
 	@echo "make unit       the tests alone"
 	@echo "make chromium   the browser that the tests of the viewer need, where there is none"
+	@echo "make pythons    a smoke test on every Python here, with the lowest and the newest packages;"
+	@echo "                ONLY=ends: the oldest with the lowest, the newest with the newest"
+	@echo "make torch      install PyTorch and run its tests, where 'make test' leaves them out"
 	@echo "make fuzz       thousands of random mechanisms, broken files, CUDA texts (minutes to hours)"
 	@echo "make bench      kinetree against Pinocchio and MuJoCo, one process, answers compared"
 	@echo "make docs       the documentation site, in out/site: pages, tutorials and gallery are run"
@@ -63,6 +68,16 @@ chromium:
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
 			--no-install-recommends chromium > /dev/null; \
 	else echo "the tests of the viewer need Chromium: install your system's chromium"; exit 1; fi
+
+# Outside of .venv, which is for one Python and one set of packages.
+pythons:
+	env -u MAKEFLAGS -u MFLAGS $(PYTHON) .ci/pythons.py --only $(ONLY)
+
+# Its wheel brings gigabytes of CUDA on some machines; a package index of your choice may have less.
+torch: $(STAMP)
+	$(BIN)/python -m pip install --quiet --no-compile --editable ".[torch]"
+	$(BIN)/python -m pytest -n 2 --dist worksteal $$(grep -rl --include='test_*.py' '^import torch$$' tests)
+	$(BIN)/python -m pytest tests/documents/test_pages.py -k "code_on_the_page and (pytorch or arrays)"
 
 fuzz: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --hypothesis-profile fuzz tests/algorithms tests/joints tests/model \

@@ -15,6 +15,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
+import pytorch_here
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -40,6 +41,17 @@ def pytest_collection():
     if WORKER not in (None, "gw0") and os.environ.get("KINETREE_TESTS_FRESH"):
         while not COLLECTED.exists() and time.monotonic() < end:
             time.sleep(0.1)
+
+
+def pytest_report_header():
+    return pytorch_here.header()
+
+
+def pytest_ignore_collect(collection_path):
+    is_test = collection_path.suffix == ".py" and collection_path.is_file()
+    if is_test and pytorch_here.is_left_out(collection_path.read_text(encoding="utf-8")):
+        return True
+    return None
 
 
 def pytest_unconfigure():

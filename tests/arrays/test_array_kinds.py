@@ -1,6 +1,5 @@
 """Whose array is this, and what is said about arrays that do not belong together."""
 
-import sys
 from types import SimpleNamespace
 
 import jax.numpy as jnp
@@ -9,7 +8,7 @@ import pytest
 import torch
 
 import kinetree as kt
-from kinetree.array_kinds import is_foreign, kind_of, precision
+from kinetree.array_kinds import is_foreign, kind_of
 from kinetree.arrays import device
 
 
@@ -59,13 +58,6 @@ def test_half_precision_is_refused(model):
         kt.gravity_force(model, jnp.zeros((2, 1), "complex64"))
 
 
-def test_precision_is_that_of_numpy_arrays():
-    assert precision("f", "ab", ["float32", None]) == "float32"
-    assert precision("f", "ab", ["float32", "float64"]) == "float64"
-    assert precision("f", "ab", ["float32", "int32"]) == "float64"
-    assert precision("f", "a", [None]) == "float64"
-
-
 def test_shapes_are_checked(model):
     with pytest.raises(kt.ShapeError, match=r"gravity_force: q must have shape \(..., 1\), got"):
         kt.gravity_force(model, torch.zeros(3, 2))
@@ -81,12 +73,6 @@ def test_out_is_for_numpy(model):
         kernel.general(torch.zeros(1), out=np.zeros(1))
 
 
-def test_a_device_needs_cupy(monkeypatch):
-    monkeypatch.setitem(sys.modules, "cupy", None)
-    with pytest.raises(kt.MissingPackageError, match=r'need CuPy.*pip install "kinetree\[gpu\]"'):
-        device.require_cupy()
-
-
 def test_out_of_memory_says_for_what():
     kernel = SimpleNamespace(name="mass_matrix")
     with (
@@ -96,44 +82,3 @@ def test_out_of_memory_says_for_what():
         device.memory_errors(kernel, (4, 5), torch.OutOfMemoryError),
     ):
         raise torch.OutOfMemoryError("CUDA out of memory")
-
-
-def strides(array):
-    return tuple(s // array.itemsize for s in array.strides)
-
-
-@pytest.mark.parametrize(
-    ("array", "core", "batch"),
-    [
-        (np.arange(24.0).reshape(4, 6), (6,), (4,)),
-        (np.arange(24.0).reshape(2, 2, 6), (6,), (2, 2)),
-        (np.arange(24.0).reshape(4, 6)[::2], (6,), (2,)),
-        (np.arange(24.0).reshape(2, 12)[:, 3:6], (3,), (2,)),
-        (np.arange(24.0).reshape(4, 2, 3), (2, 3), (4,)),
-        (np.arange(6.0), (6,), (4, 3)),
-        (np.arange(6.0).reshape(1, 6), (6,), (4, 3)),
-        (np.arange(4.0), (), (4,)),
-        (np.arange(4.0).reshape(4, 1, 1), (1,), (4, 1)),
-    ],
-)
-def test_one_step_leads_from_sample_to_sample(array, core, batch):
-    step, memory = device.step_of(array.shape, strides(array), core, batch), array.base
-    memory = array if memory is None else memory
-    flat, first = memory.ravel(), (array.ctypes.data - memory.ctypes.data) // 8
-    size = int(np.prod(core))
-    samples = np.broadcast_to(array, (*batch, *core)).reshape(-1, size)
-    for k, sample in enumerate(samples):
-        np.testing.assert_array_equal(flat[first + k * step :][:size], sample)
-
-
-@pytest.mark.parametrize(
-    ("array", "core", "batch"),
-    [
-        (np.zeros((6, 4)).T, (6,), (4,)),
-        (np.zeros((4, 6)), (6,), (3, 4)),
-        (np.zeros((4, 4, 6))[:, :2], (6,), (4, 2)),
-        (np.zeros((4, 12))[:, ::2], (6,), (4,)),
-    ],
-)
-def test_other_arrays_have_no_such_step(array, core, batch):
-    assert device.step_of(array.shape, strides(array), core, batch) is None

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from pytorch_here import is_left_out
 
 import kinetree as kt
 
@@ -13,15 +14,21 @@ ROOT = Path(__file__).resolve().parents[2]
 WRITTEN = ["README.md", "CONTRIBUTING.md"] + [
     page.relative_to(ROOT).as_posix() for page in sorted((ROOT / "docs").rglob("*.md"))
 ]
-PAGES = [p for p in WRITTEN if "```python\n" in (ROOT / p).read_text(encoding="utf-8")]
+
+
+def blocks_of(page):
+    """The code on a page that can run here."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return [b for b in re.findall(r"```python\n(.*?)```", text, re.S) if not is_left_out(b)]
+
+
+PAGES = [page for page in WRITTEN if blocks_of(page)]
 EXAMPLES = sorted(p.name for p in (ROOT / "examples").glob("[0-9]*.py"))
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_code_on_the_page_runs(page, capsys):
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.S)
-    assert blocks
-    names = {}
+    blocks, names = blocks_of(page), {}
     for block in blocks:
         exec(compile(block, page, "exec"), names)
     if page == "README.md":  # says what an error says

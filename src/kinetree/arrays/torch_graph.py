@@ -4,7 +4,7 @@ from itertools import count
 from typing import Any
 from weakref import WeakValueDictionary
 
-import torch
+import torch  # pyright: ignore[reportMissingImports]
 
 from kinetree.arrays.derived import gradients
 from kinetree.arrays.shortcuts import short_ways
@@ -50,8 +50,11 @@ def _of_one_type(arrays):
     ]
 
 
-@torch.library.custom_op("kinetree::call", mutates_args=())
-def _operator(tensors: list[torch.Tensor], number: int) -> list[torch.Tensor]:
+# The schema in words: PyTorch before 2.7 does not read it from ``list[torch.Tensor]``.
+@torch.library.custom_op(
+    "kinetree::call", mutates_args=(), schema="(Tensor[] tensors, SymInt number) -> Tensor[]"
+)
+def _operator(tensors, number):
     return list(run(_by_number[number], tensors))
 
 

@@ -7,7 +7,7 @@ their addresses. Derivatives are kernels of their own, see ``derived``.
 from typing import Any
 
 import numpy as np
-import torch
+import torch  # pyright: ignore[reportMissingImports]
 
 from kinetree.array_kinds import precision
 from kinetree.arrays.derived import gradients, rates

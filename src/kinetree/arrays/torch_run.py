@@ -6,7 +6,7 @@ A launch for tensors of shapes that have been seen before goes a short way, see 
 from math import prod
 
 import numpy as np
-import torch
+import torch  # pyright: ignore[reportMissingImports]
 
 from kinetree.arrays import device
 from kinetree.arrays.shortcuts import Plans, out_of_memory, short_ways
