@@ -539,8 +539,9 @@ def test_what_solvers_did_not_find_is_said(monkeypatch):
         impact(*hit, restitution=1.0, order="sequential")
     solve = several.cones.solve
 
-    def lazy(*args):
-        return solve(*args)._replace(converged=False)
+    def lazy(*args, **options):
+        found = solve(*args, **options)
+        return found._replace(converged=False, residuals=found.residuals._replace(scaled=0.1))
 
     monkeypatch.setattr(several.cones, "solve", lazy)
     with pytest.raises(ImpactError, match=r"no impulses were found for 2 .*use order='sequential'"):
@@ -584,3 +585,56 @@ def test_options_that_are_newtons_law_refuse_another_law_or_order(ball, option):
 def test_arrested_sliding_and_its_restitution_contradict_each_other(ball):
     with pytest.raises(kt.ImpactError, match=r"arrested=True.*tangential_restitution.*leave out"):
         impact(ball, ball.neutral(), FALLING, FLOOR, arrested=True, tangential_restitution=0.5)
+
+
+def _rocking_block():
+    """Of a block that rocks from one edge onto the other: ``W``, velocities, restitution."""
+    half = np.array([0.1, 0.15, 0.2])
+    corners = np.array([[i, j, -1] for i in (1, -1) for j in (1, -1)]) * half
+    J = np.array([np.hstack([np.cross(np.eye(3), p), np.eye(3)])[[2, 0, 1]] for p in corners])
+    mobility = np.diag([*(3 / (half**2 @ (1 - np.eye(3)))), 1, 1, 1])
+    W = np.einsum("nav,vw,mbw->namb", J, mobility, J)
+    qd = np.array([-1.0, 0, 0, 0, -0.2, -0.15])  # about the edge at y = -0.15, which is at rest
+    zeta = J @ qd
+    return W, zeta, np.where(np.abs(zeta[:, 0]) > 1e-4, 0.3, 0.0)
+
+
+@pytest.mark.parametrize("law", ["poisson", "energetic"])
+def test_contacts_are_counted_without_the_twins_of_restitution(monkeypatch, law):
+    W, zeta, e = _rocking_block()
+    assert_close(np.sort(zeta[:, 0]), [-0.3, -0.3, 0, 0], scale=1.0)
+    solve, tried = several.cones.solve, []
+
+    def stuck(A, b, mu, **options):
+        """The solver without an end where the friction of restitution has rows of its own."""
+        tried.append(options.get("method", "newton"))
+        found = solve(A, b, mu, **options)
+        if len(mu) == 4:
+            return found
+        return found._replace(
+            converged=False, residuals=found.residuals._replace(scaled=1.0), certificate=None
+        )
+
+    monkeypatch.setattr(several.cones, "solve", stuck)
+    with pytest.raises(kt.ImpactError, match=r"found for 4 contacts that are hit together"):
+        several.simultaneous_impacts(W, zeta, e, np.full(4, 0.5), law)
+    assert {"newton", "admm", "pgs"} <= set(tried)
+
+
+def test_where_newtons_method_has_no_end_other_methods_find_the_impulses(monkeypatch):
+    W, zeta, e = _rocking_block()
+    expected, _ = several.simultaneous_impacts(W, zeta, e, np.full(4, 0.5), "poisson")
+    solve = several.cones.solve
+
+    def fails_at_first(A, b, mu, **options):
+        found = solve(A, b, mu, **options)
+        if options:
+            return found
+        bad = found.residuals._replace(scaled=1.0)
+        return found._replace(lam=0 * found.lam, converged=False, residuals=bad, certificate=None)
+
+    monkeypatch.setattr(several.cones, "solve", fails_at_first)
+    found, error = several.simultaneous_impacts(W, zeta, e, np.full(4, 0.5), "poisson")
+    after = [zeta + np.einsum("namb,mb->na", W, lam) for lam in (expected, found)]
+    np.testing.assert_allclose(after[1], after[0], atol=1e-8)
+    assert error <= 1e-9

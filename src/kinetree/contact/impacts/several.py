@@ -29,6 +29,7 @@ __all__ = ["islands", "sequential_impacts", "simultaneous_impacts"]
 
 _ROUNDS = 20_000
 _NOISE = 1e-9  # of the work of restitution, from the solver
+_SOLVED = 1e-9  # error of the impulses that counts as solved; it is in the residuals of the result
 _REST = 1e-9  # of the fastest approach: what is left of a sequence ends without restitution
 
 
@@ -92,18 +93,36 @@ def _response(W, impulse):
     return np.einsum("namb,mb->na", W, impulse)
 
 
-def _solved(W, b, mu):
-    """Impulses within their cones after which nothing approaches, starting from ``b``."""
+def _solved(W, b, mu, count=None):
+    """Impulses within their cones after which nothing approaches, starting from ``b``.
+
+    Redundant contacts may keep Newton's method from its end: then the other methods, which are
+    slower and surer, and Newton's once more from where they end. The best counts.
+
+    Args:
+        W: velocity changes per impulse, (n, 3, n, 3).
+        b: velocities without the impulses, (n, 3).
+        mu: coefficients of friction, (n,).
+        count: number of contacts that these stand for; all by default.
+    """
     n = len(b)
-    found = cones.solve(W.reshape(3 * n, 3 * n), b.ravel(), mu)
+    A, right = W.reshape(3 * n, 3 * n), b.ravel()
+    found = cones.solve(A, right, mu)
+    for method in ("admm", "pgs"):
+        if found.converged or found.certificate is not None:
+            break
+        other = cones.solve(A, right, mu, method=method, warm=found.lam)
+        again = cones.solve(A, right, mu, warm=other.lam)
+        found = min((found, other, again), key=lambda one: one.residuals.scaled)
+    count = n if count is None else count
     if found.certificate is not None:
         raise ImpactError(
-            f"no impulses part the bodies at {n} contacts that are hit together: they are wedged "
-            f"between others that close in on them whatever acts; let these give way"
+            f"no impulses part the bodies at {count} contacts that are hit together: they are "
+            f"wedged between others that close in on them whatever acts; let these give way"
         )
-    if not found.converged:
+    if not found.residuals.scaled <= _SOLVED:
         raise ImpactError(
-            f"no impulses were found for {n} contacts that are hit together, the error is "
+            f"no impulses were found for {count} contacts that are hit together, the error is "
             f"{found.residuals.scaled:.3g}; use order='sequential', or fewer contacts"
         )
     return found.lam.reshape(n, 3), found.residuals.scaled
@@ -128,7 +147,8 @@ def _restitution(W, zeta, normal, mu):
     right = np.concatenate([b.ravel(), b.ravel()[t]])
     right[normals] = -flat[rows, rows] * normal[twins]
     m = n + len(twins)
-    lam, error = _solved(A.reshape(m, 3, m, 3), right.reshape(m, 3), np.append(mu, mu[twins]))
+    both = np.append(mu, mu[twins])
+    lam, error = _solved(A.reshape(m, 3, m, 3), right.reshape(m, 3), both, count=n)
     total = given + lam[:n]
     total[twins, 1:] += lam[n:, 1:]
     return total, error
