@@ -202,13 +202,13 @@ class RankPolicy:
 
         For equations that are written before it is known where they are needed.
         """
-        found, rank = self.manifold, self.generic_rank()
-        if not found.misalignment or found.matrices is None or rank is None:
+        matrices, rank = self.manifold.matrices, self.generic_rank()
+        if not self.misalignment or matrices is None or rank is None:
             return None
-        choices = {tuple(independent(K, rank)) for K in found.matrices}
+        choices = {tuple(independent(K, rank)) for K in matrices}
 
         def worst(rows):
-            s = np.linalg.svd(found.matrices[:, list(rows)], compute_uv=False)
+            s = np.linalg.svd(matrices[:, list(rows)], compute_uv=False)
             return np.min(s[:, -1], initial=np.inf)
 
         return np.array(max(choices, key=worst), dtype=int)
