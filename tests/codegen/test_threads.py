@@ -132,6 +132,10 @@ def test_the_environment_sets_the_number(monkeypatch):
     assert threads.threads() == 3
     monkeypatch.setattr(threads._Setting, "count", None)
     monkeypatch.delenv("KINETREE_THREADS")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {3, 5, 6}, raising=False)
+    assert threads.threads() == 3
+    monkeypatch.setattr(threads._Setting, "count", None)
+    monkeypatch.delattr(os, "sched_getaffinity")
     assert threads.threads() == os.cpu_count()
     for text in ("0", "many", "-2"):
         monkeypatch.setattr(threads._Setting, "count", None)

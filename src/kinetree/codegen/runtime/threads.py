@@ -29,10 +29,17 @@ def threads() -> int:
 def _from_environment():
     text = os.environ.get("KINETREE_THREADS", "")
     if not text:
-        return os.cpu_count() or 1
+        return _processors()
     if not text.isdigit() or int(text) < 1:
         raise ValueError(f"KINETREE_THREADS must be a whole number of at least 1, got {text!r}")
     return int(text)
+
+
+def _processors():
+    """Those that this process may use: in batch jobs and containers fewer than there are."""
+    if hasattr(os, "sched_getaffinity"):  # Linux
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def set_threads(count: int) -> None:

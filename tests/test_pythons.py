@@ -1,0 +1,68 @@
+"""``make pythons``: which Pythons, which versions, and what is told of those left out."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+import smoke
+
+try:
+    import tomllib
+except ImportError:  # before Python 3.11
+    import tomli as tomllib
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="module")
+def tool():
+    spec = importlib.util.spec_from_file_location("pythons", ROOT / ".ci" / "pythons.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_ends_of_many_pythons_and_of_one(tool):
+    many = {(3, 10): "a", (3, 12): "b", (3, 14): "c"}
+    assert tool.chosen(many, "ends") == [((3, 10), "a", True), ((3, 14), "c", False)]
+    assert tool.chosen(many, "3.12") == [((3, 12), "b", True), ((3, 12), "b", False)]
+    assert len(tool.chosen(many, "all")) == 6
+    one = {(3, 11): "a"}
+    assert tool.chosen(one, "ends") == [((3, 11), "a", True), ((3, 11), "a", False)]
+    with pytest.raises(SystemExit, match=r"one of the versions here \(3.11\), got '3.9'"):
+        tool.chosen(one, "3.9")
+
+
+def test_extras_whose_lowest_versions_differ_are_apart_and_what_is_left_out_is_told(tool, capsys):
+    core = {"numpy": (">=1.26", "1.26.0")}
+    extras = {
+        "plot": {"matplotlib": (">=3.8", "3.8.0")},
+        "contact": {"coal": (">=3", "3.0.3"), "numpy": (">=2.0", "2.0.0")},
+        "pinocchio": {"pin": (">=4", "4.0.0"), "numpy": (">=2.0", "2.0.0")},
+        "torch": {"torch": ("<2.9,>=2.5", "2.5.0")},
+        "gpu": {"cupy": (">=13", "13.0.0")},
+        "jax": {"jax": (">=0.6", None)},
+    }
+    tested = core | {n: v for name, e in extras.items() if name != "gpu" for n, v in e.items()}
+    declared = tool.Declared(core, extras, tested)
+    first, second = tool.groups(declared, lowest=True)
+    assert first == (
+        ["plot", "torch"],
+        {"numpy": "==1.26.0", "matplotlib": "==3.8.0", "torch": "==2.5.0"},
+    )
+    assert second == (
+        ["contact", "pinocchio"], {"numpy": "==2.0.0", "coal": "==3.0.3", "pin": "==4.0.0"},
+    )  # fmt: skip
+    told = capsys.readouterr().out
+    assert "left out on this machine: gpu (the tests have no cupy)" in told
+    assert "left out on this machine: jax (no wheel of jax>=0.6)" in told
+    ((together, versions),) = tool.groups(declared, lowest=False)
+    assert together == ["plot", "contact", "pinocchio", "torch"]
+    assert {n: v for n, v in versions.items() if v} == {"torch": "<2.9,>=2.5"}
+
+
+def test_every_extra_is_tried(tool):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert set(project["optional-dependencies"]) - tool.OURS - {"gpu"} == set(smoke.EXTRAS)
+    with pytest.raises(SystemExit, match="does not try magic; add a function for it"):
+        smoke.main(["magic"])
