@@ -9,7 +9,7 @@ import numpy as np
 
 from kinetree.errors import LoadError
 from kinetree.loaders.paths import Folders
-from kinetree.model.triangles import FORMATS, read_triangles
+from kinetree.model.triangles import FORMATS, convex_hull, read_triangles
 from kinetree.spatial import Inertia
 
 __all__ = ["FORMATS", "mesh_bounds", "mesh_inertia"]
@@ -31,7 +31,7 @@ def mesh_inertia(
     if (density is None) == (mass is None):
         raise LoadError(f"mesh_inertia needs either density or mass, got {density=}, {mass=}")
     mesh = _opened(path, scale, folders)
-    mesh = mesh.convex_hull if hull else mesh
+    mesh = convex_hull(mesh, path) if hull else mesh
     if not mesh.is_watertight:
         raise LoadError(
             f"{path}: the mesh is not closed and encloses no volume; pass hull=True to take its "

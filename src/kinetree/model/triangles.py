@@ -20,7 +20,15 @@ import numpy as np
 
 from kinetree.errors import LoadError
 
-__all__ = ["DRAWN", "FORMATS", "LIMIT_BYTES", "MOST_TRIANGLES", "open_scene", "read_triangles"]
+__all__ = [
+    "DRAWN",
+    "FORMATS",
+    "LIMIT_BYTES",
+    "MOST_TRIANGLES",
+    "convex_hull",
+    "open_scene",
+    "read_triangles",
+]
 
 FORMATS = (".stl", ".obj", ".ply", ".off")
 """Files with one surface, of which inertias and contacts are computed."""
@@ -51,6 +59,17 @@ def read_triangles(name, scale=(1.0, 1.0, 1.0), path=None):
         raise LoadError(f"{path}: the mesh has coordinates that are not finite")
     mesh.apply_transform(np.diag([*factors, 1.0]))
     return mesh
+
+
+def convex_hull(mesh, path):
+    """The convex hull of a ``trimesh.Trimesh``; LoadError where it is flat or a point."""
+    try:
+        return mesh.convex_hull
+    except ImportError:
+        raise
+    except Exception as error:  # Qhull's own, and whatever trimesh runs into
+        why = str(error).strip().partition("\n")[0]
+        raise LoadError(f"{path}: the mesh has no convex hull with a volume: {why}") from None
 
 
 def open_scene(path):
@@ -146,9 +165,10 @@ def _limited(count, most, what):
 
 
 def _stl(data):
-    _limited(len(re.findall(rb"^\s*solid\b", data, re.M)), _MOST_PIECES, "solids")
     if len(data) >= 84 and len(data) == 84 + 50 * (count := struct.unpack("<I", data[80:84])[0]):
         _limited(count, MOST_TRIANGLES, "triangles")
+    else:
+        _limited(len(re.findall(rb"^[ \t]*solid\b", data, re.M)), _MOST_PIECES, "solids")
     return data
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.errors import MissingPackageError
-from kinetree.model.triangles import read_triangles
+from kinetree.model.triangles import convex_hull, read_triangles
 
 __all__ = ["COMPILED_VERTICES", "Hull", "hull_of"]
 
@@ -38,7 +38,7 @@ def hull_of(mesh) -> Hull:
 def _hull(path, scale, changed):
     del changed  # a file that has changed is read again
     try:
-        hull = read_triangles(path, scale).convex_hull
+        hull = convex_hull(read_triangles(path, scale), path)
     except ImportError as error:
         raise MissingPackageError(
             f"the convex hull of {path!r} needs SciPy, which cannot be imported ({error}): "

@@ -92,9 +92,14 @@ def _fields(kind):
 
 
 def _fits(value, expected):
-    """Whether a value is what an annotation says; whole numbers do for numbers."""
+    """Whether a value is what an annotation says; whole numbers do for numbers.
+
+    Any is for residuals, which are named tuples; a tuple without more has the numbers of a sample.
+    """
     if expected is Any:
-        return True
+        return value is None or hasattr(value, "_fields")
+    if expected is tuple:
+        return isinstance(value, tuple) and all(_fits(x, int) for x in value)
     if isinstance(expected, UnionType):
         return any(_fits(value, one) for one in get_args(expected))
     if get_origin(expected) is tuple:

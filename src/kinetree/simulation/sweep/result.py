@@ -33,6 +33,12 @@ class Sweep:
         self._store, self._chunk_count = store, chunk_count
         self.failed, seeds, names = {}, [], {}
         for chunk in self._chunks(()):
+            first = sum(map(len, seeds))
+            if not np.array_equal(chunk.ids, np.arange(first, first + len(chunk.ids))):
+                raise SweepError(
+                    f"chunk {len(seeds)} holds runs {_some(chunk.ids)}, expected those from "
+                    f"{first} on; remove its file and call kt.sweep again with the folder"
+                )
             self.failed |= chunk.failures
             seeds.append(chunk.seeds)
             names |= dict.fromkeys((*chunk.columns, *chunk.unread))
@@ -132,6 +138,10 @@ class Sweep:
         runs = " × ".join(map(str, self.shape))
         bad = f", {len(self.failed)} failed" if self.failed else ""
         return f"Sweep({runs} runs of {', '.join(self.values)} -> {', '.join(self.names)}{bad})"
+
+
+def _some(ids):
+    return ", ".join(map(str, ids[:3].tolist())) + (", ..." if len(ids) > 3 else "")
 
 
 def _variable(name, array, dims, shape):

@@ -11,6 +11,7 @@ import ipaddress
 import socket
 import threading
 from http import HTTPStatus
+from typing import Any
 from urllib.parse import urlsplit
 
 from kinetree.errors import ViewError
@@ -88,7 +89,7 @@ def _guarded(host, origins):
 
     viser has no setting for it; what it hands to ``websockets`` gets a check in front.
     """
-    websockets = need("websockets.asyncio.server", "the viewer", "view")
+    websockets: Any = need("websockets.asyncio.server", "the viewer", "view")
     with _starting:
         serve, guarded = websockets.serve, []
 
