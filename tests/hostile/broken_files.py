@@ -1,6 +1,7 @@
 """Files of motions, folders of sweeps and meshes, broken at random: bytes, archives and claims."""
 
 import base64
+import copy
 import io
 import json
 import random
@@ -119,7 +120,7 @@ def _change(data, rng):
         if isinstance(data, dict) and rng.random() < 0.2:
             del data[key]
         else:
-            data[key] = rng.choice(_VALUES)
+            data[key] = copy.deepcopy(rng.choice(_VALUES))
         return
 
 
