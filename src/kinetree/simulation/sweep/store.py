@@ -205,7 +205,7 @@ def _unpack(arrays, names):
     ):
         raise ValueError("the numbers of its runs do not go with their seeds")
     failed = arrays["failed"].tolist()
-    if not set(failed) <= set(chunk.ids.tolist()):
+    if arrays["failed"].dtype.kind not in "iu" or not set(failed) <= set(chunk.ids.tolist()):
         raise ValueError("runs failed that are not its own")
     chunk.failures = dict(zip(failed, map(str, arrays["reasons"].tolist()), strict=False))
     for key in arrays.names:
