@@ -28,10 +28,10 @@ def render(program, dtype="float64", lanes=2):
     constants = _Constants()
     stores, watch = _stores(program), what_to_watch(program, dtype)
     staged = _staged(program, v)
-    calls = _Calls(v)
+    calls, places = _Calls(v), input_places(program)
 
     def writer():
-        return BlockWriter(program, v, constants, stores, watch, calls)
+        return BlockWriter(program, v, constants, stores, watch, calls, places)
 
     parts = [f"; {program.name}: {dtype} x {lanes}"]
     if plan.steps == (0,):  # one function takes less time to compile than two, and to call
@@ -41,8 +41,8 @@ def render(program, dtype="float64", lanes=2):
         parts += [writer().write(k, block, staged) for k, block in enumerate(plan.blocks)]
         parts += [step(v, plan, calls)]
     if plan.angles:
-        places = angle_places(plan, input_places(program), v)
-        parts.append(f"@angle_places = internal constant {places}")
+        listed = angle_places(plan, places, v)
+        parts.append(f"@angle_places = internal constant {listed}")
     if staged:
         parts.append(writer().prepare(staged))
     parts += [constants.table(v), table(program, v, plan, staged)]

@@ -25,9 +25,9 @@ def input_places(program):
 class BlockWriter(CheckWriter):
     """Writes one block function: loads, operations and what becomes of their results."""
 
-    def __init__(self, program, v, constants, stores, watch, calls):
+    def __init__(self, program, v, constants, stores, watch, calls, places):
         super().__init__(program, v, stores, watch)
-        self.constants, self.places, self.loads = constants, input_places(program), {}
+        self.constants, self.places, self.loads = constants, places, {}
         self.calls = calls
 
     def write(self, k, block, staged, name="", before=()):

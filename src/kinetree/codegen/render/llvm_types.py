@@ -2,6 +2,7 @@
 
 import struct
 from dataclasses import dataclass
+from functools import cached_property
 
 __all__ = ["Vector", "declarations"]
 
@@ -13,37 +14,37 @@ class Vector:
     dtype: str
     lanes: int
 
-    @property
+    @cached_property
     def scalar(self) -> str:
         """IR name of one element."""
         return {"float64": "double", "float32": "float"}[self.dtype]
 
-    @property
+    @cached_property
     def bits(self) -> int:
         """Width of one element."""
         return {"float64": 64, "float32": 32}[self.dtype]
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Bytes of one element."""
         return self.bits // 8
 
-    @property
+    @cached_property
     def type(self) -> str:
         """IR name of the vector."""
         return f"<{self.lanes} x {self.scalar}>"
 
-    @property
+    @cached_property
     def integer(self) -> str:
         """IR name of the vector of integers of the same width."""
         return f"<{self.lanes} x i{self.bits}>"
 
-    @property
+    @cached_property
     def mask(self) -> str:
         """IR name of the vector of truth values."""
         return f"<{self.lanes} x i1>"
 
-    @property
+    @cached_property
     def suffix(self) -> str:
         """Suffix of overloaded intrinsics."""
         return f"v{self.lanes}f{self.bits}"
