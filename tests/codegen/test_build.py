@@ -158,6 +158,19 @@ def test_code_that_calls_a_function_which_is_not_ours_is_not_run(monkeypatch):
     assert_right(kernel())
 
 
+@pytest.mark.parametrize(("name", "small"), [("inverse_dynamics", True), ("mass_matrix", False)])
+def test_programs_with_few_numbers_in_and_out_are_small(monkeypatch, name, small):
+    """An arm of nine joints: 27 in and 9 out; 9 in and 81 out, which would compile three times as
+    long and be no faster.
+    """
+    asked = []
+    monkeypatch.setattr(
+        build_module, "default_lanes", lambda dtype, small: asked.append(small) or 2
+    )
+    build(quantity(kt.samples.chain(9), name), "float64", True)
+    assert asked == [small]
+
+
 def test_another_processor_compiles_its_own(monkeypatch, folder):
     assert_right(kernel())
     count = len(open_store().entries())

@@ -19,12 +19,14 @@ __all__ = ["build", "code_of"]
 
 _loaded = WeakValueDictionary()  # machine code in use, by request and by program
 _recent = deque(maxlen=64)  # some of what was used lately stays when its model goes
-_SMALL = 32  # numbers that go in: an arm, but not a walking robot
+_FEW_INPUTS = 32  # numbers: those of an arm, but not of a walking robot
+_FEW_NUMBERS = 64  # in and out: its torques, but not their derivatives
 
 
 def build(kernel, dtype, wide) -> Any:
     """Machine code of a kernel for one precision, for batches or for single samples."""
-    small = sum(argument.size for argument in kernel.inputs) <= _SMALL
+    inputs = sum(argument.size for argument in kernel.inputs)
+    small = inputs <= _FEW_INPUTS and kernel.numbers <= _FEW_NUMBERS
     lanes = default_lanes(dtype, small) if wide else 1
     request = request_key(kernel, dtype, lanes)
     code = _requested(request) if request else None
