@@ -132,7 +132,7 @@ def test_errors_name_what_is_wrong(rng):
         kt.linearize(m, q, q, q, dt=0.1, method="tustin")
     with pytest.raises(ValueError, match="is about discrete time: give the time step dt"):
         kt.linearize(m, q, q, q, method="euler")
-    with pytest.raises(ValueError, match=r"dt must be a positive number of seconds, got -0\.1"):
+    with pytest.raises(ValueError, match=r"dt must be a positive time in seconds, got -0\.1"):
         kt.linearize(m, q, q, q, dt=-0.1)
     with pytest.raises(kt.ShapeError, match="qd must have shape"):
         kt.linearize(m, q, np.zeros(3), q)

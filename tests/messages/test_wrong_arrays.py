@@ -117,3 +117,56 @@ def test_where_results_of_derivatives_and_batches_cannot_go():
         slopes(ARM, Q, Q, Q, out=(np.zeros((2, 2)), np.zeros((2, 3))))
     with pytest.raises(kt.ShapeError, match=r"out must have .* \(4, 2\), got \(3, 2\)"):
         kt.compile(kt.inverse_dynamics, ARM)(np.zeros((4, 2)), Q, Q, out=np.zeros((3, 2)))
+
+
+# --- other arguments -----------------------------------------------------------------------------
+
+SLIPS = {
+    "frame": (lambda: kt.jacobian(ARM, Q, "lower", frame=Q), "frame must be 'world', 'body' or"),
+    "rows": (
+        lambda: kt.task_freedom(ARM, Q, "lower", rows=3.0),
+        "rows must be 'linear', 'angular'",
+    ),
+    "a type": (lambda: kt.gravity_force(ARM, float), "q must hold numbers, got a type"),
+    "batches": (
+        lambda: kt.cartesian_forces(ARM, np.zeros((2, 2)), np.zeros((3, 2))),
+        r"cartesian_forces: batch axes do not broadcast against each other: q \(2,\), tau \(3,\)",
+    ),
+    "integrator": (
+        lambda: kt.simulate(ARM, Q, duration=1, integrator=["rk4"]),
+        "got a list; names",
+    ),
+    "duration": (lambda: kt.simulate(ARM, Q, duration="1 s"), "duration must be a positive time"),
+    "t0": (
+        lambda: kt.simulate(ARM, Q, duration=1, t0=None),
+        "t0 must be a time in seconds, got None",
+    ),
+    "hooks": (
+        lambda: kt.simulate(ARM, Q, duration=1, hooks=None),
+        "hooks must be functions of a st",
+    ),
+    "motors": (
+        lambda: kt.simulate(ARM, Q, duration=1, motors="a"),
+        "motors must be TorqueSpeed cur",
+    ),
+    "dt": (lambda: kt.rollout(ARM, Q, steps=1, dt="1 ms"), "dt must be a positive time in seconds"),
+    "inputs": (lambda: kt.rollout(ARM, Q, steps=1, inputs=Q), "inputs must be arrays by name"),
+    "forces": (lambda: kt.rollout(ARM, Q, steps=1, forces=None), "forces of a rollout become part"),
+    "linearize": (lambda: kt.linearize(ARM, Q, Q, Q, dt=[0.1]), "dt must be a positive time"),
+    "dtype": (
+        lambda: kt.compile(kt.gravity_force, ARM, dtype="half a"),
+        "dtype must be float64 or",
+    ),
+    "parameters": (
+        lambda: kt.compile(kt.gravity_force, ARM, parameters=None),
+        "must be names such",
+    ),
+    "seed": (lambda: ARM.random_configuration("seven"), "rng must be a NumPy random generator or"),
+    "count": (lambda: ARM.random_configuration(1, -1), "count must be a whole number that is not"),
+}
+
+
+@pytest.mark.parametrize(("call", "message"), SLIPS.values(), ids=SLIPS.keys())
+def test_slips_are_errors_of_ours(call, message):
+    with pytest.raises(kt.KinetreeError, match=message):
+        call()

@@ -17,7 +17,8 @@ def controller(model, name, goal):
 
     Args:
         model: the mechanism.
-        name: ``none``; ``gravity`` carries the weight; ``pd`` also pulls to ``goal``.
+        name: ``none``; ``gravity`` carries the weight; ``pd`` also pulls to ``goal``. Both within
+            the effort limits of the joints.
         goal: positions (nq,).
     """
     import kinetree as kt
@@ -33,7 +34,8 @@ def controller(model, name, goal):
         inertia = np.diagonal(kt.mass_matrix(model, goal))
         kp, kd = BANDWIDTH**2 * inertia, 2 * BANDWIDTH * inertia
         law = kt.control.PDWithFeedforward(model, goal, kp, kd, feedforward="gravity")
-    return lambda t, q, qd: driven * law(t, q, qd)
+    most = np.where(model.effort_limits > 0, model.effort_limits, np.inf)  # as far as motors go
+    return lambda t, q, qd: np.clip(driven * law(t, q, qd), -most, most)
 
 
 def _driven(model):

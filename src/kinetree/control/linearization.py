@@ -25,7 +25,7 @@ from kinetree.errors import LoopError, UnknownNameError
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.turning_axes import brackets, step_slopes
 from kinetree.loops.linear.linearization import linearize as linearize_closed
-from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
+from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_seconds
 
 __all__ = ["Linearization", "linearize"]
 
@@ -103,12 +103,12 @@ def _closed(model, q, qd, tau, f_ext, dt, method, independent):
 
 
 def _check(dt, method):
-    if method not in (None, "zoh", "euler"):
+    if method is not None and (not isinstance(method, str) or method not in ("zoh", "euler")):
         raise UnknownNameError(f"linearize has no method {method!r}; use 'zoh' or 'euler'")
     if dt is None and method is not None:
         raise ValueError(f"method={method!r} is about discrete time: give the time step dt, too")
-    if dt is not None and not (np.ndim(dt) == 0 and np.isfinite(dt) and dt > 0):
-        raise ValueError(f"dt must be a positive number of seconds, got {dt!r}")
+    if dt is not None:
+        as_seconds(dt, "dt", least=0.0)
 
 
 _slopes = differentiate(forward_dynamics, wrt=("q", "qd", "tau"))

@@ -176,6 +176,10 @@ def check_arrays(call):
         if array.ndim < n or array.shape[array.ndim - n :] != call.shapes[name]:
             expected = ", ".join(["...", *map(str, call.shapes[name])])
             raise ShapeError(f"{call.name}: {name} must have shape ({expected}), got {array.shape}")
+        if array.dtype.kind not in "Ofiubc":
+            raise ShapeError(
+                f"{call.name}: {name} must hold numbers, got an array of {array.dtype}"
+            )
         if array.dtype != object and not np.all(np.isfinite(array)):
             where = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
             raise ShapeError(

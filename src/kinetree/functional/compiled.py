@@ -1,5 +1,6 @@
 """``compile``: the explicit form of what happens when a function is first called."""
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from kinetree.functional.parameters import parameter, with_parameters
 from kinetree.functional.prepare import bind, prepare
 from kinetree.functional.public import require_traceable
 from kinetree.model import Model
+from kinetree.model.arrays import as_given
 
 __all__ = ["CompiledFunction", "compile"]
 
@@ -35,9 +37,14 @@ def compile(function, model, *, target="cpu", dtype=None, parameters=(), **optio
         also with respect to parameters.
     """
     require_traceable(function, "kinetree.compile")
-    if target != "cpu":
+    if not isinstance(target, str) or target != "cpu":
         raise UnknownNameError(f"target {target!r} is not available; only 'cpu' is")
-    names = (parameters,) if isinstance(parameters, str) else tuple(parameters)
+    names = (parameters,) if isinstance(parameters, str) else parameters
+    if not isinstance(names, (tuple, list)) or not all(isinstance(n, str) for n in names):
+        raise UnknownNameError(
+            f"parameters must be names such as 'gravity' or 'inertia:link7', got {parameters!r}"
+        )
+    names = tuple(names)
     if len(set(names)) < len(names):
         raise UnknownNameError(f"parameters must be different, got {list(names)}")
     with_parameters(model, {name: parameter(model, name).value(model) for name in names})
@@ -45,8 +52,11 @@ def compile(function, model, *, target="cpu", dtype=None, parameters=(), **optio
 
 
 def _as_dtype(dtype):
-    if dtype is None or np.dtype(dtype) in (np.float32, np.float64):
-        return None if dtype is None else np.dtype(dtype)
+    if dtype is None:
+        return None
+    with suppress(TypeError, ValueError):
+        if np.dtype(dtype) in (np.float32, np.float64):
+            return np.dtype(dtype)
     raise UnknownNameError(f"dtype must be float64 or float32, got {dtype!r}")
 
 
@@ -111,7 +121,10 @@ class CompiledFunction:
             prepared = self.model.kernels[key] = prepare(self.function, call, self.parameters)
         if not options and self.dtype is None and len(call.arrays) == n:
             self._remember(_look(args), prepared)
-        arrays = [*call.arrays.values(), *(a if is_foreign(a) else np.asarray(a) for a in args[n:])]
+        arrays = [
+            *call.arrays.values(),
+            *(as_given(a, name) for a, name in zip(args[n:], self.parameters, strict=True)),
+        ]
         if self.dtype is not None:
             arrays = [_cast(a, self.dtype) for a in arrays]
         return prepared.call(*arrays, out=out)

@@ -36,10 +36,11 @@ def with_group(wrt, name, group):
 def checked_wrt(function, wrt, what):
     """``wrt`` as a name or tuple of names; raise TypeError for what cannot be meant."""
     require_traceable(function, what)
-    wrt = with_group(wrt, "parameters", ("inertia",))
-    if not wrt or not all(map(_is_name, wrt if isinstance(wrt, tuple) else (wrt,))):
-        raise TypeError(f"wrt must be the name of an argument or a tuple of names, got {wrt!r}")
-    return wrt
+    if isinstance(wrt, (str, tuple, list, Group)):
+        names = with_group(wrt, "parameters", ("inertia",))
+        if names and all(map(_is_name, names if isinstance(names, tuple) else (names,))):
+            return names
+    raise TypeError(f"wrt must be the name of an argument or a tuple of names, got {wrt!r}")
 
 
 def _is_name(w):

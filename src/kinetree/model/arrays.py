@@ -1,5 +1,6 @@
 """Checking what a caller passes in: a model; right length, finite, unit quaternions."""
 
+from contextlib import suppress
 from os import PathLike
 from typing import Any
 
@@ -16,6 +17,7 @@ __all__ = [
     "as_model",
     "as_numbers",
     "as_position_vector",
+    "as_seconds",
     "check_batches",
     "check_finite",
     "require_unit_parts",
@@ -111,6 +113,21 @@ def as_numbers(x, name):
     elif not np.issubdtype(a.dtype, np.inexact):
         a = a.astype(float)
     return a
+
+
+def as_seconds(x, name, *, least: float | None = None) -> float:
+    """``x`` as a time [s]: a finite number, above ``least`` if that is given."""
+    number = None
+    if isinstance(x, (int, float, np.integer, np.floating)) and not isinstance(x, bool):
+        with suppress(OverflowError):
+            number = float(x)
+    elif isinstance(x, np.ndarray) and x.ndim == 0 and x.dtype.kind in "fiu":
+        number = float(x)
+    if number is None or not np.isfinite(number) or (least is not None and not number > least):
+        kind = "a time in seconds" if least is None else "a positive time in seconds"
+        text = repr(x) if len(repr(x)) < 60 else type(x).__name__
+        raise ShapeError(f"{name} must be {kind}, got {text}")
+    return number
 
 
 def as_given(x, name) -> Any:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from kinetree.errors import JointError, LoopError, ShapeError, TraceError, UnknownNameError
-from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
+from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_seconds
 from kinetree.simulation.acting import acting_on
 from kinetree.simulation.constrained.making import stepper_maker
 from kinetree.simulation.constrained.stepper import ProjectedStepper
@@ -29,8 +29,6 @@ from kinetree.simulation.results.self_checks import check_result
 from kinetree.simulation.results.trajectory import Trajectory
 
 __all__ = ["simulate"]
-
-_NUMBERS = (int, float, np.integer, np.floating)
 
 
 def simulate(
@@ -104,7 +102,7 @@ def simulate(
     q, qd, events = *_start(as_model(model), q0, qd0), _as_events(events)
     if turns_over(model):
         q, qd = settled(model, q, qd)
-    clock = _clock(t0, duration, dt, store_every)
+    hooks, clock = _as_hooks(hooks), _clock(t0, duration, dt, store_every)
     _refuse_prescribed(model, clock.start)
     told = told_of(model, prescribed)
     adaptive = rtol is not None or atol is not None
@@ -187,12 +185,11 @@ def _refuse_prescribed(model, t):
 
 
 def _clock(t0, duration, dt, store_every):
-    for name, value, lowest in (("duration", duration, 0.0), ("dt", dt, np.finfo(float).tiny)):
-        if not (isinstance(value, _NUMBERS) and np.isfinite(value) and value >= lowest):
-            raise ShapeError(f"{name} must be a positive time in seconds, got {value!r}")
+    t0, dt = as_seconds(t0, "t0"), as_seconds(dt, "dt", least=0.0)
+    duration = as_seconds(duration, "duration", least=-np.finfo(float).tiny)
     if store_every not in range(1, 2**62):
         raise ShapeError(f"store_every must be a whole number of steps, got {store_every!r}")
-    return Clock(float(t0), float(t0) + float(duration), float(dt))
+    return Clock(t0, t0 + duration, dt)
 
 
 def _tolerance(method, rtol, atol, max_step):
@@ -220,6 +217,13 @@ def _with_passes(events, stepper):
     """Events, and where the mechanism was close to a singular configuration, in order of time."""
     passes = stepper.passes.found if isinstance(stepper, ProjectedStepper) else []
     return sorted([*events, *passes], key=lambda event: event.t) if passes else events
+
+
+def _as_hooks(hooks):
+    hooks = (hooks,) if callable(hooks) else hooks
+    if not isinstance(hooks, (tuple, list)) or not all(map(callable, hooks)):
+        raise ShapeError(f"hooks must be functions of a step, got {hooks!r}")
+    return tuple(hooks)
 
 
 def _as_events(events):

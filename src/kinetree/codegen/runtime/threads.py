@@ -44,7 +44,7 @@ def _processors():
 
 def set_threads(count: int) -> None:
     """Use ``count`` threads for large batches; 1 stays on the calling thread."""
-    if not isinstance(count, (int, float)) or int(count) != count or count < 1:
+    if not isinstance(count, (int, float)) or not 1 <= count < 1e9 or int(count) != count:
         raise ValueError(f"threads must be a whole number of at least 1, got {count!r}")
     _Setting.count = int(count)
 

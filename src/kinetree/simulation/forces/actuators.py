@@ -1,5 +1,6 @@
 """Motors between what a controller asks for and what joints get: ranges, gears, speed."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 from kinetree.errors import ModelError, ShapeError, UnknownNameError
 from kinetree.functional.choose import select
 from kinetree.loops.dynamics.loop_joints import actuation_matrix
+from kinetree.model.arrays import as_numbers
 from kinetree.model.travel import constant_ratio, ratio_to_leader
 from kinetree.simulation.inputs import Constant, call_with_model
 from kinetree.spelling import did_you_mean
@@ -48,7 +50,7 @@ class Controls:
 
     def __call__(self, t, q, qd):
         """Joint forces, (..., nv)."""
-        u = np.asarray(self.function(t, q, qd), dtype=float)
+        u = as_numbers(self.function(t, q, qd), "controls").astype(float)
         n, names = len(self.model.actuators), [a.name for a in self.model.actuators]
         if u.ndim == 0 or u.shape[-1] != n:
             raise ShapeError(
@@ -149,6 +151,13 @@ class Drive:
 
 def drive_of(model, motors) -> Drive | None:
     """The drive for curves by name of the actuator."""
+    if motors is None:
+        return None
+    if not isinstance(motors, Mapping):
+        raise UnknownNameError(
+            f"motors must be TorqueSpeed curves by name of the actuator, {{'motor': curve}}, got a "
+            f"{type(motors).__name__}"
+        )
     if not motors:
         return None
     actuators = {a.name: a for a in model.actuators}

@@ -36,6 +36,11 @@ def integrator_named(integrator, *, adaptive=False, constrained=False) -> Integr
     """
     if isinstance(integrator, Integrator):
         return integrator
+    if not isinstance(integrator, str):
+        raise UnknownNameError(
+            f"integrator must be a name such as 'rk4' or an Integrator, got a "
+            f"{type(integrator).__name__}; names are {', '.join(map(repr, INTEGRATORS))}"
+        )
     if integrator == "auto":
         return INTEGRATORS["dopri5" if adaptive else "rk6" if constrained else "rk4"]
     if integrator not in INTEGRATORS:

@@ -8,6 +8,7 @@ a call of its own, for autograd and JAX to go back. With loops, the numbers at t
 at on the host: they must close the loops, and they tell which variables are solved for.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -17,7 +18,7 @@ import numpy as np
 from kinetree.array_kinds import common, is_foreign, module_of
 from kinetree.arrays.namespace import good_samples, namespace
 from kinetree.codegen.program import Argument
-from kinetree.errors import ArrayKindError, ShapeError
+from kinetree.errors import ArrayKindError, ShapeError, UnknownNameError
 from kinetree.functional.parameters import parameter
 from kinetree.simulation.rollouts.asked import sample_shape
 from kinetree.simulation.step import DEFECT
@@ -58,7 +59,11 @@ class ArrayRollout:
 def foreign_arrays(q0, qd0, tau, groups):
     """The arrays of other libraries among those of a call, by name."""
     named = {"q0": q0, "qd0": qd0, "tau": tau}
-    for group in groups:
+    for kind, group in zip(("inputs", "arguments", "parameters"), groups, strict=True):
+        if group is not None and not isinstance(group, Mapping):
+            raise UnknownNameError(
+                f"{kind} must be arrays by name, {{'name': array}}, got a {type(group).__name__}"
+            )
         named.update(group or {})
     return {name: x for name, x in named.items() if is_foreign(x)}
 

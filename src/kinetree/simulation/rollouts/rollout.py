@@ -9,12 +9,13 @@ also to singular configurations, are the business of ``kinetree.simulate``.
 """
 
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from kinetree.errors import ShapeError, SimulationWarning, TraceError, UnknownNameError
-from kinetree.model.arrays import as_model
+from kinetree.errors import SimulationWarning, TraceError, UnknownNameError
+from kinetree.model.arrays import as_model, as_seconds
 from kinetree.simulation.acting import acting_on
 from kinetree.simulation.constrained.making import projected
 from kinetree.simulation.contact.attached import forces_of
@@ -106,6 +107,8 @@ def run_of(
     costs=(), prescribed=None, contact=None,
 ):  # fmt: skip
     """The ``Run`` of a call of ``rollout``; ``costs`` are kernels that ask for arrays, too."""
+    if callable(forces) or not isinstance(forces, Iterable):
+        forces = (forces,)
     forces = (*forces_of(contact, model), *forces)
     for force in forces:
         if not is_traceable(force):
@@ -114,7 +117,11 @@ def run_of(
                 f"{force!r}, or use kinetree.simulate, which takes any function"
             )
     constrained = bool(as_model(model).loops)
-    steps, dt = whole_number(steps, "steps"), _positive(dt)
+    steps, dt, t0 = (
+        whole_number(steps, "steps"),
+        as_seconds(dt, "dt", least=0.0),
+        as_seconds(t0, "t0"),
+    )
     policy = require_kernel(policy, "policy")
     kernels = [k for k in (policy, *costs) if k is not None]
     arrays = collect(model, q0, qd0, tau, inputs, arguments, parameters, steps, kernels)
@@ -124,12 +131,12 @@ def run_of(
     field: Any = Field(tuple(forces), passive=_passive(model, friction, limits))
     told = told_of(model, prescribed)
     if told is not None:
-        arrays = told_arrays(told, model, arrays, float(t0), dt, steps, at_rest=qd0 is None)
+        arrays = told_arrays(told, model, arrays, t0, dt, steps, at_rest=qd0 is None)
         method, field = driven(method, told), DrivenField(field.forces, field.passive, None, told)
     if constrained:
         method, field = projected(model, method, field, arrays.q0, arrays.qd0)
     transition = Transition(model, method, field, policy, tuple(own), names)
-    return Run(transition, arrays, steps, dt, float(t0))
+    return Run(transition, arrays, steps, dt, t0)
 
 
 def _warn_of_effort(model, given, run):
@@ -148,9 +155,3 @@ def _passive(model, friction, limits):
                 f"equal: use 'smooth' friction and 'stiff' limits, or kinetree.simulate"
             )
     return acting.passive
-
-
-def _positive(dt):
-    if not (np.ndim(dt) == 0 and np.isfinite(dt) and dt > 0):
-        raise ShapeError(f"dt must be a positive number of seconds, got {dt!r}")
-    return float(dt)
