@@ -39,6 +39,7 @@ MOST_TRIANGLES = 1_000_000
 _MOST_PIECES = 10_000  # surfaces in a file, and places where they are
 _MOST_ELEMENTS = 1_000_000  # of XML
 _DEEPEST = 200
+_FLAT = 1e-12  # volume over the cube of the size; some versions of trimesh shake flat meshes apart
 _GREY = (0.72, 0.73, 0.75)
 
 
@@ -64,12 +65,15 @@ def read_triangles(name, scale=(1.0, 1.0, 1.0), path=None):
 def convex_hull(mesh, path):
     """The convex hull of a ``trimesh.Trimesh``; LoadError where it is flat or a point."""
     try:
-        return mesh.convex_hull
+        hull = mesh.convex_hull
+        why = "" if hull.volume > _FLAT * np.max(hull.extents) ** 3 else "it is flat"
     except ImportError:
         raise
     except Exception as error:  # Qhull's own, and whatever trimesh runs into
-        why = str(error).strip().partition("\n")[0]
-        raise LoadError(f"{path}: the mesh has no convex hull with a volume: {why}") from None
+        hull, why = None, str(error).strip().partition("\n")[0] or type(error).__name__
+    if why:
+        raise LoadError(f"{path}: the mesh has no convex hull with a volume: {why}")
+    return hull
 
 
 def open_scene(path):
