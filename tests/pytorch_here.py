@@ -39,7 +39,7 @@ def is_left_out(text) -> bool:
 
 def needs_pytorch(text) -> bool:
     """Whether it uses PyTorch: imports it, or goes on with it from the code before."""
-    return bool(re.search(r"^import torch$|^[^\"'#]*\btorch\.", text, re.M))
+    return bool(re.search(r"^import torch$|^[^\"'#\n]*\btorch\.", text, re.M))
 
 
 def header():
