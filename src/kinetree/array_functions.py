@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from kinetree.array_kinds import common, is_foreign, kind_of, module_of
-from kinetree.errors import ArrayKindError
+from kinetree.errors import ArrayKindError, KinetreeError, TraceError, calling
 
 __all__ = ["on_host", "one_kernel"]
 
@@ -37,7 +37,8 @@ def one_kernel(**shapes) -> Callable[[F], F]:
         @functools.wraps(function)
         def wrapped(*args, **options) -> Any:
             if not any(map(is_foreign, (*args, *options.values()))):
-                return function(*args, **options)
+                with calling(function.__name__):
+                    return function(*args, **options)
             given = signature.bind(*args, **options).arguments
             names = [n for n, x in given.items() if n in shapes and _is_array(x)]
             rest = {n: x for n, x in given.items() if n not in names}
@@ -62,6 +63,24 @@ def on_host(function: F) -> F:
     stop here, with an error.
     """
     signature = inspect.signature(function)
+    name = function.__name__
+
+    def answered(args, options):
+        """What the function returns; errors name it, and formulas where it needs numbers."""
+        try:
+            return function(*args, **options)
+        except KinetreeError as error:
+            if not name.startswith("_"):
+                error.named(name)
+            raise
+        except (TypeError, AttributeError) as error:
+            if not any(map(_has_formulas, args)):
+                raise
+            raise TraceError(
+                f"{name.lstrip('_')} compares numbers on the host; model {args[0].name!r} has "
+                f"symbols or traced parameters in the place of some: put numbers in first, as by "
+                f"model.replace(...), or call it outside the kernel"
+            ) from error
 
     @functools.wraps(function)
     def wrapped(*args, **options) -> Any:
@@ -70,16 +89,21 @@ def on_host(function: F) -> F:
             if type(x) is not np.ndarray:
                 _collect(x, found)
         if not found:
-            return function(*args, **options)
+            return answered(args, options)
         bound = signature.bind(*args, **options)
         kind = _kind(function.__name__.lstrip("_"), bound.arguments)
         for name, x in bound.arguments.items():
             bound.arguments[name] = _mapped(x, is_foreign, kind.to_numpy)
-        result = function(*bound.args, **bound.kwargs)
+        result = answered(bound.args, bound.kwargs)
         return _mapped(result, _is_numeric, lambda x: kind.convert(x, found[0]))
 
     wrapped.is_on_host = True  # pyright: ignore[reportAttributeAccessIssue]
     return wrapped  # pyright: ignore[reportReturnType]
+
+
+def _has_formulas(x):
+    """Whether this is a model some of whose parameters are no numbers."""
+    return hasattr(x, "scalar_type") and x.scalar_type().kind == "O"
 
 
 def _kind(function, arguments):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from kinetree.algorithms import aba, crba, ltl, rnea
 from kinetree.algorithms.sparsity import sparsity
 from kinetree.codegen.program import Argument, cheapest, trace
+from kinetree.errors import names_itself
 from kinetree.expr.count import count_operations
 from kinetree.expr.published import Cost, factorization_cost, inertia_matrix_cost
 from kinetree.functions import quantity, require_tree
@@ -75,6 +76,7 @@ class Costs:
         return "\n".join(lines)
 
 
+@names_itself
 def operation_counts(model) -> Costs:
     """Additions and multiplications of the main algorithms for a model without loops."""
     require_tree(as_model(model), "operation_counts")

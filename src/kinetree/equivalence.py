@@ -18,7 +18,7 @@ import numpy as np
 
 from kinetree.algorithms import aba, crba, rnea
 from kinetree.codegen.program import Argument, trace
-from kinetree.errors import ModelError, ModelWarning
+from kinetree.errors import ModelError, ModelWarning, names_itself
 from kinetree.expr.count import count_operations
 from kinetree.model import Model
 from kinetree.model.arrays import as_model
@@ -50,6 +50,7 @@ class Comparison(NamedTuple):
         )
 
 
+@names_itself
 def lumped(model) -> Model:
     """A model that moves like this one, with inertia moved from bodies to their parents.
 
@@ -63,6 +64,7 @@ def lumped(model) -> Model:
         return model.replace(bodies=bodies, strict=False)
 
 
+@names_itself
 def compare(a, b, *, samples=5, rng=0) -> Comparison:
     """Differences of two models in inertia matrix, inverse and forward dynamics, at random states.
 
@@ -93,6 +95,7 @@ def compare(a, b, *, samples=5, rng=0) -> Comparison:
 
 
 def _difference(x, y):
+    x = np.asarray(x, dtype=float)
     return np.max(np.abs(x - y), initial=0.0) / np.max(np.abs(x), initial=np.finfo(float).tiny)
 
 
@@ -177,6 +180,7 @@ class Savings(NamedTuple):
         return 100.0 * (1 - self.lumped / self.plain) if self.plain else 0.0
 
 
+@names_itself
 def savings(model) -> dict:
     """What lumping saves on RNEA, CRBA and ABA: ``Savings`` by name of the algorithm."""
     texts = {

@@ -5,7 +5,11 @@ Every error is also the built-in exception a Python user would expect, so both
 thing, say what was expected and what came, and what to do about it.
 """
 
+from collections.abc import Callable
+from contextlib import contextmanager
+from functools import wraps
 from pickle import PicklingError
+from typing import Any, TypeVar
 
 __all__ = [
     "ArrayKindError",
@@ -44,11 +48,49 @@ __all__ = [
     "UnknownNameError",
     "UnreachableError",
     "ViewError",
+    "calling",
+    "names_itself",
 ]
 
 
 class KinetreeError(Exception):
     """Base class of every error raised by kinetree."""
+
+    def named(self, function):
+        """Let the message begin with the function that was called, unless it has its name.
+
+        Algorithms know what is wrong with a model, and not which function was asked.
+        """
+        text = str(self.args[0]) if self.args else ""
+        if function not in text:
+            self.args = (f"{function}: {text}", *self.args[1:])
+
+
+@contextmanager
+def calling(function):
+    """Let errors name the function that was called, where it consists of others."""
+    try:
+        yield
+    except KinetreeError as error:
+        error.named(function)
+        raise
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def names_itself(function: F) -> F:
+    """Let errors that leave a public function name it, where it consists of others."""
+
+    @wraps(function)
+    def wrapped(*args, **options):
+        try:
+            return function(*args, **options)
+        except KinetreeError as error:
+            error.named(function.__name__)
+            raise
+
+    return wrapped  # pyright: ignore[reportReturnType]
 
 
 class ModelError(KinetreeError, ValueError):

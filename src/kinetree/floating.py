@@ -24,7 +24,7 @@ from kinetree.array_kinds import common, is_foreign
 from kinetree.arrays.namespace import namespace
 from kinetree.codegen.program import Argument
 from kinetree.dynamics import forward_dynamics as closed_forward_dynamics
-from kinetree.errors import LoopError, ModelError, ShapeError
+from kinetree.errors import LoopError, ModelError, ShapeError, names_itself
 from kinetree.functional.kernel import kernel
 from kinetree.joints import Free
 from kinetree.model import Model
@@ -63,6 +63,7 @@ class EquationOfMotion(NamedTuple):
     """Joint forces at zero acceleration, (..., nv)."""
 
 
+@names_itself
 def of(model) -> FloatingBase:
     """The floating base of a model whose only body on the base is on a free joint."""
     roots = [b for b in as_model(model).bodies if b.parent == 0]
@@ -75,6 +76,7 @@ def of(model) -> FloatingBase:
     return FloatingBase(grounded(model), roots[0].inertia)
 
 
+@names_itself
 def forward_dynamics(base, q, v_0, qd, tau, gravity=(0.0, 0.0, 0.0), f_ext=None):
     """Accelerations of base and joints that the joint forces produce — RBDA Table 9.4.
 
@@ -97,6 +99,7 @@ def forward_dynamics(base, q, v_0, qd, tau, gravity=(0.0, 0.0, 0.0), f_ext=None)
     return _call(_forward, base, (q, v_0, qd, tau, gravity), f_ext)
 
 
+@names_itself
 def inverse_dynamics(base, q, v_0, qd, qdd, gravity=(0.0, 0.0, 0.0), f_ext=None):
     """Acceleration of the base and joint forces, from joint accelerations — RBDA Table 9.6.
 
@@ -107,23 +110,27 @@ def inverse_dynamics(base, q, v_0, qd, qdd, gravity=(0.0, 0.0, 0.0), f_ext=None)
     return _call(_inverse, base, (q, v_0, qd, qdd, gravity), f_ext)
 
 
+@names_itself
 def equation_of_motion(base, q, v_0, qd, gravity=(0.0, 0.0, 0.0), f_ext=None) -> EquationOfMotion:
     """Coefficients of the equation of motion of base and joints, no loops — RBDA Table 9.5."""
     _require_tree(base, "floating.equation_of_motion")
     return EquationOfMotion(*_call(_equation, base, (q, v_0, qd, gravity), f_ext))
 
 
+@names_itself
 def reduced_equation(base, q, v_0, qd, gravity=(0.0, 0.0, 0.0), f_ext=None):
     """``H, C`` of ``H qdd + C = tau``, base eliminated, no loops — RBDA (9.14)–(9.16)."""
     _require_tree(base, "floating.reduced_equation")
     return _call(_reduced, base, (q, v_0, qd, gravity), f_ext)
 
 
+@names_itself
 def momentum(base, q, v_0, qd):
     """Momentum of the whole mechanism about the origin of the base, (..., 6)."""
     return _call(_momentum, base, (q, v_0, qd), None)
 
 
+@names_itself
 def generalized_jacobian(base, q, frame):
     """Velocity of a frame per joint velocity while nothing pushes from outside, (..., 6, nv).
 
@@ -136,6 +143,7 @@ def generalized_jacobian(base, q, frame):
 # --- the two views -------------------------------------------------------------------------------
 
 
+@names_itself
 def base_state(model, q, qd):
     """State and gravity seen from the base: ``q, v_0, qd, gravity`` of a model on a free joint."""
     of(model)

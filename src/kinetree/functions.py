@@ -65,11 +65,11 @@ def quantity(model, name, extra=(), **options):
 
 
 def _build(model, name, extra, options, key):
-    function = FUNCTIONS[name]
+    function, called = FUNCTIONS[name], public_name(name)
     if function.needs_tree:
-        require_tree(model, name)
+        require_tree(model, called)
     if function.inverts_inertia:
-        require_independent_joints(model, name.removesuffix("_aba").removesuffix("_crba"))
+        require_independent_joints(model, called)
     names = function.arguments + extra
     inputs = [Argument(n, argument_shape(model, n, options)) for n in names]
     shape = result_shape(model, name, options)
@@ -94,7 +94,7 @@ def _build(model, name, extra, options, key):
         return cheapest(traced)
 
     kernel = Kernel(
-        name,
+        called,
         inputs,
         [Argument("out0", shape)],
         make_program,
@@ -103,6 +103,12 @@ def _build(model, name, extra, options, key):
         key=(code_key(model), key) if is_plain(model) else None,
     )
     return kernel
+
+
+def public_name(name):
+    """What the caller of a quantity has called."""
+    name = name.removesuffix("_aba").removesuffix("_crba")
+    return "hybrid_dynamics" if name == "hybrid" else name
 
 
 _SMALL = 10

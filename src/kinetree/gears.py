@@ -15,7 +15,7 @@ import numpy as np
 
 from kinetree.array_functions import on_host, one_kernel
 from kinetree.dynamics import bias_force, mass_matrix
-from kinetree.errors import ModelError
+from kinetree.errors import ModelError, names_itself
 from kinetree.joints import Fixed, Revolute
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
@@ -47,6 +47,7 @@ def ratios(model, q):
     return result
 
 
+@names_itself
 def rotors(model) -> tuple[str, ...]:
     """Names of the bodies that are rotors: round, carrying nothing, geared to one joint."""
     return tuple(
@@ -78,6 +79,7 @@ def _is_round(body):
     return bool(np.all(np.abs(I - round_one) <= size) and off <= 1e-9 * np.linalg.norm(h) + 1e-300)
 
 
+@names_itself
 def by_armature(model) -> Model:
     """The model with the shortcut: rotors stand still on their carriers, joints have armature.
 

@@ -9,6 +9,7 @@ of ``q`` (spherical, free, planar joints) derivatives with respect to ``q`` are 
 from typing import Any, NamedTuple
 
 from kinetree.dynamics import external_forces, forward_dynamics
+from kinetree.errors import calling
 from kinetree.functions import quantity
 from kinetree.model.arrays import as_given
 
@@ -83,7 +84,8 @@ def power_balance(model, q, qd, tau, f_ext=None) -> PowerBalance:
         tau: joint forces, (..., nv).
         f_ext: forces on bodies in base coordinates, as in ``inverse_dynamics``.
     """
-    qdd = forward_dynamics(model, q, qd, tau, f_ext)
+    with calling("power_balance"):
+        qdd = forward_dynamics(model, q, qd, tau, f_ext)
     qd, tau = as_given(qd, "qd"), as_given(tau, "tau")
     joints = (tau * qd).sum(-1)
     external = 0 * joints

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from kinetree.dynamics import inverse_dynamics, mass_matrix
-from kinetree.errors import ShapeError
+from kinetree.errors import ShapeError, names_itself
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
 from kinetree.model.arrays import as_given
@@ -33,6 +33,7 @@ class QuasiVelocityDynamics(NamedTuple):
     """Joint velocities ``B y``, (..., nv)."""
 
 
+@names_itself
 def quasi_velocity_dynamics(model, q, y, B) -> QuasiVelocityDynamics:
     """The equation of motion for velocities ``y`` with ``qd = B(model, q) y``.
 

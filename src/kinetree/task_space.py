@@ -20,7 +20,7 @@ from kinetree.algorithms.jacobians import frame_jacobian
 from kinetree.algorithms.loop_rank import kept_rows, rank_at
 from kinetree.array_functions import on_host
 from kinetree.array_kinds import is_foreign
-from kinetree.errors import ShapeError, TraceError
+from kinetree.errors import ShapeError, TraceError, calling
 from kinetree.functions import quantity
 from kinetree.kinematics import reference_point
 from kinetree.model.arrays import as_configuration, as_given, as_model, check_finite
@@ -103,9 +103,10 @@ def operational_space_dynamics(
         A named tuple ``inertia`` (..., k, k), ``coriolis`` (..., k), ``gravity`` (..., k).
     """
     options: Any = {"frame": frame, "rows": rows, "point": point, "damping": damping}
-    gravity = operational_space_gravity(model, q, name, **options)
-    bias = operational_space_bias(model, q, qd, name, **options)
-    inertia = operational_space_inertia(model, q, name, **options)
+    with calling("operational_space_dynamics"):
+        gravity = operational_space_gravity(model, q, name, **options)
+        bias = operational_space_bias(model, q, qd, name, **options)
+        inertia = operational_space_inertia(model, q, name, **options)
     return OperationalSpace(inertia, bias - gravity, gravity)
 
 

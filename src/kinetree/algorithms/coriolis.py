@@ -77,7 +77,8 @@ def christoffel(model, q):
     variables turns with the body.
     """
     n = model.nv
-    slices = [coriolis_matrix(model, q, e_k) for e_k in np.eye(n, dtype=int)]
+    by_themselves = coriolis_matrix(model, q, model.zero_velocity)  # prescribed joints
+    slices = [coriolis_matrix(model, q, e_k) - by_themselves for e_k in np.eye(n, dtype=int)]
     return np.moveaxis(np.array(slices).reshape(n, n, n), 0, 2)
 
 

@@ -53,7 +53,8 @@ def response(model, q, free):
     at = variables(model, free)
     rest = np.setdiff1d(np.arange(model.nv), at)
     units = np.eye(model.nv, dtype=int)
-    H = np.stack([rnea.inertia_product(model, q, e) for e in units], axis=1)
+    columns = [rnea.inertia_product(model, q, e) for e in units]
+    H = np.stack(columns, axis=1) if columns else units
     if not len(at):
         return H
     solve = _solver(model, q, free)

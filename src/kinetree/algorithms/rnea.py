@@ -6,8 +6,7 @@ import numpy as np
 
 from kinetree.algorithms import armature
 from kinetree.algorithms.coupled import for_all_joints, force
-from kinetree.algorithms.honours import timed_joints
-from kinetree.algorithms.kinematics import external_forces
+from kinetree.algorithms.kinematics import external_forces, joint_transforms
 from kinetree.spatial import crf, crm
 
 __all__ = [
@@ -74,8 +73,11 @@ def bias_force(model, q, qd, f_ext=None):
 
 
 def gravity_force(model, q):
-    """Joint forces that hold the mechanism against gravity, ``C(q, 0)`` — RBDA (5.12), (5.13)."""
-    return newton_euler(model, q, model.zero_velocity, model.zero_velocity).tau
+    """Joint forces that hold the mechanism against gravity — RBDA (5.12), (5.13).
+
+    This is ``C(q, 0)``, but for what prescribed joints cause by their motion.
+    """
+    return _at_rest(model, q, model.zero_velocity, -model.a_g)
 
 
 def coriolis_force(model, q, qd):
@@ -85,8 +87,20 @@ def coriolis_force(model, q, qd):
 
 def inertia_product(model, q, qdd):
     """``H(q) qdd`` without forming ``H`` — RBDA Table 6.1."""
-    zero = model.zero_velocity
-    tau = newton_euler(model, q, zero, qdd, gravity=False).tau
-    if not timed_joints(model):
-        return tau
-    return tau - newton_euler(model, q, zero, zero, gravity=False).tau  # what time moves
+    return _at_rest(model, q, qdd, model.zero_motion)
+
+
+@for_all_joints(force)
+def _at_rest(model, q, qdd, a_0):
+    """Both passes with no velocity anywhere, not even of prescribed joints: linear in ``qdd``."""
+    lam, NB, I = model.parent, model.body_count, model.inertia
+    X, S = joint_transforms(model, q)
+    a, f, tau = [a_0] + [None] * NB, [None] * (NB + 1), [model.zero_velocity[:0]] + [None] * NB
+    for i in range(1, NB + 1):
+        a[i] = X[i] @ a[lam[i]] + S[i] @ qdd[model.v_slice[i]]
+        f[i] = I[i] @ a[i]
+    for i in range(NB, 0, -1):
+        tau[i] = S[i].T @ f[i]
+        if lam[i] != 0:
+            f[lam[i]] = f[lam[i]] + X[i].T @ f[i]
+    return armature.forces(model, np.concatenate(tau), qdd)

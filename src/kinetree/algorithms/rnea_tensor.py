@@ -11,6 +11,7 @@ import numpy as np
 
 from kinetree.algorithms import armature
 from kinetree.algorithms.coupled import for_all_joints, force
+from kinetree.algorithms.kinematics import joint_transforms
 from kinetree.spatial.vector3 import ZERO3, cross, identity3
 
 __all__ = ["bias_force", "gravity_force", "inverse_dynamics"]
@@ -52,9 +53,23 @@ def bias_force(model, q, qd, f_ext=None):
     return inverse_dynamics(model, q, qd, model.zero_velocity, f_ext)
 
 
+@for_all_joints(force)
 def gravity_force(model, q):
-    """Joint forces that hold the mechanism against gravity."""
-    return inverse_dynamics(model, q, model.zero_velocity, model.zero_velocity)
+    """Joint forces that hold the mechanism against gravity, whatever prescribed joints do."""
+    lam, NB = model.parent, model.body_count
+    X, S = joint_transforms(model, q)
+    vd, f, n, tau = [-model.gravity] + [None] * NB, *([None] * (NB + 1) for _ in range(3))
+    for i in range(1, NB + 1):
+        vd[i] = X[i].E @ vd[lam[i]]
+        f[i] = model.inertia[i].mass * vd[i]
+        n[i] = cross(model.inertia[i].first_moment, vd[i])
+    for i in range(NB, 0, -1):
+        tau[i] = S[i].angular.T @ n[i] + S[i].linear.T @ f[i]
+        if lam[i] != 0:
+            turned = X[i].E.T @ f[i]
+            f[lam[i]] = f[lam[i]] + turned
+            n[lam[i]] = n[lam[i]] + X[i].E.T @ n[i] + cross(X[i].r, turned)
+    return np.concatenate([model.zero_velocity[:0], *tau[1:]])
 
 
 def acceleration_tensor(w, wd):

@@ -4,7 +4,7 @@
 joints (``passive_force``) are part of it; a controller asks the motors for the rest.
 """
 
-from kinetree.dynamics import forward_dynamics, gravity_force, inverse_dynamics, passive_force
+from kinetree.dynamics import bias_force, forward_dynamics, inverse_dynamics, passive_force
 from kinetree.functional.kernel import kernel
 
 __all__ = ["holding_forces", "motion_under", "motor_forces"]
@@ -18,7 +18,7 @@ def motor_forces(model, q, qd, qdd):
 @kernel
 def holding_forces(m, q):
     """Forces of the motors that hold the mechanism at rest, (..., nv)."""
-    return gravity_force(m, q) - passive_force(m, q, m.zero_velocity)
+    return bias_force(m, q, m.zero_velocity) - passive_force(m, q, m.zero_velocity)
 
 
 def motion_under(model, q, qd, tau, f_ext=None):

@@ -10,7 +10,7 @@ import numpy as np
 from kinetree.codegen.export import CFunction, Sample, write_project
 from kinetree.codegen.render import numpy as numpy_renderer
 from kinetree.codegen.render.cstyle import identifier
-from kinetree.errors import UnknownNameError
+from kinetree.errors import UnknownNameError, names_itself
 from kinetree.functional.kernel import kernel
 from kinetree.functional.layout import labels, layout
 from kinetree.functional.prepare import bind, leaves_of, prepare
@@ -49,6 +49,7 @@ _ARGUMENTS = {
 _SAMPLES = 4
 
 
+@names_itself
 def export_c(model, functions, path, *, name=None, dtype="float64") -> Path:
     """Write standalone C: header, source, self-test and Makefile, in a folder of their own.
 
@@ -80,6 +81,7 @@ def export_c(model, functions, path, *, name=None, dtype="float64") -> Path:
     )
 
 
+@names_itself
 def listing(function, model, **options) -> str:
     """Python source that computes a function of a model with NumPy, one value at a time.
 
@@ -94,6 +96,7 @@ def listing(function, model, **options) -> str:
     return numpy_renderer.render(request.program, labels(model))
 
 
+@names_itself
 def to_numpy(function, model, **options):
     """The listing as a function of arrays, with any batch axes; its text is ``.source``.
 

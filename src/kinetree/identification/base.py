@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kinetree.errors import IdentifiabilityError, UnknownNameError
+from kinetree.errors import IdentifiabilityError, UnknownNameError, names_itself
 from kinetree.identification.parameters import inertial_parameters, parameter_names
 from kinetree.model import Model
 from kinetree.model.arrays import as_model
@@ -19,6 +19,7 @@ from kinetree.regressors import regressor
 __all__ = ["BaseParameters", "base_parameters"]
 
 
+@names_itself
 def base_parameters(model, *, friction=False, rotors=False, tolerance=1e-7, rng=0):
     """The identifiable combinations of a model's parameters.
 
@@ -41,6 +42,15 @@ def base_parameters(model, *, friction=False, rotors=False, tolerance=1e-7, rng=
     if isinstance(rng, int):
         model.kernels[key] = found
     return found
+
+
+def require_freedoms(model, function):
+    """Raise IdentifiabilityError where no joint could feel a force."""
+    if model.nv == 0:
+        raise IdentifiabilityError(
+            f"{function} finds parameters by forces along joints, and no joint of model "
+            f"{model.name!r} has a variable"
+        )
 
 
 def _decided(model, options, tolerance, rng):

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.errors import ModelError
-from kinetree.identification.base import base_parameters
+from kinetree.errors import ModelError, names_itself
+from kinetree.identification.base import base_parameters, require_freedoms
 
 __all__ = ["Excitation", "exciting_trajectory", "fourier_trajectory"]
 
@@ -48,6 +48,7 @@ def fourier_trajectory(t, middle, sines, cosines, period) -> Excitation:
     )
 
 
+@names_itself
 def exciting_trajectory(
     model, *, period=10.0, samples=200, harmonics=5, amplitude=1.0, candidates=20, rng=None
 ) -> Excitation:
@@ -69,6 +70,7 @@ def exciting_trajectory(
                 f"a Fourier series moves joints whose velocities are the rates of their "
                 f"positions; joint {body.joint_name!r} is {body.joint!r}"
             )
+    require_freedoms(model, "exciting_trajectory")
     rng, base = np.random.default_rng(rng), base_parameters(model)
     t = np.linspace(0, period, samples, endpoint=False)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from kinetree.array_functions import on_host
 from kinetree.errors import ExcitationError, ExcitationWarning, ShapeError
-from kinetree.identification.base import base_parameters
+from kinetree.identification.base import base_parameters, require_freedoms
 from kinetree.identification.consistent import possible_parameters
 from kinetree.identification.result import Identification
 from kinetree.model.arrays import as_configuration, as_joint_vector
@@ -55,6 +55,7 @@ def identify(
     Warns:
         ExcitationWarning: where it shows some of them only faintly.
     """
+    require_freedoms(model, "identify")
     base = base_parameters(model, friction=friction, rotors=rotors, tolerance=tolerance)
     q, *vectors = _measurements(model, q, qd, qdd, tau)
     qd, qdd, tau = vectors
@@ -62,10 +63,10 @@ def identify(
         tau = tau - _armature_force(model, q, qd, qdd)
     Y, n = base.regressor(q, qd, qdd), model.nv
     if weights is None:
-        _singular_values(base, Y.reshape(-1, len(base)))  # or an error
+        _singular_values(base, Y.reshape(tau.size, len(base)))  # or an error
         weights = _weights_from_spread(Y, tau)
     w = np.broadcast_to(_checked_weights(weights, tau.shape), tau.shape)
-    A, b = (Y * w[..., None]).reshape(-1, len(base)), (tau * w).ravel()
+    A, b = (Y * w[..., None]).reshape(tau.size, len(base)), (tau * w).ravel()
     condition = _condition(base, A)
 
     extra = {}
@@ -78,7 +79,7 @@ def identify(
     else:
         values, covariance = _solved(A, b)
     residuals = tau - Y @ values
-    noise = np.sqrt(np.mean(residuals.reshape(-1, n) ** 2, axis=0))
+    noise = np.sqrt(np.mean(residuals.reshape(tau.size // max(n, 1), n) ** 2, axis=0))
     return Identification(base, values, covariance, noise, residuals, condition, **extra)
 
 
@@ -113,7 +114,7 @@ def _weights_from_spread(Y, tau):
     weights = np.full(n, 1 / size)
     for _ in range(50):
         weighted = R * weights[:, None, None]
-        A = weighted[..., :-1].reshape(-1, count)
+        A = weighted[..., :-1].reshape(R.shape[0] * R.shape[1], count)
         values, covariance = _solved(A, weighted[..., -1].ravel())
         squares = np.sum((R[..., -1] - R[..., :-1] @ values) ** 2, axis=1)
         # What a joint's forces spend on the fit, in degrees of freedom: the trace of A C Aᵀ.

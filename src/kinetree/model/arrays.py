@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from kinetree.array_kinds import is_foreign, refuse_masked
-from kinetree.errors import ArrayKindError, ModelError, ShapeError
+from kinetree.errors import ArrayKindError, JointError, ModelError, ShapeError
+from kinetree.joints import Prescribed
 from kinetree.joints.base import UNIT_TOLERANCE
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "as_seconds",
     "check_batches",
     "check_finite",
+    "require_instant",
     "require_unit_parts",
 ]
 
@@ -29,6 +31,18 @@ def as_model(model):
     if not hasattr(model, "body_count"):
         remedy = _remedy(model)
         raise ModelError(f"the first argument must be a Model, got {type(model).__name__}{remedy}")
+    return model
+
+
+def require_instant(model, function):
+    """The model, unless a joint of it is a function of time: ``function`` is about an instant."""
+    for body in model.bodies:
+        if isinstance(body.joint, Prescribed):
+            raise JointError(
+                f"{function} is about an instant, and the prescribed joint {body.joint_name!r} of "
+                f"model {model.name!r} depends on time: use model.replace(joint="
+                f"{{{body.joint_name!r}: joint.at(t)}})"
+            )
     return model
 
 

@@ -5,7 +5,7 @@ Works on floats: whether two axes are parallel, or meet, is a decision with a to
 
 import numpy as np
 
-from kinetree.errors import ModelError
+from kinetree.errors import ModelError, names_itself
 from kinetree.joints import Cylindrical, Helical, Prismatic, Revolute
 from kinetree.model.dh import DHRow, DHTable
 from kinetree.spatial import Plucker
@@ -71,6 +71,7 @@ def dh_from_axes(axes, *, tool=None, kinds=None, pitches=None, tolerance=1e-9) -
     return DHTable(rows, steps_z[0], (a, alpha, d, theta))
 
 
+@names_itself
 def dh_from_model(model, *, tool=None, tolerance=1e-9) -> DHTable:
     """The table of an unbranched model whose joints all have an axis; inertias are not carried.
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from kinetree.errors import LoopError, ModelError
+from kinetree.errors import LoopError, ModelError, names_itself
 from kinetree.joints import Fixed, Free
 from kinetree.model.body_motion import body_motion
 from kinetree.model.carry import carried, carried_postures, inside
@@ -21,6 +21,7 @@ from kinetree.spatial import Inertia, Plucker
 __all__ = ["attach", "extract", "floating", "grounded", "lock", "lump_fixed", "reroot"]
 
 
+@names_itself
 def lump_fixed(model) -> Model:
     """Every body on a fixed joint becomes part of its parent; its name stays as a frame.
 
@@ -54,6 +55,7 @@ def lump_fixed(model) -> Model:
     return model.replace(bodies=bodies, **parts)
 
 
+@names_itself
 def lock(model, positions, *, lump=False) -> Model:
     """Joints held where they are: each becomes fixed, and so do those that follow it.
 
@@ -88,6 +90,7 @@ def lock(model, positions, *, lump=False) -> Model:
     return lump_fixed(locked) if lump else locked
 
 
+@names_itself
 def reroot(model, body) -> Model:
     """The same floating mechanism with its free joint at another body — RBDA §4.1.
 
@@ -151,6 +154,7 @@ def _with_root(model, i, posture, X, v):
     return Posture(posture.name, tuple(q.tolist()), tuple(qd.tolist()))
 
 
+@names_itself
 def attach(model, other, *, on=None, at=None, prefix="") -> Model:
     """Mount ``other`` on a body or frame of ``model``: its base becomes part of that body.
 
@@ -206,6 +210,7 @@ def _joint_postures(model, other, prefix):
     return result
 
 
+@names_itself
 def extract(model, body) -> Model:
     """A body with everything beyond it, as a model of its own; the parent becomes the base.
 
@@ -229,6 +234,7 @@ def extract(model, body) -> Model:
     return model.replace(bodies=bodies, **parts, postures=postures, base_name=base_name, name=body)
 
 
+@names_itself
 def floating(model, *, inertia=None, world="world", joint_name="floating") -> Model:
     """The base set free: it becomes body 1, on a free joint.
 
@@ -248,11 +254,18 @@ def floating(model, *, inertia=None, world="world", joint_name="floating") -> Mo
     return model.replace(bodies=bodies, **parts, postures=postures, base_name=world)
 
 
+@names_itself
 def grounded(model) -> Model:
     """The first body of a model made its base, and its joint left out: the reverse of ``floating``.
 
     Its inertia is gone with it. Gravity is that of the world at the joint's zero.
     """
+    roots = [b.name for b in model.bodies if b.parent == 0]
+    if len(roots) != 1:
+        raise ModelError(
+            f"grounded makes the only body on the base of a model the base; model {model.name!r} "
+            f"has {', '.join(map(repr, roots)) or 'no bodies'} there"
+        )
     X = model.tree_transform[1]
     number = [None, *range(model.body_count)]
     part = inside(model, range(1, model.body_count + 1), model.body_names[1])

@@ -8,7 +8,7 @@ former is right.
 
 import numpy as np
 
-from kinetree.errors import ModelError
+from kinetree.errors import ModelError, names_itself
 from kinetree.joints import Screw
 from kinetree.model.builder import ModelBuilder
 from kinetree.model.model import STANDARD_GRAVITY, Model
@@ -62,6 +62,7 @@ def link_poses(screws, home, q):
     return poses
 
 
+@names_itself
 def to_poe(model):
     """``screws, home`` of a model with one freedom per joint: the inverse of ``from_poe``.
 

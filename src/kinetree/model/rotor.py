@@ -1,6 +1,6 @@
 """Rotors: bodies that spin on a carrier, geared to a joint — RBDA §9.6."""
 
-from kinetree.errors import ModelError
+from kinetree.errors import ModelError, names_itself
 from kinetree.joints import Revolute
 from kinetree.model.coupling import Coupling
 from kinetree.model.model import Model
@@ -9,6 +9,7 @@ from kinetree.model.parts import Body, Posture, as_placement
 __all__ = ["add_rotor"]
 
 
+@names_itself
 def add_rotor(
     model, joint, *, ratio, inertia, on=None, at=None, axis=None, name=None, leads="joint",
     dynamics=None,

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.algorithms import coriolis, crba, energy, rnea
+from kinetree.errors import names_itself
 from kinetree.functions import require_tree
 from kinetree.model import Model
 from kinetree.model.arrays import as_model
@@ -23,6 +24,7 @@ from kinetree.symbolic.parameters import exact, exact_model, inertial_symbols, w
 __all__ = ["EquationsOfMotion", "equations_of_motion"]
 
 
+@names_itself
 def equations_of_motion(model, symbols=None, *, coordinates="q"):
     """``tau = H(q) qdd + C(q, qd) + g(q)`` as SymPy formulas.
 
@@ -101,9 +103,7 @@ def _by_recursion(model, H, q, qd):
     n, q, qd = model.nv, np.array(q), np.array(qd)
     matrix = _formulas(coriolis.coriolis_matrix(model, q, qd), (n, n))
     C = _formulas(rnea.coriolis_force(model, q, qd), (n, 1))
-    # At rest, what time moves still takes forces; they are no gravity.
-    still = rnea.gravity_force(model, q) - rnea.coriolis_force(model, q, model.zero_velocity)
-    return matrix, C, _formulas(still, (n, 1))
+    return matrix, C, _formulas(rnea.gravity_force(model, q), (n, 1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ import os
 from importlib import import_module
 from pathlib import Path
 
-from kinetree.errors import ModelError
+from kinetree.errors import ModelError, names_itself
 from kinetree.model.arrays import as_model
 
 __all__ = ["WRITERS", "save"]
@@ -22,6 +22,7 @@ _SUFFIXES = {
 }  # fmt: skip
 
 
+@names_itself
 def save(model, path, *, format=None) -> Path:
     """Write a model to a file, whole or not at all; the path is returned.
 

@@ -19,7 +19,7 @@ from kinetree.codegen.runtime.batches import batch_of
 from kinetree.codegen.runtime.gufunc import gufunc
 from kinetree.codegen.runtime.single import single_call
 from kinetree.codegen.runtime.threads import run_threaded
-from kinetree.errors import ShapeError, SingularError, TraceError
+from kinetree.errors import KinetreeError, ShapeError, SingularError, TraceError
 
 __all__ = ["Kernel"]
 
@@ -80,6 +80,13 @@ class Kernel:
 
     def general(self, *arrays, out=None) -> Any:
         """Any arrays: shapes checked, batches broadcast, precision of the inputs kept."""
+        try:
+            return self._general(arrays, out)
+        except KinetreeError as error:
+            error.named(self.name)
+            raise
+
+    def _general(self, arrays, out) -> Any:
         batch = self._ready(arrays) if out is None else None
         if batch is not None:
             return self._run(arrays, batch, "float64", out)

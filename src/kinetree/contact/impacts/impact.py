@@ -105,7 +105,7 @@ def capture(model, q, qd, contacts, *, weld=False, given=(), tolerance=1e-6) -> 
     """
     collision = _collision(model, q, qd, contacts, tolerance, given)
     J, zeta = (collision.J, collision.zeta) if not weld else with_spin(collision, axes=3)
-    rows, width = J.reshape(-1, collision.model.nv), J.shape[1]
+    rows, width = J.reshape(J.shape[0] * J.shape[1], collision.model.nv), J.shape[1]
     W = rows @ collision.A @ rows.T
     lam = np.linalg.lstsq(W, -zeta.ravel(), rcond=1e-12)[0].reshape(-1, width)
     couple = lam[:, 3:] if weld else None

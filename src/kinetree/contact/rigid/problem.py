@@ -56,7 +56,7 @@ class Problem:
     @property
     def rows(self):
         """``J`` as a matrix, (3n, nv)."""
-        return self.J.reshape(-1, self.J.shape[-1])
+        return self.J.reshape(3 * len(self.J), self.J.shape[-1])
 
     @property
     def size(self) -> int:

@@ -15,6 +15,10 @@ from kinetree.errors import SingularError
 __all__ = ["BlockSolution", "BlockSystem"]
 
 
+_NO_INERTIA = 64 * np.finfo(float).eps
+"""Relative pivot below which a body counts as massless."""
+
+
 class BlockSolution(NamedTuple):
     """Solution of a block system."""
 
@@ -60,10 +64,11 @@ class BlockSystem:
 
     def _factors(self, describe):
         diagonal, off = dict(self.diagonal), {v: dict(column) for v, column in self.off.items()}
+        sizes = {v: np.abs(np.diagonal(A)) for v, A in diagonal.items()}
         pivots, lower, rank, redundancy = {}, {}, 0, 0
         for v, neighbours in zip(self.order.nodes, self.order.neighbours, strict=True):
             if v[0] == "body":
-                pivots[v] = _inverse(diagonal[v], v, describe)
+                pivots[v] = _inverse(diagonal[v], sizes[v], v, describe)
             else:
                 inverse, r = generalised_inverse(-diagonal[v], self.size[v], self.pushes.get(v))
                 pivots[v] = -inverse
@@ -72,7 +77,10 @@ class BlockSystem:
             for n, (u, B) in enumerate(lower[v]):
                 W = -B @ pivots[v]
                 for w, other in lower[v][n:]:
-                    _add(diagonal, off, u, w, W @ other.T)
+                    block = W @ other.T
+                    _add(diagonal, off, u, w, block)
+                    if u == w:
+                        sizes[u] = sizes[u] + np.abs(np.diagonal(block))
         return _Factors(pivots, lower, rank, redundancy)
 
     def _remainder(self, x):
@@ -118,13 +126,13 @@ def _add(diagonal, off, u, v, block):
     off[u][v] = off[v][u].T
 
 
-def _inverse(A, node, describe):
-    try:
-        np.linalg.cholesky(A)
-    except np.linalg.LinAlgError:
+def _inverse(A, size, node, describe):
+    """``A⁻¹``; ``size`` is what the diagonal is a remainder of, so that rounding is no inertia."""
+    scale = np.where(size > 0, 1 / np.sqrt(np.where(size > 0, size, 1.0)), 0.0)
+    if np.linalg.eigvalsh(A * scale * scale[:, None])[0] <= _NO_INERTIA:
         raise SingularError(
             f"the sparse method needs an invertible inertia for every single body, and "
             f"{describe(node)} has none: give it mass and rotational inertia, or use null_space, "
             f"which lets bodies be massless"
-        ) from None
+        )
     return np.linalg.inv(A)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.algorithms.loop_constraints import loop_signs
+from kinetree.errors import calling
 from kinetree.loops.dynamics.instant import Instant
 from kinetree.loops.dynamics.null_space import NullSpace, null_space
 from kinetree.loops.kinematics.rank import rank
@@ -121,7 +122,8 @@ def _in_order(model, order):
 
 def block_null_space(instant: Instant) -> NullSpace:
     """``G`` and ``g``, cluster by cluster; variables in no cluster are independent."""
-    model, K, k, units = instant.model, instant.K, instant.k, instant.units
+    with calling("block_null_space"):
+        model, K, k, units = instant.model, instant.K, instant.k, instant.units
     parts, total = [], 0
     for c in clusters(model):
         K_i, k_i = K[np.ix_(c.rows, c.columns)], k[c.rows]

@@ -28,7 +28,7 @@ def solve(instant: Instant, *, rows=None) -> Accelerations:
     rows = _independent(instant) if rows is None else rows
     rows = np.asarray(rows, dtype=int)
     A, b = implicit_equations(instant.system, Implicit(instant.K[rows], instant.k[rows]))
-    size = np.sqrt(np.maximum(np.abs(A).max(axis=1), np.finfo(float).tiny))
+    size = np.sqrt(np.maximum(np.abs(A).max(axis=1, initial=0.0), np.finfo(float).tiny))
     try:
         x = np.linalg.solve(A / np.outer(size, size), b / size) / size
     except np.linalg.LinAlgError:

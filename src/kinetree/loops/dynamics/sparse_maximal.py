@@ -25,11 +25,12 @@ from kinetree.algorithms.maximal_joints import (
     loop_constraint,
     reduced,
 )
-from kinetree.errors import ModelError
+from kinetree.errors import ModelError, calling
 from kinetree.loops.dynamics.block_factorization import BlockSystem
 from kinetree.loops.dynamics.elimination_order import EliminationOrder, elimination_order
 from kinetree.loops.dynamics.instant import Accelerations, Instant
 from kinetree.model import Loop
+from kinetree.model.arrays import require_instant
 from kinetree.spatial import Motion, crf
 
 __all__ = ["BodyMotion", "order_of", "solve", "solve_bodies"]
@@ -96,6 +97,7 @@ def solve_bodies(model, X_0, v, tau, f_ext=None, *, stabilization=None) -> BodyM
         stabilization: time constant [s] with which the errors of all joints decay; None for none.
     """
     armature.refuse(model, "solve_bodies")
+    require_instant(model, "solve_bodies")
     if model.couplings:
         raise ModelError(
             f"solve_bodies has no joint variables to couple, as {model.couplings[0].name!r} of "
@@ -108,7 +110,8 @@ def solve_bodies(model, X_0, v, tau, f_ext=None, *, stabilization=None) -> BodyM
         T_a = body.joint.active_subspace(body.joint.coordinates(X_J))
         joints.append(loop_constraint(as_loop, X_0, v)._replace(T_a=X_0[i].T @ T_a))
     joints += [loop_constraint(loop, X_0, v) for loop in model.loops]
-    return _solved(model, X_0, v, joints, tau, f_ext, stabilization)
+    with calling("solve_bodies"):
+        return _solved(model, X_0, v, joints, tau, f_ext, stabilization)
 
 
 def _solved(model, X_0, v, joints, tau, f_ext, stabilization, rows=None, order=None):

@@ -52,7 +52,7 @@ def assemblies(
         raise ShapeError(f"assemblies start from one configuration ({model.nq},), got {q.shape}")
     q, free = held(model, q, hold)
     bounds, rng = limits_of(model) if limits else None, np.random.default_rng(seed)
-    bodies = np.array([model.body_index(name) - 1 for name in by or model.body_names[1:]])
+    bodies = np.array([model.body_index(name) - 1 for name in by or model.body_names[1:]], int)
     found, idle, tried = np.zeros((0, model.nq)), 0, 0
     while tried < starts and idle < 3:
         count = min(_ROUND, starts - tried)
@@ -64,9 +64,9 @@ def assemblies(
         found = _distinct(model, np.concatenate([found, closed]), bodies)
         idle = idle + 1 if len(found) == before else 0
     _require_isolated(model, found, free)
-    found = np.array([_wrapped(model, q, other) for other in found]).reshape(-1, model.nq)
+    found = np.array([_wrapped(model, q, other) for other in found]).reshape(len(found), model.nq)
     away = [space_of(model).difference(q, other) / scaling(model).columns for other in found]
-    return found[np.argsort(np.linalg.norm(np.reshape(away, (-1, model.nv)), axis=1))]
+    return found[np.argsort(np.linalg.norm(np.reshape(away, (len(found), model.nv)), axis=1))]
 
 
 def _distinct(model, q, bodies):
@@ -77,7 +77,10 @@ def _distinct(model, q, bodies):
     places[..., 3] /= scaling(model).length
     kept: list[int] = []
     for k, place in enumerate(places):
-        if not kept or np.min(np.max(np.abs(places[kept] - place), axis=(1, 2, 3))) > _SAME:
+        if (
+            not kept
+            or np.min(np.max(np.abs(places[kept] - place), axis=(1, 2, 3), initial=0.0)) > _SAME
+        ):
             kept.append(k)
     return q[kept]
 

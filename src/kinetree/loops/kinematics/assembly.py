@@ -4,6 +4,8 @@ The guess is improved by damped steps. Where they end in a gap, more starts arou
 tried, and the nearest assembly is taken; what still does not close is an error that says why.
 """
 
+from math import prod
+
 import numpy as np
 
 from kinetree.array_functions import on_host
@@ -52,7 +54,7 @@ def assemble(
     """
     q = as_configuration(as_model(model), _guess(model) if q is None else q).astype(float)
     q, free = held(model, q, hold)
-    flat, bounds = q.reshape(-1, model.nq), limits_of(model) if limits else None
+    flat, bounds = q.reshape(prod(q.shape[:-1]), model.nq), limits_of(model) if limits else None
     if bounds is not None:
         flat = _within(model, flat, bounds, free)
     options = {"tolerance": tolerance, "iterations": iterations}

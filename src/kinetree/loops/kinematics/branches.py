@@ -96,11 +96,16 @@ def follow(model, q, inputs, *, tolerance=POSITION_TOLERANCE) -> Branch:
         if not walker.walk(path[n - 1], path[n], n - 2):
             break
         reached.append(walker.q)
-    return Branch(np.array(reached).reshape(-1, model.nq), tuple(walker.singular))
+    return Branch(np.array(reached).reshape(len(reached), model.nq), tuple(walker.singular))
 
 
 def _path(model, q, inputs):
     """Inputs as rows, the first of them where ``q`` is."""
+    if not inputs:
+        raise LoopError(
+            f"follow needs a path of positions for as many joint variables as model "
+            f"{model.name!r} has freedoms, got inputs of no joint"
+        )
     rows, start = [], []
     for name, values in inputs.items():
         i = model.joint_index(name)

@@ -65,7 +65,7 @@ def _regular(H):
     Where nothing has any, all motions count the same.
     """
     size = np.trace(H, axis1=-2, axis2=-1)
-    least = np.linalg.eigvalsh(H)[..., 0]
+    least = np.linalg.eigvalsh(H).min(axis=-1, initial=np.inf)
     lacking = np.maximum(_MASSLESS * size - least, 0) * (least < 1e-12 * size)
     lacking = np.where(size > 0, lacking, 1.0)
     return H + lacking[..., None, None] * np.eye(H.shape[-1])

@@ -6,6 +6,7 @@ mechanisms whose mobility depends on where they are. The rank of ``K`` knows.
 """
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -160,7 +161,7 @@ def mobility(model, q=None, *, tolerance: float | None = None, seed=0) -> Mobili
 def mobilities(model, q, *, tolerance: float | None = None) -> np.ndarray:
     """Instantaneous mobility in each of the closed configurations ``q``, (..., nq); (...)."""
     q = as_configuration(as_model(model), q).astype(float)
-    found = model.nv - ranks(model, q.reshape(-1, model.nq), tolerance=tolerance)
+    found = model.nv - ranks(model, q.reshape(prod(q.shape[:-1]), model.nq), tolerance=tolerance)
     return found.reshape(q.shape[:-1])
 
 

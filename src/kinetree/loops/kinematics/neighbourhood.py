@@ -19,7 +19,7 @@ _TOLERANCE = 1e-6  # a singular value this small, relative to the largest, is th
 def assemblies_nearby(model, q, seed=0):
     """Assemblies about a tenth of a radian from ``q``, in random directions, (count, nq)."""
     if not model.loops:
-        return np.zeros((0, model.nq))
+        return q[None]
     free, rng = np.ones(model.nv, dtype=bool), np.random.default_rng(seed)
     starts = scattered(model, q, _SPREAD, free, None, rng, _COUNT)
     found = descend(model, starts, tolerance=POSITION_TOLERANCE, iterations=100)

@@ -6,6 +6,8 @@ velocity is what an impulse of the constraint forces would leave. States that ar
 stay what they are. All functions take leading batch axes.
 """
 
+from math import prod
+
 import numpy as np
 
 from kinetree.algorithms.loop_rank import RANK_TOLERANCE, counting_part
@@ -46,7 +48,7 @@ def project_configuration(
         iterations: most steps to take.
     """
     q = as_configuration(as_model(model), q).astype(float)
-    flat = q.reshape(-1, model.nq)
+    flat = q.reshape(prod(q.shape[:-1]), model.nq)
     B = metric(model, flat, weights)
     found = descend(model, flat, B=B, tolerance=tolerance, iterations=iterations)
     _require_closed(model, q, found, tolerance)

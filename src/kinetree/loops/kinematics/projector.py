@@ -5,6 +5,8 @@ at run time. Positions take chord steps, which use the factors of the start: the
 an integrator is so small that each gains as many digits as the state is off.
 """
 
+from math import prod
+
 import numpy as np
 
 from kinetree.algorithms import crba, ltl
@@ -50,7 +52,7 @@ def fast_projection(model, q, qd, tolerance):
     known, units = model.kernels.setdefault("loops.projection rows", []), scaling(model)
     for rows in (*reversed(known), None):
         if rows is None:
-            rows = _rows_near(model, q.reshape(-1, model.nq)[:1])
+            rows = _rows_near(model, q.reshape(prod(q.shape[:-1]), model.nq)[:1])
             if not rows or rows in known or len(known) >= _MOST:
                 return None
             known.append(rows)

@@ -12,6 +12,7 @@ from kinetree.algorithms.energy import elastic_energy, total_energy
 from kinetree.algorithms.loop_constraints import loop_constraints
 from kinetree.algorithms.loop_rank import kept_rows_at
 from kinetree.array_functions import on_host
+from kinetree.errors import calling
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
 from kinetree.loops.kinematics.descent import smallest_error
@@ -66,7 +67,8 @@ def project_state(
 
 def mechanical_energy(model, q, qd):
     """Kinetic energy, and potential energy of gravity and of the springs in joints [J], (...)."""
-    return _energy(model, q, qd)
+    with calling("mechanical_energy"):
+        return _energy(model, q, qd)
 
 
 def _two_stages(model, q, qd, weights, nearest, tolerance):

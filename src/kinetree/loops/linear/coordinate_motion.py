@@ -8,6 +8,7 @@ from kinetree.array_functions import on_host
 from kinetree.errors import ShapeError
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.linear.independent import coordinates
+from kinetree.loops.linear.motion_state import require_loops
 from kinetree.loops.linear.velocity_basis import (
     coordinate_accelerations,
     coordinate_values,
@@ -43,7 +44,15 @@ def coordinate_motion(model, q0, y, yd, ydd, *, independent) -> CoordinateMotion
         independent: names of the joints whose variables are the coordinates.
     """
     q0 = as_configuration(as_model(model), q0)
-    y, yd, ydd = np.broadcast_arrays(*(np.asarray(a, dtype=float) for a in (y, yd, ydd)))
+    require_loops(model, "the variables of all its joints are independent")
+    given = [np.asarray(a, dtype=float) for a in (y, yd, ydd)]
+    try:
+        y, yd, ydd = np.broadcast_arrays(*given)
+    except ValueError:
+        raise ShapeError(
+            f"y, yd and ydd must have one shape, (p,) or (samples, p), got "
+            f"{', '.join(str(a.shape) for a in given)}"
+        ) from None
     chosen = coordinates(model, constraint(model, q0, np.zeros(model.nv)).K, independent)
     if y.ndim not in (1, 2) or y.shape[-1] != len(chosen.names):
         raise ShapeError(

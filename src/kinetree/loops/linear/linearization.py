@@ -23,7 +23,12 @@ from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.linear.difference_linearization import differences
 from kinetree.loops.linear.independent import Coordinates, coordinates
 from kinetree.loops.linear.motion_slopes import force_slopes, motion_slopes
-from kinetree.loops.linear.motion_state import MotionState, accelerations, require_closed
+from kinetree.loops.linear.motion_state import (
+    MotionState,
+    accelerations,
+    require_closed,
+    require_loops,
+)
 from kinetree.loops.linear.recursive_linearization import recursion
 from kinetree.loops.linear.velocity_basis import (
     VelocityBasis,
@@ -117,11 +122,7 @@ def motion_state(
     """The motion of a closed mechanism in a state, and coordinates for it."""
     q = as_configuration(as_model(model), q)
     qd, tau = as_joint_vector(model, qd, "qd"), as_joint_vector(model, tau, "tau")
-    if not model.loops:
-        raise LoopError(
-            f"model {model.name!r} has no loops: use kinetree.linearize, whose "
-            f"states are all joint variables"
-        )
+    require_loops(model, "use kinetree.linearize, whose states are all joint variables")
     batch = np.broadcast_shapes(*(a.shape[:-1] for a in (q, qd, tau)))
     q, qd, tau = (np.broadcast_to(a, (*batch, a.shape[-1])) for a in (q, qd, tau))
     f_ext = None if f_ext is None else external_forces(model, f_ext)

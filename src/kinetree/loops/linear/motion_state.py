@@ -7,10 +7,17 @@ import numpy as np
 from kinetree.algorithms import implicit
 from kinetree.algorithms.closure import CLOSURE_TOLERANCE, ClosureErrors, check_loops_closed
 from kinetree.dynamics import inverse_dynamics, mass_matrix, passive_force
+from kinetree.errors import LoopError
 from kinetree.loops.kinematics.constraint import Constraint
 from kinetree.loops.linear.velocity_basis import VelocityBasis
 
-__all__ = ["MotionState", "accelerations", "require_closed", "spanning_tree"]
+__all__ = ["MotionState", "accelerations", "require_closed", "require_loops", "spanning_tree"]
+
+
+def require_loops(model, instead):
+    """Raise LoopError for a model without loops, and say what to do instead."""
+    if not model.loops:
+        raise LoopError(f"model {model.name!r} has no loops: {instead}")
 
 
 def spanning_tree(model):

@@ -15,7 +15,7 @@ from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.kinematics.rank import RANK_TOLERANCE
 from kinetree.loops.linear.independent import coordinates, velocity_columns
 from kinetree.loops.linear.motion_slopes import force_slopes, motion_slopes
-from kinetree.loops.linear.motion_state import MotionState
+from kinetree.loops.linear.motion_state import MotionState, require_loops
 from kinetree.loops.linear.velocity_basis import velocity_basis
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 
@@ -52,6 +52,7 @@ def torque_slopes(model, q, qd, qdd, f_ext=None, *, actuated, independent=None) 
         SingularError: the driven joints do not control the mechanism here.
     """
     q = as_configuration(as_model(model), q)
+    require_loops(model, "use kinetree.differentiate(kinetree.inverse_dynamics, ...)")
     qd, qdd = as_joint_vector(model, qd, "qd"), as_joint_vector(model, qdd, "qdd")
     K = constraint(model, q, qd).K
     chosen = coordinates(model, K, independent)

@@ -7,7 +7,7 @@ import numpy as np
 from kinetree import dynamics
 from kinetree.algorithms.honours import moves_by_itself
 from kinetree.algorithms.loop_constraints import loop_constraints, loop_errors
-from kinetree.errors import JointError, ShapeError
+from kinetree.errors import JointError, ShapeError, refuse_formulas
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
 from kinetree.loops.compiling import compiled
@@ -39,6 +39,7 @@ def system_of(model, tau=None, f_ext=None, *, passive=True) -> ConstrainedSystem
         The system. It knows its energy if nothing but gravity acts.
     """
     model = as_model(model)
+    refuse_formulas("system_of", (model,))
     for name, joint in zip(_names(model), _joints(model), strict=True):
         if moves_by_itself(joint):
             raise JointError(

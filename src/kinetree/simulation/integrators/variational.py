@@ -78,4 +78,4 @@ def _by_joint(model, matrix, u, p):
 
 def _velocity(model, q, p):
     """``H⁻¹ p``: the acceleration from rest under ``p`` without gravity."""
-    return dynamics.forward_dynamics(model, q, 0 * p, p + dynamics.gravity_force(model, q))
+    return dynamics.forward_dynamics(model, q, 0 * p, p + dynamics.bias_force(model, q, 0 * p))

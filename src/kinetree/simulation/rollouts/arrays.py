@@ -130,7 +130,8 @@ def _checked(kind, name, shape, array, steps, *, timed):
     """A given array; one whose axis for time has length 1 is held, and loses that axis."""
     n = array.ndim - len(shape)
     if 0 in shape:
-        raise ShapeError(f"{name} is empty: one sample of it has shape {shape}")
+        none = " for a model whose joints have no variables: leave it out" if 0 in shape else ""
+        raise ShapeError(f"{name} of rollout is empty: one sample of it has shape {shape}{none}")
     if n < timed or array.shape[n:] != shape:
         expected = ", ".join([*(["steps"] if timed else []), "...", *map(str, shape)])
         raise ShapeError(f"{name} must have shape ({expected}), got {array.shape}")

@@ -1,0 +1,91 @@
+"""What is required of simulations in general: a short step goes where Newton sends it."""
+
+import numpy as np
+from feature_matrix.checks import max_of
+from feature_matrix.loop_checks import smooth
+from feature_matrix.walk import check
+
+import kinetree as kt
+
+STEP = 1e-4
+
+
+def at_time(c, t):
+    """The plain model with its prescribed joints where they are at a time."""
+    told = {
+        b.joint_name: b.joint.at(t) for b in c.model.bodies if isinstance(b.joint, kt.Prescribed)
+    }
+    return c.model.replace(joint=told) if told else c.plain
+
+
+def step(c, tau, h=STEP):
+    """``q`` and mean acceleration after a short time, by Heun's method and the reference."""
+    import copy
+
+    first = c.ref.accelerations(tau + smooth(c, c.ref))
+    later = copy.copy(c)
+    later.model = at_time(c, h)
+    later.__dict__["plain"] = later.model
+    q = c.ref.moved(c.q, c.qd + h / 2 * first, h)
+    r = later.moving(q=q, qd=c.qd + h * first)
+    return q, (first + r.accelerations(tau + smooth(later, r))) / 2
+
+
+def went_there(f, c, q, qd, tau):
+    """Require the state after the step."""
+    expected, mean = step(c, tau) if not c.singular else (c.q, 0 * c.qd)
+    f.same((np.asarray(qd) - c.qd) / STEP, mean, scale=max_of(mean, c.qd), tolerance=1e-5)
+    f.same(q, expected, scale=max_of(expected, 1.0), tolerance=1e-8 * max_of(1.0, STEP * mean))
+
+
+@check("simulate")
+def _(f, c):
+    f.makers = ("forward_dynamics",)
+    for integrator in ("auto", "rk4"):
+        motion = f(c.model, c.q, c.qd, duration=STEP, dt=STEP, integrator=integrator)
+        went_there(f, c, motion.q[-1], motion.qd[-1], 0 * c.tau)
+        f.holds(np.all(np.isfinite(motion.energy)), "energies")
+
+
+@check("rollout")
+def _(f, c):
+    f.makers = ("forward_dynamics",)
+    found = f(c.model, c.q, c.qd, c.tau, steps=1, dt=STEP, integrator="rk4")
+    went_there(f, c, np.asarray(found.q)[-1], np.asarray(found.qd)[-1], c.tau)
+
+
+@check("final_state_derivatives")
+def _(f, c):
+    f.makers = ("forward_dynamics", "rollout")
+    options = {"steps": 1, "dt": STEP, "integrator": "euler"}
+    found = f(c.model, c.q, c.qd, c.tau, **options)
+    y, e = c.ref.null @ (c.ref.null.T @ c.y), 1e-3
+    ends = [
+        np.asarray(kt.rollout(c.model, c.q, c.qd + s * y, c.tau, **options).qd)[-1] for s in (e, -e)
+    ]
+    n = c.ref.nv
+    f.same(found.state[n:, n:] @ y, (ends[0] - ends[1]) / (2 * e), scale=1.0, tolerance=1e-6)
+
+
+@check("rollout_gradient")
+def _(f, c):
+    f.makers = ("forward_dynamics", "rollout")
+
+    @kt.kernel
+    def terminal(m, q, qd):
+        return (qd * qd).sum(-1) / 2
+
+    options = {"steps": 1, "dt": STEP, "integrator": "euler"}
+    found = f(c.model, c.q, c.qd, c.tau, terminal=terminal, **options)
+    y, e = c.ref.null @ (c.ref.null.T @ c.y), 1e-3
+    ends = [
+        np.sum(np.asarray(kt.rollout(c.model, c.q, c.qd + s * y, c.tau, **options).qd)[-1] ** 2) / 2
+        for s in (e, -e)
+    ]
+    f.same(found.qd0 @ y, (ends[0] - ends[1]) / (2 * e), scale=max_of(c.qd, 1.0), tolerance=1e-6)
+
+
+@check("sweep")
+def _(f, c):
+    found = f(c.model, lambda model, k: k * model.body_count, {"k": [1, 2]}, threads=1)
+    f.same(np.asarray(found["result"]), np.array([1.0, 2.0]) * c.ref.count)

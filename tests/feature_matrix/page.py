@@ -1,0 +1,50 @@
+"""The page of the documentation that says what honours what: text made of outcomes."""
+
+from pathlib import Path
+
+from feature_matrix import checks, loop_checks, motion_checks, other_checks  # noqa: F401
+from feature_matrix.walk import CHECKS, NOT_OF_A_MODEL
+
+PAGE = Path(__file__).parents[2] / "docs" / "honours.md"
+
+HEAD = """\
+# What honours what
+
+Every public function honours what a model has, or refuses with an error that names itself and what
+it cannot honour. A test walks all of it: {functions} functions of models, each asked about
+{features} kinds of mechanisms, which makes {cells} cells. In {right} of them the answer is compared
+with a slow dense computation from definitions (`tests/feature_matrix/reference.py`), in {refused}
+the function refuses by name. No other exception leaves, and no answer has a NaN in it. A new public
+function fails the test until somebody says what is right for it.
+
+This page is written by `python docs/make_honours.py`; the test checks that it is current.
+"""
+
+
+def section(feature, outcomes) -> str:
+    """What the page says about one feature, from outcomes by name of the function."""
+    refused = {}
+    for name, outcome in sorted(outcomes.items()):
+        if outcome.error:
+            refused.setdefault(outcome.error, []).append(f"`{name}`")
+    right = sum(not o.error for o in outcomes.values())
+    lines = [f"## {feature[0].upper()}{feature[1:]}", "", f"{right} functions honour it."]
+    for error, names in sorted(refused.items()):
+        lines += ["", f"- `{error}` from {', '.join(names)}"]
+    return "\n".join(lines) + "\n"
+
+
+def whole(found) -> str:
+    """The page, from outcomes by feature and name of the function."""
+    outcomes = [o for column in found.values() for o in column.values()]
+    refused = sum(bool(o.error) for o in outcomes)
+    head = HEAD.format(
+        functions=len(CHECKS), features=len(found), cells=len(outcomes),
+        right=len(outcomes) - refused, refused=refused,
+    )  # fmt: skip
+    left_out = {}
+    for name, why in sorted(NOT_OF_A_MODEL.items()):
+        left_out.setdefault(why, []).append(f"`{name}`")
+    rest = [f"- {why}: {', '.join(names)}" for why, names in sorted(left_out.items())]
+    parts = [head, *(section(feature, column) for feature, column in found.items())]
+    return "\n".join([*parts, "## Not functions of a model", "", *rest]) + "\n"
