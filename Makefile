@@ -83,7 +83,7 @@ torch: $(STAMP)
 
 fuzz: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --hypothesis-profile fuzz tests/algorithms tests/joints tests/model \
-		tests/loaders/test_fuzz_files.py tests/hostile
+		tests/loaders/test_fuzz_files.py tests/hostile tests/feature_matrix
 	$(BIN)/python benchmarks/gpu_check.py --on-cpu --limit 7200
 
 bench: $(STAMP)

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from kinetree.array_kinds import common, is_foreign, kind_of, module_of
-from kinetree.errors import ArrayKindError, KinetreeError, TraceError, calling
+from kinetree.errors import ArrayKindError, KinetreeError, calling, refuse_formulas
 
 __all__ = ["on_host", "one_kernel"]
 
@@ -74,13 +74,8 @@ def on_host(function: F) -> F:
                 error.named(name)
             raise
         except (TypeError, AttributeError) as error:
-            if not any(map(_has_formulas, args)):
-                raise
-            raise TraceError(
-                f"{name.lstrip('_')} compares numbers on the host; model {args[0].name!r} has "
-                f"symbols or traced parameters in the place of some: put numbers in first, as by "
-                f"model.replace(...), or call it outside the kernel"
-            ) from error
+            refuse_formulas(name.lstrip("_"), args, error)
+            raise
 
     @functools.wraps(function)
     def wrapped(*args, **options) -> Any:
@@ -99,11 +94,6 @@ def on_host(function: F) -> F:
 
     wrapped.is_on_host = True  # pyright: ignore[reportAttributeAccessIssue]
     return wrapped  # pyright: ignore[reportReturnType]
-
-
-def _has_formulas(x):
-    """Whether this is a model some of whose parameters are no numbers."""
-    return hasattr(x, "scalar_type") and x.scalar_type().kind == "O"
 
 
 def _kind(function, arguments):

@@ -141,6 +141,7 @@ def _noticed(joint, I):
 # --- augmented bodies ----------------------------------------------------------------------------
 
 
+@names_itself
 def augmented_bodies(model, *, floating=False):
     """Bodies with the masses that hang on them as particles at their joints, as Inertias.
 

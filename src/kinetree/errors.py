@@ -50,6 +50,7 @@ __all__ = [
     "ViewError",
     "calling",
     "names_itself",
+    "refuse_formulas",
 ]
 
 
@@ -76,6 +77,17 @@ def calling(function):
         raise
 
 
+def refuse_formulas(function, args, cause=None):
+    """Raise TraceError if a model among the arguments has formulas in the place of numbers."""
+    for x in args:
+        if hasattr(x, "scalar_type") and x.scalar_type().kind == "O":
+            raise TraceError(
+                f"{function} compares numbers on the host; model {x.name!r} has symbols or traced "
+                f"parameters in the place of some: put numbers in first, as by model.replace(...), "
+                f"or call it outside the kernel"
+            ) from cause
+
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -88,6 +100,9 @@ def names_itself(function: F) -> F:
             return function(*args, **options)
         except KinetreeError as error:
             error.named(function.__name__)
+            raise
+        except (TypeError, AttributeError) as error:
+            refuse_formulas(function.__name__, args, error)
             raise
 
     return wrapped  # pyright: ignore[reportReturnType]

@@ -23,7 +23,7 @@ def projector(K):
 
 def allowed(c, tau=None):
     """An acceleration that the loops allow."""
-    return c.ref.accelerations(c.tau if tau is None else tau)
+    return c.qdd if c.singular else c.ref.accelerations(c.tau if tau is None else tau)
 
 
 # --- constraints ---------------------------------------------------------------------------------

@@ -91,7 +91,8 @@ class Reference:
         self.inertias = [
             (float(I.mass), *self._about_center(I)) for I in (b.inertia for b in model.bodies)
         ]
-        self.width = WIDTH / max(1.0, np.max(np.abs(self.G), initial=0.0) / 2)
+        fast = max(np.max(np.abs(x), initial=0.0) for x in (self.G / 2, self.qd))
+        self.width = WIDTH / max(1.0, fast)
         self.armature = np.concatenate([[], *(self._armature(b) for b in self.whole.bodies)])
 
     @staticmethod

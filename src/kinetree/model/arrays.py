@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 
 from kinetree.array_kinds import is_foreign, refuse_masked
-from kinetree.errors import ArrayKindError, JointError, ModelError, ShapeError
+from kinetree.errors import (
+    ArrayKindError,
+    JointError,
+    ModelError,
+    ShapeError,
+    refuse_formulas,
+)
 from kinetree.joints import Prescribed
 from kinetree.joints.base import UNIT_TOLERANCE
 
@@ -35,7 +41,8 @@ def as_model(model):
 
 
 def require_instant(model, function):
-    """The model, unless a joint of it is a function of time: ``function`` is about an instant."""
+    """The model, if it has numbers and no joint that is a function of time."""
+    refuse_formulas(function, (model,))
     for body in model.bodies:
         if isinstance(body.joint, Prescribed):
             raise JointError(

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.errors import ShapeError, SimulationError, UnknownNameError
+from kinetree.errors import ShapeError, SimulationError, UnknownNameError, names_itself
 from kinetree.loops.state_space import multipliers
 from kinetree.loops.state_space.invariants import Drift, drift
 from kinetree.loops.state_space.multipliers import Stabilization
@@ -52,6 +52,7 @@ class SystemMotion(NamedTuple):
     """Close approaches to kinematic singularities, ``SingularPass``."""
 
 
+@names_itself
 def integrate_system(
     system, q, v, duration, step, *, form="svd", hold="projection",
     stabilization=BAUMGARTE, tolerance=None, rank=None, near=50.0,
