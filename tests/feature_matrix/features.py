@@ -277,7 +277,7 @@ FEATURES = {
         "Custom",
     ),
     "symbolic parameters": _plain(
-        _symbolic, "symbol", "traced", symbols={"b": (MASS, 1.7)}
+        _symbolic, "symbol", "traced", "only models of floats", symbols={"b": (MASS, 1.7)}
     ),
 }  # fmt: skip
 """From a name to what makes a case."""

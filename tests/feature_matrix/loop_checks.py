@@ -476,7 +476,7 @@ def _(f, c):
 def _(f, c):
     f.makers = ("system_of",)
     system = kt.loops.system_of(c.model)
-    h = 1e-5
+    h = 1e-5 * min(1.0, np.sqrt(c.length))
     found = f(system, c.q, c.qd, 2 * h, h)
     a = c.ref.accelerations(passive(c))
     f.same(found.v[-1], c.qd + 2 * h * a, scale=max_of(c.qd), tolerance=1e-5)

@@ -57,10 +57,20 @@ def _decided(model, options, tolerance, rng):
     names = parameter_names(model, **options)
     W = _stacked(model, rng, len(names), options)
     norms = np.linalg.norm(W, axis=0)
-    norms[norms <= tolerance * np.max(norms, initial=0.0)] = 0.0
+    pure = norms / _units(model, len(names))
+    norms[pure <= tolerance * np.max(pure, initial=0.0)] = 0.0
     chosen, novelty = _independent(W, norms, tolerance)
     K = _combinations(W, norms, chosen)
     return BaseParameters(model, names, chosen, K, novelty, **options)
+
+
+def _units(model, count):
+    """What columns of mass, first moment and inertia grow with: powers of the size of the model."""
+    length = max((float(np.linalg.norm(b.placement.r)) for b in model.bodies), default=0.0) or 1.0
+    units = np.ones(count)
+    of_bodies = np.tile([length**2, *[length] * 3, *[1.0] * 6], model.body_count)
+    units[: len(of_bodies)] = of_bodies
+    return units
 
 
 def _stacked(model, rng, count, options):
