@@ -247,7 +247,7 @@ FEATURES = {
     "differential": _plain(_differential, "coupl", "follow", "cam", "mean"),
     "armature": _plain(lambda r: hinges(r, armature=(0.5, 0.0, 2.0)), "armature"),
     "rotor": _plain(_rotor, "rotor", "coupl", "follow", "gear"),
-    "prescribed joint": _plain(_prescribed, "prescribed", "Prescribed"),
+    "prescribed joint": _plain(_prescribed, "prescribed", "Prescribed", "j2"),
     "prescribed, at an instant": _plain(_at_an_instant, "prescribed", "j2", "slides"),
     "springs": _plain(
         lambda r: hinges(r, stiffness=(3.0, 0.0, 1.0), damping=(0.2, 0.3, 0.0),

@@ -10,7 +10,6 @@ from kinetree.errors import (
     ShapeError,
     TraceError,
     UnknownNameError,
-    names_itself,
 )
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_seconds
 from kinetree.simulation.acting import acting_on
@@ -38,7 +37,6 @@ from kinetree.simulation.results.trajectory import Trajectory
 __all__ = ["simulate"]
 
 
-@names_itself
 def simulate(
     model, q0, qd0=None, *, duration, dt=1e-3, controller=None, controls=None, integrator="auto",
     forces=(), friction="smooth", limits="stiff", motors=None, events=(), hooks=(), store_every=1,

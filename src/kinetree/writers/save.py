@@ -5,7 +5,7 @@ import os
 from importlib import import_module
 from pathlib import Path
 
-from kinetree.errors import ModelError, names_itself
+from kinetree.errors import ModelError, calling
 from kinetree.model.arrays import as_model
 
 __all__ = ["WRITERS", "save"]
@@ -22,7 +22,6 @@ _SUFFIXES = {
 }  # fmt: skip
 
 
-@names_itself
 def save(model, path, *, format=None) -> Path:
     """Write a model to a file, whole or not at all; the path is returned.
 
@@ -41,7 +40,8 @@ def save(model, path, *, format=None) -> Path:
             f"format= or by the suffix {', '.join(_SUFFIXES)}; got {format or path.suffix!r}"
         )
     module, name = WRITERS[format]
-    text = getattr(import_module(module), name)(model)
+    with calling("save"):
+        text = getattr(import_module(module), name)(model)
     part = path.with_name(path.name + ".part")
     part.write_text(text, encoding="utf-8", newline="\n")
     return part.replace(path)

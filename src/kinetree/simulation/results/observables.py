@@ -6,6 +6,7 @@ import numpy as np
 
 from kinetree import centroidal, dynamics
 from kinetree.algorithms.energy import elastic_energy
+from kinetree.errors import calling
 from kinetree.functional.kernel import kernel
 from kinetree.loops.kinematics.constraint import constraint
 
@@ -32,7 +33,8 @@ class Observables(NamedTuple):
 
 def observe(model, q, qd) -> Observables:
     """Energy and momentum of states (..., nq) and (..., nv)."""
-    return Observables(*_observe(model, q, qd))
+    with calling("simulate"):
+        return Observables(*_observe(model, q, qd))
 
 
 @kernel
