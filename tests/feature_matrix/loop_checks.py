@@ -495,3 +495,6 @@ def _(f, c):
 
 not_of_a_model("of a matrix", "loops.rank", "loops.dependencies", "loops.independent_rows")
 not_of_a_model("of a graph", "loops.elimination_order")
+not_of_a_model(
+    "says how ranks are decided; tests/loops", "loops.rank_policy", "loops.with_misalignment"
+)
