@@ -11,9 +11,6 @@ from feature_matrix.features import FEATURES, case
 from feature_matrix.page import PAGE, section
 from feature_matrix.walk import CHECKS, NOT_OF_A_MODEL, outcome, public_functions
 
-UNFINISHED = ("loop that floats",)
-"""Features whose cells are not all right or refused by name yet."""
-
 
 def test_every_public_function_is_in_the_matrix():
     functions = public_functions()
@@ -23,7 +20,7 @@ def test_every_public_function_is_in_the_matrix():
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # of what is near singular, and so on
-@pytest.mark.parametrize("feature", [f for f in FEATURES if f not in UNFINISHED])
+@pytest.mark.parametrize("feature", FEATURES)
 def test_functions_honour_what_a_model_has_or_say_that_they_do_not(feature):
     functions, found, failures = public_functions(), {}, []
     for name in CHECKS:

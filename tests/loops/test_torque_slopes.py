@@ -96,3 +96,10 @@ def test_motors_that_do_not_control_the_mechanism_are_named():
         coordinate_motion(LOADER, rest, [0.0], [0.0], [0.0], independent=JOINTS)
     with pytest.raises(kt.UnreachableError, match="finds no closed configuration with boom_joint"):
         coordinate_motion(LOADER, rest, [0.0, 9.0], [0.0] * 2, [0.0] * 2, independent=JOINTS)
+
+
+def test_coordinates_of_a_free_joint_are_refused():
+    floating = kt.edit.floating(LOADER)
+    independent, nothing = ["floating", *JOINTS], np.zeros(8)
+    with pytest.raises(kt.LoopError, match=r"coordinate_motion .*'floating\[0\]'.* derivatives"):
+        coordinate_motion(floating, floating.neutral(), *[nothing] * 3, independent=independent)

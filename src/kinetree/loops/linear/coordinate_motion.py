@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.array_functions import on_host
-from kinetree.errors import ShapeError
+from kinetree.errors import LoopError, ShapeError
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.linear.independent import coordinates
 from kinetree.loops.linear.motion_state import require_loops
@@ -42,6 +42,10 @@ def coordinate_motion(model, q0, y, yd, ydd, *, independent) -> CoordinateMotion
         yd: their rates, like ``y``.
         ydd: their accelerations, like ``y``.
         independent: names of the joints whose variables are the coordinates.
+
+    Raises:
+        LoopError: the rates of a coordinate are not the derivatives of its values, as those of a
+            free or ball joint are not; ``model.integrate`` moves these.
     """
     q0 = as_configuration(as_model(model), q0)
     require_loops(model, "the variables of all its joints are independent")
@@ -54,6 +58,13 @@ def coordinate_motion(model, q0, y, yd, ydd, *, independent) -> CoordinateMotion
             f"{', '.join(str(a.shape) for a in given)}"
         ) from None
     chosen = coordinates(model, constraint(model, q0, np.zeros(model.nv)).K, independent)
+    if not chosen.flat:
+        raise LoopError(
+            f"coordinate_motion cannot take {', '.join(map(repr, chosen.names))} of model "
+            f"{model.name!r} as coordinates: velocity variables of a free or ball joint are not "
+            f"the derivatives of its positions. Name other joints as independent; or move q0 by "
+            f"model.integrate and close the loops with kt.loops.assemble"
+        )
     if y.ndim not in (1, 2) or y.shape[-1] != len(chosen.names):
         raise ShapeError(
             f"y must have shape ({len(chosen.names)},) or (samples, {len(chosen.names)}) for the "

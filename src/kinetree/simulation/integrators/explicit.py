@@ -66,6 +66,8 @@ class ExplicitRungeKutta(Integrator):
         """The same, traced, with the stages that the result needs in a loop."""
         c, a = self.tableau.c, self.tableau.a
         stages = max(i for i, weight in enumerate(self.tableau.b, start=1) if weight)
+        if stages == 1:  # nothing to repeat
+            return self._slopes(field, model, t, h, q, qd, tau)
 
         def body(state):
             i, k_u, k_v, power = state
