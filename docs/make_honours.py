@@ -2,7 +2,7 @@
 
     python docs/make_honours.py
 
-It takes about a minute. ``tests/feature_matrix`` checks that the page is current.
+It takes about two minutes. ``tests/feature_matrix`` checks that the page is current.
 """
 
 import sys
@@ -11,6 +11,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from feature_matrix.features import FEATURES, case
+from feature_matrix.option_cells import Bench, cells
+from feature_matrix.option_cells import outcome as outcome_of_option
 from feature_matrix.page import PAGE, whole
 from feature_matrix.walk import CHECKS, outcome, public_functions
 
@@ -22,7 +24,12 @@ def main():
         feature: {name: outcome(name, functions[name], case(feature)) for name in CHECKS}
         for feature in FEATURES
     }
-    PAGE.write_text(whole(found), encoding="utf-8")
+    benches = {feature: Bench(feature) for feature in FEATURES}
+    options = {
+        feature: {cell: outcome_of_option(cell, bench) for cell in cells()}
+        for feature, bench in benches.items()
+    }
+    PAGE.write_text(whole(found, options), encoding="utf-8")
 
 
 if __name__ == "__main__":

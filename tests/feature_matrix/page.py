@@ -20,6 +20,37 @@ function fails the test until somebody says what is right for it.
 This page is written by `python docs/make_honours.py`; the test checks that it is current.
 """
 
+OPTIONS = """\
+## Options of simulate and rollout
+
+Every value of every option of `simulate` and `rollout`, {values} in all, is passed for each kind of
+mechanism, which makes {cells} cells: in {right} the state after a short step, its energy and its
+loops are those of the reference, in {refused} an error names the option and what is in its way. A
+new option, integrator, way to keep constraints or kind of contact enters by existing.
+
+"""
+
+
+def option_line(feature, outcomes) -> str:
+    """What the page says about options of simulations of one feature, from outcomes by cell."""
+    refused = [f"`{c.function}({c.option}={c.label})`" for c, o in outcomes.items() if o.error]
+    right = len(outcomes) - len(refused)
+    if not right:
+        return f"- {feature}: all refuse.\n"
+    listed = f"refused are {', '.join(refused)}" if right > len(refused) else "the others refuse"
+    return f"- {feature}: {right} are right; {listed}.\n"
+
+
+def of_options(found) -> str:
+    """The section about options, from outcomes by feature and cell."""
+    outcomes = [o for column in found.values() for o in column.values()]
+    refused = sum(bool(o.error) for o in outcomes)
+    head = OPTIONS.format(
+        values=len(next(iter(found.values()))), cells=len(outcomes), right=len(outcomes) - refused,
+        refused=refused,
+    )  # fmt: skip
+    return head + "".join(option_line(feature, column) for feature, column in found.items())
+
 
 def section(feature, outcomes) -> str:
     """What the page says about one feature, from outcomes by name of the function."""
@@ -34,8 +65,8 @@ def section(feature, outcomes) -> str:
     return "\n".join(lines) + "\n"
 
 
-def whole(found) -> str:
-    """The page, from outcomes by feature and name of the function."""
+def whole(found, options) -> str:
+    """The page, from outcomes by feature and function, and by feature and value of an option."""
     outcomes = [o for column in found.values() for o in column.values()]
     refused = sum(bool(o.error) for o in outcomes)
     head = HEAD.format(
@@ -47,4 +78,5 @@ def whole(found) -> str:
         left_out.setdefault(why, []).append(f"`{name}`")
     rest = [f"- {why}: {', '.join(names)}" for why, names in sorted(left_out.items())]
     parts = [head, *(section(feature, column) for feature, column in found.items())]
+    parts.append(of_options(options))
     return "\n".join([*parts, "## Not functions of a model", "", *rest]) + "\n"

@@ -295,7 +295,7 @@ def test_errors_name_the_argument():
     fails(kt.ShapeError, r"tau\[np.newaxis\]", np.zeros((3, 2)), None, np.zeros((3, 2)))
     fails(kt.ShapeError, "steps must be a whole number", steps=2.5)
     fails(kt.ShapeError, "store_every must be at least 1", store_every=0)
-    fails(kt.ShapeError, "dt must be a positive number", dt=0.0)
+    fails(kt.ShapeError, "dt must be a positive time in seconds", dt=0.0)
     fails(kt.ShapeError, "batch axes of a rollout do not broadcast.*qd0 \\(3,\\)",
           np.zeros((2, 2)), np.zeros((3, 2)))  # fmt: skip
     fails(kt.ShapeError, "real numbers, got an array of complex", np.zeros(2) + 1j)
@@ -365,11 +365,11 @@ def test_what_blows_up_is_named_with_its_time_and_sample():
         return qd * qd * qd
 
     qd = np.array([[0.1, 0.1], [50.0, 50.0], [0.1, 0.1]])
-    fails(kt.SimulationError, r"stopped in the step from t = 0\.00\d s: sample \(1,\)",
+    fails(kt.SimulationError, r"stopped in the step from t = 0\.00\d s: rollout: sample \(1,\)",
           np.zeros((3, 2)), qd, steps=200, forces=[explosive], store_every=200)  # fmt: skip
     fails(kt.SimulationError, r"sample \(1, 0\)", np.zeros((3, 1, 2)), qd[:, np.newaxis],
           steps=200, forces=[explosive])  # fmt: skip
-    fails(kt.SimulationError, r"step from t = 0\.00\d s: (?!sample)", np.zeros(2), qd[1],
+    fails(kt.SimulationError, r"t = 0\.00\d s: rollout: (?!sample)", np.zeros(2), qd[1],
           steps=200, forces=[explosive])  # fmt: skip
 
 

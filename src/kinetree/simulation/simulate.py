@@ -4,13 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from kinetree.errors import (
-    JointError,
-    LoopError,
-    ShapeError,
-    TraceError,
-    UnknownNameError,
-)
+from kinetree.errors import ShapeError, TraceError, UnknownNameError
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_seconds
 from kinetree.simulation.acting import acting_on
 from kinetree.simulation.constrained.making import stepper_maker
@@ -22,10 +16,10 @@ from kinetree.simulation.forces.applied import as_force
 from kinetree.simulation.forces.limits import warn_outside
 from kinetree.simulation.inputs import at_instants
 from kinetree.simulation.integrators.adaptive import Tolerance, run_adaptive_steps
-from kinetree.simulation.integrators.group import require_groups
 from kinetree.simulation.integrators.manifold import settled, turns_over
 from kinetree.simulation.integrators.registry import INTEGRATORS, integrator_named
 from kinetree.simulation.loop import Clock, Motion, run_equal_steps
+from kinetree.simulation.mechanism import require_method, require_simulated
 from kinetree.simulation.prescribed.checks import check_rates, left_alone, told_start
 from kinetree.simulation.prescribed.method import driven
 from kinetree.simulation.prescribed.told import told_of
@@ -109,11 +103,12 @@ def simulate(
     if turns_over(model):
         q, qd = settled(model, q, qd)
     hooks, clock = _as_hooks(hooks), _clock(t0, duration, dt, store_every)
-    _refuse_prescribed(model, clock.start)
+    require_simulated(model, clock.start, "simulate")
     told = told_of(model, prescribed)
     adaptive = rtol is not None or atol is not None
     constrained = bool(model.loops)
     method = integrator_named(integrator, adaptive=adaptive, constrained=constrained)
+    require_method(model, method)
     if told is not None:
         q, qd = told_start(told, model, clock.start, q, qd, at_rest=qd0 is None)
         check_rates(told, model, clock.start, clock.end, clock.dt)
@@ -128,7 +123,7 @@ def simulate(
     forces = (*attached.forces, *_as_forces(forces))
     warn_of_ground(model, contact, forces)
     field = acting.field(forces, told)
-    compiled = _can_compile(model, method, field)
+    compiled = _can_compile(method, field)
     if attached.stepper is None:
         make = stepper_maker(model, constraints, q, qd, dt=clock.dt, adaptive=adaptive, told=told)
         stepper, watchers = acting.stepper(method, field, q, events, compiled=compiled, make=make)
@@ -178,18 +173,6 @@ def _start(model, q0, qd0):
     return np.array(q), np.array(qd)
 
 
-def _refuse_prescribed(model, t):
-    """Raise JointError for joints that follow a function of time."""
-    for name, body in zip(model.joint_names, model.bodies, strict=True):
-        if body.joint.at(t) != body.joint:
-            raise JointError(
-                f"joint {name!r} of model {model.name!r} is moved by time itself, which simulate "
-                f"does not do: make it a joint with freedom, and give its motion to "
-                f"simulate(prescribed={{{name!r}: motion}}); or simulate model.at(t), where it "
-                f"stands still in that position"
-            )
-
-
 def _clock(t0, duration, dt, store_every):
     t0, dt = as_seconds(t0, "t0"), as_seconds(dt, "dt", least=0.0)
     duration = as_seconds(duration, "duration", least=-np.finfo(float).tiny)
@@ -236,20 +219,12 @@ def _as_events(events):
     return tuple(events) if isinstance(events, Iterable) else (events,)
 
 
-def _can_compile(model, method, field):
+def _can_compile(method, field):
     """Whether a step can be one kernel; an error if it must be and cannot."""
-    constrained = bool(model.loops)
     plain = [force for force in field.forces if not is_traceable(force)]
-    if method.differentiates:
-        require_groups(model, f"integrator {method.name!r}")
-        if constrained:
-            raise LoopError(
-                f"integrator {method.name!r} is for trees; model {model.name!r} has loops. Use "
-                f"'rk4' or 'dopri5', or constraints='generalized_alpha' for what is stiff"
-            )
-        if plain:
-            raise TraceError(
-                f"integrator {method.name!r} takes derivatives of all forces, and cannot of "
-                f"{plain[0]!r}: write it under @kinetree.kernel, or use 'rk4' or 'dopri5'"
-            )
+    if method.differentiates and plain:
+        raise TraceError(
+            f"integrator {method.name!r} takes derivatives of all forces, and cannot of "
+            f"{plain[0]!r}: write it under @kinetree.kernel, or use 'rk4' or 'dopri5'"
+        )
     return not plain and (field.told is None or field.told.traceable)

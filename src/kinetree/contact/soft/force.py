@@ -19,7 +19,7 @@ from kinetree.contact.soft.dents import dent_jacobian
 from kinetree.contact.soft.normal import HuntCrossley, Linear, NormalLaw, root
 from kinetree.contact.soft.patch import Patch
 from kinetree.contact.soft.tangential import Regularized, Stiction
-from kinetree.errors import ModelError, TraceError, UnknownNameError
+from kinetree.errors import ModelError, TraceError, UnknownNameError, calling
 from kinetree.spelling import did_you_mean
 
 __all__ = ["LAWS", "SoftContact"]
@@ -60,7 +60,8 @@ class SoftContact:
         self.scene = as_scene(scene, "SoftContact")
         self.normal, self.tangential = _laws(law, stiffness, damping, tangential)
         self.drag = float(drag)
-        n = scene.candidates.size
+        with calling("SoftContact"):
+            n = scene.candidates.size
         given = np.asarray(scene.candidates.friction if friction is None else friction, dtype=float)
         if given.shape not in ((), (n,)) or not np.all((given >= 0) & np.isfinite(given)):
             raise ModelError(

@@ -24,7 +24,23 @@ class Inertia:
         self.lam, self.free = model.expanded_parent, free
         M = (self.H + np.diag(extra)) * free * free[:, None] + np.diag(1 - free)
         self.traced = M.dtype == object
-        self.L = ltl.ltdl(M, self.lam) if self.traced else np.linalg.cholesky(M)
+        self.L = self._factor(model, M)
+
+    def _factor(self, model, M):
+        def message(k):
+            i = next(i for i, at in enumerate(model.v_slice) if i and at.start <= k < at.stop)
+            return (
+                f"TimeStepping divides by the inertia that joints move with loops open, and joint "
+                f"{model.joint_names[i - 1]!r} moves none: give body {model.body_names[i]!r}, or a "
+                f"body beyond it, mass away from the joint axis, or the joint armature"
+            )
+
+        if not self.traced:
+            try:
+                return np.linalg.cholesky(M)
+            except np.linalg.LinAlgError:
+                pass  # the sparse way says which joint it is
+        return ltl.ltdl(M, self.lam, message)
 
     def solve(self, b):
         """``M⁻¹ b``."""

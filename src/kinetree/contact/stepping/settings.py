@@ -17,7 +17,8 @@ class TimeStepping:
 
     In every step velocities, impulses of contacts, stops, dry joint friction and loops are found
     together, so that at its end nothing penetrates, nothing pulls, and friction is within its
-    cone. The order in time is one while something touches, that of the integrator in flight.
+    cone. The order in time is one while something touches, and always with loops or exact
+    friction; it is that of the integrator in flight.
 
     Args:
         scene: what can touch, a ``Scene``.

@@ -61,6 +61,11 @@ class Held:
     direction: Any
 
     @property
+    def forces(self):
+        """Forces that act all the time."""
+        return self.field.forces
+
+    @property
     def told(self):
         """Joints that move as told, or None."""
         return self.field.told

@@ -55,6 +55,8 @@ class Integrator(ABC):
         differentiates: whether it takes derivatives of all forces, which then must be traceable.
         solves: whether it solves an equation by iteration, so that ``defect`` must be looked at.
         closes: whether it ends steps on the constraints of the mechanism, and has ``checks``.
+        by_action: whether steps follow from the energies of the mechanism, as functions of its
+            state alone.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Integrator(ABC):
     differentiates: bool = False
     solves: bool = False
     closes: bool = False
+    by_action: bool = False
 
     @abstractmethod
     def step(self, field, model, t, h, q, qd, tau) -> Stepped:

@@ -37,5 +37,5 @@ def solve(LU, b):
 def _message():
     return (
         "the linear system of an implicit step is not positive definite: the step is too large "
-        "for the forces that act; take a smaller dt"
+        "for the forces that act, take a smaller dt; or a joint moves no inertia"
     )

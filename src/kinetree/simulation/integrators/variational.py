@@ -35,6 +35,7 @@ class VariationalMidpoint(Integrator):
     order = 2
     differentiates = True
     solves = True
+    by_action = True
 
     def step(self, field, model, t, h, q, qd, tau):
         """See ``Integrator.step``."""

@@ -22,6 +22,7 @@ from kinetree.simulation.contact.attached import forces_of
 from kinetree.simulation.field import Field, is_traceable
 from kinetree.simulation.forces.limits import beyond_effort
 from kinetree.simulation.integrators.registry import integrator_named
+from kinetree.simulation.mechanism import require_method, require_simulated
 from kinetree.simulation.prescribed.field import DrivenField
 from kinetree.simulation.prescribed.method import driven
 from kinetree.simulation.prescribed.told import told_of
@@ -122,12 +123,14 @@ def run_of(
         as_seconds(dt, "dt", least=0.0),
         as_seconds(t0, "t0"),
     )
+    require_simulated(model, t0, "rollout")
+    method = integrator_named(integrator, constrained=constrained)
+    require_method(model, method)
     policy = require_kernel(policy, "policy")
     kernels = [k for k in (policy, *costs) if k is not None]
     arrays = collect(model, q0, qd0, tau, inputs, arguments, parameters, steps, kernels)
     own = [g.argument for g in arrays.given if g.kind != "parameters"]
     names = tuple(g.name for g in arrays.given if g.kind == "parameters")
-    method = integrator_named(integrator, constrained=constrained)
     field: Any = Field(tuple(forces), passive=_passive(model, friction, limits))
     told = told_of(model, prescribed)
     if told is not None:
