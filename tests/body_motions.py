@@ -7,9 +7,13 @@ from kinetree.algorithms.kinematics import base_transforms, body_accelerations
 
 
 def body_motions(model, q, qd, qdd=None, tau=None):
-    """Velocity and acceleration (12,) of each body by name; ``qdd`` from ABA unless given."""
+    """Velocity and acceleration (12,) of each body by name.
+
+    Unless given, ``qdd`` is from ABA, of the spanning tree: random states do not close loops.
+    """
     if qdd is None:
-        qdd = forward_dynamics(model, q, qd, np.zeros(model.nv) if tau is None else tau)
+        tau, tree = np.zeros(model.nv) if tau is None else tau, model.replace(loops=())
+        qdd = forward_dynamics(tree, q, qd, tau)
     X, v, a = body_accelerations(model, q, qd, qdd)
     X_0 = base_transforms(model, X)
     return {

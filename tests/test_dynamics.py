@@ -337,7 +337,7 @@ class TestMessages:
         [([[1, 2], [3]], "rows of different lengths"), ([None], "got a NoneType"), ({}, "a dict")],
     )
     def test_what_is_no_array_of_numbers(self, model, q, got):
-        with pytest.raises(kt.ShapeError, match=f"^q must.*{got}"):
+        with pytest.raises(kt.ShapeError, match=f"^mass_matrix: q must.*{got}"):
             kt.mass_matrix(model, q)
 
     @pytest.mark.parametrize(

@@ -410,7 +410,15 @@ TAU_RULE = Rule(lambda f, _: f.force(f.q, f.qd, f.qdd))
 H_RULE = Rule(lambda f, _: f.H(f.q))
 QDD_RULE = Rule(lambda f, _: f.accelerations(f.tau))
 C_RULE = Rule(lambda f, _: f.C())
-G_RULE = Rule(lambda f, _: f.force(f.q, _zero(f), _zero(f)))
+
+
+def _gravity(f, _):
+    """What gravity takes; what joints cause that time moves is no part of it."""
+    at_rest = f.q, _zero(f), _zero(f)
+    return f.force(*at_rest) - f.force(*at_rest, gravity=False)
+
+
+G_RULE = Rule(_gravity)
 VELOCITY_RULE = Rule(lambda f, _: f.force(f.q, f.qd, _zero(f), gravity=False))
 INVERSE_RULE = Rule(lambda f, _: f.inverse())
 

@@ -118,7 +118,9 @@ def test_loops_with_stiff_dampers_name_generalized_alpha():
     model = kt.samples.four_bar()
     stiff = model.replace(dynamics={"crank_joint": JointDynamics(damping=3e3)})
     q = kt.loops.assemble(stiff)
-    found = message_of(lambda: kt.simulate(stiff, q, duration=0.2, dt=0.01))
+    with pytest.raises((kt.SimulationError, kt.SimulationWarning)) as caught:  # as rounding has it
+        kt.simulate(stiff, q, duration=0.2, dt=0.01)
+    found = str(caught.value)
     assert "the damper at joint 'crank_joint' acts within" in found
     assert "constraints='generalized_alpha' of kinetree.simulate" in found
     mild = model.replace(dynamics={"crank_joint": JointDynamics(damping=50.0)})

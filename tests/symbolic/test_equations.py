@@ -143,6 +143,7 @@ def test_motion_that_time_prescribes_counts():
     q, qd, qdd = [0.3], [0.1], [0.2]
     assert_close(eq.evaluate(q, qd, qdd), kt.inverse_dynamics(m, q, qd, qdd))
     assert sp.zeros(1, 1) != eq.C
+    assert eq.coriolis_matrix is None  # no matrix times qd is what the shaft causes
 
 
 class TestSymbols:

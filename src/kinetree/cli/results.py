@@ -23,7 +23,8 @@ def show(console, model, function, arguments, result):
 
     given = "".join(f", {name} = {_short(name, value)}" for name, value in arguments.items())
     console.print(
-        Text.assemble((function, "bold"), " of ", (printable(model.name), "bold"), f"{given}\n")
+        Text.assemble((function, "bold"), " of ", (printable(model.name), "bold"), f"{given}\n"),
+        soft_wrap=True,  # one line whatever the terminal, for whoever reads it by program
     )
     array = np.asarray(result, dtype=float)
     array = np.where(np.abs(array) > 1e-14 * np.max(np.abs(array), initial=0), array, 0.0)

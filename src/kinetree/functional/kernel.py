@@ -65,7 +65,7 @@ class UserKernel:
     def __reduce__(self) -> Any:
         """By name, as functions are pickled; compiled code does not travel."""
         if _found_by_name(self) is self:  # decorated: what has the name is the kernel
-            return self.__qualname__
+            return getattr(self, "__qualname__", self.__name__)
         function = self.function
         if isinstance(function, FunctionType) and _found_by_name(function) is not function:
             _refuse_to_pickle(function)

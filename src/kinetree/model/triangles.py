@@ -66,14 +66,18 @@ def convex_hull(mesh, path):
     """The convex hull of a ``trimesh.Trimesh``; LoadError where it is flat or a point."""
     try:
         hull = mesh.convex_hull
-        why = "" if hull.volume > _FLAT * np.max(hull.extents) ** 3 else "it is flat"
     except ImportError:
         raise
     except Exception as error:  # Qhull's own, and whatever trimesh runs into
-        hull, why = None, str(error).strip().partition("\n")[0] or type(error).__name__
-    if why:
-        raise LoadError(f"{path}: the mesh has no convex hull with a volume: {why}")
+        why = str(error).strip().partition("\n")[0] or type(error).__name__
+        raise _no_hull(path, why) from error
+    if not hull.volume > _FLAT * np.max(hull.extents) ** 3:
+        raise _no_hull(path, "it is flat")
     return hull
+
+
+def _no_hull(path, why):
+    return LoadError(f"{path}: the mesh has no convex hull with a volume: {why}")
 
 
 def open_scene(path):

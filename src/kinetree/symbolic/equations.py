@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.algorithms import coriolis, crba, energy, rnea
+from kinetree.algorithms.honours import timed_joints
 from kinetree.errors import names_itself
 from kinetree.functions import require_tree
 from kinetree.model import Model
@@ -57,9 +58,10 @@ def equations_of_motion(model, symbols=None, *, coordinates="q"):
     H = sp.Matrix(given.nv, given.nv, lambda i, j: readable(H[max(i, j), min(i, j)]))
     terms = _by_christoffel if _is_lagrangian(given) else _by_recursion
     matrix, C, g = terms(given, H, q, qd)
+    C, g = C.applyfunc(readable), g.applyfunc(readable)
+    matrix = None if matrix is None else matrix.applyfunc(readable)
     return EquationsOfMotion(
-        model, H, C.applyfunc(readable), matrix.applyfunc(readable), g.applyfunc(readable),
-        tuple(q), tuple(qd), tuple(qdd), values,
+        model, H, C, matrix, g, tuple(q), tuple(qd), tuple(qdd), values,
     )  # fmt: skip
 
 
@@ -101,7 +103,9 @@ def _by_christoffel(model, H, q, qd):
 def _by_recursion(model, H, q, qd):
     """The same from the recursive algorithms, for joints of any kind."""
     n, q, qd = model.nv, np.array(q), np.array(qd)
-    matrix = _formulas(coriolis.coriolis_matrix(model, q, qd), (n, n))
+    matrix = None  # no matrix times qd is what joints cause that time moves
+    if not timed_joints(model):
+        matrix = _formulas(coriolis.coriolis_matrix(model, q, qd), (n, n))
     C = _formulas(rnea.coriolis_force(model, q, qd), (n, 1))
     return matrix, C, _formulas(rnea.gravity_force(model, q), (n, 1))
 
@@ -115,7 +119,7 @@ class EquationsOfMotion:
         H: joint-space inertia matrix, (nv, nv).
         C: Coriolis and centrifugal forces, without gravity, (nv, 1).
         coriolis_matrix: with ``coriolis_matrix * qd == C`` and ``dH/dt - 2 coriolis_matrix``
-            skew-symmetric, (nv, nv).
+            skew-symmetric, (nv, nv); None where time moves joints: no matrix does both.
         g: forces that hold the mechanism against gravity, (nv, 1).
         q: symbols of positions.
         qd: symbols of velocities.

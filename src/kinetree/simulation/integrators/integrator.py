@@ -86,7 +86,8 @@ class Integrator(ABC):
 
         Quaternions are brought to unit length, rotation vectors below half a turn.
         """
-        return self.step(field, model, t, h, *settled(model, q, qd), tau)
+        q, qd = settled(model, q, qd)
+        return self.step(field, model, t, h, q, qd, tau)
 
     def doubt(self, after):
         """A number that says how far the end of a step can be doubted; None for no doubt."""
