@@ -488,8 +488,22 @@ def _(f, c):
     f.same(K @ found.g, k, scale=max_of(K, k))
 
 
+@check("loops.rank_policy")
+def _(f, c):
+    policy = f(c.model)
+    f.same(policy.tolerance, 1e-3)
+    f.same(policy.misalignment, 0.0, scale=1e-9, tolerance=1.0)  # they are made with all digits
+    rank = policy.generic_rank()
+    f.holds(rank in (None, c.ref.rank), f"rank {rank}, not {c.ref.rank}")
+
+
+@check("loops.with_misalignment")
+def _(f, c):
+    found = f(c.model, 0.01)
+    f.same([loop.misalignment for loop in found.loops], [0.01] * len(c.model.loops))
+    f.holds(found.replace(loops=c.model.loops) == c.model, "nothing else changes")
+    f.same(kt.loops.rank_policy(found).tolerance, 0.01 if c.model.loops else 1e-3)
+
+
 not_of_a_model("of a matrix", "loops.rank", "loops.dependencies", "loops.independent_rows")
 not_of_a_model("of a graph", "loops.elimination_order")
-not_of_a_model(
-    "says how ranks are decided; tests/loops", "loops.rank_policy", "loops.with_misalignment"
-)

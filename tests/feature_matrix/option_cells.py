@@ -33,6 +33,7 @@ from kinetree.functional.results import flatten
 from kinetree.model import Actuator, Limits
 from kinetree.model.geometry import Geometry, Plane, Sphere
 from kinetree.simulation import INTEGRATORS
+from kinetree.simulation.constrained import making
 from kinetree.simulation.constrained.options import WAYS
 from kinetree.simulation.contact.attached import attach
 from kinetree.simulation.rollouts import transition
@@ -83,7 +84,7 @@ class Bench:
             at = c.q[c.plain.q_slice[self.joint]]
             limits[c.plain.joint_names[self.joint - 1]] = Limits(at - 1.0, at + 1.0)
         self.model = c.model.replace(geometry=tuple(shapes), actuators=motors, limits=limits)
-        self.found = {}
+        self.found, self.choices = {}, {}
 
     @property
     def column(self):
@@ -385,7 +386,7 @@ def outcome(cell: Cell, b: Bench) -> Outcome:
     """Simulate a step; AssertionError unless it is right, or refused by name."""
     name = f"{cell.function}({cell.option}={cell.label})"
     f = Asked(name, getattr(kt, cell.function), b.case)
-    with warnings.catch_warnings(), as_texts():
+    with warnings.catch_warnings(), as_texts(b.choices):
         warnings.simplefilter("ignore", UserWarning)
         warnings.simplefilter("error", RuntimeWarning)
         try:
@@ -449,9 +450,13 @@ def _require_right(f, cell, b, motion, given):
 
 
 @contextmanager
-def as_texts():
-    """Run kernels of models, and rollouts, as they are written."""
+def as_texts(choices):
+    """Run kernels of models, and rollouts, as they are written.
+
+    ``choices`` keeps which constraints of the one mechanism are independent: it takes a while.
+    """
     compiled, rolled = kernels._compile, transition.Transition._compiled
+    choose = making.choose
 
     def text(user, call):
         if call.model is None or not user.function.__module__.startswith(STEPS):
@@ -486,8 +491,16 @@ def as_texts():
             variant=lambda dtype, wide: variant,
         )  # fmt: skip
 
+    def chosen_once(model, q, told=()):
+        key = q.tobytes(), tuple(told)
+        if key not in choices:
+            choices[key] = choose(model, q, told)
+        return choices[key]
+
     kernels._compile, transition.Transition._compiled = text, text_of_steps
+    making.choose = chosen_once
     try:
         yield
     finally:
         kernels._compile, transition.Transition._compiled = compiled, rolled
+        making.choose = choose

@@ -164,13 +164,14 @@ def _(f, c):
     response = N @ np.linalg.solve(N.T @ c.ref.H @ N, N.T)
     if not c.model.loops:
         f.same(found.B[p:], response, scale=max_of(response), tolerance=1e-8)
-        d = slopes(c, np.eye(p)) if p else np.zeros((0, 0))
-        f.same(found.A[p:, p:], d, scale=max_of(d, response), tolerance=1e-6)
-        moved = [
-            c.ref.difference(lambda s, e=e: moved_acceleration(c, s, e)) for e in np.eye(p)
-        ] or [np.zeros(0)]
+        some = np.eye(p) if p < 4 else np.stack([c.y, c.qdd])  # directions
+        d = slopes(c, some) if p else np.zeros((0, 0))
+        f.same(found.A[p:, p:] @ some.T, d, scale=max_of(d, response), tolerance=1e-6)
+        moved = [c.ref.difference(lambda s, e=e: moved_acceleration(c, s, e)) for e in some] or [
+            np.zeros(0)
+        ]
         slope = np.stack(moved, -1) if p else np.zeros((0, 0))
-        f.same(found.A[p:, :p], slope, scale=max_of(slope, response), tolerance=1e-6)
+        f.same(found.A[p:, :p] @ some.T, slope, scale=max_of(slope, response), tolerance=1e-6)
     else:
         f.same(found.G @ found.B[p:], response, scale=max_of(response), tolerance=1e-8)
 
@@ -536,7 +537,7 @@ def _(f, c):
 @check("identify")
 def _(f, c):
     rng = np.random.default_rng(1)
-    count = 24
+    count = 2 if c.model.loops else 4 + 60 // max(c.ref.nv, 1)  # more rows than parameters
     q = np.array([c.plain.random_configuration(rng) for _ in range(count)]).reshape(count, len(c.q))
     if c.model.loops:
         q = np.repeat(c.q[None], count, 0)
