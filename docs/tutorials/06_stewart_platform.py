@@ -62,17 +62,31 @@ ax.set(xlabel="tilt about x [°]", ylabel="tilt about y [°]", aspect="equal")
 ax.set_title("inside the line the strokes are enough", loc="left")
 
 # %%
-# *Inverse dynamics* needs a motion of all joints. We say how the platform moves, six coordinates
-# over time, and `coordinate_motion` makes the motion of all 24 velocities that keeps the loops
+# *Inverse dynamics* needs a motion of all joints. We say how the platform moves, the strokes of the
+# legs follow, and `coordinate_motion` makes the motion of all 24 velocities that keeps the loops
 # closed. It heaves and pitches:
 
-t = np.linspace(0, 2, 61)[:, None]
-w = 2 * np.pi
-amplitude = np.array([0, 0.12, 0, 0, 0, 0.1])  # turn about y, and up
-y = amplitude * np.sin(w * t)
-yd, ydd = amplitude * w * np.cos(w * t), -amplitude * w**2 * np.sin(w * t)
-pose_joint = [f"platform_pose[{k}]" for k in range(6)]
-q, qd, qdd = kt.loops.coordinate_motion(m, home, y, yd, ydd, independent=pose_joint)
+
+def moving(t):
+    """Strokes of the legs at times (...)."""
+    pitch, up = 0.12 * np.sin(2 * np.pi * t), 0.1 * np.sin(2 * np.pi * t)
+    pose = np.zeros((*t.shape, 4, 4))
+    pose[..., 0, 0], pose[..., 0, 2] = np.cos(pitch), np.sin(pitch)
+    pose[..., 2, 0], pose[..., 2, 2] = -np.sin(pitch), np.cos(pitch)
+    pose[..., 1, 1] = 1
+    pose[..., :3, 3] = kt.pose(m, home, "platform")[:3, 3]
+    pose[..., 2, 3] += up
+    return strokes(pose)
+
+
+t, h = np.linspace(0, 2, 61), 1e-4
+before, y, after = moving(t - h), moving(t), moving(t + h)
+yd, ydd = (after - before) / (2 * h), (after - 2 * y + before) / h**2
+q, qd, qdd = kt.loops.coordinate_motion(m, home, y, yd, ydd, independent=legs)
+assert np.allclose(
+    kt.pose(m, q, "platform")[..., 2, 3] - kt.pose(m, home, "platform")[2, 3],
+    0.1 * np.sin(2 * np.pi * t),
+)
 forces = kt.loops.inverse_dynamics(m, q, qd, qdd, actuated=legs)
 print("actuation:", kt.loops.actuation(m, home, legs).kind)
 
