@@ -57,7 +57,7 @@ def half_inertia_rate(model, q, qd):
     return C
 
 
-@refuses("prescribed", use="rnea.coriolis_force: what time moves is no product with qd")
+@refuses("prescribed", use="rnea.coriolis_force: prescribed motion is not a product with qd")
 def coriolis_matrix(model, q, qd):
     """``C(q, qd)``, (nv, nv), with ``C qd`` the Coriolis force and ``dH/dt - 2C`` skew-symmetric.
 
@@ -67,7 +67,7 @@ def coriolis_matrix(model, q, qd):
     return half_inertia_rate(model, q, qd)
 
 
-@refuses("prescribed", use="rnea.coriolis_force: what time moves is no product with qd")
+@refuses("prescribed", use="rnea.coriolis_force: prescribed motion is not a product with qd")
 def christoffel(model, q):
     """``Γ_ijk`` with ``C_ij = Σ_k Γ_ijk qd_k``, (nv, nv, nv) — Lynch & Park (9.86), (9.87).
 

@@ -17,7 +17,7 @@ from kinetree.spatial import crm
 __all__ = ["coriolis_matrix"]
 
 
-@refuses("prescribed", use="rnea.coriolis_force: what time moves is no product with qd")
+@refuses("prescribed", use="rnea.coriolis_force: prescribed motion is not a product with qd")
 @for_all_joints(coupled_coriolis)
 def coriolis_matrix(model, q, qd):
     """``C(q, qd)`` with ``dH/dt - 2C`` skew-symmetric, (nv, nv)."""

@@ -91,7 +91,7 @@ def _armature(model):
 
 def _timed(model):
     joints = timed_joints(model)
-    return joints and f"joint {model.joint_names[joints[0] - 1]!r}, which time moves,"
+    return joints and f"prescribed joint {model.joint_names[joints[0] - 1]!r}"
 
 
 _FOUND = {

@@ -108,7 +108,7 @@ def with_leaders(model, joints):
 def require_leader(model, i, purpose):
     """Raise ModelError for a joint ``i`` that follows others: it has no variables of its own.
 
-    ``purpose`` ends a sentence about the joint: ``"move as told"``.
+    ``purpose`` ends a sentence about the joint: ``"be prescribed"``.
     """
     for c in model.couplings:
         if c.joint == i:

@@ -90,7 +90,7 @@ def told_of(model, prescribed) -> Told | None:
     found = {}
     for name, motion in prescribed.items():
         i = as_model(model).joint_index(name)
-        require_leader(model, i, "be told how to move")
+        require_leader(model, i, "be prescribed")
         if not model.joint[i].nv:
             raise JointError(
                 f"prescribed joint {name!r} of model {model.name!r} cannot move at all"
