@@ -221,7 +221,7 @@ FEATURES = {
         PLAIN.replace(
             joint={"finger_joint": PrescribedInstant(Revolute("z"), *((x,) for x in Timed.moved))}
         ),
-        word="time",
+        word="prescribed|time",
     ),
     "loops": Closed(CLOSED, q=Q, qd=_on_the_loop(), word="loop"),
 }
