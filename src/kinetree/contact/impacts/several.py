@@ -29,7 +29,6 @@ __all__ = ["islands", "sequential_impacts", "simultaneous_impacts"]
 
 _ROUNDS = 20_000
 _NOISE = 1e-9  # of the work of restitution, from the solver
-_SOLVED = 1e-9  # error of the impulses that counts as solved; it is in the residuals of the result
 _REST = 1e-9  # of the fastest approach: what is left of a sequence ends without restitution
 
 
@@ -120,7 +119,7 @@ def _solved(W, b, mu, count=None):
             f"no impulses part the bodies at {count} contacts that are hit together: they are "
             f"wedged between others that close in on them whatever acts; let these give way"
         )
-    if not found.residuals.scaled <= _SOLVED:
+    if not found.converged:
         raise ImpactError(
             f"no impulses were found for {count} contacts that are hit together, the error is "
             f"{found.residuals.scaled:.3g}; use order='sequential', or fewer contacts"
