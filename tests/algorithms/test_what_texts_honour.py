@@ -221,7 +221,7 @@ FEATURES = {
         PLAIN.replace(
             joint={"finger_joint": PrescribedInstant(Revolute("z"), *((x,) for x in Timed.moved))}
         ),
-        word="prescribed|time",
+        word="prescribed",
     ),
     "loops": Closed(CLOSED, q=Q, qd=_on_the_loop(), word="loop"),
 }

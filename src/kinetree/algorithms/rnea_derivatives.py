@@ -255,6 +255,6 @@ def require_applicable(model):
             raise JointError(
                 f"the recursive derivatives (composite_bodies, inverse_dynamics_derivatives, "
                 f"forward_dynamics_derivatives) do not cover joint {model.joint_names[i - 1]!r}, "
-                f"{model.joint[i]!r}: its motion subspace depends on the configuration, or time "
-                f"moves it; kinetree.differentiate does"
+                f"{model.joint[i]!r}: its motion subspace depends on the configuration, or it "
+                f"is prescribed; kinetree.differentiate does"
             )
