@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import kinetree as kt
-from kinetree.costs import operation_counts
+from kinetree.diagnosis.costs import operation_counts
 from kinetree.expr.published import best, crossover, forward_dynamics_cost
 from kinetree.samples import chain
 

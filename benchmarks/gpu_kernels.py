@@ -7,7 +7,7 @@ import cupy as cp
 import numpy as np
 
 import kinetree as kt
-from kinetree.functions import quantity
+from kinetree.quantities.functions import quantity
 from kinetree.simulation.rollouts.rollout import run_of
 
 HERE = Path(__file__).parent

@@ -7,7 +7,6 @@ import pytest
 from closeness import assert_close
 
 import kinetree as kt
-from kinetree import closed_chains
 from kinetree.algorithms import closed_chain, implicit
 from kinetree.algorithms.closed_chain import constrained_acceleration, ways
 from kinetree.algorithms.loop_constraints import loop_constraints
@@ -15,6 +14,7 @@ from kinetree.algorithms.loop_rank import closed_configurations
 from kinetree.errors import ShapeError, SingularError
 from kinetree.joints import Revolute
 from kinetree.model import ModelBuilder
+from kinetree.quantities import closed_chains
 from kinetree.samples.random_linkages import LINKAGE_KINDS, random_closed_mechanism
 from kinetree.spatial import Force
 

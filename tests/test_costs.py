@@ -3,7 +3,7 @@
 import pytest
 
 import kinetree as kt
-from kinetree.costs import operation_counts
+from kinetree.diagnosis.costs import operation_counts
 from kinetree.expr.published import (
     Cost,
     best,

@@ -7,8 +7,8 @@ import pytest
 from closeness import assert_close
 
 from kinetree.algorithms import aba, crba, rnea
-from kinetree.counting import Counted, Tally, count, counting, fit_growth, variables
 from kinetree.errors import ShapeError, SingularError
+from kinetree.expr.counting import Counted, Tally, count, counting, fit_growth, variables
 from kinetree.joints import Fixed, Prismatic, Revolute, Spherical
 from kinetree.samples import chain, random_inertia, random_tree
 from kinetree.spatial import ops

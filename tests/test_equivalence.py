@@ -12,8 +12,8 @@ from closeness import assert_close
 from states import conditioning
 
 import kinetree as kt
-from kinetree import equivalence
 from kinetree.algorithms import aba, crba, rnea
+from kinetree.diagnosis import equivalence
 from kinetree.samples import random_inertia, random_tree
 from kinetree.spatial import Inertia
 
@@ -139,7 +139,7 @@ def test_the_inertia_matrix_of_a_plane_chain_is_written_with_augmented_bodies():
 def test_lumping_in_generated_code_can_be_forbidden():
     program = (
         "import kinetree as kt, numpy as np\n"
-        "from kinetree.functions import quantity\n"
+        "from kinetree.quantities.functions import quantity\n"
         "m = kt.samples.ur5()\n"
         "q = np.array([m.neutral()] * 2); v = np.full((2, m.nv), 0.3)\n"
         "print(kt.inverse_dynamics(m, q, v, v)[0].tolist())\n"

@@ -8,7 +8,7 @@ import pytest
 
 import kinetree as kt
 from kinetree.model.geometry import Sphere
-from kinetree.other_names import FUNCTIONS, OF_MODELS
+from kinetree.spelling import FUNCTIONS, OF_MODELS
 
 ARM = kt.ModelBuilder("arm")
 for name, on in (("upper", None), ("lower", "upper")):

@@ -6,9 +6,9 @@ from closeness import assert_close
 from states import conditioning, random_external_forces
 
 import kinetree as kt
-from kinetree import floating
 from kinetree.algorithms import aba, crba, floating_base, maximal, rnea
 from kinetree.model import edit
+from kinetree.quantities import floating
 from kinetree.samples import random_inertia, random_tree
 from kinetree.spatial import Force, Motion
 

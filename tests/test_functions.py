@@ -5,11 +5,11 @@ import pytest
 from closeness import assert_close
 
 import kinetree as kt
-from kinetree import functions
 from kinetree.algorithms import fewest_operations as fewest
 from kinetree.expr.count import cost
 from kinetree.functional.prepare import bind, prepare
-from kinetree.functions import FUNCTIONS, quantity
+from kinetree.quantities import functions
+from kinetree.quantities.functions import FUNCTIONS, quantity
 
 FACTORS = fewest.forward_dynamics_by_inertia_matrix
 

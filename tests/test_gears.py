@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree import gears
 from kinetree.algorithms import aba, coupled, crba
 from kinetree.codegen.program import Argument, trace
 from kinetree.errors import ModelError
@@ -12,6 +11,7 @@ from kinetree.expr.count import count_operations
 from kinetree.joints import Prismatic, Revolute
 from kinetree.model import Actuator, Coupling, JointDynamics, ModelBuilder
 from kinetree.model.gearing import Gearing, elimination_tree
+from kinetree.quantities import gears
 from kinetree.spatial import Inertia, rotx, roty, xlt
 
 RHO = (30.0, -20.0)

@@ -7,8 +7,8 @@ from states import conditioning, random_external_forces, random_state
 
 import kinetree as kt
 from kinetree.algorithms import crba, hybrid, hybrid_articulated, rnea
-from kinetree.hybrid import free_joints, hybrid_dynamics, hybrid_response
 from kinetree.joints import PrescribedInstant
+from kinetree.quantities.hybrid import free_joints, hybrid_dynamics, hybrid_response
 from kinetree.samples import random_tree
 from kinetree.spatial import Force
 

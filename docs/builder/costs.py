@@ -8,9 +8,9 @@ import numpy as np
 import kinetree as kt
 from kinetree import spatial
 from kinetree.codegen.program import Argument, cheapest, trace
-from kinetree.counting import count
 from kinetree.expr.count import count_operations
-from kinetree.functions import quantity
+from kinetree.expr.counting import count
+from kinetree.quantities.functions import quantity
 from kinetree.samples import random_inertia, random_placement
 
 ROBOTS = ("double_pendulum", "ur5", "panda", "quadruped", "humanoid")

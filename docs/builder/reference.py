@@ -12,12 +12,31 @@ import kinetree as kt
 PAGES = {
     "models": ("Models", ["model"], ["model", "edit", "shapes", "geometry", "samples"]),
     "joints": ("Joints", ["joints"], []),
-    "kinematics": ("Kinematics", ["kinematics"], []),
-    "dynamics": ("Dynamics", ["dynamics", "hybrid", "lagrangian", "quasi_velocities"], []),
-    "centroidal": ("Centre of mass and momentum", ["centroidal", "support"], []),
-    "task_space": ("Task space and Cartesian forces", ["task_space", "cartesian"], []),
+    "kinematics": ("Kinematics", ["quantities.kinematics"], []),
+    "dynamics": (
+        "Dynamics",
+        [
+            "quantities.dynamics",
+            "quantities.hybrid",
+            "quantities.lagrangian",
+            "quantities.quasi_velocities",
+        ],
+        [],
+    ),
+    "centroidal": (
+        "Centre of mass and momentum",
+        ["quantities.centroidal", "quantities.support"],
+        [],
+    ),
+    "task_space": (
+        "Task space and Cartesian forces",
+        ["quantities.task_space", "quantities.cartesian"],
+        [],
+    ),
     "kernels": (
-        "Kernels and derivatives", ["functional", "expr", "codegen", "symbolic"], ["symbolic"],
+        "Kernels and derivatives",
+        ["functional", "expr", "codegen", "symbolic"],
+        ["symbolic"],
     ),
     "simulation": ("Simulation", ["simulation"], ["simulation"]),
     "loops": ("Closed loops", ["loops"], ["loops", "loops.charts", "loops.closed_forms"]),
@@ -27,16 +46,20 @@ PAGES = {
     "control": ("Control", ["control"], ["control"]),
     "inverse_kinematics": ("Inverse kinematics", ["ik"], ["ik"]),
     "identification": (
-        "Regressors and identification", ["regressors", "identification"], ["identification"],
+        "Regressors and identification",
+        ["quantities.regressors", "identification"],
+        ["identification"],
     ),
     "files": (
-        "Files and the doctor", ["loaders", "writers", "doctor"], ["loaders", "writers", "doctor"],
+        "Files and the doctor",
+        ["loaders", "writers", "doctor"],
+        ["loaders", "writers", "doctor"],
     ),
     "interop": ("Pinocchio and MuJoCo", [], ["interop.pinocchio", "interop.mujoco"]),
-    "accuracy": ("Accuracy and cost", ["accuracy", "costs"], ["counting"]),
+    "accuracy": ("Accuracy and cost", ["diagnosis"], ["counting"]),
     "spatial": ("Spatial algebra", ["spatial"], ["spatial", "spatial.planar", "spatial.lie"]),
     "errors": ("Errors and warnings", ["errors"], []),
-}  # fmt: skip
+}
 """Page: title, modules whose top-level names it shows, submodules whose own names it shows."""
 
 
@@ -67,9 +90,9 @@ def _public(module):
 
 
 def _page_of(name, thing):
-    module = thing.__module__.removeprefix("kinetree.").split(".")[0]
+    module = thing.__module__.removeprefix("kinetree.")
     for page, (_, modules, _) in PAGES.items():
-        if module in modules:
+        if any(module == m or module.startswith(f"{m}.") for m in modules):
             return page
     raise LookupError(f"kt.{name} is of module {module!r}: add it to PAGES in {__file__}")
 

@@ -12,42 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from kinetree import joints, model, spatial
-from kinetree.cartesian import (
-    applied_force,
-    cartesian_forces,
-    forces_of_joint_torques,
-    generalized_velocity,
-    joint_torques,
-)
-from kinetree.centroidal import (
-    center_of_mass,
-    center_of_mass_acceleration,
-    center_of_mass_jacobian,
-    center_of_mass_jacobian_rate,
-    center_of_mass_velocity,
-    centroidal_inertia,
-    centroidal_momentum,
-    centroidal_momentum_bias,
-    centroidal_momentum_matrix,
-    centroidal_momentum_matrix_rate,
-    centroidal_momentum_rate,
-    momentum,
-    zero_moment_point,
-)
 from kinetree.codegen.runtime.threads import set_threads, threads
-from kinetree.dynamics import (
-    bias_force,
-    christoffel,
-    coriolis_matrix,
-    forward_dynamics,
-    gravity_force,
-    inverse_dynamics,
-    inverse_mass_matrix,
-    kinetic_energy,
-    mass_matrix,
-    passive_force,
-    potential_energy,
-)
 from kinetree.errors import (
     ArrayKindError,
     AssemblyError,
@@ -85,7 +50,6 @@ from kinetree.errors import (
     UnreachableError,
     ViewError,
 )
-from kinetree.hybrid import hybrid_dynamics, hybrid_response
 from kinetree.joints import (
     AbstractJoint,
     CustomJoint,
@@ -108,25 +72,6 @@ from kinetree.joints import (
     Universal,
     check_joint,
 )
-from kinetree.kinematics import (
-    acceleration,
-    bias_acceleration,
-    hessian,
-    jacobian,
-    jacobian_rate,
-    jacobians,
-    pose,
-    poses,
-    velocity,
-)
-from kinetree.lagrangian import (
-    generalized_force,
-    generalized_momentum,
-    kinetic_energy_rate,
-    mass_matrix_rate,
-    potential_energy_rate,
-    power_balance,
-)
 from kinetree.model import (
     Actuator,
     Body,
@@ -146,16 +91,70 @@ from kinetree.model import (
     geometry,
     shapes,
 )
-from kinetree.regressors import (
+from kinetree.quantities.cartesian import (
+    applied_force,
+    cartesian_forces,
+    forces_of_joint_torques,
+    generalized_velocity,
+    joint_torques,
+)
+from kinetree.quantities.centroidal import (
+    center_of_mass,
+    center_of_mass_acceleration,
+    center_of_mass_jacobian,
+    center_of_mass_jacobian_rate,
+    center_of_mass_velocity,
+    centroidal_inertia,
+    centroidal_momentum,
+    centroidal_momentum_bias,
+    centroidal_momentum_matrix,
+    centroidal_momentum_matrix_rate,
+    centroidal_momentum_rate,
+    momentum,
+    zero_moment_point,
+)
+from kinetree.quantities.dynamics import (
+    bias_force,
+    christoffel,
+    coriolis_matrix,
+    forward_dynamics,
+    gravity_force,
+    inverse_dynamics,
+    inverse_mass_matrix,
+    kinetic_energy,
+    mass_matrix,
+    passive_force,
+    potential_energy,
+)
+from kinetree.quantities.hybrid import hybrid_dynamics, hybrid_response
+from kinetree.quantities.kinematics import (
+    acceleration,
+    bias_acceleration,
+    hessian,
+    jacobian,
+    jacobian_rate,
+    jacobians,
+    pose,
+    poses,
+    velocity,
+)
+from kinetree.quantities.lagrangian import (
+    generalized_force,
+    generalized_momentum,
+    kinetic_energy_rate,
+    mass_matrix_rate,
+    potential_energy_rate,
+    power_balance,
+)
+from kinetree.quantities.regressors import (
     energy_regressor,
     kinetic_energy_regressor,
     momentum_regressor,
     potential_energy_regressor,
     regressor,
 )
-from kinetree.spatial import Force, Inertia, Motion, Plucker, rotx, roty, rotz, xlt
-from kinetree.support import support_margin
-from kinetree.task_space import (
+from kinetree.quantities.support import support_margin
+from kinetree.quantities.task_space import (
     dynamically_consistent_inverse,
     inverse_operational_space_inertia,
     null_space_projector,
@@ -167,13 +166,14 @@ from kinetree.task_space import (
     task_space_forward_dynamics,
     task_space_inverse_dynamics,
 )
+from kinetree.spatial import Force, Inertia, Motion, Plucker, rotx, roty, rotz, xlt
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from kinetree.accuracy import health
     from kinetree.control.linearization import linearize
-    from kinetree.costs import operation_counts
+    from kinetree.diagnosis.costs import operation_counts
+    from kinetree.diagnosis.health import health
     from kinetree.doctor.check import check
     from kinetree.expr.repeat import repeat
     from kinetree.functional.choose import select
@@ -185,7 +185,7 @@ if TYPE_CHECKING:
     from kinetree.identification import base_parameters, identify
     from kinetree.ik import inverse_kinematics
     from kinetree.loaders.load import load, loads
-    from kinetree.quasi_velocities import quasi_velocity_dynamics
+    from kinetree.quantities.quasi_velocities import quasi_velocity_dynamics
     from kinetree.simulation.constrained.options import (
         Baumgarte,
         Charts,
@@ -210,27 +210,31 @@ if TYPE_CHECKING:
     from kinetree.writers.save import save
 
 # What not every program needs is loaded when it is asked for: submodules, and functions by module.
-_ON_DEMAND = (
-    "algorithms",
-    "contact",
-    "control",
-    "counting",
-    "doctor",
-    "equivalence",
-    "floating",
-    "gears",
-    "identification",
-    "ik",
-    "interop",
-    "loaders",
-    "loops",
-    "plot",
-    "samples",
-    "simulation",
-    "symbolic",
-    "viewer",
-    "writers",
-)
+_ON_DEMAND = {
+    name: name
+    for name in (
+        "algorithms",
+        "contact",
+        "control",
+        "doctor",
+        "identification",
+        "ik",
+        "interop",
+        "loaders",
+        "loops",
+        "plot",
+        "samples",
+        "simulation",
+        "symbolic",
+        "viewer",
+        "writers",
+    )
+} | {
+    "counting": "expr.counting",
+    "equivalence": "diagnosis.equivalence",
+    "floating": "quantities.floating",
+    "gears": "quantities.gears",
+}
 _FUNCTIONS = {
     "Projection": "simulation.constrained.options",
     "GeneralizedAlpha": "simulation.constrained.options",
@@ -246,7 +250,7 @@ _FUNCTIONS = {
     "final_state_derivatives": "simulation.rollouts.gradient",
     "ExternalForce": "simulation.forces.applied",
     "Friction": "simulation.forces.friction",
-    "health": "accuracy",
+    "health": "diagnosis.health",
     "identify": "identification",
     "inverse_kinematics": "ik",
     "jvp": "functional.products",
@@ -255,8 +259,8 @@ _FUNCTIONS = {
     "listing": "functional.export",
     "load": "loaders.load",
     "loads": "loaders.load",
-    "operation_counts": "costs",
-    "quasi_velocity_dynamics": "quasi_velocities",
+    "operation_counts": "diagnosis.costs",
+    "quasi_velocity_dynamics": "quantities.quasi_velocities",
     "Recorded": "simulation.inputs",
     "RecordedMotion": "simulation.prescribed.recorded",
     "repeat": "expr.repeat",
@@ -280,12 +284,11 @@ _FUNCTIONS = {
 
 def __getattr__(name):
     if name in _ON_DEMAND:
-        return import_module(f"kinetree.{name}")
+        return import_module(f"kinetree.{_ON_DEMAND[name]}")
     if name in _FUNCTIONS:
         globals()[name] = getattr(import_module(f"kinetree.{_FUNCTIONS[name]}"), name)
         return globals()[name]
-    from kinetree.other_names import FUNCTIONS, name_here
-    from kinetree.spelling import suggesting
+    from kinetree.spelling import FUNCTIONS, name_here, suggesting
 
     here = name_here(name, FUNCTIONS)
     if here is not None:

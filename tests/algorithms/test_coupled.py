@@ -7,9 +7,9 @@ from geared_robot import Reduction, geared_robot, spherical_root
 import kinetree as kt
 from kinetree.algorithms import coupled
 from kinetree.algorithms.task_space import task_rows
-from kinetree.catalogue import FUNCTIONS
 from kinetree.expr.interpret import run
-from kinetree.functions import argument_shape, quantity
+from kinetree.quantities.catalogue import FUNCTIONS
+from kinetree.quantities.functions import argument_shape, quantity
 
 FRAME = {"of": "pad", "reference": "aligned"}
 ROWS = ("rx", "y", "z")

@@ -17,8 +17,8 @@ from kinetree.algorithms.sparsity import (
     renumbered,
     sparsity,
 )
-from kinetree.counting import count
 from kinetree.errors import ModelError, UnknownNameError
+from kinetree.expr.counting import count
 from kinetree.joints import Free, Revolute
 from kinetree.model import Model, ModelBuilder
 from kinetree.samples import random_inertia

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import kinetree as kt
-from kinetree.array_kinds import is_foreign, kind_of
 from kinetree.arrays import device
+from kinetree.arrays.kinds import is_foreign, kind_of
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.array_kinds import precision
 from kinetree.arrays import device
+from kinetree.arrays.kinds import precision
 
 
 def test_precision_is_that_of_numpy_arrays():

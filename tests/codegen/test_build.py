@@ -23,7 +23,7 @@ from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.render.llvm import render
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.errors import CacheWarning
-from kinetree.functions import quantity
+from kinetree.quantities.functions import quantity
 from kinetree.spatial import ops
 
 X = np.array([0.3, -2.0, 1e12])  # the last is beyond the vector sine: it calls the C library's

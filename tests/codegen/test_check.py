@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from states import conditioning
 
 import kinetree as kt
-from kinetree import kinematics, task_space
 from kinetree.codegen.check import cases, check_backend
 from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.render import c, numpy
 from kinetree.errors import BackendError
 from kinetree.expr import interpret
-from kinetree.functions import FUNCTIONS, quantity
+from kinetree.quantities import kinematics, task_space
+from kinetree.quantities.functions import FUNCTIONS, quantity
 from kinetree.samples import random_tree
 
 

@@ -14,7 +14,7 @@ from kinetree.codegen.render.cuda import Layout, render
 from kinetree.codegen.render.cuda_pieces import render_pieces
 from kinetree.codegen.render.cuda_places import Tile, given_up
 from kinetree.expr import interpret
-from kinetree.functions import quantity
+from kinetree.quantities.functions import quantity
 
 BOUND = {"float64": 1e-11, "float32": 3e-5}
 

@@ -13,7 +13,7 @@ from kinetree.codegen.compile import nvrtc
 from kinetree.codegen.render.cuda import Layout
 from kinetree.codegen.runtime import cuda
 from kinetree.errors import BackendError, DeviceMemoryError, MissingPackageError
-from kinetree.functions import quantity
+from kinetree.quantities.functions import quantity
 
 ATTRIBUTES = {
     "MultiProcessorCount": 10, "MaxSharedMemoryPerBlock": 49152,
@@ -180,7 +180,7 @@ def test_text_for_gpus_needs_no_llvmlite():
     code = (
         "import sys; sys.modules['llvmlite'] = None\n"
         "import kinetree as kt\n"
-        "from kinetree.functions import quantity\n"
+        "from kinetree.quantities.functions import quantity\n"
         "from kinetree.codegen.render.cuda_pieces import render_pieces\n"
         "program = quantity(kt.samples.double_pendulum(), 'inverse_dynamics').program\n"
         "print(len(render_pieces(program, 'float32').texts))\n"

@@ -17,7 +17,7 @@ from kinetree.functional.differentiate import differentiate
 from kinetree.functional.export import export_c
 from kinetree.functional.kernel import kernel
 from kinetree.functional.layout import position_unit, velocity_unit
-from kinetree.functions import quantity
+from kinetree.quantities.functions import quantity
 
 
 def make_test(folder, expect=0):

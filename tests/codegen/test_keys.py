@@ -128,7 +128,7 @@ def test_another_process_finds_the_same_keys():
     code = (
         "from kinetree.codegen import keys\n"
         "from kinetree import samples\n"
-        "from kinetree.functions import quantity\n"
+        "from kinetree.quantities.functions import quantity\n"
         "keys.source_digest = lambda: 'source'\n"
         "kernel = quantity(samples.pendulum(), 'jacobian', of='bob', reference='world')\n"
         "print(repr(keys.request_key(kernel, 'float64', 1)), keys.program_key('1'))"

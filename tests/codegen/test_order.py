@@ -8,7 +8,7 @@ from kinetree.codegen import order
 from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.watch import hidden_inputs
 from kinetree.expr.node import LEAVES
-from kinetree.functions import quantity
+from kinetree.quantities.functions import quantity
 
 ORDERS = [order.created, order.by_results, order.deep_first, order.backward, order.fewest_waiting]
 

@@ -7,7 +7,7 @@ import kinetree as kt
 from kinetree.codegen.parts import LEFT, in_parts
 from kinetree.codegen.program import Argument, trace
 from kinetree.expr import interpret
-from kinetree.functions import quantity
+from kinetree.quantities.functions import quantity
 
 
 def assembled(program, parts, arrays):

@@ -11,7 +11,7 @@ from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.repeat import LoopStep
 from kinetree.codegen.schedule import BLOCK_SIZE, schedule
 from kinetree.expr import interpret
-from kinetree.functions import quantity
+from kinetree.quantities.functions import quantity
 
 
 def plan_of(function, n=4, **options):

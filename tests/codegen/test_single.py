@@ -16,7 +16,7 @@ from kinetree.codegen.render import llvm_shared, llvm_single
 from kinetree.codegen.runtime import single
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.errors import ShapeError, SingularError
-from kinetree.functions import quantity
+from kinetree.quantities.functions import quantity
 
 X = Argument("x", (3,))
 Y = Argument("y", ())

@@ -11,7 +11,7 @@ import pytest
 import kinetree as kt
 from kinetree.codegen.runtime import threads
 from kinetree.errors import ShapeError
-from kinetree.functions import quantity
+from kinetree.quantities.functions import quantity
 
 
 @pytest.fixture(autouse=True)

@@ -96,7 +96,10 @@ def test_every_public_name_is_in_the_reference_once_with_a_docstring():
     assert bare == []
     private = [n for n in names if any(part.startswith("_") for part in n.split("."))]
     assert private == []
-    assert reference.anchors()["kt.pose"] == "reference/kinematics.html#kinetree.kinematics.pose"
+    assert (
+        reference.anchors()["kt.pose"]
+        == "reference/kinematics.html#kinetree.quantities.kinematics.pose"
+    )
 
 
 def test_a_module_without_a_page_is_named(monkeypatch):

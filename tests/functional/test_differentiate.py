@@ -13,13 +13,13 @@ from closeness import assert_close
 from states import conditioning, floating_tree
 
 import kinetree as kt
-from kinetree import centroidal, dynamics, kinematics, lagrangian, task_space
-from kinetree.catalogue import FUNCTIONS
 from kinetree.codegen.program import Argument, cheapest, trace
 from kinetree.expr.count import cost
 from kinetree.functional.differentiate import differentiate
 from kinetree.joints.representatives import REPRESENTATIVES
 from kinetree.model import ModelBuilder
+from kinetree.quantities import centroidal, dynamics, kinematics, lagrangian, task_space
+from kinetree.quantities.catalogue import FUNCTIONS
 from kinetree.samples import random_inertia, random_placement
 
 

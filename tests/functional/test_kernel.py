@@ -7,12 +7,12 @@ import pytest
 from closeness import assert_close
 
 import kinetree as kt
-from kinetree import cartesian, centroidal, dynamics, kinematics, lagrangian, task_space
 from kinetree.errors import ShapeError, SingularError, TraceError, UnknownNameError
 from kinetree.expr.repeat import repeat
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import UserKernel, kernel
 from kinetree.model import JointDynamics
+from kinetree.quantities import cartesian, centroidal, dynamics, kinematics, lagrangian, task_space
 
 ARM = kt.samples.double_pendulum()
 TIP = "tip"

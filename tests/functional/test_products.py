@@ -9,7 +9,7 @@ import kinetree as kt
 from kinetree.expr.count import cost
 from kinetree.functional.products import JacobianVectorProduct, jvp, vjp
 from kinetree.functional.variables import tangent_shape
-from kinetree.functions import quantity
+from kinetree.quantities.functions import quantity
 from kinetree.samples import random_inertia, random_placement
 
 

@@ -19,8 +19,8 @@ import kinetree as kt
 from kinetree import viewer
 from kinetree.cli.app import app
 from kinetree.codegen.export import _comment
-from kinetree.printable import printable
 from kinetree.simulation.results.panels import words
+from kinetree.spelling import printable
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt

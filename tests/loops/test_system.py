@@ -16,7 +16,7 @@ from constrained_systems import (
 )
 
 import kinetree as kt
-from kinetree import dynamics, samples
+from kinetree import samples
 from kinetree.errors import JointError, ShapeError, SingularError
 from kinetree.joints.prescribed import PrescribedInstant
 from kinetree.loops.state_space import invariants, multipliers, null_space_form
@@ -24,6 +24,7 @@ from kinetree.loops.state_space.model_system import system_of
 from kinetree.loops.state_space.svd_form import SVDForm
 from kinetree.loops.state_space.system import ConstrainedSystem
 from kinetree.model import JointDynamics
+from kinetree.quantities import dynamics
 
 SYSTEMS = {
     "pendulum": pendulum,

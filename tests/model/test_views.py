@@ -8,8 +8,8 @@ import pytest
 from closeness import assert_close
 
 from kinetree.algorithms import aba, crba, rnea
-from kinetree.counting import count
 from kinetree.errors import ModelError, SingularError
+from kinetree.expr.counting import count
 from kinetree.joints import Fixed, Prismatic, Revolute, Spherical
 from kinetree.joints.helical import Helical
 from kinetree.joints.planar import Planar

@@ -18,7 +18,7 @@ from kinetree.errors import (
     TraceError,
     UnknownNameError,
 )
-from kinetree.hybrid import hybrid_dynamics
+from kinetree.quantities.hybrid import hybrid_dynamics
 from kinetree.simulation.prescribed.field import DrivenField
 from kinetree.simulation.prescribed.method import Driven
 from kinetree.simulation.prescribed.recorded import RecordedMotion

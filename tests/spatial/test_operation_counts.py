@@ -5,7 +5,7 @@ import pytest
 
 from kinetree.algorithms import ltl, ltl_products
 from kinetree.algorithms.propagation import cleared
-from kinetree.counting import count, counting, variables
+from kinetree.expr.counting import count, counting, variables
 from kinetree.model.tree import expanded_parent
 from kinetree.samples import random_inertia, random_placement
 from kinetree.spatial import ArticulatedInertia, Force, Inertia, Motion, Plucker, crf, crm, cross

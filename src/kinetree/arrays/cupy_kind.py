@@ -8,8 +8,8 @@ from math import prod
 import cupy  # pyright: ignore[reportMissingImports]
 import numpy as np
 
-from kinetree.array_kinds import precision
 from kinetree.arrays import device
+from kinetree.arrays.kinds import precision
 from kinetree.arrays.shortcuts import Plans, out_of_memory, short_ways
 from kinetree.codegen.runtime.batches import batch_of
 from kinetree.errors import DeviceError

@@ -1,6 +1,6 @@
 """What ``Kernel.general`` calls for arrays that are not NumPy's."""
 
-from kinetree.array_kinds import common, kind_of, module_of
+from kinetree.arrays.kinds import common, kind_of, module_of
 from kinetree.codegen.runtime import kernel as runtime
 from kinetree.errors import ArrayKindError
 

@@ -15,9 +15,9 @@ from jax.core import ShapedArray, Tracer
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from kinetree.array_kinds import precision
 from kinetree.arrays import xla_call
 from kinetree.arrays.derived import rates, transposed
+from kinetree.arrays.kinds import precision
 from kinetree.codegen.runtime.batches import aligned, batch_of
 from kinetree.errors import DeviceError
 

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-from kinetree.array_kinds import kind_of
+from kinetree.arrays.kinds import kind_of
 
 __all__ = ["good_samples", "namespace", "stacked_rows"]
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import torch  # pyright: ignore[reportMissingImports]
 
-from kinetree.array_kinds import precision
 from kinetree.arrays.derived import gradients, rates
+from kinetree.arrays.kinds import precision
 from kinetree.arrays.torch_graph import traceable
 from kinetree.arrays.torch_run import has_wrappers, is_transformed, run
 from kinetree.codegen.runtime.batches import aligned, batch_of

@@ -30,8 +30,8 @@ def functions() -> dict:
     They need nothing that would be too much to write, such as a force on every body. What else they
     take is optional, and given as JSON.
     """
-    from kinetree.catalogue import FUNCTIONS
     from kinetree.functional.public import PUBLIC
+    from kinetree.quantities.catalogue import FUNCTIONS
 
     found = {}
     for name, function in ((n, getattr(m, n)) for m in PUBLIC for n in m.__all__):

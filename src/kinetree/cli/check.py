@@ -9,7 +9,7 @@ import typer
 from kinetree.cli.console import out, print_json
 from kinetree.cli.options import Json, flag
 from kinetree.cli.robot import Floating, FolderOption, RobotArgument, open_robot
-from kinetree.printable import printable
+from kinetree.spelling import printable
 
 __all__ = ["check"]
 

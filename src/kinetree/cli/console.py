@@ -10,7 +10,7 @@ import os
 import sys
 from contextlib import contextmanager
 
-from kinetree.printable import printable
+from kinetree.spelling import printable
 
 __all__ = ["bar", "err", "out", "print_json", "print_wide", "progress"]
 

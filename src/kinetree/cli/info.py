@@ -3,7 +3,7 @@
 from kinetree.cli.console import err, out, print_json, print_wide
 from kinetree.cli.options import Json
 from kinetree.cli.robot import Floating, FolderOption, KeepFixed, RobotArgument, open_robot
-from kinetree.printable import printable
+from kinetree.spelling import printable
 
 __all__ = ["draw", "info"]
 

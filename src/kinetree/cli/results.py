@@ -3,10 +3,10 @@
 import numpy as np
 
 from kinetree.algorithms.task_space import ROWS, task_rows
-from kinetree.catalogue import FUNCTIONS
 from kinetree.cli.console import print_wide
 from kinetree.identification.parameters import parameter_names, velocity_names
-from kinetree.printable import printable
+from kinetree.quantities.catalogue import FUNCTIONS
+from kinetree.spelling import printable
 
 __all__ = ["show"]
 

@@ -14,7 +14,7 @@ from kinetree.cli.options import Json, option
 from kinetree.cli.pictures import missing
 from kinetree.cli.robot import Floating, FolderOption, RobotArgument, open_robot
 from kinetree.cli.states import configuration, vector
-from kinetree.printable import printable
+from kinetree.spelling import printable
 
 __all__ = ["PICTURES", "draw", "require_suffix", "simulate"]
 

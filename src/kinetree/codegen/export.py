@@ -14,7 +14,7 @@ import numpy as np
 from kinetree.codegen.program import Program
 from kinetree.codegen.render.c import C, argument_name, declaration, render
 from kinetree.expr.count import count_operations
-from kinetree.printable import printable
+from kinetree.spelling import printable
 
 __all__ = ["CFunction", "Sample", "write_project"]
 

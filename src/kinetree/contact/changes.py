@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.array_functions import on_host
+from kinetree.arrays.functions import on_host
 from kinetree.contact.contacts import velocity
 
 __all__ = ["Changes", "contact_changes"]

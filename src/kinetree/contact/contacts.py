@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree import kinematics
-from kinetree.array_functions import on_host
+from kinetree.arrays.functions import on_host
 from kinetree.contact.body_motions import body_motions
 from kinetree.contact.rolling import contact_rates
 from kinetree.contact.tangents import contact_axes, contact_axes_rate
+from kinetree.quantities import kinematics
 
 __all__ = ["Contacts", "bias", "jacobian", "spatial_normals", "velocity"]
 

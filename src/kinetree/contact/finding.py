@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from kinetree import kinematics
 from kinetree.contact.broad_phase import bounds, sweep_and_prune
 from kinetree.contact.contacts import Contacts
 from kinetree.contact.manifold import manifold, on_plane
@@ -11,6 +10,7 @@ from kinetree.contact.shapes.table import has_closed_form, is_compiled, touches
 from kinetree.contact.surfaces import surfaces_between
 from kinetree.contact.terrain import on_terrain
 from kinetree.model.geometry import HeightField, Plane
+from kinetree.quantities import kinematics
 
 __all__ = ["find_contacts", "near_pairs", "place_shapes"]
 

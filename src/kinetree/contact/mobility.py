@@ -7,16 +7,16 @@ Gears need nothing: the variables of a model are those that follow nothing. Host
 
 import numpy as np
 
-from kinetree import dynamics
 from kinetree.algorithms import rnea
 from kinetree.algorithms.loop_rank import kept_rows
 from kinetree.errors import LoopError
 from kinetree.functional.kernel import kernel
-from kinetree.hybrid import free_joints
 from kinetree.loops.dynamics.null_space import null_space
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.kinematics.metric import tree_inertia
 from kinetree.loops.kinematics.rank import rank, scaling
+from kinetree.quantities import dynamics
+from kinetree.quantities.hybrid import free_joints
 
 __all__ = ["drive_forces", "free_acceleration", "free_variables", "mobility", "tree_force"]
 

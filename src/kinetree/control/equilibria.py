@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.array_functions import on_host
+from kinetree.arrays.functions import on_host
 from kinetree.control.closed_equilibria import closed_equilibrium
 from kinetree.control.motors import holding_forces
 from kinetree.errors import EquilibriumError

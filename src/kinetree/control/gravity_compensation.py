@@ -1,8 +1,8 @@
 """Make a mechanism weightless."""
 
 from kinetree.control.reference import Gain
-from kinetree.dynamics import gravity_force
 from kinetree.model.arrays import as_model
+from kinetree.quantities.dynamics import gravity_force
 
 __all__ = ["GravityCompensation"]
 

@@ -17,15 +17,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.array_functions import on_host
+from kinetree.arrays.functions import on_host
 from kinetree.control.matrix_exponential import held_input
 from kinetree.control.motors import motion_under
-from kinetree.dynamics import forward_dynamics, passive_force
 from kinetree.errors import LoopError, UnknownNameError
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.turning_axes import brackets, step_slopes
 from kinetree.loops.linear.linearization import linearize as linearize_closed
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_seconds
+from kinetree.quantities.dynamics import forward_dynamics, passive_force
 
 __all__ = ["Linearization", "linearize"]
 

@@ -4,8 +4,13 @@
 joints (``passive_force``) are part of it; a controller asks the motors for the rest.
 """
 
-from kinetree.dynamics import bias_force, forward_dynamics, inverse_dynamics, passive_force
 from kinetree.functional.kernel import kernel
+from kinetree.quantities.dynamics import (
+    bias_force,
+    forward_dynamics,
+    inverse_dynamics,
+    passive_force,
+)
 
 __all__ = ["holding_forces", "motion_under", "motor_forces"]
 

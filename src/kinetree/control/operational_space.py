@@ -8,11 +8,11 @@ import numpy as np
 
 from kinetree.control.motors import motor_forces
 from kinetree.control.reference import Gain, as_reference, configuration_error, damping_for
-from kinetree.dynamics import inverse_mass_matrix
 from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.functional.kernel import kernel
-from kinetree.kinematics import jacobian, jacobian_rate, pose
 from kinetree.model.arrays import as_model, as_numbers, check_finite
+from kinetree.quantities.dynamics import inverse_mass_matrix
+from kinetree.quantities.kinematics import jacobian, jacobian_rate, pose
 from kinetree.spatial.rotation import rotation_log
 
 __all__ = ["OperationalSpaceControl"]

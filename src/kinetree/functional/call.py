@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.array_kinds import is_foreign, refuse_masked
+from kinetree.arrays.kinds import is_foreign, refuse_masked
 from kinetree.errors import ShapeError
-from kinetree.functions import argument_shape, validate
 from kinetree.model import Model
+from kinetree.quantities.functions import argument_shape, validate
 
 __all__ = ["Call", "bound_to", "check_arrays", "read_signature"]
 

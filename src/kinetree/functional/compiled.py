@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.array_kinds import is_foreign, kind_of, module_of
+from kinetree.arrays.kinds import is_foreign, kind_of, module_of
 from kinetree.errors import UnknownNameError
 from kinetree.functional.parameters import parameter, with_parameters
 from kinetree.functional.prepare import bind, prepare

@@ -15,7 +15,7 @@ from kinetree.functional.kernel import kernel
 from kinetree.functional.layout import labels, layout
 from kinetree.functional.prepare import bind, leaves_of, prepare
 from kinetree.functional.public import PUBLIC, is_public
-from kinetree.functions import FUNCTIONS, argument_shape, quantity
+from kinetree.quantities.functions import FUNCTIONS, argument_shape, quantity
 from kinetree.spelling import did_you_mean
 
 __all__ = ["export_c", "listing", "to_numpy"]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.array_kinds import kind_of
+from kinetree.arrays.kinds import kind_of
 from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.errors import PickleError

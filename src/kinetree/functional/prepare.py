@@ -1,6 +1,6 @@
 """From a function and what it is called with to compiled code, for functions of functions.
 
-A *traceable* is a public function of ``kinetree.dynamics``, a ``@kernel``, or a derivative of one.
+A *traceable* is a function of ``kinetree.quantities``, a ``@kernel``, or a derivative of one.
 ``bind`` sorts the arguments of a call into model, arrays and options; ``apply`` runs the traceable
 for one sample, on numbers of any kind; ``prepare`` compiles it, with model parameters as inputs
 where that is asked for.
@@ -12,7 +12,6 @@ from functools import cache
 
 import numpy as np
 
-from kinetree import dynamics
 from kinetree.codegen.inline import compact, evaluated, trace_of
 from kinetree.codegen.program import Argument, cheapest, trace
 from kinetree.codegen.runtime.kernel import Kernel
@@ -22,11 +21,12 @@ from kinetree.functional.call import Call, bound_to, check_arrays
 from kinetree.functional.parameters import check_parameter, parameter, with_parameters
 from kinetree.functional.public import is_public
 from kinetree.functional.solvable import require_independent, require_solvable
-from kinetree.functions import FUNCTIONS, by_the_book, result_shape
 from kinetree.model import Model
 from kinetree.model.arrays import require_unit_parts
 from kinetree.model.equivalence import code_key
 from kinetree.model.fingerprint import is_plain
+from kinetree.quantities import dynamics
+from kinetree.quantities.functions import FUNCTIONS, by_the_book, result_shape
 
 __all__ = ["Prepared", "apply", "bind", "leaves_of", "map_leaves", "prepare", "result_form"]
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.array_kinds import is_foreign
+from kinetree.arrays.kinds import is_foreign
 from kinetree.codegen.program import Argument, trace
 from kinetree.errors import ShapeError
 from kinetree.expr.diff import jacobian

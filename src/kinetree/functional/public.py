@@ -1,6 +1,6 @@
 """Which functions can be taken apart: those of the library, and kernels of the user's."""
 
-from kinetree import (
+from kinetree.quantities import (
     cartesian,
     centroidal,
     dynamics,
@@ -18,7 +18,7 @@ PUBLIC = (dynamics, hybrid, kinematics, centroidal, lagrangian, task_space, cart
 
 
 def is_public(function) -> bool:
-    """Whether this is one of the functions of ``kinetree.dynamics`` and its like."""
+    """Whether this is one of the functions of ``kinetree.quantities.dynamics`` and its like."""
     name = getattr(function, "__name__", "")
     return any(name in m.__all__ and getattr(m, name) is function for m in PUBLIC)
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kinetree.batch import batch_shape
+from kinetree.arrays.batch import batch_shape
 from kinetree.errors import SingularError, TraceError
 
 __all__ = ["flatten", "over_samples"]

@@ -11,8 +11,8 @@ from kinetree.algorithms import crba, ltl
 from kinetree.algorithms.dependent_joints import require_independent_joints
 from kinetree.algorithms.propagation import has_full_inertia, joint_inertia_bound
 from kinetree.functional.parameters import parameter, with_parameters
-from kinetree.functions import FUNCTIONS
 from kinetree.model import Model
+from kinetree.quantities.functions import FUNCTIONS
 from kinetree.spatial.ops import check_pivot
 
 __all__ = ["require_independent", "require_solvable"]

@@ -14,7 +14,7 @@ from kinetree.errors import IdentifiabilityError, UnknownNameError, names_itself
 from kinetree.identification.parameters import inertial_parameters, parameter_names
 from kinetree.model import Model
 from kinetree.model.arrays import as_model
-from kinetree.regressors import regressor
+from kinetree.quantities.regressors import regressor
 
 __all__ = ["BaseParameters", "base_parameters"]
 

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 
-from kinetree.array_functions import on_host
+from kinetree.arrays.functions import on_host
 from kinetree.errors import ExcitationError, ExcitationWarning, ShapeError
 from kinetree.identification.base import base_parameters, require_freedoms
 from kinetree.identification.consistent import possible_parameters

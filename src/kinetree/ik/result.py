@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.array_kinds import on_host
+from kinetree.arrays.kinds import on_host
 from kinetree.errors import UnreachableError
 
 __all__ = ["REASONS", "InverseKinematics"]

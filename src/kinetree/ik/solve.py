@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from kinetree.array_functions import on_host
-from kinetree.batch import batch_shape
+from kinetree.arrays.batch import batch_shape
+from kinetree.arrays.functions import on_host
 from kinetree.errors import ShapeError
-from kinetree.functions import require_tree
 from kinetree.ik.diagnose import reasons
 from kinetree.ik.limits import limits_of
 from kinetree.ik.posture import settle
@@ -20,6 +19,7 @@ from kinetree.ik.tasks import (
     PostureTask,
 )
 from kinetree.model.arrays import as_configuration, as_model
+from kinetree.quantities.functions import require_tree
 
 __all__ = ["inverse_kinematics"]
 

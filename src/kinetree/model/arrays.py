@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.array_kinds import is_foreign, refuse_masked
+from kinetree.arrays.kinds import is_foreign, refuse_masked
 from kinetree.errors import (
     ArrayKindError,
     JointError,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.array_functions import one_kernel
+from kinetree.arrays.functions import one_kernel
 from kinetree.errors import ModelError, ShapeError
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_position_vector
 from kinetree.model.coupling import positions_of

@@ -5,7 +5,7 @@ Joint by joint, over any leading batch axes — RBDA (3.5)–(3.7), §4.5.
 
 import numpy as np
 
-from kinetree.array_functions import one_kernel
+from kinetree.arrays.functions import one_kernel
 from kinetree.errors import ShapeError
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_position_vector
 

@@ -123,7 +123,7 @@ class Model:
 
     @cached_property
     def quantities(self) -> dict:
-        """Quantities compiled for this model so far, by name; see ``kinetree.functions``."""
+        """Quantities compiled for this model so far, by name."""
         return {}
 
     def __getstate__(self):

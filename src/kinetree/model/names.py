@@ -2,8 +2,7 @@
 
 from kinetree.errors import UnknownNameError
 from kinetree.model.parts import Frame
-from kinetree.other_names import OF_MODELS, name_here
-from kinetree.spelling import did_you_mean
+from kinetree.spelling import OF_MODELS, did_you_mean, name_here
 
 __all__ = ["body_index", "frame", "joint_index", "no_attribute", "number_of", "posture"]
 

@@ -18,7 +18,7 @@ def add_rotor(
 
     It is carried by the body that holds the stator, and so feels how that body turns: gyroscopic
     forces and the small inertial couplings that ``armature = ratio² I`` leaves out, see
-    ``kinetree.gears.armature_error``.
+    ``kinetree.quantities.gears.armature_error``.
 
     Args:
         model: the mechanism.

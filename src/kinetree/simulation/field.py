@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from kinetree import dynamics
 from kinetree.functional.kernel import UserKernel
 from kinetree.model.dynamics import joints_with
+from kinetree.quantities import dynamics
 
 __all__ = ["Field", "has_passive_forces", "is_traceable"]
 

@@ -14,9 +14,9 @@ import numpy as np
 from kinetree.algorithms import coriolis, crba, energy, rnea
 from kinetree.algorithms.honours import timed_joints
 from kinetree.errors import names_itself
-from kinetree.functions import require_tree
 from kinetree.model import Model
 from kinetree.model.arrays import as_model
+from kinetree.quantities.functions import require_tree
 from kinetree.symbolic import printing
 from kinetree.symbolic.arrange import Arranger
 from kinetree.symbolic.library import sympy

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from kinetree import samples
-from kinetree.dynamics import external_forces
 from kinetree.errors import LoadError, ShapeError
 from kinetree.loaders.load import load
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration
+from kinetree.quantities.dynamics import external_forces
 from kinetree.simulation.results.storage import SUFFIXES
 from kinetree.simulation.results.trajectory import Trajectory
 from kinetree.spelling import did_you_mean

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.array_kinds import refuse_masked
+from kinetree.arrays.kinds import refuse_masked
 from kinetree.codegen.build import build
 from kinetree.codegen.program import regrouped
 from kinetree.codegen.runtime.batches import batch_of

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree import kinematics
 from kinetree.contact.mobility import mobility
 from kinetree.contact.tangents import contact_axes
 from kinetree.errors import ImpactError, ShapeError
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
+from kinetree.quantities import kinematics
 from kinetree.spatial import Force, Motion
 
 __all__ = [

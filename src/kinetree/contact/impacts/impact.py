@@ -9,7 +9,7 @@ laws of restitution, and ``several`` for impacts at several points at once.
 
 import numpy as np
 
-from kinetree.array_functions import on_host
+from kinetree.arrays.functions import on_host
 from kinetree.contact.coefficients import coefficients_of
 from kinetree.contact.impacts.collision import Collision
 from kinetree.contact.impacts.laws import require_law

@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree import dynamics
 from kinetree.errors import ImpactError
 from kinetree.joints.prescribed import PrescribedInstant
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.kinematics.metric import tree_inertia
+from kinetree.quantities import dynamics
 
 __all__ = ["Impact", "ImpactResiduals", "finished"]
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from kinetree import kinematics
 from kinetree.contact.body_motions import body_motions
 from kinetree.contact.tangents import contact_axes
+from kinetree.quantities import kinematics
 
 __all__ = ["with_spin"]
 

@@ -9,7 +9,7 @@ Contacts with friction stick or slide; see ``friction`` and ``painleve``.
 
 import numpy as np
 
-from kinetree.array_functions import on_host
+from kinetree.arrays.functions import on_host
 from kinetree.contact.coefficients import coefficients_of
 from kinetree.contact.rigid import friction as with_friction
 from kinetree.contact.rigid.frictionless import require_method

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.array_functions import on_host
+from kinetree.arrays.functions import on_host
 from kinetree.contact.complementarity import lcp
 from kinetree.contact.rigid.refusals import require_solution
 from kinetree.errors import ContactError, ShapeError

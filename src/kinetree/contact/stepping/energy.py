@@ -8,8 +8,8 @@ loops closed as they are.
 
 from typing import Any, NamedTuple
 
-from kinetree import dynamics
 from kinetree.functional.choose import select
+from kinetree.quantities import dynamics
 from kinetree.spatial.ops import sqrt
 
 __all__ = ["Balance", "balanced"]

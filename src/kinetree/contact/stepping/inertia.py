@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from kinetree import dynamics
 from kinetree.algorithms import ltl
+from kinetree.quantities import dynamics
 
 __all__ = ["Inertia"]
 

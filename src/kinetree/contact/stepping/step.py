@@ -25,7 +25,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree import dynamics
 from kinetree.contact.stepping.energy import Balance, balanced
 from kinetree.contact.stepping.frames import carried, turning
 from kinetree.contact.stepping.given import given_over
@@ -38,6 +37,7 @@ from kinetree.contact.stepping.solver import Problem, largest
 from kinetree.expr.repeat import repeat
 from kinetree.functional.choose import select
 from kinetree.model.dynamics import joint_values
+from kinetree.quantities import dynamics
 
 __all__ = ["ContactStep", "Ended"]
 

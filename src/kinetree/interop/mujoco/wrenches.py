@@ -7,13 +7,13 @@ moment about the origin of the base and a force, in base coordinates.
 import numpy as np
 
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
-from kinetree.batch import over_batch
-from kinetree.dynamics import external_forces
+from kinetree.arrays.batch import over_batch
 from kinetree.errors import InteropError, ShapeError
 from kinetree.interop.mujoco.frames import frame_name
 from kinetree.interop.mujoco.states import from_q
 from kinetree.loaders.mjcf.names import body_names
 from kinetree.model.arrays import as_configuration, as_numbers, check_finite
+from kinetree.quantities.dynamics import external_forces
 
 __all__ = ["from_f_ext", "to_f_ext"]
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.array_functions import on_host
+from kinetree.arrays.functions import on_host
 from kinetree.errors import LoopError, ModelError, UnknownNameError
 from kinetree.functional.layout import velocity_unit
 from kinetree.loops.dynamics.loop_joints import follower_ratios, loop_motion_of, loop_slices

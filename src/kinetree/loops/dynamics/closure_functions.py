@@ -17,12 +17,12 @@ import numpy as np
 from kinetree.algorithms import crba, rnea
 from kinetree.algorithms.constrained_system import EquationOfMotion, apply_explicit
 from kinetree.algorithms.constraints import Explicit
-from kinetree.dynamics import external_forces
 from kinetree.errors import LoopError, ShapeError, UnreachableError
 from kinetree.joints import AbstractJoint
 from kinetree.joints.jet import Jet
 from kinetree.loops.dynamics.instant import Accelerations, Instant
 from kinetree.loops.dynamics.null_space import smallest_forces
+from kinetree.quantities.dynamics import external_forces
 from kinetree.spatial import Force
 
 __all__ = ["ClosedMotion", "LoopClosure"]

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kinetree import dynamics
 from kinetree.algorithms.closure import CLOSURE_TOLERANCE, closure_limit
-from kinetree.array_functions import on_host
-from kinetree.batch import batch_shape
+from kinetree.arrays.batch import batch_shape
+from kinetree.arrays.functions import on_host
 from kinetree.errors import ShapeError, SingularError, TraceError
 from kinetree.loops.dynamics.actuation import (
     Actuated,
@@ -34,6 +33,7 @@ from kinetree.loops.kinematics.constraint import Constraint, constraint
 from kinetree.loops.kinematics.rank import dependencies, rows_of, scaling
 from kinetree.loops.linear.motion_state import spanning_tree
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
+from kinetree.quantities import dynamics
 
 __all__ = ["ActuatorForces", "inverse_dynamics"]
 

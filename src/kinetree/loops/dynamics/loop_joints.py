@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.algorithms.loop_forces import LoopJointMotion, loop_joint_motion
-from kinetree.array_functions import on_host
+from kinetree.arrays.functions import on_host
 from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.functional.kernel import kernel
 from kinetree.loops.compiling import compiled

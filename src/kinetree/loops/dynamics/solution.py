@@ -20,14 +20,14 @@ import numpy as np
 
 from kinetree.algorithms.closure import CLOSURE_TOLERANCE, check_loops_closed
 from kinetree.algorithms.loop_forces import forces_on_bodies
-from kinetree.array_functions import on_host
-from kinetree.dynamics import external_forces
+from kinetree.arrays.functions import on_host
 from kinetree.errors import LoopError, ShapeError, UnknownNameError
 from kinetree.loops.dynamics import articulated, kkt, null_space, range_space, sparse_maximal
 from kinetree.loops.dynamics.instant import Instant
 from kinetree.loops.dynamics.reactions import LoopForce, loop_forces, smallest, uniqueness
 from kinetree.loops.linear.independent import velocity_columns
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_numbers
+from kinetree.quantities.dynamics import external_forces
 from kinetree.spatial import Force
 from kinetree.spelling import did_you_mean
 

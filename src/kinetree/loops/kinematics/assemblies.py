@@ -7,9 +7,8 @@ that finds all assemblies of simple linkages in practice, but proves of none tha
 
 import numpy as np
 
-from kinetree.array_functions import on_host
+from kinetree.arrays.functions import on_host
 from kinetree.errors import LoopError, ShapeError
-from kinetree.kinematics import poses
 from kinetree.loops.kinematics.assembly import is_assembled, scattered
 from kinetree.loops.kinematics.descent import descend, limits_of
 from kinetree.loops.kinematics.holding import held
@@ -18,6 +17,7 @@ from kinetree.loops.kinematics.projection import POSITION_TOLERANCE
 from kinetree.loops.kinematics.rank import scaling
 from kinetree.loops.state_space.space import space_of
 from kinetree.model.arrays import as_configuration, as_model
+from kinetree.quantities.kinematics import poses
 
 __all__ = ["assemblies"]
 

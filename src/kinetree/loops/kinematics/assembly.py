@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from kinetree.array_functions import on_host
+from kinetree.arrays.functions import on_host
 from kinetree.errors import AssemblyError
 from kinetree.loops.dynamics.loop_joints import limit_distances
 from kinetree.loops.kinematics.closing import closing, loop_gaps

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kinetree.array_functions import on_host
+from kinetree.arrays.functions import on_host
 from kinetree.errors import AssemblyError, LoopError, ShapeError, SingularError
 from kinetree.loops.kinematics.closing import closing, loop_gaps
 from kinetree.loops.kinematics.descent import descend, smallest_error

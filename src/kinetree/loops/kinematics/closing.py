@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.algorithms.loop_constraints import loop_motion
-from kinetree.array_functions import on_host
+from kinetree.arrays.functions import on_host
 from kinetree.errors import TraceError
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel

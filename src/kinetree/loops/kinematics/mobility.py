@@ -11,7 +11,7 @@ from math import prod
 import numpy as np
 
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
-from kinetree.array_functions import on_host
+from kinetree.arrays.functions import on_host
 from kinetree.loops.kinematics.assembly import assemble
 from kinetree.loops.kinematics.closing import closing
 from kinetree.loops.kinematics.neighbourhood import assemblies_nearby, ranks

@@ -11,7 +11,7 @@ from math import prod
 import numpy as np
 
 from kinetree.algorithms.loop_rank import RANK_TOLERANCE, counting_part
-from kinetree.array_functions import on_host
+from kinetree.arrays.functions import on_host
 from kinetree.errors import AssemblyError, SingularError
 from kinetree.loops.kinematics.closing import closing, loop_gaps
 from kinetree.loops.kinematics.constraint import constraint

@@ -19,7 +19,7 @@ from kinetree.algorithms.loop_rank import (
     scaling,
 )
 from kinetree.algorithms.loop_scaling import Row, Scaling, rows_of, typical_length
-from kinetree.array_functions import on_host
+from kinetree.arrays.functions import on_host
 from kinetree.errors import ModelError, ShapeError
 from kinetree.model.arrays import as_model
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kinetree.array_functions import on_host
+from kinetree.arrays.functions import on_host
 from kinetree.errors import LoopError, SingularityWarning
 from kinetree.loops.kinematics.closing import closing
 from kinetree.loops.kinematics.names import variable_names

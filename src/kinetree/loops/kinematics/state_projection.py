@@ -11,7 +11,7 @@ import numpy as np
 from kinetree.algorithms.energy import elastic_energy, total_energy
 from kinetree.algorithms.loop_constraints import loop_constraints
 from kinetree.algorithms.loop_rank import kept_rows_at
-from kinetree.array_functions import on_host
+from kinetree.arrays.functions import on_host
 from kinetree.errors import calling
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel

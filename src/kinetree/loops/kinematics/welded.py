@@ -8,7 +8,7 @@ methods that factorise it fail, the null-space and KKT methods do not.
 
 import numpy as np
 
-from kinetree.array_functions import on_host
+from kinetree.arrays.functions import on_host
 from kinetree.joints import Fixed
 from kinetree.loops.dynamics.loop_joints import loop_positions, loop_velocities
 from kinetree.model import Body, Loop, Model

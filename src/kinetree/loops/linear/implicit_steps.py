@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.array_functions import on_host
+from kinetree.arrays.functions import on_host
 from kinetree.errors import LoopError, SimulationError, UnknownNameError
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.linear.linearization import linearize

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.array_functions import on_host
-from kinetree.dynamics import external_forces
+from kinetree.arrays.functions import on_host
 from kinetree.errors import LoopError, UnknownNameError
 from kinetree.functional.turning_axes import brackets
 from kinetree.loops.kinematics.constraint import constraint
@@ -37,6 +36,7 @@ from kinetree.loops.linear.velocity_basis import (
     velocity_basis,
 )
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
+from kinetree.quantities.dynamics import external_forces
 
 __all__ = ["LinearModel", "linearize"]
 

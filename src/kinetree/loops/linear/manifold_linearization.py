@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.array_functions import on_host
+from kinetree.arrays.functions import on_host
 from kinetree.errors import UnknownNameError
 from kinetree.functional.turning_axes import brackets
 from kinetree.loops.linear.linearization import equations, motion_state

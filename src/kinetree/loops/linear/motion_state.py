@@ -6,10 +6,10 @@ import numpy as np
 
 from kinetree.algorithms import implicit
 from kinetree.algorithms.closure import CLOSURE_TOLERANCE, ClosureErrors, check_loops_closed
-from kinetree.dynamics import inverse_dynamics, mass_matrix, passive_force
 from kinetree.errors import LoopError
 from kinetree.loops.kinematics.constraint import Constraint
 from kinetree.loops.linear.velocity_basis import VelocityBasis
+from kinetree.quantities.dynamics import inverse_dynamics, mass_matrix, passive_force
 
 __all__ = ["MotionState", "accelerations", "require_closed", "require_loops", "spanning_tree"]
 

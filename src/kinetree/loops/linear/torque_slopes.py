@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.array_functions import on_host
+from kinetree.arrays.functions import on_host
 from kinetree.errors import SingularError
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.kinematics.rank import RANK_TOLERANCE

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from kinetree import dynamics
 from kinetree.algorithms.honours import moves_by_itself
 from kinetree.algorithms.loop_constraints import loop_constraints, loop_errors
 from kinetree.errors import JointError, ShapeError, refuse_formulas
@@ -16,6 +15,7 @@ from kinetree.loops.state_space.space import space_of
 from kinetree.loops.state_space.system import ConstrainedSystem, ConstraintTerms
 from kinetree.model.arrays import as_joint_vector, as_model
 from kinetree.model.dynamics import has_dynamics
+from kinetree.quantities import dynamics
 
 __all__ = ["system_of"]
 

@@ -5,12 +5,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree import dynamics
 from kinetree.algorithms import rnea
 from kinetree.algorithms.loop_constraints import loop_constraints
 from kinetree.expr.repeat import repeat
 from kinetree.functional.choose import select
 from kinetree.functional.kernel import kernel
+from kinetree.quantities import dynamics
 from kinetree.simulation.constrained.equations import (
     multipliers,
     orthogonal,

@@ -7,8 +7,8 @@ what the event's action made of the state.
 
 import numpy as np
 
-from kinetree import dynamics
 from kinetree.errors import SimulationError
+from kinetree.quantities import dynamics
 from kinetree.simulation.events.crossings import FRACTIONS, FRESH, bracket, may_cross, root
 from kinetree.simulation.events.event import EventRecord
 from kinetree.simulation.integrators.dense import states_inside

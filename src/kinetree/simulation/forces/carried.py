@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from kinetree import dynamics
 from kinetree.errors import JointError, LoopError, SimulationError, UnknownNameError
 from kinetree.functional.kernel import kernel
+from kinetree.quantities import dynamics
 from kinetree.simulation.field import Field
 from kinetree.simulation.integrators.explicit import ExplicitRungeKutta, SemiImplicitEuler, combined
 from kinetree.simulation.step import Stepper, _step

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from kinetree import dynamics
 from kinetree.functional.choose import select
 from kinetree.functional.kernel import kernel
+from kinetree.quantities import dynamics
 from kinetree.simulation.forces.friction import Friction
 from kinetree.simulation.integrators.linear import factor, solve
 from kinetree.simulation.step import Stepper, _step

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from kinetree import dynamics
 from kinetree.errors import SingularError
+from kinetree.quantities import dynamics
 
 __all__ = ["nominal_mobility"]
 

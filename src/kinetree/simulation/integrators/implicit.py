@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kinetree import dynamics
 from kinetree.expr.repeat import repeat
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
+from kinetree.quantities import dynamics
 from kinetree.simulation.integrators.integrator import Integrator, Stepped
 from kinetree.simulation.integrators.linear import factor, solve
 from kinetree.simulation.integrators.manifold import move

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kinetree import dynamics
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
+from kinetree.quantities import dynamics
 from kinetree.simulation.integrators.explicit import combined
 from kinetree.simulation.integrators.group import bracket_matrix
 from kinetree.simulation.integrators.integrator import Integrator, Stepped

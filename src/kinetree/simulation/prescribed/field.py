@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from kinetree import dynamics, hybrid
+from kinetree.quantities import dynamics, hybrid
 from kinetree.simulation.field import Field
 from kinetree.simulation.prescribed.told import Told
 

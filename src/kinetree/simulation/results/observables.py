@@ -4,11 +4,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree import centroidal, dynamics
 from kinetree.algorithms.energy import elastic_energy
 from kinetree.errors import calling
 from kinetree.functional.kernel import kernel
 from kinetree.loops.kinematics.constraint import constraint
+from kinetree.quantities import centroidal, dynamics
 
 __all__ = ["Observables", "loop_errors", "observe"]
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.printable import printable
 from kinetree.simulation.results.packages import need
+from kinetree.spelling import printable
 
 __all__ = [
     "COLORS",

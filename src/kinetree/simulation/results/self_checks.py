@@ -4,13 +4,13 @@ import warnings
 
 import numpy as np
 
-from kinetree import dynamics
 from kinetree.algorithms import crba
 from kinetree.errors import SimulationWarning
 from kinetree.joints import Free
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.kinematics.rank import scaling
 from kinetree.model.dynamics import has_dynamics
+from kinetree.quantities import dynamics
 from kinetree.simulation.breakdown import joint_of, remedy
 from kinetree.simulation.constrained.passes import SingularPass
 from kinetree.simulation.forces.limits import beyond_effort

@@ -16,11 +16,11 @@ import numpy as np
 
 from kinetree.errors import KinetreeError, LoadError, MissingPackageError, ModelError, ModelWarning
 from kinetree.model import Model, serialize
-from kinetree.printable import printable
 from kinetree.simulation.results import tables
 from kinetree.simulation.results.archives import Archive, check_size, regular_size
 from kinetree.simulation.results.packages import need
 from kinetree.simulation.results.plain import plain, revived
+from kinetree.spelling import printable
 
 __all__ = ["SUFFIXES", "load", "save"]
 

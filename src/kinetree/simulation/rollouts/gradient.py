@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.array_functions import on_host
+from kinetree.arrays.functions import on_host
 from kinetree.errors import UnknownNameError
 from kinetree.simulation.rollouts.asked import names_of, require_kernel
 from kinetree.simulation.rollouts.chunks import over_chunks

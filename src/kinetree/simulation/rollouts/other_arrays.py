@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.array_kinds import common, is_foreign, module_of
+from kinetree.arrays.kinds import common, is_foreign, module_of
 from kinetree.arrays.namespace import good_samples, namespace
 from kinetree.codegen.program import Argument
 from kinetree.errors import ArrayKindError, ShapeError, UnknownNameError

@@ -4,9 +4,9 @@ from functools import cached_property
 
 import numpy as np
 
-from kinetree import dynamics
 from kinetree.algorithms.energy import elastic_energy
 from kinetree.functional.parameters import with_parameters
+from kinetree.quantities import dynamics
 from kinetree.simulation.results.trajectory import Trajectory
 
 __all__ = ["Rollout"]

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from kinetree.errors import SweepError, SweepWarning
-from kinetree.printable import printable
 from kinetree.simulation.results.archives import Archive, regular_size
 from kinetree.simulation.sweep.work import Chunk
+from kinetree.spelling import printable
 
 __all__ = ["FORMAT", "Folder", "Memory", "read_manifest", "read_runs", "save_arrays", "write_whole"]
 

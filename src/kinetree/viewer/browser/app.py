@@ -8,7 +8,7 @@ import webbrowser
 
 import numpy as np
 
-from kinetree.printable import printable
+from kinetree.spelling import printable
 from kinetree.viewer.browser.drawing import Drawing
 from kinetree.viewer.browser.knobs import Knobs
 from kinetree.viewer.browser.panel import LayerPanel

@@ -6,7 +6,7 @@ renders Markdown with all the HTML in it, scripts included.
 
 from html import escape
 
-from kinetree.printable import printable
+from kinetree.spelling import printable
 from kinetree.viewer.browser.server import dress
 from kinetree.viewer.scene.description import LAYERS
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from kinetree.errors import KinetreeError
-from kinetree.printable import printable
 from kinetree.simulation.results.packages import need
+from kinetree.spelling import printable
 from kinetree.viewer.browser.drawing import ASIDE
 from kinetree.viewer.pictures.film import write_film
 from kinetree.viewer.scene.instants import rotations

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kinetree.printable import printable
+from kinetree.spelling import printable
 from kinetree.viewer.scene.camera import framing
 from kinetree.viewer.scene.description import LAYERS, SHOWN
 from kinetree.viewer.scene.instants import shaft_and_head

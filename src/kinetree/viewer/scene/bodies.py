@@ -7,7 +7,7 @@ import numpy as np
 
 from kinetree.errors import LoadError
 from kinetree.model import geometry
-from kinetree.printable import printable
+from kinetree.spelling import printable
 from kinetree.viewer.scene.description import Part
 from kinetree.viewer.scene.meshes import mesh_pieces
 from kinetree.viewer.scene.places import along

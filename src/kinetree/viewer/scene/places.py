@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree import kinematics
 from kinetree.algorithms.kinematics import base_velocities
 from kinetree.functional.kernel import kernel
+from kinetree.quantities import kinematics
 
 __all__ = ["Places", "along", "places", "quaternions", "velocities"]
 

@@ -14,16 +14,16 @@ import numpy as np
 
 from kinetree.algorithms import implicit
 from kinetree.algorithms.closed_chain import constrained_acceleration, is_closed, ways
-from kinetree.array_kinds import is_foreign
+from kinetree.arrays.batch import of_sample, over_batch
+from kinetree.arrays.kinds import is_foreign
 from kinetree.arrays.namespace import good_samples
-from kinetree.batch import of_sample, over_batch
 from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.errors import ShapeError, SingularError, TraceError
 from kinetree.expr.node import Expr
-from kinetree.functions import argument_shape, validate
 from kinetree.model.arrays import require_unit_parts
 from kinetree.model.fingerprint import is_plain
+from kinetree.quantities.functions import argument_shape, validate
 from kinetree.spatial import Force
 from kinetree.spatial.ops import less, select
 

@@ -11,8 +11,8 @@ what somebody sees who rides on it.
 """
 
 from kinetree.errors import ShapeError, UnknownNameError
-from kinetree.functions import quantity
 from kinetree.model.arrays import as_given, as_model, check_finite
+from kinetree.quantities.functions import quantity
 
 __all__ = [
     "acceleration",

@@ -11,11 +11,11 @@ hold it there drop out of the equation. For ``qdd = B yd + dB/dt y``,
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from kinetree.dynamics import inverse_dynamics, mass_matrix
 from kinetree.errors import ShapeError, names_itself
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
 from kinetree.model.arrays import as_given
+from kinetree.quantities.dynamics import inverse_dynamics, mass_matrix
 
 __all__ = ["QuasiVelocityDynamics", "quasi_velocity_dynamics"]
 

@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.array_functions import on_host, one_kernel
-from kinetree.dynamics import bias_force, mass_matrix
+from kinetree.arrays.functions import on_host, one_kernel
 from kinetree.errors import ModelError, names_itself
 from kinetree.joints import Fixed, Revolute
 from kinetree.model import Model
@@ -23,6 +22,7 @@ from kinetree.model.coupling import Coupling
 from kinetree.model.gearing import Gearing
 from kinetree.model.parts import JointDynamics
 from kinetree.model.rotor import add_rotor
+from kinetree.quantities.dynamics import bias_force, mass_matrix
 
 __all__ = ["ArmatureError", "add_rotor", "armature_error", "by_armature", "ratios", "rotors"]
 
@@ -149,7 +149,7 @@ def armature_error(model, q, qd=None) -> ArmatureError:
     if not names:
         raise ModelError(
             f"model {model.name!r} has no rotors: leaf bodies, round about their axes, that follow "
-            f"or lead one joint by a constant ratio; kinetree.gears.add_rotor adds one"
+            f"or lead one joint by a constant ratio; kinetree.quantities.gears.add_rotor adds one"
         )
     q = as_configuration(model, q)
     qd = np.zeros(model.nv) if qd is None else as_joint_vector(model, qd, "qd")

@@ -10,7 +10,7 @@ order, and numbers the bodies in its own way (``interop.pinocchio.to_parameters`
 """
 
 from kinetree.algorithms.regressors import joint_effects
-from kinetree.functions import quantity
+from kinetree.quantities.functions import quantity
 
 __all__ = [
     "energy_regressor",

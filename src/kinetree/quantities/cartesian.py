@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.array_functions import on_host, one_kernel
+from kinetree.arrays.functions import on_host, one_kernel
 from kinetree.errors import ShapeError, SingularError, TraceError, UnknownNameError
-from kinetree.kinematics import jacobians, pose, poses, require_reference
 from kinetree.model.arrays import (
     as_joint_vector,
     as_model,
@@ -20,6 +19,7 @@ from kinetree.model.arrays import (
     check_batches,
     check_finite,
 )
+from kinetree.quantities.kinematics import jacobians, pose, poses, require_reference
 
 __all__ = [
     "CartesianForces",

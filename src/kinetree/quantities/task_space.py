@@ -18,12 +18,12 @@ from kinetree.algorithms import task_space as texts
 from kinetree.algorithms.closure import CLOSURE_TOLERANCE, check_loops_closed
 from kinetree.algorithms.jacobians import frame_jacobian
 from kinetree.algorithms.loop_rank import kept_rows, rank_at
-from kinetree.array_functions import on_host
-from kinetree.array_kinds import is_foreign
+from kinetree.arrays.functions import on_host
+from kinetree.arrays.kinds import is_foreign
 from kinetree.errors import ShapeError, TraceError, calling
-from kinetree.functions import quantity
-from kinetree.kinematics import reference_point
 from kinetree.model.arrays import as_configuration, as_given, as_model, check_finite
+from kinetree.quantities.functions import quantity
+from kinetree.quantities.kinematics import reference_point
 
 __all__ = [
     "OperationalSpace",

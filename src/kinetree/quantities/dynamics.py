@@ -6,12 +6,11 @@ Every function broadcasts over leading axes: ``q`` is (..., nq); ``qd``, ``qdd``
 
 import numpy as np
 
-from kinetree import closed_chains
 from kinetree.algorithms import implicit, maximal
-from kinetree.array_functions import on_host
-from kinetree.array_kinds import common, is_foreign
+from kinetree.arrays.batch import over_batch
+from kinetree.arrays.functions import on_host
+from kinetree.arrays.kinds import common, is_foreign
 from kinetree.arrays.namespace import stacked_rows
-from kinetree.batch import over_batch
 from kinetree.codegen.program import Argument
 from kinetree.errors import (
     ShapeError,
@@ -19,7 +18,6 @@ from kinetree.errors import (
     TraceError,
     UnknownNameError,
 )
-from kinetree.functions import quantity, require_tree
 from kinetree.model.arrays import (
     as_configuration,
     as_given,
@@ -27,6 +25,8 @@ from kinetree.model.arrays import (
     as_model,
     check_finite,
 )
+from kinetree.quantities import closed_chains
+from kinetree.quantities.functions import quantity, require_tree
 from kinetree.spatial import Force, Motion
 
 __all__ = [

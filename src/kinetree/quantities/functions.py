@@ -14,8 +14,7 @@ from kinetree.algorithms.dependent_joints import require_independent_joints
 from kinetree.algorithms.sparsity import sparsity
 from kinetree.algorithms.task_space import task_rows
 from kinetree.arrays import dispatch  # noqa: F401  (kernels take arrays of other libraries)
-from kinetree.batch import over_batch
-from kinetree.catalogue import FUNCTIONS, Function
+from kinetree.arrays.batch import over_batch
 from kinetree.codegen.inline import evaluated, shortest, trace_of
 from kinetree.codegen.program import Argument, cheapest, trace
 from kinetree.codegen.runtime.kernel import Kernel
@@ -28,6 +27,7 @@ from kinetree.model.arrays import (
 )
 from kinetree.model.equivalence import code_key
 from kinetree.model.fingerprint import is_plain
+from kinetree.quantities.catalogue import FUNCTIONS, Function
 from kinetree.spatial import Force
 
 __all__ = ["FUNCTIONS", "Function", "by_the_book", "quantity", "result_shape"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.accuracy import Health, health
+from kinetree.diagnosis.health import Health, health
 
 
 def test_a_sound_robot_has_nothing_to_report():

@@ -5,8 +5,8 @@ import pytest
 from closeness import assert_close
 
 import kinetree as kt
-from kinetree.accuracy.causes import frame_distance
 from kinetree.algorithms import aba, aba_absolute
+from kinetree.diagnosis.health import frame_distance
 
 
 def plane_body(c):

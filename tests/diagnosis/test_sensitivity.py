@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.accuracy.conditioning import condition_number, worst_chain
+from kinetree.diagnosis.health import condition_number, worst_chain
 
 ZIGZAG = np.radians([75, -75, 75, -75, 75, -75])
 

@@ -20,16 +20,16 @@ import numpy as np
 
 from kinetree.algorithms import floating_base
 from kinetree.algorithms.jacobians import frame_jacobian
-from kinetree.array_kinds import common, is_foreign
+from kinetree.arrays.kinds import common, is_foreign
 from kinetree.arrays.namespace import namespace
 from kinetree.codegen.program import Argument
-from kinetree.dynamics import forward_dynamics as closed_forward_dynamics
 from kinetree.errors import LoopError, ModelError, ShapeError, names_itself
 from kinetree.functional.kernel import kernel
 from kinetree.joints import Free
 from kinetree.model import Model
 from kinetree.model.arrays import as_given, as_model
 from kinetree.model.edit import floating, grounded
+from kinetree.quantities.dynamics import forward_dynamics as closed_forward_dynamics
 from kinetree.spatial import Force, Inertia, Motion
 
 __all__ = [
@@ -219,7 +219,7 @@ def _call(function, base, arrays, f_ext, **options):
 def _tree_of(base) -> Model:
     if not isinstance(base, FloatingBase):
         raise TypeError(
-            f"expected a FloatingBase, such as kinetree.floating.of(model) returns, got "
+            f"expected a FloatingBase, such as kinetree.quantities.floating.of(model) returns, got "
             f"{type(base).__name__}"
         )
     return base.tree

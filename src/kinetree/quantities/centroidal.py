@@ -6,8 +6,8 @@ come first.
 """
 
 from kinetree.errors import ShapeError
-from kinetree.functions import quantity
 from kinetree.model.arrays import as_given, check_finite
+from kinetree.quantities.functions import quantity
 
 __all__ = [
     "center_of_mass",

@@ -8,10 +8,10 @@ of ``q`` (spherical, free, planar joints) derivatives with respect to ``q`` are 
 
 from typing import Any, NamedTuple
 
-from kinetree.dynamics import external_forces, forward_dynamics
 from kinetree.errors import calling
-from kinetree.functions import quantity
 from kinetree.model.arrays import as_given
+from kinetree.quantities.dynamics import external_forces, forward_dynamics
+from kinetree.quantities.functions import quantity
 
 __all__ = [
     "PowerBalance",

@@ -8,11 +8,11 @@ are.
 
 from typing import Any, NamedTuple
 
-from kinetree.dynamics import external_forces
 from kinetree.errors import UnknownNameError
-from kinetree.functions import quantity
 from kinetree.model.arrays import as_model
 from kinetree.model.gearing import require_leader
+from kinetree.quantities.dynamics import external_forces
+from kinetree.quantities.functions import quantity
 
 __all__ = ["HybridDynamics", "free_joints", "hybrid_dynamics", "hybrid_response"]
 

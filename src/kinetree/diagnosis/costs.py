@@ -14,8 +14,8 @@ from kinetree.codegen.program import Argument, cheapest, trace
 from kinetree.errors import names_itself
 from kinetree.expr.count import count_operations
 from kinetree.expr.published import Cost, factorization_cost, inertia_matrix_cost
-from kinetree.functions import quantity, require_tree
 from kinetree.model.arrays import as_model
+from kinetree.quantities.functions import quantity, require_tree
 
 __all__ = ["Costs", "operation_counts"]
 

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from kinetree.array_kinds import common, is_foreign, kind_of, module_of
+from kinetree.arrays.kinds import common, is_foreign, kind_of, module_of
 from kinetree.errors import ArrayKindError, KinetreeError, calling, refuse_formulas
 
 __all__ = ["on_host", "one_kernel"]

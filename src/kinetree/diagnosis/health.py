@@ -1,0 +1,358 @@
+"""``health``: one call, one page."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms.crba import joint_space_inertia
+from kinetree.algorithms.jacobians import all_poses
+from kinetree.algorithms.kinematics import base_velocities
+from kinetree.algorithms.regressors import regressor
+from kinetree.arrays.functions import on_host
+from kinetree.errors import ShapeError, SingularError
+from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
+from kinetree.quantities.dynamics import forward_dynamics, inverse_dynamics
+from kinetree.quantities.functions import require_tree
+
+__all__ = ["Health", "condition_number", "frame_distance", "health", "worst_chain"]
+
+_ALL_DIGITS = 15.9
+
+
+@dataclass(frozen=True)
+class Health:
+    """How far the dynamics of a model at one state can be trusted.
+
+    Attributes:
+        model: its name.
+        condition: condition number of the inertia matrix.
+        worst_chain: what a straight chain of as many equal links would have.
+        round_trip: relative error of accelerations after inverse and forward dynamics; infinite
+            where there are no accelerations, in a singular configuration.
+        digits_lost: decimal digits that rounding takes from inverse and from forward dynamics.
+        influence: relative change of accelerations per relative change of a body's inertia, by
+            name, the largest first.
+        causes: what costs digits, and what to do about it.
+    """
+
+    model: str
+    condition: float
+    worst_chain: float
+    round_trip: float
+    digits_lost: tuple
+    influence: dict
+    causes: tuple
+
+    @property
+    def is_good(self) -> bool:
+        """Whether nothing was found."""
+        return not self.causes
+
+    def __str__(self):
+        inverse, forward = self.digits_lost
+        most = list(self.influence.items())[:3]
+        lines = [
+            f"{self.model}: {'nothing found' if self.is_good else f'{len(self.causes)} found'}",
+            f"  condition of the inertia matrix   {self.condition:.3g}"
+            f" (equal links in a straight line: {self.worst_chain:.3g})",
+            f"  inverse, then forward dynamics    {self.round_trip:.1e}",
+            f"  digits lost to rounding           {inverse:.1f} inverse, {forward:.1f} forward,"
+            f" of {_ALL_DIGITS}",
+            "  1 % of a body's inertia changes accelerations by "
+            + (", ".join(f"{x:.2g} % ({name})" for name, x in most) or "nothing"),
+        ]
+        return "\n".join([*lines, *(f"  - {cause}" for cause in self.causes)])
+
+
+@on_host
+def health(model, q=None, qd=None) -> Health:
+    """How far the dynamics of a model can be trusted at a state.
+
+    Args:
+        model: the mechanism, without loops.
+        q: joint positions, (nq,); neutral by default.
+        qd: joint velocities, (nv,); at rest by default.
+    """
+    require_tree(as_model(model), "health")
+    q = model.neutral() if q is None else as_configuration(model, q)
+    qd = np.zeros(model.nv) if qd is None else as_joint_vector(model, qd, "qd")
+    if q.ndim != 1 or qd.ndim != 1:
+        raise ShapeError(
+            f"health is about one state, q (nq,) and qd (nv,), got {q.shape} and {qd.shape}"
+        )
+    found = []
+    try:
+        round_trip, lost = round_trip_error(model, q, qd), digits_lost(model, q, qd)
+        weights = influence(model, q, qd).tolist()
+    except (SingularError, np.linalg.LinAlgError) as error:
+        found.append(singular_motion(error))
+        round_trip, lost = np.inf, (0.0, _ALL_DIGITS)
+        weights = [np.inf] * model.body_count
+    found += singular_variables(model, q)
+    if not found:
+        found += sensitive_chain(model, q, condition_number(model, q, scaled=True))
+    found += [
+        *far_frames(model),
+        *far_from_origin(model, q),
+        *fast_flight(model, q, qd),
+        *inertia_ratios(model),
+    ]
+    if not found and lost[1] > MANY_DIGITS:
+        found.append(unexplained(lost[1]))
+    by_name = zip(model.body_names[1:], weights, strict=True)
+    return Health(
+        model.name,
+        condition_number(model, q),
+        worst_chain(max((len(s) for s in model.support), default=0)),
+        round_trip,
+        lost,
+        dict(sorted(by_name, key=lambda item: -item[1])),
+        tuple(found),
+    )
+
+
+# --- What makes rounding errors large, and what to do — the four causes of RBDA §10.1 ------------
+
+FAR = 20.0  # radii of gyration
+FAST = 1e3
+UNLIKE = 1e5
+SENSITIVE = 1e4
+SINGULAR = 1e-3
+MANY_DIGITS = 8.0
+
+
+class Cause(NamedTuple):
+    """Something that costs digits."""
+
+    what: str
+    """What was found, with its number."""
+    advice: str
+    """What to do about it."""
+
+    def __str__(self):
+        return f"{self.what}; {self.advice}"
+
+
+def far_frames(model):
+    """Bodies whose frame is more than ``FAR`` radii of gyration away from their mass centre.
+
+    Rounding errors of an inertia grow with the square of that distance, beginning at about two
+    radii — RBDA Fig. 10.2. At ten times as far they have cost two digits; links of robots whose
+    numbers are fine come to a dozen radii.
+    """
+    found = []
+    for name, I in zip(model.body_names[1:], model.inertia[1:], strict=True):
+        ratio = frame_distance(I)
+        if ratio > FAR:
+            found.append((ratio, name))
+    return [
+        Cause(
+            f"the mass centre of body {name!r} is {ratio:.3g} radii of gyration from its frame",
+            "put the joint, and with it the frame, closer to the body, or check the units",
+        )
+        for ratio, name in sorted(found, reverse=True)[:3]
+    ]
+
+
+def frame_distance(I) -> float:
+    """Distance of a mass centre from the origin of its frame, in radii of gyration."""
+    if not I.mass > 0:
+        return 0.0
+    distance = float(np.linalg.norm(np.asarray(I.first_moment, float))) / I.mass
+    spread = float(np.trace(np.asarray(I.rotational_at_center, float))) / (2 * I.mass)
+    if distance == 0 or spread <= 0:  # a particle has no size to compare with
+        return 0.0
+    return distance / float(np.sqrt(spread))
+
+
+def far_from_origin(model, q):
+    """A mechanism far from the origin of its base: what is computed in base coordinates suffers."""
+    if not model.body_count:
+        return []
+    places = np.asarray(all_poses(model, q))[:, :3, 3]
+    distance = float(np.linalg.norm(places.mean(axis=0)))
+    size = float(np.max(np.linalg.norm(places - places.mean(axis=0), axis=-1), initial=0.0))
+    if distance < 1e3 * max(size, 1e-3):
+        return []
+    digits = 2 * np.log10(distance / max(size, 1e-3))
+    return [
+        Cause(
+            f"the mechanism is {distance:.3g} m from the origin and {size:.3g} m large",
+            f"quantities in base coordinates lose up to {min(digits, 16):.0f} digits: move the "
+            f"origin near it, or use those in coordinates of a body (frame='body')",
+        )
+    ]
+
+
+def fast_flight(model, q, qd):
+    """All bodies moving much faster than against each other."""
+    if not model.body_count or not np.any(qd):
+        return []
+    X_0, v = base_velocities(model, q, qd)
+    v = np.array([at.linear + np.cross(at.angular, X.r) for X, at in zip(X_0, v, strict=True)][1:])
+    mean = float(np.linalg.norm(v.mean(axis=0)))
+    relative = float(np.max(np.linalg.norm(v - v.mean(axis=0), axis=-1), initial=0.0))
+    if mean < FAST * max(relative, 1e-3):
+        return []
+    return [
+        Cause(
+            f"all bodies fly at about {mean:.3g} m/s, and at {relative:.3g} m/s against each other",
+            "describe the motion in a frame that flies with them",
+        )
+    ]
+
+
+def inertia_ratios(model):
+    """A heavy body behind a light one: the heavy one decides, and the light one drowns in it."""
+    mass = [float(I.mass) if I is not None else 0.0 for I in model.inertia]
+    pairs = [(mass[i], mass[p], i, p) for i, p in enumerate(model.parent) if i and p]
+    worst = [(m / M, i, p) for m, M, i, p in pairs if M > 0 and m / M > UNLIKE]
+    names = model.body_names
+    return [
+        Cause(
+            f"body {names[i]!r} is {ratio:.3g} times as heavy as {names[p]!r}, which carries it",
+            "join bodies that are too light to matter to their neighbours (edit.lump_fixed)",
+        )
+        for ratio, i, p in sorted(worst, reverse=True)[:3]
+    ]
+
+
+def singular_variables(model, q):
+    """Joints close to where their position variables are singular: gimbal lock, a full turn."""
+    found = []
+    for name, joint, at in zip(model.joint_names, model.joint[1:], model.q_slice[1:], strict=True):
+        distance = abs(float(joint.singularity(q[at])))
+        if distance < SINGULAR:
+            found.append(
+                Cause(
+                    f"the variables of joint {name!r} ({type(joint).__name__}) are close to "
+                    f"singular: the determinant of its motion subspace is {distance:.2g} of what "
+                    f"it can be",
+                    "rates of the variables become as large as this is small; take other variables "
+                    "for the same state (joint.reparameterize), or a Spherical joint",
+                )
+            )
+    return found
+
+
+def unexplained(digits):
+    """Digits that forward dynamics lost for another reason."""
+    return Cause(
+        f"rounding takes {digits:.1f} decimal digits from forward dynamics",
+        "inertias of the joints differ widely: look at units, and at bodies that hardly matter",
+    )
+
+
+def singular_motion(error):
+    """No forward dynamics at all at this state."""
+    return Cause(str(error), "no accelerations can be computed at this state")
+
+
+def sensitive_chain(model, q, condition):
+    """Accelerations that depend on small differences of forces.
+
+    Args:
+        model: the mechanism.
+        q: joint positions, (nq,).
+        condition: scaled condition number of the inertia matrix.
+    """
+    if condition < SENSITIVE:
+        return []
+    H = joint_space_inertia(model, q)
+    if not np.all(np.diagonal(H) > 0):  # then nothing moves as it should, see ``singular_motion``
+        return []
+    d = np.sqrt(np.diagonal(H))
+    _, shapes = np.linalg.eigh(H / np.outer(d, d))
+    joint = model.joint_names[_owner(model, int(np.argmax(np.abs(shapes[:, 0] / d)))) - 1]
+    depth = max(len(s) for s in model.support)
+    return [
+        Cause(
+            f"{depth} bodies in line give the inertia matrix the condition number {condition:.3g}, "
+            f"felt most at joint {joint!r}",
+            "errors of forces may grow by as much in accelerations; a spanning tree of less depth, "
+            "or armature that the real joints have, lowers it",
+        )
+    ]
+
+
+def _owner(model, k):
+    return next(i for i, at in enumerate(model.v_slice) if at.start <= k < at.stop)
+
+
+# --- How errors of forces become errors of accelerations — RBDA §10.2 ----------------------------
+# One-off evaluations run on the texts of the algorithms; only inverse and forward dynamics, whose
+# own errors are wanted, run as everybody calls them.
+
+
+def condition_number(model, q, *, scaled=False) -> float:
+    """Of the inertia matrix: relative errors of ``tau`` may grow by as much in ``qdd``.
+
+    Infinite where a variable has no inertia at all.
+
+    Args:
+        model: the mechanism.
+        q: joint positions, (nq,).
+        scaled: measure every variable such that its own inertia is one; the number then does not
+            depend on units, and armature and light links at the tip count for what they are.
+    """
+    if not model.nv:
+        return 1.0
+    H = joint_space_inertia(model, q)
+    if not np.all(np.diagonal(H) > 0):
+        return np.inf
+    d = np.sqrt(np.diagonal(H)) if scaled else np.ones(model.nv)
+    return float(np.linalg.cond(H / np.outer(d, d)))
+
+
+def worst_chain(links: int) -> float:
+    """About the condition number of a straight chain of equal links, ``4 n⁴``."""
+    return 4.0 * links**4
+
+
+def round_trip_error(model, q, qd) -> float:
+    """Largest relative error of accelerations after inverse and then forward dynamics."""
+    if not model.nv:
+        return 0.0
+    wanted = np.ones(model.nv)
+    tau = inverse_dynamics(model, q, qd, wanted)
+    return float(np.max(np.abs(forward_dynamics(model, q, qd, tau) - wanted)))
+
+
+def digits_lost(model, q, qd):
+    """Decimal digits that rounding takes from inverse and from forward dynamics, at this state.
+
+    Measured: the same code is run in single precision, whose errors are large enough to be seen in
+    double precision. Inputs are rounded beforehand, so that both start from the same numbers.
+    """
+    single = [np.asarray(x, np.float32) for x in (q, qd, np.ones(model.nv))]
+    single[0] = _on_the_manifold(model, single[0])
+    double = [x.astype(np.float64) for x in single]
+    found = []
+    for function in (inverse_dynamics, forward_dynamics):
+        rough, exact = function(model, *single), function(model, *double)
+        scale = np.max(np.abs(exact), initial=0.0)
+        if not scale > 0:
+            found.append(0.0)
+            continue
+        error = np.max(np.abs(rough - exact)) / (scale * np.finfo(np.float32).eps)
+        found.append(float(np.log10(max(error, 1.0))))
+    return tuple(found)
+
+
+def _on_the_manifold(model, q):
+    """Unit quaternions again after rounding, as nearly as single precision can have them."""
+    return model.integrate(q.astype(np.float64), np.zeros(model.nv)).astype(np.float32)
+
+
+def influence(model, q, qd):
+    """Relative change of the accelerations per relative change of each body's inertia, (bodies,).
+
+    ``tau = Y π`` is linear in the inertias ``π``, so ``H δqdd = -Y δπ`` at equal forces.
+    """
+    qdd = np.ones(model.nv)
+    Y = regressor(model, q, qd, qdd).reshape(model.nv, model.body_count, 10)
+    parameters = np.reshape([I.parameters() for I in model.inertia[1:]], (model.body_count, 10))
+    forces = np.einsum("ikp,kp->ik", Y, parameters)
+    changes = np.linalg.solve(joint_space_inertia(model, q), forces)
+    return np.max(np.abs(changes), axis=0, initial=0.0)

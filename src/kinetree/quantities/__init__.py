@@ -1,0 +1,1 @@
+"""The public functions of a model: one definition each, compiled on first use."""
