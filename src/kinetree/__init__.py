@@ -223,6 +223,7 @@ _ON_DEMAND = {
         "loaders",
         "loops",
         "plot",
+        "quantities",
         "samples",
         "simulation",
         "symbolic",
