@@ -5,15 +5,22 @@ A kind is told by the type of an array, without importing the library that it co
 
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from kinetree.errors import ArrayKindError, ShapeError
 
 __all__ = [
-    "common", "is_foreign", "kind_of", "module_of", "on_host", "precision", "refuse_masked",
+    "Array", "ArrayLike", "common", "is_foreign", "kind_of", "module_of", "on_host", "precision",
+    "refuse_masked",
 ]  # fmt: skip
+
+Array: TypeAlias = Any
+"""An array of NumPy, CuPy, PyTorch or JAX: results are of the kind of the arguments."""
+
+ArrayLike: TypeAlias = Any
+"""An array of any library, or lists and numbers; leading axes are batches."""
 
 _LIBRARIES = {"torch": "torch", "cupy": "cupy", "jax": "jax", "jaxlib": "jax"}
 _WORDS = {
