@@ -23,7 +23,7 @@ import numpy as np
 from gpu_checks.agreement import BOUND, every_sample, largest_error
 from gpu_checks.definition import compute_by_definition
 from gpu_checks.report import Report
-from public_calls import FUNCTIONS, States, converted, leaves
+from support.public_calls import FUNCTIONS, States, converted, leaves
 
 import kinetree as kt
 

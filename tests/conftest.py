@@ -15,8 +15,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
-import pytorch_here
 from hypothesis import HealthCheck, settings
+from support import pytorch_here
 
 settings.register_profile(
     "default", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from public_calls import FUNCTIONS, States, converted, leaves
+from support.public_calls import FUNCTIONS, States, converted, leaves
 
 import kinetree as kt
 
@@ -116,7 +116,7 @@ def cluster():
 
 def contact():
     """Ellipsoids have no closed form: coal finds them; SciPy and trimesh the hull of a mesh."""
-    from touching_shapes import two_bodies, wedge_in
+    from support.touching_shapes import two_bodies, wedge_in
 
     from kinetree.model.geometry import Ellipsoid
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from textbook import Figure1, figure_1_tree, random_state
+from support.closeness import assert_close
+from support.textbook import Figure1, figure_1_tree, random_state
 
 import kinetree as kt
 from kinetree.joints import Euler, Exponential, Revolute, Spherical, Universal

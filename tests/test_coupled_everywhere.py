@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from geared_robot import Reduction, geared_robot
+from support.geared_robot import Reduction, geared_robot
 
 import kinetree as kt
 from kinetree import control

@@ -8,8 +8,8 @@ import warnings
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from states import conditioning
+from support.closeness import assert_close
+from support.states import conditioning
 
 import kinetree as kt
 from kinetree.algorithms import aba, crba, rnea

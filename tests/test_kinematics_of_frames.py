@@ -4,7 +4,7 @@ import inspect
 
 import numpy as np
 import pytest
-from closeness import assert_close
+from support.closeness import assert_close
 
 import kinetree as kt
 

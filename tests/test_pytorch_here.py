@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
-import pytorch_here
-from pytorch_here import header, is_asked_for, is_left_out, needs_pytorch
+from support import pytorch_here
+from support.pytorch_here import header, is_asked_for, is_left_out, needs_pytorch
 
 TESTS = Path(__file__).parent
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from states import aligned_chain, conditioning
-from textbook import STEP, Arm, assert_printed, two_link_arm
+from support.closeness import assert_close
+from support.states import aligned_chain, conditioning
+from support.textbook import STEP, Arm, assert_printed, two_link_arm
 
 import kinetree as kt
 from kinetree.algorithms import crba

@@ -15,7 +15,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
-from public_calls import FUNCTIONS, ON_HOST, States, converted, leaves
+from support.public_calls import FUNCTIONS, ON_HOST, States, converted, leaves
 
 import kinetree as kt
 from gpu_checks.definition import compute_by_definition
@@ -109,8 +109,8 @@ def _prepare(on_cpu):
 
 def _use_shim():
     """Put CUDA on the CPU in the place of CuPy and of launches."""
-    import fake_cupy
-    from backends import cuda_on_cpu
+    from support import fake_cupy
+    from support.backends import cuda_on_cpu
 
     sys.modules["cupy"] = fake_cupy.module()
     compile = cuda_on_cpu(Path(tempfile.mkdtemp()))

@@ -5,8 +5,8 @@ import time
 import jax
 import jax.numpy as jnp
 import numpy as np
-from differentiable import end_of_rollout
 from jax.test_util import check_grads
+from support.differentiable import end_of_rollout
 
 import kinetree as kt
 

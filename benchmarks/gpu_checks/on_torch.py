@@ -2,7 +2,7 @@
 
 import numpy as np
 import torch
-from differentiable import end_of_rollout
+from support.differentiable import end_of_rollout
 
 import kinetree as kt
 

@@ -6,8 +6,8 @@ import mpmath
 import numpy as np
 import pytest
 import sympy
-from closeness import assert_close
-from states import (
+from support.closeness import assert_close
+from support.states import (
     aligned_chain,
     conditioning,
     floating_tree,

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from states import conditioning, random_external_forces, random_state
+from support.closeness import assert_close
+from support.states import conditioning, random_external_forces, random_state
 
 from kinetree import samples
 from kinetree.algorithms import aba, aba_absolute

@@ -3,8 +3,8 @@
 import numpy as np
 import pinocchio as pin
 import pytest
-from closeness import assert_close
-from states import conditioning, floating_tree, random_external_forces, random_state
+from support.closeness import assert_close
+from support.states import conditioning, floating_tree, random_external_forces, random_state
 
 from kinetree import samples
 from kinetree.algorithms import aba, minv

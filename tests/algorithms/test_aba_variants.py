@@ -3,8 +3,8 @@
 import mpmath
 import numpy as np
 import pytest
-from closeness import assert_close
-from states import (
+from support.closeness import assert_close
+from support.states import (
     aligned_chain,
     conditioning,
     floating_tree,

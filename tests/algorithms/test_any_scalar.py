@@ -3,8 +3,8 @@
 import mpmath
 import numpy as np
 import pytest
-from closeness import assert_close
-from textbook import random_state
+from support.closeness import assert_close
+from support.textbook import random_state
 
 from kinetree.algorithms import (
     closed_form,

@@ -4,9 +4,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from furnished import with_armature, without_armature
-from states import conditioning, random_external_forces, random_state
+from support.closeness import assert_close
+from support.furnished import with_armature, without_armature
+from support.states import conditioning, random_external_forces, random_state
 
 import kinetree as kt
 from kinetree.algorithms import (

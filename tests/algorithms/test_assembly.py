@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from articulated_pair import Pair
-from closeness import assert_close
-from states import random_state
+from support.articulated_pair import Pair
+from support.closeness import assert_close
+from support.states import random_state
 
 from kinetree import samples
 from kinetree.algorithms import assembly, projection

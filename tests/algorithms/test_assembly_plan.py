@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from linkages import four_bar
+from support.linkages import four_bar
 
 from kinetree import samples
 from kinetree.algorithms.assembly_plan import assembly_plan, joint_ends

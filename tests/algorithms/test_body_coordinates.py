@@ -1,8 +1,8 @@
 """Derivatives of the dynamics in the coordinates of each body, against those in one frame."""
 
 import pytest
-from closeness import assert_close
-from states import conditioning, floating_tree, random_external_forces, random_state
+from support.closeness import assert_close
+from support.states import conditioning, floating_tree, random_external_forces, random_state
 
 from kinetree import samples
 from kinetree.algorithms import body_coordinates, rnea_derivatives

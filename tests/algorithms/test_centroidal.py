@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from textbook import STEP, random_state, rate
+from support.closeness import assert_close
+from support.textbook import STEP, random_state, rate
 
 import kinetree as kt
 from kinetree.algorithms import centroidal as cen

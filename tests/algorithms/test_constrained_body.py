@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
-from closeness import assert_close
-from special_joints import SPECIAL_JOINTS, Slot
+from support.closeness import assert_close
+from support.special_joints import SPECIAL_JOINTS, Slot
 
 from kinetree.algorithms import aba, rnea
 from kinetree.algorithms.constrained_body import (

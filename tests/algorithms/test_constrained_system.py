@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from closeness import assert_close
+from support.closeness import assert_close
 
 from kinetree.algorithms.constrained_system import (
     EquationOfMotion,

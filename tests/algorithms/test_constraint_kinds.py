@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from closeness import assert_close
+from support.closeness import assert_close
 
 from kinetree.algorithms.constraint_kinds import ConstraintFunction, Freedoms, freedoms
 from kinetree.algorithms.state_space import configuration_rate

@@ -1,7 +1,7 @@
-import linkages
 import numpy as np
 import pytest
-from closeness import assert_close
+from support import linkages
+from support.closeness import assert_close
 
 from kinetree.algorithms.constraints import Explicit, Implicit, check_same_constraint
 from kinetree.algorithms.subspace import Subspace

@@ -4,8 +4,8 @@ import mpmath
 import numpy as np
 import pytest
 import sympy
-from closeness import assert_close
-from textbook import Arm, random_state, rate, two_link_arm
+from support.closeness import assert_close
+from support.textbook import Arm, random_state, rate, two_link_arm
 
 from kinetree.algorithms import closed_form, coriolis, coriolis_root, crba, rnea, sparsity
 from kinetree.algorithms import fewest_operations as fewest

@@ -4,8 +4,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from states import conditioning
+from support.closeness import assert_close
+from support.states import conditioning
 
 import kinetree as kt
 from kinetree.algorithms import couplings, crba, divide_and_conquer, maximal, rnea, state_space

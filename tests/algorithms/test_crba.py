@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from textbook import Arm, Mixed, assert_printed, mixed_tree, random_state, two_link_arm
+from support.closeness import assert_close
+from support.textbook import Arm, Mixed, assert_printed, mixed_tree, random_state, two_link_arm
 
 from kinetree.algorithms import aba, crba, energy, minv, rnea, sparsity
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms

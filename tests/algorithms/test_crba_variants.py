@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from textbook import Mixed, assert_printed, mixed_tree, random_state
+from support.closeness import assert_close
+from support.textbook import Mixed, assert_printed, mixed_tree, random_state
 
 from kinetree import samples
 from kinetree.algorithms import crba, crba_variants, rnea

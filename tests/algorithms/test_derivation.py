@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from articulated_pair import Pair
-from closeness import assert_close
+from support.articulated_pair import Pair
+from support.closeness import assert_close
 
 from kinetree.algorithms import assembly, derivation
 from kinetree.errors import SingularError

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from linkages import (
+from support.closeness import assert_close
+from support.linkages import (
     crank_slider,
     crank_slider_positions,
     explicit,
@@ -11,7 +11,7 @@ from linkages import (
     four_bar_positions,
     lagrange,
 )
-from states import conditioning, floating_tree, random_external_forces, random_state
+from support.states import conditioning, floating_tree, random_external_forces, random_state
 
 from kinetree import samples
 from kinetree.algorithms import aba, maximal, rnea

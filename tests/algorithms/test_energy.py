@@ -2,8 +2,16 @@
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from textbook import STEP, Arm, Mixed, assert_printed, mixed_tree, random_state, two_link_arm
+from support.closeness import assert_close
+from support.textbook import (
+    STEP,
+    Arm,
+    Mixed,
+    assert_printed,
+    mixed_tree,
+    random_state,
+    two_link_arm,
+)
 
 from kinetree.algorithms import aba, crba, energy, jacobians, kinematics, rnea
 from kinetree.model import Model

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from closeness import assert_close
+from support.closeness import assert_close
 
 from kinetree.algorithms.closed_chain_solvers import null_space, range_space
 from kinetree.algorithms.fixed_pivots import is_zero, positive_solution, solve_for, sparse_rows

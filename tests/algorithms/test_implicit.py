@@ -1,10 +1,10 @@
 """Loops in joint space, against maximal coordinates and against Lagrange's equation."""
 
-import linkages
 import numpy as np
 import pytest
-from closeness import assert_close
-from furnished import with_armature
+from support import linkages
+from support.closeness import assert_close
+from support.furnished import with_armature
 
 import kinetree as kt
 from kinetree.algorithms import aba, crba, implicit, maximal

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from textbook import STEP, Arm, assert_printed, random_state, rate, two_link_arm
+from support.closeness import assert_close
+from support.textbook import STEP, Arm, assert_printed, random_state, rate, two_link_arm
 
 from kinetree.algorithms import crba, rnea
 from kinetree.algorithms import jacobians as jac

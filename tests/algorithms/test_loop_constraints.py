@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from closeness import assert_close
+from support.closeness import assert_close
 
 import kinetree as kt
 from kinetree.algorithms.jacobians import all_jacobians

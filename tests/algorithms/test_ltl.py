@@ -4,8 +4,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from closeness import EPS, assert_close
-from textbook import random_state
+from support.closeness import EPS, assert_close
+from support.textbook import random_state
 
 from kinetree import samples
 from kinetree.algorithms import crba, ltl, ltl_products, sparsity

@@ -1,10 +1,10 @@
-import linkages
 import numpy as np
 import pytest
 import scipy.sparse
 import scipy.sparse.linalg
-from closeness import assert_close
-from special_joints import SPECIAL_JOINTS, Driven, Geared, Slot
+from support import linkages
+from support.closeness import assert_close
+from support.special_joints import SPECIAL_JOINTS, Driven, Geared, Slot
 
 from kinetree.algorithms import aba, crba, maximal, rnea
 from kinetree.algorithms.constrained_system import EquationOfMotion, apply_explicit, apply_implicit

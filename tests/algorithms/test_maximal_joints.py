@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
-from closeness import assert_close
-from special_joints import SPECIAL_JOINTS, Driven, Slot
+from support.closeness import assert_close
+from support.special_joints import SPECIAL_JOINTS, Driven, Slot
 
 from kinetree.algorithms import maximal
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms

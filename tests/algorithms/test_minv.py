@@ -5,8 +5,8 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from closeness import assert_close
-from states import aligned_chain, conditioning, random_state
+from support.closeness import assert_close
+from support.states import aligned_chain, conditioning, random_state
 
 from kinetree import samples
 from kinetree.algorithms import aba, crba, minv

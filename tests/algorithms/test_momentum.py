@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from textbook import STEP, random_state, rate
+from support.closeness import assert_close
+from support.textbook import STEP, random_state, rate
 
 from kinetree.algorithms import aba, kinematics, momentum, rnea
 from kinetree.errors import SingularError

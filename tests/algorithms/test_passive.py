@@ -3,9 +3,9 @@
 import mpmath
 import numpy as np
 import pytest
-from closeness import assert_close
-from furnished import gripper
-from states import random_state
+from support.closeness import assert_close
+from support.furnished import gripper
+from support.states import random_state
 
 import kinetree as kt
 from kinetree.algorithms import passive

@@ -3,8 +3,14 @@
 import mpmath
 import numpy as np
 import pytest
-from closeness import assert_close
-from states import aligned_chain, conditioning, floating_tree, random_external_forces, random_state
+from support.closeness import assert_close
+from support.states import (
+    aligned_chain,
+    conditioning,
+    floating_tree,
+    random_external_forces,
+    random_state,
+)
 
 from kinetree import samples
 from kinetree.algorithms import aba, crba, rnea

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from closeness import assert_close
+from support.closeness import assert_close
 
 from kinetree.algorithms.propagation import cleared, inverse_joint_inertia, propagate
 from kinetree.errors import SingularError

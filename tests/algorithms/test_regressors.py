@@ -5,8 +5,8 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from closeness import assert_close
-from textbook import random_state
+from support.closeness import assert_close
+from support.textbook import random_state
 
 from kinetree.algorithms import energy, momentum, regressors, rnea
 from kinetree.errors import UnknownNameError

@@ -6,9 +6,9 @@ import mpmath
 import numpy as np
 import pytest
 import sympy
-from closeness import assert_close
 from scipy.linalg import block_diag, expm
-from textbook import (
+from support.closeness import assert_close
+from support.textbook import (
     STEP,
     Arm,
     Figure1,

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from textbook import STEP, Arm, Figure1, figure_1_tree, random_state, two_link_arm
+from support.closeness import assert_close
+from support.textbook import STEP, Arm, Figure1, figure_1_tree, random_state, two_link_arm
 
 from kinetree.algorithms import aba, rnea, rnea_3d
 from kinetree.errors import JointError

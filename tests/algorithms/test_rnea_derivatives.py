@@ -4,8 +4,8 @@ import mpmath
 import numpy as np
 import pinocchio as pin
 import pytest
-from closeness import assert_close
-from states import aligned_chain, floating_tree, random_external_forces
+from support.closeness import assert_close
+from support.states import aligned_chain, floating_tree, random_external_forces
 
 from kinetree import samples
 from kinetree.algorithms import coriolis, crba, rnea

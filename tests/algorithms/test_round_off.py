@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from closeness import EPS
+from support.closeness import EPS
 
 from kinetree import samples
 from kinetree.algorithms import aba, crba, rnea

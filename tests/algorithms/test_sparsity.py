@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from closeness import assert_close
+from support.closeness import assert_close
 
 from kinetree import samples
 from kinetree.algorithms import crba, ltl, ltl_products

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from textbook import Arm, random_state, rate, two_link_arm
+from support.closeness import assert_close
+from support.textbook import Arm, random_state, rate, two_link_arm
 
 from kinetree import samples
 from kinetree.algorithms import crba, jacobians, kinematics, rnea, sparsity, stacked

@@ -1,9 +1,9 @@
-import linkages
 import mpmath as mp
 import numpy as np
 import pytest
-from closeness import assert_close
-from special_joints import Slot
+from support import linkages
+from support.closeness import assert_close
+from support.special_joints import Slot
 
 from kinetree.algorithms import aba, maximal
 from kinetree.algorithms.energy import total_energy

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-from closeness import assert_close
 from hypothesis import given
 from hypothesis import strategies as st
+from support.closeness import assert_close
 
 from kinetree.algorithms.subspace import Subspace, change_of_basis, decompose, is_direct_sum
 from kinetree.errors import ShapeError, SingularError, SpatialTypeError

@@ -2,9 +2,9 @@
 
 import sys
 
-import fake_cupy
 import numpy as np
 import pytest
+from support import fake_cupy
 
 import kinetree as kt
 

@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from differentiable import NAMES, end_of_rollout, functions
 from jax.test_util import check_grads
+from support.differentiable import NAMES, end_of_rollout, functions
 
 import kinetree as kt
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from public_calls import FUNCTIONS, ON_HOST, States, converted, leaves
+from support.public_calls import FUNCTIONS, ON_HOST, States, converted, leaves
 
 import kinetree as kt
 

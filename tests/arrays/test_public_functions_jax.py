@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from public_calls import FUNCTIONS, ON_HOST, States, converted, leaves
+from support.public_calls import FUNCTIONS, ON_HOST, States, converted, leaves
 
 import kinetree as kt
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from differentiable import NAMES, end_of_rollout, functions
+from support.differentiable import NAMES, end_of_rollout, functions
 from torch.autograd import gradcheck, gradgradcheck
 
 import kinetree as kt

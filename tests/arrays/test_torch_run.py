@@ -4,10 +4,10 @@ import contextlib
 import sys
 from types import SimpleNamespace
 
-import fake_cupy
 import numpy as np
 import pytest
 import torch
+from support import fake_cupy
 
 import kinetree as kt
 from kinetree.arrays import torch_run

@@ -7,9 +7,9 @@ algorithms that do not follow the book's derivation.
 import numpy as np
 import pytest
 import sympy as sp
-from closeness import assert_close
 from scipy.linalg import block_diag, expm
-from textbook import Arm, assert_printed, rate, two_link_arm
+from support.closeness import assert_close
+from support.textbook import Arm, assert_printed, rate, two_link_arm
 
 import kinetree as kt
 from kinetree.algorithms import (

@@ -5,9 +5,9 @@ import json
 
 import numpy as np
 import pytest
-from closeness import assert_close
+from support.closeness import assert_close
+from support.urdf_files import MASS, link, robot
 from typer.testing import CliRunner
-from urdf_files import MASS, link, robot
 
 import kinetree as kt
 from kinetree.cli.app import app

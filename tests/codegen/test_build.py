@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 import pytest
-from closeness import assert_close
+from support.closeness import assert_close
 
 import kinetree as kt
 from kinetree.codegen import build as build_module

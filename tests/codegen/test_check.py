@@ -3,11 +3,11 @@
 import mpmath
 import numpy as np
 import pytest
-from backends import COMPILER, exported_c, llvm, numpy_listing
-from closeness import assert_close
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from states import conditioning
+from support.backends import COMPILER, exported_c, llvm, numpy_listing
+from support.closeness import assert_close
+from support.states import conditioning
 
 import kinetree as kt
 from kinetree.codegen.check import cases, check_backend

@@ -5,7 +5,7 @@ from importlib import resources
 
 import numpy as np
 import pytest
-from backends import cuda_on_cpu
+from support.backends import cuda_on_cpu
 
 import kinetree as kt
 from kinetree.codegen.check import cases, check_backend

@@ -4,8 +4,8 @@ import inspect
 
 import numpy as np
 import pytest
-from backends import cuda_on_cpu
-from public_calls import FUNCTIONS, ON_HOST, States, leaves
+from support.backends import cuda_on_cpu
+from support.public_calls import FUNCTIONS, ON_HOST, States, leaves
 
 import kinetree as kt
 from kinetree.codegen.program import Argument, trace

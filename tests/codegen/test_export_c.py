@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from backends import COMPILER, exported_c
+from support.backends import COMPILER, exported_c
 
 import kinetree as kt
 from kinetree.codegen.program import Argument, trace

@@ -6,7 +6,7 @@ import weakref
 
 import numpy as np
 import pytest
-from backends import llvm
+from support.backends import llvm
 
 from kinetree.codegen.compile.llvm import load, object_code
 from kinetree.codegen.program import Argument, trace

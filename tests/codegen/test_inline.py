@@ -1,7 +1,7 @@
 """Derivatives inside of kernels: copied into the trace that uses them."""
 
 import numpy as np
-from closeness import assert_close
+from support.closeness import assert_close
 
 import kinetree as kt
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from backends import llvm
+from support.backends import llvm
 
 from kinetree.codegen.compile.llvm import default_lanes, object_code
 from kinetree.codegen.program import Argument, trace

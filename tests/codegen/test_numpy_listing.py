@@ -5,7 +5,7 @@ import traceback
 
 import numpy as np
 import pytest
-from closeness import assert_close
+from support.closeness import assert_close
 
 import kinetree as kt
 from kinetree.codegen.program import Argument, trace

@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 import pytest
-from closeness import EPS, assert_close
+from support.closeness import EPS, assert_close
 
 import kinetree as kt
 from kinetree.codegen.program import Argument, trace

@@ -5,7 +5,7 @@ from functools import cache
 import mpmath
 import numpy as np
 import pytest
-from backends import llvm
+from support.backends import llvm
 
 from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.render.llvm_math import RANGE

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from backends import llvm
+from support.backends import llvm
 
 from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.watch import Watch, what_to_watch

@@ -6,7 +6,7 @@ with all at once, by their balance of energy and their residuals.
 
 import numpy as np
 import pytest
-from composed_mechanisms import BEND, FEATURES, Whole, crouching, hopper, turning
+from support.composed_mechanisms import BEND, FEATURES, Whole, crouching, hopper, turning
 
 import kinetree as kt
 from kinetree.contact import (

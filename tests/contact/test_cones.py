@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from contact_problems import assert_laws_hold, ball_in_slot, box, stack
 from scipy.optimize import minimize
+from support.closeness import assert_close
+from support.contact_problems import assert_laws_hold, ball_in_slot, box, stack
 
 from kinetree.contact.complementarity import cones, one_contact, quadratic
 from kinetree.errors import ShapeError, UnknownNameError

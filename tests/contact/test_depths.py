@@ -5,8 +5,8 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from touching_shapes import placed, two_bodies, wedge_in
+from support.closeness import assert_close
+from support.touching_shapes import placed, two_bodies, wedge_in
 
 from kinetree.contact import convex_pairs
 from kinetree.contact.convex_pairs import convex_distance

@@ -4,8 +4,8 @@ import sys
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from touching_shapes import on_table, placed, state, two_bodies, wedge_in
+from support.closeness import assert_close
+from support.touching_shapes import on_table, placed, state, two_bodies, wedge_in
 
 from kinetree.contact import convex_pairs
 from kinetree.contact.broad_phase import bounds, sweep_and_prune

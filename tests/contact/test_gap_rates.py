@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from touching_shapes import (
+from support.closeness import assert_close
+from support.touching_shapes import (
     derivatives,
     gaps_along,
     pairs_of,

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import trimesh
-from closeness import assert_close
-from touching_shapes import on_table, two_bodies, wedge_in
+from support.closeness import assert_close
+from support.touching_shapes import on_table, two_bodies, wedge_in
 
 import kinetree as kt
 from kinetree.contact.manifold import manifold

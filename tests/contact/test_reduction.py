@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from closeness import assert_close
 from scipy.optimize import nnls
+from support.closeness import assert_close
 
 from kinetree.contact.contacts import Contacts, spatial_normals
 from kinetree.contact.features import DISC_POINTS, farthest_points

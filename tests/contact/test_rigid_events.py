@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from mechanisms import arm as jointed_arm
-from rigid_scenes import BALL, TABLE, G, ladder, lifted, names, particle, run
+from support.closeness import assert_close
+from support.mechanisms import arm as jointed_arm
+from support.rigid_scenes import BALL, TABLE, G, ladder, lifted, names, particle, run
 
 import kinetree as kt
 from kinetree.contact.ground import with_ground

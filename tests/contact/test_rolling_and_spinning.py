@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from rigid_scenes import G, run
 from scipy.integrate import quad
+from support.rigid_scenes import G, run
 
 import kinetree as kt
 from kinetree.contact import EventDriven, with_ground

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from touching_shapes import pairs_of, state, two_bodies
+from support.closeness import assert_close
+from support.touching_shapes import pairs_of, state, two_bodies
 
 import kinetree as kt
 from kinetree.contact import candidates

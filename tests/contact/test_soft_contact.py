@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from backends import cuda_on_cpu
-from closeness import assert_close
+from support.backends import cuda_on_cpu
+from support.closeness import assert_close
 
 import kinetree as kt
 from kinetree.contact.ground import with_ground

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from touching_shapes import derivatives, placed, two_bodies, wedge_in
+from support.closeness import assert_close
+from support.touching_shapes import derivatives, placed, two_bodies, wedge_in
 
 import kinetree as kt
 from kinetree.contact.contacts import bias, velocity

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from closed_loop import simulate
-from closeness import assert_close
+from support.closed_loop import simulate
+from support.closeness import assert_close
 
 import kinetree as kt
 from kinetree.control import LQR, equilibrium

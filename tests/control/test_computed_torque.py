@@ -1,7 +1,7 @@
 """Tracking by inverse dynamics: the error obeys a linear equation."""
 
 import numpy as np
-from closed_loop import simulate
+from support.closed_loop import simulate
 
 import kinetree as kt
 from kinetree.control import ComputedTorque

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import scipy.linalg
-from closed_loop import step
-from closeness import assert_close
-from states import random_external_forces
+from support.closed_loop import step
+from support.closeness import assert_close
+from support.states import random_external_forces
 
 import kinetree as kt
 from kinetree.control import linearize

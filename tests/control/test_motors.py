@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from states import conditioning, random_state
+from support.closeness import assert_close
+from support.states import conditioning, random_state
 
 import kinetree as kt
 from kinetree.control.motors import holding_forces, motion_under, motor_forces

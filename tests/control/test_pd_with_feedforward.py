@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from closed_loop import simulate
+from support.closed_loop import simulate
 
 import kinetree as kt
 from kinetree.control import PDWithFeedforward

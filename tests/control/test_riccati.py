@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.linalg
-from closeness import assert_close
+from support.closeness import assert_close
 
 from kinetree.control.riccati import (
     continuous_lyapunov,

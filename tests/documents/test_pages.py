@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from pytorch_here import is_left_out
+from support.pytorch_here import is_left_out
 
 import kinetree as kt
 

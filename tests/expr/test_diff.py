@@ -3,7 +3,7 @@
 import mpmath
 import numpy as np
 import pytest
-from closeness import assert_close
+from support.closeness import assert_close
 
 from kinetree.codegen.program import Argument, trace
 from kinetree.expr import interpret

@@ -3,7 +3,7 @@
 import mpmath
 import numpy as np
 import pytest
-from closeness import assert_close
+from support.closeness import assert_close
 
 from kinetree.algorithms import aba, rnea
 from kinetree.codegen.program import Argument, trace

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from closeness import assert_close
 from hypothesis import given
 from hypothesis import strategies as st
+from support.closeness import assert_close
 
 from kinetree.algorithms import aba, rnea
 from kinetree.codegen.program import Argument, regrouped, trace

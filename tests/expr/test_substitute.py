@@ -1,7 +1,7 @@
 """Copies of expressions with other nodes in them."""
 
 import numpy as np
-from closeness import assert_close
+from support.closeness import assert_close
 
 from kinetree.codegen.program import Argument, trace
 from kinetree.expr import interpret

@@ -10,7 +10,7 @@ from functools import cache, cached_property
 import numpy as np
 import sympy
 from feature_matrix.reference import Reference, composed, pose_of, seen_from
-from special_joints import Slot
+from support.special_joints import Slot
 
 import kinetree as kt
 from kinetree.functional.parameters import with_parameters

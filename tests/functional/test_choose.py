@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from closeness import assert_close
+from support.closeness import assert_close
 
 from kinetree.functional.choose import select
 from kinetree.functional.kernel import kernel

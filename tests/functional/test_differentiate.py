@@ -9,8 +9,8 @@ import inspect
 import mpmath
 import numpy as np
 import pytest
-from closeness import assert_close
-from states import conditioning, floating_tree
+from support.closeness import assert_close
+from support.states import conditioning, floating_tree
 
 import kinetree as kt
 from kinetree.codegen.program import Argument, cheapest, trace

@@ -7,8 +7,8 @@ from concurrent.futures import ProcessPoolExecutor
 import cloudpickle
 import numpy as np
 import pytest
-import sent_kernels
-from closeness import assert_close
+from support import sent_kernels
+from support.closeness import assert_close
 
 import kinetree as kt
 
@@ -46,7 +46,7 @@ def test_what_has_no_name_says_so(kernel):
     message = "cannot be pickled: .* a lambda or was defined inside .* at the top of a module"
     with pytest.raises(kt.PickleError, match=message):
         pickle.dumps(kernel)
-    with pytest.raises(pickle.PicklingError, match="'sent_kernels' has none of this name"):
+    with pytest.raises(pickle.PicklingError, match=r"'support\.sent_kernels' has none of this name"):
         pickle.dumps(kernel)
 
 

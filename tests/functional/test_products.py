@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from states import conditioning
+from support.closeness import assert_close
+from support.states import conditioning
 
 import kinetree as kt
 from kinetree.expr.count import cost

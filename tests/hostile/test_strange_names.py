@@ -9,10 +9,10 @@ import warnings
 import matplotlib as mpl
 import numpy as np
 import pytest
-from chromium import Browser
 from hostile.strange import NAMES, random_name, robot
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.chromium import Browser
 from typer.testing import CliRunner
 
 import kinetree as kt

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from textbook import two_link_arm
+from support.closeness import assert_close
+from support.textbook import two_link_arm
 
 import kinetree as kt
 from kinetree.identification import base_parameters, inertial_parameters, parameter_names

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from closeness import assert_close
+from support.closeness import assert_close
 
 import kinetree as kt
 from kinetree.identification import base_parameters, exciting_trajectory, fourier_trajectory

@@ -3,8 +3,8 @@
 import mujoco
 import numpy as np
 import pytest
-from closeness import assert_close
-from mujoco_mechanisms import TREES, peer, random_state
+from support.closeness import assert_close
+from support.mujoco_mechanisms import TREES, peer, random_state
 
 import kinetree as kt
 from kinetree.errors import InteropError, ModelWarning, ShapeError, UnknownNameError

@@ -6,8 +6,8 @@ import sys
 import numpy as np
 import pinocchio as pin
 import pytest
-from closeness import assert_close
-from pinocchio_mechanisms import KINDS, add, assert_same_dynamics, mechanism, random_state
+from support.closeness import assert_close
+from support.pinocchio_mechanisms import KINDS, add, assert_same_dynamics, mechanism, random_state
 
 import kinetree as kt
 from kinetree.algorithms import crba, rnea

@@ -3,8 +3,8 @@
 import numpy as np
 import pinocchio as pin
 import pytest
-from closeness import assert_close
-from pinocchio_mechanisms import (
+from support.closeness import assert_close
+from support.pinocchio_mechanisms import (
     KINDS,
     SHARED,
     assert_same_dynamics,

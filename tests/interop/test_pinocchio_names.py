@@ -3,7 +3,7 @@
 import numpy as np
 import pinocchio as pin
 import pytest
-from pinocchio_mechanisms import (
+from support.pinocchio_mechanisms import (
     assert_same_dynamics,
     mechanism,
     random_se3,

@@ -3,8 +3,8 @@
 import numpy as np
 import pinocchio as pin
 import pytest
-from closeness import assert_close
-from pinocchio_mechanisms import SHARED, mechanism
+from support.closeness import assert_close
+from support.pinocchio_mechanisms import SHARED, mechanism
 
 import kinetree as kt
 from kinetree.identification import inertial_parameters

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pinocchio as pin
 import pytest
-from pinocchio_mechanisms import (
+from support.pinocchio_mechanisms import (
     add,
     mechanism,
 )

@@ -3,11 +3,11 @@
 import numpy as np
 import pinocchio as pin
 import pytest
-from closeness import assert_close
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from pinocchio_mechanisms import KINDS, SHARED, mechanism, random_state
+from support.closeness import assert_close
+from support.pinocchio_mechanisms import KINDS, SHARED, mechanism, random_state
 
 from kinetree import samples
 from kinetree.errors import InteropError, ShapeError

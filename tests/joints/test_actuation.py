@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from closeness import assert_close
+from support.closeness import assert_close
 
 from kinetree.errors import ShapeError, SingularError
 from kinetree.joints import Cylindrical, Fixed, Revolute, Universal, active_subspace_from_wrench

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from closeness import assert_close
+from support.closeness import assert_close
 
 from kinetree.joints.base import AbstractJoint
 from kinetree.joints.complement import dual_basis, orthogonal_complement

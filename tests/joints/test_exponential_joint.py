@@ -3,8 +3,8 @@
 import mpmath
 import numpy as np
 import pytest
-from closeness import assert_close
 from scipy.linalg import expm
+from support.closeness import assert_close
 
 from kinetree.joints import Exponential, check_joint
 from kinetree.spatial import skew

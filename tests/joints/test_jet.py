@@ -4,7 +4,7 @@ import mpmath
 import numpy as np
 import pytest
 import sympy
-from closeness import assert_close
+from support.closeness import assert_close
 
 from kinetree.joints.jet import Jet, jets
 from kinetree.spatial import ops

@@ -7,7 +7,7 @@ import mpmath
 import numpy as np
 import pytest
 import sympy
-from closeness import assert_close
+from support.closeness import assert_close
 
 import kinetree.joints
 from kinetree.algorithms import aba, crba, rnea

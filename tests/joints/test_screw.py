@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from closeness import assert_close
 from scipy.linalg import expm
+from support.closeness import assert_close
 
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
 from kinetree.joints import Helical, Prismatic, Revolute, Screw

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from sdf_files import poses
+from support.sdf_files import poses
 
 import kinetree as kt
 from kinetree.errors import LoadError

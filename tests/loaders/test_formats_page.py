@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sdf_files import poses
+from support.sdf_files import poses
 
 import kinetree as kt
 from kinetree.loaders import loads

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
-from urdf_files import arm, link, robot
+from support.urdf_files import arm, link, robot
 
 import kinetree as kt
 from kinetree.errors import KinetreeError, LoadError, ModelWarning

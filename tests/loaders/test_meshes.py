@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import trimesh
-from closeness import assert_close
+from support.closeness import assert_close
 
 from kinetree.errors import LoadError
 from kinetree.loaders.meshes import mesh_bounds, mesh_inertia

@@ -4,7 +4,7 @@ import os
 import sys
 
 import pytest
-from mujoco_mechanisms import loaded
+from support.mujoco_mechanisms import loaded
 
 from kinetree.errors import InteropError, LoadError
 from kinetree.loaders import loads, read

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from mujoco_mechanisms import TREES, loaded
+from support.mujoco_mechanisms import TREES, loaded
 
 from kinetree.joints import Fixed, Free, Prismatic, Revolute, Spherical
 from kinetree.loaders import read

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from mujoco_mechanisms import loaded
+from support.mujoco_mechanisms import loaded
 
 import kinetree as kt
 from kinetree.algorithms import crba, rnea

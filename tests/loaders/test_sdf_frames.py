@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from sdf_files import joint, link, links, load, model, poses, sdf
+from support.sdf_files import joint, link, links, load, model, poses, sdf
 
 from kinetree.errors import LoadError
 

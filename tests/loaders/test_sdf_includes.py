@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sdf_files import joint, link, model, poses, sdf
+from support.sdf_files import joint, link, model, poses, sdf
 
 from kinetree.errors import LoadError
 from kinetree.loaders import load, read

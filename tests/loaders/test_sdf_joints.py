@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from sdf_files import axis, joint, link, links, load, model, notices
+from support.sdf_files import axis, joint, link, links, load, model, notices
 
 import kinetree as kt
 from kinetree.errors import LoadError

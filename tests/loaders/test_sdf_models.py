@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from sdf_files import joint, link, links, load, model, notices, poses, sdf
+from support.sdf_files import joint, link, links, load, model, notices, poses, sdf
 
 import kinetree as kt
 from kinetree.errors import LoadError

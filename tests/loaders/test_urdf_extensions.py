@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from urdf_files import arm, joint, link, quietly, read, robot
+from support.urdf_files import arm, joint, link, quietly, read, robot
 
 from kinetree.errors import LoadError
 from kinetree.joints import REPRESENTATIVES, Fixed, Helical, Reversed, Revolute, Universal

@@ -5,8 +5,8 @@ import sys
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from urdf_files import arm, joint, link, quietly, read, robot
+from support.closeness import assert_close
+from support.urdf_files import arm, joint, link, quietly, read, robot
 
 from kinetree.errors import LoadError
 from kinetree.joints import Fixed, Free, Planar, Prismatic, Revolute

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from urdf_files import MASS, arm, joint, link, loud, quietly, read, robot
+from support.closeness import assert_close
+from support.urdf_files import MASS, arm, joint, link, loud, quietly, read, robot
 
 from kinetree.errors import LoadError
 from kinetree.spatial import Inertia

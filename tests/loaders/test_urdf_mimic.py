@@ -1,7 +1,7 @@
 """Mimic joints are couplings, and transmissions actuators."""
 
 import pytest
-from urdf_files import arm, joint, link, quietly, read, robot
+from support.urdf_files import arm, joint, link, quietly, read, robot
 
 from kinetree.errors import LoadError
 from kinetree.model import Actuator, Coupling

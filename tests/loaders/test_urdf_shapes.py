@@ -1,7 +1,7 @@
 """Visual and collision geometry, colours, meshes."""
 
 import pytest
-from urdf_files import joint, link, quietly, read, robot
+from support.urdf_files import joint, link, quietly, read, robot
 
 from kinetree.errors import LoadError
 from kinetree.loaders import read as read_file

@@ -1,8 +1,8 @@
 """Roots, circles, duplicates; lumping and floating bases."""
 
 import pytest
-from closeness import assert_close
-from urdf_files import MASS, arm, joint, link, quietly, read, robot
+from support.closeness import assert_close
+from support.urdf_files import MASS, arm, joint, link, quietly, read, robot
 
 from kinetree.algorithms import crba, jacobians
 from kinetree.errors import LoadError

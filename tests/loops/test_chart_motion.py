@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from constrained_systems import (
+from support.constrained_systems import (
     HOME,
     SINGULAR,
     five_bar,

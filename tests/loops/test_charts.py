@@ -4,8 +4,8 @@ from math import cos, pi, sin
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from constrained_systems import SINGULAR, five_bar, pendulum, pendulum_state, pinned_body
+from support.closeness import assert_close
+from support.constrained_systems import SINGULAR, five_bar, pendulum, pendulum_state, pinned_body
 
 from kinetree import samples
 from kinetree.errors import ShapeError, SingularError

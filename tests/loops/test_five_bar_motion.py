@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from constrained_systems import (
+from support.constrained_systems import (
     SINGULAR,
     five_bar,
     link_angles,

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from closed_chains import spatial_chain
+from support.closed_chains import spatial_chain
 
 import kinetree as kt
 from kinetree.loops.kinematics.closing import closure_error

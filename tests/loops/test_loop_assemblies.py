@@ -4,8 +4,8 @@ from functools import cache
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from linkages import L1, L2, L3, D, four_bar
+from support.closeness import assert_close
+from support.linkages import L1, L2, L3, D, four_bar
 
 import kinetree as kt
 from kinetree.errors import AssemblyError, LoopError, SingularError

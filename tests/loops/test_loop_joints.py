@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from special_joints import Slot
+from support.closeness import assert_close
+from support.special_joints import Slot
 
 import kinetree as kt
 from kinetree.algorithms import lagrange, rnea

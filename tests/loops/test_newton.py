@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from constrained_systems import pendulum
+from support.constrained_systems import pendulum
 
 from kinetree.errors import SingularError
 from kinetree.loops.state_space import charts

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from random_instants import random_instant
+from support.closeness import assert_close
+from support.random_instants import random_instant
 
 from kinetree.errors import ShapeError, SingularError
 from kinetree.loops.dynamics import null_space as method

@@ -6,10 +6,10 @@ The reference for a misaligned linkage is the one with all digits, by Lagrange's
 import warnings
 from dataclasses import replace
 
-import linkages
 import numpy as np
 import pytest
-from closeness import EPS, assert_close
+from support import linkages
+from support.closeness import EPS, assert_close
 
 import kinetree as kt
 from kinetree.algorithms.closed_chain import constrained_acceleration, ways

@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from constrained_systems import (
+from support.closeness import assert_close
+from support.constrained_systems import (
     FLAT,
     SINGULAR,
     absolute_five_bar,

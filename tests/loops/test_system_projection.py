@@ -2,8 +2,14 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from constrained_systems import absolute_five_bar, five_bar, pendulum, pendulum_state, pinned_body
+from support.closeness import assert_close
+from support.constrained_systems import (
+    absolute_five_bar,
+    five_bar,
+    pendulum,
+    pendulum_state,
+    pinned_body,
+)
 
 from kinetree.errors import SingularError
 from kinetree.loops.state_space.invariants import invariants

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from closeness import assert_close
 from scipy import optimize
+from support.closeness import assert_close
 
 from kinetree.loops.dynamics.torques import least_distance, least_forces, nonnegative_least_squares
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from closed_chains import parallel_four_bar, parallelogram
-from closeness import assert_close
+from support.closed_chains import parallel_four_bar, parallelogram
+from support.closeness import assert_close
 
 import kinetree as kt
 from kinetree.loops.kinematics.closing import closure_error

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from furnished import assert_same_parts, gripper
+from support.closeness import assert_close
+from support.furnished import assert_same_parts, gripper
 
 from kinetree.algorithms import crba, jacobians
 from kinetree.errors import LoopError, ModelError

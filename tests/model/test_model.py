@@ -5,9 +5,9 @@ import pickle
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from furnished import gripper
-from special_joints import Slot
+from support.closeness import assert_close
+from support.furnished import gripper
+from support.special_joints import Slot
 
 from kinetree.algorithms import aba, crba, rnea
 from kinetree.errors import ModelError, UnknownNameError

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from body_motions import frame_pose
-from closeness import assert_close
 from scipy.linalg import expm
+from support.body_motions import frame_pose
+from support.closeness import assert_close
 
 from kinetree.algorithms import rnea
 from kinetree.algorithms.jacobians import frame_jacobian

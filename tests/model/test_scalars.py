@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 import sympy
-from closeness import assert_close
+from support.closeness import assert_close
 
 from kinetree.algorithms import crba, rnea
 from kinetree.joints import Fixed, Prismatic, Revolute

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from furnished import assert_same_parts, gripper
-from special_joints import Slot
+from support.furnished import assert_same_parts, gripper
+from support.special_joints import Slot
 
 from kinetree.errors import ModelError
 from kinetree.joints import REPRESENTATIVES, Fixed, Prescribed, Revolute

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from furnished import gripper
+from support.furnished import gripper
 
 from kinetree.errors import ModelError, ModelWarning
 from kinetree.joints import Revolute, Spherical

@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from closeness import assert_close
+from support.closeness import assert_close
 
 from kinetree.algorithms import aba, crba, rnea
 from kinetree.errors import ModelError, SingularError

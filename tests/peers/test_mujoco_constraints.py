@@ -3,7 +3,7 @@
 import mujoco
 import numpy as np
 import pytest
-from mujoco_mechanisms import CLOSED, forward, loaded, mass_matrix, peer
+from support.mujoco_mechanisms import CLOSED, forward, loaded, mass_matrix, peer
 
 import kinetree as kt
 from kinetree.algorithms.couplings import coupling_rows

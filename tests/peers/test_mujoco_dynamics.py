@@ -3,7 +3,7 @@
 import mujoco
 import numpy as np
 import pytest
-from mujoco_mechanisms import (
+from support.mujoco_mechanisms import (
     CLOSED,
     TREES,
     forward,

@@ -6,7 +6,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 import pytest
-from mujoco_mechanisms import CLOSED, TREES, forward, loaded, mass_matrix
+from support.mujoco_mechanisms import CLOSED, TREES, forward, loaded, mass_matrix
 
 import kinetree as kt
 from kinetree.algorithms import crba, jacobians, passive, rnea

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from closeness import assert_close
 from lxml import etree
-from sdf_files import links, poses
+from support.closeness import assert_close
+from support.sdf_files import links, poses
 
 from kinetree.algorithms import crba, rnea
 from kinetree.errors import ModelWarning

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from loop_errors import loop_errors, mobility
+from support.loop_errors import loop_errors, mobility
 
 from kinetree.algorithms.loop_constraints import loop_constraints
 from kinetree.errors import ModelError

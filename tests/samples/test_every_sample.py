@@ -4,8 +4,8 @@ import json
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from loop_errors import loop_errors
+from support.closeness import assert_close
+from support.loop_errors import loop_errors
 
 from kinetree import samples
 from kinetree.algorithms import aba, crba, rnea

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from loop_errors import mobility
+from support.loop_errors import mobility
 
 from kinetree import samples
 from kinetree.model import geometry

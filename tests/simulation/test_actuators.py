@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from mechanisms import assert_balanced, ball, wheel
+from support.closeness import assert_close
+from support.mechanisms import assert_balanced, ball, wheel
 
 import kinetree as kt
 from kinetree.errors import ModelError, ShapeError, UnknownNameError

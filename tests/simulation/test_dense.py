@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from mechanisms import arm
+from support.closeness import assert_close
+from support.mechanisms import arm
 
 import kinetree as kt
 from kinetree.simulation import INTEGRATORS

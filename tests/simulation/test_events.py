@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from mechanisms import assert_balanced, ball, block
+from support.mechanisms import assert_balanced, ball, block
 
 import kinetree as kt
 from kinetree.errors import ShapeError, SimulationError

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from mechanisms import arm, assert_balanced, block
+from support.closeness import assert_close
+from support.mechanisms import arm, assert_balanced, block
 
 import kinetree as kt
 from kinetree.errors import LoopError, ModelError, ShapeError, UnknownNameError

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from closeness import EPS, assert_close
+from support.closeness import EPS, assert_close
 
 import kinetree as kt
 from kinetree.functional.parameters import with_parameters

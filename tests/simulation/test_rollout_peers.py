@@ -3,7 +3,7 @@
 import mujoco
 import numpy as np
 import pytest
-from closeness import EPS, assert_close
+from support.closeness import EPS, assert_close
 
 import kinetree as kt
 from kinetree.simulation.rollouts.rollout import rollout

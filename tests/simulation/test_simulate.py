@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from trusted import assert_trusted
+from support.closeness import assert_close
+from support.trusted import assert_trusted
 
 import kinetree as kt
 from kinetree.errors import JointError, LoopError, ShapeError, TraceError, UnknownNameError

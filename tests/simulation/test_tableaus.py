@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from closeness import assert_close
 from scipy.integrate import RK45
+from support.closeness import assert_close
 
 from kinetree.simulation.integrators import tableaus
 

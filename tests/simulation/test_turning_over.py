@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from closeness import assert_close
+from support.closeness import assert_close
 
 import kinetree as kt
 

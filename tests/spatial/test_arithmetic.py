@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from closeness import assert_close
+from support.closeness import assert_close
 
 from kinetree.samples import random_placement
 from kinetree.spatial.arithmetic import (

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
-from closeness import assert_close
-from spatial_quantities import (
+from support.closeness import assert_close
+from support.spatial_quantities import (
     random_articulated,
     random_force,
     random_inertia,

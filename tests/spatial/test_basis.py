@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
-from closeness import assert_close
-from spatial_quantities import random_force, random_motion, random_placement
+from support.closeness import assert_close
+from support.spatial_quantities import random_force, random_motion, random_placement
 
 from kinetree.errors import ShapeError, SingularError, SpatialTypeError
 from kinetree.spatial import DualBasis, Force, Motion, Plucker, xlt

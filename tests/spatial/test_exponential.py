@@ -3,9 +3,9 @@ import itertools
 import mpmath
 import numpy as np
 import pytest
-from closeness import assert_close
 from scipy.linalg import expm
-from spatial_quantities import random_force, random_motion, random_placement
+from support.closeness import assert_close
+from support.spatial_quantities import random_force, random_motion, random_placement
 
 from kinetree.errors import SpatialTypeError
 from kinetree.spatial import Motion, Plucker, crm, dense, displacement_velocity, exp, log, rotz, xlt

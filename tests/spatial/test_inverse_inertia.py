@@ -2,8 +2,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from closeness import assert_close
-from spatial_quantities import random_force, random_inertia, random_motion, random_placement
+from support.closeness import assert_close
+from support.spatial_quantities import random_force, random_inertia, random_motion, random_placement
 
 from kinetree.errors import ShapeError, SingularError, SpatialTypeError
 from kinetree.spatial import Inertia, InverseInertia, Motion

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-from closeness import assert_close
 from scipy.linalg import expm
-from spatial_quantities import random_force, random_motion, random_placement
+from support.closeness import assert_close
+from support.spatial_quantities import random_force, random_motion, random_placement
 
 from kinetree.errors import ShapeError
 from kinetree.spatial import Plucker, crf, crm, cross, dense, exp, rotz

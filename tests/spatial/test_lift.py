@@ -1,7 +1,7 @@
 """Planar and spatial quantities mean the same in the plane."""
 
 import pytest
-from closeness import assert_close
+from support.closeness import assert_close
 
 from kinetree.errors import SpatialTypeError
 from kinetree.spatial import Force, Motion

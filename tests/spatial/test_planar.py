@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from closeness import assert_close
+from support.closeness import assert_close
 
 from kinetree.errors import ShapeError, SpatialTypeError
 from kinetree.spatial import Motion, crf, crm, dense, rotz, xlt

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from closeness import assert_close
 from scipy.linalg import expm
+from support.closeness import assert_close
 
 from kinetree.spatial import dense
 from kinetree.spatial.planar import PlanarMotion, PlanarTransform, Xpln

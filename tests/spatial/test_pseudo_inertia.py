@@ -4,9 +4,9 @@ import mpmath
 import numpy as np
 import pytest
 import sympy
-from closeness import assert_close
 from hypothesis import given
 from hypothesis import strategies as st
+from support.closeness import assert_close
 
 from kinetree.errors import ModelError, ShapeError
 from kinetree.model import shapes

@@ -3,9 +3,9 @@ import itertools
 import mpmath
 import numpy as np
 import pytest
-from closeness import assert_close
 from scipy.spatial.transform import Rotation
-from spatial_quantities import random_rotation
+from support.closeness import assert_close
+from support.spatial_quantities import random_rotation
 
 from kinetree.errors import JointError
 from kinetree.spatial import rx, ry, rz, skew

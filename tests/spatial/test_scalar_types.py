@@ -6,8 +6,8 @@ import mpmath
 import numpy as np
 import pytest
 import sympy
-from closeness import assert_close
-from spatial_quantities import random_inertia, random_motion, random_placement
+from support.closeness import assert_close
+from support.spatial_quantities import random_inertia, random_motion, random_placement
 
 from kinetree.spatial import (
     ArticulatedInertia,

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-from closeness import assert_close
 from scipy.spatial.transform import Rotation
-from spatial_quantities import (
+from support.closeness import assert_close
+from support.spatial_quantities import (
     random_articulated,
     random_force,
     random_inertia,

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import sympy as sp
-from closeness import assert_close
-from textbook import Arm, point_mass, two_link_arm
+from support.closeness import assert_close
+from support.textbook import Arm, point_mass, two_link_arm
 
 import kinetree as kt
 from kinetree.symbolic import equations_of_motion, lagrange_equations, library

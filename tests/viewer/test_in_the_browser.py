@@ -6,8 +6,8 @@ import time
 import imageio.v3 as iio
 import numpy as np
 import pytest
-from chromium import Browser
 from imageio_ffmpeg import count_frames_and_secs
+from support.chromium import Browser
 
 import kinetree as kt
 from kinetree import viewer

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from special_joints import Slot
+from support.special_joints import Slot
 
 import kinetree as kt
 from kinetree.errors import ModelError

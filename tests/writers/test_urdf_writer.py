@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 import sympy
-from closeness import assert_close
+from support.closeness import assert_close
 
 from kinetree.algorithms import crba, jacobians, rnea
 from kinetree.errors import InteropError, ModelWarning

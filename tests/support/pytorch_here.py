@@ -18,7 +18,7 @@ except ImportError:  # before Python 3.11
 
 __all__ = ["header", "is_asked_for", "is_left_out", "needs_pytorch"]
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def is_asked_for(**machine) -> bool:
