@@ -7,9 +7,9 @@ import kinetree as kt
 from kinetree.algorithms import implicit
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.kinematics.projection import project_velocity
-from kinetree.simulation.constrained.choice import choose
-from kinetree.simulation.constrained.equations import orthogonal, smallest, whitening
-from kinetree.simulation.constrained.motion import Closed, acceleration, closed
+from kinetree.loops.equation_choice import choose
+from kinetree.loops.whitened import orthogonal, smallest, whitening
+from kinetree.loops.constrained_motion import Closed, acceleration, closed
 
 NAMES = ("four_bar", "five_bar", "bennett", "ladder")
 

@@ -8,7 +8,7 @@ import pytest
 
 import kinetree as kt
 from kinetree.loops.kinematics.projection import project_configuration, project_velocity
-from kinetree.simulation.constrained.choice import better_choice, choose
+from kinetree.loops.equation_choice import better_choice, choose
 from kinetree.simulation.constrained.options import Projection
 from kinetree.simulation.constrained.passes import SingularPass
 from kinetree.simulation.constrained.projected import Checks

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from kinetree.simulation.constrained.motion import Chosen, acceleration, driven_acceleration
+from kinetree.loops.constrained_motion import Chosen, acceleration, driven_acceleration
 from kinetree.simulation.field import Field
 
 __all__ = ["Constrained"]

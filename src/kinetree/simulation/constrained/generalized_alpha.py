@@ -25,7 +25,7 @@ from kinetree.errors import SimulationError
 from kinetree.expr.repeat import repeat
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
-from kinetree.simulation.constrained.motion import closed
+from kinetree.loops.constrained_motion import closed
 from kinetree.simulation.integrators.integrator import Stepped
 from kinetree.simulation.integrators.linear import factor, solve
 from kinetree.simulation.integrators.manifold import move

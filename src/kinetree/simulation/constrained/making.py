@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 
 from kinetree.errors import LoopError, UnknownNameError
-from kinetree.simulation.constrained.choice import choose
+from kinetree.loops.equation_choice import choose
 from kinetree.simulation.constrained.field import Constrained
 from kinetree.simulation.constrained.options import WAYS, Baumgarte, Projection, Uncorrected
 from kinetree.simulation.constrained.projected import Projected
-from kinetree.simulation.constrained.start import check_start, warn_of_singular_start
+from kinetree.loops.start import check_start, warn_of_singular_start
 from kinetree.simulation.integrators.explicit import ExplicitRungeKutta
 from kinetree.simulation.prescribed.method import Driven
 from kinetree.simulation.step import Stepper

@@ -10,7 +10,7 @@ from kinetree.loops.kinematics.rank import typical_length
 from kinetree.loops.state_space.charts.partition_chart import partition
 from kinetree.loops.state_space.charts.tangent_chart import tangent
 from kinetree.simulation.constrained.charted import ChartStepper
-from kinetree.simulation.constrained.choice import Choice
+from kinetree.loops.equation_choice import Choice
 from kinetree.simulation.constrained.field import Constrained
 from kinetree.simulation.constrained.generalized_alpha import AlphaStepper, Coefficients
 from kinetree.simulation.constrained.projected import Projected

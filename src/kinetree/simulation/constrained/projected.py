@@ -14,7 +14,7 @@ import numpy as np
 from kinetree.expr.repeat import repeat
 from kinetree.functional.choose import select
 from kinetree.functional.kernel import kernel
-from kinetree.simulation.constrained.motion import Chosen, closed, constrained_energy
+from kinetree.loops.constrained_motion import Chosen, closed, constrained_energy
 from kinetree.simulation.integrators.integrator import Integrator
 
 __all__ = ["DOUBTFUL", "Checks", "Projected", "projected_steps"]

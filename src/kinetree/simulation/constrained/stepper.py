@@ -13,8 +13,8 @@ from kinetree.loops.kinematics.closing import loop_gaps
 from kinetree.loops.kinematics.constraint import error
 from kinetree.loops.kinematics.rank import rank_policy, with_misalignment
 from kinetree.simulation.breakdown import NamingTime, remedy
-from kinetree.simulation.constrained.choice import better_choice
-from kinetree.simulation.constrained.motion import closed
+from kinetree.loops.equation_choice import better_choice
+from kinetree.loops.constrained_motion import closed
 from kinetree.simulation.constrained.passes import Passes
 from kinetree.simulation.constrained.projected import Checks, projected_steps
 from kinetree.simulation.constrained.refinement import Judge, refined

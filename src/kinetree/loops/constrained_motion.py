@@ -11,7 +11,7 @@ from kinetree.expr.repeat import repeat
 from kinetree.functional.choose import select
 from kinetree.functional.kernel import kernel
 from kinetree.quantities import dynamics
-from kinetree.simulation.constrained.equations import (
+from kinetree.loops.whitened import (
     multipliers,
     orthogonal,
     smallest,

@@ -16,8 +16,8 @@ from kinetree.errors import AssemblyError, LoopError, SingularError
 from kinetree.loops.kinematics.constraint import constraint, error
 from kinetree.loops.kinematics.projection import project_configuration
 from kinetree.loops.kinematics.rank import independent_rows, rank, scaling
-from kinetree.simulation.constrained.equations import no_inertia, whitening
-from kinetree.simulation.constrained.motion import Chosen
+from kinetree.loops.whitened import no_inertia, whitening
+from kinetree.loops.constrained_motion import Chosen
 
 __all__ = ["Choice", "better_choice", "choose"]
 
