@@ -33,7 +33,7 @@ from kinetree.functional.results import flatten
 from kinetree.model import Actuator, Limits
 from kinetree.model.geometry import Geometry, Plane, Sphere
 from kinetree.simulation import INTEGRATORS
-from kinetree.simulation.constrained import making
+from kinetree.simulation.constrained import options
 from kinetree.simulation.constrained.options import WAYS
 from kinetree.simulation.contact.attached import attach
 from kinetree.simulation.rollouts import transition
@@ -456,7 +456,7 @@ def as_texts(choices):
     ``choices`` keeps which constraints of the one mechanism are independent: it takes a while.
     """
     compiled, rolled = kernels._compile, transition.Transition._compiled
-    choose = making.choose
+    choose = options.choose
 
     def text(user, call):
         if call.model is None or not user.function.__module__.startswith(STEPS):
@@ -498,9 +498,9 @@ def as_texts(choices):
         return choices[key]
 
     kernels._compile, transition.Transition._compiled = text, text_of_steps
-    making.choose = chosen_once
+    options.choose = chosen_once
     try:
         yield
     finally:
         kernels._compile, transition.Transition._compiled = compiled, rolled
-        making.choose = choose
+        options.choose = choose

@@ -6,9 +6,8 @@ from support.trusted import assert_trusted
 
 import kinetree as kt
 from kinetree.errors import LoopError, UnknownNameError
-from kinetree.simulation.constrained.field import Constrained
 from kinetree.simulation.constrained.options import Baumgarte, Projection
-from kinetree.simulation.constrained.projected import Projected
+from kinetree.simulation.constrained.projected import Constrained, Projected
 
 
 def four_bar():

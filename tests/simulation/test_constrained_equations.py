@@ -5,11 +5,17 @@ import pytest
 
 import kinetree as kt
 from kinetree.algorithms import implicit
+from kinetree.loops.constrained_motion import (
+    Closed,
+    acceleration,
+    closed,
+    orthogonal,
+    smallest,
+    whitening,
+)
+from kinetree.loops.equation_choice import choose
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.kinematics.projection import project_velocity
-from kinetree.loops.equation_choice import choose
-from kinetree.loops.whitened import orthogonal, smallest, whitening
-from kinetree.loops.constrained_motion import Closed, acceleration, closed
 
 NAMES = ("four_bar", "five_bar", "bennett", "ladder")
 

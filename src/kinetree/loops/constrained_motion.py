@@ -1,26 +1,43 @@
-"""Accelerations under constraints, and the way back to them, as functions that can be compiled."""
+"""Accelerations under constraints, and projection onto them, as kernels of a simulation.
+
+Constraint equations are solved in coordinates in which the inertia matrix is the identity. With
+``H = LᵀDL`` and ``x = √D L a``, the smallest ``a`` in the metric of ``H`` that satisfies
+``K a = t`` is the smallest ``x`` that satisfies ``Y x = t``, where ``Yᵀ = D^(-1/2) L⁻ᵀ Kᵀ``. Rows
+of ``Y`` are made orthogonal one by one (Gram and Schmidt, modified): the condition of this is the
+distance from a singular configuration, while that of ``K H⁻¹ Kᵀ`` is its square. A row that is
+nothing new, as one is in a singular configuration, is damped away.
+
+``H`` of the spanning tree is singular where bodies without inertia are carried along by others.
+Then ``H + w KᵀK`` takes its place, which is positive definite if every motion that the constraints
+allow moves inertia. It gives the same motion: what it adds is a force ``Kᵀ w K a``, which is one
+more force of the constraints.
+"""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms import rnea
+from kinetree.algorithms import crba, ltl, rnea
 from kinetree.algorithms.loop_constraints import loop_constraints
 from kinetree.expr.repeat import repeat
 from kinetree.functional.choose import select
 from kinetree.functional.kernel import kernel
 from kinetree.quantities import dynamics
-from kinetree.loops.whitened import (
-    multipliers,
-    orthogonal,
-    smallest,
-    whitening,
-)
+from kinetree.spatial.ops import sqrt
 
 __all__ = [
-    "Chosen", "Closed", "acceleration", "closed", "constrained_energy", "driven_acceleration",
-]  # fmt: skip
+    "Chosen",
+    "Closed",
+    "acceleration",
+    "closed",
+    "constrained_energy",
+    "driven_acceleration",
+    "no_inertia",
+    "orthogonal",
+    "smallest",
+    "whitening",
+]
 
 
 @dataclass(frozen=True)
@@ -210,3 +227,109 @@ def largest(values):
     for value in values[1:]:
         largest = select(largest < abs(value), abs(value), largest)
     return largest
+
+
+# --- whitened equations -------------------------------------------------------------------------
+
+_DAMPING = 1e-16  # of the mean square of all rows: a row with less that is new has no say
+_TINY = 1e-200
+
+
+class Inertia(NamedTuple):
+    """Factors of ``H``."""
+
+    L: Any
+    root: Any
+    """``√D``."""
+    lam: tuple
+
+    def forces(self, f):
+        """From joint forces ``f``, (nv,) or (nv, n), to whitened ones."""
+        y = ltl.solve_lt(self.L, self.lam, f, unit=True)
+        return (y.T / self.root).T
+
+    def motion(self, x):
+        """From a whitened vector to velocities or accelerations ``a``."""
+        return ltl.solve_l(self.L, self.lam, x / self.root, unit=True)
+
+
+class Rows(NamedTuple):
+    """Rows of ``Y``, orthogonal."""
+
+    Y: list
+    w: list
+    """What is new in each row."""
+    weight: list
+    """One over its square, damped."""
+    c: list
+    """How much of the rows before is in each."""
+    health: list
+    """Square of what is new in each, relative to the mean square: 0 in a singular position."""
+
+    def applied(self, x):
+        """``Y x``."""
+        return np.array([y @ x for y in self.Y])
+
+
+def whitening(model, q, K=None, weight=0.0) -> Inertia:
+    """Factors of the inertia matrix; with a weight, of ``H + weight KᵀK``."""
+    if weight and K is not None:
+        lam = ltl.dense(model.nv)
+        H = crba.joint_space_inertia(model, q) + weight * (K.T @ K)
+        L = ltl.ltdl(H, lam, lambda _: no_inertia(model))
+    else:
+        lam, L = model.expanded_parent, crba.inertia_factors(model, q)
+    root = np.array([sqrt(L[k, k]) for k in range(model.nv)])
+    return Inertia(L, root, lam)
+
+
+def no_inertia(model):
+    """Message for a mechanism with a motion that nothing resists."""
+    return (
+        f"the equation of motion of model {model.name!r} is singular: some motion that its loops "
+        f"allow moves no inertia; give mass to the bodies that take part in it, or constrain it"
+    )
+
+
+def orthogonal(inertia: Inertia, K) -> Rows:
+    """The constraint matrix ``K`` (r, nv), whitened, its rows made orthogonal.
+
+    Rows are compared with each other, so they should be pure numbers, lengths being measured in
+    lengths of the mechanism.
+    """
+    Y = list(inertia.forces(K.T).T)
+    usual = sum(y @ y for y in Y) / len(Y) + _TINY
+    w, weight, c, health = [], [], [], []
+    for y in Y:
+        rest, part = y, []
+        for u, one_over in zip(w, weight, strict=True):
+            part.append((rest @ u) * one_over)
+            rest = rest - part[-1] * u
+        square = rest @ rest
+        w.append(rest)
+        c.append(part)
+        weight.append(1 / (square + _DAMPING * usual))
+        health.append(square / usual)
+    return Rows(Y, w, weight, c, health)
+
+
+def smallest(rows: Rows, t):
+    """The smallest ``x`` with ``Y x = t``."""
+    return sum(w * s for w, s in zip(rows.w, _parts(rows, t), strict=True))
+
+
+def multipliers(rows: Rows, t):
+    """The same as ``Yᵀ l``: ``l``, (r,)."""
+    parts, found = _parts(rows, t), []
+    for i in range(len(parts) - 1, -1, -1):  # Y = (1 + c) w
+        later = zip(range(len(parts) - 1, i, -1), found, strict=True)
+        found.append(parts[i] - sum(rows.c[j][i] * l_j for j, l_j in later))
+    return np.array(found[::-1])
+
+
+def _parts(rows: Rows, t):
+    """How much of each orthogonal row is in the smallest ``x`` with ``Y x = t``."""
+    asked: list = []
+    for t_i, part in zip(t, rows.c, strict=True):
+        asked.append(t_i - sum(c * a for c, a in zip(part, asked, strict=True)))
+    return [weight * a for weight, a in zip(rows.weight, asked, strict=True)]

@@ -6,20 +6,22 @@ overconstrained mechanism are independent, and contradict each other; there a ch
 still serves.
 """
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
 
 from kinetree.algorithms import crba
+from kinetree.algorithms.closure import ClosureErrors, closure_limit
 from kinetree.algorithms.dependent_joints import has_full_inertia
-from kinetree.errors import AssemblyError, LoopError, SingularError
+from kinetree.errors import AssemblyError, LoopError, SimulationWarning, SingularError
+from kinetree.loops.constrained_motion import Chosen, no_inertia, whitening
+from kinetree.loops.kinematics.closing import loop_gaps
 from kinetree.loops.kinematics.constraint import constraint, error
 from kinetree.loops.kinematics.projection import project_configuration
-from kinetree.loops.kinematics.rank import independent_rows, rank, scaling
-from kinetree.loops.whitened import no_inertia, whitening
-from kinetree.loops.constrained_motion import Chosen
+from kinetree.loops.kinematics.rank import independent_rows, rank, rows_of, scaling
 
-__all__ = ["Choice", "better_choice", "choose"]
+__all__ = ["Choice", "better_choice", "check_start", "choose", "warn_of_singular_start"]
 
 _AWAY = 1e-2  # how far to look, in radians and in lengths of the mechanism
 _LOOKS = 4
@@ -141,3 +143,50 @@ def _near(model, q, K, units, rng):
         return project_configuration(model, model.integrate(q, step))
     except (AssemblyError, SingularError):
         return None
+
+
+# --- starts --------------------------------------------------------------------------------------
+
+
+def check_start(model, q, qd):
+    """Raise LoopError for a state, of a batch, that is off the constraints by more than drift."""
+    if not qd.size:
+        return
+    c = constraint(model, q, qd)
+    far, rate = ClosureErrors.of(model, c, qd)
+    limit = closure_limit(model, far)
+    if not np.all(far <= limit):
+        index, sample = _worst(far)
+        part, gap = max(loop_gaps(model, q[index]).items(), key=lambda item: item[1])
+        raise LoopError(
+            f"q0{sample} does not close {part} of model {model.name!r}: it is open by {gap:.3g} m "
+            f"or rad, {far[index]:.3g} of its size; at most {limit:.3g} passes for drift; "
+            f"kinetree.loops.assemble finds positions that close"
+        )
+    limit = closure_limit(model, rate)
+    if not np.all(rate <= limit):
+        index, sample = _worst(rate)
+        k = int(np.argmax(np.abs(np.asarray(c.rate)[index] * scaling(model).rows)))
+        row, torn = rows_of(model)[k], float(np.abs(np.asarray(c.rate)[index][k]))
+        raise LoopError(
+            f"qd0{sample} tears {row.owner} of model {model.name!r} apart, at {torn:.3g} "
+            f"{row.unit}/s, {rate[index]:.3g} of its size and speed; at most {limit:.3g} passes "
+            f"for drift; kinetree.loops.project_velocity finds velocities that do not"
+        )
+
+
+def _worst(sizes):
+    """Index of the largest, and how a message calls it."""
+    index = tuple(int(i) for i in np.unravel_index(int(np.argmax(sizes)), np.shape(sizes)))
+    return index, f" of sample {index}" if index else ""
+
+
+def warn_of_singular_start(model):
+    """Say that the motion from a start is not unique."""
+    warnings.warn(
+        f"the simulation of {model.name!r} starts in a singular configuration, where its loops "
+        f"have more freedoms than next to it: motions on several branches begin here, and which "
+        f"one is followed may depend on rounding errors. Start a little away from it to choose",
+        SimulationWarning,
+        stacklevel=4,
+    )

@@ -7,7 +7,7 @@ import numpy as np
 from kinetree.errors import ShapeError, TraceError, UnknownNameError
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_seconds
 from kinetree.simulation.acting import acting_on
-from kinetree.simulation.constrained.making import stepper_maker
+from kinetree.simulation.constrained.options import stepper_maker
 from kinetree.simulation.constrained.stepper import ProjectedStepper
 from kinetree.simulation.contact.attached import attach, warn_of_ground
 from kinetree.simulation.controllers import as_controller

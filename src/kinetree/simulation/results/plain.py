@@ -18,7 +18,7 @@ _DEEPEST = 16
 _KINDS = {  # what files call them, and where they are
     "results.report.Report": "kinetree.simulation.results.report.Report",
     "events.event.EventRecord": "kinetree.simulation.events.event.EventRecord",
-    "constrained.passes.SingularPass": "kinetree.simulation.constrained.passes.SingularPass",
+    "constrained.passes.SingularPass": "kinetree.simulation.constrained.health.SingularPass",
     "contact.history.ContactHistory": "kinetree.simulation.contact.history.ContactHistory",
     "contact.phases.history.PhaseHistory": (
         "kinetree.simulation.contact.phases.history.PhaseHistory"

@@ -12,7 +12,7 @@ from kinetree.loops.kinematics.rank import scaling
 from kinetree.model.dynamics import has_dynamics
 from kinetree.quantities import dynamics
 from kinetree.simulation.breakdown import joint_of, remedy
-from kinetree.simulation.constrained.passes import SingularPass
+from kinetree.simulation.constrained.health import SingularPass
 from kinetree.simulation.forces.limits import beyond_effort
 from kinetree.simulation.results.report import Report
 

@@ -17,7 +17,7 @@ import numpy as np
 from kinetree.errors import SimulationWarning, TraceError, UnknownNameError
 from kinetree.model.arrays import as_model, as_seconds
 from kinetree.simulation.acting import acting_on
-from kinetree.simulation.constrained.making import projected
+from kinetree.simulation.constrained.options import projected
 from kinetree.simulation.contact.attached import forces_of
 from kinetree.simulation.field import Field, is_traceable
 from kinetree.simulation.forces.limits import beyond_effort
