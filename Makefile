@@ -82,7 +82,7 @@ torch: $(STAMP)
 	$(BIN)/python -m pytest tests/documents/test_pages.py -k "code_on_the_page and (pytorch or arrays)"
 
 fuzz: $(STAMP)
-	$(BIN)/python -m pytest -n 2 --hypothesis-profile fuzz tests/algorithms tests/joints tests/model \
+	$(BIN)/python -m pytest -n 2 --hypothesis-profile fuzz tests/algorithms tests/textbook tests/joints tests/model \
 		tests/loaders/test_fuzz_files.py tests/hostile tests/feature_matrix
 	$(BIN)/python benchmarks/gpu_check.py --on-cpu --limit 7200
 

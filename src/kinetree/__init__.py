@@ -227,6 +227,7 @@ _ON_DEMAND = {
         "samples",
         "simulation",
         "symbolic",
+        "textbook",
         "viewer",
         "writers",
     )

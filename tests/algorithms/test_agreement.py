@@ -5,9 +5,10 @@ import pytest
 from hypothesis import settings
 
 from kinetree import samples
-from kinetree.algorithms import aba, aba_absolute, crba, ltl, maximal, rnea, rnea_3d, rnea_absolute
+from kinetree.algorithms import aba, aba_absolute, crba, ltl, maximal, rnea
 from kinetree.joints import REPRESENTATIVES, Fixed, Prismatic, Revolute
 from kinetree.spatial import Force
+from kinetree.textbook import rnea_3d, rnea_absolute
 
 THOROUGH = settings.default.max_examples > 1000
 MECHANISMS, CHUNKS = 10_000 if THOROUGH else 500, 50

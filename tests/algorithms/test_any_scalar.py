@@ -6,20 +6,9 @@ import pytest
 from support.closeness import assert_close
 from support.textbook import random_state
 
-from kinetree.algorithms import (
-    closed_form,
-    coriolis,
-    crba,
-    crba_variants,
-    energy,
-    jacobians,
-    momentum,
-    rnea,
-    rnea_3d,
-    rnea_absolute,
-    stacked,
-)
+from kinetree.algorithms import coriolis, crba, energy, jacobians, momentum, rnea, stacked
 from kinetree.joints import Fixed, Prismatic, Revolute
+from kinetree.textbook import closed_form, crba_variants, rnea_3d, rnea_absolute
 
 FRAME_FUNCTIONS = {
     "jacobian": lambda m, q, qd, qdd, where: jacobians.frame_jacobian(m, q, *where),

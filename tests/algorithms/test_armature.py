@@ -12,21 +12,15 @@ import kinetree as kt
 from kinetree.algorithms import (
     aba,
     aba_absolute,
-    aba_variants,
-    closed_form,
     coriolis,
     crba,
-    crba_variants,
     divide_and_conquer,
     energy,
     implicit,
     maximal,
     minv,
     momentum,
-    projection,
     rnea,
-    rnea_3d,
-    rnea_absolute,
     rnea_derivatives,
     rnea_tensor,
     stacked,
@@ -41,6 +35,14 @@ from kinetree.model import JointDynamics, ModelBuilder
 from kinetree.model.equivalence import condensed
 from kinetree.model.views import axial_view, dense_view
 from kinetree.samples import random_inertia, random_tree
+from kinetree.textbook import (
+    aba_variants,
+    closed_form,
+    crba_variants,
+    projection,
+    rnea_3d,
+    rnea_absolute,
+)
 
 SIMPLE = (Revolute("x"), Revolute((1, -2, 2)), Prismatic("z"), Fixed())
 

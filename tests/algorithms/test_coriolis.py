@@ -7,7 +7,7 @@ import sympy
 from support.closeness import assert_close
 from support.textbook import Arm, random_state, rate, two_link_arm
 
-from kinetree.algorithms import closed_form, coriolis, coriolis_root, crba, rnea, sparsity
+from kinetree.algorithms import coriolis, coriolis_root, crba, rnea, sparsity
 from kinetree.algorithms import fewest_operations as fewest
 from kinetree.joints import (
     REPRESENTATIVES,
@@ -23,6 +23,7 @@ from kinetree.joints import (
 from kinetree.model import ModelBuilder
 from kinetree.samples import random_inertia, random_placement
 from kinetree.spatial import Inertia, Motion, dense
+from kinetree.textbook import closed_form
 
 COORDINATES = (
     Revolute("x"), Prismatic((1.0, 2.0, 2.0)), Helical("y", pitch=0.2), Cylindrical("z"),

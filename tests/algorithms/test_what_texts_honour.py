@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree import algorithms
+from kinetree import algorithms, textbook
 from kinetree.algorithms import centroidal, crba, jacobians, rnea
 from kinetree.joints import Prismatic, Revolute, Spherical
 from kinetree.joints.prescribed import PrescribedInstant
@@ -818,19 +818,18 @@ OF_LOOPS = ("closed_chain_derivatives", "closed_chain_plan", "closure", "loop_co
 
 
 def texts():
-    """All public functions of a model in some state in ``kinetree.algorithms``, by name."""
+    """All public functions of a model in some state, by name: of the texts and the textbook."""
     found = {}
-    for module in pkgutil.iter_modules(algorithms.__path__):
-        text = importlib.import_module(f"kinetree.algorithms.{module.name}")
-        for name in getattr(text, "__all__", ()):
-            function = getattr(text, name)
-            given = (
-                list(inspect.signature(function).parameters)
-                if (inspect.isfunction(function))
-                else [""]
-            )
-            if given[:1] == ["model"] and {"q", "x"} & set(given) and module.name not in OF_LOOPS:
-                found[f"{module.name}.{name}"] = function
+    for package in (algorithms, textbook):
+        for module in pkgutil.iter_modules(package.__path__):
+            text = importlib.import_module(f"{package.__name__}.{module.name}")
+            for name, function in vars(text).items():
+                if not inspect.isfunction(function) or function.__module__ != text.__name__:
+                    continue
+                given = list(inspect.signature(function).parameters)
+                of_state = given[:1] == ["model"] and {"q", "x"} & set(given)
+                if of_state and name[0] != "_" and module.name not in OF_LOOPS:
+                    found[f"{module.name}.{name}"] = function
     return found
 
 

@@ -35,9 +35,19 @@ def test_every_page_of_theory_has_words_and_every_algorithm_a_page():
     index = (DOCS / "theory" / "index.md").read_text(encoding="utf-8")
     assert [name for name in theory.PAGES if f"({name}.md)" not in index] == []
     shown = {m for page in theory.PAGES.values() for m in [*page["source"], *page.get("also", [])]}
-    files = (ROOT / "src" / "kinetree" / "algorithms").glob("[!_]*.py")
-    assert sorted({f"algorithms.{p.stem}" for p in files} - shown) == []
+    texts = [
+        f"{package}.{p.stem}"
+        for package in ("algorithms", "textbook")
+        for p in (ROOT / "src" / "kinetree" / package).glob("[!_]*.py")
+    ]
+    assert sorted(set(texts) - shown) == []
     assert all(theory.module_file(module).exists() for module in shown)
+
+
+def test_the_textbook_page_lists_every_text():
+    page = (DOCS / "textbook.md").read_text(encoding="utf-8")
+    texts = (ROOT / "src" / "kinetree" / "textbook").glob("[!_]*.py")
+    assert [p.stem for p in texts if f"| `{p.stem}` |" not in page] == []
 
 
 def test_a_page_of_theory_is_completed(monkeypatch):
@@ -52,9 +62,7 @@ def test_a_page_of_theory_is_completed(monkeypatch):
     assert page.startswith("# Words\n\n## Cost\n")
     assert "| `double_pendulum` | 2 | " in page
     assert '```python title="kinetree/algorithms/rnea.py"\n"""Recursive Newton' in page
-    assert (
-        "| [`algorithms.rnea_3d`](../../src/kinetree/algorithms/rnea_3d.py) | The original" in page
-    )
+    assert "| [`textbook.rnea_3d`](../../src/kinetree/textbook/rnea_3d.py) | The original" in page
     assert "| RBDA 5.3 | " in page
     assert "[tests/a.py](../../tests/a.py)\n\n- it is so\n" in page
 

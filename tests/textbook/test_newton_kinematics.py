@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.algorithms.newton_kinematics import newton_history, newton_step
 from kinetree.spatial import displacement_velocity, rotx, rotz, xlt
+from kinetree.textbook.newton_kinematics import newton_history, newton_step
 
 
 def six_axes():

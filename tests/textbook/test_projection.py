@@ -14,13 +14,13 @@ from support.states import (
 
 from kinetree import samples
 from kinetree.algorithms import aba, crba, rnea
-from kinetree.algorithms import projection as pr
 from kinetree.algorithms.jacobians import frame_acceleration, frame_jacobian_rate, frame_velocity
 from kinetree.algorithms.kinematics import base_transforms
 from kinetree.errors import SingularError, UnknownNameError
 from kinetree.joints import REPRESENTATIVES, Revolute
 from kinetree.model import Frame, ModelBuilder
 from kinetree.spatial import Force, Inertia
+from kinetree.textbook import projection as pr
 
 
 def six_axis_arm(rng):

@@ -6,9 +6,10 @@ from support.closeness import assert_close
 from support.textbook import Arm, random_state, two_link_arm
 
 from kinetree import samples
-from kinetree.algorithms import closed_form, jacobians, kinematics, rnea
+from kinetree.algorithms import jacobians, kinematics, rnea
 from kinetree.model import Model
 from kinetree.spatial import Motion
+from kinetree.textbook import closed_form
 
 
 @pytest.mark.covers(

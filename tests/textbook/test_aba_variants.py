@@ -13,12 +13,13 @@ from support.states import (
 )  # fmt: skip
 
 from kinetree import samples
-from kinetree.algorithms import aba, aba_variants, projection
+from kinetree.algorithms import aba
 from kinetree.algorithms.aba_absolute import bodies_in_base
 from kinetree.errors import SingularError
 from kinetree.joints import REPRESENTATIVES, Prismatic, Revolute
 from kinetree.model import ModelBuilder
 from kinetree.spatial import Inertia
+from kinetree.textbook import aba_variants, projection
 
 VARIANTS = (aba_variants.forward_dynamics_1, aba_variants.forward_dynamics_2)
 

@@ -6,9 +6,10 @@ from support.closeness import assert_close
 from support.textbook import Mixed, assert_printed, mixed_tree, random_state
 
 from kinetree import samples
-from kinetree.algorithms import crba, crba_variants, rnea
+from kinetree.algorithms import crba, rnea
 from kinetree.algorithms.kinematics import base_transforms
 from kinetree.model import Model
+from kinetree.textbook import crba_variants
 
 ROUTES = (
     crba_variants.from_definition,

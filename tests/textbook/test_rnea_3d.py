@@ -5,12 +5,13 @@ import pytest
 from support.closeness import assert_close
 from support.textbook import STEP, Arm, Figure1, figure_1_tree, random_state, two_link_arm
 
-from kinetree.algorithms import aba, rnea, rnea_3d
+from kinetree.algorithms import aba, rnea
 from kinetree.errors import JointError
 from kinetree.joints import Fixed, Prismatic, Revolute, Spherical, Translation
 from kinetree.model import ModelBuilder
 from kinetree.samples import random_inertia
 from kinetree.spatial import Inertia
+from kinetree.textbook import rnea_3d
 
 SIMPLE = (
     Revolute("x"), Revolute("z"), Revolute((1.0, -2.0, 2.0)),

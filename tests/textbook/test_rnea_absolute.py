@@ -5,8 +5,9 @@ import pytest
 from support.closeness import assert_close
 from support.textbook import Mixed, assert_printed, mixed_tree, random_state
 
-from kinetree.algorithms import rnea, rnea_absolute
+from kinetree.algorithms import rnea
 from kinetree.model import Model
+from kinetree.textbook import rnea_absolute
 
 
 @pytest.mark.covers("RBDA Table 5.1", "RBDA 5.3", by=rnea_absolute.newton_euler)
