@@ -184,6 +184,8 @@ if TYPE_CHECKING:
     from kinetree.functional.products import jvp, vjp
     from kinetree.identification import base_parameters, identify
     from kinetree.ik import inverse_kinematics
+    from kinetree.integration.events import Event
+    from kinetree.integration.recorded_motion import RecordedMotion
     from kinetree.loaders.load import load, loads
     from kinetree.quantities.quasi_velocities import quasi_velocity_dynamics
     from kinetree.simulation.constrained.options import (
@@ -192,13 +194,11 @@ if TYPE_CHECKING:
         GeneralizedAlpha,
         Projection,
     )
-    from kinetree.simulation.events.event import Event
     from kinetree.simulation.forces.actuators import TorqueSpeed
     from kinetree.simulation.forces.applied import ExternalForce
     from kinetree.simulation.forces.friction import Friction
     from kinetree.simulation.forces.limits import RigidLimits, StiffLimits
     from kinetree.simulation.inputs import Recorded, Sampled
-    from kinetree.simulation.prescribed.recorded import RecordedMotion
     from kinetree.simulation.results.trajectory import Trajectory
     from kinetree.simulation.rollouts.gradient import final_state_derivatives, rollout_gradient
     from kinetree.simulation.rollouts.rollout import rollout
@@ -247,7 +247,7 @@ _FUNCTIONS = {
     "compile": "functional.compiled",
     "differentiate": "functional.differentiate",
     "equations_of_motion": "symbolic",
-    "Event": "simulation.events.event",
+    "Event": "integration.events",
     "export_c": "functional.export",
     "final_state_derivatives": "simulation.rollouts.gradient",
     "ExternalForce": "simulation.forces.applied",
@@ -264,7 +264,7 @@ _FUNCTIONS = {
     "operation_counts": "diagnosis.costs",
     "quasi_velocity_dynamics": "quantities.quasi_velocities",
     "Recorded": "simulation.inputs",
-    "RecordedMotion": "simulation.prescribed.recorded",
+    "RecordedMotion": "integration.recorded_motion",
     "repeat": "expr.repeat",
     "RigidLimits": "simulation.forces.limits",
     "rollout": "simulation.rollouts.rollout",

@@ -29,8 +29,8 @@ from loaders.fuzzing import hurt
 
 import kinetree as kt
 from kinetree.errors import KinetreeError
+from kinetree.integration.events import EventRecord
 from kinetree.model.triangles import FORMATS, convex_hull, read_triangles
-from kinetree.simulation.events.event import EventRecord
 from kinetree.simulation.results.report import Report
 from kinetree.viewer.scene.meshes import mesh_pieces
 

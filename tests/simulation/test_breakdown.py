@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kinetree.simulation.breakdown import all_finite, largest_size
+from kinetree.integration.breakdown import all_finite, largest_size
 
 
 @pytest.mark.parametrize("count", [0, 3, 1000])

@@ -7,12 +7,12 @@ import pytest
 
 import kinetree as kt
 from kinetree.errors import ShapeError, TraceError, UnknownNameError
+from kinetree.integration.explicit import ExplicitRungeKutta
+from kinetree.integration.registry import INTEGRATORS
 from kinetree.loops.kinematics.assembly import assemble
 from kinetree.loops.kinematics.projection import project_velocity
 from kinetree.simulation.constrained.charted import ChartStepper
 from kinetree.simulation.constrained.options import Charts, GeneralizedAlpha
-from kinetree.simulation.integrators.explicit import ExplicitRungeKutta
-from kinetree.simulation.integrators.registry import INTEGRATORS
 
 
 @cache

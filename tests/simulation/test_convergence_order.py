@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from kinetree import ModelBuilder, Reversed, Spherical, kernel, mass_matrix, shapes
+from kinetree.integration.explicit import ExplicitRungeKutta
+from kinetree.integration.field import Field
+from kinetree.integration.step import Stepper
+from kinetree.integration.tableaus import DORMAND_PRINCE
 from kinetree.joints.representatives import REPRESENTATIVES
 from kinetree.samples import random_inertia, random_placement
 from kinetree.simulation import INTEGRATORS
-from kinetree.simulation.field import Field
-from kinetree.simulation.integrators.explicit import ExplicitRungeKutta
-from kinetree.simulation.integrators.tableaus import DORMAND_PRINCE
-from kinetree.simulation.step import Stepper
 from kinetree.spatial.ops import cos, sin
 
 KINDS = {type(joint): joint for joint in REPRESENTATIVES if joint.nv}

@@ -6,11 +6,11 @@ from support.closeness import assert_close
 from support.mechanisms import arm
 
 import kinetree as kt
+from kinetree.integration.dense import states_inside
+from kinetree.integration.field import Field
+from kinetree.integration.interpolant import Interpolant
+from kinetree.integration.step import Stepper
 from kinetree.simulation import INTEGRATORS
-from kinetree.simulation.field import Field
-from kinetree.simulation.integrators.dense import states_inside
-from kinetree.simulation.integrators.interpolant import Interpolant
-from kinetree.simulation.step import Stepper
 
 # Order of the interpolant: the method's own, or 3 of Hermite's cubic through ends of that order.
 ORDERS = {"euler": 1, "midpoint": 2, "heun": 2, "rk4": 3, "dopri5": 4, "semi_implicit_euler": 1}

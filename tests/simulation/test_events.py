@@ -6,8 +6,8 @@ from support.mechanisms import assert_balanced, ball, block
 
 import kinetree as kt
 from kinetree.errors import ShapeError, SimulationError
-from kinetree.simulation.events.crossings import FRACTIONS, bracket, may_cross, root
-from kinetree.simulation.events.watcher import Watcher
+from kinetree.integration.crossings import FRACTIONS, bracket, may_cross, root
+from kinetree.integration.watcher import Watcher
 
 g = 9.81
 

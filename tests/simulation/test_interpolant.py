@@ -5,11 +5,11 @@ import pytest
 from support.closeness import assert_close
 
 import kinetree as kt
+from kinetree.integration.field import Field
+from kinetree.integration.interpolant import Interpolant
+from kinetree.integration.step import Stepper
 from kinetree.samples import random_inertia
 from kinetree.simulation import INTEGRATORS
-from kinetree.simulation.field import Field
-from kinetree.simulation.integrators.interpolant import Interpolant
-from kinetree.simulation.step import Stepper
 
 METHODS = ("euler", "midpoint", "heun", "rk4", "dopri5", "rosenbrock", "implicit_midpoint")
 ORDER = {"euler": 1, "midpoint": 2, "heun": 2, "dopri5": 4}  # of the others: 3, Hermite's cubics

@@ -6,10 +6,10 @@ from support.closeness import assert_close
 
 from kinetree import Exponential, ModelBuilder, Revolute
 from kinetree.errors import JointError
+from kinetree.integration import manifold
+from kinetree.integration.group import dexp, dexp_inverse, require_groups
+from kinetree.integration.manifold import group_bracket, joint_rate
 from kinetree.joints.representatives import REPRESENTATIVES
-from kinetree.simulation.integrators import manifold
-from kinetree.simulation.integrators.group import dexp, dexp_inverse, require_groups
-from kinetree.simulation.integrators.manifold import group_bracket, joint_rate
 
 TURNING = [j for j in REPRESENTATIVES if not j.rates_are_velocities]
 every_group = pytest.mark.parametrize("joint", TURNING, ids=repr)

@@ -18,11 +18,11 @@ from kinetree.errors import (
     TraceError,
     UnknownNameError,
 )
+from kinetree.integration.prescribed_field import DrivenField
+from kinetree.integration.prescribed_method import Driven
+from kinetree.integration.prescription import Told
+from kinetree.integration.recorded_motion import RecordedMotion
 from kinetree.quantities.hybrid import hybrid_dynamics
-from kinetree.simulation.prescribed.field import DrivenField
-from kinetree.simulation.prescribed.method import Driven
-from kinetree.simulation.prescribed.recorded import RecordedMotion
-from kinetree.simulation.prescribed.told import Told
 
 g, LENGTH, MASS = 9.81, 0.7, 1.3
 AMPLITUDE, OMEGA = 0.1, 9.0

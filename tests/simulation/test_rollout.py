@@ -6,9 +6,9 @@ from support.closeness import assert_close
 
 import kinetree as kt
 from kinetree.functional.parameters import with_parameters
+from kinetree.integration.field import Field
+from kinetree.integration.registry import INTEGRATORS
 from kinetree.loops.kinematics.projection import project_configuration
-from kinetree.simulation.field import Field
-from kinetree.simulation.integrators.registry import INTEGRATORS
 from kinetree.simulation.rollouts.rollout import rollout
 
 DT = 2e-3

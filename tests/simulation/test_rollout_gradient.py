@@ -6,8 +6,8 @@ from support.closeness import EPS, assert_close
 
 import kinetree as kt
 from kinetree.functional.parameters import with_parameters
-from kinetree.simulation.field import Field
-from kinetree.simulation.integrators.registry import INTEGRATORS
+from kinetree.integration.field import Field
+from kinetree.integration.registry import INTEGRATORS
 from kinetree.simulation.rollouts.gradient import final_state_derivatives, rollout_gradient
 from kinetree.simulation.rollouts.rollout import rollout
 

@@ -7,8 +7,8 @@ from support.trusted import assert_trusted
 
 import kinetree as kt
 from kinetree.errors import JointError, LoopError, ShapeError, TraceError, UnknownNameError
+from kinetree.integration.integrator import Stepped
 from kinetree.simulation import INTEGRATORS, Integrator
-from kinetree.simulation.integrators.integrator import Stepped
 from kinetree.simulation.loop import Clock
 
 PENDULUM = kt.samples.double_pendulum()

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import kinetree as kt
+from kinetree.integration.integrator import Stepped
 from kinetree.loops.equation_choice import better_choice, choose
 from kinetree.loops.kinematics.projection import project_configuration, project_velocity
 from kinetree.simulation.constrained.health import Judge, SingularPass, refined
 from kinetree.simulation.constrained.options import Projection
 from kinetree.simulation.constrained.projected import Checks
 from kinetree.simulation.constrained.stepper import ProjectedStepper
-from kinetree.simulation.integrators.integrator import Stepped
 
 
 @cache

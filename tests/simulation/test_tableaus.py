@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import RK45
 from support.closeness import assert_close
 
-from kinetree.simulation.integrators import tableaus
+from kinetree.integration import tableaus
 
 EXPLICIT = (
     tableaus.EULER,
@@ -65,7 +65,7 @@ def test_interpolants_end_at_the_result_and_begin_with_the_first_slope(table):
     assert_close(dense[:, 0], np.eye(len(dense))[0])
 
 
-@pytest.mark.covers("RBDA 11.5", by="simulation.integrators.tableaus.HEUN")
+@pytest.mark.covers("RBDA 11.5", by="integration.tableaus.HEUN")
 def test_interpolant_of_heun_has_the_slope_of_each_stage_at_its_time():
     """Slope k1 at 0 and k2 at 2/3 of the step."""
     dense, theta = np.array(tableaus.HEUN.dense), 2 / 3

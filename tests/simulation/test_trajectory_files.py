@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.simulation.events.event import Event
+from kinetree.integration.events import Event
 
 DOUBLE = kt.samples.double_pendulum()
 SATELLITE = kt.samples.satellite()

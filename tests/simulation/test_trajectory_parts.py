@@ -5,7 +5,7 @@ import pytest
 from support.closeness import assert_close
 
 import kinetree as kt
-from kinetree.simulation.events.event import Event
+from kinetree.integration.events import Event
 from kinetree.simulation.results import labels
 
 DOUBLE = kt.samples.double_pendulum()

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pinocchio as pin
-from support.closeness import assert_close
 
 from kinetree import samples
 from kinetree.algorithms import aba, crba, jacobians, rnea
@@ -18,6 +17,7 @@ from kinetree.joints import (
     Translation,
     Universal,
 )
+from support.closeness import assert_close
 
 AXIS = np.array([2.0, -1.0, 2.0]) / 3
 TILTED = np.array([3.0, 0.0, 4.0]) / 5

@@ -3,11 +3,11 @@
 motion = kinetree.simulate(model, q0, qd0, duration=5.0)
 """
 
-from kinetree.simulation.integrators.integrator import Integrator, Stepped
-from kinetree.simulation.integrators.registry import INTEGRATORS
+from kinetree.integration.integrator import Integrator, Stepped
+from kinetree.integration.registry import INTEGRATORS
+from kinetree.integration.step import Step
 from kinetree.simulation.results.report import Report
 from kinetree.simulation.results.trajectory import Trajectory
 from kinetree.simulation.simulate import simulate
-from kinetree.simulation.step import Step
 
 __all__ = ["INTEGRATORS", "Integrator", "Report", "Step", "Stepped", "Trajectory", "simulate"]

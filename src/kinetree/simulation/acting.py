@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from kinetree.errors import ModelError
+from kinetree.integration.events import UserEvents
+from kinetree.integration.field import Field
+from kinetree.integration.prescribed_field import DrivenField
+from kinetree.integration.step import Stepper
+from kinetree.integration.watcher import Watcher
 from kinetree.model.dynamics import joints_with
-from kinetree.simulation.events.event import UserEvents
-from kinetree.simulation.events.watcher import Watcher
-from kinetree.simulation.field import Field
 from kinetree.simulation.forces.actuators import drive_of
 from kinetree.simulation.forces.applied import PassiveForces
 from kinetree.simulation.forces.carried import CarryingStepper, remembering
@@ -16,8 +18,6 @@ from kinetree.simulation.forces.friction import friction_of
 from kinetree.simulation.forces.limits import StiffLimits, limits_of
 from kinetree.simulation.forces.loop_joints import loop_joint_forces_of
 from kinetree.simulation.forces.modes import Modes
-from kinetree.simulation.prescribed.field import DrivenField
-from kinetree.simulation.step import Stepper
 
 __all__ = ["Acting", "acting_on"]
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from kinetree.errors import ModelError, ShapeError, SimulationError
-from kinetree.simulation.breakdown import all_finite
+from kinetree.integration.breakdown import all_finite
 from kinetree.simulation.forces.actuators import Controls
 from kinetree.simulation.inputs import call_with_model
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.simulation.breakdown import NamingTime, check_finite_state
-from kinetree.simulation.integrators.manifold import settled
+from kinetree.integration.breakdown import NamingTime, check_finite_state
+from kinetree.integration.manifold import settled
+from kinetree.integration.step import Step
 from kinetree.simulation.record import Record
-from kinetree.simulation.step import Step
 
 __all__ = ["Clock", "Motion", "after_hooks", "run_equal_steps"]
 

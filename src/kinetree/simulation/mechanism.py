@@ -1,8 +1,8 @@
 """Which mechanisms can be simulated, and which integrators can move them."""
 
 from kinetree.errors import JointError, KinetreeError, LoopError, refuse_formulas
+from kinetree.integration.group import require_groups
 from kinetree.joints.prescribed import PrescribedInstant
-from kinetree.simulation.integrators.group import require_groups
 
 __all__ = ["require_method", "require_simulated"]
 

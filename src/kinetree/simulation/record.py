@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.simulation.breakdown import largest_size
+from kinetree.integration.breakdown import largest_size
 
 __all__ = ["Record"]
 

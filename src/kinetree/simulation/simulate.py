@@ -5,24 +5,24 @@ from collections.abc import Iterable
 import numpy as np
 
 from kinetree.errors import ShapeError, TraceError, UnknownNameError
+from kinetree.integration.field import is_traceable
+from kinetree.integration.manifold import settled, turns_over
+from kinetree.integration.prescribed_checks import check_rates, left_alone, told_start
+from kinetree.integration.prescribed_method import driven
+from kinetree.integration.prescription import told_of
+from kinetree.integration.registry import INTEGRATORS, integrator_named
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_seconds
 from kinetree.simulation.acting import acting_on
+from kinetree.simulation.adaptive_steps import Tolerance, run_adaptive_steps
 from kinetree.simulation.constrained.options import stepper_maker
 from kinetree.simulation.constrained.stepper import ProjectedStepper
 from kinetree.simulation.contact.attached import attach, warn_of_ground
 from kinetree.simulation.controllers import as_controller
-from kinetree.simulation.field import is_traceable
 from kinetree.simulation.forces.applied import as_force
 from kinetree.simulation.forces.limits import warn_outside
 from kinetree.simulation.inputs import at_instants
-from kinetree.simulation.integrators.adaptive import Tolerance, run_adaptive_steps
-from kinetree.simulation.integrators.manifold import settled, turns_over
-from kinetree.simulation.integrators.registry import INTEGRATORS, integrator_named
 from kinetree.simulation.loop import Clock, Motion, run_equal_steps
 from kinetree.simulation.mechanism import require_method, require_simulated
-from kinetree.simulation.prescribed.checks import check_rates, left_alone, told_start
-from kinetree.simulation.prescribed.method import driven
-from kinetree.simulation.prescribed.told import told_of
 from kinetree.simulation.results.drives import drive_forces
 from kinetree.simulation.results.observables import loop_errors, observe
 from kinetree.simulation.results.self_checks import check_result

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from kinetree.integration.explicit import combined
+from kinetree.integration.integrator import Stepped
+from kinetree.integration.step import Stepper
 from kinetree.loops.constrained_motion import acceleration
 from kinetree.loops.state_space.charts.atlas import Atlas
 from kinetree.loops.state_space.model_system import system_of
 from kinetree.model import Model
 from kinetree.simulation.constrained.projected import Constrained
-from kinetree.simulation.integrators.explicit import combined
-from kinetree.simulation.integrators.integrator import Stepped
-from kinetree.simulation.step import Stepper
 
 __all__ = ["ChartStepper"]
 

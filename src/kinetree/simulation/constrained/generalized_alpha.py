@@ -25,11 +25,11 @@ from kinetree.errors import SimulationError
 from kinetree.expr.repeat import repeat
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
+from kinetree.integration.integrator import Stepped
+from kinetree.integration.linear import factor, solve
+from kinetree.integration.manifold import move
+from kinetree.integration.step import Stepper
 from kinetree.loops.constrained_motion import closed
-from kinetree.simulation.integrators.integrator import Stepped
-from kinetree.simulation.integrators.linear import factor, solve
-from kinetree.simulation.integrators.manifold import move
-from kinetree.simulation.step import Stepper
 
 __all__ = ["AlphaStepper", "Coefficients"]
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.integration.events import EventRecord
 from kinetree.loops.kinematics.rank import scaling, typical_length
 from kinetree.simulation.constrained.projected import Checks
-from kinetree.simulation.events.event import EventRecord
 
 __all__ = ["UNHEALTHY", "Judge", "Passes", "SingularPass", "refined"]
 

@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 
 from kinetree.errors import LoopError, ShapeError, TraceError, UnknownNameError
+from kinetree.integration.explicit import ExplicitRungeKutta
+from kinetree.integration.prescribed_method import Driven
+from kinetree.integration.step import Stepper
 from kinetree.loops.equation_choice import Choice, check_start, choose, warn_of_singular_start
 from kinetree.loops.kinematics.rank import typical_length
 from kinetree.loops.state_space.charts.partition_chart import partition
@@ -15,9 +18,6 @@ from kinetree.simulation.constrained.charted import ChartStepper
 from kinetree.simulation.constrained.generalized_alpha import AlphaStepper, Coefficients
 from kinetree.simulation.constrained.projected import Constrained, Projected
 from kinetree.simulation.constrained.stepper import ProjectedStepper
-from kinetree.simulation.integrators.explicit import ExplicitRungeKutta
-from kinetree.simulation.prescribed.method import Driven
-from kinetree.simulation.step import Stepper
 from kinetree.spelling import did_you_mean
 
 __all__ = [

@@ -14,6 +14,8 @@ import numpy as np
 from kinetree.expr.repeat import repeat
 from kinetree.functional.choose import select
 from kinetree.functional.kernel import kernel
+from kinetree.integration.field import Field
+from kinetree.integration.integrator import Integrator
 from kinetree.loops.constrained_motion import (
     Chosen,
     acceleration,
@@ -21,8 +23,6 @@ from kinetree.loops.constrained_motion import (
     constrained_energy,
     driven_acceleration,
 )
-from kinetree.simulation.field import Field
-from kinetree.simulation.integrators.integrator import Integrator
 
 __all__ = ["DOUBTFUL", "Checks", "Constrained", "Projected", "projected_steps"]
 

@@ -17,17 +17,17 @@ from kinetree.contact.stepping.step import ContactStep
 from kinetree.errors import ShapeError, SimulationWarning, SingularError, UnknownNameError
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import kernel
+from kinetree.integration.breakdown import NamingTime
+from kinetree.integration.events import UserEvents
+from kinetree.integration.explicit import ExplicitRungeKutta
+from kinetree.integration.integrator import Stepped
+from kinetree.integration.prescribed_method import Driven
+from kinetree.integration.step import Stepper
+from kinetree.integration.watcher import Watcher
 from kinetree.model.bounds import position_index
-from kinetree.simulation.breakdown import NamingTime
 from kinetree.simulation.contact.drives import drive_forces, require_movable
 from kinetree.simulation.contact.history import Notes
-from kinetree.simulation.events.event import UserEvents
-from kinetree.simulation.events.watcher import Watcher
 from kinetree.simulation.forces.limits import position_bounds
-from kinetree.simulation.integrators.explicit import ExplicitRungeKutta
-from kinetree.simulation.integrators.integrator import Stepped
-from kinetree.simulation.prescribed.method import Driven
-from kinetree.simulation.step import Stepper
 
 __all__ = ["ContactStepper", "time_stepper"]
 

@@ -13,10 +13,10 @@ import numpy as np
 from kinetree.algorithms.passive import spring_and_damper_force
 from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.functional.kernel import UserKernel, kernel
+from kinetree.integration.field import is_traceable
 from kinetree.model.arrays import as_joint_vector, as_numbers, check_finite
 from kinetree.model.dynamics import joints_with
 from kinetree.quantities import kinematics
-from kinetree.simulation.field import is_traceable
 
 __all__ = ["ExternalForce", "HostForce", "PassiveForces", "as_force"]
 

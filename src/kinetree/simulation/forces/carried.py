@@ -14,10 +14,10 @@ import numpy as np
 
 from kinetree.errors import JointError, LoopError, SimulationError, UnknownNameError
 from kinetree.functional.kernel import kernel
+from kinetree.integration.explicit import ExplicitRungeKutta, SemiImplicitEuler, combined
+from kinetree.integration.field import Field
+from kinetree.integration.step import Stepper, _step
 from kinetree.quantities import dynamics
-from kinetree.simulation.field import Field
-from kinetree.simulation.integrators.explicit import ExplicitRungeKutta, SemiImplicitEuler, combined
-from kinetree.simulation.step import Stepper, _step
 
 __all__ = ["CarryingStepper", "remembering"]
 

@@ -18,10 +18,10 @@ import numpy as np
 
 from kinetree.functional.choose import select
 from kinetree.functional.kernel import kernel
+from kinetree.integration.linear import factor, solve
+from kinetree.integration.step import Stepper, _step
 from kinetree.quantities import dynamics
 from kinetree.simulation.forces.friction import Friction
-from kinetree.simulation.integrators.linear import factor, solve
-from kinetree.simulation.step import Stepper, _step
 
 __all__ = ["Held", "HeldStepper", "Holding", "Mode"]
 

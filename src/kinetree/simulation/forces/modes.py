@@ -14,14 +14,14 @@ within their bounds, no acceleration against them — RBDA §11.5 in joint space
 import numpy as np
 
 from kinetree.errors import LoopError, ShapeError, UnknownNameError
+from kinetree.integration.field import Field
+from kinetree.integration.prescribed_field import DrivenField
+from kinetree.integration.watcher import mechanical_energy
 from kinetree.model.bounds import position_index
-from kinetree.simulation.events.watcher import mechanical_energy
-from kinetree.simulation.field import Field
 from kinetree.simulation.forces.box import solve_box
 from kinetree.simulation.forces.holding import HeldStepper, Holding, Mode
 from kinetree.simulation.forces.limits import position_bounds
 from kinetree.simulation.forces.watches import Arrivals, Releases, Rests
-from kinetree.simulation.prescribed.field import DrivenField
 
 __all__ = ["Modes"]
 

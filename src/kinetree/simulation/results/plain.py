@@ -17,7 +17,7 @@ _ARRAY = "array"
 _DEEPEST = 16
 _KINDS = {  # what files call them, and where they are
     "results.report.Report": "kinetree.simulation.results.report.Report",
-    "events.event.EventRecord": "kinetree.simulation.events.event.EventRecord",
+    "events.event.EventRecord": "kinetree.integration.events.EventRecord",
     "constrained.passes.SingularPass": "kinetree.simulation.constrained.health.SingularPass",
     "contact.history.ContactHistory": "kinetree.simulation.contact.history.ContactHistory",
     "contact.phases.history.PhaseHistory": (

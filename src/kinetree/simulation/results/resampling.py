@@ -17,7 +17,7 @@ from kinetree.errors import ShapeError
 from kinetree.expr.repeat import repeat
 from kinetree.functional.choose import select
 from kinetree.functional.kernel import kernel
-from kinetree.simulation.integrators.manifold import is_flat, local_rate
+from kinetree.integration.manifold import is_flat, local_rate
 from kinetree.simulation.results.observables import observe
 
 __all__ = ["resample"]

@@ -6,12 +6,12 @@ import numpy as np
 
 from kinetree.algorithms import crba
 from kinetree.errors import SimulationWarning
+from kinetree.integration.breakdown import joint_of, remedy
 from kinetree.joints import Free
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.kinematics.rank import scaling
 from kinetree.model.dynamics import has_dynamics
 from kinetree.quantities import dynamics
-from kinetree.simulation.breakdown import joint_of, remedy
 from kinetree.simulation.constrained.health import SingularPass
 from kinetree.simulation.forces.limits import beyond_effort
 from kinetree.simulation.results.report import Report

@@ -8,8 +8,8 @@ import numpy as np
 from kinetree.codegen.program import Argument
 from kinetree.errors import ShapeError, TraceError
 from kinetree.functional.parameters import check_parameter, parameter
+from kinetree.integration.prescribed_checks import check_rates, told_start
 from kinetree.model.arrays import as_joint_vector, as_numbers, as_position_vector
-from kinetree.simulation.prescribed.checks import check_rates, told_start
 from kinetree.simulation.rollouts.asked import check_name, check_wanted, sample_shape
 
 __all__ = ["Given", "RolloutArrays", "collect", "told_arrays"]

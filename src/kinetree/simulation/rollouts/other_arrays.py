@@ -20,8 +20,8 @@ from kinetree.arrays.namespace import good_samples, namespace
 from kinetree.codegen.program import Argument
 from kinetree.errors import ArrayKindError, ShapeError, UnknownNameError
 from kinetree.functional.parameters import parameter
+from kinetree.integration.step import DEFECT
 from kinetree.simulation.rollouts.asked import sample_shape
-from kinetree.simulation.step import DEFECT
 
 __all__ = ["ArrayRollout", "foreign_arrays", "rollout_of"]
 

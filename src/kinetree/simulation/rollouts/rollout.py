@@ -15,17 +15,17 @@ from typing import Any
 import numpy as np
 
 from kinetree.errors import SimulationWarning, TraceError, UnknownNameError
+from kinetree.integration.field import Field, is_traceable
+from kinetree.integration.prescribed_field import DrivenField
+from kinetree.integration.prescribed_method import driven
+from kinetree.integration.prescription import told_of
+from kinetree.integration.registry import integrator_named
 from kinetree.model.arrays import as_model, as_seconds
 from kinetree.simulation.acting import acting_on
 from kinetree.simulation.constrained.options import projected
 from kinetree.simulation.contact.attached import forces_of
-from kinetree.simulation.field import Field, is_traceable
 from kinetree.simulation.forces.limits import beyond_effort
-from kinetree.simulation.integrators.registry import integrator_named
 from kinetree.simulation.mechanism import require_method, require_simulated
-from kinetree.simulation.prescribed.field import DrivenField
-from kinetree.simulation.prescribed.method import driven
-from kinetree.simulation.prescribed.told import told_of
 from kinetree.simulation.rollouts.arrays import collect, told_arrays
 from kinetree.simulation.rollouts.asked import require_kernel
 from kinetree.simulation.rollouts.other_arrays import ArrayRollout, foreign_arrays, rollout_of

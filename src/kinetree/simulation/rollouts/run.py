@@ -8,11 +8,11 @@ import numpy as np
 
 from kinetree.codegen.runtime.memory import empty
 from kinetree.errors import ShapeError, SimulationError, SimulationWarning
-from kinetree.simulation.breakdown import NamingTime, check_finite_state
+from kinetree.integration.breakdown import NamingTime, check_finite_state
+from kinetree.integration.step import DEFECT
 from kinetree.simulation.constrained.projected import DOUBTFUL
 from kinetree.simulation.rollouts.chunks import over_chunks
 from kinetree.simulation.rollouts.result import Rollout
-from kinetree.simulation.step import DEFECT
 
 __all__ = ["Run", "new_arrays", "whole_number"]
 

@@ -18,10 +18,10 @@ from kinetree.expr.repeat import repeat
 from kinetree.functional.choose import select
 from kinetree.functional.parameters import parameter, with_parameters
 from kinetree.functional.results import over_samples
+from kinetree.integration.integrator import Integrator
+from kinetree.integration.manifold import settled
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, check_finite, require_unit_parts
-from kinetree.simulation.integrators.integrator import Integrator
-from kinetree.simulation.integrators.manifold import settled
 from kinetree.simulation.rollouts.asked import apply, number
 from kinetree.simulation.rollouts.slopes import gradients_along
 

@@ -8,11 +8,11 @@ from kinetree.contact.rigid import friction
 from kinetree.contact.rigid.problem import Problem
 from kinetree.contact.rigid.states import HITTING, TOUCHING, contact_states
 from kinetree.errors import ContactError, SimulationError
+from kinetree.integration.events import EventRecord
+from kinetree.integration.watcher import mechanical_energy
 from kinetree.simulation.contact.phases.closing import closed_positions, closed_velocities
 from kinetree.simulation.contact.phases.mode import OPEN, SLIDES, STICKS, TOUCHES, Mode
 from kinetree.simulation.contact.phases.sharing import centred
-from kinetree.simulation.events.event import EventRecord
-from kinetree.simulation.events.watcher import mechanical_energy
 
 __all__ = ["Machine"]
 

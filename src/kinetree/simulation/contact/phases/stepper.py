@@ -4,16 +4,16 @@ import numpy as np
 
 from kinetree.contact.mobility import drive_forces, free_variables
 from kinetree.errors import ModelError, ShapeError, UnknownNameError
+from kinetree.integration.events import EventRecord, UserEvents
+from kinetree.integration.step import Step, Stepper
+from kinetree.integration.watcher import Watcher
 from kinetree.simulation.contact.phases.closing import closed_positions, closed_velocities
 from kinetree.simulation.contact.phases.held import Held
 from kinetree.simulation.contact.phases.history import PhaseNotes
 from kinetree.simulation.contact.phases.machine import Machine
 from kinetree.simulation.contact.phases.sharing import centred
 from kinetree.simulation.contact.phases.watches import Touches, loads
-from kinetree.simulation.events.event import EventRecord, UserEvents
-from kinetree.simulation.events.watcher import Watcher
 from kinetree.simulation.forces.carried import remembering
-from kinetree.simulation.step import Step, Stepper
 
 __all__ = ["PhaseStepper", "event_driven_stepper"]
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.simulation.integrators.interpolant import cubic
-from kinetree.simulation.integrators.manifold import move
+from kinetree.integration.interpolant import cubic
+from kinetree.integration.manifold import move
 
 __all__ = ["states_inside"]
 

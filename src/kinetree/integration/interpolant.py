@@ -3,7 +3,7 @@
 import numpy as np
 
 from kinetree.functional.kernel import kernel
-from kinetree.simulation.integrators.manifold import is_flat, local_rate, move
+from kinetree.integration.manifold import is_flat, local_rate, move
 
 __all__ = ["Interpolant", "cubic"]
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.errors import ContactError, SimulationError
-from kinetree.simulation.breakdown import joint_of
+from kinetree.integration.breakdown import joint_of
 from kinetree.simulation.loop import after_hooks
 from kinetree.simulation.record import Record
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.errors import JointError
-from kinetree.simulation.integrators.manifold import group_bracket
+from kinetree.integration.manifold import group_bracket
 from kinetree.spatial.ops import less, select
 from kinetree.spatial.stumpff import stumpff, stumpff_rate
 

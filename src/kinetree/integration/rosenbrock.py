@@ -6,13 +6,13 @@ import numpy as np
 
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
+from kinetree.integration.explicit import combined
+from kinetree.integration.group import bracket_matrix
+from kinetree.integration.integrator import Integrator, Stepped
+from kinetree.integration.linear import factor, solve
+from kinetree.integration.manifold import local_rate, move
+from kinetree.integration.tableaus import RosenbrockTableau
 from kinetree.quantities import dynamics
-from kinetree.simulation.integrators.explicit import combined
-from kinetree.simulation.integrators.group import bracket_matrix
-from kinetree.simulation.integrators.integrator import Integrator, Stepped
-from kinetree.simulation.integrators.linear import factor, solve
-from kinetree.simulation.integrators.manifold import local_rate, move
-from kinetree.simulation.integrators.tableaus import RosenbrockTableau
 
 __all__ = ["Rosenbrock"]
 

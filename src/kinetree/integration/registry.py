@@ -1,12 +1,12 @@
 """Integrators by name."""
 
 from kinetree.errors import UnknownNameError
-from kinetree.simulation.integrators import tableaus
-from kinetree.simulation.integrators.explicit import ExplicitRungeKutta, SemiImplicitEuler
-from kinetree.simulation.integrators.implicit import ImplicitMidpoint
-from kinetree.simulation.integrators.integrator import Integrator
-from kinetree.simulation.integrators.rosenbrock import Rosenbrock
-from kinetree.simulation.integrators.variational import VariationalMidpoint
+from kinetree.integration import tableaus
+from kinetree.integration.explicit import ExplicitRungeKutta, SemiImplicitEuler
+from kinetree.integration.implicit import ImplicitMidpoint
+from kinetree.integration.integrator import Integrator
+from kinetree.integration.rosenbrock import Rosenbrock
+from kinetree.integration.variational import VariationalMidpoint
 from kinetree.spelling import did_you_mean
 
 __all__ = ["INTEGRATORS", "integrator_named"]

@@ -11,9 +11,9 @@ import numpy as np
 
 from kinetree.errors import JointError
 from kinetree.functional.kernel import UserKernel
+from kinetree.integration.recorded_motion import RecordedMotion
 from kinetree.model.arrays import as_model
 from kinetree.model.gearing import require_leader
-from kinetree.simulation.prescribed.recorded import RecordedMotion
 
 __all__ = ["Told", "told_of"]
 

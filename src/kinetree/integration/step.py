@@ -11,9 +11,9 @@ from kinetree.errors import SimulationError
 from kinetree.expr.repeat import repeat
 from kinetree.functional.choose import select
 from kinetree.functional.kernel import kernel
-from kinetree.simulation.breakdown import NamingTime
-from kinetree.simulation.integrators.integrator import Stages, Stepped
-from kinetree.simulation.integrators.interpolant import Interpolant
+from kinetree.integration.breakdown import NamingTime
+from kinetree.integration.integrator import Stages, Stepped
+from kinetree.integration.interpolant import Interpolant
 
 __all__ = ["DEFECT", "Step", "Stepper"]
 

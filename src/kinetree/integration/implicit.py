@@ -7,10 +7,10 @@ import numpy as np
 from kinetree.expr.repeat import repeat
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
+from kinetree.integration.integrator import Integrator, Stepped
+from kinetree.integration.linear import factor, solve
+from kinetree.integration.manifold import move
 from kinetree.quantities import dynamics
-from kinetree.simulation.integrators.integrator import Integrator, Stepped
-from kinetree.simulation.integrators.linear import factor, solve
-from kinetree.simulation.integrators.manifold import move
 
 __all__ = ["ImplicitMidpoint", "newton"]
 

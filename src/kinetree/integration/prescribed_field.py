@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from kinetree.integration.field import Field
+from kinetree.integration.prescription import Told
 from kinetree.quantities import dynamics, hybrid
-from kinetree.simulation.field import Field
-from kinetree.simulation.prescribed.told import Told
 
 __all__ = ["DrivenField"]
 

@@ -6,11 +6,11 @@ import numpy as np
 
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
+from kinetree.integration.group import dexp, dexp_inverse
+from kinetree.integration.implicit import newton
+from kinetree.integration.integrator import Integrator, Stepped
+from kinetree.integration.manifold import move
 from kinetree.quantities import dynamics
-from kinetree.simulation.integrators.group import dexp, dexp_inverse
-from kinetree.simulation.integrators.implicit import newton
-from kinetree.simulation.integrators.integrator import Integrator, Stepped
-from kinetree.simulation.integrators.manifold import move
 
 __all__ = ["VariationalMidpoint"]
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from kinetree.errors import UnknownNameError
-from kinetree.simulation.integrators.integrator import Integrator
-from kinetree.simulation.prescribed.told import Told
+from kinetree.integration.integrator import Integrator
+from kinetree.integration.prescription import Told
 
 __all__ = ["Driven", "driven"]
 

@@ -8,7 +8,7 @@ with constraints say, subclasses ``Integrator`` and passes an instance to ``simu
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
-from kinetree.simulation.integrators.manifold import settled
+from kinetree.integration.manifold import settled
 
 __all__ = ["Integrator", "Stages", "Stepped"]
 

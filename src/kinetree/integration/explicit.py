@@ -6,9 +6,9 @@ import numpy as np
 
 from kinetree.expr.repeat import repeat
 from kinetree.functional.choose import select
-from kinetree.simulation.integrators.integrator import Integrator, Stages, Stepped
-from kinetree.simulation.integrators.manifold import local_rate, move
-from kinetree.simulation.integrators.tableaus import Tableau
+from kinetree.integration.integrator import Integrator, Stages, Stepped
+from kinetree.integration.manifold import local_rate, move
+from kinetree.integration.tableaus import Tableau
 
 __all__ = ["ExplicitRungeKutta", "SemiImplicitEuler", "Stepped", "combined"]
 

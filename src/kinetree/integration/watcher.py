@@ -8,10 +8,10 @@ what the event's action made of the state.
 import numpy as np
 
 from kinetree.errors import SimulationError
+from kinetree.integration.crossings import FRACTIONS, FRESH, bracket, may_cross, root
+from kinetree.integration.dense import states_inside
+from kinetree.integration.events import EventRecord
 from kinetree.quantities import dynamics
-from kinetree.simulation.events.crossings import FRACTIONS, FRESH, bracket, may_cross, root
-from kinetree.simulation.events.event import EventRecord
-from kinetree.simulation.integrators.dense import states_inside
 
 __all__ = ["Watcher", "mechanical_energy"]
 

@@ -1,1 +1,0 @@
-"""Instants at which something happens, found inside a step."""

@@ -1,1 +1,0 @@
-"""Steps on the configuration manifold, one file for each family of methods."""

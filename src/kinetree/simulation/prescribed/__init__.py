@@ -1,1 +1,0 @@
-"""Joints that move as told while the others are simulated — RBDA §9.1."""
