@@ -7,7 +7,7 @@ import pytest
 from support import pytorch_here
 from support.pytorch_here import header, is_asked_for, is_left_out, needs_pytorch
 
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[1]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ try:
 except ImportError:  # before Python 3.11
     import tomli as tomllib
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
