@@ -27,6 +27,7 @@ from feature_matrix.walk import Asked, Outcome, require_named
 
 import kinetree as kt
 from kinetree.contact import EventDriven, Scene, SoftContact, TimeStepping
+from kinetree.contact.attached import attach
 from kinetree.errors import KinetreeError
 from kinetree.functional import kernel as kernels
 from kinetree.functional.results import flatten
@@ -35,7 +36,6 @@ from kinetree.model.geometry import Geometry, Plane, Sphere
 from kinetree.simulation import INTEGRATORS
 from kinetree.simulation.constrained import options
 from kinetree.simulation.constrained.options import WAYS
-from kinetree.simulation.contact.attached import attach
 from kinetree.simulation.rollouts import transition
 from kinetree.spatial import Plucker
 

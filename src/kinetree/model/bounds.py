@@ -4,7 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Bounds", "effort_limits", "position_index", "position_limits", "velocity_limits"]
+from kinetree.errors import ModelError
+
+__all__ = [
+    "Bounds", "effort_limits", "position_bounds", "position_index", "position_limits",
+    "velocity_limits",
+]  # fmt: skip
 
 
 class Bounds(NamedTuple):
@@ -29,6 +34,25 @@ def position_index(model) -> np.ndarray:
         if joint.rates_are_velocities:
             index[v] = np.arange(q.start, q.stop)
     return index
+
+
+def position_bounds(model):
+    """Lower and upper bounds of all velocity variables, infinite where there is none, (nv,) each.
+
+    Bounds are on position variables; they count where these are the integrals of velocities.
+    """
+    for i, body in enumerate(model.bodies, start=1):
+        if body.joint.rates_are_velocities:
+            continue
+        for given, values in model.position_limits._asdict().items():
+            if np.any(np.isfinite(values[model.q_slice[i]])):
+                raise ModelError(
+                    f"joint {body.joint_name!r} ({type(body.joint).__name__}) has a finite {given} "
+                    f"limit, but its velocities are not the rates of its position variables, so "
+                    f"that no stop can be put there: leave the limit out, or pass limits=None"
+                )
+    at, (lower, upper) = position_index(model), model.position_limits
+    return np.where(at < 0, -np.inf, lower[at]), np.where(at < 0, np.inf, upper[at])
 
 
 def velocity_limits(model):

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from kinetree.contact.attached import attach, warn_of_ground
 from kinetree.errors import ShapeError, TraceError, UnknownNameError
 from kinetree.integration.field import is_traceable
 from kinetree.integration.manifold import settled, turns_over
@@ -16,7 +17,6 @@ from kinetree.simulation.acting import acting_on
 from kinetree.simulation.adaptive_steps import Tolerance, run_adaptive_steps
 from kinetree.simulation.constrained.options import stepper_maker
 from kinetree.simulation.constrained.stepper import ProjectedStepper
-from kinetree.simulation.contact.attached import attach, warn_of_ground
 from kinetree.simulation.controllers import as_controller
 from kinetree.simulation.forces.applied import as_force
 from kinetree.simulation.forces.limits import warn_outside

@@ -14,33 +14,14 @@ import numpy as np
 
 from kinetree.errors import ModelError, SimulationWarning, UnknownNameError
 from kinetree.functional.choose import select
-from kinetree.model.bounds import position_index
+from kinetree.model.bounds import position_bounds, position_index
 from kinetree.simulation.forces.inertia import nominal_mobility
 from kinetree.simulation.forces.through_gears import on_variables
 
-__all__ = ["RigidLimits", "StiffLimits", "limits_of", "position_bounds", "warn_outside"]
+__all__ = ["RigidLimits", "StiffLimits", "limits_of", "warn_outside"]
 
 FAR_OUTSIDE = 0.1
 """How far outside its limits a joint may start without a warning, as part of its travel."""
-
-
-def position_bounds(model):
-    """Lower and upper bounds of all velocity variables, infinite where there is none, (nv,) each.
-
-    Bounds are on position variables; they count where these are the integrals of velocities.
-    """
-    for i, body in enumerate(model.bodies, start=1):
-        if body.joint.rates_are_velocities:
-            continue
-        for given, values in model.position_limits._asdict().items():
-            if np.any(np.isfinite(values[model.q_slice[i]])):
-                raise ModelError(
-                    f"joint {body.joint_name!r} ({type(body.joint).__name__}) has a finite {given} "
-                    f"limit, but its velocities are not the rates of its position variables, so "
-                    f"that no stop can be put there: leave the limit out, or pass limits=None"
-                )
-    at, (lower, upper) = position_index(model), model.position_limits
-    return np.where(at < 0, -np.inf, lower[at]), np.where(at < 0, np.inf, upper[at])
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,9 @@ from kinetree.errors import LoopError, ShapeError, UnknownNameError
 from kinetree.integration.field import Field
 from kinetree.integration.prescribed_field import DrivenField
 from kinetree.integration.watcher import mechanical_energy
-from kinetree.model.bounds import position_index
+from kinetree.model.bounds import position_bounds, position_index
 from kinetree.simulation.forces.box import solve_box
 from kinetree.simulation.forces.holding import HeldStepper, Holding, Mode
-from kinetree.simulation.forces.limits import position_bounds
 from kinetree.simulation.forces.watches import Arrivals, Releases, Rests
 
 __all__ = ["Modes"]

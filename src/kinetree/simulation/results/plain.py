@@ -19,15 +19,13 @@ _KINDS = {  # what files call them, and where they are
     "results.report.Report": "kinetree.simulation.results.report.Report",
     "events.event.EventRecord": "kinetree.integration.events.EventRecord",
     "constrained.passes.SingularPass": "kinetree.simulation.constrained.health.SingularPass",
-    "contact.history.ContactHistory": "kinetree.simulation.contact.history.ContactHistory",
-    "contact.phases.history.PhaseHistory": (
-        "kinetree.simulation.contact.phases.history.PhaseHistory"
-    ),
+    "contact.history.ContactHistory": "kinetree.contact.stepping.history.ContactHistory",
+    "contact.phases.history.PhaseHistory": "kinetree.contact.event_driven.history.PhaseHistory",
     "kinetree.contact.stepping.residuals.Residuals": (
         "kinetree.contact.stepping.residuals.Residuals"
     ),
     "kinetree.simulation.contact.phases.history.PhaseResiduals": (
-        "kinetree.simulation.contact.phases.history.PhaseResiduals"
+        "kinetree.contact.event_driven.history.PhaseResiduals"
     ),
 }
 _NAMES = {place: name for name, place in _KINDS.items()}

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.contact.attached import forces_of
 from kinetree.errors import SimulationWarning, TraceError, UnknownNameError
 from kinetree.integration.field import Field, is_traceable
 from kinetree.integration.prescribed_field import DrivenField
@@ -23,7 +24,6 @@ from kinetree.integration.registry import integrator_named
 from kinetree.model.arrays import as_model, as_seconds
 from kinetree.simulation.acting import acting_on
 from kinetree.simulation.constrained.options import projected
-from kinetree.simulation.contact.attached import forces_of
 from kinetree.simulation.forces.limits import beyond_effort
 from kinetree.simulation.mechanism import require_method, require_simulated
 from kinetree.simulation.rollouts.arrays import collect, told_arrays

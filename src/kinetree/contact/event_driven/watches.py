@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.simulation.contact.phases.mode import OPEN, SLIDES, STICKS
+from kinetree.contact.event_driven.mode import OPEN, SLIDES, STICKS
 
 __all__ = ["Loads", "Touches", "loads"]
 

@@ -3,6 +3,9 @@
 import numpy as np
 
 from kinetree.contact.contacts import Contacts
+from kinetree.contact.event_driven.closing import closed_positions, closed_velocities
+from kinetree.contact.event_driven.mode import OPEN, SLIDES, STICKS, TOUCHES, Mode
+from kinetree.contact.event_driven.sharing import centred
 from kinetree.contact.impacts.impact import impact
 from kinetree.contact.rigid import friction
 from kinetree.contact.rigid.problem import Problem
@@ -10,9 +13,6 @@ from kinetree.contact.rigid.states import HITTING, TOUCHING, contact_states
 from kinetree.errors import ContactError, SimulationError
 from kinetree.integration.events import EventRecord
 from kinetree.integration.watcher import mechanical_energy
-from kinetree.simulation.contact.phases.closing import closed_positions, closed_velocities
-from kinetree.simulation.contact.phases.mode import OPEN, SLIDES, STICKS, TOUCHES, Mode
-from kinetree.simulation.contact.phases.sharing import centred
 
 __all__ = ["Machine"]
 

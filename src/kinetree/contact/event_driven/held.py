@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.algorithms.loop_rank import kept_rows
+from kinetree.contact.event_driven.mode import SLIDES, Mode
 from kinetree.contact.mobility import tree_force
 from kinetree.contact.scene import Scene
 from kinetree.loops.kinematics.constraint import constraint
-from kinetree.simulation.contact.phases.mode import SLIDES, Mode
 
 __all__ = ["Answer", "Held", "Instant"]
 

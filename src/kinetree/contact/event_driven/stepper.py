@@ -2,18 +2,17 @@
 
 import numpy as np
 
+from kinetree.contact.event_driven.closing import closed_positions, closed_velocities
+from kinetree.contact.event_driven.held import Held
+from kinetree.contact.event_driven.history import PhaseNotes
+from kinetree.contact.event_driven.machine import Machine
+from kinetree.contact.event_driven.sharing import centred
+from kinetree.contact.event_driven.watches import Touches, loads
 from kinetree.contact.mobility import drive_forces, free_variables
 from kinetree.errors import ModelError, ShapeError, UnknownNameError
 from kinetree.integration.events import EventRecord, UserEvents
 from kinetree.integration.step import Step, Stepper
 from kinetree.integration.watcher import Watcher
-from kinetree.simulation.contact.phases.closing import closed_positions, closed_velocities
-from kinetree.simulation.contact.phases.held import Held
-from kinetree.simulation.contact.phases.history import PhaseNotes
-from kinetree.simulation.contact.phases.machine import Machine
-from kinetree.simulation.contact.phases.sharing import centred
-from kinetree.simulation.contact.phases.watches import Touches, loads
-from kinetree.simulation.forces.carried import remembering
 
 __all__ = ["PhaseStepper", "event_driven_stepper"]
 
@@ -41,10 +40,15 @@ def _check(acting, method, field, q):
             f"integrator {method.name!r} cannot take steps in which contacts are equations: use "
             f"'rk4', 'dopri5' or another explicit Runge–Kutta method with EventDriven"
         )
+    stateful = any(getattr(force, "state_size", 0) for force in field.forces)
     for what, name, instead in (
         (acting.limits, "rigid limits", "limits='stiff'"),
         (acting.friction, "exact joint friction", "friction='smooth'"),
-        (remembering(field), "soft contact with a memory", "law='hunt_crossley'"),
+        (
+            any(getattr(force, "state_size", 0) for force in field.forces),
+            "soft contact with a memory",
+            "law='hunt_crossley'",
+        ),
     ):
         if what:
             raise ModelError(

@@ -16,11 +16,13 @@ from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
 
+from kinetree.contact.event_driven.stepper import event_driven_stepper
 from kinetree.contact.pairs import all_pairs
 from kinetree.contact.rigid.settings import EventDriven
 from kinetree.contact.scene import Scene
 from kinetree.contact.soft.force import SoftContact
 from kinetree.contact.stepping.settings import TimeStepping
+from kinetree.contact.stepping.stepper import time_stepper
 from kinetree.errors import (
     ModelError,
     SimulationWarning,
@@ -28,8 +30,6 @@ from kinetree.errors import (
     UnknownNameError,
 )
 from kinetree.model.geometry import HeightField, Plane
-from kinetree.simulation.contact.phases.stepper import event_driven_stepper
-from kinetree.simulation.contact.stepper import time_stepper
 
 __all__ = ["Attached", "attach", "forces_of", "warn_of_ground"]
 

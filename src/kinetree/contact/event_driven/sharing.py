@@ -7,7 +7,7 @@ admissible are good for a long time.
 
 import numpy as np
 
-from kinetree.simulation.contact.phases.mode import STICKS
+from kinetree.contact.event_driven.mode import STICKS
 
 __all__ = ["centred"]
 

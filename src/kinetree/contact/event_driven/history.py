@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.contact.event_driven.mode import STICKS
+from kinetree.contact.stepping.history import ContactHistory
 from kinetree.loops.kinematics.constraint import error
-from kinetree.simulation.contact.history import ContactHistory
-from kinetree.simulation.contact.phases.mode import STICKS
 
 __all__ = ["PhaseHistory", "PhaseNotes", "PhaseResiduals"]
 

@@ -9,6 +9,8 @@ import numpy as np
 
 from kinetree.contact.candidates import positions
 from kinetree.contact.stepping.coupling import is_short
+from kinetree.contact.stepping.drives import drive_forces, require_movable
+from kinetree.contact.stepping.history import Notes
 from kinetree.contact.stepping.projection import CLOSED
 from kinetree.contact.stepping.residuals import Residuals, accumulated
 from kinetree.contact.stepping.rows import Holds, JointRows
@@ -24,10 +26,7 @@ from kinetree.integration.integrator import Stepped
 from kinetree.integration.prescribed_method import Driven
 from kinetree.integration.step import Stepper
 from kinetree.integration.watcher import Watcher
-from kinetree.model.bounds import position_index
-from kinetree.simulation.contact.drives import drive_forces, require_movable
-from kinetree.simulation.contact.history import Notes
-from kinetree.simulation.forces.limits import position_bounds
+from kinetree.model.bounds import position_bounds, position_index
 
 __all__ = ["ContactStepper", "time_stepper"]
 

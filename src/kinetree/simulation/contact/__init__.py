@@ -1,1 +1,0 @@
-"""Contact in simulations: what ``simulate(contact=...)`` takes, and what takes the steps."""
