@@ -6,7 +6,7 @@ import pytest
 from support.closeness import assert_close
 from support.textbook import random_state
 
-from kinetree.algorithms import coriolis, crba, energy, jacobians, momentum, rnea, stacked
+from kinetree.algorithms import centroidal, coriolis, crba, energy, jacobians, rnea, stacked
 from kinetree.joints import Fixed, Prismatic, Revolute
 from kinetree.textbook import closed_form, crba_variants, rnea_3d, rnea_absolute
 
@@ -34,8 +34,8 @@ FUNCTIONS = {
     "stacked coriolis": lambda m, q, qd, qdd: stacked.coriolis_force(m, q, qd),
     "stacked gravity": lambda m, q, qd, qdd: stacked.gravity_force(m, q),
     "energy": lambda m, q, qd, qdd: energy.total_energy(m, q, qd),
-    "momentum": lambda m, q, qd, qdd: momentum.total_momentum(m, q, qd),
-    "mass centre": lambda m, q, qd, qdd: momentum.center_of_mass(m, q),
+    "momentum": lambda m, q, qd, qdd: centroidal.total_momentum(m, q, qd),
+    "mass centre": lambda m, q, qd, qdd: centroidal.center_of_mass(m, q),
 }
 
 

@@ -6,8 +6,8 @@ from support.closeness import assert_close
 from support.textbook import STEP, random_state, rate
 
 import kinetree as kt
+from kinetree.algorithms import centroidal, crba, kinematics
 from kinetree.algorithms import centroidal as cen
-from kinetree.algorithms import crba, kinematics, momentum
 from kinetree.errors import SingularError
 from kinetree.joints import Free, Prismatic, Revolute, Universal
 from kinetree.model import ModelBuilder
@@ -26,9 +26,9 @@ def scale_of(*arrays):
 def test_matrix_times_velocity_is_the_momentum(n, rng):
     m, q, qd, *_ = random_state(rng)
     A, I = cen.momentum_matrix(m, q), cen.total_inertia(m, q)
-    h = momentum.momentum(m, q, qd)
+    h = centroidal.momentum(m, q, qd)
     assert_close(A.to_array() @ qd, h.to_array(), scale=scale_of(h.to_array()))
-    c = momentum.center_of_mass(m, q)
+    c = centroidal.center_of_mass(m, q)
     assert_close(I.center_of_mass, c, scale=10)
     about_center = [*(h.angular - np.cross(c, h.linear)), *h.linear]
     A_G = cen.centroidal_momentum_matrix(m, q)
@@ -58,7 +58,7 @@ def test_rate_of_the_matrix_is_the_derivative_of_its_entries(n, rng):
 def test_mass_center_moves_as_its_position_says(n, rng):
     m, q, qd, qdd, _ = random_state(rng)
     J, Jd = cen.center_of_mass_jacobian(m, q), cen.center_of_mass_jacobian_rate(m, q, qd)
-    v = rate(lambda q: momentum.center_of_mass(m, q), m, q, qd)
+    v = rate(lambda q: centroidal.center_of_mass(m, q), m, q, qd)
     assert_close(J @ qd, v, scale=scale_of(v))
     assert_close(cen.center_of_mass_velocity(m, q, qd), v, scale=scale_of(v))
     entries = rate(lambda q: cen.center_of_mass_jacobian(m, q), m, q, qd)
@@ -172,7 +172,7 @@ def test_at_rest_the_ground_pushes_below_the_mass_center(rng):
     m, q, *_ = random_state(rng)
     m = m.replace(gravity=(1.0, -2.0, -9.0))
     zero, point = np.zeros(m.nv), np.array([0.3, -0.2, 0.4])
-    zmp, c = cen.zero_moment_point(m, q, zero, zero, point), momentum.center_of_mass(m, q)
+    zmp, c = cen.zero_moment_point(m, q, zero, zero, point), centroidal.center_of_mass(m, q)
     assert_close(m.gravity @ (zmp - point), 0.0, scale=100)
     assert_close(np.cross(m.gravity, zmp - c), np.zeros(3), scale=100)
 
@@ -183,7 +183,7 @@ def test_the_ground_force_has_no_moment_along_the_ground_about_this_point(rng):
     q, qd, qdd = rng.standard_normal((3, 2))
     point = np.array([0.0, 0.0, -0.2])
     zmp = cen.zero_moment_point(m, q, qd, qdd, point)
-    mass, c = momentum.total_mass(m), momentum.center_of_mass(m, q)
+    mass, c = centroidal.total_mass(m), centroidal.center_of_mass(m, q)
     hd = cen.momentum_rate(m, q, qd, qdd)
     push = hd.linear - mass * m.gravity
     moment = hd.angular - np.cross(c, mass * m.gravity) - np.cross(zmp, push)

@@ -7,7 +7,7 @@ import sympy
 from support.closeness import assert_close
 from support.textbook import Arm, random_state, rate, two_link_arm
 
-from kinetree.algorithms import coriolis, coriolis_root, crba, rnea, sparsity
+from kinetree.algorithms import coriolis, crba, rnea, sparsity
 from kinetree.algorithms import fewest_operations as fewest
 from kinetree.joints import (
     REPRESENTATIVES,
@@ -57,7 +57,7 @@ def test_rate_of_inertia_minus_twice_coriolis_is_skew(joints, n, rng):
     assert_close(x @ N @ x, 0.0, scale=scale_of(m, q, qd) * (x @ x))
 
 
-@pytest.mark.covers("Lynch & Park 9.4", by=coriolis_root.coriolis_matrix)
+@pytest.mark.covers("Lynch & Park 9.4", by=coriolis.coriolis_matrix_in_root_coordinates)
 @pytest.mark.parametrize("n", range(4))
 def test_shorter_formulations_give_the_same_matrix(n, rng):
     """In other coordinates, and with inertia moved across joints; free joints included."""
@@ -68,7 +68,9 @@ def test_shorter_formulations_give_the_same_matrix(n, rng):
     constant = [j for j in REPRESENTATIVES if j.constant_subspace]
     m, q, qd, *_ = random_state(rng, joints=constant)
     expected = coriolis.coriolis_matrix(m, q, qd)
-    assert_close(coriolis_root.coriolis_matrix(m, q, qd), expected, scale=scale_of(m, q, qd))
+    assert_close(
+        coriolis.coriolis_matrix_in_root_coordinates(m, q, qd), expected, scale=scale_of(m, q, qd)
+    )
 
 
 @pytest.mark.covers("RBDA 6.4", by=coriolis.coriolis_matrix)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.algorithms.dependent_joints import require_independent_joints
+from kinetree.algorithms.crba import require_independent_joints
 
 AXES = [(1, 2, 3), (-2, 1, 0.5), (0.3, -1, 2)]
 

@@ -8,7 +8,7 @@ from support.textbook import STEP, Arm, assert_printed, random_state, rate, two_
 from kinetree.algorithms import crba, rnea
 from kinetree.algorithms import jacobians as jac
 from kinetree.algorithms import kinematics as kin
-from kinetree.algorithms.sighting import Sighting
+from kinetree.algorithms.jacobians import RelativeFrame
 from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.joints import Euler, Exponential, Revolute, Spherical
 from kinetree.model import Frame, ModelBuilder
@@ -344,7 +344,7 @@ def test_all_bodies_at_once(reference, rng):
         assert_close(T[i], jac.frame_pose(m, q, m.frame(name)))
 
 
-@pytest.mark.covers("RBDA 2.8", "RBDA 4.2", by=Sighting)
+@pytest.mark.covers("RBDA 2.8", "RBDA 4.2", by=RelativeFrame)
 @pytest.mark.parametrize("n", range(3))
 def test_an_observer_sees_the_derivative_of_the_relative_pose(n, rng):
     m, q, qd, qdd, _ = random_state(rng)

@@ -8,7 +8,7 @@ from support.closeness import EPS, assert_close
 from support.textbook import random_state
 
 from kinetree import samples
-from kinetree.algorithms import crba, ltl, ltl_products, sparsity
+from kinetree.algorithms import crba, ltl, sparsity
 from kinetree.errors import SingularError
 from kinetree.joints import Fixed, Revolute
 from kinetree.model import ModelBuilder
@@ -63,9 +63,9 @@ def test_only_the_lower_triangle_is_read_and_nothing_is_overwritten(rng):
 @pytest.mark.covers(
     "RBDA Table 6.5",
     by=(
-        ltl_products.multiply_l,
-        ltl_products.multiply_lt,
-        ltl_products.multiply,
+        ltl.multiply_l,
+        ltl.multiply_lt,
+        ltl.multiply,
         ltl.solve_l,
         ltl.solve_lt,
     ),
@@ -77,9 +77,9 @@ def test_products_and_solves_equal_dense_ones(unit, rng):
     L = np.tril(factor, -1) + np.eye(len(lam)) if unit else factor
     x, condition = rng.standard_normal(len(lam)), np.linalg.cond(L)
     kept = x.copy()
-    assert_close(ltl_products.multiply_l(factor, lam, x, unit), L @ x)
-    assert_close(ltl_products.multiply_lt(factor, lam, x, unit), L.T @ x)
-    assert_close(ltl_products.multiply(H, lam, x), H @ x)
+    assert_close(ltl.multiply_l(factor, lam, x, unit), L @ x)
+    assert_close(ltl.multiply_lt(factor, lam, x, unit), L.T @ x)
+    assert_close(ltl.multiply(H, lam, x), H @ x)
     assert_close(ltl.solve_l(factor, lam, x, unit), np.linalg.solve(L, x), condition=condition)
     assert_close(ltl.solve_lt(factor, lam, x, unit), np.linalg.solve(L.T, x), condition=condition)
     assert np.array_equal(x, kept)

@@ -8,7 +8,7 @@ import pytest
 from support.closeness import assert_close
 from support.textbook import random_state
 
-from kinetree.algorithms import energy, momentum, regressors, rnea
+from kinetree.algorithms import centroidal, energy, regressors, rnea
 from kinetree.errors import UnknownNameError
 from kinetree.joints import Prismatic
 from kinetree.model import ModelBuilder
@@ -86,7 +86,7 @@ def test_energy_and_momentum(n, rng):
     assert_close(z @ p, energy.potential_energy(m, q), scale=np.max(np.abs(z)) * size)
     assert_close(regressors.energy_regressor(m, q, qd), y + z)
     Y = regressors.momentum_regressor(m, q, qd)
-    h = momentum.momentum(m, q, qd).to_array()
+    h = centroidal.momentum(m, q, qd).to_array()
     assert_close(Y @ p, h, scale=np.max(np.abs(Y)) * size)
 
 

@@ -7,7 +7,7 @@ import pytest
 from support.closeness import assert_close
 
 from kinetree import samples
-from kinetree.algorithms import crba, ltl, ltl_products
+from kinetree.algorithms import crba, ltl
 from kinetree.algorithms.sparsity import (
     Cost,
     Sparsity,
@@ -150,9 +150,9 @@ def test_predicted_costs_are_the_counted_ones(factors, rng):
     tasks = {
         "factorize": (lambda H: factorize(H, BOOK), H),
         "solve": (lambda L, x: solve(L, BOOK, x), L, x),
-        "multiply_l": (lambda L, x: ltl_products.multiply_l(L, BOOK, x, unit), L, x),
+        "multiply_l": (lambda L, x: ltl.multiply_l(L, BOOK, x, unit), L, x),
         "solve_l": (lambda L, x: ltl.solve_l(L, BOOK, x, unit), L, x),
-        "multiply": (lambda H, x: ltl_products.multiply(H, BOOK, x), H, x),
+        "multiply": (lambda H, x: ltl.multiply(H, BOOK, x), H, x),
     }
     for task, call in tasks.items():
         t = count(*call)

@@ -600,7 +600,7 @@ RULES = {
     ),
     "aba_variants.forward_dynamics_1": QDD_RULE,
     "aba_variants.forward_dynamics_2": QDD_RULE,
-    "body_coordinates.composite_bodies": Rule(
+    "rnea_derivatives.composite_bodies_in_body_coordinates": Rule(
         lambda f, plain: plain(*f.state(f.q, f.qd, f.qdd)[:2]), lambda x: x.v
     ),
     "centroidal.center_of_mass_acceleration": Rule(bodies),
@@ -638,7 +638,7 @@ RULES = {
     "coriolis.christoffel": Rule(_symbols),
     "coriolis.coriolis_matrix": CoriolisRule(None),
     "coriolis.half_inertia_rate": SkewRule(None),
-    "coriolis_root.coriolis_matrix": CoriolisRule(None),
+    "coriolis.coriolis_matrix_in_root_coordinates": CoriolisRule(None),
     "crba.composite_bodies": Rule(H_RULE.expected, lambda x: x.H),
     "crba.composite_inertias": Rule(at_rest),
     "crba.forward_dynamics": QDD_RULE,
@@ -649,7 +649,6 @@ RULES = {
     "crba_variants.from_definition": H_RULE,
     "crba_variants.from_jacobians": H_RULE,
     "crba_variants.from_unit_accelerations": H_RULE,
-    "crba_variants.inertia_product": Rule(lambda f, _: f.H(f.q) @ f.qdd),
     "divide_and_conquer.divide_and_conquer": Rule(QDD_RULE.expected, lambda x: x.qdd),
     "divide_and_conquer.forward_dynamics": QDD_RULE,
     "energy.elastic_energy": Rule(lambda f, _: _springs(f)[1]),
@@ -684,7 +683,7 @@ RULES = {
     ),
     "hybrid.hybrid_dynamics": Rule(hybrid, free=FREE),
     "hybrid.response": Rule(response, free=FREE),
-    "hybrid_articulated.hybrid_dynamics": Rule(hybrid, free=FREE),
+    "hybrid.hybrid_dynamics_by_articulated_bodies": Rule(hybrid, free=FREE),
     "implicit.forward_dynamics": QDD_RULE,
     "implicit.solution": Rule(QDD_RULE.expected, lambda x: x.qdd),
     "jacobians.all_jacobians": Rule(columns),
@@ -704,31 +703,31 @@ RULES = {
     "kinematics.base_velocities": Rule(lambda f, plain: plain(*f.state(f.q, f.qd, f.qdd)[:2])),
     "kinematics.body_accelerations": Rule(bodies),
     "kinematics.body_velocities": Rule(lambda f, plain: plain(*f.state(f.q, f.qd, f.qdd)[:2])),
-    "lagrange.generalized_force": Rule(
+    "energy.generalized_force": Rule(
         lambda f, plain: f.full(f.q)[1].T @ plain(f.full(f.q)[0]), f_ext=F_EXT
     ),
-    "lagrange.generalized_momentum": Rule(
+    "energy.generalized_momentum": Rule(
         lambda f, _: f.full(f.q)[1].T
         @ (crba.joint_space_inertia(PLAIN, f.full(f.q)[0]) + f.A)
         @ f.state(f.q, f.qd, f.qdd)[1]
     ),
-    "lagrange.kinetic_energy_rate": SlopeRule(lambda f, _: [_energy_rate(f)]),
-    "lagrange.mass_matrix_rate": SlopeRule(
+    "energy.kinetic_energy_rate": SlopeRule(lambda f, _: [_energy_rate(f)]),
+    "energy.mass_matrix_rate": SlopeRule(
         lambda f, _: [_rate(f, lambda Q, G: _inertia(f, Q, G))]
     ),
-    "lagrange.mass_matrix_rate_by_axial_turns": SlopeRule(
+    "energy.mass_matrix_rate_by_axial_turns": SlopeRule(
         lambda f, _: [_rate(f, lambda Q, G: _inertia(f, Q, G))]
     ),
-    "lagrange.potential_energy_rate": SlopeRule(
+    "energy.potential_energy_rate": SlopeRule(
         lambda f, _: [_rate(f, lambda Q, G: algorithms.energy.potential_energy(PLAIN, Q))]
     ),
     "maximal.forward_dynamics": QDD_RULE,
     "maximal.solution": Rule(QDD_RULE.expected, lambda x: x.qdd),
     "minv.inverse_mass_matrix": INVERSE_RULE,
     "minv.inverse_mass_matrix_by_factors": INVERSE_RULE,
-    "momentum.center_of_mass": Rule(at_rest),
-    "momentum.momentum": Rule(bodies),
-    "momentum.total_momentum": Rule(bodies),
+    "centroidal.center_of_mass": Rule(at_rest),
+    "centroidal.momentum": Rule(bodies),
+    "centroidal.total_momentum": Rule(bodies),
     "passive.passive_force": Rule(lambda f, _: _springs(f)[0]),
     "passive.spring_and_damper_force": Rule(lambda f, _: _springs(f, friction=False)[0]),
     "projection.bias_acceleration": Rule(lambda f, _: _handle(f)[1]),
@@ -750,7 +749,7 @@ RULES = {
     ),
     "regressors.kinetic_energy_regressor": RegressorRule(lambda f, _: [_energy(f)]),
     "regressors.momentum_regressor": RegressorRule(
-        lambda f, _: algorithms.momentum.total_momentum(PLAIN, *f.state(f.q, f.qd, f.qdd)[:2])
+        lambda f, _: algorithms.centroidal.total_momentum(PLAIN, *f.state(f.q, f.qd, f.qdd)[:2])
     ),
     "regressors.potential_energy_regressor": RegressorRule(lambda f, _: [_potential(f, f.q)]),
     "regressors.regressor": RegressorRule(TAU_RULE.expected),

@@ -46,7 +46,9 @@ def test_what_has_no_name_says_so(kernel):
     message = "cannot be pickled: .* a lambda or was defined inside .* at the top of a module"
     with pytest.raises(kt.PickleError, match=message):
         pickle.dumps(kernel)
-    with pytest.raises(pickle.PicklingError, match=r"'support\.sent_kernels' has none of this name"):
+    with pytest.raises(
+        pickle.PicklingError, match=r"'support\.sent_kernels' has none of this name"
+    ):
         pickle.dumps(kernel)
 
 

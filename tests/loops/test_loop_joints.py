@@ -8,7 +8,7 @@ from support.closeness import assert_close
 from support.special_joints import Slot
 
 import kinetree as kt
-from kinetree.algorithms import lagrange, rnea
+from kinetree.algorithms import energy, rnea
 from kinetree.algorithms.energy import elastic_energy
 from kinetree.algorithms.kinematics import base_transforms, body_velocities, joint_transforms
 from kinetree.algorithms.loop_forces import forces_on_bodies, loop_joint_motion
@@ -60,7 +60,7 @@ def test_state_and_forces_of_every_kind_of_loop_joint(joint, rng):
     tau = found.B @ f
     assert_close(tau @ qd, f @ found.qd, ulps=1e4)  # power, with T_a where the joint is
     on_bodies = forces_on_bodies(model, q, f)
-    assert_close(lagrange.generalized_force(model, q, on_bodies), tau, ulps=1e4)
+    assert_close(energy.generalized_force(model, q, on_bodies), tau, ulps=1e4)
     C = rnea.bias_force(model, q, qd)  # Table 8.3: C - tau_a in one pass
     assert_close(rnea.bias_force(model, q, qd, on_bodies), C - tau, ulps=1e5)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from kinetree.algorithms import aba, crba, energy, jacobians, kinematics, momentum, rnea
+from kinetree.algorithms import aba, centroidal, crba, energy, jacobians, kinematics, rnea
 from kinetree.errors import ModelWarning, SingularError
 from kinetree.interop import pinocchio as P
 from kinetree.model import Model
@@ -193,13 +193,13 @@ def _only_frame(theirs, name):
 def _check_energy_and_momentum(t):
     kinetic = pin.computeKineticEnergy(t.theirs, t.data, t.x, t.v)
     potential = pin.computePotentialEnergy(t.theirs, t.data, t.x)
-    weight = 9.81 * momentum.total_mass(t.ours)  # potential energies of both signs may cancel
+    weight = 9.81 * centroidal.total_mass(t.ours)  # potential energies of both signs may cancel
     _agree(energy.kinetic_energy(t.ours, t.q, t.qd), kinetic)
     _agree(energy.potential_energy(t.ours, t.q), potential, scale=weight)
     center = pin.centerOfMass(t.theirs, t.data, t.x)
-    _agree(momentum.center_of_mass(t.ours, t.q), center, scale=1.0)
+    _agree(centroidal.center_of_mass(t.ours, t.q), center, scale=1.0)
     about_center = pin.computeCentroidalMomentum(t.theirs, t.data, t.x, t.v)
-    h = momentum.momentum(t.ours, t.q, t.qd)
+    h = centroidal.momentum(t.ours, t.q, t.qd)
     moment = h.angular - np.cross(center, h.linear)
     size = np.max(np.abs(h.to_array()))
     _agree(np.array([*h.linear, *moment]), about_center.vector, scale=size)

@@ -6,7 +6,7 @@ from support.closeness import assert_close
 from support.states import conditioning, random_external_forces, random_state
 
 import kinetree as kt
-from kinetree.algorithms import crba, hybrid, hybrid_articulated, rnea
+from kinetree.algorithms import crba, hybrid, rnea
 from kinetree.joints import PrescribedInstant
 from kinetree.quantities.hybrid import free_joints, hybrid_dynamics, hybrid_response
 from kinetree.samples import random_tree
@@ -43,7 +43,7 @@ def partitioned_solve(model, q, qd, tau, qdd, free, f_ext=None):
 
 @pytest.mark.covers(
     "RBDA 9.1", "RBDA 9.2", "RBDA Table 9.3",
-    by=(hybrid.hybrid_dynamics, hybrid_articulated.hybrid_dynamics),
+    by=(hybrid.hybrid_dynamics, hybrid.hybrid_dynamics_by_articulated_bodies),
 )  # fmt: skip
 @pytest.mark.parametrize("seed", range(25))
 def test_both_methods_equal_the_partitioned_solve_for_random_partitions(seed):
@@ -56,7 +56,7 @@ def test_both_methods_equal_the_partitioned_solve_for_random_partitions(seed):
         f_ext = random_external_forces(model, rng) if rng.random() < 0.3 else None
         free = partition(model, rng)
         expected = partitioned_solve(model, q, qd, tau, qdd, free, f_ext)
-        for method in (hybrid.hybrid_dynamics, hybrid_articulated.hybrid_dynamics):
+        for method in (hybrid.hybrid_dynamics, hybrid.hybrid_dynamics_by_articulated_bodies):
             found = method(model, q, qd, tau, qdd, f_ext, free=free)
             scale = float(np.max(np.abs(expected)))
             assert_close(found, expected, condition=conditioning(model, q), scale=scale)

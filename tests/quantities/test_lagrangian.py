@@ -6,7 +6,7 @@ from support.closeness import assert_close
 from support.textbook import STEP, Arm, random_state, rate, two_link_arm
 
 import kinetree as kt
-from kinetree.algorithms import coriolis, crba, energy, lagrange, rnea
+from kinetree.algorithms import coriolis, crba, energy, rnea
 from kinetree.joints import (
     Cylindrical,
     Euler,
@@ -38,15 +38,15 @@ def scale_of(m, q, qd):
     return np.max(np.abs(crba.joint_space_inertia(m, q))) * (10 + qd @ qd)
 
 
-@pytest.mark.covers("Lynch & Park 9.1", "RBDA 3.1", by=lagrange.generalized_momentum)
+@pytest.mark.covers("Lynch & Park 9.1", "RBDA 3.1", by=energy.generalized_momentum)
 @pytest.mark.parametrize("n", range(3))
 def test_momentum_is_the_slope_of_kinetic_energy_and_inertia_its_curvature(n, rng):
     m, q, qd, *_ = random_state(rng)
-    p, H = lagrange.generalized_momentum(m, q, qd), crba.joint_space_inertia(m, q)
+    p, H = energy.generalized_momentum(m, q, qd), crba.joint_space_inertia(m, q)
     scale = scale_of(m, q, qd)
     assert_close(p, H @ qd, scale=scale)
     assert_close(p, gradient(lambda qd: energy.kinetic_energy(m, q, qd), qd), scale=scale)
-    curvature = gradient(lambda qd: lagrange.generalized_momentum(m, q, qd), qd)
+    curvature = gradient(lambda qd: energy.generalized_momentum(m, q, qd), qd)
     assert_close(curvature, H, scale=scale)
     assert_close(kt.generalized_momentum(m, q, qd), p, scale=scale)
 
@@ -59,7 +59,7 @@ def test_lagrange_is_newton_and_euler(n, rng):
     """``d/dt ∂T/∂qd - ∂T/∂q + ∂U/∂q``, differentiated exactly, on joints with coordinates."""
     m, q, qd, qdd, _ = random_state(rng, joints=COORDINATES)
     moved = q + 1j * STEP * qd, qd + 1j * STEP * qdd
-    dp_dt = lagrange.generalized_momentum(m, *moved).imag / STEP
+    dp_dt = energy.generalized_momentum(m, *moved).imag / STEP
     dT_dq = gradient(lambda q: energy.kinetic_energy(m, q, qd), q)
     dU_dq = gradient(lambda q: energy.potential_energy(m, q), q)
     tau = rnea.inverse_dynamics(m, q, qd, qdd)
@@ -73,8 +73,8 @@ def test_lagrange_with_rotating_velocity_axes(n, rng):
     kinds = [Spherical(), Free(), Revolute("y")]
     m, q, qd, qdd, _ = random_state(rng, joints=kinds)
     moved = q + 1j * STEP * m.configuration_rate(q, qd), qd + 1j * STEP * qdd
-    p = lagrange.generalized_momentum(m, q, qd)
-    result = lagrange.generalized_momentum(m, *moved).imag / STEP
+    p = energy.generalized_momentum(m, q, qd)
+    result = energy.generalized_momentum(m, *moved).imag / STEP
     for k, e in enumerate(np.eye(m.nv)):
         result[k] -= rate(lambda q: energy.kinetic_energy(m, q, qd), m, q, e)
         result[k] += rate(lambda q: energy.potential_energy(m, q), m, q, e)
@@ -101,13 +101,13 @@ def test_lagrange_by_compiled_derivatives(rng):
     assert_close(H @ qdd + p_q @ qd - T_q + U_q, tau, scale=scale)
 
 
-@pytest.mark.covers("Lynch & Park 9.4", "Tutorial 2", by=lagrange.mass_matrix_rate)
+@pytest.mark.covers("Lynch & Park 9.4", "Tutorial 2", by=energy.mass_matrix_rate)
 @pytest.mark.parametrize("n", range(3))
 def test_rate_of_the_inertia_matrix(n, rng):
     m, q, qd, *_ = random_state(rng)
     expected = rate(lambda q: crba.joint_space_inertia(m, q), m, q, qd)
     scale = scale_of(m, q, qd)
-    assert_close(lagrange.mass_matrix_rate(m, q, qd), expected, scale=scale)
+    assert_close(energy.mass_matrix_rate(m, q, qd), expected, scale=scale)
     assert_close(kt.mass_matrix_rate(m, q, qd), expected, scale=scale)
     C = coriolis.coriolis_matrix(m, q, qd)
     assert_close(expected - 2 * C, 2 * C.T - expected, scale=scale)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kinetree.algorithms import ltl, ltl_products
+from kinetree.algorithms import ltl
 from kinetree.algorithms.propagation import cleared
 from kinetree.expr.counting import count, counting, variables
 from kinetree.model.tree import expanded_parent
@@ -252,13 +252,13 @@ def test_table_6_6(tree, rng):
     assert cost(ltl.ltdl, H, lam) == (0, D1, D2, D2)
     assert cost(ltl.solve_ltl, L, lam, b) == (0, 2 * n, 2 * D1, 2 * D1)
     assert cost(ltl.solve_ltdl, L, lam, b) == (0, n, 2 * D1, 2 * D1)
-    for product in (ltl_products.multiply_l, ltl_products.multiply_lt):
+    for product in (ltl.multiply_l, ltl.multiply_lt):
         assert cost(product, L, lam, b) == (0, 0, n + D1, D1)
         assert cost(product, L, lam, b, True) == (0, 0, D1, D1)
     for solve in (ltl.solve_l, ltl.solve_lt):
         assert cost(solve, L, lam, b) == (0, n, D1, D1)
         assert cost(solve, L, lam, b, True) == (0, 0, D1, D1)
-    assert cost(ltl_products.multiply, H, lam, b) == (0, 0, n + 2 * D1, 2 * D1)
+    assert cost(ltl.multiply, H, lam, b) == (0, 0, n + 2 * D1, 2 * D1)
 
 
 @pytest.mark.covers("RBDA 6.4", by=ltl.ltl)

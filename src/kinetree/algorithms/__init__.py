@@ -20,6 +20,10 @@ _DEPRECATED = {
         "rnea_3d",
         "rnea_absolute",
     )
+} | {
+    "lagrange": "kinetree.algorithms.energy",
+    "ltl_products": "kinetree.algorithms.ltl",
+    "momentum": "kinetree.algorithms.centroidal",
 }
 
 

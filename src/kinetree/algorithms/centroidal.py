@@ -18,7 +18,6 @@ from kinetree.algorithms.kinematics import (
     joint_transforms,
     subspace_rate,
 )
-from kinetree.algorithms.momentum import momentum, total_mass
 from kinetree.model.equivalence import condensed, uncondensed
 from kinetree.model.views import axial_view
 from kinetree.spatial import Force, Inertia, Plucker, crf, cross
@@ -26,6 +25,7 @@ from kinetree.spatial.ops import check_pivot
 from kinetree.spatial.vector3 import norm
 
 __all__ = [
+    "center_of_mass",
     "center_of_mass_acceleration",
     "center_of_mass_jacobian",
     "center_of_mass_jacobian_rate",
@@ -36,12 +36,54 @@ __all__ = [
     "centroidal_momentum_matrix",
     "centroidal_momentum_matrix_rate",
     "centroidal_momentum_rate",
+    "momentum",
     "momentum_matrix",
     "momentum_matrix_rate",
     "momentum_rate",
     "total_inertia",
+    "total_mass",
+    "total_momentum",
     "zero_moment_point",
 ]
+
+# --- Momentum and mass centre of the whole mechanism — RBDA §2.12 --------------------------------
+
+
+def momentum(model, q, qd):
+    """Spatial momentum of all bodies, as a ``Force`` in base coordinates.
+
+    Its angular part is about the origin of the base [N·m·s], its linear part [N·s] is the total
+    mass times the velocity of the mass centre. Armature has no part in it.
+    """
+    lam, NB, I = model.parent, model.body_count, model.inertia
+    X, v = body_velocities(model, q, qd)
+    h = [Force.zero(), *(I[i] @ v[i] for i in range(1, NB + 1))]
+    for i in range(NB, 0, -1):
+        h[lam[i]] = h[lam[i]] + X[i].T @ h[i]
+    return h[0]
+
+
+def total_momentum(model, q, qd):
+    """The six coordinates of ``momentum``, (6,)."""
+    return momentum(model, q, qd).to_array()
+
+
+def total_mass(model):
+    """Mass of all moving bodies together [kg]."""
+    return sum(I.mass for I in model.inertia[1:])
+
+
+def center_of_mass(model, q):
+    """Mass centre of all moving bodies [m], in base coordinates, (3,)."""
+    mass = check_pivot(
+        total_mass(model), 0, lambda: f"model {model.name!r} has no mass, hence no mass centre"
+    )
+    X_0 = base_transforms(model, joint_transforms(model, q)[0])
+    moment = sum(
+        I.mass * X.r + X.E.T @ I.first_moment
+        for I, X in zip(model.inertia[1:], X_0[1:], strict=True)
+    )
+    return moment / mass
 
 
 # --- about the origin of the base, or the mass centre ---------------------------------------------

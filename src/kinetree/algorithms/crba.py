@@ -8,13 +8,24 @@ from kinetree.algorithms import armature, ltl, rnea
 from kinetree.algorithms.coupled import congruent, for_all_joints
 from kinetree.algorithms.honours import refuses
 from kinetree.algorithms.kinematics import joint_transforms
-from kinetree.algorithms.propagation import joint_inertia_bound, moves_no_inertia
+from kinetree.algorithms.propagation import (
+    has_full_inertia,
+    is_formula,
+    joint_inertia_bound,
+    moves_no_inertia,
+)
+from kinetree.errors import SingularError
 from kinetree.spatial.ops import check_pivot
 
 __all__ = [
-    "CompositeBodies", "composite_bodies", "composite_inertias", "forward_dynamics",
-    "inertia_factors", "joint_space_inertia",
-]  # fmt: skip
+    "CompositeBodies",
+    "composite_bodies",
+    "composite_inertias",
+    "forward_dynamics",
+    "inertia_factors",
+    "joint_space_inertia",
+    "require_independent_joints",
+]
 
 
 class CompositeBodies(NamedTuple):
@@ -87,3 +98,30 @@ def forward_dynamics(model, q, qd, tau, f_ext=None):
     """``qdd`` from ``H qdd = tau - C``: the inertia-matrix method — RBDA §6.1."""
     C = rnea.bias_force(model, q, qd, f_ext)
     return ltl.solve_ltdl(inertia_factors(model, q), model.expanded_parent, tau - C)
+
+
+def require_independent_joints(model, function):
+    """Raise SingularError when some combination of joints accelerates without any force.
+
+    A joint can move inertia by itself and still add nothing to what others move: a point mass on
+    three hinges through one point. ``H`` is then singular in every configuration, but its entries
+    and pivots are rounding errors that look like small inertias. Decided by rank, so by numbers.
+    """
+    if model.nv == 0 or all(is_formula(I) or has_full_inertia(I) for I in model.inertia[1:]):
+        return  # H is a sum of positive definite terms, one for each joint
+    q = model.random_configuration(np.random.default_rng(0))
+    H = joint_space_inertia(model, q)
+    d = np.diagonal(H)
+    if H.dtype == object or np.any(d <= 1e-12 * np.max(d)):
+        return  # formulas; or a single joint, which the algorithms name themselves
+    values, vectors = np.linalg.eigh(H / np.sqrt(np.outer(d, d)))
+    if values[0] > 64 * np.finfo(float).eps * model.nv:
+        return
+    moved = np.abs(vectors[:, 0]) > 1e-6
+    at = model.v_slice
+    names = [n for i, n in enumerate(model.joint_names, start=1) if np.any(moved[at[i]])]
+    raise SingularError(
+        f"{function} is singular for model {model.name!r}: joints {', '.join(map(repr, names))} "
+        f"can move together without moving any inertia, in every configuration. Give the bodies "
+        f"between them mass and a rotational inertia, or make one of the joints Fixed"
+    )

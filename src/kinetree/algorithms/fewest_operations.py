@@ -10,9 +10,7 @@ Derivatives come in two systems of coordinates: which of them is cheaper depends
 from kinetree.algorithms import (
     aba,
     aba_derivatives,
-    body_coordinates,
     coriolis,
-    coriolis_root,
     crba,
     ltl,
     minv,
@@ -86,7 +84,7 @@ def coriolis_matrix_in_root_coordinates(model, q, qd):
     """The same; shorter for short chains."""
     if not is_applicable(model):
         return coriolis.coriolis_matrix(condensed(model), q, qd)
-    return coriolis_root.coriolis_matrix(condensed(model), q, qd)
+    return coriolis.coriolis_matrix_in_root_coordinates(condensed(model), q, qd)
 
 
 def inverse_mass_matrix(model, q):
@@ -135,5 +133,5 @@ def forward_dynamics_derivatives(model, q, qd, tau, f_ext=None, *, in_body_coord
 
 def _coordinates(model, in_body_coordinates):
     if in_body_coordinates:
-        return axial_view(condensed(model)), body_coordinates.composite_bodies
+        return axial_view(condensed(model)), rnea_derivatives.composite_bodies_in_body_coordinates
     return condensed(model), rnea_derivatives.composite_bodies

@@ -1,22 +1,36 @@
-"""Hybrid dynamics by the inertia matrix — RBDA §9.1.
+"""Hybrid dynamics, by the inertia matrix and by articulated bodies — RBDA §9.1, §9.2.
 
 Of every joint either the force or the acceleration is given; the other is wanted. ``free`` are the
-numbers of the joints whose forces are given (the set *fd* of the book); all others move as told.
+numbers of the joints whose forces are given (the set *fd* of the book); the motion of all others is
+prescribed.
 """
 
 import numpy as np
 
 from kinetree.algorithms import armature, crba, ltl, rnea
 from kinetree.algorithms.coupled import instead
-from kinetree.algorithms.kinematics import joint_transforms
-from kinetree.algorithms.propagation import moves_no_inertia
+from kinetree.algorithms.kinematics import external_forces, joint_transforms
+from kinetree.algorithms.propagation import (
+    cleared,
+    inverse_joint_inertia,
+    moves_no_inertia,
+    singular_at,
+)
 from kinetree.model import tree
 from kinetree.model.gearing import elimination_tree, inertia_pattern
+from kinetree.spatial import crf, crm, dyadic
 
 __all__ = [
-    "expanded_reduced_parent", "free_joint_inertia", "given_forces_and_accelerations",
-    "hybrid_dynamics", "moved_bodies", "reduced_parent", "response", "variables",
-]  # fmt: skip
+    "expanded_reduced_parent",
+    "free_joint_inertia",
+    "given_forces_and_accelerations",
+    "hybrid_dynamics",
+    "hybrid_dynamics_by_articulated_bodies",
+    "moved_bodies",
+    "reduced_parent",
+    "response",
+    "variables",
+]
 
 
 def hybrid_dynamics(model, q, qd, tau, qdd, f_ext=None, *, free):
@@ -68,7 +82,7 @@ def response(model, q, free):
 
 
 def given_forces_and_accelerations(model, tau, qdd, free):
-    """``tau`` with zeros for the joints that move as told, ``qdd`` with zeros for the free ones."""
+    """``tau`` with zeros for the prescribed joints, ``qdd`` with zeros for the free ones."""
     of_free = np.zeros(model.nv, int)
     of_free[variables(model, free)] = 1
     return tau * of_free, qdd * (1 - of_free)
@@ -135,7 +149,7 @@ def _rows(model, free):
 def reduced_parent(model, free):
     """``λ'`` and where each body went: the tree with bodies merged that move together.
 
-    RBDA Fig. 9.1. Bodies joined by a joint that moves as told are one node.
+    RBDA Fig. 9.1. Bodies joined by a prescribed joint are one node.
     """
     lam, nodes, parent = model.parent, [0], [0]
     for i in range(1, model.body_count + 1):
@@ -173,3 +187,58 @@ def _at_free(model, qdd_free, at):
     qdd = np.zeros(model.nv, dtype=qdd_free.dtype if len(at) else int)
     qdd[at] = qdd_free
     return qdd
+
+
+# --- by articulated bodies -----------------------------------------------------------------------
+
+
+@instead(hybrid_dynamics)
+def hybrid_dynamics_by_articulated_bodies(model, q, qd, tau, qdd, f_ext=None, *, free):
+    """The same as ``hybrid_dynamics``, by articulated bodies — RBDA §9.2, Tables 9.2 and 9.3."""
+    lam, NB, X_T, I = model.parent, model.body_count, model.tree_transform, model.inertia
+    X, S, v, c, pA, U, D_inv, u, a = ([None] * (NB + 1) for _ in range(9))
+    IA = list(I)
+    tau = [model.zero_velocity[:0]] + [tau[model.v_slice[i]] for i in range(1, NB + 1)]
+    qdd = [model.zero_velocity[:0]] + [qdd[model.v_slice[i]] for i in range(1, NB + 1)]
+
+    v[0] = model.zero_motion
+    for i in range(1, NB + 1):
+        X_J, S[i], v_J, c_J = model.jcalc(i, q, qd)
+        X[i] = X_J @ X_T[i]
+        v[i] = X[i] @ v[lam[i]] + v_J
+        c[i] = c_J + crm(v[i], v_J)
+        if i not in free:
+            c[i] = c[i] + S[i] @ qdd[i]
+        pA[i] = crf(v[i], I[i] @ v[i])
+
+    if f_ext is not None:
+        fx = external_forces(model, X, f_ext)
+        pA[1:] = [pA[i] - fx[i] for i in range(1, NB + 1)]
+
+    for i in range(NB, 0, -1):
+        Ia = IA[i]
+        if i in free:
+            U[i] = IA[i] @ S[i]
+            D = armature.joint_inertia(model, i, S[i].T @ U[i])
+            D_inv[i] = inverse_joint_inertia(IA[i], S[i], D, singular_at(model, i))
+            u[i] = tau[i] - S[i].T @ pA[i]
+            Ia = IA[i] - dyadic(U[i], D_inv[i])
+            Ia = Ia if armature.is_present(model, i) else cleared(Ia, S[i])
+        if lam[i] != 0:
+            pa = pA[i] + Ia @ c[i]
+            if i in free:
+                pa = pa + U[i] @ (D_inv[i] @ u[i])
+            IA[lam[i]] = IA[lam[i]] + X[i].T @ Ia @ X[i]
+            pA[lam[i]] = pA[lam[i]] + X[i].T @ pa
+
+    a[0] = -model.a_g
+    for i in range(1, NB + 1):
+        a[i] = X[i] @ a[lam[i]] + c[i]
+        if i in free:
+            qdd[i] = D_inv[i] @ (u[i] - U[i].T @ a[i])
+            a[i] = a[i] + S[i] @ qdd[i]
+        else:
+            tau[i] = S[i].T @ (IA[i] @ a[i] + pA[i])
+            if armature.is_present(model, i):
+                tau[i] = tau[i] + model.armature[model.v_slice[i]] * qdd[i]
+    return np.stack([np.concatenate(tau), np.concatenate(qdd)])

@@ -1,8 +1,18 @@
 """Motion of frames: poses, Jacobians, their derivatives, velocities, accelerations — RBDA (4.6).
 
-``reference`` and ``point`` say what the six coordinates of a motion mean, and ``observer`` who
-sees it: see ``sighting``. In each reference, velocities are ``J qd`` and their rates
-``J qdd + Jd qd``, apart from what prescribed joints add.
+Six coordinates of a frame's velocity, angular first, can mean three things; ``reference`` says
+which, and no function mixes them (RBDA §2.8, §4.2, 6-D guide 2, "Jacobians"):
+
+- ``"world"``: spatial velocity in base coordinates. Its linear part is the velocity of the point
+  of the body that passes through the origin of the *base*.
+- ``"body"``: spatial velocity in the frame's own coordinates.
+- ``"aligned"``: angular velocity, and velocity of the frame's origin, along the axes of the base:
+  the textbook geometric Jacobian.
+
+A ``point`` (3,) [m], given in frame coordinates, takes the place of the frame's origin in the
+latter two. An ``observer``, another frame, takes the place of the base in all three: motions are
+relative to it, and only the joints between the two frames matter. In each reference, velocities
+are ``J qd`` and their rates ``J qdd + Jd qd``, apart from what prescribed joints add.
 """
 
 import numpy as np
@@ -15,12 +25,12 @@ from kinetree.algorithms.kinematics import (
     joint_transforms,
     subspace_rate,
 )
-from kinetree.algorithms.sighting import Sighting
-from kinetree.errors import UnknownNameError
-from kinetree.spatial import Motion, Plucker, crm, cross
-from kinetree.spatial.vector3 import ZERO3
+from kinetree.errors import ShapeError, UnknownNameError
+from kinetree.spatial import Motion, Plucker, crm, cross, xlt
+from kinetree.spatial.vector3 import ZERO3, as_vector3
 
 __all__ = [
+    "RelativeFrame",
     "all_jacobians",
     "all_poses",
     "body_jacobian",
@@ -34,9 +44,101 @@ __all__ = [
 ]
 
 
+class RelativeFrame:
+    """A frame, the observer that its motion is relative to, and the coordinates of the motion.
+
+    Attributes:
+        root: the nearest body that carries both frames; it counts as at rest.
+        near: bodies from there to the frame, parents first.
+        far: bodies from there to the observer, parents first.
+    """
+
+    def __init__(self, model, frame, reference="world", point=None, observer=None):
+        if reference not in ("world", "body", "aligned"):
+            raise UnknownNameError(
+                f"reference must be 'world', 'body' or 'aligned', got {reference!r}"
+            )
+        if point is not None and reference == "world":
+            raise ShapeError(
+                "velocities in world coordinates do not depend on the point; leave it out, or use "
+                "reference 'aligned' for the velocity of the point"
+            )
+        self.model, self.frame, self.reference, self.observer = model, frame, reference, observer
+        self.placement = frame.placement
+        if point is not None:
+            self.placement = xlt(as_vector3(point, "the point")) @ frame.placement
+        ours, theirs = model.support[frame.body], model.support[observer.body] if observer else ()
+        shared = [i for i in ours if i in theirs]
+        self.root = shared[-1] if shared else 0
+        self.near = tuple(i for i in ours if i not in shared)
+        self.far = tuple(i for i in theirs if i not in shared)
+
+    @property
+    def bodies(self):
+        """All bodies that move one frame against the other, parents first."""
+        return (*self.near, *self.far)
+
+    def signs(self):
+        """Of every such body, whether its joint moves the frame (+1) or the observer (-1)."""
+        return dict.fromkeys(self.near, 1) | dict.fromkeys(self.far, -1)
+
+    def carriers(self, X):
+        """For every body, the map of motions from its coordinates to the reference coordinates.
+
+        Args:
+            X: transforms from parent to body, for ``bodies``.
+        """
+        if self.reference == "body":
+            up, down = self._transforms(X, self.placement, self.near, self.far)
+        else:
+            up, down = self._from_observer(X)
+        if self.reference == "aligned":
+            origin = self._from_to(up, down).r
+            up = {i: xlt(origin) @ X_i for i, X_i in up.items()}
+            down = {i: Plucker(X_i.E, X_i.r - origin) for i, X_i in down.items()}
+        carry = {i: X_i.inv_apply for i, X_i in down.items()}
+        return carry | {i: X_i.apply for i, X_i in up.items()}
+
+    def transform(self, X):
+        """From observer to frame coordinates."""
+        return self._from_to(*self._from_observer(X))
+
+    def coordinate_velocity(self, carry, v):
+        """Velocity of the reference coordinates when the bodies have velocities ``v``."""
+        if self.reference == "body":
+            return carry[self.frame.body](v[self.frame.body])
+        turning = (
+            Motion.zero()
+            if self.observer is None
+            else carry[self.observer.body](v[self.observer.body])
+        )
+        if self.reference == "world":
+            return turning
+        return Motion(turning.angular, carry[self.frame.body](v[self.frame.body]).linear)
+
+    def _from_observer(self, X):
+        placement = Plucker.identity() if self.observer is None else self.observer.placement
+        return self._transforms(X, placement, self.far, self.near)
+
+    def _from_to(self, up, down):
+        b = self.frame.body
+        return self.placement @ (down[b] if b in down else up[b].inverse())
+
+    def _transforms(self, X, placement, here, there):
+        """From bodies on the way up to the coordinates of one end; from these to the others."""
+        up, C_X_i = {}, placement
+        for i in reversed(here):
+            up[i] = C_X_i
+            C_X_i = C_X_i @ X[i]
+        down = {self.root: C_X_i.inverse()}
+        for i in there:
+            down[i] = X[i] @ down[self.model.parent[i]]
+        return up, down
+
+
 def frame_pose(model, q, frame, observer=None):
     """The 4×4 pose of a frame in the base or observer: maps frame coordinates of points to it."""
-    seen = Sighting(model, frame, observer=observer)
+    seen = RelativeFrame(model, frame, observer=observer)
     X, _ = joint_transforms(model, q, seen.bodies)
     return seen.transform(X).to_pose()
 
@@ -87,7 +189,7 @@ def frame_jacobian(model, q, frame, reference="world", point=None, observer=None
         point: a point of the frame to use in place of its origin [m], (3,).
         observer: a ``Frame`` to use in place of the base.
     """
-    seen = Sighting(model, frame, reference, point, observer)
+    seen = RelativeFrame(model, frame, reference, point, observer)
     X, S = joint_transforms(model, q, seen.bodies)
     carry = seen.carriers(X)
     parts = {i: _signed(sign, carry[i](S[i])) for i, sign in seen.signs().items()}
@@ -97,7 +199,7 @@ def frame_jacobian(model, q, frame, reference="world", point=None, observer=None
 @for_all_joints(rates_of(frame_jacobian))
 def frame_jacobian_rate(model, q, qd, frame, reference="world", point=None, observer=None):
     """Time derivative of the entries of ``frame_jacobian``, (6, nv)."""
-    seen = Sighting(model, frame, reference, point, observer)
+    seen = RelativeFrame(model, frame, reference, point, observer)
     X, v = body_velocities(model, q, qd, seen.bodies)
     _, S = joint_transforms(model, q, seen.bodies)
     carry = seen.carriers(X)
@@ -116,7 +218,7 @@ def frame_hessian(model, q, frame, reference="world", point=None, observer=None)
     A joint carries the axes of those beyond it along, ``∂J_j/∂q_k = J_k × J_j``; and it moves the
     reference coordinates. The result has the shape (6, nv, nv).
     """
-    seen = Sighting(model, frame, reference, point, observer)
+    seen = RelativeFrame(model, frame, reference, point, observer)
     X, S = joint_transforms(model, q, seen.bodies)
     carry, at = seen.carriers(X), model.v_slice
     J = {i: carry[i](S[i]) for i in seen.bodies}
@@ -151,7 +253,7 @@ def _coordinate_motion(seen, i, J_k):
 
 def frame_velocity(model, q, qd, frame, reference="world", point=None, observer=None):
     """Velocity of a frame, (6,), in the coordinates that ``reference`` names."""
-    seen = Sighting(model, frame, reference, point, observer)
+    seen = RelativeFrame(model, frame, reference, point, observer)
     X, v = body_velocities(model, q, qd, seen.bodies)
     v, v_observer = _both(seen, seen.carriers(X), v)
     return (v - v_observer).to_array()
@@ -178,7 +280,7 @@ def frame_acceleration(
     """
     if kind not in ("spatial", "classical"):
         raise UnknownNameError(f"kind must be 'spatial' or 'classical', got {kind!r}")
-    seen = Sighting(model, frame, reference, point, observer)
+    seen = RelativeFrame(model, frame, reference, point, observer)
     X, v, a = body_accelerations(model, q, qd, qdd, bodies=seen.bodies)
     carry = seen.carriers(X)
     (v, v_observer), (a, a_observer) = _both(seen, carry, v), _both(seen, carry, a)

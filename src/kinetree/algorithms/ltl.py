@@ -1,9 +1,8 @@
-"""Sparse ``LᵀL`` and ``LᵀDL`` factorisation and solves — RBDA §6.5, Tables 6.3, 6.5.
+"""Sparse ``LᵀL`` and ``LᵀDL`` factorisation and solves — RBDA §6.5, Tables 6.3–6.5.
 
 ``lam`` is the expanded parent array (``model.expanded_parent``): ``lam[k]`` is the variable that
 variable ``k`` hangs on, or -1. Row ``k`` of ``H`` is nonzero below the diagonal in columns
 ``lam[k]``, ``lam[lam[k]]``, … only; nothing else is touched, and the factors fill nothing in.
-The products of Table 6.5 are in ``ltl_products``.
 """
 
 import numpy as np
@@ -11,9 +10,23 @@ import numpy as np
 from kinetree.spatial.ops import check_pivot, sqrt
 
 __all__ = [
-    "Inverse", "ancestors", "dense", "inverse", "inverse_ltdl", "ltdl", "ltl", "not_positive",
-    "solve_l", "solve_lt", "solve_ltdl", "solve_ltl", "two_columns_at_a_time",
-]  # fmt: skip
+    "Inverse",
+    "ancestors",
+    "dense",
+    "inverse",
+    "inverse_ltdl",
+    "ltdl",
+    "ltl",
+    "multiply",
+    "multiply_l",
+    "multiply_lt",
+    "not_positive",
+    "solve_l",
+    "solve_lt",
+    "solve_ltdl",
+    "solve_ltl",
+    "two_columns_at_a_time",
+]
 
 
 def dense(n):
@@ -145,3 +158,34 @@ class Inverse:
 
     def __rmatmul__(self, B):
         return (self @ np.transpose(B)).T
+
+
+# --- products with a matrix or its factors — Table 6.5 -------------------------------------------
+
+
+def multiply_l(L, lam, x, unit=False):
+    """``y = L x``."""
+    y = [x[i] if unit else L[i, i] * x[i] for i in range(len(lam))]
+    for i in range(len(lam)):
+        for j in ancestors(lam, i):
+            y[i] = y[i] + L[i, j] * x[j]
+    return np.array(y)
+
+
+def multiply_lt(L, lam, x, unit=False):
+    """``y = Lᵀ x``."""
+    y = [x[i] if unit else L[i, i] * x[i] for i in range(len(lam))]
+    for i in range(len(lam)):
+        for j in ancestors(lam, i):
+            y[j] = y[j] + L[i, j] * x[i]
+    return np.array(y)
+
+
+def multiply(H, lam, x):
+    """``y = H x`` from the lower triangle of a symmetric ``H``."""
+    y = [H[i, i] * x[i] for i in range(len(lam))]
+    for i in range(len(lam)):
+        for j in ancestors(lam, i):
+            y[i] = y[i] + H[i, j] * x[j]
+            y[j] = y[j] + H[i, j] * x[i]
+    return np.array(y)

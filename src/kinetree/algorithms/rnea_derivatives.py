@@ -16,7 +16,8 @@ algebra", 2022).
 
 In which coordinates the vectors are makes no difference to these equations: in those of one frame
 for all (``composite_bodies``), where nothing has to be transformed, or in those of each body
-(``body_coordinates``), where the axes are constants and composite inertias cost little.
+(``composite_bodies_in_body_coordinates``), where the axes are constants and composite inertias cost
+little.
 
 Derivatives with respect to ``q`` are along ``model.integrate(q, e_j)``. Every joint must have an
 ``S`` that is constant in child coordinates, and no prescribed motion: ``is_applicable(model)``.
@@ -30,7 +31,8 @@ from kinetree.algorithms import armature
 from kinetree.algorithms.coriolis import BodyCoriolis
 from kinetree.algorithms.honours import refuses
 from kinetree.errors import JointError
-from kinetree.spatial import Plucker, crf, crm
+from kinetree.spatial import Plucker, crf, crm, skew
+from kinetree.spatial.axial_screw import AxialScrew, ScrewProduct
 
 __all__ = [
     "CompositeBodies",
@@ -38,6 +40,7 @@ __all__ = [
     "InverseDynamicsDerivatives",
     "carried",
     "composite_bodies",
+    "composite_bodies_in_body_coordinates",
     "composite_forces",
     "force_derivatives",
     "inverse_dynamics_derivatives",
@@ -253,8 +256,49 @@ def require_applicable(model):
     for i in range(1, model.body_count + 1):
         if not _is_regular(model.joint[i]):
             raise JointError(
-                f"the recursive derivatives (composite_bodies, inverse_dynamics_derivatives, "
-                f"forward_dynamics_derivatives) do not cover joint {model.joint_names[i - 1]!r}, "
+                f"the recursive derivatives (rnea_derivatives.composite_bodies, "
+                f"inverse_dynamics_derivatives, forward_dynamics_derivatives) do not cover joint {model.joint_names[i - 1]!r}, "
                 f"{model.joint[i]!r}: its motion subspace depends on the configuration, or it "
                 f"is prescribed; kinetree.differentiate does"
             )
+
+
+@refuses("couplings", use="kinetree.differentiate")
+def composite_bodies_in_body_coordinates(model, q, qd):
+    """Positions, velocities and composite inertias, each in the coordinates of its own body.
+
+    There the axes of joints are constants, mostly unit vectors, so that products with them cost
+    nothing; but what goes from body to body has to be transformed. That takes fewer operations than
+    one frame for all where transforms are cheap (``model.views.axial_view``) and axes point in many
+    directions, and more where most axes are parallel.
+    """
+    lam, NB = model.parent, model.body_count
+    require_applicable(model)
+    X_0, X, v, v_lam, S, Sd, B = ([None] * (NB + 1) for _ in range(7))
+    for i in range(1, NB + 1):
+        X_J, S[i], v_J, _ = model.jcalc(i, q, qd)
+        X_i = X_J @ model.tree_transform[i]
+        if lam[i] == 0:
+            X_0[i], v_lam[i] = X_i, model.zero_motion
+        else:
+            X[i], X_0[i] = X_i, ScrewProduct(X_i, X_0[lam[i]])
+            v_lam[i] = X_i @ v[lam[i]]
+        v[i] = v_lam[i] + v_J
+        Sd[i] = crm(v_lam[i], S[i])
+        B[i] = BodyCoriolis.of(model.inertia[i], 2 * v[i])
+    IC, BC = subtree_sums(lam, X, model.inertia), subtree_sums(lam, X, B, _carried)
+    F = [None, *(IC[i] @ S[i] for i in range(1, NB + 1))]
+    return CompositeBodies(X_0, X, v, v_lam, S, Sd, list(model.inertia), B, IC, BC, F)
+
+
+def _carried(X, B):
+    """``Xᵀ B X``; about coordinate axes at their lower cost — RBDA §A.4."""
+    if isinstance(X, ScrewProduct):
+        for factor in X.factors:
+            B = _carried(factor, B)
+        return B
+    if not isinstance(X, AxialScrew):
+        return B.inverse_transformed(X)
+    back, shift = X.rotation.inverse(), X.rotation.rows([0, 0, X.d])
+    p = back.vectors(B.p)
+    return BodyCoriolis(back.general(B.P) - skew(shift) @ skew(p), p)

@@ -1,6 +1,6 @@
 """Dynamics in the coordinates of a task: operational space — Lynch & Park §9.6, RBDA §7.2.1.
 
-A task is the motion of a frame in one of the references of ``sighting``, or some rows of it:
+A task is the motion of a frame in one of the references of ``jacobians``, or some rows of it:
 ``V = J qd``. Its acceleration is ``dV/dt = J qdd + Jd qd``: that of a point for the reference
 aligned, a spatial one in the others. With ``Phi = J H⁻¹ Jᵀ``, forces ``F`` on the task give
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from kinetree.algorithms import crba
-from kinetree.algorithms.dependent_joints import require_independent_joints
+from kinetree.algorithms.crba import require_independent_joints
 from kinetree.doctor.finding import found, named
 from kinetree.errors import SingularError
 from kinetree.model.validate import joints_without_inertia

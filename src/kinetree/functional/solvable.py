@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from kinetree.algorithms import crba, ltl
-from kinetree.algorithms.dependent_joints import require_independent_joints
+from kinetree.algorithms.crba import require_independent_joints
 from kinetree.algorithms.propagation import has_full_inertia, joint_inertia_bound
 from kinetree.functional.parameters import parameter, with_parameters
 from kinetree.model import Model

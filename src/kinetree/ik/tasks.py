@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.algorithms.centroidal import center_of_mass_jacobian
+from kinetree.algorithms.centroidal import center_of_mass, center_of_mass_jacobian, total_mass
 from kinetree.algorithms.jacobians import frame_jacobian, frame_pose
-from kinetree.algorithms.momentum import center_of_mass, total_mass
 from kinetree.errors import ModelError, ShapeError, TraceError
 from kinetree.model.arrays import as_configuration, as_numbers, check_finite
 from kinetree.spatial.ops import sqrt

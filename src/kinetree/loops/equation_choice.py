@@ -13,7 +13,7 @@ import numpy as np
 
 from kinetree.algorithms import crba
 from kinetree.algorithms.closure import ClosureErrors, closure_limit
-from kinetree.algorithms.dependent_joints import has_full_inertia
+from kinetree.algorithms.crba import has_full_inertia
 from kinetree.errors import AssemblyError, LoopError, SimulationWarning, SingularError
 from kinetree.loops.constrained_motion import Chosen, no_inertia, whitening
 from kinetree.loops.kinematics.closing import loop_gaps

@@ -11,15 +11,12 @@ from kinetree.algorithms import (
     crba,
     energy,
     hybrid,
-    hybrid_articulated,
     jacobians,
-    lagrange,
     minv,
     passive,
     rnea,
 )
 from kinetree.algorithms import fewest_operations as fewest
-from kinetree.algorithms import momentum as momentum_
 from kinetree.algorithms import regressors as reg
 from kinetree.algorithms import task_space as task
 
@@ -110,10 +107,10 @@ FUNCTIONS = {
     "hybrid": Function(
         ("q", "qd", "tau", "qdd"),
         (2, "nv"),
-        (hybrid_articulated.hybrid_dynamics, hybrid.hybrid_dynamics),
+        (hybrid.hybrid_dynamics_by_articulated_bodies, hybrid.hybrid_dynamics),
     ),
     "hybrid_aba": Function(
-        ("q", "qd", "tau", "qdd"), (2, "nv"), (hybrid_articulated.hybrid_dynamics,)
+        ("q", "qd", "tau", "qdd"), (2, "nv"), (hybrid.hybrid_dynamics_by_articulated_bodies,)
     ),
     "hybrid_crba": Function(("q", "qd", "tau", "qdd"), (2, "nv"), (hybrid.hybrid_dynamics,)),
     "hybrid_response": Function(("q",), ("nv", "nv"), (hybrid.response,)),
@@ -158,24 +155,24 @@ FUNCTIONS = {
     ),
     "kinetic_energy": Function(("q", "qd"), (), (energy.kinetic_energy,), needs_tree=False),
     "potential_energy": Function(("q",), (), (energy.potential_energy,), needs_tree=False),
-    "momentum": Function(("q", "qd"), (6,), (momentum_.total_momentum,), needs_tree=False),
-    "center_of_mass": Function(("q",), (3,), (momentum_.center_of_mass,), needs_tree=False),
+    "momentum": Function(("q", "qd"), (6,), (centroidal.total_momentum,), needs_tree=False),
+    "center_of_mass": Function(("q",), (3,), (centroidal.center_of_mass,), needs_tree=False),
     "generalized_momentum": Function(
-        ("q", "qd"), ("nv",), (lagrange.generalized_momentum,), needs_tree=False
+        ("q", "qd"), ("nv",), (energy.generalized_momentum,), needs_tree=False
     ),
     "mass_matrix_rate": Function(
         ("q", "qd"),
         ("nv", "nv"),
-        (lagrange.mass_matrix_rate, lagrange.mass_matrix_rate_by_axial_turns),
+        (energy.mass_matrix_rate, energy.mass_matrix_rate_by_axial_turns),
     ),
     "kinetic_energy_rate": Function(
-        ("q", "qd", "qdd"), (), (lagrange.kinetic_energy_rate,), needs_tree=False
+        ("q", "qd", "qdd"), (), (energy.kinetic_energy_rate,), needs_tree=False
     ),
     "potential_energy_rate": Function(
-        ("q", "qd"), (), (lagrange.potential_energy_rate,), needs_tree=False
+        ("q", "qd"), (), (energy.potential_energy_rate,), needs_tree=False
     ),
     "generalized_force": Function(
-        ("q", "f_ext"), ("nv",), (lagrange.generalized_force,), needs_tree=False
+        ("q", "f_ext"), ("nv",), (energy.generalized_force,), needs_tree=False
     ),
     "center_of_mass_velocity": Function(
         ("q", "qd"), (3,), (centroidal.center_of_mass_velocity,), needs_tree=False

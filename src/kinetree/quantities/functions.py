@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from functools import partial
 
 from kinetree.algorithms import fewest_operations as fewest
-from kinetree.algorithms.dependent_joints import require_independent_joints
+from kinetree.algorithms.crba import require_independent_joints
 from kinetree.algorithms.sparsity import sparsity
 from kinetree.algorithms.task_space import task_rows
 from kinetree.arrays import dispatch  # noqa: F401  (kernels take arrays of other libraries)

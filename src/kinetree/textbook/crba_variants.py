@@ -1,7 +1,7 @@
 """Other ways to the joint-space inertia matrix — RBDA §6.1–6.3, Lynch & Park §9.4.
 
 From the definition to ever less work; ``crba`` is where they lead. They serve as oracles for it,
-and to read. All but ``inertia_product`` are in base coordinates.
+and to read. All are in base coordinates.
 """
 
 from typing import NamedTuple
@@ -9,9 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.algorithms import armature
-from kinetree.algorithms.coupled import congruent, for_all_joints, force
+from kinetree.algorithms.coupled import congruent, for_all_joints
 from kinetree.algorithms.honours import refuses
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
+from kinetree.algorithms.rnea import inertia_product
 from kinetree.spatial import Force, Motion
 
 __all__ = [
@@ -21,7 +22,6 @@ __all__ = [
     "from_definition",
     "from_jacobians",
     "from_unit_accelerations",
-    "inertia_product",
 ]
 
 
@@ -65,25 +65,6 @@ def from_base_coordinates(model, q):
             _block(model, H, i, j)[...] = F.T @ S[j]
             _block(model, H, j, i)[...] = S[j].T @ F
     return armature.inertia(model, H)
-
-
-@for_all_joints(force)
-def inertia_product(model, q, qdd):
-    """``H qdd`` as the difference of two inverse dynamics, ``ID_δ`` — RBDA (6.4), Table 6.1."""
-    lam, NB, I = model.parent, model.body_count, model.inertia
-    X, S = joint_transforms(model, q)
-    a, f = [model.zero_motion] + [None] * NB, [None] * (NB + 1)
-    tau = [model.zero_velocity[:0]] + [None] * NB
-
-    for i in range(1, NB + 1):
-        a[i] = X[i] @ a[lam[i]] + S[i] @ qdd[model.v_slice[i]]
-        f[i] = I[i] @ a[i]
-
-    for i in range(NB, 0, -1):
-        tau[i] = S[i].T @ f[i]
-        if lam[i] != 0:
-            f[lam[i]] = f[lam[i]] + X[i].T @ f[i]
-    return armature.forces(model, np.concatenate(tau), qdd)
 
 
 def from_unit_accelerations(model, q):
