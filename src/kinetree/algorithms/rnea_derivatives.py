@@ -257,9 +257,9 @@ def require_applicable(model):
         if not _is_regular(model.joint[i]):
             raise JointError(
                 f"the recursive derivatives (rnea_derivatives.composite_bodies, "
-                f"inverse_dynamics_derivatives, forward_dynamics_derivatives) do not cover joint {model.joint_names[i - 1]!r}, "
-                f"{model.joint[i]!r}: its motion subspace depends on the configuration, or it "
-                f"is prescribed; kinetree.differentiate does"
+                f"inverse_dynamics_derivatives, forward_dynamics_derivatives) do not cover "
+                f"joint {model.joint_names[i - 1]!r}, {model.joint[i]!r}: its motion "
+                f"subspace depends on the configuration, or it is prescribed; kinetree.differentiate does"
             )
 
 
