@@ -44,11 +44,7 @@ def _check(acting, method, field, q):
     for what, name, instead in (
         (acting.limits, "rigid limits", "limits='stiff'"),
         (acting.friction, "exact joint friction", "friction='smooth'"),
-        (
-            any(getattr(force, "state_size", 0) for force in field.forces),
-            "soft contact with a memory",
-            "law='hunt_crossley'",
-        ),
+        (stateful, "soft contact with a memory", "law='hunt_crossley'"),
     ):
         if what:
             raise ModelError(
