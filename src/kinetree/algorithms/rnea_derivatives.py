@@ -259,7 +259,8 @@ def require_applicable(model):
                 f"the recursive derivatives (rnea_derivatives.composite_bodies, "
                 f"inverse_dynamics_derivatives, forward_dynamics_derivatives) do not cover "
                 f"joint {model.joint_names[i - 1]!r}, {model.joint[i]!r}: its motion "
-                f"subspace depends on the configuration, or it is prescribed; kinetree.differentiate does"
+                f"subspace depends on the configuration, or it is prescribed; "
+                f"kinetree.differentiate does"
             )
 
 
