@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from kinetree import ModelBuilder, Reversed, Spherical, kernel, mass_matrix, shapes
-from kinetree.integration.explicit import ExplicitRungeKutta
+from kinetree.integration.explicit import DORMAND_PRINCE, ExplicitRungeKutta
 from kinetree.integration.field import Field
 from kinetree.integration.step import Stepper
-from kinetree.integration.tableaus import DORMAND_PRINCE
 from kinetree.joints.representatives import REPRESENTATIVES
 from kinetree.samples import random_inertia, random_placement
 from kinetree.simulation import INTEGRATORS

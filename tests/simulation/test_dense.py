@@ -6,9 +6,8 @@ from support.closeness import assert_close
 from support.mechanisms import arm
 
 import kinetree as kt
-from kinetree.integration.dense import states_inside
 from kinetree.integration.field import Field
-from kinetree.integration.interpolant import Interpolant
+from kinetree.integration.interpolant import Interpolant, states_inside
 from kinetree.integration.step import Stepper
 from kinetree.simulation import INTEGRATORS
 

@@ -6,8 +6,7 @@ from support.mechanisms import assert_balanced, ball, block
 
 import kinetree as kt
 from kinetree.errors import ShapeError, SimulationError
-from kinetree.integration.crossings import FRACTIONS, bracket, may_cross, root
-from kinetree.integration.watcher import Watcher
+from kinetree.integration.watcher import FRACTIONS, Watcher, bracket, may_cross, root
 
 g = 9.81
 

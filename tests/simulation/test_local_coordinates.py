@@ -7,8 +7,13 @@ from support.closeness import assert_close
 from kinetree import Exponential, ModelBuilder, Revolute
 from kinetree.errors import JointError
 from kinetree.integration import manifold
-from kinetree.integration.group import dexp, dexp_inverse, require_groups
-from kinetree.integration.manifold import group_bracket, joint_rate
+from kinetree.integration.manifold import (
+    dexp,
+    dexp_inverse,
+    group_bracket,
+    joint_rate,
+    require_groups,
+)
 from kinetree.joints.representatives import REPRESENTATIVES
 
 TURNING = [j for j in REPRESENTATIVES if not j.rates_are_velocities]

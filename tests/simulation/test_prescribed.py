@@ -18,9 +18,8 @@ from kinetree.errors import (
     TraceError,
     UnknownNameError,
 )
-from kinetree.integration.prescribed_field import DrivenField
-from kinetree.integration.prescribed_method import Driven
-from kinetree.integration.prescription import Told
+from kinetree.integration.field import PrescribedField
+from kinetree.integration.prescription import PrescribedSteps, Prescription
 from kinetree.integration.recorded_motion import RecordedMotion
 from kinetree.quantities.hybrid import hybrid_dynamics
 
@@ -63,7 +62,7 @@ def effective_gravity(axis, duration):
 # --- a pendulum on a shaken pivot ----------------------------------------------------------------
 
 
-@pytest.mark.covers("RBDA 9.1", by=(kt.simulate, DrivenField, Driven, Told))
+@pytest.mark.covers("RBDA 9.1", by=(kt.simulate, PrescribedField, PrescribedSteps, Prescription))
 @pytest.mark.parametrize("axis", ["x", "z"])
 def test_a_shaken_pendulum_feels_effective_gravity(axis):
     m, expected = shaken(axis), effective_gravity(axis, 1.0)
@@ -306,7 +305,7 @@ def test_events_must_leave_joints_alone_that_are_told():
     found = kt.simulate(m, *START, events=crossing, **options)
     assert found.events[0].q[0] == pytest.approx(shaking(found.events[0].t)[0], abs=1e-15)
     wrong = kt.Event(crossing.function, name="stops", action=lambda t, q, qd: (q, 0 * qd))
-    with pytest.raises(SimulationError, match=r"'stops' at t = .* joint 'pivot', which moves as"):
+    with pytest.raises(SimulationError, match=r"'stops' at t = .* joint 'pivot', whose motion is"):
         kt.simulate(m, *START, events=wrong, **options)
 
 

@@ -5,15 +5,15 @@ import pytest
 from scipy.integrate import RK45
 from support.closeness import assert_close
 
-from kinetree.integration import tableaus
+from kinetree.integration import explicit, implicit
 
 EXPLICIT = (
-    tableaus.EULER,
-    tableaus.MIDPOINT,
-    tableaus.HEUN,
-    tableaus.RK4,
-    tableaus.RK6,
-    tableaus.DORMAND_PRINCE,
+    explicit.EULER,
+    explicit.MIDPOINT,
+    explicit.HEUN,
+    explicit.RK4,
+    explicit.RK6,
+    explicit.DORMAND_PRINCE,
 )
 every_table = pytest.mark.parametrize("table", EXPLICIT, ids=lambda t: t.name)
 
@@ -65,15 +65,15 @@ def test_interpolants_end_at_the_result_and_begin_with_the_first_slope(table):
     assert_close(dense[:, 0], np.eye(len(dense))[0])
 
 
-@pytest.mark.covers("RBDA 11.5", by="integration.tableaus.HEUN")
+@pytest.mark.covers("RBDA 11.5", by="integration.explicit.HEUN")
 def test_interpolant_of_heun_has_the_slope_of_each_stage_at_its_time():
     """Slope k1 at 0 and k2 at 2/3 of the step."""
-    dense, theta = np.array(tableaus.HEUN.dense), 2 / 3
+    dense, theta = np.array(explicit.HEUN.dense), 2 / 3
     assert_close(dense @ [1, 2 * theta], np.array([0.0, 1.0]), scale=1.0)
 
 
 def test_embedded_weights_of_dormand_and_prince_have_order_four():
-    table = tableaus.DORMAND_PRINCE
+    table = explicit.DORMAND_PRINCE
     A, b, c = matrix(table.a), np.array(table.b_embedded), np.array(table.c)
     for order, left, right in conditions(A, b, c):
         if order <= table.embedded_order:
@@ -81,7 +81,7 @@ def test_embedded_weights_of_dormand_and_prince_have_order_four():
 
 
 def test_dormand_and_prince_are_those_of_scipy():
-    table = tableaus.DORMAND_PRINCE
+    table = explicit.DORMAND_PRINCE
     A, b = matrix(table.a), np.array(table.b)
     assert_close(A[:6, :5], RK45.A)
     assert_close(b[:6], RK45.B)
@@ -91,7 +91,7 @@ def test_dormand_and_prince_are_those_of_scipy():
 
 def test_rodas3_satisfies_the_conditions_of_order_three():
     """In the variables of Hairer and Wanner: ``C = 1/γ - Γ⁻¹``, ``A = α Γ⁻¹``, ``m = b Γ⁻¹``."""
-    t = tableaus.RODAS3
+    t = implicit.RODAS3
     G = np.linalg.inv(np.eye(4) / t.gamma - matrix(t.c))
     alpha, b = matrix(t.a) @ G, np.array(t.m) @ G
     beta = alpha + G

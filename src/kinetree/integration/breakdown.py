@@ -1,4 +1,4 @@
-"""Naming what went wrong in a simulation, when, and in which joint."""
+"""Errors of a simulation that fails: what went wrong, when, and in which joint."""
 
 import math
 
@@ -14,7 +14,7 @@ __all__ = [
 ]  # fmt: skip
 
 STIFF = ("rosenbrock", "implicit_midpoint", "variational", "generalized_alpha")
-"""Integrators that stiff springs and dampers do not bother; the first two for any tree."""
+"""Integrators for stiff springs and dampers; the first two for any tree."""
 _STIFF_STEP = 1.0  # of the time in which a damper acts; explicit steps are stable up to 2 to 4
 
 _FEW = 100  # numbers that Python goes through in less time than NumPy takes to begin
@@ -45,7 +45,7 @@ def joint_of(model, values):
 
 
 def remedy(model, h, method="", otherwise="take a smaller dt") -> str:
-    """What to do about steps of ``h`` seconds: if springs or dampers are stiffer, it says so.
+    """Advice about steps of ``h`` seconds: names springs or dampers that are too stiff for them.
 
     Args:
         model: the mechanism.
@@ -79,11 +79,11 @@ def _fastest_passive_motion(model):
     H = crba.joint_space_inertia(model, q)
     force = spring_and_damper_force
 
-    def slope(of):
+    def derivative(of):
         return -np.array([of(e) - of(-e) for e in 1e-6 * one]).T / 2e-6
 
-    D = slope(lambda e: force(model, q, e))
-    K = slope(lambda e: force(model, model.integrate(q, e), 0 * e))
+    D = derivative(lambda e: force(model, q, e))
+    K = derivative(lambda e: force(model, model.integrate(q, e), 0 * e))
     inverse = np.linalg.pinv(H, hermitian=True)
     rates = []
     for matrix, what, power in ((D, "damper", 1.0), (K, "spring", 0.5)):

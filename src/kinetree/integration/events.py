@@ -1,4 +1,4 @@
-"""Events: instants at which something happens, told by a function that crosses zero."""
+"""Events: instants at which a function of time and state crosses zero."""
 
 import inspect
 from collections.abc import Callable
@@ -15,7 +15,7 @@ __all__ = ["Event", "EventRecord", "UserEvents", "UserWatch"]
 
 @dataclass(frozen=True)
 class Event:
-    """Something to look out for.
+    """An event to locate.
 
         kt.Event(lambda t, q, qd: q[2], direction=-1, name="touches the ground")
 
@@ -26,7 +26,7 @@ class Event:
         terminal: whether the simulation ends there; of a batch, that sample stays where it is.
         action: function ``(t, q, qd)`` called at the event. It returns None, or the state
             ``(q, qd)`` to go on from.
-        name: what to call it.
+        name: in records and messages.
         tolerance: of the instant [s].
     """
 
@@ -82,7 +82,7 @@ class EventRecord:
 
 
 class UserEvents:
-    """Events of the user's, as the watcher sees them."""
+    """Events of the user, in the form that a ``Watcher`` takes."""
 
     def __init__(self, events, model):
         self.watches = [UserWatch(event, model) for event in events]

@@ -1,13 +1,14 @@
-"""What moves the mechanism: accelerations, and the power of all joint forces, at one instant."""
+"""Fields: accelerations of a mechanism, and the power of all joint forces, at one instant."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from kinetree.functional.kernel import UserKernel
+from kinetree.integration.prescription import Prescription
 from kinetree.model.dynamics import joints_with
-from kinetree.quantities import dynamics
+from kinetree.quantities import dynamics, hybrid
 
-__all__ = ["Field", "has_passive_forces", "is_traceable"]
+__all__ = ["Field", "PrescribedField", "has_passive_forces", "is_traceable"]
 
 
 @dataclass(frozen=True)
@@ -20,16 +21,16 @@ class Field:
     Attributes:
         forces: functions ``(model, t, q, qd)`` that return joint forces [N, N·m], (..., nv), on top
             of those that the caller holds during a step.
-        passive: function ``(model, t, q, qd)``: what joints exert of their own accord. By default
+        passive: function ``(model, t, q, qd)``: springs, dampers, friction and limits. By default
             ``kt.passive_force``, whose dry friction jumps.
-        drive: function ``(model, qd, tau)``: what motors make of the forces that they are told to
-            exert; by default just these.
+        drive: function ``(model, qd, tau)``: what motors make of the forces that a controller
+            requests; by default just these.
     """
 
     forces: tuple = ()
     passive: Any = None
     drive: Any = None
-    told: ClassVar[Any] = None  # no joint moves as told, but see ``prescribed``
+    prescription: ClassVar[Any] = None  # of joints; see ``PrescribedField``
 
     def joint_force(self, model, t, q, qd, tau):
         """All joint forces, (..., nv)."""
@@ -66,3 +67,52 @@ def is_traceable(force) -> bool:
 def has_passive_forces(model) -> bool:
     """Whether joints of the model have springs, dampers or friction of their own."""
     return bool(joints_with(model, "stiffness", "damping", "friction"))
+
+
+# --- prescribed joints: hybrid dynamics — RBDA §9.1 ----------------------------------------------
+
+
+@dataclass(frozen=True)
+class PrescribedField(Field):
+    """A field with prescribed joints, whose drives exert whatever the motions take.
+
+    Joint forces that a caller holds during a step are ignored for these joints: their drives take
+    their place.
+    Springs, dampers, friction and other forces act on them as on all joints.
+
+    Attributes:
+        prescription: the prescribed joints.
+    """
+
+    prescription: Prescription = None  # pyright: ignore[reportAssignmentType]
+
+    def joint_force(self, model, t, q, qd, tau):
+        """All joint forces but those of the drives, (..., nv)."""
+        return super().joint_force(model, t, q, qd, tau * self.prescription.others(model))
+
+    def acceleration(self, model, t, q, qd, total):
+        """Joint accelerations under joint forces, (..., nv)."""
+        qdd = self.prescription.at(model, t, q, qd)[2]
+        return self._hybrid(model, q, qd, total, qdd).qdd
+
+    def mobility(self, model, q):
+        """Accelerations for unit joint forces, (..., nv, nv): zero for prescribed joints."""
+        free = self.prescription.others(model)
+        return hybrid.hybrid_response(model, q, self.prescription.names) * free * free[:, None]
+
+    def __call__(self, model, t, q, qd, tau):
+        """Joint accelerations (..., nv), and the power of all joint forces [W], (...)."""
+        q, qd, qdd = self.prescription.at(model, t, q, qd)
+        total = self.joint_force(model, t, q, qd, tau)
+        total, qdd = self._hybrid(model, q, qd, total, qdd)
+        return qdd, (total * qd).sum(-1)
+
+    def drive_force(self, model, t, q, qd, tau):
+        """``tau`` with the forces of the drives in place, (..., nv)."""
+        q, qd, _ = self.prescription.at(model, t, q, qd)
+        qdd, _ = self(model, t, q, qd, tau)
+        total, free = dynamics.inverse_dynamics(model, q, qd, qdd), self.prescription.others(model)
+        return tau * free + (total - self.joint_force(model, t, q, qd, tau)) * (1 - free)
+
+    def _hybrid(self, model, q, qd, tau, qdd):
+        return hybrid.hybrid_dynamics(model, q, qd, tau, qdd, given=self.prescription.names)

@@ -1,4 +1,4 @@
-"""The implicit midpoint rule on the manifold."""
+"""Implicit steps on the manifold, for stiff forces: midpoint, Rosenbrock, variational."""
 
 from dataclasses import dataclass
 
@@ -7,12 +7,13 @@ import numpy as np
 from kinetree.expr.repeat import repeat
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
+from kinetree.integration.explicit import combined
 from kinetree.integration.integrator import Integrator, Stepped
-from kinetree.integration.linear import factor, solve
-from kinetree.integration.manifold import move
+from kinetree.integration.manifold import bracket_matrix, dexp, dexp_inverse, local_rate, move
 from kinetree.quantities import dynamics
+from kinetree.spatial.ops import check_pivot
 
-__all__ = ["ImplicitMidpoint", "newton"]
+__all__ = ["ImplicitMidpoint", "Rosenbrock", "VariationalMidpoint", "factor", "newton", "solve"]
 
 
 @dataclass(frozen=True)
@@ -52,13 +53,252 @@ def _equation(model, v, t, h, q, qd, tau, *, field):
 
 def newton(equation, model, v, given, field, iterations):
     """Solve ``equation`` for ``v``; also the size of the last correction, relative to ``v``."""
-    slope = differentiate(equation, wrt="v")
+    derivative = differentiate(equation, wrt="v")
 
     def improved(state):
         v, _ = state
-        A = slope(model, v, *given, field=field)
+        A = derivative(model, v, *given, field=field)
         dv = solve(factor(A), equation(model, v, *given, field=field))
         return v - dv, dv
 
     v, dv = repeat(improved, (v, 0 * v), iterations)
     return v, np.sqrt((dv @ dv) / (1 + v @ v))
+
+
+# --- linearly implicit: Rosenbrock methods -------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RosenbrockTableau:
+    """A Rosenbrock method, in the form that needs no product with the Jacobian.
+
+        (1/(γh) - J) k_i = f(t + α_i h, y + Σ a_ij k_j) + Σ c_ij k_j / h + γ_i h ∂f/∂t
+
+    Attributes:
+        name: what it is called.
+        order: of the solution that is carried on.
+        gamma: the diagonal coefficient γ.
+        alpha: times of the stages, as fractions of the step.
+        gammas: γ_i.
+        a, c: rows of the lower triangles.
+        m: weights of the stages in the result.
+        e: weights of the stages in the error estimate.
+        embedded_order: order of the result without that.
+    """
+
+    name: str
+    order: int
+    gamma: float
+    alpha: tuple
+    gammas: tuple
+    a: tuple
+    c: tuple
+    m: tuple
+    e: tuple
+    embedded_order: int
+
+
+RODAS3 = RosenbrockTableau(  # Sandu et al. 1997: L-stable and stiffly accurate
+    "rosenbrock",
+    3,
+    gamma=1 / 2,
+    alpha=(0.0, 0.0, 1.0, 1.0),
+    gammas=(1 / 2, 3 / 2, 0.0, 0.0),
+    a=((), (0.0,), (2.0, 0.0), (2.0, 0.0, 1.0)),
+    c=((), (4.0,), (1.0, -1.0), (1.0, -1.0, -8 / 3)),
+    m=(2.0, 0.0, 1.0, 1.0),
+    e=(0.0, 0.0, 0.0, 1.0),
+    embedded_order=2,
+)
+
+
+@dataclass(frozen=True)
+class Rosenbrock(Integrator):
+    """A Rosenbrock method: every stage solves a linear system, with one matrix for all stages.
+
+    The state is ``(u, v)``, local coordinates and velocity. Its rate ``(dexp⁻¹(u) v, qdd)`` has
+    the Jacobian ``[[P, 1], [A, B]]`` at the start, where ``A`` and ``B`` are derivatives of the
+    acceleration. With ``F = H qdd + C - tau`` the equation of motion, ``H A = -∂F/∂q`` and
+    ``H B = -∂F/∂qd``, so that for a right-hand side ``(r, s)`` the system of a stage becomes
+
+        ((σ H + ∂F/∂qd)(σ - P) + ∂F/∂q) k_u = H s + (σ H + ∂F/∂qd) r,   k_v = (σ - P) k_u - r
+
+    and its matrix is close to ``σ² H``, symmetric and positive definite.
+    """
+
+    tableau: RosenbrockTableau
+    differentiates = True
+
+    def __post_init__(self):
+        for name in ("name", "order"):
+            object.__setattr__(self, name, getattr(self.tableau, name))
+        object.__setattr__(self, "error_order", self.tableau.embedded_order)
+
+    def step(self, field, model, t, h, q, qd, tau):
+        """See ``Integrator.step``."""
+        table = self.tableau
+        sigma = 1 / (table.gamma * h)
+        qdd, _ = field(model, t, q, qd, tau)
+        system = _Linearized(model, sigma, t, q, qd, qdd, tau, field)
+        k_u, k_v, k_w = [], [], []
+        rows = zip(table.alpha, table.gammas, table.a, table.c, strict=True)
+        for alpha, gamma, a, c in rows:
+            u, q_i, v = 0 * qd, q, qd
+            if any(a):
+                u, v = combined(a, k_u), qd + combined(a, k_v)
+                q_i = move(model, q, u)
+            rate = local_rate(model, q, u, v, order=self.order)
+            qdd, power = field(model, t + alpha * h, q_i, v, tau)
+            r, s, w = (
+                x + combined(c, k) / h if any(c) else x
+                for x, k in ((rate, k_u), (qdd, k_v), (power, k_w))
+            )
+            for k, new in zip((k_u, k_v, k_w), system.solve(r, s, w, gamma * h), strict=True):
+                k.append(new)
+        u, dv, work = (combined(table.m, k) for k in (k_u, k_v, k_w))
+        error = combined(table.e, k_u), combined(table.e, k_v)
+        return Stepped(move(model, q, u), qd + dv, work, error)
+
+
+@kernel
+def _motion(model, t, q, qd, qdd, tau, *, field):
+    """``F``, which is zero, and the power of the joint forces."""
+    force = field.joint_force(model, t, q, qd, tau)
+    return dynamics.inverse_dynamics(model, q, qd, qdd) - force, (force * qd).sum(-1)
+
+
+_linearization = differentiate(_motion, wrt=("q", "qd", "t"))
+
+
+class _Linearized:
+    """The equation of motion linearized at the start of a step, and factorized for its length."""
+
+    def __init__(self, model, sigma, t, q, qd, qdd, tau, field):
+        (F_q, F_v, self.F_t), self.power = _linearization(model, t, q, qd, qdd, tau, field=field)
+        self.sigma, self.H = sigma, dynamics.mass_matrix(model, q)
+        self.damped = sigma * self.H + F_v
+        self.back = sigma * np.eye(model.nv, dtype=int) - _turning(model, qd)
+        self.factors = factor(self.damped @ self.back + F_q)
+
+    def solve(self, r, s, w, dt):
+        """Rates of local coordinates, velocities and work for right-hand sides ``r, s, w``."""
+        k_u = solve(self.factors, self.H @ s - dt * self.F_t + self.damped @ r)
+        k_v = self.back @ k_u - r
+        p_q, p_v, p_t = self.power
+        return k_u, k_v, (w + p_q @ k_u + p_v @ k_v + dt * p_t) / self.sigma
+
+
+def _turning(model, qd):
+    """``P``, the derivative of ``dexp⁻¹(u) qd`` at zero: ``u`` to ``[u, qd]/2``."""
+    P = np.zeros((model.nv, model.nv), dtype=object)
+    for i in range(1, model.body_count + 1):
+        at, joint = model.v_slice[i], model.joint[i]
+        a = bracket_matrix(joint, qd[at])
+        if a is not None:
+            P[at, at] = -a / 2
+    return P
+
+
+# --- linear equations inside a step: LU factors without exchange of rows -------------------------
+# For matrices whose symmetric part is positive definite, as ``H`` plus terms of a small step are,
+# elimination in the given order is stable; a pivot that is not safely positive is an error.
+
+
+def factor(A):
+    """``L`` below the diagonal, whose own is one, and ``U`` above, in one array."""
+    n = len(A)
+    LU = np.array(A, dtype=np.result_type(A, float))
+    for k in range(n):
+        LU[k, k] = check_pivot(LU[k, k], A[k, k], _message)
+        for i in range(k + 1, n):
+            LU[i, k] = LU[i, k] / LU[k, k]
+            LU[i, k + 1 :] = LU[i, k + 1 :] - LU[i, k] * LU[k, k + 1 :]
+    return LU
+
+
+def solve(LU, b):
+    """``x`` with ``A x = b``, from the factors of ``A``."""
+    n = len(LU)
+    x = np.array(b, dtype=np.result_type(LU, b))
+    for i in range(1, n):
+        x[i] = x[i] - LU[i, :i] @ x[:i]
+    for i in reversed(range(n)):
+        x[i] = (x[i] - LU[i, i + 1 :] @ x[i + 1 :]) / LU[i, i]
+    return x
+
+
+def _message():
+    return (
+        "the linear system of an implicit step is not positive definite: the step is too large "
+        "for the forces that act, take a smaller dt; or a joint moves no inertia"
+    )
+
+
+# --- variational: the midpoint rule of the Lagrangian on the group of each joint -----------------
+
+
+@dataclass(frozen=True)
+class VariationalMidpoint(Integrator):
+    """Steps that make the action stationary, with the Lagrangian taken in their middle.
+
+    A step of constant velocity ``v`` costs the action ``h L(integrate(q, h/2 v), v)``; momenta are
+    its derivatives with respect to the two ends. Without forces other than gravity the step is
+    symplectic: energy oscillates, with the square of the step, and does not drift. Momenta that
+    belong to a symmetry of the mechanism, such as linear and angular momentum of one that floats
+    freely, are conserved to rounding error, whatever the step. Other forces enter by the principle
+    of d'Alembert, taken in the middle of the step.
+
+    Attributes:
+        iterations: Newton's steps, from the velocity at the start.
+    """
+
+    iterations: int = 4
+    name = "variational"
+    order = 2
+    differentiates = True
+    solves = True
+    by_action = True
+
+    def step(self, field, model, t, h, q, qd, tau):
+        """See ``Integrator.step``."""
+        given = (t, h, q, qd, tau)
+        v, defect = newton(_discrete_equation, model, qd, given, field, self.iterations)
+        p, f, power = _in_the_middle(model, v, t, h, q, tau, field)
+        f = _by_joint(model, dexp, h / 2 * v, h / 2 * f)
+        p = _by_joint(model, dexp_inverse, h * v, p + f)
+        after = move(model, q, h * v)
+        return Stepped(after, _velocity(model, after, p), h * power, defect=defect)
+
+
+@kernel
+def _discrete_equation(model, v, t, h, q, qd, tau, *, field):
+    """Momentum at the start of a step that makes the action stationary, less the actual one."""
+    p, f, _ = _in_the_middle(model, v, t, h, q, tau, field)
+    f = _by_joint(model, dexp, -h / 2 * v, h / 2 * f)
+    return _by_joint(model, dexp_inverse, -h * v, p - f) - _energy_derivatives(model, q, qd)[1]
+
+
+_energy_derivatives = differentiate(dynamics.kinetic_energy, wrt=("q", "qd"))
+
+
+def _in_the_middle(model, v, t, h, q, tau, field):
+    """Momentum, generalized force, and power of the joint forces."""
+    middle = move(model, q, h / 2 * v)
+    dT_dq, p = _energy_derivatives(model, middle, v)
+    force = field.joint_force(model, t + h / 2, middle, v, tau)
+    f = dT_dq - dynamics.gravity_force(model, middle) + force
+    return p, f, (force * v).sum(-1)
+
+
+def _by_joint(model, matrix, u, p):
+    """``Mᵀ p`` with ``M`` the matrix of each joint at its part of ``u``."""
+    parts = [model.zero_velocity[:0]]
+    for i in range(1, model.body_count + 1):
+        at, joint = model.v_slice[i], model.joint[i]
+        parts.append(p[at] if joint.rates_are_velocities else matrix(joint, u[at]).T @ p[at])
+    return np.concatenate(parts)
+
+
+def _velocity(model, q, p):
+    """``H⁻¹ p``: the acceleration from rest under ``p`` without gravity."""
+    return dynamics.forward_dynamics(model, q, 0 * p, p + dynamics.bias_force(model, q, 0 * p))

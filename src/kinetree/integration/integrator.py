@@ -1,8 +1,8 @@
-"""What an integrator is: a text for one step, on the manifold, for numbers of any kind.
+"""Integrators: a text for one step, on the manifold, for numbers of any kind.
 
 A step is traced into a kernel where all that acts on the mechanism can be traced; otherwise the
-same text runs on arrays with batch axes. Whoever has another way to take a step, for mechanisms
-with constraints say, subclasses ``Integrator`` and passes an instance to ``simulate``.
+same text runs on arrays with batch axes. For another method, subclass ``Integrator`` and pass an
+instance to ``simulate``.
 """
 
 from abc import ABC, abstractmethod
@@ -14,7 +14,7 @@ __all__ = ["Integrator", "Stages", "Stepped"]
 
 
 class Stages(NamedTuple):
-    """Slopes inside a step, for its interpolant: of local coordinates, velocities and work.
+    """Rates inside a step, for its interpolant: of local coordinates, velocities and work.
 
     Arrays (..., stages, nv), the last (..., stages).
     """
@@ -31,9 +31,9 @@ class Stepped(NamedTuple):
         q, qd: state at the end.
         work: of all joint forces during the step [J].
         error: estimated errors of local coordinates and velocities, where the method has them.
-        stages: slopes, where the method has an interpolant of its own.
+        stages: rates, where the method has an interpolant of its own.
         defect: size of the last correction, relative, of methods that solve an equation.
-        checks: what methods for mechanisms with constraints say about a step, (..., 6).
+        checks: of a step of methods for mechanisms with constraints, (..., 6).
     """
 
     q: Any
@@ -46,14 +46,14 @@ class Stepped(NamedTuple):
 
 
 class Integrator(ABC):
-    """A way to take a step. Immutable and hashable: kernels are kept for each.
+    """An integration method. Immutable and hashable: kernels are kept for each.
 
     Attributes:
-        name: what it is called.
+        name: of the method.
         order: the error after a given time is proportional to this power of the step.
         error_order: order of the embedded result that errors are estimated with; 0 for none.
         differentiates: whether it takes derivatives of all forces, which then must be traceable.
-        solves: whether it solves an equation by iteration, so that ``defect`` must be looked at.
+        solves: whether it solves an equation by iteration, so that ``defect`` must be checked.
         closes: whether it ends steps on the constraints of the mechanism, and has ``checks``.
         by_action: whether steps follow from the energies of the mechanism, as functions of its
             state alone.
@@ -72,7 +72,7 @@ class Integrator(ABC):
         """The state a time ``h`` [s] after ``t``.
 
         Args:
-            field: what moves the mechanism, a ``Field``.
+            field: a ``Field``, which gives accelerations.
             model: the mechanism.
             t: time at the start [s].
             h: length of the step [s].
@@ -90,7 +90,7 @@ class Integrator(ABC):
         return self.step(field, model, t, h, q, qd, tau)
 
     def doubt(self, after):
-        """A number that says how far the end of a step can be doubted; None for no doubt."""
+        """Estimated defect of the end of a step; None for methods without one."""
         return after.defect if self.solves else None
 
     def interpolation(self, theta):

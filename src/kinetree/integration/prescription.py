@@ -1,29 +1,39 @@
-"""Which joints move as told, and how: positions, velocities and accelerations over time.
+"""Prescribed joint motions: positions, velocities and accelerations as functions of time.
 
-At every stage of a step the joints that are told stand exactly where they should, whatever the
+At every stage of a step prescribed joints stand exactly where their motions say, whatever the
 integrator made of them; only the others are integrated. Written for numbers of any kind.
 """
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from kinetree.errors import JointError
+from kinetree.errors import JointError, SimulationError, SimulationWarning, UnknownNameError
 from kinetree.functional.kernel import UserKernel
+from kinetree.integration.integrator import Integrator
 from kinetree.integration.recorded_motion import RecordedMotion
-from kinetree.model.arrays import as_model
+from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.model.gearing import require_leader
 
-__all__ = ["Told", "told_of"]
+__all__ = [
+    "PrescribedSteps",
+    "Prescription",
+    "as_prescription",
+    "check_rates",
+    "prescribed_start",
+    "prescribed_steps",
+    "require_untouched",
+]
 
 
 @dataclass(frozen=True)
-class Told:
-    """Joints that move as told.
+class Prescription:
+    """Prescribed joints and their motions.
 
     Attributes:
-        joints: their numbers, increasing.
+        joints: numbers of the joints, increasing.
         names: their names.
         motions: of each, a function of time [s] to its position, velocity and acceleration
             variables.
@@ -39,12 +49,12 @@ class Told:
         return all(isinstance(motion, UserKernel) for motion in self.motions)
 
     def at(self, model, t, q, qd) -> tuple[Any, Any, Any]:
-        """The state with these joints where they are told to be, and their accelerations.
+        """The state with these joints where their motions say, and their accelerations.
 
         Args:
             model: the mechanism.
             t: time [s].
-            q: joint positions, (..., nq); those of the joints that are told are not read.
+            q: joint positions, (..., nq); those of prescribed joints are not read.
             qd: joint velocities, (..., nv), likewise.
 
         Returns:
@@ -78,8 +88,8 @@ class Told:
         return free
 
 
-def told_of(model, prescribed) -> Told | None:
-    """The joints that are told, from motions by the names of joints."""
+def as_prescription(model, prescribed) -> Prescription | None:
+    """A prescription from motions by the names of joints; None where there are none."""
     if not prescribed:
         return None
     if not hasattr(prescribed, "items"):
@@ -109,7 +119,7 @@ def told_of(model, prescribed) -> Told | None:
         found[i] = (name, motion)
     joints = tuple(sorted(found))
     names, motions = zip(*(found[i] for i in joints), strict=True)
-    return Told(joints, names, motions)
+    return Prescription(joints, names, motions)
 
 
 def _checked(name, joint, values, t):
@@ -129,3 +139,159 @@ def _checked(name, joint, values, t):
             f"{tuple(a.shape for a in arrays)}"
         )
     return arrays
+
+
+# --- whether motions agree with the start, with themselves, and with events ----------------------
+
+_AGREES = 1e-6  # how far from the motion a start may be, over one plus its size
+_LOOKS = 7  # instants at which rates are looked at
+_NOISE = 1e3 * np.finfo(float).eps  # of positions and velocities
+_WRONG = 1e-3  # of the largest rate, by which another one is wrong
+
+
+def prescribed_start(prescription, model, t, q, qd, *, at_rest=False):
+    """The start with prescribed joints exactly in place; an error if they are elsewhere.
+
+    Args:
+        prescription: the prescribed joints.
+        model: the mechanism.
+        t: time at the start [s].
+        q: positions that were given, (..., nq).
+        qd: velocities that were given, (..., nv).
+        at_rest: whether no velocities were given, so that there is nothing to contradict.
+    """
+    q1, qd1, qdd = prescription.at(model, t, q, qd)
+    as_configuration(model, q1, f"the motion at t = {t:g} s")
+    as_joint_vector(model, qd1, f"velocity of the motion at t = {t:g} s")
+    as_joint_vector(model, qdd, f"acceleration of the motion at t = {t:g} s")
+    for i, name in zip(prescription.joints, prescription.names, strict=True):
+        at, at_q = model.v_slice[i], model.q_slice[i]
+        gap = _difference(model.joint[i], q[..., at_q], q1[..., at_q])
+        pairs = [("q0", gap, q1[..., at_q])]
+        if not at_rest:
+            pairs.append(("qd0", qd1[..., at] - qd[..., at], qd1[..., at]))
+        for what, apart, there in pairs:
+            far = np.max(np.abs(apart), initial=0.0)
+            if not far <= _AGREES * (1 + np.max(np.abs(there), initial=0.0)):
+                unit = "m or rad" if what == "q0" else "m/s or rad/s"
+                raise JointError(
+                    f"{what} has joint {name!r} {far:.6g} {unit} away from where its motion begins "
+                    f"at t = {t:g} s, {there.tolist()}: start there"
+                )
+    return q1, qd1
+
+
+def check_rates(prescription, model, start, end, dt):
+    """Warn of motions whose velocities are not the rates of their positions, and so on.
+
+    Args:
+        prescription: the prescribed joints.
+        model: the mechanism.
+        start: time at the start [s].
+        end: at the end.
+        dt: length of a step [s].
+    """
+    h = min(dt, end - start) / 8
+    times = start + h + (end - start - 2 * h) * (np.arange(_LOOKS) + 0.37) / _LOOKS
+    for i, name in zip(prescription.joints, prescription.names, strict=True) if h > 0 else ():
+        given = [prescription.of(model, i, t) for t in times]
+        wide, narrow = ([_rates(prescription, model, i, t, w) for t in times] for w in (h, h / 2))
+        for k, (what, of) in enumerate((("qd", "q"), ("qdd", "qd"))):
+            stated = np.array([state[k + 1] for state in given])
+            coarse, fine = (np.array([rates[k] for rates in x]) for x in (wide, narrow))
+            found = (4 * fine - coarse) / 3
+            size = max(float(np.max(np.abs(state[k]))) for state in given)
+            noise = _NOISE * (1 + size) / h + _WRONG * np.max(np.abs(stated))
+            off = np.abs(found - stated) - 10 * np.abs(fine - coarse) - noise
+            if np.max(off) > 0:
+                at = np.unravel_index(int(np.argmax(off)), off.shape)
+                warnings.warn(
+                    f"the motion of joint {name!r} contradicts itself: at t = {times[at[0]]:.6g} s "
+                    f"its {what} is {stated[at]:.6g}, and the rate of its {of} is {found[at]:.6g}; "
+                    f"forces and energies will mean little",
+                    SimulationWarning,
+                    stacklevel=4,
+                )
+
+
+def _rates(prescription, model, i, t, h):
+    """Rates of positions and velocities of a joint, by central differences."""
+    (q0, v0, _), (q1, v1, _) = prescription.of(model, i, t - h), prescription.of(model, i, t + h)
+    return _difference(model.joint[i], q0, q1) / (2 * h), (v1 - v0) / (2 * h)
+
+
+def _difference(joint, q0, q1):
+    """From positions to positions of one joint of a batch, in its tangent space, (..., nv)."""
+    q0, q1 = np.broadcast_arrays(q0, q1)
+    if joint.rates_are_velocities:
+        return q1 - q0
+    rows = zip(q0.reshape(-1, joint.nq), q1.reshape(-1, joint.nq), strict=True)
+    found = np.array([joint.difference(a, b) for a, b in rows], dtype=float)
+    return found.reshape(*q0.shape[:-1], joint.nv)
+
+
+def require_untouched(prescription, model):
+    """A hook that raises for an event whose action moved a prescribed joint."""
+
+    def hook(step):
+        for event in step.events:
+            if not hasattr(event, "q_after"):
+                continue
+            for i, name in zip(prescription.joints, prescription.names, strict=True):
+                at_q, at_v = model.q_slice[i], model.v_slice[i]
+                if np.any(event.q[at_q] != event.q_after[at_q]) or np.any(
+                    event.qd[at_v] != event.qd_after[at_v]
+                ):
+                    raise SimulationError(
+                        f"event {event.name!r} at t = {event.t:.6g} s changes the state of joint "
+                        f"{name!r}, whose motion is prescribed: leave it where it is"
+                    )
+        return step
+
+    return hook
+
+
+# --- steps that end with prescribed joints exactly in place --------------------------------------
+
+
+@dataclass(frozen=True)
+class PrescribedSteps(Integrator):
+    """Steps of another method, after which prescribed joints are put in place.
+
+    Its stages may be wrong about these joints, since a ``PrescribedField`` places them anew; what
+    remains is the method applied to the other joints alone.
+
+    Attributes:
+        inner: the method.
+        prescription: the prescribed joints.
+    """
+
+    inner: Integrator
+    prescription: Prescription
+
+    def __post_init__(self):
+        for name in ("name", "order", "error_order", "differentiates", "solves", "closes"):
+            object.__setattr__(self, name, getattr(self.inner, name))
+
+    def step(self, field, model, t, h, q, qd, tau):
+        """See ``Integrator.step``; only the other joints have errors."""
+        after = self.inner.step(field, model, t, h, q, qd, tau)
+        q1, qd1, _ = self.prescription.at(model, t + h, after.q, after.qd)
+        error = after.error
+        if error is not None:
+            error = tuple(e * self.prescription.others(model) for e in error)
+        return after._replace(q=q1, qd=qd1, error=error)
+
+    def interpolation(self, theta):
+        """Weights of the stages of the inner method."""
+        return self.inner.interpolation(theta)
+
+
+def prescribed_steps(method, prescription) -> PrescribedSteps:
+    """Steps of a method with prescribed joints; an error if it cannot take them."""
+    if method.differentiates:
+        raise UnknownNameError(
+            f"integrator {method.name!r} solves for all joints at once, also for prescribed "
+            f"ones ({', '.join(map(repr, prescription.names))}): use 'rk4', 'rk6' or 'dopri5'"
+        )
+    return PrescribedSteps(method, prescription)

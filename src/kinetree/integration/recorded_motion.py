@@ -1,4 +1,4 @@
-"""Motions of a joint given by rows of numbers: recorded, or planned elsewhere."""
+"""Recorded motions of a joint, or planned ones: positions at times, interpolated."""
 
 import numpy as np
 
@@ -42,7 +42,7 @@ class RecordedMotion:
                 raise ShapeError(f"{name} of a RecordedMotion must be finite")
         rows = [q]
         for name, given in (("qd", qd), ("qdd", qdd)):
-            rows.append(_slopes(self.t, rows[-1]) if given is None else np.array(given, float))
+            rows.append(_rates(self.t, rows[-1]) if given is None else np.array(given, float))
             if rows[-1].shape != q.shape:
                 raise ShapeError(
                     f"{name} of a RecordedMotion must have the shape of q, {q.shape}, got "
@@ -64,7 +64,7 @@ class RecordedMotion:
 
 
 def _quintic(x, h, q, v, a):
-    """Value, slope and curvature of Hermite's quintic at the fraction ``x`` of an interval."""
+    """Hermite's quintic and two derivatives at the fraction ``x`` of an interval."""
     d, dv, da = q[1] - q[0] - h * (v[0] + h / 2 * a[0]), h * (v[1] - v[0] - h * a[0]), a[1] - a[0]
     da = h**2 * da
     c3, c4, c5 = 10 * d - 4 * dv + da / 2, -15 * d + 7 * dv - da, 6 * d - 3 * dv + da / 2
@@ -74,28 +74,28 @@ def _quintic(x, h, q, v, a):
     return position, velocity, acceleration
 
 
-def _slopes(t, q):
-    """Slopes at the knots of a cubic spline; at both ends those of a cubic through four points."""
+def _rates(t, q):
+    """Derivatives at the knots of a cubic spline; at both ends of a cubic through four points."""
     h, n = np.diff(t), len(t)
     rise = (np.diff(q, axis=0).T / h).T
     lower, diagonal, upper = h[1:].copy(), 2 * (h[1:] + h[:-1]), h[:-1].copy()
     right = 3 * (rise[:-1].T * h[1:] + rise[1:].T * h[:-1]).T
-    slopes = np.empty(q.shape)
-    slopes[0], slopes[-1] = _end_slope(t[:4], q[:4]), _end_slope(t[:-5:-1], q[:-5:-1])
-    right[0] -= lower[0] * slopes[0]
-    right[-1] -= upper[-1] * slopes[-1]
+    rates = np.empty(q.shape)
+    rates[0], rates[-1] = _end_rate(t[:4], q[:4]), _end_rate(t[:-5:-1], q[:-5:-1])
+    right[0] -= lower[0] * rates[0]
+    right[-1] -= upper[-1] * rates[-1]
     for k in range(1, n - 2):  # the matrix is dominated by its diagonal
         factor = lower[k] / diagonal[k - 1]
         diagonal[k] -= factor * upper[k - 1]
         right[k] -= factor * right[k - 1]
     for k in range(n - 3, -1, -1):
-        after = upper[k] * slopes[k + 2] if k < n - 3 else 0.0
-        slopes[k + 1] = (right[k] - after) / diagonal[k]
-    return slopes
+        after = upper[k] * rates[k + 2] if k < n - 3 else 0.0
+        rates[k + 1] = (right[k] - after) / diagonal[k]
+    return rates
 
 
-def _end_slope(t, q):
-    """Slope at the first of four points of the cubic through them."""
+def _end_rate(t, q):
+    """Derivative at the first of four points of the cubic through them."""
     x = t - t[0]
     powers = x[1:, None] ** np.arange(1, 4)
     rest = (q[1:] - q[0]).reshape(3, -1)

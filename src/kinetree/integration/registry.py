@@ -1,12 +1,10 @@
 """Integrators by name."""
 
 from kinetree.errors import UnknownNameError
-from kinetree.integration import tableaus
+from kinetree.integration import explicit
 from kinetree.integration.explicit import ExplicitRungeKutta, SemiImplicitEuler
-from kinetree.integration.implicit import ImplicitMidpoint
+from kinetree.integration.implicit import RODAS3, ImplicitMidpoint, Rosenbrock, VariationalMidpoint
 from kinetree.integration.integrator import Integrator
-from kinetree.integration.rosenbrock import Rosenbrock
-from kinetree.integration.variational import VariationalMidpoint
 from kinetree.spelling import did_you_mean
 
 __all__ = ["INTEGRATORS", "integrator_named"]
@@ -14,16 +12,16 @@ __all__ = ["INTEGRATORS", "integrator_named"]
 INTEGRATORS = {
     integrator.name: integrator
     for integrator in (
-        ExplicitRungeKutta(tableaus.EULER),
+        ExplicitRungeKutta(explicit.EULER),
         SemiImplicitEuler(),
-        ExplicitRungeKutta(tableaus.MIDPOINT),
-        ExplicitRungeKutta(tableaus.HEUN),
-        ExplicitRungeKutta(tableaus.RK4),
-        ExplicitRungeKutta(tableaus.RK6),
-        ExplicitRungeKutta(tableaus.DORMAND_PRINCE),
+        ExplicitRungeKutta(explicit.MIDPOINT),
+        ExplicitRungeKutta(explicit.HEUN),
+        ExplicitRungeKutta(explicit.RK4),
+        ExplicitRungeKutta(explicit.RK6),
+        ExplicitRungeKutta(explicit.DORMAND_PRINCE),
         ImplicitMidpoint(),
         VariationalMidpoint(),
-        Rosenbrock(tableaus.RODAS3),
+        Rosenbrock(RODAS3),
     )
 }
 

@@ -29,11 +29,11 @@ class Step:
         tau: joint forces of the controller, held during the step.
         t1, q1, qd1: time and state at its end.
         work: of all joint forces [J].
-        stepper: what took it.
-        events: what happened in it.
+        stepper: that took it.
+        events: records of events in it.
         stop: whether the simulation ends with it.
         error: estimated errors of local coordinates and velocities, or None.
-        stages: slopes inside the step, or None.
+        stages: rates inside the step, or None.
     """
 
     t0: float
@@ -99,7 +99,7 @@ def _steps(model, t, h, q, qd, tau, count, *, method, field):
 
 
 @kernel
-def _slopes(model, t, q, qd, tau, *, field):
+def _accelerations(model, t, q, qd, tau, *, field):
     return field(model, t, q, qd, tau)
 
 
@@ -109,12 +109,12 @@ class Stepper:
     Args:
         model: the mechanism.
         method: the integrator.
-        field: what moves it.
-        compiled: whether a step is one kernel; otherwise its stages run on the host, on arrays.
+        field: gives its accelerations.
+        compiled: whether a step is one kernel; otherwise its stages run in Python, on arrays.
 
     Attributes:
         constraints: how loops and couplings are kept, if there are any.
-        notes: what is written down about contact, if anything.
+        notes: records of contact, if there are any.
     """
 
     constraints: str | None = None
@@ -165,7 +165,7 @@ class Stepper:
             error=after.error, stages=after.stages,
         )  # fmt: skip
 
-    def slopes(self, t, q, qd, tau):
+    def accelerations(self, t, q, qd, tau):
         """Accelerations, and the power of all joint forces, at one instant."""
         if self.compiled:
             return self._rates.call(_number(t), q, qd, tau)
@@ -205,7 +205,7 @@ class Stepper:
     @cached_property
     def _rates(self):
         q, v = self.model.neutral(), np.zeros(self.model.nv)
-        return _slopes.compiled(self.model, 0.0, q, v, v, field=self.field)
+        return _accelerations.compiled(self.model, 0.0, q, v, v, field=self.field)
 
     def _kernel(self, kernel, *more, **options):
         q, v = self.model.neutral(), np.zeros(self.model.nv)

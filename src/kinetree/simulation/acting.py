@@ -6,8 +6,7 @@ from typing import Any
 
 from kinetree.errors import ModelError
 from kinetree.integration.events import UserEvents
-from kinetree.integration.field import Field
-from kinetree.integration.prescribed_field import DrivenField
+from kinetree.integration.field import Field, PrescribedField
 from kinetree.integration.step import Stepper
 from kinetree.integration.watcher import Watcher
 from kinetree.model.dynamics import joints_with
@@ -43,7 +42,7 @@ class Acting:
     def field(self, forces, told=None) -> Field:
         """All forces that act; ``told`` are joints that move as told, or None."""
         given = (forces, self.passive, self.drive)
-        return Field(*given) if told is None else DrivenField(*given, told)
+        return Field(*given) if told is None else PrescribedField(*given, told)
 
     def stepper(self, method, field, q, events, *, compiled, make: Callable = Stepper):
         """What takes steps, and hooks that look at them for events.
@@ -71,11 +70,11 @@ class Acting:
                 "contact with a memory goes with friction='smooth' and limits='stiff' only; for "
                 "exact friction or rigid limits use law='hunt_crossley' or 'linear'"
             )
-        modes = Modes(self.model, self.friction, self.limits, batch, field.told)
+        modes = Modes(self.model, self.friction, self.limits, batch, field.prescription)
         modes.check_start(q)
         watcher = Watcher(self.model, groups + modes.groups(), batch, modes.settle)
         stepper = modes.stepper(method, field, compiled=compiled)
-        noting = () if field.told is None else (stepper.note,)
+        noting = () if field.prescription is None else (stepper.note,)
         return stepper, (*noting, watcher, modes.repair)
 
 

@@ -1,7 +1,7 @@
 """Which mechanisms can be simulated, and which integrators can move them."""
 
 from kinetree.errors import JointError, KinetreeError, LoopError, refuse_formulas
-from kinetree.integration.group import require_groups
+from kinetree.integration.manifold import require_groups
 from kinetree.joints.prescribed import PrescribedInstant
 
 __all__ = ["require_method", "require_simulated"]

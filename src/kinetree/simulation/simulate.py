@@ -8,9 +8,13 @@ from kinetree.contact.attached import attach, warn_of_ground
 from kinetree.errors import ShapeError, TraceError, UnknownNameError
 from kinetree.integration.field import is_traceable
 from kinetree.integration.manifold import settled, turns_over
-from kinetree.integration.prescribed_checks import check_rates, left_alone, told_start
-from kinetree.integration.prescribed_method import driven
-from kinetree.integration.prescription import told_of
+from kinetree.integration.prescription import (
+    as_prescription,
+    check_rates,
+    prescribed_start,
+    prescribed_steps,
+    require_untouched,
+)
 from kinetree.integration.registry import INTEGRATORS, integrator_named
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_seconds
 from kinetree.simulation.acting import acting_on
@@ -104,17 +108,17 @@ def simulate(
         q, qd = settled(model, q, qd)
     hooks, clock = _as_hooks(hooks), _clock(t0, duration, dt, store_every)
     require_simulated(model, clock.start, "simulate")
-    told = told_of(model, prescribed)
+    told = as_prescription(model, prescribed)
     adaptive = rtol is not None or atol is not None
     constrained = bool(model.loops)
     method = integrator_named(integrator, adaptive=adaptive, constrained=constrained)
     require_method(model, method)
     if told is not None:
-        q, qd = told_start(told, model, clock.start, q, qd, at_rest=qd0 is None)
+        q, qd = prescribed_start(told, model, clock.start, q, qd, at_rest=qd0 is None)
         check_rates(told, model, clock.start, clock.end, clock.dt)
-        method = driven(method, told)
+        method = prescribed_steps(method, told)
         if events:  # whose actions might move what moves as told
-            hooks = (*hooks, left_alone(told, model))
+            hooks = (*hooks, require_untouched(told, model))
     acting = acting_on(model, friction=friction, limits=limits, motors=motors)
     if limits is not None and acting.limits is None:  # rigid stops refuse it
         warn_outside(model, q)
@@ -227,4 +231,4 @@ def _can_compile(method, field):
             f"integrator {method.name!r} takes derivatives of all forces, and cannot of "
             f"{plain[0]!r}: write it under @kinetree.kernel, or use 'rk4' or 'dopri5'"
         )
-    return not plain and (field.told is None or field.told.traceable)
+    return not plain and (field.prescription is None or field.prescription.traceable)

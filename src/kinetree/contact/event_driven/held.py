@@ -122,11 +122,11 @@ class Held:
     @property
     def given(self) -> tuple[str, ...]:
         """Names of the joints that move as told."""
-        return self.field.told.names if self.field.told is not None else ()
+        return self.field.prescription.names if self.field.prescription is not None else ()
 
     def placed(self, t, q, qd):
         """The state at a time, or at times, with joints that move as told where they are told."""
-        told = self.field.told
+        told = self.field.prescription
         if told is None:
             return q, qd
         return (told.at if np.ndim(t) == 0 else told.each)(self.tree, t, q, qd)[:2]
@@ -138,7 +138,7 @@ class Held:
         """``function`` of a time, or of each of several: what is told depends on it."""
         if np.ndim(t) == 0:
             return function(model, t, *arrays)
-        if self.field.told is None and not self.field.forces:
+        if self.field.prescription is None and not self.field.forces:
             return function(model, t[0], *arrays)
         return np.array([function(model, *one) for one in zip(t, *arrays, strict=True)])
 
@@ -168,7 +168,7 @@ class Held:
         rest = np.einsum("...mv,...v->...m", R, qdd) + b
         diagonal = np.abs(np.diagonal(inverse, axis1=-2, axis2=-1))[..., :m]
         power = ((now.total + pushing) * qd).sum(-1)
-        if self.field.told is not None:
+        if self.field.prescription is not None:
             power = power + self._drive_power(now, qd, qdd, np.einsum("...mv,...m->...v", C, x))
         return Answer(
             qdd, power, force,
@@ -191,7 +191,7 @@ class Held:
     def _drive_power(self, now, qd, qdd, held):
         """Power of the drives of joints that move as told [W], (...)."""
         missing = tree_force(self.tree, now.q, qd, qdd) - now.total - held
-        return (missing * qd * (1 - self.field.told.others(self.tree))).sum(-1)
+        return (missing * qd * (1 - self.field.prescription.others(self.tree))).sum(-1)
 
     def slip(self, now: Instant, qd, mode: Mode):
         """Directions of sliding, unit vectors (..., n, 2): those of the velocity.

@@ -99,10 +99,10 @@ class PhaseStepper(Stepper):
             q=end, qd=closed_velocities(self.held, end, after.qd, self.machine.mode.rows)
         )
 
-    def slopes(self, t, q, qd, tau):
+    def accelerations(self, t, q, qd, tau):
         """Accelerations, and the power of joint and contact forces."""
         if self.in_flight:
-            return super().slopes(t, q, qd, tau)
+            return super().accelerations(t, q, qd, tau)
         return self._motion(self.model, t, q, qd, tau)
 
     def _motion(self, model, t, q, qd, tau):

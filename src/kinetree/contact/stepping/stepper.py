@@ -23,7 +23,7 @@ from kinetree.integration.breakdown import NamingTime
 from kinetree.integration.events import UserEvents
 from kinetree.integration.explicit import ExplicitRungeKutta
 from kinetree.integration.integrator import Stepped
-from kinetree.integration.prescribed_method import Driven
+from kinetree.integration.prescription import PrescribedSteps
 from kinetree.integration.step import Stepper
 from kinetree.integration.watcher import Watcher
 from kinetree.model.bounds import position_bounds, position_index
@@ -43,7 +43,7 @@ def time_stepper(settings, acting, method, field, q, events, *, compiled):
             f"integrator {method.name!r} takes derivatives of all forces, which contact does not "
             f"have: use 'rk4' or another explicit one with TimeStepping"
         )
-    told = field.told
+    told = field.prescription
     joints = _joint_rows(model, acting, np.ones(model.nv) if told is None else told.others(model))
     if told is not None:
         require_movable(scene, told)
@@ -122,7 +122,7 @@ def _joint_rows(model, acting, free) -> JointRows:
 
 def _looped(method):
     """The method with its stages in a loop: most steps touch, and code for flight is long."""
-    if isinstance(method, Driven):
+    if isinstance(method, PrescribedSteps):
         return replace(method, inner=_looped(method.inner))
     return replace(method, looped=True) if isinstance(method, ExplicitRungeKutta) else method
 

@@ -25,8 +25,8 @@ from kinetree.errors import SimulationError
 from kinetree.expr.repeat import repeat
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
+from kinetree.integration.implicit import factor, solve
 from kinetree.integration.integrator import Stepped
-from kinetree.integration.linear import factor, solve
 from kinetree.integration.manifold import move
 from kinetree.integration.step import Stepper
 from kinetree.loops.constrained_motion import closed
@@ -148,7 +148,7 @@ class AlphaStepper(Stepper):
     def _remembered(self, t, q, qd, tau):
         """Mean and acceleration at the start; anew where a state was not the end of a step."""
         if self._key(q, qd) not in self._memory:
-            qdd = self.slopes(t, q, qd, tau)[0]
+            qdd = self.accelerations(t, q, qd, tau)[0]
             return qdd, qdd
         return self._memory[self._key(q, qd)]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from kinetree.errors import LoopError, ShapeError, TraceError, UnknownNameError
 from kinetree.integration.explicit import ExplicitRungeKutta
-from kinetree.integration.prescribed_method import Driven
+from kinetree.integration.prescription import PrescribedSteps
 from kinetree.integration.step import Stepper
 from kinetree.loops.equation_choice import Choice, check_start, choose, warn_of_singular_start
 from kinetree.loops.kinematics.rank import typical_length
@@ -208,14 +208,14 @@ def constraints_named(given):
 def projected(model, method, field, q, qd):
     """Integrator and field of steps that end on the constraints, for starts ``q, qd`` (n, ...)."""
     check_start(model, np.asarray(q, dtype=float), np.asarray(qd, dtype=float))
-    told = () if field.told is None else field.told.variables(model)
+    told = () if field.prescription is None else field.prescription.variables(model)
     choice = choose(model, np.asarray(q, dtype=float).reshape(-1, model.nq)[0], told)
     return Projected(_looped(method), choice.chosen), Constrained(field, choice.chosen)
 
 
 def _looped(method):
     """The method with its stages in a loop: equations of motion with constraints are long."""
-    if isinstance(method, Driven):
+    if isinstance(method, PrescribedSteps):
         return replace(method, inner=_looped(method.inner))
     return replace(method, looped=True) if isinstance(method, ExplicitRungeKutta) else method
 

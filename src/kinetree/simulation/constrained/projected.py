@@ -49,9 +49,9 @@ class Constrained:
         return self.field.forces
 
     @property
-    def told(self):
-        """Joints that move as told, or None."""
-        return self.field.told
+    def prescription(self):
+        """Prescribed joints, or None."""
+        return self.field.prescription
 
     def joint_force(self, model, t, q, qd, tau):
         """All joint forces but those of the constraints, (..., nv)."""
@@ -59,7 +59,7 @@ class Constrained:
 
     def __call__(self, model, t, q, qd, tau):
         """Joint accelerations (..., nv), and the power of all joint forces [W], (...)."""
-        if self.told is not None:
+        if self.prescription is not None:
             qd, qdd, total, drives = self._driven(model, t, q, qd, tau)
             return qdd, ((total + drives) * qd).sum(-1)
         total = self.joint_force(model, t, q, qd, tau)
@@ -70,11 +70,11 @@ class Constrained:
 
     def drive_force(self, model, t, q, qd, tau):
         """``tau`` with the forces of the drives in place, (..., nv)."""
-        return tau * self.told.others(model) + self._driven(model, t, q, qd, tau)[3]
+        return tau * self.prescription.others(model) + self._driven(model, t, q, qd, tau)[3]
 
     def _driven(self, model, t, q, qd, tau):
         """Velocities, accelerations, joint forces, and those that joints which are told need."""
-        q, qd, qdd = self.told.at(model, t, q, qd)
+        q, qd, qdd = self.prescription.at(model, t, q, qd)
         total = self.joint_force(model, t, q, qd, tau)
         qdd, drives = driven_acceleration(
             model, q, qd, total, qdd, chosen=self.chosen, time_constant=self.time_constant

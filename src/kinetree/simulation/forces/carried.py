@@ -176,7 +176,7 @@ class CarryingStepper(Stepper):
             work = work + more
         return q, qd, work
 
-    def slopes(self, t, q, qd, tau):
+    def accelerations(self, t, q, qd, tau):
         """Accelerations and power at an end of the present step, or at its start."""
         s = min([self._start, *self._ends], key=lambda end: abs(end[0] - t))[1]
         if not self.compiled:
@@ -202,7 +202,7 @@ def _check(model, method):
             f"contact with a memory is for trees, and model {model.name!r} has loops: use "
             f"law='hunt_crossley' or 'linear' with Regularized friction, which need none"
         )
-    told = getattr(method, "told", None)
+    told = getattr(method, "prescription", None)
     if told is not None:
         raise JointError(
             f"contact with a memory does not go with joints that move as told "

@@ -18,7 +18,7 @@ import numpy as np
 
 from kinetree.functional.choose import select
 from kinetree.functional.kernel import kernel
-from kinetree.integration.linear import factor, solve
+from kinetree.integration.implicit import factor, solve
 from kinetree.integration.step import Stepper, _step
 from kinetree.quantities import dynamics
 from kinetree.simulation.forces.friction import Friction
@@ -66,9 +66,9 @@ class Held:
         return self.field.forces
 
     @property
-    def told(self):
-        """Joints that move as told, or None."""
-        return self.field.told
+    def prescription(self):
+        """Prescribed joints, or None."""
+        return self.field.prescription
 
     def joint_force(self, model, t, q, qd, tau):
         """All joint forces but those that hold, and those of drives, (..., nv)."""
@@ -77,10 +77,10 @@ class Held:
 
     def _sliding(self, model, qd):
         """Directions; of joints that move as told they follow from their velocities."""
-        if self.told is None:
+        if self.prescription is None:
             return self.direction
         sign = select(qd > 0, 1 + 0 * qd, select(qd < 0, -1 + 0 * qd, 0 * qd))
-        return self.direction + sign * (1 - self.told.others(model))
+        return self.direction + sign * (1 - self.prescription.others(model))
 
     def holding_force(self, model, t, q, qd, tau):
         """The forces that hold, (..., nv); zero for variables that are free."""
@@ -90,20 +90,20 @@ class Held:
 
     def __call__(self, model, t, q, qd, tau):
         """Joint accelerations (..., nv), and the power of all joint forces [W], (...)."""
-        if self.told is not None:
-            q, qd, _ = self.told.at(model, t, q, qd)
+        if self.prescription is not None:
+            q, qd, _ = self.prescription.at(model, t, q, qd)
         total = self.joint_force(model, t, q, qd, tau)
         free = self.field.acceleration(model, t, q, qd, total)
         _, qdd = _held(self.field, model, q, free, self.held, self.joints)
-        if self.told is not None:
+        if self.prescription is not None:
             total = dynamics.inverse_dynamics(model, q, qd, qdd)
         return qdd, (total * qd).sum(-1)
 
     def drive_force(self, model, t, q, qd, tau):
         """``tau`` with the forces of the drives in place, (..., nv)."""
-        q, qd, _ = self.field.told.at(model, t, q, qd)
+        q, qd, _ = self.field.prescription.at(model, t, q, qd)
         qdd, _ = self(model, t, q, qd, tau)
-        total, free = dynamics.inverse_dynamics(model, q, qd, qdd), self.told.others(model)
+        total, free = dynamics.inverse_dynamics(model, q, qd, qdd), self.prescription.others(model)
         return tau * free + (total - self.joint_force(model, t, q, qd, tau)) * (1 - free)
 
 

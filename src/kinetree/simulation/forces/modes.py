@@ -14,8 +14,7 @@ within their bounds, no acceleration against them — RBDA §11.5 in joint space
 import numpy as np
 
 from kinetree.errors import LoopError, ShapeError, UnknownNameError
-from kinetree.integration.field import Field
-from kinetree.integration.prescribed_field import DrivenField
+from kinetree.integration.field import Field, PrescribedField
 from kinetree.integration.watcher import mechanical_energy
 from kinetree.model.bounds import position_bounds, position_index
 from kinetree.simulation.forces.box import solve_box
@@ -47,7 +46,9 @@ class Modes:
                 f"{model.name!r} do not allow: use friction='smooth' and limits='stiff'"
             )
         self.model, self.law, self.limits = model, law, limits
-        self.inertial = Field() if told is None else DrivenField(told=told)  # without forces
+        self.inertial = (
+            Field() if told is None else PrescribedField(prescription=told)
+        )  # without forces
         none = np.full(model.nv, np.inf)
         self.lower, self.upper = (-none, none) if limits is None else position_bounds(model)
         self.position = position_index(model)
@@ -121,7 +122,7 @@ class Modes:
         self.mode.held[index], self.mode.direction[index] = held, direction
         if len(resting):
             stepper = self._stepper.for_sample(index)
-            qdd, _ = stepper.slopes(t, q, qd, tau)
+            qdd, _ = stepper.accelerations(t, q, qd, tau)
             A = self.inertial.mobility(self.model, q)
             f, inside = solve_box(
                 A[np.ix_(resting, resting)], qdd[resting], low[resting], high[resting]

@@ -61,7 +61,7 @@ def check_result(model, stepper, record, arrays, seen, loop_error, *, adaptive) 
         if kicked or contact
         else _momentum_error(model, stepper.field, arrays, seen, H),
         loop_error=float(np.max(loop_error[0], initial=0.0)),
-        smallest_pivot=_smallest_pivot(_of_others(model, stepper.field.told, H)),
+        smallest_pivot=_smallest_pivot(_of_others(model, stepper.field.prescription, H)),
         largest_advance=float(record.largest_advance),
         loop_rate_error=float(np.max(loop_error[1], initial=0.0)),
         constraints=getattr(stepper, "constraints", None),

@@ -8,11 +8,11 @@ import numpy as np
 from kinetree.codegen.program import Argument
 from kinetree.errors import ShapeError, TraceError
 from kinetree.functional.parameters import check_parameter, parameter
-from kinetree.integration.prescribed_checks import check_rates, told_start
+from kinetree.integration.prescription import check_rates, prescribed_start
 from kinetree.model.arrays import as_joint_vector, as_numbers, as_position_vector
 from kinetree.simulation.rollouts.asked import check_name, check_wanted, sample_shape
 
-__all__ = ["Given", "RolloutArrays", "collect", "told_arrays"]
+__all__ = ["Given", "RolloutArrays", "collect", "prescribed_arrays"]
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def _hint(name):
     return ". To hold a different tau for every sample of a batch, give it as tau[np.newaxis]"
 
 
-def told_arrays(told, model, arrays, t0, dt, steps, *, at_rest):
+def prescribed_arrays(told, model, arrays, t0, dt, steps, *, at_rest):
     """The arrays with a start as joints are told, if they can be."""
     if not told.traceable:
         raise TraceError(
@@ -162,7 +162,7 @@ def told_arrays(told, model, arrays, t0, dt, steps, *, at_rest):
             f"any function"
         )
     check_rates(told, model, t0, t0 + steps * dt, dt)
-    q0, qd0 = told_start(told, model, t0, arrays.q0, arrays.qd0, at_rest=at_rest)
+    q0, qd0 = prescribed_start(told, model, t0, arrays.q0, arrays.qd0, at_rest=at_rest)
     return replace(arrays, q0=q0, qd0=qd0)
 
 

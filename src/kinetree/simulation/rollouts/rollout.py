@@ -16,17 +16,15 @@ import numpy as np
 
 from kinetree.contact.attached import forces_of
 from kinetree.errors import SimulationWarning, TraceError, UnknownNameError
-from kinetree.integration.field import Field, is_traceable
-from kinetree.integration.prescribed_field import DrivenField
-from kinetree.integration.prescribed_method import driven
-from kinetree.integration.prescription import told_of
+from kinetree.integration.field import Field, PrescribedField, is_traceable
+from kinetree.integration.prescription import as_prescription, prescribed_steps
 from kinetree.integration.registry import integrator_named
 from kinetree.model.arrays import as_model, as_seconds
 from kinetree.simulation.acting import acting_on
 from kinetree.simulation.constrained.options import projected
 from kinetree.simulation.forces.limits import beyond_effort
 from kinetree.simulation.mechanism import require_method, require_simulated
-from kinetree.simulation.rollouts.arrays import collect, told_arrays
+from kinetree.simulation.rollouts.arrays import collect, prescribed_arrays
 from kinetree.simulation.rollouts.asked import require_kernel
 from kinetree.simulation.rollouts.other_arrays import ArrayRollout, foreign_arrays, rollout_of
 from kinetree.simulation.rollouts.result import Rollout
@@ -132,10 +130,13 @@ def run_of(
     own = [g.argument for g in arrays.given if g.kind != "parameters"]
     names = tuple(g.name for g in arrays.given if g.kind == "parameters")
     field: Any = Field(tuple(forces), passive=_passive(model, friction, limits))
-    told = told_of(model, prescribed)
+    told = as_prescription(model, prescribed)
     if told is not None:
-        arrays = told_arrays(told, model, arrays, t0, dt, steps, at_rest=qd0 is None)
-        method, field = driven(method, told), DrivenField(field.forces, field.passive, None, told)
+        arrays = prescribed_arrays(told, model, arrays, t0, dt, steps, at_rest=qd0 is None)
+        method, field = (
+            prescribed_steps(method, told),
+            PrescribedField(field.forces, field.passive, None, told),
+        )
     if constrained:
         method, field = projected(model, method, field, arrays.q0, arrays.qd0)
     transition = Transition(model, method, field, policy, tuple(own), names)

@@ -104,7 +104,7 @@ class Transition:
         """The joint forces held during a step from this state, and those of drives at its start."""
         model, arrays = self.changed(rest)
         tau = self.joint_force(model, arrays, t, q, qd)
-        if self.field.told is not None:
+        if self.field.prescription is not None:
             tau = self.field.drive_force(model, t, q, qd, tau)
         return (tau,)
 

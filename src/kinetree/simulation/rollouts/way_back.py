@@ -11,7 +11,7 @@ import numpy as np
 from kinetree.codegen.runtime.memory import empty
 from kinetree.errors import ShapeError, SimulationError
 from kinetree.functional.kernel import kernel
-from kinetree.integration.linear import factor, solve
+from kinetree.integration.implicit import factor, solve
 
 __all__ = ["WayBack", "along_tangents", "inverse_rates"]
 
