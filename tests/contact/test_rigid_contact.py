@@ -21,8 +21,8 @@ from kinetree.errors import (
     UnknownNameError,
 )
 from kinetree.loops.kinematics.constraint import constraint
-from kinetree.loops.kinematics.metric import tree_inertia
 from kinetree.loops.kinematics.projection import project_velocity
+from kinetree.loops.kinematics.space import tree_inertia
 from kinetree.model.geometry import Box, Geometry, Sphere
 from kinetree.samples.linkages import five_bar
 from kinetree.spatial import Force, Inertia, Motion

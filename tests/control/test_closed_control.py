@@ -7,7 +7,7 @@ from support.closeness import assert_close
 
 import kinetree as kt
 from kinetree.control import LQR, equilibrium
-from kinetree.loops.kinematics.closing import closure_error
+from kinetree.loops.kinematics.constraint import closure_error
 from kinetree.loops.kinematics.projection import project_configuration, project_velocity
 from kinetree.samples.loader_linkage import loader
 

@@ -480,7 +480,7 @@ def _(f, c):
 
 @check("loops.block_null_space")
 def _(f, c):
-    from kinetree.loops.dynamics.instant import Instant
+    from kinetree.loops.dynamics.methods import Instant
 
     found = f(Instant(c.model, c.q, c.qd, c.tau))
     f.same(projector(found.G.T), projector(c.ref.null.T))

@@ -10,7 +10,7 @@ from support.constrained_systems import SINGULAR, five_bar, pendulum, pendulum_s
 from kinetree import samples
 from kinetree.errors import ShapeError, SingularError
 from kinetree.loops.state_space import charts, multipliers
-from kinetree.loops.state_space.charts.partition_chart import dependent_columns
+from kinetree.loops.state_space.charts.linear_chart import dependent_columns
 from kinetree.loops.state_space.invariants import invariant_gradient, invariants
 from kinetree.loops.state_space.model_system import system_of
 from kinetree.quantities import kinematics

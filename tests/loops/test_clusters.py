@@ -6,8 +6,7 @@ from support.closeness import assert_close
 from support.random_instants import random_instant
 
 from kinetree.loops.dynamics.clusters import block_null_space, clusters, renumber
-from kinetree.loops.dynamics.instant import Instant
-from kinetree.loops.dynamics.null_space import null_space
+from kinetree.loops.dynamics.methods import Instant, null_space
 from kinetree.loops.dynamics.solution import solve
 from kinetree.model import Coupling
 from kinetree.samples import clustered_linkage, corner_ladder, ladder, stewart

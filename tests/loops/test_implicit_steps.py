@@ -5,9 +5,8 @@ import pytest
 from support.closed_chains import spatial_chain
 
 import kinetree as kt
-from kinetree.loops.kinematics.closing import closure_error
-from kinetree.loops.kinematics.constraint import constraint
-from kinetree.loops.linear.implicit_steps import implicit_step
+from kinetree.loops.kinematics.constraint import closure_error, constraint
+from kinetree.loops.linear.coordinate_motion import implicit_step
 from kinetree.loops.linear.linearization import linearize
 from kinetree.model import JointDynamics
 

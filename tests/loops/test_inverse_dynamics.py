@@ -16,8 +16,8 @@ from kinetree.errors import (
 )
 from kinetree.loops.dynamics.actuation import actuation
 from kinetree.loops.dynamics.inverse_dynamics import inverse_dynamics
-from kinetree.loops.dynamics.loop_joints import loop_joint_forces, loop_velocities
 from kinetree.loops.kinematics.constraint import constraint
+from kinetree.loops.kinematics.loop_joints import loop_joint_forces, loop_velocities
 from kinetree.model import JointDynamics, Limits, MechanismGraph, ModelBuilder
 from kinetree.samples.book_linkages import actuated_arm
 from kinetree.samples.random_linkages import random_closed_mechanism

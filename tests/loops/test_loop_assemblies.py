@@ -9,9 +9,9 @@ from support.linkages import L1, L2, L3, D, four_bar
 
 import kinetree as kt
 from kinetree.errors import AssemblyError, LoopError, SingularError
-from kinetree.loops.kinematics.assemblies import assemblies
+from kinetree.loops.kinematics.assembly import assemblies
 from kinetree.loops.kinematics.branches import follow
-from kinetree.loops.kinematics.closing import closure_error
+from kinetree.loops.kinematics.constraint import closure_error
 
 
 @cache

@@ -11,11 +11,9 @@ import kinetree as kt
 from kinetree.errors import AssemblyError
 from kinetree.joints import AbstractJoint
 from kinetree.joints.representatives import REPRESENTATIVES
-from kinetree.loops.dynamics.loop_joints import loop_positions
-from kinetree.loops.kinematics.assemblies import assemblies
-from kinetree.loops.kinematics.assembly import assemble
-from kinetree.loops.kinematics.closing import closing, closure_error, loop_gaps
-from kinetree.loops.kinematics.constraint import constraint
+from kinetree.loops.kinematics.assembly import assemble, assemblies
+from kinetree.loops.kinematics.constraint import closing, closure_error, constraint, loop_gaps
+from kinetree.loops.kinematics.loop_joints import loop_positions
 from kinetree.spatial import Motion, Plucker, exp
 
 

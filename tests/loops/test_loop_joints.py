@@ -15,7 +15,7 @@ from kinetree.algorithms.loop_forces import forces_on_bodies, loop_joint_motion
 from kinetree.algorithms.passive import passive_force
 from kinetree.errors import LoopError, ShapeError, UnknownNameError
 from kinetree.joints import CustomJoint, Prismatic, Revolute, Spherical
-from kinetree.loops.dynamics.loop_joints import (
+from kinetree.loops.kinematics.loop_joints import (
     actuation_matrix,
     limit_distances,
     loop_joint_forces,

@@ -8,10 +8,10 @@ import pytest
 from support.closeness import assert_close
 
 import kinetree as kt
+from kinetree.algorithms.loop_rank import scaling
 from kinetree.errors import AssemblyError, LoopError, SingularityWarning
 from kinetree.loops.kinematics.branches import follow
 from kinetree.loops.kinematics.mobility import mobilities, mobility
-from kinetree.loops.kinematics.rank import scaling
 from kinetree.loops.kinematics.singularities import (
     determines,
     singularities,

@@ -8,11 +8,14 @@ from support.closeness import assert_close
 
 import kinetree as kt
 from kinetree.errors import AssemblyError, SingularError
-from kinetree.loops.kinematics.closing import closing, closure_error
-from kinetree.loops.kinematics.constraint import constraint
-from kinetree.loops.kinematics.metric import tree_inertia
-from kinetree.loops.kinematics.projection import project_configuration, project_velocity
-from kinetree.loops.kinematics.state_projection import mechanical_energy, project_state
+from kinetree.loops.kinematics.constraint import closing, closure_error, constraint
+from kinetree.loops.kinematics.projection import (
+    mechanical_energy,
+    project_configuration,
+    project_state,
+    project_velocity,
+)
+from kinetree.loops.kinematics.space import tree_inertia
 
 
 @cache

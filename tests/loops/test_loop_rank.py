@@ -5,15 +5,9 @@ import pytest
 from support.closeness import assert_close
 
 import kinetree as kt
-from kinetree.loops.kinematics.closing import closing
-from kinetree.loops.kinematics.rank import (
-    dependencies,
-    independent_rows,
-    rank,
-    rows_of,
-    scaling,
-    typical_length,
-)
+from kinetree.algorithms.loop_rank import scaling
+from kinetree.algorithms.loop_scaling import rows_of, typical_length
+from kinetree.loops.kinematics.constraint import closing, dependencies, independent_rows, rank
 
 
 def scaled_four_bar(unit):

@@ -9,9 +9,8 @@ import kinetree as kt
 from kinetree.algorithms import implicit
 from kinetree.control import equilibrium
 from kinetree.control.closed_equilibria import load_on_freedoms
-from kinetree.loops.linear.linearization import linearize
-from kinetree.loops.linear.manifold_linearization import linearize_on_manifold
-from kinetree.loops.linear.motion_state import MotionState
+from kinetree.loops.linear.linearization import linearize, linearize_on_manifold
+from kinetree.loops.linear.velocity_basis import MotionState
 
 FIVE_BAR = kt.samples.five_bar()
 HOME = np.radians([120.0, np.degrees(np.arccos(2 / 3)), -np.degrees(np.arccos(2 / 3)), -120.0])

@@ -4,7 +4,7 @@ from support.constrained_systems import pendulum
 
 from kinetree.errors import SingularError
 from kinetree.loops.state_space import charts
-from kinetree.loops.state_space.newton import newton
+from kinetree.loops.state_space.invariants import newton
 
 
 def steps_of(lengths, residuals=None):

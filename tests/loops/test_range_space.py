@@ -7,8 +7,8 @@ from support.random_instants import random_instant
 
 from kinetree.algorithms.ltl import ancestors
 from kinetree.errors import SingularError
-from kinetree.loops.dynamics.instant import Instant
-from kinetree.loops.dynamics.range_space import range_space, solve
+from kinetree.loops.dynamics.methods import Instant, range_space
+from kinetree.loops.dynamics.methods import solve_range_space as solve
 from kinetree.samples import four_bar
 from kinetree.spatial import Inertia
 

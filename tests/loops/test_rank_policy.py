@@ -24,8 +24,8 @@ from kinetree.errors import (
     SimulationError,
     SingularError,
 )
-from kinetree.loops.state_space import null_space_form
 from kinetree.model.serialize import from_dict, to_dict
+from kinetree.textbook import null_space_forms
 
 CRANK_ANGLE, SPEED = 0.7, 1.3
 MISALIGNMENTS = (0.0, 1e-12, 1e-9, 1e-8, 1e-7, 1e-6, 1e-4)
@@ -355,12 +355,12 @@ def test_the_form_by_singular_values_counts_what_is_independent(make, rng):
     form = kt.loops.SVDForm(system)
     assert_close(form.acceleration(0.0, q, qd), expected, ulps=1e5)
     assert form.rank == 2
-    for basis in (null_space_form.svd, null_space_form.qr):
+    for basis in (null_space_forms.svd, null_space_forms.qr):
         K, c = basis(system, q, qd)
-        assert_close(null_space_form.acceleration(system, 0.0, q, qd, K, c), expected, ulps=1e5)
+        assert_close(null_space_forms.acceleration(system, 0.0, q, qd, K, c), expected, ulps=1e5)
     bare = replace(system, scaling=None)  # a system that knows of no model
     assert_close(kt.loops.SVDForm(bare).acceleration(0.0, q, qd), expected, ulps=1e5)
     with pytest.raises(ShapeError, match=r"rank must be a whole number from 0 to \d"):
         kt.loops.SVDForm(system, rank=9)
     with pytest.raises(SingularError, match=r"of these 5 only 2 are"):
-        null_space_form.qr_rate(system.G(q), system.G(q))
+        null_space_forms.qr_rate(system.G(q), system.G(q))

@@ -6,10 +6,8 @@ from support.closeness import assert_close
 from support.random_instants import random_instant
 
 from kinetree.joints import SphereInCylinder
-from kinetree.loops.dynamics.instant import Instant
-from kinetree.loops.dynamics.range_space import range_space
-from kinetree.loops.dynamics.reactions import idle_forces, smallest, uniqueness
-from kinetree.loops.dynamics.solution import solve
+from kinetree.loops.dynamics.methods import Instant, range_space
+from kinetree.loops.dynamics.solution import idle_forces, smallest, solve, uniqueness
 from kinetree.samples import four_bar, stewart
 
 

@@ -7,8 +7,7 @@ from kinetree import samples
 from kinetree.loops.state_space import multipliers
 from kinetree.loops.state_space.model_system import system_of
 from kinetree.loops.state_space.multipliers import Stabilization
-from kinetree.loops.state_space.singular_passes import SingularityWatch
-from kinetree.loops.state_space.svd_form import SVDForm
+from kinetree.loops.state_space.svd_form import SingularityWatch, SVDForm
 
 
 @pytest.mark.covers("Spencer 3.1", by=SVDForm)

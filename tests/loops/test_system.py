@@ -19,12 +19,13 @@ import kinetree as kt
 from kinetree import samples
 from kinetree.errors import JointError, ShapeError, SingularError
 from kinetree.joints.prescribed import PrescribedInstant
-from kinetree.loops.state_space import invariants, multipliers, null_space_form
+from kinetree.loops.state_space import invariants, multipliers
 from kinetree.loops.state_space.model_system import system_of
 from kinetree.loops.state_space.svd_form import SVDForm
 from kinetree.loops.state_space.system import ConstrainedSystem
 from kinetree.model import JointDynamics
 from kinetree.quantities import dynamics
+from kinetree.textbook import null_space_forms
 
 SYSTEMS = {
     "pendulum": pendulum,
@@ -211,8 +212,8 @@ def test_three_forms_of_the_underlying_equation_agree_everywhere(make, rng):
     scale = np.linalg.norm(a) * np.linalg.norm(system.G(q)) + 1
     condition = np.linalg.cond(system.G(q)) ** 2
     assert_close(residual, 0 * residual, scale=scale, ulps=1e3, condition=condition)
-    space = null_space_form.svd(system, q, v)
-    b = null_space_form.acceleration(system, 0.0, q, v, *space)
+    space = null_space_forms.svd(system, q, v)
+    b = null_space_forms.acceleration(system, 0.0, q, v, *space)
     assert_close(a, b, ulps=1e3, condition=condition)
     assert_close(a, SVDForm(system).acceleration(0.0, q, v), ulps=1e3, condition=condition)
 
@@ -277,5 +278,5 @@ def test_bodies_in_the_plane_and_joint_coordinates_give_one_motion():
     system = free.independent(q)
     a = multipliers.acceleration(system, 0, q, v)
     assert a[0] == pytest.approx(expected[0], rel=1e-13)
-    space = null_space_form.qr(system, q, v)
-    assert_close(null_space_form.acceleration(system, 0, q, v, *space), a)
+    space = null_space_forms.qr(system, q, v)
+    assert_close(null_space_forms.acceleration(system, 0, q, v, *space), a)

@@ -12,15 +12,15 @@ from support.constrained_systems import (
 )
 
 from kinetree.errors import SingularError
-from kinetree.loops.state_space.invariants import invariants
-from kinetree.loops.state_space.model_system import system_of
-from kinetree.loops.state_space.system import ConstrainedSystem
-from kinetree.loops.state_space.system_projection import (
+from kinetree.loops.state_space.invariants import (
     energy_gradient,
+    invariants,
     project_all,
     project_position,
     project_velocity,
 )
+from kinetree.loops.state_space.model_system import system_of
+from kinetree.loops.state_space.system import ConstrainedSystem
 
 
 @pytest.mark.covers("Spencer 3.1", by=project_position)

@@ -5,10 +5,9 @@ import pytest
 from support.closeness import assert_close
 
 import kinetree as kt
-from kinetree.loops.kinematics.closing import closure_error
-from kinetree.loops.kinematics.constraint import constraint
+from kinetree.loops.kinematics.constraint import closure_error, constraint
 from kinetree.loops.linear.coordinate_motion import coordinate_motion
-from kinetree.loops.linear.torque_slopes import torque_slopes
+from kinetree.loops.linear.derivatives import torque_derivatives as torque_slopes
 from kinetree.samples.loader_linkage import loader
 
 LOADER = loader()

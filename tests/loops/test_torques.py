@@ -5,7 +5,11 @@ import pytest
 from scipy import optimize
 from support.closeness import assert_close
 
-from kinetree.loops.dynamics.torques import least_distance, least_forces, nonnegative_least_squares
+from kinetree.loops.dynamics.inverse_dynamics import (
+    least_distance,
+    least_forces,
+    nonnegative_least_squares,
+)
 
 
 @pytest.mark.parametrize("seed", range(20))

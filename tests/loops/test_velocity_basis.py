@@ -6,9 +6,8 @@ from support.closed_chains import parallel_four_bar, parallelogram
 from support.closeness import assert_close
 
 import kinetree as kt
-from kinetree.loops.kinematics.closing import closure_error
-from kinetree.loops.kinematics.constraint import constraint
-from kinetree.loops.linear.independent import coordinates
+from kinetree.loops.kinematics.constraint import closure_error, constraint
+from kinetree.loops.linear.coordinates import coordinates
 from kinetree.loops.linear.velocity_basis import (
     coordinate_changes,
     coordinate_rates,

@@ -7,10 +7,10 @@ from support.closeness import assert_close
 import kinetree as kt
 from kinetree.errors import SingularError
 from kinetree.loops.dynamics.solution import solve
-from kinetree.loops.kinematics.closing import closure_error
+from kinetree.loops.kinematics.constraint import closure_error
+from kinetree.loops.kinematics.loop_joints import weld_loops, welded_state
 from kinetree.loops.kinematics.mobility import mobility
 from kinetree.loops.kinematics.projection import project_velocity
-from kinetree.loops.kinematics.welded import weld_loops, welded_state
 
 
 @pytest.mark.covers("RBDA 8.3", by=weld_loops)

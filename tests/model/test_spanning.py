@@ -6,7 +6,7 @@ from support.closeness import assert_close
 
 import kinetree as kt
 from kinetree.joints import Prismatic, Revolute, Spherical, Universal
-from kinetree.loops.linear.motion_state import spanning_tree as without_loops
+from kinetree.loops.linear.velocity_basis import spanning_tree as without_loops
 from kinetree.model import ConnectivityGraph, JointDynamics, Limits, MechanismGraph
 from kinetree.model.spanning import best_tree, cut_cost, importance
 

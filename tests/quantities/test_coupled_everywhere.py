@@ -245,7 +245,7 @@ def test_an_actuator_of_a_cam_depends_on_the_configuration():
     model = hand(couplings=(cam,), actuators=(Actuator("m", 4, (2.0,)),))
     with pytest.raises(LoopError, match="which follows others by a ratio that varies"):
         _ = model.actuation
-    from kinetree.loops.dynamics.loop_joints import actuation_matrix
+    from kinetree.loops.kinematics.loop_joints import actuation_matrix
 
     q = np.array([0.1, 0.4, 0.5])
     expected = [[0], [2 * np.cos(0.4) * 0.5], [2 * np.sin(0.4)]]

@@ -6,7 +6,7 @@ from support.closeness import assert_close
 
 import kinetree as kt
 from kinetree.errors import ModelError
-from kinetree.loops.dynamics.loop_joints import loop_positions, loop_velocities
+from kinetree.loops.kinematics.loop_joints import loop_positions, loop_velocities
 from kinetree.model import JointDynamics, Limits, MechanismGraph
 from kinetree.simulation.forces.limits import StiffLimits
 from kinetree.simulation.forces.loop_joints import loop_joint_forces_of

@@ -5,7 +5,7 @@ import numpy as np
 import kinetree as kt
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
 from kinetree.loops.kinematics.constraint import constraint
-from kinetree.loops.linear.independent import coordinates
+from kinetree.loops.linear.coordinates import coordinates
 from kinetree.loops.linear.velocity_basis import velocity_basis
 from kinetree.model import Loop
 from kinetree.spatial import Inertia

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kinetree.loops.dynamics.instant import Instant
+from kinetree.loops.dynamics.methods import Instant
 from kinetree.samples import random_closed_mechanism
 
 

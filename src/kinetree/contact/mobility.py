@@ -8,13 +8,12 @@ Gears need nothing: the variables of a model are those that follow nothing. Host
 import numpy as np
 
 from kinetree.algorithms import rnea
-from kinetree.algorithms.loop_rank import kept_rows
+from kinetree.algorithms.loop_rank import kept_rows, scaling
 from kinetree.errors import LoopError
 from kinetree.functional.kernel import kernel
-from kinetree.loops.dynamics.null_space import null_space
-from kinetree.loops.kinematics.constraint import constraint
-from kinetree.loops.kinematics.metric import tree_inertia
-from kinetree.loops.kinematics.rank import rank, scaling
+from kinetree.loops.dynamics.methods import null_space
+from kinetree.loops.kinematics.constraint import constraint, rank
+from kinetree.loops.kinematics.space import tree_inertia
 from kinetree.quantities import dynamics
 from kinetree.quantities.hybrid import free_joints
 

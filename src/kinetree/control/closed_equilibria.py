@@ -2,15 +2,13 @@
 
 import numpy as np
 
+from kinetree.algorithms.loop_rank import RANK_TOLERANCE
 from kinetree.errors import EquilibriumError
-from kinetree.loops.kinematics.closing import closure_error
-from kinetree.loops.kinematics.constraint import constraint
+from kinetree.loops.kinematics.constraint import closure_error, constraint
 from kinetree.loops.kinematics.projection import project_configuration
-from kinetree.loops.kinematics.rank import RANK_TOLERANCE
-from kinetree.loops.linear.independent import coordinates
-from kinetree.loops.linear.motion_slopes import forces_along
-from kinetree.loops.linear.motion_state import MotionState
-from kinetree.loops.linear.velocity_basis import velocity_basis
+from kinetree.loops.linear.coordinates import coordinates
+from kinetree.loops.linear.derivatives import forces_along
+from kinetree.loops.linear.velocity_basis import MotionState, velocity_basis
 
 __all__ = ["closed_equilibrium", "closed_holding_forces", "load_on_freedoms"]
 

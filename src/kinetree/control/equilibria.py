@@ -9,7 +9,7 @@ from kinetree.control.closed_equilibria import closed_equilibrium
 from kinetree.control.motors import holding_forces
 from kinetree.errors import EquilibriumError
 from kinetree.functional.differentiate import differentiate
-from kinetree.loops.linear.independent import velocity_columns
+from kinetree.loops.linear.coordinates import velocity_columns
 from kinetree.model.arrays import as_configuration, as_model
 
 __all__ = ["Equilibrium", "equilibrium"]

@@ -16,7 +16,7 @@ from kinetree.control.riccati import (
     discrete_riccati,
 )
 from kinetree.errors import EquilibriumError, ShapeError, SingularError
-from kinetree.loops.linear.independent import velocity_columns
+from kinetree.loops.linear.coordinates import velocity_columns
 from kinetree.loops.linear.velocity_basis import coordinate_changes, coordinate_rates
 from kinetree.model.arrays import as_configuration, as_joint_vector
 

@@ -4,12 +4,13 @@ import warnings
 
 import numpy as np
 
+from kinetree.algorithms.loop_rank import rank_policy, scaling
+from kinetree.algorithms.loop_scaling import rows_of
 from kinetree.doctor.finding import found, named
 from kinetree.errors import AssemblyError, MisalignmentWarning
 from kinetree.loops.kinematics.assembly import assemble
-from kinetree.loops.kinematics.closing import closing, loop_gaps
+from kinetree.loops.kinematics.constraint import closing, loop_gaps
 from kinetree.loops.kinematics.mobility import mobility
-from kinetree.loops.kinematics.rank import rank_policy, rows_of, scaling
 
 __all__ = ["loops"]
 

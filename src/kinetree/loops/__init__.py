@@ -8,39 +8,45 @@
 is what else one wants to know about them.
 """
 
+from kinetree.algorithms.loop_rank import rank_policy, scaling
 from kinetree.loops.dynamics import closed_forms
 from kinetree.loops.dynamics.actuation import Actuation, actuation
 from kinetree.loops.dynamics.closure_functions import ClosedMotion, LoopClosure
 from kinetree.loops.dynamics.clusters import Cluster, block_null_space, clusters, renumber
 from kinetree.loops.dynamics.elimination_order import EliminationOrder, elimination_order
 from kinetree.loops.dynamics.inverse_dynamics import ActuatorForces, inverse_dynamics
-from kinetree.loops.dynamics.loop_joints import (
+from kinetree.loops.dynamics.methods import NullSpace
+from kinetree.loops.dynamics.solution import METHODS, ConstrainedMotion, LoopForce, solve
+from kinetree.loops.dynamics.sparse_maximal import BodyMotion, order_of, solve_bodies
+from kinetree.loops.kinematics.assembly import assemble, assemblies
+from kinetree.loops.kinematics.branches import Branch, SingularPoint, follow
+from kinetree.loops.kinematics.constraint import (
+    Constraint,
+    closure_error,
+    constraint,
+    dependencies,
+    error,
+    independent_rows,
+    loop_gaps,
+    rank,
+    with_misalignment,
+)
+from kinetree.loops.kinematics.loop_joints import (
     LimitDistance,
     actuation_matrix,
     limit_distances,
     loop_joint_forces,
     loop_positions,
     loop_velocities,
+    weld_loops,
+    welded_state,
 )
-from kinetree.loops.dynamics.null_space import NullSpace
-from kinetree.loops.dynamics.reactions import LoopForce
-from kinetree.loops.dynamics.solution import METHODS, ConstrainedMotion, solve
-from kinetree.loops.dynamics.sparse_maximal import BodyMotion, order_of, solve_bodies
-from kinetree.loops.kinematics.assemblies import assemblies
-from kinetree.loops.kinematics.assembly import assemble
-from kinetree.loops.kinematics.branches import Branch, SingularPoint, follow
-from kinetree.loops.kinematics.closing import closure_error, loop_gaps
-from kinetree.loops.kinematics.constraint import Constraint, constraint, error
-from kinetree.loops.kinematics.mobility import Mobility, mobilities, mobility
-from kinetree.loops.kinematics.overconstraint import Replacement
-from kinetree.loops.kinematics.projection import project_configuration, project_velocity
-from kinetree.loops.kinematics.rank import (
-    dependencies,
-    independent_rows,
-    rank,
-    rank_policy,
-    scaling,
-    with_misalignment,
+from kinetree.loops.kinematics.mobility import Mobility, Replacement, mobilities, mobility
+from kinetree.loops.kinematics.projection import (
+    mechanical_energy,
+    project_configuration,
+    project_state,
+    project_velocity,
 )
 from kinetree.loops.kinematics.singularities import (
     Singularity,
@@ -49,22 +55,30 @@ from kinetree.loops.kinematics.singularities import (
     singularity,
     stabilization_time,
 )
-from kinetree.loops.kinematics.state_projection import mechanical_energy, project_state
-from kinetree.loops.kinematics.welded import weld_loops, welded_state
-from kinetree.loops.linear.coordinate_motion import CoordinateMotion, coordinate_motion
-from kinetree.loops.linear.implicit_steps import ImplicitStep, implicit_step
-from kinetree.loops.linear.linearization import LinearModel, linearize
-from kinetree.loops.linear.manifold_linearization import (
+from kinetree.loops.linear.coordinate_motion import (
+    CoordinateMotion,
+    ImplicitStep,
+    coordinate_motion,
+    implicit_step,
+)
+from kinetree.loops.linear.derivatives import TorqueDerivatives as TorqueSlopes
+from kinetree.loops.linear.derivatives import torque_derivatives as torque_slopes
+from kinetree.loops.linear.linearization import (
+    LinearModel,
     ManifoldLinearization,
+    linearize,
     linearize_on_manifold,
 )
-from kinetree.loops.linear.torque_slopes import TorqueSlopes, torque_slopes
 from kinetree.loops.state_space import charts
 from kinetree.loops.state_space.invariants import Dimensions, Drift, dimensions, drift
 from kinetree.loops.state_space.model_system import system_of
 from kinetree.loops.state_space.multipliers import Stabilization
-from kinetree.loops.state_space.singular_passes import SingularityWatch, SingularPass
-from kinetree.loops.state_space.svd_form import SVDEvaluation, SVDForm
+from kinetree.loops.state_space.svd_form import (
+    SingularityWatch,
+    SingularPass,
+    SVDEvaluation,
+    SVDForm,
+)
 from kinetree.loops.state_space.system import ConstrainedSystem, ConstraintTerms
 from kinetree.loops.state_space.system_motion import SystemMotion, integrate_system
 

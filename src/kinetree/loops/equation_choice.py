@@ -14,12 +14,18 @@ import numpy as np
 from kinetree.algorithms import crba
 from kinetree.algorithms.closure import ClosureErrors, closure_limit
 from kinetree.algorithms.crba import has_full_inertia
+from kinetree.algorithms.loop_rank import scaling
+from kinetree.algorithms.loop_scaling import rows_of
 from kinetree.errors import AssemblyError, LoopError, SimulationWarning, SingularError
 from kinetree.loops.constrained_motion import Chosen, no_inertia, whitening
-from kinetree.loops.kinematics.closing import loop_gaps
-from kinetree.loops.kinematics.constraint import constraint, error
+from kinetree.loops.kinematics.constraint import (
+    constraint,
+    error,
+    independent_rows,
+    loop_gaps,
+    rank,
+)
 from kinetree.loops.kinematics.projection import project_configuration
-from kinetree.loops.kinematics.rank import independent_rows, rank, rows_of, scaling
 
 __all__ = ["Choice", "better_choice", "check_start", "choose", "warn_of_singular_start"]
 

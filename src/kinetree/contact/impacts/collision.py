@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.algorithms.loop_rank import kept_rows
+from kinetree.algorithms.loop_rank import kept_rows, scaling
 from kinetree.algorithms.maximal_joints import expanded
 from kinetree.contact.contacts import jacobian, velocity
 from kinetree.contact.mobility import free_variables, mobility
 from kinetree.errors import ImpactError, LoopError
 from kinetree.loops.kinematics.constraint import constraint
-from kinetree.loops.kinematics.metric import tree_inertia
-from kinetree.loops.kinematics.rank import scaling
+from kinetree.loops.kinematics.space import tree_inertia
 
 __all__ = ["Collision"]
 

@@ -8,7 +8,7 @@ import numpy as np
 from kinetree.errors import ImpactError
 from kinetree.joints.prescribed import PrescribedInstant
 from kinetree.loops.kinematics.constraint import constraint
-from kinetree.loops.kinematics.metric import tree_inertia
+from kinetree.loops.kinematics.space import tree_inertia
 from kinetree.quantities import dynamics
 
 __all__ = ["Impact", "ImpactResiduals", "finished"]

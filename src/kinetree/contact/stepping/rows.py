@@ -13,11 +13,11 @@ import numpy as np
 
 from kinetree.algorithms.loop_constraints import loop_constraints, loop_errors
 from kinetree.algorithms.loop_rank import rank_policy
+from kinetree.algorithms.loop_scaling import typical_length
 from kinetree.contact import contacts as of_contacts
 from kinetree.contact.broad_phase import bounds
 from kinetree.contact.shapes.placed import Placed
 from kinetree.functional.layout import velocity_unit
-from kinetree.loops.kinematics.rank import typical_length
 
 __all__ = ["NO_JOINT_ROWS", "Holds", "Instant", "JointRows"]
 

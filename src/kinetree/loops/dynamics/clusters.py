@@ -15,9 +15,8 @@ import numpy as np
 
 from kinetree.algorithms.loop_constraints import loop_signs
 from kinetree.errors import calling
-from kinetree.loops.dynamics.instant import Instant
-from kinetree.loops.dynamics.null_space import NullSpace, null_space
-from kinetree.loops.kinematics.rank import rank
+from kinetree.loops.dynamics.methods import Instant, NullSpace, null_space
+from kinetree.loops.kinematics.constraint import rank
 from kinetree.model.carry import carried, carried_postures
 from kinetree.model.gearing import with_leaders
 from kinetree.spatial import Plucker

@@ -15,26 +15,50 @@ says which parts of the loop forces are not. One sample at a time, on the host.
 
 from dataclasses import dataclass
 from operator import add
+from typing import NamedTuple
 
 import numpy as np
 
 from kinetree.algorithms.closure import CLOSURE_TOLERANCE, check_loops_closed
-from kinetree.algorithms.loop_forces import forces_on_bodies
+from kinetree.algorithms.kinematics import base_transforms, joint_transforms
+from kinetree.algorithms.loop_forces import active_force, forces_on_bodies
 from kinetree.arrays.functions import on_host
 from kinetree.errors import LoopError, ShapeError, UnknownNameError
-from kinetree.loops.dynamics import articulated, kkt, null_space, range_space, sparse_maximal
-from kinetree.loops.dynamics.instant import Instant
-from kinetree.loops.dynamics.reactions import LoopForce, loop_forces, smallest, uniqueness
-from kinetree.loops.linear.independent import velocity_columns
+from kinetree.loops.dynamics import methods, sparse_maximal
+from kinetree.loops.dynamics.methods import Instant
+from kinetree.loops.linear.coordinates import velocity_columns
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_numbers
 from kinetree.quantities.dynamics import external_forces
 from kinetree.spatial import Force
 from kinetree.spelling import did_you_mean
 
-__all__ = ["METHODS", "ConstrainedMotion", "solve"]
+__all__ = [
+    "METHODS",
+    "ConstrainedMotion",
+    "LoopForce",
+    "idle_forces",
+    "smallest",
+    "solve",
+    "uniqueness",
+]
 
 METHODS = ("null_space", "kkt", "range_space", "articulated", "sparse", "closure")
 """Names of the methods; ``"auto"`` is the first."""
+
+
+class LoopForce(NamedTuple):
+    """What a loop joint exerts on its successor; on its predecessor, the opposite."""
+
+    force: Force
+    """``T lam`` plus the force along the joint, in base coordinates: the smallest of many, where it
+    is not unique."""
+    constraint: Force
+    """The part ``T lam``, which the bearing carries."""
+    unique: bool
+    """Whether this is the only force that the bearing can carry."""
+    idle: Force
+    """Columns of forces that the joint may carry besides without moving anything; none, if the
+    force is unique. Components in other directions are unique."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,15 +204,15 @@ def _method(name, instant, independent, rank, closure):
             users = ", ".join(repr(m) for m in METHODS if option in taken[m])
             raise LoopError(f"method {name!r} has no use for {option}; {users} has")
     if name == "null_space":
-        return null_space.solve(instant, independent=_columns(instant.model, independent))
+        return methods.solve_null_space(instant, independent=_columns(instant.model, independent))
     if name == "closure":
         if closure is None:
             raise LoopError("method 'closure' needs a loop-closure function: closure=...")
         return closure.solve(instant)
     return {
-        "kkt": kkt.solve,
-        "range_space": range_space.solve,
-        "articulated": articulated.solve,
+        "kkt": methods.solve_kkt,
+        "range_space": methods.solve_range_space,
+        "articulated": methods.solve_articulated,
         "sparse": sparse_maximal.solve,
     }[name](instant)
 
@@ -207,3 +231,54 @@ def _columns(model, independent):
                 )
         return np.unique(np.asarray(independent, dtype=int))
     return velocity_columns(model, independent, "independent")
+
+
+# --- forces of loop joints: RBDA §8.4, §8.10 -----------------------------------------------------
+# The constraint forces ``lam`` satisfy ``Kᵀ lam = tau_c``, and where constraints are redundant many
+# do. They differ by the null space of ``Kᵀ``, forces that the mechanism carries without moving.
+
+_ZERO = 1e-9  # of vectors of unit length: what counts as no part in them
+
+
+def idle_forces(instant: Instant):
+    """Columns that span the null space of ``Kᵀ``, orthonormal in pure numbers, (nc, nc - r)."""
+    U = np.linalg.svd(instant.units.apply(instant.K))[0]
+    return U[:, instant.rank :]
+
+
+def smallest(instant: Instant, lam):
+    """``lam`` without the part that moves nothing; forces count as moments over a length."""
+    rows, idle = instant.units.rows, idle_forces(instant)
+    pure = lam / rows
+    return rows * (pure - idle @ (idle.T @ pure))
+
+
+def uniqueness(instant: Instant):
+    """Which entries of ``lam`` are unique, (nc,)."""
+    return np.all(np.abs(idle_forces(instant)) < _ZERO, axis=1)
+
+
+def loop_forces(instant: Instant, lam, loop_tau):
+    """A ``LoopForce`` for every loop joint, by name.
+
+    Args:
+        instant: the equations.
+        lam: constraint forces, (nc,).
+        loop_tau: joint force of each loop joint, zero if it is passive.
+    """
+    model, idle = instant.model, idle_forces(instant)
+    X_0 = base_transforms(model, joint_transforms(model, instant.q)[0])
+    forces, row = {}, 0
+    for n, (loop, J) in enumerate(zip(model.loops, instant.constraint.loops, strict=True)):
+        at = slice(row, row + len(J.error))
+        row = at.stop
+        U, s, _ = np.linalg.svd(idle[at], full_matrices=False)
+        within = instant.units.rows[at, None] * U[:, s > _ZERO]
+        constraint = J.T @ lam[at]
+        forces[loop.name] = LoopForce(
+            force=constraint + active_force(loop, X_0, loop_tau[n]),
+            constraint=constraint,
+            unique=not np.any(s > _ZERO),
+            idle=Force.from_array(J.T.to_array() @ within),
+        )
+    return forces

@@ -10,15 +10,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from kinetree.algorithms.loop_rank import scaling
 from kinetree.arrays.functions import on_host
 from kinetree.errors import AssemblyError, LoopError, ShapeError, SingularError
-from kinetree.loops.kinematics.closing import closing, loop_gaps
+from kinetree.loops.kinematics.assembly import assemblies_nearby, held, ranks
+from kinetree.loops.kinematics.constraint import closing, independent_rows, loop_gaps
 from kinetree.loops.kinematics.descent import descend, smallest_error
-from kinetree.loops.kinematics.holding import held
-from kinetree.loops.kinematics.neighbourhood import assemblies_nearby, ranks
 from kinetree.loops.kinematics.projection import POSITION_TOLERANCE
-from kinetree.loops.kinematics.rank import independent_rows, scaling
-from kinetree.loops.state_space.space import space_of
+from kinetree.loops.kinematics.space import space_of
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_model
 

@@ -1,12 +1,37 @@
 """Constraint equations of loops and couplings, compiled and batched — RBDA §8.2, Table 8.4."""
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-from kinetree.algorithms.loop_constraints import loop_constraints, loop_errors
-from kinetree.functional.kernel import kernel
-from kinetree.loops.compiling import compiled
+import numpy as np
 
-__all__ = ["Constraint", "constraint", "error"]
+from kinetree.algorithms.loop_constraints import loop_constraints, loop_errors, loop_motion
+from kinetree.algorithms.loop_rank import (
+    counted,
+    independent,
+)
+from kinetree.algorithms.loop_scaling import Scaling, rows_of
+from kinetree.arrays.functions import on_host
+from kinetree.errors import ModelError, ShapeError, TraceError
+from kinetree.functional.differentiate import differentiate
+from kinetree.functional.kernel import kernel
+from kinetree.joints import SphereInCylinder, Spherical, Universal
+from kinetree.joints.base import AbstractJoint
+from kinetree.model.arrays import as_configuration, as_model
+
+__all__ = [
+    "Constraint",
+    "closing",
+    "closure_error",
+    "compiled",
+    "constraint",
+    "dependencies",
+    "error",
+    "independent_rows",
+    "loop_gaps",
+    "rank",
+    "with_misalignment",
+]
 
 
 class Constraint(NamedTuple):
@@ -52,3 +77,166 @@ def _constraint(model, q, qd, *, coordinates):
 @kernel
 def _error(model, q):
     return loop_errors(model, q)
+
+
+# --- rank: RBDA §8.8, §8.10 ----------------------------------------------------------------------
+# Ranks are decided in units of the loops (``algorithms.loop_scaling``) and by one policy for all of
+# kinetree (``algorithms.loop_rank``), which tells rounding errors, misalignment and singular
+# configurations apart. Host-only: ranks are decisions.
+
+
+@on_host
+def rank(K, scaling: Scaling | None = None, *, tolerance: float | None = None) -> Any:
+    """Number of independent rows of ``K``: a number, or an array for a batch (..., nc, nv).
+
+    Args:
+        K: constraint matrix, or matrices.
+        scaling: units from ``scaling(model)``; None if ``K`` consists of pure numbers. With it,
+            constraints that are nearly redundant do not count, see ``rank_policy``.
+        tolerance: singular values below this times the largest count as zero, whatever the
+            policy. With a scaling, the largest counts as no less than 1, so that rounding errors
+            alone have rank 0. None for the policy, or 1e-10 without a scaling.
+    """
+    s = np.linalg.svd(_scaled(K, scaling), compute_uv=False)
+    found = np.asarray(counted(s, scaling, tolerance))
+    return int(found) if found.ndim == 0 else found
+
+
+@on_host
+def independent_rows(
+    K, scaling: Scaling | None = None, *, tolerance: float | None = None
+) -> np.ndarray:
+    """Numbers of rows that say all that ``K`` says, as far from dependent as a greedy choice gets.
+
+    The row that is farthest from the span of those already chosen comes next, the first of
+    several; in ascending order.
+    """
+    return independent(_scaled(K, scaling), rank(K, scaling, tolerance=tolerance))
+
+
+@on_host
+def dependencies(
+    K, scaling: Scaling | None = None, *, tolerance: float | None = None
+) -> np.ndarray:
+    """Which combinations of rows vanish: orthonormal rows ``c`` with ``c K = 0`` in pure numbers.
+
+    A row of ``K`` whose entries are all zero here is needed; any other may be left out instead of
+    the ones that ``independent_rows`` leaves out.
+    """
+    U, s, _ = np.linalg.svd(_scaled(K, scaling))
+    return U[:, int(counted(s, scaling, tolerance)) :].T
+
+
+def with_misalignment(model, misalignment: float | None):
+    """The model with another limit of misalignment for all of its loops.
+
+    Args:
+        model: the mechanism.
+        misalignment: up to which constraints that repeat others in all configurations count as
+            redundant [rad, or parts of the size of the loop]; 0 to make every constraint count,
+            None for the default of 1e-3.
+    """
+    model = as_model(model)
+    return model.replace(loops=[replace(loop, misalignment=misalignment) for loop in model.loops])
+
+
+def _scaled(K, units):
+    if hasattr(K, "bodies"):
+        raise ModelError(
+            "ranks are those of a constraint matrix, got a model: give "
+            "loops.constraint(model, q, qd).K and loops.scaling(model), or ask "
+            "loops.mobility(model, q) for the rank and what it means"
+        )
+    K = np.asarray(K, dtype=float)
+    if K.ndim < 2:
+        raise ShapeError(f"a constraint matrix has shape (..., nc, nv), got {K.shape}")
+    if units is None:
+        return K
+    if not isinstance(units, Scaling):
+        raise ShapeError(
+            f"the units of a constraint matrix are those of loops.scaling(model), got "
+            f"{type(units).__name__}"
+        )
+    return units.apply(K)
+
+
+# --- closure errors ------------------------------------------------------------------------------
+# The position errors of RBDA Table 8.1 are made for small errors: those of a hinge vanish, too,
+# when
+# its axes point against each other. Here the error of a loop is the logarithm of what is between
+# the two frames and the nearest position that the joint allows, ``Tᵀ log(X X_J(q)⁻¹)``. It vanishes
+# where the loop is closed and nowhere else, grows with the distance, and on closed loops its
+# derivative is the ``K`` of the velocity constraints.
+
+_FEW = 256
+_EXACT = (Spherical, SphereInCylinder, Universal)
+"""Joints whose own position error vanishes only where they are closed."""
+
+
+def closure_error(model, q) -> Any:
+    """Errors of the loops [m or rad], (..., nc): zero where closed."""
+    return compiled(_closure_error, model, q)
+
+
+def closing(model, q) -> Any:
+    """Errors (..., nc) and their derivative along the joint velocities, (..., nc, nv).
+
+    A few samples take the code for single ones: that for batches takes longer to compile than it
+    saves.
+    """
+    try:
+        if q.ndim != 2 or len(q) > _FEW or not len(q):
+            return _closure_and_gradient(model, q)
+        found = [_closure_and_gradient(model, sample) for sample in q]
+        return tuple(np.array(part) for part in zip(*found, strict=True))
+    except TraceError:
+        rest = np.zeros((*q.shape[:-1], model.nv))
+        return _closure_error.reference(model, q), constraint(model, q, rest).K
+
+
+@kernel
+def _closure_error(model, q):
+    rest = model.zero_velocity
+    errors = [_gap(loop.joint, loop_motion(model, loop, q, rest).X_J) for loop in model.loops]
+    return np.concatenate([rest[:0], *errors])
+
+
+def _gap(joint, X):
+    if isinstance(joint, _EXACT):
+        return joint.loop_error(X)
+    return AbstractJoint.loop_error(joint, X)
+
+
+_closure_gradient = differentiate(_closure_error, wrt="q")
+
+
+@kernel
+def _closure_and_gradient(model, q):
+    return _closure_error(model, q), _closure_gradient(model, q)
+
+
+def owners(model) -> list[str]:
+    """To what each row belongs: ``"loop 'pin'"``, ``"coupling 'gear'"``; one for each."""
+    return list(dict.fromkeys(row.owner for row in rows_of(model)))
+
+
+@on_host
+def loop_gaps(model, q) -> dict[str, np.ndarray]:
+    """Size of the error of every loop and coupling [m or rad], by what ``owners`` calls them."""
+    error = np.asarray(closing(model, as_configuration(model, q))[0])
+    names = [row.owner for row in rows_of(model)]
+    return {
+        owner: np.linalg.norm(error[..., [n == owner for n in names]], axis=-1)
+        for owner in owners(model)
+    }
+
+
+# --- compiled or as written ----------------------------------------------------------------------
+
+
+def compiled(function, *arguments, **options):
+    """What a kernel returns; where a joint of the user's own cannot be compiled, as it stands."""
+    try:
+        return function(*arguments, **options)
+    except TraceError:
+        return function.reference(*arguments, **options)

@@ -10,10 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms.loop_rank import counting_part
-from kinetree.loops.kinematics.closing import closing
-from kinetree.loops.kinematics.rank import scaling
-from kinetree.loops.state_space.space import space_of
+from kinetree.algorithms.loop_rank import counting_part, scaling
+from kinetree.loops.kinematics.constraint import closing
+from kinetree.loops.kinematics.space import space_of
 from kinetree.model.bounds import position_index
 
 __all__ = ["Descent", "Limits", "descend", "limits_of", "smallest_error"]

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kinetree.algorithms.loop_rank import RANK_TOLERANCE, scaling
+from kinetree.algorithms.loop_scaling import rows_of
 from kinetree.arrays.functions import on_host
 from kinetree.errors import LoopError, SingularityWarning
-from kinetree.loops.kinematics.closing import closing
-from kinetree.loops.kinematics.names import variable_names
-from kinetree.loops.kinematics.neighbourhood import assemblies_nearby, ranks
-from kinetree.loops.kinematics.rank import RANK_TOLERANCE, rows_of, scaling
-from kinetree.loops.linear.independent import velocity_columns
+from kinetree.loops.kinematics.assembly import assemblies_nearby, ranks
+from kinetree.loops.kinematics.constraint import closing
+from kinetree.loops.linear.coordinates import variable_names, velocity_columns
 from kinetree.model.arrays import as_configuration, as_model
 
 __all__ = ["Singularity", "determines", "singularities", "singularity", "stabilization_time"]

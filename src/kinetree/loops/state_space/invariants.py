@@ -1,15 +1,30 @@
 """What exact motion preserves: ``g = 0`` and ``G v = 0`` — Spencer §2.1.1, (2.7)–(2.10)."""
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.loops.kinematics.rank import rank
+from kinetree.errors import SingularError
+from kinetree.loops.kinematics.constraint import rank
 
 __all__ = [
-    "Dimensions", "Drift", "acceleration_residual", "dimensions", "drift", "invariant_gradient",
-    "invariants", "rate_gradient", "velocity_residual",
-]  # fmt: skip
+    "Dimensions",
+    "Drift",
+    "Solved",
+    "acceleration_residual",
+    "dimensions",
+    "drift",
+    "energy_gradient",
+    "invariant_gradient",
+    "invariants",
+    "newton",
+    "project_all",
+    "project_position",
+    "project_velocity",
+    "rate_gradient",
+    "velocity_residual",
+]
 
 
 def velocity_residual(system, q, v):
@@ -89,3 +104,212 @@ def drift(system, q, v) -> Drift:
         return Drift(position, velocity, np.zeros(len(position)))
     energy = np.array([system.energy(*state) for state in zip(q, v, strict=True)])
     return Drift(position, velocity, energy - energy[0])
+
+
+# --- Newton's method: Spencer §2.3.1 -------------------------------------------------------------
+
+
+class Solved(NamedTuple):
+    """A solution, and how it was found."""
+
+    x: Any
+    """The last iterate."""
+    steps: tuple
+    """Lengths of the steps."""
+    error: float
+    """Estimated bound of the distance to the solution."""
+
+    @property
+    def iterations(self) -> int:
+        """Number of steps."""
+        return len(self.steps)
+
+
+def newton(
+    step: Callable, x, *, move=np.add, tolerance=1e-12, residual_tolerance=0.0, limit=30,
+    what="the equations",
+) -> Solved:  # fmt: skip
+    """Repeat ``x + dx`` until the error, or the residual, is small enough.
+
+    The error is bounded by ``rho / (1 - rho)`` times the last step, where ``rho`` is the mean rate
+    at which steps became shorter: ``(last / first) ** (1 / (j + 1))`` after step j = 0, 1, ... So
+    at least two steps are made, unless the first was nothing but rounding. Steps that do not become
+    shorter diverge, unless all of them are within the tolerance already.
+
+    Args:
+        step: function of ``x`` that returns the step ``dx``, and the weighted norm of the residual
+            at ``x``. It may raise SingularError.
+        x: the start.
+        move: what adds a step to ``x``.
+        tolerance: of the error bound, in the units of the steps.
+        residual_tolerance: of the weighted norm of the residual.
+        limit: of the number of steps.
+        what: name of what is solved, for the error.
+
+    Raises:
+        SingularError: steps do not become shorter, are not finite, or are too many.
+    """
+    lengths = []
+    while True:
+        dx, residual = step(x)
+        if residual <= residual_tolerance:
+            return Solved(x, tuple(lengths), lengths[-1] if lengths else 0.0)
+        x = move(x, dx)
+        lengths.append(float(np.linalg.norm(dx)))
+        error = _error_bound(lengths)
+        rounding = 8 * np.finfo(float).eps * max(1.0, float(np.linalg.norm(x)))
+        stalled = len(lengths) > 1 and lengths[-1] >= lengths[0]
+        if error <= tolerance or lengths[-1] <= max(rounding, tolerance * stalled):
+            return Solved(x, tuple(lengths), min(error, max(lengths[-1], rounding)))
+        if stalled or not np.isfinite(lengths[-1]):
+            raise SingularError(
+                f"Newton's method for {what} diverges: step {len(lengths)} has length "
+                f"{lengths[-1]:.3g}, the first had {lengths[0]:.3g}; start closer to the solution"
+            )
+        if len(lengths) == limit:
+            raise SingularError(
+                f"Newton's method for {what} has not converged in {limit} steps: the last has "
+                f"length {lengths[-1]:.3g}, wanted is an error of {tolerance:.3g}; start closer to "
+                f"the solution, or ask for less"
+            )
+
+
+def _error_bound(lengths):
+    first, last, j = lengths[0], lengths[-1], len(lengths) - 1
+    if first == 0 or last == 0:
+        return 0.0
+    rho = (last / first) ** (1 / (j + 1))
+    return rho / (1 - rho) * last if rho < 1 else np.inf
+
+
+# --- projection onto the invariants: Spencer §3.1.3, (3.10), (3.11) ------------------------------
+# Plain norms, so that coordinates of different units count alike;
+# ``kt.loops.project_configuration``
+# and its companions, for models, have others. Two algorithms that are not the same: position then
+# velocity, each onto its own constraint, and everything at once, perhaps with energy.
+
+RCOND = 1e-12
+"""Singular values below this times the largest count as zero."""
+_ROUNDING = 1e-13
+
+
+def project_position(system, q, *, tolerance=1e-12, nearest=False, rcond=RCOND, limit=50):
+    """The configuration near ``q`` with ``g(q) = 0``.
+
+    Newton's method with the shortest step at every iterate, ``-pinv(G) g``, ends on the manifold,
+    close to the nearest point but not in it.
+
+    Args:
+        system: the constrained system.
+        q: configuration, (nq,).
+        tolerance: weighted norm of ``g`` to reach.
+        nearest: go to the nearest point itself, for which ``q + Gᵀ mu`` is the start; from a start
+            closer than the radius of curvature of the manifold.
+        rcond: singular values of ``G`` below this times the largest count as zero.
+        limit: of the number of steps.
+    """
+    start, space = np.asarray(q, dtype=float), system.space
+
+    def shortest(q):
+        g = system.g(q)
+        size = _size(system, g)
+        if size <= tolerance:
+            return np.zeros(system.n), size
+        return -np.linalg.pinv(system.G(q), rcond=rcond) @ g, size
+
+    def towards_nearest(q):
+        g, G = system.g(q), system.G(q)
+        away = space.difference(start, q)
+        D = np.linalg.inv(space.difference_gradient(start, q))
+        inverse = np.linalg.pinv(G @ D, rcond=rcond)
+        return D @ (inverse @ (G @ D @ away - g) - away), np.inf
+
+    options = {"move": space.move, "limit": limit, "what": "a projection onto the constraints"}
+    q = newton(shortest, start, residual_tolerance=tolerance, **options).x
+    left = _size(system, system.g(q))
+    if left > max(tolerance, _ROUNDING * (1 + float(np.linalg.norm(q)))):
+        raise SingularError(
+            f"a projection onto the constraints stopped where they are violated by {left:.3g}, "
+            f"wanted is {tolerance:.3g}: no small step makes that less; start elsewhere"
+        )
+    if nearest:
+        q = _settled(towards_nearest, q, space.move)
+    return q
+
+
+def project_velocity(system, q, v, *, rcond=RCOND):
+    """``v - pinv(G) G v``, the velocity nearest to ``v`` that the constraints at ``q`` allow."""
+    G = system.G(q)
+    return v - np.linalg.pinv(G, rcond=rcond) @ (G @ v)
+
+
+def project_all(system, q, v, *, energy=None, tolerance=1e-3, rcond=1e-4, limit=50):
+    """The state near ``q, v`` on all invariants, found simultaneously.
+
+    Args:
+        system: the constrained system, in a vector space.
+        q: configuration, (n,).
+        v: velocity, (n,).
+        energy: total energy to hold [J], one more invariant; None for none. Only conservative
+            systems have one. At rest in an equilibrium it cannot be changed by small steps.
+        tolerance: norm of the weighted invariants to reach; states within it stay as they are.
+        rcond: singular values of the stacked Jacobian below this times the largest count as zero.
+            At kinematic singularities it loses rank; a small threshold makes large steps there.
+        limit: of the number of steps.
+    """
+    n = system.n
+    weights = np.ones(system.m) if system.weights is None else np.asarray(system.weights)
+    weights = np.concatenate([weights, weights, *([] if energy is None else [[1.0]])])
+
+    x = np.concatenate([q, v]).astype(float)
+    for _ in range(limit):
+        q, v = x[:n], x[n:]
+        h = invariants(system, q, v)
+        if energy is not None:
+            h = np.append(h, system.energy(q, v) - energy)
+        size = float(np.linalg.norm(weights * h))
+        if size <= tolerance:
+            break
+        H = invariant_gradient(system, q, v)
+        if energy is not None:
+            H = np.concatenate([H, energy_gradient(system, q, v)[None]])
+        x = x - np.linalg.pinv(H * weights[:, None], rcond=rcond) @ (weights * h)
+    else:
+        raise SingularError(
+            f"a projection onto the invariants has not converged in {limit} steps: they are "
+            f"{size:.3g}, wanted are {tolerance:.3g}; near a kinematic singularity a larger rcond "
+            f"than {rcond:.3g} makes shorter steps"
+        )
+    return x[:n], x[n:]
+
+
+def energy_gradient(system, q, v):
+    """Derivative of the energy with respect to ``q`` and ``v``, (2n,).
+
+    By central differences, good to about ten digits, where the system does not know it.
+    """
+    if system.energy_gradient is not None:
+        return system.energy_gradient(q, v)
+    h = 6e-6
+    along = [
+        (system.energy(system.space.move(q, e), v) - system.energy(system.space.move(q, -e), v))
+        for e in h * np.eye(system.n)
+    ]
+    return np.concatenate([np.array(along) / (2 * h), system.M(q) @ v])
+
+
+def _settled(step, q, move, *, limit=500):
+    """Linear convergence, the slower the nearer the start is to a centre of curvature."""
+    for _ in range(limit):
+        dq, _ = step(q)
+        q = move(q, dq)
+        if np.linalg.norm(dq) <= 1e-14 * (1 + np.linalg.norm(q)):
+            return q
+    raise SingularError(
+        "no nearest configuration was found: the given one is as far from the manifold as that is "
+        "curved"
+    )
+
+
+def _size(system, g):
+    return float(np.linalg.norm(g if system.weights is None else system.weights * g))

@@ -6,12 +6,12 @@ import numpy as np
 
 from kinetree.algorithms.honours import moves_by_itself
 from kinetree.algorithms.loop_constraints import loop_constraints, loop_errors
+from kinetree.algorithms.loop_rank import scaling
 from kinetree.errors import JointError, ShapeError, refuse_formulas
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
-from kinetree.loops.compiling import compiled
-from kinetree.loops.kinematics.rank import scaling
-from kinetree.loops.state_space.space import space_of
+from kinetree.loops.kinematics.constraint import compiled
+from kinetree.loops.kinematics.space import space_of
 from kinetree.loops.state_space.system import ConstrainedSystem, ConstraintTerms
 from kinetree.model.arrays import as_joint_vector, as_model
 from kinetree.model.dynamics import has_dynamics

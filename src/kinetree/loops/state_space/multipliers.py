@@ -1,4 +1,8 @@
-"""The underlying ordinary differential equation, by Lagrange multipliers — Spencer (2.4)–(2.6)."""
+"""Accelerations of a constrained system, by Lagrange multipliers or by independent accelerations.
+
+The underlying ordinary differential equation is that of Spencer (2.4)–(2.6); without multipliers,
+``vdot = K z + c`` with ``G K = 0`` and ``G c = -Gdot v`` — Spencer §2.4.
+"""
 
 from typing import NamedTuple
 
@@ -52,6 +56,24 @@ def recovered_multipliers(system, t, q, v, vdot):
     """``lam`` with ``Gᵀ lam = F - M vdot``, the smallest, of a motion found without it, (m,)."""
     force = system.F(t, q, v) - system.M(q) @ vdot
     return np.linalg.lstsq(system.G(q).T, force, rcond=None)[0]
+
+
+def independent_acceleration(system, t, q, v, K, c):
+    """``z`` of ``Kᵀ M K z = Kᵀ (F - M c)``, (p,): only a p x p matrix is solved."""
+    M = system.M(q)
+    return solved_inertia(K.T @ M @ K, K.T @ (system.F(t, q, v) - M @ c))
+
+
+def solved_inertia(M, force):
+    """``M⁻¹ force`` of a projected inertia matrix, or a SingularError."""
+    try:
+        return np.linalg.solve(M, force)
+    except np.linalg.LinAlgError:
+        raise SingularError(
+            f"some motion that the constraints allow moves no inertia: the inertia matrix of the "
+            f"{len(M)} freedoms is singular; give mass to the bodies that take part in it, or "
+            f"constrain it"
+        ) from None
 
 
 def _solution(system, t, q, v, stabilization):

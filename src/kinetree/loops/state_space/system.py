@@ -11,12 +11,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinetree.algorithms.loop_scaling import Scaling
 from kinetree.errors import ShapeError
-from kinetree.loops.kinematics.rank import Scaling, independent_rows
-from kinetree.loops.state_space.derived import derived_constraint, derived_gradient
-from kinetree.loops.state_space.space import Space, VectorSpace
+from kinetree.functional.differentiate import differentiate
+from kinetree.functional.kernel import kernel
+from kinetree.functional.products import jvp
+from kinetree.loops.kinematics.constraint import independent_rows
+from kinetree.loops.kinematics.space import Space, VectorSpace
 
-__all__ = ["ConstrainedSystem", "ConstraintTerms"]
+__all__ = ["ConstrainedSystem", "ConstraintTerms", "Relation", "derived_relation", "given_relation"]
 
 
 class ConstraintTerms(NamedTuple):
@@ -200,3 +203,84 @@ def _require_equal(name, of, found, expected):
 
 def _shown(value):
     return np.array2string(np.asarray(value), precision=4, threshold=6)
+
+
+# --- derivatives of user functions ---------------------------------------------------------------
+
+
+def derived_constraint(g):
+    """``g``, ``G = dg/dq`` and the product ``Gdot v``, compiled, from a function of ``q``."""
+    g = _kernel(g)
+    along = jvp(g, wrt="q")
+
+    @kernel
+    def rate(q, v):
+        return along(q, tangents=v)
+
+    acceleration = jvp(rate, wrt="q")
+    return g, differentiate(g, wrt="q"), lambda q, v: acceleration(q, v, tangents=v)
+
+
+def derived_gradient(energy) -> Callable:
+    """Derivative of a function of ``q, v`` with respect to both, (2n,)."""
+    slopes = differentiate(_kernel(energy), wrt=("q", "v"))
+    return lambda q, v: np.concatenate(slopes(q, v))
+
+
+class Relation(NamedTuple):
+    """A function ``R(x, y)`` with the derivatives that a chart needs."""
+
+    value: Callable
+    """``R``, a function of ``x, y``."""
+    first: Callable
+    """Its derivative with respect to ``x``."""
+    second: Callable
+    """Its derivative with respect to ``y``."""
+    cross: Callable
+    """Function of ``x, y, v, w, dx, dy``: the rate of ``first v + second w`` along ``dx, dy``."""
+
+
+def derived_relation(R, model=None, x="q") -> Relation:
+    """A relation from a function of ``x`` and ``y`` written as for ``@kt.kernel``.
+
+    Args:
+        R: function of ``(q, y)``, or of ``(model, q, y)`` if a model is given.
+        model: what the function takes first.
+        x: name of its first array.
+    """
+    R = _kernel(R)
+    lead = () if model is None else (model,)
+    first, second, along = differentiate(R, wrt=x), differentiate(R, wrt="y"), jvp(R, wrt=(x, "y"))
+
+    if model is None:
+        rate = kernel(lambda q, y, v, w: along(q, y, tangents=(v, w)))
+    else:
+        rate = kernel(lambda model, q, y, v, w: along(model, q, y, tangents=(v, w)))
+    cross = jvp(rate, wrt=("q", "y"))
+    return Relation(
+        lambda q, y: R(*lead, q, y),
+        lambda q, y: first(*lead, q, y),
+        lambda q, y: second(*lead, q, y),
+        lambda q, y, v, w, dq, dy: cross(*lead, q, y, v, w, tangents=(dq, dy)),
+    )
+
+
+def given_relation(R, first, second, bias) -> Relation:
+    """A relation from functions of ``x, y`` that are not written for tracing.
+
+    Args:
+        R: the relation.
+        first: its derivative with respect to ``x``.
+        second: its derivative with respect to ``y``.
+        bias: function of ``x, y, v, w``: the second derivative of ``R`` along ``(v, w)``, zero
+            where ``R`` is linear. Being a quadratic form, it gives the bilinear one.
+    """
+
+    def cross(x, y, v, w, dx, dy):
+        return (bias(x, y, v + dx, w + dy) - bias(x, y, v - dx, w - dy)) / 4
+
+    return Relation(R, first, second, cross)
+
+
+def _kernel(function):
+    return function if hasattr(function, "bind") else kernel(function)

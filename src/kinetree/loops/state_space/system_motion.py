@@ -14,15 +14,15 @@ import numpy as np
 
 from kinetree.errors import ShapeError, SimulationError, UnknownNameError, names_itself
 from kinetree.loops.state_space import multipliers
-from kinetree.loops.state_space.invariants import Drift, drift
-from kinetree.loops.state_space.multipliers import Stabilization
-from kinetree.loops.state_space.singular_passes import SingularityWatch
-from kinetree.loops.state_space.svd_form import SVDForm
-from kinetree.loops.state_space.system_projection import (
+from kinetree.loops.state_space.invariants import (
+    Drift,
+    drift,
     project_all,
     project_position,
     project_velocity,
 )
+from kinetree.loops.state_space.multipliers import Stabilization
+from kinetree.loops.state_space.svd_form import SingularityWatch, SVDForm
 
 __all__ = ["SystemMotion", "instants", "integrate_system", "runge_kutta_step"]
 

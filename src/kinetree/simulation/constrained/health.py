@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.algorithms.loop_rank import scaling
+from kinetree.algorithms.loop_scaling import typical_length
 from kinetree.integration.events import EventRecord
-from kinetree.loops.kinematics.rank import scaling, typical_length
 from kinetree.simulation.constrained.projected import Checks
 
 __all__ = ["UNHEALTHY", "Judge", "Passes", "SingularPass", "refined"]
@@ -108,7 +109,7 @@ def refined(step, badness, t, h, state, tau):
     return *result, taken
 
 
-# --- Noticing where a mechanism comes close to a singular configuration, and how close -----------
+# --- singular passes -----------------------------------------------------------------------------
 
 _NEAR = 1e-3  # of the best health seen: steps whose neighbourhood is looked at
 _CLOSE = 1e-4  # of the best health seen, at the closest point: what counts as a pass

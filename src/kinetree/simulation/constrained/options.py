@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.algorithms.loop_scaling import typical_length
 from kinetree.errors import LoopError, ShapeError, TraceError, UnknownNameError
 from kinetree.integration.explicit import ExplicitRungeKutta
 from kinetree.integration.prescription import PrescribedSteps
 from kinetree.integration.step import Stepper
 from kinetree.loops.equation_choice import Choice, check_start, choose, warn_of_singular_start
-from kinetree.loops.kinematics.rank import typical_length
-from kinetree.loops.state_space.charts.partition_chart import partition
-from kinetree.loops.state_space.charts.tangent_chart import tangent
+from kinetree.loops.state_space.charts.linear_chart import partition, tangent
 from kinetree.simulation.constrained.charted import ChartStepper
 from kinetree.simulation.constrained.generalized_alpha import AlphaStepper, Coefficients
 from kinetree.simulation.constrained.projected import Constrained, Projected

@@ -8,14 +8,13 @@ from itertools import pairwise
 
 import numpy as np
 
+from kinetree.algorithms.loop_rank import rank_policy
 from kinetree.errors import MisalignmentWarning, ShapeError, SimulationError, SingularError
 from kinetree.integration.breakdown import NamingTime, remedy
 from kinetree.integration.step import Stepper
 from kinetree.loops.constrained_motion import closed
 from kinetree.loops.equation_choice import better_choice
-from kinetree.loops.kinematics.closing import loop_gaps
-from kinetree.loops.kinematics.constraint import error
-from kinetree.loops.kinematics.rank import rank_policy, with_misalignment
+from kinetree.loops.kinematics.constraint import error, loop_gaps, with_misalignment
 from kinetree.simulation.constrained.health import Judge, Passes, refined
 from kinetree.simulation.constrained.projected import Checks, projected_steps
 

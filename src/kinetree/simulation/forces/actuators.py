@@ -8,7 +8,7 @@ import numpy as np
 
 from kinetree.errors import ModelError, ShapeError, UnknownNameError
 from kinetree.functional.choose import select
-from kinetree.loops.dynamics.loop_joints import actuation_matrix
+from kinetree.loops.kinematics.loop_joints import actuation_matrix
 from kinetree.model.arrays import as_numbers
 from kinetree.model.travel import constant_ratio, ratio_to_leader
 from kinetree.simulation.inputs import Constant, call_with_model

@@ -11,8 +11,8 @@ import numpy as np
 
 from kinetree.algorithms.loop_forces import loop_joint_motion
 from kinetree.errors import ModelError
-from kinetree.loops.dynamics.loop_joints import loop_motion_of, loop_slices
-from kinetree.loops.linear.motion_state import spanning_tree
+from kinetree.loops.kinematics.loop_joints import loop_motion_of, loop_slices
+from kinetree.loops.linear.velocity_basis import spanning_tree
 from kinetree.model.dynamics import has_dynamics
 from kinetree.quantities import dynamics
 from kinetree.simulation.forces.friction import REFERENCE_STEP, Friction

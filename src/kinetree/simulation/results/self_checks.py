@@ -5,11 +5,11 @@ import warnings
 import numpy as np
 
 from kinetree.algorithms import crba
+from kinetree.algorithms.loop_rank import scaling
 from kinetree.errors import SimulationWarning
 from kinetree.integration.breakdown import joint_of, remedy
 from kinetree.joints import Free
 from kinetree.loops.kinematics.constraint import constraint
-from kinetree.loops.kinematics.rank import scaling
 from kinetree.model.dynamics import has_dynamics
 from kinetree.quantities import dynamics
 from kinetree.simulation.constrained.health import SingularPass

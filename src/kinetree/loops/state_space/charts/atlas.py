@@ -1,13 +1,17 @@
 """One chart after another: a new one where the old one becomes poor — Spencer §2.3.3, Remark 1."""
 
 from collections.abc import Callable
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.errors import SingularError
-from kinetree.loops.state_space.charts.tangent_chart import tangent
+from kinetree.errors import SingularError, UnknownNameError
+from kinetree.loops.state_space.charts.linear_chart import tangent
+from kinetree.loops.state_space.invariants import newton
+from kinetree.loops.state_space.system_motion import instants, runge_kutta_step
 
-__all__ = ["Atlas"]
+__all__ = ["Atlas", "ChartMotion", "integrate_on_charts"]
 
 
 class Atlas:
@@ -96,3 +100,104 @@ class Atlas:
         self._rank = chart.system.m
         self._start, self._where = chart.health, np.array(q)
         return chart
+
+
+# --- integration on charts: Spencer §1.1, §2.2.2 -------------------------------------------------
+# Every stage asks the chart for its state, so that all of them satisfy the constraints. The methods
+# know nothing of it. Multistep methods begin anew in every chart, since old rates are in
+# coordinates
+# of the old one.
+
+_ADAMS = np.array([55, -59, 37, -9]) / 24  # of order 4, latest first
+
+
+class ChartMotion(NamedTuple):
+    """A motion on charts; entry 0 is the start."""
+
+    t: np.ndarray
+    """Times [s], (steps,)."""
+    q: np.ndarray
+    """Configurations, (steps, nq)."""
+    v: np.ndarray
+    """Velocities, (steps, n)."""
+    changes: int
+    """How often the chart was replaced."""
+
+
+def integrate_on_charts(
+    system, q, v, duration, step, *, method="runge-kutta", make: Callable = tangent, growth=3.0,
+    **options,
+) -> ChartMotion:  # fmt: skip
+    """Follow a constrained system for some time, on charts that are replaced where they end.
+
+    Args:
+        system: the constrained system.
+        q: configuration, and
+        v: velocity at the start, consistent with the constraints.
+        duration: how long [s].
+        step: of the integration [s]; the last one is shorter where it must be.
+        method: ``"runge-kutta"``, the classical one; ``"adams-bashforth"``, four steps; or
+            ``"trapezoid"``, implicit. All are of order 4 but the last, which is of order 2.
+        make: what makes charts, as for ``Atlas``.
+        growth: of the condition at which a chart ends, as for ``Atlas``.
+        **options: for ``make``.
+    """
+    if method not in _METHODS:
+        raise UnknownNameError(f"no method is called {method!r}; there are {list(_METHODS)}")
+    atlas, advance = Atlas(system, q, v, make=make, growth=growth, **options), _METHODS[method]()
+    times = instants(duration, step)
+    states = [(np.asarray(q, dtype=float), np.asarray(v, dtype=float))]
+    for t, end in pairwise(times):
+        states.append(
+            atlas.step(t, *states[-1], lambda chart, t, y, h=end - t: advance(chart, t, y, h))
+        )
+    q, v = (np.array(part) for part in zip(*states, strict=True))
+    return ChartMotion(times, q, v, atlas.changes)
+
+
+class _RungeKutta:
+    def __call__(self, chart, t, y, h):
+        return runge_kutta_step(chart.rate, t, y, h)
+
+
+class _AdamsBashforth:
+    """Four steps of equal length; others are made by the Runge-Kutta method.
+
+    So are the first ones in every chart, and a last one that is shorter.
+    """
+
+    def __init__(self):
+        self._chart, self._rates, self._time, self._step = None, [], None, None
+
+    def __call__(self, chart, t, y, h):
+        if chart is not self._chart or abs(h - self._step) > 1e-6 * h:
+            self._chart, self._rates, self._step = chart, [], h
+        elif self._time == t:
+            self._rates = self._rates[1:]  # the same step again
+        self._time, self._rates = t, [chart.rate(t, y), *self._rates[:3]]
+        if len(self._rates) < 4:
+            return runge_kutta_step(chart.rate, t, y, h)
+        return y + h * (_ADAMS @ np.array(self._rates))
+
+
+class _Trapezoid:
+    """Implicit; Newton's method with a matrix of differences from the start of the step."""
+
+    def __call__(self, chart, t, y, h):
+        rate = chart.rate
+        f, e, one = rate(t, y), 1e-7, np.eye(len(y))
+        A = np.array([(rate(t, y + e * d) - f) / e for d in one]).T
+        inverse = np.linalg.inv(one - h / 2 * A)
+
+        def step(z):
+            defect = z - y - h / 2 * (f + rate(t + h, z))
+            return -inverse @ defect, float(np.linalg.norm(defect))
+
+        return newton(step, y + h * f, tolerance=1e-12, what="a step of the trapezoid rule").x
+
+
+_METHODS = {
+    "runge-kutta": _RungeKutta,
+    "adams-bashforth": _AdamsBashforth,
+    "trapezoid": _Trapezoid,
+}

@@ -7,10 +7,10 @@ chart = charts.declared(system, q, lambda q: np.array([np.arctan2(q[1], q[0])]))
 import numpy as np
 
 from kinetree.errors import ShapeError
-from kinetree.loops.state_space.charts.independence import independent_system
+from kinetree.loops.state_space.charts.chart import independent_system
 from kinetree.loops.state_space.charts.position_chart import AbstractPositionChart
-from kinetree.loops.state_space.derived import Relation, derived_relation, given_relation
-from kinetree.loops.state_space.newton import newton
+from kinetree.loops.state_space.invariants import newton
+from kinetree.loops.state_space.system import Relation, derived_relation, given_relation
 
 __all__ = ["NonlinearChart", "declared", "nonlinear"]
 

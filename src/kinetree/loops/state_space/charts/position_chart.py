@@ -5,15 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.loops.state_space import null_space_form
+from kinetree.loops.state_space import multipliers
 from kinetree.loops.state_space.charts.chart import (
     AbstractChart,
     ChartPoint,
     inverted,
     row_condition,
 )
-from kinetree.loops.state_space.invariants import rate_gradient
-from kinetree.loops.state_space.newton import newton
+from kinetree.loops.state_space.invariants import newton, rate_gradient
 
 __all__ = ["END", "AbstractPositionChart"]
 
@@ -113,7 +112,7 @@ class AbstractPositionChart(AbstractChart):
         first = _solved(D, self.position_rows(point.q, y_q) @ point.v)
         if acceleration is None:
             q, v, K, c, *_ = point
-            z = null_space_form.independent_acceleration(self.system, t, q, v, K, c)
+            z = multipliers.independent_acceleration(self.system, t, q, v, K, c)
             return np.concatenate([first, z])
         vdot = acceleration(t, point.q, point.v)
         y_v = np.asarray(y, dtype=float)[self.p :]

@@ -8,11 +8,14 @@ import numpy as np
 
 from kinetree.errors import ShapeError
 from kinetree.loops.state_space import multipliers
-from kinetree.loops.state_space.charts.chart import AbstractChart, inverted, row_condition
-from kinetree.loops.state_space.charts.independence import independent_system
-from kinetree.loops.state_space.derived import Relation, derived_relation, given_relation
-from kinetree.loops.state_space.invariants import invariant_gradient, invariants
-from kinetree.loops.state_space.newton import Solved, newton
+from kinetree.loops.state_space.charts.chart import (
+    AbstractChart,
+    independent_system,
+    inverted,
+    row_condition,
+)
+from kinetree.loops.state_space.invariants import Solved, invariant_gradient, invariants, newton
+from kinetree.loops.state_space.system import Relation, derived_relation, given_relation
 
 __all__ = ["LinearStateChart", "StateChart", "linear_state", "state"]
 

@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kinetree.algorithms.closed_chain_links import ClosedChain
+from kinetree.algorithms.loop_rank import scaling
 from kinetree.errors import LoopError, ShapeError, SingularError, UnknownNameError
-from kinetree.loops.kinematics.names import variable_names
-from kinetree.loops.kinematics.rank import rank, scaling
+from kinetree.loops.kinematics.constraint import rank
 from kinetree.model.arrays import as_numbers, check_finite
 from kinetree.model.gearing import require_leader
 
-__all__ = ["Coordinates", "coordinates", "velocity_columns"]
+__all__ = ["Coordinates", "coordinates", "variable_names", "velocity_columns"]
 
 
 def velocity_columns(model, names, what):
@@ -175,3 +175,15 @@ def _labels(model):
     loops = [(loop.name, loop.joint.nv) for loop in model.loops]
     virtual = [name if n == 1 else f"{name}[{k}]" for name, n in loops for k in range(n)]
     return [*variable_names(model), *virtual]
+
+
+# --- names of variables --------------------------------------------------------------------------
+
+
+def variable_names(model):
+    """One name for each velocity variable: of its joint, with ``[k]`` where that has several."""
+    return tuple(
+        name if joint.nv == 1 else f"{name}[{k}]"
+        for name, joint in zip(model.joint_names, model.joint[1:], strict=True)
+        for k in range(joint.nv)
+    )

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.errors import SingularError
-from kinetree.loops.kinematics.rank import independent_rows
-from kinetree.loops.state_space.multipliers import velocity_products
+from kinetree.loops.kinematics.constraint import independent_rows
+from kinetree.loops.state_space.multipliers import independent_acceleration, velocity_products
 
-__all__ = ["NullSpace", "acceleration", "gram_schmidt", "independent_acceleration", "qr", "svd"]
+__all__ = ["NullSpace", "acceleration", "gram_schmidt", "qr", "svd"]
 
 
 class NullSpace(NamedTuple):
@@ -22,24 +22,6 @@ class NullSpace(NamedTuple):
     """Independent columns that span the null space of ``G``, (n, p)."""
     c: np.ndarray
     """One acceleration that satisfies the constraint, (n,)."""
-
-
-def independent_acceleration(system, t, q, v, K, c):
-    """``z`` of ``Kᵀ M K z = Kᵀ (F - M c)``, (p,): only a p x p matrix is solved."""
-    M = system.M(q)
-    return solved_inertia(K.T @ M @ K, K.T @ (system.F(t, q, v) - M @ c))
-
-
-def solved_inertia(M, force):
-    """``M⁻¹ force`` of a projected inertia matrix, or a SingularError."""
-    try:
-        return np.linalg.solve(M, force)
-    except np.linalg.LinAlgError:
-        raise SingularError(
-            f"some motion that the constraints allow moves no inertia: the inertia matrix of the "
-            f"{len(M)} freedoms is singular; give mass to the bodies that take part in it, or "
-            f"constrain it"
-        ) from None
 
 
 def acceleration(system, t, q, v, K, c):

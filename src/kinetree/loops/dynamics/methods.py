@@ -1,0 +1,380 @@
+"""A mechanism with loops at one instant, and everything its equation of motion is made of."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms import crba, implicit, rnea
+from kinetree.algorithms.constrained_system import (
+    EquationOfMotion,
+    apply_explicit,
+    implicit_equations,
+)
+from kinetree.algorithms.constraints import Explicit, Implicit
+from kinetree.algorithms.divide_and_conquer import divide_and_conquer
+from kinetree.algorithms.loop_rank import RANK_TOLERANCE, kept_rows, scaling
+from kinetree.algorithms.loop_scaling import Scaling
+from kinetree.algorithms.ltl import ltl, solve_lt, solve_ltl
+from kinetree.algorithms.maximal_joints import expanded
+from kinetree.errors import ShapeError, SingularError
+from kinetree.loops.kinematics.constraint import independent_rows, rank
+from kinetree.loops.linear.coordinates import variable_names
+
+__all__ = [
+    "Accelerations",
+    "Counting",
+    "Instant",
+    "NullSpace",
+    "null_space",
+    "pivots",
+    "range_space",
+    "smallest_forces",
+    "solve_articulated",
+    "solve_kkt",
+    "solve_null_space",
+    "solve_range_space",
+]
+
+
+class Accelerations(NamedTuple):
+    """What a method finds."""
+
+    qdd: np.ndarray
+    """Accelerations of the tree joints, (nv,)."""
+    lam: np.ndarray
+    """Constraint forces, (nc,): one of many, where constraints are redundant."""
+
+
+class Counting(NamedTuple):
+    """``K qdd = k`` without constraints that are nearly redundant, and its units."""
+
+    K: np.ndarray
+    k: np.ndarray
+    units: Any
+
+
+@dataclass(frozen=True)
+class Instant:
+    """``H qdd + C = tau + Kᵀ lam`` and ``K qdd = k`` — RBDA (8.36). Computed when asked for.
+
+    Attributes:
+        model: the mechanism.
+        q: position variables of the tree joints, (nq,).
+        qd: velocity variables of the tree joints, (nv,).
+        tau: joint forces of the tree joints, (nv,).
+        f_ext: force on each body in base coordinates, those of loop joints included, entry 0
+            unused; or None.
+        stabilization: time constant [s] with which errors decay; None for none.
+        known_rank: number of independent constraints, if the caller knows it better.
+    """
+
+    model: Any
+    q: np.ndarray
+    qd: np.ndarray
+    tau: np.ndarray
+    f_ext: Any = None
+    stabilization: float | None = None
+    known_rank: int | None = None
+
+    @cached_property
+    def H(self):
+        """Joint-space inertia matrix of the spanning tree, (nv, nv)."""
+        return np.asarray(crba.joint_space_inertia(self.model, self.q), dtype=float)
+
+    @cached_property
+    def force(self):
+        """``tau - C``, active loop forces included, (nv,)."""
+        return self.tau - rnea.bias_force(self.model, self.q, self.qd, self.f_ext)
+
+    @property
+    def system(self):
+        """The spanning tree as an ``EquationOfMotion``."""
+        return EquationOfMotion(self.H, np.zeros_like(self.tau), self.force)
+
+    @cached_property
+    def constraint(self):
+        """Loops and couplings, with their stabilisation."""
+        return implicit.constraint(self.model, self.q, self.qd, stabilization=self.stabilization)
+
+    @property
+    def K(self):
+        """Constraint matrix, (nc, nv)."""
+        return self.constraint.implicit.K
+
+    @property
+    def k(self):
+        """``k + k_stab``, (nc,)."""
+        return self.constraint.implicit.k
+
+    @cached_property
+    def units(self):
+        """Units in which ``K`` consists of pure numbers."""
+        return scaling(self.model)
+
+    @cached_property
+    def rank(self):
+        """Number of independent constraints."""
+        return rank(self.K, self.units) if self.known_rank is None else self.known_rank
+
+    @cached_property
+    def rows(self):
+        """Numbers of the constraints that count, where others are nearly redundant; else None."""
+        return kept_rows(self.model, self.K) if self.known_rank is None else None
+
+    @cached_property
+    def counting(self) -> "Counting":
+        """The constraints without those that are nearly redundant."""
+        if self.rows is None:
+            return Counting(self.K, self.k, self.units)
+        return Counting(self.K[self.rows], self.k[self.rows], self.units.part(self.rows))
+
+    def forces(self, lam):
+        """Forces of all constraints from those of ``counting``, (nc,)."""
+        return expanded(lam, self.rows, len(self.K))
+
+
+# --- KKT: accelerations and constraint forces at once, RBDA §8.5, method 1 -----------------------
+# The matrix of (8.36) is symmetric and indefinite, and has the rank ``n + rank K``. So it is
+# regular
+# as soon as no constraint repeats others: dependent rows are left out, and their forces are zero.
+# Any solution of the rows that remain solves the others too, up to what these contradict.
+
+
+def solve_kkt(instant: Instant, *, rows=None) -> Accelerations:
+    """The solution of (8.36) without the rows that say nothing new.
+
+    Args:
+        instant: the equations.
+        rows: numbers of the rows to keep, if it is known which are independent in every
+            configuration — it rarely is: a mechanism can change its mobility.
+    """
+    rows = _independent_rows(instant) if rows is None else rows
+    rows = np.asarray(rows, dtype=int)
+    A, b = implicit_equations(instant.system, Implicit(instant.K[rows], instant.k[rows]))
+    size = np.sqrt(np.maximum(np.abs(A).max(axis=1, initial=0.0), np.finfo(float).tiny))
+    try:
+        x = np.linalg.solve(A / np.outer(size, size), b / size) / size
+    except np.linalg.LinAlgError:
+        raise SingularError(
+            f"the constraint rows {rows.tolist()} of model {instant.model.name!r} depend on one "
+            f"another here, or some motion that they allow moves no inertia; leave the choice of "
+            f"rows to the method, or give mass to the bodies"
+        ) from None
+    n = instant.model.nv
+    lam = np.zeros(len(instant.K))
+    lam[rows] = -x[n:]  # the unknown is minus lambda
+    return Accelerations(x[:n], lam)
+
+
+def _independent_rows(instant):
+    if instant.known_rank is None:
+        return independent_rows(instant.K, instant.units)  # those of instant.counting, if some are
+    return pivots(instant.K, instant.k, instant.rank, instant.units).rows
+
+
+# --- null space: independent accelerations first, RBDA §8.5, method 3, and §8.8 ------------------
+# The solutions of ``K qdd = k`` are ``G ydd + g``, where ``y`` are some of the joint variables.
+# Both
+# ``G`` and ``g`` come from Gaussian elimination, which is stopped after the last independent row:
+# with complete pivoting, which finds the independent variables, or with partial pivoting on the
+# columns of the others, if the caller chose them. The rows that are left over are dropped; what
+# they
+# miss is reported. Bodies may be massless where others carry them along.
+
+
+class Pivots(NamedTuple):
+    """Elimination of ``[K k]``, in pure numbers."""
+
+    rows: np.ndarray
+    """Rows that were used, in order of use, (r,)."""
+    columns: np.ndarray
+    """Their variables, which the others determine, (r,)."""
+    U: np.ndarray
+    """What is left of the rows that were used, (r, nv + 1): upper triangular in ``columns``."""
+
+
+class NullSpace(NamedTuple):
+    """``qdd = G ydd + g`` with ``K G = 0`` and ``K g = k`` — RBDA (8.42), (8.51)."""
+
+    G: np.ndarray
+    """(nv, nv - r), with rows of the unit matrix at the independent variables."""
+    g: np.ndarray
+    """(nv,), zero at the independent variables."""
+    independent: np.ndarray
+    """Numbers of the velocity variables that are ``yd``, ascending."""
+    rank: int
+    """Number of independent constraints, r."""
+    residual: np.ndarray
+    """``K g - k``, (nc,): what the dropped rows miss, if constraints contradict one another."""
+
+
+def pivots(K, k, rank, units: Scaling, candidates=None) -> Pivots:
+    """Eliminate ``rank`` variables; zero columns, those of joints in no loop, are not touched.
+
+    Args:
+        K: constraint matrix, (nc, nv).
+        k: right-hand side, (nc,).
+        rank: number of pivots.
+        units: in which ``K`` consists of pure numbers.
+        candidates: variables to eliminate, in this order, for partial pivoting; None for complete
+            pivoting over all that are in a loop.
+    """
+    A = np.column_stack([units.apply(K), units.rows * k])
+    inner = np.flatnonzero(np.any(K, axis=0))
+    rows, columns, left = [], [], np.arange(len(K))
+    smallest = RANK_TOLERANCE * np.max(np.abs(A[:, :-1]), initial=1.0)
+    for step in range(rank):
+        among = inner if candidates is None else candidates[step : step + 1]
+        size = np.abs(A[np.ix_(left, among)])
+        i, j = np.unravel_index(int(np.argmax(size)), size.shape)
+        row, column = left[i], among[j]
+        if size[i, j] <= smallest:
+            raise SingularError(f"variable {column} follows from those that were eliminated before")
+        left = np.delete(left, i)
+        A[left] -= np.outer(A[left, column] / A[row, column], A[row])
+        A[left, column] = 0
+        rows.append(row)
+        columns.append(column)
+        inner = inner[inner != column]
+    return Pivots(np.array(rows, dtype=int), np.array(columns, dtype=int), A[rows])
+
+
+def null_space(K, k, rank, units: Scaling, independent=None) -> NullSpace:
+    """``G`` and ``g`` of the constraints ``K qdd = k``.
+
+    Args:
+        K: constraint matrix, (nc, nv).
+        k: right-hand side, (nc,).
+        rank: number of independent rows.
+        units: in which ``K`` consists of pure numbers.
+        independent: numbers of the variables ``y``; chosen by complete pivoting for None.
+    """
+    n = K.shape[1]
+    chosen = None if independent is None else _others(n, rank, independent)
+    _, dependent, U = pivots(K, k, rank, units, chosen)
+    free = np.setdiff1d(np.arange(n), dependent)
+    solved = np.linalg.solve(U[:, dependent], U[:, [*free, n]])  # triangular
+    scale = units.columns
+    G, g = np.zeros((n, n - rank)), np.zeros(n)
+    G[free, range(n - rank)] = 1
+    G[dependent] = -scale[dependent, None] * solved[:, :-1] / scale[free]
+    g[dependent] = scale[dependent] * solved[:, -1]
+    return NullSpace(G, g, free, rank, K @ g - k)
+
+
+def _others(n, rank, independent):
+    if len(independent) != n - rank:
+        raise ShapeError(
+            f"{n} variables under {rank} independent constraints have {n - rank} independent ones, "
+            f"got {len(independent)}"
+        )
+    return np.setdiff1d(np.arange(n), independent)
+
+
+def solve_null_space(instant: Instant, *, independent=None) -> Accelerations:
+    """``ydd = (GᵀHG)⁻¹ Gᵀ(tau - C - H g)`` and ``qdd = G ydd + g`` — RBDA (8.46).
+
+    Args:
+        instant: the equations.
+        independent: numbers of the velocity variables that are ``yd``; found by pivoting for None.
+    """
+    try:
+        K, k, units = instant.counting
+        found = null_space(K, k, instant.rank, units, independent)
+    except SingularError:
+        names = variable_names(instant.model)
+        chosen = "" if independent is None else f" {', '.join(names[i] for i in independent)}"
+        raise SingularError(
+            f"the variables{chosen} do not determine the motion of model {instant.model.name!r} "
+            f"here, where {instant.rank} constraints are taken for independent; choose others, or "
+            f"leave the choice to the method"
+        ) from None
+    moved = apply_explicit(instant.system, Explicit(found.G, found.g))
+    return Accelerations(moved.qdd, smallest_forces(instant, moved.tau_c))
+
+
+def smallest_forces(instant: Instant, tau_c):
+    """The smallest ``lam`` with ``Kᵀ lam = tau_c``, moments and forces times length alike."""
+    rows, columns = instant.units.rows, instant.units.columns
+    U, s, Vt = np.linalg.svd(instant.units.apply(instant.K), full_matrices=False)
+    r = instant.rank
+    return rows * (U[:, :r] @ ((Vt[:r] @ (columns * tau_c)) / s[:r]))
+
+
+# --- range space: constraint forces first, RBDA §8.5, method 2 -----------------------------------
+# ``A lam = b`` with ``A = K H⁻¹ Kᵀ`` (8.37), by a factorisation ``H = Lᵀ L`` that keeps the zeros
+# which branches make in ``H``. ``A`` has the rank of ``K``; where that is less than its size, the
+# solutions are ``A⁺ b + (1 - A⁺ A) z`` for any ``z`` (8.41), and all of them move the mechanism
+# alike. Every body needs inertia: ``H`` is inverted.
+
+
+class RangeSpace(NamedTuple):
+    """The equation for the constraint forces."""
+
+    A: np.ndarray
+    """``K H⁻¹ Kᵀ``, the inverse inertia that the constraints feel, (nc, nc)."""
+    b: np.ndarray
+    """``k - K H⁻¹ (tau - C)``, (nc,)."""
+    A_plus: np.ndarray
+    """A generalised inverse of ``A``: its pseudoinverse in pure numbers, (nc, nc)."""
+    L: np.ndarray
+    """Factor of ``H``."""
+
+    def forces(self, z=None):
+        """``lam``; ``z`` picks one of many, the smallest by default — RBDA (8.41)."""
+        lam = self.A_plus @ self.b
+        return lam if z is None else lam + z - self.A_plus @ (self.A @ z)
+
+
+def range_space(instant: Instant) -> RangeSpace:
+    """Steps 1 to 4 of the procedure of §8.5: factors, ``Y = L⁻ᵀ Kᵀ``, ``A = Yᵀ Y`` and ``b``."""
+    lam, (K, k, units) = instant.model.expanded_parent, instant.counting
+    L = ltl(instant.H, lam)
+    Y = solve_lt(L, lam, K.T)
+    z = solve_lt(L, lam, instant.force)
+    A, b = Y.T @ Y, k - Y.T @ z
+    return RangeSpace(A, b, _pseudoinverse(A, units.rows, instant.rank), L)
+
+
+def solve_range_space(instant: Instant, *, z=None) -> Accelerations:
+    """Steps 5 and 6: ``lam``, then ``H qdd = tau - C + Kᵀ lam`` with the same factors."""
+    equation = range_space(instant)
+    lam = equation.forces(z)
+    parent = instant.model.expanded_parent
+    lam = instant.forces(lam)
+    return Accelerations(solve_ltl(equation.L, parent, instant.force + instant.K.T @ lam), lam)
+
+
+def _pseudoinverse(A, rows, rank):
+    """Of the part of ``A`` that has the rank of ``K``; the rest of it is rounding error."""
+    values, vectors = np.linalg.eigh(rows[:, None] * A * rows)
+    first = len(A) - rank
+    V = rows[:, None] * vectors[:, first:]
+    return (V / values[first:]) @ V.T
+
+
+# --- articulated bodies, joined pairwise: RBDA §7.5 ----------------------------------------------
+# ``algorithms.divide_and_conquer`` joins two articulated bodies by all joints between them at once,
+# so that a loop is closed when its last joint is. Redundant constraints appear as zero eigenvalues
+# of
+# the matrix ``Y`` of that step.
+
+
+def solve_articulated(instant: Instant) -> Accelerations:
+    """Joint accelerations, and the forces of the loop joints."""
+    model = instant.model
+    found = divide_and_conquer(
+        model,
+        instant.q,
+        instant.qd,
+        instant.tau,
+        instant.f_ext,
+        stabilization=instant.stabilization,
+    )
+    lam = [
+        np.linalg.lstsq(loop.T.to_array().astype(float), f.to_array(), rcond=None)[0]
+        for loop, f in zip(instant.constraint.loops, found.f_J[model.body_count + 1 :], strict=True)
+    ]
+    return Accelerations(found.qdd, np.concatenate([np.zeros(0), *lam]))
