@@ -358,7 +358,7 @@ def _(f, c):
     f.same(found.qdd, qdd, scale=max_of(qdd), tolerance=1e-8)
 
 
-@check("loops.torque_slopes")
+@check("loops.torque_derivatives")
 def _(f, c):
     names = ["cran"] if c.feature != "loop that floats" else ["floating", "cran"]
     if not c.model.loops:

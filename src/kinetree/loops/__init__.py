@@ -8,6 +8,8 @@
 is what else one wants to know about them.
 """
 
+import warnings
+
 from kinetree.algorithms.loop_rank import rank_policy, scaling
 from kinetree.loops.dynamics import closed_forms
 from kinetree.loops.dynamics.actuation import Actuation, actuation
@@ -61,8 +63,7 @@ from kinetree.loops.linear.coordinate_motion import (
     coordinate_motion,
     implicit_step,
 )
-from kinetree.loops.linear.derivatives import TorqueDerivatives as TorqueSlopes
-from kinetree.loops.linear.derivatives import torque_derivatives as torque_slopes
+from kinetree.loops.linear.derivatives import TorqueDerivatives, torque_derivatives
 from kinetree.loops.linear.linearization import (
     LinearModel,
     ManifoldLinearization,
@@ -115,7 +116,7 @@ __all__ = [
     "SingularityWatch",
     "Stabilization",
     "SystemMotion",
-    "TorqueSlopes",
+    "TorqueDerivatives",
     "actuation",
     "actuation_matrix",
     "assemble",
@@ -162,8 +163,18 @@ __all__ = [
     "solve_bodies",
     "stabilization_time",
     "system_of",
-    "torque_slopes",
+    "torque_derivatives",
     "weld_loops",
     "welded_state",
     "with_misalignment",
 ]  # fmt: skip
+
+_DEPRECATED = {"TorqueSlopes": "TorqueDerivatives", "torque_slopes": "torque_derivatives"}
+
+
+def __getattr__(name):
+    if name not in _DEPRECATED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    new = _DEPRECATED[name]
+    warnings.warn(f"kt.loops.{name} is deprecated: use kt.loops.{new}", DeprecationWarning, 2)
+    return globals()[new]

@@ -38,19 +38,19 @@ from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.spatial import Force
 
 __all__ = [
-    "ForceSlopes",
-    "MotionSlopes",
+    "ForceDerivatives",
+    "MotionDerivatives",
     "TorqueDerivatives",
-    "force_slopes",
+    "force_derivatives",
     "forces_along",
-    "invariant_slopes",
+    "invariant_derivatives",
     "joint_forces_along",
-    "motion_slopes",
+    "motion_derivatives",
     "torque_derivatives",
 ]
 
 
-class MotionSlopes(NamedTuple):
+class MotionDerivatives(NamedTuple):
     """How a closed mechanism moves with its independent coordinates, all (..., nv, p)."""
 
     G: np.ndarray
@@ -63,7 +63,7 @@ class MotionSlopes(NamedTuple):
     """``∂qdd/∂yd``."""
 
 
-class ForceSlopes(NamedTuple):
+class ForceDerivatives(NamedTuple):
     """How the forces of the motors change with the motion, all (..., nv, p).
 
     Up to forces of the constraints: only ``Gᵀ`` times them has a meaning.
@@ -74,13 +74,15 @@ class ForceSlopes(NamedTuple):
     dydd: np.ndarray
 
 
-def motion_slopes(state: MotionState, chosen: Coordinates, basis: VelocityBasis) -> MotionSlopes:
+def motion_derivatives(
+    state: MotionState, chosen: Coordinates, basis: VelocityBasis
+) -> MotionDerivatives:
     """The four matrices, for a motion that keeps the mechanism closed."""
     G, inverse = basis
     still = np.zeros_like(G)
     V = -inverse @ _along(state, chosen, G, still)[0]
     W = -inverse @ _along(state, chosen, G, V)[1]
-    return MotionSlopes(G, V, W, -inverse @ _along(state, chosen, still, G)[1])
+    return MotionDerivatives(G, V, W, -inverse @ _along(state, chosen, still, G)[1])
 
 
 def _along(state, chosen, dq, dqd):
@@ -98,18 +100,20 @@ def _constraint_along(state, dq, dqd):
     return along_columns(_constraint_rate, *motion, tangents=(dq, dqd))
 
 
-def invariant_slopes(state: MotionState):
+def invariant_derivatives(state: MotionState):
     """``K`` and ``∂(K qd)/∂q``, each (..., nc, nv): rows of the derivative of ``(error, rate)``."""
     still = np.zeros((*state.qd.shape, state.model.nv))
     each = still + np.eye(state.model.nv)
     return _constraint_along(state, still, each)[0], _constraint_along(state, each, still)[0]
 
 
-def force_slopes(state: MotionState, slopes: MotionSlopes, basis: VelocityBasis) -> ForceSlopes:
-    """Derivatives of ``f`` along the motions of ``slopes``."""
-    G, V, W, U = slopes
+def force_derivatives(
+    state: MotionState, motion: MotionDerivatives, basis: VelocityBasis
+) -> ForceDerivatives:
+    """Derivatives of ``f`` along the motions of ``motion``."""
+    G, V, W, U = motion
     lam, still = state.multipliers(basis), np.zeros_like(G)
-    return ForceSlopes(
+    return ForceDerivatives(
         forces_along(state, lam, G, V, W),
         forces_along(state, lam, still, G, U),
         forces_along(state, lam, still, still, G),
@@ -208,5 +212,5 @@ def torque_derivatives(
     tau = np.zeros(rest.constraint_force().shape)
     tau[..., driven] = forces
     state = rest._replace(tau=tau)
-    slopes = force_slopes(state, motion_slopes(state, chosen, basis), basis)
-    return TorqueDerivatives(forces, *(np.linalg.solve(B, G_T @ slope) for slope in slopes))
+    along = force_derivatives(state, motion_derivatives(state, chosen, basis), basis)
+    return TorqueDerivatives(forces, *(np.linalg.solve(B, G_T @ part) for part in along))

@@ -20,7 +20,11 @@ from kinetree.errors import LoopError, UnknownNameError
 from kinetree.functional.turning_axes import brackets
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.linear.coordinates import Coordinates, coordinates
-from kinetree.loops.linear.derivatives import force_slopes, invariant_slopes, motion_slopes
+from kinetree.loops.linear.derivatives import (
+    force_derivatives,
+    invariant_derivatives,
+    motion_derivatives,
+)
 from kinetree.loops.linear.methods import differences, recursion
 from kinetree.loops.linear.velocity_basis import (
     MotionState,
@@ -137,7 +141,7 @@ def motion_state(
 
 def equations(state, chosen, basis):
     """Lower blocks of ``A`` and ``B``: Spencer (B.1)–(B.5), for joints of any kind."""
-    f = force_slopes(state, motion_slopes(state, chosen, basis), basis)
+    f = force_derivatives(state, motion_derivatives(state, chosen, basis), basis)
     G_T = np.swapaxes(basis.G, -1, -2)
     blocks = (-G_T @ f.dy, -G_T @ f.dyd, G_T)
     return [np.linalg.solve(G_T @ f.dydd, block) for block in blocks]
@@ -199,12 +203,12 @@ def linearize_on_manifold(
         )
     state, chosen, basis = motion_state(model, q, qd, tau, f_ext, independent)
     A21, A22, B2 = equations(state, chosen, basis)
-    G, V, W, U = motion_slopes(state, chosen, basis)
+    G, V, W, U = motion_derivatives(state, chosen, basis)
     zero = np.zeros_like(G)
     tangent = _blocks([[G, zero], [V, G]])
     turning = brackets(model, state.q, state.qd)
     rates = _blocks([[V + turning @ G, G], [W + G @ A21, U + G @ A22]])
-    K, r_q = invariant_slopes(state)
+    K, r_q = invariant_derivatives(state)
     H = _blocks([[K, np.zeros_like(K)], [r_q, K]])
     orthogonal = projector == "orthogonal"
     back = np.linalg.pinv(tangent) if orthogonal else _coordinate_rows(state, chosen)

@@ -7,7 +7,7 @@ from support.closeness import assert_close
 import kinetree as kt
 from kinetree.loops.kinematics.constraint import closure_error, constraint
 from kinetree.loops.linear.coordinate_motion import coordinate_motion
-from kinetree.loops.linear.derivatives import torque_derivatives as torque_slopes
+from kinetree.loops.linear.derivatives import torque_derivatives
 from kinetree.samples.loader_linkage import loader
 
 LOADER = loader()
@@ -54,7 +54,7 @@ def cost(c):
     """Half the sum of squares of the cylinder forces [kN], and its gradient by ``c``."""
     basis, rates, accelerations, motion = planned(c)
     q, qd, qdd = coordinate_motion(LOADER, np.zeros(8), *motion, independent=JOINTS)
-    tau, dy, dyd, dydd = torque_slopes(LOADER, q, qd, qdd, actuated=MOTORS, independent=JOINTS)
+    tau, dy, dyd, dydd = torque_derivatives(LOADER, q, qd, qdd, actuated=MOTORS, independent=JOINTS)
     tau, dy, dyd, dydd = (a / 1e3 for a in (tau, dy, dyd, dydd))
     gradient = sum(
         np.einsum("ti,tij,tk->jk", tau, slope, b)
@@ -63,7 +63,7 @@ def cost(c):
     return np.sum(tau**2) / 2, gradient
 
 
-@pytest.mark.covers("Spencer 4.3", by=torque_slopes)
+@pytest.mark.covers("Spencer 4.3", by=torque_derivatives)
 def test_the_gradient_of_a_cost_of_forces(rng):
     c, h = 0.2 * rng.standard_normal((2, 3)), 1e-4
     _, gradient = cost(c)
@@ -78,7 +78,7 @@ def test_forces_bring_about_the_motion(rng):
     *_, motion = planned(0.2 * rng.standard_normal((2, 3)))
     q, qd, qdd = coordinate_motion(LOADER, np.zeros(8), *motion, independent=JOINTS)
     f_ext = rng.standard_normal((8, 6))
-    found = torque_slopes(LOADER, q, qd, qdd, f_ext, actuated=MOTORS)
+    found = torque_derivatives(LOADER, q, qd, qdd, f_ext, actuated=MOTORS)
     tau = np.zeros((len(TIMES), 8))
     tau[:, [2, 7]] = found.tau
     again = kt.forward_dynamics(LOADER, q, qd, tau, f_ext)
@@ -88,9 +88,9 @@ def test_forces_bring_about_the_motion(rng):
 def test_motors_that_do_not_control_the_mechanism_are_named():
     rest = np.zeros(8)
     with pytest.raises(kt.SingularError, match="'lift_piston_joint' do not control model 'loader'"):
-        torque_slopes(LOADER, rest, rest, rest, actuated=["lift_piston_joint"])
+        torque_derivatives(LOADER, rest, rest, rest, actuated=["lift_piston_joint"])
     with pytest.raises(kt.SingularError, match="2 degrees of freedom, and as many forces must act"):
-        torque_slopes(LOADER, rest, rest, rest, actuated=["boom_joint", "lift_piston_joint"])
+        torque_derivatives(LOADER, rest, rest, rest, actuated=["boom_joint", "lift_piston_joint"])
     with pytest.raises(kt.ShapeError, match=r"y must have shape \(2,\) or \(samples, 2\)"):
         coordinate_motion(LOADER, rest, [0.0], [0.0], [0.0], independent=JOINTS)
     with pytest.raises(kt.UnreachableError, match="finds no closed configuration with boom_joint"):
