@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from support.closeness import assert_close
 
-from kinetree.control.matrix_exponential import held_input, matrix_exponential
+from kinetree.control.linearization import held_input, matrix_exponential
 
 
 def exact(A):

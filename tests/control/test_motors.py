@@ -6,7 +6,7 @@ from support.closeness import assert_close
 from support.states import conditioning, random_state
 
 import kinetree as kt
-from kinetree.control.motors import holding_forces, motion_under, motor_forces
+from kinetree.control.equilibria import holding_forces, motion_under, motor_forces
 
 LINK = kt.shapes.box(0.06, 0.05, 0.4, mass=1.5, at=(0, 0, 0.2))
 SPRUNG = kt.JointDynamics(damping=0.4, friction=0.3, stiffness=7.0, rest=0.2)

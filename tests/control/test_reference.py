@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.control.reference import Gain, as_reference, configuration_error, damping_for
+from kinetree.control.joint_space import Gain, as_reference, configuration_error, damping_for
 
 
 def test_a_configuration_or_a_function_of_time():

@@ -6,8 +6,7 @@ from support.closeness import assert_close
 
 import kinetree as kt
 from kinetree.ik import CenterOfMassTask, OrientationTask, PoseTask, PositionTask, PostureTask
-from kinetree.ik.damped import damped_step, solve
-from kinetree.ik.problem import Problem
+from kinetree.ik.problem import Problem, damped_step, solve
 from kinetree.joints import REPRESENTATIVES
 
 

@@ -15,14 +15,12 @@ take states with any leading batch axes:
 
 from typing import TYPE_CHECKING
 
-from kinetree.control.computed_torque import ComputedTorque
 from kinetree.control.equilibria import Equilibrium, equilibrium
-from kinetree.control.gravity_compensation import GravityCompensation
+from kinetree.control.joint_space import ComputedTorque, GravityCompensation, PDWithFeedforward
 from kinetree.control.linearization import Linearization, linearize
 from kinetree.control.lqr import LQR, LQRGain, lqr_gain
 from kinetree.control.operational_space import OperationalSpaceControl
 from kinetree.control.path_integral import PathIntegral
-from kinetree.control.pd_with_feedforward import PDWithFeedforward
 from kinetree.control.riccati import (
     continuous_lyapunov,
     continuous_riccati,

@@ -4,17 +4,59 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.algorithms.loop_rank import RANK_TOLERANCE
 from kinetree.arrays.functions import on_host
-from kinetree.control.closed_equilibria import closed_equilibrium
-from kinetree.control.motors import holding_forces
 from kinetree.errors import EquilibriumError
 from kinetree.functional.differentiate import differentiate
-from kinetree.loops.linear.coordinates import velocity_columns
+from kinetree.functional.kernel import kernel
+from kinetree.loops.kinematics.constraint import closure_error, constraint
+from kinetree.loops.kinematics.projection import project_configuration
+from kinetree.loops.linear.coordinates import coordinates, velocity_columns
+from kinetree.loops.linear.derivatives import forces_along
+from kinetree.loops.linear.velocity_basis import MotionState, velocity_basis
 from kinetree.model.arrays import as_configuration, as_model
+from kinetree.quantities.dynamics import (
+    bias_force,
+    forward_dynamics,
+    inverse_dynamics,
+    passive_force,
+)
 
-__all__ = ["Equilibrium", "equilibrium"]
+__all__ = [
+    "Equilibrium",
+    "closed_holding_forces",
+    "equilibrium",
+    "holding_forces",
+    "load_on_freedoms",
+    "motion_under",
+    "motor_forces",
+]
 
 _STEPS = 100
+
+
+# --- Forces of the motors ------------------------------------------------------------------------
+# ``inverse_dynamics`` gives the sum of all forces along a joint. Springs, dampers and friction of
+# the joints (``passive_force``) are part of it; motors supply the rest.
+
+
+def motor_forces(model, q, qd, qdd):
+    """Forces of the motors that produce the accelerations ``qdd``, (..., nv)."""
+    return inverse_dynamics(model, q, qd, qdd) - passive_force(model, q, qd)
+
+
+@kernel
+def holding_forces(m, q):
+    """Forces of the motors that hold the mechanism at rest, (..., nv)."""
+    return bias_force(m, q, m.zero_velocity) - passive_force(m, q, m.zero_velocity)
+
+
+def motion_under(model, q, qd, tau, f_ext=None):
+    """Accelerations that forces ``tau`` of the motors produce, (..., nv)."""
+    return forward_dynamics(model, q, qd, tau + passive_force(model, q, qd), f_ext)
+
+
+# --- Equilibria ----------------------------------------------------------------------------------
 
 
 class Equilibrium(NamedTuple):
@@ -80,9 +122,12 @@ def _balanced(model, q, idle, movable, sample):
             return q
         step = np.zeros(model.nv)
         step[movable] = -np.linalg.pinv(slope, rcond=1e-9) @ force
-        length = np.linalg.norm(step)
-        step *= min(1.0, 1.0 / length) if length else 0.0  # at most about a radian at once
-        found = _shorter(model, q, idle, step, force)
+
+        def at(change, q=q):
+            moved = model.integrate(q, change)
+            return moved, holding_forces(model, moved)[idle]
+
+        found = _reduced(at, step, force)
         if found is None:
             break
         q, force = found
@@ -91,21 +136,28 @@ def _balanced(model, q, idle, movable, sample):
     raise EquilibriumError(_explanation(model, idle, slope, force, sample))
 
 
-def _shorter(model, q, idle, step, force):
-    """Where a part of the step leads that reduces the force, or None."""
+def _reduced(at, step, load):
+    """``at(part * step)`` for the largest part of the step that reduces the load, or None.
+
+    Args:
+        at: function of a step to the state there, of which the load is the last; None where there
+            is none.
+        step: from here, (nv,); shortened to about a radian.
+        load: here.
+    """
+    step = step / max(1.0, float(np.linalg.norm(step)))
     for part in 0.5 ** np.arange(30):
-        moved = model.integrate(q, part * step)
-        left = holding_forces(model, moved)[idle]
-        if np.linalg.norm(left) < (1 - 0.1 * part) * np.linalg.norm(force):
-            return moved, left
+        found = at(part * step)
+        if found is not None and np.linalg.norm(found[-1]) < (1 - 0.1 * part) * np.linalg.norm(
+            load
+        ):
+            return found
     return None
 
 
 def _explanation(model, idle, slope, force, sample):
-    at = model.v_slice
     blamed = np.zeros(model.nv, bool)
     blamed[idle] = np.abs(force) > 0.1 * np.max(np.abs(force))
-    names = [n for i, n in enumerate(model.joint_names, start=1) if np.any(blamed[at[i]])]
     where = f"sample {sample}: " if sample else ""
     reason = (
         "no joint that may move changes that"
@@ -114,6 +166,104 @@ def _explanation(model, idle, slope, force, sample):
     )
     return (
         f"{where}model {model.name!r} finds no rest: {np.max(np.abs(force)):.4g} N or N·m of its "
-        f"load stay on the joints {', '.join(map(repr, names))}, which are not driven, and "
+        f"load stay on the joints {_joint_names(model, blamed)}, which are not driven, and "
         f"{reason}"
+    )
+
+
+def _joint_names(model, columns):
+    """Names of the joints to which velocity variables belong, quoted."""
+    at = model.v_slice
+    names = (n for i, n in enumerate(model.joint_names, start=1) if np.any(columns[at[i]]))
+    return ", ".join(map(repr, names))
+
+
+# --- Rest of mechanisms with loops and couplings: motors carry what the loops do not -------------
+
+
+def load_on_freedoms(model, q):
+    """The load at rest, (nv,), and a ``VelocityBasis`` with orthonormal directions of motion.
+
+    The load is gravity less the forces of springs; loops carry what is normal to the directions.
+    """
+    still = np.zeros(model.nv)
+    K = constraint(model, q, still).K
+    basis = velocity_basis(model, q, K, coordinates(model, K, "tangent"))
+    return MotionState(model, q, still, still, still).constraint_force(), basis
+
+
+def closed_holding_forces(model, q, driven):
+    """The smallest forces of the driven joints that hold the mechanism, and what stays of the load.
+
+    Both (nv,); of the load, what neither motors nor loops carry.
+    """
+    load, (G, _) = load_on_freedoms(model, q)
+    B, tau = G[driven].T, np.zeros(model.nv)
+    tau[driven] = np.linalg.pinv(B, rcond=RANK_TOLERANCE) @ G.T @ load
+    return tau, G @ (G.T @ (load - tau))
+
+
+def closed_equilibrium(model, q, driven, held):
+    """A configuration near ``q`` and the forces of the driven joints at rest there.
+
+    Newton's method on the manifold of closed configurations, with the shortest step that does it.
+    """
+    q = project_configuration(model, q)
+    tau, left = closed_holding_forces(model, q, driven)
+    for _ in range(_STEPS):
+        load, basis = load_on_freedoms(model, q)
+        G, slope = basis.G, _closed_stiffness(model, q, tau, basis)
+        size = max(np.max(np.abs(slope), initial=0), np.max(np.abs(load), initial=0))
+        if np.max(np.abs(left), initial=0) <= 1e-14 * size:
+            return q, tau
+        # freedoms in which no motor acts, and motions that leave the held joints alone
+        idle, free = G @ _null(G[driven]), _null(G[held])
+        step = G @ free @ -(np.linalg.pinv(idle.T @ slope @ free, rcond=1e-9) @ (idle.T @ left))
+
+        def at(change, q=q):
+            moved = _closed(model, model.integrate(q, change), held)
+            return None if moved is None else (moved, *closed_holding_forces(model, moved, driven))
+
+        found = _reduced(at, step, left)
+        if found is None:
+            break
+        q, tau, left = found
+    if np.max(np.abs(left)) <= 1e-10 * size:
+        return q, tau
+    raise EquilibriumError(_closed_explanation(model, left, driven))
+
+
+def _closed_stiffness(model, q, tau, basis):
+    """How the load changes in the directions of the basis, (nv, p), up to forces of the loops."""
+    still = np.zeros(model.nv)
+    state, held = MotionState(model, q, still, still, tau), np.zeros_like(basis.G)
+    return forces_along(state, state.multipliers(basis), basis.G, held, held)
+
+
+def _null(A):
+    """Orthonormal columns ``x`` with ``A x = 0``."""
+    _, s, Vt = np.linalg.svd(A)
+    return Vt[np.sum(s > RANK_TOLERANCE * np.max(s, initial=0)) :].T
+
+
+def _closed(model, q, held):
+    """A closed configuration near ``q`` with the same held joints, or None."""
+    for _ in range(20):
+        error = closure_error(model, q)
+        if np.max(np.abs(error)) <= 1e-13:
+            return q
+        K = constraint(model, q, np.zeros(model.nv)).K
+        rows = np.concatenate([K, np.eye(model.nv)[held]])
+        step = np.linalg.pinv(rows, rcond=1e-9)[:, : len(error)] @ -error
+        q = model.integrate(q, step)
+    return None
+
+
+def _closed_explanation(model, left, driven):
+    blamed = np.abs(left) > 0.1 * np.max(np.abs(left))
+    blamed[driven] = False
+    return (
+        f"model {model.name!r} finds no rest: {np.max(np.abs(left)):.4g} N or N·m of its load are "
+        f"carried neither by its loops nor by the driven joints, and show at the joints "
+        f"{_joint_names(model, blamed)}; start elsewhere, drive more joints or hold fewer"
     )

@@ -5,10 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.arrays.functions import on_host
-from kinetree.control.closed_equilibria import closed_holding_forces, load_on_freedoms
+from kinetree.control.equilibria import closed_holding_forces, holding_forces, load_on_freedoms
+from kinetree.control.joint_space import configuration_error
 from kinetree.control.linearization import linearize
-from kinetree.control.motors import holding_forces
-from kinetree.control.reference import configuration_error
 from kinetree.control.riccati import (
     continuous_gain,
     continuous_riccati,

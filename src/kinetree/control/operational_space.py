@@ -6,8 +6,8 @@ space formulation" (1987); Lynch & Park §9.6 for the equations of motion in tas
 
 import numpy as np
 
-from kinetree.control.motors import motor_forces
-from kinetree.control.reference import Gain, as_reference, configuration_error, damping_for
+from kinetree.control.equilibria import motor_forces
+from kinetree.control.joint_space import Gain, as_reference, configuration_error, damping_for
 from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.functional.kernel import kernel
 from kinetree.model.arrays import as_model, as_numbers, check_finite

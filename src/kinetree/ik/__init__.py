@@ -1,7 +1,6 @@
 """Inverse kinematics: joint positions that put frames and mass centres where they belong."""
 
-from kinetree.ik.result import REASONS, InverseKinematics
-from kinetree.ik.solve import inverse_kinematics
+from kinetree.ik.solve import REASONS, InverseKinematics, inverse_kinematics
 from kinetree.ik.tasks import (
     CenterOfMassTask,
     OrientationTask,
