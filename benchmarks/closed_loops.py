@@ -18,7 +18,7 @@ import numpy as np
 
 import kinetree as kt
 from kinetree.algorithms.closed_chain_plan import closed_configurations
-from kinetree.interop.pinocchio.library import pinocchio
+from kinetree.interop.pinocchio.leaves import pinocchio
 from kinetree.loops.kinematics.constraint import constraint
 
 BATCH = 4096

@@ -17,7 +17,7 @@ from kinetree.algorithms.closed_chain_derivatives import (
 from kinetree.algorithms.closed_chain_links import ClosedChain, link_states
 from kinetree.algorithms.kinematics import body_velocities
 from kinetree.algorithms.loop_constraints import loop_constraints
-from kinetree.samples.loader_linkage import loader
+from kinetree.samples.earthmovers import loader
 
 H = 1e-30
 

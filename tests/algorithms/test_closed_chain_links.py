@@ -7,7 +7,7 @@ from support.closeness import assert_close
 
 import kinetree as kt
 from kinetree.algorithms.closed_chain_links import ClosedChain, link_states
-from kinetree.samples.loader_linkage import loader
+from kinetree.samples.earthmovers import loader
 
 
 @pytest.mark.covers("Spencer A.2", by=ClosedChain)

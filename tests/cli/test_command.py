@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import kinetree
 from kinetree import cli
 from kinetree.cli.app import app
-from kinetree.cli.errors import Commands
+from kinetree.cli.console import Commands
 
 COMMANDS = Commands.order
 
@@ -153,7 +153,7 @@ def test_the_shell_completes_commands_functions_and_samples(words, expected):
 
 
 def test_the_shell_completes_files(tmp_path, monkeypatch):
-    from kinetree.cli.robot import complete
+    from kinetree.cli.options import complete
 
     (tmp_path / "arm.urdf").touch()
     (tmp_path / "arm.png").touch()

@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 import kinetree as kt
-from kinetree.cli import pictures
+from kinetree.cli import plot
 from kinetree.cli.app import app
 
 TIP = kt.samples.double_pendulum().frame_names[-1]
@@ -58,9 +58,9 @@ def test_mistakes_are_explained(arguments, message):
 
 
 def test_without_matplotlib_the_tour_says_so(monkeypatch):
-    assert pictures.missing() is None
-    monkeypatch.setattr(pictures.importlib.util, "find_spec", lambda name: None)
-    assert 'pip install "kinetree[plot]"' in pictures.missing()
+    assert plot.missing() is None
+    monkeypatch.setattr(plot.importlib.util, "find_spec", lambda name: None)
+    assert 'pip install "kinetree[plot]"' in plot.missing()
 
 
 def test_the_tour_ends():

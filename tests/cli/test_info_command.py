@@ -89,7 +89,7 @@ def test_a_floating_base_and_fixed_joints_that_stay(tmp_path):
 
 
 def test_couplings_are_equations():
-    from kinetree.cli.describe import coupling_text
+    from kinetree.cli.info import coupling_text
 
     ball = kt.shapes.sphere(0.1, mass=1)
     model = kt.ModelBuilder("gears")
@@ -112,7 +112,7 @@ def test_couplings_are_equations():
     ],
 )
 def test_axes(axis, text):
-    from kinetree.cli.describe import kind_of
+    from kinetree.cli.info import kind_of
 
     assert kind_of(kt.Revolute(axis)) == text
     assert kind_of(kt.Free()) == "free"

@@ -9,7 +9,7 @@ import kinetree as kt
 from kinetree.control import LQR, equilibrium
 from kinetree.loops.kinematics.constraint import closure_error
 from kinetree.loops.kinematics.projection import project_configuration, project_velocity
-from kinetree.samples.loader_linkage import loader
+from kinetree.samples.earthmovers import loader
 
 FIVE_BAR = kt.samples.five_bar()
 LOADER = loader()

@@ -188,7 +188,7 @@ def test_meshes_in_millimetres_and_broken_ones(tmp_path, monkeypatch):
     assert codes(with_mesh("beam.stl", (1e-3, 1e-3, 1e-3))) == []
     assert codes(with_mesh("scene.dae")) == []
     assert codes(with_mesh("broken.stl")) == [("warning", "mesh-broken")]
-    monkeypatch.setattr("kinetree.doctor.meshes.find_spec", lambda name: None)
+    monkeypatch.setattr("kinetree.doctor.plausibility.find_spec", lambda name: None)
     (finding,) = check(with_mesh("beam.stl"))
     assert "its 1 meshes were not opened, since trimesh is not installed" in finding.message
 

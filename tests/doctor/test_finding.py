@@ -5,7 +5,7 @@ from pathlib import Path
 
 from kinetree import doctor
 from kinetree.doctor import KINDS, Finding, Place
-from kinetree.doctor.finding import SEVERITIES, found, in_order
+from kinetree.doctor.findings import SEVERITIES, found, in_order
 
 
 def test_a_finding_says_where_why_and_how():

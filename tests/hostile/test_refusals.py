@@ -24,7 +24,7 @@ from kinetree.simulation.results import archives, plain
 from kinetree.simulation.results.report import Report
 from kinetree.viewer.browser import server
 from kinetree.viewer.browser.server import is_own_page
-from kinetree.viewer.scene.meshes import mesh_pieces
+from kinetree.viewer.scenes.bodies import mesh_pieces
 
 BOX = trimesh.creation.box()
 

@@ -166,7 +166,7 @@ def test_deep_trees_are_drawn():
     builder = kt.ModelBuilder("deep")
     for k, name in enumerate(names):
         builder.body(name, on=names[k - 1] if k else None, joint=kt.Revolute("y"))
-    from kinetree.plot.trees import _places
+    from kinetree.plot.mechanisms import _places
 
     at = _places(builder.build())
     assert at[-1].tolist() == [1200, 0]

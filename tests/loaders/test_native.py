@@ -11,8 +11,8 @@ from kinetree.joints import REPRESENTATIVES, check_joint
 from kinetree.loaders import load, loads, read
 from kinetree.model import JointDynamics, geometry
 from kinetree.spatial.rotation import euler_rotation
+from kinetree.writers.native import value
 from kinetree.writers.native_parts import joint_table
-from kinetree.writers.toml_text import value
 
 ARM = """\
 kinetree = 1

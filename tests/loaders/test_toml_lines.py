@@ -3,8 +3,7 @@
 import pytest
 
 from kinetree.errors import LoadError
-from kinetree.loaders.toml.document import Document
-from kinetree.loaders.toml.lines import key_lines
+from kinetree.loaders.toml.document import Document, key_lines
 
 TEXT = '''# a comment
 name = "x"  # body = 3

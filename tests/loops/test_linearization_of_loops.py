@@ -8,7 +8,7 @@ from support.closeness import assert_close
 import kinetree as kt
 from kinetree.loops.linear.linearization import LinearModel, linearize
 from kinetree.loops.linear.methods import recursion
-from kinetree.samples.loader_linkage import loader
+from kinetree.samples.earthmovers import loader
 from kinetree.samples.random_linkages import random_closed_mechanism
 
 LOADER = loader()  # kernels are compiled once for each model

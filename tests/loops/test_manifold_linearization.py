@@ -8,7 +8,7 @@ from support.closeness import assert_close
 import kinetree as kt
 from kinetree.algorithms import implicit
 from kinetree.control import equilibrium
-from kinetree.control.closed_equilibria import load_on_freedoms
+from kinetree.control.equilibria import load_on_freedoms
 from kinetree.loops.linear.linearization import linearize, linearize_on_manifold
 from kinetree.loops.linear.velocity_basis import MotionState
 

@@ -8,7 +8,7 @@ import kinetree as kt
 from kinetree.loops.kinematics.constraint import closure_error, constraint
 from kinetree.loops.linear.coordinate_motion import coordinate_motion
 from kinetree.loops.linear.derivatives import torque_derivatives
-from kinetree.samples.loader_linkage import loader
+from kinetree.samples.earthmovers import loader
 
 LOADER = loader()
 JOINTS = ["boom_joint", "bucket_joint"]

@@ -10,7 +10,7 @@ from kinetree.errors import LoopError, ModelError, ShapeError
 from kinetree.joints import Free, Revolute
 from kinetree.model import Actuator, Coupling, ModelBuilder, edit
 from kinetree.quantities import floating
-from kinetree.samples.random_trees import random_inertia
+from kinetree.samples.trees import random_inertia
 from kinetree.simulation.results.labels import positions, velocities
 from kinetree.spatial import ops
 

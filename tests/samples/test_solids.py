@@ -7,7 +7,7 @@ from support.closeness import assert_close
 from kinetree.joints import Revolute
 from kinetree.model import ModelBuilder, shapes
 from kinetree.samples import solids
-from kinetree.samples.states import with_posture
+from kinetree.samples.solids import with_posture
 from kinetree.spatial import rotx, rotz, xlt
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import kinetree as kt
 from kinetree.joints import Prismatic, Revolute, Spherical
 from kinetree.model import Body, Coupling, JointDynamics, Model
-from kinetree.samples.random_trees import random_inertia, random_placement
+from kinetree.samples.trees import random_inertia, random_placement
 from kinetree.spatial import ops
 
 RATIO = 50.0

@@ -14,8 +14,8 @@ import kinetree as kt
 from kinetree import viewer
 from kinetree.model import geometry
 from kinetree.simulation.results import packages
-from kinetree.viewer.pictures import film
-from kinetree.viewer.pictures.raster import rasterized
+from kinetree.viewer import film
+from kinetree.viewer.painting import rasterized
 
 PENDULUM = kt.samples.pendulum()
 

@@ -11,7 +11,7 @@ from support.chromium import Browser
 
 import kinetree as kt
 from kinetree import viewer
-from kinetree.viewer.browser import saving
+from kinetree.viewer.browser import controls
 
 DOUBLE = kt.samples.double_pendulum()
 LATER = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
@@ -193,9 +193,9 @@ def click(browser, label):
 def downloads(live, tmp_path, monkeypatch):
     """What the browser saves, in small pictures and few."""
     shown, browser = live
-    monkeypatch.setattr(saving, "_SIZE", (160, 120))
-    films = {label: (end, 6, (64, 48)) for label, (end, *_) in saving._FILMS.items()}
-    monkeypatch.setattr(saving, "_FILMS", films)
+    monkeypatch.setattr(controls, "_SIZE", (160, 120))
+    films = {label: (end, 6, (64, 48)) for label, (end, *_) in controls._FILMS.items()}
+    monkeypatch.setattr(controls, "_FILMS", films)
     shown.player.speed.value = "5"
     browser.of_browser("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
     if not browser.run("document.body.innerText.includes('Picture')"):
@@ -232,7 +232,7 @@ def test_what_cannot_be_saved_is_said_on_the_page(live, downloads, monkeypatch):
     def fail(*_):
         raise kt.KinetreeError("there is no film")
 
-    monkeypatch.setattr(saving, "write_film", fail)
+    monkeypatch.setattr(controls, "write_film", fail)
     click(browser, "Film (GIF)")
     browser.wait("document.body.innerText.includes('double_pendulum.gif is not saved')")
     assert browser.run("document.body.innerText.includes('there is no film')")

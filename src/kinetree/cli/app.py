@@ -19,7 +19,7 @@ from kinetree.cli import (
     simulate,
     view,
 )
-from kinetree.cli.errors import Commands
+from kinetree.cli.console import Commands
 from kinetree.cli.options import examples, flag
 
 __all__ = ["app"]

@@ -9,10 +9,8 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from kinetree.cli.console import out, print_json, progress
-from kinetree.cli.errors import fail, misuse
-from kinetree.cli.options import Json, option
-from kinetree.cli.robot import Floating, FolderOption, complete, open_robot
+from kinetree.cli.console import fail, misuse, out, print_json, progress
+from kinetree.cli.options import Floating, FolderOption, Json, complete, open_robot, option
 from kinetree.codegen.runtime.threads import set_threads, threads
 
 __all__ = ["bench", "measure"]
@@ -82,7 +80,7 @@ def bench(
 
 def _against(peer, path, floating, folders, batches, as_json):
     from kinetree.benchmark import compare
-    from kinetree.interop.pinocchio.library import pinocchio
+    from kinetree.interop.pinocchio.leaves import pinocchio
 
     if peer != "pinocchio":
         misuse(f"--against knows 'pinocchio' and 'none', not {peer!r}")

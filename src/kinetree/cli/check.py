@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 
 from kinetree.cli.console import out, print_json
-from kinetree.cli.options import Json, flag
-from kinetree.cli.robot import Floating, FolderOption, RobotArgument, open_robot
+from kinetree.cli.options import Floating, FolderOption, Json, RobotArgument, flag, open_robot
 from kinetree.spelling import printable
 
 __all__ = ["check"]
@@ -110,7 +109,7 @@ def _kinds(findings):
 def _verdict(robot, counts):
     from rich.text import Text
 
-    from kinetree.cli.describe import counted
+    from kinetree.cli.info import counted
 
     text = Text.assemble((robot, "bold"), ": ")
     parts = [(counted(n, s), f"bold {_STYLES[s]}") for s, n in counts.items() if n]

@@ -6,11 +6,9 @@ from typing import Annotated
 
 import typer
 
-from kinetree.cli.console import err
-from kinetree.cli.describe import counted
-from kinetree.cli.errors import fail
-from kinetree.cli.options import flag
-from kinetree.cli.robot import Floating, FolderOption, KeepFixed, RobotArgument, open_robot
+from kinetree.cli.console import err, fail
+from kinetree.cli.info import counted
+from kinetree.cli.options import Floating, FolderOption, KeepFixed, RobotArgument, flag, open_robot
 
 __all__ = ["convert", "write"]
 

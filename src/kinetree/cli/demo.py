@@ -6,9 +6,8 @@ from typing import Annotated
 
 import numpy as np
 
-from kinetree.cli.console import bar, progress
+from kinetree.cli.console import bar, misuse, progress
 from kinetree.cli.console import out as console
-from kinetree.cli.errors import misuse
 from kinetree.cli.options import option
 
 __all__ = ["demo"]
@@ -24,9 +23,8 @@ def demo(
 ):
     """Take the tour: a robot, its forces, four algorithms, batches, a motion, its pictures."""
     import kinetree as kt
-    from kinetree.cli import pictures
+    from kinetree.cli import plot
     from kinetree.cli.info import draw as draw_tree
-    from kinetree.cli.simulate import draw
 
     if not 0 < seconds <= 600:
         misuse(f"--seconds must be between 0 and 600, got {seconds:g}")
@@ -49,13 +47,13 @@ def demo(
     say(f"{seconds:g} s in {report.steps} steps of {report.integrator}")
     say(f"energy drift: {report.energy_error:.1e} of the energy that swings back and forth")
     say.step("Look at it")
-    if (reason := pictures.missing()) is not None:
+    if (reason := plot.missing()) is not None:
         say(reason)
         return
     out.mkdir(parents=True, exist_ok=True)
     for picture in (
-        draw(motion, out / "double_pendulum.png"),
-        pictures.animate(out, motion),
+        plot.draw(motion, out / "double_pendulum.png"),
+        plot.animate(out, motion),
     ):
         say(f"wrote {picture}")
 

@@ -15,10 +15,9 @@ from kinetree.cli.arguments import (
     standard_input,
     summary,
 )
-from kinetree.cli.console import out, print_json
-from kinetree.cli.errors import misuse
-from kinetree.cli.options import flag, option
-from kinetree.cli.robot import Floating, FolderOption, complete, open_robot
+from kinetree.cli.console import misuse, out, print_json, print_wide
+from kinetree.cli.options import Floating, FolderOption, complete, flag, open_robot, option
+from kinetree.spelling import printable
 
 __all__ = ["evaluate"]
 
@@ -107,8 +106,6 @@ def evaluate(
     result = chosen(model, **arguments)
     words = spelling(chosen)
     if table or (table is None and sys.stdout.isatty()):
-        from kinetree.cli.results import show
-
         shown = {
             words[p]: value if isinstance(value, str) else given.get(words[p], given.get(p))
             for p, value in arguments.items()
@@ -138,3 +135,77 @@ def _print_list(as_table):
         text = row["description"].replace("``", "")
         grid.add_row(Text(row["name"], "bold"), Text(text))
     out().print(grid)
+
+
+# --- Numbers with names beside them, for people --------------------------------------------------
+
+_SPATIAL = ("wx", "wy", "wz", "x", "y", "z")
+
+
+def show(console, model, function, arguments, result):
+    """Print a result as a table whose rows and columns say what they are.
+
+    ``arguments`` are as the user gave them; None is the default.
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    given = "".join(f", {name} = {_short(name, value)}" for name, value in arguments.items())
+    console.print(
+        Text.assemble((function, "bold"), " of ", (printable(model.name), "bold"), f"{given}\n"),
+        soft_wrap=True,  # one line whatever the terminal, for whoever reads it by program
+    )
+    array = np.asarray(result, dtype=float)
+    array = np.where(np.abs(array) > 1e-14 * np.max(np.abs(array), initial=0), array, 0.0)
+    if array.ndim == 0:
+        console.print(f"{array:.6g}")
+        return
+    if array.ndim > 2:
+        console.print(str(array))
+        return
+    rows, *columns = _labels(model, array.shape, function, arguments)
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
+    table.add_column("")
+    for label in columns[0] if columns else [""]:
+        table.add_column(printable(label), justify="right")
+    if array.ndim == 1:
+        table.show_header = False
+    for label, row in zip(rows, np.atleast_2d(array.T).T, strict=True):
+        table.add_row(Text(printable(label), "cyan"), *(f"{x:.6g}" for x in row))
+    print_wide(console, table)
+
+
+def _labels(model, shape, function, arguments):
+    """Names for the entries along each axis of a result; samples of a batch have numbers."""
+    from kinetree.quantities.catalogue import FUNCTIONS
+
+    axes = FUNCTIONS[function].shape
+    lead = len(shape) - len(axes)
+    return [
+        [str(k) for k in range(size)]
+        if i < lead
+        else _names(model, axes[i - lead], function, arguments)
+        for i, size in enumerate(shape)
+    ]
+
+
+def _names(model, axis, function, arguments):
+    """Names for the entries along an axis, as the catalogue describes it."""
+    from kinetree.algorithms.task_space import ROWS, task_rows
+    from kinetree.identification.parameters import parameter_names, velocity_names
+
+    if axis == "nv":
+        return velocity_names(model)
+    if callable(axis) and function.endswith("regressor"):
+        chosen = {name: arguments[name] for name in ("friction", "rotors") if name in arguments}
+        return list(parameter_names(model, **chosen))
+    if callable(axis):
+        return [ROWS[k] for k in task_rows(arguments.get("rows"))]
+    return {3: ["x", "y", "z"], 4: ["x", "y", "z", ""], 6: list(_SPATIAL)}[axis]
+
+
+def _short(name, value):
+    """What the user gave, or the default."""
+    if value is None:
+        return "neutral" if name == "q" else "0"
+    return str(value)

@@ -7,10 +7,8 @@ from typing import Annotated
 import typer
 
 from kinetree.cli.arguments import find_function, functions, spelling
-from kinetree.cli.console import err, progress
-from kinetree.cli.errors import misuse
-from kinetree.cli.options import flag, option
-from kinetree.cli.robot import Floating, FolderOption, RobotArgument, open_robot
+from kinetree.cli.console import err, misuse, progress
+from kinetree.cli.options import Floating, FolderOption, RobotArgument, flag, open_robot, option
 
 __all__ = ["generate"]
 

@@ -1,11 +1,13 @@
 """``kinetree info``: what a robot consists of."""
 
+import numpy as np
+
 from kinetree.cli.console import err, out, print_json, print_wide
-from kinetree.cli.options import Json
-from kinetree.cli.robot import Floating, FolderOption, KeepFixed, RobotArgument, open_robot
+from kinetree.cli.options import Floating, FolderOption, Json, KeepFixed, RobotArgument, open_robot
+from kinetree.model.describe import leader_text
 from kinetree.spelling import printable
 
-__all__ = ["draw", "info"]
+__all__ = ["counted", "coupling_text", "draw", "info", "kind_of"]
 
 _SHOWN = 12
 
@@ -18,8 +20,6 @@ def info(
     as_json: Json = False,
 ):
     """Draw the tree of a robot: bodies, joints with their axes and limits, masses, counts."""
-    from kinetree.cli.describe import counted, facts
-
     found = open_robot(robot, floating=floating, folders=folder, keep_fixed=keep_fixed)
     model = found.model
     if as_json:
@@ -42,8 +42,6 @@ def draw(console, model):
 def _title(model):
     from rich.text import Text
 
-    from kinetree.cli.describe import counted, total_mass
-
     words = [
         counted(model.body_count, "body", "bodies"),
         f"nq = {model.nq}",
@@ -61,8 +59,6 @@ def _tree(model):
     """A table whose first column is the drawing of the tree."""
     from rich.table import Table
     from rich.text import Text
-
-    from kinetree.cli.describe import kind_of, mass_of, range_of
 
     table = Table(box=None, padding=(0, 3, 0, 0), header_style="dim", pad_edge=False)
     for heading in ("body", "joint", "kind", "range", "mass [kg]"):
@@ -94,8 +90,6 @@ def _rest(model):
     from rich.table import Table
     from rich.text import Text
 
-    from kinetree.cli.describe import coupling_text, loop_text, some
-
     gravity = ", ".join(f"{g:g}" for g in model.gravity) if model.gravity.dtype != object else ""
     rows = [("gravity", f"({gravity}) m/s²" if gravity else "symbolic")]
     rows += [("loop", loop_text(model, loop)) for loop in model.loops[:_SHOWN]]
@@ -121,8 +115,6 @@ def _rest(model):
 
 def _motion(model):
     """What loops and couplings leave of the motion."""
-    from kinetree.cli.describe import mobility_of, some
-
     if not model.loops:
         return []
     found = mobility_of(model)
@@ -136,3 +128,160 @@ def _motion(model):
     if found.redundant:
         rows.append(("redundant", some(found.redundant, 6)))
     return rows
+
+
+# --- The parts of a model in words, and in data for JSON -----------------------------------------
+
+
+def counted(number, one, many=None) -> str:
+    """``1 body``, ``2 bodies``."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def kind_of(joint) -> str:
+    """The kind of a joint and its axis, such as ``revolute -z``."""
+    kind, axis = type(joint).__name__.lower(), getattr(joint, "axis", None)
+    return kind if axis is None else f"{kind} {_axis(axis)}"
+
+
+def _axis(axis):
+    k = max(range(3), key=lambda k: abs(axis[k]))
+    rest = max(abs(axis[j]) for j in range(3) if j != k)
+    if rest < 1e-3:  # exactly along an axis, or as nearly as a file of few digits says it
+        return ("" if rest == 0 else "~") + ("-" if axis[k] < 0 else "") + "xyz"[k]
+    return "(" + ", ".join(f"{k:.3g}" for k in axis) + ")"
+
+
+def range_of(body) -> str:
+    """The limits of the position of a joint with one variable."""
+    limits = body.limits
+    if limits is None or body.joint.nq != 1 or not (limits.lower or limits.upper):
+        return ""
+    lower = limits.lower[0] if limits.lower else -np.inf
+    upper = limits.upper[0] if limits.upper else np.inf
+    if np.isinf(lower) and np.isinf(upper):
+        return ""
+    unit = " m" if type(body.joint).__name__ == "Prismatic" else " rad"
+    return f"{lower:.4g} to {upper:.4g}{unit}"
+
+
+def mass_of(body) -> str:
+    """The mass of a body, as a number or a formula."""
+    m = body.inertia.mass
+    return f"{float(m):.4g}" if isinstance(m, (int, float, np.number)) else str(m)
+
+
+def total_mass(model):
+    """The mass of all moving bodies, or None where it is a formula."""
+    mass = model.total_mass
+    return float(mass) if isinstance(mass, (int, float, np.number)) else None
+
+
+def loop_text(model, loop) -> str:
+    """The two ends of a loop joint."""
+    p, s = (model.body_names[k] for k in (loop.predecessor, loop.successor))
+    return f"{loop.name}: {kind_of(loop.joint)} from {p} to {s}"
+
+
+def coupling_text(model, coupling) -> str:
+    """A coupling as the equation it is."""
+    names = ("", *model.joint_names)
+    source, terms = leader_text(model, coupling), []
+    if coupling.function is not None:
+        return f"{names[coupling.joint]} = {source}"
+    for power, c in enumerate(coupling.coefficients):
+        if c == 0 or (power and not source):
+            continue
+        variable = {0: "", 1: source}.get(power, f"{source}^{power}")
+        number = f"{c:g}" if not variable or c != 1 else ""
+        terms.append(" ".join(filter(None, (number, variable))))
+    return f"{names[coupling.joint]} = {' + '.join(terms) or '0'}".replace("+ -", "- ")
+
+
+def some(names, most) -> str:
+    """The first names, and how many more there are."""
+    shown = ", ".join(names[:most])
+    return shown + (f", and {len(names) - most} more" if len(names) > most else "")
+
+
+def facts(model) -> dict:
+    """Everything ``info`` shows, as plain data."""
+    body = model.body_names
+    return {
+        "name": model.name,
+        "nq": model.nq,
+        "nv": model.nv,
+        "total_mass": total_mass(model),
+        "gravity": [_plain(g) for g in model.gravity],
+        "base": model.base_name,
+        "bodies": [_body(model, i) for i in range(1, model.body_count + 1)],
+        "frames": [{"name": f.name, "body": body[f.body]} for f in model.frames],
+        "loops": [
+            {
+                "name": loop.name,
+                "kind": kind_of(loop.joint),
+                "predecessor": body[loop.predecessor],
+                "successor": body[loop.successor],
+            }
+            for loop in model.loops
+        ],
+        "couplings": [
+            {
+                "name": c.name,
+                "joint": model.joint_names[c.joint - 1],
+                "source": model.joint_names[c.source - 1] if c.source else None,
+                "coefficients": list(c.coefficients),
+                **({"sources": [model.joint_names[i - 1] for i in c.sources]} if c.sources else {}),
+                **({"weights": list(c.shares)} if c.sources else {}),
+            }
+            for c in model.couplings
+        ],
+        "actuators": [
+            {"name": a.name, "joint": model.driven_joint(a), "gear": list(a.gear)}
+            for a in model.actuators
+        ],
+        "postures": [{"name": p.name, "q": p.q.tolist()} for p in model.postures],
+        "geometry": len(model.geometry),
+        "mobility": _mobility(model),
+    }
+
+
+def mobility_of(model):
+    """The ``Mobility`` of a model where it is assembled; None if it cannot be, or has formulas."""
+    from kinetree.errors import AssemblyError
+    from kinetree.loops.kinematics.mobility import mobility
+
+    if model.scalar_type().kind == "O":
+        return None
+    try:
+        return mobility(model.at(0.0))
+    except AssemblyError:
+        return None
+
+
+def _mobility(model):
+    if not model.loops:
+        return model.nv
+    found = mobility_of(model)
+    return None if found is None else found.mobility
+
+
+def _body(model, i):
+    body = model.bodies[i - 1]
+    found = {
+        "name": body.name,
+        "parent": model.body_names[body.parent],
+        "joint": body.joint_name,
+        "kind": kind_of(body.joint),
+        "nq": body.joint.nq,
+        "nv": body.joint.nv,
+        "mass": _plain(body.inertia.mass),
+    }
+    for part in (body.limits, body.dynamics):
+        if part is not None:
+            found |= {k: list(v) for k, v in vars(part).items() if v}
+    return found
+
+
+def _plain(x):
+    return float(x) if isinstance(x, (int, float, np.number)) else str(x)

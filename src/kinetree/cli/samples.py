@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from kinetree.cli.console import out, print_json
-from kinetree.cli.errors import misuse
+from kinetree.cli.console import misuse, out, print_json
 from kinetree.cli.options import Json, examples, flag
 
 __all__ = ["app"]
@@ -18,7 +17,7 @@ app = typer.Typer(epilog=examples("kinetree samples", _WRITE))
 
 def _names(incomplete: str):
     import kinetree as kt
-    from kinetree.cli.robot import describe
+    from kinetree.cli.options import describe
 
     return [(n, describe(n)) for n in kt.samples.names() if n.startswith(incomplete)]
 
@@ -29,7 +28,7 @@ def samples(context: typer.Context, as_json: Json = False):
     if context.invoked_subcommand is not None:
         return
     import kinetree as kt
-    from kinetree.cli.robot import describe
+    from kinetree.cli.options import describe
 
     rows = []
     for name in kt.samples.names():
@@ -65,7 +64,7 @@ def write(
     """Write a sample to a file, to change it or to use it elsewhere."""
     import kinetree as kt
     from kinetree.cli.convert import write as save
-    from kinetree.cli.robot import missing
+    from kinetree.cli.options import missing
 
     if name not in kt.samples.names():
         misuse(missing(name, kt.samples.names(), files=False))

@@ -6,19 +6,13 @@ from typing import Annotated
 
 import numpy as np
 
-from kinetree.cli.console import bar, err, out, print_json
-from kinetree.cli.controllers import NAMES, controller
-from kinetree.cli.errors import fail, misuse
-from kinetree.cli.ground import put_on_ground
-from kinetree.cli.options import Json, option
-from kinetree.cli.pictures import missing
-from kinetree.cli.robot import Floating, FolderOption, RobotArgument, open_robot
-from kinetree.cli.states import configuration, vector
-from kinetree.spelling import printable
+from kinetree.cli.arguments import configuration, vector
+from kinetree.cli.console import bar, err, fail, misuse, out, print_json
+from kinetree.cli.options import Floating, FolderOption, Json, RobotArgument, open_robot, option
+from kinetree.cli.plot import PICTURES, draw, missing, require_suffix
+from kinetree.spelling import did_you_mean, printable
 
-__all__ = ["PICTURES", "draw", "require_suffix", "simulate"]
-
-PICTURES = (".png", ".pdf", ".svg")
+__all__ = ["simulate"]
 
 
 def _complete_integrator(incomplete: str):
@@ -136,25 +130,6 @@ def _can_be_written(file, picture):
         fail(reason)
 
 
-def require_suffix(path, suffixes):
-    """Refuse a file that is not of these kinds."""
-    if path.suffix.lower() not in suffixes:
-        misuse(f"{path} must end in {', '.join(suffixes[:-1])} or {suffixes[-1]}")
-
-
-def draw(motion, path, joints=None):
-    """Draw a motion into a file; its path."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot
-
-    figure = motion.plot(joints=joints)
-    figure.savefig(path, dpi=150)
-    pyplot.close(figure)
-    return path
-
-
 def _facts(robot, motion, written):
     """All there is to say, as plain data."""
     from kinetree.simulation.results.plain import plain
@@ -234,3 +209,80 @@ def _report(motion):
     for label, text in rows:
         grid.add_row(label, Text(printable(text)))
     return grid
+
+
+# --- Controllers that a simulation can be told by name -------------------------------------------
+
+NAMES = ("none", "gravity", "pd")
+BANDWIDTH = 10.0
+"""How fast springs and dampers pull, as the natural frequency of each joint [rad/s]."""
+
+
+def controller(model, name, goal):
+    """A function ``(t, q, qd)`` to joint forces, or None.
+
+    Args:
+        model: the mechanism.
+        name: ``none``; ``gravity`` carries the weight; ``pd`` also pulls to ``goal``. Both within
+            the effort limits of the joints.
+        goal: positions (nq,).
+    """
+    import kinetree as kt
+
+    if name not in NAMES:
+        hint = did_you_mean(name, NAMES, f"there are {', '.join(NAMES)}")
+        misuse(f"no controller is called {name!r}; {hint}")
+    if name == "none":
+        return None
+    driven = _driven(model)
+    law = kt.control.GravityCompensation(model)
+    if name == "pd":
+        inertia = np.diagonal(kt.mass_matrix(model, goal))
+        kp, kd = BANDWIDTH**2 * inertia, 2 * BANDWIDTH * inertia
+        law = kt.control.PDWithFeedforward(model, goal, kp, kd, feedforward="gravity")
+    most = np.where(model.effort_limits > 0, model.effort_limits, np.inf)  # as far as motors go
+    return lambda t, q, qd: np.clip(driven * law(t, q, qd), -most, most)
+
+
+def _driven(model):
+    """One for each velocity that a motor can act on: not those of joints that float freely."""
+    from kinetree.joints import Free
+
+    driven = np.ones(model.nv)
+    for i, body in enumerate(model.bodies, start=1):
+        if isinstance(body.joint, Free):
+            driven[model.v_slice[i]] = 0
+    return driven
+
+
+# --- ``--ground``: a plane that a robot falls to, or stands on -----------------------------------
+
+_NAME = "the ground"
+_DEEP = 1e-6  # how far a robot may start in the ground, which then pushes it out [m]
+
+
+def put_on_ground(model, height, start):
+    """The model with a ground at a height [m], and rigid contact between the two.
+
+    ``start`` is the configuration in which nothing may be in the ground yet.
+    """
+    import numpy as np
+
+    import kinetree as kt
+
+    solid = {g.body: model.body_names[g.body] for g in model.geometry if g.collision and g.body}
+    if not solid:
+        fail(
+            f"{model.name} has nothing solid to touch the ground with: in URDF, <collision> "
+            f"elements of links that move"
+        )
+    model = kt.contact.with_ground(model, point=(0.0, 0.0, height), name=_NAME)
+    scene = kt.contact.Scene(model, pairs=[(_NAME, name) for name in solid.values()])
+    gaps = scene.contacts(start, margin=np.inf).gap
+    lowest = float(np.min(gaps, initial=np.inf))
+    if lowest < -_DEEP:
+        misuse(
+            f"the robot starts {-lowest:.4g} m deep in the ground; "
+            f"--ground {np.floor((height + lowest) * 1000) / 1000:g} is below it"
+        )
+    return model, kt.contact.TimeStepping(scene)

@@ -3,11 +3,9 @@
 from pathlib import Path
 from typing import Annotated
 
-from kinetree.cli.console import bar, err
-from kinetree.cli.errors import misuse
-from kinetree.cli.options import flag, option
-from kinetree.cli.robot import Floating, FolderOption, RobotArgument, open_robot
-from kinetree.cli.states import configuration
+from kinetree.cli.arguments import configuration
+from kinetree.cli.console import bar, err, misuse
+from kinetree.cli.options import Floating, FolderOption, RobotArgument, flag, open_robot, option
 
 __all__ = ["view"]
 
@@ -58,8 +56,8 @@ def view(
     """
     import kinetree as kt
     from kinetree.simulation.results.storage import SUFFIXES
-    from kinetree.viewer.pictures.film import FILMS, PICTURES
-    from kinetree.viewer.scene.description import SHOWN
+    from kinetree.viewer.film import FILMS, PICTURES
+    from kinetree.viewer.scenes.description import SHOWN
 
     kinds = (".html", *PICTURES, *FILMS)
     for path in out or ():
@@ -90,7 +88,7 @@ def view(
 
 def _written(what, path, q, speed, options):
     from kinetree import viewer
-    from kinetree.viewer.pictures.film import FILMS, PICTURES
+    from kinetree.viewer.film import FILMS, PICTURES
 
     if path.suffix.lower() in PICTURES:
         viewer.picture(what, path, q, **options)

@@ -1,7 +1,6 @@
 """The model doctor: what is wrong with a robot, why it matters, how to mend it."""
 
-from kinetree.doctor.catalogue import KINDS, Kind
 from kinetree.doctor.check import check
-from kinetree.doctor.finding import Finding, Place
+from kinetree.doctor.findings import KINDS, Finding, Kind, Place
 
 __all__ = ["KINDS", "Finding", "Kind", "Place", "check"]

@@ -7,9 +7,9 @@ from itertools import chain
 
 import numpy as np
 
-from kinetree.doctor import dynamics, inertias, limits, loops, meshes, structure, units
+from kinetree.doctor import computed, limits, plausibility, structure
 from kinetree.doctor.facts import from_model
-from kinetree.doctor.finding import Finding, Place, found, in_order, named
+from kinetree.doctor.findings import Finding, Place, found, in_order, named
 from kinetree.doctor.urdf import read_facts
 from kinetree.errors import LoadError, ModelError
 from kinetree.loaders import read
@@ -67,19 +67,19 @@ def _of_model(model, facts=None):
         text = "its numbers are formulas; only models of plain numbers are checked"
         return [found("formulas", named("model", model.name), text)]
     said = facts or from_model(model)
-    findings, known = list(_of_facts(said)), inertias.idle_joints(said)
-    computed = [
-        lambda: units.gravity(model),
-        lambda: meshes.missing(model) if facts is None else (),
-        lambda: meshes.opened(model),
+    findings, known = list(_of_facts(said)), plausibility.idle_joints(said)
+    checks = [
+        lambda: plausibility.gravity(model),
+        lambda: plausibility.missing_meshes(model) if facts is None else (),
+        lambda: plausibility.unusable_meshes(model),
         lambda: limits.couplings(model),
         lambda: limits.actuators(model),
-        lambda: dynamics.singular_joints(model, known),
-        lambda: dynamics.conditioning(model),
-        lambda: loops.loops(model),
+        lambda: computed.singular_joints(model, known),
+        lambda: computed.conditioning(model),
+        lambda: computed.loops(model),
     ]
     places = {part.part: part.place for part in (*facts.links, *facts.joints)} if facts else {}
-    for findings_of in computed:
+    for findings_of in checks:
         try:
             findings += [replace(f, place=places.get(f.part, f.place)) for f in findings_of()]
         except (ArithmeticError, ValueError) as error:
@@ -92,14 +92,14 @@ def _of_facts(facts):
     return chain(
         structure.names(facts),
         structure.connections(facts),
-        inertias.impossible_inertias(facts),
-        inertias.massless_leaves(facts),
+        plausibility.impossible_inertias(facts),
+        plausibility.massless_leaves(facts),
         limits.limits(facts),
-        units.lengths(facts),
-        units.masses(facts),
-        units.inertias(facts),
-        units.angles(facts),
-        units.centers(facts),
+        plausibility.lengths(facts),
+        plausibility.masses(facts),
+        plausibility.inertias(facts),
+        plausibility.angles(facts),
+        plausibility.centers(facts),
     )
 
 

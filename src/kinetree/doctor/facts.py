@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from kinetree.doctor.finding import NOWHERE, Place, named
+from kinetree.doctor.findings import NOWHERE, Place, named
 from kinetree.joints import Fixed, Free, Prismatic, Revolute
 from kinetree.model.geometry import (
     Box,

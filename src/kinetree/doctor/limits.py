@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kinetree.doctor.finding import found, named
+from kinetree.doctor.findings import found, named
 
 __all__ = ["actuators", "couplings", "limits"]
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from kinetree.doctor.finding import found, named
+from kinetree.doctor.findings import found, named
 from kinetree.loaders.report import short
 from kinetree.spelling import close_names
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from kinetree.doctor.facts import Facts, JointFacts, LinkFacts, corners
-from kinetree.doctor.finding import Place, found, named
+from kinetree.doctor.findings import Place, found, named
 from kinetree.errors import LoadError
 from kinetree.loaders.report import label, short, tag_of
 from kinetree.loaders.urdf.joints import JOINT_TYPES

@@ -1,48 +1,48 @@
 """Robot files of any format, as models: ``load``, ``loads`` and ``read``."""
 
+import json
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kinetree.errors import KinetreeError, LoadError, ModelWarning
 from kinetree.joints import Free
-from kinetree.loaders.content import content
-from kinetree.loaders.paths import Folders
+from kinetree.loaders.paths import Folders, content
 from kinetree.loaders.report import Notice, Report, short
 from kinetree.loaders.xml import root_tag
 from kinetree.model import Model, lump_fixed
 from kinetree.spelling import did_you_mean
 
-__all__ = ["FORMATS", "Loaded", "Options", "load", "loads", "read"]
+__all__ = ["FORMATS", "Format", "Loaded", "Options", "load", "loads", "read"]
 
-# Each reader is called as read(source: bytes, report, folders, options) and returns a Model.
-FORMATS = {
-    "urdf": ("kinetree.loaders.urdf", "read_urdf"),
-    "mjcf": ("kinetree.loaders.mjcf", "read_mjcf"),
-    "sdf": ("kinetree.loaders.sdf", "read_sdf"),
-    "toml": ("kinetree.loaders.native", "read_toml"),
-    "dh": ("kinetree.loaders.dh", "read_dh"),
-    "json": ("kinetree.loaders.plain", "read_json"),
-}
-_ROOT_TAGS = {"robot": "urdf", "mujoco": "mjcf", "mujocoinclude": "mjcf", "sdf": "sdf"}
-_SUFFIXES = {
-    ".urdf": "urdf", ".xacro": "urdf", ".mjcf": "mjcf", ".sdf": "sdf", ".world": "sdf",
-    ".toml": "toml", ".csv": "dh", ".json": "json",
-}  # fmt: skip
-_FILES = (*_SUFFIXES, ".xml")
-_LUMPED = ("urdf", "mjcf", "sdf")
-"""Formats that have no other way to say "frame" than a body on a fixed joint."""
-_NOTHING_FLOATS = {
-    "mjcf": "it frees bodies without a joint that the world carries, and there are none",
-    "sdf": "the file joins everything to the world",
-}
 _SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file format.
+
+    Attributes:
+        read: ``read(source: bytes, report, folders, options)`` returns a ``Model``.
+        suffixes: of file names.
+        root_tags: of XML files, whatever their suffix.
+        lumps: whether bodies on fixed joints are merged unless ``lump=False``: for formats in which
+            such a body is the only way to write a frame.
+        parameters: whether its files may have parameters.
+        floating_base: why ``floating_base=True`` has no effect on a file without a free joint.
+    """
+
+    read: Callable[[bytes, Report, Folders, Any], Model]
+    suffixes: tuple[str, ...] = ()
+    root_tags: tuple[str, ...] = ()
+    lumps: bool = False
+    parameters: bool = False
+    floating_base: str | None = None
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,74 @@ class Loaded(NamedTuple):
     model: Model
     notices: tuple[Notice, ...]
     path: str
+
+
+def _read_urdf(*arguments) -> Model:
+    from kinetree.loaders.urdf import read_urdf
+
+    return read_urdf(*arguments)
+
+
+def _read_mjcf(*arguments) -> Model:
+    from kinetree.loaders.mjcf import read_mjcf
+
+    return read_mjcf(*arguments)
+
+
+def _read_sdf(*arguments) -> Model:
+    from kinetree.loaders.sdf import read_sdf
+
+    return read_sdf(*arguments)
+
+
+def _read_toml(*arguments) -> Model:
+    from kinetree.loaders.native import read_toml
+
+    return read_toml(*arguments)
+
+
+def _read_dh(*arguments) -> Model:
+    from kinetree.loaders.dh import read_dh
+
+    return read_dh(*arguments)
+
+
+def read_json(source, report, folders, options) -> Model:
+    """The model in the JSON text of ``Model.to_dict``."""
+    try:
+        data = json.loads(source, parse_int=_whole)
+    except json.JSONDecodeError as error:
+        raise report.error(error.lineno, f"this is no JSON: {error.msg}") from None
+    except (ValueError, RecursionError) as error:
+        raise report.error(None, f"this is no JSON: {error}") from None
+    bodies = data.get("bodies") if isinstance(data, dict) else ()
+    report.check_bodies(len(bodies) if isinstance(bodies, list) else 0)
+    try:
+        return Model.from_dict(data)
+    except (TypeError, ValueError, AttributeError, IndexError, RecursionError) as error:
+        raise report.error(None, f"this JSON is no model: {error}") from error
+
+
+def _whole(digits):
+    """A whole number, as a float where it has more digits than any of a model."""
+    return int(digits) if len(digits) < 20 else float(digits)
+
+
+FORMATS = {
+    "urdf": Format(_read_urdf, (".urdf", ".xacro"), ("robot",), lumps=True),
+    "mjcf": Format(
+        _read_mjcf, (".mjcf",), ("mujoco", "mujocoinclude"), lumps=True,
+        floating_base="it frees bodies without a joint that the world carries, and there are none",
+    ),
+    "sdf": Format(
+        _read_sdf, (".sdf", ".world"), ("sdf",), lumps=True,
+        floating_base="the file joins everything to the world",
+    ),
+    "toml": Format(_read_toml, (".toml",), parameters=True),
+    "dh": Format(_read_dh, (".csv",), parameters=True),
+    "json": Format(read_json, (".json",)),
+}  # fmt: skip
+"""The formats that ``load`` reads, by name."""
 
 
 def load(
@@ -114,7 +182,7 @@ def loads(
     """
     if not isinstance(text, (str, bytes)):
         raise LoadError(f"loads needs a string or bytes, got {type(text).__name__}")
-    if isinstance(text, str) and "\n" not in text and Path(text).suffix.lower() in _FILES:
+    if isinstance(text, str) and _is_file_name(text):
         raise LoadError(f"{short(text)} is the name of a file, not its text; load reads files")
     source = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     options = Options(floating_base, lump, strict, parameters or {})
@@ -138,13 +206,15 @@ def read(
 def _read(source, path, folders, format, options) -> Loaded:
     report = Report(path)
     format = format or _format(source, path)
-    reader = _reader(format, path)
-    if options.parameters and format not in ("toml", "dh"):
+    if format not in FORMATS:
+        hint = did_you_mean(format, FORMATS, f"known: {', '.join(FORMATS)}")
+        raise LoadError(f"{path}: unknown format {format!r}; {hint}")
+    if options.parameters and not FORMATS[format].parameters:
         raise LoadError(f"{path}: parameters= is for TOML files; a file of {format} has none")
     with warnings.catch_warnings(record=True) as caught, np.errstate(all="ignore"):
         warnings.simplefilter("always", ModelWarning)
         try:
-            model = _model(reader, source, report, folders, options, format)
+            model = _model(format, source, report, folders, options)
         except LoadError:
             raise
         except KinetreeError as error:
@@ -164,46 +234,46 @@ def _read(source, path, folders, format, options) -> Loaded:
     return Loaded(model, tuple(report.notices), path)
 
 
-def _model(reader, source, report, folders, options, format):
-    """The model, and a note on arguments that made no difference to it."""
-    lumped = format in _LUMPED
-    lump = lumped if options.lump is None else options.lump
-    model = reader(source, report, folders, replace(options, lump=lump))
-    if lump and not lumped:
+def _model(name, source, report, folders, options):
+    """The model, with a notice for arguments that made no difference to it."""
+    format = FORMATS[name]
+    lump = format.lumps if options.lump is None else options.lump
+    model = format.read(source, report, folders, replace(options, lump=lump))
+    if lump and not format.lumps:
         model = lump_fixed(model)
     if options.floating_base and not any(isinstance(j, Free) for j in model.joint[1:]):
-        why = f"a file of {format} says which joints are free; kinetree.edit.floating adds one"
-        report.ignored(None, "floating_base=True", _NOTHING_FLOATS.get(format, why))
+        why = f"a file of {name} says which joints are free; kinetree.edit.floating adds one"
+        report.ignored(None, "floating_base=True", format.floating_base or why)
     return model
 
 
 def _format(source, path):
     """By the suffix, and where that leaves a choice by the root element."""
-    known = _SUFFIXES.get(Path(path).suffix.lower())
-    if known in ("toml", "dh", "json"):
+    suffix = Path(path).suffix.lower()
+    known = next((name for name, format in FORMATS.items() if suffix in format.suffixes), None)
+    if known and not FORMATS[known].root_tags:
         return known
     tag = root_tag(source)
-    if tag in _ROOT_TAGS:
-        return _ROOT_TAGS[tag]
-    if known:
-        return known
+    by_tag = next((name for name, format in FORMATS.items() if tag in format.root_tags), None)
+    if by_tag or known:
+        return by_tag or known
     if source.lstrip()[:1] == b"{":
         return "json"
-    if tag is None and source.lstrip()[:1] not in (b"", b"<") and Path(path).suffix == "":
+    if tag is None and source.lstrip()[:1] not in (b"", b"<") and suffix == "":
         return "toml"
     found = f"its root element is <{tag}>" if tag else "it is no XML"
     raise LoadError(
         f"{path}: unknown format: {found}, and the suffix is not one of "
-        f"{', '.join(_SUFFIXES)}; pass format= one of {', '.join(FORMATS)}"
+        f"{', '.join(_suffixes())}; pass format= one of {', '.join(FORMATS)}"
     )
 
 
-def _reader(format, path):
-    if format not in FORMATS:
-        hint = did_you_mean(format, FORMATS, f"known: {', '.join(FORMATS)}")
-        raise LoadError(f"{path}: unknown format {format!r}; {hint}")
-    module, name = FORMATS[format]
-    return getattr(import_module(module), name)
+def _is_file_name(text):
+    return "\n" not in text and Path(text).suffix.lower() in (*_suffixes(), ".xml")
+
+
+def _suffixes():
+    return [suffix for format in FORMATS.values() for suffix in format.suffixes]
 
 
 def _announced(loaded):

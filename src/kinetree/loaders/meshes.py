@@ -12,7 +12,7 @@ from kinetree.loaders.paths import Folders
 from kinetree.model.triangles import FORMATS, convex_hull, read_triangles
 from kinetree.spatial import Inertia
 
-__all__ = ["FORMATS", "mesh_bounds", "mesh_inertia"]
+__all__ = ["FORMATS", "mesh_bounds", "mesh_file", "mesh_inertia"]
 
 
 def mesh_inertia(
@@ -57,3 +57,23 @@ def _opened(path, scale, folders):
     if folders is not None:
         name = Folders(None, folders).resolve(name)
     return read_triangles(name, scale, path)
+
+
+# --- The file behind the name of a mesh, if the robot file may have it ---------------------------
+
+
+def mesh_file(name: str, folders: Folders, note) -> str | None:
+    """The path to keep for a mesh, or None; ``note(why)`` is told what is wrong with it.
+
+    A file that is missing keeps its path, and a package that is missing its name. What lies outside
+    the allowed folders is left out, so that nobody opens it later.
+    """
+    try:
+        path = folders.locate(name)
+    except LoadError as error:
+        note(str(error))
+        harmless = name.startswith(("package://", "model://")) and ".." not in name
+        return name if harmless else None
+    if not os.path.isfile(path):
+        note(f"there is no file {path!r}")
+    return path

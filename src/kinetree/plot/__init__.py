@@ -11,13 +11,9 @@ the same look.
 
 from typing import TYPE_CHECKING
 
-from kinetree.plot.contacts import contact_forces
-from kinetree.plot.eigenvalues import eigenvalues
-from kinetree.plot.motions import constraint_error, energy, joints, overview
-from kinetree.plot.phases import phase
-from kinetree.plot.sparsity import sparsity
-from kinetree.plot.style import STYLE
-from kinetree.plot.trees import tree
+from kinetree.plot.mechanisms import eigenvalues, sparsity, tree
+from kinetree.plot.motions import constraint_error, contact_forces, energy, joints, overview, phase
+from kinetree.plot.sheet import STYLE
 from kinetree.spelling import suggesting
 
 __all__ = [

@@ -10,29 +10,23 @@ from typing import TYPE_CHECKING
 
 from kinetree.errors import UnknownNameError
 from kinetree.model import Model
-from kinetree.samples.arms import arm, scara
-from kinetree.samples.bennett_linkage import bennett
+from kinetree.samples.arms import arm, panda, scara, ur5
 from kinetree.samples.book_linkages import (
     actuated_arm,
     clustered_linkage,
     corner_ladder,
     kite_pair,
+    parallel_four_bar,
 )
-from kinetree.samples.delta_robot import delta
-from kinetree.samples.excavator_arm import excavator
+from kinetree.samples.earthmovers import excavator, loader
 from kinetree.samples.legged import hopping_leg, quadruped
-from kinetree.samples.linkages import five_bar, four_bar, ladder, slider_crank
-from kinetree.samples.loader_linkage import loader
-from kinetree.samples.panda_arm import panda
+from kinetree.samples.linkages import bennett, five_bar, four_bar, ladder, slider_crank
+from kinetree.samples.parallel_robots import delta, stewart
 from kinetree.samples.pendulums import cart_pole, double_pendulum, pendulum
 from kinetree.samples.person import humanoid
 from kinetree.samples.random_linkages import random_closed_mechanism
-from kinetree.samples.random_trees import random_inertia, random_placement, random_tree
-from kinetree.samples.regular_trees import chain, tree
 from kinetree.samples.spinning import gyroscope, satellite
-from kinetree.samples.stewart_platform import stewart
-from kinetree.samples.thesis_mechanisms import parallel_four_bar
-from kinetree.samples.universal_robots import ur5
+from kinetree.samples.trees import chain, random_inertia, random_placement, random_tree, tree
 from kinetree.spelling import did_you_mean, suggesting
 
 __all__ = [

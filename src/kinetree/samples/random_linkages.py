@@ -23,7 +23,7 @@ from kinetree.joints import (
 )
 from kinetree.model import Loop, Model, ModelBuilder
 from kinetree.model.mechanism import reversed_joint
-from kinetree.samples.random_trees import check_count, random_inertia, random_placement
+from kinetree.samples.trees import check_count, random_inertia, random_placement
 from kinetree.spatial import Plucker, rotz, xlt
 from kinetree.spelling import did_you_mean
 

@@ -8,16 +8,33 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kinetree.model import Actuator, geometry, shapes
+from kinetree.model import Actuator, Posture, geometry, shapes
 from kinetree.model.geometry import Geometry
 from kinetree.model.parts import as_placement
 from kinetree.spatial import Inertia, Plucker, rot
 
 __all__ = [
-    "BLUE", "DARK", "GOLD", "GREEN", "ORANGE", "RED", "STEEL", "WHITE",
-    "Solid", "add_body", "add_scenery", "box", "capsule", "cylinder", "dressed", "ellipsoid",
-    "inertia_of", "sphere", "with_motors",
-]  # fmt: skip
+    "BLUE",
+    "DARK",
+    "GOLD",
+    "GREEN",
+    "ORANGE",
+    "RED",
+    "STEEL",
+    "WHITE",
+    "Solid",
+    "add_body",
+    "add_scenery",
+    "box",
+    "capsule",
+    "cylinder",
+    "dressed",
+    "ellipsoid",
+    "inertia_of",
+    "sphere",
+    "with_motors",
+    "with_posture",
+]
 
 STEEL, DARK = (0.72, 0.75, 0.78, 1.0), (0.26, 0.28, 0.31, 1.0)
 WHITE, GOLD = (0.92, 0.92, 0.90, 1.0), (0.90, 0.72, 0.25, 1.0)
@@ -129,3 +146,26 @@ def with_motors(model, joints=None):
         bounds = (-most, most)
         motors.append(Actuator(f"{name}_motor", i, control=bounds, effort=bounds))
     return model.replace(actuators=(*model.actuators, *motors))
+
+
+# --- Postures by the names of joints, for models that are already built --------------------------
+
+
+def with_posture(model, name, q, qd=None):
+    """The model with one more posture; joints that are not named stand at their neutral position.
+
+    Args:
+        model: the model.
+        name: of the posture.
+        q: position variables by the name of the joint.
+        qd: velocity variables likewise.
+    """
+    positions, velocities = model.neutral(), model.zero_velocity.astype(float)
+    for vector, slices, given in (
+        (positions, model.q_slice, q),
+        (velocities, model.v_slice, qd or {}),
+    ):
+        for joint, value in given.items():
+            vector[slices[model.joint_index(joint)]] = value
+    posture = Posture(name, tuple(positions.tolist()), tuple(velocities.tolist()))
+    return model.replace(postures=(*model.postures, posture))

@@ -19,8 +19,8 @@ from kinetree.samples.solids import (
     inertia_of,
     sphere,
     with_motors,
+    with_posture,
 )
-from kinetree.samples.states import with_posture
 from kinetree.spatial import rotx, rotz, xlt
 
 __all__ = ["gyroscope", "satellite"]

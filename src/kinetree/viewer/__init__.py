@@ -9,11 +9,9 @@
 """
 
 from kinetree.viewer.motions import scene_of as scene
-from kinetree.viewer.outputs import Page, embedded, picture, record, save_html
-from kinetree.viewer.scene.contacts import Contacts
-from kinetree.viewer.scene.description import LAYERS, Arrows, Part, Scene, Surface
-from kinetree.viewer.scene.touching import contacts_of
-from kinetree.viewer.show import view
+from kinetree.viewer.scenes.contacts import Contacts, contacts_of
+from kinetree.viewer.scenes.description import LAYERS, Arrows, Part, Scene, Surface
+from kinetree.viewer.show import Page, embedded, picture, record, save_html, view
 
 __all__ = [
     "LAYERS",

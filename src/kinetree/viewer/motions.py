@@ -16,7 +16,7 @@ from kinetree.quantities.dynamics import external_forces
 from kinetree.simulation.results.storage import SUFFIXES
 from kinetree.simulation.results.trajectory import Trajectory
 from kinetree.spelling import did_you_mean
-from kinetree.viewer.scene.stage import Stage
+from kinetree.viewer.scenes.stage import Stage
 
 __all__ = ["FRAMES_PER_SECOND", "Motion", "motion_of", "scene_of", "staged"]
 

@@ -1,13 +1,17 @@
-"""``kt.view``: the viewer in the browser."""
+"""``kt.view`` in the browser; files and pages of mechanisms and motions without a server."""
 
+import html
 import warnings
+from pathlib import Path
 
 from kinetree.errors import ModelWarning
-from kinetree.viewer.motions import motion_of
-from kinetree.viewer.pictures.film import check_layers
-from kinetree.viewer.scene.description import SHOWN
+from kinetree.viewer import film
+from kinetree.viewer.motions import motion_of, scene_of
+from kinetree.viewer.page import page
+from kinetree.viewer.scenes.camera import framing
+from kinetree.viewer.scenes.description import SHOWN, Scene
 
-__all__ = ["view"]
+__all__ = ["Page", "embedded", "picture", "record", "save_html", "view"]
 
 
 def view(
@@ -39,7 +43,7 @@ def view(
         A ``Viewer``, which shows itself in notebooks. In a script, ``view(model).wait()`` keeps it
         alive until Ctrl-C.
     """
-    show = check_layers(show)
+    show = film.check_layers(show)
     motion = motion_of(what, q, t)
     from kinetree.viewer.browser.app import Viewer
 
@@ -52,3 +56,119 @@ def view(
     if open:
         viewer.open()
     return viewer
+
+
+# --- Files and pages of mechanisms and motions, without a server ---------------------------------
+
+
+class Page:
+    """A page that plays a scene, as text; a notebook shows it, and keeps it when it is sent on.
+
+    Attributes:
+        text: the HTML.
+        height: in a notebook [pixel].
+    """
+
+    def __init__(self, text, height=480):
+        self.text, self.height = text, height
+
+    def __repr__(self):
+        return f"<page of {len(self.text)} characters>"
+
+    def _repr_html_(self):
+        inside = html.escape(self.text, quote=True)
+        style = f"width:100%;height:{self.height}px;border:1px solid #ccc;border-radius:6px"
+        return f'<iframe srcdoc="{inside}" style="{style}"></iframe>'
+
+
+def save_html(what, path, q=None, *, show=SHOWN, direction=None, zoom=1.0, **options) -> Path:
+    """Write a page in one file that opens from disk, plays, and needs no server and no network.
+
+    Args:
+        what: a scene, or what ``view`` takes.
+        path: the ``.html`` file.
+        q: as in ``view``.
+        show: names of the layers that are shown at first.
+        direction: from the mechanism to the eye, (3,); a good one by default.
+        zoom: larger than one to come closer.
+        **options: ``t``, ``forces``, ``contacts``, ``ghost``, ``collision`` as in ``view``.
+
+    Returns:
+        The path.
+    """
+    path = Path(path)
+    text = embedded(what, q, show=show, direction=direction, zoom=zoom, **options).text
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def embedded(what, q=None, *, show=SHOWN, direction=None, zoom=1.0, height=480, **options) -> Page:
+    """The page of ``save_html`` for a notebook: it stays there when the notebook is sent on.
+
+    Args:
+        what: as in ``save_html``.
+        q: as in ``save_html``.
+        show: as in ``save_html``.
+        direction: as in ``save_html``.
+        zoom: as in ``save_html``.
+        height: of the page in the notebook [pixel].
+        **options: as in ``save_html``.
+    """
+    shown = film.check_layers(show)
+    scene = _scene(what, q, options)
+    return Page(page(scene, show=shown, camera=framing(scene, direction, zoom)), height)
+
+
+def picture(
+    what, path=None, q=None, *, at=None, size=(960, 720), show=SHOWN, direction=None, zoom=1.0,
+    **options,
+):  # fmt: skip
+    """A picture, (rows, columns, 3) of bytes, drawn by NumPy alone; written to a file, too.
+
+    Args:
+        what: a scene, or what ``view`` takes.
+        path: a ``.png`` or ``.jpg`` file, if one is wanted.
+        q: as in ``view``.
+        at: the time in a motion [s]; its beginning unless given.
+        size: columns and rows.
+        show: names of the layers to draw.
+        direction: from the mechanism to the eye, (3,); a good one by default.
+        zoom: larger than one to come closer.
+        **options: ``t``, ``forces``, ``contacts``, ``ghost``, ``collision`` as in ``view``.
+    """
+    scene = _scene(what, q, options)
+    look = {"size": size, "show": show, "direction": direction, "zoom": zoom}
+    return film.picture(scene, path, t=at, **look)
+
+
+def record(
+    what, path, q=None, *, size=(960, 720), rate=30, speed=1.0, show=SHOWN, direction=None,
+    zoom=1.0, progress=None, **options,
+) -> Path:  # fmt: skip
+    """A film, drawn by NumPy alone, with neither browser nor graphics card; its path.
+
+    Args:
+        what: a scene, or what ``view`` takes.
+        path: an ``.mp4`` or ``.gif`` file.
+        q: as in ``view``.
+        size: columns and rows.
+        rate: images a second.
+        speed: how much faster than it was.
+        show: names of the layers to draw.
+        direction: from the mechanism to the eye, (3,); a good one by default.
+        zoom: larger than one to come closer.
+        progress: called with the time that is drawn [s].
+        **options: ``t``, ``forces``, ``contacts``, ``ghost``, ``collision`` as in ``view``.
+    """
+    scene = _scene(what, q, {**options, "rate": film.images_per_second(rate, speed)})
+    look = {"size": size, "show": show, "direction": direction, "zoom": zoom}
+    return film.film(scene, path, rate=rate, speed=speed, progress=progress, **look)
+
+
+def _scene(what, q, options) -> Scene:
+    if isinstance(what, Scene):
+        return what
+    scene = scene_of(what, q, **options)
+    for notice in scene.notices:
+        warnings.warn(notice, ModelWarning, stacklevel=4)
+    return scene

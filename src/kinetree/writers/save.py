@@ -2,7 +2,6 @@
 
 import json
 import os
-from importlib import import_module
 from pathlib import Path
 
 from kinetree.errors import ModelError, calling
@@ -10,13 +9,32 @@ from kinetree.model.arrays import as_model
 
 __all__ = ["WRITERS", "save"]
 
-# Each writer takes a model and returns the text of a file.
-WRITERS = {
-    "urdf": ("kinetree.writers.urdf", "to_urdf"),
-    "mjcf": ("kinetree.writers.mjcf", "to_mjcf"),
-    "toml": ("kinetree.writers.native", "to_toml"),
-    "json": ("kinetree.writers.save", "to_json"),
-}
+
+def _to_urdf(model) -> str:
+    from kinetree.writers.urdf import to_urdf
+
+    return to_urdf(model)
+
+
+def _to_mjcf(model) -> str:
+    from kinetree.writers.mjcf import to_mjcf
+
+    return to_mjcf(model)
+
+
+def _to_toml(model) -> str:
+    from kinetree.writers.native import to_toml
+
+    return to_toml(model)
+
+
+def to_json(model) -> str:
+    """The plain data of ``Model.to_dict`` as JSON."""
+    return json.dumps(model.to_dict(), indent=1, allow_nan=False) + "\n"
+
+
+WRITERS = {"urdf": _to_urdf, "mjcf": _to_mjcf, "toml": _to_toml, "json": to_json}
+"""The formats that ``save`` writes: functions of a model to the text of a file, by name."""
 _SUFFIXES = {
     ".urdf": "urdf", ".xml": "mjcf", ".mjcf": "mjcf", ".toml": "toml", ".json": "json",
 }  # fmt: skip
@@ -39,14 +57,8 @@ def save(model, path, *, format=None) -> Path:
             f"cannot write {str(path)!r}: the format must be one of {', '.join(WRITERS)}, by "
             f"format= or by the suffix {', '.join(_SUFFIXES)}; got {format or path.suffix!r}"
         )
-    module, name = WRITERS[format]
     with calling("save"):
-        text = getattr(import_module(module), name)(model)
+        text = WRITERS[format](model)
     part = path.with_name(path.name + ".part")
     part.write_text(text, encoding="utf-8", newline="\n")
     return part.replace(path)
-
-
-def to_json(model) -> str:
-    """The plain data of ``Model.to_dict`` as JSON."""
-    return json.dumps(model.to_dict(), indent=1, allow_nan=False) + "\n"

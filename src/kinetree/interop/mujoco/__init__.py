@@ -32,14 +32,17 @@ Quaternions are ``(w, x, y, z)`` in both. Joints are matched by name. MuJoCo com
 ``pip install "kinetree[mjcf]"`` and is imported on first use.
 """
 
-from kinetree.interop.mujoco.frames import (
+from kinetree.interop.mujoco.models import (
     frame_name,
+    from_f_ext,
     from_jacobian,
+    from_model,
     from_pose,
+    to_f_ext,
     to_jacobian,
+    to_model,
     to_pose,
 )
-from kinetree.interop.mujoco.models import from_model, to_model
 from kinetree.interop.mujoco.states import (
     from_a,
     from_q,
@@ -50,8 +53,7 @@ from kinetree.interop.mujoco.states import (
     to_tau,
     to_v,
 )
-from kinetree.interop.mujoco.wrenches import from_f_ext, to_f_ext
-from kinetree.loaders.mjcf.library import MissingLibraryError
+from kinetree.loaders.mjcf.values import MissingLibraryError
 
 __all__ = [
     "MissingLibraryError",

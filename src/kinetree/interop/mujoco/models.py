@@ -2,14 +2,32 @@
 
 import warnings
 
-from kinetree.errors import InteropError, LoadError, ModelWarning
+import numpy as np
+
+from kinetree.algorithms.kinematics import base_transforms, joint_transforms
+from kinetree.arrays.batch import over_batch
+from kinetree.errors import InteropError, LoadError, ModelWarning, ShapeError, UnknownNameError
+from kinetree.interop.mujoco.states import from_q, from_tau, to_tau
 from kinetree.joints import Free
 from kinetree.loaders.mjcf.compiled import from_compiled
-from kinetree.loaders.mjcf.library import compiled, mujoco
+from kinetree.loaders.mjcf.joints import anchor
+from kinetree.loaders.mjcf.values import body_names, compiled, model_name, mujoco
 from kinetree.model import Model
+from kinetree.model.arrays import as_configuration, as_numbers, check_finite
+from kinetree.quantities.dynamics import external_forces
 from kinetree.writers.mjcf import to_mjcf
 
-__all__ = ["from_model", "to_model"]
+__all__ = [
+    "frame_name",
+    "from_f_ext",
+    "from_jacobian",
+    "from_model",
+    "from_pose",
+    "to_f_ext",
+    "to_jacobian",
+    "to_model",
+    "to_pose",
+]
 
 _SHOWN = 10
 
@@ -79,3 +97,131 @@ def to_model(model):
         raise InteropError(
             f"MuJoCo refuses model {model.name!r}: {' '.join(str(error).split())}"
         ) from None
+
+
+# --- Frames, poses and Jacobians of one mechanism in both libraries ------------------------------
+
+
+def frame_name(model, mj_model, name, kind="body") -> str:
+    """The frame of kinetree's model that is MuJoCo's body or site ``name``."""
+    if kind == "site":
+        taken = name in body_names(mj_model)
+        chosen = f"{name}_site" if taken or name not in model.frame_names else name
+    elif kind == "body":
+        names = body_names(mj_model)
+        if name not in names:
+            raise UnknownNameError(f"MuJoCo's model {model_name(mj_model)!r} has no body {name!r}")
+        chosen = name if _at_its_joint(mj_model, names.index(name)) else f"{name}_link"
+    else:
+        raise UnknownNameError(f"kind must be 'body' or 'site', got {kind!r}")
+    model.frame(chosen)
+    return chosen
+
+
+def _at_its_joint(mj_model, b):
+    """Whether the frame of a body is where we put it: at its last joint."""
+    last = int(mj_model.body_jntadr[b] + mj_model.body_jntnum[b]) - 1
+    return mj_model.body_jntnum[b] == 0 or not np.any(anchor(mj_model, last))
+
+
+def from_pose(xpos, xmat):
+    """A pose as ``kt.pose`` gives it, (..., 4, 4), from ``xpos`` (..., 3) and ``xmat`` (..., 9)."""
+    xpos, xmat = np.asarray(xpos, dtype=float), np.asarray(xmat, dtype=float)
+    if xpos.shape[-1:] != (3,) or xmat.shape[-1:] != (9,):
+        raise ShapeError(
+            f"from_pose needs xpos (..., 3) and xmat (..., 9), got {xpos.shape} and {xmat.shape}"
+        )
+    T = np.zeros((*np.broadcast_shapes(xpos.shape[:-1], xmat.shape[:-1]), 4, 4))
+    T[..., :3, :3] = xmat.reshape(*xmat.shape[:-1], 3, 3)
+    T[..., :3, 3], T[..., 3, 3] = xpos, 1
+    return T
+
+
+def to_pose(T):
+    """``xpos`` (..., 3) and ``xmat`` (..., 9) of a pose (..., 4, 4)."""
+    T = np.asarray(T, dtype=float)
+    if T.shape[-2:] != (4, 4):
+        raise ShapeError(f"a pose has shape (..., 4, 4), got {T.shape}")
+    return T[..., :3, 3].copy(), T[..., :3, :3].reshape(*T.shape[:-2], 9)
+
+
+def from_jacobian(model, mj_model, qpos, jacp, jacr):
+    """``kt.jacobian(..., frame="aligned")``, (..., 6, nv), from those of ``mj_jac`` and its kin.
+
+    Args:
+        model: kinetree's model.
+        mj_model: MuJoCo's model.
+        qpos: MuJoCo's configuration, (..., mj_model.nq).
+        jacp: translational Jacobian, (..., 3, mj_model.nv).
+        jacr: rotational Jacobian, (..., 3, mj_model.nv).
+    """
+    rows = np.concatenate([np.asarray(jacr, dtype=float), np.asarray(jacp, dtype=float)], axis=-2)
+    return from_tau(model, mj_model, np.asarray(qpos)[..., None, :], rows)
+
+
+def to_jacobian(model, mj_model, q, J):
+    """``jacp`` and ``jacr``, (..., 3, mj_model.nv), from an aligned Jacobian (..., 6, nv)."""
+    rows = to_tau(model, mj_model, np.asarray(q)[..., None, :], J)
+    return rows[..., 3:, :], rows[..., :3, :]
+
+
+# --- Forces on bodies: MuJoCo's ``xfrc_applied`` and our ``f_ext`` -------------------------------
+# MuJoCo has a force at the mass centre of each body and a torque, in world coordinates; we have a
+# moment about the origin of the base and a force, in base coordinates.
+
+
+def from_f_ext(model, mj_model, qpos, xfrc):
+    """Our ``f_ext``, (..., body_count, 6), from ``xfrc_applied``, (..., mj_model.nbody, 6)."""
+    q, xfrc = from_q(model, mj_model, qpos), check_finite(as_numbers(xfrc, "xfrc"), "xfrc", core=2)
+    if xfrc.ndim < 2 or xfrc.shape[-2:] != (mj_model.nbody, 6):
+        raise ShapeError(
+            f"MuJoCo's xfrc_applied must have shape (..., {mj_model.nbody}, 6), got {xfrc.shape}"
+        )
+    force, torque = xfrc[..., :3], xfrc[..., 3:]
+    moment = torque + np.cross(_centers(model, mj_model, q), force)
+    out = np.zeros((*moment.shape[:-2], model.body_count, 6))
+    for b, body in enumerate(_bodies(model, mj_model)):
+        if body > 0:
+            out[..., body - 1, :3] += moment[..., b, :]
+            out[..., body - 1, 3:] += force[..., b, :]
+    return out
+
+
+def to_f_ext(model, mj_model, q, f_ext):
+    """``xfrc_applied``, (..., mj_model.nbody, 6), from our ``f_ext`` in any of its forms."""
+    q, f_ext = as_configuration(model, q), external_forces(model, f_ext)
+    names = body_names(mj_model)
+    centers = _centers(model, mj_model, q)
+    batch = np.broadcast_shapes(centers.shape[:-2], f_ext.shape[:-2])
+    out = np.zeros((*batch, mj_model.nbody, 6))
+    for i, name in enumerate(model.body_names[1:], start=1):
+        moment, force = f_ext[..., i - 1, :3], f_ext[..., i - 1, 3:]
+        if name in names:
+            b = names.index(name)
+            out[..., b, :3] = force
+            out[..., b, 3:] = moment - np.cross(centers[..., b, :], force)
+        elif np.any(f_ext[..., i - 1, :]):
+            raise InteropError(
+                f"a force acts on body {name!r}, which is only a joint in MuJoCo's model; apply "
+                f"it to the body that it carries"
+            )
+    return out
+
+
+def _bodies(model, mj_model):
+    """The number of our body for each of MuJoCo's."""
+    frames = [frame_name(model, mj_model, name) for name in body_names(mj_model)[1:]]
+    return [0, *(model.frame(frame).body for frame in frames)]
+
+
+def _centers(model, mj_model, q):
+    """Mass centres of MuJoCo's bodies in the world, (..., nbody, 3)."""
+    frames = [model.frame(frame_name(model, mj_model, n)) for n in body_names(mj_model)[1:]]
+
+    def one(q):
+        X_0 = base_transforms(model, joint_transforms(model, q)[0])
+        X = [frame.placement @ X_0[frame.body] for frame in frames]
+        places = [x.inverse().point(c) for x, c in zip(X, mj_model.body_ipos[1:], strict=True)]
+        return np.array([np.zeros(3), *places], dtype=float)
+
+    return over_batch(one, {"q": q}, core=[1], shape=(mj_model.nbody, 3))

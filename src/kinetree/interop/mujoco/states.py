@@ -19,9 +19,9 @@ from kinetree.interop.coupled_states import (
 from kinetree.joints import Free
 from kinetree.loaders.mjcf.joints import variables
 from kinetree.loaders.mjcf.maps import JointMap, map_of
-from kinetree.loaders.mjcf.names import joint_names, model_name
+from kinetree.loaders.mjcf.values import joint_names, model_name
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_numbers, check_finite
-from kinetree.writers.mjcf.parts import Part, parts_of
+from kinetree.writers.mjcf.elements import Part, parts_of
 
 __all__ = ["from_a", "from_q", "from_tau", "from_v", "to_a", "to_q", "to_tau", "to_v"]
 

@@ -27,15 +27,16 @@ Everything else, such as joint frames and the signs of forces, is the same. Join
 name. Pinocchio comes with ``pip install "kinetree[pinocchio]"`` and is imported on first use.
 """
 
-from kinetree.interop.pinocchio.library import MissingLibraryError
-from kinetree.interop.pinocchio.parameters import from_parameters, to_parameters
+from kinetree.interop.pinocchio.leaves import MissingLibraryError
 from kinetree.interop.pinocchio.reader import from_model
 from kinetree.interop.pinocchio.states import (
     from_a,
+    from_parameters,
     from_q,
     from_tau,
     from_v,
     to_a,
+    to_parameters,
     to_q,
     to_tau,
     to_v,

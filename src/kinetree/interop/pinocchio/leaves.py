@@ -1,14 +1,29 @@
 """The joints of a Pinocchio model one by one, composite ones taken apart."""
 
+import importlib
 from typing import Any, NamedTuple
 
-from kinetree.errors import InteropError
-from kinetree.interop.pinocchio.kinds import kind_of, universal_letters
-from kinetree.interop.pinocchio.library import pinocchio
-from kinetree.interop.pinocchio.placement import from_se3
-from kinetree.spatial import Plucker
+import numpy as np
 
-__all__ = ["Leaf", "leaves"]
+from kinetree.errors import InteropError, MissingPackageError
+from kinetree.interop.pinocchio.kinds import kind_of, universal_letters
+from kinetree.joints import Helical
+from kinetree.model import Coupling
+from kinetree.spatial import Inertia, Plucker
+
+__all__ = [
+    "Leaf",
+    "MissingLibraryError",
+    "add_mimic_joints",
+    "couplings",
+    "followers",
+    "from_inertia",
+    "from_se3",
+    "leaves",
+    "pinocchio",
+    "to_inertia",
+    "to_se3",
+]
 
 
 class Leaf(NamedTuple):
@@ -60,3 +75,154 @@ def _parts(name, joint, placement):
             yield f"{name}_{k}", part, placement if k == 1 else Plucker.identity()
     else:
         yield name, joint, placement
+
+
+# --- Pinocchio itself, imported when it is first needed ------------------------------------------
+
+
+class MissingLibraryError(InteropError, MissingPackageError):
+    """The other library is not installed."""
+
+
+def pinocchio():
+    """The ``pinocchio`` module, or an error that says how to get it."""
+    try:
+        library = importlib.import_module("pinocchio")
+    except ImportError as error:
+        raise MissingLibraryError(
+            f"kinetree.interop.pinocchio needs Pinocchio, which cannot be imported ({error}): "
+            f'pip install "kinetree[pinocchio]"'
+        ) from error
+    if not hasattr(library, "SE3"):
+        raise MissingLibraryError(
+            f"the module 'pinocchio' at {library.__file__} is not the rigid-body library but a "
+            f'namesake: pip uninstall pinocchio, then pip install "kinetree[pinocchio]", which '
+            f"brings the package called pin"
+        )
+    return library
+
+
+# --- Placements and inertias: the same quantities in the two notations ---------------------------
+# Pinocchio's ``SE3(R, p)`` is the pose of a frame; ``Plucker(E, r)`` the coordinate transform to
+# it.
+
+
+def from_se3(M) -> Plucker:
+    """The coordinate transform to the frame whose pose is ``M``."""
+    return Plucker(np.array(M.rotation.T), np.array(M.translation))
+
+
+def to_se3(pin, X):
+    """The pose of the frame that ``X`` transforms to."""
+    return pin.SE3(np.asarray(X.E.T, dtype=float), np.asarray(X.r, dtype=float))
+
+
+def from_inertia(Y) -> Inertia:
+    """From mass, lever and rotational inertia about the mass centre."""
+    return Inertia.from_mass_center(Y.mass, np.array(Y.lever), np.array(Y.inertia))
+
+
+def to_inertia(pin, I):
+    """As Pinocchio's inertia; also one that is physically impossible."""
+    if I.mass == 0:
+        Y = pin.Inertia.Zero()
+        Y.inertia = np.asarray(I.rotational, dtype=float)
+        return Y
+    return pin.Inertia.FromDynamicParameters(np.asarray(I.parameters(), dtype=float))
+
+
+# --- Joints that follow others: couplings here, mimic joints there -------------------------------
+# A group of coupled joints has one variable. In Pinocchio it is that of the joint with the smallest
+# number, and what the others have of armature, damping and friction goes to it, seen through the
+# gear.
+
+
+class Follower(NamedTuple):
+    """A joint without variables of its own in Pinocchio's model."""
+
+    name: str
+    leader: str
+    scaling: float
+    offset: float
+
+
+def followers(pin_model):
+    """The mimic joints of Pinocchio's model."""
+    found = zip(pin_model.mimicking_joints, pin_model.mimicked_joints, strict=True)
+    return [
+        Follower(pin_model.names[i], pin_model.names[j], joint.scaling, joint.offset)
+        for i, j in found
+        if kind_of(joint := pin_model.joints[i].extract()) == "JointModelMimic"
+    ]
+
+
+def couplings(pin_model, joint_names):
+    """The mimic joints as couplings of a model whose joints have these names."""
+    number = {name: i for i, name in enumerate(joint_names, start=1)}
+    return tuple(
+        Coupling(f"{f.name}_mimic", number[f.name], number[f.leader], (f.offset, f.scaling))
+        for f in followers(pin_model)
+    )
+
+
+def add_mimic_joints(pin, result, model):
+    """``result``, a tree, with the couplings of ``model`` as mimic joints."""
+    places = _places(model)
+    groups = {}
+    for i, (root, _, _) in places.items():
+        groups.setdefault(root, {})[result.getJointId(model.joint_names[i - 1])] = i
+    for numbers in groups.values():
+        first, *others = sorted(numbers)
+        _, a, b = places[numbers[first]]
+        for k in others:
+            _refuse_helical(model, numbers[k])
+            _, offset, slope = places[numbers[k]]
+            scaling = slope / b
+            _hand_over(result, first, k, scaling)
+            result = pin.transformJointIntoMimic(result, first, k, scaling, offset - scaling * a)
+    return result
+
+
+def _refuse_helical(model, i):
+    """Pinocchio computes a helical mimic joint without its pitch, or crashes."""
+    if isinstance(model.bodies[i - 1].joint, Helical):
+        raise InteropError(
+            f"joint {model.joint_names[i - 1]!r} is helical and follows another; Pinocchio cannot "
+            f"compute with helical mimic joints, only with revolute and prismatic ones. Remove the "
+            f"coupling with model.replace(couplings=...), or let the helical joint lead"
+        )
+
+
+def _hand_over(result, leader, follower, scaling):
+    """Add what the follower has of its own to the leader."""
+    i, j = result.idx_vs[leader], result.idx_vs[follower]
+    result.armature[i] += scaling**2 * result.armature[j]
+    result.damping[i] += scaling**2 * result.damping[j]
+    result.upperDryFrictionLimit[i] += abs(scaling) * result.upperDryFrictionLimit[j]
+    result.lowerDryFrictionLimit[i] += abs(scaling) * result.lowerDryFrictionLimit[j]
+
+
+def _places(model):
+    """For every coupled joint ``i`` the joint ``s`` that leads it all, and ``q_i = a + b q_s``."""
+    coupling = {c.joint: c for c in model.couplings}
+
+    def place(i):
+        if i not in coupling:
+            return i, 0.0, 1.0
+        c = coupling[i]
+        a, b, *rest = (*c.coefficients, 0.0)
+        if c.source == 0 or b == 0 or np.any(rest) or c.function is not None:
+            law = f"has coefficients {list(c.coefficients)}"
+            law = (
+                "follows a function" if c.function else "has several sources" if c.sources else law
+            )
+            raise InteropError(
+                f"Pinocchio's mimic joints follow another by a factor and an offset; coupling "
+                f"{c.name!r} {law}. Remove it with model.replace(couplings=...), or lock a joint "
+                f"that is held"
+            )
+        root, offset, slope = place(c.source)
+        return root, a + b * offset, b * slope
+
+    coupled = {i for c in model.couplings for i in (c.joint, *c.leaders)}
+    return {i: place(i) for i in sorted(coupled)}

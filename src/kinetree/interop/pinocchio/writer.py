@@ -6,9 +6,7 @@ import numpy as np
 
 from kinetree.errors import InteropError, ModelWarning
 from kinetree.interop.pinocchio.kinds import as_pinocchio
-from kinetree.interop.pinocchio.library import pinocchio
-from kinetree.interop.pinocchio.mimic import add_mimic_joints
-from kinetree.interop.pinocchio.placement import to_inertia, to_se3
+from kinetree.interop.pinocchio.leaves import add_mimic_joints, pinocchio, to_inertia, to_se3
 from kinetree.joints import Fixed
 from kinetree.model.dynamics import has_dynamics
 from kinetree.spatial import Plucker

@@ -1,5 +1,10 @@
 """Denavit–Hartenberg tables from TOML or CSV text."""
 
+import csv
+import math
+import re
+from functools import partial
+
 from kinetree.errors import LoadError
 from kinetree.loaders.dh.rows import (
     CONVENTIONS,
@@ -10,10 +15,9 @@ from kinetree.loaders.dh.rows import (
     Entry,
     to_model,
 )
-from kinetree.loaders.dh.sheet import read_sheet
 from kinetree.loaders.toml.document import Document, decoded
-from kinetree.loaders.toml.parameters import read_parameters
-from kinetree.loaders.toml.table import Table
+from kinetree.loaders.toml.expressions import UNITS, ExpressionError, evaluate
+from kinetree.loaders.toml.table import Table, read_parameters
 from kinetree.model import Model
 from kinetree.model.model import STANDARD_GRAVITY
 from kinetree.spelling import did_you_mean
@@ -92,3 +96,157 @@ def _entry(table: Table, i):
             values[name] = value
     table.finish()
     return Entry(values, table.error)
+
+
+# --- Denavit–Hartenberg tables as CSV, with units in the heading: ``alpha[deg]`` -----------------
+# Lines that begin with ``#`` say what a table cannot: ``# convention: standard``, ``# name: ur5``,
+# ``# gravity: 0 0 -9.81``, ``# base: theta d``, ``# tool: a alpha d theta``. Any other such line is
+# a comment.
+
+_COLUMNS = (*TEXTS, *NUMBERS, *LISTS)
+_SETTING = re.compile(r"#\s*(convention|name|gravity|base|tool)\s*:\s*(.*)", re.I)
+_HEADING = re.compile(r"\s*([^\s\[\]()]+)\s*(?:[\[(]\s*([^\])]*?)\s*[\])])?\s*")
+_VARIABLE = re.compile(r"(?:\*|-|(?:q|theta|θ|d)_?\d*\*?)")  # how papers mark the variable
+_UNIT = re.compile(rf"(?<![A-Za-z_])(?:{'|'.join(UNITS)})(?!\w)")
+_UNITS = UNITS | {
+    "m": 1.0, "kg": 1.0, "g": 1e-3, "m/rad": 1.0, "mm/rad": 1e-3, "kgm2": 1.0, "kg*m^2": 1.0,
+    "rad/s": 1.0, "deg/s": UNITS["deg"], "m/s": 1.0, "N": 1.0, "Nm": 1.0, "N*m": 1.0,
+}  # fmt: skip
+_LONGEST_LINE = 10_000
+
+
+def read_sheet(text: str, report, options) -> Model:
+    """The arm of a CSV text."""
+    sheet = _Sheet(text, report.path)
+    parameters = dict(options.parameters)
+    if parameters:
+        raise LoadError(f"{report.path}: a CSV table has no parameters; a TOML table may have")
+    convention = sheet.settings.get("convention", "").lower()
+    if convention not in CONVENTIONS:
+        found = f"got {convention!r}" if convention else "nothing does"
+        raise LoadError(
+            f"{report.path}:1: a line '# convention: standard' or '# convention: modified' must "
+            f"say which convention the table follows; {found}"
+        )
+    return to_model(
+        sheet.entries(),
+        report.path,
+        convention=CONVENTIONS[convention],
+        strict=options.strict,
+        name=sheet.settings.get("name", "arm"),
+        gravity=sheet.setting("gravity", 3, STANDARD_GRAVITY),
+        base=sheet.setting("base", 2, (0, 0)),
+        tool=sheet.setting("tool", 4, (0, 0, 0, 0)),
+    )
+
+
+class _Sheet:
+    """The lines of a table, sorted into settings, heading and rows."""
+
+    def __init__(self, text, path):
+        self.path = path
+        self.settings: dict[str, str] = {}
+        self.setting_lines: dict[str, int] = {}
+        self.lines: list[tuple[int, str]] = []
+        for number, line in enumerate(text.split("\n"), start=1):
+            if len(line) > _LONGEST_LINE:
+                raise self.error(
+                    number, f"a line of {len(line)} characters; at most {_LONGEST_LINE}"
+                )
+            found = _SETTING.fullmatch(line.strip())
+            if found:
+                self.settings[found[1].lower()] = found[2].strip()
+                self.setting_lines[found[1].lower()] = number
+            elif line.strip() and not line.lstrip().startswith("#"):
+                self.lines.append((number, line))
+            if len(self.lines) > MOST_ROWS + 1:
+                raise self.error(number, f"more than {MOST_ROWS} rows; an arm has fewer")
+
+    def error(self, line, message):
+        """An error that begins with file and line."""
+        return LoadError(f"{self.path}:{line}: {message}")
+
+    def setting(self, name, size, default):
+        """A setting as so many numbers."""
+        if name not in self.settings:
+            return default
+        words = self.settings[name].replace(",", " ").split()
+        line = self.setting_lines[name]
+        if len(words) != size:
+            raise self.error(line, f"{name} must be {size} numbers, got {len(words)}")
+        return tuple(self._number(word, "", line, name) for word in words)
+
+    def entries(self) -> list[Entry]:
+        """The rows, read by the columns that the heading names."""
+        if not self.lines:
+            raise self.error(1, "the table is empty")
+        line, heading = self.lines[0]
+        delimiter = next((d for d in "\t;," if d in heading), ",")
+        columns = self._columns(line, self._cells(line, heading, delimiter))
+        entries = []
+        for i, (line, text) in enumerate(self.lines[1:], start=1):
+            cells = self._cells(line, text, delimiter)
+            if len(cells) > len(columns) and not any(c.strip() for c in cells[len(columns) :]):
+                cells = cells[: len(columns)]
+            if len(cells) != len(columns):
+                raise self.error(
+                    line, f"row {i} has {len(cells)} cells, the heading has {len(columns)}"
+                )
+            entries.append(self._entry(line, i, columns, cells))
+        return entries
+
+    def _cells(self, line, text, delimiter):
+        try:
+            return next(csv.reader([text], delimiter=delimiter, strict=True, skipinitialspace=True))
+        except csv.Error as error:
+            raise self.error(line, f"not CSV: {error}") from None
+
+    def _columns(self, line, cells):
+        """Names and units of the columns."""
+        columns = []
+        for cell in cells:
+            found = _HEADING.fullmatch(cell)
+            name, unit = (found[1].lower(), found[2]) if found else (cell.strip(), None)
+            if name not in _COLUMNS:
+                raise self.error(line, f"unknown column {name!r}; {did_you_mean(name, _COLUMNS)}")
+            if name in (c for c, _ in columns):
+                raise self.error(line, f"column {name!r} is there twice")
+            if unit and unit not in _UNITS:
+                known = ", ".join(_UNITS)
+                raise self.error(line, f"column {name!r}: unknown unit {unit!r}; known: {known}")
+            columns.append((name, unit or ""))
+        return columns
+
+    def _entry(self, line, i, columns, cells):
+        values = {}
+        for (name, unit), cell in zip(columns, cells, strict=True):
+            cell = cell.strip()
+            what = f"row {i}, column {name!r}"
+            if not cell:
+                continue
+            if name in TEXTS:
+                values[name] = cell
+            elif name in LISTS:
+                values[name] = tuple(self._number(word, unit, line, what) for word in cell.split())
+                if name == "com" and len(values[name]) != 3:
+                    raise self.error(line, f"{what}: expected 3 numbers, got {cell!r}")
+            elif name in ("theta", "d") and _VARIABLE.fullmatch(cell):
+                values[name] = 0
+            else:
+                infinite = name in ("lower", "upper", "velocity", "effort")
+                values[name] = self._number(cell, unit, line, what, infinite=infinite)
+        return Entry(values, partial(self._row_error, line, i))
+
+    def _row_error(self, line, i, message):
+        return self.error(line, f"row {i}: {message}")
+
+    def _number(self, text, unit, line, what, *, infinite=False):
+        if unit and _UNIT.search(text):
+            raise self.error(line, f"{what}: {text!r} has a unit, and so has the heading: [{unit}]")
+        try:
+            value = evaluate(text, {}) * _UNITS.get(unit, 1.0)
+        except ExpressionError as error:
+            raise self.error(line, f"{what}: {error}") from None
+        if not (infinite or math.isfinite(value)):
+            raise self.error(line, f"{what} must be finite, got {text!r}")
+        return value

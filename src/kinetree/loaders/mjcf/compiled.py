@@ -1,15 +1,15 @@
 """A model from a compiled MuJoCo model, in which every default, class and unit is settled."""
 
+import math
+
 import numpy as np
 
-from kinetree.loaders.mjcf.actuators import actuators_of
-from kinetree.loaders.mjcf.constraints import constraints_of
-from kinetree.loaders.mjcf.joints import disabled
-from kinetree.loaders.mjcf.names import model_name
-from kinetree.loaders.mjcf.postures import postures_of
-from kinetree.loaders.mjcf.shapes import geometry_of, sites_of
-from kinetree.loaders.mjcf.tree import tree_of
-from kinetree.model import Model
+from kinetree.joints import Fixed, Free, Spherical
+from kinetree.loaders.mjcf.joints import BALL, FREE, disabled, variables
+from kinetree.loaders.mjcf.maps import map_of
+from kinetree.loaders.mjcf.tree import geometry_of, sites_of, tree_of
+from kinetree.loaders.mjcf.values import model_name, names_of, placement, shift, unused
+from kinetree.model import Actuator, Coupling, Loop, Model, Posture
 
 __all__ = ["from_compiled"]
 
@@ -53,3 +53,168 @@ def _tell_of_other_forces(mj_model, tree, tell):
         tell("tendon", "", f"armature of tendon {t} is inertia that is not carried")
     if mj_model.nflex:
         tell("flex", "", "the elasticity of flexible bodies is not carried")
+
+
+# --- Equality constraints of a compiled MuJoCo model as loop joints and couplings ----------------
+# MuJoCo's constraints are soft springs and dampers; ours hold exactly.
+
+CONNECT, WELD, JOINT = range(3)  # mjtEq
+_TAGS = {CONNECT: "connect", WELD: "weld", JOINT: "joint", 3: "tendon"}
+_SITE = 6  # mjtObj
+
+
+def constraints_of(mj_model, tree, tell):
+    """Loops and couplings."""
+    loops, couplings = [], []
+    taken = {*tree.joint_names, *(b.joint_name for b in tree.bodies)}
+    number = {b.joint_name: i for i, b in enumerate(tree.bodies, start=1)}
+    off = disabled(mj_model, "EQUALITY") or disabled(mj_model, "CONSTRAINT")
+    for e, given in enumerate(names_of(mj_model, "eq")):
+        kind = int(mj_model.eq_type[e])
+        tag = _TAGS.get(kind, "flex")
+        if off or not mj_model.eq_active0[e]:
+            tell(tag, given, "this constraint is switched off, and left out")
+            continue
+        if kind not in (CONNECT, WELD, JOINT):
+            tell(tag, given, f"an equality of {tag}s has no counterpart here")
+            continue
+        name = unused(given or f"{tag}_{e}", tag, taken)
+        if kind == JOINT:
+            couplings.append(_coupling(mj_model, e, name, tree.joint_names, number))
+        else:
+            loop = _loop(mj_model, e, name, kind, tree.places)
+            if loop.predecessor == loop.successor:
+                tell(tag, given, "both ends are on one body; nothing moves, and it is left out")
+            else:
+                loops.append(loop)
+    return tuple(loops), tuple(couplings)
+
+
+def _coupling(mj_model, e, name, joint_names, number):
+    """The polynomial is in deviations from ``qpos0``, which our variables are."""
+    follower, leader = int(mj_model.eq_obj1id[e]), int(mj_model.eq_obj2id[e])
+    coefficients = [float(c) for c in mj_model.eq_data[e, :5]]
+    if leader < 0:
+        return Coupling(name, number[joint_names[follower]], 0, (coefficients[0],))
+    while len(coefficients) > 2 and coefficients[-1] == 0:
+        coefficients.pop()
+    ends = number[joint_names[follower]], number[joint_names[leader]]
+    return Coupling(name, *ends, tuple(coefficients))
+
+
+def _loop(mj_model, e, name, kind, places):
+    ends = [int(mj_model.eq_obj1id[e]), int(mj_model.eq_obj2id[e])]
+    data = np.array(mj_model.eq_data[e])
+    if int(mj_model.eq_objtype[e]) == _SITE:
+        X = [placement(mj_model.site_pos[s], mj_model.site_quat[s]) for s in ends]
+        ends = [int(mj_model.site_bodyid[s]) for s in ends]
+        if kind == CONNECT:
+            X = [shift(x.r) for x in X]
+    elif kind == CONNECT:
+        X = [shift(data[:3]), shift(data[3:6])]
+    else:
+        X = [placement(data[3:6], data[6:10]), shift(data[:3])]
+    (p, X_P), (s, X_S) = ((places[b].body, x @ places[b].X) for b, x in zip(ends, X, strict=True))
+    return Loop(name, p, s, Spherical() if kind == CONNECT else Fixed(), X_P, X_S)
+
+
+# --- Actuators of a compiled MuJoCo model --------------------------------------------------------
+
+_JOINT, _JOINT_IN_PARENT = 0, 1  # mjtTrn
+
+
+def actuators_of(mj_model, tree, tell):
+    """Those that act on a joint; a servo becomes a motor without its controller."""
+    taken, found = set(), []
+    number = {b.joint_name: i for i, b in enumerate(tree.bodies, start=1)}
+    for a, given in enumerate(names_of(mj_model, "actuator")):
+        if mj_model.actuator_trntype[a] not in (_JOINT, _JOINT_IN_PARENT):
+            tell("actuator", given, "it does not act on a joint, and is left out")
+            continue
+        j = int(mj_model.actuator_trnid[a, 0])
+        gear = _gear(mj_model, a, j)
+        if gear is None:
+            tell("actuator", given, "its axis is fixed in the parent, and it is left out")
+            continue
+        gain = _gain(mj_model, a)
+        control = _range(mj_model, "ctrl", a, "actuator_ctrladr")
+        effort = _range(mj_model, "force", a)
+        if gain is None:
+            tell("actuator", given, "a servo, filter or muscle: kept as a motor of the same gear")
+            control = (-math.inf, math.inf)
+        else:  # the gain is part of our gear
+            gear = gear * gain
+            low, high = sorted(x / gain for x in effort)
+            effort = (low, high)
+        name = unused(given or f"actuator_{a}", "actuator", taken)
+        joint = number[tree.joint_names[j]]
+        found.append(Actuator(name, joint, tuple(gear.tolist()), control, effort))
+    return tuple(found)
+
+
+def _gear(mj_model, a, j):
+    """Along our velocity variables, or None where that is not constant."""
+    out = mj_model.actuator_outadr[a] if hasattr(mj_model, "actuator_outadr") else a
+    gear, kind = np.array(mj_model.actuator_gear[out]), mj_model.jnt_type[j]
+    if kind not in (BALL, FREE):
+        return gear[:1]
+    if mj_model.actuator_trntype[a] == _JOINT_IN_PARENT:
+        return None
+    if kind == BALL:
+        return gear[:3]
+    return None if np.any(gear[:3]) else np.concatenate([gear[3:], np.zeros(3)])
+
+
+def _gain(mj_model, a):
+    """Force per unit of control, or None for anything but a plain motor."""
+    plain = (
+        mj_model.actuator_dyntype[a] == 0
+        and mj_model.actuator_gaintype[a] == 0
+        and mj_model.actuator_biastype[a] == 0
+    )
+    gain = float(mj_model.actuator_gainprm[a, 0])
+    return gain if plain and gain != 0 else None
+
+
+def _range(mj_model, what, a, address=None):
+    if address is not None and hasattr(mj_model, address):
+        a = getattr(mj_model, address)[a]
+    if not getattr(mj_model, f"actuator_{what}limited")[a]:
+        return -math.inf, math.inf
+    low, high = getattr(mj_model, f"actuator_{what}range")[a]
+    return float(low), float(high)
+
+
+# --- Keyframes of a compiled MuJoCo model as postures --------------------------------------------
+
+INITIAL = "qpos0"
+"""Name of the posture in which free bodies are where the file puts them."""
+
+
+def postures_of(mj_model, tree):
+    """Keyframes; before them ``qpos0``, if free bodies start elsewhere than at the origin."""
+    taken, found = set(), []
+    q, qd = _state(mj_model, tree, np.array(mj_model.qpos0), np.zeros(mj_model.nv))
+    neutral = [x for body in tree.bodies for x in body.joint.neutral()]
+    if any(isinstance(body.joint, Free) for body in tree.bodies) and q != tuple(neutral):
+        found.append(Posture(unused(INITIAL, "", taken), q, qd))
+    for k, given in enumerate(names_of(mj_model, "key")):
+        state = _state(mj_model, tree, np.array(mj_model.key_qpos[k]), mj_model.key_qvel[k])
+        found.append(Posture(unused(given or f"key_{k}", "key", taken), *state))
+    return tuple(found)
+
+
+def _state(mj_model, tree, qpos, qvel):
+    numbers = {name: j for j, name in enumerate(tree.joint_names)}
+    positions, velocities = [], []
+    for body in tree.bodies:
+        if body.joint_name in numbers:
+            at = variables(mj_model, numbers[body.joint_name])
+            q = body.joint.normalize(qpos[at.q] - at.reference)
+            positions += q.tolist()
+            velocities += map_of(body.joint).from_velocity(q, qvel[at.v]).tolist()
+        elif body.joint.nq:  # the free joint that floating_base added
+            b = tree.body_names.index(body.name)
+            positions += [*mj_model.body_pos[b].tolist(), *mj_model.body_quat[b].tolist()]
+            velocities += [0.0] * 6
+    return tuple(positions), tuple(velocities)

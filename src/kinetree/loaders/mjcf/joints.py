@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.joints import AbstractJoint, Free, Prismatic, Revolute, Spherical
-from kinetree.loaders.mjcf.library import mujoco
+from kinetree.loaders.mjcf.values import mujoco
 from kinetree.model import JointDynamics, Limits
 
 __all__ = ["Variables", "anchor", "disabled", "dynamics_of", "joint_of", "limits_of", "variables"]

@@ -10,13 +10,16 @@ from dataclasses import replace
 
 from kinetree.errors import KinetreeError, LoadError
 from kinetree.loaders.dh import read_dh_document
-from kinetree.loaders.native.inertias import read_inertia
 from kinetree.loaders.native.joints import read_joint
-from kinetree.loaders.native.placements import placement, placement_of
-from kinetree.loaders.native.shapes import read_color, read_shape
+from kinetree.loaders.native.parts import (
+    placement,
+    placement_of,
+    read_color,
+    read_inertia,
+    read_shape,
+)
 from kinetree.loaders.toml.document import Document
-from kinetree.loaders.toml.parameters import read_parameters
-from kinetree.loaders.toml.table import Table
+from kinetree.loaders.toml.table import Table, read_parameters
 from kinetree.model import JointDynamics, Limits, Model, ModelBuilder
 from kinetree.model.model import STANDARD_GRAVITY
 

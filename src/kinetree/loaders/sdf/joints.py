@@ -3,8 +3,7 @@
 import math
 from typing import NamedTuple
 
-from kinetree.loaders.sdf.frames import Scope
-from kinetree.loaders.sdf.poses import flag_in, number_in
+from kinetree.loaders.sdf.frames import Scope, flag_in, number_in
 from kinetree.loaders.xml import Node
 
 __all__ = ["TYPES", "Axis", "Joint", "Mimic", "read_joint"]

@@ -1,21 +1,36 @@
 """Links: inertia, given or from the shapes that can touch."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kinetree.errors import ModelError
+from kinetree.joints.axis import as_axis, completed_basis
+from kinetree.loaders.meshes import mesh_file
 from kinetree.loaders.paths import Folders
-from kinetree.loaders.sdf.poses import number_in, pose_in
-from kinetree.loaders.sdf.shapes import Look, looks_in
+from kinetree.loaders.sdf.frames import Pose, number_in, pose_in
 from kinetree.loaders.xml import Node
 from kinetree.model import geometry, shapes
+from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Mesh, Plane, Sphere
 from kinetree.model.validate import inertia_defect
 from kinetree.spatial import Inertia, Plucker
+from kinetree.spatial.vector3 import ZERO3
 
 __all__ = ["Link", "read_link"]
 
 _DENSITY = 1000.0  # [kg/m³] where the file says nothing, as the standard has it
+
+
+class Look(NamedTuple):
+    """A shape on a link; ``turn`` takes the frame of the pose to that of the shape."""
+
+    shape: Any
+    pose: Pose
+    turn: Plucker
+    name: str
+    visual: bool
+    color: tuple | None
+    node: Node
 
 
 class Link(NamedTuple):
@@ -98,3 +113,117 @@ def _solid(shape, density):
         return make(*sizes, density=density)
     except ModelError:
         return None
+
+
+# --- What links look like and where they touch: visuals, collisions, materials -------------------
+
+
+def looks_in(link: Node, folders: Folders) -> list[Look]:
+    """The visual and collision shapes of a link, as far as kinetree has such shapes."""
+    looks = []
+    for node in link.all("visual", "collision"):
+        name, pose, visual = node.get("name") or "", pose_in(node), node.tag == "visual"
+        color = _color_in(node) if visual else None
+        shape, turn = _shape_in(node, folders)
+        if shape is not None:
+            looks.append(Look(shape, pose, turn, name, visual, color, node))
+    return looks
+
+
+def _shape_in(node, folders):
+    geometry = node.one("geometry")
+    shapes = [] if geometry is None else geometry.all()
+    turn = Plucker.identity()
+    if not shapes or shapes[0].tag == "empty":
+        return None, turn
+    if len(shapes) > 1:
+        raise shapes[1].error("a second shape; give each a <visual> or <collision> of its own")
+    shape = shapes[0]
+    if shape.tag == "plane":
+        turn = _turn_to(shape)
+    if shape.tag not in _SHAPES:
+        shape.ignored(f"kinetree has no such shape, only {', '.join(_SHAPES)}")
+        return None, turn
+    return _SHAPES[shape.tag](shape, folders), turn
+
+
+def _sizes(node, tag, count, default, *, positive=True) -> Any:
+    child = node.one(tag)
+    values = default if child is None else child.text_numbers(count)
+    if positive and min(values) <= 0:
+        node.note(f"<{node.tag}>", f"a shape of {tag} {min(values):g} cannot be seen or touched")
+        return None
+    return values
+
+
+def _box(node, folders):
+    size = _sizes(node, "size", 3, (1.0, 1.0, 1.0))
+    return size and Box(size)
+
+
+def _sphere(node, folders):
+    radius = _sizes(node, "radius", 1, (1.0,))
+    return radius and Sphere(*radius)
+
+
+def _ellipsoid(node, folders):
+    radii = _sizes(node, "radii", 3, (1.0, 1.0, 1.0))
+    return radii and Ellipsoid(radii)
+
+
+def _round(kind, radius, length):
+    def read(node, folders):
+        r, l = _sizes(node, "radius", 1, (radius,)), _sizes(node, "length", 1, (length,))
+        return r and l and kind(*r, *l)
+
+    return read
+
+
+def _plane(node, folders):
+    return Plane(_sizes(node, "size", 2, (1.0, 1.0), positive=False))
+
+
+def _turn_to(node):
+    """From the frame of a plane's pose to one whose z axis is its normal."""
+    child = node.one("normal")
+    normal = (0.0, 0.0, 1.0) if child is None else child.text_numbers(3)
+    if not any(normal):
+        raise node.error("the normal must not be zero")
+    axis = as_axis(normal)
+    return Plucker(np.array([*completed_basis(axis), axis]), ZERO3)
+
+
+def _mesh(node, folders):
+    uri, scale = node.need_one("uri").text(), _sizes(node, "scale", 3, (1.0,) * 3, positive=False)
+    path = mesh_file(uri, folders, lambda why: node.note("<mesh>", why))
+    return None if path is None else Mesh(path, scale)
+
+
+_SHAPES = {
+    "box": _box,
+    "sphere": _sphere,
+    "cylinder": _round(Cylinder, 1.0, 1.0),
+    "capsule": _round(Capsule, 0.5, 1.0),
+    "ellipsoid": _ellipsoid,
+    "plane": _plane,
+    "mesh": _mesh,
+}
+
+
+def _color_in(visual):
+    """The diffuse colour, or else the ambient one, with the transparency of the visual."""
+    material = visual.one("material")
+    colors = [material.one(tag) for tag in ("diffuse", "ambient")] if material else []
+    color = next((c for c in colors if c is not None), None)
+    opacity = 1.0 - number_in(visual, "transparency", 0.0)
+    if color is None:
+        return None if opacity == 1.0 else (0.7, 0.7, 0.7, _unit(opacity))
+    rgba = color.text_numbers(None)
+    if len(rgba) not in (3, 4):
+        raise color.error(f"a colour is 3 or 4 numbers, got {len(rgba)}")
+    r, g, b, a = (*rgba, 1.0)[:4]
+    return _unit(r), _unit(g), _unit(b), _unit(a * opacity)
+
+
+def _unit(x):
+    return min(max(x, 0.0), 1.0)

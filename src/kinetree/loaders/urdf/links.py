@@ -1,17 +1,28 @@
 """Links: inertia and geometry."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinetree.loaders.meshes import mesh_file
 from kinetree.loaders.paths import Folders
 from kinetree.loaders.urdf.elements import origin_in
-from kinetree.loaders.urdf.shapes import Look, Materials, looks_in
 from kinetree.loaders.xml import Node
+from kinetree.model.geometry import Box, Capsule, Cylinder, Mesh, Sphere
 from kinetree.model.validate import inertia_defect
-from kinetree.spatial import Inertia
+from kinetree.spatial import Inertia, Plucker
 
 __all__ = ["Link", "read_links"]
+
+
+class Look(NamedTuple):
+    """A shape on a link."""
+
+    shape: Any
+    placement: Plucker
+    name: str
+    visual: bool
+    color: tuple | None
 
 
 class Link(NamedTuple):
@@ -55,3 +66,110 @@ def _inertia(link, name):
         why = f"physically impossible, kept as it is: {defect}"
         inertial.note(f"inertia of link {name!r}", why)
     return inertia, not defect
+
+
+# --- What links look like and where they touch: visuals, collisions, materials -------------------
+
+
+def looks_in(link: Node, materials: "Materials", folders: Folders) -> list[Look]:
+    """The visual and collision shapes of a link."""
+    looks = []
+    for node in link.all("visual", "collision"):
+        shape = _shape_in(node, folders)
+        visual = node.tag == "visual"
+        color = materials.color(node) if visual else None
+        placement = origin_in(node)
+        if shape is None:
+            node.ignored("it has no shape that can be drawn, only an empty or unknown one")
+        else:
+            looks.append(Look(shape, placement, node.get("name") or "", visual, color))
+    return looks
+
+
+def _shape_in(node, folders):
+    geometry = node.one("geometry")
+    shapes = [] if geometry is None else geometry.all(*_SHAPES)
+    if len(shapes) > 1:
+        raise shapes[1].error("a second shape; give each a <visual> or <collision> of its own")
+    return _SHAPES[shapes[0].tag](shapes[0], folders) if shapes else None
+
+
+def _box(node, folders):
+    size = node.numbers("size", 3)
+    return Box(size) if _positive(node, "size", size) else None
+
+
+def _sphere(node, folders):
+    radius = node.number("radius")
+    return Sphere(radius) if _positive(node, "radius", [radius]) else None
+
+
+def _round(kind):
+    def read(node, folders):
+        radius, length = node.number("radius"), node.number("length")
+        fits = _positive(node, "radius", [radius]) and _positive(node, "length", [length])
+        return kind(radius, length) if fits else None
+
+    return read
+
+
+def _positive(node, what, sizes):
+    if min(sizes) > 0:
+        return True
+    node.note(f"<{node.tag}>", f"a shape of {what} {min(sizes):g} cannot be seen or touched")
+    return False
+
+
+def _mesh(node, folders):
+    name = node.need("filename")
+    scale = node.numbers("scale", None, (1.0, 1.0, 1.0))
+    if len(scale) not in (1, 3):
+        raise node.error(f"attribute 'scale' must be 3 numbers, got {len(scale)}")
+    scale = scale * 3 if len(scale) == 1 else scale
+    path = mesh_file(name, folders, lambda why: node.note("<mesh>", why))
+    return None if path is None else Mesh(path, scale)
+
+
+_SHAPES = {
+    "box": _box,
+    "sphere": _sphere,
+    "cylinder": _round(Cylinder),
+    "capsule": _round(Capsule),
+    "mesh": _mesh,
+}
+
+
+class Materials:
+    """Colours by name, from anywhere in the file: many files define one where it is first used."""
+
+    def __init__(self, robot: Node):
+        self._colors = {}
+        visuals = [v for link in robot.all("link") for v in link.all("visual")]
+        for node in [m for place in (robot, *visuals) for m in place.all("material")]:
+            color = _color_in(node)
+            if color is not None and node.get("name"):
+                self._colors.setdefault(node.get("name"), color)
+
+    def color(self, visual: Node) -> tuple | None:
+        """The colour of a visual; its own before one that only has the same name."""
+        material = visual.one("material")
+        if material is None:
+            return None
+        name, color = material.get("name"), _color_in(material)
+        if color is None and name:
+            color = self._colors.get(name)
+            if color is None and not material.all():
+                material.note(f"material {name!r}", "nothing in the file defines it")
+        return color
+
+
+def _color_in(material):
+    color = material.one("color")
+    if color is None:
+        return None
+    rgba = color.numbers("rgba", None)
+    if len(rgba) == 3:
+        rgba = (*rgba, 1.0)
+    if len(rgba) != 4:
+        raise color.error(f"attribute 'rgba' must be 4 numbers, got {len(rgba)}")
+    return tuple(min(max(x, 0.0), 1.0) for x in rgba)

@@ -4,17 +4,11 @@ import warnings
 
 from kinetree.errors import ModelWarning
 from kinetree.joints import Fixed, Free
-from kinetree.loaders.urdf.extensions import (
-    joint_dynamics,
-    joint_limits,
-    loop_ends,
-    loop_joint,
-)
-from kinetree.loaders.urdf.joints import read_joints
+from kinetree.loaders.report import Report, tag_of
+from kinetree.loaders.urdf.elements import joint_dynamics, joint_limits, loop_ends, loop_joint
+from kinetree.loaders.urdf.joints import read_joints, read_transmissions
 from kinetree.loaders.urdf.links import read_links
-from kinetree.loaders.urdf.transmissions import read_transmissions
 from kinetree.loaders.urdf.tree import Tree, find, leaders
-from kinetree.loaders.urdf.xacro import refuse_xacro
 from kinetree.loaders.xml import Node, parse
 from kinetree.model import Actuator, Body, Coupling, Frame, Loop, Model, Posture, lump_fixed
 from kinetree.model.geometry import Geometry
@@ -197,3 +191,23 @@ def _free_name(name, instead, taken):
     while name in taken:
         name, instead = instead, instead + "_"
     return name
+
+
+# --- Xacro is not URDF: it is a program that writes URDF -----------------------------------------
+
+_PROGRAM = {f"xacro:{word}" for word in ("macro", "property", "include", "arg", "if", "unless")}
+
+
+def refuse_xacro(root, report: Report):
+    """Raise LoadError with advice if the file is a xacro file that was not expanded."""
+    for element in root.iter("*"):
+        found = tag_of(element) if tag_of(element) in _PROGRAM else None
+        for value in element.attrib.values():
+            if "${" in value or "$(" in value:
+                found = value[:40]
+        if found:
+            raise report.error(
+                element,
+                f"{found!r} is xacro, a language that writes URDF. Expand the file first: "
+                f"pip install xacro; xacro robot.urdf.xacro > robot.urdf",
+            )

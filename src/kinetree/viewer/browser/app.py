@@ -9,16 +9,14 @@ import webbrowser
 import numpy as np
 
 from kinetree.spelling import printable
+from kinetree.viewer.browser.controls import LayerPanel, Player, SavePanel
 from kinetree.viewer.browser.drawing import Drawing
 from kinetree.viewer.browser.knobs import Knobs
-from kinetree.viewer.browser.panel import LayerPanel
-from kinetree.viewer.browser.player import Player
-from kinetree.viewer.browser.saving import SavePanel
 from kinetree.viewer.browser.server import quiet, start
+from kinetree.viewer.film import film, picture
 from kinetree.viewer.motions import Motion, staged
-from kinetree.viewer.page.export import save_page
-from kinetree.viewer.pictures.film import film, picture
-from kinetree.viewer.scene.stage import Stage
+from kinetree.viewer.page import save_page
+from kinetree.viewer.scenes.stage import Stage
 
 __all__ = ["Viewer"]
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from kinetree.viewer.scene.camera import framing
-from kinetree.viewer.scene.description import SHOWN
-from kinetree.viewer.scene.instants import rotations
+from kinetree.viewer.scenes.camera import framing
+from kinetree.viewer.scenes.description import SHOWN
+from kinetree.viewer.scenes.places import rotations
 
 __all__ = ["ASIDE", "Drawing"]
 

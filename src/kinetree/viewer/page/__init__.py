@@ -1,1 +1,115 @@
-"""A page that plays a scene: one file, no server, no network."""
+"""A scene as a web page in one file, which opens from disk and plays."""
+
+import base64
+import html
+import json
+import zlib
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+
+from kinetree.spelling import printable
+from kinetree.viewer.scenes.camera import framing
+from kinetree.viewer.scenes.description import LAYERS, SHOWN
+from kinetree.viewer.scenes.places import shaft_and_head
+
+__all__ = ["page", "save_page"]
+
+_SCRIPTS = ("vectors.js", "graphics.js", "page.js")
+
+
+def save_page(scene, path, *, show=SHOWN, camera=None) -> Path:
+    """Write the page of a scene; its path."""
+    path = Path(path)
+    path.write_text(page(scene, show=show, camera=camera), encoding="utf-8")
+    return path
+
+
+def page(scene, *, show=SHOWN, camera=None) -> str:
+    """The page as text: HTML with its style, its program and the scene inside.
+
+    Args:
+        scene: what it plays.
+        show: names of the layers that are shown at first.
+        camera: from where; by default the whole mechanism is in view.
+    """
+    buffer = _Buffer()
+    described = _described(scene, buffer, show, framing(scene) if camera is None else camera)
+    ours = files("kinetree.viewer.page")
+    parts = {
+        "TITLE": html.escape(printable(scene.title)),
+        "STYLE": ours.joinpath("page.css").read_text(encoding="utf-8"),
+        "SCENE": json.dumps(described, separators=(",", ":")).replace("<", "\\u003c"),
+        "DATA": base64.b64encode(zlib.compress(bytes(buffer.data), 9)).decode("ascii"),
+        "SCRIPT": "".join(ours.joinpath(name).read_text(encoding="utf-8") for name in _SCRIPTS),
+    }
+    text = ours.joinpath("page.html").read_text(encoding="utf-8")
+    pieces = text.split("@")
+    return "".join(parts.get(piece, piece) for piece in pieces)
+
+
+class _Buffer:
+    """Arrays one after another, each known by where it begins and how many numbers it has."""
+
+    def __init__(self):
+        self.data = bytearray()
+
+    def add(self, array, dtype):
+        array = np.ascontiguousarray(array, dtype=dtype)
+        place = [len(self.data), array.size]
+        self.data += array.tobytes()
+        return place
+
+
+def _described(scene, buffer, show, camera):
+    """The scene as plain data that refers to arrays in the buffer."""
+    surfaces, numbers = [], {}
+
+    def number(surface):
+        if id(surface) not in numbers:
+            numbers[id(surface)] = len(surfaces)
+            vertices, faces = buffer.add(surface.vertices, "<f4"), buffer.add(surface.faces, "<u4")
+            surfaces.append({"vertices": vertices, "faces": faces})
+        return numbers[id(surface)]
+
+    parts = [
+        {
+            "name": part.name, "layer": part.layer, "node": part.node,
+            "surface": number(part.surface), "color": [*part.color, part.opacity],
+        }
+        for part in scene.parts
+    ]  # fmt: skip
+    arrows = [
+        {
+            "name": a.name, "layer": a.layer, "color": list(a.color), "legend": a.legend,
+            "count": a.origins.shape[1], "origins": buffer.add(a.origins, "<f4"),
+            "vectors": buffer.add(a.vectors, "<f4"),
+        }
+        for a in scene.arrows
+    ]  # fmt: skip
+    shaft, head = map(number, shaft_and_head())
+    layers = [(layer, LAYERS[layer], layer in show) for layer in scene.layers]
+    return {
+        "title": printable(scene.title),
+        "nodes": list(scene.nodes),
+        "center": scene.center,
+        "parts": parts,
+        "arrows": arrows,
+        "surfaces": surfaces,
+        "shaft": shaft,
+        "head": head,
+        "times": buffer.add(scene.times, "<f4"),
+        "positions": buffer.add(scene.positions, "<f4"),
+        "quaternions": buffer.add(scene.quaternions, "<f4"),
+        "layers": [*layers, ("grid", "ground", True)],
+        "camera": {
+            "position": camera.position.tolist(), "target": camera.target.tolist(),
+            "up": camera.up.tolist(), "angle": camera.angle, "aspect": camera.aspect,
+        },
+        "size": scene.size,
+        "follow": scene.goes_away,
+        "floor": scene.floor,
+        "step": scene.grid_step,
+        "notices": [printable(notice) for notice in scene.notices],
+    }  # fmt: skip

@@ -1,5 +1,90 @@
-"""Models as MJCF, the files of MuJoCo."""
+"""A model as MJCF."""
 
-from kinetree.writers.mjcf.document import to_mjcf
+import warnings
+
+import numpy as np
+from lxml import etree  # type: ignore[import-untyped]
+
+from kinetree.errors import InteropError, ModelWarning
+from kinetree.joints import Free
+from kinetree.model.arrays import as_model
+from kinetree.writers.mjcf.attachments import (
+    write_actuators,
+    write_constraints,
+    write_frames,
+    write_geometry,
+    write_postures,
+)
+from kinetree.writers.mjcf.bodies import write_bodies
+from kinetree.writers.mjcf.elements import element
 
 __all__ = ["to_mjcf"]
+
+_INITIAL = "qpos0"
+
+
+def to_mjcf(model) -> str:
+    """The mechanism as the text of an MJCF file, for MuJoCo.
+
+    Bodies, joints, frames (as sites), loops, couplings, actuators and postures keep their names;
+    the base is MuJoCo's world. Loop joints and couplings become equality constraints, which
+    MuJoCo treats as stiff springs. A posture called "qpos0" says where free bodies start.
+
+    Raises:
+        InteropError: for joints that MJCF does not have, massless bodies that must have mass, and
+            numbers that are formulas.
+
+    Warns:
+        ModelWarning: for velocity limits, and meshes that MuJoCo cannot read.
+    """
+    coupled, model = as_model(model), as_model(model).uncoupled
+    if model.scalar_type().hasobject:
+        raise InteropError(
+            f"MJCF holds numbers, and model {model.name!r} has formulas; give its parameters values"
+        )
+    left_out, root = [], element(etree.Element("file"), "mujoco", model=model.name)
+    element(
+        root, "compiler", angle="radian", autolimits="false", inertiafromgeom="false",
+        fusestatic="false",
+    )  # fmt: skip
+    element(root, "option", gravity=model.gravity)
+    start, postures = _start(model)
+    worldbody = etree.Element("worldbody")
+    elements = write_bodies(model, worldbody, start)
+    write_geometry(model, elements, root, left_out)
+    write_frames(model, elements)
+    root.append(worldbody)
+    write_constraints(coupled, elements, root)
+    write_actuators(model, root)
+    write_postures(model, root, postures)
+    fast = [
+        b.joint_name for b in model.bodies if b.limits and np.any(np.isfinite(b.limits.velocity))
+    ]
+    if fast:
+        left_out.append(f"velocity limits of joints {', '.join(map(repr, fast[:4]))}")
+    limited = [loop.name for loop in model.loops if loop.limits is not None]
+    if limited:
+        left_out.append(f"limits of loop joints {', '.join(map(repr, limited[:4]))}")
+    if left_out:
+        what = "; ".join(left_out[:4]) + (f" and {len(left_out) - 4} more" * (len(left_out) > 4))
+        warnings.warn(f"model {model.name!r}: not in the MJCF: {what}", ModelWarning, stacklevel=3)
+    return etree.tostring(root, pretty_print=True, encoding="unicode")
+
+
+def _start(model):
+    """Poses of free bodies at the start, by joint name, and the postures besides."""
+    start, others = {}, []
+    for p in model.postures:
+        moved = model.neutral()
+        for i, joint in enumerate(model.joint[1:], start=1):
+            if isinstance(joint, Free):
+                moved[model.q_slice[i]] = p.q[model.q_slice[i]]
+        if p.name == _INITIAL and tuple(moved) == tuple(p.q) and not np.any(p.qd):
+            start = {
+                model.joint_names[i - 1]: p.q[model.q_slice[i]].tolist()
+                for i, joint in enumerate(model.joint[1:], start=1)
+                if isinstance(joint, Free)
+            }
+        else:
+            others.append(p)
+    return start, others

@@ -11,8 +11,13 @@ from kinetree.loaders.mjcf.maps import map_of
 from kinetree.model.dynamics import has_dynamics
 from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Mesh, Plane, Sphere
 from kinetree.spatial import xlt
-from kinetree.writers.mjcf.elements import element, numbers, pose_attributes, range_attributes
-from kinetree.writers.mjcf.parts import parts_of
+from kinetree.writers.mjcf.elements import (
+    element,
+    numbers,
+    parts_of,
+    pose_attributes,
+    range_attributes,
+)
 
 __all__ = [
     "write_actuators",

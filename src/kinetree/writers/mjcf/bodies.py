@@ -10,12 +10,13 @@ from kinetree.errors import InteropError
 from kinetree.joints import Fixed, Free, Planar
 from kinetree.spatial import Plucker
 from kinetree.writers.mjcf.elements import (
+    Part,
     element,
     numbers,
+    parts_of,
     pose_attributes,
     range_attributes,
 )
-from kinetree.writers.mjcf.parts import Part, parts_of
 
 __all__ = ["write_bodies"]
 

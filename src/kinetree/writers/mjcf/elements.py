@@ -1,14 +1,29 @@
 """Elements of MJCF with numbers that read back as they were."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from lxml import etree  # type: ignore[import-untyped]
 
 from kinetree.errors import InteropError
+from kinetree.joints import (
+    Cylindrical,
+    Euler,
+    Fixed,
+    Free,
+    Planar,
+    Prismatic,
+    Reversed,
+    Revolute,
+    Spherical,
+    Translation,
+    Universal,
+)
+from kinetree.joints.axis import completed_basis
 from kinetree.spatial.rotation import quaternion_from_rotation
 
-__all__ = ["element", "numbers", "pose_attributes", "range_attributes"]
+__all__ = ["Part", "element", "numbers", "parts_of", "pose_attributes", "range_attributes"]
 
 
 def element(parent, tag, /, **attributes):
@@ -59,3 +74,88 @@ def range_attributes(name, limits, limited):
     if all(math.isinf(x) for x in limits):
         return {}
     return {name: numbers(limits), limited: "true"}
+
+
+# --- Joints as MJCF has them: hinge, slide, ball and free, several in one body where need be -----
+
+
+class Part(NamedTuple):
+    """A joint of MJCF, which is all or a part of one of ours.
+
+    Attributes:
+        name: name in MJCF; part ``k`` of joint ``j`` is called ``j_k``.
+        kind: ``"hinge"``, ``"slide"``, ``"ball"`` or ``"free"``.
+        axis: of a hinge or slide.
+        q, v: which of our joint's variables are its own; the linear velocities of joints that turn
+            too are along other axes.
+    """
+
+    name: str
+    kind: str
+    axis: tuple | None
+    q: slice
+    v: slice
+
+
+def parts_of(joint, name) -> tuple[Part, ...]:
+    """The joints of MJCF that do in sequence what ``joint`` does.
+
+    A free joint comes as three sliders and a ball joint, which can sit on any body; MuJoCo's own
+    free joint is for a body at the origin of the world.
+    """
+    if isinstance(joint, Fixed):
+        return ()
+    if isinstance(joint, Spherical):
+        return (Part(name, "ball", None, slice(0, 4), slice(0, 3)),)
+    if isinstance(joint, Free) and joint.translation == "parent":
+        ball = Part(f"{name}_4", "ball", None, slice(3, 7), slice(0, 3))
+        return (*_sliders(name, np.eye(3, dtype=int), 3, 0), ball)
+    if isinstance(joint, Planar) and joint.translation == "parent":
+        hinge = Part(f"{name}_3", "hinge", tuple(joint.axis), slice(0, 1), slice(0, 1))
+        return (*_sliders(name, completed_basis(joint.axis), 1, 1), hinge)
+    axes = _axes(joint)
+    if axes is None:
+        raise InteropError(
+            f"joint {name!r} is {joint!r}, which MJCF does not have; these it has: Fixed, "
+            f"Revolute, Prismatic, Spherical, Free, Cylindrical, Planar, Universal, Euler and "
+            f"Translation. A chain of such joints with massless bodies may do the same"
+        )
+    names = [name] if len(axes) == 1 else [f"{name}_{k}" for k in range(1, len(axes) + 1)]
+    return tuple(
+        Part(part, kind, tuple(axis), slice(k, k + 1), slice(k, k + 1))
+        for k, (part, (kind, axis)) in enumerate(zip(names, axes, strict=True))
+    )
+
+
+def _sliders(name, axes, v, q):
+    """Sliders along ``axes``; ``v`` and ``q`` are where our joint has the linear variables."""
+    return tuple(
+        Part(
+            f"{name}_{k + 1}",
+            "slide",
+            tuple(axis),
+            slice(q + k, q + k + 1),
+            slice(v + k, v + k + 1),
+        )
+        for k, axis in enumerate(axes)
+    )
+
+
+def _axes(joint):
+    """Kinds and axes of joints with one variable each, or None."""
+    if isinstance(joint, Reversed):
+        if not isinstance(joint.joint, (Revolute, Prismatic)):
+            return None
+        return [(kind, tuple(-k for k in axis)) for kind, axis in _axes(joint.joint) or ()]
+    if isinstance(joint, Revolute):
+        return [("hinge", joint.axis)]
+    if isinstance(joint, Prismatic):
+        return [("slide", joint.axis)]
+    if isinstance(joint, Cylindrical):
+        return [("hinge", joint.axis), ("slide", joint.axis)]
+    if isinstance(joint, Translation):
+        return [("slide", axis) for axis in np.eye(3, dtype=int)]
+    if isinstance(joint, (Universal, Euler)):
+        letters = joint.axes if isinstance(joint, Universal) else joint.sequence
+        return [("hinge", np.eye(3, dtype=int)["xyz".index(letter)]) for letter in letters]
+    return None

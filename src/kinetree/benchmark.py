@@ -1,0 +1,331 @@
+"""kinetree against Pinocchio and MuJoCo: the same robot, the same states, one process.
+
+A peer runs through its own batch function on one thread where it has one, otherwise through its
+Python call in a loop. Times of both sides are taken in turn, and the answers compared.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+import kinetree as kt
+from kinetree.interop.pinocchio.leaves import pinocchio
+from kinetree.loaders.mjcf.values import mujoco as mujoco_library
+
+__all__ = [
+    "FUNCTIONS",
+    "MUJOCO_FUNCTIONS",
+    "PEER_SAMPLES",
+    "Case",
+    "Result",
+    "compare",
+    "compare_mujoco",
+    "difference",
+    "is_too_large",
+    "measure",
+    "peer_cases",
+]
+
+PEER_SAMPLES = 256  # of a function that the peer has no batch form of
+
+
+@dataclass(frozen=True)
+class Result:
+    """One function at one batch size.
+
+    Attributes:
+        function: one of ``FUNCTIONS``.
+        batch: samples per call; 1 is a single call from Python.
+        ours, peer: median seconds per sample.
+        ratio: median of ``peer / ours``.
+        spread: range of the ratios over their median.
+        error: largest difference of the answers over the largest number, on a few samples.
+        library: the peer.
+    """
+
+    function: str
+    batch: int
+    ours: float
+    peer: float
+    ratio: float
+    spread: float
+    error: float
+    library: str = "Pinocchio"
+
+
+@dataclass(frozen=True)
+class Case:
+    """What to run on either side, the samples that the peer runs, and the difference."""
+
+    ours: Callable
+    peer: Callable
+    peer_samples: int
+    answers: Callable
+
+
+def is_too_large(model, function, n):
+    """Whether the results would fill more than half a gigabyte."""
+    columns = {"RNEA": 1, "ABA": 1, "regressor": 10 * model.body_count}.get(function, model.nv)
+    return 8 * n * model.nv * columns > 5e8
+
+
+def measure(function, n, case, repeats):
+    """The ``Result`` of one case."""
+    error = case.answers()
+    calls = [_calls(case.ours), _calls(case.peer)]
+    times = np.array(
+        [
+            [_seconds(case.ours, calls[0]) / n, _seconds(case.peer, calls[1]) / case.peer_samples]
+            for _ in range(repeats)
+        ]
+    )
+    ratios = times[:, 1] / times[:, 0]
+    ours, peer = np.median(times, axis=0)
+    middle = float(np.median(ratios))
+    return Result(
+        function, n, float(ours), float(peer), middle, float(np.ptp(ratios) / middle), error
+    )
+
+
+def _calls(function, least=0.02):
+    """How often to call for a measurement of at least so many seconds."""
+    function()
+    return max(1, int(least / max(_seconds(function, 1), 1e-9)))
+
+
+def _seconds(function, calls):
+    start = time.perf_counter()
+    for _ in range(calls):
+        function()
+    return (time.perf_counter() - start) / calls
+
+
+def difference(ours, one, answer, n, samples=3):
+    """Largest difference relative to the largest number."""
+    ours = ours if isinstance(ours, tuple) else (ours,)
+    worst = 0.0
+    for k in range(min(n, samples)):
+        peer = answer(k, one(k))
+        peer = peer if isinstance(peer, list) else [peer]
+        for a, b in zip(ours, peer, strict=True):
+            a = a if n == 1 else a[k]
+            size = max(float(np.max(np.abs(b))), np.finfo(float).tiny)
+            worst = max(worst, float(np.max(np.abs(a - b))) / size)
+    return worst
+
+
+FUNCTIONS = (
+    "RNEA", "ABA", "CRBA", "inverse of H", "dRNEA", "dABA", "Jacobian", "Coriolis", "centroidal",
+    "regressor",
+)  # fmt: skip
+_ANGULAR_FIRST = [3, 4, 5, 0, 1, 2]
+
+
+def compare(pin_model, batches=(1, 16, 256, 4096), functions=FUNCTIONS, repeats=7, seed=0):
+    """Yield a ``Result`` for every function and batch size, against Pinocchio."""
+    model = kt.interop.pinocchio.from_model(pin_model)
+    for n in batches:
+        for function, case in peer_cases(model, pin_model, n, seed).items():
+            if function in functions and not is_too_large(model, function, n):
+                yield measure(function, n, case, repeats)
+
+
+def peer_cases(model, pin_model, n, seed=0):
+    """What to time for ``n`` samples, by the name of the function."""
+    pin = pinocchio()
+
+    P = kt.interop.pinocchio
+    rng = np.random.default_rng(seed)
+    q = np.array([model.random_configuration(rng) for _ in range(n)])
+    qd, x = rng.standard_normal((2, n, model.nv))
+    pq, pv = P.to_q(model, pin_model, q), P.to_v(model, pin_model, q, qd)
+    pa, pt = P.to_a(model, pin_model, q, qd, x), P.to_tau(model, pin_model, q, x)
+    data, order = pin_model.createData(), _velocity_order(P, model, pin_model)
+    last, joint = model.body_names[-1], pin_model.getJointId(model.joint_names[-1])
+    numbers = np.arange(10.0 * (pin_model.njoints - 1))
+    parameters = P.from_parameters(model, pin_model, numbers).astype(int)
+    if n == 1:
+        q, qd, x = q[0], qd[0], x[0]
+    d_rnea = kt.differentiate(kt.inverse_dynamics, wrt=("q", "qd"))
+    d_aba = kt.differentiate(kt.forward_dynamics, wrt=("q", "qd", "tau"))
+
+    def case(ours, one, batch, answer):
+        """``one(k)`` is Pinocchio's call for sample k, ``answer`` its result in our order."""
+        samples = n if batch else min(n, PEER_SAMPLES)
+
+        def loop():
+            for k in range(samples):
+                one(k)
+
+        return Case(ours, batch or loop, samples, lambda: difference(ours(), one, answer, n))
+
+    F = np.asfortranarray
+    out, pool = np.zeros((pin_model.nv, n), order="F"), pin.ModelPool(pin_model, 1)
+    columns = [F(a.T) for a in (pq, pv, pa, pt)]
+    from_tau = lambda k, tau: P.from_tau(model, pin_model, pq[k], tau)  # noqa: E731
+    from_a = lambda k, a: P.from_a(model, pin_model, pq[k], pv[k], a)  # noqa: E731
+
+    def square(k, M):
+        return np.reshape(M, (model.nv, model.nv))[np.ix_(order, order)]
+
+    def rnea_batch():
+        pin.rneaInParallel(1, pool, columns[0], columns[1], columns[2], out)
+
+    def aba_batch():
+        pin.abaInParallel(1, pool, columns[0], columns[1], columns[3], out)
+
+    return {
+        "RNEA": case(
+            lambda: kt.inverse_dynamics(model, q, qd, x),
+            lambda k: pin.rnea(pin_model, data, pq[k], pv[k], pa[k]),
+            rnea_batch if n > 1 else None,
+            from_tau,
+        ),
+        "ABA": case(
+            lambda: kt.forward_dynamics(model, q, qd, x),
+            lambda k: pin.aba(pin_model, data, pq[k], pv[k], pt[k]),
+            aba_batch if n > 1 else None,
+            from_a,
+        ),
+        "CRBA": case(
+            lambda: kt.mass_matrix(model, q),
+            lambda k: pin.crba(pin_model, data, pq[k]),
+            None,
+            lambda k, H: square(k, np.triu(H) + np.triu(H, 1).T),
+        ),
+        "inverse of H": case(
+            lambda: kt.inverse_mass_matrix(model, q),
+            lambda k: pin.computeMinverse(pin_model, data, pq[k]),
+            None,
+            lambda k, M: square(k, np.triu(M) + np.triu(M, 1).T),
+        ),
+        "dRNEA": case(
+            lambda: d_rnea(model, q, qd, x),
+            lambda k: pin.computeRNEADerivatives(pin_model, data, pq[k], pv[k], pa[k]),
+            None,
+            lambda k, d: [square(k, M) for M in d[:2]],
+        ),
+        "dABA": case(
+            lambda: d_aba(model, q, qd, x),
+            lambda k: pin.computeABADerivatives(pin_model, data, pq[k], pv[k], pt[k]),
+            None,
+            lambda k, d: [square(k, M) for M in d[:3]],
+        ),
+        "Jacobian": case(
+            lambda: kt.jacobian(model, q, last, frame="body"),
+            lambda k: pin.computeJointJacobian(pin_model, data, pq[k], joint),
+            None,
+            lambda k, J: np.reshape(J, (6, -1))[_ANGULAR_FIRST][:, order],
+        ),
+        "Coriolis": case(
+            lambda: kt.coriolis_matrix(model, q, qd),
+            lambda k: pin.computeCoriolisMatrix(pin_model, data, pq[k], pv[k]),
+            None,
+            square,
+        ),
+        "centroidal": case(
+            lambda: kt.centroidal_momentum_matrix(model, q),
+            lambda k: pin.ccrba(pin_model, data, pq[k], pv[k]),
+            None,
+            lambda k, _: np.reshape(data.Ag, (6, -1))[_ANGULAR_FIRST][:, order],
+        ),
+        "regressor": case(
+            lambda: kt.regressor(model, q, qd, x),
+            lambda k: pin.computeJointTorqueRegressor(pin_model, data, pq[k], pv[k], pa[k]),
+            None,
+            lambda k, Y: np.reshape(Y, (model.nv, -1))[order][:, parameters],
+        ),
+    }
+
+
+def _velocity_order(P, model, pin_model):
+    """Places of our velocity variables among Pinocchio's."""
+    q = model.neutral()
+    unit = [P.to_tau(model, pin_model, q, e) for e in np.eye(model.nv)]
+    return [int(np.argmax(np.abs(u))) for u in unit]
+
+
+# --- kinetree against MuJoCo, which runs through its Python call in a loop -----------------------
+
+MUJOCO_FUNCTIONS = ("RNEA", "ABA", "CRBA")
+_MUJOCO_OFF = (
+    "ACTUATION", "CONSTRAINT", "CONTACT", "DAMPER", "EQUALITY", "FRICTIONLOSS", "ISLAND", "LIMIT",
+    "SENSOR", "SPRING",
+)  # fmt: skip
+
+
+def compare_mujoco(
+    model, batches=(1, 16, 256, 4096), functions=MUJOCO_FUNCTIONS, repeats=7, seed=0
+):
+    """Yield a ``Result`` for every function that MuJoCo has, and batch size."""
+    mj_model = kt.interop.mujoco.to_model(model)
+    for n in batches:
+        for function, case in mujoco_cases(model, mj_model, n, seed).items():
+            if function in functions and not is_too_large(model, function, n):
+                yield replace(measure(function, n, case, repeats), library="MuJoCo")
+
+
+def mujoco_cases(model, mj_model, n, seed=0):
+    """What to time against MuJoCo for ``n`` samples, by the name of the function.
+
+    ``mj_inverse`` and ``mj_forward`` are MuJoCo's inverse and forward dynamics; what they do beyond
+    that (contact, constraints, sensors, springs and dampers) is switched off.
+    """
+    mujoco, M = mujoco_library(), kt.interop.mujoco
+    for name in _MUJOCO_OFF:
+        mj_model.opt.disableflags |= int(getattr(mujoco.mjtDisableBit, f"mjDSBL_{name}", 0))
+    rng = np.random.default_rng(seed)
+    q = np.array([model.random_configuration(rng) for _ in range(n)])
+    qd, x = rng.standard_normal((2, n, model.nv))
+    pq, pv = M.to_q(model, mj_model, q), M.to_v(model, mj_model, q, qd)
+    pa, pt = M.to_a(model, mj_model, q, qd, x), M.to_tau(model, mj_model, q, x)
+    data, H = mujoco.MjData(mj_model), np.zeros((mj_model.nv, mj_model.nv))
+    if n == 1:
+        q, qd, x = q[0], qd[0], x[0]
+
+    def inverse(k):
+        data.qpos, data.qvel, data.qacc = pq[k], pv[k], pa[k]
+        mujoco.mj_inverse(mj_model, data)
+        return data.qfrc_inverse
+
+    def forward(k):
+        data.qpos, data.qvel, data.qfrc_applied = pq[k], pv[k], pt[k]
+        mujoco.mj_forward(mj_model, data)
+        return data.qacc_smooth
+
+    def inertia(k):
+        data.qpos = pq[k]
+        mujoco.mj_kinematics(mj_model, data)
+        mujoco.mj_comPos(mj_model, data)
+        mujoco.mj_crb(mj_model, data)
+        mujoco.mj_fullM(mj_model, data, H)
+        return H
+
+    def in_our_order(k, H):
+        rows = M.from_tau(model, mj_model, pq[k], H)
+        return M.from_tau(model, mj_model, pq[k], rows.T)
+
+    def case(ours, one, answer):
+        samples = min(n, PEER_SAMPLES)
+
+        def loop():
+            for k in range(samples):
+                one(k)
+
+        return Case(ours, loop, samples, lambda: difference(ours(), one, answer, n))
+
+    return {
+        "RNEA": case(
+            lambda: kt.inverse_dynamics(model, q, qd, x),
+            inverse,
+            lambda k, tau: M.from_tau(model, mj_model, pq[k], tau),
+        ),
+        "ABA": case(
+            lambda: kt.forward_dynamics(model, q, qd, x),
+            forward,
+            lambda k, a: M.from_a(model, mj_model, pq[k], pv[k], a),
+        ),
+        "CRBA": case(lambda: kt.mass_matrix(model, q), inertia, in_our_order),
+    }

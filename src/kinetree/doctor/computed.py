@@ -1,0 +1,148 @@
+"""What only shows when the robot is computed: singular and ill-conditioned inertia matrices."""
+
+import warnings
+
+import numpy as np
+
+from kinetree.algorithms import crba
+from kinetree.algorithms.crba import require_independent_joints
+from kinetree.algorithms.loop_rank import rank_policy, scaling
+from kinetree.algorithms.loop_scaling import rows_of
+from kinetree.doctor.findings import found, named
+from kinetree.errors import AssemblyError, MisalignmentWarning, SingularError
+from kinetree.loops.kinematics.assembly import assemble
+from kinetree.loops.kinematics.constraint import closing, loop_gaps
+from kinetree.loops.kinematics.mobility import mobility
+from kinetree.model.validate import joints_without_inertia
+
+__all__ = ["conditioning", "loops", "singular_joints"]
+
+WORST_CONDITION = 1e9
+"""Condition number of the inertia matrix, scaled to a unit diagonal, that is worth a warning."""
+_CONFIGURATIONS, _MOST_WORK = 8, 20_000
+
+
+def singular_joints(model, known=()):
+    """Joints that move no inertia, alone or together, besides those already ``known``."""
+    idle = [name for name in joints_without_inertia(model) if not _is_locked(model, name)]
+    for name in idle:
+        if name not in known:
+            text = "the bodies it moves have no inertia along its axis"
+            yield found("joint-without-inertia", named("joint", name), text)
+    if not idle and _work(model) <= _MOST_WORK:
+        try:
+            require_independent_joints(model, "forward dynamics")
+        except SingularError as error:
+            text = str(error).partition(": ")[2].partition(". ")[0]
+            yield found("dependent-joints", named("model", model.name), text)
+
+
+def _is_locked(model, name):
+    """Whether the variables of a joint are singular at its neutral position, such as Euler's."""
+    joint = model.joint[model.joint_index(name)]
+    return abs(float(joint.singularity(joint.neutral()))) < 1e-6
+
+
+def conditioning(model, seed=0):
+    """The worst inertia matrix at a few random configurations."""
+    if model.nv == 0:
+        return
+    if _work(model) > _MOST_WORK:
+        text = f"its inertia matrix of {model.nv} rows was not examined"
+        yield found("too-large", named("model", model.name), text)
+        return
+    rng, worst = np.random.default_rng(seed), (0.0, np.zeros(model.nv))
+    for _ in range(_CONFIGURATIONS if 8 * _work(model) <= _MOST_WORK else 1):
+        H = np.asarray(crba.joint_space_inertia(model, model.random_configuration(rng)), float)
+        d = np.sqrt(np.diagonal(H))
+        if not np.all(d > 0) or not np.all(np.isfinite(H)):
+            return  # a joint without inertia, which has a finding of its own; or no numbers
+        values, vectors = np.linalg.eigh(H / np.outer(d, d))
+        condition = values[-1] / max(values[0], np.finfo(float).tiny)
+        worst = max(worst, (condition, np.abs(vectors[:, 0])), key=lambda pair: pair[0])
+    condition, direction = worst
+    if condition > WORST_CONDITION:
+        at = model.v_slice
+        share = [np.max(direction[at[i]], initial=0.0) for i in range(1, model.body_count + 1)]
+        joint = model.joint_names[int(np.argmax(share))]
+        text = f"the condition number of its inertia matrix reaches {condition:.1e}; accelerations "
+        text += f"of joint {joint!r} keep {max(0, 15 - round(np.log10(condition)))} digits of 15"
+        yield found("ill-conditioned", named("model", model.name), text)
+
+
+def _work(model):
+    """Steps that an inertia matrix takes: one for each body and each of its ancestors.
+
+    Its eigenvalues take as long as one step for every few thousand products of a cubic algorithm.
+    """
+    return sum(len(support) for support in model.support) + model.nv**3 // 2000
+
+
+# --- Whether loops close, and what they leave of the motion. Ranks, so numbers only --------------
+
+CLOSED = 1e-6
+"""Largest position error of a closed loop [rad, or parts of the size of the loop]."""
+
+
+def loops(model, seed=0):
+    """Loops that do not close, and constraints that repeat others or stop everything."""
+    if not model.loops:
+        return
+    part, model = named("model", model.name), model.at(0.0)
+    policy = rank_policy(model)
+    with warnings.catch_warnings():  # it is reported below
+        warnings.simplefilter("ignore", MisalignmentWarning)
+        slack = policy.slack
+    try:
+        q = assemble(model, seed=seed)
+    except AssemblyError as error:
+        yield from _open(model, error.q)
+        return
+    report = mobility(model, q, seed=seed)
+    errors = [_error(model, q) for q in (model.neutral(), *_postures(model))]
+    if min(errors) > CLOSED + slack:
+        gap = max(loop_gaps(model, model.neutral()).values())
+        text = f"the neutral position leaves a gap of {gap:.3g} m or rad in its loops, and no "
+        yield found("loop-neutral", part, f"{text}posture closes them")
+    left = report.generic_mobility  # a mechanism may be singular where it is closed at first
+    count, rank = report.constraints, report.freedoms - left
+    if policy.explanation():
+        text = f"{policy.explanation()}; they are left out, and {_freedoms(left)}"
+        yield found("loop-misaligned", part, text)
+    if left == 0:
+        text = f"{rank} independent constraints hold its {model.nv} freedoms"
+        yield found("loop-locked", part, text)
+    if rank < count and not policy.explanation():
+        text = f"{count - rank} of the {count} constraints of its loops and couplings repeat "
+        text += f"others; {_freedoms(left)}"
+        if not report.is_variable:
+            text += f". They are, say, {_some(report.redundant)}"
+        yield found("loop-redundant", part, text)
+
+
+def _freedoms(left):
+    return f"{left} {'freedom remains' if left == 1 else 'freedoms remain'}"
+
+
+def _error(model, q):
+    return np.max(np.abs(closing(model, q)[0] * scaling(model).rows), initial=0.0)
+
+
+def _postures(model):
+    return [posture.q for posture in model.postures]
+
+
+def _some(names, most=6):
+    more = f", and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def _open(model, q):
+    gaps, errors = loop_gaps(model, q), np.abs(closing(model, q)[0] * scaling(model).rows)
+    owners = [row.owner for row in rows_of(model)]
+    for loop in model.loops:
+        owner = f"loop {loop.name!r}"
+        gap = gaps.get(owner, 0.0)
+        if np.max(errors[[o == owner for o in owners]], initial=0.0) > CLOSED:
+            text = f"it stays open by {gap:.3g} m or rad; no position was found that closes it"
+            yield found("loop-open", named("loop joint", loop.name), text)

@@ -1,0 +1,355 @@
+"""What the doctor reports."""
+
+from dataclasses import dataclass
+
+from kinetree.loaders.report import short
+
+__all__ = [
+    "KINDS",
+    "NOWHERE",
+    "SEVERITIES",
+    "Finding",
+    "Kind",
+    "Place",
+    "found",
+    "in_order",
+    "named",
+]
+
+# --- Everything the doctor looks for: how bad it is, why it matters, how to mend it --------------
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of finding.
+
+    Attributes:
+        severity: ``"error"``: some answers are wrong or there are none; ``"warning"``: probably
+            not what was meant; ``"note"``: worth knowing.
+        why: why it matters.
+        mend: how to mend it.
+    """
+
+    severity: str
+    why: str
+    mend: str
+
+
+KINDS = {
+    # --- the file ---
+    "unreadable": Kind(
+        "error",
+        "without a model there is nothing to compute",
+        "correct the file at this place",
+    ),
+    "number": Kind(
+        "error",
+        "a robot cannot be built from what is not a finite number",
+        "write finite numbers, separated by spaces",
+    ),
+    "incomplete": Kind(
+        "error",
+        "the element means nothing without what is missing",
+        "add what is missing, or remove the element",
+    ),
+    "joint-type": Kind(
+        "error",
+        "how the joint moves is unknown",
+        "use one of the joint types of the format",
+    ),
+    "duplicate-name": Kind(
+        "error",
+        "whatever refers to the name may mean either of the two",
+        "give every part a name of its own",
+    ),
+    "unknown-name": Kind(
+        "error",
+        "a reference that leads nowhere leaves the robot in pieces",
+        "correct the name, or add the part that it refers to",
+    ),
+    "two-parents": Kind(
+        "error",
+        "in a tree every body hangs on one joint; a second one closes a loop",
+        "remove one of the joints, or declare it as the one that closes the loop",
+    ),
+    "cycle": Kind(
+        "error",
+        "bodies that only hang on each other never reach the base",
+        "turn one joint round, or declare it as the one that closes the loop",
+    ),
+    "several-roots": Kind(
+        "error",
+        "bodies that no joint connects to the rest cannot be placed",
+        "connect them with a joint, a fixed one for example",
+    ),
+    "ignored": Kind(
+        "note",
+        "the model does not contain what the file says here",
+        "nothing to do, unless you count on it",
+    ),
+    "too-large": Kind(
+        "note",
+        "what takes minutes to compute is left out",
+        "examine a part of the mechanism on its own",
+    ),
+    "formulas": Kind(
+        "note",
+        "limits of size, rank and sign are decided on numbers",
+        "put numbers in the place of the symbols, and check that model",
+    ),
+    "mesh-missing": Kind(
+        "warning",
+        "the body cannot be drawn, nor checked for contact; its motion is not affected",
+        "correct the path, or name the folder that holds the meshes (option --folder)",
+    ),
+    "mesh-broken": Kind(
+        "warning",
+        "the body cannot be drawn, nor checked for contact; its motion is not affected",
+        "export the mesh again",
+    ),
+    "mesh-unseen": Kind(
+        "note",
+        "meshes that are broken, or in millimetres, are not found",
+        'pip install "kinetree[mesh]"',
+    ),
+    # --- inertia ---
+    "inertia-mass": Kind(
+        "error",
+        "a body that is pushed would move towards the push",
+        "give the body a positive mass, or none and no rotational inertia either",
+    ),
+    "inertia-symmetry": Kind(
+        "error",
+        "torque and angular momentum of the body contradict each other",
+        "write the same number above and below the diagonal",
+    ),
+    "inertia-positive": Kind(
+        "error",
+        "the body would gain energy when it is slowed down; simulations blow up",
+        "export the inertia again, about the mass centre; look for a wrong sign or column",
+    ),
+    "inertia-triangle": Kind(
+        "error",
+        "no distribution of mass has such moments: ixx + iyy >= izz for any axes",
+        "export the inertia again, about the mass centre; look for swapped or rounded entries",
+    ),
+    "inertia-zero": Kind(
+        "note",
+        "the body is a point: turning it takes no torque",
+        "fine if that is meant; otherwise add its rotational inertia",
+    ),
+    "massless": Kind(
+        "error",
+        "forward dynamics divides by an inertia that is zero",
+        "give the bodies mass, the joint armature, or make the joint fixed",
+    ),
+    "joint-without-inertia": Kind(
+        "error",
+        "forward dynamics divides by an inertia that is zero",
+        "give the body a rotational inertia about the axis of the joint, or the joint armature",
+    ),
+    "dependent-joints": Kind(
+        "error",
+        "the inertia matrix is singular in every configuration",
+        "give the bodies between the joints mass and rotational inertia",
+    ),
+    "ill-conditioned": Kind(
+        "warning",
+        "accelerations lose digits, and simulations need tiny steps",
+        "look at the lightest body that a heavy one hangs on; give its joint armature",
+    ),
+    # --- units ---
+    "unit-length": Kind(
+        "warning",
+        "lengths are in metres; this looks like millimetres",
+        "multiply lengths by 0.001, or set the scale of the export",
+    ),
+    "unit-mass": Kind(
+        "warning",
+        "masses are in kilograms; this looks like grams",
+        "multiply masses by 0.001, or correct the density in the export",
+    ),
+    "unit-inertia": Kind(
+        "warning",
+        "inertias are in kg m²; this does not fit the mass and the size of the body",
+        "g mm² times 1e-9, or kg mm² times 1e-6, is kg m²; masses are in kilograms",
+    ),
+    "unit-angle": Kind(
+        "warning",
+        "angles are in radians; this looks like degrees",
+        "multiply by pi / 180",
+    ),
+    "unit-gravity": Kind(
+        "warning",
+        "gravity is in m/s²; this is not found on any planet",
+        "on Earth it is (0, 0, -9.81) with z upwards",
+    ),
+    "center-outside": Kind(
+        "warning",
+        "the mass centre of a solid body lies within its hull",
+        "the mass centre is given in the frame of the body, in metres",
+    ),
+    # --- joints ---
+    "limit-missing": Kind(
+        "warning",
+        "nothing stops the joint, neither planners nor random configurations",
+        "add the limits, or make the joint continuous",
+    ),
+    "limit-order": Kind(
+        "error",
+        "no position satisfies both bounds",
+        "swap the bounds",
+    ),
+    "limit-equal": Kind(
+        "warning",
+        "the joint cannot move",
+        "widen the bounds, or make the joint fixed",
+    ),
+    "limit-effort": Kind(
+        "warning",
+        "the joint may not exert any force, so no controller can move it",
+        "write the largest force [N] or torque [N m] of the drive",
+    ),
+    "limit-velocity": Kind(
+        "warning",
+        "the joint may not move at any speed",
+        "write the largest speed [m/s or rad/s] of the drive",
+    ),
+    "limit-negative": Kind(
+        "error",
+        "effort and velocity are magnitudes: both directions are meant",
+        "drop the sign",
+    ),
+    "axis": Kind(
+        "error",
+        "an axis without direction does not say how the joint moves",
+        "write a unit vector such as 0 0 1",
+    ),
+    "coupling-limits": Kind(
+        "warning",
+        "a joint is driven to its stop by the joint it follows",
+        "widen the limits of the one, or narrow those of the other",
+    ),
+    "actuator-effort": Kind(
+        "note",
+        "nothing limits what a controller may ask of it",
+        "add its largest force, or the effort limit of the joint",
+    ),
+    "actuator-gear": Kind(
+        "warning",
+        "whatever the actuator is told, the joint feels nothing",
+        "set the gear: joint force for a unit of control",
+    ),
+    # --- loops ---
+    "loop-open": Kind(
+        "error",
+        "the bodies cannot be put together as the loop joint asks",
+        "check the places of the loop joint on both bodies, and the lengths between them",
+    ),
+    "loop-neutral": Kind(
+        "note",
+        "positions that close the loop have to be found first",
+        "add a posture that closes it, or describe the bodies where they close it",
+    ),
+    "loop-redundant": Kind(
+        "note",
+        "motion is unique, but how the bearings share the load is not",
+        "fine if it is meant; a loop joint with more freedom, such as a ball, repeats less",
+    ),
+    "loop-misaligned": Kind(
+        "warning",
+        "taken at their word, the axes of the loop would lock it: it moves because constraints "
+        "that almost repeat others are left out",
+        "write the placements with all digits; or, if the misalignment is real and the mechanism "
+        "should feel it, kinetree.loops.with_misalignment(model, 0)",
+    ),
+    "loop-locked": Kind(
+        "warning",
+        "the loops leave the mechanism no motion at all",
+        "free the loop joint in the directions that the bodies have to move in",
+    ),
+}
+
+
+SEVERITIES = ("error", "warning", "note")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where something was written: a file and a line, or nothing where it came from no file."""
+
+    file: str = ""
+    line: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+
+NOWHERE = Place()
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that is wrong, suspicious or worth knowing about a robot.
+
+    Attributes:
+        severity: ``"error"``, ``"warning"`` or ``"note"``.
+        code: what kind of finding it is, a key of ``kinetree.doctor.KINDS``.
+        part: the body, joint or file that it is about, such as ``"body 'hand'"``.
+        message: what is the matter, with numbers.
+        place: file and line, where they are known.
+    """
+
+    severity: str
+    code: str
+    part: str
+    message: str
+    place: Place = NOWHERE
+
+    @property
+    def where(self) -> str:
+        """File and line if known, and the part."""
+        return ": ".join(filter(None, (str(self.place), self.part)))
+
+    @property
+    def why(self) -> str:
+        """Why it matters."""
+        return KINDS[self.code].why
+
+    @property
+    def mend(self) -> str:
+        """How to mend it."""
+        return KINDS[self.code].mend
+
+    def to_dict(self) -> dict:
+        """Everything in plain strings and numbers, ready for JSON."""
+        return {
+            "severity": self.severity,
+            "code": self.code,
+            "file": self.place.file or None,
+            "line": self.place.line or None,
+            "part": self.part,
+            "message": self.message,
+            "why": self.why,
+            "mend": self.mend,
+        }
+
+    def __str__(self) -> str:
+        return f"{self.severity} [{self.code}] {self.where}: {self.message}"
+
+
+def named(kind, name) -> str:
+    """A part as findings name it, such as ``body 'hand'``; long names are cut."""
+    return f"{kind} {short(name)}"
+
+
+def found(code, part, message, place=None, *, severity=None) -> Finding:
+    """A finding with the severity of its kind, unless another is given."""
+    return Finding(severity or KINDS[code].severity, code, part, message, place or NOWHERE)
+
+
+def in_order(findings) -> tuple[Finding, ...]:
+    """The worst first, then as they stand in the file; the same finding once."""
+    rank = {severity: n for n, severity in enumerate(SEVERITIES)}
+    unique = {(f.code, f.part, f.message, f.place): f for f in findings}
+    return tuple(sorted(unique.values(), key=lambda f: (rank[f.severity], f.place.line)))

@@ -1,0 +1,159 @@
+"""Names of what is in a compiled MuJoCo model, made up where there are none, and kept unique."""
+
+import importlib
+import warnings
+
+import numpy as np
+
+from kinetree.errors import InteropError, LoadError, MissingPackageError
+from kinetree.spatial import Inertia, Plucker
+from kinetree.spatial.rotation import rotation_from_quaternion
+from kinetree.spatial.vector3 import identity3
+
+__all__ = [
+    "MissingLibraryError",
+    "body_names",
+    "compiled",
+    "inertia_of",
+    "is_identity",
+    "joint_names",
+    "model_name",
+    "mujoco",
+    "names_of",
+    "placement",
+    "shift",
+    "unused",
+]
+
+
+def names_of(mj_model, kind):
+    """Names of all things of a kind (``"body"``, ``"jnt"``, ``"site"``, ...); empty if unnamed."""
+    text = bytes(mj_model.names)
+    return [_name_at(text, int(start)) for start in getattr(mj_model, f"name_{kind}adr")]
+
+
+def model_name(mj_model):
+    """What the model is called."""
+    return _name_at(bytes(mj_model.names), 0)
+
+
+def _name_at(text, start):
+    return text[start : text.index(b"\0", start)].decode("utf-8", "replace")
+
+
+def body_names(mj_model):
+    """Names of the bodies, the world first; unnamed ones are called after their number."""
+    given = names_of(mj_model, "body")
+    taken = set(given)
+    return [name or _take(f"body_{b}", taken) for b, name in enumerate(given)]
+
+
+def joint_names(mj_model):
+    """Names of the joints; unnamed ones are called after their body."""
+    given = names_of(mj_model, "jnt")
+    bodies, taken = body_names(mj_model), set(given)
+    result = []
+    for j, name in enumerate(given):
+        body = mj_model.jnt_bodyid[j]
+        several = mj_model.body_jntnum[body] > 1
+        number = f"_{j - mj_model.body_jntadr[body] + 1}" if several else ""
+        result.append(name or _take(f"{bodies[body]}_joint{number}", taken))
+    return result
+
+
+def unused(name, suffix, taken):
+    """``name``, with a suffix and then a number if it is taken; the choice is taken from then."""
+    return _take(name if name not in taken else f"{name}_{suffix}", taken)
+
+
+def _take(name, taken):
+    candidate, count = name, 1
+    while candidate in taken:
+        count += 1
+        candidate = f"{name}_{count}"
+    taken.add(candidate)
+    return candidate
+
+
+# --- Placements and inertias as MuJoCo keeps them, as ours ---------------------------------------
+
+
+def placement(position, quaternion) -> Plucker:
+    """The transform to a frame with this position and orientation ``(w, x, y, z)``."""
+    return Plucker(rotation(quaternion), _exact(position))
+
+
+def shift(position) -> Plucker:
+    """The transform to a parallel frame."""
+    return Plucker(identity3(), _exact(position))
+
+
+def rotation(quaternion):
+    """``E`` of a quaternion; of whole numbers if it takes axes to axes, so that zeros stay zero."""
+    p = np.array(quaternion, dtype=float)
+    E = rotation_from_quaternion(p / np.linalg.norm(p))
+    whole = np.rint(E)
+    return whole.astype(int) if np.max(np.abs(E - whole)) < 1e-15 else E
+
+
+def inertia_of(mj_model, body) -> Inertia:
+    """Inertia of one body in MuJoCo's frame of it."""
+    m, moments = float(mj_model.body_mass[body]), np.array(mj_model.body_inertia[body])
+    if m == 0 and not np.any(moments):
+        return Inertia.zero()
+    R = rotation(mj_model.body_iquat[body]).T
+    I_C = R @ np.diag(moments) @ R.T
+    return Inertia.from_mass_center(m, np.array(mj_model.body_ipos[body]), (I_C + I_C.T) / 2)
+
+
+def is_identity(X) -> bool:
+    """Whether a transform changes nothing, exactly."""
+    return np.array_equal(X.E, identity3()) and not np.any(X.r)
+
+
+def _exact(position):
+    r = np.array(position, dtype=float)
+    return r if np.any(r) else r.astype(int)
+
+
+# --- MuJoCo itself, imported when it is first needed, and kept quiet -----------------------------
+
+
+class MissingLibraryError(LoadError, InteropError, MissingPackageError):
+    """MuJoCo is not installed."""
+
+
+def mujoco():
+    """The ``mujoco`` module, or an error that says how to get it."""
+    try:
+        library = importlib.import_module("mujoco")
+    except ImportError as error:
+        raise MissingLibraryError(
+            f"MJCF is read by MuJoCo, which cannot be imported ({error}): "
+            f'pip install "kinetree[mjcf]"'
+        ) from error
+    if not hasattr(library, "MjSpec"):
+        raise MissingLibraryError(
+            f"MuJoCo at {getattr(library, '__file__', '?')} is older than 3.3, or a namesake: "
+            f'pip install -U "kinetree[mjcf]"'
+        )
+    return library
+
+
+def compiled(make):
+    """What ``make()`` compiles, and the warnings of MuJoCo meanwhile, as a list of texts.
+
+    MuJoCo prints warnings and appends them to a file MUJOCO_LOG.TXT in the current folder, unless
+    somebody listens; what listened before listens again afterwards.
+    """
+    library, texts = mujoco(), []
+    before = library.get_mju_user_warning()
+    library.set_mju_user_warning(texts.append)
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model = make()
+    finally:
+        library.set_mju_user_warning(before)
+    texts += [str(w.message) for w in caught]
+    return model, list(dict.fromkeys(texts))

@@ -1,0 +1,196 @@
+"""Where things sit: ``at = [x, y, z]`` and one way to say how they are turned."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from kinetree.joints.axis import as_axis
+from kinetree.loaders.meshes import mesh_file
+from kinetree.loaders.toml.table import Table
+from kinetree.model import geometry, shapes
+from kinetree.spatial import Inertia, Plucker
+from kinetree.spatial.rotation import euler_rotation, rotation_about, rotation_from_quaternion
+from kinetree.spatial.vector3 import ZERO3, identity3, symmetric
+
+__all__ = ["orientation", "placement", "placement_of", "read_color", "read_inertia", "read_shape"]
+
+
+def placement(table: Table) -> Plucker | None:
+    """The placement that a table describes by its own keys; None if it has none of them."""
+    position, E = table.numbers("at", 3, None), orientation(table)
+    if position is None and E is None:
+        return None
+    return Plucker(
+        identity3() if E is None else E, np.array((0, 0, 0) if position is None else position)
+    )
+
+
+def placement_of(table: Table, key) -> Plucker | None:
+    """The placement under a key: a position, or a table with ``at`` and an orientation."""
+    value = table.get(key)
+    if not isinstance(value, dict):
+        position = table.numbers(key, 3, None)
+        return None if position is None else Plucker(identity3(), np.array(position))
+    inner = table.inner(value, key)
+    X = placement(inner)
+    inner.finish()
+    return X
+
+
+def orientation(table: Table):
+    """``E`` from roll, pitch and yaw, a quaternion, axis and angle, or the matrix; or None."""
+    key = table.choice("rpy", "quaternion", "axis_angle", "rotation")
+    if key is None:
+        return None
+    if key == "rotation":  # exactly as given; the model checks that it is a rotation
+        return np.array(table.matrix(key)).T
+    if key == "rpy":
+        # Turns about fixed x, y, z are turns about moving z, y, x.
+        E = euler_rotation("zyx", table.numbers(key, 3)[::-1])
+    elif key == "quaternion":
+        p = np.array(table.numbers(key, 4), dtype=float)
+        size = float(np.max(np.abs(p)))
+        if size == 0:
+            raise table.error("quaternion must not be zero", key)
+        p = p / size
+        E = rotation_from_quaternion(p / np.linalg.norm(p))
+    else:
+        axis, angle = _axis_and_angle(table, key)
+        E = rotation_about(axis, math.cos(angle), math.sin(angle))
+    return _without_dust(E)
+
+
+def _axis_and_angle(table, key):
+    value = table.get(key)
+    if not isinstance(value, list) or len(value) != 2:
+        raise table.error(f"{key} must be [axis, angle], such as ['z', '30 deg'], got {value}", key)
+    axis = value[0] if isinstance(value[0], str) else table.as_numbers(value[0], key, 3)
+    return table.attempt(as_axis, axis, "axis", key=key), table.as_number(value[1], key)
+
+
+def _without_dust(E):
+    """Zeros and ones of turns by a quarter, which floats miss by 1e-16, and which save work."""
+    E = np.asarray(E, dtype=float)
+    E = np.where(np.abs(E) < 4e-16, 0.0, E)
+    return np.where(np.abs(np.abs(E) - 1) < 4e-16, np.sign(E), E)
+
+
+# --- How heavy a body is: a shape with its mass, the usual ten numbers, or a list of such parts --
+
+# Sizes that each shape of kinetree.shapes takes; those with an axis take one.
+SIZES = {
+    "box": 3, "ellipsoid": 3, "sphere": 1, "sphere_shell": 1, "cylinder": 2, "cylinder_shell": 2,
+    "disc": 1, "rod": 1, "capsule": 2, "cone": 2,
+}  # fmt: skip
+_WITH_AXIS = {"cylinder", "cylinder_shell", "disc", "rod", "capsule", "cone"}
+
+
+def read_inertia(body: Table) -> Inertia | None:
+    """The inertia under the key ``inertia`` of a body; None if there is none."""
+    value = body.get("inertia")
+    if value is None:
+        return None
+    parts = value if isinstance(value, list) else [value]
+    total = None
+    for part in parts:
+        if not isinstance(part, dict):
+            raise body.error(
+                "inertia must be a table such as {box = [0.1, 0.1, 0.4], mass = 2}, or a list of "
+                f"tables, got {part!r}",
+                "inertia",
+            )
+        inertia = _part(body.inner(part, "inertia"))
+        total = inertia if total is None else total + inertia
+    return total
+
+
+def _part(table: Table) -> Inertia:
+    shape = table.choice(*SIZES)
+    if shape is not None:
+        inertia = _of_shape(table, shape)
+    elif "first_moment" in table or "rotational" in table:
+        inertia = Inertia(
+            table.number("mass"), np.array(table.numbers("first_moment", 3)),
+            np.array(table.matrix("rotational")),
+        )  # fmt: skip
+    else:
+        inertia = _about_center(table)
+    table.finish()
+    return inertia
+
+
+def _of_shape(table, shape):
+    sizes = table.numbers(shape, None if SIZES[shape] == 1 else SIZES[shape])
+    options = {key: table.number(key, None) for key in ("mass", "density")}
+    if shape in _WITH_AXIS:
+        options["axis"] = table.text("axis", "z")
+    make = getattr(shapes, shape)
+    if len(sizes) != SIZES[shape]:
+        raise table.error(f"{shape} takes one number, got {len(sizes)}", shape)
+    at = placement(table)
+    table.finish()  # a misspelt mass is no missing one
+    return table.attempt(make, *sizes, **options, at=at, key=shape)
+
+
+def _about_center(table):
+    """Mass, mass centre, and moments and products about it along the axes of the body or others."""
+    mass, center = table.number("mass"), np.array(table.numbers("center", 3, (0, 0, 0)))
+    moments = table.numbers("moments", 3, (0, 0, 0))
+    xy, xz, yz = table.numbers("products", 3, (0, 0, 0))
+    I = symmetric(moments[0], xy, moments[1], xz, yz, moments[2])
+    E = orientation(table)
+    if E is not None:
+        I = Inertia(0, ZERO3, I).inverse_transformed(Plucker(E, ZERO3)).rotational
+    return table.attempt(Inertia.from_mass_center, mass, center, I)
+
+
+# --- What bodies look like, in the native format: ``[[geometry]]`` with one shape each -----------
+
+
+def read_shape(table: Table, report, folders):
+    """The shape of a geometry; None, with a notice, for a mesh that cannot be had."""
+    kind = table.choice(*_SHAPES)
+    if kind is None:
+        raise table.error(f"has no shape; give one of {', '.join(_SHAPES)}")
+    if kind == "mesh":
+        return _mesh(table, report, folders)
+    return _SHAPES[kind](table)
+
+
+def read_color(table: Table):
+    """Red, green, blue and opacity from 0 to 1, or None; three numbers are opaque."""
+    color = table.numbers("color", None, None)
+    if color is None:
+        return None
+    if len(color) not in (3, 4) or not all(0 <= x <= 1 for x in color):
+        raise table.error("color must be 3 or 4 numbers from 0 to 1", "color")
+    return (*map(float, color), 1.0)[:4]
+
+
+def _sizes(table, key, count) -> Any:
+    sizes = table.numbers(key, None if count == 1 else count)
+    if len(sizes) != count or any(x < 0 for x in sizes):
+        raise table.error(f"{key} must be {count} sizes, not negative, got {list(sizes)}", key)
+    return tuple(map(float, sizes))
+
+
+def _mesh(table, report, folders):
+    scale = table.numbers("scale", 3, (1, 1, 1))
+    line = table.document.line((*table.path, "mesh"))
+    path = mesh_file(
+        table.text("mesh"), folders, lambda why: report.ignored(line, f"{table.label}: mesh", why)
+    )
+    x, y, z = map(float, scale)
+    return None if path is None else geometry.Mesh(path, (x, y, z))
+
+
+_SHAPES = {
+    "box": lambda table: geometry.Box(_sizes(table, "box", 3)),
+    "sphere": lambda table: geometry.Sphere(*_sizes(table, "sphere", 1)),
+    "cylinder": lambda table: geometry.Cylinder(*_sizes(table, "cylinder", 2)),
+    "capsule": lambda table: geometry.Capsule(*_sizes(table, "capsule", 2)),
+    "ellipsoid": lambda table: geometry.Ellipsoid(_sizes(table, "ellipsoid", 3)),
+    "plane": lambda table: geometry.Plane(_sizes(table, "plane", 2)),
+    "mesh": None,
+}

@@ -1,0 +1,189 @@
+"""An arm whose first joint is moved by a cylinder — RBDA §8.11."""
+
+from math import atan2, cos, hypot, inf, radians, sin, sqrt
+
+import numpy as np
+
+from kinetree.joints import Prismatic, Revolute
+from kinetree.model import Limits, Model, ModelBuilder
+from kinetree.samples.solids import (
+    DARK,
+    GOLD,
+    STEEL,
+    add_body,
+    add_scenery,
+    box,
+    cylinder,
+    with_motors,
+)
+from kinetree.spatial import Inertia, roty, xlt
+
+__all__ = ["excavator", "loader"]
+
+
+def excavator() -> Model:
+    """The two-link arm of RBDA Figure 8.3, whose first link a hydraulic cylinder lifts.
+
+    Bodies in the order of the figure: ``boom``, ``barrel`` and ``piston`` of the cylinder,
+    ``stick``; loop joint ``rod_eye`` between piston and boom. Two degrees of freedom, driven by the
+    cylinder and by a motor at the stick. With ``l1`` = 0.45 m between the pivots of boom and barrel
+    and ``l2`` = 0.9 m from the boom's pivot to the eye, the figure's angle is ``theta1`` = 85° at
+    q = 0, and ``d`` there is the length to which ``q3`` adds. The book gives no dimensions: these
+    are of an excavator of two tonnes, rounded.
+    """
+    l1, l2, theta1, slope = 0.45, 0.9, radians(85), radians(-45)
+    d = sqrt(l1**2 + l2**2 - 2 * l1 * l2 * cos(theta1))
+    theta2 = atan2(l2 * sin(theta1), l2 * cos(theta1) - l1)
+    boom, stick, height = 1.9, 1.1, 0.7
+    robot = ModelBuilder("excavator")
+    add_scenery(
+        robot,
+        box(1.4, 1.1, 0.3, at=(-0.5, 0, 0.3), color=DARK),
+        box(0.25, 0.25, 0.5, at=(0.02, 0, 0.5), color=GOLD),
+        box(0.9, 0.9, 0.8, at=(-0.7, 0, 0.85), color=GOLD),
+        box(0.3, 0.14, 0.1, at=(l1 * cos(slope) - 0.08, 0, height + l1 * sin(slope)), color=GOLD),
+    )
+    add_body(
+        robot, "boom",
+        box(boom, 0.14, 0.18, mass=120.0, at=(boom / 2, 0, 0), color=GOLD),
+        cylinder(0.03, 0.2, at=(l2, 0, 0), axis="y", color=DARK),
+        cylinder(0.07, 0.18, axis="y", color=DARK),
+        joint=Revolute("-y"),
+        at=roty(-(slope + theta1)) @ xlt(0, 0, height),
+        limits=Limits(-1.0, 0.8, 1, 30e3),
+    )  # fmt: skip
+    add_body(
+        robot, "barrel", cylinder(0.045, 0.55, mass=15.0, at=(0.275, 0, 0), axis="x", color=DARK),
+        joint=Revolute("-y"),
+        at=roty(-(slope + theta2)) @ xlt(l1 * cos(slope), 0, height + l1 * sin(slope)),
+        limits=Limits(-inf, inf, 1, 1e3),
+    )  # fmt: skip
+    add_body(
+        robot, "piston",
+        cylinder(0.025, 0.6, mass=9.0, at=(-0.3, 0, 0), axis="x", color=STEEL),
+        on="barrel",
+        joint=Prismatic("x"),
+        at=(d, 0, 0),
+        limits=Limits(-0.35, 0.3, 0.5, 60e3),
+    )  # fmt: skip
+    add_body(
+        robot, "stick",
+        box(stick, 0.1, 0.12, mass=55.0, at=(stick / 2, 0, 0), color=GOLD),
+        box(0.3, 0.4, 0.25, mass=35.0, at=(stick + 0.1, 0, 0), color=DARK),
+        cylinder(0.05, 0.16, axis="y", color=DARK),
+        on="boom",
+        joint=Revolute("-y"),
+        at=roty(radians(115)) @ xlt(boom, 0, 0),
+        limits=Limits(-0.7, 1.3, 1.5, 8e3),
+    )  # fmt: skip
+    robot.loop("rod_eye", predecessor="piston", successor="boom", joint=Revolute("-y"),
+               successor_at=(l2, 0, 0))  # fmt: skip
+    robot.frame("bucket", on="stick", at=(stick + 0.25, 0, 0))
+    return with_motors(robot.posture("home").build(), ["piston_joint", "stick_joint"])
+
+
+# --- The front of a wheel loader: three loops, two degrees of freedom ----------------------------
+
+_LIFT_PIN, _TILT_PIN = (0.2, -0.6), (0.1, 0.55)  # of the cylinders on the frame
+_BOOM_EYE, _BELLCRANK_PIN, _BUCKET_PIN = (1.2, -0.1), (1.4, 0.4), (2.6, -0.2)  # on the boom
+_UPPER, _LOWER, _BUCKET_EYE = (0.0, 0.5), (0.0, -0.45), (-0.05, 0.4)
+_BOOM, _BELLCRANK, _BUCKET = radians(-15), radians(5), radians(20)  # bellcrank, bucket on the boom
+
+
+def loader() -> Model:
+    """A loader linkage of the topology of Spencer's example (§4.5): 8 bodies, 3 loops, 2 freedoms.
+
+    Bodies ``boom``, ``lift_barrel`` and ``lift_piston`` of the cylinder that raises it,
+    ``bellcrank``, ``link``, ``bucket``, and ``tilt_barrel`` and ``tilt_piston`` of the cylinder
+    that turns the bellcrank and, through the link, the bucket. Loop joints ``lift_eye``,
+    ``link_eye`` and ``tilt_eye``. At q = 0 the boom points 15° down, and strokes count from there.
+    The thesis prints no dimensions: these are ours, of a machine of about ten tonnes.
+    """
+    boom = _Placed((0.0, 0.0), _BOOM)
+    bellcrank = _Placed(boom.point(_BELLCRANK_PIN), _BOOM + _BELLCRANK)
+    bucket = _Placed(boom.point(_BUCKET_PIN), _BOOM + _BUCKET)
+    lift, lift_stroke = _toward(_LIFT_PIN, boom.point(_BOOM_EYE))
+    tilt, tilt_stroke = _toward(_TILT_PIN, bellcrank.point(_UPPER))
+    link, length = _toward(bellcrank.point(_LOWER), bucket.point(_BUCKET_EYE))
+
+    robot = ModelBuilder("loader")
+    add_scenery(robot, box(0.9, 0.5, 1.5, at=(-0.45, 0, -0.1), color=DARK))
+    _link(robot, "boom", _BOOM, (0.0, 0.0), 900, 500, (1.3, 0.05), 2.6, color=GOLD)
+    _link(robot, "lift_barrel", lift.angle, _LIFT_PIN, 60, 5, (0.35, 0), 0.7)
+    _piston(robot, "lift", lift_stroke)
+    _link(
+        robot, "bellcrank", _BELLCRANK, _BELLCRANK_PIN, 150, 12, (0, 0.02), 0.95,
+        upright=True, on="boom", color=GOLD,
+    )  # fmt: skip
+    turn = link.angle - bellcrank.angle
+    _link(robot, "link", turn, _LOWER, 40, 2, (length / 2, 0), length, on="bellcrank")
+    _link(robot, "bucket", _BUCKET, _BUCKET_PIN, 700, 250, (0.5, 0.1), 1.0, on="boom", color=STEEL)
+    _link(robot, "tilt_barrel", tilt.angle, _TILT_PIN, 60, 5, (0.35, 0), 0.7)
+    _piston(robot, "tilt", tilt_stroke)
+
+    pin = Revolute("-y")
+    robot.loop("lift_eye", predecessor="lift_piston", successor="boom", joint=pin,
+               successor_at=_in_plane(_BOOM_EYE))  # fmt: skip
+    robot.loop("link_eye", predecessor="link", successor="bucket", joint=pin,
+               at=(length, 0, 0), successor_at=_in_plane(_BUCKET_EYE))  # fmt: skip
+    robot.loop("tilt_eye", predecessor="tilt_piston", successor="bellcrank", joint=pin,
+               successor_at=_in_plane(_UPPER))  # fmt: skip
+    motors = ["lift_piston_joint", "tilt_piston_joint"]
+    return with_motors(robot.posture("home").build(), motors)
+
+
+class _Placed:
+    """A part in the plane: where its frame is, and its direction."""
+
+    def __init__(self, origin, angle):
+        self.origin, self.angle = origin, angle
+
+    def point(self, place):
+        (x, z), c, s = place, cos(self.angle), sin(self.angle)
+        return self.origin[0] + c * x - s * z, self.origin[1] + s * x + c * z
+
+
+def _toward(start, end):
+    """A part from one point towards another, and the distance."""
+    x, z = end[0] - start[0], end[1] - start[1]
+    return _Placed(start, atan2(z, x)), hypot(x, z)
+
+
+def _in_plane(place):
+    return place[0], 0, place[1]
+
+
+def _link(
+    robot, name, angle, pin, mass, moment, center, length, *, upright=False, on=None, color=DARK
+):
+    """A part on a pin, with its moment of inertia about the mass centre."""
+    size = (0.12, 0.2, length) if upright else (length, 0.2, 0.12)
+    middle = (0, 0, 0) if upright else (length / 2, 0, center[1])
+    add_body(
+        robot, name,
+        box(*size, at=middle, color=color),
+        inertia=_flat(mass, moment, center),
+        on=on,
+        joint=Revolute("-y"),
+        at=roty(-angle) @ xlt(*_in_plane(pin)),
+        limits=Limits(-inf, inf, 2, 1e6),
+    )  # fmt: skip
+
+
+def _piston(robot, name, stroke):
+    """The piston of a cylinder, whose frame is at its eye."""
+    add_body(
+        robot, f"{name}_piston",
+        cylinder(0.04, 0.6, at=(-0.3, 0, 0), axis="x", color=STEEL),
+        inertia=_flat(50, 4, (-0.3, 0)),
+        on=f"{name}_barrel",
+        joint=Prismatic("x"),
+        at=(stroke, 0, 0),
+        limits=Limits(-0.4, 0.4, 0.5, 5e5),
+    )  # fmt: skip
+
+
+def _flat(mass, moment, center):
+    """Inertia of a part whose motion stays in the plane."""
+    about = np.diag([moment / 10, moment, moment])
+    return Inertia.from_mass_center(mass, np.array(_in_plane(center), dtype=float), about)

@@ -1,1 +1,0 @@
-"""Pictures and films without a screen, a browser or a graphics card."""

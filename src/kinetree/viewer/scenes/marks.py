@@ -1,0 +1,223 @@
+"""Marks on bodies: axes of frames, mass centres, inertia ellipsoids."""
+
+import numpy as np
+
+from kinetree.viewer.scenes.description import Arrows, Part, Surface, round_number
+from kinetree.viewer.scenes.surfaces import ball, joined, rod
+
+__all__ = [
+    "applied_arrows",
+    "center_parts",
+    "frame_parts",
+    "inertia_parts",
+    "joint_arrows",
+    "loop_arrows",
+    "loop_parts",
+    "mass_centers",
+    "scaled",
+    "velocity_arrows",
+]
+
+AXES = ((0.85, 0.15, 0.15), (0.1, 0.6, 0.2), (0.15, 0.3, 0.9))
+_CENTER, _TOTAL, _INERTIA = (0.95, 0.75, 0.1), (0.85, 0.1, 0.1), (0.35, 0.45, 0.95)
+
+
+def frame_parts(model, size):
+    """Red, green and blue axes of all bodies and, smaller, of the frames on them."""
+    for body, name in enumerate(model.body_names):
+        at = [(np.eye(4), 0.1 * size)]
+        own = (f for f in model.frames if f.body == body)
+        at += [(f.placement.to_pose().astype(float), 0.06 * size) for f in own]
+        for axis in range(3):
+            bars = [_axis(axis, length, pose) for pose, length in at]
+            yield Part(f"{'xyz'[axis]} of {name}", "frames", body, joined(bars), AXES[axis])
+
+
+def _axis(axis, length, pose):
+    bar = rod(0.045 * length, 0.0, length, 10)
+    turn = (_X, _Y, np.eye(3))[axis]
+    return bar.placed(turn, np.zeros(3)).placed(pose[:3, :3], pose[:3, 3])
+
+
+_X = np.array([[0.0, 0, 1], [0, 1, 0], [-1, 0, 0]])  # from z to x
+_Y = np.array([[1.0, 0, 0], [0, 0, 1], [0, -1, 0]])  # from z to y
+
+
+def mass_centers(model):
+    """Masses [kg], (NB + 1,), and mass centres in body coordinates [m], (NB + 1, 3)."""
+    masses, centers = np.zeros(model.body_count + 1), np.zeros((model.body_count + 1, 3))
+    for i, body in enumerate(model.bodies, start=1):
+        masses[i] = float(body.inertia.mass)
+        if masses[i] > 0:
+            centers[i] = np.asarray(body.inertia.first_moment, dtype=float) / masses[i]
+    return masses, centers
+
+
+def center_parts(model, size, node):
+    """Balls at the mass centres of the bodies, and one at that of all, on ``node``."""
+    masses, centers = mass_centers(model)
+    heaviest = masses.max(initial=0.0)
+    for i, mass in enumerate(masses):
+        if mass > 0:
+            radius = 0.014 * size * max(0.35, (mass / heaviest) ** (1 / 3))
+            placed = ball(radius, 12).placed(np.eye(3), centers[i])
+            yield Part(f"mass centre of {model.body_names[i]}", "center", i, placed, _CENTER)
+    if heaviest > 0:
+        yield Part("centre of mass", "center", node, ball(0.025 * size, 20), _TOTAL)
+
+
+def inertia_parts(model):
+    """Solid ellipsoids of even density with the mass and inertia of the bodies."""
+    for i, body in enumerate(model.bodies, start=1):
+        mass = float(body.inertia.mass)
+        if mass <= 0:
+            continue
+        center = np.asarray(body.inertia.first_moment, dtype=float) / mass
+        about_origin = np.asarray(body.inertia.rotational, dtype=float)
+        shift = mass * (center @ center * np.eye(3) - np.outer(center, center))
+        moments, axes = np.linalg.eigh(about_origin - shift)
+        squares = 2.5 / mass * (moments.sum() - 2 * moments)
+        radii = np.sqrt(np.maximum(squares, 1e-4 * max(squares.max(), 1e-12)))
+        if np.linalg.det(axes) < 0:
+            axes[:, 0] *= -1
+        unit = ball(1.0, 24)
+        placed = Surface(unit.vertices * radii, unit.faces).placed(axes, center)
+        yield Part(f"inertia of {body.name}", "inertias", i, placed, _INERTIA, 0.4)
+
+
+# --- Arrows: velocities of the bodies, joint forces, forces on bodies; as long as suits the scene
+
+_LONGEST = 0.35  # of the size of the scene
+_SPEED, _TURNING = (0.0, 0.62, 0.45), (0.5, 0.31, 0.75)
+_FORCE, _MOMENT = (0.84, 0.37, 0.0), (0.80, 0.35, 0.6)
+
+
+def scaled(name, layer, color, origins, vectors, unit, size, longest=None) -> Arrows | None:
+    """Arrows whose longest is a third of the scene; None where all are nothing.
+
+    Args:
+        name: what they mean.
+        layer: where they belong.
+        color: red, green, blue.
+        origins: where they begin [m], (T, K, 3).
+        vectors: what they show, (T, K, 3).
+        unit: of ``vectors``.
+        size: of the scene [m].
+        longest: the largest vector to expect, if it is not one of these.
+    """
+    lengths = np.linalg.norm(vectors, axis=-1)
+    longest = np.nanmax(lengths, initial=0.0) if longest is None else longest
+    if not longest > 1e-9:
+        return None
+    scale = _LONGEST * size / longest
+    nice = round_number(0.5 * longest)
+    legend = f"{name}: {_short(scale * nice)} m for {_short(nice)} {unit}"
+    return Arrows(name, layer, color, origins, np.nan_to_num(scale * vectors), legend)
+
+
+def velocity_arrows(model, placed, velocity, size):
+    """Velocities of the mass centres, and angular velocities, of bodies that have mass."""
+    masses, centers = mass_centers(model)
+    heavy = masses > 0
+    points = placed.points(centers)[:, heavy]
+    turning, linear = velocity[:, heavy, :3], velocity[:, heavy, 3:]
+    speed = linear + np.cross(turning, points)
+    return (
+        scaled("velocities", "velocities", _SPEED, points, speed, "m/s", size),
+        scaled("angular velocities", "velocities", _TURNING, points, turning, "rad/s", size),
+    )
+
+
+def joint_arrows(model, placed, q, tau, size):
+    """Joint forces along what they move: forces, and moments about their axes."""
+    forces, moments = np.zeros((2, len(q), model.body_count + 1, 3))
+    for i in range(1, model.body_count + 1):
+        joint, q_i, tau_i = model.joint[i], q[:, model.q_slice[i]], tau[:, model.v_slice[i]]
+        if not joint.nv:
+            continue
+        at = q_i[:1] if joint.constant_subspace else q_i
+        found = [joint.motion_subspace(x) for x in at]
+        for part, total in (("linear", forces), ("angular", moments)):
+            S = np.array([np.asarray(getattr(s, part), dtype=float).reshape(3, -1) for s in found])
+            total[:, i] = np.einsum("tij,tj->ti", np.broadcast_to(S, (len(q), *S.shape[1:])), tau_i)
+    turned = [np.einsum("tbij,tbj->tbi", placed.rotations, x) for x in (forces, moments)]
+    return _pair("joint", placed.positions, turned[0], turned[1], size)
+
+
+def applied_arrows(model, placed, wrenches, size):
+    """Forces on bodies about the origin of the base, (..., NB, 6): at their mass centres."""
+    steps = len(placed.positions)
+    wrenches = np.broadcast_to(wrenches, (steps, model.body_count, 6))
+    points = placed.points(mass_centers(model)[1])[:, 1:]
+    force = wrenches[..., 3:]
+    moment = wrenches[..., :3] - np.cross(points, force)
+    return _pair("applied", points, force, moment, size)
+
+
+def _pair(whose, points, forces, moments, size):
+    return (
+        scaled(f"{whose} forces", "forces", _FORCE, points, forces, "N", size),
+        scaled(f"{whose} moments", "forces", _MOMENT, points, moments, "N·m", size),
+    )
+
+
+def _short(x):
+    return f"{x:.2g}" if x < 100 else f"{x:.0f}"
+
+
+# --- Where loops close, and how far they are from it ---------------------------------------------
+
+_END, _GAP = (0.95, 0.55, 0.1), (0.75, 0.0, 0.1)
+
+
+def loop_parts(model, size):
+    """A ball on either side of every loop joint."""
+    for loop in model.loops:
+        sides = (
+            (loop.predecessor, loop.predecessor_placement),
+            (loop.successor, loop.successor_placement),
+        )
+        for body, placement in sides:
+            at = np.asarray(placement.r, dtype=float)
+            surface = ball(0.014 * size, 14).placed(np.eye(3), at)
+            yield Part(f"end of loop {loop.name}", "loops", body, surface, _END)
+
+
+def loop_ends(model, placed):
+    """Where the two sides of each loop joint are, and what is wrong with that.
+
+    Returns:
+        Points on the predecessors [m], (T, NL, 3), and gaps from there, (T, NL, 3): less what the
+        joint lets slide.
+    """
+    starts, gaps = np.zeros((2, len(placed.positions), len(model.loops), 3))
+    for k, loop in enumerate(model.loops):
+        ends = []
+        for body, placement in (
+            (loop.predecessor, loop.predecessor_placement),
+            (loop.successor, loop.successor_placement),
+        ):
+            local = np.asarray(placement.r, dtype=float)
+            R = placed.rotations[:, body]
+            ends.append((placed.positions[:, body] + R @ local, R @ _rotation(placement)))
+        (start, _), (end, axes) = ends
+        gap = np.einsum("tji,tj->ti", axes, end - start)  # in the successor's frame
+        S = np.asarray(loop.joint.motion_subspace(loop.joint.neutral()).linear, dtype=float)
+        slides = S.reshape(3, -1)
+        gap = gap - gap @ (slides @ np.linalg.pinv(slides)).T if slides.size else gap
+        starts[:, k], gaps[:, k] = start, np.einsum("tij,tj->ti", axes, gap)
+    return starts, gaps
+
+
+def loop_arrows(model, placed):
+    """The gaps of the loops, as long as they are."""
+    if not model.loops:
+        return None
+    starts, gaps = loop_ends(model, placed)
+    largest = np.linalg.norm(gaps, axis=-1).max(initial=0.0)
+    legend = f"loop errors: at most {largest:.2g} m"
+    return Arrows("loop errors", "loops", _GAP, starts, gaps, legend)
+
+
+def _rotation(placement):
+    return np.asarray(placement.E, dtype=float).T

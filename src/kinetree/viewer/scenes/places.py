@@ -1,0 +1,148 @@
+"""Where bodies are and how fast they move, for many states at once."""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms.kinematics import base_velocities
+from kinetree.functional.kernel import kernel
+from kinetree.quantities import kinematics
+from kinetree.viewer.scenes.surfaces import cone, rod
+
+__all__ = [
+    "Places",
+    "along",
+    "arrow_pieces",
+    "at_time",
+    "between",
+    "places",
+    "quaternions",
+    "rotations",
+    "shaft_and_head",
+    "velocities",
+]
+
+
+class Places(NamedTuple):
+    """Of all bodies, the base first.
+
+    Attributes:
+        positions: of their frames [m], (T, NB + 1, 3).
+        rotations: matrices whose columns are their axes, (T, NB + 1, 3, 3).
+    """
+
+    positions: np.ndarray
+    rotations: np.ndarray
+
+    def points(self, local):
+        """Points fixed to the bodies, (NB + 1, 3), in the base, (T, NB + 1, 3)."""
+        return np.einsum("tbij,bj->tbi", self.rotations, local) + self.positions
+
+
+def places(model, q) -> Places:
+    """Where the bodies are in the configurations ``q``, (T, nq)."""
+    q = np.asarray(q, dtype=float)
+    shape = (len(q), model.body_count + 1)
+    positions, rotations = np.zeros((*shape, 3)), np.broadcast_to(np.eye(3), (*shape, 3, 3)).copy()
+    if model.body_count:
+        pose = np.asarray(kinematics.poses(model, q))
+        positions[:, 1:], rotations[:, 1:] = pose[..., :3, 3], pose[..., :3, :3]
+    return Places(positions, rotations)
+
+
+def velocities(model, q, qd) -> np.ndarray:
+    """Spatial velocities of all bodies about the origin of the base, (T, NB + 1, 6)."""
+    found = np.zeros((len(q), model.body_count + 1, 6))
+    if model.body_count:
+        found[:, 1:] = _velocities(model, q, qd)
+    return found
+
+
+@kernel
+def _velocities(model, q, qd):
+    return np.array([v.to_array() for v in base_velocities(model, q, qd)[1][1:]])
+
+
+def quaternions(rotations) -> np.ndarray:
+    """Unit quaternions (w, x, y, z) of rotation matrices (..., 3, 3)."""
+    R = np.asarray(rotations)
+    diagonal = [R[..., k, k] for k in range(3)]
+    trace = sum(diagonal)
+    # Four times the products of each pair; the row with the largest square is the best divided.
+    products = np.empty((*R.shape[:-2], 4, 4))
+    products[..., 0, 0] = 1 + trace
+    for k in range(3):
+        i, j = (k + 1) % 3, (k + 2) % 3
+        products[..., k + 1, k + 1] = 1 + 2 * diagonal[k] - trace
+        products[..., 0, k + 1] = products[..., k + 1, 0] = R[..., j, i] - R[..., i, j]
+        products[..., i + 1, j + 1] = products[..., j + 1, i + 1] = R[..., i, j] + R[..., j, i]
+    squares = np.diagonal(products, axis1=-2, axis2=-1)
+    best = np.argmax(squares, axis=-1)[..., None, None]
+    row = np.take_along_axis(products, best, axis=-2)[..., 0, :]
+    return row / np.linalg.norm(row, axis=-1, keepdims=True)
+
+
+def along(directions) -> np.ndarray:
+    """Rotation matrices (..., 3, 3) whose third columns point along unit ``directions``."""
+    z = np.asarray(directions, dtype=float)
+    other = np.eye(3)[np.argmin(np.abs(z), axis=-1)]
+    x = np.cross(other, z)
+    x = x / np.linalg.norm(x, axis=-1, keepdims=True)
+    return np.stack([x, np.cross(z, x), z], axis=-1)
+
+
+# --- A scene at one moment: where its nodes are, and the solid form of its arrows ----------------
+
+
+def at_time(scene, t):
+    """The number of the state before ``t`` [s] and how far it is to the next, from 0 to 1."""
+    times = scene.times
+    k = int(np.clip(np.searchsorted(times, t, side="right") - 1, 0, max(len(times) - 2, 0)))
+    if len(times) < 2 or times[k + 1] <= times[k]:
+        return k, 0.0
+    return k, float(np.clip((t - times[k]) / (times[k + 1] - times[k]), 0.0, 1.0))
+
+
+def between(scene, t):
+    """Positions (N, 3) and quaternions (N, 4) of the nodes at the time ``t`` [s]."""
+    k, s = at_time(scene, t)
+    j = min(k + 1, len(scene.times) - 1)
+    p = (1 - s) * scene.positions[k] + s * scene.positions[j]
+    a, b = scene.quaternions[k], scene.quaternions[j]
+    b = np.where(np.sum(a * b, axis=1, keepdims=True) < 0, -b, b)
+    turn = (1 - s) * a + s * b
+    return p, turn / np.linalg.norm(turn, axis=1, keepdims=True)
+
+
+def rotations(quaternions):
+    """Rotation matrices (..., 3, 3), whose columns are axes, of (w, x, y, z)."""
+    w, x, y, z = np.moveaxis(np.asarray(quaternions), -1, 0)
+    rows = [
+        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+    ]
+    return np.moveaxis(np.array(rows), (0, 1), (-2, -1))
+
+
+@lru_cache(maxsize=1)
+def shaft_and_head():
+    """A rod of unit size along z and a cone of unit size above the origin."""
+    return rod(1.0, 0.0, 1.0, 12), cone(1.0, 0.0, 1.0, 16)
+
+
+def arrow_pieces(arrows, k, size):
+    """Surfaces of the arrows at state ``k``: vertices (n, 3) and faces of each rod and cone."""
+    thick = 0.007 * size
+    shaft, head = shaft_and_head()
+    for origin, vector in zip(arrows.origins[k], arrows.vectors[k], strict=True):
+        length = float(np.linalg.norm(vector))
+        if not length > 0.01 * size:
+            continue
+        R = along(vector / length)
+        tip = min(5 * thick, 0.5 * length)
+        body = shaft.vertices * [thick, thick, length - tip]
+        yield body @ R.T + origin, shaft.faces
+        point = head.vertices * [2.4 * thick, 2.4 * thick, tip] + [0, 0, length - tip]
+        yield point @ R.T + origin, head.faces

@@ -1,0 +1,153 @@
+"""A mechanism on stage: its parts once, and where they are in any states."""
+
+from functools import cached_property
+
+import numpy as np
+
+from kinetree.errors import ShapeError
+from kinetree.viewer.scenes import contacts, ground, marks
+from kinetree.viewer.scenes.bodies import body_parts, scale_of, shapes_seen
+from kinetree.viewer.scenes.description import Part, Scene
+from kinetree.viewer.scenes.places import places, quaternions, velocities
+
+__all__ = ["Stage"]
+
+_GHOST = (0.45, 0.55, 0.7)
+_DIRECTIONS = np.array([d for d in np.ndindex(3, 3, 3) if d != (1, 1, 1)]) - 1
+
+
+class Stage:
+    """A mechanism with all that can be drawn of it.
+
+    Nodes are the base, the bodies, the centre of mass; then the bodies of the ghost and the
+    contacts, if any.
+
+    Args:
+        model: the mechanism.
+        collision: draw the shapes that can touch instead of those to be seen.
+    """
+
+    def __init__(self, model, *, collision=False):
+        self.model = model
+        shapes = shapes_seen(model, collision=collision)
+        self.terrain = [g for g in shapes if ground.is_terrain(g)]
+        shapes = [g for g in shapes if not ground.is_terrain(g)]
+        self.bodies, self.notices = body_parts(model, shapes)
+        self.masses, self.centers = marks.mass_centers(model)
+
+    @cached_property
+    def box(self):
+        """Least and largest coordinates of the bodies in their neutral position, (2, 3)."""
+        return self.box_at(places(self.model, self.model.neutral()[None]))
+
+    def box_over(self, placed):
+        """Least and largest coordinates of the bodies during a motion, (2, 3)."""
+        moments = np.unique(np.linspace(0, len(placed.positions) - 1, 24).astype(int))
+        boxes = np.array([self.box_at(placed, k) for k in moments])
+        return np.array([boxes[:, 0].min(axis=0), boxes[:, 1].max(axis=0)])
+
+    def box_at(self, placed, k=0):
+        """Least and largest coordinates of the bodies at one of these times, (2, 3)."""
+        nodes, points = self._outermost
+        if not len(nodes):
+            return np.array([-np.full(3, 0.5), np.full(3, 0.5)])
+        points = np.einsum("nij,nj->ni", placed.rotations[k, nodes], points)
+        points += placed.positions[k, nodes]
+        return np.array([points.min(axis=0), points.max(axis=0)])
+
+    @cached_property
+    def _outermost(self):
+        """Points of the bodies that are outermost in some direction, and their nodes.
+
+        What is much larger than the mechanism is its surroundings.
+        """
+        nodes, points, largest = [], [np.zeros((0, 3))], 20 * scale_of(self.model)
+        for part in self.bodies:
+            vertices = part.surface.vertices
+            if np.ptp(vertices, axis=0).max() < largest:
+                points.append(vertices[np.unique(np.argmax(vertices @ _DIRECTIONS.T, axis=0))])
+                nodes += [part.node] * len(points[-1])
+        return np.array(nodes, dtype=int), np.concatenate(points)
+
+    @cached_property
+    def size(self) -> float:
+        """Largest extent of the bodies [m]."""
+        return max(float(np.max(self.box[1] - self.box[0])), 1e-3)
+
+    @cached_property
+    def parts(self):
+        """All parts of the mechanism itself."""
+        return (
+            *self.bodies,
+            *marks.loop_parts(self.model, self.size),
+            *marks.center_parts(self.model, self.size, self.model.body_count + 1),
+            *marks.inertia_parts(self.model),
+            *marks.frame_parts(self.model, self.size),
+        )
+
+    @property
+    def up(self):
+        """Against gravity, where there is any; else z."""
+        gravity = np.asarray(self.model.gravity, dtype=float)
+        length = np.linalg.norm(gravity)
+        return -gravity / length if length > 0 else np.array([0.0, 0.0, 1.0])
+
+    def scene(self, t, q, qd=None, tau=None, *, forces=None, touching=None, ghost=None) -> Scene:
+        """The scene of a motion.
+
+        Args:
+            t: times [s], (T,).
+            q: positions, (T, nq).
+            qd: velocities, (T, nv), for arrows.
+            tau: joint forces, (T, nv), for arrows.
+            forces: on bodies, as ``f_ext`` of the dynamics, (T, NB, 6), for arrows.
+            touching: ``Contacts`` at these times.
+            ghost: positions of a second motion of the same mechanism, (T, nq).
+        """
+        model, size = self.model, self.size
+        placed = places(model, q)
+        parts, pointing = list(self.parts), [marks.loop_arrows(model, placed)]
+        nodes = [*model.body_names, "centre of mass"]
+        positions = [placed.positions, self._center(placed)]
+        turns = [placed.rotations, np.broadcast_to(np.eye(3), (len(t), 1, 3, 3))]
+        if ghost is not None:
+            if np.shape(ghost) != np.shape(q):
+                raise ShapeError(f"a ghost needs q of shape {np.shape(q)}, got {np.shape(ghost)}")
+            start, second = len(nodes), places(model, ghost)
+            parts += [
+                Part(f"ghost of {p.name}", "ghost", start + p.node, p.surface, _GHOST, 0.35)
+                for p in self.bodies
+                if p.node
+            ]
+            nodes += [f"ghost of {name}" for name in model.body_names]
+            positions.append(second.positions)
+            turns.append(second.rotations)
+        if touching is not None:
+            parts += contacts.contact_parts(touching, size, len(nodes))
+            nodes += [f"contact {k + 1}" for k in range(touching.count)]
+            at, rotation = contacts.contact_places(touching)
+            positions.append(at)
+            turns.append(rotation)
+            pointing.append(contacts.contact_arrows(touching, size))
+        if tau is not None and np.any(tau):
+            pointing += marks.joint_arrows(model, placed, q, tau, size)
+        if forces is not None:
+            pointing += marks.applied_arrows(model, placed, forces, size)
+        if qd is not None and np.any(qd):
+            speed = velocities(model, q, qd)
+            pointing += marks.velocity_arrows(model, placed, speed, size)
+        first, whole = self.box_at(placed), self.box_over(placed)
+        away = bool(np.max(whole[1] - whole[0]) > 3 * max(np.max(first[1] - first[0]), 1e-3))
+        parts += ground.terrain_parts(self.terrain, self.up, whole, size)
+        return Scene(
+            model.name, tuple(nodes), tuple(parts), tuple(a for a in pointing if a is not None),
+            np.asarray(t, dtype=float), np.concatenate(positions, axis=1),
+            quaternions(np.concatenate(turns, axis=1)), self.up, first if away else whole, away,
+            ground.ground_height(self.terrain, self.up, size), self.notices,
+        )  # fmt: skip
+
+    def _center(self, placed):
+        """Centre of mass of the mechanism, (T, 1, 3); where it has no mass, between its bodies."""
+        weights = self.masses if np.any(self.masses) else np.ones_like(self.masses)
+        weights = weights / weights.sum()
+        return np.einsum("b,tbi->ti", weights, placed.points(self.centers))[:, None]

@@ -1,0 +1,188 @@
+"""Triangles of simple shapes."""
+
+from functools import lru_cache
+
+import numpy as np
+
+from kinetree.contact.shapes.splines import height_and_slopes
+from kinetree.model import geometry
+from kinetree.viewer.scenes.description import Surface
+
+__all__ = ["ball", "coarser", "cone", "creased", "joined", "normals", "rod", "surface_of", "turned"]
+
+# --- Smooth where a surface is round, sharp where it has an edge; and coarser where it is too fine
+
+_EDGE = np.cos(np.radians(35.0))
+_MOST = 64  # faces at a point, beyond which all of them count as one smooth surface
+
+
+def creased(surface) -> Surface:
+    """The same surface with its points doubled along edges, so that each has one normal."""
+    vertices, faces = _merged(surface.vertices, surface.faces)
+    if not len(faces):
+        return Surface(vertices, faces)
+    weighted, unit = _face_normals(vertices, faces)
+    corner, face = faces.ravel(), np.repeat(np.arange(len(faces)), 3)
+    smooth = weighted[face] * 0
+    order = np.argsort(corner, kind="stable")
+    counts = np.bincount(corner, minlength=len(vertices))
+    starts = np.cumsum(counts) - counts
+    first = starts[corner[order]]
+    for k in range(min(int(counts.max()), _MOST)):
+        has = k < counts[corner[order]]
+        here, there = face[order[has]], face[order[first[has] + k]]
+        close = np.sum(unit[here] * unit[there], axis=1) > _EDGE
+        np.add.at(smooth, order[has][close], weighted[there[close]])
+    smooth /= np.maximum(np.linalg.norm(smooth, axis=1, keepdims=True), 1e-30)
+    keys = np.column_stack([corner, np.round(smooth * 50).astype(int)])
+    _, index, back = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    return Surface(vertices[corner[index]], back.reshape(-1, 3))
+
+
+def normals(surface) -> np.ndarray:
+    """Unit normals of the vertices, (n, 3), from the faces around each."""
+    weighted, _ = _face_normals(surface.vertices, surface.faces)
+    total = np.zeros_like(surface.vertices)
+    for k in range(3):
+        np.add.at(total, surface.faces[:, k], weighted)
+    return total / np.maximum(np.linalg.norm(total, axis=1, keepdims=True), 1e-30)
+
+
+def coarser(surface, most) -> Surface:
+    """A surface of about ``most`` faces at most, by merging points that are close."""
+    extent = np.ptp(surface.vertices, axis=0).max()
+    cells = np.sqrt(most)
+    while len(surface.faces) > most and cells > 4:
+        step = extent / cells
+        _, first, back = np.unique(
+            np.round(surface.vertices / step).astype(int), axis=0, return_index=True,
+            return_inverse=True,
+        )  # fmt: skip
+        back = back.ravel()
+        count = np.bincount(back)[:, None]
+        middle = np.zeros((len(first), 3))
+        np.add.at(middle, back, surface.vertices)
+        surface = Surface(*_without_slivers(middle / count, back[surface.faces]))
+        cells *= 0.7
+    return surface
+
+
+def _merged(vertices, faces):
+    """Points at the same place are one, and triangles without area are none."""
+    vertices = np.asarray(vertices, dtype=float)
+    extent = np.ptp(vertices, axis=0).max(initial=0.0) if len(vertices) else 0.0
+    step = max(extent, 1e-12) * 1e-6
+    keys = np.round(vertices / step).astype(np.int64)
+    _, first, back = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    return _without_slivers(vertices[first], back.ravel()[np.asarray(faces)])
+
+
+def _without_slivers(vertices, faces):
+    a, b, c = faces.T
+    faces = faces[(a != b) & (b != c) & (c != a)]
+    _, once = np.unique(np.sort(faces, axis=1), axis=0, return_index=True)
+    return vertices, faces[np.sort(once)]
+
+
+def _face_normals(vertices, faces):
+    """Normals of the faces, as long as twice their area, and of unit length."""
+    a, b, c = (vertices[faces[:, k]] for k in range(3))
+    weighted = np.cross(b - a, c - a)
+    return weighted, weighted / np.maximum(np.linalg.norm(weighted, axis=1, keepdims=True), 1e-30)
+
+
+_ROUND = 28  # corners of a circle
+_FINE = 40  # points along a side of a height field, where it has fewer
+
+
+def surface_of(shape) -> Surface | None:
+    """The surface of a shape of ``kinetree.geometry``.
+
+    None for meshes, which are in files, and for planes, which have no end.
+    """
+    if isinstance(shape, geometry.Box):
+        return _cuboid(shape.size)
+    if isinstance(shape, geometry.Sphere):
+        return ball(shape.radius)
+    if isinstance(shape, geometry.Ellipsoid):
+        sphere = ball(1.0)
+        return Surface(sphere.vertices * np.array(shape.radii), sphere.faces)
+    if isinstance(shape, geometry.Cylinder):
+        return rod(shape.radius, -shape.length / 2, shape.length / 2)
+    if isinstance(shape, geometry.Capsule):
+        return _capsule(shape.radius, shape.length)
+    if isinstance(shape, geometry.HeightField):
+        return _hills(shape)
+    return None
+
+
+@lru_cache(maxsize=256)
+def ball(radius, count=_ROUND) -> Surface:
+    """A sphere about the origin."""
+    return _capsule(radius, 0.0, count)
+
+
+@lru_cache(maxsize=256)
+def rod(radius, start, end, count=_ROUND) -> Surface:
+    """A cylinder along z from ``start`` to ``end``."""
+    return turned([(0, start), (radius, start), (radius, end), (0, end)], count)
+
+
+@lru_cache(maxsize=256)
+def cone(radius, start, tip, count=_ROUND) -> Surface:
+    """A cone along z, wide at ``start``; its tip may lie below."""
+    outline = [(0, start), (radius, start), (0, tip)]
+    return turned(outline if tip > start else outline[::-1], count)
+
+
+def turned(outline, count=_ROUND) -> Surface:
+    """What an outline of points (r, z) makes when it turns about z; upwards faces outwards."""
+    outline = np.array(outline, dtype=float)
+    angle = 2 * np.pi * np.arange(count) / count
+    around = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    rings = outline[:, None, :1] * around
+    heights = np.broadcast_to(outline[:, None, 1:], (len(outline), count, 1))
+    vertices = np.concatenate([rings, heights], axis=2).reshape(-1, 3)
+    i, j = np.meshgrid(np.arange(len(outline) - 1), np.arange(count), indexing="ij")
+    a, b = i * count + j, i * count + (j + 1) % count
+    c, d = a + count, b + count
+    faces = np.concatenate([np.stack([a, b, d], -1), np.stack([a, d, c], -1)]).reshape(-1, 3)
+    return creased(Surface(vertices, faces))
+
+
+def joined(surfaces) -> Surface:
+    """Several surfaces as one."""
+    surfaces = list(surfaces)
+    starts = np.cumsum([0, *(len(s.vertices) for s in surfaces[:-1])])
+    faces = [s.faces + start for s, start in zip(surfaces, starts, strict=True)]
+    return Surface(np.concatenate([s.vertices for s in surfaces]), np.concatenate(faces))
+
+
+def _capsule(radius, length, count=_ROUND):
+    angles = np.linspace(-np.pi / 2, np.pi / 2, 2 * (count // 4) + 1)
+    half = len(angles) // 2
+    low, high = angles[: half + 1], angles[half:] if length else angles[half + 1 :]
+    outline = [(radius * np.cos(a), radius * np.sin(a) - length / 2) for a in low]
+    outline += [(radius * np.cos(a), radius * np.sin(a) + length / 2) for a in high]
+    return turned(outline, count)
+
+
+@lru_cache(maxsize=16)
+def _hills(field):
+    """The smooth surface of a height field, seen from above."""
+    count = np.array(np.shape(field.heights))
+    count = (count - 1) * -(-_FINE // count) + 1
+    x, y = (np.linspace(-s / 2, s / 2, n) for s, n in zip(field.size, count, strict=True))
+    vertices = [(a, b, float(height_and_slopes(field, a, b).h)) for a in x for b in y]
+    i, j = np.meshgrid(np.arange(len(x) - 1), np.arange(len(y) - 1), indexing="ij")
+    a = (i * len(y) + j).ravel()
+    b = a + len(y)
+    faces = np.concatenate([np.stack([a, b, b + 1], -1), np.stack([a, b + 1, a + 1], -1)])
+    return Surface(np.array(vertices), faces)
+
+
+def _cuboid(size):
+    corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) / 2
+    sides = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
+    faces = [face for a, b, c, d in sides for face in ((a, b, c), (a, c, d))]
+    return creased(Surface(corners * np.array(size, dtype=float), np.array(faces)))

@@ -1,0 +1,356 @@
+"""The text of a URDF file."""
+
+import math
+import re
+import sys
+import warnings
+from dataclasses import fields
+from urllib.parse import quote
+
+import numpy as np
+from lxml import etree  # type: ignore[import-untyped]
+
+from kinetree.errors import InteropError, ModelWarning
+from kinetree.joints import Fixed, Free, Planar, Prismatic, Reversed, Revolute
+from kinetree.model.arrays import as_model
+from kinetree.model.coupling import require_written
+from kinetree.model.geometry import Box, Capsule, Cylinder, Mesh, Sphere
+from kinetree.model.model import STANDARD_GRAVITY
+from kinetree.spatial.rotation import euler_angles
+
+__all__ = ["to_urdf"]
+
+
+def to_urdf(model) -> str:
+    """A model as URDF.
+
+    The base is the root link, and frames are links without mass. What URDF lacks is written as
+    ``kinetree:`` elements, which other programs skip: loops, armature, springs, couplings that are
+    no mimic, limits of planar and free joints, gravity other than the standard one, postures.
+
+    Raises:
+        InteropError: for joints of the tree that URDF does not have.
+    """
+    model = as_model(model)
+    robot = etree.Element("robot", nsmap={"kinetree": NAMESPACE})
+    _name(robot, model.name)
+    _add_links(robot, model)
+    _add_joints(robot, model)
+    _add_frames(robot, model)
+    for loop in model.loops:
+        add_loop(robot, loop, model.body_names)
+    _add_actuators(robot, model)
+    _add_rest(robot, model)
+    etree.cleanup_namespaces(robot)
+    etree.indent(robot)
+    declaration = '<?xml version="1.0" encoding="utf-8"?>\n'
+    return declaration + etree.tostring(robot, encoding="unicode") + "\n"
+
+
+def _name(robot, name):
+    try:
+        robot.set("name", name)
+    except ValueError:
+        raise InteropError(f"the model name {name!r} holds characters that XML cannot") from None
+
+
+def _add_links(robot, model):
+    links = [add(robot, "link", name=name) for name in model.body_names]
+    for link, body in zip(links[1:], model.bodies, strict=True):
+        add_inertial(link, body.inertia, f"body {body.name!r}")
+    lost = [g for g in model.geometry if not add_look(links[g.body], g)]
+    if lost:
+        kinds = ", ".join(sorted({type(g.shape).__name__ for g in lost}))
+        warnings.warn(
+            f"model {model.name!r}: {len(lost)} shapes are not written, since URDF has no {kinds}",
+            ModelWarning,
+            stacklevel=4,
+        )
+
+
+def _add_joints(robot, model):
+    mimics = {c.joint: c for c in model.couplings if c.is_mimic}
+    for i, body in enumerate(model.bodies, start=1):
+        element = add_joint(robot, body, model.body_names[body.parent])
+        add_limits(element, body)
+        add_dynamics(element, body)
+        if i in mimics:
+            c = mimics[i]
+            offset, multiplier = c.coefficients
+            source = model.joint_names[c.source - 1]
+            add(element, "mimic", joint=source, multiplier=multiplier, offset=offset)
+
+
+def _add_frames(robot, model):
+    """Each frame as a link on a fixed joint of the same name, or nearly so."""
+    taken = {*model.joint_names, *(x.name for x in (*model.loops, *model.couplings))}
+    for frame in model.frames:
+        add(robot, "link", name=frame.name)
+        name = frame.name
+        while name in taken:
+            name += "_fixed"
+        taken.add(name)
+        add_fixed(robot, name, model.body_names[frame.body], frame.name, frame.placement)
+
+
+def _add_actuators(robot, model):
+    for a in model.actuators:
+        element = add(robot, "transmission", name=f"{a.name}_transmission")
+        etree.SubElement(element, "type").text = "transmission_interface/SimpleTransmission"
+        joint = add(element, "joint", name=model.driven_joint(a))
+        actuator = add(element, "actuator", name=a.name)
+        for part in (joint, actuator):
+            interface = "hardware_interface/EffortJointInterface"
+            etree.SubElement(part, "hardwareInterface").text = interface
+        if len(a.gear) == 1:
+            etree.SubElement(actuator, "mechanicalReduction").text = repr(float(a.gear[0]))
+        own_part = {"gear": a.gear} if len(a.gear) != 1 else {}
+        for key in ("control", "effort"):
+            if np.any(np.isfinite(getattr(a, key))):
+                own_part[key] = " ".join(repr(float(x)) for x in getattr(a, key))
+        if own_part:
+            add(actuator, own("actuator"), **own_part)
+
+
+def _add_rest(robot, model):
+    if not np.array_equal(model.gravity, STANDARD_GRAVITY):
+        add(robot, own("gravity"), xyz=model.gravity)
+    for c in model.couplings:
+        if not c.is_mimic:
+            require_written(c, "a URDF")
+            ends = {"source": model.joint_names[c.source - 1]} if c.source else {}
+            if c.sources:
+                ends["sources"] = " ".join(model.joint_names[i - 1] for i in c.sources)
+            law = {"weights": c.shares} if c.sources else {}
+            law["coefficients"] = c.coefficients
+            joint = model.joint_names[c.joint - 1]
+            add(robot, own("coupling"), name=c.name, joint=joint, **ends, **law)
+    for posture in model.postures:
+        element = add(robot, own("posture"), name=posture.name)
+        for i, name in enumerate(model.joint_names, start=1):
+            if model.joint[i].nq:
+                part = add(element, "joint", name=name, q=posture.q[model.q_slice[i]].tolist())
+                if posture.moves:
+                    part.set("qd", " ".join(map(repr, posture.qd[model.v_slice[i]].tolist())))
+
+
+# --- Joints of a URDF file: those of the tree, and those that close loops ------------------------
+
+_TYPES = {Revolute: "revolute", Prismatic: "prismatic", Planar: "planar", Free: "floating",
+          Fixed: "fixed"}  # fmt: skip
+_IN_TOML = "save it as kinetree's TOML (.toml), which has every joint"
+
+
+def add_joint(robot, body, parent: str):
+    """The joint that carries a body."""
+    joint = _forward(body.joint)
+    kind = _TYPES.get(type(joint))
+    if kind is None or getattr(joint, "translation", "parent") != "parent":
+        raise InteropError(
+            f"joint {body.joint_name!r} is {body.joint!r}, which URDF cannot express; it has "
+            f"revolute, continuous, prismatic, planar, floating and fixed joints; {_IN_TOML}"
+        )
+    if kind == "revolute" and not _is_bounded(body.limits):
+        kind = "continuous"
+    element = _joint(robot, body.joint_name, kind, parent, body.name, body.placement)
+    if hasattr(joint, "axis"):
+        add(element, "axis", xyz=joint.axis)  # type: ignore[union-attr]
+    return element
+
+
+def add_fixed(robot, name, parent, child, placement):
+    """A fixed joint, which makes a frame of its child."""
+    element = _joint(robot, name, "fixed", parent, child, placement)
+    if name != child:
+        etree.SubElement(element, own("frame"))  # or the name would come back as another frame
+
+
+def _joint(robot, name, kind, parent, child, placement):
+    element = add(robot, "joint", name=name, type=kind)
+    add_origin(element, placement)
+    add(element, "parent", link=parent)
+    add(element, "child", link=child)
+    return element
+
+
+def _forward(joint):
+    """A reversed turn or slide as one about the opposite axis, which is the same motion."""
+    if isinstance(joint, Reversed) and isinstance(joint.joint, (Revolute, Prismatic)):
+        return type(joint.joint)(tuple(-np.array(joint.joint.axis)))
+    return joint
+
+
+def _is_bounded(limits):
+    return limits is not None and any(map(math.isfinite, (*limits.lower, *limits.upper)))
+
+
+def add_limits(element, body):
+    """The limits of a joint; URDF demands all four numbers of a joint that can have them."""
+    limits, joint = body.limits, body.joint
+    if joint.nv != 1:
+        _add_own(element, "limits", limits)
+        return
+    kind = element.get("type")
+    if limits is None and kind == "continuous":
+        return
+    values = {} if limits is None else {f.name: getattr(limits, f.name) for f in fields(limits)}
+    default = {"lower": -math.inf, "upper": math.inf, "velocity": math.inf, "effort": math.inf}
+    if kind == "continuous":
+        default = {key: default[key] for key in ("velocity", "effort")}
+    add(element, "limit", **{key: values.get(key) or x for key, x in default.items()})
+
+
+def _add_own(element, name, part):
+    """Limits or dynamics as an element of our own."""
+    if part is not None:
+        given = {f.name: getattr(part, f.name) for f in fields(part)}
+        add(element, own(name), **{key: _written(x) for key, x in given.items() if x})
+
+
+def _written(values):
+    """Numbers as text, infinite ones by their name, which our own elements understand."""
+    return " ".join(repr(float(x)) for x in values)
+
+
+def add_dynamics(element, body):
+    """Damping and friction, and what only we have: armature and spring."""
+    dynamics = body.dynamics
+    if dynamics is None:
+        return
+    values = {f.name: getattr(dynamics, f.name) for f in fields(dynamics)}
+    values = {name: given for name, given in values.items() if given}
+    if body.joint.nv == 1:
+        plain = {k: values.pop(k) for k in ("damping", "friction") if k in values}
+        if plain:
+            add(element, "dynamics", **plain)
+    if values:
+        add(element, own("dynamics"), **values)
+
+
+def add_loop(robot, loop, names):
+    """A ``<kinetree:loop>``."""
+    turned = isinstance(loop.joint, Reversed)
+    joint = loop.joint.joint if turned else loop.joint
+    element = add(robot, own("loop"), name=loop.name, type=_snake(type(joint).__name__))
+    if turned:
+        element.set("reversed", "true")
+    if loop.misalignment is not None:
+        element.set("misalignment", _written([loop.misalignment]))
+    for end in ("predecessor", "successor"):
+        part = etree.SubElement(element, end)
+        part.set("link", names[getattr(loop, end)])
+        add_origin(part, getattr(loop, f"{end}_placement"))
+    _add_own(element, "limits", loop.limits)
+    _add_own(element, "dynamics", loop.dynamics)
+    for field in fields(joint):
+        value = getattr(joint, field.name)
+        if field.name == "axis":
+            add(element, "axis", xyz=value)
+        elif isinstance(value, (str, float, int, tuple)):
+            element.set(field.name, value if isinstance(value, str) else _written(np.ravel(value)))
+        else:
+            raise InteropError(
+                f"loop joint {loop.name!r} is a {type(joint).__name__}, which is made of code and "
+                f"cannot be written to a file"
+            )
+
+
+def _snake(name):
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
+
+# --- Elements of a URDF file: numbers, origins, inertias, shapes ---------------------------------
+
+NAMESPACE = "urn:kinetree:urdf:1"
+
+
+def own(tag: str) -> str:
+    """A tag of ours, as lxml wants it."""
+    return f"{{{NAMESPACE}}}{tag}"
+
+
+def add(parent, tag: str, **attributes):
+    """A new element; numbers are written so that they read back as the same floats."""
+    element = etree.SubElement(parent, tag)
+    for name, value in attributes.items():
+        text = value if isinstance(value, str) else _numbers(value, f"{name} of <{tag}>")
+        try:
+            element.set(name, text)
+        except ValueError:
+            raise InteropError(
+                f"{text!r} holds characters that XML cannot; rename it before writing URDF"
+            ) from None
+    return element
+
+
+def _numbers(values, what):
+    return " ".join(_number(x, what) for x in np.ravel(np.asarray(values)))
+
+
+def _number(x, what):
+    try:
+        x = float(x)
+    except (TypeError, ValueError):
+        raise InteropError(
+            f"{what} is {x!r}, and URDF only holds numbers; put values in place of symbols first"
+        ) from None
+    if math.isinf(x):
+        return repr(math.copysign(sys.float_info.max, x))
+    return str(int(x)) if x.is_integer() and abs(x) < 1e15 else repr(x)
+
+
+def add_origin(parent, X):
+    """Where something is; nothing is written for the same place."""
+    E, r = np.asarray(X.E, dtype=float), np.asarray(X.r, dtype=float)
+    if np.array_equal(E, np.eye(3)) and not np.any(r):
+        return
+    yaw, pitch, roll = euler_angles("zyx", E)
+    add(parent, "origin", xyz=r, rpy=(roll, pitch, yaw))
+
+
+def add_inertial(link, inertia, what):
+    """Mass, mass centre and inertia about it; nothing for a massless body."""
+    if not np.any(inertia.parameters()):
+        return
+    if inertia.mass == 0 and np.any(inertia.first_moment):
+        raise InteropError(
+            f"{what} has a first moment without a mass, which is impossible and which URDF cannot "
+            f"express; change it with model.replace(inertia=...)"
+        )
+    inertial = etree.SubElement(link, "inertial")
+    massless = inertia.mass == 0
+    I = inertia.rotational if massless else inertia.rotational_at_center
+    add(inertial, "origin", xyz=(0, 0, 0) if massless else inertia.center_of_mass, rpy=(0, 0, 0))
+    add(inertial, "mass", value=inertia.mass)
+    add(
+        inertial, "inertia",
+        ixx=I[0, 0], ixy=I[0, 1], ixz=I[0, 2], iyy=I[1, 1], iyz=I[1, 2], izz=I[2, 2],
+    )  # fmt: skip
+
+
+def add_look(link, geometry) -> bool:
+    """The visual and the collision of a shape; False where URDF has no such shape."""
+    if type(geometry.shape) not in _SHAPES:
+        return False
+    for kind in ("visual", "collision"):
+        if getattr(geometry, kind):
+            element = add(link, kind, **({"name": geometry.name} if geometry.name else {}))
+            add_origin(element, geometry.placement)
+            _SHAPES[type(geometry.shape)](etree.SubElement(element, "geometry"), geometry.shape)
+            if kind == "visual" and geometry.color is not None:
+                add(add(element, "material", name=""), "color", rgba=geometry.color)
+    return True
+
+
+def _mesh(parent, mesh):
+    path = mesh.path if "://" in mesh.path else "file://" + quote(mesh.path)
+    add(parent, "mesh", filename=path, scale=mesh.scale)
+
+
+_SHAPES = {
+    Box: lambda parent, s: add(parent, "box", size=s.size),
+    Sphere: lambda parent, s: add(parent, "sphere", radius=s.radius),
+    Cylinder: lambda parent, s: add(parent, "cylinder", radius=s.radius, length=s.length),
+    Capsule: lambda parent, s: add(parent, "capsule", radius=s.radius, length=s.length),
+    Mesh: _mesh,
+}
