@@ -8,10 +8,31 @@ from kinetree.joints import Fixed, Free, Spherical
 from kinetree.loaders.mjcf.joints import BALL, FREE, disabled, variables
 from kinetree.loaders.mjcf.maps import map_of
 from kinetree.loaders.mjcf.tree import geometry_of, sites_of, tree_of
-from kinetree.loaders.mjcf.values import model_name, names_of, placement, shift, unused
+from kinetree.loaders.mjcf.values import AllBut, model_name, names_of, placement, shift, unused
 from kinetree.model import Actuator, Coupling, Loop, Model, Posture
 
 __all__ = ["from_compiled"]
+
+
+CARRIED = {
+    "mujoco": {"model"},
+    "option": {"gravity", "density", "viscosity", "wind"},
+    "flag": {"gravity", "spring", "damper", "frictionloss", "limit", "equality", "constraint"},
+    "connect": {"name", "class", "active", "body1", "body2", "anchor", "site1", "site2"},
+    "weld": {"name", "class", "active", "body1", "body2", "relpose", "anchor", "site1", "site2"},
+    "equality/joint": {"name", "class", "active", "joint1", "joint2", "polycoef"},
+    "equality": {"active"},
+    "key": {"name", "qpos", "qvel"},
+    **dict.fromkeys(("compiler", "default", "asset", "actuator", "keyframe", "model"), AllBut()),
+    **dict.fromkeys(
+        (
+            "general", "motor", "position", "velocity", "intvelocity", "pid", "damper", "cylinder",
+            "muscle", "adhesion", "dcmotor", "orientation",
+        ),
+        AllBut("group", "user", "nsample", "interp", "delay", "actearly", "lengthrange"),
+    ),
+}  # fmt: skip
+"""Attributes of MJCF that end up in a model, by element; the rest is noted."""
 
 
 def from_compiled(mj_model, tell, *, lump=True, floating_base=False, paths=None) -> Model:

@@ -15,6 +15,15 @@ from kinetree.model import JointDynamics, Limits
 __all__ = ["Variables", "anchor", "disabled", "dynamics_of", "joint_of", "limits_of", "variables"]
 
 FREE, BALL, SLIDE, HINGE = range(4)  # mjtJoint
+CARRIED = {
+    "joint": {
+        "name", "class", "type", "pos", "axis", "springdamper", "stiffness", "range", "limited",
+        "actuatorfrcrange", "actuatorfrclimited", "ref", "springref", "springyield", "armature",
+        "damping", "frictionloss",
+    },
+    "freejoint": {"name", "align"},
+}  # fmt: skip
+"""Attributes of MJCF that end up in a model, by element; the rest is noted."""
 _SIZES = {FREE: (7, 6), BALL: (4, 3), SLIDE: (1, 1), HINGE: (1, 1)}
 
 

@@ -3,7 +3,8 @@
 import numpy as np
 
 from kinetree.errors import LoadError
-from kinetree.loaders.mjcf.compiled import from_compiled
+from kinetree.loaders.mjcf import joints, tree
+from kinetree.loaders.mjcf.compiled import CARRIED, from_compiled
 from kinetree.loaders.mjcf.source import prepare
 from kinetree.loaders.mjcf.values import compiled, mujoco
 from kinetree.loaders.report import Notice, short, tag_of
@@ -81,48 +82,10 @@ def _check_finite(mj_model, mjcf):
             )
 
 
-# --- What of MJCF a model carries; all the rest is noted, one notice for each kind of thing ------
+# --- Notices of what a model does not carry, one for each kind of thing --------------------------
+# What is carried stands beside the functions that read it: ``CARRIED`` of the modules.
 
-_POSE = {"pos", "quat", "axisangle", "xyaxes", "zaxis", "euler"}
-_ALL = None
-_USED = {
-    "mujoco": {"model"},
-    "option": {"gravity", "density", "viscosity", "wind"},
-    "flag": {"gravity", "spring", "damper", "frictionloss", "limit", "equality", "constraint"},
-    "body": _POSE | {"name", "childclass", "mocap", "gravcomp", "fuse", "simple"},
-    "joint": {
-        "name", "class", "type", "pos", "axis", "springdamper", "stiffness", "range", "limited",
-        "actuatorfrcrange", "actuatorfrclimited", "ref", "springref", "springyield", "armature",
-        "damping", "frictionloss",
-    },
-    "freejoint": {"name", "align"},
-    "geom": _POSE | {
-        "name", "class", "type", "size", "fromto", "contype", "conaffinity", "group", "mass",
-        "density", "shellinertia", "mesh", "hfield", "fitscale", "rgba", "material",
-    },
-    "site": _POSE | {"name", "class", "fromto"},
-    "mesh": {
-        "name", "class", "file", "content_type", "vertex", "face", "scale", "inertia", "builtin",
-        "params", "maxhullvert", "smoothnormal", "normal",
-    },
-    "material": {"name", "class", "rgba"},
-    "connect": {"name", "class", "active", "body1", "body2", "anchor", "site1", "site2"},
-    "weld": {"name", "class", "active", "body1", "body2", "relpose", "anchor", "site1", "site2"},
-    "equality/joint": {"name", "class", "active", "joint1", "joint2", "polycoef"},
-    "equality": {"active"},
-    "key": {"name", "qpos", "qvel"},
-} | dict.fromkeys(
-    (
-        "compiler", "default", "asset", "worldbody", "actuator", "keyframe", "inertial", "frame",
-        "replicate", "attach", "model", "composite", "flexcomp",
-    ),
-    _ALL,
-)  # fmt: skip
-_ACTUATORS = {
-    "general", "motor", "position", "velocity", "intvelocity", "pid", "damper", "cylinder",
-    "muscle", "adhesion", "dcmotor", "orientation",
-}  # fmt: skip
-_NOT_OF_ACTUATORS = {"group", "user", "nsample", "interp", "delay", "actearly", "lengthrange"}
+_CARRIED = CARRIED | joints.CARRIED | tree.CARRIED
 _PICTURES = "it is for pictures"
 _SIMULATION = "it is a setting of MuJoCo's simulation"
 _WHY = dict.fromkeys(("camera", "light", "visual", "texture", "layer", "skin"), _PICTURES) | {
@@ -156,13 +119,13 @@ def note_unused(source, report):
     while waiting:
         element, section = waiting.pop()
         tag = tag_of(element)
-        used = _used(tag, section)
-        if used is False:
+        carried = _CARRIED.get(f"{section}/{tag}", _CARRIED.get(tag))
+        if carried is None:
             why = _WHY.get(tag, "kinetree does not use it")
             found.setdefault((source.place(element)[0], f"<{tag}>", why), []).append(element)
             continue
         for name in element.attrib:
-            if used is not _ALL and name not in used:
+            if name not in carried:
                 why = _WHY_ATTRIBUTE.get(name, _WHY.get(tag, "kinetree does not use it"))
                 key = (source.place(element)[0], f"attribute {name!r} of <{tag}>", why)
                 found.setdefault(key, []).append(element)
@@ -172,20 +135,3 @@ def note_unused(source, report):
         line = min(e.sourceline for e in elements)
         times = f" ({len(elements)} times)" if len(elements) > 1 else ""
         report.notices.append(Notice(file, line, what + times, why))
-
-
-def _used(tag, section):
-    """Attributes that are carried, None for all of them; False if the element is not carried."""
-    if tag in _ACTUATORS:
-        return _Not(_NOT_OF_ACTUATORS)
-    return _USED.get(f"{section}/{tag}", _USED.get(tag, False))
-
-
-class _Not:
-    """Everything but a few."""
-
-    def __init__(self, names):
-        self.names = names
-
-    def __contains__(self, name):
-        return name not in self.names

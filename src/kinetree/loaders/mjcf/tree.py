@@ -13,6 +13,8 @@ import numpy as np
 from kinetree.joints import Fixed, Free
 from kinetree.loaders.mjcf.joints import FREE, anchor, dynamics_of, joint_of, limits_of
 from kinetree.loaders.mjcf.values import (
+    POSE,
+    AllBut,
     body_names,
     inertia_of,
     is_identity,
@@ -36,6 +38,25 @@ from kinetree.model.geometry import (
 from kinetree.spatial import Inertia, Plucker
 
 __all__ = ["Place", "Tree", "geometry_of", "sites_of", "tree_of"]
+
+
+CARRIED = {
+    "body": POSE | {"name", "childclass", "mocap", "gravcomp", "fuse", "simple"},
+    "geom": POSE | {
+        "name", "class", "type", "size", "fromto", "contype", "conaffinity", "group", "mass",
+        "density", "shellinertia", "mesh", "hfield", "fitscale", "rgba", "material",
+    },
+    "site": POSE | {"name", "class", "fromto"},
+    "mesh": {
+        "name", "class", "file", "content_type", "vertex", "face", "scale", "inertia", "builtin",
+        "params", "maxhullvert", "smoothnormal", "normal",
+    },
+    "material": {"name", "class", "rgba"},
+    **dict.fromkeys(
+        ("worldbody", "inertial", "frame", "replicate", "attach", "composite", "flexcomp"), AllBut()
+    ),
+}  # fmt: skip
+"""Attributes of MJCF that end up in a model, by element; the rest is noted."""
 
 
 class Place(NamedTuple):

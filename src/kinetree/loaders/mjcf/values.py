@@ -11,6 +11,8 @@ from kinetree.spatial.rotation import rotation_from_quaternion
 from kinetree.spatial.vector3 import identity3
 
 __all__ = [
+    "POSE",
+    "AllBut",
     "MissingLibraryError",
     "body_names",
     "compiled",
@@ -24,6 +26,10 @@ __all__ = [
     "shift",
     "unused",
 ]
+
+
+POSE = {"pos", "quat", "axisangle", "xyaxes", "zaxis", "euler"}
+"""Attributes that say where something is."""
 
 
 def names_of(mj_model, kind):
@@ -73,6 +79,16 @@ def _take(name, taken):
         candidate = f"{name}_{count}"
     taken.add(candidate)
     return candidate
+
+
+class AllBut:
+    """The set of all names but a few."""
+
+    def __init__(self, *names):
+        self.names = names
+
+    def __contains__(self, name):
+        return name not in self.names
 
 
 # --- Placements and inertias as MuJoCo keeps them, as ours ---------------------------------------
