@@ -194,11 +194,11 @@ if TYPE_CHECKING:
         GeneralizedAlpha,
         Projection,
     )
+    from kinetree.simulation.controllers import Recorded, Sampled
     from kinetree.simulation.forces.actuators import TorqueSpeed
     from kinetree.simulation.forces.applied import ExternalForce
     from kinetree.simulation.forces.friction import Friction
     from kinetree.simulation.forces.limits import RigidLimits, StiffLimits
-    from kinetree.simulation.inputs import Recorded, Sampled
     from kinetree.simulation.results.trajectory import Trajectory
     from kinetree.simulation.rollouts.gradient import final_state_derivatives, rollout_gradient
     from kinetree.simulation.rollouts.rollout import rollout
@@ -263,13 +263,13 @@ _FUNCTIONS = {
     "loads": "loaders.load",
     "operation_counts": "diagnosis.costs",
     "quasi_velocity_dynamics": "quantities.quasi_velocities",
-    "Recorded": "simulation.inputs",
+    "Recorded": "simulation.controllers",
     "RecordedMotion": "integration.recorded_motion",
     "repeat": "expr.repeat",
     "RigidLimits": "simulation.forces.limits",
     "rollout": "simulation.rollouts.rollout",
     "rollout_gradient": "simulation.rollouts.gradient",
-    "Sampled": "simulation.inputs",
+    "Sampled": "simulation.controllers",
     "save": "writers.save",
     "select": "functional.choose",
     "simulate": "simulation.simulate",

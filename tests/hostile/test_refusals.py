@@ -20,7 +20,7 @@ import kinetree as kt
 from kinetree.contact.shapes.hulls import hull_of
 from kinetree.model import triangles
 from kinetree.model.triangles import read_triangles
-from kinetree.simulation.results import archives, plain
+from kinetree.simulation.results import archives
 from kinetree.simulation.results.report import Report
 from kinetree.viewer.browser import server
 from kinetree.viewer.browser.server import is_own_page
@@ -363,26 +363,19 @@ def test_methods_of_packing_that_numpy_does_not_write(tmp_path):
         ({"": "array", "values": [1, [2]]}, "this is no trajectory"),
     ],
 )
-def test_files_name_classes_of_a_fixed_table_alone(tmp_path, monkeypatch, report, message):
+def test_files_name_classes_of_a_fixed_table_alone(tmp_path, report, message):
     path = motion().save(tmp_path / "motion.npz")
     about = json.loads(str(np.load(path)["about"])) | {"report": report}
-    imported = []
-    real = plain.importlib.import_module
-    monkeypatch.setattr(
-        plain.importlib, "import_module", lambda name: (imported.append(name), real(name))[1]
-    )
     path = rewritten(tmp_path, about=array_file(json.dumps(about)))
     with pytest.raises(kt.LoadError, match=message):
         kt.Trajectory.load(path)
-    assert not [name for name in imported if "samples" in name or "cli" in name]
 
 
-def test_every_class_of_the_table_is_there():
-    for name in plain._KINDS:
-        assert isinstance(plain._class(name), type)
-    assert plain._class("results.report.Report") is Report
+def test_the_table_names_classes_as_files_do():
+    assert all(isinstance(kind, type) for kind in archives._CLASSES.values())
+    assert archives._CLASSES["results.report.Report"] is Report
     with pytest.raises(TypeError, match="Limits is not among the classes that files can name"):
-        plain.plain(kt.Limits())
+        archives.plain(kt.Limits())
 
 
 def test_json_that_is_nested_without_end(tmp_path):

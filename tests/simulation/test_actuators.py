@@ -7,7 +7,7 @@ from support.mechanisms import assert_balanced, ball, wheel
 
 import kinetree as kt
 from kinetree.errors import ModelError, ShapeError, UnknownNameError
-from kinetree.simulation.forces.actuators import Controls
+from kinetree.simulation.controllers import Controls
 
 
 def test_controls_are_cut_to_their_range_and_geared():

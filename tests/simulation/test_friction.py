@@ -7,7 +7,7 @@ from support.mechanisms import arm, assert_balanced, block
 
 import kinetree as kt
 from kinetree.errors import LoopError, ModelError, SimulationError, UnknownNameError
-from kinetree.simulation.forces.box import solve_box
+from kinetree.simulation.forces.modes import solve_box
 
 
 def test_a_sliding_block_stops_when_coulomb_says():

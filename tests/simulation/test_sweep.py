@@ -7,7 +7,7 @@ import pytest
 
 import kinetree as kt
 from kinetree import Sweep, SweepError, SweepWarning, sweep
-from kinetree.simulation.sweep.identity import digest
+from kinetree.simulation.sweep.plan import digest
 
 PENDULUM = kt.samples.pendulum()
 DOUBLE = kt.samples.double_pendulum()

@@ -237,5 +237,6 @@ def test_trajectories_can_be_shown(monkeypatch):
     model, q = swinging()
     zero = np.zeros(7)
     motion = kt.Trajectory(model, np.arange(7.0), q, q, q, zero, zero, zero)
-    monkeypatch.setattr(viewer, "view", lambda *arguments, **options: (arguments, options))
-    assert motion.view(port=1234) == ((motion,), {"port": 1234})
+    monkeypatch.setattr(kt, "view", lambda *arguments, **options: (arguments, options))
+    with pytest.warns(DeprecationWarning, match=r"use kinetree\.view\(trajectory\)"):
+        assert motion.view(port=1234) == ((motion,), {"port": 1234})

@@ -132,7 +132,7 @@ def _can_be_written(file, picture):
 
 def _facts(robot, motion, written):
     """All there is to say, as plain data."""
-    from kinetree.simulation.results.plain import plain
+    from kinetree.simulation.results.archives import plain
 
     report = asdict(motion.report)
     if motion.report.contact is not None:

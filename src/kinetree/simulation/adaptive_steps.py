@@ -7,8 +7,7 @@ import numpy as np
 
 from kinetree.errors import ContactError, SimulationError
 from kinetree.integration.breakdown import joint_of
-from kinetree.simulation.loop import after_hooks
-from kinetree.simulation.record import Record
+from kinetree.simulation.equal_steps import Record, after_hooks
 
 __all__ = ["Tolerance", "run_adaptive_steps"]
 

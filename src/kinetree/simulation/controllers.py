@@ -1,17 +1,219 @@
-"""The controller of a simulation, as one kind of thing."""
+"""Controllers: functions of time and state to joint forces, recorded inputs, sampled ones."""
+
+import inspect
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from kinetree.errors import ModelError, ShapeError, SimulationError
+from kinetree.errors import ModelError, ShapeError, SimulationError, UnknownNameError
 from kinetree.integration.breakdown import all_finite
-from kinetree.simulation.forces.actuators import Controls
-from kinetree.simulation.inputs import call_with_model
+from kinetree.loops.kinematics.loop_joints import actuation_matrix
+from kinetree.model.arrays import as_numbers
+from kinetree.model.travel import constant_ratio
 
-__all__ = ["as_controller"]
+__all__ = ["Constant", "Recorded", "Sampled", "as_controller", "at_instants", "call_with_model"]
+
+_CLOSE = 1e-9  # of a sampling period: what counts as the same instant
+
+
+def call_with_model(function, model):
+    """A function ``(t, q, qd)`` from one that may take the model first."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return function
+    for before in ((), (model,)):
+        try:
+            signature.bind(*before, 0.0, None, None)
+        except TypeError:
+            continue
+        return partial(function, *before) if before else function
+    name = getattr(function, "__name__", type(function).__name__)
+    raise TypeError(
+        f"a controller is called with (t, q, qd), or (model, t, q, qd); {name!r} takes {signature}"
+    )
+
+
+@dataclass(frozen=True)
+class Constant:
+    """Numbers that never change, whatever the time and state."""
+
+    values: Any
+
+    def __call__(self, t, q, qd):
+        """The numbers."""
+        return self.values
+
+
+class Sampled:
+    """A controller that is called at a rate of its own, its forces held in between.
+
+    Simulation steps end at its instants, so that the rate need not fit the step.
+
+    Args:
+        controller: function ``(t, q, qd)``.
+        rate: of the calls [Hz].
+        start: time of the first call [s].
+    """
+
+    def __init__(self, controller, rate, *, start=0.0):
+        if not callable(controller):
+            raise TypeError(
+                f"Sampled takes a controller, a function (t, q, qd); got "
+                f"{type(controller).__name__}"
+            )
+        if not 0 < rate < np.inf:
+            raise ShapeError(f"the rate of a Sampled controller must be positive [Hz], got {rate}")
+        self.controller, self.rate, self.start = controller, float(rate), float(start)
+        self._count, self._held = None, None
+
+    def __call__(self, t, q, qd):
+        """Joint forces of the last call."""
+        count = np.floor((t - self.start) * self.rate + _CLOSE)
+        if self._held is None or count != self._count or np.shape(self._held)[:-1] != q.shape[:-1]:
+            self._count = count
+            tau = np.asarray(self.controller(t, q, qd), dtype=float)
+            self._held = np.broadcast_to(tau, (*q.shape[:-1], *tau.shape[-1:])).copy()
+        return self._held
+
+    def reset(self):
+        """Forget the last call, before a new simulation."""
+        self._held = None
+
+    def next_instant(self, t):
+        """Time of the next call [s]."""
+        count = np.floor((t - self.start) * self.rate + _CLOSE)
+        return self.start + (count + 1) / self.rate
+
+
+class Recorded:
+    """Recorded or planned inputs: values at times.
+
+    Args:
+        t: increasing times [s], (T,).
+        values: at these times, (T, ..., n): joint forces, or controls.
+        kind: in between: ``"hold"`` the last one, or ``"linear"``.
+
+    Before the first time and after the last one the value is that of the first and the last.
+    """
+
+    def __init__(self, t, values, *, kind="hold"):
+        self.t, self.values = np.array(t, dtype=float), np.array(values, dtype=float)
+        if self.t.ndim != 1 or len(self.t) == 0 or len(self.values) != len(self.t):
+            raise ShapeError(
+                f"a Recorded input needs times (T,) and values (T, ..., n), got {self.t.shape} "
+                f"and {self.values.shape}"
+            )
+        if np.any(np.diff(self.t) <= 0):
+            k = int(np.argmax(np.diff(self.t) <= 0))
+            raise ShapeError(
+                f"times of a Recorded input must increase, got {self.t[k]:g} and then "
+                f"{self.t[k + 1]:g}"
+            )
+        if not (np.all(np.isfinite(self.t)) and np.all(np.isfinite(self.values))):
+            raise ShapeError("times and values of a Recorded input must be finite")
+        if kind not in ("hold", "linear"):
+            raise UnknownNameError(f"kind must be 'hold' or 'linear', got {kind!r}")
+        self.kind = kind
+
+    def __call__(self, t, q, qd):
+        """The value at time ``t``."""
+        k = int(np.searchsorted(self.t, t + _CLOSE * self._spacing, side="right")) - 1
+        if k < 0 or k >= len(self.t) - 1 or self.kind == "hold":
+            return self.values[max(k, 0)]
+        part = np.clip((t - self.t[k]) / (self.t[k + 1] - self.t[k]), 0, 1)
+        return (1 - part) * self.values[k] + part * self.values[k + 1]
+
+    def next_instant(self, t):
+        """When a held value changes next [s]."""
+        if self.kind != "hold":
+            return np.inf
+        k = int(np.searchsorted(self.t, t + _CLOSE * self._spacing, side="right"))
+        return self.t[k] if k < len(self.t) else np.inf
+
+    @property
+    def _spacing(self):
+        return (self.t[-1] - self.t[0]) / max(len(self.t) - 1, 1)
+
+
+class Controls:
+    """A controller of the actuators of a model rather than of its joints.
+
+    Controls are cut to the range of each actuator, ``control``, and to what it can exert before
+    its gear, ``effort``; joint forces are ``model.actuation`` times what is left, or where
+    actuators drive loop joints ``kinetree.loops.actuation_matrix(model, q)``.
+
+    Args:
+        model: with actuators.
+        controls: function ``(t, q, qd)`` that returns one number per actuator, (..., n); or n
+            numbers that never change.
+    """
+
+    def __init__(self, model, controls):
+        if not model.actuators:
+            raise ModelError(
+                f"model {model.name!r} has no actuators to control; give joint forces "
+                f"(controller=), or add some: ModelBuilder.actuator"
+            )
+        self.model = model
+        self.function: Any = call_with_model(controls, model) if callable(controls) else Constant(
+            controls
+        )  # fmt: skip
+        ranges = np.array([(a.control, a.effort) for a in model.actuators])
+        self.low, self.high = ranges[:, :, 0].max(axis=1), ranges[:, :, 1].min(axis=1)
+        self.varies = any(
+            a.loop or constant_ratio(model, a.joint) is None
+            for a in model.actuators
+            if a.loop or not model.joint[a.joint].nv
+        )
+
+    def __call__(self, t, q, qd):
+        """Joint forces, (..., nv)."""
+        u = as_numbers(self.function(t, q, qd), "controls").astype(float)
+        n, names = len(self.model.actuators), [a.name for a in self.model.actuators]
+        if u.ndim == 0 or u.shape[-1] != n:
+            raise ShapeError(
+                f"controls must have shape (..., {n}), one for each actuator of model "
+                f"{self.model.name!r} ({', '.join(names)}), got {u.shape}"
+            )
+        if np.any(np.isnan(u)):
+            raise ShapeError(f"controls are not numbers at t = {t:.6g} s: {u}")
+        u = np.clip(u, self.low, self.high)
+        if self.varies:
+            return (actuation_matrix(self.model, q) * u[..., None, :]).sum(-1)
+        return u @ self.model.actuation.T
+
+    def next_instant(self, t):
+        """When the controls change next, if that is known."""
+        next_instant = getattr(self.function, "next_instant", None)
+        return np.inf if next_instant is None else next_instant(t)
+
+    def reset(self):
+        """Before a new simulation."""
+        if hasattr(self.function, "reset"):
+            self.function.reset()
+
+
+def at_instants(source) -> tuple:
+    """Hooks that end steps where an input changes; none for inputs without ``next_instant``."""
+    next_instant = getattr(source, "next_instant", None)
+    if next_instant is None:
+        return ()
+
+    def hook(step):
+        instant, h = next_instant(step.t0), step.t1 - step.t0
+        return step.cut(instant) if instant < step.t1 - _CLOSE * h else step
+
+    return (hook,)
+
+
+# --- what ``simulate(controller=...)`` takes -----------------------------------------------------
 
 
 class _NoController:
-    """Nothing but zeros, the same array every time."""
+    """Zeros, the same array every time."""
 
     is_zero = True
 

@@ -17,19 +17,17 @@ from kinetree.integration.prescription import (
 )
 from kinetree.integration.registry import INTEGRATORS, integrator_named
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_seconds
-from kinetree.simulation.acting import acting_on
 from kinetree.simulation.adaptive_steps import Tolerance, run_adaptive_steps
 from kinetree.simulation.constrained.options import stepper_maker
 from kinetree.simulation.constrained.stepper import ProjectedStepper
-from kinetree.simulation.controllers import as_controller
+from kinetree.simulation.controllers import as_controller, at_instants
+from kinetree.simulation.effects import acting_on
+from kinetree.simulation.equal_steps import Clock, Motion, run_equal_steps
 from kinetree.simulation.forces.applied import as_force
 from kinetree.simulation.forces.limits import warn_outside
-from kinetree.simulation.inputs import at_instants
-from kinetree.simulation.loop import Clock, Motion, run_equal_steps
 from kinetree.simulation.mechanism import require_method, require_simulated
-from kinetree.simulation.results.drives import drive_forces
-from kinetree.simulation.results.observables import loop_errors, observe
-from kinetree.simulation.results.self_checks import check_result
+from kinetree.simulation.results.observables import drive_forces, loop_errors, observe
+from kinetree.simulation.results.report import check_result
 from kinetree.simulation.results.trajectory import Trajectory
 
 __all__ = ["simulate"]

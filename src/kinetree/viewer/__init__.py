@@ -1,7 +1,7 @@
 """See a mechanism: in the browser with sliders, as a page in one file, as pictures and films.
 
     kt.view(model)                                   # a page with a slider for every joint
-    trajectory.view()                                # its motion
+    kt.view(trajectory)                              # its motion
     kt.viewer.save_html(trajectory, "motion.html")   # opens from disk, plays, needs no server
     kt.viewer.record(trajectory, "motion.mp4")       # no browser, no graphics card
 

@@ -1,4 +1,4 @@
-"""Motors between what a controller asks for and what joints get: ranges, gears, speed."""
+"""Motors: how much of the joint forces that a controller requests they can exert at a speed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,73 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.errors import ModelError, ShapeError, UnknownNameError
+from kinetree.errors import ModelError, UnknownNameError
 from kinetree.functional.choose import select
-from kinetree.loops.kinematics.loop_joints import actuation_matrix
-from kinetree.model.arrays import as_numbers
-from kinetree.model.travel import constant_ratio, ratio_to_leader
-from kinetree.simulation.inputs import Constant, call_with_model
+from kinetree.model.travel import ratio_to_leader
 from kinetree.spelling import did_you_mean
 
-__all__ = ["Controls", "Drive", "TorqueSpeed", "drive_of"]
-
-
-class Controls:
-    """A controller that speaks to the actuators of a model rather than to its joints.
-
-    Controls are cut to the range of each actuator, ``control``, and to what it can exert before
-    its gear, ``effort``; joint forces are ``model.actuation`` times what is left, or where
-    actuators drive loop joints ``kinetree.loops.actuation_matrix(model, q)``.
-
-    Args:
-        model: with actuators.
-        controls: function ``(t, q, qd)`` that returns one number per actuator, (..., n); or n
-            numbers that never change.
-    """
-
-    def __init__(self, model, controls):
-        if not model.actuators:
-            raise ModelError(
-                f"model {model.name!r} has no actuators to control; give joint forces "
-                f"(controller=), or add some: ModelBuilder.actuator"
-            )
-        self.model = model
-        self.function: Any = call_with_model(controls, model) if callable(controls) else Constant(
-            controls
-        )  # fmt: skip
-        ranges = np.array([(a.control, a.effort) for a in model.actuators])
-        self.low, self.high = ranges[:, :, 0].max(axis=1), ranges[:, :, 1].min(axis=1)
-        self.varies = any(
-            a.loop or constant_ratio(model, a.joint) is None
-            for a in model.actuators
-            if a.loop or not model.joint[a.joint].nv
-        )
-
-    def __call__(self, t, q, qd):
-        """Joint forces, (..., nv)."""
-        u = as_numbers(self.function(t, q, qd), "controls").astype(float)
-        n, names = len(self.model.actuators), [a.name for a in self.model.actuators]
-        if u.ndim == 0 or u.shape[-1] != n:
-            raise ShapeError(
-                f"controls must have shape (..., {n}), one for each actuator of model "
-                f"{self.model.name!r} ({', '.join(names)}), got {u.shape}"
-            )
-        if np.any(np.isnan(u)):
-            raise ShapeError(f"controls are not numbers at t = {t:.6g} s: {u}")
-        u = np.clip(u, self.low, self.high)
-        if self.varies:
-            return (actuation_matrix(self.model, q) * u[..., None, :]).sum(-1)
-        return u @ self.model.actuation.T
-
-    def next_instant(self, t):
-        """When the controls change next, if that is known."""
-        ask = getattr(self.function, "next_instant", None)
-        return np.inf if ask is None else ask(t)
-
-    def reset(self):
-        """Before a new simulation."""
-        if hasattr(self.function, "reset"):
-            self.function.reset()
+__all__ = ["Drive", "TorqueSpeed", "drive_of"]
 
 
 @dataclass(frozen=True)
@@ -130,7 +69,7 @@ class TorqueSpeed:
 
 @dataclass(frozen=True)
 class Drive:
-    """Torque–speed curves at joints: what becomes of the joint forces that are asked for.
+    """Torque–speed curves at joints, which cut the joint forces that are requested.
 
     Attributes:
         motors: velocity variable, gear, and curve of each.

@@ -11,14 +11,24 @@ from typing import Any
 import numpy as np
 
 from kinetree.algorithms.passive import spring_and_damper_force
-from kinetree.errors import ShapeError, UnknownNameError
+from kinetree.errors import ModelError, ShapeError, SingularError, UnknownNameError
 from kinetree.functional.kernel import UserKernel, kernel
 from kinetree.integration.field import is_traceable
 from kinetree.model.arrays import as_joint_vector, as_numbers, check_finite
 from kinetree.model.dynamics import joints_with
-from kinetree.quantities import kinematics
+from kinetree.model.gearing import Gearing
+from kinetree.model.travel import ratio_to_leader
+from kinetree.quantities import dynamics, kinematics
 
-__all__ = ["ExternalForce", "HostForce", "PassiveForces", "as_force"]
+__all__ = [
+    "ExternalForce",
+    "HostForce",
+    "PassiveForces",
+    "as_force",
+    "leading_levels",
+    "nominal_mobility",
+    "on_variables",
+]
 
 
 def as_force(force):
@@ -136,3 +146,61 @@ class ExternalForce:
         if f.shape[-1] == 3:
             f = np.concatenate([np.zeros(f.shape, dtype=f.dtype), f], axis=-1)
         return f
+
+
+# --- Forces in all joints, also those that follow others, as forces on the variables of a model --
+
+
+def on_variables(model, q, qd, force):
+    """``Gᵀ f``, (..., nv), of what ``force(model, q, qd)`` exerts in a model without couplings."""
+    if not model.couplings:
+        return force(model, q, qd)
+    q, qd = np.asarray(q), np.asarray(qd)
+    if q.ndim == qd.ndim == 1:
+        at = Gearing(model, q, qd)
+        return at.G.T @ force(model.uncoupled, at.q, at.qd)
+    batch = np.broadcast_shapes(q.shape[:-1], qd.shape[:-1])
+    q, qd = (np.broadcast_to(a, (*batch, a.shape[-1])) for a in (q, qd))
+    result = np.zeros((*batch, model.nv), np.result_type(q, qd))
+    for n in np.ndindex(batch):
+        result[n] = on_variables(model, q[n], qd[n], force)
+    return result
+
+
+def leading_levels(model, levels):
+    """Dry friction of the variables of a model, (nv,), from that of all joints.
+
+    Joints that follow one other by a constant ratio slide when it slides, and rub that much more.
+    """
+    if not model.couplings:
+        return np.array(levels, dtype=float)
+    levels, full = np.array(levels, dtype=float), model.uncoupled
+    found = levels[model.independent_variables[1]]
+    for c in model.couplings:
+        level = levels[full.v_slice[c.joint].start]
+        if level == 0 or not c.leaders:
+            continue
+        driven = ratio_to_leader(model, c.joint)
+        if driven is None:
+            raise ModelError(
+                f"exact friction of joint {model.joint_names[c.joint - 1]!r} needs a joint that "
+                f"leads it by a constant ratio, which coupling {c.name!r} does not have: use "
+                f"friction='smooth'"
+            )
+        found[model.v_slice[driven[0]].start] += abs(driven[1]) * level
+    return found
+
+
+# --- How easily joints move: numbers to choose stiffnesses by ------------------------------------
+
+
+def nominal_mobility(model) -> np.ndarray:
+    """Acceleration for a unit of force of every velocity variable at the neutral position, (nv,).
+
+    The diagonal of ``H⁻¹``, without loops, which only make it smaller.
+    """
+    tree = model.replace(loops=()) if model.loops else model
+    try:
+        return np.diagonal(dynamics.inverse_mass_matrix(tree, tree.neutral()))
+    except SingularError:  # massless joints: forward dynamics will name them
+        return np.ones(model.nv)

@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.errors import ModelError, UnknownNameError
-from kinetree.simulation.forces.inertia import nominal_mobility
-from kinetree.simulation.forces.through_gears import leading_levels, on_variables
+from kinetree.simulation.forces.applied import leading_levels, nominal_mobility, on_variables
 
 __all__ = ["Friction", "friction_of"]
 

@@ -15,8 +15,7 @@ import numpy as np
 from kinetree.errors import ModelError, SimulationWarning, UnknownNameError
 from kinetree.functional.choose import select
 from kinetree.model.bounds import position_bounds, position_index
-from kinetree.simulation.forces.inertia import nominal_mobility
-from kinetree.simulation.forces.through_gears import on_variables
+from kinetree.simulation.forces.applied import nominal_mobility, on_variables
 
 __all__ = ["RigidLimits", "StiffLimits", "limits_of", "warn_outside"]
 

@@ -11,12 +11,21 @@ import os
 import stat
 import struct
 import zipfile
+from dataclasses import fields, is_dataclass
+from types import UnionType
+from typing import Any, get_args, get_origin
 
 import numpy as np
 
+from kinetree.contact.event_driven.history import PhaseHistory, PhaseResiduals
+from kinetree.contact.stepping.history import ContactHistory
+from kinetree.contact.stepping.residuals import Residuals
 from kinetree.errors import LoadError
+from kinetree.integration.events import EventRecord
+from kinetree.simulation.constrained.health import SingularPass
+from kinetree.simulation.results.report import Report
 
-__all__ = ["FREE_BYTES", "UNFOLDING", "Archive", "check_size", "regular_size"]
+__all__ = ["FREE_BYTES", "UNFOLDING", "Archive", "check_size", "plain", "regular_size", "revived"]
 
 FREE_BYTES = 256 * 2**20
 """What any file may unfold to."""
@@ -116,3 +125,91 @@ def _array(data) -> np.ndarray:
         return np.zeros(shape, dtype)
     array = np.frombuffer(bytearray(data[start:]), dtype)
     return array.reshape(shape, order="F" if is_fortran is True else "C")
+
+
+# --- events and reports as plain data, and back --------------------------------------------------
+# A file names classes by the keys of a fixed table, so that no file chooses what is made.
+
+_ARRAY = "array"
+_DEEPEST = 16
+_CLASSES: dict = {  # by the names that files have for them, whatever the place of the class today
+    "results.report.Report": Report,
+    "events.event.EventRecord": EventRecord,
+    "constrained.passes.SingularPass": SingularPass,
+    "contact.history.ContactHistory": ContactHistory,
+    "contact.phases.history.PhaseHistory": PhaseHistory,
+    "kinetree." + "contact.stepping.residuals.Residuals": Residuals,
+    "kinetree." + "simulation.contact.phases.history.PhaseResiduals": PhaseResiduals,
+}
+_NAMES = {kind: name for name, kind in _CLASSES.items()}
+
+
+def plain(x):
+    """Numbers, text, lists and dictionaries; of classes in the table, their names and fields."""
+    if isinstance(x, np.ndarray):
+        return {"": _ARRAY, "values": x.tolist()}
+    if isinstance(x, np.generic):
+        return x.item()
+    kind = _NAMES.get(type(x))
+    if kind is not None:
+        return {"": kind} | {name: plain(getattr(x, name)) for name in _fields(type(x))}
+    if isinstance(x, (list, tuple)) and not hasattr(x, "_fields"):
+        return [plain(item) for item in x]
+    if isinstance(x, dict):
+        return {str(key): plain(value) for key, value in x.items()}
+    if isinstance(x, (str, int, float, bool, type(None))):
+        return x
+    if type(x).__module__.startswith("kinetree."):
+        raise TypeError(f"{type(x).__qualname__} is not among the classes that files can name")
+    return str(x)
+
+
+def revived(data, depth=0):
+    """What ``plain`` described; ValueError for what it cannot have written."""
+    if depth > _DEEPEST:
+        raise ValueError(f"data nested more than {_DEEPEST} deep")
+    if isinstance(data, list):
+        return tuple(revived(item, depth + 1) for item in data)
+    if not isinstance(data, dict):
+        return data
+    if data.get("") == _ARRAY:
+        array = np.array(data["values"])
+        if array.dtype.kind not in "biufU":
+            raise ValueError("an array of something other than numbers and text")
+        return array
+    values = {key: revived(value, depth + 1) for key, value in data.items() if key}
+    if "" not in data:
+        return values
+    if data[""] not in _CLASSES:
+        raise ValueError(f"{str(data[''])[:60]!r} is nothing that a trajectory holds")
+    kind = _CLASSES[data[""]]
+    for name, expected in _fields(kind).items():
+        if name in values and not _fits(values[name], expected):
+            raise ValueError(f"{name} of {kind.__name__} cannot be {str(values[name])[:60]!r}")
+    return kind(**values)
+
+
+def _fields(kind):
+    """Names and types of what a class is made of; for named tuples, numbers."""
+    if is_dataclass(kind):
+        return {f.name: f.type for f in fields(kind) if f.init}
+    return dict.fromkeys(kind._fields, float)
+
+
+def _fits(value, expected):
+    """Whether a value is what an annotation says; whole numbers do for numbers.
+
+    Any is for residuals, which are named tuples; a tuple without more has the numbers of a sample.
+    """
+    if expected is Any:
+        return value is None or hasattr(value, "_fields")
+    if expected is tuple:
+        return isinstance(value, tuple) and all(_fits(x, int) for x in value)
+    if isinstance(expected, UnionType):
+        return any(_fits(value, one) for one in get_args(expected))
+    if get_origin(expected) is tuple:
+        return isinstance(value, tuple) and all(_fits(x, get_args(expected)[0]) for x in value)
+    if expected in (float, int):
+        kinds = (int, float) if expected is float else (int,)
+        return isinstance(value, kinds) and not isinstance(value, bool)
+    return value is None if expected in (None, type(None)) else isinstance(value, expected)

@@ -1,9 +1,23 @@
 """What a simulation says about itself."""
 
+import warnings
 from dataclasses import dataclass, fields
 from typing import Any
 
-__all__ = ["Report"]
+import numpy as np
+
+from kinetree.algorithms import crba
+from kinetree.algorithms.loop_rank import scaling
+from kinetree.errors import SimulationWarning
+from kinetree.integration.breakdown import joint_of, remedy
+from kinetree.joints import Free
+from kinetree.loops.kinematics.constraint import constraint
+from kinetree.model.dynamics import has_dynamics
+from kinetree.quantities import dynamics
+from kinetree.simulation.constrained.health import SingularPass
+from kinetree.simulation.forces.limits import beyond_effort
+
+__all__ = ["Report", "check_result"]
 
 _WHERE_ANY = (
     "rejected", "event_energy", "loop_error", "loop_rate_error", "refined", "singular_passes",
@@ -75,3 +89,214 @@ class Report:
         if self.trusted:
             lines.append("result           can be trusted")
         return "\n".join(lines)
+
+
+# --- Whether the result of a simulation can be trusted -------------------------------------------
+
+TOLERATED_DRIFT = 0.01
+"""Error of energy or momentum, relative to what is exchanged, above which we warn."""
+TOLERATED_LOOP_ERROR = 1e-6
+"""Error of a loop or coupling [m or rad] that has grown, above which we warn."""
+TOLERATED_ADVANCE = 1.0
+"""Displacement of a joint in one step [rad or m] above which we warn."""
+SMALLEST_PIVOT = 1e-10
+"""Relative pivot of the inertia matrix below which we warn."""
+TOLERATED_PENETRATION = 1e-9
+"""Penetration at the end of a step [m or rad] above which we warn."""
+TOLERATED_SLIP = 1e-9
+"""Error of a velocity at a contact [m/s or rad/s] above which we warn."""
+_AT_THE_ROOT = ("armature", "stiffness", "damping", "friction")
+_SAMPLES = 64  # instants at which the inertia matrix is looked at
+
+
+def check_result(model, stepper, record, arrays, seen, loop_error, *, adaptive) -> Report:
+    """The report; its warnings are issued as well.
+
+    Args:
+        model: the mechanism.
+        stepper: what took the steps.
+        record: what was counted.
+        arrays: what was stored, by name.
+        seen: ``Observables`` of the stored states.
+        loop_error: position and velocity errors of loops at the stored states.
+        adaptive: whether steps were as long as their error allowed.
+    """
+    chosen = getattr(stepper.field, "chosen", None)
+    H = _inertia_matrices(model, arrays["q"], chosen)
+    kicked = any(_changes_the_state(event) for event in record.events)
+    contact = None if record.notes is None else record.notes.history().worst
+    report = Report(
+        integrator=stepper.method.name,
+        steps=record.steps,
+        rejected=record.rejected,
+        largest_step=float(record.largest_step),
+        energy_error=_energy_error(seen, arrays["work"]),
+        event_energy=_event_energy(record.events),
+        momentum_error=None
+        if kicked or contact
+        else _momentum_error(model, stepper.field, arrays, seen, H),
+        loop_error=float(np.max(loop_error[0], initial=0.0)),
+        smallest_pivot=_smallest_pivot(_of_others(model, stepper.field.prescription, H)),
+        largest_advance=float(record.largest_advance),
+        loop_rate_error=float(np.max(loop_error[1], initial=0.0)),
+        constraints=getattr(stepper, "constraints", None),
+        refined=getattr(stepper, "refined", 0),
+        singular_passes=sum(isinstance(event, SingularPass) for event in record.events),
+        contact=contact,
+    )
+    inside = getattr(stepper, "inside", "")
+    found = tuple(_warnings(model, report, arrays, loop_error[0], adaptive, inside))
+    for message in found:
+        warnings.warn(message, SimulationWarning, stacklevel=4)
+    object.__setattr__(report, "warnings", found)
+    return report
+
+
+def _energy_error(seen, work):
+    """Change of energy less work done, over the energy that moved to and fro."""
+    energy = seen.kinetic + seen.gravity
+    exchanged = seen.kinetic.max(axis=0) + np.ptp(seen.gravity, axis=0) + np.abs(work).max(axis=0)
+    scale = exchanged + 1e-9 * np.abs(seen.gravity).max(axis=0) + np.finfo(float).tiny
+    return float(np.max(np.abs(energy - energy[0] - work) / scale, initial=0.0))
+
+
+def _event_energy(events):
+    """Energy that events gave, in the sample where they gave or took most."""
+    of_sample: dict = {}
+    for e in events:
+        sample = getattr(e, "sample", ())
+        of_sample[sample] = of_sample.get(sample, 0.0) + getattr(e, "energy", 0.0)
+    return float(max(of_sample.values(), key=abs, default=0.0))
+
+
+def _changes_the_state(event):
+    """Whether it goes on from elsewhere; hooks may note down events of any kind."""
+    names = (name for name in ("q", "qd") if hasattr(event, f"{name}_after"))
+    return any(np.any(getattr(event, n) != getattr(event, f"{n}_after")) for n in names)
+
+
+def _momentum_error(model, field, arrays, seen, H):
+    """Change of linear and angular momentum, about the centre of mass where there is gravity."""
+    if not _floats_freely(model, field, arrays["tau"]):
+        return None
+    mass = model.total_mass
+    t = (arrays["t"] - arrays["t"][0]).reshape(-1, *[1] * (arrays["q"].ndim - 1))
+    n, p, c = seen.momentum[..., :3], seen.momentum[..., 3:], seen.center
+    arm = np.sqrt(np.trace(H[0, :3, :3]) / mass)  # radius of gyration, roughly
+    if np.any(model.gravity):
+        n = n - np.cross(c, p)
+    else:
+        arm = arm + np.linalg.norm(c, axis=-1).max(axis=0)
+    scale = np.sqrt(2 * mass * seen.kinetic.max(axis=0)) + np.finfo(float).tiny
+    linear = np.linalg.norm(p - p[0] - mass * model.gravity * t, axis=-1) / scale
+    angular = np.linalg.norm(n - n[0], axis=-1) / (scale * arm)
+    return float(max(linear.max(initial=0.0), angular.max(initial=0.0)))
+
+
+def _floats_freely(model, field, tau):
+    """Whether no joint force acts between the mechanism and the base."""
+    roots = [model.bodies[i - 1] for i in model.children[0]]
+    return (
+        len(roots) == 1
+        and isinstance(roots[0].joint, Free)
+        and not any(has_dynamics(roots[0], name) for name in _AT_THE_ROOT)
+        and not (model.loops or field.forces)
+        and not np.any(tau[..., :6])
+    )
+
+
+def _inertia_matrices(model, q, chosen):
+    """``H`` at some of the stored states, (n, nv, nv).
+
+    Where others carry bodies without inertia along, of the motions that the constraints allow.
+    """
+    q = q.reshape(q.size // max(model.nq, 1), model.nq)
+    if not model.loops:
+        return dynamics.mass_matrix(model, q[:: max(1, len(q) // _SAMPLES)])
+    some = q[:: max(1, len(q) // 8)]  # one by one, on the host
+    H = np.array([crba.joint_space_inertia(model, x) for x in some])
+    if not getattr(chosen, "weight", 0):
+        return H
+    units = scaling(model).columns
+    K = np.array([chosen.matrix(np.asarray(constraint(model, x, 0 * units).K)) for x in some])
+    G = np.swapaxes(np.linalg.svd(K * units)[2][:, K.shape[1] :], -1, -2) * units[:, None]
+    return np.swapaxes(G, -1, -2) @ H @ G
+
+
+def _of_others(model, told, H):
+    """Rows and columns of joints that are not told how to move: the others may have no inertia."""
+    if told is None or H.shape[-1] != model.nv:
+        return H
+    free = np.flatnonzero(told.others(model))
+    return H[..., free[:, None], free]
+
+
+def _smallest_pivot(H):
+    """Of matrices ``H``, relative to their diagonals."""
+    if not H.size:
+        return 1.0
+    diagonal = np.diagonal(H, axis1=-2, axis2=-1)
+    scale = np.sqrt(diagonal)
+    try:
+        L = np.linalg.cholesky(H / (scale[..., :, None] * scale[..., None, :]))
+    except np.linalg.LinAlgError:
+        return 0.0
+    return float(np.min(np.diagonal(L, axis1=-2, axis2=-1) ** 2))
+
+
+def _warnings(model, report, arrays, loop_error, adaptive, inside):
+    name = f"the simulation of {model.name!r}"
+    smaller = remedy(model, report.largest_step, report.integrator)
+    better = remedy(
+        model, report.largest_step, report.integrator,
+        otherwise="take a smaller dt, or an integrator of higher order",
+    )  # fmt: skip
+    if inside:
+        smaller = better = f"it starts with {inside}: start where bodies touch or are apart"
+    if not report.energy_error <= TOLERATED_DRIFT:
+        yield (
+            f"{name} gains or loses energy: {report.energy_error:.2g} of what is exchanged is "
+            f"neither work nor motion; {better}"
+        )
+    if report.momentum_error is not None and not report.momentum_error <= TOLERATED_DRIFT:
+        yield (
+            f"{name} floats freely and yet its momentum changes, by {report.momentum_error:.2g}; "
+            f"{better}"
+        )
+    first = float(np.max(loop_error[0], initial=0.0))
+    if report.loop_error > max(TOLERATED_LOOP_ERROR, 10 * first):
+        yield (
+            f"{name} lets its loops open: the error grew from {first:.2g} to "
+            f"{report.loop_error:.2g} m or rad; take a smaller dt, or constraints='projection'"
+        )
+    if report.largest_advance > TOLERATED_ADVANCE and not adaptive:
+        joint = joint_of(model, arrays["qd"])
+        yield (
+            f"{name}: joint {joint!r} moves by {report.largest_advance:.2g} rad or m in one step; "
+            f"{smaller}"
+        )
+    too_strong = beyond_effort(model, arrays["tau"], arrays["t"])
+    if too_strong:
+        yield f"{name}: {too_strong}"
+    if report.contact is not None:
+        yield from _warnings_of_contact(name, report.contact, smaller)
+    if report.smallest_pivot < SMALLEST_PIVOT:
+        yield (
+            f"{name} comes close to a singular inertia matrix (smallest relative pivot "
+            f"{report.smallest_pivot:.2g}): accelerations there mean little. Look for bodies "
+            f"without mass, or Euler angles near their singularity"
+        )
+
+
+def _warnings_of_contact(name, residuals, advice):
+    worst = max(residuals.penetration, residuals.opening)
+    if not worst <= TOLERATED_PENETRATION:
+        yield (
+            f"{name} lets bodies penetrate, stops be passed or loops open, by up to {worst:.2g} m "
+            f"or rad; {advice}"
+        )
+    if not residuals.velocity <= TOLERATED_SLIP:
+        yield (
+            f"{name} did not solve for all contact forces: velocities miss their laws by up to "
+            f"{residuals.velocity:.2g} m/s or rad/s; {advice}"
+        )

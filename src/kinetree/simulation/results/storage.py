@@ -17,9 +17,8 @@ import numpy as np
 from kinetree.errors import KinetreeError, LoadError, MissingPackageError, ModelError, ModelWarning
 from kinetree.model import Model, serialize
 from kinetree.simulation.results import tables
-from kinetree.simulation.results.archives import Archive, check_size, regular_size
+from kinetree.simulation.results.archives import Archive, check_size, plain, regular_size, revived
 from kinetree.simulation.results.packages import need
-from kinetree.simulation.results.plain import plain, revived
 from kinetree.spelling import printable
 
 __all__ = ["SUFFIXES", "load", "save"]
@@ -62,14 +61,14 @@ def load(cls, path, model=None):
             raise ValueError(f"its format is {about['format']!r}, expected {FORMAT!r}")
         model = _model(path, about, model)
         arrays = _shaped(arrays, about["shape"], model)
-        told = {name: revived(about.get(name)) for name in ("events", "report", "contact")}
-        _check(told)
+        records = {name: revived(about.get(name)) for name in ("events", "report", "contact")}
+        _check(records)
     except (KinetreeError, ImportError):
         raise
     except Exception as error:  # archives and their libraries raise whatever they run into
         why = printable(str(error)[:300]) or type(error).__name__
         raise LoadError(f"{path}: this is no trajectory of kinetree ({why})") from error
-    return cls(model, **told, **arrays)
+    return cls(model, **records, **arrays)
 
 
 def _shaped(arrays, shape, model):
@@ -87,17 +86,17 @@ def _shaped(arrays, shape, model):
     return found
 
 
-def _check(told):
+def _check(records):
     """What is not an array must be what a simulation writes."""
-    if not isinstance(told["events"] or (), tuple):
+    if not isinstance(records["events"] or (), tuple):
         raise ValueError("its events are not a list")
-    told["events"] = told["events"] or ()
+    records["events"] = records["events"] or ()
     kinds = {"events": "EventRecord", "report": "Report", "contact": "ContactHistory"}
     for name, kind in kinds.items():
-        for x in told[name] if name == "events" else (told[name],):
+        for x in records[name] if name == "events" else (records[name],):
             if x is not None and kind not in [c.__name__ for c in type(x).__mro__]:
                 raise ValueError(f"its {name} cannot be {type(x).__name__}")
-    contact = told["contact"]
+    contact = records["contact"]
     if contact is not None and contact.force.shape[-2:-1] != (len(contact.names),):
         raise ValueError(f"{len(contact.names)} contacts with forces {contact.force.shape}")
 

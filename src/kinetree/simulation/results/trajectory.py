@@ -1,13 +1,13 @@
-"""What a simulation returns."""
+"""Trajectories: what a simulation returns."""
 
+import warnings
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from kinetree.model import Model
-from kinetree.simulation.results import plotting, resampling, selection, storage, tables
+from kinetree.simulation.results import parts, plotting, storage, tables
 
 __all__ = ["Trajectory"]
 
@@ -22,12 +22,12 @@ class Trajectory:
         q: joint positions, (T, ..., nq).
         qd: joint velocities, (T, ..., nv).
         tau: joint forces of the controller during the step that begins at each time, (T, ..., nv);
-            of joints that move as told, what their drives exert at that time.
+            of prescribed joints, what their drives exert at that time.
         energy: kinetic energy, and potential energy in the gravity field and in springs of the
             joints [J], (T, ...).
         work: of all joint forces since the start [J], (T, ...).
         loop_error: largest position error of a loop or coupling [m or rad], (T, ...).
-        events: what happened, in order of time.
+        events: ``EventRecord`` s in order of time.
         report: checks of the result.
         contact: contact forces and residuals, a ``ContactHistory``, where there was contact.
     """
@@ -62,12 +62,12 @@ class Trajectory:
     def __getitem__(self, which):
         """The motion of a joint by its name, ``trajectory["elbow"].q``; or some of the times."""
         if isinstance(which, str):
-            return selection.joint_motion(self, which)
-        return selection.some_times(self, which)
+            return parts.joint_motion(self, which)
+        return parts.some_times(self, which)
 
     def motion(self, index):
         """One motion, or some, of a batch; ``index`` is for the batch axes."""
-        return selection.one_of_many(self, index)
+        return parts.one_of_many(self, index)
 
     def resample(self, times):
         """The motion at other times [s]: a sorted array, or a number, their distance.
@@ -76,9 +76,9 @@ class Trajectory:
         both ends. The controller's forces are those of the stored time before; work and loop error
         are interpolated linearly.
         """
-        return resampling.resample(self, times)
+        return parts.resample(self, times)
 
-    # --- elsewhere ----------------------------------------------------------------------------
+    # --- files, tables, pictures -----------------------------------------------------------------
 
     def to_xarray(self):
         """A labelled dataset; see ``kinetree.simulation.results.tables``."""
@@ -102,5 +102,9 @@ class Trajectory:
         return plotting.plot(self, joints=joints)
 
     def view(self, **options):
-        """Show it in the browser, where it plays; options as of ``kinetree.view``."""
-        return import_module("kinetree.viewer").view(self, **options)  # stands above this layer
+        """Deprecated: ``kinetree.view(trajectory, **options)`` shows it in the browser."""
+        import kinetree  # the viewer stands above this layer, and is reached by the public door
+
+        message = "trajectory.view() is deprecated: use kinetree.view(trajectory)"
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        return kinetree.view(self, **options)

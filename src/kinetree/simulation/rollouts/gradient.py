@@ -14,10 +14,10 @@ import numpy as np
 
 from kinetree.arrays.functions import on_host
 from kinetree.errors import UnknownNameError
-from kinetree.simulation.rollouts.asked import names_of, require_kernel
-from kinetree.simulation.rollouts.chunks import over_chunks
+from kinetree.simulation.rollouts.adjoint import WayBack, along_tangents, inverse_rates
+from kinetree.simulation.rollouts.inputs import names_of, require_kernel
 from kinetree.simulation.rollouts.rollout import run_of
-from kinetree.simulation.rollouts.way_back import WayBack, along_tangents, inverse_rates
+from kinetree.simulation.rollouts.run import over_chunks
 
 __all__ = ["FinalState", "RolloutGradient", "final_state_derivatives", "rollout_gradient"]
 

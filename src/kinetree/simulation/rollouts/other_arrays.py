@@ -21,7 +21,7 @@ from kinetree.codegen.program import Argument
 from kinetree.errors import ArrayKindError, ShapeError, UnknownNameError
 from kinetree.functional.parameters import parameter
 from kinetree.integration.step import DEFECT
-from kinetree.simulation.rollouts.asked import sample_shape
+from kinetree.simulation.rollouts.inputs import sample_shape
 
 __all__ = ["ArrayRollout", "foreign_arrays", "rollout_of"]
 

@@ -20,12 +20,11 @@ from kinetree.integration.field import Field, PrescribedField, is_traceable
 from kinetree.integration.prescription import as_prescription, prescribed_steps
 from kinetree.integration.registry import integrator_named
 from kinetree.model.arrays import as_model, as_seconds
-from kinetree.simulation.acting import acting_on
 from kinetree.simulation.constrained.options import projected
+from kinetree.simulation.effects import acting_on
 from kinetree.simulation.forces.limits import beyond_effort
 from kinetree.simulation.mechanism import require_method, require_simulated
-from kinetree.simulation.rollouts.arrays import collect, prescribed_arrays
-from kinetree.simulation.rollouts.asked import require_kernel
+from kinetree.simulation.rollouts.inputs import collect, prescribed_arrays, require_kernel
 from kinetree.simulation.rollouts.other_arrays import ArrayRollout, foreign_arrays, rollout_of
 from kinetree.simulation.rollouts.result import Rollout
 from kinetree.simulation.rollouts.run import Run, new_arrays, whole_number

@@ -14,6 +14,7 @@ from kinetree.codegen.inline import compact, evaluated
 from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.errors import ShapeError, SingularError
+from kinetree.expr.diff import jacobian
 from kinetree.expr.repeat import repeat
 from kinetree.functional.choose import select
 from kinetree.functional.parameters import parameter, with_parameters
@@ -22,8 +23,7 @@ from kinetree.integration.integrator import Integrator
 from kinetree.integration.manifold import settled
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, check_finite, require_unit_parts
-from kinetree.simulation.rollouts.asked import apply, number
-from kinetree.simulation.rollouts.slopes import gradients_along
+from kinetree.simulation.rollouts.inputs import apply, number
 
 __all__ = ["Transition"]
 
@@ -243,3 +243,25 @@ class Transition:
 
 def _shapes(inputs):
     return {i.name: i.shape for i in inputs}
+
+
+# --- Slopes of traced numbers along the directions in which arrays can change --------------------
+
+
+def gradients_along(total, arrays, rates):
+    """Slopes of an expression along the directions of each array; (*tangent) each."""
+    if not hasattr(total, "graph"):  # a number that depends on nothing
+        return [np.zeros(_tangent(a, r), dtype=object) for a, r in zip(arrays, rates, strict=True)]
+    directions = [
+        {x.i: rate for x, rate in zip(a.ravel(), column.ravel(), strict=True)}
+        for a, r in zip(arrays, rates, strict=True)
+        for column in np.moveaxis(r, -1, 0)
+    ]
+    slopes = jacobian(total.graph, np.array([total]), directions)[0]
+    parts = np.split(slopes, np.cumsum([r.shape[-1] for r in rates])[:-1])
+    return [p.reshape(_tangent(a, r)) for p, a, r in zip(parts, arrays, rates, strict=True)]
+
+
+def _tangent(array, rates):
+    """Shape of the space in which an array can change."""
+    return array.shape if rates.shape[-1] == array.size else rates.shape[-1:]

@@ -12,11 +12,11 @@ from kinetree.integration.watcher import Watcher
 from kinetree.model.dynamics import joints_with
 from kinetree.simulation.forces.actuators import drive_of
 from kinetree.simulation.forces.applied import PassiveForces
-from kinetree.simulation.forces.carried import CarryingStepper, remembering
 from kinetree.simulation.forces.friction import friction_of
 from kinetree.simulation.forces.limits import StiffLimits, limits_of
 from kinetree.simulation.forces.loop_joints import loop_joint_forces_of
 from kinetree.simulation.forces.modes import Modes
+from kinetree.simulation.forces.stateful import CarryingStepper, remembering
 
 __all__ = ["Acting", "acting_on"]
 

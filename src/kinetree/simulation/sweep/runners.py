@@ -6,6 +6,9 @@ run that is.
 """
 
 import pickle
+import sys
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from functools import lru_cache
 
 import numpy as np
@@ -14,7 +17,7 @@ from kinetree.errors import SweepError
 from kinetree.simulation.results.packages import need
 from kinetree.simulation.sweep.work import Chunk
 
-__all__ = ["on_cluster"]
+__all__ = ["on_cluster", "on_threads", "reporter"]
 
 _MOST = 64  # chunks that wait at the scheduler, at least
 
@@ -102,3 +105,75 @@ def _do(study, sent, ids, seeds, values):
 def _work(study, sent):
     """The work as it was sent; kept, and with it what is compiled for its model."""
     return pickle.loads(sent)
+
+
+# --- Chunks on the threads of this process -------------------------------------------------------
+
+
+def on_threads(work, tasks, threads):
+    """Do the work of tasks, ``(number, ids, seeds, values)``; yields ``(number, chunk)``.
+
+    The first is done alone, so that what must be compiled is compiled once. Results come in the
+    order in which they are ready.
+    """
+    tasks = iter(tasks)
+    for number, *runs in tasks:
+        yield number, work(*runs)
+        break
+    if threads == 1:
+        for number, *runs in tasks:
+            yield number, work(*runs)
+        return
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="kinetree-sweep")
+    try:
+        yield from _in_pool(pool, work, tasks, 2 * threads)
+    finally:  # whoever interrupts us need not wait for what has not begun
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _in_pool(pool, work, tasks, most):
+    waiting, is_over = {}, False
+    while waiting or not is_over:
+        while not is_over and len(waiting) < most:
+            task = next(tasks, None)
+            if task is None:
+                is_over = True
+            else:
+                waiting[pool.submit(work, *task[1:])] = task[0]
+        for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+            yield waiting.pop(future), future.result()
+
+
+# --- How far a sweep is: a bar on the terminal, a function of the user's, or nothing -------------
+
+
+@contextmanager
+def reporter(progress, total, done, what):
+    """A function to be told how many more runs are done.
+
+    Args:
+        progress: True for a bar, False for none, None for a bar on a terminal alone; or a function
+            that is called with the number of runs done and of all.
+        total: number of runs.
+        done: how many were done before.
+        what: the title of the bar.
+    """
+    if callable(progress):
+        count = [done]
+
+        def advance(more):
+            count[0] += more
+            progress(count[0], total)
+
+        progress(done, total)
+        yield advance
+    elif progress or (progress is None and sys.stderr.isatty()):
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+        columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=Console(file=sys.stderr), transient=True) as bar:
+            task = bar.add_task(what, total=total, completed=done)
+            yield lambda more: bar.advance(task, more)
+    else:
+        yield lambda more: None

@@ -1,17 +1,16 @@
-"""Running steps of equal length, one after the other, and keeping every so many."""
+"""Runs of equal steps, and the record of a run."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from kinetree.integration.breakdown import NamingTime, check_finite_state
+from kinetree.integration.breakdown import NamingTime, check_finite_state, largest_size
 from kinetree.integration.manifold import settled
 from kinetree.integration.step import Step
-from kinetree.simulation.record import Record
 
-__all__ = ["Clock", "Motion", "after_hooks", "run_equal_steps"]
+__all__ = ["Clock", "Motion", "Record", "after_hooks", "run_equal_steps"]
 
 _CHUNK = 10_000  # steps in one call of compiled code, so that it can be interrupted
 _BLOCK = 100  # steps that are looked at together
@@ -39,7 +38,7 @@ class Clock:
 
 @dataclass
 class Motion:
-    """Where a simulation is: a state, what controls it, and who looks at its steps."""
+    """The present state of a simulation, its controller, and the hooks called after each step."""
 
     q: Any
     qd: Any
@@ -51,7 +50,7 @@ class Motion:
 
     @property
     def holds(self) -> bool:
-        """Whether someone must ask the controller at every interval, and hold its answer."""
+        """Whether the controller is called at every interval, and its forces held in between."""
         zero = getattr(self.controller, "is_zero", False)
         return not zero and not hasattr(self.controller, "next_instant")
 
@@ -66,6 +65,55 @@ class Motion:
         self.q, self.qd, self.work = step.q1, step.qd1, self.work + step.work
         if self.turns_over is not None:  # before the controller sees the state
             self.q, self.qd = settled(self.turns_over, self.q, self.qd)
+
+
+@dataclass
+class Record:
+    """Stored instants, events, and counts.
+
+    Attributes:
+        t, q, qd, tau, work: lists of what was stored.
+        events: records of events.
+        steps: steps that were taken.
+        rejected: steps that were thrown away because of their error.
+        largest_step: longest step [s].
+        largest_advance: largest displacement of a joint in one step [rad or m].
+        notes: a stepper's records of contact, or None.
+    """
+
+    t: list = field(default_factory=list)
+    q: list = field(default_factory=list)
+    qd: list = field(default_factory=list)
+    tau: list = field(default_factory=list)
+    work: list = field(default_factory=list)
+    events: list = field(default_factory=list)
+    steps: int = 0
+    rejected: int = 0
+    largest_step: float = 0.0
+    largest_advance: float = 0.0
+    notes: Any = None
+
+    def keep(self, t, q, qd, tau, work):
+        """Store an instant."""
+        for name, value in (("t", t), ("q", q), ("qd", qd), ("tau", tau), ("work", work)):
+            getattr(self, name).append(value)
+        if self.notes is not None:
+            self.notes.keep()
+
+    def take(self, step):
+        """Count a step, and keep its events."""
+        self.count(step.t1 - step.t0, step.qd1)
+        self.events += step.events
+
+    def count(self, h, qd, steps=1):
+        """Count steps of length ``h`` that end with the velocities ``qd``."""
+        self.steps += steps
+        self.largest_step = max(self.largest_step, h)
+        self.largest_advance = max(self.largest_advance, h * largest_size(qd))
+
+    def arrays(self) -> dict[str, Any]:
+        """What was stored, as arrays with time first."""
+        return {name: np.array(getattr(self, name)) for name in ("t", "q", "qd", "tau", "work")}
 
 
 def run_equal_steps(stepper, clock, motion, store_every, progress) -> Record:
@@ -100,7 +148,7 @@ def _step(stepper, t, end, motion, tau):
         if motion.hooks:
             step = stepper.take(t, end - t, q, qd, tau)
             step.t1 = end
-        else:  # no one will ask what happens inside
+        else:  # nothing needs the motion inside the step
             q1, qd1, work = stepper.step(t, end - t, q, qd, tau)
             step = Step(t, q, qd, tau, end, q1, qd1, work, stepper)
     check_finite_state(stepper.model, end, step.q1, step.qd1, *named)
@@ -108,14 +156,14 @@ def _step(stepper, t, end, motion, tau):
 
 
 def after_hooks(step, hooks):
-    """The step after every hook has looked at it."""
+    """The step after all hooks, each of which may replace it."""
     for hook in hooks:
         step = hook(step) or step
     return step
 
 
 def _run_chunks(stepper, clock, motion, store_every, progress, record):
-    """Many steps in one call, where nothing looks at those between stored ones."""
+    """Many steps in one call, where only stored ones are needed."""
     zero = motion.tau(clock.start)
     if store_every == 1:
         _run_each(stepper, clock, motion, zero, progress, record)
