@@ -19,7 +19,7 @@ from kinetree.contact import (
     forward_dynamics,
     impact,
 )
-from kinetree.contact.candidates import terms
+from kinetree.contact.finding.candidates import terms
 from kinetree.contact.mobility import drive_forces, free_acceleration, mobility
 
 MODELS = [(), *((feature,) for feature in FEATURES[1:]), FEATURES]

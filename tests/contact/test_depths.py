@@ -8,13 +8,11 @@ import pytest
 from support.closeness import assert_close
 from support.touching_shapes import placed, two_bodies, wedge_in
 
-from kinetree.contact import convex_pairs
-from kinetree.contact.convex_pairs import convex_distance
-from kinetree.contact.finding import place_shapes, touches_of
-from kinetree.contact.penetration import way_out
+from kinetree.contact.finding import convex as convex_pairs
+from kinetree.contact.finding.convex import convex_distance, way_out
+from kinetree.contact.finding.detection import place_shapes, touches_of
+from kinetree.contact.finding.shapes import Placed, hull_of
 from kinetree.contact.scene import Scene
-from kinetree.contact.shapes.hulls import hull_of
-from kinetree.contact.shapes.placed import Placed
 from kinetree.errors import MissingPackageError, SingularError
 from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Mesh, Sphere
 from kinetree.spatial.rotation import rotation_exp

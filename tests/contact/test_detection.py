@@ -7,17 +7,14 @@ import pytest
 from support.closeness import assert_close
 from support.touching_shapes import on_table, placed, state, two_bodies, wedge_in
 
-from kinetree.contact import convex_pairs
-from kinetree.contact.broad_phase import bounds, sweep_and_prune
-from kinetree.contact.changes import contact_changes
-from kinetree.contact.contacts import jacobian
-from kinetree.contact.convex_pairs import Nearest, convex_distance
-from kinetree.contact.features import farthest_points
-from kinetree.contact.finding import place_shapes
-from kinetree.contact.polygons import clipped, hull_order
+from kinetree.contact.contacts import contact_axes, contact_axes_rate, contact_changes, jacobian
+from kinetree.contact.finding import convex as convex_pairs
+from kinetree.contact.finding.convex import Nearest, convex_distance
+from kinetree.contact.finding.detection import bounds, place_shapes, sweep_and_prune
+from kinetree.contact.finding.manifold import clipped, hull_order
+from kinetree.contact.finding.shapes import Placed
+from kinetree.contact.finding.supports import farthest_points
 from kinetree.contact.scene import Scene
-from kinetree.contact.shapes.placed import Placed
-from kinetree.contact.tangents import contact_axes, contact_axes_rate
 from kinetree.errors import MissingPackageError, ModelError, SingularError
 from kinetree.model.geometry import (
     Box,

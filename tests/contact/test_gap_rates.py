@@ -14,10 +14,10 @@ from support.touching_shapes import (
 )
 
 import kinetree as kt
-from kinetree.contact import candidates
 from kinetree.contact.contacts import bias, jacobian, spatial_normals, velocity
+from kinetree.contact.finding import candidates
+from kinetree.contact.finding.curvature import surface_at
 from kinetree.contact.scene import Scene
-from kinetree.contact.surfaces import surface_at
 from kinetree.model.geometry import (
     Box,
     Capsule,

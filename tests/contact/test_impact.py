@@ -6,14 +6,14 @@ from support.closeness import assert_close
 
 import kinetree as kt
 from kinetree.algorithms import aba
+from kinetree.contact import bodies
+from kinetree.contact.bodies import arrested_collision, frictionless_collision
 from kinetree.contact.contacts import Contacts, jacobian
-from kinetree.contact.ground import with_ground
-from kinetree.contact.impacts import bodies, several
-from kinetree.contact.impacts.bodies import arrested_collision, frictionless_collision
+from kinetree.contact.impacts import several
 from kinetree.contact.impacts.impact import capture, impact
-from kinetree.contact.impacts.laws import LAWS, single_impact
+from kinetree.contact.impacts.single import LAWS, single_impact
 from kinetree.contact.mobility import mobility
-from kinetree.contact.scene import Scene
+from kinetree.contact.scene import Scene, with_ground
 from kinetree.errors import ImpactError
 from kinetree.loops.kinematics.projection import project_velocity
 from kinetree.model.geometry import Geometry, Sphere

@@ -7,10 +7,10 @@ from support.closeness import assert_close
 from support.touching_shapes import on_table, two_bodies, wedge_in
 
 import kinetree as kt
-from kinetree.contact.manifold import manifold
+from kinetree.contact.finding.height_fields import height_and_slopes
+from kinetree.contact.finding.manifold import manifold
+from kinetree.contact.finding.shapes import hull_of
 from kinetree.contact.scene import Scene
-from kinetree.contact.shapes.hulls import hull_of
-from kinetree.contact.shapes.splines import height_and_slopes
 from kinetree.errors import MissingPackageError
 from kinetree.model.geometry import (
     Box,
@@ -149,7 +149,7 @@ def test_hull_needs_scipy(wedge, monkeypatch):
     def missing(*_):
         raise ImportError("no scipy")
 
-    monkeypatch.setattr("kinetree.contact.shapes.hulls.read_triangles", missing)
+    monkeypatch.setattr("kinetree.contact.finding.shapes.read_triangles", missing)
     with pytest.raises(MissingPackageError, match=r"needs SciPy.*no scipy"):
         hull_of(Mesh(wedge.path, (2.0, 2.0, 2.0)))
 

@@ -6,14 +6,14 @@ from scipy.optimize import nnls
 from support.closeness import assert_close
 
 from kinetree.contact.contacts import Contacts, spatial_normals
-from kinetree.contact.features import DISC_POINTS, farthest_points
+from kinetree.contact.finding.shapes import Placed
+from kinetree.contact.finding.supports import DISC_POINTS, farthest_points
 from kinetree.contact.reduction import (
     disc_corners,
     nonnegative_least_squares,
     positive_dependence,
     reduced,
 )
-from kinetree.contact.shapes.placed import Placed
 from kinetree.errors import ModelError
 from kinetree.model.geometry import Cylinder
 

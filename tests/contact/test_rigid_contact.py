@@ -5,15 +5,13 @@ import pytest
 from support.closeness import assert_close
 
 import kinetree as kt
+from kinetree.contact.bodies import body_contact
 from kinetree.contact.complementarity import lcp
-from kinetree.contact.contacts import Contacts, bias, jacobian, velocity
-from kinetree.contact.ground import with_ground
-from kinetree.contact.rigid import frictionless, problem, result, states
+from kinetree.contact.contacts import Contacts, bias, contact_axes, jacobian, velocity
+from kinetree.contact.finding.curvature import curved
+from kinetree.contact.rigid import friction, problem
 from kinetree.contact.rigid.forward_dynamics import forward_dynamics
-from kinetree.contact.rigid.one_body import body_contact
-from kinetree.contact.rolling import curved
-from kinetree.contact.scene import Scene
-from kinetree.contact.tangents import contact_axes
+from kinetree.contact.scene import Scene, with_ground
 from kinetree.errors import (
     ContactError,
     InfeasibleContactError,
@@ -28,7 +26,7 @@ from kinetree.samples.linkages import five_bar
 from kinetree.spatial import Force, Inertia, Motion
 
 G = 9.81
-METHODS = frictionless.METHODS[1:]
+METHODS = friction.METHODS[1:]
 
 
 def contacts_at(points, normals, *, bodies, **more):
@@ -112,7 +110,7 @@ def test_moving_normal_enters_the_separation_acceleration():
 # --- several contacts -----------------------------------------------------------------------------
 
 
-@pytest.mark.covers("RBDA 11.2", by=(forward_dynamics, result.ContactMotion))
+@pytest.mark.covers("RBDA 11.2", by=(forward_dynamics, kt.contact.ContactMotion))
 @pytest.mark.parametrize("method", METHODS)
 def test_box_on_a_plane(method):
     scene, push = Scene(BOX, friction=0.0), np.array([0.3, -0.2, 0.1, 1.0, 2.0, -3.0])
@@ -128,7 +126,7 @@ def test_box_on_a_plane(method):
     assert max(found.residuals) < 1e-12
 
 
-@pytest.mark.covers("RBDA 11.3", "RBDA 11.5", by=(forward_dynamics, frictionless.solve))
+@pytest.mark.covers("RBDA 11.3", "RBDA 11.5", by=(forward_dynamics, friction.frictionless_forces))
 def test_all_forms_agree_and_are_what_enumeration_finds(rng):
     """A floating chain with contacts everywhere, pushed at random."""
     m = _floating()
@@ -244,12 +242,12 @@ def test_disc_in_a_slot(method):
 # --- states ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.covers("RBDA 11.4", by=states.contact_states)
+@pytest.mark.covers("RBDA 11.4", by=problem.contact_states)
 def test_four_states():
     gap = np.array([1e-3, 1e-3, 0.0, -1e-9, 1e-9, 0.0])
     zeta = np.array([-1.0, 1.0, -1.0, 1.0, 1e-9, -1e-9])
-    assert states.contact_states(gap, zeta) == ("1", "1", "2a", "2b", "3", "3")
-    assert states.contact_states(gap, zeta, 1e-2, 1e-12) == ("2a", "2b", "2a", "2b", "2b", "2a")
+    assert problem.contact_states(gap, zeta) == ("1", "1", "2a", "2b", "3", "3")
+    assert problem.contact_states(gap, zeta, 1e-2, 1e-12) == ("2a", "2b", "2a", "2b", "2b", "2a")
 
 
 @pytest.mark.covers("RBDA 11.4", by=forward_dynamics)

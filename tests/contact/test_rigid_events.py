@@ -7,12 +7,11 @@ from support.mechanisms import arm as jointed_arm
 from support.rigid_scenes import BALL, TABLE, G, ladder, lifted, names, particle, run
 
 import kinetree as kt
-from kinetree.contact.event_driven.machine import Machine
-from kinetree.contact.event_driven.sharing import centred
-from kinetree.contact.event_driven.watches import Touches
-from kinetree.contact.ground import with_ground
-from kinetree.contact.rigid.settings import EventDriven
-from kinetree.contact.scene import Scene
+from kinetree.contact.event_driven.modes import centred
+from kinetree.contact.event_driven.stepper import Touches
+from kinetree.contact.event_driven.transitions import Machine
+from kinetree.contact.scene import Scene, with_ground
+from kinetree.contact.settings import EventDriven
 from kinetree.errors import ModelError, ShapeError, SimulationError, UnknownNameError
 from kinetree.model.geometry import Geometry, Plane, Sphere
 from kinetree.samples.linkages import four_bar

@@ -7,11 +7,10 @@ from support.closeness import assert_close
 import kinetree as kt
 from kinetree.contact.complementarity import lcp
 from kinetree.contact.contacts import Contacts
-from kinetree.contact.ground import with_ground
-from kinetree.contact.rigid import friction, painleve
+from kinetree.contact.rigid import friction
 from kinetree.contact.rigid.forward_dynamics import forward_dynamics
-from kinetree.contact.rigid.refusals import require_solution
-from kinetree.contact.scene import Scene
+from kinetree.contact.rigid.problem import require_solution
+from kinetree.contact.scene import Scene, with_ground
 from kinetree.errors import InfeasibleContactError, PainleveError
 from kinetree.model.geometry import Box, Geometry, Sphere
 from kinetree.spatial import Inertia
@@ -193,7 +192,7 @@ def resistance(theta, mu, direction, m=2.0):
     return (1 + 3 * np.cos(theta) ** 2 + direction * 3 * mu * np.sin(theta) * np.cos(theta)) / m
 
 
-@pytest.mark.covers("RBDA 11.5", by=painleve.solve)
+@pytest.mark.covers("RBDA 11.5", by=friction.sliding_forces)
 @pytest.mark.parametrize("direction", [1, -1])
 def test_sliding_rod_below_the_critical_friction(direction):
     theta, mu, spin = np.arctan(2.0), 1.3, 1.5
@@ -206,7 +205,7 @@ def test_sliding_rod_below_the_critical_friction(direction):
     assert max(found.residuals) < 1e-10
 
 
-@pytest.mark.covers("RBDA 11.5", by=(painleve.solve, PainleveError))
+@pytest.mark.covers("RBDA 11.5", by=(friction.sliding_forces, PainleveError))
 def test_painleve_rod_has_no_motion():
     theta = np.arctan(2.0)
     model, q, qd, tip, mu = sliding_rod(theta, -2.0)
@@ -222,7 +221,7 @@ def test_painleve_rod_has_no_motion():
     forward_dynamics(model, q, -qd, np.zeros(3), tip, friction=mu)  # the other way it drags
 
 
-@pytest.mark.covers("RBDA 11.5", by=(painleve.solve, PainleveError))
+@pytest.mark.covers("RBDA 11.5", by=(friction.sliding_forces, PainleveError))
 def test_painleve_rod_has_two_motions():
     theta, spin = np.arctan(2.0), 8.0
     model, q, qd, tip, mu = sliding_rod(theta, -2.0, spin)

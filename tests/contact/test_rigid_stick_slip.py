@@ -7,8 +7,8 @@ import pytest
 from support.rigid_scenes import BALL, BLOCK, G, free_body, ladder, lifted, names, on_slope, run
 
 import kinetree as kt
-from kinetree.contact.ground import with_ground
-from kinetree.contact.rigid.settings import EventDriven
+from kinetree.contact.scene import with_ground
+from kinetree.contact.settings import EventDriven
 from kinetree.errors import PainleveError, SimulationError
 from kinetree.model.geometry import Geometry, Sphere
 from kinetree.spatial import Inertia, Plucker

@@ -6,11 +6,10 @@ from support.closeness import assert_close
 from support.touching_shapes import pairs_of, state, two_bodies
 
 import kinetree as kt
-from kinetree.contact import candidates
 from kinetree.contact.contacts import Contacts, bias, jacobian, velocity
-from kinetree.contact.ground import with_ground
-from kinetree.contact.pairs import Pair
-from kinetree.contact.scene import Scene
+from kinetree.contact.finding import candidates
+from kinetree.contact.finding.pairs import Pair
+from kinetree.contact.scene import Scene, with_ground
 from kinetree.errors import ModelError, UnknownNameError
 from kinetree.model.geometry import Box, Ellipsoid, Geometry, HeightField, Plane, Sphere
 

@@ -6,12 +6,10 @@ from support.backends import cuda_on_cpu
 from support.closeness import assert_close
 
 import kinetree as kt
-from kinetree.contact.ground import with_ground
-from kinetree.contact.scene import Scene
+from kinetree.contact.scene import Scene, with_ground
 from kinetree.contact.soft.force import SoftContact
-from kinetree.contact.soft.normal import HuntCrossley
+from kinetree.contact.soft.laws import Dahl, HuntCrossley, Regularized, Stiction
 from kinetree.contact.soft.patch import Patch, TwoSurfaces
-from kinetree.contact.soft.tangential import Dahl, Regularized, Stiction
 from kinetree.model.geometry import Box, Geometry, Sphere
 from kinetree.simulation.rollouts.rollout import run_of
 
@@ -277,7 +275,7 @@ def test_host_forces_adaptive_steps_and_events_go_with_a_memory(resting):
 
 @pytest.mark.covers("RBDA 11.8", by=SoftContact)
 def test_friction_law_of_the_user_is_the_built_in_one_to_the_bit():
-    from kinetree.contact.soft.tangential import cut
+    from kinetree.contact.soft.laws import cut
 
     class Mine:
         size, rate = 2, 3000.0 / 40.0

@@ -5,7 +5,7 @@ import pytest
 from support.closeness import assert_close
 
 import kinetree as kt
-from kinetree.contact.soft.normal import HuntCrossley, Linear
+from kinetree.contact.soft.laws import Dahl, HuntCrossley, Linear, Regularized, Stiction
 from kinetree.contact.soft.patch import (
     NonlinearPatch,
     Patch,
@@ -13,7 +13,6 @@ from kinetree.contact.soft.patch import (
     TwoSurfaces,
     lumped,
 )
-from kinetree.contact.soft.tangential import Dahl, Regularized, Stiction
 
 K, D = 2000.0, 5.0
 

@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.contact.ground import with_ground
-from kinetree.contact.scene import Scene
-from kinetree.contact.stepping.coupling import coupled_rows, is_short
-from kinetree.contact.stepping.rows import Holds, JointRows
-from kinetree.contact.stepping.settings import TimeStepping
+from kinetree.contact.scene import Scene, with_ground
+from kinetree.contact.settings import TimeStepping
+from kinetree.contact.stepping.rows import Holds, JointRows, coupled_rows, is_short
 from kinetree.contact.stepping.step import ContactStep
 from kinetree.model import JointDynamics, Limits, geometry
 

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.contact.ground import with_ground
-from kinetree.contact.scene import Scene
-from kinetree.contact.stepping.settings import TimeStepping
+from kinetree.contact.scene import Scene, with_ground
+from kinetree.contact.settings import TimeStepping
 from kinetree.model import Limits, geometry
 
 SLOPE = 0.2

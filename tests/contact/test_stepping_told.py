@@ -5,8 +5,8 @@ import pytest
 
 import kinetree as kt
 from kinetree.contact.scene import Scene
-from kinetree.contact.stepping.given import given_over
-from kinetree.contact.stepping.settings import TimeStepping
+from kinetree.contact.settings import TimeStepping
+from kinetree.contact.stepping.step import given_over
 from kinetree.model import JointDynamics, Limits, geometry
 
 G = 9.81

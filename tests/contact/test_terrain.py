@@ -7,13 +7,12 @@ from support.touching_shapes import derivatives, placed, two_bodies, wedge_in
 
 import kinetree as kt
 from kinetree.contact.contacts import bias, velocity
-from kinetree.contact.finding import touches_of
+from kinetree.contact.finding.detection import touches_of
+from kinetree.contact.finding.height_fields import height_and_slopes, hollow, surface_at_points
+from kinetree.contact.finding.shapes import Placed, hull_of
+from kinetree.contact.finding.terrain import on_terrain
 from kinetree.contact.scene import Scene
-from kinetree.contact.shapes.hulls import hull_of
-from kinetree.contact.shapes.placed import Placed
-from kinetree.contact.shapes.splines import height_and_slopes, hollow, surface_at_points
-from kinetree.contact.stepping.settings import TimeStepping
-from kinetree.contact.terrain import on_terrain
+from kinetree.contact.settings import TimeStepping
 from kinetree.errors import ModelError
 from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, HeightField, Sphere
 from kinetree.spatial.rotation import rotation_exp

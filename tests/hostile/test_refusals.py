@@ -17,7 +17,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 import kinetree as kt
-from kinetree.contact.shapes.hulls import hull_of
+from kinetree.contact.finding.shapes import hull_of
 from kinetree.model import triangles
 from kinetree.model.triangles import read_triangles
 from kinetree.simulation.results import archives

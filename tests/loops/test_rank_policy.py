@@ -13,9 +13,8 @@ from support.closeness import EPS, assert_close
 
 import kinetree as kt
 from kinetree.algorithms.closed_chain import constrained_acceleration, ways
-from kinetree.contact.ground import with_ground
-from kinetree.contact.scene import Scene
-from kinetree.contact.stepping.settings import TimeStepping
+from kinetree.contact.scene import Scene, with_ground
+from kinetree.contact.settings import TimeStepping
 from kinetree.errors import (
     LoopError,
     MisalignmentWarning,

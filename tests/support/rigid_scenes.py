@@ -3,9 +3,8 @@
 import numpy as np
 
 import kinetree as kt
-from kinetree.contact.ground import with_ground
-from kinetree.contact.rigid.settings import EventDriven
-from kinetree.contact.scene import Scene
+from kinetree.contact.scene import Scene, with_ground
+from kinetree.contact.settings import EventDriven
 from kinetree.model.geometry import Box, Geometry, Sphere
 from kinetree.spatial import Inertia, Plucker
 

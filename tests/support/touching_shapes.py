@@ -4,9 +4,9 @@ import numpy as np
 import trimesh
 
 import kinetree as kt
-from kinetree.contact import candidates
+from kinetree.contact.finding import candidates
 from kinetree.contact.scene import Scene
-from kinetree.contact.shapes.placed import Placed
+from kinetree.contact.finding.shapes import Placed
 from kinetree.model.geometry import Box, Geometry, Mesh
 from kinetree.spatial import Plucker, rotx, roty, xlt
 

@@ -10,25 +10,40 @@ contact, ``impact`` of bodies that collide.
 """
 
 from kinetree.contact import complementarity
-from kinetree.contact.changes import Changes, contact_changes
-from kinetree.contact.contacts import Contacts, bias, jacobian, spatial_normals, velocity
-from kinetree.contact.convex_pairs import Nearest, convex_distance
-from kinetree.contact.ground import with_ground
+from kinetree.contact.bodies import BodyContact, body_contact
+from kinetree.contact.contacts import (
+    Changes,
+    Contacts,
+    bias,
+    contact_changes,
+    jacobian,
+    spatial_normals,
+    velocity,
+)
+from kinetree.contact.finding.convex import Nearest, convex_distance
+from kinetree.contact.finding.pairs import Pair
+from kinetree.contact.impacts.collision import Impact, ImpactResiduals
 from kinetree.contact.impacts.impact import capture, impact
-from kinetree.contact.impacts.result import Impact, ImpactResiduals
-from kinetree.contact.pairs import Pair
 from kinetree.contact.reduction import disc_corners, positive_dependence, reduced
-from kinetree.contact.rigid.forward_dynamics import forward_dynamics
-from kinetree.contact.rigid.one_body import BodyContact, body_contact
-from kinetree.contact.rigid.result import ContactMotion, ContactResiduals
-from kinetree.contact.rigid.settings import EventDriven
-from kinetree.contact.rigid.states import contact_states
-from kinetree.contact.scene import Candidates, Scene
+from kinetree.contact.rigid.forward_dynamics import (
+    ContactMotion,
+    ContactResiduals,
+    forward_dynamics,
+)
+from kinetree.contact.rigid.problem import contact_states
+from kinetree.contact.scene import Candidates, Scene, with_ground
+from kinetree.contact.settings import EventDriven, TimeStepping
 from kinetree.contact.soft.force import SoftContact
-from kinetree.contact.soft.normal import HuntCrossley, Linear, NormalLaw
+from kinetree.contact.soft.laws import (
+    Dahl,
+    HuntCrossley,
+    Linear,
+    NormalLaw,
+    Regularized,
+    Stiction,
+    TangentialLaw,
+)
 from kinetree.contact.soft.patch import NonlinearPatch, Patch, SeriesSpring, TwoSurfaces, lumped
-from kinetree.contact.soft.tangential import Dahl, Regularized, Stiction, TangentialLaw
-from kinetree.contact.stepping.settings import TimeStepping
 
 __all__ = [
     "BodyContact", "Candidates", "Changes", "ContactMotion", "ContactResiduals", "Contacts", "Dahl",

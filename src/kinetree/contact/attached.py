@@ -17,11 +17,10 @@ from functools import singledispatch
 from typing import Any
 
 from kinetree.contact.event_driven.stepper import event_driven_stepper
-from kinetree.contact.pairs import all_pairs
-from kinetree.contact.rigid.settings import EventDriven
+from kinetree.contact.finding.pairs import all_pairs
 from kinetree.contact.scene import Scene
+from kinetree.contact.settings import EventDriven, TimeStepping
 from kinetree.contact.soft.force import SoftContact
-from kinetree.contact.stepping.settings import TimeStepping
 from kinetree.contact.stepping.stepper import time_stepper
 from kinetree.errors import (
     ModelError,

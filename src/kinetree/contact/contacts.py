@@ -10,13 +10,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinetree.algorithms.kinematics import base_transforms, body_accelerations
 from kinetree.arrays.functions import on_host
-from kinetree.contact.body_motions import body_motions
-from kinetree.contact.rolling import contact_rates
-from kinetree.contact.tangents import contact_axes, contact_axes_rate
+from kinetree.contact.finding.curvature import contact_rates
+from kinetree.functional.choose import select
+from kinetree.functional.kernel import kernel
 from kinetree.quantities import kinematics
 
-__all__ = ["Contacts", "bias", "jacobian", "spatial_normals", "velocity"]
+__all__ = [
+    "Changes",
+    "Contacts",
+    "bias",
+    "body_motions",
+    "contact_axes",
+    "contact_axes_rate",
+    "contact_changes",
+    "jacobian",
+    "spatial_normals",
+    "velocity",
+]
 
 
 class Contacts(NamedTuple):
@@ -121,3 +133,111 @@ def _between(model, q, qd, contacts):
 def _at_points(motions, points):
     """Linear parts at the points of motions in base coordinates, (n, 6, k) to (n, 3, k)."""
     return motions[:, 3:] + np.cross(motions[:, :3], points[..., None], axis=1)
+
+
+# --- Motions of all bodies -----------------------------------------------------------------------
+
+
+@kernel
+def body_motions(model, q, qd):
+    """Spatial velocities ``v`` and accelerations ``a`` at ``qdd = 0``, each (body_count + 1, 6).
+
+    In base coordinates, the base first; without gravity.
+    """
+    X, v, a = body_accelerations(model, q, qd, model.zero_velocity)
+    X_0 = base_transforms(model, X)
+    return tuple(
+        np.array([X_0[i].inv_apply(m[i]).to_array() for i in range(model.body_count + 1)])
+        for m in (v, a)
+    )
+
+
+# --- Contact frames: the normal and two tangents, as a smooth function of the normal -------------
+# No field of tangents on a sphere is continuous. This one jumps where the normal points 60° or
+# more below the horizon of the base, which ground, walls and most overhangs never see.
+
+_JUMP = -0.5
+
+
+def contact_axes(normal):
+    """Rows (normal, tangent 1, tangent 2), (..., 3, 3): a right-handed frame.
+
+    The tangents are x and y of the base turned the shortest way that takes z to the normal. Many
+    normals at once must be floats; traced numbers come one normal at a time.
+    """
+    x, y, z, s, a = _parts(normal)
+    b = x * y * a
+    first = [1 + s * x * x * a, s * b, -s * x]
+    second = [b, s + y * y * a, -y]
+    return _rows(([x, y, z], first, second))
+
+
+def contact_axes_rate(normal, rate):
+    """Rate of ``contact_axes`` when the normal changes at ``rate``, (..., 3, 3)."""
+    x, y, _, s, a = _parts(normal)
+    xd, yd, zd = np.moveaxis(rate, -1, 0)
+    ad = zd * a * a
+    bd = (xd * y + x * yd) * a + x * y * ad
+    first = [s * (2 * x * xd * a + x * x * ad), s * bd, -s * xd]
+    second = [bd, 2 * y * yd * a + y * y * ad, -yd]
+    return _rows(([xd, yd, zd], first, second))
+
+
+def _parts(normal):
+    x, y, z = np.moveaxis(normal, -1, 0)
+    s = select(z < _JUMP, -1, 1)  # of the axis ±z that is turned towards the normal
+    return x, y, z, s, -1 / (s + z)
+
+
+def _rows(rows):
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+
+
+# --- Contacts gained and lost — RBDA §11.6, Fig. 11.6 --------------------------------------------
+# Forces break a contact by pulling the bodies apart. Geometry breaks it without a warning in the
+# equations of motion: a corner slides over the border of a face, an edge past the end of an edge.
+
+
+class Changes(NamedTuple):
+    """Names of pairs that began to touch, or ceased to.
+
+    Attributes:
+        gained: pairs that touch now and did not before.
+        parted: pairs that moved apart along the normal.
+        slid_off: pairs that lost their contact through geometry alone.
+    """
+
+    gained: tuple[str, ...]
+    parted: tuple[str, ...]
+    slid_off: tuple[str, ...]
+
+
+@on_host
+def contact_changes(model, q, qd, before, after, tolerance=1e-6):
+    """What pairs of shapes gained and lost contact between two instants.
+
+    Args:
+        model: the mechanism.
+        q: configuration at the first instant, (nq,).
+        qd: velocity at the first instant, (nv,).
+        before: ``Contacts`` of a scene at the first instant.
+        after: those of the second.
+        tolerance: speed [m/s] of separation above which bodies part.
+    """
+    first, second = _pairs(before), _pairs(after)
+    lost = [name for name in first if name not in second]
+    apart = velocity(model, q, qd, before)[:, 0] > tolerance
+    parts = {name: bool(np.all(apart[first[name]])) for name in lost}
+    return Changes(
+        tuple(name for name in second if name not in first),
+        tuple(name for name in lost if parts[name]),
+        tuple(name for name in lost if not parts[name]),
+    )
+
+
+def _pairs(contacts):
+    """Numbers of the contacts of every pair, by name."""
+    groups: dict[str, list[int]] = {}
+    for k, name in enumerate(contacts.names):
+        groups.setdefault(name.rpartition(":")[0], []).append(k)
+    return groups

@@ -6,17 +6,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.contact import candidates
-from kinetree.contact.contacts import Contacts
-from kinetree.contact.convex_pairs import convex_distance
-from kinetree.contact.finding import find_contacts
-from kinetree.contact.pairs import Pair, coefficients, pair_name, pairs_of
-from kinetree.contact.shapes.table import is_compiled
+from kinetree.contact.contacts import Contacts, contact_axes
+from kinetree.contact.finding import candidates
+from kinetree.contact.finding.closed_forms import is_compiled
+from kinetree.contact.finding.convex import convex_distance
+from kinetree.contact.finding.detection import find_contacts
+from kinetree.contact.finding.pairs import Pair, coefficients, pair_name, pairs_of
 from kinetree.errors import ModelError, ModelWarning
 from kinetree.functional.kernel import kernel
 from kinetree.model.arrays import as_configuration, as_model
+from kinetree.model.geometry import Geometry, Plane
+from kinetree.spatial import Plucker
 
-__all__ = ["Candidates", "Scene"]
+__all__ = ["Candidates", "Scene", "with_ground"]
 
 
 class Candidates(NamedTuple):
@@ -231,3 +233,25 @@ def _warn_of_nothing(model):
         ModelWarning,
         stacklevel=3,
     )
+
+
+# --- A ground plane ------------------------------------------------------------------------------
+
+
+def with_ground(model, normal=(0.0, 0.0, 1.0), point=(0.0, 0.0, 0.0), name="ground"):
+    """The model with a plane fixed to its base, solid on the side that ``normal`` leaves.
+
+    Args:
+        model: the mechanism.
+        normal: direction out of the ground, of any length, (3,).
+        point: a point of the surface [m], (3,).
+        name: what to call the shape.
+    """
+    n = np.asarray(normal, dtype=float)
+    length = np.sqrt(n @ n) if n.shape == (3,) else 0.0
+    if not 0 < length < np.inf:
+        raise ModelError(f"normal must be a direction of three numbers, got {normal!r}")
+    axes = contact_axes(n / length)
+    placement = Plucker(axes[[1, 2, 0]], np.array(point, dtype=float))
+    plane = Geometry(0, Plane(), placement, name=name)
+    return as_model(model).replace(geometry=(*model.geometry, plane))

@@ -9,17 +9,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.contact.complementarity import admm, gauss_seidel, newton
-from kinetree.contact.complementarity.certificates import Certificate, cone_certificate
-from kinetree.contact.complementarity.checks import mixed, numbers
-from kinetree.contact.complementarity.equations import Equations
-from kinetree.contact.complementarity.residuals import Residuals, residuals
-from kinetree.contact.complementarity.rows import LAWS, scaled
+from kinetree.contact.complementarity.residuals import (
+    Certificate,
+    Equations,
+    Residuals,
+    cone_certificate,
+    residuals,
+)
+from kinetree.contact.complementarity.rows import (
+    LAWS,
+    mixed,
+    nearest,
+    newton_matrix,
+    numbers,
+    scaled,
+)
 from kinetree.contact.complementarity.traced import in_kernel
 from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.spelling import did_you_mean
 
-__all__ = ["METHODS", "ConeSolution", "in_kernel", "solve"]
+__all__ = ["METHODS", "ConeSolution", "in_kernel", "newton_steps", "solve"]
 
 METHODS = {"newton": 100, "pgs": 2000, "admm": 5000}
 """Names of the methods, and how many iterations each may take by default."""
@@ -75,7 +84,11 @@ def solve(
             + did_you_mean(method, METHODS, f"there are {', '.join(METHODS)}")
         )
     count = METHODS[method] if iterations is None else iterations
-    run = {"newton": newton.solve, "pgs": gauss_seidel.solve, "admm": admm.solve}[method]
+    run = {
+        "newton": newton_with_admm,
+        "pgs": projected_gauss_seidel,
+        "admm": alternating_directions,
+    }[method]
     lam, done = run(problem, lam, tolerance, count)
     return _solution(problem, lam, tolerance, done, method)
 
@@ -119,3 +132,206 @@ def _solution(problem, lam, tolerance, done, method):
     converged = found.scaled <= tolerance
     certificate = None if converged else cone_certificate(A, b, rows, lam)
     return ConeSolution(lam, A @ lam + b, found, converged, done, method, certificate)
+
+
+# --- Projected Gauss–Seidel: one contact or row at a time, each solved exactly -------------------
+# Simple, and never far from a solution; slow where contacts lean on one another, as in stacks.
+
+_REGULARIZATION = 1e-10  # blocks of A may be singular, as in planar mechanisms
+
+
+def sweep(A, b, rows, lam):
+    """Forces after one pass over all contacts and rows, in order."""
+    lam, start = lam.copy(), 3 * len(rows.mu)
+    for i, mu in enumerate(rows.mu):
+        at = slice(3 * i, 3 * i + 3)
+        block = A[at, at] + _REGULARIZATION * np.eye(3)
+        free = A[at] @ lam + b[at] - block @ lam[at]
+        lam[at] = one_contact_force(block, free, mu, rows.convex, near=lam[at])
+    for k, (low, high) in enumerate(zip(rows.low, rows.high, strict=True), start):
+        step = (A[k] @ lam + b[k]) / (A[k, k] + _REGULARIZATION)
+        lam[k] = min(max(lam[k] - step, low), high)
+    return lam
+
+
+def projected_gauss_seidel(problem, lam, tolerance, iterations):
+    """Sweeps until the error is small enough: forces, and number of sweeps."""
+    for k in range(iterations):
+        if problem.error(lam) <= tolerance:
+            return lam, k
+        lam = sweep(problem.A, problem.b, problem.rows, lam)
+    return lam, iterations
+
+
+# --- One contact with friction, solved exactly ---------------------------------------------------
+# Either nothing touches, or the contact sticks, or it slides in a direction that is a root of a
+# polynomial: with ``lam = lam_n g``, ``g = (1, mu c)`` and ``c`` a unit vector, the normal motion
+# (for the convex law, the motion along ``g``) gives ``lam_n``; then ``w_t`` must be along ``-c``.
+# That is a trigonometric polynomial in the angle of ``c``, of degree 2 for Coulomb's law and 3
+# for the convex one.
+
+_ANGLES = 2 * np.pi * np.arange(7) / 7
+_POWERS = np.arange(-3, 4)
+
+
+def one_contact_force(A, b, mu, convex=False, near=None):
+    """Force of one contact, (3,).
+
+    Args:
+        A: symmetric positive-definite matrix, (3, 3).
+        b: motion without the force, (3,).
+        mu: coefficient of friction.
+        convex: which friction law, see ``rows``.
+        near: of several solutions the one nearest to this; the smallest by default.
+    """
+    if b[0] >= (mu * np.hypot(b[1], b[2]) if convex else 0.0):
+        return np.zeros(3)
+    sticking = -np.linalg.solve(A, b)
+    if np.hypot(sticking[1], sticking[2]) <= mu * sticking[0]:
+        return sticking
+    if mu == 0:
+        return np.array([-b[0] / A[0, 0], 0.0, 0.0])
+    g, line, resistance = _slides(A, mu, convex, _directions(A, b, mu, convex))
+    lam = np.maximum(-(line @ b) / resistance, 0.0)[:, None] * g
+    w = lam @ A + b
+    backward = np.einsum("ij,ij->i", g[:, 1:], w[:, 1:]) < 0
+    if not np.any(backward):  # a root so flat that its side cannot be told
+        backward[:] = True
+    distance = np.sum((lam - (0.0 if near is None else near)) ** 2, axis=1)
+    return lam[int(np.argmin(np.where(backward & (resistance > 0), distance, np.inf)))]
+
+
+def _slides(A, mu, convex, angle):
+    """For directions of force, by angle: ``g``, the line along which motion stops, ``line A g``."""
+    g = np.stack([np.ones_like(angle), mu * np.cos(angle), mu * np.sin(angle)], axis=1)
+    line = g if convex else np.tile([1.0, 0.0, 0.0], (len(g), 1))
+    return g, line, np.einsum("ij,jk,ik->i", line, A, g)
+
+
+def _directions(A, b, mu, convex):
+    """Angles at which the polynomial is zero, sharpened by Newton's method."""
+    g, line, resistance = _slides(A, mu, convex, _ANGLES)
+    w = b * resistance[:, None] - (line @ b)[:, None] * (g @ A)  # times the resistance
+    samples = np.cos(_ANGLES) * w[:, 2] - np.sin(_ANGLES) * w[:, 1]
+    series = np.roll(np.fft.fft(samples) / 7, 3)  # coefficients of exp(ikθ), k from -3 to 3
+    roots = np.roots(series[::-1] if convex else series[-2:0:-1])
+    angle = np.angle(roots[np.abs(np.abs(roots) - 1) < 1e-3])
+    for _ in range(3):
+        terms = series * np.exp(1j * np.outer(angle, _POWERS))
+        slope = (terms @ (1j * _POWERS)).real
+        step = terms.sum(axis=1).real / np.where(slope == 0, 1.0, slope)
+        angle = angle - np.where(np.abs(step) < 0.1, step, 0.0)
+    return angle if len(angle) else np.zeros(1)
+
+
+# --- Semismooth Newton, with ADMM where it gets stuck --------------------------------------------
+# A step solves the linear equations of the contacts that now stick, slide or are open; it is
+# exact once these are right. Redundant contacts make the equations singular: the smallest step is
+# taken.
+
+_SHORTEST = 2.0**-5
+_RANK = 1e-11
+_ROUND = 20  # iterations of ADMM between attempts, at first
+_PER_STEP = 50  # iterations of ADMM that a step of Newton's may take on average
+
+
+def newton_with_admm(problem, lam, tolerance, iterations):
+    """Newton steps until the error is small enough: forces, and number of steps.
+
+    ``iterations`` counts steps of Newton's method; ADMM brings it to where they succeed.
+    """
+    best, steps = newton_steps(problem, lam, tolerance, iterations)
+    if problem.error(best) <= tolerance or steps >= iterations:
+        return best, steps
+    run, length, budget = Alternation(problem, best), _ROUND, _PER_STEP * iterations
+    while problem.error(best) > tolerance and min(iterations - steps, budget) > 0:
+        run.advance(length)
+        lam, more = newton_steps(problem, run.lam, tolerance, iterations - steps)
+        best, steps = min(best, run.lam, lam, key=problem.error), steps + more
+        if problem.refuted(run.lam):
+            break
+        budget, length = budget - length, min(2 * length, 500)
+    return best, steps
+
+
+def newton_steps(problem, lam, tolerance, iterations):
+    """Steps as long as the errors shrink; one more than it takes, as it is so cheap."""
+    merit = problem.merit(lam)
+    for k in range(iterations):
+        if merit == 0:
+            return lam, k
+        was_good = problem.error(lam) <= tolerance
+        G = newton_matrix(problem.rows, problem.A, lam, problem.A @ lam + problem.b)
+        step = np.linalg.lstsq(G, problem.missing(lam), rcond=_RANK)[0]
+        length = 1.0
+        while (new := problem.merit(lam - length * step)) > (1 - 0.1 * length) * merit:
+            length /= 2
+            if length < _SHORTEST or was_good:
+                return lam, k + 1
+        lam, merit = lam - length * step, new
+        if was_good:
+            return lam, k + 1
+    return lam, iterations
+
+
+# --- Alternating direction method of multipliers (ADMM) ------------------------------------------
+# Proximal and over-relaxed; the penalty follows the two residuals. The eigenvectors of ``A`` are
+# found once, so that a new penalty costs nothing. De Saxcé's correction is renewed in every
+# iteration. It needs no independence of the contacts and no luck with active sets.
+
+_RELAXATION = 1.6
+_PROXIMAL = 1e-6
+_EVERY = 10  # iterations between looks at the residuals
+_TINY = 1e-150
+
+
+class Alternation:
+    """The iteration, which can be carried on; ``lam`` holds admissible forces."""
+
+    def __init__(self, problem, lam):
+        self.problem, self.rows = problem, problem.rows
+        self.values, self.vectors = np.linalg.eigh(problem.A)
+        largest = max(self.values[-1], _TINY)
+        self.penalty = np.sqrt(largest * max(self.values[0], 1e-6 * largest))
+        self.x, self.lam = lam, nearest(self.rows, lam)
+        w = problem.A @ self.lam + problem.b
+        self.y = w + self._correction(w)
+
+    def advance(self, iterations=_EVERY):
+        """Do some iterations, then set the penalty anew."""
+        before = self.lam
+        for _ in range(iterations):
+            before, self.lam = self.lam, self._next()
+        primal = np.max(np.abs(self.x - self.lam)) / max(np.max(np.abs(self.lam)), _TINY)
+        dual = self.penalty * np.max(np.abs(self.lam - before))
+        dual = dual / max(np.max(np.abs(self.y)), _TINY)
+        ratio = np.sqrt(max(primal, _TINY) / max(dual, _TINY))
+        if not 0.2 < ratio < 5 and max(primal, dual) > 1e-15:
+            self.penalty *= min(max(ratio, 0.1), 10.0)
+
+    def _next(self):
+        penalty, lam, y = self.penalty, self.lam, self.y
+        known = y - self.problem.b - self._correction(y) + penalty * lam + _PROXIMAL * self.x
+        known = (self.vectors.T @ known) / (self.values + penalty + _PROXIMAL)
+        self.x = self.vectors @ known
+        relaxed = _RELAXATION * self.x + (1 - _RELAXATION) * lam
+        lam = nearest(self.rows, relaxed - y / penalty)
+        self.y = y + penalty * (lam - relaxed)
+        return lam
+
+    def _correction(self, w):
+        """De Saxcé's (mu |w_t|, 0, 0); nothing for the convex law."""
+        out, contacts = np.zeros(self.rows.size), self.rows.split(w)[0]
+        if not self.rows.convex:
+            out[: contacts.size : 3] = self.rows.mu * np.hypot(contacts[:, 1], contacts[:, 2])
+        return out
+
+
+def alternating_directions(problem, lam, tolerance, iterations):
+    """Iterations until the error is small enough: forces, and number of iterations."""
+    run = Alternation(problem, lam)
+    for k in range(0, iterations, _EVERY):
+        if problem.error(run.lam) <= tolerance or (k % 200 == 190 and problem.refuted(run.lam)):
+            return run.lam, k
+        run.advance()
+    return run.lam, iterations

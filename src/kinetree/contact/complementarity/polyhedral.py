@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.contact.complementarity import lcp
-from kinetree.contact.complementarity.checks import mixed
 from kinetree.contact.complementarity.quadratic import ForceSolution
+from kinetree.contact.complementarity.rows import mixed
 from kinetree.errors import ShapeError
 
 __all__ = ["PolyhedralSolution", "complementarity_problem", "solve"]

@@ -5,7 +5,7 @@ Loops answer at once, with impulses ``κ`` of their own. Host-only.
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,10 +14,12 @@ from kinetree.algorithms.maximal_joints import expanded
 from kinetree.contact.contacts import jacobian, velocity
 from kinetree.contact.mobility import free_variables, mobility
 from kinetree.errors import ImpactError, LoopError
+from kinetree.joints.prescribed import PrescribedInstant
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.kinematics.space import tree_inertia
+from kinetree.quantities import dynamics
 
-__all__ = ["Collision"]
+__all__ = ["Collision", "Impact", "ImpactResiduals", "finished"]
 
 VELOCITY_TOLERANCE = 1e-6
 """Velocity error of loops [rad/s, or lengths of the mechanism per second], relative to ``qd``,
@@ -109,3 +111,121 @@ class Collision:
         found = np.linalg.lstsq(scaled, columns * missing, rcond=1e-10)[0]
         kappa = units.rows * expanded(found, rows, len(K))
         return kappa, K.T @ kappa
+
+
+# --- Results -------------------------------------------------------------------------------------
+
+_CREATED = 1e-9  # of the energy that the impulses can reach: more is not rounding
+
+
+class ImpactResiduals(NamedTuple):
+    """By how much an impact misses what it should be; all zero in exact arithmetic.
+
+    Attributes:
+        momentum: ``H Δqd - Jᵀλ - Kᵀκ`` of joints that are free, relative to ``H Δqd``.
+        approach: fastest approach that is left at a contact [m/s].
+        cone: largest excess of an impulse over its cone of friction [N·s].
+        loops: fastest opening of a loop [m/s or rad/s].
+        solver: error of the complementarity problem, where there was one; has no unit.
+    """
+
+    momentum: float
+    approach: float
+    cone: float
+    loops: float
+    solver: float
+
+
+@dataclass(frozen=True, eq=False)
+class Impact:
+    """The end of an impact.
+
+    Attributes:
+        qd: joint velocities after, (nv,).
+        impulse: on the successors, along normal and two tangents [N·s], (n, 3).
+        couple: impulsive couples about the normal, or about normal and tangents [N·m·s], (n, 1)
+            or (n, 3), of patches and welds; else None.
+        contact_work: of the impulses at the contacts [J]; never positive.
+        energy_change: of the mechanism [J]: the same, and the work of drives, where joints move as
+            told.
+        velocity: relative velocities at the contacts after, along normal and tangents, (n, 3).
+        loop_impulse: of loops [N·m·s, N·s], (nc,); the smallest, if not unique.
+        contacts: the contacts that took part.
+        law: name of the law of restitution.
+        residuals: what is not exact.
+    """
+
+    qd: np.ndarray
+    impulse: np.ndarray
+    couple: np.ndarray | None
+    contact_work: float
+    energy_change: float
+    velocity: np.ndarray
+    loop_impulse: np.ndarray
+    contacts: object
+    law: str
+    residuals: ImpactResiduals
+
+
+def finished(collision, rows, impulse, friction, *, couple=None, law, solver=0.0) -> Impact:
+    """The result of impulses; raises ImpactError if they created energy.
+
+    Args:
+        collision: the mechanism before.
+        rows: Jacobians of the contacts, (n, 3, nv), with more rows where there are couples, and the
+            velocities before, (n, 3).
+        impulse: (n, 3).
+        friction: coefficients (n,); None where impulses have no cone.
+        couple: impulsive couples, or None.
+        law: name of the law.
+        solver: error of the complementarity problem.
+    """
+    model, q, before, (J, before_there) = collision.model, collision.q, collision.qd, rows
+    lam = impulse if couple is None else np.concatenate([impulse, couple], axis=1)
+    u = np.einsum("nav,na->v", J, lam)
+    dqd, H = collision.A @ u, tree_inertia(model, q)
+    qd = before + dqd
+    work = float(np.sum(lam * (before_there + J @ dqd / 2)))
+    within_reach = float(np.abs(dqd) @ np.abs(H) @ (np.abs(before) + np.abs(qd)) / 2)
+    if work > _CREATED * within_reach:
+        raise ImpactError(
+            f"the law {law!r} would create {work:.6g} J in this impact: sliding stops or "
+            f"reverses while it lasts, and restitution of velocities knows nothing of that; use "
+            f"law='energetic'"
+        )
+    zeta = collision.zeta + collision.J @ dqd
+    loop_impulse, of_loops = collision.loop_impulse(u)
+    gained = H @ dqd
+    opening = constraint(model, q, dqd).rate if model.loops else np.zeros(0)
+    residuals = ImpactResiduals(
+        momentum=_norm((gained - u - of_loops)[collision.free])
+        / max(_norm(gained), np.finfo(float).tiny),
+        approach=float(np.max(-zeta[:, 0], initial=0.0)),
+        cone=0.0 if friction is None else _excess(impulse, friction),
+        loops=float(np.max(np.abs(opening), initial=0.0)),
+        solver=solver,
+    )
+    change = float(dqd @ H @ (before + qd) / 2) + _carried(model, q, dqd)
+    return Impact(
+        qd, impulse, couple, work, change, zeta, loop_impulse, collision.contacts, law, residuals
+    )
+
+
+def _carried(model, q, dqd):
+    """Change of energy from velocities that joints without variables have, ``kt.Prescribed``."""
+    if not any(isinstance(joint, PrescribedInstant) for joint in model.joint):
+        return 0.0
+    there, back = (dynamics.kinetic_energy(model, q, v) for v in (dqd, -dqd))
+    return float(there - back) / 2
+
+
+def _norm(x):
+    return float(np.linalg.norm(x))
+
+
+def _excess(impulse, friction):
+    """Largest excess over the cones; friction may be infinite."""
+    sideways = np.hypot(impulse[:, 1], impulse[:, 2])
+    with np.errstate(invalid="ignore"):
+        limit = np.where(impulse[:, 0] > 0, friction * impulse[:, 0], 0.0)
+    return float(np.max(np.maximum(sideways - limit, -impulse[:, 0]), initial=0.0))

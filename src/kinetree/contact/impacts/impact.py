@@ -10,15 +10,14 @@ laws of restitution, and ``several`` for impacts at several points at once.
 import numpy as np
 
 from kinetree.arrays.functions import on_host
-from kinetree.contact.coefficients import coefficients_of
-from kinetree.contact.impacts.collision import Collision
-from kinetree.contact.impacts.laws import require_law
-from kinetree.contact.impacts.result import Impact, finished
+from kinetree.contact.contacts import body_motions, contact_axes
+from kinetree.contact.finding.pairs import coefficients_of
+from kinetree.contact.impacts.collision import Collision, Impact, finished
 from kinetree.contact.impacts.several import islands, sequential_impacts, simultaneous_impacts
-from kinetree.contact.impacts.spin import patch_impact
-from kinetree.contact.impacts.spin_rows import with_spin
+from kinetree.contact.impacts.single import require_law
 from kinetree.errors import ImpactError, ShapeError, UnknownNameError
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
+from kinetree.quantities import kinematics
 
 __all__ = ["capture", "impact"]
 
@@ -180,7 +179,7 @@ def _patch(collision, e, mu, patch):
     return finished(collision, (J, zeta), lam[:, :3], mu, couple=lam[:, 3:], law="newton")
 
 
-# --- what comes in -------------------------------------------------------------------------------
+# --- Inputs --------------------------------------------------------------------------------------
 
 
 def _collision(model, q, qd, contacts, tolerance, given):
@@ -196,3 +195,75 @@ def _collision(model, q, qd, contacts, tolerance, given):
     collision = Collision(model, q, qd, chosen, given)
     collision.require_yielding()
     return collision
+
+
+# --- Tangential and torsional restitution, torsional friction ------------------------------------
+# Softer bodies touch in a patch: it resists spin about the normal with a couple, up to ``μ_r
+# λ_n``, and gives back some of what it stored in the tangential and the torsional direction. The
+# model is algebraic (Brach): sliding and spinning are reversed, ``ζ' = -E ζ`` as in RBDA (11.71),
+# if that takes no more than friction has; otherwise friction is at its limit, against the sliding
+# or spinning at the start. Rows are (normal, tangent 1, tangent 2, spin). Host-only.
+
+
+def patch_impact(W, zeta, restitution, limits):
+    """Impulse at a patch, (4,); the last is a couple about the normal [N·m·s].
+
+    Args:
+        W: velocity change per impulse, (4, 4).
+        zeta: relative velocity before, the last an angular velocity about the normal, (4,).
+        restitution: along the normal, the tangents and about the normal, (3,).
+        limits: coefficients of friction: of sliding, and of spin [m].
+    """
+    e_n, e_t, e_r = restitution
+    target = -np.array([e_n, e_t, e_t, e_r]) * zeta
+    parts = (slice(1, 3), slice(3, 4))
+    at_limit = [mu == 0 for mu in limits]
+    for _ in range(3):
+        lam = _impulse(W, zeta, target, parts, limits, at_limit)
+        beyond = [
+            not limited and np.linalg.norm(lam[part]) > mu * lam[0]
+            for part, mu, limited in zip(parts, limits, at_limit, strict=True)
+        ]
+        if not any(beyond):
+            break
+        at_limit = [a or b for a, b in zip(at_limit, beyond, strict=True)]
+    return lam
+
+
+def _impulse(W, zeta, target, parts, limits, at_limit):
+    """Impulse with some parts at their limits: ``λ = B y``, ``y`` free, the normal among it."""
+    normal, free = np.array([1.0, 0, 0, 0]), [0]
+    for part, mu, limited in zip(parts, limits, at_limit, strict=True):
+        size = np.linalg.norm(zeta[part])
+        if not limited:
+            free += range(4)[part]
+        elif size > 0:
+            normal[part] = -mu * zeta[part] / size
+    B = np.eye(4)[:, free]
+    B[:, 0] = normal
+    A = W[free] @ B
+    return B @ np.linalg.lstsq(A, (target - zeta)[free], rcond=1e-13)[0]
+
+
+# --- Jacobian rows for rotation ------------------------------------------------------------------
+
+
+def with_spin(collision, axes):
+    """Jacobian and relative velocity with angular rows after the three linear ones.
+
+    Args:
+        collision: a ``Collision``.
+        axes: how many of (normal, tangent 1, tangent 2) to have rows for.
+
+    Returns:
+        ``J`` (n, 3 + axes, nv), and ``zeta`` (n, 3 + axes).
+    """
+    model, contacts = collision.model, collision.contacts
+    w = np.zeros((model.body_count + 1, 3, model.nv))
+    w[1:] = kinematics.jacobians(model, collision.q, frame="world")[:, :3]
+    turning = contact_axes(contacts.normal)[:, :axes]
+    spin = turning @ (w[contacts.successor] - w[contacts.predecessor])
+    J = np.concatenate([collision.J, spin], axis=1)
+    v = body_motions(model, collision.q, collision.qd)[0][:, :3]
+    between = (v[contacts.successor] - v[contacts.predecessor])[..., None]
+    return J, np.concatenate([collision.zeta, (turning @ between).squeeze(-1)], axis=1)

@@ -22,7 +22,7 @@ In both, points whose impulses do not reach one another are impacts of their own
 import numpy as np
 
 from kinetree.contact.complementarity import cones
-from kinetree.contact.impacts.laws import single_impact
+from kinetree.contact.impacts.single import single_impact
 from kinetree.errors import ImpactError
 
 __all__ = ["islands", "sequential_impacts", "simultaneous_impacts"]

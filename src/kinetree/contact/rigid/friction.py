@@ -11,14 +11,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.contact.complementarity import cones, newton
-from kinetree.contact.complementarity.equations import Equations
+from kinetree.contact.complementarity import cones, lcp, quadratic
+from kinetree.contact.complementarity.residuals import Equations
 from kinetree.contact.complementarity.rows import Rows, scaled
-from kinetree.contact.rigid import frictionless, painleve
-from kinetree.contact.rigid.refusals import require_no_closing, require_solution
-from kinetree.errors import InfeasibleContactError
+from kinetree.contact.rigid.problem import require_no_closing, require_solution
+from kinetree.errors import InfeasibleContactError, PainleveError, UnknownNameError
+from kinetree.spelling import did_you_mean
 
-__all__ = ["Reduced", "directions", "reduced", "solve"]
+__all__ = [
+    "METHODS",
+    "Reduced",
+    "directions",
+    "frictionless_forces",
+    "reduced",
+    "require_method",
+    "sliding_forces",
+    "solve",
+]
 
 _TOLERANCE, _STEPS, _ROUNDS = 1e-12, 60, 30
 
@@ -85,17 +94,17 @@ def solve(problem, velocity_tolerance, method="auto", thorough=True):
             lam[moves] = solve(problem.chosen(moves), velocity_tolerance, method, thorough)
         return lam
     if not np.any(problem.mu > 0):
-        lam[:, 0] = frictionless.solve(problem, method)
+        lam[:, 0] = frictionless_forces(problem, method)
         return lam
     slip, slides = directions(problem.zeta, velocity_tolerance)
     of = reduced(problem.mu, slip, slides)
     M, d = of.Q @ problem.M @ of.P, of.Q @ problem.d
     if len(of.resting) == 0:
-        x = painleve.solve(M, d, problem, slip, thorough)
+        x = sliding_forces(M, d, problem, slip, thorough)
     elif not np.any(of.sliding):
         x = _resting(M, d, problem, of)
     else:
-        painleve.check(M[3 * len(of.resting) :, 3 * len(of.resting) :], d, problem, of, slip)
+        check_painleve(M[3 * len(of.resting) :, 3 * len(of.resting) :], d, problem, of, slip)
         x = _mixed(M, d, problem, of)
     return (of.P @ x).reshape(-1, 3)
 
@@ -124,7 +133,7 @@ def _mixed(M, d, problem, of):
         friction = (M - symmetric)[:, k:] @ x[k:]
         start = cones.solve(symmetric, d + friction, mu, warm=x, **bounds)
         x = start.lam
-        better, _ = newton.newton_steps(whole, x / units, _TOLERANCE, _STEPS)
+        better, _ = cones.newton_steps(whole, x / units, _TOLERANCE, _STEPS)
         if whole.error(better) <= 100 * _TOLERANCE:
             return units * (better - whole.missing(better))
     raise InfeasibleContactError(
@@ -139,3 +148,140 @@ def _row_names(problem, of):
     """Name of the contact of every unknown."""
     owners = [*np.repeat(of.resting, 3), *of.single]
     return [problem.names[k] for k in owners]
+
+
+# --- Sliding friction and Painlevé's paradox -----------------------------------------------------
+# Where a contact slides, a normal force ``λ`` and its friction change the separation acceleration
+# by ``(n · A n - mu n · A s) λ``. Friction drives the end of a rod into the ground if that end
+# slides ahead of the rod, as chalk does that is pushed; if the coefficient is above a critical
+# one, the bracket, the resistance, is negative. Then there is either no motion that obeys the
+# laws (``inconsistent``), or there are two: with and without contact (``indeterminate``). Rigid
+# bodies have no answer here; those that give a little do.
+
+_DIFFERENT = 1e-7  # of the accelerations at hand
+_ENUMERATED = 10  # contacts up to which all solutions are looked for
+
+
+def resistances(M, mu, slip):
+    """Separation accelerations per normal force of contacts that slide, and without friction.
+
+    Args:
+        M: accelerations at contacts per force there, (3n, 3n).
+        mu: coefficients, (n,).
+        slip: unit vectors of sliding, (n, 2).
+    """
+    n = len(mu)
+    blocks = M.reshape(n, 3, n, 3)[range(n), :, range(n), :]
+    smooth = blocks[:, 0, 0]
+    along = np.einsum("nj,nj->n", blocks[:, 0, 1:], slip)
+    return smooth - mu * along, smooth, along
+
+
+def sliding_forces(M, d, problem, slip, thorough=True):
+    """Normal forces of contacts that all slide, or have no friction, (n,).
+
+    Args:
+        M: their matrix, not symmetric, (n, n).
+        d: separation accelerations without them, (n,).
+        problem: the ``Problem``.
+        slip: unit vectors of sliding, (n, 2).
+        thorough: whether other motions are looked for, where there may be some.
+
+    Raises:
+        PainleveError: there are none, or several motions.
+        InfeasibleContactError: there are none, and would be none without friction.
+    """
+    units = np.sqrt(np.maximum(np.diagonal(problem.M)[::3], 1e-300))
+    balanced = (M + M.T) / 2 / units / units[:, None]
+    if np.linalg.eigvalsh(balanced)[0] > 1e-9:  # one solution, whatever d is
+        return lcp.lemke(M, d).lam
+    found = []
+    if not thorough or len(d) > _ENUMERATED:
+        found = [s for s in (lcp.lemke(M, d),) if s.solved]
+    if not found and len(d) <= _ENUMERATED:
+        found = lcp.enumerated(M, d)
+    if not found:
+        frictionless_forces(problem)  # raises, if it is not the fault of friction
+        _refuse_paradox(M, d, problem, slip, "inconsistent", ())
+    motions = np.array([s.w for s in found])
+    if np.max(np.ptp(motions, axis=0)) > _DIFFERENT * problem.scale:
+        _refuse_paradox(M, d, problem, slip, "indeterminate", np.array([s.lam for s in found]))
+    return min(found, key=lambda s: s.lam @ s.lam).lam
+
+
+def check_painleve(M, d, problem, of, slip):
+    """Raise PainleveError where a sliding contact among resting ones has no resistance."""
+    resistance, smooth, _ = resistances(problem.M, problem.mu, slip)
+    weak = [k for k in of.single[of.sliding] if resistance[k] <= 1e-9 * smooth[k]]
+    if weak:
+        at = 3 * len(of.resting)
+        normal = problem.d[3 * of.single]
+        kind = "inconsistent" if normal[list(of.single).index(weak[0])] < 0 else "indeterminate"
+        _refuse_paradox(M, d[at:], problem.chosen(of.single), slip[of.single], kind, ())
+
+
+def _refuse_paradox(M, d, problem, slip, kind, solutions):
+    resistance, smooth, along = resistances(problem.M, problem.mu, slip)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(problem.mu > 0, resistance / smooth, np.inf)
+        critical = np.where(along > 0, smooth / along, np.inf)
+    k = int(np.argmin(ratio))
+    ends = {
+        "inconsistent": "no motion obeys the laws of contact and friction",
+        "indeterminate": f"{max(len(solutions), 2)} motions obey the laws of contact and friction",
+    }
+    raise PainleveError(
+        f"Painlevé's paradox at contact {problem.names[k]!r}: {ends[kind]}. Sliding with friction "
+        f"{problem.mu[k]:.6g}, above the critical {critical[k]:.6g}, a normal force of 1 N changes "
+        f"the separation acceleration by {resistance[k]:.6g} m/s², and without it that is "
+        f"{d[k]:.6g} m/s². Take less friction, or contact that gives: kinetree.contact.SoftContact",
+        contact=problem.names[k],
+        kind=kind,
+        resistance=float(resistance[k]),
+        acceleration=float(d[k]),
+        friction=float(problem.mu[k]),
+        critical_friction=float(critical[k]),
+        solutions=solutions if len(solutions) else None,
+    )
+
+
+# --- Contacts without friction: three forms of one problem — RBDA §11.5 --------------------------
+# As a linear complementarity problem, RBDA (11.42); as a quadratic program in the forces,
+# (11.43), whose optimality conditions are the former; and as one in the accelerations, (11.44):
+# of all motions that the contacts allow, the nearest to the free one, as Gauss put it. With ``A =
+# B Bᵀ`` and ``qdd = a + B x`` its metric is that of the unit matrix.
+
+METHODS = ("auto", "lcp", "lemke", "forces", "accelerations")
+"""Names of the methods: principal pivoting and Lemke's for the complementarity problem, and the two
+quadratic programs."""
+
+
+def require_method(method):
+    """Raise UnknownNameError for what is not a method."""
+    if method not in METHODS:
+        raise UnknownNameError(
+            f"there is no method {method!r} for contact forces; "
+            + did_you_mean(method, METHODS, f"use one of {', '.join(METHODS)}")
+        )
+
+
+def frictionless_forces(problem, method="auto"):
+    """Forces along the normals of a ``Problem``, (n,), a basic solution.
+
+    Raises:
+        InfeasibleContactError: there are none.
+    """
+    normal = np.arange(problem.size) * 3
+    M, d = problem.M[np.ix_(normal, normal)], problem.d[normal]
+    if method == "accelerations":
+        values, vectors = np.linalg.eigh((problem.A + problem.A.T) / 2)
+        B = vectors * np.sqrt(np.maximum(values, 0.0))
+        kept = values > 1e-14 * np.max(values, initial=0.0)
+        B = B[:, kept]
+        still = np.zeros(B.shape[1])
+        found = quadratic.in_accelerations(np.eye(len(still)), still, problem.J[:, 0] @ B, d).forces
+    else:
+        solvers = {"lemke": lcp.lemke, "forces": quadratic.in_forces}
+        found = solvers.get(method, lcp.pivoting)(M, d)
+    require_solution(found, problem.names)
+    return found.lam

@@ -15,8 +15,17 @@ import numpy as np
 
 from kinetree.contact.contacts import bias, jacobian, velocity
 from kinetree.contact.mobility import free_acceleration, mobility
+from kinetree.errors import InfeasibleContactError
 
-__all__ = ["Problem", "problem_at"]
+__all__ = [
+    "HITTING",
+    "TOUCHING",
+    "Problem",
+    "contact_states",
+    "problem_at",
+    "require_no_closing",
+    "require_solution",
+]
 
 
 @dataclass(frozen=True)
@@ -95,3 +104,79 @@ def problem_at(model, q, qd, tau, contacts, mu, given=(), qdd=None) -> Problem:
         mu,
         names,
     )
+
+
+# --- The four states of a unilateral constraint — RBDA §11.4, Fig. 11.4 --------------------------
+#     1   apart      the gap is open
+#     2a  hitting    it is closed, and closing on: an impact is due
+#     2b  leaving    it is closed, and opening: as good as apart
+#     3   touching   it is closed and stays so for the moment: contact forces decide what is next
+#
+# States 2a and 2b last an instant. What counts as zero is a matter of tolerances.
+
+APART, HITTING, LEAVING, TOUCHING = "1", "2a", "2b", "3"
+
+
+def contact_states(gap, zeta, gap_tolerance=1e-6, velocity_tolerance=1e-6) -> tuple[str, ...]:
+    """The states of contacts, as RBDA Fig. 11.4 numbers them.
+
+    Args:
+        gap: distances [m], (n,).
+        zeta: their rates [m/s], (n,).
+        gap_tolerance: what counts as closed [m].
+        velocity_tolerance: what counts as neither closing nor opening [m/s].
+    """
+    open_, closing, opening = (
+        gap > gap_tolerance,
+        zeta < -velocity_tolerance,
+        zeta > velocity_tolerance,
+    )
+    found = np.select([open_, closing, opening], [APART, HITTING, LEAVING], TOUCHING)
+    return tuple(str(s) for s in found)
+
+
+# --- Problems without a solution -----------------------------------------------------------------
+
+
+def require_solution(found, names):
+    """Raise InfeasibleContactError for a complementarity problem that was not solved.
+
+    Args:
+        found: a solution from ``complementarity``.
+        names: what to call the rows.
+    """
+    if getattr(found, "solved", getattr(found, "converged", True)):
+        return
+    proof = found.certificate
+    if proof is None:
+        raise InfeasibleContactError(
+            f"no contact forces were found: the best miss the laws by {found.residuals.scaled:.3g} "
+            f"of the motion without them",
+            residuals=found.residuals,
+        )
+    rows = np.flatnonzero(np.abs(proof.forces) > 1e-9)
+    jammed = tuple(dict.fromkeys(names[k] for k in rows))
+    raise InfeasibleContactError(
+        f"no contact forces keep {', '.join(map(repr, jammed))} from closing: they would cancel "
+        f"each other, as on a disc that moves into the narrow end of a slot. Give the normals a "
+        f"tilt, as a slight penetration does, or let an impact stop the motion first",
+        contacts=jammed,
+        certificate=proof,
+        residuals=found.residuals,
+    )
+
+
+def require_no_closing(problem, stiff):
+    """Raise InfeasibleContactError for a contact that closes while both sides move as told.
+
+    Args:
+        problem: a ``Problem``.
+        stiff: which of its contacts no force moves, (n,).
+    """
+    d = problem.d[::3]
+    for k in np.flatnonzero(stiff & (d < -1e-9 * problem.scale)):
+        raise InfeasibleContactError(
+            f"contact {problem.names[k]!r} closes at {-d[k]:.6g} m/s², and no force keeps it from "
+            f"that: nothing on either side is free to move",
+            contacts=(problem.names[k],),
+        )

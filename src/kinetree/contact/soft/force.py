@@ -13,13 +13,24 @@ from functools import cached_property
 
 import numpy as np
 
-from kinetree.contact.body_motions import body_motions
+from kinetree.algorithms.dual import rate_of, value_of
+from kinetree.algorithms.kinematics import base_transforms, body_velocities
+from kinetree.contact.contacts import body_motions, contact_axes
+from kinetree.contact.finding.candidates import carriers, moving_shape
+from kinetree.contact.finding.closed_forms import touches
 from kinetree.contact.scene import as_scene
-from kinetree.contact.soft.dents import dent_jacobian
-from kinetree.contact.soft.normal import HuntCrossley, Linear, NormalLaw, root
+from kinetree.contact.soft.laws import (
+    HuntCrossley,
+    Linear,
+    NormalLaw,
+    Regularized,
+    Stiction,
+    root,
+)
 from kinetree.contact.soft.patch import Patch
-from kinetree.contact.soft.tangential import Regularized, Stiction
 from kinetree.errors import ModelError, TraceError, UnknownNameError, calling
+from kinetree.functional.kernel import kernel
+from kinetree.spatial import cross
 from kinetree.spelling import did_you_mean
 
 __all__ = ["LAWS", "SoftContact"]
@@ -233,3 +244,40 @@ def _laws(law, stiffness, damping, tangential):
     if tangential is None:
         tangential = Stiction(stiffness, damping) if law == "patch" else Regularized()
     return kinds[law](stiffness, damping), tangential
+
+
+# --- Rolling resistance — RBDA §11.8 -------------------------------------------------------------
+# A contact point moves over the surface of the predecessor also where bodies roll and nothing
+# slides. Moving the dent along takes work, approximated by a viscous resistance to this motion.
+
+
+def dent_jacobian(scene):
+    """A kernel of ``(model, q)``: velocities of dents along two tangents per ``qd``, (n, 2, nv).
+
+    Args:
+        scene: whose candidates the dents belong to.
+    """
+    pairs = [pair[:2] for pair in scene.pairs]
+
+    @kernel
+    def jacobian(model, q):
+        columns = [_travel(model, q, e, pairs) for e in np.eye(model.nv, dtype=int)]
+        return np.stack(columns, axis=-1)
+
+    return jacobian
+
+
+def _travel(model, q, qd, pairs):
+    """Velocities of contact points over the surfaces of the predecessors, (n, 2)."""
+    bodies = carriers(model, pairs)
+    X, v = body_velocities(model, q, qd, bodies)
+    X_0 = base_transforms(model, X, bodies)
+    v = {i: X_0[i].inv_apply(v[i]) for i in (0, *bodies)}
+    found = [np.zeros((0, 2), dtype=model.scalar_type(q))]
+    for pair in pairs:
+        carrier = v[pair[0].body]
+        for touch in touches(*(moving_shape(g, X_0, v) for g in pair)):
+            point, normal = value_of(touch.point), value_of(touch.normal)
+            over = rate_of(touch.point) - carrier.linear - cross(carrier.angular, point)
+            found.append((contact_axes(normal)[1:] @ over)[None])
+    return np.concatenate(found)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.contact.complementarity.rows import less
-from kinetree.contact.soft.normal import TOUCHING, NormalLaw, positive, require_positive
+from kinetree.contact.soft.laws import TOUCHING, NormalLaw, positive, require_positive
 from kinetree.errors import ModelError
 from kinetree.functional.choose import select
 

@@ -7,7 +7,7 @@ import numpy as np
 from kinetree.algorithms.fixed_pivots import solve_for
 from kinetree.contact.complementarity import cones
 from kinetree.contact.complementarity.rows import Rows, newton_matrix, obeyed, scaled
-from kinetree.contact.complementarity.sweeps import Sweeps
+from kinetree.contact.complementarity.traced import Sweeps
 from kinetree.expr.repeat import repeat
 from kinetree.functional.choose import select
 

@@ -25,21 +25,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.contact.stepping.energy import Balance, balanced
-from kinetree.contact.stepping.frames import carried, turning
-from kinetree.contact.stepping.given import given_over
-from kinetree.contact.stepping.inertia import Inertia
+from kinetree.contact.history import Residuals, cone_error, power_error
+from kinetree.contact.settings import TimeStepping
+from kinetree.contact.stepping.inertia import Inertia, carried, turning
 from kinetree.contact.stepping.projection import projected
-from kinetree.contact.stepping.residuals import Residuals, cone_error, power_error
 from kinetree.contact.stepping.rows import Holds
-from kinetree.contact.stepping.settings import TimeStepping
 from kinetree.contact.stepping.solver import Problem, largest
 from kinetree.expr.repeat import repeat
 from kinetree.functional.choose import select
 from kinetree.model.dynamics import joint_values
 from kinetree.quantities import dynamics
+from kinetree.spatial.ops import sqrt
 
-__all__ = ["ContactStep", "Ended"]
+__all__ = ["ContactStep", "Ended", "balanced", "given_over"]
 
 DEEP = 1e-13
 """Penetration [m or rad] up to which velocities take it out, at the cost of a little energy: for
@@ -208,3 +206,98 @@ def _of_leaders(model, name):
     values = joint_values(model, name)
     leaders = [i for i in range(1, model.body_count + 1) if i not in followers]
     return np.concatenate([np.zeros(0), *(values[full.v_slice[i]] for i in leaders)])
+
+
+# --- Prescribed joints over one step -------------------------------------------------------------
+# Their velocities change by what they are told, whatever acts on them, and the others feel that
+# through the inertia matrix. Gaps follow positions, which move at the mean velocity of a step,
+# not at the one at its end.
+
+
+class Given(NamedTuple):
+    """What joints that move as told do during a step; zero for all others.
+
+    Attributes:
+        free: 1 for the variables of all other joints, 0 for theirs, (nv,).
+        change: of their velocities, (nv,).
+        lag: of their mean velocity behind the one at the end, (nv,).
+    """
+
+    free: Any
+    change: Any
+    lag: Any
+
+
+def given_over(told, model, t, h, q, qd) -> Given:
+    """What is known of a step of ``h`` seconds, along the axes at its start.
+
+    Args:
+        told: what knows the motion of these joints: ``at(model, t, q, qd)`` gives the state with
+            them in place, ``others(model)`` tells which variables are not theirs; or None.
+        model: the mechanism.
+        t: time at the start [s].
+        h: length of the step [s].
+        q: joint positions, (nq,).
+        qd: joint velocities, (nv,).
+    """
+    if told is None:
+        nothing = np.zeros(model.nv, dtype=int)
+        return Given(nothing + 1, nothing, nothing)
+    free = told.others(model)
+    mean, end = (
+        carried(model, told.at(model, t + part, q, qd)[1], -part)[1] for part in (h / 2, h)
+    )
+    return Given(free, (end - qd) * (1 - free), (mean - end) * (1 - free))
+
+
+# --- Energy balance of a step --------------------------------------------------------------------
+# The identity in ``step`` holds for constant inertia. What its variation, and the curvature of
+# surfaces, add to first-order steps is an error of either sign. Where it would be a gain,
+# velocities are made smaller by a common factor, which leaves contacts closed, friction against
+# sliding, and loops closed as they are.
+
+_ROUNDING = 1e-14  # of the energies, below which a gain is none
+
+
+class Balance(NamedTuple):
+    """Energies of a step [J].
+
+    Attributes:
+        joints: work of the joint forces.
+        contact: ``lam · w⁺`` of all rows, not above zero unless something bounces.
+        lost: half the impulse of all forces times the change of velocity, to impacts and to
+            first-order steps.
+        taken: what was taken from the velocities.
+        gained: what is left of a gain.
+    """
+
+    joints: Any
+    contact: Any
+    lost: Any
+    taken: Any = 0.0
+    gained: Any = 0.0
+
+    @property
+    def work(self):
+        """Change of kinetic and potential energy that is accounted for."""
+        return self.joints + self.contact - self.lost - self.taken
+
+
+def balanced(model, inertia, q, qd, end, after, balance):
+    """Velocities at the end of a step that do not hold too much energy, and the new balance."""
+    kinetic = dynamics.kinetic_energy(model, end, after)
+    before, potential = (dynamics.potential_energy(model, x) for x in (q, end))
+    first = qd @ (inertia.H @ qd) / 2
+    given = balance.joints + select(balance.contact < 0, balance.contact, 0.0)
+    excess = kinetic - first + (potential - before) - given
+    size = kinetic + first + _size(potential) + _size(before)
+    gains = excess > _ROUNDING * size
+    kept = select(excess < kinetic, kinetic - excess, 0.0)
+    factor = sqrt(select(gains, kept / select(kinetic > 0, kinetic, 1.0), 1.0))
+    taken = select(gains, kinetic - kept, 0.0)
+    left = excess - taken
+    return factor * after, balance._replace(taken=taken, gained=select(left > 0, left, 0.0))
+
+
+def _size(x):
+    return select(x < 0, -x, x)

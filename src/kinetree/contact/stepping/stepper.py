@@ -7,16 +7,20 @@ from itertools import pairwise
 
 import numpy as np
 
-from kinetree.contact.candidates import positions
-from kinetree.contact.stepping.coupling import is_short
-from kinetree.contact.stepping.drives import drive_forces, require_movable
-from kinetree.contact.stepping.history import Notes
+from kinetree.contact import mobility
+from kinetree.contact.finding.candidates import positions
+from kinetree.contact.history import Notes, Residuals, accumulated
 from kinetree.contact.stepping.projection import CLOSED
-from kinetree.contact.stepping.residuals import Residuals, accumulated
-from kinetree.contact.stepping.rows import Holds, JointRows
+from kinetree.contact.stepping.rows import Holds, JointRows, is_short
 from kinetree.contact.stepping.solver import solve_in_kernel, solve_on_host
 from kinetree.contact.stepping.step import ContactStep
-from kinetree.errors import ShapeError, SimulationWarning, SingularError, UnknownNameError
+from kinetree.errors import (
+    ModelError,
+    ShapeError,
+    SimulationWarning,
+    SingularError,
+    UnknownNameError,
+)
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import kernel
 from kinetree.integration.breakdown import NamingTime
@@ -27,6 +31,7 @@ from kinetree.integration.prescription import PrescribedSteps
 from kinetree.integration.step import Stepper
 from kinetree.integration.watcher import Watcher
 from kinetree.model.bounds import position_bounds, position_index
+from kinetree.model.tree import supports
 
 __all__ = ["ContactStepper", "time_stepper"]
 
@@ -286,3 +291,57 @@ class ContactStepper(Stepper):
             self.model, 0.0, 1.0, q, v, v, np.zeros(self.notes.rows), 1.0,
             step=self.contact_step, method=self.flight, field=self.field,
         )  # fmt: skip
+
+
+# --- Prescribed joints ---------------------------------------------------------------------------
+
+
+def require_movable(scene, told):
+    """Raise for pairs of bodies that only joints that move as told could keep apart."""
+    model = scene.model
+    fixed = set(told.joints)
+    fixed |= {c.joint for c in model.couplings if fixed.issuperset(c.leaders)}
+    kappa = [set(joints) - fixed for joints in supports(model.parent)]
+    stuck = [
+        f"{pair.first.name!r} and {pair.second.name!r}"
+        for pair in scene.pairs
+        if not kappa[pair.first.body] ^ kappa[pair.second.body]
+    ]
+    if stuck:
+        raise ModelError(
+            f"{', '.join(stuck)}: between these only joints that move as told "
+            f"({', '.join(map(repr, told.names))}) could keep the shapes apart, and they do not "
+            f"give way; leave the pairs out of the scene, with ignore="
+        )
+
+
+def drive_forces(step, field, arrays, history):
+    """Joint forces of the controller, and of the drives where it has no say, (T, ..., nv).
+
+    Those that go with the contact forces of the step that ended at each time.
+
+    Args:
+        step: a ``ContactStep``.
+        field: what moves the mechanism.
+        arrays: what was stored, by name.
+        history: ``ContactHistory``, of contact forces.
+    """
+    model, told = step.holds.model, step.told
+    free, found = told.others(model) == 1, np.array(arrays["tau"])
+    for at in np.ndindex(found.shape[:-1]):
+        t, tau = arrays["t"][at[0]], found[at]
+        q, qd, qdd = told.at(model, t, arrays["q"][at], arrays["qd"][at])
+        push = _push(step.holds.at(model, q, qd), history, at)
+        acting = field.joint_force(model, t, q, qd, tau)
+        qdd = mobility.free_acceleration(model, q, qd, acting + push, told.names, qdd)
+        total = mobility.drive_forces(model, q, qd, acting, qdd, push, told.names)
+        found[at] = np.where(free, tau, total - acting)
+    return found
+
+
+def _push(rows, history, at):
+    """Joint forces, (nv,), of all rows but loops, at one stored time."""
+    known = dict(zip(history.names, history.force[at], strict=True))
+    contacts = [known.get(name, np.zeros(3)) for name in rows.names]
+    forces, count = np.concatenate([*contacts, history.joint_force[at]]), len(rows.error)
+    return forces[: len(forces) - count] @ rows.G[: len(rows.G) - count]

@@ -17,9 +17,12 @@ from typing import Any, get_args, get_origin
 
 import numpy as np
 
-from kinetree.contact.event_driven.history import PhaseHistory, PhaseResiduals
-from kinetree.contact.stepping.history import ContactHistory
-from kinetree.contact.stepping.residuals import Residuals
+from kinetree.contact.history import (
+    ContactHistory,
+    PhaseHistory,
+    PhaseResiduals,
+    Residuals,
+)
 from kinetree.errors import LoadError
 from kinetree.integration.events import EventRecord
 from kinetree.simulation.constrained.health import SingularPass

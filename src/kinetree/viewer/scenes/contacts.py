@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.contact.tangents import contact_axes
+from kinetree.contact.contacts import contact_axes
 from kinetree.errors import ContactError, ShapeError
 from kinetree.viewer.scenes.description import Part
 from kinetree.viewer.scenes.marks import scaled

@@ -4,7 +4,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from kinetree.contact.shapes.splines import height_and_slopes
+from kinetree.contact.finding.height_fields import height_and_slopes
 from kinetree.model import geometry
 from kinetree.viewer.scenes.description import Surface
 

@@ -1,0 +1,231 @@
+"""Impulses on one body, on a handle, on a mechanism; two bodies that collide — RBDA §11.7.
+
+An impulse is a force vector, the time integral of a force so large and short that nothing moves
+meanwhile: velocity products play no part. Host-only.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kinetree.arrays.functions import on_host
+from kinetree.contact.complementarity import lcp
+from kinetree.contact.contacts import contact_axes
+from kinetree.contact.mobility import mobility
+from kinetree.contact.rigid.problem import require_solution
+from kinetree.errors import ContactError, ImpactError, ShapeError
+from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
+from kinetree.quantities import kinematics
+from kinetree.spatial import Force, Motion, cross_force
+
+__all__ = [
+    "BodyCollision",
+    "BodyContact",
+    "arrested_collision",
+    "body_contact",
+    "frictionless_collision",
+    "joint_space_impulse",
+    "velocity_change",
+    "velocity_step",
+]
+
+
+class BodyCollision(NamedTuple):
+    """What a collision of two bodies does."""
+
+    dv1: Motion
+    """Step in the velocity of the first."""
+    dv2: Motion
+    """Step in the velocity of the second."""
+    impulse: np.ndarray
+    """On the second: along the normal, then two tangents [N·s], (3,)."""
+    energy_change: float
+    """Of both [J]; never positive."""
+
+
+def velocity_change(inertia, impulse: Force) -> Motion:
+    """``Δv = I⁻¹ ι`` of a body, RBDA (11.55), or of a handle with its ``Iᴬ``, RBDA (11.56).
+
+    Args:
+        inertia: ``Inertia`` or ``ArticulatedInertia``; None for what does not move.
+        impulse: in the same coordinates.
+    """
+    if inertia is None:
+        return Motion.from_array(np.zeros(6))
+    return Motion.from_array(np.linalg.solve(_matrix(inertia), impulse.to_array().astype(float)))
+
+
+def joint_space_impulse(model, q, name, impulse):
+    """``u = Jᵀ ι`` of an impulse on a body or frame, in base coordinates, (nv,) — RBDA (11.58)."""
+    iota = impulse.to_array() if isinstance(impulse, Force) else np.asarray(impulse, dtype=float)
+    if iota.shape != (6,):
+        raise ShapeError(f"an impulse is a Force or six numbers, got shape {iota.shape}")
+    return kinematics.jacobian(model, q, name, frame="world").T @ iota
+
+
+def velocity_step(model, q, u):
+    """``Δqd`` of a mechanism with ``H Δqd = u``, (nv,) — RBDA (11.57).
+
+    Loops answer with impulses of their own. Compression waves, bearings that give
+    way and the like are not in it: see the caution in RBDA §11.7.
+
+    Args:
+        model: the mechanism.
+        q: joint positions, (nq,).
+        u: joint-space impulse [N·s, N·m·s], (nv,).
+    """
+    q = as_configuration(as_model(model), q).astype(float)
+    return mobility(model, q) @ as_joint_vector(model, u, "u").astype(float)
+
+
+def frictionless_collision(I1, v1, I2, v2, point, normal, restitution) -> BodyCollision:
+    """Two bodies that meet at a smooth point — RBDA (11.60)-(11.65).
+
+    Args:
+        I1: inertia of the first body, or of a handle; None if it does not move.
+        v1: its velocity before.
+        I2: of the second, which the normal points to.
+        v2: its velocity before.
+        point: where they meet, in the coordinates of all else [m], (3,).
+        normal: unit vector from the first to the second, (3,).
+        restitution: ratio of the speeds of separation after and before, from 0 to 1.
+    """
+    N, W, zeta = _at(I1, v1, I2, v2, point, normal)
+    lam = np.zeros(3)
+    if _approaching(zeta):
+        lam[0] = -(1 + _fraction(restitution)) * zeta[0] / W[0, 0]
+    return _collision(I1, I2, N, W, zeta, lam)
+
+
+def arrested_collision(
+    I1, v1, I2, v2, point, normal, restitution, friction=np.inf
+) -> BodyCollision:  # fmt: skip
+    """Two bodies whose sliding friction stops — RBDA (11.66)-(11.72).
+
+    Args:
+        I1: inertia of the first body, or of a handle; None if it does not move.
+        v1: its velocity before.
+        I2: of the second, which the normal points to.
+        v2: its velocity before.
+        point: where they meet, in the coordinates of all else [m], (3,).
+        normal: unit vector from the first to the second, (3,).
+        restitution: ratio of the speeds of separation after and before, from 0 to 1.
+        friction: coefficient that the impulse must not exceed.
+
+    Raises:
+        ImpactError: it would take more friction than there is, or a pull.
+    """
+    N, W, zeta = _at(I1, v1, I2, v2, point, normal)
+    if not _approaching(zeta):
+        return _collision(I1, I2, N, W, zeta, np.zeros(3))
+    E = np.diag([_fraction(restitution), 0, 0])
+    lam = -np.linalg.solve(W, (np.eye(3) + E) @ zeta)
+    if lam[0] < 0:
+        raise ImpactError(
+            f"an impulse that arrests the sliding would have to pull, with {lam[0]:.6g} N·s along "
+            f"the normal: the bodies slide on; use kinetree.contact.impact with friction"
+        )
+    needed = np.hypot(*lam[1:]) / lam[0]
+    if needed > friction * (1 + 1e-12):
+        raise ImpactError(
+            f"arresting the sliding takes a coefficient of friction of {needed:.6g}, there is "
+            f"{friction:.6g}: the bodies slide on; use kinetree.contact.impact with friction"
+        )
+    return _collision(I1, I2, N, W, zeta, lam)
+
+
+def _at(I1, v1, I2, v2, point, normal):
+    """Unit forces (6, 3) through the point, velocities per impulse, relative velocity before."""
+    if I1 is None and I2 is None:
+        raise ShapeError("one of two bodies that collide must be able to move, both inertias None")
+    axes = contact_axes(np.asarray(normal, dtype=float))
+    N = np.vstack([np.cross(np.asarray(point, dtype=float), axes).T, axes.T])
+    inverses = sum(np.linalg.inv(_matrix(I)) for I in (I1, I2) if I is not None)
+    relative = (v2 - v1).to_array().astype(float)
+    return N, N.T @ inverses @ N, N.T @ relative
+
+
+def _collision(I1, I2, N, W, zeta, lam):
+    iota = Force.from_array(N @ lam)
+    energy = float(lam @ zeta + lam @ W @ lam / 2)
+    return BodyCollision(velocity_change(I1, -iota), velocity_change(I2, iota), lam, energy)
+
+
+def _approaching(zeta):
+    return zeta[0] < 0
+
+
+def _matrix(inertia):
+    return np.asarray(inertia.to_matrix(), dtype=float)
+
+
+def _fraction(restitution):
+    if not 0 <= restitution <= 1:
+        raise ShapeError(f"restitution must be from 0 to 1, got {restitution!r}")
+    return restitution
+
+
+# --- One body in contact, without friction — RBDA §11.1, §11.2 -----------------------------------
+# The textbook case, in spatial vectors: normals ``n`` through the points of contact, forces ``n
+# λ`` with ``λ ≥ 0``, and separation accelerations ``n · a + ṅ · v ≥ 0``, one of the two zero. For
+# mechanisms see ``forward_dynamics``.
+
+_CLOSING = 1e-6  # [m/s] separation velocity that still counts as zero
+
+
+class BodyContact(NamedTuple):
+    """Motion of one body in contact.
+
+    Attributes:
+        lam: contact forces [N], (n,); one of many, where normals are dependent.
+        a: spatial acceleration of the body, unique.
+        zetadot: separation accelerations [m/s²], (n,), unique.
+        M: separation accelerations per contact force [1/kg], (n, n) — RBDA (11.19).
+        d: separation accelerations without contact forces [m/s²], (n,) — RBDA (11.20).
+    """
+
+    lam: np.ndarray
+    a: Motion
+    zetadot: np.ndarray
+    M: np.ndarray
+    d: np.ndarray
+
+
+@on_host
+def body_contact(inertia, v, f, normals, normal_rates=None) -> BodyContact:
+    """Contact forces on one body, and its acceleration.
+
+    Args:
+        inertia: spatial inertia of the body.
+        v: its spatial velocity; separation velocities ``n · v`` must be zero.
+        f: all other forces on it, gravity among them.
+        normals: unit forces along the normals through the points of contact, (n, 6); away from the
+            surfaces.
+        normal_rates: their rates, (n, 6); zero by default.
+
+    Raises:
+        ContactError: a contact closes or opens, so that an impulse is called for, or none.
+        InfeasibleContactError: no contact forces keep all contacts from closing.
+    """
+    N = np.asarray(normals, dtype=float)
+    if N.ndim != 2 or N.shape[1] != 6:
+        raise ShapeError(f"normals must be forces (n, 6), got shape {N.shape}")
+    Ndot = np.zeros(N.shape) if normal_rates is None else np.asarray(normal_rates, dtype=float)
+    zeta = N @ v.to_array()
+    if np.any(np.abs(zeta) > _CLOSING):
+        k = int(np.argmax(np.abs(zeta)))
+        raise ContactError(
+            f"contact {k} has the separation velocity {zeta[k]:.6g} m/s, and contact forces are "
+            f"for velocities of zero: below it is a matter of impact, above there is no contact"
+        )
+    I = inertia.to_matrix().astype(float)
+    free = np.linalg.solve(I, (f - cross_force(v, inertia @ v)).to_array())
+    I_inv_N = np.linalg.solve(I, N.T)
+    M, d = N @ I_inv_N, N @ free + Ndot @ v.to_array()
+    if len(N) == 1:  # RBDA (11.10)
+        lam = np.maximum(-d / M[0], 0.0)
+    else:
+        found = lcp.pivoting((M + M.T) / 2, d)
+        require_solution(found, [str(k) for k in range(len(N))])
+        lam = found.lam
+    return BodyContact(lam, Motion.from_array(free + I_inv_N @ lam), M @ lam + d, M, d)

@@ -1,0 +1,303 @@
+"""Motion during a phase: closed contacts and loops as equations.
+
+With rows ``R`` that must not accelerate, ``R qdd + Ṙ qd = 0``, and forces along columns ``C``,
+which for contacts that slide lean against the sliding,
+
+    qdd = a + A Cᵀ λ,      R A Cᵀ λ = -(R a + Ṙ qd)
+
+Where the matrix is singular, contacts are redundant: of all solutions the one nearest to the forces
+at the start of the phase counts. Joints that move as told have no part in ``A``, and their
+accelerations are in ``a``. Arrays have any number of leading axes; host-only.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms.loop_rank import kept_rows
+from kinetree.contact.event_driven.modes import SLIDES, Mode
+from kinetree.contact.mobility import tree_force
+from kinetree.contact.scene import Scene
+from kinetree.loops.kinematics.constraint import constraint
+
+__all__ = ["Answer", "Held", "Instant", "closed_positions", "closed_velocities"]
+
+_RANK = 1e-10
+_SLOWEST = 1e-13  # [m/s] sliding below which its direction is not to be trusted
+
+
+class Instant(NamedTuple):
+    """Contacts and equation of motion at one instant, or at many.
+
+    Attributes:
+        gap: (..., n).
+        J: (..., n, 3, nv).
+        bias: (..., n, 3).
+        q: joint positions, (..., nq).
+        A: accelerations of the tree per joint force, (..., nv, nv).
+        free: accelerations of the tree without contacts and loops, (..., nv).
+        total: joint forces without those of drives, (..., nv).
+        K: rows of loops, (..., c, nv).
+        k: their right sides, (..., c).
+    """
+
+    gap: Any
+    J: Any
+    bias: Any
+    q: Any
+    A: Any
+    free: Any
+    total: Any
+    K: Any
+    k: Any
+
+    def with_loops(self):
+        """``A`` and ``free`` at one instant, loops kept, (nv, nv) and (nv,)."""
+        if not len(self.k):
+            return self.A, self.free
+        AK = self.A @ self.K.T
+        inverse = np.linalg.pinv(self.K @ AK, rcond=1e-12, hermitian=True)
+        free = self.free + AK @ (inverse @ (self.k - self.K @ self.free))
+        return self.A - AK @ inverse @ AK.T, free
+
+
+class Answer(NamedTuple):
+    """Motion in a mode.
+
+    Attributes:
+        qdd: (..., nv).
+        power: of joint forces, drives and contact forces [W], (...).
+        force: of all contacts, along normal and tangents [N], (..., n, 3).
+        softness: acceleration per force of each row, if that alone gave way, (..., m).
+        regular: whether the forces are unique, (...).
+        missing: largest acceleration of a row, which should be zero, (...).
+    """
+
+    qdd: Any
+    power: Any
+    force: Any
+    softness: Any
+    regular: Any
+    missing: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """All that moves a mechanism in contact.
+
+    Attributes:
+        model: the mechanism.
+        tree: the same without loops.
+        scene: what can touch.
+        field: all joint forces.
+    """
+
+    model: Any
+    tree: Any
+    scene: Scene
+    field: Any
+
+    @property
+    def mu(self):
+        """Coefficients of friction, (n,)."""
+        return self.scene.candidates.friction
+
+    def instant(self, t, q, qd, tau) -> Instant:
+        """What acts at a time, or at times (n,) and states (n, ...)."""
+        gap, J, bias = self.scene.candidate_terms(self.tree, q, qd)
+        total = self._joint_force(t, q, qd, np.broadcast_to(tau, qd.shape))
+        A = self.field.mobility(self.tree, q)
+        free = self._at(t, self.field.acceleration, self.tree, q, qd, total)
+        if self.tree is self.model:
+            K, k = np.zeros((*qd.shape[:-1], 0, qd.shape[-1])), np.zeros((*qd.shape[:-1], 0))
+        else:
+            c = constraint(self.model, q, qd)
+            K, k = np.asarray(c.K), np.asarray(c.k)
+            rows = kept_rows(self.model, K.reshape(-1, *K.shape[-2:])[0]) if K.size else None
+            if rows is not None:
+                K, k = K[..., rows, :], k[..., rows]
+        return Instant(gap, J, bias, q, A, free, total, K, k)
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """Names of the joints that move as told."""
+        return self.field.prescription.names if self.field.prescription is not None else ()
+
+    def placed(self, t, q, qd):
+        """The state at a time, or at times, with joints that move as told where they are told."""
+        told = self.field.prescription
+        if told is None:
+            return q, qd
+        return (told.at if np.ndim(t) == 0 else told.each)(self.tree, t, q, qd)[:2]
+
+    def _joint_force(self, t, q, qd, tau):
+        return self._at(t, self.field.joint_force, self.model, q, qd, tau)
+
+    def _at(self, t, function, model, *arrays):
+        """``function`` of a time, or of each of several: what is told depends on it."""
+        if np.ndim(t) == 0:
+            return function(model, t, *arrays)
+        if self.field.prescription is None and not self.field.forces:
+            return function(model, t[0], *arrays)
+        return np.array([function(model, *one) for one in zip(t, *arrays, strict=True)])
+
+    def answer(self, now: Instant, qd, mode: Mode) -> Answer:
+        """Motion and forces, with contacts as ``mode`` has them."""
+        contact, axis = mode.rows
+        R, b = now.J[..., contact, axis, :], now.bias[..., contact, axis]
+        C, slides = self.columns(now, qd, mode), mode.kind[contact] == SLIDES
+        known = mode.force[contact, axis]
+        if now.K.shape[-2]:
+            R, C = (np.concatenate([x, now.K], axis=-2) for x in (R, C))
+            b = np.concatenate([b, -now.k], axis=-1)
+            known = np.concatenate([known, np.zeros(now.K.shape[-2])])
+        AC = now.A @ np.swapaxes(C, -1, -2)
+        W, d = R @ AC, np.einsum("...mv,...v->...m", R, now.free) + b
+        inverse, regular = _inverse(W, np.einsum("...mv,...vw,...mw->...m", R, now.A, R))
+        x = known - np.einsum("...ij,...j->...i", inverse, d + W @ known)
+        x = x - np.einsum("...ij,...j->...i", inverse, d + np.einsum("...ij,...j->...i", W, x))
+        qdd = now.free + np.einsum("...vm,...m->...v", AC, x)
+        m = len(contact)
+        pushing = np.einsum("...mv,...m->...v", C[..., :m, :], x[..., :m])
+        force = np.zeros((*qd.shape[:-1], len(mode.kind), 3))
+        force[..., contact, axis] = x[..., :m]
+        at = np.flatnonzero(slides)
+        lean = self._lean(now, qd, mode)
+        force[..., contact[at], 1:] = -lean[..., at, :] * x[..., at, None]
+        rest = np.einsum("...mv,...v->...m", R, qdd) + b
+        diagonal = np.abs(np.diagonal(inverse, axis1=-2, axis2=-1))[..., :m]
+        power = ((now.total + pushing) * qd).sum(-1)
+        if self.field.prescription is not None:
+            power = power + self._drive_power(now, qd, qdd, np.einsum("...mv,...m->...v", C, x))
+        return Answer(
+            qdd, power, force,
+            1 / np.maximum(diagonal, 1e-300), regular,
+            np.max(np.abs(rest), axis=-1, initial=0.0),
+        )  # fmt: skip
+
+    def columns(self, now: Instant, qd, mode: Mode):
+        """Joint forces per force of every row of ``mode``, (..., m, nv)."""
+        contact, axis = mode.rows
+        R, across = now.J[..., contact, axis, :], now.J[..., contact, 1:, :]
+        return R - np.einsum("...mi,...miv->...mv", self._lean(now, qd, mode), across)
+
+    def _lean(self, now, qd, mode):
+        """Friction of contacts that slide per normal force, against it, (..., m, 2); else zero."""
+        contact, _ = mode.rows
+        slides = mode.kind[contact] == SLIDES
+        return (slides * self.mu[contact])[:, None] * self.slip(now, qd, mode)[..., contact, :]
+
+    def _drive_power(self, now, qd, qdd, held):
+        """Power of the drives of joints that move as told [W], (...)."""
+        missing = tree_force(self.tree, now.q, qd, qdd) - now.total - held
+        return (missing * qd * (1 - self.field.prescription.others(self.tree))).sum(-1)
+
+    def slip(self, now: Instant, qd, mode: Mode):
+        """Directions of sliding, unit vectors (..., n, 2): those of the velocity.
+
+        How fast friction turns the direction is inversely proportional to the speed, without bound
+        where sliding begins or ends. Below the speed ``mode.blur`` a step cannot follow, and the
+        direction turns as it would at that speed. Beyond the point where sliding would reverse,
+        friction stays as it is, so that events are found from either side.
+        """
+        v = np.einsum("...nav,...v->...na", now.J[..., 1:, :], qd)
+        s = mode.slip
+        speed = np.sqrt((v * v).sum(-1))
+        across = v[..., 1] * s[..., 0] - v[..., 0] * s[..., 1]
+        p = across / np.maximum(np.maximum(speed, mode.blur), _SLOWEST)
+        along = np.sqrt(np.maximum(1 - p * p, 0.0))
+        turned = np.stack([-s[..., 1], s[..., 0]], axis=-1)
+        return along[..., None] * s + p[..., None] * turned
+
+    def blurs(self, now: Instant, mode: Mode, h):
+        """``mode.blur`` for steps of ``h`` seconds, at which explicit methods are stable, (n,)."""
+        mobility = np.einsum("nav,vw,naw->n", now.J[:, 1:], now.A, now.J[:, 1:])
+        load = np.sum(self.mu * np.abs(mode.force[:, 0]))
+        return h * load * mobility / 2
+
+    def resistance(self, now: Instant, qd, mode: Mode):
+        """What friction leaves of the resistance of contacts that slide, (..., n); else 1."""
+        slip = self.slip(now, qd, mode)
+        n = now.J[..., 0, :]
+        nA = np.einsum("...nv,...vw->...nw", n, now.A)
+        smooth = (nA * n).sum(-1)
+        along = np.einsum("...ni,...niv,...nv->...n", slip, now.J[..., 1:, :], nA)
+        ratio = 1 - self.mu * along / np.maximum(smooth, 1e-300)
+        return np.where(mode.kind == SLIDES, ratio, 1.0)
+
+
+def _inverse(W, sizes):
+    """Pseudo-inverses, and whether the matrices have one; rows with ``sizes`` of their own."""
+    if not W.shape[-1]:
+        return W, np.ones(W.shape[:-2], dtype=bool)
+    unit = 1 / np.sqrt(np.maximum(sizes, 1e-300))
+    U, s, Vh = np.linalg.svd(unit[..., :, None] * W * unit[..., None, :])
+    kept = s > _RANK * s[..., :1]
+    one_over = np.where(kept, 1 / np.where(kept, s, 1.0), 0.0)
+    inverse = np.swapaxes(Vh, -1, -2) @ (one_over[..., :, None] * np.swapaxes(U, -1, -2))
+    return unit[..., :, None] * inverse * unit[..., None, :], kept.all(axis=-1)
+
+
+# --- Projection onto the equations of a phase ----------------------------------------------------
+# The nearest state in the metric of the inertia matrix: positions first, by Newton's method, then
+# velocities, by one linear equation. The velocities never gain energy by it. Joints that move as
+# told stay where they are.
+
+_ROUNDS, _CLOSED = 5, 1e-15
+
+
+def closed_positions(held, q, contacts):
+    """Positions in which the gaps of ``contacts``, and all loops, are closed."""
+    still = np.zeros(held.model.nv)
+    if not len(contacts) and held.tree is held.model:
+        return q
+    A = held.field.mobility(held.tree, q)
+    for _ in range(_ROUNDS):
+        gap, J, _ = held.scene.candidate_terms(held.tree, q, still)
+        R, error = J[contacts, 0], gap[contacts]
+        if held.tree is not held.model:
+            c = _counting(held.model, constraint(held.model, q, still))
+            R, error = np.concatenate([R, c.K]), np.concatenate([error, c.error])
+        if np.max(np.abs(error), initial=0.0) <= _CLOSED:
+            break
+        q = held.model.integrate(q, -A @ (R.T @ _forces(R, A, error)))
+    return q
+
+
+def closed_velocities(held, q, qd, rows):
+    """Velocities that do not move ``rows``, contacts and axes, nor open loops.
+
+    Args:
+        held: what moves the mechanism.
+        q: joint positions, (nq,).
+        qd: joint velocities, (nv,).
+        rows: numbers of contacts and of axes, each (m,).
+    """
+    if not len(rows[0]) and held.tree is held.model:
+        return qd
+    _, J, _ = held.scene.candidate_terms(held.tree, q, qd)
+    R = J[rows[0], rows[1]]
+    rate = R @ qd
+    if held.tree is not held.model:
+        c = _counting(held.model, constraint(held.model, q, qd))
+        R, rate = np.concatenate([R, c.K]), np.concatenate([rate, c.rate])
+    A = held.field.mobility(held.tree, q)
+    for _ in range(2):  # the second removes what rounding left of the first
+        qd = qd - A @ (R.T @ _forces(R, A, rate))
+        rate = R @ qd
+    return qd
+
+
+def _counting(model, c):
+    """The constraints of loops without those that are nearly redundant."""
+    rows = kept_rows(model, c.K)
+    return c if rows is None else c._replace(K=c.K[rows], error=c.error[rows], rate=c.rate[rows])
+
+
+def _forces(R, A, error):
+    """The smallest ``x`` with ``R A Rᵀ x = error``."""
+    W = R @ A @ R.T
+    unit = 1 / np.sqrt(np.maximum(np.diagonal(W), 1e-300))
+    scaled = unit[:, None] * W * unit
+    return unit * np.linalg.lstsq(scaled, unit * error, rcond=_RANK)[0]

@@ -1,0 +1,232 @@
+"""What contacts do next, decided at events — RBDA Table 11.1."""
+
+import numpy as np
+
+from kinetree.contact.contacts import Contacts
+from kinetree.contact.event_driven.dynamics import closed_positions, closed_velocities
+from kinetree.contact.event_driven.modes import OPEN, SLIDES, STICKS, TOUCHES, Mode, centred
+from kinetree.contact.impacts.impact import impact
+from kinetree.contact.rigid import friction
+from kinetree.contact.rigid.problem import HITTING, TOUCHING, Problem, contact_states
+from kinetree.errors import ContactError, SimulationError
+from kinetree.integration.events import EventRecord
+from kinetree.integration.watcher import mechanical_energy
+
+__all__ = ["Machine"]
+
+_SURE = 0.5  # of the tolerance: what opens or slips, once an event has said that something does
+_DOUBT = 1e-3  # the same for the contact of which an event has said it
+
+
+class Machine:
+    """The modes of contacts, and how they change.
+
+    Args:
+        settings: ``EventDriven``.
+        held: ``Held``, what moves the mechanism during a phase.
+
+    Attributes:
+        mode: of the present phase.
+        tau: joint forces of the controller that the mode was decided with.
+        solves: how many contact problems decided what comes next.
+        loss: energy lost in impacts and where sliding stops [J].
+    """
+
+    def __init__(self, settings, held):
+        self.settings, self.held, self.model = settings, held, held.model
+        self.of = settings.scene.candidates
+        self.mode = Mode.apart(self.of.size)
+        self.solves, self.loss = 0, 0.0
+        self.tau = None
+        self._settled: tuple | None = None
+        self._prepared: tuple | None = None
+
+    # --- what comes next ---------------------------------------------------------------------
+
+    def prepare(self, t, h, q, qd, tau):
+        """Before a step of ``h`` seconds: the mode, if joint forces have jumped; directions."""
+        if self.tau is None or not np.array_equal(self.tau, tau):
+            self.settle(t, q, qd, tau)
+        mode = self.mode
+        if not np.any(mode.kind == SLIDES) or self._prepared == (t, id(mode)):
+            return  # not again, when the same step is taken with another length
+        self._prepared = (t, id(mode))
+        now = self.held.instant(t, q, qd, tau)
+        mode.slip[:] = np.where((mode.kind == SLIDES)[:, None], self.held.slip(now, qd, mode), 0.0)
+        mode.blur[:] = self.held.blurs(now, mode, h)
+
+    def settle(self, t, q, qd, tau, index=(), suspect=None):
+        """Decide the mode from a state.
+
+        Args:
+            t: time [s].
+            q: joint positions.
+            qd: joint velocities.
+            tau: joint forces of the controller.
+            index: of the sample: there is one.
+            suspect: number of the contact that an event said changes, or None.
+        """
+        key = (t, q.tobytes(), qd.tobytes(), np.asarray(tau).tobytes())
+        if key == self._settled:
+            return
+        now = self.held.instant(t, q, qd, tau)
+        zeta = np.einsum("nav,v->na", now.J, qd)
+        states = contact_states(
+            now.gap, zeta[:, 0], self.settings.gap_tolerance, self.settings.velocity_tolerance
+        )
+        current = np.flatnonzero([s == TOUCHING for s in states])
+        slow = np.hypot(zeta[:, 1], zeta[:, 2]) <= self.settings.stick_velocity
+        zeta[slow, 1:] = 0.0
+        mode = Mode.apart(self.of.size)
+        if len(current):
+            problem = self.problem(now, zeta, current)
+            lam, w = self.solved(problem, t)
+            self.solves += 1
+            for c, k in enumerate(current):
+                self._decide(mode, k, lam[c], w[c], zeta[k], k == suspect)
+            mode.force[:] = centred(self.held, now, qd, mode, mode.force)
+        self.mode, self._settled, self.tau = mode, key, np.array(tau)
+
+    def _decide(self, mode, k, lam, w, zeta, suspected):
+        small = self.settings.acceleration_tolerance * (_DOUBT if suspected else _SURE)
+        if w[0] > small:
+            return
+        mode.force[k] = lam
+        if self.of.friction[k] == 0:
+            mode.kind[k] = TOUCHES
+            return
+        speed, begins = np.hypot(*zeta[1:]), np.hypot(*w[1:])
+        if speed == 0 and begins <= small:
+            mode.kind[k] = STICKS
+            return
+        mode.kind[k] = SLIDES
+        push = np.hypot(*lam[1:])
+        if speed > 0:
+            mode.slip[k] = zeta[1:] / speed
+        else:
+            mode.slip[k] = -lam[1:] / push if push > 0 else w[1:] / begins
+
+    def problem(self, now, zeta, which) -> Problem:
+        """The contact problem of some contacts at an ``Instant``; loops are kept."""
+        A, free = now.with_loops()
+        names = tuple(self.of.names[k] for k in which)
+        mu = self.of.friction[which]
+        return Problem(now.J[which], A, free, now.bias[which], zeta[which], mu, names)
+
+    def solved(self, problem, t, thorough=True):
+        """Forces and accelerations of a contact problem, each (n, 3)."""
+        try:
+            lam = friction.solve(problem, 0.0, thorough=thorough)
+        except ContactError as error:
+            error.args = (f"at t = {t:.9g} s: {error.args[0]}", *error.args[1:])
+            raise
+        w = np.einsum("nav,v->na", problem.J, problem.motion(lam)) + problem.bias
+        return lam, w
+
+    # --- events ------------------------------------------------------------------------------
+
+    def velocities(self, q, qd):
+        """Of all contacts, (n, 3)."""
+        return self.held.scene.candidate_velocities(self.held.tree, q, qd)[1]
+
+    def hit(self, q, qd):
+        """State after an impact at all contacts that are closed, and which of them stay so."""
+        gap, point, axes = self.held.scene.candidate_positions(self.held.tree, q)
+        near = np.flatnonzero(gap <= self.settings.gap_tolerance)
+        zeta = self.velocities(q, qd)[near, 0]
+        e, slowest = self.of.restitution[near], self.settings.rest_velocity
+        e = np.where(e * self._blows(zeta) >= slowest, e, 0.0)
+        contacts = Contacts(
+            self.of.predecessor[near], self.of.successor[near], point[near], axes[near, 0],
+            np.zeros(len(near)), tuple(self.of.names[k] for k in near),
+        )  # fmt: skip
+        after = impact(
+            self.model, q, qd, contacts, law=self.settings.law, restitution=e,
+            friction=self.of.friction[near], order=self.settings.order, given=self.held.given,
+        )  # fmt: skip
+        stay = near[after.velocity[:, 0] < slowest]
+        slip = np.hypot(after.velocity[:, 1], after.velocity[:, 2])
+        slow = (slip <= self.settings.stick_velocity)[np.isin(near, stay)]
+        sticks = stay[slow & (self.of.friction[stay] > 0)]
+        rows = (
+            np.concatenate([stay, sticks, sticks]).astype(int),
+            np.repeat([0, 1, 2], [len(stay), len(sticks), len(sticks)]),
+        )
+        q = closed_positions(self.held, q, stay)
+        qd = closed_velocities(self.held, q, after.qd, rows)
+        self.loss -= after.contact_work
+        return q, qd, stay
+
+    def _blows(self, zeta):
+        """Speeds of the blows; one after the other, a blow is handed on to contacts at rest."""
+        blows = np.abs(zeta)
+        one_by_one = self.settings.order == "sequential"
+        return np.full_like(blows, blows.max(initial=0.0)) if one_by_one else blows
+
+    def arrive(self, k, t, q, qd):
+        """State after contact ``k`` has closed, and what to call it."""
+        name = self.of.names[k]
+        zeta = self.velocities(q, qd)[k, 0]
+        if self.mode.kind[k] != OPEN or zeta >= -self.settings.velocity_tolerance:
+            return q, qd, f"{name} closes"
+        q, qd, stay = self.hit(q, qd)
+        self.settle(t, q, qd, self.tau)
+        if k not in stay:
+            return q, qd, f"{name} bounces"
+        accumulated = self.of.restitution[k] > 0
+        return q, qd, f"{name} {'ends its ever faster bounces' if accumulated else 'lands'}"
+
+    def give_way(self, k, t, q, qd):
+        """Contact ``k`` opens or slips: a new mode, and what to call it."""
+        name, before = self.of.names[k], self.mode.kind[k]
+        if before != OPEN:
+            self._settled = None
+            self.settle(t, q, qd, self.tau, suspect=k)
+        after = self.mode.kind[k]
+        if after == before:
+            return q, qd, f"{name} bears a different load"
+        return q, qd, f"{name} {'opens' if after == OPEN else 'slips'}"
+
+    def stop(self, k, t, q, qd):
+        """State after contact ``k`` has stopped sliding, and what to call it."""
+        name, zeta = self.of.names[k], self.velocities(q, qd)
+        slow = np.hypot(zeta[:, 1], zeta[:, 2]) <= self.settings.stick_velocity
+        if self.mode.kind[k] == SLIDES and slow[k]:
+            held = np.flatnonzero((self.mode.kind == STICKS) | ((self.mode.kind == SLIDES) & slow))
+            closed = self.mode.closed
+            rows = (
+                np.concatenate([closed, held, held]),
+                np.repeat([0, 1, 2], [len(closed), len(held), len(held)]),
+            )
+            qd = closed_velocities(self.held, q, qd, rows)
+        self.settle(t, q, qd, self.tau)
+        sliding = "slides back" if slow[k] else "turns"
+        what = {STICKS: "sticks", SLIDES: sliding, OPEN: "opens"}
+        return q, qd, f"{name} {what[int(self.mode.kind[k])]}"
+
+    def lock(self, k, t, q, qd):
+        """Friction of contact ``k`` has used up its resistance."""
+        self.settle(t, q, qd, self.tau, suspect=k)
+        return q, qd, f"{self.of.names[k]} comes to Painlevé's paradox"
+
+    def entered(self, t, q, qd, tau):
+        """State at the start of a step, after an impact if contacts are closing, and its record."""
+        gap, zeta = self.held.scene.candidate_velocities(self.held.tree, q, qd)
+        if self.tau is None and np.any(gap < -self.settings.gap_tolerance):
+            k = int(np.argmin(gap))
+            raise SimulationError(
+                f"the simulation of {self.model.name!r} starts with {self.of.names[k]!r} "
+                f"{-gap[k]:.6g} m inside each other, which rigid bodies cannot be: start where "
+                f"they touch or are apart"
+            )
+        states = contact_states(
+            gap, zeta[:, 0], self.settings.gap_tolerance, self.settings.velocity_tolerance
+        )
+        hits = [k for k, s in enumerate(states) if s == HITTING]
+        if not hits:
+            return q, qd, None
+        q1, qd1, _ = self.hit(q, qd)
+        energy = mechanical_energy(self.model, q1, qd1) - mechanical_energy(self.model, q, qd)
+        names = ", ".join(self.of.names[k] for k in hits)
+        self.settle(t, q1, qd1, tau)
+        return q1, qd1, EventRecord(float(t), f"{names} hits", q, qd, q1, qd1, float(energy))

@@ -1,0 +1,1 @@
+"""Collision detection: which shapes may touch, where they do, and how they are curved there."""

@@ -1,0 +1,139 @@
+"""Potential contacts in closed form: a fixed list of points, to compile into steps and rollouts.
+
+Gap, point and normal of each are formulas in ``q``. Their rates come from the same formulas on
+dual numbers, so that curvature needs no formula of its own: RBDA (11.29), (11.33).
+"""
+
+import numpy as np
+
+from kinetree.algorithms.coupled import for_all_joints
+from kinetree.algorithms.dual import Dual, rate_of, value_of
+from kinetree.algorithms.kinematics import (
+    base_transforms,
+    body_accelerations,
+    body_velocities,
+    joint_transforms,
+)
+from kinetree.contact.contacts import contact_axes, contact_axes_rate
+from kinetree.contact.finding.closed_forms import touches
+from kinetree.contact.finding.shapes import Placed
+from kinetree.spatial import cross
+
+__all__ = ["carriers", "moving_shape", "positions", "terms", "velocities"]
+
+
+def positions(model, q, pairs):
+    """Gaps (n,), points (n, 3) and axes (n, 3, 3) of the potential contacts of pairs.
+
+    Args:
+        model: the mechanism.
+        q: configuration, (nq,), of any kind of number.
+        pairs: ``(a, b)``, both ``Geometry``, with the lower body first.
+    """
+    bodies = carriers(model, pairs)
+    X_0 = base_transforms(model, joint_transforms(model, q, bodies)[0], bodies)
+    found = [touch for pair in pairs for touch in touches(*(_placed(g, X_0) for g in pair))]
+    gaps, points, axes = (
+        [part(t) for t in found]
+        for part in (lambda t: t.gap, lambda t: t.point, lambda t: contact_axes(t.normal))
+    )
+    return _stacked(model, q, ((), (3,), (3, 3)), gaps, points, axes)
+
+
+def velocities(model, q, qd, pairs):
+    """Gaps (n,) and relative velocities (n, 3) of the potential contacts of pairs."""
+    bodies = carriers(model, pairs)
+    X, v = body_velocities(model, q, qd, bodies)
+    X_0 = base_transforms(model, X, bodies)
+    v = {i: X_0[i].inv_apply(v[i]) for i in (0, *bodies)}
+    gaps, speeds = [], []
+    for pair in pairs:
+        v_ps = v[pair[1].body] - v[pair[0].body]
+        for touch in touches(*(_placed(g, X_0) for g in pair)):
+            gaps.append(touch.gap)
+            there = v_ps.linear + cross(v_ps.angular, touch.point)
+            speeds.append(contact_axes(touch.normal) @ there)
+    return _stacked(model, q, ((), (3,)), gaps, speeds)
+
+
+def _through_gears(found, at):
+    """The same in the variables that follow nothing: ``J G``, and ``bias + J g``."""
+    gaps, rows, biases = found
+    return gaps, rows @ at.G, biases + rows @ at.g
+
+
+@for_all_joints(_through_gears)
+def terms(model, q, qd, pairs):
+    """Gaps (n,), Jacobians (n, 3, nv) and biases (n, 3) of the potential contacts of pairs.
+
+    The relative velocity along normal and tangents is ``J qd``, its rate ``J qdd + bias``.
+    """
+    bodies = carriers(model, pairs)
+    X, v, a = body_accelerations(model, q, qd, model.zero_velocity, bodies=bodies)
+    S = joint_transforms(model, q, bodies)[1]
+    X_0 = base_transforms(model, X, bodies)
+    moving = [0, *bodies]
+    v = {i: X_0[i].inv_apply(v[i]) for i in moving}
+    a = {i: X_0[i].inv_apply(a[i]) for i in moving}
+    columns = {i: X_0[i].inv_apply(S[i]) for i in bodies}
+    gaps, rows, biases = [], [], []
+    for pair in pairs:
+        p, s = (g.body for g in pair)
+        v_ps, a_ps = v[s] - v[p], a[s] - a[p]
+        joints = {i: (i in model.support[s]) - (i in model.support[p]) for i in bodies}
+        for touch in touches(*(moving_shape(g, X_0, v) for g in pair)):
+            point, point_rate = value_of(touch.point), rate_of(touch.point)
+            normal, normal_rate = value_of(touch.normal), rate_of(touch.normal)
+            axes = contact_axes(normal)
+            there = a_ps.linear + cross(a_ps.angular, point) + cross(v_ps.angular, point_rate)
+            speed = v_ps.linear + cross(v_ps.angular, point)
+            gaps.append(value_of([touch.gap])[0])
+            rows.append(_rows(model, q, axes, point, columns, joints))
+            biases.append(axes @ there + contact_axes_rate(normal, normal_rate) @ speed)
+    return _stacked(model, q, ((), (3, model.nv), (3,)), gaps, rows, biases)
+
+
+def carriers(model, pairs):
+    """Numbers of the bodies that move the shapes of pairs, parents first."""
+    return sorted({i for pair in pairs for g in pair if g.body for i in model.support[g.body]})
+
+
+def _placed(geometry, X_0):
+    X = geometry.placement @ X_0[geometry.body]
+    return Placed(geometry.shape, X.E.T, X.r)
+
+
+def moving_shape(geometry, X_0, v):
+    """The shape with its rates, as dual numbers; what is fixed to the base stays as it is."""
+    still = _placed(geometry, X_0)
+    if geometry.body == 0:
+        return still
+    w = v[geometry.body].angular
+    origin_rate = v[geometry.body].linear + cross(w, still.origin)
+    return Placed(
+        geometry.shape, _dual(still.axes, cross(w, still.axes)), _dual(still.origin, origin_rate)
+    )
+
+
+def _dual(values, rates):
+    pairs = zip(np.ravel(values), np.ravel(rates), strict=True)
+    result = np.empty(np.size(values), dtype=object)
+    result[:] = [Dual(a, b) for a, b in pairs]
+    return result.reshape(np.shape(values))
+
+
+def _rows(model, q, axes, point, columns, joints):
+    J = np.zeros((3, model.nv), dtype=model.scalar_type(q))
+    for i, sign in joints.items():
+        if sign and model.joint[i].nv:
+            there = columns[i].linear - cross(point, columns[i].angular)
+            J[:, model.v_slice[i]] = sign * (axes @ there)
+    return J
+
+
+def _stacked(model, q, shapes, *lists):
+    dtype = model.scalar_type(q)
+    return tuple(
+        np.array(part) if part else np.zeros((0, *shape), dtype)
+        for part, shape in zip(lists, shapes, strict=True)
+    )

@@ -1,0 +1,192 @@
+"""The contacts of a scene at one configuration: broad phase, narrow phase, curvature."""
+
+import numpy as np
+
+from kinetree.contact.contacts import Contacts
+from kinetree.contact.finding.closed_forms import has_closed_form, is_compiled, touches
+from kinetree.contact.finding.curvature import surfaces_between
+from kinetree.contact.finding.manifold import manifold, on_plane
+from kinetree.contact.finding.shapes import Placed, hull_of
+from kinetree.contact.finding.terrain import on_terrain
+from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, HeightField, Plane, Sphere
+from kinetree.quantities import kinematics
+
+__all__ = ["bounds", "find_contacts", "near_pairs", "place_shapes", "sweep_and_prune"]
+
+_SAME = 1e-9  # [m] points of a pair that are nearer than this are one
+
+
+def place_shapes(model, q, shapes):
+    """Every ``Geometry`` of a list where the configuration puts it."""
+    poses = np.concatenate([np.eye(4)[None], kinematics.poses(model, q)])
+    placed = []
+    for g in shapes:
+        R, r = poses[g.body, :3, :3], poses[g.body, :3, 3]
+        E, at = np.asarray(g.placement.E, float), np.asarray(g.placement.r, float)
+        placed.append(Placed(g.shape, R @ E.T, r + R @ at))
+    return placed
+
+
+def near_pairs(placed, pairs, margin):
+    """Which pairs, of numbers of shapes, have boxes around them that are within ``margin``.
+
+    Args:
+        placed: shapes in their places.
+        pairs: dictionary from numbers of two shapes, the smaller one first, to anything.
+        margin: [m].
+    """
+    low, high = (np.array(side).reshape(-1, 3) for side in _boxes(placed))
+    found = sweep_and_prune(low - margin / 2, high + margin / 2)
+    return [pairs[i, j] for i, j in found.tolist() if (i, j) in pairs]
+
+
+def _boxes(placed):
+    return zip(*map(bounds, placed), strict=True) if placed else ((), ())
+
+
+def touches_of(a, b, margin, distance):
+    """Points within ``margin`` of each other of two shapes, as a list of ``Touch``."""
+    if any(isinstance(p.shape, HeightField) for p in (a, b)):
+        found = on_terrain(a, b, margin)
+    elif not has_closed_form(a.shape, b.shape):
+        nearest = distance(a, b)
+        found = []
+        if nearest.gap <= margin:
+            found = manifold(a, b, nearest.normal, nearest.gap, nearest.foot)
+    elif isinstance(a.shape, Plane) | isinstance(b.shape, Plane) and not is_compiled(
+        a.shape, b.shape
+    ):
+        found = on_plane(a, b, margin)
+    else:
+        found = touches(a, b)
+    return _different([t for t in found if t.gap <= margin])
+
+
+def _different(found):
+    kept: list = []
+    for t in found:
+        if all(np.max(np.abs(t.point - other.point)) > _SAME for other in kept):
+            kept.append(t)
+    return kept
+
+
+def find_contacts(scene, q, margin, distance):
+    """``Contacts`` of a ``Scene`` whose gap is at most ``margin``."""
+    places = {id(g): k for k, g in enumerate(scene.shapes)}
+    placed = place_shapes(scene.model, q, scene.shapes)
+    numbers = {}
+    for k, pair in enumerate(scene.pairs):
+        i, j = places[id(pair.first)], places[id(pair.second)]
+        numbers[min(i, j), max(i, j)] = k, placed[i], placed[j]
+    found, names = [], []
+    for k, a, b in sorted(near_pairs(placed, numbers, margin), key=lambda item: item[0]):
+        for j, t in enumerate(touches_of(a, b, margin, distance)):
+            found.append((k, t, *surfaces_between(a, b, t)))
+            names.append(f"{scene.pair_names[k]}:{j}")
+    return _gathered(scene, found, tuple(names))
+
+
+def _gathered(scene, found, names):
+    pair = np.array([f[0] for f in found], dtype=int)
+    bodies = np.array([[scene.pairs[k][0].body, scene.pairs[k][1].body] for k in pair], dtype=int)
+    bodies = bodies.reshape(-1, 2)
+    touch = [f[1] for f in found]
+    return Contacts(
+        bodies[:, 0],
+        bodies[:, 1],
+        np.array([t.point for t in touch], dtype=float).reshape(-1, 3),
+        np.array([t.normal for t in touch], dtype=float).reshape(-1, 3),
+        np.array([t.gap for t in touch], dtype=float),
+        names,
+        scene.friction[pair],
+        scene.restitution[pair],
+        np.array([f[2] for f in found]).reshape(-1, 2, 3, 3),
+        np.array([f[3] for f in found]).reshape(-1, 2, 3, 3),
+    )
+
+
+# --- Broad phase: axis-aligned boxes, sorted and swept -------------------------------------------
+# RBDA §11.6 leaves the detection of collisions to the literature. Sweep and prune is from D.
+# Baraff, "Dynamic simulation of non-penetrating rigid bodies" (1992).
+
+_ALIGNED = 1 - 1e-12
+_FEW = 64  # boxes for which comparing all with all takes less time than sorting
+
+
+def bounds(placed):
+    """Lowest and highest coordinates of a shape in the base, (3,) each."""
+    shape, R, origin = placed
+    if isinstance(shape, Plane):
+        return _half_space(R[:, 2], origin)
+    if isinstance(shape, (Box, Sphere, Capsule, Cylinder, Ellipsoid)):
+        reach = _reach(shape, R)
+        return origin - reach, origin + reach
+    if isinstance(shape, HeightField):
+        return _half_space(R[:, 2], origin + R[:, 2] * _highest(shape))
+    vertices = hull_of(shape).vertices @ R.T + origin
+    return vertices.min(axis=0), vertices.max(axis=0)
+
+
+def _reach(shape, R):
+    if isinstance(shape, Box):
+        return np.abs(R) @ (np.array(shape.size) / 2)
+    if isinstance(shape, Ellipsoid):
+        return np.sqrt((R * R) @ np.square(shape.radii))
+    if isinstance(shape, Sphere):
+        return np.full(3, shape.radius)
+    along = np.abs(R[:, 2]) * shape.length / 2
+    if isinstance(shape, Capsule):
+        return along + shape.radius
+    return along + shape.radius * np.sqrt(np.maximum(1 - R[:, 2] ** 2, 0))
+
+
+def _half_space(normal, origin):
+    """All of space, but for a plane along the axes of the base."""
+    low, high = np.full(3, -np.inf), np.full(3, np.inf)
+    for k in range(3):
+        if normal[k] > _ALIGNED:
+            high[k] = origin[k]
+        elif normal[k] < -_ALIGNED:
+            low[k] = origin[k]
+    return low, high
+
+
+def _highest(field):
+    """Nothing of a field is higher: a spline overshoots by less than what its heights differ."""
+    heights = np.array(field.heights)
+    return 2 * heights.max() - heights.min()
+
+
+def sweep_and_prune(low, high):
+    """Pairs of overlapping boxes, (m, 2) numbers with the smaller one first, sorted.
+
+    Args:
+        low: lowest coordinates, (n, 3).
+        high: highest coordinates, (n, 3).
+    """
+    low, high = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
+    if len(low) <= _FEW:
+        return np.argwhere(np.triu(_overlap(low[:, None], high[:, None], low, high), 1))
+    axis = _widest(low, high)
+    order = np.argsort(low[:, axis], kind="stable")
+    starts = low[order, axis]
+    ends = np.searchsorted(starts, high[order, axis], side="right")  # the last that begins inside
+    found = []
+    for k, i in enumerate(order):
+        others = order[k + 1 : ends[k]]
+        others = others[_overlap(low[i], high[i], low[others], high[others])]
+        found.append(np.column_stack([np.full(len(others), i), others]))
+    pairs = np.sort(np.concatenate(found), axis=1)
+    return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+
+
+def _overlap(low, high, other_low, other_high):
+    return np.all((other_low <= high) & (other_high >= low), axis=-1)
+
+
+def _widest(low, high):
+    """The axis along which the boxes are spread most; those without end do not count."""
+    with np.errstate(invalid="ignore"):
+        middles = (low + high) / 2
+    middles = middles[np.all(np.isfinite(middles), axis=1)]
+    return int(np.argmax(np.var(middles, axis=0))) if len(middles) else 0

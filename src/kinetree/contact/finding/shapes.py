@@ -1,0 +1,128 @@
+"""Vectors, written out so that they can be traced and differentiated, and shapes in their place."""
+
+import os
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinetree.errors import MissingPackageError
+from kinetree.model.triangles import convex_hull, read_triangles
+from kinetree.spatial.ops import less, select, sqrt
+
+__all__ = [
+    "COMPILED_VERTICES",
+    "Placed",
+    "Touch",
+    "absolute",
+    "chosen",
+    "clamped",
+    "direction",
+    "hull_of",
+    "touch",
+]
+
+_TINY = 1e-12  # [m] below this, two points have no direction between them
+
+
+class Placed(NamedTuple):
+    """A shape somewhere in the base: its ``axes`` are the columns, its ``origin`` a point [m]."""
+
+    shape: Any
+    axes: Any
+    origin: Any
+
+    def point(self, local):
+        """Base coordinates of a point of the shape."""
+        return self.origin + self.axes @ np.asarray(local)
+
+    def local(self, point):
+        """Coordinates of a point of the base in the shape."""
+        return self.axes.T @ (point - self.origin)
+
+
+class Touch(NamedTuple):
+    """Where two shapes are nearest: point half-way, normal from the first to the second, gap.
+
+    Attributes:
+        radii: those of balls or ends of capsules that touch, on either side, else 0.
+        face: which side, 0 or 1, has a face there that the normal belongs to, if that is known.
+    """
+
+    point: Any
+    normal: Any
+    gap: Any
+    radii: tuple = (0, 0)
+    face: int | None = None
+
+    def reversed(self):
+        """The same seen from the other side."""
+        face = None if self.face is None else 1 - self.face
+        return Touch(self.point, -self.normal, self.gap, self.radii[::-1], face)
+
+
+def touch(foot, normal, gap, radius=0):
+    """A ``Touch`` from the nearest point ``foot`` of the first shape, maybe with a ball."""
+    return Touch(foot + normal * (gap / 2), normal, gap, (0, radius))
+
+
+def chosen(condition, a, b):
+    """``select`` for vectors: ``a`` where the condition, a single one, holds, else ``b``."""
+    return np.array([select(condition, x, y) for x, y in zip(a, b, strict=True)])
+
+
+def clamped(x, low, high):
+    """``x``, but not below ``low`` nor above ``high``."""
+    return select(less(x, low), low, select(less(high, x), high, x))
+
+
+def absolute(x):
+    """``|x|`` and the sign of x, 1 at zero."""
+    sign = select(less(x, 0), -1, 1)
+    return sign * x, sign
+
+
+def direction(vector, fallback):
+    """Unit vector and length of a vector; ``fallback`` where it has none."""
+    square = sum(x * x for x in vector)
+    has = less(_TINY * _TINY, square)
+    length = sqrt(select(has, square, 1))
+    return chosen(has, vector / length, fallback), select(has, length, 0)
+
+
+# --- Convex hulls of meshes: contact is that of the hull -----------------------------------------
+
+COMPILED_VERTICES = 64
+"""Meshes whose hull has more vertices than this are not compiled into kernels."""
+
+
+class Hull(NamedTuple):
+    """A convex polyhedron: vertices (n, 3), triangles (m, 3), outward unit normals (m, 3)."""
+
+    vertices: np.ndarray
+    triangles: np.ndarray
+    normals: np.ndarray
+
+    @property
+    def offsets(self):
+        """Distances of the faces' planes from the origin, (m,)."""
+        return np.sum(self.normals * self.vertices[self.triangles[:, 0]], axis=1)
+
+
+def hull_of(mesh) -> Hull:
+    """The convex hull of a ``Mesh``, in its own coordinates."""
+    changed = os.stat(mesh.path).st_mtime_ns if os.path.exists(mesh.path) else 0
+    return _hull(mesh.path, tuple(map(float, mesh.scale)), changed)
+
+
+@lru_cache(maxsize=256)
+def _hull(path, scale, changed):
+    del changed  # a file that has changed is read again
+    try:
+        hull = convex_hull(read_triangles(path, scale), path)
+    except ImportError as error:
+        raise MissingPackageError(
+            f"the convex hull of {path!r} needs SciPy, which cannot be imported ({error}): "
+            f'pip install "kinetree[contact]"'
+        ) from error
+    return Hull(np.array(hull.vertices), np.array(hull.faces), np.array(hull.face_normals))

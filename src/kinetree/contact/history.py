@@ -1,0 +1,310 @@
+"""Contact forces and residuals of a simulation, as arrays with time first."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinetree.contact.complementarity.rows import less
+from kinetree.contact.event_driven.modes import STICKS
+from kinetree.contact.stepping.solver import largest
+from kinetree.functional.choose import select
+from kinetree.loops.kinematics.constraint import error
+
+__all__ = [
+    "ContactHistory",
+    "Notes",
+    "PhaseNotes",
+    "Residuals",
+    "accumulated",
+    "cone_error",
+    "power_error",
+]
+
+# --- Residuals of time steps ---------------------------------------------------------------------
+
+
+class Residuals(NamedTuple):
+    """Of one step, or of several: then the worst, and sums of energies.
+
+    Attributes:
+        velocity: by how much the velocity of a row misses the laws [m/s or rad/s].
+        cone: by how much friction exceeds its cone [N·s].
+        complementarity: energy that a force and the gap or slip beside it have in common [J].
+        penetration: at the end [m or rad].
+        opening: of loops at the end [m or rad].
+        contact_work: of all forces that hold, ``lam · w⁺`` [J].
+        loss: half the impulse of all forces times the change of velocity: what impacts take, and
+            first-order steps [J].
+        taken: energy taken from velocities so that none is created [J].
+        gain: energy of unknown origin that is left [J].
+        touching: 1 for steps in which something held, 0 for flight.
+    """
+
+    velocity: Any
+    cone: Any
+    complementarity: Any
+    penetration: Any
+    opening: Any
+    contact_work: Any
+    loss: Any
+    taken: Any
+    gain: Any
+    touching: Any
+
+
+SUMMED = ("contact_work", "loss", "taken", "touching")
+"""Residuals that add up over steps; of the others the largest counts."""
+_SUMMED = np.array([name in SUMMED for name in Residuals._fields])
+
+
+def accumulated(total, step):
+    """Residuals of several steps, (..., 10), with those of one more."""
+    return select(_SUMMED, total + step, select(less(step, total), total, step))
+
+
+def gathered(steps):
+    """Residuals of several steps, (..., 10), from a list of those of each."""
+    each = np.array(steps)
+    return np.where(_SUMMED, each.sum(axis=0), each.max(axis=0))
+
+
+def cone_error(mu, lam):
+    """Largest excess of a tangential impulse over ``mu`` times the normal one."""
+    contacts = [lam[3 * k : 3 * k + 3] for k in range(len(mu))]
+    excess = [
+        np.sqrt(x[1] * x[1] + x[2] * x[2]) - m * x[0] for m, x in zip(mu, contacts, strict=True)
+    ]
+    return largest(excess, 0.0)
+
+
+def power_error(rows, lam, w):
+    """Largest ``|lam_n w_n|``, and ``|lam_t · w_t + mu lam_n |w_t||``; ``w`` with its targets."""
+    found = [np.abs(lam[k] * w[k]) for k in rows.one_sided]
+    for k, mu in enumerate(rows.mu):
+        n, t = lam[3 * k], slice(3 * k + 1, 3 * k + 3)
+        slip = np.sqrt(w[t] @ w[t])
+        found.append(np.abs(lam[t] @ w[t] + mu * n * slip))
+    return largest(found, 0.0)
+
+
+@dataclass(frozen=True)
+class ContactHistory:
+    """What held a mechanism during a simulation.
+
+    Attributes:
+        names: of the contacts.
+        force: of each contact in the step that ended at each time, along its normal and tangents
+            [N], (T, ..., contacts, 3).
+        joint_force: of stops, dry joint friction and loops, in this order, in the same
+            step [N or N·m], (T, ..., rows).
+        residuals: of all steps since the stored time before, (T, ..., 10): the worst, and sums of
+            energies, in the order of ``kinetree.contact.Residuals``; zero at the first.
+    """
+
+    names: tuple[str, ...]
+    force: np.ndarray
+    joint_force: np.ndarray
+    residuals: np.ndarray
+
+    @property
+    def worst(self) -> Residuals:
+        """Residuals of the whole simulation; of a batch, the worst, and of sums the largest."""
+        numbers = self.residuals.reshape(len(self.residuals), -1, len(Residuals._fields))
+        largest, total = (
+            f(axis=0).max(axis=0, initial=-np.inf) for f in (numbers.max, numbers.sum)
+        )
+        return Residuals(
+            *(
+                float(t if name in SUMMED else m)
+                for name, m, t in zip(Residuals._fields, largest, total, strict=True)
+            )
+        )
+
+    def at(self, which):
+        """The same for some of the times, or, with a tuple, of the motions of a batch."""
+        arrays = {n: getattr(self, n)[which] for n in ("force", "joint_force", "residuals")}
+        return replace(self, **arrays)
+
+
+class Notes:
+    """What is written down while a simulation runs.
+
+    Args:
+        step: a ``ContactStep``.
+        batch: shape of the batch.
+
+    Attributes:
+        rows: number of forces of a step, where it is fixed.
+        force: those of the last step, (..., rows).
+        behind: how many of the last steps have not been stored yet, though they could have been.
+    """
+
+    def __init__(self, step, batch):
+        self.holds, self.batch, self.behind = step.holds, batch, 0
+        self.fixed = self.holds.compiled
+        self.rows = self.holds.count(step.holds.scene.candidates.size) if self.fixed else 0
+        self.force: Any = np.zeros((*batch, self.rows))
+        self._steps: list = []
+        self._stored: list = []
+
+    def take(self, force, residuals):
+        """A step, or several as one."""
+        self.force = force
+        self._steps.append((force, residuals))
+
+    def keep(self):
+        """The moment is stored: so is what happened since the one before."""
+        last = len(self._steps)
+        if self.behind:
+            last -= self.behind - 1
+            self.behind -= 1
+        now, self._steps = self._steps[:last], self._steps[last:]
+        if now:
+            force, residuals = now[-1]
+        else:
+            force = np.zeros(np.shape(self.force), dtype=self.force.dtype)
+            residuals = np.zeros((*self.batch, len(Residuals._fields)))
+        if len(now) > 1:
+            residuals = gathered([each for _, each in now])
+        self._stored.append((force, residuals))
+
+    def history(self) -> ContactHistory:
+        """All that was stored."""
+        residuals = np.array([r for _, r in self._stored])
+        if self.fixed:
+            names = self.holds.scene.candidates.names
+            forces = np.array([f for f, _ in self._stored])
+        else:
+            names, forces = self._gathered()
+        c = 3 * len(names)
+        contacts = forces[..., :c].reshape(*forces.shape[:-1], len(names), 3)
+        return ContactHistory(names, contacts, forces[..., c:], residuals)
+
+    def _gathered(self):
+        """Forces of contacts that came and went, in columns by name."""
+        each = [f for f, _ in self._stored]
+        found = [x for f in each for x in np.ravel(f) if isinstance(x, tuple)]
+        names = tuple(sorted({name for of, _ in found for name in of}))
+        others = self.holds.count(0)
+        forces = np.zeros((len(each), *self.batch, 3 * len(names) + others))
+        for k, f in enumerate(each):
+            for index in np.ndindex(*self.batch):
+                if not isinstance(f[index], tuple):
+                    continue
+                of, force = f[index]
+                for j, name in enumerate(of):
+                    at = 3 * names.index(name)
+                    forces[(k, *index)][at : at + 3] = force[3 * j : 3 * j + 3]
+                forces[(k, *index)][3 * len(names) :] = force[3 * len(of) :]
+        return names, forces
+
+
+# --- Event-driven contact ------------------------------------------------------------------------
+
+
+class PhaseResiduals(NamedTuple):
+    """By how much phases miss their equations and laws: the worst.
+
+    Attributes:
+        velocity: of closed contacts along the normal, and of those that stick [m/s].
+        acceleration: of the same, under the forces that were found [m/s²].
+        cone: excess of friction over its cone [N].
+        pull: of a normal force [N].
+        penetration: [m].
+        opening: of loops and couplings [m or rad].
+        loss: energy lost in impacts so far [J].
+        problems: contact problems solved so far, to decide what comes next.
+    """
+
+    velocity: float
+    acceleration: float
+    cone: float
+    pull: float
+    penetration: float
+    opening: float
+    loss: float
+    problems: float
+
+
+@dataclass(frozen=True)
+class PhaseHistory(ContactHistory):
+    """Contact forces, modes and residuals, with time first.
+
+    Attributes:
+        modes: what every contact does after each time: ``"apart"``, ``"touches"``, ``"sticks"`` or
+            ``"slides"``, (T, contacts).
+    """
+
+    modes: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), dtype="<U7"))
+
+    @property
+    def worst(self):
+        """Residuals of the whole simulation."""
+        return PhaseResiduals(*map(float, self.residuals.max(axis=0, initial=0.0)))
+
+    def at(self, which):
+        """The same for some of the times."""
+        return replace(super().at(which), modes=self.modes[which])
+
+
+class PhaseNotes:
+    """What is written down while a simulation runs.
+
+    Args:
+        machine: what contacts do.
+    """
+
+    def __init__(self, machine):
+        self.machine, n = machine, machine.of.size
+        self._last = np.zeros((n, 3)), ("apart",) * n
+        self._worst = np.zeros(len(PhaseResiduals._fields))
+        self._stored: list = []
+        self._begun = False
+
+    def begin(self, t, q, qd, tau):
+        """A step begins; the first one tells the forces at the start."""
+        if self._begun:
+            return
+        self._begun = True
+        held, mode = self.machine.held, self.machine.mode
+        self._last = held.answer(held.instant(t, q, qd, tau), qd, mode).force, mode.names
+        if self._stored:
+            self._stored[0] = (*self._last, self._stored[0][2])
+
+    def take(self, step, answer):
+        """A step has ended, with an ``Answer``, or None in flight."""
+        machine, mode = self.machine, self.machine.mode
+        force = np.zeros(mode.force.shape) if answer is None else answer.force
+        contact, axis = mode.rows
+        held = machine.held
+        gap, zeta = held.scene.candidate_velocities(held.tree, step.q1, step.qd1)
+        model = machine.model
+        opening = np.zeros(1) if held.tree is model else np.abs(np.asarray(error(model, step.q1)))
+        sticks = mode.kind == STICKS
+        excess = np.hypot(force[:, 1], force[:, 2]) - machine.of.friction * force[:, 0]
+        found = PhaseResiduals(
+            velocity=np.max(np.abs(zeta[contact, axis]), initial=0.0),
+            acceleration=0.0 if answer is None else answer.missing,
+            cone=np.max(excess[sticks], initial=0.0),
+            pull=np.max(-force[:, 0], initial=0.0),
+            penetration=np.max(-gap, initial=0.0),
+            opening=np.max(opening),
+            loss=machine.loss,
+            problems=machine.solves,
+        )
+        self._worst = np.maximum(self._worst, found)
+        self._last = force, mode.names
+
+    def keep(self):
+        """The moment is stored: so is what happened since the one before."""
+        self._stored.append((*self._last, self._worst))
+        self._worst = np.zeros(len(PhaseResiduals._fields))
+
+    def history(self) -> PhaseHistory:
+        """All that was stored."""
+        names, times = self.machine.of.names, len(self._stored)
+        force = np.array([f for f, _, _ in self._stored]).reshape(times, len(names), 3)
+        modes = np.array([m for _, m, _ in self._stored]).reshape(times, len(names))
+        residuals = np.array([r for _, _, r in self._stored])
+        return PhaseHistory(names, force, np.zeros((times, 0)), residuals, modes)

@@ -1,0 +1,360 @@
+"""Laws of restitution for an impact at one point: Newton's, Poisson's, Stronge's.
+
+An impact has a phase of compression, until the bodies no longer approach, and one of restitution,
+which ends when
+
+    newton      the speed of separation is e times that of approach
+    poisson     the normal impulse of restitution is e times that of compression
+    energetic   the normal impulse has done e² times the work in restitution that it absorbed in
+                compression (Stronge)
+
+Without friction, and wherever sliding keeps its direction, all three are the same. Where it stops
+or reverses they differ: Newton's may then create energy, which is an error here; the energetic law
+never does.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kinetree.errors import ImpactError, UnknownNameError
+from kinetree.spelling import did_you_mean
+
+__all__ = ["LAWS", "require_law", "single_impact"]
+
+LAWS = ("newton", "poisson", "energetic")
+"""Names of the laws."""
+
+
+def require_law(law):
+    """Raise UnknownNameError for what is not a law of restitution."""
+    if law not in LAWS:
+        hint = did_you_mean(law, LAWS, f"use one of {LAWS}")
+        raise UnknownNameError(f"there is no law of restitution {law!r}; {hint}")
+
+
+def single_impact(W, zeta, restitution, friction, law="energetic"):
+    """Impulse at a point where bodies approach, (3,): normal, tangent 1, tangent 2.
+
+    Args:
+        W: velocity change per impulse, (3, 3).
+        zeta: relative velocity before, (3,).
+        restitution: coefficient, from 0 to 1.
+        friction: coefficient.
+        law: one of ``LAWS``.
+    """
+    if not zeta[0] < 0:
+        return np.zeros(3)
+    if not friction:
+        return np.array([-(1 + restitution) * zeta[0] / W[0, 0], 0, 0])
+    squeezed = follow(Course.start(W, zeta, friction), _Speed(0.0))
+    ends = {
+        "newton": _Speed(-restitution * zeta[0]),
+        "poisson": _Impulse((1 + restitution) * squeezed.impulse[0]),
+        "energetic": _Work((1 - restitution**2) * squeezed.work),
+    }
+    return follow(squeezed, ends[law]).impulse
+
+
+@dataclass(frozen=True)
+class _Speed:
+    """Up to a normal velocity."""
+
+    target: float
+
+    @property
+    def is_rest(self):
+        return self.target == 0
+
+    def distance(self, course):
+        return course.zeta[0] - self.target
+
+    def impulse(self, course, k):
+        return (self.target - course.zeta[0]) / k if k > 0 else np.inf
+
+
+@dataclass(frozen=True)
+class _Impulse:
+    """Up to a normal impulse."""
+
+    target: float
+    is_rest = False
+
+    def distance(self, course):
+        return course.impulse[0] - self.target
+
+    def impulse(self, course, k):
+        return self.target - course.impulse[0]
+
+
+@dataclass(frozen=True)
+class _Work:
+    """Up to the work of the normal impulse, in restitution, where it grows."""
+
+    target: float
+    is_rest = False
+
+    def distance(self, course):
+        return course.work - self.target
+
+    def impulse(self, course, k):
+        if k <= 0:
+            return np.inf
+        rest, zeta = self.target - course.work, course.zeta[0]
+        root = np.sqrt(zeta**2 + 2 * k * rest)
+        return 2 * rest / (zeta + root) if zeta > 0 else (root - zeta) / k
+
+
+# --- The course of an impact with friction: Routh's method ---------------------------------------
+# An impact takes no time, but it has a course: the normal impulse ``p`` grows, and with it the
+# friction impulse and the relative velocity,
+#
+#     dλ = (1, -μ d) dp  while the bodies slide in the direction d,      dζ = W dλ
+#
+# until sliding stops. Then they stick, ``dλ_t/dp = -W_tt⁻¹ W_tn``, if the cone allows that, or
+# slide off in the one direction in which they can keep on sliding. In a plane, and wherever else
+# ``d`` stays the same, this is piecewise linear. Otherwise ``d`` turns, faster and faster as
+# sliding slows down; ``dp = s dτ`` with the sliding speed ``s`` makes a smooth differential
+# equation of it. Coordinates are (normal, tangent 1, tangent 2). Host-only.
+
+_ARRESTED = 1e-13  # of the relative velocity: slower sliding is none
+_WEDGED = 1e-12  # of the mobility: less of it along the normal is none
+_NOISE = 1e-11  # of the relative velocity: left of an approach that is over
+
+
+@dataclass(frozen=True)
+class Course:
+    """How far an impact has come.
+
+    Attributes:
+        W: velocity change per impulse, (3, 3), symmetric and positive semidefinite.
+        friction: coefficient of friction.
+        zeta: relative velocity, (3,).
+        impulse: so far, (3,).
+        work: of the normal impulse so far [J].
+        scale: relative speed at the start [m/s].
+        arrested: whether sliding has stopped just now.
+    """
+
+    W: np.ndarray
+    friction: float
+    zeta: np.ndarray
+    impulse: np.ndarray
+    work: float
+    scale: float
+    arrested: bool = False
+
+    @classmethod
+    def start(cls, W, zeta, friction):
+        """Before the impact."""
+        return cls(W, friction, zeta, np.zeros(3), 0.0, float(np.linalg.norm(zeta)))
+
+    @property
+    def sliding(self) -> bool:
+        """Whether the bodies slide on one another."""
+        return not self.arrested and np.hypot(*self.zeta[1:]) > _ARRESTED * self.scale
+
+    def along(self, c, p) -> "Course":
+        """After a normal impulse ``p`` with ``dλ/dp = c``."""
+        rate = self.W @ c
+        work = self.work + self.zeta[0] * p + rate[0] * p * p / 2
+        return replace(
+            self, zeta=self.zeta + rate * p, impulse=self.impulse + c * p, work=work, arrested=False
+        )
+
+
+def follow(course: Course, goal) -> Course:
+    """The course up to a goal.
+
+    Args:
+        course: where to start.
+        goal: has ``is_rest``, whether it is the end of the approach; ``distance(course)``, which
+            grows to zero along the course; and ``impulse(course, k)``, the normal impulse that
+            takes it there while the normal velocity grows at ``k``; infinite if nothing does.
+
+    Raises:
+        ImpactError: no impulse gets there.
+    """
+    arrived = goal.distance(course) >= 0
+    while not arrived and course.sliding and course.friction:
+        course, arrived = _slide(course, goal)
+    if arrived:
+        return course
+    c = _without_sliding(course)
+    k = (course.W @ c)[0]
+    p = goal.impulse(course, k if k > _WEDGED * np.trace(course.W) else 0.0)
+    if np.isfinite(p):
+        return course.along(c, p)
+    if goal.is_rest and course.zeta[0] > -_NOISE * course.scale:
+        return course
+    raise ImpactError(
+        "the bodies stick such that no normal impulse can part them, as friction wedges a "
+        "mechanism with a single freedom: use law='poisson', or restitution=0"
+    )
+
+
+def _slide(course, goal):
+    """Sliding, to the goal or until it stops; and whether it got to the goal."""
+    W, mu, speed = course.W, course.friction, np.hypot(*course.zeta[1:])
+    d = course.zeta[1:] / speed
+    c = np.array([1.0, *(-mu * d)])
+    turn, slow = np.array([-d[1], d[0]]) @ (W @ c)[1:], d @ (W @ c)[1:]
+    if abs(turn) > 1e-14 * np.linalg.norm(W[1:]) * (1 + mu):
+        return swirl(course, goal)
+    to_goal = goal.impulse(course, (W @ c)[0])
+    to_stop = -speed / slow if slow < 0 else np.inf
+    if to_goal < to_stop:
+        return course.along(c, to_goal), True
+    stopped = course.along(c, to_stop)
+    return replace(stopped, zeta=np.array([stopped.zeta[0], 0, 0]), arrested=True), False
+
+
+def _without_sliding(course):
+    """``dλ/dp`` from sticking: on sticking, or sliding off."""
+    W, mu = course.W, course.friction
+    if not mu:
+        return np.array([1.0, 0, 0])
+    w, Q = np.linalg.eigh(W[1:, 1:])
+    b = Q.T @ W[1:, 0]
+    movable = w > 1e-14 * max(w[-1], W[0, 0])
+    stick = -Q[:, movable] @ (b[movable] / w[movable])
+    if np.hypot(*stick) <= mu:
+        return np.array([1.0, *stick])
+    return np.array([1.0, *(-mu * (Q @ _keeps_on(w, b, mu)))])
+
+
+def _keeps_on(w, b, mu):
+    """The direction ``d`` with ``W_tn - μ W_tt d = g d`` and ``g > 0``, in principal axes.
+
+    ``|(μ W_tt + g)⁻¹ W_tn| = 1`` has one solution, as the left side falls from above 1 to 0.
+    """
+    low, high = 0.0, float(np.hypot(*b))
+    for _ in range(100):
+        g = (low + high) / 2
+        if np.hypot(*(b / (mu * w + g))) > 1:
+            low = g
+        else:
+            high = g
+    d = b / (mu * w + high)
+    return d / np.hypot(*d)
+
+
+# --- Sliding whose direction turns (swirl) -------------------------------------------------------
+# With ``ζ_t = s (cos φ, sin φ)`` and ``dp = s dτ``, all of
+#
+#     dφ/dτ = d⊥·r,   d(ln s)/dτ = d·r,   dp/dτ = s,   dλ_t/dτ = -μ s d,   r = W_tn - μ W_tt d
+#
+# is smooth, also where sliding slows down to nothing. Steps are those of Dormand and Prince.
+
+_A = (
+    (),
+    (1 / 5,),
+    (3 / 40, 9 / 40),
+    (44 / 45, -56 / 15, 32 / 9),
+    (19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729),
+    (9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656),
+    (35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84),
+)
+_E = (71 / 57600, 0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40)
+_TOLERANCE = 1e-11
+_GONE = math.log(1e-14)  # of the speed at the start: sliding has stopped
+
+
+def swirl(course, goal):
+    """The course up to the goal, or to where sliding stops; and whether it got to the goal."""
+    path = _Path(course)
+    y, h = path.start, 0.1 / np.linalg.norm(course.W) / (1 + course.friction)
+    while True:
+        after, error = path.step(y, h)
+        if error > 1:
+            h *= max(0.2, 0.9 * error**-0.2)
+            continue
+        if goal.distance(path.course(after)) >= 0:
+            return path.course(path.step(y, _located(path, goal, y, h))[0]), True
+        if after[1] - path.start[1] < _GONE:
+            return _stopped(path.course(after)), False
+        y, h = after, h * min(5.0, 0.9 * max(error, 1e-8) ** -0.2)
+
+
+class _Path:
+    """The differential equation: states ``φ, ln s, p, λ_t, work``. Plain floats: few, and quick."""
+
+    def __init__(self, course):
+        self.given, self.mu, self.W = course, course.friction, course.W.tolist()
+        self.zeta_n = float(course.zeta[0])
+        s = float(np.hypot(*course.zeta[1:]))
+        angle = math.atan2(course.zeta[2], course.zeta[1])
+        self.start = [angle, math.log(s), 0.0, 0.0, 0.0, float(course.work)]
+        size = s / float(np.linalg.norm(course.W))  # of impulses
+        self.size = [1.0, 1.0, size, size, size, size * course.scale]
+
+    def rates(self, y):
+        (nn, n1, n2), (_, a, b), (_, _, c) = self.W
+        d1, d2, s, mu = math.cos(y[0]), math.sin(y[0]), math.exp(y[1]), self.mu
+        r1, r2 = n1 - mu * (a * d1 + b * d2), n2 - mu * (b * d1 + c * d2)
+        zeta_n = self.zeta_n + nn * y[2] + n1 * y[3] + n2 * y[4]
+        turn, slow = d1 * r2 - d2 * r1, d1 * r1 + d2 * r2
+        return turn, slow, s, -mu * s * d1, -mu * s * d2, zeta_n * s
+
+    def step(self, y, h):
+        """State after ``h``, and the error relative to what is tolerated."""
+        k, state = [], y
+        for a in _A:
+            state = _moved(y, h, a, k)
+            k.append(self.rates(state))
+        error = _moved([0.0] * 6, h, _E, k)
+        least = [0.0, 0.0, *(abs(x) for x in y[2:])]
+        sizes = (max(a, b) for a, b in zip(self.size, least, strict=True))
+        return state, max(abs(e) / (_TOLERANCE * z) for e, z in zip(error, sizes, strict=True))
+
+    def course(self, y):
+        """The course at a state."""
+        impulse = np.array(y[2:5])
+        zeta = self.given.zeta + self.given.W @ impulse
+        total = self.given.impulse + impulse
+        return replace(self.given, zeta=zeta, impulse=total, work=float(y[5]))
+
+
+def _moved(y, h, weights, k):
+    """``y + h Σ w k``."""
+    if not weights:
+        return y
+    return [
+        x + h * sum(w * rate for w, rate in zip(weights, rates, strict=True))
+        for x, *rates in zip(y, *k, strict=True)
+    ]
+
+
+def _located(path, goal, y, h):
+    """Length of the step that ends at the goal: false position, after Illinois."""
+
+    def distance(length):
+        return goal.distance(path.course(path.step(y, length)[0]))
+
+    a, f_a, b, f_b, side = 0.0, distance(0.0), h, distance(h), 0
+    for _ in range(100):
+        if f_b == 0 or b - a <= 4 * np.spacing(h):
+            break
+        middle = a - f_a * (b - a) / (f_b - f_a)
+        if not a < middle < b:
+            middle = (a + b) / 2
+        value = distance(middle)
+        if value < 0:
+            a, f_a, f_b, side = middle, value, f_b / 2 if side < 0 else f_b, -1
+        else:
+            b, f_b, f_a, side = middle, value, f_a / 2 if side > 0 else f_a, 1
+    return b
+
+
+def _stopped(course):
+    """The course with sliding exactly zero: the last of it costs an impulse in the noise."""
+    rest = np.linalg.lstsq(course.W[1:, 1:], -course.zeta[1:], rcond=1e-14)[0]
+    impulse = np.array([0, *rest])
+    zeta = course.zeta + course.W @ impulse
+    return replace(
+        course,
+        zeta=np.array([zeta[0], 0, 0]),
+        impulse=course.impulse + impulse,
+        arrested=True,
+    )

@@ -1,0 +1,121 @@
+"""What can be chosen about time stepping."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kinetree.contact.impacts.single import require_law
+from kinetree.contact.scene import Scene, as_scene
+from kinetree.errors import ModelError
+
+__all__ = ["EventDriven", "TimeStepping"]
+
+
+@dataclass(frozen=True)
+class TimeStepping:
+    """Contact in equal steps, for ``kinetree.simulate(model, ..., contact=TimeStepping(scene))``.
+
+    In every step velocities, impulses of contacts, stops, dry joint friction and loops are found
+    together, so that at its end nothing penetrates, nothing pulls, and friction is within its
+    cone. The order in time is one while something touches, and always with loops or exact
+    friction; it is that of the integrator in flight.
+
+    Args:
+        scene: what can touch, a ``Scene``.
+        tolerance: largest error of a velocity that counts as solved, relative to 1 m/s and to the
+            velocities at hand.
+        rounds: of Newton's method at most, a few are enough most of the time; steps that compiled
+            code does not solve are solved on the host.
+        rest_velocity: contacts that arrive slower than this do not bounce [m/s].
+        stiffness: of a controller's forces, their derivative by position, one number or (nv,)
+            [N/m or N·m]: with it stiff gains are taken implicitly. Springs of the joints are.
+        damping: the same by velocity. Dampers of the joints are.
+        conserving: whether a step may not gain energy but by the work of forces; what rounding
+            off the motion to first order would add is taken from the velocities.
+        correction_speed: how fast penetration is taken out of positions at most: radians per second
+            of a joint, or lengths of the mechanism (its largest shape) per second. What curvature
+            leaves in a step is far below it; bodies that start deep inside each other part over
+            several steps, instead of being thrown apart in one.
+        reach: distance up to which contacts without closed form are looked for [m].
+        compiled_rows: up to so many rows that have to do with each other, three for a contact, or
+            as much code in several groups, steps are compiled, which takes 14 s for 40 and grows
+            with the cube. Longer ones are taken on the host, some hundred times slower.
+    """
+
+    scene: Scene
+    tolerance: float = 1e-12
+    rounds: int = 128
+    rest_velocity: float = 1e-2
+    stiffness: Any = 0.0
+    damping: Any = 0.0
+    conserving: bool = True
+    correction_speed: float = 10.0
+    reach: float = 0.05
+    compiled_rows: int = 40
+
+    def __post_init__(self):
+        as_scene(self.scene, "TimeStepping")
+        for name in ("tolerance", "rounds", "correction_speed", "reach"):
+            if not getattr(self, name) > 0:
+                raise ModelError(f"{name} must be positive, got {getattr(self, name)!r}")
+        for name in ("rest_velocity", "compiled_rows"):
+            if not getattr(self, name) >= 0:
+                raise ModelError(f"{name} must not be negative, got {getattr(self, name)!r}")
+        for name in ("stiffness", "damping"):
+            values = np.asarray(getattr(self, name), dtype=float)
+            if values.shape not in ((), (self.scene.model.nv,)) or not np.all(values >= 0):
+                raise ModelError(
+                    f"{name} of a controller must be one number or nv = {self.scene.model.nv}, "
+                    f"none negative; got {getattr(self, name)!r}"
+                )
+            object.__setattr__(
+                self, name, (*np.broadcast_to(values, self.scene.model.nv).tolist(),)
+            )
+
+
+# --- Event-driven contact ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class EventDriven:
+    """Contact in phases, for ``kinetree.simulate(model, ..., contact=EventDriven(scene))``.
+
+    Between events every contact is open, sticks, slides in a known direction, or touches without
+    friction, and closed ones are equations of the motion: the order in time is that of the
+    integrator. Events are located to 1e-12 s: contacts arrive, and an impact follows; normal forces
+    would have to pull, and contacts open; friction is not enough, and they slip; sliding stops.
+    At each, and only there, a contact problem decides what comes next — RBDA Table 11.1.
+
+    For single motions with few contacts, and closed-form shapes. ``TimeStepping`` is for many.
+
+    Args:
+        scene: what can touch, a ``Scene``, whose pairs have closed forms.
+        law: of restitution: ``"energetic"``, ``"poisson"`` or ``"newton"``.
+        order: of impacts at several contacts: ``"simultaneous"`` or ``"sequential"``.
+        rest_velocity: contacts that would leave an impact slower than this stay closed [m/s]: where
+            bounces become ever faster, they end.
+        stick_velocity: sliding that is slower than this where it stops is none [m/s].
+        gap_tolerance: what counts as closed [m].
+        velocity_tolerance: what counts as neither closing nor opening [m/s].
+        acceleration_tolerance: with which a contact must want to open or slip before it does
+            [m/s²].
+    """
+
+    scene: Scene
+    law: str = "energetic"
+    order: str = "simultaneous"
+    rest_velocity: float = 1e-4
+    stick_velocity: float = 1e-6
+    gap_tolerance: float = 1e-9
+    velocity_tolerance: float = 1e-8
+    acceleration_tolerance: float = 1e-8
+
+    def __post_init__(self):
+        as_scene(self.scene, "EventDriven")
+        require_law(self.law)
+        if self.order not in ("simultaneous", "sequential"):
+            raise ModelError(f"order must be 'simultaneous' or 'sequential', got {self.order!r}")
+        for name, value in vars(self).items():
+            if isinstance(value, (int, float)) and not value > 0:
+                raise ModelError(f"{name} must be positive, got {value!r}")

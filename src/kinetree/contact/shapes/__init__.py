@@ -1,1 +1,0 @@
-"""Shapes against shapes, in closed form: where they touch, as formulas that can be compiled."""

@@ -1,0 +1,279 @@
+"""Normal forces of compliant surfaces, as functions of how far and how fast they are pressed.
+
+A law takes its states ``z`` (..., k), the gap ``p`` [m], negative where bodies overlap, its rate
+``pd`` and the time ``elapsed`` since the states were known. It returns the force, which never
+pulls, and the rates of the states; ``settled`` gives the states at the end of a step. Laws without
+states are smooth enough for rollouts and derivatives. Written for numbers of any kind, many
+contacts at a time.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kinetree.contact.complementarity.rows import less
+from kinetree.errors import ModelError
+from kinetree.functional.choose import select
+from kinetree.spatial import ops
+
+__all__ = [
+    "Dahl",
+    "HuntCrossley",
+    "Linear",
+    "NormalLaw",
+    "Regularized",
+    "Stiction",
+    "TangentialLaw",
+    "positive",
+    "require_positive",
+    "root",
+]
+
+_each_root = np.frompyfunc(ops.sqrt, 1, 1)
+
+
+TOUCHING = 1e-10
+"""Gap [m] between a body and the surface that it presses, up to which rounding may have put it."""
+
+
+class NormalLaw(ABC):
+    """What laws have in common.
+
+    Attributes:
+        size: number of states of a contact, ``k``.
+        rate: fastest decay of a state [1/s] that an integrator has to follow.
+    """
+
+    size: int = 0
+    rate: float = 0.0
+
+    @abstractmethod
+    def __call__(self, z, p, pd, elapsed) -> tuple[Any, Any]:
+        """Forces [N], (...,), and rates of the states, (..., k)."""
+
+    def start(self, p) -> Any:
+        """States of contacts that have always been as they are, (..., k)."""
+        return np.zeros((*np.shape(p), self.size))
+
+    def settled(self, z0, z1, p, h) -> Any:
+        """States at the end of a step.
+
+        Args:
+            z0: at its start.
+            z1: as they were integrated.
+            p: gaps at the end.
+            h: length of the step [s].
+        """
+        return z1
+
+
+@dataclass(frozen=True)
+class Linear(NormalLaw):
+    """A spring and a damper, ``max(0, -K p - D pd)`` while ``p < 0`` — RBDA (11.74) with ``z = p``.
+
+    The surface is taken to follow the body at once: what it takes to recover after the body has
+    left, ``Patch`` knows. The force jumps where the body arrives.
+
+    Args:
+        stiffness: ``K`` [N/m].
+        damping: ``D`` [N·s/m].
+    """
+
+    stiffness: float
+    damping: float
+
+    def __post_init__(self):
+        require_positive(self, stiffness=self.stiffness)
+        require_positive(self, zero=True, damping=self.damping)
+
+    def __call__(self, z, p, pd, elapsed):
+        """Forces; no states."""
+        f = positive(-self.stiffness * p - self.damping * pd)
+        return select(less(p, 0), f, 0 * f), z
+
+    def energy(self, p):
+        """Stored in the springs [J]."""
+        return self.stiffness * select(less(p, 0), p, 0 * p) ** 2 / 2
+
+
+@dataclass(frozen=True)
+class HuntCrossley(NormalLaw):
+    """Spring and damper that grow with the area of contact: ``k δⁿ (1 - 3/2 α pd)``, ``δ = -p``.
+
+    The force begins at zero, and so do its slopes for ``n > 1``. For ``α v ≪ 1`` a body that
+    arrives with the speed ``v`` leaves with ``(1 - α v) v`` (Hunt and Crossley; Marhefka and Orin).
+
+    Args:
+        stiffness: ``k`` [N/mⁿ].
+        dissipation: ``α`` [s/m].
+        exponent: ``n``, a multiple of 1/2, at least 1; 3/2 for spheres (Hertz).
+    """
+
+    stiffness: float
+    dissipation: float = 0.0
+    exponent: float = 1.5
+
+    def __post_init__(self):
+        require_positive(self, stiffness=self.stiffness)
+        require_positive(self, zero=True, dissipation=self.dissipation)
+        if not (self.exponent >= 1 and float(2 * self.exponent).is_integer()):
+            raise ModelError(
+                f"the exponent of HuntCrossley must be 1, 1.5, 2, 2.5, ..., got {self.exponent!r}"
+            )
+
+    def __call__(self, z, p, pd, elapsed):
+        """Forces; no states."""
+        f = self._spring(p) * positive(1 - 1.5 * self.dissipation * pd)
+        return select(less(p, 0), f, 0 * f), z
+
+    def _spring(self, p):
+        depth = select(less(p, 0), -p, 0 * p + 1)  # keep roots and their slopes finite in the air
+        whole, half = divmod(round(2 * self.exponent), 2)
+        return self.stiffness * depth**whole * (root(depth) if half else 1)
+
+    def energy(self, p):
+        """Stored in the springs [J]."""
+        stored = self._spring(p) * -p / (self.exponent + 1)
+        return select(less(p, 0), stored, 0 * stored)
+
+
+def root(x):
+    """Square roots, element by element; traced numbers and plain ones may be mixed."""
+    return _each_root(x) if np.asarray(x).dtype == object else np.sqrt(x)
+
+
+def positive(x):
+    """``max(0, x)``."""
+    return select(less(0, x), x, 0 * x)
+
+
+def require_positive(law, *, zero=False, **values):
+    """Raise ModelError for parameters that are not finite and positive, or zero if it may be."""
+    for name, value in values.items():
+        if not (
+            np.ndim(value) == 0 and np.isfinite(value) and (value > 0 or (zero and value == 0))
+        ):
+            what = "must not be negative" if zero else "must be positive"
+            raise ModelError(f"{name} of {type(law).__name__} {what} and finite, got {value!r}")
+
+
+# --- Friction — RBDA §11.8 -----------------------------------------------------------------------
+# A law takes its states ``x`` (..., 2), the sliding velocity ``v`` (..., 2) of the point of the
+# body that is in contact now, the normal force (...,) and the coefficient of friction (...,). It
+# returns the force on the body (..., 2) and the rates of its states. Anything that does so is a
+# law: friction models of your own go here. Components are along any two axes of the tangent
+# plane; a law that treats them alike does not depend on which.
+
+
+class TangentialLaw(ABC):
+    """What laws have in common.
+
+    Attributes:
+        size: number of states of a contact, 0 or 2: a vector in the tangent plane.
+        rate: fastest decay of the states [1/s] that an integrator has to follow.
+    """
+
+    size: int = 0
+    rate: float = 0.0
+
+    @abstractmethod
+    def __call__(self, x, v, f_n, mu) -> tuple[Any, Any]:
+        """Forces [N], (..., 2), and rates of the states, (..., 2)."""
+
+
+@dataclass(frozen=True)
+class Regularized(TangentialLaw):
+    """``-μ f_n v/√(v² + w²)``: no memory, smooth; contacts that should stick creep, slower than w.
+
+    A step of h seconds needs about ``h μ f_n < w m`` with the mass ``m`` that the force meets.
+
+    Args:
+        velocity: ``w`` [m/s].
+    """
+
+    velocity: float = 1e-2
+
+    def __post_init__(self):
+        require_positive(self, velocity=self.velocity)
+
+    def __call__(self, x, v, f_n, mu):
+        """Forces; no states."""
+        speed = root(_squared(v) + self.velocity**2)
+        return -(mu * f_n / speed)[..., None] * v, x
+
+
+@dataclass(frozen=True)
+class Stiction(TangentialLaw):
+    """A patch that sticks to the body, and slips when its force leaves the cone of friction.
+
+    ``f_stick = -K x - D v`` cut to the length ``μ f_n``; ``xd = -(K x + f)/D``: RBDA (11.77) to
+    (11.79) with two components. Bodies stick without creeping.
+
+    Args:
+        stiffness: ``K`` [N/m].
+        damping: ``D`` [N·s/m].
+    """
+
+    stiffness: float
+    damping: float
+    size = 2
+
+    def __post_init__(self):
+        require_positive(self, stiffness=self.stiffness, damping=self.damping)
+
+    @property
+    def rate(self):
+        """Decay of ``x`` while it slips [1/s]."""
+        return self.stiffness / self.damping
+
+    def __call__(self, x, v, f_n, mu):
+        """Forces and rates of ``x``."""
+        f = cut(-self.stiffness * x - self.damping * v, mu * f_n)
+        return f, -(self.stiffness * x + f) / self.damping
+
+
+@dataclass(frozen=True)
+class Dahl(TangentialLaw):
+    """Bristles that bend and give way gradually: ``f = -K x``, ``xd = v - |v| x K/(μ f_n)``.
+
+    Args:
+        stiffness: ``K`` [N/m].
+        recovery: how fast bristles without load straighten [1/s].
+    """
+
+    stiffness: float
+    recovery: float = 100.0
+    size = 2
+
+    def __post_init__(self):
+        require_positive(self, stiffness=self.stiffness, recovery=self.recovery)
+
+    @property
+    def rate(self):
+        """Recovery without load [1/s]."""
+        return self.recovery
+
+    def __call__(self, x, v, f_n, mu):
+        """Forces and rates of ``x``."""
+        limit = mu * f_n
+        loaded = less(0, limit)
+        safe = select(loaded, limit, 0 * limit + 1)
+        speed = root(_squared(v) + 1e-24)
+        bent = v - (speed * self.stiffness / safe)[..., None] * x
+        f = cut(-self.stiffness * x, limit)
+        on = loaded[..., None]
+        return f, select(on, bent, -self.recovery * x)
+
+
+def cut(f, limit):
+    """Vectors (..., 2), shortened to the length ``limit`` where they are longer."""
+    square = _squared(f)
+    long = less(limit**2, square)
+    length = root(select(long, square, 0 * square + 1))
+    return select(long, limit / length, 0 * square + 1)[..., None] * f
+
+
+def _squared(v):
+    return v[..., 0] * v[..., 0] + v[..., 1] * v[..., 1]
