@@ -5,8 +5,8 @@ import trimesh
 
 import kinetree as kt
 from kinetree.contact.finding import candidates
-from kinetree.contact.scene import Scene
 from kinetree.contact.finding.shapes import Placed
+from kinetree.contact.scene import Scene
 from kinetree.model.geometry import Box, Geometry, Mesh
 from kinetree.spatial import Plucker, rotx, roty, xlt
 
