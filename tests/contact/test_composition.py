@@ -1,4 +1,4 @@
-"""Loops, floating bases, gears, joints that move as told, joints of one's own: with all contact.
+"""Loops, floating bases, gears, prescribed joints, joints of one's own: with all contact.
 
 Single features and all at once, against the equations of all joints written out together; motions
 with all at once, by their balance of energy and their residuals.
@@ -23,7 +23,7 @@ from kinetree.contact.finding.candidates import terms
 from kinetree.contact.mobility import drive_forces, free_acceleration, mobility
 
 MODELS = [(), *((feature,) for feature in FEATURES[1:]), FEATURES]
-TOLD = {"hip": lambda t: (BEND + 0.1 * np.sin(5 * t), 0.5 * np.cos(5 * t), -2.5 * np.sin(5 * t))}
+MOTION = {"hip": lambda t: (BEND + 0.1 * np.sin(5 * t), 0.5 * np.cos(5 * t), -2.5 * np.sin(5 * t))}
 
 
 def each(table):
@@ -49,12 +49,12 @@ def test_rows_of_contacts_are_rates_of_the_gap(features, rng):
 
 
 @pytest.mark.covers("RBDA 11.3", by=(terms, mobility, free_acceleration, drive_forces))
-@pytest.mark.parametrize("told", [False, True], ids=["free", "told"])
+@pytest.mark.parametrize("prescribed", [False, True], ids=["free", "prescribed"])
 @each(MODELS)
-def test_accelerations_are_those_of_all_joints_together(features, told, rng):
+def test_accelerations_are_those_of_all_joints_together(features, prescribed, rng):
     scene = hopper(*features)
     m, q = scene.model, crouching(scene)
-    qd, tau, given = np.zeros(m.nv), 0.3 * rng.normal(size=m.nv), ("hip",) if told else ()
+    qd, tau, given = np.zeros(m.nv), 0.3 * rng.normal(size=m.nv), ("hip",) if prescribed else ()
     if "own joint" in features:
         tau[m.v_slice[m.joint_index("ankle")]] = -20.0  # onto the ground
     qdd = np.full(m.nv, 1.5)
@@ -62,13 +62,13 @@ def test_accelerations_are_those_of_all_joints_together(features, told, rng):
     assert found.modes == ("sticks",)
     assert max(found.residuals) < 1e-9
     whole = Whole(m, q, qd)
-    if told:
+    if prescribed:
         whole.tell("hip", 1.5)
     whole.touch(scene.contacts(q, margin=1e-6), 3)
     exact, pushes = whole.solved(whole.force(tau))
     np.testing.assert_allclose(m.expand_acceleration(q, qd, found.qdd), exact, atol=1e-8)
     np.testing.assert_allclose(found.forces.ravel(), pushes[-3:], atol=1e-8)
-    if told:
+    if prescribed:
         hip = m.v_slice[m.joint_index("hip")]
         assert found.tau[hip] == pytest.approx(tau[hip] + pushes[-4], abs=1e-8)
     else:
@@ -76,18 +76,18 @@ def test_accelerations_are_those_of_all_joints_together(features, told, rng):
 
 
 @pytest.mark.covers("RBDA 11.7", by=(impact, mobility))
-@pytest.mark.parametrize("told", [False, True], ids=["free", "told"])
+@pytest.mark.parametrize("prescribed", [False, True], ids=["free", "prescribed"])
 @each(MODELS)
-def test_impacts_are_those_of_all_joints_together(features, told):
+def test_impacts_are_those_of_all_joints_together(features, prescribed):
     scene = hopper(*features)
     m, q = scene.model, crouching(scene)
     falls = (0, 0.2, 0, 0.1, 0, -1.0) if "floating" in features else -1.0
     qd = turning(m, q, {"hip": 1.0, "trunk": falls})
-    given = ("hip",) if told else ()
+    given = ("hip",) if prescribed else ()
     after = impact(m, q, qd, scene, restitution=0.5, friction=0.0, law="energetic", given=given)
     assert max(after.residuals) < 1e-10
     whole = Whole(m, q, np.zeros(m.nv))
-    if told:
+    if prescribed:
         whole.tell("hip", 0.0)
     found = scene.contacts(q, margin=1e-6)
     whole.touch(found, 1)
@@ -106,13 +106,13 @@ def test_impacts_are_those_of_all_joints_together(features, told):
 # --- motions --------------------------------------------------------------------------------------
 
 
-def moved(contact, *, features=FEATURES, told=False, **options):
+def moved(contact, *, features=FEATURES, prescribed=False, **options):
     """A hopper that falls 2 cm and lands: its motion."""
     scene = contact.scene
     m, q = scene.model, crouching(scene, 0.02)
-    if told:
-        options |= {"prescribed": TOLD}
-    qd = turning(m, q, {"hip": 0.5}) if told else None
+    if prescribed:
+        options |= {"prescribed": MOTION}
+    qd = turning(m, q, {"hip": 0.5}) if prescribed else None
     return kt.simulate(m, q, qd, duration=0.12, contact=contact, **options)
 
 
@@ -121,14 +121,14 @@ def everything():
     return hopper(*FEATURES)
 
 
-def as_told(motion):
+def follows_prescription(motion):
     hip = motion["hip"]
     np.testing.assert_allclose(hip.q, BEND + 0.1 * np.sin(5 * motion.t), atol=1e-15)
 
 
-@pytest.mark.parametrize("told", [False, True], ids=["free", "told"])
-def test_everything_from_event_to_event(everything, told):
-    motion = moved(EventDriven(everything), told=told, dt=5e-3)
+@pytest.mark.parametrize("prescribed", [False, True], ids=["free", "prescribed"])
+def test_everything_from_event_to_event(everything, prescribed):
+    motion = moved(EventDriven(everything), prescribed=prescribed, dt=5e-3)
     worst = motion.contact.worst
     assert motion.events[0].name.endswith("lands")
     assert motion.contact.modes[-1] == "sticks"
@@ -136,26 +136,26 @@ def test_everything_from_event_to_event(everything, told):
     assert motion.loop_error.max() < 1e-12
     assert max(worst.velocity, worst.acceleration, worst.cone, worst.pull, worst.opening) < 1e-9
     assert worst.penetration < 1e-12
-    if told:
-        as_told(motion)
+    if prescribed:
+        follows_prescription(motion)
         m, k = motion.model, np.flatnonzero(motion.contact.modes[:, 0] == "sticks")[3]
         q, qd = motion.q[k], motion.qd[k]
         springs = kt.passive_force(m, q, qd)
         now = forward_dynamics(m, q, qd, springs, everything, given="hip",
-                               qdd=np.full(m.nv, TOLD["hip"](motion.t[k])[2]))  # fmt: skip
+                               qdd=np.full(m.nv, MOTION["hip"](motion.t[k])[2]))  # fmt: skip
         hip = m.v_slice[m.joint_index("hip")]
         assert motion.tau[k, hip] == pytest.approx(now.tau[hip] - springs[hip], abs=1e-8)
 
 
-@pytest.mark.parametrize("told", [False, True], ids=["free", "told"])
-def test_everything_on_soft_ground(everything, told):
+@pytest.mark.parametrize("prescribed", [False, True], ids=["free", "prescribed"])
+def test_everything_on_soft_ground(everything, prescribed):
     soft = SoftContact(everything, stiffness=1e4, damping=0.5, tangential=Regularized(0.1))
-    motion = moved(soft, told=told, dt=1e-3)
+    motion = moved(soft, prescribed=prescribed, dt=1e-3)
     assert motion.report.energy_error < 1e-5
     assert motion.loop_error.max() < 1e-12
     assert soft.forces(motion.model, motion.q, motion.qd)[:, 0, 0].max() > 10
-    if told:
-        as_told(motion)
+    if prescribed:
+        follows_prescription(motion)
 
 
 def test_gears_on_patches_with_a_memory():
@@ -163,11 +163,11 @@ def test_gears_on_patches_with_a_memory():
     assert motion.report.energy_error < 1e-3
 
 
-@pytest.mark.parametrize("told", [False, True], ids=["free", "told"])
-def test_everything_in_equal_steps(everything, told):
-    motion = moved(TimeStepping(everything), told=told, dt=2e-3)
-    if told:
-        as_told(motion)
+@pytest.mark.parametrize("prescribed", [False, True], ids=["free", "prescribed"])
+def test_everything_in_equal_steps(everything, prescribed):
+    motion = moved(TimeStepping(everything), prescribed=prescribed, dt=2e-3)
+    if prescribed:
+        follows_prescription(motion)
         assert motion.loop_error.max() < 1e-9
         assert motion.report.energy_error < 1e-2
     worst = motion.report.contact
@@ -184,7 +184,7 @@ def patches(scene):
 
 
 REFUSED = [
-    ("told on patches", (), patches, {"prescribed": TOLD}, kt.JointError,
+    ("prescribed on patches", (), patches, {"prescribed": MOTION}, kt.JointError,
      "memory does not go with joints that move as told .'hip'"),
     ("loops on patches", ("loop",), patches, {}, kt.LoopError, "memory is for trees.*crossley"),
 ]  # fmt: skip
@@ -194,10 +194,10 @@ REFUSED = [
 def test_what_does_not_go_together_says_why(row):
     _, features, kind, options, error, words = row
     with pytest.raises(error, match=words):
-        moved(kind(hopper(*features)), told="prescribed" in options, dt=1e-3)
+        moved(kind(hopper(*features)), prescribed="prescribed" in options, dt=1e-3)
 
 
-def test_nothing_that_is_free_is_told():
+def test_free_joints_are_not_prescribed():
     scene = hopper()
     m, q = scene.model, crouching(scene)
     qd = turning(m, q, {"trunk": -1.0})
@@ -207,13 +207,13 @@ def test_nothing_that_is_free_is_told():
         forward_dynamics(m, q, 0 * qd, 0 * qd, scene, given=("trunk", "hip", "knee"), qdd=qd)
     linkage = hopper("loop")
     m, q = linkage.model, crouching(linkage)
-    with pytest.raises(kt.LoopError, match="move as told open the loops"):
+    with pytest.raises(kt.LoopError, match="prescribed joints open the loops"):
         forward_dynamics(m, q, np.zeros(m.nv), np.zeros(m.nv), linkage,
                          given=("hip", "knee", "strut"), qdd=np.ones(m.nv))  # fmt: skip
 
 
 @pytest.mark.parametrize("order", ["simultaneous", "sequential"])
-def test_ball_between_walls_that_close_in_as_told_is_wedged(order):
+def test_ball_between_walls_that_close_in_as_prescribed_is_wedged(order):
     builder = kt.ModelBuilder("walls", gravity=(0, 0, 0))
     for name in ("left", "right", "ball"):
         inertia = kt.shapes.sphere(0.1, mass=1.0)

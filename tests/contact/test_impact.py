@@ -6,10 +6,9 @@ from support.closeness import assert_close
 
 import kinetree as kt
 from kinetree.algorithms import aba
-from kinetree.contact import bodies
-from kinetree.contact.bodies import arrested_collision, frictionless_collision
 from kinetree.contact.contacts import Contacts, jacobian
-from kinetree.contact.impacts import several
+from kinetree.contact.impacts import bodies, several
+from kinetree.contact.impacts.bodies import arrested_collision, frictionless_collision
 from kinetree.contact.impacts.impact import capture, impact
 from kinetree.contact.impacts.single import LAWS, single_impact
 from kinetree.contact.mobility import mobility

@@ -7,7 +7,7 @@ from support.closeness import assert_close
 from support.touching_shapes import on_table, two_bodies, wedge_in
 
 import kinetree as kt
-from kinetree.contact.finding.height_fields import height_and_slopes
+from kinetree.contact.finding.height_fields import height_and_derivatives
 from kinetree.contact.finding.manifold import manifold
 from kinetree.contact.finding.shapes import hull_of
 from kinetree.contact.scene import Scene
@@ -154,20 +154,22 @@ def test_hull_needs_scipy(wedge, monkeypatch):
         hull_of(Mesh(wedge.path, (2.0, 2.0, 2.0)))
 
 
-@pytest.mark.covers("RBDA 11.6", by=height_and_slopes)
+@pytest.mark.covers("RBDA 11.6", by=height_and_derivatives)
 def test_spline_goes_through_its_heights_and_is_level_beyond(rng):
     heights = rng.normal(size=(5, 4))
     field = HeightField(tuple(map(tuple, heights)), (4.0, 6.0))
     for i in range(5):
         for j in range(4):
-            assert_close(height_and_slopes(field, i - 2.0, 2 * j - 3.0).h, heights[i, j], scale=1.0)
-    beyond = height_and_slopes(field, 9.0, -3.0)
+            assert_close(
+                height_and_derivatives(field, i - 2.0, 2 * j - 3.0).h, heights[i, j], scale=1.0
+            )
+    beyond = height_and_derivatives(field, 9.0, -3.0)
     assert_close(beyond.h, heights[4, 0], scale=1.0)
     assert (beyond.hx, beyond.hxx, beyond.hxy) == (0, 0, 0)
     x, y, h = 0.3, 0.4, 1e-5
-    s = height_and_slopes(field, x, y)
-    up, right = height_and_slopes(field, x, y + h), height_and_slopes(field, x + h, y)
-    down, left = height_and_slopes(field, x, y - h), height_and_slopes(field, x - h, y)
+    s = height_and_derivatives(field, x, y)
+    up, right = height_and_derivatives(field, x, y + h), height_and_derivatives(field, x + h, y)
+    down, left = height_and_derivatives(field, x, y - h), height_and_derivatives(field, x - h, y)
     slopes = [right.h - left.h, up.h - down.h, right.hx - left.hx, up.hx - down.hx, up.hy - down.hy]
     np.testing.assert_allclose(
         np.array(slopes) / (2 * h), [s.hx, s.hy, s.hxx, s.hxy, s.hyy], atol=1e-8
@@ -184,7 +186,7 @@ def test_ball_in_a_hollow_touches_where_its_surface_is_nearest():
     foot = contacts.point[0] - contacts.normal[0] * contacts.gap[0] / 2
     x, y = np.linspace(0.2, 1.0, 40), np.linspace(-0.5, 0.2, 40)
     field = model.geometry[0].shape
-    heights = np.array([[height_and_slopes(field, i, j).h for j in y] for i in x])
+    heights = np.array([[height_and_derivatives(field, i, j).h for j in y] for i in x])
     points = np.stack([*np.meshgrid(x, y, indexing="ij"), heights], axis=-1)
     least = np.sqrt(np.sum((points - q[:3]) ** 2, axis=-1)).min()
     assert 0 <= least - (contacts.gap[0] + 0.3) < 1e-3

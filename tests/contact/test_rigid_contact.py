@@ -5,12 +5,11 @@ import pytest
 from support.closeness import assert_close
 
 import kinetree as kt
-from kinetree.contact.bodies import body_contact
 from kinetree.contact.complementarity import lcp
 from kinetree.contact.contacts import Contacts, bias, contact_axes, jacobian, velocity
 from kinetree.contact.finding.curvature import curved
 from kinetree.contact.rigid import friction, problem
-from kinetree.contact.rigid.forward_dynamics import forward_dynamics
+from kinetree.contact.rigid.forward_dynamics import body_contact, forward_dynamics
 from kinetree.contact.scene import Scene, with_ground
 from kinetree.errors import (
     ContactError,
@@ -264,7 +263,7 @@ def test_states_decide_who_takes_part():
         forward_dynamics(BOX, ON_GROUND, np.array([0, 0, 0, 0, 0, -0.3]), STILL, scene)
 
 
-def test_separating_contacts_are_told():
+def test_separating_contacts_are_reported():
     lift = np.array([0, 0, 0, 0, 0, 4 * G])
     found = forward_dynamics(BOX, ON_GROUND, STILL, lift, Scene(BOX, friction=0.0))
     assert found.modes == ("separates",) * 4

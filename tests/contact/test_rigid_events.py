@@ -8,8 +8,8 @@ from support.rigid_scenes import BALL, TABLE, G, ladder, lifted, names, particle
 
 import kinetree as kt
 from kinetree.contact.event_driven.modes import centred
-from kinetree.contact.event_driven.stepper import Touches
-from kinetree.contact.event_driven.transitions import Machine
+from kinetree.contact.event_driven.stepper import ContactEvents
+from kinetree.contact.event_driven.transitions import Transitions
 from kinetree.contact.scene import Scene, with_ground
 from kinetree.contact.settings import EventDriven
 from kinetree.errors import ModelError, ShapeError, SimulationError, UnknownNameError
@@ -20,7 +20,7 @@ from kinetree.spatial import Plucker
 # --- bouncing -------------------------------------------------------------------------------------
 
 
-@pytest.mark.covers("RBDA 11.4", "RBDA 11.5", "RBDA Table 11.1", by=(EventDriven, Machine))
+@pytest.mark.covers("RBDA 11.4", "RBDA 11.5", "RBDA Table 11.1", by=(EventDriven, Transitions))
 def test_bouncing_ball_has_exact_event_times_and_comes_to_rest():
     e = 0.8
     found = run(BALL, lifted(BALL, 1.1), restitution=e, duration=4.2, dt=0.02)
@@ -44,7 +44,7 @@ def test_bouncing_ball_has_exact_event_times_and_comes_to_rest():
     )  # only where it comes to rest is there anything to solve
 
 
-@pytest.mark.covers("RBDA 11.4", by=Machine)
+@pytest.mark.covers("RBDA 11.4", by=Transitions)
 def test_plastic_impact_goes_straight_into_contact():
     found = run(BALL, lifted(BALL, 0.6), duration=0.5, dt=0.02)
     assert names(found) == ["lands"]
@@ -63,7 +63,7 @@ def test_elastic_ball_keeps_its_energy():
 # --- leaving --------------------------------------------------------------------------------------
 
 
-@pytest.mark.covers("RBDA Table 11.1", by=(EventDriven, Touches))
+@pytest.mark.covers("RBDA Table 11.1", by=(EventDriven, ContactEvents))
 def test_particle_leaves_a_smooth_sphere_at_two_thirds_of_its_height():
     m = particle()
     m = m.replace(geometry=(Geometry(0, Sphere(0.99), name="dome"), *m.geometry))
@@ -104,7 +104,7 @@ def test_tumbling_box_comes_to_rest_and_never_gains_energy():
     assert abs(found.q[-1, 2] - 0.1) < 1e-12
 
 
-@pytest.mark.covers("RBDA Table 11.1", by=(Machine, centred))
+@pytest.mark.covers("RBDA Table 11.1", by=(Transitions, centred))
 def test_box_shifts_its_load_between_its_corners_until_it_tips_over_an_edge():
     """Four corners share the load in many ways: none opens before all ways are exhausted."""
 
@@ -197,11 +197,11 @@ def test_what_event_driven_contact_cannot_do():
     arm = with_ground(
         arm.replace(geometry=(Geometry(2, Sphere(0.1), name="hand"),)), point=(0, 0, -5)
     )
-    for option, told in (
+    for option, message in (
         ({"limits": "rigid"}, "rigid limits"),
         ({"friction": "exact"}, "exact joint"),
     ):
-        with pytest.raises(ModelError, match=f"not go together with {told}"):
+        with pytest.raises(ModelError, match=f"not go together with {message}"):
             kt.simulate(arm, [0.1, 0.1], duration=0.1, contact=EventDriven(Scene(arm)), **option)
 
 

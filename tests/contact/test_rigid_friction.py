@@ -304,7 +304,7 @@ def test_jammed_disc_beside_a_ball_at_rest_is_infeasible():
         forward_dynamics(m, m.neutral(), qd, np.zeros(6), contacts, friction=0.3)
 
 
-def test_solver_that_ends_with_neither_solution_nor_proof_is_told():
+def test_solver_that_ends_with_neither_solution_nor_proof_is_reported():
     found = lcp.lemke(np.array([[-1.0]]), np.array([-1.0]))._replace(certificate=None)
     with pytest.raises(InfeasibleContactError, match="no contact forces were found") as caught:
         require_solution(found, ["tip"])

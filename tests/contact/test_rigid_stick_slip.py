@@ -80,7 +80,7 @@ def test_controller_that_jumps_is_felt_at_once():
     assert abs(found.qd[-1, 0] - a * 0.2) < 1e-10
 
 
-def test_forces_that_switch_without_end_are_told_what_to_do():
+def test_forces_that_switch_without_end_get_advice():
     def switches(model, t, q, qd):
         return np.array([100.0 if qd[0] <= 0 else -100.0, 0.0])
 

@@ -6,7 +6,7 @@ import pytest
 import kinetree as kt
 from kinetree.contact.scene import Scene, with_ground
 from kinetree.contact.settings import TimeStepping
-from kinetree.contact.stepping.rows import Holds, JointRows, coupled_rows, is_short
+from kinetree.contact.stepping.rows import JointRows, StepConstraints, coupled_rows, is_short
 from kinetree.contact.stepping.step import ContactStep
 from kinetree.model import JointDynamics, Limits, geometry
 
@@ -215,12 +215,12 @@ def test_rows_are_in_groups_of_what_may_touch():
     model = with_ground(builder.build())
     scene = Scene(model, [*(("ground", name) for name in "abcd"), ("a", "b"), ("d", "b")])
     joints = JointRows(stops=((0, 0, 1.0, 0.0), (2, 2, 1.0, 0.0)), friction=((2, 1.0),))
-    holds = Holds(model, scene, joints)
-    assert coupled_rows(holds) == [3 + 1 + 1, 3 * 5 + 1]
-    assert is_short(holds, 20)
-    assert not is_short(holds, 16)
+    constraints = StepConstraints(model, scene, joints)
+    assert coupled_rows(constraints) == [3 + 1 + 1, 3 * 5 + 1]
+    assert is_short(constraints, 20)
+    assert not is_short(constraints, 16)
     linkage = kt.samples.four_bar()
-    assert coupled_rows(Holds(linkage, Scene(linkage, []))) == [5]
+    assert coupled_rows(StepConstraints(linkage, Scene(linkage, []))) == [5]
 
 
 def test_long_steps_are_taken_on_the_host(ball, rough):

@@ -8,7 +8,7 @@ from support.touching_shapes import derivatives, placed, two_bodies, wedge_in
 import kinetree as kt
 from kinetree.contact.contacts import bias, velocity
 from kinetree.contact.finding.detection import touches_of
-from kinetree.contact.finding.height_fields import height_and_slopes, hollow, surface_at_points
+from kinetree.contact.finding.height_fields import height_and_derivatives, hollow, surface_at_points
 from kinetree.contact.finding.shapes import Placed, hull_of
 from kinetree.contact.finding.terrain import on_terrain
 from kinetree.contact.scene import Scene
@@ -161,7 +161,7 @@ def test_a_ball_in_a_narrow_ditch_touches_both_sides_and_is_not_compiled():
 def test_many_points_of_a_spline_are_those_one_by_one(rng):
     x, y = rng.uniform(-1.3, 1.3, size=(2, 40))
     found = surface_at_points(DITCH, x, y)
-    each = [height_and_slopes(DITCH, *p) for p in zip(x, y, strict=True)]
+    each = [height_and_derivatives(DITCH, *p) for p in zip(x, y, strict=True)]
     for one, many in zip(zip(*each, strict=True), found, strict=True):
         assert_close(np.array(one), many, scale=100.0, ulps=100)
 

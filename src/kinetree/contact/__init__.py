@@ -10,7 +10,6 @@ contact, ``impact`` of bodies that collide.
 """
 
 from kinetree.contact import complementarity
-from kinetree.contact.bodies import BodyContact, body_contact
 from kinetree.contact.contacts import (
     Changes,
     Contacts,
@@ -26,8 +25,10 @@ from kinetree.contact.impacts.collision import Impact, ImpactResiduals
 from kinetree.contact.impacts.impact import capture, impact
 from kinetree.contact.reduction import disc_corners, positive_dependence, reduced
 from kinetree.contact.rigid.forward_dynamics import (
+    BodyContact,
     ContactMotion,
     ContactResiduals,
+    body_contact,
     forward_dynamics,
 )
 from kinetree.contact.rigid.problem import contact_states

@@ -99,7 +99,7 @@ class ContactHistory:
         joint_force: of stops, dry joint friction and loops, in this order, in the same
             step [N or N·m], (T, ..., rows).
         residuals: of all steps since the stored time before, (T, ..., 10): the worst, and sums of
-            energies, in the order of ``kinetree.contact.Residuals``; zero at the first.
+            energies, in the order of ``Residuals``; zero at the first.
     """
 
     names: tuple[str, ...]
@@ -141,9 +141,11 @@ class Notes:
     """
 
     def __init__(self, step, batch):
-        self.holds, self.batch, self.behind = step.holds, batch, 0
-        self.fixed = self.holds.compiled
-        self.rows = self.holds.count(step.holds.scene.candidates.size) if self.fixed else 0
+        self.constraints, self.batch, self.behind = step.constraints, batch, 0
+        self.fixed = self.constraints.compiled
+        self.rows = (
+            self.constraints.count(step.constraints.scene.candidates.size) if self.fixed else 0
+        )
         self.force: Any = np.zeros((*batch, self.rows))
         self._steps: list = []
         self._stored: list = []
@@ -173,7 +175,7 @@ class Notes:
         """All that was stored."""
         residuals = np.array([r for _, r in self._stored])
         if self.fixed:
-            names = self.holds.scene.candidates.names
+            names = self.constraints.scene.candidates.names
             forces = np.array([f for f, _ in self._stored])
         else:
             names, forces = self._gathered()
@@ -186,7 +188,7 @@ class Notes:
         each = [f for f, _ in self._stored]
         found = [x for f in each for x in np.ravel(f) if isinstance(x, tuple)]
         names = tuple(sorted({name for of, _ in found for name in of}))
-        others = self.holds.count(0)
+        others = self.constraints.count(0)
         forces = np.zeros((len(each), *self.batch, 3 * len(names) + others))
         for k, f in enumerate(each):
             for index in np.ndindex(*self.batch):
@@ -252,11 +254,11 @@ class PhaseNotes:
     """What is written down while a simulation runs.
 
     Args:
-        machine: what contacts do.
+        transitions: what contacts do.
     """
 
-    def __init__(self, machine):
-        self.machine, n = machine, machine.of.size
+    def __init__(self, transitions):
+        self.transitions, n = transitions, transitions.of.size
         self._last = np.zeros((n, 3)), ("apart",) * n
         self._worst = np.zeros(len(PhaseResiduals._fields))
         self._stored: list = []
@@ -267,31 +269,33 @@ class PhaseNotes:
         if self._begun:
             return
         self._begun = True
-        held, mode = self.machine.held, self.machine.mode
-        self._last = held.answer(held.instant(t, q, qd, tau), qd, mode).force, mode.names
+        dynamics, mode = self.transitions.dynamics, self.transitions.mode
+        self._last = dynamics.motion(dynamics.instant(t, q, qd, tau), qd, mode).force, mode.names
         if self._stored:
             self._stored[0] = (*self._last, self._stored[0][2])
 
-    def take(self, step, answer):
-        """A step has ended, with an ``Answer``, or None in flight."""
-        machine, mode = self.machine, self.machine.mode
-        force = np.zeros(mode.force.shape) if answer is None else answer.force
+    def take(self, step, motion):
+        """A step has ended, with an ``PhaseMotion``, or None in flight."""
+        transitions, mode = self.transitions, self.transitions.mode
+        force = np.zeros(mode.force.shape) if motion is None else motion.force
         contact, axis = mode.rows
-        held = machine.held
-        gap, zeta = held.scene.candidate_velocities(held.tree, step.q1, step.qd1)
-        model = machine.model
-        opening = np.zeros(1) if held.tree is model else np.abs(np.asarray(error(model, step.q1)))
+        dynamics = transitions.dynamics
+        gap, zeta = dynamics.scene.candidate_velocities(dynamics.tree, step.q1, step.qd1)
+        model = transitions.model
+        opening = (
+            np.zeros(1) if dynamics.tree is model else np.abs(np.asarray(error(model, step.q1)))
+        )
         sticks = mode.kind == STICKS
-        excess = np.hypot(force[:, 1], force[:, 2]) - machine.of.friction * force[:, 0]
+        excess = np.hypot(force[:, 1], force[:, 2]) - transitions.of.friction * force[:, 0]
         found = PhaseResiduals(
             velocity=np.max(np.abs(zeta[contact, axis]), initial=0.0),
-            acceleration=0.0 if answer is None else answer.missing,
+            acceleration=0.0 if motion is None else motion.missing,
             cone=np.max(excess[sticks], initial=0.0),
             pull=np.max(-force[:, 0], initial=0.0),
             penetration=np.max(-gap, initial=0.0),
             opening=np.max(opening),
-            loss=machine.loss,
-            problems=machine.solves,
+            loss=transitions.loss,
+            problems=transitions.solves,
         )
         self._worst = np.maximum(self._worst, found)
         self._last = force, mode.names
@@ -303,7 +307,7 @@ class PhaseNotes:
 
     def history(self) -> PhaseHistory:
         """All that was stored."""
-        names, times = self.machine.of.names, len(self._stored)
+        names, times = self.transitions.of.names, len(self._stored)
         force = np.array([f for f, _, _ in self._stored]).reshape(times, len(names), 3)
         modes = np.array([m for _, m, _ in self._stored]).reshape(times, len(names))
         residuals = np.array([r for _, _, r in self._stored])

@@ -1,8 +1,8 @@
-"""How a mechanism answers to forces and impulses: loops kept, and joints that move as told.
+"""Mobility: accelerations per force of a mechanism with loops and prescribed joints.
 
-What loops leave, with the variables of joints that are told held, is ``G y``. Velocity changes per
+What loops leave, with the variables of prescribed joints held, is ``G y``. Velocity changes per
 impulse, and accelerations per force, are ``A = G (Gᵀ H G)⁻¹ Gᵀ``; without either, ``A = H⁻¹``.
-Gears need nothing: the variables of a model are those that follow nothing. Host-only.
+Gears need nothing: the variables of a model are those that follow nothing. NumPy only.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ from kinetree.quantities.hybrid import free_joints
 
 __all__ = ["drive_forces", "free_acceleration", "free_variables", "mobility", "tree_force"]
 
-_CONTRADICTS = 1e-8  # of the accelerations that are told
+_CONTRADICTS = 1e-8  # of the prescribed accelerations
 
 
 @kernel
@@ -42,7 +42,7 @@ def mobility(model, q, given=()):
     Args:
         model: the mechanism; loops are kept.
         q: joint positions, (nq,).
-        given: names of joints that move as told, whatever acts on them.
+        given: names of prescribed joints, whose motion no force changes.
     """
     free = free_variables(model, given)
     if free.all() and not model.loops:
@@ -53,12 +53,12 @@ def mobility(model, q, given=()):
 
 
 def free_acceleration(model, q, qd, tau, given=(), qdd=None):
-    """Accelerations without contact, (nv,), with those of the ``given`` joints as they are told."""
+    """Accelerations without contact, (nv,), with those of the ``given`` joints as prescribed."""
     free = free_variables(model, given)
     if free.all():
         return dynamics.forward_dynamics(model, q, qd, tau)
-    told = np.where(free, 0.0, np.asarray(qdd, dtype=float))
-    _, start = _motions(model, q, qd, free, told)
+    known = np.where(free, 0.0, np.asarray(qdd, dtype=float))
+    _, start = _motions(model, q, qd, free, known)
     return start + mobility(model, q, given) @ (tau - tree_force(model, q, qd, start))
 
 
@@ -74,7 +74,7 @@ def drive_forces(model, q, qd, tau, qdd, pushes, given):
         tau: joint forces, (nv,).
         qdd: joint accelerations, (nv,).
         pushes: joint forces of the contacts, (nv,).
-        given: names of the joints that move as told.
+        given: names of the prescribed joints.
     """
     free = free_variables(model, given)
     missing = tree_force(model, q, qd, qdd) - tau - pushes
@@ -87,21 +87,21 @@ def drive_forces(model, q, qd, tau, qdd, pushes, given):
     return np.where(free, tau, tau + missing)
 
 
-def _motions(model, q, qd, free, told):
-    """``G`` and ``g``: accelerations that loops allow are ``G ydd + g``, with ``told`` in ``g``."""
+def _motions(model, q, qd, free, known):
+    """``G`` and ``g``: loops allow accelerations ``G ydd + g``, with ``known`` in ``g``."""
     at = np.flatnonzero(free)
     if not model.loops:
-        return np.eye(model.nv)[:, at], told
+        return np.eye(model.nv)[:, at], known
     found, units = constraint(model, q, qd), scaling(model)
-    K, right = found.K[:, at], found.k - found.K @ told
+    K, right = found.K[:, at], found.k - found.K @ known
     units = units.part(columns=at)
     part = null_space(K, right, rank(K, units), units)
     off = np.max(np.abs(part.residual * units.rows), initial=0.0)
-    if off > _CONTRADICTS * (1 + np.max(np.abs(told), initial=0.0)) and not free.all():
+    if off > _CONTRADICTS * (1 + np.max(np.abs(known), initial=0.0)) and not free.all():
         raise LoopError(
-            f"joints that move as told open the loops of model {model.name!r}: they miss one "
+            f"prescribed joints open the loops of model {model.name!r}: they miss one "
             f"another by {off:.3g} per second squared; leave some of them to follow"
         )
-    G, g = np.zeros((model.nv, part.G.shape[1])), np.array(told, dtype=float)
+    G, g = np.zeros((model.nv, part.G.shape[1])), np.array(known, dtype=float)
     G[at], g[at] = part.G, part.g
     return G, g

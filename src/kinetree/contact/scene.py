@@ -47,7 +47,7 @@ class Candidates(NamedTuple):
 
 
 def as_scene(scene, what):
-    """``scene`` itself, if it is one; ``what`` asks for it."""
+    """``scene``, checked to be a ``Scene``; ``what`` is the class that takes it."""
     if not isinstance(scene, Scene):
         is_model = hasattr(scene, "body_count")
         hint = "; Scene(model, pairs='base') says what can touch" if is_model else ""

@@ -26,7 +26,7 @@ class TimeStepping:
         tolerance: largest error of a velocity that counts as solved, relative to 1 m/s and to the
             velocities at hand.
         rounds: of Newton's method at most, a few are enough most of the time; steps that compiled
-            code does not solve are solved on the host.
+            code does not solve are solved in Python.
         rest_velocity: contacts that arrive slower than this do not bounce [m/s].
         stiffness: of a controller's forces, their derivative by position, one number or (nv,)
             [N/m or N·m]: with it stiff gains are taken implicitly. Springs of the joints are.
@@ -40,7 +40,7 @@ class TimeStepping:
         reach: distance up to which contacts without closed form are looked for [m].
         compiled_rows: up to so many rows that have to do with each other, three for a contact, or
             as much code in several groups, steps are compiled, which takes 14 s for 40 and grows
-            with the cube. Longer ones are taken on the host, some hundred times slower.
+            with the cube. Longer ones are taken in Python, some hundred times slower.
     """
 
     scene: Scene

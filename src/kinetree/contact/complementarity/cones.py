@@ -195,7 +195,7 @@ def one_contact_force(A, b, mu, convex=False, near=None):
     lam = np.maximum(-(line @ b) / resistance, 0.0)[:, None] * g
     w = lam @ A + b
     backward = np.einsum("ij,ij->i", g[:, 1:], w[:, 1:]) < 0
-    if not np.any(backward):  # a root so flat that its side cannot be told
+    if not np.any(backward):  # a root so flat that its side is undecided
         backward[:] = True
     distance = np.sum((lam - (0.0 if near is None else near)) ** 2, axis=1)
     return lam[int(np.argmin(np.where(backward & (resistance > 0), distance, np.inf)))]
@@ -218,8 +218,8 @@ def _directions(A, b, mu, convex):
     angle = np.angle(roots[np.abs(np.abs(roots) - 1) < 1e-3])
     for _ in range(3):
         terms = series * np.exp(1j * np.outer(angle, _POWERS))
-        slope = (terms @ (1j * _POWERS)).real
-        step = terms.sum(axis=1).real / np.where(slope == 0, 1.0, slope)
+        rate = (terms @ (1j * _POWERS)).real
+        step = terms.sum(axis=1).real / np.where(rate == 0, 1.0, rate)
         angle = angle - np.where(np.abs(step) < 0.1, step, 0.0)
     return angle if len(angle) else np.zeros(1)
 

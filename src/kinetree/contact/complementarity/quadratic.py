@@ -193,7 +193,7 @@ def _check(count, n, rest, whole):
     if count > _PER_ROW * (n + 10):
         raise SingularError(
             f"pivoting did not end after {count - 1} changes of the basis of {n} rows: the matrix "
-            f"is too badly scaled for the independence of its rows to be told"
+            f"is too badly scaled to decide whether its rows are independent"
         )
 
 

@@ -136,7 +136,7 @@ def newton_matrix(rows, A, lam, w):
     """Derivative of ``lam - obeyed`` by ``lam``, one of them where there are several, (n, n)."""
     trial, start = _trial(rows, lam, w), 3 * len(rows.mu)
     G = np.array(A)  # becomes 1 - D (1 - A), with the derivative D of the laws by lam - w
-    for k, D in enumerate(_slopes(rows, trial)):
+    for k, D in enumerate(_derivatives(rows, trial)):
         at = slice(3 * k, 3 * k + 3)
         G[at] = D @ A[at]
         G[at, at] = G[at, at] + (np.eye(3, dtype=int) - D)
@@ -146,7 +146,7 @@ def newton_matrix(rows, A, lam, w):
     return G
 
 
-def _slopes(rows, trial):
+def _derivatives(rows, trial):
     """Derivatives of the laws of the contacts, (c, 3, 3), by what they are given."""
     blocks = np.zeros((len(rows.mu), 3, 3), dtype=np.result_type(trial.normal, rows.mu))
     for D, mu, touching, sticking, tangent, reach, ratio in zip(

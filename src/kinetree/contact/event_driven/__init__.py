@@ -1,1 +1,1 @@
-"""Event-driven contact: phases in which contacts stay what they are, and events between them."""
+"""Event-driven contact: phases in which contacts keep their modes, and events between them."""

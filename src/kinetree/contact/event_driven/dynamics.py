@@ -1,4 +1,4 @@
-"""Motion during a phase: closed contacts and loops as equations.
+"""Dynamics during a phase: closed contacts and loops as equations.
 
 With rows ``R`` that must not accelerate, ``R qdd + Ṙ qd = 0``, and forces along columns ``C``,
 which for contacts that slide lean against the sliding,
@@ -6,8 +6,8 @@ which for contacts that slide lean against the sliding,
     qdd = a + A Cᵀ λ,      R A Cᵀ λ = -(R a + Ṙ qd)
 
 Where the matrix is singular, contacts are redundant: of all solutions the one nearest to the forces
-at the start of the phase counts. Joints that move as told have no part in ``A``, and their
-accelerations are in ``a``. Arrays have any number of leading axes; host-only.
+at the start of the phase counts. Prescribed joints have no part in ``A``, and their accelerations
+are in ``a``. Arrays have any number of leading axes; NumPy only.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from kinetree.contact.mobility import tree_force
 from kinetree.contact.scene import Scene
 from kinetree.loops.kinematics.constraint import constraint
 
-__all__ = ["Answer", "Held", "Instant", "closed_positions", "closed_velocities"]
+__all__ = ["Instant", "PhaseDynamics", "PhaseMotion", "closed_positions", "closed_velocities"]
 
 _RANK = 1e-10
 _SLOWEST = 1e-13  # [m/s] sliding below which its direction is not to be trusted
@@ -62,7 +62,7 @@ class Instant(NamedTuple):
         return self.A - AK @ inverse @ AK.T, free
 
 
-class Answer(NamedTuple):
+class PhaseMotion(NamedTuple):
     """Motion in a mode.
 
     Attributes:
@@ -83,8 +83,8 @@ class Answer(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
-    """All that moves a mechanism in contact.
+class PhaseDynamics:
+    """Equations of motion of a mechanism with closed contacts.
 
     Attributes:
         model: the mechanism.
@@ -104,7 +104,7 @@ class Held:
         return self.scene.candidates.friction
 
     def instant(self, t, q, qd, tau) -> Instant:
-        """What acts at a time, or at times (n,) and states (n, ...)."""
+        """Contacts and equation of motion at a time, or at times (n,) and states (n, ...)."""
         gap, J, bias = self.scene.candidate_terms(self.tree, q, qd)
         total = self._joint_force(t, q, qd, np.broadcast_to(tau, qd.shape))
         A = self.field.mobility(self.tree, q)
@@ -121,28 +121,28 @@ class Held:
 
     @property
     def given(self) -> tuple[str, ...]:
-        """Names of the joints that move as told."""
+        """Names of the prescribed joints."""
         return self.field.prescription.names if self.field.prescription is not None else ()
 
     def placed(self, t, q, qd):
-        """The state at a time, or at times, with joints that move as told where they are told."""
-        told = self.field.prescription
-        if told is None:
+        """The state at a time, or at times, with prescribed joints in place."""
+        prescription = self.field.prescription
+        if prescription is None:
             return q, qd
-        return (told.at if np.ndim(t) == 0 else told.each)(self.tree, t, q, qd)[:2]
+        return (prescription.at if np.ndim(t) == 0 else prescription.each)(self.tree, t, q, qd)[:2]
 
     def _joint_force(self, t, q, qd, tau):
         return self._at(t, self.field.joint_force, self.model, q, qd, tau)
 
     def _at(self, t, function, model, *arrays):
-        """``function`` of a time, or of each of several: what is told depends on it."""
+        """``function`` of a time, or of each of several."""
         if np.ndim(t) == 0:
             return function(model, t, *arrays)
         if self.field.prescription is None and not self.field.forces:
             return function(model, t[0], *arrays)
         return np.array([function(model, *one) for one in zip(t, *arrays, strict=True)])
 
-    def answer(self, now: Instant, qd, mode: Mode) -> Answer:
+    def motion(self, now: Instant, qd, mode: Mode) -> PhaseMotion:
         """Motion and forces, with contacts as ``mode`` has them."""
         contact, axis = mode.rows
         R, b = now.J[..., contact, axis, :], now.bias[..., contact, axis]
@@ -170,7 +170,7 @@ class Held:
         power = ((now.total + pushing) * qd).sum(-1)
         if self.field.prescription is not None:
             power = power + self._drive_power(now, qd, qdd, np.einsum("...mv,...m->...v", C, x))
-        return Answer(
+        return PhaseMotion(
             qdd, power, force,
             1 / np.maximum(diagonal, 1e-300), regular,
             np.max(np.abs(rest), axis=-1, initial=0.0),
@@ -188,9 +188,9 @@ class Held:
         slides = mode.kind[contact] == SLIDES
         return (slides * self.mu[contact])[:, None] * self.slip(now, qd, mode)[..., contact, :]
 
-    def _drive_power(self, now, qd, qdd, held):
-        """Power of the drives of joints that move as told [W], (...)."""
-        missing = tree_force(self.tree, now.q, qd, qdd) - now.total - held
+    def _drive_power(self, now, qd, qdd, pushes):
+        """Power of the drives of prescribed joints [W], (...)."""
+        missing = tree_force(self.tree, now.q, qd, qdd) - now.total - pushes
         return (missing * qd * (1 - self.field.prescription.others(self.tree))).sum(-1)
 
     def slip(self, now: Instant, qd, mode: Mode):
@@ -241,48 +241,48 @@ def _inverse(W, sizes):
 
 # --- Projection onto the equations of a phase ----------------------------------------------------
 # The nearest state in the metric of the inertia matrix: positions first, by Newton's method, then
-# velocities, by one linear equation. The velocities never gain energy by it. Joints that move as
-# told stay where they are.
+# velocities, by one linear equation. The velocities never gain energy by it. Prescribed
+# joints stay where they are.
 
 _ROUNDS, _CLOSED = 5, 1e-15
 
 
-def closed_positions(held, q, contacts):
+def closed_positions(dynamics, q, contacts):
     """Positions in which the gaps of ``contacts``, and all loops, are closed."""
-    still = np.zeros(held.model.nv)
-    if not len(contacts) and held.tree is held.model:
+    still = np.zeros(dynamics.model.nv)
+    if not len(contacts) and dynamics.tree is dynamics.model:
         return q
-    A = held.field.mobility(held.tree, q)
+    A = dynamics.field.mobility(dynamics.tree, q)
     for _ in range(_ROUNDS):
-        gap, J, _ = held.scene.candidate_terms(held.tree, q, still)
+        gap, J, _ = dynamics.scene.candidate_terms(dynamics.tree, q, still)
         R, error = J[contacts, 0], gap[contacts]
-        if held.tree is not held.model:
-            c = _counting(held.model, constraint(held.model, q, still))
+        if dynamics.tree is not dynamics.model:
+            c = _counting(dynamics.model, constraint(dynamics.model, q, still))
             R, error = np.concatenate([R, c.K]), np.concatenate([error, c.error])
         if np.max(np.abs(error), initial=0.0) <= _CLOSED:
             break
-        q = held.model.integrate(q, -A @ (R.T @ _forces(R, A, error)))
+        q = dynamics.model.integrate(q, -A @ (R.T @ _forces(R, A, error)))
     return q
 
 
-def closed_velocities(held, q, qd, rows):
+def closed_velocities(dynamics, q, qd, rows):
     """Velocities that do not move ``rows``, contacts and axes, nor open loops.
 
     Args:
-        held: what moves the mechanism.
+        dynamics: ``PhaseDynamics``.
         q: joint positions, (nq,).
         qd: joint velocities, (nv,).
         rows: numbers of contacts and of axes, each (m,).
     """
-    if not len(rows[0]) and held.tree is held.model:
+    if not len(rows[0]) and dynamics.tree is dynamics.model:
         return qd
-    _, J, _ = held.scene.candidate_terms(held.tree, q, qd)
+    _, J, _ = dynamics.scene.candidate_terms(dynamics.tree, q, qd)
     R = J[rows[0], rows[1]]
     rate = R @ qd
-    if held.tree is not held.model:
-        c = _counting(held.model, constraint(held.model, q, qd))
+    if dynamics.tree is not dynamics.model:
+        c = _counting(dynamics.model, constraint(dynamics.model, q, qd))
         R, rate = np.concatenate([R, c.K]), np.concatenate([rate, c.rate])
-    A = held.field.mobility(held.tree, q)
+    A = dynamics.field.mobility(dynamics.tree, q)
     for _ in range(2):  # the second removes what rounding left of the first
         qd = qd - A @ (R.T @ _forces(R, A, rate))
         rate = R @ qd

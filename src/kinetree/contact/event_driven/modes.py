@@ -1,4 +1,4 @@
-"""What every contact does during a phase."""
+"""Modes of contacts during a phase, and contact forces where they are not unique."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ MODES = ("apart", "touches", "sticks", "slides")
 
 @dataclass
 class Mode:
-    """What contacts do.
+    """Modes of all contacts.
 
     Attributes:
         kind: one of the numbers above, (n,).
@@ -61,7 +61,7 @@ _NOISE = 1e-9  # of all forces: by how much those that solvers find may miss
 _SWEEPS, _HALVINGS = 3, 20
 
 
-def centred(held, now, qd, mode, force):
+def centred(dynamics, now, qd, mode, force):
     """Forces of all contacts that move the mechanism as ``force`` does, (n, 3), none extreme.
 
     Contacts do not brace themselves against each other more than they must: of all tangential
@@ -70,13 +70,13 @@ def centred(held, now, qd, mode, force):
     of contacts that slide, which follow from their normal forces, are left as they are.
 
     Args:
-        held: what moves the mechanism.
+        dynamics: ``PhaseDynamics``.
         now: an ``Instant``.
         qd: joint velocities, (nv,).
-        mode: what contacts do.
+        mode: of the contacts.
         force: admissible forces along normals and tangents, (n, 3).
     """
-    pushed = now.with_loops()[0] @ held.columns(now, qd, mode).T
+    pushed = now.with_loops()[0] @ dynamics.columns(now, qd, mode).T
     shifts, of_normals = (_shifts(pushed, mode, last_axis) for last_axis in (2, 0))
     size = np.abs(force).sum()
     if size == 0 or not len(shifts):
@@ -85,9 +85,9 @@ def centred(held, now, qd, mode, force):
     for _ in range(_SWEEPS):
         braced = np.linalg.lstsq(tangents.T, force[:, 1:].ravel())[0]
         change = -np.tensordot(braced, shifts, 1)
-        force = force + _reach(force, change, held.mu, mode) * change
+        force = force + _reach(force, change, dynamics.mu, mode) * change
         for change in size * of_normals:
-            ahead, behind = (_reach(force, sign * change, held.mu, mode) for sign in (1, -1))
+            ahead, behind = (_reach(force, sign * change, dynamics.mu, mode) for sign in (1, -1))
             force = force + (ahead - behind) / 2 * change
     return force
 
@@ -97,7 +97,7 @@ def _shifts(pushed, mode, last_axis):
 
     Args:
         pushed: accelerations per force of every row of the mode, (nv, m).
-        mode: what contacts do.
+        mode: of the contacts.
         last_axis: of those that have a part in it: 0 for normals alone, 2 for all.
     """
     contact, axis = (rows[mode.rows[1] <= last_axis] for rows in mode.rows)

@@ -1,12 +1,16 @@
-"""Steps of event-driven contact, and what is written down about them."""
+"""Steps of event-driven contact, and the events at which contacts change their modes."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.contact.event_driven.dynamics import Held, closed_positions, closed_velocities
+from kinetree.contact.event_driven.dynamics import (
+    PhaseDynamics,
+    closed_positions,
+    closed_velocities,
+)
 from kinetree.contact.event_driven.modes import OPEN, SLIDES, STICKS, centred
-from kinetree.contact.event_driven.transitions import Machine
+from kinetree.contact.event_driven.transitions import Transitions
 from kinetree.contact.history import PhaseNotes
 from kinetree.contact.mobility import drive_forces, free_variables
 from kinetree.errors import ModelError, ShapeError, UnknownNameError
@@ -14,25 +18,27 @@ from kinetree.integration.events import EventRecord, UserEvents
 from kinetree.integration.step import Step, Stepper
 from kinetree.integration.watcher import Watcher
 
-__all__ = ["PhaseStepper", "Touches", "event_driven_stepper"]
+__all__ = ["ContactEvents", "PhaseStepper", "event_driven_stepper"]
 
 
 def event_driven_stepper(settings, acting, method, field, q, events, *, compiled):
-    """What takes steps, and hooks that look at them, for ``EventDriven``."""
+    """Stepper and hooks for ``EventDriven``."""
     model = acting.model
     _check(acting, method, field, q)
     tree = model.replace(loops=()) if model.loops else model
-    machine = Machine(settings, Held(model, tree, settings.scene, field))
-    stepper = PhaseStepper(method, field, machine, compiled=compiled)
+    transitions = Transitions(settings, PhaseDynamics(model, tree, settings.scene, field))
+    stepper = PhaseStepper(method, field, transitions, compiled=compiled)
     groups = [UserEvents(events, model)] if events else []
-    watcher = Watcher(model, [*groups, Touches(machine)], q.shape[:-1], machine.settle)
+    watcher = Watcher(
+        model, [*groups, ContactEvents(transitions)], q.shape[:-1], transitions.settle
+    )
     return stepper, (watcher, stepper.noted)
 
 
 def _check(acting, method, field, q):
     if q.ndim != 1:
         raise ShapeError(
-            f"event-driven contact takes one motion at a time, whose events are its own; q0 has "
+            f"event-driven contact simulates one motion at a time; q0 has "
             f"shape {q.shape}. Use kinetree.sweep for many, or TimeStepping"
         )
     if method.differentiates or not hasattr(getattr(method, "inner", method), "tableau"):
@@ -48,8 +54,8 @@ def _check(acting, method, field, q):
     ):
         if what:
             raise ModelError(
-                f"event-driven contact does not go together with {name}, whose events know nothing "
-                f"of contacts: use {instead}, or TimeStepping"
+                f"event-driven contact does not go together with {name}, whose events ignore "
+                f"contacts: use {instead}, or TimeStepping"
             )
 
 
@@ -59,29 +65,29 @@ class PhaseStepper(Stepper):
     Args:
         method: the integrator, an explicit Runge–Kutta method.
         field: all joint forces.
-        machine: what contacts do.
+        transitions: ``Transitions``, modes of the contacts.
         compiled: whether flight is compiled.
     """
 
-    def __init__(self, method, field, machine, *, compiled):
-        super().__init__(machine.model, method, field, compiled=compiled)
-        self.machine, self.held = machine, machine.held
-        self.closes = self.held.tree is not self.model
+    def __init__(self, method, field, transitions, *, compiled):
+        super().__init__(transitions.model, method, field, compiled=compiled)
+        self.transitions, self.dynamics = transitions, transitions.dynamics
+        self.closes = self.dynamics.tree is not self.model
         self.constraints = "contact"
-        self.notes = PhaseNotes(machine)
+        self.notes = PhaseNotes(transitions)
         self._entry: tuple = (None, 0.0)  # when a step began with an impact, and its energy
 
     @property
     def in_flight(self) -> bool:
-        """Whether no equation holds anything."""
-        return not self.closes and not len(self.machine.mode.closed)
+        """Whether there are no equations: all contacts are open, and there are no loops."""
+        return not self.closes and not len(self.transitions.mode.closed)
 
     def take(self, t, h, q, qd, tau) -> Step:
         """A step of ``h`` seconds, after an impact if contacts are closing."""
-        q, qd, event = self.machine.entered(t, q, qd, tau)
+        q, qd, event = self.transitions.entered(t, q, qd, tau)
         if event is not None:
             self._entry = (t, event.energy)
-        self.machine.prepare(t, h, q, qd, tau)
+        self.transitions.prepare(t, h, q, qd, tau)
         self.notes.begin(t, q, qd, tau)
         step = super().take(t, h, q, qd, tau)
         if self._entry[0] == t:  # also when the step is taken again, shorter
@@ -94,9 +100,9 @@ class PhaseStepper(Stepper):
         if self.in_flight:
             return super().stepped(t, h, q, qd, tau, full=full)
         after = self.method.step(self._motion, self.model, t, h, q, qd, tau)
-        end = closed_positions(self.held, after.q, self.machine.mode.closed)
+        end = closed_positions(self.dynamics, after.q, self.transitions.mode.closed)
         return after._replace(
-            q=end, qd=closed_velocities(self.held, end, after.qd, self.machine.mode.rows)
+            q=end, qd=closed_velocities(self.dynamics, end, after.qd, self.transitions.mode.rows)
         )
 
     def accelerations(self, t, q, qd, tau):
@@ -106,39 +112,41 @@ class PhaseStepper(Stepper):
         return self._motion(self.model, t, q, qd, tau)
 
     def _motion(self, model, t, q, qd, tau):
-        q, qd = self.held.placed(t, q, qd)
-        answer = self.held.answer(self.held.instant(t, q, qd, tau), qd, self.machine.mode)
-        return answer.qdd, answer.power
+        q, qd = self.dynamics.placed(t, q, qd)
+        motion = self.dynamics.motion(
+            self.dynamics.instant(t, q, qd, tau), qd, self.transitions.mode
+        )
+        return motion.qdd, motion.power
 
     def noted(self, step):
-        """A hook: forces and residuals at the end of a step are written down.
+        """A hook that records forces and residuals at the end of a step.
 
         Contacts that cannot bear their loads there, though no function crossed zero, as it was
         negative from the start, give way.
         """
-        if not len(self.machine.mode.closed):
+        if not len(self.transitions.mode.closed):
             self.notes.take(step, None)
             return step
         found = self._loads(step)
         worst = int(np.argmin(found.margin))
         if found.margin[worst] < 0:
-            before = self.machine.mode.names
+            before = self.transitions.mode.names
             q, qd = step.q1, step.qd1
             _ = step.interpolant  # of the mode that ends
-            name = self.machine.give_way(worst, step.t1, q, qd)[2]
-            if before != self.machine.mode.names:
+            name = self.transitions.give_way(worst, step.t1, q, qd)[2]
+            if before != self.transitions.mode.names:
                 step.events.append(EventRecord(float(step.t1), name, q, qd, q, qd))
             found = self._loads(step)
-        self.notes.take(step, found.answer)
+        self.notes.take(step, found.motion)
         return step
 
     def drive_forces(self, arrays):
-        """Joint forces of the controller, and of the drives where it has no say, (T, nv)."""
-        given, found = self.held.given, []
+        """Joint forces of the controller, and of the drives of prescribed joints, (T, nv)."""
+        given, found = self.dynamics.given, []
         free = free_variables(self.model, given)
         states = (arrays[name] for name in ("t", "q", "qd", "tau"))
         for t, q, qd, tau, force in zip(*states, self.notes.history().force, strict=True):
-            now = self.held.instant(t, q, qd, tau)
+            now = self.dynamics.instant(t, q, qd, tau)
             A, unpushed = now.with_loops()
             push = np.einsum("nav,na->v", now.J, force)
             total = drive_forces(self.model, q, qd, now.total, unpushed + A @ push, push, given)
@@ -146,16 +154,16 @@ class PhaseStepper(Stepper):
         return np.array(found)
 
     def _loads(self, step):
-        """Loads at the end of a step, shared out such that contacts can bear them and more."""
-        mode = self.machine.mode
-        now = self.held.instant(step.t1, step.q1, step.qd1, step.tau)
-        found = loads(self.machine, now, step.t1, step.qd1)
-        if found.answer.regular or np.any(found.margin < 0):
+        """Loads at the end of a step; redundant contacts get forces away from their limits."""
+        mode = self.transitions.mode
+        now = self.dynamics.instant(step.t1, step.q1, step.qd1, step.tau)
+        found = loads(self.transitions, now, step.t1, step.qd1)
+        if found.motion.regular or np.any(found.margin < 0):
             return found
-        force = np.array(found.answer.force)
+        force = np.array(found.motion.force)
         force[mode.closed] = found.shared.get((), force[mode.closed])
-        mode.force[:] = centred(self.held, now, step.qd1, mode, force)
-        return found._replace(answer=self.held.answer(now, step.qd1, mode))
+        mode.force[:] = centred(self.dynamics, now, step.qd1, mode, force)
+        return found._replace(motion=self.dynamics.motion(now, step.qd1, mode))
 
 
 # --- Events: functions that cross zero when the mode of a contact changes ------------------------
@@ -173,13 +181,13 @@ class _Watch:
     terminal = False
     tolerance = 1e-12
     remedy = (
-        "forces that switch with the motion do that; let them change smoothly, ask the controller "
+        "forces that switch with the motion do that; let them change smoothly, call the controller "
         "less often (kinetree.Sampled), or take equal steps (kinetree.contact.TimeStepping)"
     )
 
     def __init__(self, group, contact, kind):
         self.group, self.contact, self.kind = group, contact, kind
-        self.name = f"{group.machine.of.names[contact]}: {kind}"
+        self.name = f"{group.transitions.of.names[contact]}: {kind}"
 
     def values(self, t, q, qd, tau, stepper):
         """Of the function, for times (n,) and states (n, nq), (n, nv): (n,)."""
@@ -187,21 +195,23 @@ class _Watch:
         return part(t, q, qd, tau)[_KINDS.index(self.kind) % 2][..., self.contact]
 
     def act(self, t, q, qd):
-        """State after the event; says what happened in ``name``."""
-        q, qd, self.name = getattr(self.group.machine, self.kind)(self.contact, t, q, qd)
+        """State after the event; sets ``name`` to what happened."""
+        q, qd, self.name = getattr(self.group.transitions, self.kind)(self.contact, t, q, qd)
         return q, qd
 
 
-class Touches:
-    """All that can happen to contacts.
+class ContactEvents:
+    """All events of the contacts, for a ``Watcher``.
 
     Args:
-        machine: what decides.
+        transitions: ``Transitions``, whose methods handle the events.
     """
 
-    def __init__(self, machine):
-        self.machine = machine
-        self.watches = [_Watch(self, k, kind) for kind in _KINDS for k in range(machine.of.size)]
+    def __init__(self, transitions):
+        self.transitions = transitions
+        self.watches = [
+            _Watch(self, k, kind) for kind in _KINDS for k in range(transitions.of.size)
+        ]
 
     def values(self, t, q, qd, tau, stepper):
         """Of all functions, for times (n,) and states (n, nq), (n, nv): (n, 4 contacts)."""
@@ -213,74 +223,80 @@ class Touches:
 
         A contact that is closed and about to open counts as open.
         """
-        held, mode = self.machine.held, self.machine.mode
-        q, qd = held.placed(t, q, qd)
-        gap, zeta = held.scene.candidate_velocities(held.tree, q, qd)
-        opening = (gap <= 0) & (zeta[..., 0] >= -self.machine.settings.velocity_tolerance)
+        dynamics, mode = self.transitions.dynamics, self.transitions.mode
+        q, qd = dynamics.placed(t, q, qd)
+        gap, zeta = dynamics.scene.candidate_velocities(dynamics.tree, q, qd)
+        opening = (gap <= 0) & (zeta[..., 0] >= -self.transitions.settings.velocity_tolerance)
         arrive = np.where(mode.kind == OPEN, np.where(opening, _TINY, gap), 1.0)
         along = np.einsum("...ni,ni->...n", zeta[..., 1:], mode.slip)
-        along = along + _NOISE * self.machine.settings.velocity_tolerance
+        along = along + _NOISE * self.transitions.settings.velocity_tolerance
         return arrive, np.where(mode.kind == SLIDES, along, 1.0)
 
     def of_forces(self, t, q, qd, tau):
         """Margins of closed contacts, and resistances of those that slide, each (n, contacts)."""
-        held, mode = self.machine.held, self.machine.mode
+        dynamics, mode = self.transitions.dynamics, self.transitions.mode
         if not len(mode.closed):
             return tuple(np.ones((2, len(qd), len(mode.kind))))
-        q, qd = held.placed(t, q, qd)
-        now = held.instant(np.asarray(t, dtype=float), q, qd, tau)
-        return loads(self.machine, now, t, qd).margin, held.resistance(now, qd, mode)
+        q, qd = dynamics.placed(t, q, qd)
+        now = dynamics.instant(np.asarray(t, dtype=float), q, qd, tau)
+        return loads(self.transitions, now, t, qd).margin, dynamics.resistance(now, qd, mode)
 
 
 class Loads(NamedTuple):
     """How closed contacts bear their loads.
 
     Attributes:
-        answer: motion and forces in the present mode.
+        motion: motion and forces in the present mode.
         margin: with which acceleration contacts would have to be driven before they give way
             [m/s²], (..., n); one for open ones.
         shared: of forces that are not unique, where those nearest to the last are not admissible,
             others that are: by index, (closed contacts, 3).
     """
 
-    answer: Any
+    motion: Any
     margin: Any
     shared: dict
 
 
-def loads(machine, now, t, qd) -> Loads:
+def loads(transitions, now, t, qd) -> Loads:
     """Loads of the contacts at an ``Instant``, or at many.
 
     Where forces are not unique, and those nearest to the last are not admissible, a contact problem
     says whether others are.
     """
-    held, mode, tolerance = machine.held, machine.mode, machine.settings.acceleration_tolerance
-    answer = held.answer(now, qd, mode)
+    dynamics, mode, tolerance = (
+        transitions.dynamics,
+        transitions.mode,
+        transitions.settings.acceleration_tolerance,
+    )
+    motion = dynamics.motion(now, qd, mode)
     contact, axis = mode.rows
     first, second = np.flatnonzero(axis == 0), np.flatnonzero(axis == 1)
-    margin = np.ones(answer.force.shape[:-1])
-    force, soft = answer.force, answer.softness
+    margin = np.ones(motion.force.shape[:-1])
+    force, soft = motion.force, motion.softness
     margin[..., contact[first]] = force[..., contact[first], 0] * soft[..., first]
     at = contact[second]
-    excess = held.mu[at] * force[..., at, 0] - np.hypot(force[..., at, 1], force[..., at, 2])
+    excess = dynamics.mu[at] * force[..., at, 0] - np.hypot(force[..., at, 1], force[..., at, 2])
     compliance = np.minimum(soft[..., second], soft[..., second + 1])
     margin[..., at] = np.minimum(margin[..., at], excess * compliance)
     margin[..., mode.closed] += tolerance
     shared = {}
-    for index in map(tuple, np.argwhere(~answer.regular & np.any(margin <= 0, axis=-1))):
+    for index in map(tuple, np.argwhere(~motion.regular & np.any(margin <= 0, axis=-1))):
         one = type(now)(*(x[index] for x in now))
         time = float(np.asarray(t)[index] if np.ndim(t) else t)
-        shared[index], margin[index] = _shared_out(machine, one, time, qd[index])
-    return Loads(answer, margin, shared)
+        shared[index], margin[index] = _shared_out(transitions, one, time, qd[index])
+    return Loads(motion, margin, shared)
 
 
-def _shared_out(machine, now, t, qd):
+def _shared_out(transitions, now, t, qd):
     """Forces of closed contacts by a contact problem, and the margins that they leave, (n,)."""
-    mode, closed = machine.mode, machine.mode.closed
+    mode, closed = transitions.mode, transitions.mode.closed
     zeta = np.zeros((len(mode.kind), 3))
-    zeta[:, 1:] = np.where((mode.kind == SLIDES)[:, None], machine.held.slip(now, qd, mode), 0.0)
-    lam, w = machine.solved(machine.problem(now, zeta, closed), t, thorough=False)
-    margin, tolerance = np.ones(len(mode.kind)), machine.settings.acceleration_tolerance
+    zeta[:, 1:] = np.where(
+        (mode.kind == SLIDES)[:, None], transitions.dynamics.slip(now, qd, mode), 0.0
+    )
+    lam, w = transitions.solved(transitions.problem(now, zeta, closed), t, thorough=False)
+    margin, tolerance = np.ones(len(mode.kind)), transitions.settings.acceleration_tolerance
     sideways = np.where(mode.kind[closed] == STICKS, np.hypot(w[:, 1], w[:, 2]), 0.0)
     rest = tolerance - np.maximum(w[:, 0], sideways)
     margin[closed] = np.where(rest > tolerance / 2, 1.0, rest)

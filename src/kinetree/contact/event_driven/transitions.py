@@ -1,4 +1,4 @@
-"""What contacts do next, decided at events — RBDA Table 11.1."""
+"""Transitions between phases: which contacts open, stick or slide next — RBDA Table 11.1."""
 
 import numpy as np
 
@@ -12,28 +12,28 @@ from kinetree.errors import ContactError, SimulationError
 from kinetree.integration.events import EventRecord
 from kinetree.integration.watcher import mechanical_energy
 
-__all__ = ["Machine"]
+__all__ = ["Transitions"]
 
 _SURE = 0.5  # of the tolerance: what opens or slips, once an event has said that something does
 _DOUBT = 1e-3  # the same for the contact of which an event has said it
 
 
-class Machine:
-    """The modes of contacts, and how they change.
+class Transitions:
+    """Modes of the contacts, and their changes at events.
 
     Args:
         settings: ``EventDriven``.
-        held: ``Held``, what moves the mechanism during a phase.
+        dynamics: ``PhaseDynamics``, the motion during a phase.
 
     Attributes:
         mode: of the present phase.
-        tau: joint forces of the controller that the mode was decided with.
-        solves: how many contact problems decided what comes next.
+        tau: joint forces of the controller for which the mode was found.
+        solves: number of contact problems solved to find the next mode.
         loss: energy lost in impacts and where sliding stops [J].
     """
 
-    def __init__(self, settings, held):
-        self.settings, self.held, self.model = settings, held, held.model
+    def __init__(self, settings, dynamics):
+        self.settings, self.dynamics, self.model = settings, dynamics, dynamics.model
         self.of = settings.scene.candidates
         self.mode = Mode.apart(self.of.size)
         self.solves, self.loss = 0, 0.0
@@ -41,7 +41,7 @@ class Machine:
         self._settled: tuple | None = None
         self._prepared: tuple | None = None
 
-    # --- what comes next ---------------------------------------------------------------------
+    # --- the next mode -----------------------------------------------------------------------
 
     def prepare(self, t, h, q, qd, tau):
         """Before a step of ``h`` seconds: the mode, if joint forces have jumped; directions."""
@@ -51,12 +51,14 @@ class Machine:
         if not np.any(mode.kind == SLIDES) or self._prepared == (t, id(mode)):
             return  # not again, when the same step is taken with another length
         self._prepared = (t, id(mode))
-        now = self.held.instant(t, q, qd, tau)
-        mode.slip[:] = np.where((mode.kind == SLIDES)[:, None], self.held.slip(now, qd, mode), 0.0)
-        mode.blur[:] = self.held.blurs(now, mode, h)
+        now = self.dynamics.instant(t, q, qd, tau)
+        mode.slip[:] = np.where(
+            (mode.kind == SLIDES)[:, None], self.dynamics.slip(now, qd, mode), 0.0
+        )
+        mode.blur[:] = self.dynamics.blurs(now, mode, h)
 
     def settle(self, t, q, qd, tau, index=(), suspect=None):
-        """Decide the mode from a state.
+        """Find the mode at a state.
 
         Args:
             t: time [s].
@@ -64,12 +66,12 @@ class Machine:
             qd: joint velocities.
             tau: joint forces of the controller.
             index: of the sample: there is one.
-            suspect: number of the contact that an event said changes, or None.
+            suspect: number of the contact whose event was located, or None.
         """
         key = (t, q.tobytes(), qd.tobytes(), np.asarray(tau).tobytes())
         if key == self._settled:
             return
-        now = self.held.instant(t, q, qd, tau)
+        now = self.dynamics.instant(t, q, qd, tau)
         zeta = np.einsum("nav,v->na", now.J, qd)
         states = contact_states(
             now.gap, zeta[:, 0], self.settings.gap_tolerance, self.settings.velocity_tolerance
@@ -84,7 +86,7 @@ class Machine:
             self.solves += 1
             for c, k in enumerate(current):
                 self._decide(mode, k, lam[c], w[c], zeta[k], k == suspect)
-            mode.force[:] = centred(self.held, now, qd, mode, mode.force)
+            mode.force[:] = centred(self.dynamics, now, qd, mode, mode.force)
         self.mode, self._settled, self.tau = mode, key, np.array(tau)
 
     def _decide(self, mode, k, lam, w, zeta, suspected):
@@ -127,44 +129,41 @@ class Machine:
 
     def velocities(self, q, qd):
         """Of all contacts, (n, 3)."""
-        return self.held.scene.candidate_velocities(self.held.tree, q, qd)[1]
+        return self.dynamics.scene.candidate_velocities(self.dynamics.tree, q, qd)[1]
 
     def hit(self, q, qd):
         """State after an impact at all contacts that are closed, and which of them stay so."""
-        gap, point, axes = self.held.scene.candidate_positions(self.held.tree, q)
+        gap, point, axes = self.dynamics.scene.candidate_positions(self.dynamics.tree, q)
         near = np.flatnonzero(gap <= self.settings.gap_tolerance)
         zeta = self.velocities(q, qd)[near, 0]
         e, slowest = self.of.restitution[near], self.settings.rest_velocity
-        e = np.where(e * self._blows(zeta) >= slowest, e, 0.0)
+        e = np.where(e * self._impact_speeds(zeta) >= slowest, e, 0.0)
         contacts = Contacts(
             self.of.predecessor[near], self.of.successor[near], point[near], axes[near, 0],
             np.zeros(len(near)), tuple(self.of.names[k] for k in near),
         )  # fmt: skip
         after = impact(
             self.model, q, qd, contacts, law=self.settings.law, restitution=e,
-            friction=self.of.friction[near], order=self.settings.order, given=self.held.given,
+            friction=self.of.friction[near], order=self.settings.order, given=self.dynamics.given,
         )  # fmt: skip
         stay = near[after.velocity[:, 0] < slowest]
         slip = np.hypot(after.velocity[:, 1], after.velocity[:, 2])
         slow = (slip <= self.settings.stick_velocity)[np.isin(near, stay)]
         sticks = stay[slow & (self.of.friction[stay] > 0)]
-        rows = (
-            np.concatenate([stay, sticks, sticks]).astype(int),
-            np.repeat([0, 1, 2], [len(stay), len(sticks), len(sticks)]),
-        )
-        q = closed_positions(self.held, q, stay)
-        qd = closed_velocities(self.held, q, after.qd, rows)
+        rows = _equations(stay, sticks)
+        q = closed_positions(self.dynamics, q, stay)
+        qd = closed_velocities(self.dynamics, q, after.qd, rows)
         self.loss -= after.contact_work
         return q, qd, stay
 
-    def _blows(self, zeta):
-        """Speeds of the blows; one after the other, a blow is handed on to contacts at rest."""
-        blows = np.abs(zeta)
-        one_by_one = self.settings.order == "sequential"
-        return np.full_like(blows, blows.max(initial=0.0)) if one_by_one else blows
+    def _impact_speeds(self, zeta):
+        """Speeds of approach; sequential impacts pass the fastest on to contacts at rest."""
+        speeds = np.abs(zeta)
+        sequential = self.settings.order == "sequential"
+        return np.full_like(speeds, speeds.max(initial=0.0)) if sequential else speeds
 
     def arrive(self, k, t, q, qd):
-        """State after contact ``k`` has closed, and what to call it."""
+        """State after contact ``k`` has closed, and the name of the event."""
         name = self.of.names[k]
         zeta = self.velocities(q, qd)[k, 0]
         if self.mode.kind[k] != OPEN or zeta >= -self.settings.velocity_tolerance:
@@ -177,7 +176,7 @@ class Machine:
         return q, qd, f"{name} {'ends its ever faster bounces' if accumulated else 'lands'}"
 
     def give_way(self, k, t, q, qd):
-        """Contact ``k`` opens or slips: a new mode, and what to call it."""
+        """State after contact ``k`` opens or slips, with a new mode, and the name of the event."""
         name, before = self.of.names[k], self.mode.kind[k]
         if before != OPEN:
             self._settled = None
@@ -188,30 +187,28 @@ class Machine:
         return q, qd, f"{name} {'opens' if after == OPEN else 'slips'}"
 
     def stop(self, k, t, q, qd):
-        """State after contact ``k`` has stopped sliding, and what to call it."""
+        """State after contact ``k`` has stopped sliding, and the name of the event."""
         name, zeta = self.of.names[k], self.velocities(q, qd)
         slow = np.hypot(zeta[:, 1], zeta[:, 2]) <= self.settings.stick_velocity
         if self.mode.kind[k] == SLIDES and slow[k]:
-            held = np.flatnonzero((self.mode.kind == STICKS) | ((self.mode.kind == SLIDES) & slow))
-            closed = self.mode.closed
-            rows = (
-                np.concatenate([closed, held, held]),
-                np.repeat([0, 1, 2], [len(closed), len(held), len(held)]),
+            sticking = np.flatnonzero(
+                (self.mode.kind == STICKS) | ((self.mode.kind == SLIDES) & slow)
             )
-            qd = closed_velocities(self.held, q, qd, rows)
+            rows = _equations(self.mode.closed, sticking)
+            qd = closed_velocities(self.dynamics, q, qd, rows)
         self.settle(t, q, qd, self.tau)
         sliding = "slides back" if slow[k] else "turns"
         what = {STICKS: "sticks", SLIDES: sliding, OPEN: "opens"}
         return q, qd, f"{name} {what[int(self.mode.kind[k])]}"
 
     def lock(self, k, t, q, qd):
-        """Friction of contact ``k`` has used up its resistance."""
+        """The same where friction of contact ``k`` has used up its resistance (Painlevé)."""
         self.settle(t, q, qd, self.tau, suspect=k)
         return q, qd, f"{self.of.names[k]} comes to Painlevé's paradox"
 
     def entered(self, t, q, qd, tau):
         """State at the start of a step, after an impact if contacts are closing, and its record."""
-        gap, zeta = self.held.scene.candidate_velocities(self.held.tree, q, qd)
+        gap, zeta = self.dynamics.scene.candidate_velocities(self.dynamics.tree, q, qd)
         if self.tau is None and np.any(gap < -self.settings.gap_tolerance):
             k = int(np.argmin(gap))
             raise SimulationError(
@@ -230,3 +227,9 @@ class Machine:
         names = ", ".join(self.of.names[k] for k in hits)
         self.settle(t, q1, qd1, tau)
         return q1, qd1, EventRecord(float(t), f"{names} hits", q, qd, q1, qd1, float(energy))
+
+
+def _equations(closed, sticking):
+    """Contact and axis (0 normal, 1 and 2 tangents) of every equation, each (m,)."""
+    contact = np.concatenate([closed, sticking, sticking]).astype(int)
+    return contact, np.repeat([0, 1, 2], [len(closed), len(sticking), len(sticking)])

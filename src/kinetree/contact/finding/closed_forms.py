@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from kinetree.contact.finding.height_fields import height_and_slopes, hollow
+from kinetree.contact.finding.height_fields import height_and_derivatives, hollow
 from kinetree.contact.finding.shapes import (
     COMPILED_VERTICES,
     absolute,
@@ -52,7 +52,7 @@ def field_and_ball(a, b):
     x, y = c[0], c[1]
     for _ in range(_STEPS):
         x, y = _step(a.shape, c, x, y)
-    s = height_and_slopes(a.shape, x, y)
+    s = height_and_derivatives(a.shape, x, y)
     length = sqrt(s.hx * s.hx + s.hy * s.hy + 1)
     normal = np.array([-s.hx, -s.hy, 1]) / length
     foot = np.array([x, y, s.h])
@@ -63,7 +63,7 @@ def field_and_ball(a, b):
 
 def _step(field, c, x, y):
     """A step towards (x, y) where ``(x, y, h) - c`` is at right angles to the surface."""
-    s = height_and_slopes(field, x, y)
+    s = height_and_derivatives(field, x, y)
     up = s.h - c[2]
     f, g = x - c[0] + up * s.hx, y - c[1] + up * s.hy
     xx, xy, yy = 1 + s.hx * s.hx, s.hx * s.hy, 1 + s.hy * s.hy

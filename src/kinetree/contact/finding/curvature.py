@@ -14,7 +14,7 @@ both bodies agree on: D. J. Montana, "The kinematics of contact and grasp" (1988
 
 import numpy as np
 
-from kinetree.contact.finding.height_fields import height_and_slopes
+from kinetree.contact.finding.height_fields import height_and_derivatives
 from kinetree.contact.finding.shapes import hull_of
 from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, HeightField, Plane, Sphere
 
@@ -132,10 +132,10 @@ def _local(shape, x, n):
         return _cylinder(shape, x, n)
     if isinstance(shape, Ellipsoid):
         form = np.diag(1 / np.square(shape.radii))
-        slope = form @ x
-        return curved(n, form / np.sqrt(slope @ slope))
+        gradient = form @ x
+        return curved(n, form / np.sqrt(gradient @ gradient))
     if isinstance(shape, HeightField):
-        s = height_and_slopes(shape, x[0], x[1])
+        s = height_and_derivatives(shape, x[0], x[1])
         bend = np.array([[s.hxx, s.hxy, 0], [s.hxy, s.hyy, 0], [0, 0, 0]])
         return curved(n, -bend / np.sqrt(1 + s.hx**2 + s.hy**2))
     if isinstance(shape, Box):

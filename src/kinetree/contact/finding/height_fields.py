@@ -1,4 +1,4 @@
-"""Bicubic splines through heights on an even grid, with slopes and second derivatives.
+"""Bicubic splines through heights on an even grid, with first and second derivatives.
 
 On numbers, the 16 coefficients around a point are looked up. Compiled code cannot look things up:
 there the weights of all coefficients are computed, and most are zero.
@@ -13,7 +13,7 @@ from kinetree.algorithms.dual import Dual
 from kinetree.contact.finding.shapes import absolute, clamped
 from kinetree.spatial.ops import less, select
 
-__all__ = ["Surface", "height_and_slopes", "hollow", "surface_at_points"]
+__all__ = ["Surface", "height_and_derivatives", "hollow", "surface_at_points"]
 
 
 class Surface(NamedTuple):
@@ -44,16 +44,16 @@ def _coefficients(heights):
     return c
 
 
-def height_and_slopes(field, x, y) -> Surface:
+def height_and_derivatives(field, x, y) -> Surface:
     """The surface of a ``HeightField`` at (x, y), in its own coordinates."""
     c = _coefficients(field.heights)
     wx, dx, ddx, first = _weights(x, field.size[0], c.shape[0])
     wy, dy, ddy, second = _weights(y, field.size[1], c.shape[1])
     c = c[first : first + len(wx), second : second + len(wy)]
-    along, slope, bend = (_sum(w, c) for w in (wx, dx, ddx))
+    along, gradient, bend = (_sum(w, c) for w in (wx, dx, ddx))
     return Surface(
-        _sum(wy, along), _sum(wy, slope), _sum(dy, along),
-        _sum(wy, bend), _sum(dy, slope), _sum(ddy, along),
+        _sum(wy, along), _sum(wy, gradient), _sum(dy, along),
+        _sum(wy, bend), _sum(dy, gradient), _sum(ddy, along),
     )  # fmt: skip
 
 
@@ -127,6 +127,6 @@ def _bump(t):
     near, far = less(u, 1), less(u, 2)
     v = 2 - u
     value = select(near, 2 / 3 - u * u + u * u * u / 2, select(far, v * v * v / 6, 0))
-    slope = select(near, -2 * u + 3 * u * u / 2, select(far, -v * v / 2, 0))
+    rate = select(near, -2 * u + 3 * u * u / 2, select(far, -v * v / 2, 0))
     bend = select(near, -2 + 3 * u, select(far, v, 0))
-    return value, sign * slope, bend
+    return value, sign * rate, bend

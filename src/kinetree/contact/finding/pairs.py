@@ -16,8 +16,8 @@ class Pair(NamedTuple):
     """Two shapes that may touch, the one on the lower body first.
 
     Attributes:
-        first: the ``Geometry`` of the predecessor; to ask for a pair, names of shapes or bodies
-            will do.
+        first: the ``Geometry`` of the predecessor; in ``Scene(pairs=...)`` also the name of a
+            shape or body.
         second: that of the successor.
         friction: coefficient of friction, or None: that of the scene.
         restitution: coefficient of restitution, or None: that of the scene.
@@ -30,7 +30,7 @@ class Pair(NamedTuple):
 
 
 def pairs_of(model, pairs, ignore=()):
-    """The pairs that a scene asks for, less those to leave out."""
+    """The pairs of a scene, without those to leave out."""
     if pairs is None or isinstance(pairs, str):
         if pairs not in (None, "base"):
             raise ModelError(f"pairs must be None, 'base' or a list of pairs, got {pairs!r}")
@@ -82,22 +82,22 @@ def _ordered(a, b, friction=None, restitution=None):
 
 
 def named_pairs(model, given):
-    """Pairs that were asked for: ``Pair`` or pairs of names, of shapes or of bodies."""
+    """Pairs given as ``Pair`` or as pairs of names, of shapes or of bodies."""
     pairs = []
     for item in given:
         if not isinstance(item, (tuple, list)) or not 2 <= len(item) <= 4:
             raise ModelError(
                 f"a pair must be a Pair or two names, of shapes or bodies, got {item!r}"
             )
-        asked = Pair(*item)
-        for a in _found(model, asked.first):
-            for b in _found(model, asked.second):
+        wanted = Pair(*item)
+        for a in _found(model, wanted.first):
+            for b in _found(model, wanted.second):
                 if a.body == b.body:
                     raise ModelError(
                         f"shapes {pair_name(model, a, b)} are on the same body "
                         f"{model.body_names[a.body]!r}: they cannot move against each other"
                     )
-                pairs.append(_ordered(a, b, asked.friction, asked.restitution))
+                pairs.append(_ordered(a, b, wanted.friction, wanted.restitution))
     return pairs
 
 

@@ -14,7 +14,7 @@ The ground is smooth, so that the normal of every contact is that of the ground.
 Every shape may be nearest in many places: a plank lies on two ridges, a ball in a ditch on both of
 its sides. All are found: clearances are sampled closer than the heights are, every local minimum of
 the samples is a start, and Newton's method ends on the conditions above. Two minima of which one is
-missed are within a quarter of the spacing of the heights of each other. Host-only.
+missed are within a quarter of the spacing of the heights of each other. NumPy only.
 """
 
 from typing import Any, NamedTuple
@@ -150,7 +150,7 @@ class _Lines:
     def at(self, which, s):
         return self.start[which] + s[..., None] * self.way[which]
 
-    def slopes(self, which, s):
+    def derivatives(self, which, s):
         """First and second derivative."""
         return self.way[which], np.zeros((len(s), 3))
 
@@ -174,7 +174,7 @@ class _Circles:
     def at(self, which, s):
         return self.centres[which] + np.cos(s)[..., None] * self.x + np.sin(s)[..., None] * self.y
 
-    def slopes(self, which, s):
+    def derivatives(self, which, s):
         """First and second derivative."""
         centres = self.centres[which]
         return self.at(which, s + np.pi / 2) - centres, centres - self.at(which, s)
@@ -280,7 +280,7 @@ def _curves(field, curves, margin):
     longest = np.array([_spacing(field)] * 2 + [2 * (s[1] - s[0])])
 
     def equations(x):
-        p, (dp, ddp) = curves.at(which, x[:, 2]), curves.slopes(which, x[:, 2])
+        p, (dp, ddp) = curves.at(which, x[:, 2]), curves.derivatives(which, x[:, 2])
         g = _ground(field, x[:, :2])
         J = np.zeros((len(x), 3, 3))
         r, J[:, :2, :2] = _above(g, p)

@@ -1,6 +1,6 @@
-"""A mechanism that is hit: ``H Δqd = Jᵀ λ + Kᵀ κ`` with ``K Δqd = 0`` — RBDA (11.57).
+"""A mechanism in an impact: ``H Δqd = Jᵀ λ + Kᵀ κ`` with ``K Δqd = 0`` — RBDA (11.57).
 
-Loops answer at once, with impulses ``κ`` of their own. Host-only.
+Loops answer at once, with impulses ``κ`` of their own. NumPy only.
 """
 
 from dataclasses import dataclass
@@ -34,8 +34,8 @@ class Collision:
         model: the mechanism.
         q: joint positions, (nq,).
         qd: joint velocities before, (nv,).
-        contacts: where it is hit; ``Contacts``.
-        given: names of joints that move as told, whatever hits them.
+        contacts: of the impact; ``Contacts``.
+        given: names of prescribed joints, whose velocities no impulse changes.
     """
 
     model: Any
@@ -59,7 +59,7 @@ class Collision:
             )
 
     def require_yielding(self):
-        """Raise ImpactError where both sides of a contact that closes move as told."""
+        """Raise ImpactError where both sides of a contact that closes are prescribed."""
         yields = np.einsum("nv,vw,nw->n", self.J[:, 0], self.A, self.J[:, 0])
         stiff = np.flatnonzero((self.zeta[:, 0] < 0) & (yields <= 0))
         if len(stiff):
@@ -146,8 +146,8 @@ class Impact:
         couple: impulsive couples about the normal, or about normal and tangents [N·m·s], (n, 1)
             or (n, 3), of patches and welds; else None.
         contact_work: of the impulses at the contacts [J]; never positive.
-        energy_change: of the mechanism [J]: the same, and the work of drives, where joints move as
-            told.
+        energy_change: of the mechanism [J]: the same, and the work of drives of prescribed
+            joints.
         velocity: relative velocities at the contacts after, along normal and tangents, (n, 3).
         loop_impulse: of loops [N·m·s, N·s], (nc,); the smallest, if not unique.
         contacts: the contacts that took part.
@@ -190,7 +190,7 @@ def finished(collision, rows, impulse, friction, *, couple=None, law, solver=0.0
     if work > _CREATED * within_reach:
         raise ImpactError(
             f"the law {law!r} would create {work:.6g} J in this impact: sliding stops or "
-            f"reverses while it lasts, and restitution of velocities knows nothing of that; use "
+            f"reverses while it lasts, and restitution of velocities ignores that; use "
             f"law='energetic'"
         )
     zeta = collision.zeta + collision.J @ dqd

@@ -1,10 +1,10 @@
-"""``impact``: the velocities of a mechanism after it was hit — RBDA §11.7.
+"""``impact``: velocities of a mechanism after an impact — RBDA §11.7.
 
     after = kt.contact.impact(m, q, qd, scene, law="energetic", restitution=0.6, friction=0.3)
     after.qd, after.impulse, after.energy_change
 
-Works for trees, floating bases, loops, gears, and joints that move as told. See ``laws`` for the
-laws of restitution, and ``several`` for impacts at several points at once.
+Works for trees, floating bases, loops, gears, and prescribed joints. See ``single`` for the laws
+of restitution, and ``several`` for impacts at several points at once.
 """
 
 import numpy as np
@@ -51,7 +51,7 @@ def impact(
             reverse it; from 0 to 1. Like the next two, for single points.
         torsional_friction: couple about the normal per normal impulse, at most [m].
         torsional_restitution: how much of the spin about the normal comes back, reversed.
-        given: names of joints that move as told, whatever hits them: their velocities stay.
+        given: names of prescribed joints, whose velocities no impulse changes.
         tolerance: contacts with larger gaps [m] are open.
 
     Raises:
@@ -99,7 +99,7 @@ def capture(model, q, qd, contacts, *, weld=False, given=(), tolerance=1e-6) -> 
         qd: joint velocities before, (nv,).
         contacts: ``Contacts``, or a ``Scene``.
         weld: whether rotation is caught, too.
-        given: names of joints that move as told, whatever hits them.
+        given: names of prescribed joints, whose velocities no impulse changes.
         tolerance: contacts with larger gaps [m] are open.
     """
     collision = _collision(model, q, qd, contacts, tolerance, given)

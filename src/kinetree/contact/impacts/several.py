@@ -16,7 +16,7 @@ to happen first.
 had time to part; until no bodies approach.
 
 In both, points whose impulses do not reach one another are impacts of their own. Coordinates as in
-``path``; arrays of velocities are (n, 3), of ``W`` (n, 3, n, 3). Host-only.
+``single``; arrays of velocities are (n, 3), of ``W`` (n, 3, n, 3). NumPy only.
 """
 
 import numpy as np
@@ -48,7 +48,7 @@ def islands(W):
 
 
 def simultaneous_impacts(W, zeta, e, mu, law):
-    """Impulses (n, 3) of contacts that are hit together, and the error of the solver."""
+    """Impulses (n, 3) of simultaneous impacts, and the error of the solver."""
     if len(zeta) == 1:
         return single_impact(W[0, :, 0], zeta[0], e[0], mu[0], law)[None], 0.0
     if law == "newton":
@@ -68,7 +68,7 @@ def simultaneous_impacts(W, zeta, e, mu, law):
 
 
 def sequential_impacts(W, zeta, e, mu, law):
-    """Impulses (n, 3) of contacts that are hit one after the other, and the error of the solver."""
+    """Impulses (n, 3) of impacts one after the other, and the error of the solver."""
     impulse, now = np.zeros_like(zeta), zeta.copy()
     fastest = -np.min(zeta[:, 0])
     for _ in range(_ROUNDS):

@@ -116,7 +116,7 @@ class _Work:
 # slide off in the one direction in which they can keep on sliding. In a plane, and wherever else
 # ``d`` stays the same, this is piecewise linear. Otherwise ``d`` turns, faster and faster as
 # sliding slows down; ``dp = s dτ`` with the sliding speed ``s`` makes a smooth differential
-# equation of it. Coordinates are (normal, tangent 1, tangent 2). Host-only.
+# equation of it. Coordinates are (normal, tangent 1, tangent 2). NumPy only.
 
 _ARRESTED = 1e-13  # of the relative velocity: slower sliding is none
 _WEDGED = 1e-12  # of the mobility: less of it along the normal is none
@@ -201,7 +201,7 @@ def _slide(course, goal):
     c = np.array([1.0, *(-mu * d)])
     turn, slow = np.array([-d[1], d[0]]) @ (W @ c)[1:], d @ (W @ c)[1:]
     if abs(turn) > 1e-14 * np.linalg.norm(W[1:]) * (1 + mu):
-        return swirl(course, goal)
+        return swerve(course, goal)
     to_goal = goal.impulse(course, (W @ c)[0])
     to_stop = -speed / slow if slow < 0 else np.inf
     if to_goal < to_stop:
@@ -240,7 +240,7 @@ def _keeps_on(w, b, mu):
     return d / np.hypot(*d)
 
 
-# --- Sliding whose direction turns (swirl) -------------------------------------------------------
+# --- Swerve: sliding whose direction turns --------------------------------------------------------
 # With ``ζ_t = s (cos φ, sin φ)`` and ``dp = s dτ``, all of
 #
 #     dφ/dτ = d⊥·r,   d(ln s)/dτ = d·r,   dp/dτ = s,   dλ_t/dτ = -μ s d,   r = W_tn - μ W_tt d
@@ -261,7 +261,7 @@ _TOLERANCE = 1e-11
 _GONE = math.log(1e-14)  # of the speed at the start: sliding has stopped
 
 
-def swirl(course, goal):
+def swerve(course, goal):
     """The course up to the goal, or to where sliding stops; and whether it got to the goal."""
     path = _Path(course)
     y, h = path.start, 0.1 / np.linalg.norm(course.W) / (1 + course.friction)

@@ -3,8 +3,8 @@
     motion = kt.contact.forward_dynamics(m, q, qd, tau, scene)
     motion.qdd, motion.forces, motion.zetadot, motion.modes, motion.residuals
 
-Works for trees, floating bases, loops, gears, and joints that move as told — RBDA §11.1–11.5.
-Contacts with friction stick or slide; see ``friction`` and ``painleve``.
+Works for trees, floating bases, loops, gears, and prescribed joints — RBDA §11.1–11.5. Contacts
+with friction stick or slide; see ``friction``.
 """
 
 from dataclasses import dataclass
@@ -13,15 +13,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.arrays.functions import on_host
+from kinetree.contact.complementarity import lcp
 from kinetree.contact.finding.pairs import coefficients_of
 from kinetree.contact.mobility import drive_forces, tree_force
-from kinetree.contact.rigid import friction as with_friction
-from kinetree.contact.rigid.friction import directions, reduced, require_method
-from kinetree.contact.rigid.problem import HITTING, TOUCHING, contact_states, problem_at
+from kinetree.contact.rigid.friction import directions, reduced, require_method, solve
+from kinetree.contact.rigid.problem import (
+    HITTING,
+    TOUCHING,
+    contact_states,
+    problem_at,
+    require_solution,
+)
 from kinetree.errors import ContactError, ShapeError, UnknownNameError
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
+from kinetree.spatial import Motion, cross_force
 
-__all__ = ["ContactMotion", "ContactResiduals", "forward_dynamics"]
+__all__ = ["BodyContact", "ContactMotion", "ContactResiduals", "body_contact", "forward_dynamics"]
 
 _FINITE = float(np.finfo(float).max)
 _STILL = 1e-9  # of the accelerations at hand: what counts as none
@@ -52,7 +59,7 @@ class ContactMotion:
 
     Attributes:
         qdd: joint accelerations, (nv,).
-        tau: joint forces, (nv,), with those of drives for joints that move as told.
+        tau: joint forces, (nv,), with those of the drives of prescribed joints.
         forces: on the successors, along normal and tangents [N], (n, 3).
         zetadot: accelerations at the contacts, along normal and tangents [m/s²], (n, 3); those
             along normals are the second derivatives of the gaps.
@@ -91,8 +98,8 @@ def forward_dynamics(
         contacts: ``Contacts``, or a ``Scene``, whose contacts at ``q`` count.
         friction: coefficients, a number or (n,); by default those of the contacts, or zero.
         method: for contacts without friction: ``"lcp"``, ``"lemke"``, ``"forces"`` or
-            ``"accelerations"``, see ``frictionless``; they agree.
-        given: names of joints that accelerate as told, whatever force it takes, as in
+            ``"accelerations"``, see ``friction``; they agree.
+        given: names of joints with prescribed accelerations, whatever force it takes, as in
             ``kinetree.hybrid_dynamics``.
         qdd: joint accelerations, (nv,); only entries of the ``given`` joints are read.
         gap_tolerance: contacts with larger gaps [m] are open.
@@ -106,7 +113,7 @@ def forward_dynamics(
     require_method(method)
     q, qd, tau = _arrays(model, q, qd, tau)
     given = (given,) if isinstance(given, str) else tuple(given)
-    told = np.zeros(model.nv) if qdd is None else as_joint_vector(model, qdd, "qdd").astype(float)
+    known = np.zeros(model.nv) if qdd is None else as_joint_vector(model, qdd, "qdd").astype(float)
     if hasattr(contacts, "contacts"):
         contacts = contacts.contacts(q, margin=gap_tolerance)
     mu = coefficients_of(friction, contacts.friction, contacts.size, "friction", _FINITE)
@@ -115,7 +122,7 @@ def forward_dynamics(
             f"method {method!r} is for contacts without friction: say friction=0, or leave the "
             f"method out"
         )
-    problem = problem_at(model, q, qd, tau, contacts, mu, given, told)
+    problem = problem_at(model, q, qd, tau, contacts, mu, given, known)
     states = contact_states(
         np.asarray(contacts.gap), problem.zeta[:, 0], gap_tolerance, velocity_tolerance
     )
@@ -123,7 +130,7 @@ def forward_dynamics(
     current = np.array([s == TOUCHING for s in states], dtype=bool)
     lam = np.zeros((problem.size, 3))
     if current.any():
-        lam[current] = with_friction.solve(problem.chosen(current), velocity_tolerance, method)
+        lam[current] = solve(problem.chosen(current), velocity_tolerance, method)
     return finished(model, q, qd, tau, contacts, problem, lam, states, velocity_tolerance, given)
 
 
@@ -214,3 +221,69 @@ def _friction_errors(friction, most, w, slip, modes):
 
 def _largest(x):
     return float(np.max(x, initial=0.0))
+
+
+# --- One body in contact, without friction — RBDA §11.1, §11.2 -----------------------------------
+# The textbook case, in spatial vectors: normals ``n`` through the points of contact, forces ``n
+# λ`` with ``λ ≥ 0``, and separation accelerations ``n · a + ṅ · v ≥ 0``, one of the two zero. For
+# mechanisms see ``forward_dynamics``.
+
+_CLOSING = 1e-6  # [m/s] separation velocity that still counts as zero
+
+
+class BodyContact(NamedTuple):
+    """Motion of one body in contact.
+
+    Attributes:
+        lam: contact forces [N], (n,); one of many, where normals are dependent.
+        a: spatial acceleration of the body, unique.
+        zetadot: separation accelerations [m/s²], (n,), unique.
+        M: separation accelerations per contact force [1/kg], (n, n) — RBDA (11.19).
+        d: separation accelerations without contact forces [m/s²], (n,) — RBDA (11.20).
+    """
+
+    lam: np.ndarray
+    a: Motion
+    zetadot: np.ndarray
+    M: np.ndarray
+    d: np.ndarray
+
+
+@on_host
+def body_contact(inertia, v, f, normals, normal_rates=None) -> BodyContact:
+    """Contact forces on one body, and its acceleration.
+
+    Args:
+        inertia: spatial inertia of the body.
+        v: its spatial velocity; separation velocities ``n · v`` must be zero.
+        f: all other forces on it, gravity among them.
+        normals: unit forces along the normals through the points of contact, (n, 6); away from the
+            surfaces.
+        normal_rates: their rates, (n, 6); zero by default.
+
+    Raises:
+        ContactError: a contact closes or opens, so that an impulse is called for, or none.
+        InfeasibleContactError: no contact forces keep all contacts from closing.
+    """
+    N = np.asarray(normals, dtype=float)
+    if N.ndim != 2 or N.shape[1] != 6:
+        raise ShapeError(f"normals must be forces (n, 6), got shape {N.shape}")
+    Ndot = np.zeros(N.shape) if normal_rates is None else np.asarray(normal_rates, dtype=float)
+    zeta = N @ v.to_array()
+    if np.any(np.abs(zeta) > _CLOSING):
+        k = int(np.argmax(np.abs(zeta)))
+        raise ContactError(
+            f"contact {k} has the separation velocity {zeta[k]:.6g} m/s, and contact forces are "
+            f"for velocities of zero: below it is a matter of impact, above it the contact is open"
+        )
+    I = inertia.to_matrix().astype(float)
+    free = np.linalg.solve(I, (f - cross_force(v, inertia @ v)).to_array())
+    I_inv_N = np.linalg.solve(I, N.T)
+    M, d = N @ I_inv_N, N @ free + Ndot @ v.to_array()
+    if len(N) == 1:  # RBDA (11.10)
+        lam = np.maximum(-d / M[0], 0.0)
+    else:
+        found = lcp.pivoting((M + M.T) / 2, d)
+        require_solution(found, [str(k) for k in range(len(N))])
+        lam = found.lam
+    return BodyContact(lam, Motion.from_array(free + I_inv_N @ lam), M @ lam + d, M, d)

@@ -2,9 +2,9 @@
 
 Per contact there are three rows, along the normal and two tangents. With ``J`` the rows of all
 contacts, ``M = J A Jᵀ`` and ``d = J a + J̇ qd``, RBDA (11.36), where ``a`` are the accelerations
-without contact forces, and ``A = H⁻¹``. Loops and joints that move as told leave
+without contact forces, and ``A = H⁻¹``. Loops and prescribed joints leave
 ``A = G (Gᵀ H G)⁻¹ Gᵀ`` of it, with ``G`` what they allow; this is the same as to use independent
-coordinates ``y``, for which the rows are ``J G``, and ``d`` gains ``J g``. Host-only.
+coordinates ``y``, for which the rows are ``J G``, and ``d`` gains ``J g``. NumPy only.
 """
 
 from dataclasses import dataclass
@@ -167,7 +167,7 @@ def require_solution(found, names):
 
 
 def require_no_closing(problem, stiff):
-    """Raise InfeasibleContactError for a contact that closes while both sides move as told.
+    """Raise InfeasibleContactError for a contact that closes while both sides are prescribed.
 
     Args:
         problem: a ``Problem``.

@@ -52,7 +52,7 @@ class SoftContact:
             without stiffness and damping.
         tangential: law of friction: a ``TangentialLaw`` or any function like one. By default
             ``Regularized()``, and with ``"patch"`` ``Stiction`` of the same stiffness and damping.
-        drag: viscous resistance to moving a dent over the surface [s/m]: the power
+        drag: viscous resistance to moving the indentation over the surface [s/m]: the power
             ``drag f_n v²`` is lost where it moves at ``v``, also by rolling.
 
     Attributes:
@@ -99,7 +99,7 @@ class SoftContact:
         if self.state_size:
             raise TraceError(
                 f"{type(self.normal).__name__} and {type(self.tangential).__name__} remember what "
-                f"happened before, which only kinetree.simulate carries along: in rollouts use "
+                f"happened before, which only kinetree.simulate integrates: in rollouts use "
                 f"law='hunt_crossley' or 'linear', with Regularized friction"
             )
         gap, J, _ = self.scene.candidate_terms(model, q, qd)
@@ -142,15 +142,15 @@ class SoftContact:
         tau = (J * f[..., None]).sum((-3, -2))
         if not self.drag:
             return tau
-        moving = self._dents(model, q)
+        moving = self._point_jacobian(model, q)
         resistance = -self.drag * f[..., :1] * _times(moving, qd[..., None, :])
         return tau + (moving * resistance[..., None]).sum((-3, -2))
 
     @cached_property
-    def _dents(self):
-        return dent_jacobian(self.scene)
+    def _point_jacobian(self):
+        return contact_point_jacobian(self.scene)
 
-    # --- with memory: what a simulation carries along -------------------------------------------
+    # --- with memory: states that a simulation integrates ------------------------------------
 
     @property
     def rate(self) -> float:
@@ -224,9 +224,9 @@ def _times(matrices, vectors):
 
 
 _SUGGESTED = {
-    "hunt_crossley": ", say 1e6 N/m^1.5 and 0.5 s/m: 100 N make a dent of 2 mm",
-    "linear": ", say 1e5 N/m and 1e3 N·s/m: 100 N make a dent of 1 mm",
-    "patch": ", say 1e5 N/m and 1e3 N·s/m: 100 N make a dent of 1 mm",
+    "hunt_crossley": ", say 1e6 N/m^1.5 and 0.5 s/m: 100 N give a penetration of 2 mm",
+    "linear": ", say 1e5 N/m and 1e3 N·s/m: 100 N give a penetration of 1 mm",
+    "patch": ", say 1e5 N/m and 1e3 N·s/m: 100 N give a penetration of 1 mm",
 }
 
 
@@ -248,14 +248,14 @@ def _laws(law, stiffness, damping, tangential):
 
 # --- Rolling resistance — RBDA §11.8 -------------------------------------------------------------
 # A contact point moves over the surface of the predecessor also where bodies roll and nothing
-# slides. Moving the dent along takes work, approximated by a viscous resistance to this motion.
+# slides. Moving the indentation along takes work, approximated by a viscous resistance to it.
 
 
-def dent_jacobian(scene):
-    """A kernel of ``(model, q)``: velocities of dents along two tangents per ``qd``, (n, 2, nv).
+def contact_point_jacobian(scene):
+    """A kernel of ``(model, q)``: velocities of contact points on surfaces per ``qd``, (n, 2, nv).
 
     Args:
-        scene: whose candidates the dents belong to.
+        scene: whose candidates the contact points are.
     """
     pairs = [pair[:2] for pair in scene.pairs]
 

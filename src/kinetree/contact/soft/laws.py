@@ -39,7 +39,7 @@ TOUCHING = 1e-10
 
 
 class NormalLaw(ABC):
-    """What laws have in common.
+    """Base class of normal force laws.
 
     Attributes:
         size: number of states of a contact, ``k``.
@@ -73,8 +73,8 @@ class NormalLaw(ABC):
 class Linear(NormalLaw):
     """A spring and a damper, ``max(0, -K p - D pd)`` while ``p < 0`` — RBDA (11.74) with ``z = p``.
 
-    The surface is taken to follow the body at once: what it takes to recover after the body has
-    left, ``Patch`` knows. The force jumps where the body arrives.
+    The surface is taken to follow the body at once; ``Patch`` recovers in its own time after the
+    body has left. The force jumps where the body arrives.
 
     Args:
         stiffness: ``K`` [N/m].
@@ -102,7 +102,7 @@ class Linear(NormalLaw):
 class HuntCrossley(NormalLaw):
     """Spring and damper that grow with the area of contact: ``k δⁿ (1 - 3/2 α pd)``, ``δ = -p``.
 
-    The force begins at zero, and so do its slopes for ``n > 1``. For ``α v ≪ 1`` a body that
+    The force begins at zero, and so do its derivatives for ``n > 1``. For ``α v ≪ 1`` a body that
     arrives with the speed ``v`` leaves with ``(1 - α v) v`` (Hunt and Crossley; Marhefka and Orin).
 
     Args:
@@ -129,7 +129,9 @@ class HuntCrossley(NormalLaw):
         return select(less(p, 0), f, 0 * f), z
 
     def _spring(self, p):
-        depth = select(less(p, 0), -p, 0 * p + 1)  # keep roots and their slopes finite in the air
+        depth = select(
+            less(p, 0), -p, 0 * p + 1
+        )  # keep roots and their derivatives finite in the air
         whole, half = divmod(round(2 * self.exponent), 2)
         return self.stiffness * depth**whole * (root(depth) if half else 1)
 
@@ -168,7 +170,7 @@ def require_positive(law, *, zero=False, **values):
 
 
 class TangentialLaw(ABC):
-    """What laws have in common.
+    """Base class of friction laws.
 
     Attributes:
         size: number of states of a contact, 0 or 2: a vector in the tangent plane.

@@ -117,7 +117,7 @@ class NonlinearPatch(NormalLaw):
 class SeriesSpring(NormalLaw):
     """A spring and damper side by side, and one more spring before them (Zener's solid).
 
-    The force begins at zero and grows with a finite slope: ``f = K_s (y - p)``, where ``y`` is the
+    The force begins at zero and grows at a finite rate: ``f = K_s (y - p)``, where ``y`` is the
     deformation of the damped part, ``D yd = -K y - f``. Bodies leave where ``p = y``.
 
     Args:

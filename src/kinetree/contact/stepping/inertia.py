@@ -12,7 +12,7 @@ from kinetree.spatial.rotation import rotation_exp
 from kinetree.spatial.stumpff import stumpff
 from kinetree.spatial.vector3 import cross
 
-__all__ = ["Inertia", "carried", "turning"]
+__all__ = ["Inertia", "straight_motion", "turning"]
 
 
 class Inertia:
@@ -22,8 +22,8 @@ class Inertia:
         model: the mechanism.
         q: configuration, (nq,).
         extra: what an implicit treatment of springs and dampers adds to the diagonal, (nv,).
-        free: 1 for variables that forces change, 0 for those that are given, (nv,): of these, what
-            ``solve`` is told is what it returns, and the others do not feel it.
+        free: 1 for variables that forces change, 0 for prescribed ones, (nv,): of these, ``solve``
+            returns its argument, and the others do not feel it.
     """
 
     def __init__(self, model, q, extra, free):
@@ -104,7 +104,7 @@ def turning(model, qd):
     return _joined(model, lambda joint, v: _turning(joint, v), qd)
 
 
-def carried(model, qd, h):
+def straight_motion(model, qd, h):
     """What to integrate for a straight motion of ``h`` seconds, and ``qd`` along the new axes.
 
     Args:

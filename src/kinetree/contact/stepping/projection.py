@@ -20,22 +20,22 @@ _TRIES = 3  # of 1, 3 and 9 rounds
 _SWEEPS = 2
 
 
-def projected(holds, model, q, rows, inertia, Y, A, farthest):
+def projected(constraints, model, q, rows, inertia, Y, A, farthest):
     """Positions without penetration; the penetration, and the error of loops, that remain.
 
-    No variable moves farther than ``farthest`` [rad, or in units of ``holds.size``]. Bodies move
-    along ``M⁻¹ Gᵀ``, with the rows of the start of the step, Gauss and Seidel deciding
-    how far; gaps are looked at after each of a few rounds, which run only where they are needed.
+    No variable moves farther than ``farthest`` [rad, or in units of ``constraints.size``]. Bodies
+    move along ``M⁻¹ Gᵀ``, with the rows of the start of the step, by Gauss–Seidel; gaps are
+    evaluated after each of a few rounds, which run only where they are needed.
     """
-    if not holds.compiled:
-        return _with_new_rows(holds, model, q, inertia, farthest)
+    if not constraints.compiled:
+        return _with_new_rows(constraints, model, q, inertia, farthest)
     which = _held(rows)
 
     def move(state):
         (q, gap, error, *_), left = state
         wanted = _shift(which, rows, gap, error, inertia, Y, A)
-        shift, left = _bounded(wanted, holds.units, left)
-        return _look(holds, model, model.integrate(q, shift)), left
+        shift, left = _bounded(wanted, constraints.units, left)
+        return _look(constraints, model, model.integrate(q, shift)), left
 
     def some(state):
         (found, left), many = state
@@ -44,7 +44,7 @@ def projected(holds, model, q, rows, inertia, Y, A, farthest):
 
     if not which:
         return q, 0.0, 0.0
-    (state, _), _ = repeat(some, ((_look(holds, model, q), farthest), 1.0), _TRIES)
+    (state, _), _ = repeat(some, ((_look(constraints, model, q), farthest), 1.0), _TRIES)
     return state[0], state[3], state[4]
 
 
@@ -55,19 +55,19 @@ def _bounded(shift, units, left):
     return part * shift, left - part * way
 
 
-def _with_new_rows(holds, model, q, inertia, left):
-    """The same on the host, where contacts may come and go between rounds."""
+def _with_new_rows(constraints, model, q, inertia, left):
+    """The same in Python, where contacts may come and go between rounds."""
     for _ in range((3**_TRIES - 1) // 2):
-        _, _gap, _error, deep, opened = _look(holds, model, q)
+        _, _gap, _error, deep, opened = _look(constraints, model, q)
         if (deep <= CLOSED and opened <= CLOSED) or left <= 0:
             break
-        rows = holds.at(model, q, np.zeros(model.nv))
+        rows = constraints.at(model, q, np.zeros(model.nv))
         Y = inertia.halves(rows.G)
         A = inertia.mobility(Y)
         wanted = _shift(_held(rows), rows, rows.gap, rows.error, inertia, Y, A)
-        shift, left = _bounded(wanted, holds.units, left)
+        shift, left = _bounded(wanted, constraints.units, left)
         q = model.integrate(q, shift)
-    _, _, _, deep, opened = _look(holds, model, q)
+    _, _, _, deep, opened = _look(constraints, model, q)
     return q, deep, opened
 
 
@@ -76,8 +76,8 @@ def _held(rows):
     return [*rows.one_sided, *range(len(rows.G) - len(rows.error), len(rows.G))]
 
 
-def _look(holds, model, q):
-    gap, error = holds.gaps(model, q)
+def _look(constraints, model, q):
+    gap, error = constraints.gaps(model, q)
     return q, gap, error, largest(-gap), largest(np.abs(error))
 
 

@@ -1,4 +1,4 @@
-"""All that holds a mechanism in a step: contacts, ends of travel, dry joint friction, loops.
+"""Constraints of a mechanism in a step: contacts, ends of travel, dry joint friction, loops.
 
 Every one is a row of ``w = G qd``, three for a contact, with a force of its own. Contacts come
 first; then, one row each, ends of travel, joints with dry friction, and loops and couplings.
@@ -19,7 +19,7 @@ from kinetree.contact.finding.detection import bounds
 from kinetree.contact.finding.shapes import Placed
 from kinetree.functional.layout import velocity_unit
 
-__all__ = ["NO_JOINT_ROWS", "Holds", "Instant", "JointRows", "coupled_rows", "is_short"]
+__all__ = ["NO_JOINT_ROWS", "Instant", "JointRows", "StepConstraints", "coupled_rows", "is_short"]
 
 UNBOUNDED = np.inf
 
@@ -75,8 +75,8 @@ class Instant(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Holds:
-    """Where the rows of a mechanism come from.
+class StepConstraints:
+    """Constraints of a mechanism, as rows at any state.
 
     Attributes:
         model: the mechanism.
@@ -188,27 +188,27 @@ def _joined(numbers):
 _EACH = 500  # as much code for each row as the equations of so many pairs of rows
 
 
-def is_short(holds: Holds, most) -> bool:
+def is_short(constraints: StepConstraints, most) -> bool:
     """Whether a step has no more code than one with ``most`` rows in one group."""
-    return sum(map(_length, coupled_rows(holds))) <= _length(most)
+    return sum(map(_length, coupled_rows(constraints))) <= _length(most)
 
 
 def _length(rows):
     return rows * (_EACH + rows * rows)
 
 
-def coupled_rows(holds: Holds) -> list[int]:
+def coupled_rows(constraints: StepConstraints) -> list[int]:
     """Numbers of rows in each group, where contacts are known beforehand; loops make it one."""
-    model, known = holds.model, holds.scene.candidates
-    if holds.closes or model.couplings:
-        return [holds.count(known.size)]
+    model, known = constraints.model, constraints.scene.candidates
+    if constraints.closes or model.couplings:
+        return [constraints.count(known.size)]
     root = [0]
     for i in range(1, model.body_count + 1):
         root.append(root[model.parent[i]] or i)
     joints = [i for i in range(1, model.body_count + 1) for _ in range(model.joint[i].nv)]
     rows = [({root[p], root[s]} - {0}, 3) for p, s in zip(*known[:2], strict=True)]
-    rows += [({root[joints[stop[1]]]}, 1) for stop in holds.joints.stops]
-    rows += [({root[joints[i]]}, 1) for i, _ in holds.joints.friction]
+    rows += [({root[joints[stop[1]]]}, 1) for stop in constraints.joints.stops]
+    rows += [({root[joints[i]]}, 1) for i, _ in constraints.joints.friction]
     groups: list[tuple[set[int], int]] = []
     for trees, count in rows:
         joined = [group for group in groups if group[0] & trees]

@@ -1,4 +1,4 @@
-"""Solving for the forces of a step: in compiled code, and with more patience on the host."""
+"""Solvers for the forces of a step: in compiled code, and more thorough in Python."""
 
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from kinetree.contact.complementarity.traced import Sweeps
 from kinetree.expr.repeat import repeat
 from kinetree.functional.choose import select
 
-__all__ = ["Problem", "largest", "solve_in_kernel", "solve_on_host"]
+__all__ = ["Problem", "largest", "solve_in_kernel", "solve_in_python"]
 
 DAMPING = (0.1, 0.3, 1.0, 3.0, 10.0)
 """Weights of staying where one is, round by round, times the error relative to the forces."""
@@ -20,7 +20,7 @@ SWEEPS = (2, 0, 0, 0)
 lead away from it where contacts are redundant. Periods of 4 and 5 make for many combinations."""
 FAR = 1e8  # times the tolerance: error below which there are no sweeps
 LEAST = 1e-12  # damping of equations that are singular to rounding error
-POLISHED = 0.05  # of the tolerance: error of the forces to start from that asks for one round
+POLISHED = 0.05  # of the tolerance: error of the initial forces above which one round is needed
 
 
 class Problem(NamedTuple):
@@ -123,7 +123,7 @@ def _solution(M, missing, weight):
     return np.array([solved[i].get(n, 0) for i in range(n)])
 
 
-def solve_on_host(problem, warm, tolerance, rounds, loose=1.0):
+def solve_in_python(problem, warm, tolerance, rounds, loose=1.0):
     """The same on floats, then from other starts and by the methods of ``cones``.
 
     Contacts that are too far away to matter are left out at first, so that what counts as a small

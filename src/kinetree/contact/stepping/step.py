@@ -12,12 +12,12 @@ constant ``H`` and forces the change of energy is exactly
 
     ΔE = h tau · v⁺ + lam · w⁺ - ½ (v⁺ - v)ᵀ H (v⁺ - v)
 
-without velocity products, and its second term is never positive; see ``energy`` for what the rest
-of the nonlinearity adds.
+without velocity products, and its second term is never positive; see ``balanced`` for what the
+rest of the nonlinearity adds.
 
 Bouncing contacts have the velocity ``-e w⁻`` in place of ``-gap/h`` (Newton's law in the form of
 Moreau). Where no row exerts anything, the step is that of the integrator instead. Joints that move
-as told do so, see ``given``; drives exert what it takes.
+prescribed keep their motion, see ``PrescribedStep``; drives exert what it takes.
 """
 
 from dataclasses import dataclass
@@ -27,9 +27,9 @@ import numpy as np
 
 from kinetree.contact.history import Residuals, cone_error, power_error
 from kinetree.contact.settings import TimeStepping
-from kinetree.contact.stepping.inertia import Inertia, carried, turning
+from kinetree.contact.stepping.inertia import Inertia, straight_motion, turning
 from kinetree.contact.stepping.projection import projected
-from kinetree.contact.stepping.rows import Holds
+from kinetree.contact.stepping.rows import StepConstraints
 from kinetree.contact.stepping.solver import Problem, largest
 from kinetree.expr.repeat import repeat
 from kinetree.functional.choose import select
@@ -37,7 +37,7 @@ from kinetree.model.dynamics import joint_values
 from kinetree.quantities import dynamics
 from kinetree.spatial.ops import sqrt
 
-__all__ = ["ContactStep", "Ended", "balanced", "given_over"]
+__all__ = ["ContactStep", "Ended", "balanced", "prescribed_over"]
 
 DEEP = 1e-13
 """Penetration [m or rad] up to which velocities take it out, at the cost of a little energy: for
@@ -77,25 +77,25 @@ class ContactStep:
     """A way to take steps, compiled in where it is used.
 
     Attributes:
-        holds: where rows come from.
+        constraints: where rows come from.
         settings: what was chosen.
         tree: the mechanism without loops and couplings.
-        solve: ``solver.solve_in_kernel`` or ``solver.solve_on_host``.
-        told: joints that move as told, see ``given``, or None.
+        solve: ``solver.solve_in_kernel`` or ``solver.solve_in_python``.
+        prescription: of prescribed joints, or None.
     """
 
-    holds: Holds
+    constraints: StepConstraints
     settings: TimeStepping
     tree: Any
     solve: Any
-    told: Any = None
+    prescription: Any = None
 
     def __call__(self, method, field, model, t, h, q, qd, tau, force) -> Ended:
         """The state after ``h`` seconds.
 
         Args:
             method: integrator for flight, or None.
-            field: what moves the mechanism: its ``joint_force`` is asked.
+            field: gives all joint forces, by ``joint_force``.
             model: the mechanism.
             t: time [s].
             h: length of the step [s].
@@ -104,7 +104,8 @@ class ContactStep:
             tau: joint forces held during the step.
             force: forces of the rows to start from, those of the last step.
         """
-        rows, given = self.holds.at(model, q, qd), given_over(self.told, model, t, h, q, qd)
+        rows = self.constraints.at(model, q, qd)
+        given = prescribed_over(self.prescription, model, t, h, q, qd)
         K = _of_leaders(model, "stiffness") + self.settings.stiffness
         D = _of_leaders(model, "damping") + self.settings.damping
         inertia = Inertia(self.tree, q, h * D + h * h * K, given.free)
@@ -132,25 +133,25 @@ class ContactStep:
             return repeat(once, state, select(state[-1] > SETTLED, 1, 0))
 
         nothing = (qd, np.zeros(len(rows.G)), 0.0, 1.0)
-        warm = h * force if self.holds.compiled else np.zeros(len(rows.G))
+        warm = h * force if self.constraints.compiled else np.zeros(len(rows.G))
         start = (qd, warm, LOOSE, *nothing)
         mean, lam, _, after, targets, error, _ = repeat(if_needed, start, PASSES)
         w, held = rows.G @ after + lag, lam @ rows.G
         pushes = h * (tau_all - h * K * after - D * (after - qd))  # of the joints
-        if self.told is not None:
+        if self.prescription is not None:
             taken = inertia.H @ (after - qd) + h * self._bias(inertia, q, mean) - held
             pushes = pushes * given.free + taken * (1 - given.free)
         weight = dynamics.gravity_force(self.tree, q)
         total = pushes - h * weight + held
-        move, turned = carried(model, after, h)
+        move, turned = straight_motion(model, after, h)
         end = model.integrate(q, move)
-        if self.told is not None:
-            end, turned, _ = self.told.at(model, t + h, end, turned)
+        if self.prescription is not None:
+            end, turned, _ = self.prescription.at(model, t + h, end, turned)
         farthest = h * self.settings.correction_speed
-        end, deep, opened = projected(self.holds, model, end, rows, inertia, Y, A, farthest)
+        end, deep, opened = projected(self.constraints, model, end, rows, inertia, Y, A, farthest)
         work = pushes @ after + (h * weight - held) @ given.lag
         balance = Balance(work, lam @ w, (after - qd) @ total / 2)
-        if self.settings.conserving and self.told is None:
+        if self.settings.conserving and self.prescription is None:
             turned, balance = balanced(self.tree, inertia, q, qd, end, turned, balance)
         residuals = Residuals(
             error,
@@ -186,7 +187,7 @@ class ContactStep:
         def fly(state):
             q, qd, *_ = state
             after = method.step(field, model, t, h, q, qd, tau)
-            gaps, _ = self.holds.gaps(model, after.q)
+            gaps, _ = self.constraints.gaps(model, after.q)
             return after.q, after.qd, after.work, -largest(-gaps, -1.0)
 
         untouched = largest(np.abs(lam)) <= 0
@@ -209,13 +210,13 @@ def _of_leaders(model, name):
 
 
 # --- Prescribed joints over one step -------------------------------------------------------------
-# Their velocities change by what they are told, whatever acts on them, and the others feel that
-# through the inertia matrix. Gaps follow positions, which move at the mean velocity of a step,
-# not at the one at its end.
+# Their velocities change as prescribed, whatever acts on them, and the others feel that through
+# the inertia matrix. Gaps follow positions, which move at the mean velocity of a step, not at the
+# one at its end.
 
 
-class Given(NamedTuple):
-    """What joints that move as told do during a step; zero for all others.
+class PrescribedStep(NamedTuple):
+    """Motion of prescribed joints during a step; zero for all others.
 
     Attributes:
         free: 1 for the variables of all other joints, 0 for theirs, (nv,).
@@ -228,33 +229,34 @@ class Given(NamedTuple):
     lag: Any
 
 
-def given_over(told, model, t, h, q, qd) -> Given:
-    """What is known of a step of ``h`` seconds, along the axes at its start.
+def prescribed_over(prescription, model, t, h, q, qd) -> PrescribedStep:
+    """Motion of prescribed joints in a step of ``h`` seconds, along the axes at its start.
 
     Args:
-        told: what knows the motion of these joints: ``at(model, t, q, qd)`` gives the state with
-            them in place, ``others(model)`` tells which variables are not theirs; or None.
+        prescription: ``at(model, t, q, qd)`` gives the state with prescribed joints in place,
+            ``others(model)`` is 1 for variables of other joints; or None.
         model: the mechanism.
         t: time at the start [s].
         h: length of the step [s].
         q: joint positions, (nq,).
         qd: joint velocities, (nv,).
     """
-    if told is None:
+    if prescription is None:
         nothing = np.zeros(model.nv, dtype=int)
-        return Given(nothing + 1, nothing, nothing)
-    free = told.others(model)
+        return PrescribedStep(nothing + 1, nothing, nothing)
+    free = prescription.others(model)
     mean, end = (
-        carried(model, told.at(model, t + part, q, qd)[1], -part)[1] for part in (h / 2, h)
+        straight_motion(model, prescription.at(model, t + part, q, qd)[1], -part)[1]
+        for part in (h / 2, h)
     )
-    return Given(free, (end - qd) * (1 - free), (mean - end) * (1 - free))
+    return PrescribedStep(free, (end - qd) * (1 - free), (mean - end) * (1 - free))
 
 
 # --- Energy balance of a step --------------------------------------------------------------------
-# The identity in ``step`` holds for constant inertia. What its variation, and the curvature of
-# surfaces, add to first-order steps is an error of either sign. Where it would be a gain,
-# velocities are made smaller by a common factor, which leaves contacts closed, friction against
-# sliding, and loops closed as they are.
+# The identity at the top of this file holds for constant inertia. What its variation, and the
+# curvature of surfaces, add to first-order steps is an error of either sign. Where it would be a
+# gain, velocities are made smaller by a common factor, which leaves contacts closed, friction
+# against sliding, and loops closed as they are.
 
 _ROUNDING = 1e-14  # of the energies, below which a gain is none
 

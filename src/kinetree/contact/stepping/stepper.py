@@ -1,4 +1,4 @@
-"""Steps with contact: compiled where all that acts can be, and looked at one by one."""
+"""Time steps with contact: compiled where all forces can be, solved in Python where that fails."""
 
 import warnings
 from dataclasses import replace
@@ -11,8 +11,8 @@ from kinetree.contact import mobility
 from kinetree.contact.finding.candidates import positions
 from kinetree.contact.history import Notes, Residuals, accumulated
 from kinetree.contact.stepping.projection import CLOSED
-from kinetree.contact.stepping.rows import Holds, JointRows, is_short
-from kinetree.contact.stepping.solver import solve_in_kernel, solve_on_host
+from kinetree.contact.stepping.rows import JointRows, StepConstraints, is_short
+from kinetree.contact.stepping.solver import solve_in_kernel, solve_in_python
 from kinetree.contact.stepping.step import ContactStep
 from kinetree.errors import (
     ModelError,
@@ -41,23 +41,24 @@ _NAMED = 3  # pairs that a message names
 
 
 def time_stepper(settings, acting, method, field, q, events, *, compiled):
-    """What takes steps, and hooks that look at them, for ``TimeStepping``."""
+    """Stepper and hooks for ``TimeStepping``."""
     model, scene = acting.model, settings.scene
     if method.differentiates:
         raise UnknownNameError(
             f"integrator {method.name!r} takes derivatives of all forces, which contact does not "
             f"have: use 'rk4' or another explicit one with TimeStepping"
         )
-    told = field.prescription
-    joints = _joint_rows(model, acting, np.ones(model.nv) if told is None else told.others(model))
-    if told is not None:
-        require_movable(scene, told)
-    holds = Holds(model, scene, joints, not scene.open_pairs, settings.reach)
-    compiled = compiled and holds.compiled and is_short(holds, settings.compiled_rows)
-    tree = model.replace(loops=()) if holds.closes else model
-    step = ContactStep(holds, settings, tree, solve_in_kernel, told)
+    prescription = field.prescription
+    free = np.ones(model.nv) if prescription is None else prescription.others(model)
+    joints = _joint_rows(model, acting, free)
+    if prescription is not None:
+        require_movable(scene, prescription)
+    constraints = StepConstraints(model, scene, joints, not scene.open_pairs, settings.reach)
+    compiled = compiled and constraints.compiled and is_short(constraints, settings.compiled_rows)
+    tree = model.replace(loops=()) if constraints.closes else model
+    step = ContactStep(constraints, settings, tree, solve_in_kernel, prescription)
     stepper = ContactStepper(model, method, field, step, q.shape[:-1], compiled=compiled)
-    stepper.inside = _starts_inside(holds, q)
+    stepper.inside = _starts_inside(constraints, q)
     if stepper.inside:
         warnings.warn(
             f"the simulation of {model.name!r} starts with {stepper.inside}, which rigid bodies "
@@ -72,10 +73,10 @@ def time_stepper(settings, acting, method, field, q, events, *, compiled):
     return stepper, (Watcher(model, groups, q.shape[:-1]),) if groups else ()
 
 
-def _starts_inside(holds, q) -> str:
+def _starts_inside(constraints, q) -> str:
     """The pairs of shapes that are inside each other, deepest first, in words; "" for none."""
     deepest = {}
-    for index, (names, gaps) in _start_gaps(holds, q):
+    for index, (names, gaps) in _start_gaps(constraints, q):
         for k in np.flatnonzero(np.asarray(gaps) < -CLOSED):
             pair = names[k].rpartition(":")[0]
             deepest[pair] = min(deepest.get(pair, (0.0, index)), (float(gaps[k]), index))
@@ -88,10 +89,10 @@ def _starts_inside(holds, q) -> str:
     return f"{', '.join(listed)}{more} inside each other{sample}"
 
 
-def _start_gaps(holds, q):
+def _start_gaps(constraints, q):
     """Index of every sample, with names and gaps of its contacts."""
-    scene, indices = holds.scene, list(np.ndindex(q.shape[:-1]))
-    if not holds.compiled:
+    scene, indices = constraints.scene, list(np.ndindex(q.shape[:-1]))
+    if not constraints.compiled:
         found = (scene.contacts(q[index]) for index in indices)
         return [(index, (c.names, c.gap)) for index, c in zip(indices, found, strict=True)]
     known = scene.candidates
@@ -99,10 +100,10 @@ def _start_gaps(holds, q):
         return []
     pairs = [pair[:2] for pair in scene.pairs]
     if len(indices) > _FEW:
-        gaps = scene.candidate_positions(holds.model, q)[0]
+        gaps = scene.candidate_positions(constraints.model, q)[0]
         return [(index, (known.names, gaps[index])) for index in indices]
     # A few samples take less time as they are than a kernel for them takes to be made.
-    each = [positions(holds.model, q[index], pairs)[0] for index in indices]
+    each = [positions(constraints.model, q[index], pairs)[0] for index in indices]
     return [(index, (known.names, gaps)) for index, gaps in zip(indices, each, strict=True)]
 
 
@@ -159,7 +160,7 @@ class ContactStepper(Stepper):
 
     Attributes:
         notes: forces and residuals of the steps, see ``history``.
-        solved_on_host: how many steps compiled code could not solve.
+        solved_in_python: how many steps compiled code could not solve.
         inside: which bodies start inside each other, in words.
     """
 
@@ -169,9 +170,9 @@ class ContactStepper(Stepper):
     def __init__(self, model, method, field, step, batch, *, compiled):
         super().__init__(model, method, field, compiled=compiled)
         self.contact_step, self.batch = step, batch
-        self.constraints = "contact" if step.holds.closes else None
-        self.notes, self.solved_on_host = Notes(step, batch), 0
-        rigid = step.holds.closes or step.holds.joints.friction
+        self.constraints = "contact" if step.constraints.closes else None
+        self.notes, self.solved_in_python = Notes(step, batch), 0
+        rigid = step.constraints.closes or step.constraints.joints.friction
         self.flight = None if rigid else _looped(method)
 
     def stepped(self, t, h, q, qd, tau, *, full=False):
@@ -193,7 +194,7 @@ class ContactStepper(Stepper):
         return states
 
     def _hurried(self, instants, q, qd, tau):
-        """States after steps, up to the first one that has to be solved on the host."""
+        """States after steps, up to the first one that compiled code cannot solve."""
         found, force, call = [], self.notes.force, self._kernel.call
         try:
             for t, end in pairwise(instants):
@@ -212,8 +213,25 @@ class ContactStepper(Stepper):
         return [after[:3] for after in good]
 
     def drive_forces(self, arrays):
-        """Joint forces of the controller, and of the drives where it has no say, (T, ..., nv)."""
-        return drive_forces(self.contact_step, self.field, arrays, self.notes.history())
+        """Joint forces of the controller, and of the drives of prescribed joints, (T, ..., nv).
+
+        Those that go with the contact forces of the step that ended at each time.
+
+        Args:
+            arrays: what was stored, by name.
+        """
+        model, step, history = self.model, self.contact_step, self.notes.history()
+        motions, found = step.prescription, np.array(arrays["tau"])
+        free = motions.others(model) == 1
+        for at in np.ndindex(found.shape[:-1]):
+            t, tau = arrays["t"][at[0]], found[at]
+            q, qd, qdd = motions.at(model, t, arrays["q"][at], arrays["qd"][at])
+            push = _push(step.constraints.at(model, q, qd), history, at)
+            acting = self.field.joint_force(model, t, q, qd, tau)
+            qdd = mobility.free_acceleration(model, q, qd, acting + push, motions.names, qdd)
+            total = mobility.drive_forces(model, q, qd, acting, qdd, push, motions.names)
+            found[at] = np.where(free, tau, total - acting)
+        return found
 
     def _taken(self, t, h, q, qd, tau, count):
         alone = q.shape[:-1] != self.batch  # one sample of a batch, to locate an event
@@ -256,7 +274,7 @@ class ContactStepper(Stepper):
         return after
 
     def _alone(self, t, h, q, qd, tau, force, count):
-        """The end of one step of one motion: on the host if it must be, or is one of one."""
+        """The end of one step of one motion, in Python if compiled code did not solve it."""
         if self.compiled and count > 1:
             numbers = (np.array(x, dtype=float) for x in (t, h))
             after = self._kernel.call(*numbers, q, qd, tau, force, _ONE)
@@ -270,19 +288,19 @@ class ContactStepper(Stepper):
                 raise SingularError(
                     f"the equations of contact have no solution ({error}){cause}"
                 ) from error
-        self.solved_on_host += self.compiled
-        held = end.force if self.contact_step.holds.compiled else (end.names, end.force)
+        self.solved_in_python += self.compiled
+        held = end.force if self.contact_step.constraints.compiled else (end.names, end.force)
         return end.q, end.qd, end.work, held, end.residuals
 
     def _empty(self, q, qd):
-        batch, fixed = q.shape[:-1], self.contact_step.holds.compiled
+        batch, fixed = q.shape[:-1], self.contact_step.constraints.compiled
         forces = np.zeros((*batch, self.notes.rows)) if fixed else np.empty(batch, dtype=object)
         return [q, qd, np.zeros(batch), forces, np.zeros((*batch, len(Residuals._fields)))]
 
     @cached_property
     def _patient(self):
         step = self.contact_step
-        return replace(step, solve=solve_on_host)
+        return replace(step, solve=solve_in_python)
 
     @cached_property
     def _kernel(self):
@@ -293,13 +311,10 @@ class ContactStepper(Stepper):
         )  # fmt: skip
 
 
-# --- Prescribed joints ---------------------------------------------------------------------------
-
-
-def require_movable(scene, told):
-    """Raise for pairs of bodies that only joints that move as told could keep apart."""
+def require_movable(scene, prescription):
+    """Raise for pairs of bodies that only prescribed joints could keep apart."""
     model = scene.model
-    fixed = set(told.joints)
+    fixed = set(prescription.joints)
     fixed |= {c.joint for c in model.couplings if fixed.issuperset(c.leaders)}
     kappa = [set(joints) - fixed for joints in supports(model.parent)]
     stuck = [
@@ -309,34 +324,10 @@ def require_movable(scene, told):
     ]
     if stuck:
         raise ModelError(
-            f"{', '.join(stuck)}: between these only joints that move as told "
-            f"({', '.join(map(repr, told.names))}) could keep the shapes apart, and they do not "
-            f"give way; leave the pairs out of the scene, with ignore="
+            f"{', '.join(stuck)}: only prescribed joints "
+            f"({', '.join(map(repr, prescription.names))}) could keep these shapes apart, and no "
+            f"force changes their motion; leave the pairs out of the scene, with ignore="
         )
-
-
-def drive_forces(step, field, arrays, history):
-    """Joint forces of the controller, and of the drives where it has no say, (T, ..., nv).
-
-    Those that go with the contact forces of the step that ended at each time.
-
-    Args:
-        step: a ``ContactStep``.
-        field: what moves the mechanism.
-        arrays: what was stored, by name.
-        history: ``ContactHistory``, of contact forces.
-    """
-    model, told = step.holds.model, step.told
-    free, found = told.others(model) == 1, np.array(arrays["tau"])
-    for at in np.ndindex(found.shape[:-1]):
-        t, tau = arrays["t"][at[0]], found[at]
-        q, qd, qdd = told.at(model, t, arrays["q"][at], arrays["qd"][at])
-        push = _push(step.holds.at(model, q, qd), history, at)
-        acting = field.joint_force(model, t, q, qd, tau)
-        qdd = mobility.free_acceleration(model, q, qd, acting + push, told.names, qdd)
-        total = mobility.drive_forces(model, q, qd, acting, qdd, push, told.names)
-        found[at] = np.where(free, tau, total - acting)
-    return found
 
 
 def _push(rows, history, at):

@@ -4,7 +4,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from kinetree.contact.finding.height_fields import height_and_slopes
+from kinetree.contact.finding.height_fields import height_and_derivatives
 from kinetree.model import geometry
 from kinetree.viewer.scenes.description import Surface
 
@@ -173,7 +173,7 @@ def _hills(field):
     count = np.array(np.shape(field.heights))
     count = (count - 1) * -(-_FINE // count) + 1
     x, y = (np.linspace(-s / 2, s / 2, n) for s, n in zip(field.size, count, strict=True))
-    vertices = [(a, b, float(height_and_slopes(field, a, b).h)) for a in x for b in y]
+    vertices = [(a, b, float(height_and_derivatives(field, a, b).h)) for a in x for b in y]
     i, j = np.meshgrid(np.arange(len(x) - 1), np.arange(len(y) - 1), indexing="ij")
     a = (i * len(y) + j).ravel()
     b = a + len(y)

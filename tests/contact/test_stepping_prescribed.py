@@ -1,4 +1,4 @@
-"""Time stepping with joints that move as told: a ball on a table that is lifted and pulled away."""
+"""Time stepping with prescribed joints: a ball on a table that is lifted and pulled away."""
 
 import numpy as np
 import pytest
@@ -6,14 +6,14 @@ import pytest
 import kinetree as kt
 from kinetree.contact.scene import Scene
 from kinetree.contact.settings import TimeStepping
-from kinetree.contact.stepping.step import given_over
+from kinetree.contact.stepping.step import prescribed_over
 from kinetree.model import JointDynamics, Limits, geometry
 
 G = 9.81
 
 
 def lifted(t):
-    """Further than the limits of the joint, which do not hold what moves as told."""
+    """Further than the limits of the joint, which do not hold prescribed joints."""
     return 0.05 * np.sin(5 * t), 0.25 * np.cos(5 * t), -1.25 * np.sin(5 * t)
 
 
@@ -21,7 +21,7 @@ def pulled(t):
     return t * t / 2, t, 1.0 + 0 * t
 
 
-TOLD = {"lift": kt.kernel(lifted), "pull": kt.kernel(pulled)}
+MOTION = {"lift": kt.kernel(lifted), "pull": kt.kernel(pulled)}
 
 
 @pytest.fixture(scope="module")
@@ -39,17 +39,17 @@ def scene():
     return Scene(builder.build(), friction=0.5)
 
 
-def carried(scene, told=TOLD, **options):
+def simulated(scene, prescription=MOTION, **options):
     start = [0, 0, 0, 0, 0.1], [0.25, 0, 0, 0, 0.25]
     return kt.simulate(
-        scene.model, *start, contact=TimeStepping(scene), prescribed=told, limits="rigid",
+        scene.model, *start, contact=TimeStepping(scene), prescribed=prescription, limits="rigid",
         friction="exact", **options,
     )  # fmt: skip
 
 
-@pytest.mark.covers("RBDA 9.1", by=given_over)
+@pytest.mark.covers("RBDA 9.1", by=prescribed_over)
 def test_a_table_carries_a_ball_and_its_drives_carry_both(scene):
-    motion = carried(scene, duration=0.4)
+    motion = simulated(scene, duration=0.4)
     t, h = motion.t[3:], 1e-3
     assert np.abs(motion.q[:, 0] - lifted(motion.t)[0]).max() < 1e-15
     assert np.abs(motion.qd[:, 0] - lifted(motion.t)[1]).max() < 1e-15
@@ -68,8 +68,8 @@ def test_a_table_carries_a_ball_and_its_drives_carry_both(scene):
 
 
 def test_the_host_takes_the_same_steps(scene):
-    ours = carried(scene, duration=0.02)
-    plain = carried(scene, {"lift": lifted, "pull": pulled}, duration=0.02)
+    ours = simulated(scene, duration=0.02)
+    plain = simulated(scene, {"lift": lifted, "pull": pulled}, duration=0.02)
     assert np.abs(plain.q - ours.q).max() < 1e-14
     assert np.abs(plain.tau - ours.tau).max() < 1e-9
 
@@ -81,4 +81,4 @@ def test_shapes_that_nothing_free_keeps_apart_are_refused(scene):
         pytest.warns(kt.SimulationWarning, match="contradicts itself"),
         pytest.raises(kt.ModelError, match=words),
     ):
-        carried(scene, TOLD | still, duration=0.1)
+        simulated(scene, MOTION | still, duration=0.1)
