@@ -9,8 +9,7 @@ from kinetree.algorithms import rnea_derivatives
 from kinetree.algorithms.aba_derivatives import forward_dynamics_derivatives
 from kinetree.algorithms.rnea_derivatives import inverse_dynamics_derivatives
 from kinetree.errors import JointError
-from kinetree.joints import Prismatic, Revolute, Universal
-from kinetree.joints.representatives import REPRESENTATIVES
+from kinetree.joints import REPRESENTATIVES, Prismatic, Revolute, Universal
 from kinetree.model import ModelBuilder
 from kinetree.model.equivalence import condensed
 from kinetree.model.views import axial_view

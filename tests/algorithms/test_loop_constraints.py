@@ -22,8 +22,14 @@ from kinetree.algorithms.loop_joints import loop_joint
 from kinetree.codegen.program import Argument, trace
 from kinetree.errors import UnknownNameError
 from kinetree.expr.interpret import run
-from kinetree.joints import CustomJoint, Prescribed, Prismatic, Revolute, SphereInCylinder
-from kinetree.joints.representatives import REPRESENTATIVES
+from kinetree.joints import (
+    REPRESENTATIVES,
+    CustomJoint,
+    Prescribed,
+    Prismatic,
+    Revolute,
+    SphereInCylinder,
+)
 from kinetree.model import ModelBuilder
 from kinetree.samples import random_inertia, random_placement
 from kinetree.spatial import rotz, xlt

@@ -13,6 +13,7 @@ from kinetree.algorithms.rnea_derivatives import inverse_dynamics_derivatives, i
 from kinetree.errors import JointError
 from kinetree.interop import pinocchio as P
 from kinetree.joints import (
+    REPRESENTATIVES,
     Cylindrical,
     Fixed,
     Free,
@@ -26,7 +27,6 @@ from kinetree.joints import (
     Translation,
     Universal,
 )  # fmt: skip
-from kinetree.joints.representatives import REPRESENTATIVES
 from kinetree.model import ModelBuilder
 from kinetree.spatial import Force, rotx
 

@@ -16,7 +16,7 @@ import kinetree as kt
 from kinetree.codegen.program import Argument, cheapest, trace
 from kinetree.expr.count import cost
 from kinetree.functional.differentiate import differentiate
-from kinetree.joints.representatives import REPRESENTATIVES
+from kinetree.joints import REPRESENTATIVES
 from kinetree.model import ModelBuilder
 from kinetree.quantities import centroidal, dynamics, kinematics, lagrangian, task_space
 from kinetree.quantities.catalogue import FUNCTIONS

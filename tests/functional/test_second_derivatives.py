@@ -10,7 +10,7 @@ import pytest
 
 import kinetree as kt
 from kinetree.functional.parameters import parameter
-from kinetree.joints.representatives import REPRESENTATIVES
+from kinetree.joints import REPRESENTATIVES
 from kinetree.samples import random_inertia, random_placement
 
 KINDS = tuple({type(j): j for j in REPRESENTATIVES if not isinstance(j, kt.Reversed)}.values())

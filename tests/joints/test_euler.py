@@ -7,7 +7,7 @@ from support.closeness import assert_close
 from kinetree.algorithms import aba
 from kinetree.errors import SingularError
 from kinetree.joints import Euler, Spherical, Universal
-from kinetree.joints.gimbal import successive_turns
+from kinetree.joints.euler import successive_turns
 from kinetree.model import ModelBuilder
 from kinetree.samples import random_inertia
 from kinetree.spatial import rx, ry, rz

@@ -33,7 +33,9 @@ all_joints = pytest.mark.parametrize("joint", REPRESENTATIVES, ids=str)
 
 
 def test_every_exported_kind_is_represented():
-    kinds = {x for x in vars(kinetree.joints).values() if isinstance(x, type)}
+    exported = (getattr(kinetree.joints, name) for name in kinetree.joints.__all__)
+    kinds = {x for x in exported if isinstance(x, type)}
+    assert kinds - {AbstractJoint} == set(kinetree.joints.KINDS)
     expected = kinds - {AbstractJoint, CustomJoint, Prescribed, PrescribedInstant}
     assert {type(joint) for joint in REPRESENTATIVES} == expected
 

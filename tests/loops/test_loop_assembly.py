@@ -9,8 +9,7 @@ from support.closeness import assert_close
 
 import kinetree as kt
 from kinetree.errors import AssemblyError
-from kinetree.joints import AbstractJoint
-from kinetree.joints.representatives import REPRESENTATIVES
+from kinetree.joints import REPRESENTATIVES, AbstractJoint
 from kinetree.loops.kinematics.assembly import assemble, assemblies
 from kinetree.loops.kinematics.constraint import closing, closure_error, constraint, loop_gaps
 from kinetree.loops.kinematics.loop_joints import loop_positions

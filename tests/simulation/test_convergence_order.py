@@ -13,7 +13,7 @@ from kinetree import ModelBuilder, Reversed, Spherical, kernel, mass_matrix, sha
 from kinetree.integration.explicit import DORMAND_PRINCE, ExplicitRungeKutta
 from kinetree.integration.field import Field
 from kinetree.integration.step import Stepper
-from kinetree.joints.representatives import REPRESENTATIVES
+from kinetree.joints import REPRESENTATIVES
 from kinetree.samples import random_inertia, random_placement
 from kinetree.simulation import INTEGRATORS
 from kinetree.spatial.ops import cos, sin

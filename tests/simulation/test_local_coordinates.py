@@ -10,11 +10,10 @@ from kinetree.integration import manifold
 from kinetree.integration.manifold import (
     dexp,
     dexp_inverse,
-    group_bracket,
     joint_rate,
     require_groups,
 )
-from kinetree.joints.representatives import REPRESENTATIVES
+from kinetree.joints import REPRESENTATIVES
 
 TURNING = [j for j in REPRESENTATIVES if not j.rates_are_velocities]
 every_group = pytest.mark.parametrize("joint", TURNING, ids=repr)
@@ -66,14 +65,14 @@ def test_derivatives_of_the_exponential_map_are_inverse_to_each_other(joint, siz
 
 @every_group
 def test_brackets_obey_jacobi(joint, rng):
-    bracket = group_bracket(joint)
+    bracket = joint.bracket
     a, b, c = rng.standard_normal((3, joint.nv))
     total = bracket(a, bracket(b, c)) + bracket(b, bracket(c, a)) + bracket(c, bracket(a, b))
     assert_close(total, np.zeros(joint.nv), scale=10.0)
 
 
 def test_joints_whose_velocities_are_rates_have_no_bracket():
-    assert group_bracket(Revolute("z")) is None
+    assert Revolute("z").bracket is None
     assert_close(dexp(Exponential(), np.ones(3)), np.eye(3, dtype=int))
 
 

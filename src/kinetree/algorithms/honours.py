@@ -16,12 +16,9 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar, cast
 
-import numpy as np
-
 from kinetree.errors import JointError, LoopError, ModelError
-from kinetree.joints import Fixed, Prescribed, PrescribedInstant
 
-__all__ = ["moves_by_itself", "refuses", "timed_joints"]
+__all__ = ["refuses", "timed_joints"]
 
 Text = TypeVar("Text", bound=Callable[..., Any])
 
@@ -56,21 +53,8 @@ def refuses(*features, use):
 
 
 def timed_joints(model) -> tuple[int, ...]:
-    """Numbers of the joints that time moves, whatever their velocity variables."""
-    return tuple(i for i in range(1, model.body_count + 1) if moves_by_itself(model.joint[i]))
-
-
-def moves_by_itself(joint) -> bool:
-    """Whether time moves a joint, as a ``Prescribed`` one."""
-    if isinstance(joint, Fixed):
-        return False
-    if isinstance(joint, (Prescribed, PrescribedInstant)):
-        return True
-    kind = type(joint)
-    if kind.__module__.startswith("kinetree."):
-        return False
-    _, _, v_J, c_J = joint.jcalc(joint.neutral(), np.zeros(joint.nv, dtype=int))
-    return bool(np.any(v_J.to_array() != 0) or np.any(c_J.to_array() != 0))
+    """Numbers of the prescribed joints: those that time moves, whatever their variables."""
+    return tuple(i for i in range(1, model.body_count + 1) if model.joint[i].moves_by_itself)
 
 
 # --- features ------------------------------------------------------------------------------------

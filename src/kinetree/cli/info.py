@@ -140,7 +140,7 @@ def counted(number, one, many=None) -> str:
 
 def kind_of(joint) -> str:
     """The kind of a joint and its axis, such as ``revolute -z``."""
-    kind, axis = type(joint).__name__.lower(), getattr(joint, "axis", None)
+    kind, axis = joint.spelling, getattr(joint, "axis", None)
     return kind if axis is None else f"{kind} {_axis(axis)}"
 
 
@@ -161,8 +161,7 @@ def range_of(body) -> str:
     upper = limits.upper[0] if limits.upper else np.inf
     if np.isinf(lower) and np.isinf(upper):
         return ""
-    unit = " m" if type(body.joint).__name__ == "Prismatic" else " rad"
-    return f"{lower:.4g} to {upper:.4g}{unit}"
+    return f"{lower:.4g} to {upper:.4g} {body.joint.position_units()[0]}"
 
 
 def mass_of(body) -> str:

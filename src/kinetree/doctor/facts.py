@@ -9,7 +9,6 @@ from itertools import product
 import numpy as np
 
 from kinetree.doctor.findings import NOWHERE, Place, named
-from kinetree.joints import Fixed, Free, Prismatic, Revolute
 from kinetree.model.geometry import (
     Box,
     Capsule,
@@ -53,7 +52,7 @@ class LinkFacts:
 
 @dataclass
 class JointFacts:
-    """A joint: ``kind`` is one of URDF's, or the class of the joint in lower case.
+    """A joint: ``kind`` is one of URDF's, or the joint's ``spelling``.
 
     ``offset`` is where it sits on its parent [m]; limits are None where nothing is said.
     """
@@ -143,7 +142,7 @@ def _joint(model, body):
     limits, dynamics = body.limits, body.dynamics
     joint = JointFacts(
         body.joint_name,
-        _KINDS.get(type(body.joint), type(body.joint).__name__.lower()),
+        _URDF.get(body.joint.spelling, body.joint.spelling),
         model.body_names[body.parent],
         body.name,
         np.real(body.placement.r).astype(float),
@@ -157,7 +156,7 @@ def _joint(model, body):
     return joint
 
 
-_KINDS = {Fixed: "fixed", Free: "floating", Prismatic: "prismatic", Revolute: "revolute"}
+_URDF = {"free": "floating"}  # whose names differ from ours
 
 
 def corners(shape, placement) -> list[np.ndarray]:

@@ -11,27 +11,19 @@ exponential map of a group, and
 A method of order p needs the terms with at most p - 2 brackets.
 """
 
-from collections.abc import Callable
-from functools import singledispatch
-from typing import Any
-
 import numpy as np
 
 from kinetree.errors import JointError
 from kinetree.functional.kernel import kernel
-from kinetree.joints import AbstractJoint, Free, Planar, Reversed, SphereInCylinder, Spherical
 from kinetree.joints.jet import jets
 from kinetree.model.dynamics import has_dynamics
-from kinetree.spatial import Motion
 from kinetree.spatial.ops import less, select
 from kinetree.spatial.stumpff import stumpff, stumpff_rate
-from kinetree.spatial.vector3 import cross
 
 __all__ = [
     "bracket_matrix",
     "dexp",
     "dexp_inverse",
-    "group_bracket",
     "is_flat",
     "joint_rate",
     "local_rate",
@@ -112,48 +104,16 @@ def _local_rate(model, q, u, qd, *, order):
 
 def joint_rate(joint, q, u, qd, order):
     """``du/dt`` of one joint whose ``qd`` is not the derivative of ``q``."""
-    bracket = group_bracket(joint)
-    if bracket is None:
+    if joint.bracket is None:
         return _rate_by_differentiation(joint, q, u, qd)
     rate, term, done = qd, qd, 0
     for brackets, coefficient in _SERIES:
         if brackets > order - 2 and brackets > 1:
             break
         while done < brackets:
-            term, done = bracket(u, term), done + 1
+            term, done = joint.bracket(u, term), done + 1
         rate = rate + coefficient * term
     return rate
-
-
-@singledispatch
-def group_bracket(joint: AbstractJoint) -> Callable | None:
-    """The bracket ``[u, v]`` of a joint's velocities, or None if its group is not known."""
-    return None
-
-
-@group_bracket.register
-def _(joint: Spherical) -> Callable | None:
-    return cross
-
-
-@group_bracket.register
-def _(joint: Free) -> Callable | None:
-    return lambda u, v: Motion.from_array(u).cross(Motion.from_array(v)).to_array()
-
-
-@group_bracket.register
-def _(joint: Planar) -> Callable | None:
-    return lambda u, v: np.array([0, u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]])
-
-
-@group_bracket.register
-def _(joint: SphereInCylinder) -> Callable | None:
-    return lambda u, v: np.array([*cross(u[:3], v[:3]), 0])
-
-
-@group_bracket.register
-def _(joint: Reversed) -> Callable | None:
-    return group_bracket(joint.joint)
 
 
 def _rate_by_differentiation(joint, q, u, qd):
@@ -173,8 +133,7 @@ def bracket_matrix(joint, u):
     """``a`` with ``a v = [u, v]``, (nv, nv); None for joints whose velocities commute."""
     if joint.rates_are_velocities:
         return None
-    bracket: Any = group_bracket(joint)
-    return np.column_stack([bracket(u, e) for e in np.eye(joint.nv, dtype=int)])
+    return np.column_stack([joint.bracket(u, e) for e in np.eye(joint.nv, dtype=int)])
 
 
 def dexp(joint, u):
@@ -221,7 +180,7 @@ def require_groups(model, what):
     """Raise JointError for joints whose group is not known."""
     for i, body in enumerate(model.bodies, start=1):
         joint = body.joint
-        if not joint.rates_are_velocities and group_bracket(joint) is None:
+        if not joint.rates_are_velocities and joint.bracket is None:
             raise JointError(
                 f"{what} knows the groups of spherical, free and planar joints alone; joint "
                 f"{model.joint_names[i - 1]!r} is a {type(joint).__name__}, whose velocities are "

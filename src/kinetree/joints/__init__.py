@@ -1,6 +1,9 @@
-"""Joints: one kind per file, all behind ``jcalc`` — RBDA §4.4."""
+"""Joints: one kind per file, all behind ``jcalc`` — RBDA §4.4.
 
-from kinetree.joints.actuation import active_subspace_from_wrench
+To add a kind, write its file and add it to ``KINDS`` here.
+"""
+
+from kinetree.errors import JointError
 from kinetree.joints.base import AbstractJoint
 from kinetree.joints.check import check_joint
 from kinetree.joints.custom import CustomJoint
@@ -14,16 +17,17 @@ from kinetree.joints.planar import Planar
 from kinetree.joints.prescribed import Prescribed, PrescribedInstant
 from kinetree.joints.prismatic import Prismatic
 from kinetree.joints.rack_and_pinion import RackAndPinion
-from kinetree.joints.representatives import REPRESENTATIVES
 from kinetree.joints.reversed import Reversed
 from kinetree.joints.revolute import Revolute
 from kinetree.joints.screw import Screw
 from kinetree.joints.sphere_in_cylinder import SphereInCylinder
 from kinetree.joints.spherical import Spherical
+from kinetree.joints.subspaces import active_subspace_from_wrench
 from kinetree.joints.translation import Translation
 from kinetree.joints.universal import Universal
 
 __all__ = [
+    "KINDS",
     "REPRESENTATIVES",
     "AbstractJoint",
     "CustomJoint",
@@ -47,4 +51,40 @@ __all__ = [
     "Universal",
     "active_subspace_from_wrench",
     "check_joint",
+    "known_joints",
+    "register",
 ]
+
+KINDS: tuple[type[AbstractJoint], ...] = (
+    Fixed, Revolute, Prismatic, Helical, Screw, Cylindrical, Universal, RackAndPinion, Planar,
+    Spherical, Euler, Exponential, Translation, SphereInCylinder, Free, Reversed, CustomJoint,
+    Prescribed, PrescribedInstant,
+)  # fmt: skip
+"""All kinds of joint."""
+
+REPRESENTATIVES: tuple[AbstractJoint, ...] = tuple(j for kind in KINDS for j in kind.examples())
+"""One or more instances of every kind of joint, for tests that should meet them all."""
+
+_registered: list[type[AbstractJoint]] = []
+
+
+def register(kind: type[AbstractJoint]) -> type[AbstractJoint]:
+    """Let files name a class of joints of your own, by its ``spelling``; a class decorator.
+
+    @kt.joints.register
+    @dataclass(frozen=True)
+    class Parabola(kt.AbstractJoint): ...
+    """
+    for other in known_joints():
+        if other.spelling == kind.spelling and other.__qualname__ != kind.__qualname__:
+            raise JointError(
+                f"joint class {kind.__name__} cannot be registered: files call {other.__name__} "
+                f"{kind.spelling!r} already; give it another attribute spelling"
+            )
+    _registered[:] = [k for k in _registered if k.spelling != kind.spelling] + [kind]
+    return kind
+
+
+def known_joints() -> tuple[type[AbstractJoint], ...]:
+    """All kinds that files may name: kinetree's, and those of ``register``."""
+    return (*KINDS, *_registered)

@@ -29,19 +29,28 @@ set ``nq`` and ``nv``, and write three methods: ``jcalc``, ``constraint_subspace
 
 Velocity variables that make ``S`` constant save the ``c_J``; if they are then not the derivatives
 of ``q``, set ``rates_are_velocities = False`` and write ``configuration_rate``, ``integrate`` and
-``difference`` too. ``check_joint(Parabola())`` tells whether all of it fits together. Use the
+``difference`` too. ``check_joint(Parabola())`` verifies that all of it fits together. Use the
 functions of ``kinetree.spatial.ops`` and no ``if`` on a value, and the joint compiles like ours.
+
+Everything else that the library knows about a kind of joint is here as well, with defaults that
+work for any: names and units of its variables, its spelling in files, its group, its loop errors,
+the inertia that can move across it. Files can name the class after ``kinetree.joints.register``.
 """
 
+import numbers
+import re
 from abc import ABC, abstractmethod
+from dataclasses import fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from kinetree.joints.complement import dual_basis
-from kinetree.spatial import Force, Motion, Plucker, log
+from kinetree.errors import JointError
+from kinetree.joints.subspaces import dual_basis
+from kinetree.spatial import Force, Inertia, Motion, Plucker, log
 
-__all__ = ["UNIT_TOLERANCE", "AbstractJoint"]
+__all__ = ["UNIT_TOLERANCE", "AbstractJoint", "as_choice", "as_number"]
 
 UNIT_TOLERANCE = 5e-7
 """How far from one the length of a quaternion may be: four roundings of single precision.
@@ -58,6 +67,12 @@ class AbstractJoint(ABC):
         nq: number of position variables.
         nv: number of velocity variables, the degree of freedom.
         constant_subspace: whether ``S`` is the same in every configuration (then ``c_J = 0``).
+        position_parts: names of the entries of ``q`` in labels; numbers where there are none.
+        velocity_parts: names of the entries of ``qd`` in labels; numbers where there are none.
+        spelling: what files in the native format call the kind; the class name in snake case.
+        symbol: letter of the kind in the notation of chains such as ``"RRP"``, if it has one.
+        bracket: the function ``[u, v]`` of two velocities, if ``integrate`` is the exponential map
+            of a group; None if the group is not known. See ``kinetree.integration.manifold``.
         unit_parts: slices of ``q`` that are unit quaternions.
         angles: numbers of the position variables that count alike modulo 2π.
         turns_over: whether ``reparameterize`` goes over to other variables for the same state.
@@ -69,9 +84,35 @@ class AbstractJoint(ABC):
     nv: int
     constant_subspace: bool = True
     rates_are_velocities: bool = True
-    unit_parts: tuple = ()
-    angles: tuple = ()
+    position_parts: tuple[str, ...] = ()
+    velocity_parts: tuple[str, ...] = ()
+    spelling: str
+    symbol: str = ""
+    bracket: Any = None
+    unit_parts: tuple[slice, ...] = ()
+    angles: tuple[int, ...] = ()
     turns_over: bool = False
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        if "spelling" not in vars(cls):
+            cls.spelling = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
+
+    @classmethod
+    def examples(cls) -> "tuple[AbstractJoint, ...]":
+        """A few instances that differ in what matters, for tests that should meet every kind."""
+        return (cls(),)
+
+    @classmethod
+    def from_table(cls, table: Any) -> "AbstractJoint":
+        """The joint that a table of the native format describes.
+
+        By default every field of the dataclass is a key, read by its type.
+
+        Args:
+            table: reads keys: see ``kinetree.loaders.native.joints.JointTable``.
+        """
+        return cls(**table.parameters(fields(cls)))  # pyright: ignore[reportArgumentType]
 
     @abstractmethod
     def jcalc(self, q, qd) -> tuple[Plucker, Motion, Motion, Motion]:
@@ -123,8 +164,15 @@ class AbstractJoint(ABC):
         d = log(X @ self.transform(q).inverse())
         return self.constraint_subspace(q).T @ d
 
+    def loop_gap(self, X):
+        """Position error of ``X`` that vanishes only where the loop is closed.
+
+        ``loop_error`` is made for small errors and may vanish elsewhere, too.
+        """
+        return AbstractJoint.loop_error(self, X)
+
     def loop_alignment(self, X) -> Any:
-        """Positive where ``loop_error`` tells how far ``X`` is from this joint.
+        """Positive where ``loop_error`` grows with the distance of ``X`` from this joint.
 
         An error that is a sine vanishes at half a turn, too; there this is negative.
         """
@@ -189,9 +237,38 @@ class AbstractJoint(ABC):
                 )
         return None
 
+    def velocity_units(self) -> list[str]:
+        """``"rad/s"`` or ``"m/s"`` for every entry of ``qd``: angular where it turns the body."""
+        S = self.motion_subspace(self.neutral())
+        turns = np.abs(np.asarray(S.angular, dtype=float)).reshape(3, -1).max(axis=0) > 0
+        return ["rad/s" if turn else "m/s" for turn in turns]
+
+    def position_units(self) -> list[str]:
+        """``"rad"`` or ``"m"`` for every entry of ``q``, ``"1"`` for those of quaternions."""
+        units = ["m"] * self.nq
+        if self.nq == self.nv:
+            units = [unit.removesuffix("/s") for unit in self.velocity_units()]
+        for part in self.unit_parts:
+            units[part] = ["1"] * (part.stop - part.start)
+        return units
+
+    def movable_inertia(self, inertia: Inertia) -> Inertia | None:
+        """The part of a body's inertia that could as well be its parent's — RBDA §9.7.
+
+        It must resist no motion of the joint, and look the same from the parent in every position.
+        Both in coordinates of the body; None for nothing.
+        """
+        return None
+
     def at(self, t) -> "AbstractJoint":
         """This joint at the time ``t`` [s], for joints that depend on it — RBDA §3.5."""
         return self
+
+    @cached_property
+    def moves_by_itself(self) -> bool:
+        """Whether time moves the joint when its variables rest, as it moves a prescribed one."""
+        _, _, v_J, c_J = self.jcalc(self.neutral(), np.zeros(self.nv, dtype=int))
+        return bool(np.any(v_J.to_array() != 0) or np.any(c_J.to_array() != 0))
 
 
 def unit_motions(*indices):
@@ -209,3 +286,21 @@ def _unit_columns(indices):
     for n, i in enumerate(indices):
         columns[i - 1, n] = 1
     return columns
+
+
+# --- checks of parameters ------------------------------------------------------------------------
+
+
+def as_number(value, what, remedy=""):
+    """``value`` if it is one finite number of any kind, else an error that names it."""
+    refused = isinstance(value, (bool, str, bytes)) or value is None or np.shape(value) != ()
+    if refused or (isinstance(value, numbers.Complex) and not np.isfinite(complex(value))):
+        raise JointError(f"{what} must be a finite number, got {value!r}{remedy}")
+    return value
+
+
+def as_choice(value, what, choices):
+    """``value`` if it is one of ``choices``, else an error that lists them."""
+    if value not in choices:
+        raise JointError(f"{what} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+    return value

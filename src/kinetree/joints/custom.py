@@ -7,8 +7,8 @@ import numpy as np
 
 from kinetree.errors import JointError
 from kinetree.joints.base import AbstractJoint
-from kinetree.joints.complement import orthogonal_complement
 from kinetree.joints.jet import jets
+from kinetree.joints.subspaces import orthogonal_complement
 from kinetree.spatial import Force, Motion, log
 from kinetree.spatial.ops import less
 from kinetree.spatial.vector3 import unskew
@@ -37,6 +37,15 @@ class CustomJoint(AbstractJoint):
     placement: Callable
     freedoms: int
     constant_subspace = False
+    spelling = "custom"
+
+    @classmethod
+    def examples(cls):
+        return ()
+
+    @classmethod
+    def from_table(cls, table):
+        return cls(*table.placement_formulas())
 
     def __post_init__(self):
         if not callable(self.placement):

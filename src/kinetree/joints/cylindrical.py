@@ -7,13 +7,14 @@ import numpy as np
 from kinetree.joints.axis import (
     as_axis,
     axis_angle,
+    axis_offset,
     axis_rotation,
+    axis_tilt,
     completed_basis,
     forces,
     motions,
 )
 from kinetree.joints.base import AbstractJoint
-from kinetree.joints.closure import axis_offset, axis_tilt
 from kinetree.spatial import Motion, Plucker
 from kinetree.spatial.vector3 import ZERO3
 
@@ -26,6 +27,13 @@ class Cylindrical(AbstractJoint):
 
     axis: tuple | str = (0, 0, 1)
     nq = nv = 2
+    position_parts = velocity_parts = ("angle", "distance")
+    symbol = "C"
+
+    @classmethod
+    def examples(cls):
+        return cls("z"), cls((-1.0, 0.4, 2.0))
+
     angles = (0,)
 
     def __post_init__(self):

@@ -5,13 +5,36 @@ from dataclasses import dataclass
 import numpy as np
 
 from kinetree.joints.base import AbstractJoint, unit_forces
-from kinetree.joints.gimbal import successive_turns
 from kinetree.spatial import Force, Motion, rot
 from kinetree.spatial.ops import absolute, cos, sin
 from kinetree.spatial.rotation import check_euler_sequence, euler_angles
-from kinetree.spatial.vector3 import ZERO3, cross
+from kinetree.spatial.transform import rx, ry, rz
+from kinetree.spatial.vector3 import ZERO3, cross, identity3
 
-__all__ = ["Euler"]
+__all__ = ["Euler", "successive_turns"]
+
+
+def successive_turns(axes, q, qd):
+    """Rotation ``E``, axes and bias of a gimbal, all in the coordinates of the last frame.
+
+    Args:
+        axes: one letter for each turn.
+        q: angles [rad].
+        qd: their rates [rad/s].
+
+    Returns:
+        ``E``; a 3×n array whose column k maps the k-th rate to angular velocity — RBDA (4.8); and
+        the angular acceleration at constant rates — RBDA (4.9).
+    """
+    E, s, w, bias = identity3(), [], ZERO3, ZERO3
+    for axis, angle, rate in reversed(list(zip(axes, q, qd, strict=True))):
+        k = "xyz".index(axis)
+        s.insert(0, E[:, k])
+        # Relative to the last frame, an axis turns against the turns that follow it.
+        bias = bias - cross(w, s[0]) * rate
+        w = w + s[0] * rate
+        E = E @ (rx, ry, rz)[k](angle)
+    return E, np.column_stack(s), bias
 
 
 @dataclass(frozen=True)
@@ -29,6 +52,10 @@ class Euler(AbstractJoint):
     nq = nv = 3
     angles = (0, 1, 2)
     constant_subspace = False
+
+    @classmethod
+    def examples(cls):
+        return cls("zyx"), cls("zxz")
 
     def __post_init__(self):
         check_euler_sequence(self.sequence)

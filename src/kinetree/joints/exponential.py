@@ -26,6 +26,7 @@ class Exponential(AbstractJoint):
     """
 
     nq = nv = 3
+    position_parts = velocity_parts = ("rx", "ry", "rz")
     constant_subspace = False
     turns_over = True
 
@@ -52,7 +53,7 @@ class Exponential(AbstractJoint):
     def reparameterize(self, q, qd):
         """The same orientation and velocity with an angle of at most half a turn less.
 
-        Beyond 180° ``q`` becomes ``(1 - 2π/θ) q``, and ``qd`` what that asks for; otherwise both
+        Beyond 180° ``q`` becomes ``(1 - 2π/θ) q``, and ``qd`` the rate of that; otherwise both
         are returned as they are.
         """
         s = q @ q

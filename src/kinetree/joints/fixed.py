@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kinetree.errors import ModelError
 from kinetree.joints.base import AbstractJoint, unit_forces, unit_motions
 from kinetree.spatial import Motion, Plucker, displacement_velocity
 
-__all__ = ["Fixed"]
+__all__ = ["Fixed", "Following"]
 
 
 @dataclass(frozen=True)
@@ -15,6 +16,7 @@ class Fixed(AbstractJoint):
     """Welds two bodies together."""
 
     nq = nv = 0
+    moves_by_itself = False
 
     def jcalc(self, q, qd):
         return Plucker.identity(), unit_motions(), Motion.zero(), Motion.zero()
@@ -33,3 +35,23 @@ class Fixed(AbstractJoint):
 
     def loop_alignment(self, X):
         return X.E[0, 0] + X.E[1, 1] + X.E[2, 2] - 1
+
+    def movable_inertia(self, inertia):
+        return inertia
+
+
+@dataclass(frozen=True)
+class Following(Fixed):
+    """The place of a joint that has no variables of its own, as another leads it.
+
+    It stands in ``model.joint`` of a model with couplings and has no motion to compute: that is up
+    to the joint itself, in ``model.uncoupled``.
+    """
+
+    joint: AbstractJoint
+
+    def jcalc(self, q, qd):
+        raise ModelError(
+            "this joint follows others and its position is not among the variables of the model; "
+            "algorithms for single joints take model.uncoupled and model.expand(q)"
+        )

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kinetree.joints.base import AbstractJoint, unit_forces, unit_motions
-from kinetree.joints.parameters import as_choice
-from kinetree.joints.spherical import random_quaternion
+from kinetree.joints.base import AbstractJoint, as_choice, unit_forces, unit_motions
+from kinetree.joints.spherical import Spherical, random_quaternion
 from kinetree.spatial import Motion, Plucker, cross, exp, log
 from kinetree.spatial.rotation import (
     quaternion_exp,
@@ -32,8 +31,14 @@ class Free(AbstractJoint):
     translation: str = "parent"
     nq = 7
     nv = 6
+    position_parts = ("x", "y", "z", *Spherical.position_parts)
+    velocity_parts = (*Spherical.velocity_parts, "vx", "vy", "vz")
     rates_are_velocities = False
     unit_parts = (slice(3, 7),)
+
+    @classmethod
+    def examples(cls):
+        return cls(), cls(translation="child")
 
     def __post_init__(self):
         as_choice(self.translation, "translation of a free joint", ("parent", "child"))
@@ -70,6 +75,9 @@ class Free(AbstractJoint):
 
     def difference(self, q0, q1):
         return log(self.transform(q1) @ self.transform(q0).inverse()).to_array()
+
+    def bracket(self, u, v):
+        return Motion.from_array(u).cross(Motion.from_array(v)).to_array()
 
     def neutral(self):
         return np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])

@@ -12,8 +12,7 @@ from kinetree.joints.axis import (
     forces,
     motions,
 )
-from kinetree.joints.base import AbstractJoint
-from kinetree.joints.parameters import as_number
+from kinetree.joints.base import AbstractJoint, as_number
 from kinetree.spatial import Motion, Plucker
 from kinetree.spatial.vector3 import ZERO3
 
@@ -24,13 +23,18 @@ __all__ = ["Helical"]
 class Helical(AbstractJoint):
     """Turns about an axis and moves along it by ``pitch`` [m/rad]; ``q`` is the angle [rad].
 
-    A negative pitch is a left-handed thread; with pitch 0 it is a revolute joint. Whoever asks for
-    ``coordinates`` of a transform that is off by more than half a thread gets the next thread.
+    A negative pitch is a left-handed thread; with pitch 0 it is a revolute joint.
+    ``coordinates`` of a transform that is off by more than half a thread are those of the next.
     """
 
     axis: tuple | str = (0, 0, 1)
     pitch: float = field(kw_only=True)
     nq = nv = 1
+    symbol = "H"
+
+    @classmethod
+    def examples(cls):
+        return cls("z", pitch=0.1), cls((1.0, -1.0, 0.5), pitch=-0.2)
 
     def __post_init__(self):
         object.__setattr__(self, "axis", as_axis(self.axis))

@@ -8,13 +8,12 @@ from kinetree.joints.axis import (
     as_axis,
     axis_angle,
     axis_rotation,
+    axis_tilt,
     completed_basis,
     forces,
     motions,
 )
-from kinetree.joints.base import AbstractJoint
-from kinetree.joints.closure import axis_tilt
-from kinetree.joints.parameters import as_choice
+from kinetree.joints.base import AbstractJoint, as_choice
 from kinetree.spatial import Motion, Plucker
 from kinetree.spatial.ops import cos, sin
 from kinetree.spatial.stumpff import stumpff
@@ -37,8 +36,14 @@ class Planar(AbstractJoint):
     axis: tuple | str = (0, 0, 1)
     translation: str = "parent"
     nq = nv = 3
+    position_parts = velocity_parts = ("angle", "x", "y")
+    symbol = "E"
     angles = (0,)
     rates_are_velocities = False
+
+    @classmethod
+    def examples(cls):
+        return cls("z"), cls((0.5, 1.0, -1.0)), cls("z", translation="child")
 
     def __post_init__(self):
         object.__setattr__(self, "axis", as_axis(self.axis, "normal of a planar joint"))
@@ -86,6 +91,9 @@ class Planar(AbstractJoint):
         c = stumpff(w * w)
         k = c[1] / (2 * c[2])
         return np.array([w, k * x + w / 2 * y, k * y - w / 2 * x])
+
+    def bracket(self, u, v):
+        return np.array([0, u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]])
 
     def random(self, rng):
         return np.array([rng.uniform(-np.pi, np.pi), *rng.uniform(-1, 1, 2)])

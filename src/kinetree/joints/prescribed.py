@@ -15,6 +15,11 @@ class _WithoutFreedom(AbstractJoint):
     """What both share: no variables, six constraint forces."""
 
     nq = nv = 0
+    moves_by_itself = True
+
+    @classmethod
+    def examples(cls):
+        return ()
 
     def constraint_subspace(self, q):
         return unit_forces(1, 2, 3, 4, 5, 6)
@@ -37,6 +42,11 @@ class Prescribed(_WithoutFreedom):
 
     joint: AbstractJoint
     motion: Callable
+
+    @classmethod
+    def from_table(cls, table):
+        joint = table.joint()
+        return cls(joint, table.motion_formulas(joint))
 
     def __post_init__(self):
         if not isinstance(self.joint, AbstractJoint):
@@ -77,6 +87,12 @@ class PrescribedInstant(_WithoutFreedom):
     q: tuple
     qd: tuple
     qdd: tuple
+
+    @classmethod
+    def from_table(cls, table):
+        joint = table.joint()
+        sizes = {"q": joint.nq, "qd": joint.nv, "qdd": joint.nv}
+        return cls(joint, *(table.numbers(name, size) for name, size in sizes.items()))
 
     def jcalc(self, q, qd):
         X_J, S, v_J, c_J = self.joint.jcalc(np.array(self.q), np.array(self.qd))

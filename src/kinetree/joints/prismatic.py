@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kinetree.joints.axis import as_axis, completed_basis, forces, motions
+from kinetree.joints.axis import as_axis, axis_offset, completed_basis, forces, index_of, motions
 from kinetree.joints.base import AbstractJoint
-from kinetree.joints.closure import axis_offset
-from kinetree.spatial import Motion, displacement_velocity, xlt
+from kinetree.spatial import Inertia, Motion, displacement_velocity, xlt
 from kinetree.spatial.vector3 import ZERO3, identity3
 
 __all__ = ["Prismatic"]
@@ -19,6 +18,11 @@ class Prismatic(AbstractJoint):
 
     axis: tuple | str = (0, 0, 1)
     nq = nv = 1
+    symbol = "P"
+
+    @classmethod
+    def examples(cls):
+        return tuple(cls(axis) for axis in ("x", "-y", "z", (2.0, -1.0, 2.0)))
 
     def __post_init__(self):
         object.__setattr__(self, "axis", as_axis(self.axis))
@@ -46,3 +50,8 @@ class Prismatic(AbstractJoint):
 
     def loop_alignment(self, X):
         return X.E[0, 0] + X.E[1, 1] + X.E[2, 2] - 1
+
+    def movable_inertia(self, inertia):
+        if index_of(self.axis) is None:
+            return None
+        return Inertia(0, 0 * inertia.first_moment, inertia.rotational)  # resistance to turning

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kinetree.joints.axis import axis_angle, forces, motions
-from kinetree.joints.base import AbstractJoint
-from kinetree.joints.parameters import as_number
+from kinetree.joints.base import AbstractJoint, as_number
 from kinetree.spatial import Motion, Plucker, rz
 from kinetree.spatial.ops import cos, sin
 from kinetree.spatial.vector3 import ZERO3, identity3
@@ -26,6 +25,11 @@ class RackAndPinion(AbstractJoint):
 
     radius: float
     nq = nv = 1
+
+    @classmethod
+    def examples(cls):
+        return (cls(0.3),)
+
     constant_subspace = False
 
     def __post_init__(self):

@@ -7,6 +7,10 @@ import numpy as np
 
 from kinetree.errors import JointError
 from kinetree.joints.base import AbstractJoint
+from kinetree.joints.free import Free
+from kinetree.joints.planar import Planar
+from kinetree.joints.rack_and_pinion import RackAndPinion
+from kinetree.joints.spherical import Spherical
 from kinetree.spatial import Motion
 
 __all__ = ["Reversed"]
@@ -14,13 +18,17 @@ __all__ = ["Reversed"]
 
 @dataclass(frozen=True)
 class Reversed(AbstractJoint):
-    """The same joint seen from its other side, with the same variables.
+    """The same joint from its other side, with the same variables.
 
     Needed where an asymmetrical joint, such as a rack and pinion, sits in a tree the wrong way
     round. The table prints a motion transform for ``T``; forces need ``X*``.
     """
 
     joint: AbstractJoint
+
+    @classmethod
+    def examples(cls):
+        return tuple(map(cls, (RackAndPinion(0.2), Planar("y"), Spherical(), Free())))
 
     def __post_init__(self):
         if not isinstance(self.joint, AbstractJoint):
@@ -31,6 +39,8 @@ class Reversed(AbstractJoint):
             ("nv", self.joint.nv),
             ("constant_subspace", constant),
             ("rates_are_velocities", self.joint.rates_are_velocities),
+            ("position_parts", self.joint.position_parts),
+            ("velocity_parts", self.joint.velocity_parts),
             ("unit_parts", self.joint.unit_parts),
             ("angles", self.joint.angles),
             ("turns_over", self.joint.turns_over),
@@ -63,6 +73,16 @@ class Reversed(AbstractJoint):
 
     def configuration_rate(self, q, qd):
         return self.joint.configuration_rate(q, qd)
+
+    @property
+    def bracket(self):
+        return self.joint.bracket
+
+    def position_units(self):
+        return self.joint.position_units()
+
+    def velocity_units(self):
+        return self.joint.velocity_units()
 
     def integrate(self, q, dv):
         return self.joint.integrate(q, dv)

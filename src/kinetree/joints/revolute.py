@@ -7,15 +7,18 @@ import numpy as np
 from kinetree.joints.axis import (
     as_axis,
     axis_angle,
+    axis_offset,
     axis_rotation,
+    axis_shift,
+    axis_tilt,
     completed_basis,
     forces,
+    index_of,
     motions,
 )
 from kinetree.joints.base import AbstractJoint
-from kinetree.joints.closure import axis_offset, axis_shift, axis_tilt
-from kinetree.spatial import Motion, rot
-from kinetree.spatial.vector3 import ZERO3
+from kinetree.spatial import Inertia, Motion, rot
+from kinetree.spatial.vector3 import ZERO3, identity3
 
 __all__ = ["Revolute"]
 
@@ -27,6 +30,11 @@ class Revolute(AbstractJoint):
     axis: tuple | str = (0, 0, 1)
     nq = nv = 1
     angles = (0,)
+    symbol = "R"
+
+    @classmethod
+    def examples(cls):
+        return tuple(cls(axis) for axis in ("x", "y", "z", "-y", (1.0, 2.0, -3.0)))
 
     def __post_init__(self):
         object.__setattr__(self, "axis", as_axis(self.axis))
@@ -55,3 +63,14 @@ class Revolute(AbstractJoint):
 
     def random(self, rng):
         return rng.uniform(-np.pi, np.pi, 1)
+
+    def movable_inertia(self, inertia):
+        aligned = index_of(self.axis)
+        if aligned is None:
+            return None
+        # A mass on the axis, and a rod along it.
+        k, I = aligned[0], inertia.rotational
+        along = identity3()[k]
+        second_moment = np.trace(I) / 2 - I[k, k]
+        rod = second_moment * (identity3() - np.outer(along, along))
+        return Inertia(inertia.mass, inertia.first_moment * along, rod)

@@ -28,6 +28,17 @@ class Screw(AbstractJoint):
     twist: Any
     nq = nv = 1
 
+    @classmethod
+    def examples(cls):
+        return (cls((0.6, 0.0, 0.8, 0.3, -0.2, 0.1)),)
+
+    @classmethod
+    def from_table(cls, table):
+        if table.choice("twist", "axis") == "twist":
+            return super().from_table(table)
+        point = table.numbers("point", 3, (0, 0, 0))
+        return cls.about(table.axis(), point, table.number("pitch", 0.0, infinite=True))
+
     def __post_init__(self):
         twist = self.twist.to_array() if isinstance(self.twist, Motion) else self.twist
         try:

@@ -28,9 +28,15 @@ class SphereInCylinder(AbstractJoint):
     axis: tuple | str = (0, 0, 1)
     nq = 5
     nv = 4
+    position_parts = (*Spherical.position_parts, "distance")
+    velocity_parts = (*Spherical.velocity_parts, "distance")
     constant_subspace = False
     rates_are_velocities = False
     unit_parts = (slice(0, 4),)
+
+    @classmethod
+    def examples(cls):
+        return cls("z"), cls((1.0, 2.0, 2.0))
 
     def __post_init__(self):
         object.__setattr__(self, "axis", as_axis(self.axis, "cylinder axis"))
@@ -60,6 +66,8 @@ class SphereInCylinder(AbstractJoint):
         u, v = completed_basis(self.axis)
         return np.array([u @ X.r, v @ X.r])  # exact
 
+    loop_gap = loop_error
+
     def configuration_rate(self, q, qd):
         return np.array([*_ROTATION.configuration_rate(q[:4], qd[:3]), qd[3]])
 
@@ -68,6 +76,9 @@ class SphereInCylinder(AbstractJoint):
 
     def difference(self, q0, q1):
         return np.array([*_ROTATION.difference(q0[:4], q1[:4]), q1[4] - q0[4]])
+
+    def bracket(self, u, v):
+        return np.array([*cross(u[:3], v[:3]), 0])
 
     def neutral(self):
         return np.array([*_ROTATION.neutral(), 0.0])

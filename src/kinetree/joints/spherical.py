@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kinetree.joints.base import AbstractJoint, unit_forces, unit_motions
-from kinetree.spatial import Motion, rot
+from kinetree.spatial import Inertia, Motion, rot
 from kinetree.spatial.rotation import (
     quaternion_exp,
     quaternion_from_rotation,
@@ -14,7 +14,7 @@ from kinetree.spatial.rotation import (
     quaternion_rate,
     rotation_from_quaternion,
 )
-from kinetree.spatial.vector3 import ZERO3
+from kinetree.spatial.vector3 import ZERO3, cross
 
 __all__ = ["Spherical", "random_quaternion"]
 
@@ -29,6 +29,9 @@ class Spherical(AbstractJoint):
 
     nq = 4
     nv = 3
+    position_parts = ("qw", "qx", "qy", "qz")
+    velocity_parts = ("wx", "wy", "wz")
+    symbol = "S"
     rates_are_velocities = False
     unit_parts = (slice(0, 4),)
 
@@ -48,6 +51,8 @@ class Spherical(AbstractJoint):
     def loop_error(self, X):
         return X.E @ X.r  # exact — RBDA Table 8.1
 
+    loop_gap = loop_error
+
     def configuration_rate(self, q, qd):
         return quaternion_rate(q, qd)
 
@@ -56,6 +61,12 @@ class Spherical(AbstractJoint):
 
     def difference(self, q0, q1):
         return quaternion_log(quaternion_product(_conjugate(q0), q1))
+
+    def bracket(self, u, v):
+        return cross(u, v)
+
+    def movable_inertia(self, inertia):  # a point mass in the centre of the joint
+        return Inertia(inertia.mass, 0 * inertia.first_moment, 0 * inertia.rotational)
 
     def neutral(self):
         return np.array([1.0, 0.0, 0.0, 0.0])

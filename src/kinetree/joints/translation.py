@@ -13,6 +13,7 @@ class Translation(AbstractJoint):
     """Moves without turning; ``q = (x, y, z)`` [m]."""
 
     nq = nv = 3
+    position_parts = velocity_parts = ("x", "y", "z")
 
     def jcalc(self, q, qd):
         S = unit_motions(4, 5, 6)

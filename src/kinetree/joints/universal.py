@@ -7,7 +7,7 @@ import numpy as np
 from kinetree.errors import JointError
 from kinetree.joints.axis import forces
 from kinetree.joints.base import AbstractJoint
-from kinetree.joints.gimbal import successive_turns
+from kinetree.joints.euler import successive_turns
 from kinetree.spatial import Force, Motion, rot
 from kinetree.spatial.ops import atan2
 from kinetree.spatial.vector3 import ZERO3, cross, identity3
@@ -24,6 +24,12 @@ class Universal(AbstractJoint):
 
     axes: str = "xy"
     nq = nv = 2
+    symbol = "U"
+
+    @classmethod
+    def examples(cls):
+        return cls("xy"), cls("zy")
+
     angles = (0, 1)
     constant_subspace = False
 
@@ -54,7 +60,7 @@ class Universal(AbstractJoint):
 
     def coordinates(self, X):
         i, j, k, sign = self._indices()
-        # Each axis, seen from the other frame, keeps to a plane: also far from the manifold.
+        # Each axis, relative to the other frame, keeps to a plane: also far from the manifold.
         first = atan2(sign * X.E[j, k], X.E[j, j])
         second = atan2(sign * X.E[k, i], X.E[i, i])
         return np.array([first, second])
@@ -62,6 +68,8 @@ class Universal(AbstractJoint):
     def loop_error(self, X):
         i, j, _, _ = self._indices()
         return np.array([X.E[j, i], *(X.E @ X.r)])
+
+    loop_gap = loop_error
 
     def random(self, rng):
         return rng.uniform(-np.pi, np.pi, 2)

@@ -9,13 +9,8 @@ bodies are no longer the real ones.
 
 import os
 
-import numpy as np
-
-from kinetree.joints import Fixed, Prismatic, Revolute, Spherical
-from kinetree.joints.axis import index_of
 from kinetree.model.views import ModelView, snapped
 from kinetree.spatial import Inertia
-from kinetree.spatial.vector3 import identity3
 
 __all__ = ["LUMPING", "code_key", "condensed", "lumped_inertias", "uncondensed"]
 
@@ -51,13 +46,13 @@ def uncondensed(model) -> ModelView:
 def lumped_inertias(model):
     """Inertias of base and bodies after the sweep from the leaves to the root — RBDA §9.7.
 
-    What the joint cannot tell is known in the joint's coordinates and goes to the parent by
-    ``X_T``, which the printed loop leaves out.
+    ``joint.movable_inertia`` is in the joint's coordinates and goes to the parent by ``X_T``,
+    which the printed loop leaves out.
     """
     inertia = list(model.inertia)
     inertia[0] = Inertia.zero()
     for i in range(model.body_count, 0, -1):
-        part = _movable(model.bodies[i - 1].joint, inertia[i])
+        part = model.bodies[i - 1].joint.movable_inertia(inertia[i])
         if part is None:
             continue
         p, X_T = model.parent[i], model.tree_transform[i]
@@ -73,22 +68,3 @@ class _WithInertia(ModelView):
         super().__init__(model, lambda x: x)
         self.inertia = tuple(inertia)
         self.tree_transform = (None, *map(snapped, model.tree_transform[1:]))
-
-
-def _movable(joint, I):
-    """What can move across the joint, in the coordinates of the body at the joint's zero."""
-    if isinstance(joint, Fixed):
-        return I
-    if isinstance(joint, Spherical):  # a point mass in the centre of the joint
-        return Inertia(I.mass, 0 * I.first_moment, 0 * I.rotational)
-    aligned = index_of(joint.axis) if isinstance(joint, (Revolute, Prismatic)) else None
-    if aligned is None:
-        return None
-    k = aligned[0]
-    if isinstance(joint, Prismatic):  # resistance to turning
-        return Inertia(0, 0 * I.first_moment, I.rotational)
-    # A mass on the axis, and a rod along it.
-    along = identity3()[k]
-    second_moment = np.trace(I.rotational) / 2 - I.rotational[k, k]
-    rod = second_moment * (identity3() - np.outer(along, along))
-    return Inertia(I.mass, I.first_moment * along, rod)

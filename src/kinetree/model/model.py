@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kinetree.errors import ModelWarning
-from kinetree.joints.following import Following
+from kinetree.joints.fixed import Following
 from kinetree.model import bounds, gearing, manifold, names, serialize, tree
 from kinetree.model.describe import summary
 from kinetree.model.dynamics import actuation, has_dynamics, joint_values

@@ -74,12 +74,8 @@ def read_limits(data):
 
 
 def known_joints(more=()):
-    """Joint classes by name: kinetree's, and ``more``."""
-    return {c.__name__: c for c in (*vars(kinetree.joints).values(), *more) if _is_joint(c)}
-
-
-def _is_joint(c):
-    return isinstance(c, type) and issubclass(c, AbstractJoint)
+    """Joint classes by name: kinetree's, those that are registered, and ``more``."""
+    return {c.__name__: c for c in (*kinetree.joints.known_joints(), *more)}
 
 
 def joint(given, name):

@@ -1,12 +1,11 @@
 """Placements, inertias and joints of the native format, as the values of keys."""
 
 import math
-import re
 from dataclasses import fields
 
 import numpy as np
 
-from kinetree import joints as kinds
+from kinetree import joints
 from kinetree.errors import ModelError
 from kinetree.joints.axis import index_of
 from kinetree.spatial import Inertia
@@ -91,19 +90,20 @@ def _such_that(f, target, guess):
 
 def joint_table(joint, name, joint_name=None) -> dict:
     """A joint with its parameters, and its name if that is not the usual one."""
-    if type(joint) not in _TYPES:
+    if type(joint) not in joints.known_joints():
         raise ModelError(
             f"joint {name!r} is a {type(joint).__name__}, which the native format does not have; "
-            f"a CustomJoint whose placement came from a file can be written"
+            f"kinetree.joints.register makes a dataclass known to it, and a CustomJoint whose "
+            f"placement came from a file can be written"
         )
-    table: dict = {"type": _TYPES[type(joint)]}
+    table: dict = {"type": joint.spelling}
     if joint_name is not None:
         table["name"] = joint_name
     for field in fields(joint):
         given = getattr(joint, field.name)
         if callable(given):
             table |= _formula(given, name)
-        elif isinstance(given, kinds.AbstractJoint):
+        elif isinstance(given, joints.AbstractJoint):
             table[field.name] = joint_table(given, name)
         elif field.name == "axis":
             table["axis"] = _axis(given)
@@ -126,14 +126,3 @@ def _formula(function, name):
             f"write it as a formula in a TOML file and load that"
         )
     return function.to_table()
-
-
-def _snake(name):
-    return re.sub(r"(?<!^)([A-Z])", r"_\1", name).lower()
-
-
-_TYPES = {
-    kind: _snake(kind.__name__).removesuffix("_joint")
-    for kind in vars(kinds).values()
-    if isinstance(kind, type) and issubclass(kind, kinds.AbstractJoint)
-}

@@ -1,7 +1,6 @@
 """The text of a URDF file."""
 
 import math
-import re
 import sys
 import warnings
 from dataclasses import fields
@@ -231,7 +230,7 @@ def add_loop(robot, loop, names):
     """A ``<kinetree:loop>``."""
     turned = isinstance(loop.joint, Reversed)
     joint = loop.joint.joint if turned else loop.joint
-    element = add(robot, own("loop"), name=loop.name, type=_snake(type(joint).__name__))
+    element = add(robot, own("loop"), name=loop.name, type=joint.spelling)
     if turned:
         element.set("reversed", "true")
     if loop.misalignment is not None:
@@ -253,10 +252,6 @@ def add_loop(robot, loop, names):
                 f"loop joint {loop.name!r} is a {type(joint).__name__}, which is made of code and "
                 f"cannot be written to a file"
             )
-
-
-def _snake(name):
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
 # --- Elements of a URDF file: numbers, origins, inertias, shapes ---------------------------------

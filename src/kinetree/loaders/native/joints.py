@@ -1,14 +1,17 @@
-"""Joints of the native format: ``{type = "revolute", axis = "y"}``, or ``"fixed"`` alone."""
+"""Joints of the native format: ``{type = "revolute", axis = "y"}``, or ``"fixed"`` alone.
+
+What a kind is called and which keys it has is up to its class: ``AbstractJoint.spelling`` and
+``from_table``. This module reads the keys.
+"""
 
 import ast
 import math
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 from typing import Any
 
 import numpy as np
 
-from kinetree import joints as kinds
-from kinetree.joints import AbstractJoint
+from kinetree.joints import AbstractJoint, known_joints
 from kinetree.joints.jet import Jet
 from kinetree.loaders.toml.expressions import (
     CONSTANTS,
@@ -25,7 +28,7 @@ from kinetree.spatial.transform import rx, ry, rz
 from kinetree.spatial.vector3 import identity3
 from kinetree.spelling import did_you_mean
 
-__all__ = ["TYPES", "read_joint"]
+__all__ = ["JointTable", "read_joint"]
 
 _DEEPEST = 8  # joints inside joints
 
@@ -44,126 +47,107 @@ def read_joint(table: Table, key="joint", default=None, *, name=False, depth=0):
     inner = table.inner(value, key)
     kind = inner.text("type")
     own_name = inner.text("name", None) if name else None
-    if kind not in TYPES:
-        raise inner.error(f"unknown type {kind!r}; {did_you_mean(kind, TYPES)}", "type")
-    joint = inner.attempt(TYPES[kind], inner, depth)
+    known = {c.spelling: c for c in known_joints()}
+    if kind not in known:
+        raise inner.error(f"unknown type {kind!r}; {did_you_mean(kind, known)}", "type")
+    joint = inner.attempt(_read, known[kind], JointTable(inner, depth))
     inner.finish()
     return joint, own_name
 
 
-def _axis(table):
-    value = table.get("axis", "z")
-    return value if isinstance(value, str) else table.as_numbers(value, "axis", 3)
-
-
-def _exactly(joint, name, value, part=slice(None)):
-    """Keep a unit vector as given: to scale it to unit length once more moves its last digit."""
-    if isinstance(value, tuple) and getattr(joint, name) != value:
-        size = math.sqrt(math.fsum(x * x for x in value[part]))
-        if abs(size - 1) < 1e-15:
-            object.__setattr__(joint, name, tuple(map(float, value)))
+def _read(kind, table):
+    """The joint, with unit vectors as given: scaling them once more moves their last digit."""
+    joint = kind.from_table(table)
+    for name, value in table.vectors.items():
+        if getattr(joint, name, value) != value:
+            part = value[:3] if any(value[:3]) else value[3:]
+            size = math.sqrt(math.fsum(x * x for x in part))
+            if abs(size - 1) < 1e-15:
+                object.__setattr__(joint, name, tuple(map(float, value)))
     return joint
 
 
-def _about(kind):
-    def make(table, depth):
-        axis = _axis(table)
-        return _exactly(kind(axis), "axis", axis)
+class JointTable:
+    """The table of a joint in a file, as ``AbstractJoint.from_table`` reads it.
 
-    return make
+    Attributes:
+        number, numbers, text, choice: values of keys, checked: see ``Table``.
+        vectors: axes and twists read so far, by key.
+    """
 
+    def __init__(self, table: Table, depth: int):
+        self.number, self.numbers, self.text = table.number, table.numbers, table.text
+        self.choice = table.choice
+        self.vectors: dict[str, tuple] = {}
+        self._table, self._depth = table, depth
 
-def _helical(table, depth):
-    axis = _axis(table)
-    return _exactly(kinds.Helical(axis, pitch=table.number("pitch")), "axis", axis)
+    def parameters(self, fields: Any) -> dict[str, Any]:
+        """Values for the fields of a dataclass: one key for each, read by its type."""
+        return {field.name: self._parameter(field) for field in fields}
 
+    def _parameter(self, field):
+        default = () if field.default is MISSING else (field.default,)
+        if field.name == "axis":
+            return self.axis()
+        if field.type is AbstractJoint:
+            return self.joint(field.name)
+        if field.type is str:
+            return self.text(field.name, *default)
+        if field.type in (float, int):
+            return self.number(field.name, *default)
+        self.vectors[field.name] = self.numbers(field.name, None, *default)
+        return self.vectors[field.name]
 
-def _planar(table, depth):
-    axis = _axis(table)
-    translation = table.text("translation", "parent")
-    return _exactly(kinds.Planar(axis, translation=translation), "axis", axis)
+    def axis(self) -> str | tuple:
+        """The key ``axis``: a letter with or without a sign, or three numbers."""
+        value = self._table.get("axis", "z")
+        if isinstance(value, str):
+            return value
+        self.vectors["axis"] = self._table.as_numbers(value, "axis", 3)
+        return self.vectors["axis"]
 
+    def joint(self, key: str = "joint") -> AbstractJoint:
+        """A joint inside the joint."""
+        return read_joint(self._table, key, depth=self._depth + 1)[0]
 
-def _screw(table, depth):
-    if table.choice("twist", "axis") == "axis":
-        point = table.numbers("point", 3, (0, 0, 0))
-        return kinds.Screw.about(_axis(table), point, table.number("pitch", 0.0, infinite=True))
-    twist = table.numbers("twist", 6)
-    part = slice(0, 3) if any(twist[:3]) else slice(3, 6)
-    return _exactly(kinds.Screw(twist), "twist", twist, part)
+    def placement_formulas(self) -> "tuple[FormulaPlacement, int]":
+        """``at`` and ``rpy`` as formulas of ``variables``, and how many variables there are."""
+        table = self._table
+        variables = tuple(table.of_kind("variables", list, ["q"]))
+        for name in variables:
+            if not isinstance(name, str) or not name.isidentifier() or name in RESERVED:
+                raise table.error(f"{name!r} cannot name a variable", "variables")
+        at, rpy = (self._formulas(key, 3, variables, [0, 0, 0]) for key in ("at", "rpy"))
+        return FormulaPlacement(variables, at, rpy), len(variables)
 
+    def motion_formulas(self, joint: AbstractJoint) -> "FormulaMotion":
+        """``motion`` of a joint, with ``velocity`` and ``acceleration``, as formulas of ``t``."""
+        table = self._table
+        q, rates = self._formulas("motion", joint.nq, ("t",)), ()
+        if "velocity" in table or "acceleration" in table or not joint.rates_are_velocities:
+            if "velocity" not in table and not joint.rates_are_velocities:
+                raise table.error(
+                    f"the velocity variables of a {type(joint).__name__} joint are not derivatives "
+                    f"of its position variables: give velocity and acceleration as formulas of t "
+                    f"too"
+                )
+            names = ("velocity", "acceleration")
+            rates = tuple(self._formulas(name, joint.nv, ("t",)) for name in names)
+        return FormulaMotion(q, *rates)
 
-def _inner(table, depth) -> AbstractJoint:
-    return read_joint(table, depth=depth + 1)[0]
-
-
-def _formulas(table, key, size, variables, default=None) -> Any:
-    """Numbers or expressions of the variables, as formulas."""
-    given = table.get(key, default)
-    if not isinstance(given, list) or (size is not None and len(given) != size):
-        count = "" if size is None else f"{size} "
-        raise table.error(f"{key} must be a list of {count}numbers or expressions", key)
-    parameters = table.document.parameters
-    try:
-        return tuple(formula(x, variables, parameters) for x in given)
-    except ExpressionError as error:
-        raise table.error(f"{key}: {error}", key) from None
-    except RecursionError:
-        raise table.error(f"{key}: a formula is nested too deeply", key) from None
-
-
-def _custom(table, depth):
-    variables = tuple(table.of_kind("variables", list, ["q"]))
-    for name in variables:
-        if not isinstance(name, str) or not name.isidentifier() or name in RESERVED:
-            raise table.error(f"{name!r} cannot name a variable", "variables")
-    zero = [0, 0, 0]
-    at, rpy = (_formulas(table, key, 3, variables, zero) for key in ("at", "rpy"))
-    return kinds.CustomJoint(FormulaPlacement(variables, at, rpy), len(variables))
-
-
-def _prescribed(table, depth):
-    joint = _inner(table, depth)
-    q = _formulas(table, "motion", joint.nq, ("t",))
-    rates = ()
-    if "velocity" in table or "acceleration" in table or not joint.rates_are_velocities:
-        if "velocity" not in table and not joint.rates_are_velocities:
-            raise table.error(
-                f"the velocity variables of a {type(joint).__name__} joint are not derivatives of "
-                f"its position variables: give velocity and acceleration as formulas of t too"
-            )
-        rates = tuple(_formulas(table, n, joint.nv, ("t",)) for n in ("velocity", "acceleration"))
-    return kinds.Prescribed(joint, FormulaMotion(q, *rates))
-
-
-def _instant(table, depth):
-    joint = _inner(table, depth)
-    sizes = {"q": joint.nq, "qd": joint.nv, "qdd": joint.nv}
-    values = (table.numbers(name, size) for name, size in sizes.items())
-    return kinds.PrescribedInstant(joint, *values)
-
-
-TYPES = {
-    "fixed": lambda table, depth: kinds.Fixed(),
-    "revolute": _about(kinds.Revolute),
-    "prismatic": _about(kinds.Prismatic),
-    "helical": _helical,
-    "screw": _screw,
-    "cylindrical": _about(kinds.Cylindrical),
-    "universal": lambda table, depth: kinds.Universal(table.text("axes", "xy")),
-    "rack_and_pinion": lambda table, depth: kinds.RackAndPinion(table.number("radius")),
-    "planar": _planar,
-    "spherical": lambda table, depth: kinds.Spherical(),
-    "euler": lambda table, depth: kinds.Euler(table.text("sequence", "zyx")),
-    "exponential": lambda table, depth: kinds.Exponential(),
-    "translation": lambda table, depth: kinds.Translation(),
-    "sphere_in_cylinder": _about(kinds.SphereInCylinder),
-    "free": lambda table, depth: kinds.Free(table.text("translation", "parent")),
-    "reversed": lambda table, depth: kinds.Reversed(_inner(table, depth)),
-    "custom": _custom,
-    "prescribed": _prescribed,
-    "prescribed_instant": _instant,
-}
+    def _formulas(self, key, size, variables, default=None) -> Any:
+        """Numbers or expressions of the variables, as formulas."""
+        table = self._table
+        given = table.get(key, default)
+        if not isinstance(given, list) or (size is not None and len(given) != size):
+            count = "" if size is None else f"{size} "
+            raise table.error(f"{key} must be a list of {count}numbers or expressions", key)
+        try:
+            return tuple(formula(x, variables, table.document.parameters) for x in given)
+        except ExpressionError as error:
+            raise table.error(f"{key}: {error}", key) from None
+        except RecursionError:
+            raise table.error(f"{key}: a formula is nested too deeply", key) from None
 
 
 # --- Functions from formulas in a file: where a custom joint goes, how a prescribed one moves ----

@@ -1,7 +1,6 @@
 """The small elements that many others contain: origins and axes."""
 
 import math
-import re
 from dataclasses import fields
 from typing import NamedTuple
 
@@ -89,15 +88,8 @@ _BY_CODE = ("CustomJoint", "Prescribed", "PrescribedInstant", "Reversed")
 _WORDS = ("axes", "sequence", "translation")
 _COUNTS = {"pitch": 1, "radius": 1, "twist": 6}
 
-
-def _snake(name):
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
-
-
 LOOP_JOINTS: dict[str, type[AbstractJoint]] = {
-    _snake(name): getattr(kinetree.joints, name)
-    for name in kinetree.joints.__all__
-    if name not in (*_BY_CODE, "AbstractJoint") and isinstance(getattr(kinetree.joints, name), type)
+    kind.spelling: kind for kind in kinetree.joints.KINDS if kind.__name__ not in _BY_CODE
 }
 LOOP_JOINTS |= {"continuous": LOOP_JOINTS["revolute"], "floating": LOOP_JOINTS["free"]}
 

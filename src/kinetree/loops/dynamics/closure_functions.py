@@ -19,7 +19,7 @@ from kinetree.algorithms.constrained_system import EquationOfMotion, apply_expli
 from kinetree.algorithms.constraints import Explicit
 from kinetree.algorithms.loop_constraints import loop_signs
 from kinetree.errors import LoopError, ShapeError, UnknownNameError, UnreachableError
-from kinetree.joints import AbstractJoint, Prismatic, Revolute, Universal
+from kinetree.joints import AbstractJoint
 from kinetree.joints.jet import Jet
 from kinetree.loops.dynamics.methods import Accelerations, Instant, smallest_forces
 from kinetree.quantities.dynamics import external_forces
@@ -245,9 +245,6 @@ def closure(model, *rules: Rule) -> LoopClosure:
     )
 
 
-_KINDS = {"R": Revolute, "P": Prismatic, "U": Universal}
-
-
 def loop_chains(model, loop, shapes):
     """The two chains of joints of a loop, in the order of ``shapes``, and the pin on each side."""
     names = [known.name for known in model.loops]
@@ -277,5 +274,5 @@ def _fits(model, joints, shape):
     if shape == "*":
         return True
     return len(joints) == len(shape) and all(
-        isinstance(model.joint[j], _KINDS[kind]) for j, kind in zip(joints, shape, strict=True)
+        model.joint[j].symbol == kind for j, kind in zip(joints, shape, strict=True)
     )

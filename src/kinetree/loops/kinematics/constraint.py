@@ -15,8 +15,6 @@ from kinetree.arrays.functions import on_host
 from kinetree.errors import ModelError, ShapeError, TraceError
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
-from kinetree.joints import SphereInCylinder, Spherical, Universal
-from kinetree.joints.base import AbstractJoint
 from kinetree.model.arrays import as_configuration, as_model
 
 __all__ = [
@@ -169,8 +167,6 @@ def _scaled(K, units):
 # derivative is the ``K`` of the velocity constraints.
 
 _FEW = 256
-_EXACT = (Spherical, SphereInCylinder, Universal)
-"""Joints whose own position error vanishes only where they are closed."""
 
 
 def closure_error(model, q) -> Any:
@@ -197,14 +193,8 @@ def closing(model, q) -> Any:
 @kernel
 def _closure_error(model, q):
     rest = model.zero_velocity
-    errors = [_gap(loop.joint, loop_motion(model, loop, q, rest).X_J) for loop in model.loops]
+    errors = [loop.joint.loop_gap(loop_motion(model, loop, q, rest).X_J) for loop in model.loops]
     return np.concatenate([rest[:0], *errors])
-
-
-def _gap(joint, X):
-    if isinstance(joint, _EXACT):
-        return joint.loop_error(X)
-    return AbstractJoint.loop_error(joint, X)
 
 
 _closure_gradient = differentiate(_closure_error, wrt="q")

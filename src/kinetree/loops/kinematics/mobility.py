@@ -230,20 +230,17 @@ def fewer_constraints(model, places) -> tuple[Replacement, ...]:
 
 def _candidates(joint):
     """Joints that allow what this one does and more, those with the fewest constraints first."""
-    if isinstance(joint, (Revolute, Cylindrical)):
-        axis = joint.axis
-        every = (SphereInCylinder(axis), Spherical(), Cylindrical(axis))
-        every = [c for c in every if isinstance(joint, Revolute) or not isinstance(c, Spherical)]
-    elif isinstance(joint, Spherical):
-        every = [SphereInCylinder(a) for a in "xyz"]
-    elif joint.nv == 0:
-        every = [
-            *(SphereInCylinder(a) for a in "xyz"), Spherical(),
-            *(Cylindrical(a) for a in "xyz"), *(Revolute(a) for a in "xyz"),
-        ]  # fmt: skip
-    else:
-        every = []
-    return [c for c in every if c.nv > joint.nv]
+    axes = (joint.axis,) if hasattr(joint, "axis") else "xyz"
+    every = [
+        *map(SphereInCylinder, axes), Spherical(), *map(Cylindrical, axes), *map(Revolute, axes)
+    ]  # fmt: skip
+    rng = np.random.default_rng(0)
+    places = [joint.transform(joint.random(rng)) for _ in range(3)]
+    return [
+        c
+        for c in every
+        if c.nv > joint.nv and all(np.max(np.abs(c.loop_error(X))) < 1e-12 for X in places)
+    ]
 
 
 def _ranks(model, places, tolerance):

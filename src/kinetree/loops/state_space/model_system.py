@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from kinetree.algorithms.honours import moves_by_itself
 from kinetree.algorithms.loop_constraints import loop_constraints, loop_errors
 from kinetree.algorithms.loop_rank import scaling
 from kinetree.errors import JointError, ShapeError, refuse_formulas
@@ -41,7 +40,7 @@ def system_of(model, tau=None, f_ext=None, *, passive=True) -> ConstrainedSystem
     model = as_model(model)
     refuse_formulas("system_of", (model,))
     for name, joint in zip(_names(model), _joints(model), strict=True):
-        if moves_by_itself(joint):
+        if joint.moves_by_itself:
             raise JointError(
                 f"system_of has no place for joint {name!r} of model {model.name!r}, which time "
                 f"moves: constraints of a constrained system do not depend on time. Use "
