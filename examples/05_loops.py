@@ -25,5 +25,5 @@ assert np.allclose(a[3:], b[3:])
 print("acceleration of the pin:", np.round(a[3:], 3))
 
 # What each bearing carries, and how many of the constraints are redundant in space.
-solution = kt.algorithms.maximal.solution(bar, q, at_rest, drive)
+solution = kt.algorithms.closed.maximal.solution(bar, q, at_rest, drive)
 print(f"\n{solution.redundancy} of the constraints are redundant: a planar loop in space")

@@ -16,7 +16,8 @@ from support.states import (
 )  # fmt: skip
 
 from kinetree import samples
-from kinetree.algorithms import aba, aba_absolute, crba, maximal, rnea
+from kinetree.algorithms import aba, aba_absolute, crba, rnea
+from kinetree.algorithms.closed import maximal
 from kinetree.algorithms.kinematics import base_transforms, body_accelerations
 from kinetree.algorithms.propagation import propagate
 from kinetree.errors import SingularError

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import settings
 
 from kinetree import samples
-from kinetree.algorithms import aba, aba_absolute, crba, ltl, maximal, rnea
+from kinetree.algorithms import aba, aba_absolute, crba, ltl, rnea
+from kinetree.algorithms.closed import maximal
 from kinetree.joints import REPRESENTATIVES, Fixed, Prismatic, Revolute
 from kinetree.spatial import Force
 from kinetree.textbook import rnea_3d, rnea_absolute

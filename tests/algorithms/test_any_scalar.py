@@ -6,9 +6,9 @@ import pytest
 from support.closeness import assert_close
 from support.textbook import random_state
 
-from kinetree.algorithms import centroidal, coriolis, crba, energy, jacobians, rnea, stacked
+from kinetree.algorithms import centroidal, coriolis, crba, energy, jacobians, rnea
 from kinetree.joints import Fixed, Prismatic, Revolute
-from kinetree.textbook import closed_form, crba_variants, rnea_3d, rnea_absolute
+from kinetree.textbook import closed_form, crba_variants, rnea_3d, rnea_absolute, stacked
 
 FRAME_FUNCTIONS = {
     "jacobian": lambda m, q, qd, qdd, where: jacobians.frame_jacobian(m, q, *where),

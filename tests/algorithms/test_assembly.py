@@ -7,13 +7,12 @@ from support.closeness import assert_close
 from support.states import random_state
 
 from kinetree import samples
-from kinetree.algorithms import assembly
 from kinetree.algorithms.kinematics import body_velocities
 from kinetree.errors import SingularError
 from kinetree.joints import REPRESENTATIVES, Free, Revolute
 from kinetree.model import ModelBuilder
 from kinetree.spatial import crf, crm
-from kinetree.textbook import projection
+from kinetree.textbook import assembly, projection
 
 
 def standard(p):

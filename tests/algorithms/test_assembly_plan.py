@@ -5,7 +5,7 @@ import pytest
 from support.linkages import four_bar
 
 from kinetree import samples
-from kinetree.algorithms.assembly_plan import assembly_plan, joint_ends
+from kinetree.algorithms.closed.divide_and_conquer import assembly_plan, joint_ends
 from kinetree.joints import Revolute
 from kinetree.model import ModelBuilder
 

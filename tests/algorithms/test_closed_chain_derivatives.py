@@ -6,17 +6,18 @@ from support.closed_chains import allowed_velocity, parallel_four_bar, parallelo
 from support.closeness import assert_close
 
 import kinetree as kt
-from kinetree.algorithms import implicit
-from kinetree.algorithms.closed_chain_derivatives import (
+from kinetree.algorithms.closed import joint_space as implicit
+from kinetree.algorithms.closed.constraints import loop_constraints
+from kinetree.algorithms.closed.links import (
+    ClosedChain,
     closure_derivatives,
     closure_rate_product,
     jacobian_derivatives,
     jacobian_rates,
     jacobians,
+    link_states,
 )
-from kinetree.algorithms.closed_chain_links import ClosedChain, link_states
 from kinetree.algorithms.kinematics import body_velocities
-from kinetree.algorithms.loop_constraints import loop_constraints
 from kinetree.samples.earthmovers import loader
 
 H = 1e-30

@@ -6,7 +6,7 @@ from support.closed_chains import allowed_velocity, parallel_four_bar, parallelo
 from support.closeness import assert_close
 
 import kinetree as kt
-from kinetree.algorithms.closed_chain_links import ClosedChain, link_states
+from kinetree.algorithms.closed.links import ClosedChain, link_states
 from kinetree.samples.earthmovers import loader
 
 

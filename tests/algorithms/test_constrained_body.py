@@ -4,14 +4,7 @@ from support.closeness import assert_close
 from support.special_joints import SPECIAL_JOINTS, Slot
 
 from kinetree.algorithms import aba, rnea
-from kinetree.algorithms.constrained_body import (
-    apparent_inverse_inertia,
-    equation_of_motion,
-    solve_by_constraint_forces,
-    solve_by_motion_subspace,
-    split_force,
-)
-from kinetree.algorithms.subspace import Subspace
+from kinetree.algorithms.closed.subspace import Subspace
 from kinetree.errors import SingularError
 from kinetree.joints import (
     REPRESENTATIVES,
@@ -23,6 +16,13 @@ from kinetree.model import ModelBuilder
 from kinetree.samples import random_inertia, random_placement
 from kinetree.spatial import Force, Inertia, Motion, Plucker, crf, crm
 from kinetree.spatial.dense import crf as crf_matrix
+from kinetree.textbook.constrained_body import (
+    apparent_inverse_inertia,
+    equation_of_motion,
+    solve_by_constraint_forces,
+    solve_by_motion_subspace,
+    split_force,
+)
 
 JOINTS = [*REPRESENTATIVES, Slot()]
 

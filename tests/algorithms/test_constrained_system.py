@@ -2,8 +2,10 @@ import numpy as np
 import pytest
 from support.closeness import assert_close
 
-from kinetree.algorithms.constrained_system import (
+from kinetree.algorithms.closed.systems import (
     EquationOfMotion,
+    Explicit,
+    Implicit,
     apply_explicit,
     apply_implicit,
     collect,
@@ -12,7 +14,6 @@ from kinetree.algorithms.constrained_system import (
     implicit_equations,
     project,
 )
-from kinetree.algorithms.constraints import Explicit, Implicit
 from kinetree.errors import ShapeError, SingularError
 from kinetree.samples import random_inertia
 from kinetree.spatial import Force

@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 from support.closeness import assert_close
 
-from kinetree.algorithms.constraint_kinds import ConstraintFunction, Freedoms, freedoms
-from kinetree.algorithms.state_space import configuration_rate
 from kinetree.errors import ModelError, ShapeError
 from kinetree.joints import Free
 from kinetree.model import ModelBuilder
 from kinetree.samples import random_inertia
 from kinetree.spatial.rotation import rotation_from_quaternion
+from kinetree.textbook.constraint_kinds import ConstraintFunction, Freedoms, freedoms
+from kinetree.textbook.state_space import configuration_rate
 
 RADIUS = 0.3
 AREA = "RBDA 3.4"

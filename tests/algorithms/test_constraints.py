@@ -3,8 +3,8 @@ import pytest
 from support import linkages
 from support.closeness import assert_close
 
-from kinetree.algorithms.constraints import Explicit, Implicit, check_same_constraint
-from kinetree.algorithms.subspace import Subspace
+from kinetree.algorithms.closed.subspace import Subspace
+from kinetree.algorithms.closed.systems import Explicit, Implicit, check_same_constraint
 from kinetree.errors import ShapeError, SingularError
 
 L1, L2, L3, D = linkages.L1, linkages.L2, linkages.L3, linkages.D

@@ -8,13 +8,15 @@ from support.closeness import assert_close
 from support.states import conditioning
 
 import kinetree as kt
-from kinetree.algorithms import couplings, crba, divide_and_conquer, maximal, rnea, state_space
-from kinetree.algorithms.constraints import Explicit, Implicit, check_same_constraint
+from kinetree.algorithms import couplings, crba, rnea
+from kinetree.algorithms.closed import divide_and_conquer, maximal
+from kinetree.algorithms.closed.systems import Explicit, Implicit, check_same_constraint
 from kinetree.errors import ModelError
 from kinetree.joints import Free, Helical, Prismatic, Revolute, Spherical
 from kinetree.model import Coupling, JointDynamics, ModelBuilder
 from kinetree.model.gearing import Gearing
 from kinetree.samples import random_inertia, random_placement
+from kinetree.textbook import state_space
 
 
 def machine(rng, gear=(0.3, -2.0, 0.5)):

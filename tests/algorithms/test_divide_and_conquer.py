@@ -14,9 +14,10 @@ from support.linkages import (
 from support.states import conditioning, floating_tree, random_external_forces, random_state
 
 from kinetree import samples
-from kinetree.algorithms import aba, maximal, rnea
-from kinetree.algorithms import divide_and_conquer as dc
-from kinetree.algorithms.assembly_plan import Step, assembly_plan
+from kinetree.algorithms import aba, rnea
+from kinetree.algorithms.closed import divide_and_conquer as dc
+from kinetree.algorithms.closed import maximal
+from kinetree.algorithms.closed.divide_and_conquer import Step, assembly_plan
 from kinetree.algorithms.kinematics import base_transforms
 from kinetree.errors import SingularError
 from kinetree.joints import (

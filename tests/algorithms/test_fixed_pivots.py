@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 from support.closeness import assert_close
 
-from kinetree.algorithms.closed_chain_solvers import null_space, range_space
-from kinetree.algorithms.fixed_pivots import is_zero, positive_solution, solve_for, sparse_rows
+from kinetree.algorithms.closed.elimination import (
+    is_zero,
+    null_space,
+    positive_solution,
+    range_space,
+    solve_for,
+    sparse_rows,
+)
 from kinetree.algorithms.ltl import dense, ltdl
 from kinetree.errors import SingularError
 

@@ -8,17 +8,17 @@ import pytest
 from support.closeness import assert_close
 
 import kinetree as kt
-from kinetree.algorithms.jacobians import all_jacobians
-from kinetree.algorithms.kinematics import base_velocities
-from kinetree.algorithms.loop_constraints import (
+from kinetree.algorithms.closed.constraints import (
     LoopConstraints,
     loop_constraints,
     loop_errors,
+    loop_joint,
     loop_motion,
     loop_root,
     loop_signs,
 )
-from kinetree.algorithms.loop_joints import loop_joint
+from kinetree.algorithms.jacobians import all_jacobians
+from kinetree.algorithms.kinematics import base_velocities
 from kinetree.codegen.program import Argument, trace
 from kinetree.errors import UnknownNameError
 from kinetree.expr.interpret import run

@@ -6,16 +6,22 @@ from support import linkages
 from support.closeness import assert_close
 from support.special_joints import SPECIAL_JOINTS, Driven, Geared, Slot
 
-from kinetree.algorithms import aba, crba, maximal, rnea
-from kinetree.algorithms.constrained_system import EquationOfMotion, apply_explicit, apply_implicit
-from kinetree.algorithms.constraints import Explicit, Implicit
+from kinetree.algorithms import aba, crba, rnea
+from kinetree.algorithms.closed import maximal
+from kinetree.algorithms.closed.joint_space import joint_constraints
+from kinetree.algorithms.closed.systems import (
+    EquationOfMotion,
+    Explicit,
+    Implicit,
+    apply_explicit,
+    apply_implicit,
+)
 from kinetree.algorithms.kinematics import (
     base_transforms,
     body_accelerations,
     body_velocities,
     joint_transforms,
 )
-from kinetree.algorithms.maximal_joints import joint_constraints
 from kinetree.errors import ShapeError, SingularError
 from kinetree.joints import (
     REPRESENTATIVES,

@@ -3,9 +3,9 @@ import pytest
 from support.closeness import assert_close
 from support.special_joints import SPECIAL_JOINTS, Driven, Slot
 
-from kinetree.algorithms import maximal
+from kinetree.algorithms.closed import maximal
+from kinetree.algorithms.closed.joint_space import joint_constraints
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
-from kinetree.algorithms.maximal_joints import joint_constraints
 from kinetree.joints import REPRESENTATIVES, Free, Revolute, Spherical
 from kinetree.model import ModelBuilder
 from kinetree.samples import random_inertia, random_placement, random_tree

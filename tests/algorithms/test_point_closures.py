@@ -7,9 +7,9 @@ import pytest
 from support.closeness import assert_close
 
 import kinetree as kt
-from kinetree.algorithms.loop_constraints import loop_rows
-from kinetree.algorithms.loop_rank import closed_configurations
-from kinetree.algorithms.point_closures import AXES, closure_error, holds_a_point, turned_rows
+from kinetree.algorithms.closed.constraints import loop_rows
+from kinetree.algorithms.closed.plan import AXES, closure_error, holds_a_point, turned_rows
+from kinetree.algorithms.closed.rank import closed_configurations
 from kinetree.joints import Fixed, Prismatic, Revolute, SphereInCylinder, Spherical, Universal
 
 

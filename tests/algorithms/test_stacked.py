@@ -6,10 +6,11 @@ from support.closeness import assert_close
 from support.textbook import Arm, random_state, rate, two_link_arm
 
 from kinetree import samples
-from kinetree.algorithms import crba, jacobians, kinematics, rnea, sparsity, stacked
+from kinetree.algorithms import crba, jacobians, kinematics, rnea, sparsity
 from kinetree.joints import Prescribed, Revolute
 from kinetree.model import Model
 from kinetree.spatial import dense
+from kinetree.textbook import stacked
 
 
 def stack(motions):

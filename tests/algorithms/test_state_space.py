@@ -5,7 +5,8 @@ from support import linkages
 from support.closeness import assert_close
 from support.special_joints import Slot
 
-from kinetree.algorithms import aba, maximal
+from kinetree.algorithms import aba
+from kinetree.algorithms.closed import maximal
 from kinetree.algorithms.energy import total_energy
 from kinetree.algorithms.kinematics import (
     base_transforms,
@@ -13,17 +14,17 @@ from kinetree.algorithms.kinematics import (
     body_velocities,
     joint_transforms,
 )
-from kinetree.algorithms.state_space import (
+from kinetree.joints import REPRESENTATIVES, Free, Prismatic, Revolute, Spherical
+from kinetree.model import ModelBuilder
+from kinetree.samples import random_inertia, random_placement, random_tree
+from kinetree.spatial import dense
+from kinetree.textbook.state_space import (
     configuration_rate,
     configuration_rate_matrix,
     join_state,
     split_state,
     state_derivative,
 )
-from kinetree.joints import REPRESENTATIVES, Free, Prismatic, Revolute, Spherical
-from kinetree.model import ModelBuilder
-from kinetree.samples import random_inertia, random_placement, random_tree
-from kinetree.spatial import dense
 
 KINDS = (*REPRESENTATIVES, Slot())
 

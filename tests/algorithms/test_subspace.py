@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.closeness import assert_close
 
-from kinetree.algorithms.subspace import Subspace, change_of_basis, decompose, is_direct_sum
+from kinetree.algorithms.closed.subspace import Subspace, change_of_basis, decompose, is_direct_sum
 from kinetree.errors import ShapeError, SingularError, SpatialTypeError
 from kinetree.samples import random_inertia, random_placement
 from kinetree.spatial import Force, Motion, xlt

@@ -4,15 +4,16 @@ import numpy as np
 import pytest
 from support.closeness import assert_close
 
-from kinetree.algorithms import aba, crba, maximal, rnea
-from kinetree.algorithms.constrained_system import (
+from kinetree.algorithms import aba, crba, rnea
+from kinetree.algorithms.closed import maximal
+from kinetree.algorithms.closed.subspace import Subspace
+from kinetree.algorithms.closed.systems import (
     EquationOfMotion,
+    Implicit,
     apply_implicit,
     collect,
     implicit_equations,
 )
-from kinetree.algorithms.constraints import Implicit
-from kinetree.algorithms.subspace import Subspace
 from kinetree.joints import Free, Revolute
 from kinetree.model import ModelBuilder
 from kinetree.samples import random_placement

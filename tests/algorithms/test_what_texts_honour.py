@@ -18,7 +18,7 @@ import pytest
 
 import kinetree as kt
 from kinetree import algorithms, textbook
-from kinetree.algorithms import centroidal, crba, jacobians, rnea
+from kinetree.algorithms import centroidal, closed, crba, jacobians, rnea
 from kinetree.joints import Prismatic, Revolute, Spherical
 from kinetree.joints.prescribed import PrescribedInstant
 from kinetree.model import Body, Coupling, JointDynamics, Model
@@ -628,7 +628,7 @@ RULES = {
     "centroidal.momentum_rate": Rule(bodies),
     "centroidal.total_inertia": Rule(at_rest),
     "centroidal.zero_moment_point": Rule(bodies),
-    "closed_chain.constrained_acceleration": Rule(QDD_RULE.expected, lambda x: x.qdd),
+    "forward_dynamics.constrained_acceleration": Rule(QDD_RULE.expected, lambda x: x.qdd),
     "closed_form.body_accelerations": Rule(bodies),
     "closed_form.body_velocities": Rule(bodies),
     "closed_form.equation_of_motion": Rule(
@@ -684,8 +684,8 @@ RULES = {
     "hybrid.hybrid_dynamics": Rule(hybrid, free=FREE),
     "hybrid.response": Rule(response, free=FREE),
     "hybrid.hybrid_dynamics_by_articulated_bodies": Rule(hybrid, free=FREE),
-    "implicit.forward_dynamics": QDD_RULE,
-    "implicit.solution": Rule(QDD_RULE.expected, lambda x: x.qdd),
+    "joint_space.forward_dynamics": QDD_RULE,
+    "joint_space.solution": Rule(QDD_RULE.expected, lambda x: x.qdd),
     "jacobians.all_jacobians": Rule(columns),
     "jacobians.all_poses": Rule(at_rest),
     "jacobians.body_jacobian": Rule(
@@ -804,22 +804,21 @@ RULES = {
 }  # fmt: skip
 
 PARTS = {
-    "closed_chain.is_closed", "couplings.all_joints", "couplings.coupling_rows",
-    "implicit.constraint", "jacobians.frame_bias_acceleration", "kinematics.joint_transforms",
-    "kinematics.subspace_rate", "maximal.equations", "maximal_joints.joint_constraints",
+    "forward_dynamics.is_closed", "couplings.all_joints", "couplings.coupling_rows",
+    "joint_space.constraint", "jacobians.frame_bias_acceleration", "kinematics.joint_transforms",
+    "kinematics.subspace_rate", "maximal.equations", "joint_space.joint_constraints",
     "newton_kinematics.newton_history", "newton_kinematics.newton_step",
     "stacked.stacked_operators", "state_space.split_state",
 }  # fmt: skip
 """What texts are made of, or what tests of their own look at: no motion, force or inertia."""
-OF_LOOPS = ("closed_chain_derivatives", "closed_chain_plan", "closure", "loop_constraints",
-            "loop_forces", "loop_rank", "loop_scaling", "point_closures")  # fmt: skip
+OF_LOOPS = ("constraints", "forces", "links", "plan", "rank", "samples", "scaling")
 """Modules about loops and nothing else."""
 
 
 def texts():
     """All public functions of a model in some state, by name: of the texts and the textbook."""
     found = {}
-    for package in (algorithms, textbook):
+    for package in (algorithms, closed, textbook):
         for module in pkgutil.iter_modules(package.__path__):
             text = importlib.import_module(f"{package.__name__}.{module.name}")
             for name, function in vars(text).items():

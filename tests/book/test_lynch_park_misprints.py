@@ -12,20 +12,12 @@ from support.closeness import assert_close
 from support.textbook import Arm, assert_printed, rate, two_link_arm
 
 import kinetree as kt
-from kinetree.algorithms import (
-    coriolis,
-    crba,
-    energy,
-    jacobians,
-    kinematics,
-    rnea,
-    stacked,
-    state_space,
-)
+from kinetree.algorithms import coriolis, crba, energy, jacobians, kinematics, rnea
 from kinetree.model.poe import link_screws
 from kinetree.samples import random_placement
 from kinetree.spatial import dense
 from kinetree.symbolic import lagrange_equations
+from kinetree.textbook import stacked, state_space
 
 c1, c2, s2 = np.cos(Arm.q[0]), np.cos(Arm.q[1]), np.sin(Arm.q[1])
 c12 = np.cos(Arm.q.sum())

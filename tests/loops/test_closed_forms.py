@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.closeness import assert_close
 
-from kinetree.algorithms.loop_constraints import loop_constraints
+from kinetree.algorithms.closed.constraints import loop_constraints
 from kinetree.errors import LoopError, UnknownNameError, UnreachableError
 from kinetree.joints import Prismatic, Revolute, SphereInCylinder, Universal
 from kinetree.loops.dynamics.closed_forms import closure, four_bar, leg, parallelogram, triangle

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.closeness import assert_close
 
-from kinetree.algorithms.loop_constraints import loop_constraints
+from kinetree.algorithms.closed.constraints import loop_constraints
 from kinetree.errors import LoopError, ShapeError, UnreachableError
 from kinetree.joints import Revolute, Spherical
 from kinetree.loops.dynamics.closure_functions import LoopClosure

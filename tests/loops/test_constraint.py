@@ -5,8 +5,8 @@ import pytest
 from support.closeness import assert_close
 
 import kinetree as kt
-from kinetree.algorithms.loop_constraints import loop_constraints
-from kinetree.algorithms.loop_rank import closed_configurations
+from kinetree.algorithms.closed.constraints import loop_constraints
+from kinetree.algorithms.closed.rank import closed_configurations
 from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.joints import Revolute
 from kinetree.loops.kinematics.constraint import Constraint, constraint, error

@@ -5,8 +5,7 @@ import pytest
 from support.closeness import assert_close
 from support.random_instants import random_instant
 
-from kinetree.algorithms.constrained_system import implicit_equations
-from kinetree.algorithms.constraints import Implicit
+from kinetree.algorithms.closed.systems import Implicit, implicit_equations
 from kinetree.errors import SingularError
 from kinetree.loops.dynamics import methods
 from kinetree.loops.dynamics.methods import Instant

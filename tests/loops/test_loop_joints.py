@@ -9,9 +9,9 @@ from support.special_joints import Slot
 
 import kinetree as kt
 from kinetree.algorithms import energy, rnea
+from kinetree.algorithms.closed.forces import forces_on_bodies, loop_joint_motion
 from kinetree.algorithms.energy import elastic_energy
 from kinetree.algorithms.kinematics import base_transforms, body_velocities, joint_transforms
-from kinetree.algorithms.loop_forces import forces_on_bodies, loop_joint_motion
 from kinetree.algorithms.passive import passive_force
 from kinetree.errors import LoopError, ShapeError, UnknownNameError
 from kinetree.joints import CustomJoint, Prismatic, Revolute, Spherical
@@ -109,7 +109,7 @@ def test_motion_does_not_depend_on_where_a_loop_with_a_spring_is_cut():
     accelerations = []
     for model in models:
         q = np.array(model.posture("home").q)
-        K = kt.algorithms.implicit.constraint(model, q, np.zeros(model.nv)).implicit.K
+        K = kt.algorithms.closed.joint_space.constraint(model, q, np.zeros(model.nv)).implicit.K
         G = np.linalg.svd(K)[2][2:].T
         crank = model.v_slice[model.joint_index("crank_joint")].start
         qd = (G / G[crank])[:, 0]  # at 1 rad/s

@@ -8,7 +8,7 @@ import pytest
 from support.closeness import assert_close
 
 import kinetree as kt
-from kinetree.algorithms.loop_rank import scaling
+from kinetree.algorithms.closed.rank import scaling
 from kinetree.errors import AssemblyError, LoopError, SingularityWarning
 from kinetree.loops.kinematics.branches import follow
 from kinetree.loops.kinematics.mobility import mobilities, mobility

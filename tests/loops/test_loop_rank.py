@@ -5,8 +5,8 @@ import pytest
 from support.closeness import assert_close
 
 import kinetree as kt
-from kinetree.algorithms.loop_rank import scaling
-from kinetree.algorithms.loop_scaling import rows_of, typical_length
+from kinetree.algorithms.closed.rank import scaling
+from kinetree.algorithms.closed.scaling import rows_of, typical_length
 from kinetree.loops.kinematics.constraint import closing, dependencies, independent_rows, rank
 
 

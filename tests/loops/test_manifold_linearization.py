@@ -6,7 +6,7 @@ from support.closed_chains import allowed_velocity
 from support.closeness import assert_close
 
 import kinetree as kt
-from kinetree.algorithms import implicit
+from kinetree.algorithms.closed import joint_space
 from kinetree.control import equilibrium
 from kinetree.control.equilibria import load_on_freedoms
 from kinetree.loops.linear.linearization import linearize, linearize_on_manifold
@@ -124,7 +124,7 @@ def test_what_stabilisation_adds_is_off_the_manifold(moving):
         def f(x):
             options = {"stabilization": T, "closure_tolerance": np.inf}
             return np.concatenate(
-                [x[4:], implicit.forward_dynamics(m, x[:4], x[4:], REST, **options)]
+                [x[4:], joint_space.forward_dynamics(m, x[:4], x[4:], REST, **options)]
             )
 
         x = np.concatenate([q, qd])

@@ -5,7 +5,7 @@ import pytest
 from support.closeness import assert_close
 from support.random_instants import random_instant
 
-from kinetree.algorithms.loop_scaling import Scaling
+from kinetree.algorithms.closed.scaling import Scaling
 from kinetree.errors import ShapeError, SingularError
 from kinetree.loops.dynamics import methods
 from kinetree.loops.dynamics.methods import Instant, null_space, pivots

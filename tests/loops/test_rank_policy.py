@@ -12,7 +12,7 @@ from support import linkages
 from support.closeness import EPS, assert_close
 
 import kinetree as kt
-from kinetree.algorithms.closed_chain import constrained_acceleration, ways
+from kinetree.algorithms.closed.forward_dynamics import constrained_acceleration, ways
 from kinetree.contact.scene import Scene, with_ground
 from kinetree.contact.settings import TimeStepping
 from kinetree.errors import (

@@ -5,9 +5,10 @@ import pytest
 from support.closeness import assert_close
 from support.random_instants import random_instant
 
-from kinetree.algorithms import aba, crba, implicit, rnea
-from kinetree.algorithms.loop_constraints import loop_motion
-from kinetree.algorithms.loop_forces import forces_on_bodies, loop_joint_motion
+from kinetree.algorithms import aba, crba, rnea
+from kinetree.algorithms.closed import joint_space
+from kinetree.algorithms.closed.constraints import loop_motion
+from kinetree.algorithms.closed.forces import forces_on_bodies, loop_joint_motion
 from kinetree.errors import LoopError, ModelError, ShapeError, SingularError, UnknownNameError
 from kinetree.joints import Fixed, Revolute, SphereInCylinder
 from kinetree.loops.dynamics.solution import METHODS, ConstrainedMotion, solve
@@ -29,7 +30,7 @@ def test_the_four_bar_of_the_book(method):
     assert (model.nv, len(found.lam), found.rank, found.redundancy) == (3, 5, 2, 3)
     assert found.method == method
     assert np.count_nonzero(found.unique) == 2
-    expected = implicit.solution(model, np.zeros(3), qd, np.array([1.0, 0, 0]))
+    expected = joint_space.solution(model, np.zeros(3), qd, np.array([1.0, 0, 0]))
     assert_close(found.qdd, expected.qdd, ulps=1e4)
     assert_close(found.tau_c, expected.tau_c, ulps=1e4)
 
@@ -108,7 +109,7 @@ def test_couplings_and_armature_are_honoured(method, rng):
 
     # All nine joints with the gear as one more constraint, K qdd = 0.
     tree = geared.uncoupled
-    instant = implicit.constraint(tree, np.zeros(9), np.zeros(9))
+    instant = joint_space.constraint(tree, np.zeros(9), np.zeros(9))
     gear = np.zeros((1, 9))
     gear[0, 3], gear[0, 0] = 1, -0.5
     K, k = np.concatenate([instant.implicit.K, gear]), np.append(instant.implicit.k, 0)
@@ -117,7 +118,7 @@ def test_couplings_and_armature_are_honoured(method, rng):
     forces = np.insert(tau, 3, 0.0)
     qdd = np.linalg.lstsq(KKT, np.concatenate([forces - C, k]), rcond=None)[0][:9]
     assert_close(found.qdd, np.delete(qdd, 3), ulps=1e7)
-    expected = implicit.solution(geared, np.zeros(8), np.zeros(8), tau)
+    expected = joint_space.solution(geared, np.zeros(8), np.zeros(8), tau)
     assert_close(found.qdd, expected.qdd, ulps=1e6)
 
 
@@ -161,7 +162,7 @@ def test_errors_decay_with_the_time_constant(method):
     model, T = four_bar(), 0.2
     q, qd = np.array([0, 1e-4, -2e-4]), np.array([0, 4e-4, 8e-4])
     found = solve(model, q, qd, np.zeros(3), method=method, stabilization=T)
-    c = implicit.constraint(model, q, qd, stabilization=T).implicit
+    c = joint_space.constraint(model, q, qd, stabilization=T).implicit
     assert np.abs(c.K @ found.qdd - c.k).max() < 1e-9
     unstable = solve(model, q, qd, np.zeros(3), method=method)
     assert np.abs(found.qdd - unstable.qdd).max() > 1e-4

@@ -5,7 +5,8 @@ import pytest
 from support.closeness import assert_close
 from support.random_instants import random_instant
 
-from kinetree.algorithms import aba, maximal, rnea
+from kinetree.algorithms import aba, rnea
+from kinetree.algorithms.closed import maximal
 from kinetree.algorithms.kinematics import base_velocities
 from kinetree.errors import ModelError, SingularError
 from kinetree.loops.dynamics import methods

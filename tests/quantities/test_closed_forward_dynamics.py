@@ -7,10 +7,11 @@ import pytest
 from support.closeness import assert_close
 
 import kinetree as kt
-from kinetree.algorithms import closed_chain, implicit
-from kinetree.algorithms.closed_chain import constrained_acceleration, ways
-from kinetree.algorithms.loop_constraints import loop_constraints
-from kinetree.algorithms.loop_rank import closed_configurations
+from kinetree.algorithms.closed import forward_dynamics as closed_text
+from kinetree.algorithms.closed import joint_space
+from kinetree.algorithms.closed.constraints import loop_constraints
+from kinetree.algorithms.closed.forward_dynamics import constrained_acceleration, ways
+from kinetree.algorithms.closed.rank import closed_configurations
 from kinetree.errors import ShapeError, SingularError
 from kinetree.joints import Revolute
 from kinetree.model import ModelBuilder
@@ -79,7 +80,7 @@ def test_random_mechanisms(kind, rng):
     for _ in range(2):
         model, q, qd = random_closed_mechanism(rng, kind=kind)
         tau = rng.normal(size=model.nv)
-        expected = implicit.solution(model, q, qd, tau)
+        expected = joint_space.solution(model, q, qd, tau)
         for way in ways(model):
             motion = constrained_acceleration(model, q, qd, tau, way=way)
             assert len(way.plan.pivots) == expected.rank or motion.health < 1
@@ -184,7 +185,10 @@ def test_inside_a_kernel_bad_samples_are_solved_outside_it(rng):
 
     q, qd, tau = moving_states(model, rng, 4)
     keep = np.array(
-        [implicit.solution(model, *state).rank == 2 for state in zip(q, 0 * qd, tau, strict=True)]
+        [
+            joint_space.solution(model, *state).rank == 2
+            for state in zip(q, 0 * qd, tau, strict=True)
+        ]
     )
     qd[~keep] = 0
     assert_close(step(model, q, qd, tau), 2 * by_ranks(model, q, qd, tau), ulps=1e6)
@@ -203,9 +207,9 @@ def test_stabilisation_inside_a_kernel(rng):
 
     qdd, health = stabilized(model, q, qd, tau)
     assert health > 1
-    expected = implicit.forward_dynamics(model, q, qd, tau, stabilization=0.05)
+    expected = joint_space.forward_dynamics(model, q, qd, tau, stabilization=0.05)
     np.testing.assert_allclose(qdd, expected, rtol=1e-3, atol=1e-3)  # they differ with the gap
-    assert np.max(np.abs(qdd - implicit.forward_dynamics(model, q, qd, tau))) > 1e-3
+    assert np.max(np.abs(qdd - joint_space.forward_dynamics(model, q, qd, tau))) > 1e-3
 
 
 def test_states_that_tear_loops_apart_are_refused_by_name(rng):
@@ -260,7 +264,7 @@ def test_without_inertia_there_is_no_way(rng):
         kt.forward_dynamics(model, np.zeros(1), np.zeros(1), np.ones(1))
 
 
-@pytest.mark.covers("RBDA 8.9", by=closed_chain.constrained_acceleration)
+@pytest.mark.covers("RBDA 8.9", by=closed_text.constrained_acceleration)
 def test_two_clusters_cost_no_more_than_one_after_the_other():
     model = kt.samples.four_bar()
     bodies = list(model.bodies)

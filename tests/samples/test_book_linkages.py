@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.loop_errors import loop_errors, mobility
 
-from kinetree.algorithms.loop_constraints import loop_constraints
+from kinetree.algorithms.closed.constraints import loop_constraints
 from kinetree.errors import ModelError
 from kinetree.samples import actuated_arm, clustered_linkage, corner_ladder, kite_pair
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.loop_errors import loop_errors
 
-from kinetree.algorithms.loop_constraints import loop_constraints
+from kinetree.algorithms.closed.constraints import loop_constraints
 from kinetree.errors import ModelError, UnknownNameError
 from kinetree.joints import Cylindrical
 from kinetree.samples.random_linkages import LINKAGE_KINDS, LOOP_JOINTS, random_closed_mechanism

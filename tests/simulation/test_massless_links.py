@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.algorithms import crba, maximal
+from kinetree.algorithms import crba
+from kinetree.algorithms.closed import maximal
 from kinetree.model import JointDynamics
 from kinetree.spatial import Inertia
 

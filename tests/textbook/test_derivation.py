@@ -5,9 +5,8 @@ import pytest
 from support.articulated_pair import Pair
 from support.closeness import assert_close
 
-from kinetree.algorithms import assembly
 from kinetree.errors import SingularError
-from kinetree.textbook import derivation
+from kinetree.textbook import assembly, derivation
 
 
 def given_equations(p, *, inverted, implicit):

@@ -10,6 +10,7 @@ import numpy as np
 
 from kinetree.algorithms import armature
 from kinetree.algorithms.centroidal import momentum
+from kinetree.algorithms.closed.forces import loop_joint_motion
 from kinetree.algorithms.coriolis import half_inertia_rate
 from kinetree.algorithms.coupled import for_all_joints, force
 from kinetree.algorithms.kinematics import (
@@ -18,7 +19,6 @@ from kinetree.algorithms.kinematics import (
     body_velocities,
     joint_transforms,
 )
-from kinetree.algorithms.loop_forces import loop_joint_motion
 from kinetree.algorithms.passive import stretch
 from kinetree.model.dynamics import has_dynamics
 from kinetree.model.equivalence import condensed

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from kinetree.algorithms.closed.forces import loop_joint_motion
 from kinetree.algorithms.coupled import for_all_joints, force
-from kinetree.algorithms.loop_forces import loop_joint_motion
 from kinetree.model.dynamics import has_dynamics
 from kinetree.spatial.ops import less, select
 
@@ -15,7 +15,7 @@ def passive_force(model, q, qd):
     """``-k Δ - d qd - c sign(qd)`` of every joint, (nv,); dry friction is zero at rest.
 
     ``Δ`` is the displacement from the rest position on the manifold of the joint,
-    ``joint.difference(rest, q)``. Joints that close loops add ``B tau_k``, see ``loop_forces``.
+    ``joint.difference(rest, q)``. Joints that close loops add ``B tau_k``, see ``closed.forces``.
     """
     tau = [model.zero_velocity[:0]]
     for i, body in enumerate(model.bodies, start=1):

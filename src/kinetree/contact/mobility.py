@@ -8,7 +8,7 @@ Gears need nothing: the variables of a model are those that follow nothing. NumP
 import numpy as np
 
 from kinetree.algorithms import rnea
-from kinetree.algorithms.loop_rank import kept_rows, scaling
+from kinetree.algorithms.closed.rank import kept_rows, scaling
 from kinetree.errors import LoopError
 from kinetree.functional.kernel import kernel
 from kinetree.loops.dynamics.methods import null_space

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms.loop_rank import RANK_TOLERANCE
+from kinetree.algorithms.closed.rank import RANK_TOLERANCE
 from kinetree.arrays.functions import on_host
 from kinetree.errors import EquilibriumError
 from kinetree.functional.differentiate import differentiate

@@ -5,9 +5,9 @@ import warnings
 import numpy as np
 
 from kinetree.algorithms import crba
+from kinetree.algorithms.closed.rank import rank_policy, scaling
+from kinetree.algorithms.closed.scaling import rows_of
 from kinetree.algorithms.crba import require_independent_joints
-from kinetree.algorithms.loop_rank import rank_policy, scaling
-from kinetree.algorithms.loop_scaling import rows_of
 from kinetree.doctor.findings import found, named
 from kinetree.errors import AssemblyError, MisalignmentWarning, SingularError
 from kinetree.loops.kinematics.assembly import assemble

@@ -10,7 +10,7 @@ is what else one wants to know about them.
 
 import warnings
 
-from kinetree.algorithms.loop_rank import rank_policy, scaling
+from kinetree.algorithms.closed.rank import rank_policy, scaling
 from kinetree.loops.dynamics import closed_forms
 from kinetree.loops.dynamics.actuation import Actuation, actuation
 from kinetree.loops.dynamics.closure_functions import ClosedMotion, LoopClosure

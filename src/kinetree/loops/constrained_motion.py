@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.algorithms import crba, ltl, rnea
-from kinetree.algorithms.loop_constraints import loop_constraints
+from kinetree.algorithms.closed.constraints import loop_constraints
 from kinetree.expr.repeat import repeat
 from kinetree.functional.choose import select
 from kinetree.functional.kernel import kernel
@@ -54,7 +54,7 @@ class Chosen:
             of the tree is singular; zero where it is not.
         every: factors that make all equations, chosen or not, pure numbers.
         slack: error, in pure numbers, of equations that are not chosen: the misalignment of nearly
-            redundant ones, see ``algorithms.loop_rank``.
+            redundant ones, see ``algorithms.closed.rank``.
     """
 
     rows: tuple[int, ...]

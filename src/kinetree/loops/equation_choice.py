@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.algorithms import crba
-from kinetree.algorithms.closure import ClosureErrors, closure_limit
+from kinetree.algorithms.closed.joint_space import ClosureErrors, closure_limit
+from kinetree.algorithms.closed.rank import scaling
+from kinetree.algorithms.closed.scaling import rows_of
 from kinetree.algorithms.crba import has_full_inertia
-from kinetree.algorithms.loop_rank import scaling
-from kinetree.algorithms.loop_scaling import rows_of
 from kinetree.errors import AssemblyError, LoopError, SimulationWarning, SingularError
 from kinetree.loops.constrained_motion import Chosen, no_inertia, whitening
 from kinetree.loops.kinematics.constraint import (

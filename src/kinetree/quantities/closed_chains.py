@@ -1,10 +1,11 @@
 """Forward dynamics of mechanisms with loops and couplings: compiled, batched, never wrong.
 
 Three solvers in line. The first two are compiled for the model, with an order of elimination that
-was chosen for it beforehand (``algorithms.closed_chain``); every sample comes back with a number
-that tells whether its pivots were good, its loops closed, and its redundant constraints satisfied.
-Samples for which they were not go to the next solver. The last one decides ranks for every sample
-anew, on the host, and raises the errors that name what is wrong (``algorithms.implicit``).
+was chosen for it beforehand (``algorithms.closed.forward_dynamics``); every sample comes back with
+a number that says whether its pivots were good, its loops closed, and its redundant constraints
+satisfied. Samples for which they were not go to the next solver. The last one decides ranks for
+every sample anew, in Python, and raises the errors that name what is wrong
+(``algorithms.closed.joint_space``).
 """
 
 from functools import partial
@@ -12,8 +13,8 @@ from itertools import islice
 
 import numpy as np
 
-from kinetree.algorithms import implicit
-from kinetree.algorithms.closed_chain import constrained_acceleration, is_closed, ways
+from kinetree.algorithms.closed import joint_space
+from kinetree.algorithms.closed.forward_dynamics import constrained_acceleration, is_closed, ways
 from kinetree.arrays.batch import of_sample, over_batch
 from kinetree.arrays.kinds import is_foreign
 from kinetree.arrays.namespace import good_samples
@@ -142,7 +143,7 @@ def _one(model, q, qd, tau, f_ext=None):
     """One sample on the host; complex and exact numbers by the text that is compiled."""
     if any(np.asarray(a).dtype.kind in "cO" for a in (q, qd, tau)):
         return _motion(model, next(ways(model)), q, qd, tau, f_ext)[0]
-    return implicit.forward_dynamics(model, q, qd, tau, _as_forces(f_ext))
+    return joint_space.forward_dynamics(model, q, qd, tau, _as_forces(f_ext))
 
 
 def _on_host(model, *arrays):

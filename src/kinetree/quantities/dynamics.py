@@ -6,7 +6,7 @@ Every function broadcasts over leading axes: ``q`` is (..., nq); ``qd``, ``qdd``
 
 import numpy as np
 
-from kinetree.algorithms import implicit, maximal
+from kinetree.algorithms.closed import joint_space, maximal
 from kinetree.arrays.batch import over_batch
 from kinetree.arrays.functions import on_host
 from kinetree.arrays.kinds import common, is_foreign
@@ -110,7 +110,7 @@ def forward_dynamics(model, q, qd, tau, f_ext=None, method=None):
     return quantity(model, f"forward_dynamics_{method}", ("f_ext",)).call(q, qd, tau, forces)
 
 
-_CONSTRAINED = {"implicit": implicit.forward_dynamics, "maximal": maximal.forward_dynamics}
+_CONSTRAINED = {"implicit": joint_space.forward_dynamics, "maximal": maximal.forward_dynamics}
 
 
 @on_host

@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms import crba, implicit, ltl
+from kinetree.algorithms import crba, ltl
 from kinetree.algorithms import task_space as texts
-from kinetree.algorithms.closure import CLOSURE_TOLERANCE, check_loops_closed
+from kinetree.algorithms.closed import joint_space
+from kinetree.algorithms.closed.joint_space import CLOSURE_TOLERANCE, check_loops_closed
+from kinetree.algorithms.closed.rank import kept_rows, rank_at
 from kinetree.algorithms.jacobians import frame_jacobian
-from kinetree.algorithms.loop_rank import kept_rows, rank_at
 from kinetree.arrays.functions import on_host
 from kinetree.arrays.kinds import is_foreign
 from kinetree.errors import ShapeError, TraceError, calling
@@ -220,7 +221,7 @@ def _response(model, q, frame, reference, rows, point):
     if not model.loops:
         task = texts.Task(model, q, frame, reference, rows, point)
         return task.Y / np.sqrt(task.L.diagonal())[:, None]
-    loops = implicit.constraint(model, q, model.zero_velocity)
+    loops = joint_space.constraint(model, q, model.zero_velocity)
     check_loops_closed(model, loops.loops, CLOSURE_TOLERANCE)
     K = loops.implicit.K
     G = loops.implicit.some(kept_rows(model, K)).to_explicit(rank=int(rank_at(model, K))).G

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.algorithms import crba
+from kinetree.algorithms.closed.constraints import loop_constraints
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
-from kinetree.algorithms.loop_constraints import loop_constraints
 from kinetree.errors import ModelError, UnknownNameError
 from kinetree.joints import (
     REPRESENTATIVES,

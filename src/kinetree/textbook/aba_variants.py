@@ -16,8 +16,8 @@ import numpy as np
 
 from kinetree.algorithms import ltl
 from kinetree.algorithms.aba_absolute import bodies_in_base
-from kinetree.algorithms.assembly import joint_acceleration, variant_1, variant_2
 from kinetree.algorithms.honours import refuses
+from kinetree.textbook.assembly import joint_acceleration, variant_1, variant_2
 from kinetree.textbook.projection import HandleResponse
 
 __all__ = ["body_response", "forward_dynamics_1", "forward_dynamics_2"]

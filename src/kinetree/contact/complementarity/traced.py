@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms.fixed_pivots import solve_for
+from kinetree.algorithms.closed.elimination import solve_for
 from kinetree.contact.complementarity.rows import LAWS, Rows, newton_matrix, obeyed, scaled
 from kinetree.errors import UnknownNameError
 from kinetree.expr.repeat import repeat

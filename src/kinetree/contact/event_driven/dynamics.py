@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms.loop_rank import kept_rows
+from kinetree.algorithms.closed.rank import kept_rows
 from kinetree.contact.event_driven.modes import SLIDES, Mode
 from kinetree.contact.mobility import tree_force
 from kinetree.contact.scene import Scene

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms.loop_rank import kept_rows, scaling
-from kinetree.algorithms.maximal_joints import expanded
+from kinetree.algorithms.closed.joint_space import expanded
+from kinetree.algorithms.closed.rank import kept_rows, scaling
 from kinetree.contact.contacts import jacobian, velocity
 from kinetree.contact.mobility import free_variables, mobility
 from kinetree.errors import ImpactError, LoopError

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms.loop_constraints import loop_constraints, loop_errors
-from kinetree.algorithms.loop_rank import rank_policy
-from kinetree.algorithms.loop_scaling import typical_length
+from kinetree.algorithms.closed.constraints import loop_constraints, loop_errors
+from kinetree.algorithms.closed.rank import rank_policy
+from kinetree.algorithms.closed.scaling import typical_length
 from kinetree.contact import contacts as of_contacts
 from kinetree.contact.finding.detection import bounds
 from kinetree.contact.finding.shapes import Placed

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms.fixed_pivots import solve_for
+from kinetree.algorithms.closed.elimination import solve_for
 from kinetree.contact.complementarity import cones
 from kinetree.contact.complementarity.rows import Rows, newton_matrix, obeyed, scaled
 from kinetree.contact.complementarity.traced import Sweeps

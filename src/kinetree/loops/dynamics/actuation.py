@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.algorithms.loop_rank import RANK_TOLERANCE, scaling
+from kinetree.algorithms.closed.rank import RANK_TOLERANCE, scaling
 from kinetree.arrays.functions import on_host
 from kinetree.errors import LoopError, ModelError, ShapeError, UnknownNameError
 from kinetree.functional.layout import velocity_unit

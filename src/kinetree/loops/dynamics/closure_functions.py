@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.algorithms import crba, rnea
-from kinetree.algorithms.constrained_system import EquationOfMotion, apply_explicit
-from kinetree.algorithms.constraints import Explicit
-from kinetree.algorithms.loop_constraints import loop_signs
+from kinetree.algorithms.closed.constraints import loop_signs
+from kinetree.algorithms.closed.systems import EquationOfMotion, Explicit, apply_explicit
 from kinetree.errors import LoopError, ShapeError, UnknownNameError, UnreachableError
 from kinetree.joints import AbstractJoint
 from kinetree.joints.jet import Jet

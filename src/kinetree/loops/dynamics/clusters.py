@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms.loop_constraints import loop_signs
+from kinetree.algorithms.closed.constraints import loop_signs
 from kinetree.errors import calling
 from kinetree.loops.dynamics.methods import Instant, NullSpace, null_space
 from kinetree.loops.kinematics.constraint import rank

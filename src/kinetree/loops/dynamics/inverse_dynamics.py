@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kinetree.algorithms.closure import CLOSURE_TOLERANCE, closure_limit
-from kinetree.algorithms.loop_rank import scaling
-from kinetree.algorithms.loop_scaling import rows_of
+from kinetree.algorithms.closed.joint_space import CLOSURE_TOLERANCE, closure_limit
+from kinetree.algorithms.closed.rank import scaling
+from kinetree.algorithms.closed.scaling import rows_of
 from kinetree.arrays.batch import batch_shape
 from kinetree.arrays.functions import on_host
 from kinetree.errors import ShapeError, SingularError, TraceError

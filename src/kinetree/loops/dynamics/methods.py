@@ -6,18 +6,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms import crba, implicit, rnea
-from kinetree.algorithms.constrained_system import (
+from kinetree.algorithms import crba, rnea
+from kinetree.algorithms.closed import joint_space
+from kinetree.algorithms.closed.divide_and_conquer import divide_and_conquer
+from kinetree.algorithms.closed.joint_space import expanded
+from kinetree.algorithms.closed.rank import RANK_TOLERANCE, kept_rows, scaling
+from kinetree.algorithms.closed.scaling import Scaling
+from kinetree.algorithms.closed.systems import (
     EquationOfMotion,
+    Explicit,
+    Implicit,
     apply_explicit,
     implicit_equations,
 )
-from kinetree.algorithms.constraints import Explicit, Implicit
-from kinetree.algorithms.divide_and_conquer import divide_and_conquer
-from kinetree.algorithms.loop_rank import RANK_TOLERANCE, kept_rows, scaling
-from kinetree.algorithms.loop_scaling import Scaling
 from kinetree.algorithms.ltl import ltl, solve_lt, solve_ltl
-from kinetree.algorithms.maximal_joints import expanded
 from kinetree.errors import ShapeError, SingularError
 from kinetree.loops.kinematics.constraint import independent_rows, rank
 from kinetree.loops.linear.coordinates import variable_names
@@ -96,7 +98,7 @@ class Instant:
     @cached_property
     def constraint(self):
         """Loops and couplings, with their stabilisation."""
-        return implicit.constraint(self.model, self.q, self.qd, stabilization=self.stabilization)
+        return joint_space.constraint(self.model, self.q, self.qd, stabilization=self.stabilization)
 
     @property
     def K(self):
@@ -356,10 +358,9 @@ def _pseudoinverse(A, rows, rank):
 
 
 # --- articulated bodies, joined pairwise: RBDA §7.5 ----------------------------------------------
-# ``algorithms.divide_and_conquer`` joins two articulated bodies by all joints between them at once,
-# so that a loop is closed when its last joint is. Redundant constraints appear as zero eigenvalues
-# of
-# the matrix ``Y`` of that step.
+# ``algorithms.closed.divide_and_conquer`` joins two articulated bodies by all joints between them
+# at once, so that a loop is closed when its last joint is. Redundant constraints appear as zero
+# eigenvalues of the matrix ``Y`` of that step.
 
 
 def solve_articulated(instant: Instant) -> Accelerations:

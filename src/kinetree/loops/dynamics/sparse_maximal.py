@@ -17,14 +17,10 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.algorithms import armature
+from kinetree.algorithms.closed.joint_space import joint_constraints, loop_constraint, reduced
 from kinetree.algorithms.couplings import all_joints
 from kinetree.algorithms.handles import generalised_inverse, pushing
 from kinetree.algorithms.kinematics import base_velocities
-from kinetree.algorithms.maximal_joints import (
-    joint_constraints,
-    loop_constraint,
-    reduced,
-)
 from kinetree.errors import ModelError, SingularError, calling
 from kinetree.loops.dynamics.elimination_order import EliminationOrder, elimination_order
 from kinetree.loops.dynamics.methods import Accelerations, Instant

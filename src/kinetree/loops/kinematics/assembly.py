@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.algorithms.loop_rank import scaling
+from kinetree.algorithms.closed.rank import scaling
 from kinetree.arrays.functions import on_host
 from kinetree.errors import AssemblyError, LoopError, ShapeError
 from kinetree.loops.kinematics.constraint import closing, loop_gaps, rank

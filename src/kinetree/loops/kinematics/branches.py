@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kinetree.algorithms.loop_rank import scaling
+from kinetree.algorithms.closed.rank import scaling
 from kinetree.arrays.functions import on_host
 from kinetree.errors import AssemblyError, LoopError, ShapeError, SingularError
 from kinetree.loops.kinematics.assembly import assemblies_nearby, held, ranks

@@ -5,12 +5,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms.loop_constraints import loop_constraints, loop_errors, loop_motion
-from kinetree.algorithms.loop_rank import (
+from kinetree.algorithms.closed.constraints import loop_constraints, loop_errors, loop_motion
+from kinetree.algorithms.closed.rank import (
     counted,
     independent,
 )
-from kinetree.algorithms.loop_scaling import Scaling, rows_of
+from kinetree.algorithms.closed.scaling import Scaling, rows_of
 from kinetree.arrays.functions import on_host
 from kinetree.errors import ModelError, ShapeError, TraceError
 from kinetree.functional.differentiate import differentiate
@@ -78,9 +78,9 @@ def _error(model, q):
 
 
 # --- rank: RBDA §8.8, §8.10 ----------------------------------------------------------------------
-# Ranks are decided in units of the loops (``algorithms.loop_scaling``) and by one policy for all of
-# kinetree (``algorithms.loop_rank``), which tells rounding errors, misalignment and singular
-# configurations apart. Host-only: ranks are decisions.
+# Ranks are decided in units of the loops (``algorithms.closed.scaling``) and by one policy
+# (``algorithms.closed.rank``), which distinguishes rounding errors, misalignment and singular
+# configurations. CPU only: ranks are decisions.
 
 
 @on_host

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms.loop_rank import counting_part, scaling
+from kinetree.algorithms.closed.rank import counting_part, scaling
 from kinetree.loops.kinematics.constraint import closing
 from kinetree.loops.kinematics.space import space_of
 from kinetree.model.bounds import position_index
@@ -51,7 +51,7 @@ def smallest_error(model) -> float:
 def descend(model, q, *, B=None, free=None, limits=None, tolerance, iterations) -> Descent:
     """Close loops and couplings from configurations (n, nq), as far as steps downwards lead.
 
-    Constraints that are nearly redundant are left alone (see ``algorithms.loop_rank``): they stay
+    Constraints that are nearly redundant are left alone (see ``algorithms.closed.rank``): they stay
     open up to their misalignment.
 
     Args:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms.loop_forces import LoopJointMotion, loop_joint_motion
+from kinetree.algorithms.closed.forces import LoopJointMotion, loop_joint_motion
 from kinetree.arrays.functions import on_host
 from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.functional.kernel import kernel
@@ -137,7 +137,7 @@ def loop_slices(model, size="nv") -> dict:
 
 
 def loop_motion_of(model, q, qd=None) -> LoopJointMotion:
-    """Variables of all loop joints and ``B``, compiled and batched; see ``loop_forces``."""
+    """Variables of all loop joints and ``B``, compiled and batched; see ``closed.forces``."""
     q = as_configuration(as_model(model), q)
     qd = np.zeros(model.nv) if qd is None else as_joint_vector(model, qd, "qd")
     counts = [sum(getattr(loop.joint, n) for loop in model.loops) for n in ("nq", "nv")]

@@ -10,9 +10,9 @@ from math import prod
 
 import numpy as np
 
+from kinetree.algorithms.closed.rank import rank_policy, scaling
+from kinetree.algorithms.closed.scaling import rows_of
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
-from kinetree.algorithms.loop_rank import rank_policy, scaling
-from kinetree.algorithms.loop_scaling import rows_of
 from kinetree.arrays.functions import on_host
 from kinetree.joints import Cylindrical, Revolute, SphereInCylinder, Spherical
 from kinetree.joints.base import AbstractJoint

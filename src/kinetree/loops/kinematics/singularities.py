@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kinetree.algorithms.loop_rank import RANK_TOLERANCE, scaling
-from kinetree.algorithms.loop_scaling import rows_of
+from kinetree.algorithms.closed.rank import RANK_TOLERANCE, scaling
+from kinetree.algorithms.closed.scaling import rows_of
 from kinetree.arrays.functions import on_host
 from kinetree.errors import LoopError, SingularityWarning
 from kinetree.loops.kinematics.assembly import assemblies_nearby, ranks

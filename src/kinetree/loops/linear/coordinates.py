@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kinetree.algorithms.closed_chain_links import ClosedChain
-from kinetree.algorithms.loop_rank import scaling
+from kinetree.algorithms.closed.links import ClosedChain
+from kinetree.algorithms.closed.rank import scaling
 from kinetree.errors import LoopError, ShapeError, SingularError, UnknownNameError
 from kinetree.loops.kinematics.constraint import rank
 from kinetree.model.arrays import as_numbers, check_finite

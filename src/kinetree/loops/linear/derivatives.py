@@ -18,8 +18,8 @@ import numpy as np
 
 from kinetree.algorithms import fewest_operations as fewest
 from kinetree.algorithms import passive
-from kinetree.algorithms.loop_constraints import loop_constraints
-from kinetree.algorithms.loop_rank import RANK_TOLERANCE
+from kinetree.algorithms.closed.constraints import loop_constraints
+from kinetree.algorithms.closed.rank import RANK_TOLERANCE
 from kinetree.arrays.functions import on_host
 from kinetree.errors import SingularError
 from kinetree.functional.kernel import kernel

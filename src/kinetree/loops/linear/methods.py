@@ -17,8 +17,7 @@ case without motors.
 
 import numpy as np
 
-from kinetree.algorithms.closed_chain_derivatives import closure_derivatives
-from kinetree.algorithms.closed_chain_links import ClosedChain
+from kinetree.algorithms.closed.links import ClosedChain, closure_derivatives
 from kinetree.functional.kernel import kernel
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.linear.derivatives import joint_forces_along

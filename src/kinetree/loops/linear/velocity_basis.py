@@ -12,10 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms import implicit
-from kinetree.algorithms.closed_chain_links import ClosedChain, link_states
-from kinetree.algorithms.closure import CLOSURE_TOLERANCE, ClosureErrors, check_loops_closed
-from kinetree.algorithms.loop_rank import RANK_TOLERANCE, scaling
+from kinetree.algorithms.closed import joint_space
+from kinetree.algorithms.closed.joint_space import (
+    CLOSURE_TOLERANCE,
+    ClosureErrors,
+    check_loops_closed,
+)
+from kinetree.algorithms.closed.links import ClosedChain, link_states
+from kinetree.algorithms.closed.rank import RANK_TOLERANCE, scaling
 from kinetree.errors import LoopError, SingularError, UnreachableError
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
@@ -277,6 +281,6 @@ def require_closed(model, q, qd, c: Constraint):
     errors = ClosureErrors.of(model, c, np.zeros_like(qd))
     suspect = (errors.position > limit) | (errors.velocity > limit)
     for sample in map(tuple, np.argwhere(suspect)):
-        found = implicit.constraint(model, q[sample], qd[sample])
+        found = joint_space.constraint(model, q[sample], qd[sample])
         name = f" of sample {tuple(map(int, sample))}" if sample else ""
         check_loops_closed(model, found.loops, CLOSURE_TOLERANCE, name)

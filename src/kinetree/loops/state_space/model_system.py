@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from kinetree.algorithms.loop_constraints import loop_constraints, loop_errors
-from kinetree.algorithms.loop_rank import scaling
+from kinetree.algorithms.closed.constraints import loop_constraints, loop_errors
+from kinetree.algorithms.closed.rank import scaling
 from kinetree.errors import JointError, ShapeError, refuse_formulas
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms.loop_scaling import Scaling
+from kinetree.algorithms.closed.scaling import Scaling
 from kinetree.errors import ShapeError
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.algorithms import rnea
-from kinetree.algorithms.loop_constraints import loop_constraints
+from kinetree.algorithms.closed.constraints import loop_constraints
 from kinetree.errors import SimulationError
 from kinetree.expr.repeat import repeat
 from kinetree.functional.differentiate import differentiate

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.algorithms.loop_rank import scaling
-from kinetree.algorithms.loop_scaling import typical_length
+from kinetree.algorithms.closed.rank import scaling
+from kinetree.algorithms.closed.scaling import typical_length
 from kinetree.integration.events import EventRecord
 from kinetree.simulation.constrained.projected import Checks
 

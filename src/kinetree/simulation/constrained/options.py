@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.algorithms.loop_scaling import typical_length
+from kinetree.algorithms.closed.scaling import typical_length
 from kinetree.errors import LoopError, ShapeError, TraceError, UnknownNameError
 from kinetree.integration.explicit import ExplicitRungeKutta
 from kinetree.integration.prescription import PrescribedSteps

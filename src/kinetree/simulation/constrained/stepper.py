@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from kinetree.algorithms.loop_rank import rank_policy
+from kinetree.algorithms.closed.rank import rank_policy
 from kinetree.errors import MisalignmentWarning, ShapeError, SimulationError, SingularError
 from kinetree.integration.breakdown import NamingTime, remedy
 from kinetree.integration.step import Stepper

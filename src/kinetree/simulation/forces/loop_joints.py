@@ -1,7 +1,7 @@
 """Dry friction and ends of travel of joints that close loops: forces along them, in joint space.
 
 The laws are those of joints in the tree, smooth friction and stiff limits. The variables that they
-speak of are measured on the bodies; see ``kinetree.algorithms.loop_forces``.
+speak of are measured on the bodies; see ``kinetree.algorithms.closed.forces``.
 """
 
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.algorithms.loop_forces import loop_joint_motion
+from kinetree.algorithms.closed.forces import loop_joint_motion
 from kinetree.errors import ModelError
 from kinetree.loops.kinematics.loop_joints import loop_motion_of, loop_slices
 from kinetree.loops.linear.velocity_basis import spanning_tree

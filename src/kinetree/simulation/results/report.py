@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.algorithms import crba
-from kinetree.algorithms.loop_rank import scaling
+from kinetree.algorithms.closed.rank import scaling
 from kinetree.errors import SimulationWarning
 from kinetree.integration.breakdown import joint_of, remedy
 from kinetree.joints import Free

@@ -9,13 +9,27 @@ singular values.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms.subspace import RANK_TOLERANCE, Subspace
+from kinetree.algorithms.closed.subspace import RANK_TOLERANCE, Subspace
 from kinetree.errors import ShapeError, SingularError
 
-__all__ = ["Explicit", "Implicit", "check_same_constraint"]
+__all__ = [
+    "EquationOfMotion",
+    "Explicit",
+    "Implicit",
+    "apply_explicit",
+    "apply_implicit",
+    "block_diagonal",
+    "check_same_constraint",
+    "collect",
+    "dual_equations",
+    "explicit_equations",
+    "implicit_equations",
+    "project",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,3 +188,165 @@ def _freeze(owner, name, ndim, size=None):
 
 def _norm(x):
     return float(np.linalg.norm(x))
+
+
+# --- equations of motion under constraints: RBDA §3.2 --------------------------------------------
+# From ``H qdd + C = tau`` and a constraint to the constrained motion. The constraint may be
+# redundant: the acceleration is unique all the same, and of the constraint forces the smallest are
+# returned. Host-only: dense linear algebra with NumPy, ranks by singular values.
+
+
+class EquationOfMotion(NamedTuple):
+    """``H qdd + C = tau`` of a system or subsystem — RBDA (3.1).
+
+    A single rigid body is one too, with inertia, bias force and applied force in these places.
+    """
+
+    H: np.ndarray
+    C: np.ndarray
+    tau: np.ndarray
+
+    @classmethod
+    def from_body(cls, I, p, f):
+        """The equation ``I a + p = f`` of a rigid body."""
+        return cls(I.to_matrix().astype(float), p.to_array(), f.to_array())
+
+    def acceleration(self):
+        """``qdd`` of the system as it stands."""
+        return _solve_positive(np.asarray(self.H, dtype=float), self.tau - self.C)
+
+
+class ImplicitSolution(NamedTuple):
+    """What a system does under an implicit constraint."""
+
+    qdd: np.ndarray
+    """Acceleration, (n,); unique."""
+    lam: np.ndarray
+    """Constraint-force variables, (n_c,); the smallest, where they are not unique."""
+    tau_c: np.ndarray
+    """Constraint force ``Kᵀ lam``, (n,); unique."""
+    rank: int
+    """Number of independent constraints, n_ic."""
+    indeterminacy: int
+    """Degrees of freedom left in ``lam``, n_c - n_ic."""
+
+
+class ExplicitSolution(NamedTuple):
+    """What a system does under an explicit constraint."""
+
+    ydd: np.ndarray
+    """Acceleration of the independent variables, (m,)."""
+    qdd: np.ndarray
+    """Acceleration ``G ydd + g``, (n,)."""
+    tau_c: np.ndarray
+    """Constraint force, (n,)."""
+
+
+def collect(*systems) -> EquationOfMotion:
+    """One equation for several systems that do not touch yet — RBDA (3.10)."""
+    H = block_diagonal([s.H for s in systems])
+    C, tau = (np.concatenate([np.zeros(0), *parts]) for parts in _columns(systems))
+    return EquationOfMotion(H, C, tau)
+
+
+def block_diagonal(blocks):
+    """Matrices of any shape along a diagonal, zeros elsewhere."""
+    rows, columns = (sum(b.shape[n] for b in blocks) for n in (0, 1))
+    A, r, c = np.zeros((rows, columns)), 0, 0
+    for b in blocks:
+        A[r : r + b.shape[0], c : c + b.shape[1]] = b
+        r, c = r + b.shape[0], c + b.shape[1]
+    return A
+
+
+def apply_implicit(
+    system, constraint, *, tolerance=RANK_TOLERANCE, scale=0.0, rank=None
+) -> ImplicitSolution:
+    """The motion of a system under ``K qdd = k`` — RBDA (3.17).
+
+    The accelerations that the constraint allows are ``G z + g`` with orthonormal ``G``; the
+    projected equation (3.20) gives ``z``. So ``H`` need only be positive definite on what the
+    constraint allows: massless bodies are welcome where others carry them along.
+
+    Args:
+        system: an ``EquationOfMotion`` of n variables.
+        constraint: an ``Implicit`` constraint on them.
+        tolerance: singular values of ``K`` below this times the largest count as zero.
+        scale: size of the terms that ``k`` was computed from; see ``Implicit.to_explicit``.
+        rank: number of independent constraints, if it is known.
+    """
+    _check_sizes(system, constraint.K.shape[1])
+    explicit = constraint.to_explicit(tolerance=tolerance, scale=scale, rank=rank)
+    _, qdd, tau_c = apply_explicit(system, explicit)
+    rank = constraint.K.shape[1] - explicit.G.shape[1]
+    U, s, Vt = np.linalg.svd(constraint.K, full_matrices=False)
+    lam = U[:, :rank] @ ((Vt[:rank] @ tau_c) / s[:rank])
+    return ImplicitSolution(qdd, lam, constraint.K.T @ lam, rank, constraint.count - rank)
+
+
+def project(system, constraint) -> EquationOfMotion:
+    """``H_G ydd + C_G = u``: the system in the variables ``y`` of the constraint — RBDA (3.21)."""
+    (H, C, tau), G, g = system, constraint.G, constraint.g
+    _check_sizes(system, len(G))
+    return EquationOfMotion(G.T @ H @ G, G.T @ (C + H @ g), G.T @ tau)
+
+
+def apply_explicit(system, constraint) -> ExplicitSolution:
+    """The motion of a system under ``qdd = G ydd + g`` — RBDA (3.20)."""
+    ydd = project(system, constraint).acceleration()
+    qdd = constraint.G @ ydd + constraint.g
+    return ExplicitSolution(ydd, qdd, system.H @ qdd + system.C - system.tau)
+
+
+def implicit_equations(system, constraint):
+    """Matrix and right-hand side of (3.17), unknowns ``(qdd, -lam)``; singular if redundant."""
+    (H, C, tau), K, k = system, constraint.K, constraint.k
+    n_c = len(K)
+    return np.block([[H, K.T], [K, np.zeros((n_c, n_c))]]), np.concatenate([tau - C, k])
+
+
+def explicit_equations(system, constraint):
+    """Matrix and right-hand side of (3.18), unknowns ``(qdd, tau_c, ydd)``."""
+    (H, C, tau), G, g = system, constraint.G, constraint.g
+    n, m = G.shape
+    one, O = np.eye(n), np.zeros
+    A = np.block([[H, -one, O((n, m))], [-one, O((n, n)), G], [O((m, n)), G.T, O((m, m))]])
+    return A, np.concatenate([tau - C, -g, O(m)])
+
+
+def dual_equations(system, constraint):
+    """Matrix and right-hand side of (3.19), unknowns ``(-tau_c, ydd)``: forces and motions swap.
+
+    Of less use than its dual (3.17): it needs the inverse of ``H``. The book prints the unknown as
+    ``tau_c``; eliminating ``qdd`` from (3.18) gives it the other sign, as ``-lam`` in (3.17) has.
+    """
+    (H, C, tau), G, g = system, constraint.G, constraint.g
+    m = G.shape[1]
+    H_inv = np.linalg.inv(H)
+    A = np.block([[H_inv, G], [G.T, np.zeros((m, m))]])
+    return A, np.concatenate([H_inv @ (tau - C) - g, np.zeros(m)])
+
+
+def _solve_positive(H, b):
+    """``H⁻¹ b`` of a symmetric positive-definite matrix, or a SingularError."""
+    d = np.sqrt(np.maximum(np.diagonal(H), np.finfo(float).tiny))
+    scaled = H / np.outer(d, d)  # a unit diagonal, whatever the units of the variables
+    if len(H) and np.linalg.eigvalsh(scaled)[0] <= 64 * len(H) * np.finfo(float).eps:
+        raise SingularError(
+            f"the equation of motion is singular: some allowed motion moves no inertia "
+            f"({len(H)} freedoms, inertia matrix of rank {np.linalg.matrix_rank(H)}); give mass "
+            f"to the bodies that take part in it, or constrain it"
+        )
+    return np.linalg.solve(scaled, b / d) / d
+
+
+def _columns(systems):
+    return [s.C for s in systems], [s.tau for s in systems]
+
+
+def _check_sizes(system, n):
+    if np.shape(system.H) != (n, n) or np.shape(system.C) != (n,) or np.shape(system.tau) != (n,):
+        raise ShapeError(
+            f"the constraint is on {n} variables, the system has H {np.shape(system.H)}, "
+            f"C {np.shape(system.C)}, tau {np.shape(system.tau)}"
+        )

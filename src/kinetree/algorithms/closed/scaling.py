@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms.loop_constraints import loop_root, loop_signs
+from kinetree.algorithms.closed.constraints import loop_root, loop_signs
 from kinetree.model.gearing import with_leaders
 
 __all__ = ["Row", "Scaling", "loop_length", "rows_of", "typical_length", "units_of"]
@@ -39,7 +39,7 @@ class Scaling:
         rows: factors of the rows, 1 for angles and ``1 / length`` for lengths, (nc,).
         columns: factors of the columns, 1 for angles and ``length`` for lengths, (nv,).
         length: a length of the whole mechanism [m].
-        policy: the ``loop_rank.RankPolicy`` of the model, which decides ranks that are doubtful in
+        policy: the ``rank.RankPolicy`` of the model, which decides ranks that are doubtful in
             one configuration; None for a matrix without a model.
     """
 

@@ -1,6 +1,6 @@
 """One rank policy for all that has to do with loops: which constraints count, and for how much.
 
-Singular values of ``K`` in units of the loops (``loop_scaling``) are of three kinds:
+Singular values of ``K`` in units of the loops (``scaling``) are of three kinds:
 
     up to RANK_TOLERANCE        rounding errors: the constraint repeats others
     up to ALIGNMENT_TOLERANCE   doubtful: see below
@@ -20,15 +20,14 @@ rank on it is taken as well. Host-only: ranks are decisions.
 """
 
 import warnings
-from functools import cached_property, partial
-from typing import NamedTuple
+from functools import cached_property
 
 import numpy as np
 
-from kinetree.algorithms.loop_constraints import loop_constraints
-from kinetree.algorithms.loop_scaling import Scaling, rows_of, units_of
-from kinetree.algorithms.rehearsal import Rehearsal
-from kinetree.algorithms.subspace import RANK_TOLERANCE
+from kinetree.algorithms.closed.constraints import loop_constraints
+from kinetree.algorithms.closed.samples import SAMPLES, Manifold, sampled_manifold
+from kinetree.algorithms.closed.scaling import Scaling, rows_of, units_of
+from kinetree.algorithms.closed.subspace import RANK_TOLERANCE
 from kinetree.errors import MisalignmentWarning
 
 __all__ = [
@@ -40,11 +39,6 @@ __all__ = [
 ALIGNMENT_TOLERANCE = 1e-3
 """Misalignment [rad, or parts of the size of the loop] up to which a constraint that repeats others
 in all configurations counts as redundant, unless ``Loop.misalignment`` says otherwise."""
-
-_SAMPLES = 10
-_CLOSED = 1e-11  # error of a closed configuration, in pure numbers
-_ROUNDING = 3e-13  # error that is no misalignment
-_FAR = 0.1  # distance of configurations of which it is said that they lie all over the manifold
 
 
 def scaling(model) -> Scaling:
@@ -174,9 +168,9 @@ class RankPolicy:
         self.model, self.tolerance = model, float(min(given, default=ALIGNMENT_TOLERANCE))
 
     @cached_property
-    def manifold(self) -> "Manifold":
+    def manifold(self) -> Manifold:
         """Configurations all over the manifold of closed loops; warns of misalignment."""
-        found = _manifold(self.model, self.tolerance)
+        found = sampled_manifold(self.model, self.tolerance)
         if found.misalignment > RANK_TOLERANCE:
             warnings.warn(self._warning(found), MisalignmentWarning, stacklevel=2)
         return found
@@ -267,136 +261,12 @@ class RankPolicy:
         )
 
 
-class Manifold(NamedTuple):
-    """Configurations of a model in which its loops are closed."""
-
-    q: np.ndarray
-    """(n, nq); where ``matrices`` is None, configurations in which the loops are open."""
-    matrices: np.ndarray | None
-    """Scaled constraint matrices there, (n, nc, nv); None if no closed configuration was found, or
-    none that says anything about others."""
-    errors: np.ndarray
-    """Scaled closure errors there, (n, nc)."""
-    misalignment: float
-    """Largest singular value or error that was taken for zero; 0 where these are rounding."""
-
-
-def closed_configurations(model, count=_SAMPLES):
+def closed_configurations(model, count=SAMPLES):
     """Configurations that close the loops, (count, nq): postures of the model, and others.
 
     Where none is found, configurations that do not.
     """
     policy = rank_policy(model)
-    if count == _SAMPLES:
+    if count == SAMPLES:
         return policy.manifold.q
-    return _manifold(policy.model, policy.tolerance, count).q
-
-
-def _manifold(model, near, count=_SAMPLES) -> Manifold:
-    """Look around: exactly, and where that leaves doubt, up to misalignment."""
-    space = _Space(model)
-    q = _scattered(model, space, 0.0, count)
-    K, errors = space.at(q)
-    if len(q):
-        s = np.linalg.svd(K, compute_uv=False)
-        levels = (10 * RANK_TOLERANCE, near)
-        most, least = (np.max(np.sum(s > level, axis=-1), initial=0) for level in levels)
-        if near == 0 or most == least:
-            return Manifold(q, K, errors, _misalignment(np.max(np.abs(errors), initial=0.0)))
-    if near > 0:
-        found = _scattered(model, space, near, count, seeds=q)
-        K_near, errors_near = space.at(found)
-        if len(found) and _is_spread(model, found):
-            s = np.linalg.svd(K_near, compute_uv=False)
-            rank = int(np.max(np.sum(s > near, axis=-1)))
-            size = max(np.max(s[:, rank:], initial=0.0), np.max(np.abs(errors_near), initial=0.0))
-            return Manifold(found, K_near, errors_near, _misalignment(size))
-    if len(q):
-        return Manifold(q, None, errors, 0.0)
-    rng = np.random.default_rng(7)
-    q = np.array([model.random_configuration(rng) for _ in range(count)])
-    return Manifold(q, None, space.at(q)[1], 0.0)
-
-
-def _misalignment(size):
-    return float(size) if size > _ROUNDING else 0.0
-
-
-class _Space:
-    """Scaled constraint matrices and errors of many configurations at once."""
-
-    def __init__(self, model):
-        self.model, self.units = model, scaling(model)
-        self._rehearsal = Rehearsal(partial(_matrix_and_error, model), q=(model.nq,))
-
-    def at(self, q):
-        """Scaled constraint matrices (n, nc, nv) and errors (n, nc)."""
-        K, error = self._rehearsal.values(q=q)
-        return self.units.apply(K.astype(float)), error.astype(float) * self.units.rows
-
-
-def _matrix_and_error(model, q):
-    c = loop_constraints(model, q, model.zero_velocity)
-    return c.K, c.error
-
-
-def _scattered(model, space, near, count, seeds=()):
-    """Closed configurations, up to ``count``: near the postures first, then all over."""
-    rng = np.random.default_rng(7)
-    starts = [model.neutral(), *(posture.q for posture in model.postures), *seeds[:1]]
-    found = _closed(space, np.array(starts, dtype=float), near)
-    for spread in (0.3, 0.8, None, None):
-        if len(found) >= count:
-            break
-        q = [
-            model.integrate(
-                found[n % len(found)], spread * rng.normal(size=model.nv) * space.units.columns
-            )
-            if spread and len(found)
-            else model.random_configuration(rng)
-            for n in range(count)
-        ]
-        found = np.concatenate([found, _closed(space, np.array(q), near)])
-    return found[:count]
-
-
-def _closed(space, q, near):
-    """The configurations that Newton's method reaches from those of ``q``, as far as it does.
-
-    Constraints with singular values up to ``near`` are left alone, and may miss by as much.
-    """
-    model, polished = space.model, False
-    for _ in range(30):
-        K, e = space.at(q)
-        U, s, Vt = np.linalg.svd(K, full_matrices=False)
-        counts = s > max(near, 1e-8) * np.maximum(s[:, :1] if not near else 1.0, 1e-300)
-        along = np.einsum("nij,ni->nj", U, e) * counts
-        if not near:  # what no motion changes has to vanish as well
-            is_open = np.max(np.abs(e), axis=1, initial=0) > _CLOSED
-        else:
-            is_open = np.max(np.abs(along), axis=1, initial=0) > _CLOSED
-        if not np.any(is_open) and polished:
-            break
-        polished = not np.any(is_open)  # one more step
-        steps = -np.einsum("nji,nj->ni", Vt, along / np.where(counts, s, 1.0))
-        steps /= np.maximum(1.0, np.linalg.norm(steps, axis=1, keepdims=True))
-        q = np.array(
-            [
-                model.normalize(model.integrate(*pair))
-                for pair in zip(q, steps * space.units.columns, strict=True)
-            ]
-        )
-    K, e = space.at(q)
-    good = np.max(np.abs(e), axis=1, initial=0) <= max(near, _CLOSED)
-    if near:
-        U, s, _ = np.linalg.svd(K, full_matrices=False)
-        along = np.einsum("nij,ni->nj", U, e) * (s > near)
-        good &= np.max(np.abs(along), axis=1, initial=0) <= _CLOSED
-    return q[good]
-
-
-def _is_spread(model, q):
-    """Whether configurations are far from one another: not all next to a singular one."""
-    columns = scaling(model).columns
-    away = [np.max(np.abs(model.difference(q[0], other) / columns), initial=0) for other in q]
-    return max(away) > _FAR
+    return sampled_manifold(policy.model, policy.tolerance, count).q

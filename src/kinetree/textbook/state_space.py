@@ -7,7 +7,8 @@ goes by the name ``qd``.
 
 import numpy as np
 
-from kinetree.algorithms import aba, implicit
+from kinetree.algorithms import aba
+from kinetree.algorithms.closed import joint_space
 
 __all__ = [
     "configuration_rate",
@@ -56,7 +57,7 @@ def state_derivative(model, x, tau, f_ext=None, *, stabilization=None):
     if model.loops:
         # The intermediate points of an integrator do not close the loops; that is no mistake.
         options = {"stabilization": stabilization, "closure_tolerance": np.inf}
-        alpha_d = implicit.forward_dynamics(model, q, alpha, tau, f_ext, **options)
+        alpha_d = joint_space.forward_dynamics(model, q, alpha, tau, f_ext, **options)
     else:
         alpha_d = aba.forward_dynamics(model, q, alpha, tau, f_ext)
     return np.concatenate([configuration_rate(model, q, alpha), alpha_d])

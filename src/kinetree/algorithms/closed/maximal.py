@@ -15,19 +15,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms.closure import CLOSURE_TOLERANCE, check_loops_closed
-from kinetree.algorithms.constrained_system import (
+from kinetree.algorithms.closed.joint_space import (
+    CLOSURE_TOLERANCE,
+    check_loops_closed,
+    expanded,
+    joint_constraints,
+    reduced,
+)
+from kinetree.algorithms.closed.rank import kept_rows_at
+from kinetree.algorithms.closed.subspace import RANK_TOLERANCE
+from kinetree.algorithms.closed.systems import (
     EquationOfMotion,
+    Implicit,
     apply_implicit,
     block_diagonal,
     implicit_equations,
 )
-from kinetree.algorithms.constraints import Implicit
 from kinetree.algorithms.couplings import CouplingRows, all_joints
 from kinetree.algorithms.kinematics import base_velocities
-from kinetree.algorithms.loop_rank import kept_rows_at
-from kinetree.algorithms.maximal_joints import expanded, joint_constraints, reduced
-from kinetree.algorithms.subspace import RANK_TOLERANCE
 from kinetree.spatial import Force, Motion, crf
 
 __all__ = ["Equations", "Solution", "equations", "forward_dynamics", "incidence", "solution"]
@@ -53,7 +58,7 @@ class Equations(NamedTuple):
     tau: np.ndarray
     """Joint forces, (nv,)."""
     joints: list
-    """What each joint contributes, tree joints first: ``maximal_joints.JointConstraint``."""
+    """What each joint contributes, tree joints first: ``JointConstraint``."""
     armature: np.ndarray
     """Inertia of the joints, (nv,)."""
     couplings: CouplingRows
@@ -200,7 +205,7 @@ def solution(
         f_ext: external force on each body in base coordinates, entry 0 unused.
         stabilization: time constant [s] with which loop errors decay; None for none.
         rank_tolerance: relative size below which constraints count as dependent; None for the
-            policy of ``loop_rank``.
+            policy of ``rank``.
         closure_tolerance: loop error [rad, or parts of the size of the loop] above which the state
             is refused as not assembled; infinite to take any state.
     """

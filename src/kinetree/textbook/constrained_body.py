@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms.constrained_system import EquationOfMotion
+from kinetree.algorithms.closed.systems import EquationOfMotion
 from kinetree.errors import SingularError
 from kinetree.spatial.vector import Force, Motion
 

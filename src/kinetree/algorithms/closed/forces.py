@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinetree.algorithms.closed.constraints import loop_motion
 from kinetree.algorithms.coupled import for_all_joints, force
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
-from kinetree.algorithms.loop_constraints import loop_motion
 from kinetree.spatial import Force
 from kinetree.spatial.ops import atan2, cos, sin
 

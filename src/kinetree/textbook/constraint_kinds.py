@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kinetree.algorithms.constraints import Implicit
-from kinetree.algorithms.subspace import Subspace
+from kinetree.algorithms.closed.subspace import Subspace
+from kinetree.algorithms.closed.systems import Implicit
 from kinetree.errors import ModelError, ShapeError
 
 __all__ = ["ConstraintFunction", "Freedoms", "freedoms"]

@@ -7,7 +7,8 @@ from support.closeness import assert_close
 from support.furnished import with_armature
 
 import kinetree as kt
-from kinetree.algorithms import aba, crba, implicit, maximal
+from kinetree.algorithms import aba, crba
+from kinetree.algorithms.closed import joint_space, maximal
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
 from kinetree.errors import ShapeError, SingularError
 from kinetree.joints import REPRESENTATIVES, Fixed, Prescribed, Revolute, Spherical
@@ -25,13 +26,15 @@ def linkage(request):
     return LINKAGES[request.param]
 
 
-@pytest.mark.covers("RBDA 8.1", "RBDA 8.2", by=(implicit.forward_dynamics, implicit.constraint))
+@pytest.mark.covers(
+    "RBDA 8.1", "RBDA 8.2", by=(joint_space.forward_dynamics, joint_space.constraint)
+)
 @pytest.mark.parametrize("y", [-2.0, 0.4, 1.3])
 def test_planar_linkages_in_space_move_as_lagrange_says(linkage, rng, y):
     build, positions = linkage
     model, yd, u = build(rng), 3.1, 0.7
     q, G, g = linkages.explicit(positions, y, yd)
-    s = implicit.solution(model, q, G * yd, np.array([u, 0.0, 0.0]))
+    s = joint_space.solution(model, q, G * yd, np.array([u, 0.0, 0.0]))
     ydd = linkages.lagrange(positions, y, yd, u)
     assert_close(s.qdd, G * ydd + g, ulps=1000, condition=10)
     assert (s.rank, s.redundancy) == (2, 3)
@@ -46,12 +49,12 @@ def closed(builder, rng, joint):
     last = tree.body_names[-1]
     builder.loop("closure", predecessor="base", successor=last, joint=joint, at=ground)
     model = builder.build()
-    K = implicit.constraint(model, q, np.zeros(model.nv)).implicit.K
+    K = joint_space.constraint(model, q, np.zeros(model.nv)).implicit.K
     qd = rng.standard_normal(model.nv)
     return model, q, qd - np.linalg.pinv(K, rcond=1e-10) @ (K @ qd)
 
 
-@pytest.mark.covers("RBDA 8.2", "RBDA 8.5", by=implicit.solution)
+@pytest.mark.covers("RBDA 8.2", "RBDA 8.5", by=joint_space.solution)
 @pytest.mark.parametrize("joint", REPRESENTATIVES, ids=repr)
 def test_every_kind_of_joint_can_close_a_loop(rng, joint):
     """The same motion as all bodies and all joints at once."""
@@ -63,7 +66,7 @@ def test_every_kind_of_joint_can_close_a_loop(rng, joint):
     model, q, qd = closed(builder, rng, joint)
     tau = rng.standard_normal(model.nv)
     for m in (model, with_armature(model, rng)):
-        a, b = (s.solution(m, q, qd, tau) for s in (implicit, maximal))
+        a, b = (s.solution(m, q, qd, tau) for s in (joint_space, maximal))
         condition = np.linalg.cond(crba.joint_space_inertia(m, q))
         assert_close(a.qdd, b.qdd, ulps=1000, condition=10 * condition)
         assert a.redundancy == b.redundancy
@@ -83,9 +86,9 @@ def test_constraint_rows_are_the_derivative_of_the_loop_velocity(rng):
 
     def velocity(t):
         q_t = model.integrate(q, qd * t)
-        return implicit.constraint(model, q_t, qd).implicit.K @ qd
+        return joint_space.constraint(model, q_t, qd).implicit.K @ qd
 
-    k = implicit.constraint(model, q, qd).implicit.k
+    k = joint_space.constraint(model, q, qd).implicit.k
     rate = (velocity(h) - velocity(-h)) / (2 * h)
     assert np.max(np.abs(rate + k)) < 1e-8 * max(1.0, np.max(np.abs(k)))
 
@@ -110,26 +113,26 @@ def test_redundant_loops_and_massless_bodies(linkage, rng):
                  loop.predecessor_placement, loop.successor_placement)  # fmt: skip
     twice = model.replace(loops=(loop, again))
     q, G, _ = linkages.explicit(positions, 0.5, 2.0)
-    a, b = (implicit.solution(m, q, 2.0 * G, tau) for m in (model, twice))
+    a, b = (joint_space.solution(m, q, 2.0 * G, tau) for m in (model, twice))
     assert b.redundancy == a.redundancy + 5
     assert_close(b.qdd, a.qdd, ulps=1000, condition=10)
     light = model.replace(inertia={model.body_names[2]: kt.Inertia.zero()})
-    a, b = (f.forward_dynamics(light, q, 2.0 * G, tau) for f in (implicit, maximal))
+    a, b = (f.forward_dynamics(light, q, 2.0 * G, tau) for f in (joint_space, maximal))
     assert_close(a, b, ulps=1000, condition=10)
 
 
 def test_trees_need_no_constraint(rng):
     model = random_tree(5, rng)
     q, (qd, tau) = model.random_configuration(rng), rng.standard_normal((2, model.nv))
-    s = implicit.solution(model, q, qd, tau)
+    s = joint_space.solution(model, q, qd, tau)
     assert_close(s.qdd, aba.forward_dynamics(model, q, qd, tau), ulps=1000, condition=1000)
     assert (s.rank, s.redundancy, s.lam.size) == (0, 0, 0)
     empty = ModelBuilder().build()
     none = np.zeros(0)
-    assert implicit.forward_dynamics(empty, none, none, none).shape == (0,)
+    assert joint_space.forward_dynamics(empty, none, none, none).shape == (0,)
 
 
-@pytest.mark.parametrize("coordinates", [implicit, maximal])
+@pytest.mark.parametrize("coordinates", [joint_space, maximal])
 def test_states_that_do_not_close_the_loop_are_refused_by_name(coordinates):
     model = linkages.four_bar()
     q, G, _ = linkages.explicit(linkages.four_bar_positions, 0.5, 2.0)
@@ -145,19 +148,23 @@ def test_states_that_do_not_close_the_loop_are_refused_by_name(coordinates):
 def test_a_loop_that_leaves_no_freedom_or_no_sense(rng):
     builder = ModelBuilder().body("b", joint=Revolute("z"), inertia=random_inertia(rng))
     model = builder.loop("weld", predecessor="base", successor="b", joint=Fixed()).build()
-    s = implicit.solution(model, np.zeros(1), np.zeros(1), np.ones(1))
+    s = joint_space.solution(model, np.zeros(1), np.zeros(1), np.ones(1))
     assert_close(s.qdd, [0.0], scale=1)
-    assert_close(s.tau_c, -np.ones(1) + implicit.rnea.bias_force(model, np.zeros(1), np.zeros(1)))
+    assert_close(
+        s.tau_c, -np.ones(1) + joint_space.rnea.bias_force(model, np.zeros(1), np.zeros(1))
+    )
     drive = Prescribed(Revolute("z"), lambda t: ([0.0], [0.0], [1.0])).at(0.0)
     model = builder.loop("drive", predecessor="base", successor="b", joint=drive).build()
     with pytest.raises(SingularError, match="contradictory constraints"):
-        implicit.solution(model, np.zeros(1), np.zeros(1), np.zeros(1))
+        joint_space.solution(model, np.zeros(1), np.zeros(1), np.zeros(1))
 
 
-@pytest.mark.covers("RBDA 8.3", by=implicit.constraint)
+@pytest.mark.covers("RBDA 8.3", by=joint_space.constraint)
 def test_stabilisation_is_that_of_maximal_coordinates():
     model = linkages.four_bar()
     q, G, _ = linkages.explicit(linkages.four_bar_positions, 0.5, 2.0)
     q, qd, tau = q + np.array([0, 1e-4, 0]), 2 * G + np.array([0, 0, 1e-4]), np.zeros(3)
-    a, b = (f.forward_dynamics(model, q, qd, tau, stabilization=0.1) for f in (implicit, maximal))
+    a, b = (
+        f.forward_dynamics(model, q, qd, tau, stabilization=0.1) for f in (joint_space, maximal)
+    )
     assert_close(a, b, ulps=1000, condition=100)

@@ -1,7 +1,7 @@
 """Forward dynamics of closed chains for a known rank, as one straight text — RBDA §8.5.
 
 Which constraints are independent, and which variables can be solved for from them, is decided
-once for a model (``closed_chain_plan``). What is left can be traced and compiled, in two ways:
+once for a model (``plan``). What is left can be traced and compiled, in two ways:
 
 - *null space* (8.40): the constraints are solved for the dependent variables,
   ``qdd = G ydd + g``, and the rest is an equation of motion of the independent ones;
@@ -17,13 +17,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.algorithms import fewest_operations as fewest
-from kinetree.algorithms.closed_chain_plan import Plan, make_plan, stacked_rows
-from kinetree.algorithms.closed_chain_solvers import null_space, range_space
-from kinetree.algorithms.closure import CLOSURE_TOLERANCE
-from kinetree.algorithms.fixed_pivots import is_zero
-from kinetree.algorithms.loop_rank import closed_configurations, rank_policy, scaling
-from kinetree.algorithms.point_closures import AXES, closure_error, holds_a_point
-from kinetree.algorithms.rehearsal import Rehearsal
+from kinetree.algorithms.closed.elimination import is_zero, null_space, range_space
+from kinetree.algorithms.closed.joint_space import CLOSURE_TOLERANCE
+from kinetree.algorithms.closed.plan import (
+    AXES,
+    Plan,
+    closure_error,
+    holds_a_point,
+    make_plan,
+    stacked_rows,
+)
+from kinetree.algorithms.closed.rank import closed_configurations, rank_policy, scaling
+from kinetree.algorithms.closed.samples import Rehearsal
 from kinetree.errors import SingularError
 from kinetree.model.equivalence import condensed
 from kinetree.spatial.ops import absolute, less, select
@@ -143,8 +148,8 @@ def is_closed(model, q, qd, c, tolerance=CLOSURE_TOLERANCE):
             rate of it.
 
     Returns:
-        A list of conditions. They are stricter than those of ``closure``, which has the last word
-        and words to go with it.
+        A list of conditions. They are stricter than those of ``joint_space``, whose errors
+        explain what is wrong.
     """
     closures = [closure_error(condensed(model), loop, q) for loop in model.loops]
     error = np.concatenate([model.zero_velocity[:0], *(e for e, _ in closures)])

@@ -1,0 +1,22 @@
+"""Texts of closed chains: loops as constraints, their ranks, and forward dynamics under them.
+
+| module | what it has |
+|---|---|
+| `constraints` | loops as equations `K qdd = k`, joints that close loops |
+| `forces` | variables of loop joints, forces along them |
+| `scaling`, `rank`, `samples` | units of loops, which constraints count, closed configurations |
+| `plan`, `elimination`, `forward_dynamics` | the compiled solver in use, for a known rank |
+| `joint_space` | the solver that decides ranks for every sample; closure checks |
+| `maximal`, `divide_and_conquer` | other forward dynamics of the book, used for comparison |
+| `systems`, `subspace` | equations of motion under constraints in general, RBDA chapter 3 |
+| `links` | closed chains with virtual joints, Spencer appendix B |
+"""
+
+from importlib import import_module
+from importlib.util import find_spec
+
+
+def __getattr__(name):
+    if name.startswith("_") or find_spec(f"{__name__}.{name}") is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module(f"{__name__}.{name}")

@@ -1,0 +1,179 @@
+"""Elimination with pivots that were chosen beforehand — RBDA §8.9 without the search.
+
+A matrix whose zeros are known and whose entries vary from sample to sample can be eliminated in
+one order for all samples, which is what compiled code needs. Rows are dicts from column to
+entry; zeros are left out. The pivots come back, for the caller to see whether they were any good.
+"""
+
+import numpy as np
+
+from kinetree.algorithms import ltl
+from kinetree.errors import SingularError
+
+__all__ = ["is_zero", "null_space", "positive_solution", "range_space", "solve_for", "sparse_rows"]
+
+
+def is_zero(x) -> bool:
+    """Whether a number is zero and known to be."""
+    return isinstance(x, (int, float, np.integer)) and x == 0
+
+
+def sparse_rows(A):
+    """The rows of a matrix as dicts."""
+    return [{j: x for j, x in enumerate(row) if not is_zero(x)} for row in A]
+
+
+def solve_for(rows, pivots):
+    """Solve equations ``Σ_j row[j] x_j = 0`` for some of the unknowns.
+
+    Args:
+        rows: the equations, a dict by number.
+        pivots: pairs of equation and unknown, in the order of elimination.
+
+    Returns:
+        For each unknown that is a pivot, a dict with ``x = Σ_j solution[j] x_j`` over the others;
+        and the pivots.
+    """
+    rows, solved, sizes = {i: dict(row) for i, row in rows.items()}, {}, []
+    for n, (i, j) in enumerate(pivots):
+        row = rows[i]
+        pivot = _checked(row.pop(j, 0))
+        sizes.append(pivot)
+        inverse = 1 / pivot
+        solved[j] = {c: -(x * inverse) for c, x in row.items()}
+        for other, _ in pivots[n + 1 :]:
+            _insert(rows[other], j, solved[j])
+    for n in reversed(range(len(pivots))):  # what was solved later goes into what was solved before
+        _, j = pivots[n]
+        for _, later in pivots[n + 1 :]:
+            _insert(solved[j], later, solved[later])
+    return solved, sizes
+
+
+def _checked(pivot):
+    if is_zero(pivot):
+        raise SingularError("a pivot that was chosen beforehand is zero: this matrix needs others")
+    return pivot
+
+
+def _insert(row, j, expression):
+    """Replace the unknown ``j`` in a row by what it equals."""
+    factor = row.pop(j, 0)
+    if is_zero(factor):
+        return
+    for c, x in expression.items():
+        row[c] = row[c] + factor * x if c in row else factor * x
+
+
+def positive_solution(A, b):
+    """``A⁻¹ b`` for a symmetric positive-definite matrix in its natural order, and the pivots.
+
+    Only the lower triangle of ``A`` is read.
+    """
+    n = len(b)
+    L, x = [list(row) for row in A], list(b)
+    D = []
+    for k in range(n):
+        D.append(_checked(L[k][k]))
+        inverse = 1 / D[k]
+        column = [None if i <= k or is_zero(L[i][k]) else L[i][k] for i in range(n)]
+        for i in range(k + 1, n):
+            if column[i] is None:
+                continue
+            factor = column[i] * inverse
+            for j in range(k + 1, i + 1):
+                if column[j] is not None:
+                    L[i][j] = L[i][j] - factor * column[j]
+            x[i] = x[i] - factor * x[k]
+            L[i][k] = factor
+        x[k] = x[k] * inverse
+    for k in reversed(range(n)):
+        for i in range(k + 1, n):
+            if not is_zero(L[i][k]):
+                x[k] = x[k] - L[i][k] * x[i]
+    return x, D
+
+
+# --- the two solvers: RBDA (8.37), (8.40) --------------------------------------------------------
+# Both return the pivots they divided by, whose sizes tell how far the result can be trusted.
+
+
+def null_space(H, b, K, k, pivots):
+    """``qdd = G ydd + g`` with ``Gᵀ H G ydd = Gᵀ (b - H g)`` — RBDA (8.40).
+
+    Args:
+        H: inertia matrix of the tree, (nv, nv).
+        b: forces less bias forces, ``tau - C``, (nv,).
+        K: constraint matrix, (nc, nv).
+        k: right-hand side, (nc,).
+        pivots: pairs of constraint and variable to solve it for, in the order of elimination.
+
+    Returns:
+        ``qdd``; the pivots of the constraints, then those of the projected inertia matrix.
+    """
+    n, constant = len(b), len(b)  # the constant term of an equation counts as one more unknown
+    rows = dict(enumerate(sparse_rows(np.column_stack([K, -np.asarray(k)]))))
+    solved, sizes = solve_for(rows, pivots)
+    g = [solved[i].pop(constant, 0) if i in solved else 0 for i in range(n)]
+    free = [j for j in range(n) if j not in solved]
+    G = [solved.get(i, {i: 1}) for i in range(n)]
+
+    inertia = sparse_rows(H)
+    HG = [_combined(row, G) for row in inertia]
+    rest = [b[i] - _dot(row, g) for i, row in enumerate(inertia)]
+    M = [[0] * len(free) for _ in free]
+    right = [0] * len(free)
+    place = {j: c for c, j in enumerate(free)}
+    for i in range(n):
+        for j, x in G[i].items():
+            right[place[j]] = right[place[j]] + x * rest[i]
+            for c, y in HG[i].items():
+                if place[c] <= place[j]:
+                    M[place[j]][place[c]] = M[place[j]][place[c]] + x * y
+    ydd, more = positive_solution(M, right)
+    qdd = [g[i] + sum((x * ydd[place[j]] for j, x in G[i].items()), start=0) for i in range(n)]
+    return np.array(qdd), [*sizes, *more]
+
+
+def _combined(row, G):
+    """A row of ``H G``."""
+    total = {}
+    for i, h in row.items():
+        for j, x in G[i].items():
+            total[j] = total[j] + h * x if j in total else h * x
+    return total
+
+
+def _dot(row, x):
+    return sum((h * x[j] for j, h in row.items() if not is_zero(x[j])), start=0)
+
+
+def range_space(L, lam, b, K, k):
+    """``qdd = H⁻¹ (b + Kᵀ λ)`` with ``K H⁻¹ Kᵀ λ = k - K H⁻¹ b`` — RBDA (8.37), (8.38).
+
+    Args:
+        L: sparse factors of the inertia matrix, from ``ltl.ltdl``.
+        lam: expanded parent array.
+        b: forces less bias forces, ``tau - C``, (nv,).
+        K: independent rows of the constraint matrix, (r, nv).
+        k: right-hand side of these, (r,).
+
+    Returns:
+        ``qdd``; the pivots of ``K H⁻¹ Kᵀ``.
+    """
+    n, r = len(b), len(k)
+    z = ltl.solve_lt(L, lam, b, unit=True)
+    Y = [ltl.solve_lt(L, lam, row, unit=True) for row in K]
+    inverse = [1 / L[i, i] for i in range(n)]
+    YD = [[0 if is_zero(x) else x * inverse[i] for i, x in enumerate(y)] for y in Y]
+    A = [[_sum_of_products(YD[i], Y[j]) for j in range(i + 1)] for i in range(r)]
+    right = [k[i] - _sum_of_products(YD[i], z) for i in range(r)]
+    force, sizes = positive_solution(A, right)
+    for i, f in enumerate(force):
+        z = z + Y[i] * f
+    return ltl.solve_l(L, lam, [x * inverse[i] for i, x in enumerate(z)], unit=True), sizes
+
+
+def _sum_of_products(x, y):
+    pairs = zip(x, y, strict=True)
+    return sum((a * b for a, b in pairs if not (is_zero(a) or is_zero(b))), start=0)

@@ -1,0 +1,317 @@
+"""Spanning tree plus constraints: loops in joint space — RBDA §8.1, §8.2, §8.5.
+
+The tree gives ``H qdd + C = tau``; each loop joint adds ``Tᵀ (J_s - J_p) qdd = k``. Constraints may
+be redundant, as those of planar loops are. Host-only: the constrained system is solved with NumPy,
+ranks by singular values.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms import crba, rnea
+from kinetree.algorithms.closed.constraints import loop_constraints, loop_joint
+from kinetree.algorithms.closed.rank import kept_rows, rank_at, rank_policy, scaling
+from kinetree.algorithms.closed.scaling import loop_length
+from kinetree.algorithms.closed.systems import EquationOfMotion, Implicit, apply_implicit
+from kinetree.algorithms.kinematics import base_transforms, body_accelerations
+from kinetree.errors import ShapeError
+from kinetree.spatial import Force, Motion, crm, log
+
+__all__ = [
+    "CLOSURE_TOLERANCE",
+    "ClosureErrors",
+    "JointSpaceConstraint",
+    "Solution",
+    "check_loops_closed",
+    "closure_limit",
+    "constraint",
+    "expanded",
+    "forward_dynamics",
+    "joint_constraints",
+    "loop_constraint",
+    "reduced",
+    "solution",
+]
+
+
+CLOSURE_TOLERANCE = 1e-3
+"""Largest error of a loop [rad, or parts of the size of the loop] that is taken for drift; and
+rate of it, relative to the speed."""
+
+
+class JointSpaceConstraint(NamedTuple):
+    """Loops at one instant."""
+
+    implicit: Implicit
+    """``K qdd = k``: rows of the loop joints."""
+    loops: list
+    """What each loop joint asks for: ``JointConstraint``."""
+    scale: float
+    """Size of the terms that ``k`` was computed from."""
+
+
+class Solution(NamedTuple):
+    """Motion and constraint forces."""
+
+    qdd: np.ndarray
+    """Joint accelerations, (nv,)."""
+    lam: np.ndarray
+    """Constraint forces of the loop joints along ``T``; the smallest, where they are not unique."""
+    tau_c: np.ndarray
+    """What they come to in joint space, ``Kᵀ lam``, (nv,); unique."""
+    rank: int
+    """Number of independent constraints."""
+    redundancy: int
+    """Number of constraints that say nothing new."""
+
+
+def constraint(model, q, qd, *, stabilization=None) -> JointSpaceConstraint:
+    """``K`` and ``k`` of the loops, with what tells whether the loops are closed.
+
+    Args:
+        model: the mechanism.
+        q: position variables [m or rad], (nq,).
+        qd: velocity variables [m/s or rad/s], (nv,).
+        stabilization: time constant [s] with which errors decay; None for none — RBDA (8.22).
+    """
+    c = loop_constraints(model, q, qd)
+    X, v, a = body_accelerations(model, q, qd, model.zero_velocity)  # velocity products alone
+    X_0 = base_transforms(model, X)
+    in_base = [X_0[i].inv_apply(m) for i, m in enumerate(v)]
+    loops = [loop_constraint(loop, X_0, in_base) for loop in model.loops]
+    k = c.k if stabilization is None else c.stabilized(stabilization)
+    sizes = [loop.scale + _size(a[loop.successor]) + _size(a[loop.predecessor]) for loop in loops]
+    scale = float(np.linalg.norm([*sizes, qd @ qd]))  # all of it rounds
+    return JointSpaceConstraint(Implicit(c.K, k, error=c.error), loops, scale)
+
+
+def solution(
+    model, q, qd, tau, f_ext=None, *, stabilization=None, rank_tolerance=None,
+    closure_tolerance=CLOSURE_TOLERANCE,
+) -> Solution:  # fmt: skip
+    """Solve the equation of motion of the tree under its loops — RBDA (8.36).
+
+    Args:
+        model: the mechanism.
+        q: position variables of the tree joints [m or rad], (nq,).
+        qd: velocity variables of the tree joints [m/s or rad/s], (nv,).
+        tau: joint forces of the tree joints [N or N·m], (nv,).
+        f_ext: external force on each body in base coordinates, entry 0 unused.
+        stabilization: time constant [s] with which errors decay; None for none.
+        rank_tolerance: relative size below which constraints count as dependent; None for the
+            policy of ``rank``.
+        closure_tolerance: loop error [rad, or parts of the size of the loop] above which the state
+            is refused; infinite to take any state.
+    """
+    c = constraint(model, q, qd, stabilization=stabilization)
+    check_loops_closed(model, c.loops, closure_tolerance)
+    H, C = crba.joint_space_inertia(model, q), rnea.bias_force(model, q, qd, f_ext)
+    system = EquationOfMotion(H, C, np.asarray(tau, dtype=float))
+    if rank_tolerance is not None:
+        s = apply_implicit(system, c.implicit, tolerance=rank_tolerance, scale=c.scale)
+        return Solution(*s)
+    rows, count = kept_rows(model, c.implicit.K), c.implicit.count
+    rank = len(rows) if rows is not None else int(rank_at(model, c.implicit.K))
+    s = apply_implicit(system, c.implicit.some(rows), rank=rank, scale=c.scale)
+    lam = expanded(s.lam, rows, count)
+    return Solution(s.qdd, lam, s.tau_c, s.rank, count - s.rank)
+
+
+def forward_dynamics(model, q, qd, tau, f_ext=None, **options):
+    """``qdd`` that the joint forces ``tau`` produce; loops are honoured.
+
+    Options are those of ``solution``.
+    """
+    return solution(model, q, qd, tau, f_ext, **options).qdd
+
+
+def _size(m):
+    return float(np.linalg.norm(m.to_array().astype(float)))
+
+
+# --- closure -------------------------------------------------------------------------------------
+
+
+class ClosureErrors(NamedTuple):
+    """By how much states miss the constraints, in pure numbers, each (...)."""
+
+    position: np.ndarray
+    """Largest position error [rad, or parts of the size of a loop]."""
+    velocity: np.ndarray
+    """Largest velocity error [1/s] over the largest that passes for drift."""
+
+    @classmethod
+    def of(cls, model, c, qd):
+        """From the constraints ``c`` of states with velocities ``qd``, (..., nv)."""
+        units = scaling(model)
+        far = np.max(np.abs(np.asarray(c.error) * units.rows), axis=-1, initial=0.0)
+        rate = np.max(np.abs(np.asarray(c.rate) * units.rows), axis=-1, initial=0.0)
+        speed = np.max(np.abs(np.asarray(qd) / units.columns), axis=-1, initial=1.0)
+        return cls(far, rate / speed)
+
+
+def closure_limit(model, far, tolerance=CLOSURE_TOLERANCE):
+    """What passes for drift: the tolerance, and the misalignment of nearly redundant constraints.
+
+    Whether there is any is looked for only if errors ``far`` exceed the tolerance.
+    """
+    if np.all(far <= tolerance) or not model.loops:
+        return tolerance
+    return tolerance + rank_policy(model).slack
+
+
+def check_loops_closed(model, loops, tolerance, sample=""):
+    """Raise ShapeError for a loop that is open, or about to be.
+
+    Args:
+        model: the mechanism.
+        loops: its ``JointConstraint``.
+        tolerance: largest error that passes for drift, see ``CLOSURE_TOLERANCE``.
+        sample: how a message calls the state, after ``q`` or ``qd``.
+    """
+    rows, at = scaling(model).rows, 0
+    for loop, J in zip(model.loops, loops, strict=True):
+        length, of_loop = loop_length(model, loop), rows[at : at + len(J.rate)]
+        at += len(J.rate)
+        units = np.repeat([1.0, 1 / length], 3)
+        gap = float(np.linalg.norm(J.gap * units))
+        limit = closure_limit(model, gap, tolerance)
+        if not gap <= limit:
+            raise ShapeError(
+                f"q{sample} does not close loop {loop.name!r}: its position error is "
+                f"{_in_words(J.gap, length)}; at most {limit:.3g} rad, or {limit:.3g} of its "
+                f"size, passes for drift; assemble the mechanism first"
+            )
+        rate = float(np.linalg.norm(J.rate * of_loop))
+        speed = max(1.0, *(float(np.linalg.norm(v * units)) for v in J.velocities))
+        limit = closure_limit(model, rate / speed, tolerance) * speed
+        if not rate <= limit:
+            raise ShapeError(
+                f"qd{sample} tears loop {loop.name!r} apart: its velocity error is {rate:.3g} "
+                f"rad/s, or sizes of the loop ({length:.3g} m) per second, at most {limit:.3g} "
+                f"passes for drift; project qd onto the velocities that the loop allows"
+            )
+
+
+def _in_words(gap, length):
+    """A position error, (6,): in radians, in metres, and in parts of the size of the loop."""
+    angle, distance = (float(np.linalg.norm(part)) for part in (gap[:3], gap[3:]))
+    return f"{angle:.3g} rad and {distance:.3g} m, {distance / length:.3g} of its size"
+
+
+# --- constraints of each joint on its two bodies: RBDA §3.5, §4.4 --------------------------------
+# A joint confines ``v_J = v_s - v_p`` to ``S qd + sigma``, so ``Tᵀ a_J = Tᵀ (c_J + v_s × v_J)``
+# with ``c_J = S° qd + sigma°`` (3.44). This is the equation ``Tᵀ a_J = -Tdᵀ v_J`` of (3.71) without
+# a derivative of ``T``: as ``Tᵀ S = 0`` in every configuration, ``T°ᵀ S = -Tᵀ S°``, hence
+# ``-Tdᵀ v_J = -(T° + v_s ×* T)ᵀ v_J = Tᵀ (c_J + v_s × v_J)`` for ``v_J = S qd``.
+#
+# The variables of a loop joint are no part of ``q``: ``loop_constraint`` measures it on the bodies.
+
+
+class JointConstraint(NamedTuple):
+    """One joint at one instant, in base coordinates."""
+
+    predecessor: int
+    successor: int
+    T: Force
+    """Constraint forces, n_c columns."""
+    T_a: Force
+    """Active forces, one column for each variable of a tree joint; none for a loop joint."""
+    c: Motion
+    """Acceleration ``c_J + v_s × v_J`` across the joint when its ``qdd`` is zero."""
+    error: np.ndarray
+    """Position error, (n_c,), as stabilisation needs it; zero for a tree joint."""
+    gap: np.ndarray
+    """Motion from the nearest position that the joint allows [rad, m], (6,), however large."""
+    rate: np.ndarray
+    """Velocity error ``Tᵀ (v_J - sigma)``, (n_c,); zero for a tree joint."""
+    velocities: tuple
+    """Velocities of the two bodies, (6,) each."""
+    scale: float
+    """Size of the terms that the right-hand side ``Tᵀ c`` is computed from."""
+
+
+def joint_constraints(model, q, qd, X_0, v):
+    """A ``JointConstraint`` for every joint: tree joints first, then the loop joints.
+
+    Args:
+        model: the mechanism.
+        q: position variables of the tree joints, (nq,).
+        qd: velocity variables of the tree joints, (nv,).
+        X_0: transforms from base to body coordinates, entry 0 for the base.
+        v: body velocities in base coordinates.
+    """
+    joints = []
+    for i in range(1, model.body_count + 1):
+        joint, q_i = model.joint[i], q[model.q_slice[i]]
+        _, _, v_J, c_J = model.jcalc(i, q, qd)
+        T, T_a = joint.constraint_subspace(q_i), joint.active_subspace(q_i)
+        joints.append(_in_base(model.parent[i], i, X_0[i], v, T, T_a, v_J, c_J))
+    return joints + [loop_constraint(loop, X_0, v) for loop in model.loops]
+
+
+def reduced(loops, rows):
+    """The constraints of loop joints with some of all their rows; all for None.
+
+    Args:
+        loops: ``JointConstraint`` of every loop joint.
+        rows: numbers of the rows that are kept, among those of all loops.
+    """
+    if rows is None:
+        return loops
+    found, at = [], 0
+    for J in loops:
+        kept = [int(row) - at for row in rows if at <= row < at + len(J.rate)]
+        at += len(J.rate)
+        T = Force(J.T.angular[:, kept], J.T.linear[:, kept])
+        found.append(J._replace(T=T, error=J.error[kept], rate=J.rate[kept]))
+    return found
+
+
+def expanded(lam, rows, count):
+    """Forces of ``count`` rows, zero for those that were not kept; as they are for None."""
+    if rows is None:
+        return lam
+    every = np.zeros(count)
+    every[rows] = lam
+    return every
+
+
+def loop_constraint(loop, X_0, v):
+    """A ``JointConstraint`` for one loop joint."""
+    joint, p, s = loop.joint, loop.predecessor, loop.successor
+    X_p, X_s = loop.predecessor_placement @ X_0[p], loop.successor_placement @ X_0[s]
+    X_J = X_s @ X_p.inverse()
+    v_J = X_s @ (v[s] - v[p])
+
+    asked = loop_joint(joint, X_J, v_J)
+    # Any acceleration with Tᵀ c = bias will do; this is the smallest.
+    c_J = Motion.from_array(np.linalg.lstsq(asked.T.to_array().T, asked.bias)[0])
+    T_a = Force(np.zeros((3, 0)), np.zeros((3, 0)))
+    nearest = joint.transform(joint.coordinates(X_J))
+    return _in_base(p, s, X_s, v, asked.T, T_a, v_J, c_J)._replace(
+        error=joint.loop_error(X_J),
+        gap=log(X_J @ nearest.inverse()).to_array().astype(float),
+        rate=asked.rate,
+    )
+
+
+def _in_base(p, s, X_s, v, T, T_a, v_J, c_J):
+    """Everything from successor to base coordinates, without errors."""
+    v_J, c_J = X_s.inv_apply(v_J), X_s.inv_apply(c_J)
+    velocities = tuple(v[b].to_array().astype(float) for b in (p, s))
+    speed = max(float(np.linalg.norm(x)) for x in velocities)
+    none = np.zeros(T.angular.shape[1])
+    return JointConstraint(
+        predecessor=p,
+        successor=s,
+        T=X_s.T @ T,
+        T_a=X_s.T @ T_a,
+        c=c_J + crm(v[s], v_J),
+        error=none,
+        gap=np.zeros(6),
+        rate=none,
+        velocities=velocities,
+        scale=_size(c_J) + speed * _size(v_J),
+    )
