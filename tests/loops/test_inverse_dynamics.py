@@ -15,8 +15,7 @@ from kinetree.errors import (
     TraceError,
     UnknownNameError,
 )
-from kinetree.loops.dynamics.actuation import actuation
-from kinetree.loops.dynamics.inverse_dynamics import inverse_dynamics
+from kinetree.loops.dynamics.inverse_dynamics import actuation, inverse_dynamics
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.kinematics.loop_joints import loop_joint_forces, loop_velocities
 from kinetree.model import JointDynamics, Limits, MechanismGraph, ModelBuilder

@@ -12,11 +12,15 @@ import warnings
 
 from kinetree.algorithms.closed.rank import rank_policy, scaling
 from kinetree.loops.dynamics import closed_forms
-from kinetree.loops.dynamics.actuation import Actuation, actuation
 from kinetree.loops.dynamics.closure_functions import ClosedMotion, LoopClosure
 from kinetree.loops.dynamics.clusters import Cluster, block_null_space, clusters, renumber
 from kinetree.loops.dynamics.elimination_order import EliminationOrder, elimination_order
-from kinetree.loops.dynamics.inverse_dynamics import ActuatorForces, inverse_dynamics
+from kinetree.loops.dynamics.inverse_dynamics import (
+    Actuation,
+    ActuatorForces,
+    actuation,
+    inverse_dynamics,
+)
 from kinetree.loops.dynamics.methods import NullSpace
 from kinetree.loops.dynamics.solution import METHODS, ConstrainedMotion, LoopForce, solve
 from kinetree.loops.dynamics.sparse_maximal import BodyMotion, order_of, solve_bodies

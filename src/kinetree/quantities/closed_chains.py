@@ -1,11 +1,14 @@
-"""Forward dynamics of mechanisms with loops and couplings: compiled, batched, never wrong.
+"""Forward and inverse dynamics of mechanisms with loops: compiled, batched, never wrong.
 
-Three solvers in line. The first two are compiled for the model, with an order of elimination that
-was chosen for it beforehand (``algorithms.closed.forward_dynamics``); every sample comes back with
-a number that says whether its pivots were good, its loops closed, and its redundant constraints
-satisfied. Samples for which they were not go to the next solver. The last one decides ranks for
-every sample anew, in Python, and raises the errors that name what is wrong
+Forward dynamics has three solvers in line. The first two are compiled for the model, with an order
+of elimination that was chosen for it beforehand (``algorithms.closed.forward_dynamics``); every
+sample comes back with a number that says whether its pivots were good, its loops closed, and its
+redundant constraints satisfied. Samples for which they were not go to the next solver. The last one
+decides ranks for every sample anew, in Python, and raises the errors that name what is wrong
 (``algorithms.closed.joint_space``).
+
+Inverse dynamics has compiled terms; ranks are decided sample by sample
+(``algorithms.closed.inverse_dynamics``).
 """
 
 from functools import partial
@@ -15,14 +18,26 @@ import numpy as np
 
 from kinetree.algorithms.closed import joint_space
 from kinetree.algorithms.closed.forward_dynamics import constrained_acceleration, is_closed, ways
+from kinetree.algorithms.closed.inverse_dynamics import (
+    Actuated,
+    Solution,
+    Terms,
+    actuated_freedoms,
+    check_motion,
+    solution,
+    terms,
+)
+from kinetree.algorithms.closed.joint_space import CLOSURE_TOLERANCE
+from kinetree.algorithms.closed.scaling import rows_of
 from kinetree.arrays.batch import of_sample, over_batch
+from kinetree.arrays.functions import on_host
 from kinetree.arrays.kinds import is_foreign
 from kinetree.arrays.namespace import good_samples
 from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.errors import ShapeError, SingularError, TraceError
 from kinetree.expr.node import Expr
-from kinetree.model.arrays import require_unit_parts
+from kinetree.model.arrays import as_configuration, as_joint_vector, require_unit_parts
 from kinetree.model.fingerprint import is_plain
 from kinetree.quantities.functions import argument_shape, validate
 from kinetree.spatial import Force
@@ -48,6 +63,121 @@ def forward_dynamics(model, arrays):
     except TraceError:  # a joint of the user's own that cannot be compiled
         return _on_host(model, *arrays)
     return qdd if np.all(health >= 1) else _repaired(model, arrays, qdd, health)
+
+
+def inverse_dynamics(model, arrays):
+    """Joint forces that produce an acceleration, (..., nv): the smallest, where there are many.
+
+    ``forward_dynamics`` returns the acceleration again. The forces are those of the actuated joints
+    (those with actuators; all joints of the tree, if there are none), of least sum of squares, and
+    those of springs, dampers and friction.
+
+    Args:
+        model: the mechanism, with loops or couplings.
+        arrays: ``q``, ``qd``, ``qdd`` and, if there are any, the external forces.
+
+    Raises:
+        ShapeError: the loops do not allow this position, velocity or acceleration.
+        SingularError: the actuated joints cannot produce the acceleration.
+        TraceError: inside a kernel; ranks cannot be traced.
+    """
+    return _inverse_dynamics(model, *arrays)
+
+
+@on_host
+def _inverse_dynamics(model, q, qd, qdd, f_ext=None):
+    return actuator_forces(model, actuated_freedoms(model), q, qd, qdd, f_ext).tau
+
+
+def actuator_forces(
+    model, freedoms: Actuated, q, qd, qdd, f_ext=None, *, weights=None, bounds=(None, None),
+    tolerance=CLOSURE_TOLERANCE,
+) -> Solution:  # fmt: skip
+    """Forces of the actuated freedoms that produce an acceleration, batched.
+
+    Args:
+        model: the mechanism.
+        freedoms: its actuated freedoms.
+        q: joint positions, (..., nq).
+        qd: joint velocities, (..., nv).
+        qdd: joint accelerations, (..., nv).
+        f_ext: forces on bodies, (..., body_count, 6), or None.
+        weights: of the squared forces, (p,); 1 by default.
+        bounds: smallest and largest forces, (p,) each, or None.
+        tolerance: loop error [rad, or parts of the size of the loop] that passes for drift.
+    """
+    q = as_configuration(model, q)
+    qd, qdd = as_joint_vector(model, qd, "qd"), as_joint_vector(model, qdd, "qdd")
+    if any(x.dtype == object for x in (q, qd, qdd)):
+        raise TraceError(
+            f"inverse_dynamics of model {model.name!r}, which has loops, decides ranks and cannot "
+            f"be traced: call it outside the kernel"
+        )
+    weights = np.ones(freedoms.count) if weights is None else weights
+    given = (q, qd, qdd) if f_ext is None else (q, qd, qdd, f_ext)
+    found = _inverse_terms(model, given, freedoms.in_loop_joints)
+    check_motion(model, found, qd.astype(float), qdd.astype(float), tolerance)
+    batch = found.total.shape[:-1]
+    B = freedoms.matrix(np.broadcast_to(q, (*batch, model.nq)).astype(float), found.B_loops)
+    samples = []
+    for index in np.ndindex(batch):
+        try:
+            sample = Terms(*(x[index] for x in found))
+            samples.append(solution(model, sample, B[index], freedoms, weights, *bounds))
+        except SingularError as error:
+            raise of_sample(error, index) from None
+    sizes = ((freedoms.count,), (model.nv,), *[found.k.shape[-1:]] * 2, (), ())
+    kinds = (float, float, float, bool, int, int)
+    return Solution(
+        *(
+            np.array([s[n] for s in samples], kind).reshape((*batch, *size))
+            for n, (size, kind) in enumerate(zip(sizes, kinds, strict=True))
+        )
+    )
+
+
+def _inverse_terms(model, arrays, with_loop_joints) -> Terms:
+    """``Terms`` of all samples, compiled where the joints allow it."""
+    names = ("q", "qd", "qdd", "f_ext")[: len(arrays)]
+    shapes = [argument_shape(model, name) for name in names]
+    nc, nv = len(rows_of(model)), model.nv
+    loops = sum(loop.joint.nv for loop in model.loops) if with_loop_joints else 0
+    sizes = Terms((nc, nv), (nc,), (nc,), (nc,), (nv,), (nv,), (nv, loops))
+    kept = [n for n, size in enumerate(sizes) if 0 not in size]  # empty ones cannot be compiled
+
+    def text(q, qd, qdd, f_ext=None):
+        forces = _as_forces(f_ext)
+        found = terms(model, q, qd, qdd, forces, with_loop_joints=with_loop_joints)
+        return tuple(found[n] for n in kept)
+
+    def reference(arrays):
+        pairs = [*zip(map(np.asarray, arrays), shapes, strict=True)]
+        batch = np.broadcast_shapes(*(a.shape[: a.ndim - len(shape)] for a, shape in pairs))
+        flat = [np.broadcast_to(a, batch + shape).reshape(-1, *shape) for a, shape in pairs]
+        samples = [text(*sample) for sample in zip(*flat, strict=True)]
+        parts = [np.array(part, dtype=float) for part in zip(*samples, strict=True)]
+        return tuple(part.reshape((*batch, *part.shape[1:])) for part in parts)
+
+    key = ("inverse_dynamics", len(arrays), with_loop_joints)
+    kernel = model.kernels.get(key)
+    if kernel is None:
+        inputs = [Argument(name, shape) for name, shape in zip(names, shapes, strict=True)]
+        kernel = model.kernels[key] = Kernel(
+            "inverse_dynamics",
+            inputs,
+            [Argument(f"out{n}", sizes[n]) for n in kept],
+            lambda: trace(text, inputs, "inverse_dynamics"),
+            reference=reference,
+            validate=lambda arrays: validate(model, dict(zip(names, arrays, strict=True))),
+            key=(model.fingerprint, key) if is_plain(model) else None,
+        )
+    try:
+        found = kernel.call(*arrays)
+    except TraceError:  # a joint of the user's own that cannot be compiled
+        found = reference(arrays)
+    found = dict(zip(kept, found, strict=True))
+    batch = found[4].shape[:-1] if found else ()
+    return Terms(*(found.get(n, np.zeros((*batch, *size))) for n, size in enumerate(sizes)))
 
 
 def _repaired(model, arrays, qdd, health):

@@ -25,6 +25,7 @@ from kinetree.spatial.vector3 import cross
 __all__ = [
     "LoopConstraints",
     "LoopMotion",
+    "closure_errors",
     "coupled_rows",
     "is_steady",
     "loop_constraints",
@@ -103,6 +104,19 @@ def loop_errors(model, q):
         loop.joint.loop_error(loop_motion(model, loop, q, at_rest).X_J) for loop in model.loops
     ]
     return np.concatenate([at_rest[:0], *parts])
+
+
+def closure_errors(model, q):
+    """Errors that vanish where the loops are closed and nowhere else [m or rad], (nc,).
+
+    The position errors of RBDA Table 8.1 are made for small errors: those of a hinge vanish, too,
+    when its axes point against each other. Here the error of a loop is the logarithm of what is
+    between the two frames and the nearest position that the joint allows, ``Tᵀ log(X X_J(q)⁻¹)``.
+    It grows with the distance, and on closed loops its derivative is ``K``.
+    """
+    rest = model.zero_velocity
+    errors = [loop.joint.loop_gap(loop_motion(model, loop, q, rest).X_J) for loop in model.loops]
+    return np.concatenate([rest[:0], *errors])
 
 
 @for_all_joints(coupled_rows)

@@ -90,7 +90,7 @@ def units_of(model) -> Scaling:
         own[list(inner)] = np.minimum(own[list(inner)], length)
     own[np.isinf(own)] = whole
     joints = enumerate(model.joint[1:], start=1)
-    columns = [1.0 if turns else own[i] for i, joint in joints for turns in _turns(joint)]
+    columns = [1.0 if turns else own[i] for i, joint in joints for turns in velocity_turns(joint)]
     return Scaling(np.array(rows), np.array(columns), whole)
 
 
@@ -135,7 +135,7 @@ def _rows_of_loop(loop):
     return [Row(f"loop {loop.name!r}", _direction(t), _unit(t)) for t in T.T]
 
 
-def _turns(joint):
+def velocity_turns(joint):
     """For each velocity variable of a joint, whether it turns."""
     if joint.nv == 0:
         return ()

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms.closed.constraints import loop_constraints, loop_errors, loop_motion
+from kinetree.algorithms.closed.constraints import closure_errors, loop_constraints, loop_errors
 from kinetree.algorithms.closed.rank import (
     counted,
     independent,
@@ -159,18 +159,12 @@ def _scaled(K, units):
 
 
 # --- closure errors ------------------------------------------------------------------------------
-# The position errors of RBDA Table 8.1 are made for small errors: those of a hinge vanish, too,
-# when
-# its axes point against each other. Here the error of a loop is the logarithm of what is between
-# the two frames and the nearest position that the joint allows, ``Tᵀ log(X X_J(q)⁻¹)``. It vanishes
-# where the loop is closed and nowhere else, grows with the distance, and on closed loops its
-# derivative is the ``K`` of the velocity constraints.
 
 _FEW = 256
 
 
 def closure_error(model, q) -> Any:
-    """Errors of the loops [m or rad], (..., nc): zero where closed."""
+    """Errors of the loops [m or rad], (..., nc): zero where closed and nowhere else."""
     return compiled(_closure_error, model, q)
 
 
@@ -192,9 +186,7 @@ def closing(model, q) -> Any:
 
 @kernel
 def _closure_error(model, q):
-    rest = model.zero_velocity
-    errors = [loop.joint.loop_gap(loop_motion(model, loop, q, rest).X_J) for loop in model.loops]
-    return np.concatenate([rest[:0], *errors])
+    return closure_errors(model, q)
 
 
 _closure_gradient = differentiate(_closure_error, wrt="q")

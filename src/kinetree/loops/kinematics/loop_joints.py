@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.algorithms.closed.forces import LoopJointMotion, loop_joint_motion
+from kinetree.algorithms.closed.inverse_dynamics import follower_ratios, loop_slices
 from kinetree.arrays.functions import on_host
 from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.functional.kernel import kernel
@@ -17,7 +18,6 @@ from kinetree.joints import Fixed
 from kinetree.loops.kinematics.constraint import compiled
 from kinetree.model import Body, Loop, Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_numbers
-from kinetree.model.gearing import Gearing
 from kinetree.spatial import Inertia
 from kinetree.spelling import did_you_mean
 
@@ -103,15 +103,6 @@ def actuation_matrix(model, q) -> np.ndarray:
     return matrix
 
 
-def follower_ratios(model, q, joint) -> np.ndarray:
-    """Velocity of a joint that follows others for a unit of each velocity variable, (..., nv)."""
-    row = model.uncoupled.v_slice[joint].start
-    ratios = np.zeros((*q.shape[:-1], model.nv))
-    for n in np.ndindex(q.shape[:-1]):
-        ratios[n] = Gearing(model, q[n]).G[row]
-    return ratios
-
-
 @on_host
 def limit_distances(model, q) -> dict:
     """How far loop joints with limits are from them, by name: a ``LimitDistance`` each.
@@ -125,15 +116,6 @@ def limit_distances(model, q) -> dict:
             upper = np.array(loop.limits.upper or [np.inf] * loop.joint.nq)
             distances[name] = LimitDistance(at - lower, upper - at)
     return distances
-
-
-def loop_slices(model, size="nv") -> dict:
-    """Where the variables of each loop joint are among those of all, by name."""
-    slices, start = {}, 0
-    for loop in model.loops:
-        slices[loop.name] = slice(start, start + getattr(loop.joint, size))
-        start += getattr(loop.joint, size)
-    return slices
 
 
 def loop_motion_of(model, q, qd=None) -> LoopJointMotion:
