@@ -24,21 +24,24 @@ settings.register_profile(
 settings.register_profile("fuzz", settings.get_profile("default"), max_examples=2000)
 settings.load_profile("default")
 
-# Compiled code is shared by all tests and workers of a run, and with nothing outside it.
-CACHE, WORKER = None, os.environ.get("PYTEST_XDIST_WORKER")
+# Compiled code is shared by all tests and workers, and kept for the next run: its keys hold digests
+# of kinetree's source, the model and the versions. ``pytest --cache-clear`` starts from nothing.
+WORKER = os.environ.get("PYTEST_XDIST_WORKER")
+ROOT = Path(__file__).parents[1]
 if WORKER is None:
-    CACHE = os.environ["KINETREE_CACHE"] = tempfile.mkdtemp(prefix="kinetree-tests-")
+    os.environ["KINETREE_CACHE"] = str(ROOT / ".pytest_cache" / "d" / "kinetree")
     os.environ.pop("KINETREE_CACHE_SIZE", None)
     # In a fresh clone nothing has bytecode: let one worker write it for all.
     fresh = not any(Path(__file__).parent.glob("*/__pycache__/test_*.pyc"))
-    os.environ["KINETREE_TESTS_FRESH"] = "yes" if fresh and not sys.dont_write_bytecode else ""
-COLLECTED = Path(os.environ["KINETREE_CACHE"]) / "collected"
+    fresh = fresh and not sys.dont_write_bytecode
+    os.environ["KINETREE_TESTS_FRESH"] = tempfile.mkdtemp(prefix="kinetree-") if fresh else ""
+COLLECTED = Path(os.environ["KINETREE_TESTS_FRESH"] or ROOT) / "collected"
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection():
     end = time.monotonic() + 120
-    if WORKER not in (None, "gw0") and os.environ.get("KINETREE_TESTS_FRESH"):
+    if WORKER not in (None, "gw0") and os.environ["KINETREE_TESTS_FRESH"]:
         while not COLLECTED.exists() and time.monotonic() < end:
             time.sleep(0.1)
 
@@ -55,8 +58,8 @@ def pytest_ignore_collect(collection_path):
 
 
 def pytest_unconfigure():
-    if CACHE is not None:
-        shutil.rmtree(CACHE, ignore_errors=True)
+    if WORKER is None and (folder := os.environ["KINETREE_TESTS_FRESH"]):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture
@@ -70,7 +73,7 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_finish(session):
-    if WORKER == "gw0":
+    if WORKER == "gw0" and os.environ["KINETREE_TESTS_FRESH"]:
         COLLECTED.touch()
     # What was imported and collected stays; looking for garbage in it is a tenth of all the time.
     gc.freeze()

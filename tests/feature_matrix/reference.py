@@ -27,6 +27,13 @@ def cross_matrix(a):
     return np.array([[0 * x, -z, y], [z, 0 * x, -x], [-y, x, 0 * x]])
 
 
+def cross(a, b):
+    """``a × b``, of single vectors: NumPy's takes ten times as long to find that out."""
+    return np.array([
+        a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+    ])  # fmt: skip
+
+
 def vector_of(A):
     """``a`` of the skew-symmetric part of ``A``."""
     return np.array([A[2, 1] - A[1, 2], A[0, 2] - A[2, 0], A[1, 0] - A[0, 1]]) / 2
@@ -56,7 +63,7 @@ def difference(function, width=WIDTH):
 def quaternion_rate(p, w):
     """``dp/dt`` of a quaternion whose frame turns at ``w``, in its own coordinates."""
     s, v = p[0], p[1:]
-    return np.concatenate([[-v @ w], s * w + np.cross(v, w)]) / 2
+    return np.concatenate([[-v @ w], s * w + cross(v, w)]) / 2
 
 
 def rotation_of(p):
@@ -82,6 +89,8 @@ class Reference:
         self.q, self.qd = np.asarray(q, float), np.asarray(qd, float)
         self.nv, self.count = model.nv, model.body_count
         self.gravity = np.asarray(model.gravity, float)
+        self.placements = [pose_of(b.placement) for b in model.bodies]
+        self._transforms = {}  # of joints, by their positions: most stay while one moves
         self.parent = list(model.parent)
         followers = {c.joint for c in model.couplings}
         self.leaders = [i for i in range(1, self.count + 1) if i not in followers]
@@ -94,6 +103,14 @@ class Reference:
         fast = max(np.max(np.abs(x), initial=0.0) for x in (self.G / 2, self.qd))
         self.width = WIDTH / max(1.0, fast)
         self.armature = np.concatenate([[], *(self._armature(b) for b in self.whole.bodies)])
+
+    def at_velocity(self, qd):
+        """The same configuration at another velocity: what depends on ``q`` alone is kept."""
+        other = Reference(self.model, self.q, qd)
+        for name in ("T", "J", "G", "H", "drift", "_transforms"):
+            if name in self.__dict__:
+                other.__dict__[name] = self.__dict__[name]
+        return other
 
     @staticmethod
     def _about_center(I):
@@ -134,9 +151,12 @@ class Reference:
             if isinstance(joint, PrescribedInstant):
                 x, v, a = (np.asarray(n) for n in (joint.q, joint.qd, joint.qdd))
                 joint, at = joint.joint, x + t * v + t * t / 2 * a
-            X_J = joint.jcalc(at, np.zeros(joint.nv))[0]
-            placed = composed(found[b.parent], pose_of(b.placement))
-            found.append(composed(placed, pose_of(X_J)))
+            key = i, at.dtype.char, at.tobytes()
+            local = self._transforms.get(key)
+            if local is None:
+                X_J = joint.jcalc(at, np.zeros(joint.nv))[0]
+                local = self._transforms[key] = composed(self.placements[i - 1], pose_of(X_J))
+            found.append(composed(found[b.parent], local))
         return found
 
     def rate(self, q, qd):
@@ -145,6 +165,8 @@ class Reference:
         rate = np.zeros(self.model.nq, dtype)
         for i in self.leaders:
             at, v = self.model.q_slice[i], self.model.v_slice[i]
+            if not qd[v].any():
+                continue
             rate[at] = configuration_rate(self.model.bodies[i - 1].joint, q[at], qd[v])
         return rate
 
@@ -159,9 +181,12 @@ class Reference:
 
     # --- velocities ------------------------------------------------------------------------------
 
-    def twists(self, q, direction, of_time=0.0, t=0.0):
-        """Velocities of all bodies, (count + 1, 6), in one direction of ``q`` and time."""
-        still = self.poses(q, t)
+    def twists(self, q, direction, of_time=0.0, t=0.0, still=None):
+        """Velocities of all bodies, (count + 1, 6), in one direction of ``q`` and time.
+
+        ``still`` are the poses at ``q`` and ``t``, where they are known.
+        """
+        still = self.poses(q, t) if still is None else still
         moved = self.poses(
             q + 1j * STEP * self.rate(q, np.asarray(direction)), t + 1j * STEP * of_time
         )
@@ -173,7 +198,8 @@ class Reference:
 
     def jacobians_at(self, q, t=0.0):
         """(count + 1, 6, nv)."""
-        columns = [self.twists(q, e, t=t) for e in np.eye(self.nv)]
+        still = self.poses(q, t)
+        columns = [self.twists(q, e, t=t, still=still) for e in np.eye(self.nv)]
         return np.stack(columns, -1) if columns else np.zeros((self.count + 1, 6, 0))
 
     def drift_at(self, q, t=0.0):
@@ -275,10 +301,10 @@ class Reference:
         tau = self.G.T @ (self.armature * (self.G @ qdd + (self.g if moving else 0)))
         for i, m, _, c, I in self.centers():
             w, dw = (self.v[i, :3] if moving else np.zeros(3)), a[i, :3]
-            ac = a[i, 3:] + np.cross(dw, c) + np.cross(w, np.cross(w, c))
+            ac = a[i, 3:] + cross(dw, c) + cross(w, cross(w, c))
             Jc = self.shift(c) @ self.J[i]
             tau = tau + Jc[3:].T @ (m * (ac - gravity))
-            tau = tau + Jc[:3].T @ (I @ dw + np.cross(w, I @ w))
+            tau = tau + Jc[:3].T @ (I @ dw + cross(w, I @ w))
         return tau
 
     @cached_property
@@ -293,7 +319,7 @@ class Reference:
         """Joint forces of forces on bodies, whose moments are about the origin of the base."""
         tau = np.zeros(self.nv)
         for i, f in enumerate(f_ext, start=1):
-            n = f[:3] - np.cross(self.T[i][1], f[3:])
+            n = f[:3] - cross(self.T[i][1], f[3:])
             tau = tau + self.J[i].T @ np.concatenate([n, f[3:]])
         return tau
 
@@ -417,9 +443,9 @@ class Reference:
         V = self.twists(q, qd, 1.0, t)
         point = np.zeros(3) if about is None else self.center_at(T)
         for i, m, at, c, I in self.centers(T):
-            v = m * (V[i, 3:] + np.cross(V[i, :3], c))
+            v = m * (V[i, 3:] + cross(V[i, :3], c))
             p = p + v
-            L = L + np.cross(at + c - point, v) + I @ V[i, :3]
+            L = L + cross(at + c - point, v) + I @ V[i, :3]
         return np.concatenate([L, p])
 
     def center_at(self, T):
@@ -452,7 +478,7 @@ class Reference:
         """Energy of bodies and armature."""
         T = np.sum(self.armature * (self.G @ self.qd) ** 2) / 2
         for i, m, _, c, I in self.centers():
-            v = self.v[i, 3:] + np.cross(self.v[i, :3], c)
+            v = self.v[i, 3:] + cross(self.v[i, :3], c)
             T = T + m * (v @ v) / 2 + self.v[i, :3] @ I @ self.v[i, :3] / 2
         return T
 
