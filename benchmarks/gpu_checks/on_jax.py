@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.test_util import check_grads
-from support.differentiable import end_of_rollout
+from support.public_calls import end_of_rollout
 
 import kinetree as kt
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import torch
-from support.differentiable import end_of_rollout
+from support.public_calls import end_of_rollout
 
 import kinetree as kt
 

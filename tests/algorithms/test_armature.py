@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from support.closeness import assert_close
-from support.furnished import with_armature, without_armature
+from support.mechanisms import with_armature, without_armature
 from support.states import conditioning, random_external_forces, random_state
 
 import kinetree as kt

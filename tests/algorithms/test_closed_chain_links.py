@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from support.closed_chains import allowed_velocity, parallel_four_bar, parallelogram
 from support.closeness import assert_close
+from support.linkages import allowed_velocity, parallel_four_bar, parallelogram
 
 import kinetree as kt
 from kinetree.algorithms.closed.links import ClosedChain, link_states

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.geared_robot import Reduction, geared_robot, spherical_root
+from support.mechanisms import Reduction, geared_robot, spherical_root
 
 import kinetree as kt
 from kinetree.algorithms import coupled

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support import linkages
 from support.closeness import assert_close
-from support.furnished import with_armature
+from support.mechanisms import with_armature
 
 import kinetree as kt
 from kinetree.algorithms import aba, crba

@@ -4,7 +4,7 @@ import mpmath
 import numpy as np
 import pytest
 from support.closeness import assert_close
-from support.furnished import gripper
+from support.mechanisms import gripper
 from support.states import random_state
 
 import kinetree as kt

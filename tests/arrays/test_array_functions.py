@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import torch
-from support.geared_robot import geared_robot
+from support.mechanisms import geared_robot
 from torch.autograd import gradcheck
 
 import kinetree as kt

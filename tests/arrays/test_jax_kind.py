@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.test_util import check_grads
-from support.differentiable import NAMES, end_of_rollout, functions
+from support.public_calls import DIFFERENTIABLE, differentiable_functions, end_of_rollout
 
 import kinetree as kt
 
@@ -27,9 +27,9 @@ def state(model, rng):
     return [jnp.asarray(rng.normal(size=(3, model.nv))) for _ in range(3)]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_derivatives_in_both_directions_and_of_second_order(model, state, name):
-    f = functions(model)[name]
+    f = differentiable_functions(model)[name]
     expected = f(*map(np.asarray, state))
     np.testing.assert_array_equal(f(*state), expected)
     np.testing.assert_array_equal(jax.jit(f)(*state), expected)
@@ -42,12 +42,14 @@ def test_derivatives_in_both_directions_and_of_second_order(model, state, name):
 
 def test_derivatives_of_shared_inputs_are_added_up(model, state):
     q, qd, tau = state
-    check_grads(jax.jit(functions(model)["forward dynamics"]), (q[0], qd, tau[:1]), order=1)
+    check_grads(
+        jax.jit(differentiable_functions(model)["forward dynamics"]), (q[0], qd, tau[:1]), order=1
+    )
 
 
 def test_vmap_and_jacobians(model, state):
     q, qd, tau = state
-    f = functions(model)["forward dynamics"]
+    f = differentiable_functions(model)["forward dynamics"]
     each = jax.jit(jax.vmap(f, in_axes=(1, None, 0)))(q.T, qd[0], tau)
     np.testing.assert_allclose(each, f(q, qd[0], tau), rtol=0, atol=1e-13)
     expected = kt.differentiate(kt.forward_dynamics, wrt=("q", "qd"))(model, q, qd, tau)
@@ -60,7 +62,7 @@ def test_vmap_and_jacobians(model, state):
 
 def test_what_is_linear_can_be_transposed(model, state):
     q, qd, tau = (a[0] for a in state)
-    f = functions(model)["forward dynamics"]
+    f = differentiable_functions(model)["forward dynamics"]
     _, push = jax.linearize(lambda tau: f(q, qd, tau), tau)
     pull = jax.linear_transpose(push, tau)
     inverse = kt.inverse_mass_matrix(model, q)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from support.differentiable import NAMES, end_of_rollout, functions
+from support.public_calls import DIFFERENTIABLE, differentiable_functions, end_of_rollout
 from torch.autograd import gradcheck, gradgradcheck
 
 import kinetree as kt
@@ -20,9 +20,9 @@ def state(model, rng):
     return [torch.tensor(rng.normal(size=(3, model.nv)), requires_grad=True) for _ in range(3)]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_derivatives_in_both_directions_and_of_second_order(model, state, name):
-    f = functions(model)[name]
+    f = differentiable_functions(model)[name]
     expected = f(*(t.detach().numpy() for t in state))
     np.testing.assert_array_equal(f(*state).detach().numpy(), expected)
     assert gradcheck(f, state, check_forward_ad=True)
@@ -32,13 +32,13 @@ def test_derivatives_in_both_directions_and_of_second_order(model, state, name):
 def test_derivatives_of_shared_inputs_are_added_up(model, state):
     q, qd, tau = state
     shared = q[0].detach().requires_grad_()
-    f = functions(model)["forward dynamics"]
+    f = differentiable_functions(model)["forward dynamics"]
     assert gradcheck(f, (shared, qd, tau[:1].detach().requires_grad_()))
 
 
 def test_vmap_and_jacobians(model, state):
     q, qd, tau = (t.detach() for t in state)
-    f = functions(model)["forward dynamics"]
+    f = differentiable_functions(model)["forward dynamics"]
     each = torch.func.vmap(f, in_dims=(1, None, 0))(q.T, qd[0], tau)
     torch.testing.assert_close(each, f(q, qd[:1], tau), rtol=0, atol=1e-13)
     found = torch.func.vmap(torch.func.jacrev(f, argnums=(0, 1)))(q, qd, tau)

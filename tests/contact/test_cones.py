@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from support.closeness import assert_close
-from support.contact_problems import assert_laws_hold, ball_in_slot, box, stack
+from support.contact_scenes import assert_laws_hold, ball_in_slot, box, stack
 
 from kinetree.contact.complementarity import cones, quadratic
 from kinetree.errors import ShapeError, UnknownNameError

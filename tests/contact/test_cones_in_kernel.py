@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.contact_problems import assert_laws_hold, box
+from support.contact_scenes import assert_laws_hold, box
 
 import kinetree as kt
 from kinetree.contact.complementarity import cones

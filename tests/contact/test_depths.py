@@ -6,7 +6,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 from support.closeness import assert_close
-from support.touching_shapes import placed, two_bodies, wedge_in
+from support.contact_scenes import placed, two_bodies, wedge_in
 
 from kinetree.contact.finding import convex as convex_pairs
 from kinetree.contact.finding.convex import convex_distance, way_out

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 from support.closeness import assert_close
-from support.touching_shapes import on_table, placed, state, two_bodies, wedge_in
+from support.contact_scenes import on_table, placed, state, two_bodies, wedge_in
 
 from kinetree.contact.contacts import contact_axes, contact_axes_rate, contact_changes, jacobian
 from kinetree.contact.finding import convex as convex_pairs

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from support.closeness import assert_close
-from support.touching_shapes import (
+from support.contact_scenes import (
     derivatives,
     gaps_along,
     pairs_of,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import trimesh
 from support.closeness import assert_close
-from support.touching_shapes import on_table, two_bodies, wedge_in
+from support.contact_scenes import on_table, two_bodies, wedge_in
 
 import kinetree as kt
 from kinetree.contact.finding.height_fields import height_and_derivatives

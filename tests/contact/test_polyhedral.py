@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.contact_problems import ball_in_slot, box
+from support.contact_scenes import ball_in_slot, box
 
 from kinetree.contact.complementarity import cones, lcp, polyhedral
 from kinetree.contact.complementarity.rows import Rows

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from support.closeness import assert_close
+from support.contact_scenes import BALL, TABLE, G, ladder, lifted, names, particle, run
 from support.mechanisms import arm as jointed_arm
-from support.rigid_scenes import BALL, TABLE, G, ladder, lifted, names, particle, run
 
 import kinetree as kt
 from kinetree.contact.event_driven.modes import centred

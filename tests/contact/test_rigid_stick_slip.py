@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from support.rigid_scenes import BALL, BLOCK, G, free_body, ladder, lifted, names, on_slope, run
+from support.contact_scenes import BALL, BLOCK, G, free_body, ladder, lifted, names, on_slope, run
 
 import kinetree as kt
 from kinetree.contact.scene import with_ground

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from support.rigid_scenes import G, run
+from support.contact_scenes import G, run
 
 import kinetree as kt
 from kinetree.contact import EventDriven, with_ground

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from support.closeness import assert_close
-from support.touching_shapes import pairs_of, state, two_bodies
+from support.contact_scenes import pairs_of, state, two_bodies
 
 import kinetree as kt
 from kinetree.contact.contacts import Contacts, bias, jacobian, velocity

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from support.closeness import assert_close
-from support.touching_shapes import derivatives, placed, two_bodies, wedge_in
+from support.contact_scenes import derivatives, placed, two_bodies, wedge_in
 
 import kinetree as kt
 from kinetree.contact.contacts import bias, velocity

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from support.closed_loop import simulate
 from support.closeness import assert_close
+from support.motions import simulate
 
 import kinetree as kt
 from kinetree.control import LQR, equilibrium

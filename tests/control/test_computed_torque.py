@@ -1,7 +1,7 @@
 """Tracking by inverse dynamics: the error obeys a linear equation."""
 
 import numpy as np
-from support.closed_loop import simulate
+from support.motions import simulate
 
 import kinetree as kt
 from kinetree.control import ComputedTorque

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import scipy.linalg
-from support.closed_loop import step
 from support.closeness import assert_close
+from support.motions import step
 from support.states import random_external_forces
 
 import kinetree as kt

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import scipy.linalg
-from support.closed_loop import simulate
 from support.closeness import assert_close
+from support.motions import simulate
 
 import kinetree as kt
 from kinetree.control import LQR, equilibrium, lqr_gain

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.closed_loop import simulate
+from support.motions import simulate
 
 import kinetree as kt
 from kinetree.control import PDWithFeedforward

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from support.constrained_systems import (
+from support.linkages import (
     HOME,
     SINGULAR,
     five_bar,

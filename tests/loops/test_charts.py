@@ -5,7 +5,7 @@ from math import cos, pi, sin
 import numpy as np
 import pytest
 from support.closeness import assert_close
-from support.constrained_systems import SINGULAR, five_bar, pendulum, pendulum_state, pinned_body
+from support.linkages import SINGULAR, five_bar, pendulum, pendulum_state, pinned_body
 
 from kinetree import samples
 from kinetree.errors import ShapeError, SingularError

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.constrained_systems import (
+from support.linkages import (
     SINGULAR,
     five_bar,
     link_angles,

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.closed_chains import spatial_chain
+from support.linkages import spatial_chain
 
 import kinetree as kt
 from kinetree.loops.kinematics.constraint import closure_error, constraint

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from support.closed_chains import allowed_velocity, parallel_four_bar, parallelogram, spatial_chain
 from support.closeness import assert_close
+from support.linkages import allowed_velocity, parallel_four_bar, parallelogram, spatial_chain
 
 import kinetree as kt
 from kinetree.loops.linear.linearization import LinearModel, linearize

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from support.constrained_systems import pendulum
+from support.linkages import pendulum
 
 from kinetree.errors import SingularError
 from kinetree.loops.state_space import charts

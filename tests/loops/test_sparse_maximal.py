@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from support.closeness import assert_close
-from support.random_instants import random_instant
+from support.states import random_instant
 
 from kinetree.algorithms import aba, rnea
 from kinetree.algorithms.closed import maximal

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from support.closeness import assert_close
-from support.constrained_systems import SINGULAR, absolute_five_bar, five_bar, pendulum
+from support.linkages import SINGULAR, absolute_five_bar, five_bar, pendulum
 
 from kinetree import samples
 from kinetree.loops.state_space import multipliers

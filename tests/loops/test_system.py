@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.closeness import assert_close
-from support.constrained_systems import (
+from support.linkages import (
     FLAT,
     SINGULAR,
     absolute_five_bar,

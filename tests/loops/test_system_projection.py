@@ -3,7 +3,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from support.closeness import assert_close
-from support.constrained_systems import (
+from support.linkages import (
     absolute_five_bar,
     five_bar,
     pendulum,

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from support.closed_chains import parallel_four_bar, parallelogram
 from support.closeness import assert_close
+from support.linkages import parallel_four_bar, parallelogram
 
 import kinetree as kt
 from kinetree.loops.kinematics.constraint import closure_error, constraint

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from support.furnished import assert_same_parts, gripper
+from support.mechanisms import assert_same_parts, gripper
 
 from kinetree.errors import ModelError, UnknownNameError
 from kinetree.joints import Free, Prismatic, Revolute

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from support.closeness import assert_close
-from support.furnished import assert_same_parts, gripper
+from support.mechanisms import assert_same_parts, gripper
 
 from kinetree.algorithms import crba, jacobians
 from kinetree.errors import LoopError, ModelError

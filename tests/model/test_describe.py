@@ -3,7 +3,7 @@
 from dataclasses import replace
 from fractions import Fraction
 
-from support.furnished import gripper
+from support.mechanisms import gripper
 
 from kinetree.joints import Revolute
 from kinetree.model import JointDynamics, ModelBuilder

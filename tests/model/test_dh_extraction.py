@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.body_motions import frame_pose
 from support.closeness import assert_close
+from support.motions import frame_pose
 
 from kinetree.errors import ModelError
 from kinetree.joints import Helical, Prismatic, Revolute

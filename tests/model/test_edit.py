@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from support.body_motions import body_motions, carried_over, frame_pose
 from support.closeness import assert_close
+from support.motions import body_motions, carried_over, frame_pose
 
 from kinetree.algorithms import crba, rnea
 from kinetree.algorithms.kinematics import base_transforms, body_accelerations

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import sympy
-from support.furnished import gripper
+from support.mechanisms import gripper
 
 from kinetree import samples
 from kinetree.expr.node import Graph

@@ -1,7 +1,7 @@
 """Height fields as shapes of a model."""
 
 import pytest
-from support.touching_shapes import two_bodies
+from support.contact_scenes import two_bodies
 
 from kinetree.errors import InteropError, ModelError
 from kinetree.model import Model

@@ -4,8 +4,8 @@ from copy import deepcopy
 
 import numpy as np
 import pytest
-from support.body_motions import body_motions, carried_over, frame_pose
 from support.closeness import assert_close
+from support.motions import body_motions, carried_over, frame_pose
 
 from kinetree.algorithms.crba import joint_space_inertia
 from kinetree.algorithms.kinematics import base_transforms, body_accelerations

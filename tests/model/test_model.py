@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from support.closeness import assert_close
-from support.furnished import gripper
+from support.mechanisms import gripper
 from support.special_joints import Slot
 
 from kinetree.algorithms import aba, crba, rnea

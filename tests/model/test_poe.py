@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from scipy.linalg import expm
-from support.body_motions import frame_pose
 from support.closeness import assert_close
+from support.motions import frame_pose
 
 from kinetree.algorithms import rnea
 from kinetree.algorithms.jacobians import frame_jacobian

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from support.furnished import assert_same_parts, gripper
+from support.mechanisms import assert_same_parts, gripper
 from support.special_joints import Slot
 
 from kinetree.errors import ModelError

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.furnished import gripper
+from support.mechanisms import gripper
 
 from kinetree.errors import ModelError, ModelWarning
 from kinetree.joints import Revolute, Spherical

@@ -3,8 +3,8 @@
 import mujoco
 import numpy as np
 import pytest
+from support.motions import assert_trusted
 from support.mujoco_mechanisms import TREES, loaded
-from support.trusted import assert_trusted
 
 import kinetree as kt
 from kinetree.interop import mujoco as M

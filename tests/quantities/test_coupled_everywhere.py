@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.geared_robot import Reduction, geared_robot
+from support.mechanisms import Reduction, geared_robot
 
 import kinetree as kt
 from kinetree import control

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.loop_errors import loop_errors, mobility
+from support.linkages import loop_errors, mobility
 
 from kinetree.algorithms.closed.constraints import loop_constraints
 from kinetree.errors import ModelError

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from support.closeness import assert_close
-from support.loop_errors import loop_errors
+from support.linkages import loop_errors
 
 from kinetree import samples
 from kinetree.algorithms import aba, crba, rnea

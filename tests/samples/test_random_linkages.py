@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.loop_errors import loop_errors
+from support.linkages import loop_errors
 
 from kinetree.algorithms.closed.constraints import loop_constraints
 from kinetree.errors import ModelError, UnknownNameError

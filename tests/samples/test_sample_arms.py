@@ -1,8 +1,8 @@
 """Pendulums and arms: dimensions, frequencies, places that were published or follow at once."""
 
 import numpy as np
-from support.body_motions import frame_pose
 from support.closeness import assert_close
+from support.motions import frame_pose
 
 from kinetree import samples
 from kinetree.algorithms import crba, rnea

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from support.body_motions import frame_pose
 from support.closeness import assert_close
+from support.motions import frame_pose
 
 from kinetree import samples
 from kinetree.algorithms import aba

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from support.body_motions import frame_pose
 from support.closeness import assert_close
-from support.loop_errors import loop_errors, loop_jacobian, mobility
+from support.linkages import loop_errors, loop_jacobian, mobility
+from support.motions import frame_pose
 
 import kinetree as kt
 from kinetree import samples

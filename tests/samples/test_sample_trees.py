@@ -1,8 +1,8 @@
 """Trees of any size, regular and random."""
 
 import numpy as np
-from support.body_motions import frame_pose
 from support.closeness import assert_close
+from support.motions import frame_pose
 
 from kinetree import samples
 from kinetree.joints import REPRESENTATIVES, Free, Prismatic

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.loop_errors import mobility
+from support.linkages import mobility
 
 from kinetree import samples
 from kinetree.model import geometry

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.trusted import assert_trusted
+from support.motions import assert_trusted
 
 import kinetree as kt
 from kinetree.simulation.adaptive_steps import run_adaptive_steps

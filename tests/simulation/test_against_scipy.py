@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
-from support.trusted import assert_trusted
+from support.motions import assert_trusted
 
 import kinetree as kt
 from kinetree.samples import random_inertia, random_placement

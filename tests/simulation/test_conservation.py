@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from support.motions import assert_trusted
 from support.states import floating_tree
-from support.trusted import assert_trusted
 
 import kinetree as kt
 

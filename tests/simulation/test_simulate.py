@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from support.closeness import assert_close
-from support.trusted import assert_trusted
+from support.motions import assert_trusted
 
 import kinetree as kt
 from kinetree.errors import JointError, LoopError, ShapeError, TraceError, UnknownNameError

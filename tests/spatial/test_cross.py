@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 from support.closeness import assert_close
-from support.spatial_quantities import random_force, random_motion, random_placement
+from support.spatial_quantities import random_force, random_motion
 
+from kinetree.samples import random_placement
 from kinetree.spatial import Force, Motion, crf, crm, cross_force, cross_motion, dense, exp
 
 D = {name: Motion.from_array(np.eye(6)[i]) for i, name in enumerate(("Ox", "Oy", "Oz", *"xyz"))}

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 from support.closeness import assert_close
-from support.spatial_quantities import random_placement
 
 from kinetree.errors import ShapeError
+from kinetree.samples import random_placement
 from kinetree.spatial import dense, rx, ry, rz, skew
 
 

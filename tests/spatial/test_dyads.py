@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 from support.closeness import assert_close
-from support.spatial_quantities import random_force, random_inertia, random_motion, random_placement
+from support.spatial_quantities import random_force, random_motion
 
 from kinetree.errors import ModelError, ShapeError, SpatialTypeError
+from kinetree.samples import random_inertia, random_placement
 from kinetree.spatial import Dyadic, Force, Inertia, InverseInertia, Motion, dense, inertia_dyads
 
 RANDOM = {Motion: random_motion, Force: random_force}

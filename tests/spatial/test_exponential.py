@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 from support.closeness import assert_close
-from support.spatial_quantities import random_force, random_motion, random_placement
+from support.spatial_quantities import random_force, random_motion
 
 from kinetree.errors import SpatialTypeError
+from kinetree.samples import random_placement
 from kinetree.spatial import Motion, Plucker, crm, dense, displacement_velocity, exp, log, rotz, xlt
 from kinetree.spatial.exponential import left_jacobian, left_jacobian_inverse
 from kinetree.spatial.rotation import rotation_exp

@@ -1,15 +1,10 @@
 import numpy as np
 import pytest
 from support.closeness import assert_close
-from support.spatial_quantities import (
-    random_articulated,
-    random_inertia,
-    random_motion,
-    random_placement,
-    random_rotation,
-)
+from support.spatial_quantities import random_articulated, random_motion, random_rotation
 
 from kinetree.errors import ModelError, ShapeError, SpatialTypeError
+from kinetree.samples import random_inertia, random_placement
 from kinetree.spatial import ArticulatedInertia, Inertia, dense, skew, xlt
 from kinetree.spatial.rigid_body import kinetic_energy
 

@@ -3,9 +3,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from support.closeness import assert_close
-from support.spatial_quantities import random_force, random_inertia, random_motion, random_placement
+from support.spatial_quantities import random_force, random_motion
 
 from kinetree.errors import ShapeError, SingularError, SpatialTypeError
+from kinetree.samples import random_inertia, random_placement
 from kinetree.spatial import Inertia, InverseInertia, Motion
 
 

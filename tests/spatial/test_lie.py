@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 from support.closeness import assert_close
-from support.spatial_quantities import random_force, random_motion, random_placement
+from support.spatial_quantities import random_force, random_motion
 
 from kinetree.errors import ShapeError
+from kinetree.samples import random_placement
 from kinetree.spatial import Plucker, crf, crm, cross, dense, exp, rotz
 from kinetree.spatial.lie import (
     adjoint,

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 from support.closeness import assert_close
-from support.spatial_quantities import random_force, random_inertia, random_motion, random_placement
+from support.spatial_quantities import random_force, random_motion
 
 from kinetree.errors import ShapeError
+from kinetree.samples import random_inertia, random_placement
 from kinetree.spatial import dense, swap_matrix_order, swap_vector_order
 
 

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 from support.closeness import assert_close
-from support.spatial_quantities import random_force, random_inertia, random_motion, random_placement
+from support.spatial_quantities import random_force, random_motion
 
+from kinetree.samples import random_inertia, random_placement
 from kinetree.spatial import (
     Inertia,
     InverseInertia,

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import sympy
 from support.closeness import assert_close
-from support.spatial_quantities import random_inertia, random_motion, random_placement
+from support.spatial_quantities import random_motion
 
+from kinetree.samples import random_inertia, random_placement
 from kinetree.spatial import (
     ArticulatedInertia,
     Force,

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 from support.closeness import assert_close
-from support.spatial_quantities import random_force, random_motion, random_placement
+from support.spatial_quantities import random_force, random_motion
 
 from kinetree.errors import ShapeError, SingularError, SpatialTypeError
+from kinetree.samples import random_placement
 from kinetree.spatial import Force, Motion, Screw, cross, moment_about, point_velocity, xlt
 from kinetree.spatial.screw import axis_point, classify, magnitude, pitch, split, split_at_point
 

@@ -5,13 +5,12 @@ from support.closeness import assert_close
 from support.spatial_quantities import (
     random_articulated,
     random_force,
-    random_inertia,
     random_motion,
-    random_placement,
     random_rotation,
 )
 
 from kinetree.errors import ShapeError, SpatialTypeError
+from kinetree.samples import random_inertia, random_placement
 from kinetree.spatial import (
     InverseInertia,
     Motion,

@@ -1,5 +1,6 @@
-"""Calls of every public function of a model and arrays: arguments for it, and what it returns."""
+"""Calls of all public functions, and functions whose derivatives are checked."""
 
+import functools
 import inspect
 from dataclasses import dataclass
 
@@ -7,6 +8,9 @@ import numpy as np
 
 import kinetree as kt
 from kinetree.functional.public import PUBLIC
+
+# --- Calls of every public function of a model and arrays: arguments for it, and what it returns -
+
 
 FUNCTIONS = {
     name: getattr(module, name)
@@ -74,3 +78,31 @@ def leaves(result):
     if isinstance(result, tuple):
         return [leaf for part in result for leaf in leaves(part)]
     return [result]
+
+
+# --- Functions of arrays of any library whose derivatives are checked ----------------------------
+
+
+DIFFERENTIABLE = ("inverse dynamics", "forward dynamics", "kinematics")
+
+
+def differentiable_functions(model):
+    """Functions of three arrays (..., nv), by ``DIFFERENTIABLE``."""
+    tip = model.body_names[-1]
+    return {
+        "inverse dynamics": functools.partial(kt.inverse_dynamics, model),
+        "forward dynamics": functools.partial(kt.forward_dynamics, model),
+        "kinematics": lambda q, qd, _: kt.velocity(model, q, qd, tip),
+    }
+
+
+def end_of_rollout(model, *, steps=4, **options):
+    """A function of ``q0``, ``qd0`` and ``tau``: where a rollout ends."""
+
+    def end(q0, qd0, tau):
+        motion = kt.rollout(
+            model, q0, qd0, tau, steps=steps, dt=0.05, integrator="semi_implicit_euler", **options
+        )
+        return motion.q[-1], motion.qd[-1]
+
+    return end

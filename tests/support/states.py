@@ -4,9 +4,12 @@ import numpy as np
 
 from kinetree.algorithms.crba import joint_space_inertia
 from kinetree.joints import Free, Prismatic, Revolute
+from kinetree.loops.dynamics.methods import Instant
 from kinetree.model import ModelBuilder
-from kinetree.samples import random_inertia, random_placement
+from kinetree.samples import random_closed_mechanism, random_inertia, random_placement
 from kinetree.spatial import Force
+
+# --- States and external forces for tests of the dynamics, and how well posed they are -----------
 
 
 def random_state(model, rng):
@@ -53,3 +56,13 @@ def aligned_chain(rng, kinds=("x", "y", "z")):
             inertia=random_inertia(rng),
         )
     return builder.build()
+
+
+# --- Random closed mechanisms at an instant, under random joint forces ---------------------------
+
+
+def random_instant(seed, **options):
+    """An ``Instant``; options are those of ``random_closed_mechanism``."""
+    rng = np.random.default_rng(seed)
+    model, q, qd = random_closed_mechanism(rng, **options)
+    return Instant(model, q, qd, rng.standard_normal(model.nv))

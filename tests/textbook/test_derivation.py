@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from support.articulated_pair import Pair
 from support.closeness import assert_close
+from support.spatial_quantities import Pair
 
 from kinetree.errors import SingularError
 from kinetree.textbook import assembly, derivation
