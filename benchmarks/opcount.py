@@ -11,9 +11,9 @@ import sys
 from kinetree import samples
 from kinetree.algorithms import aba, crba, rnea
 from kinetree.codegen.program import Argument, trace
+from kinetree.diagnosis.published import TABLE_10_1
 from kinetree.expr.count import count_operations
-from kinetree.expr.published import TABLE_10_1
-from kinetree.expr.record import savings
+from kinetree.textbook.record import savings
 
 ALGORITHMS = {
     "RNEA": (rnea.inverse_dynamics, 3),

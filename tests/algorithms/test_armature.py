@@ -25,7 +25,6 @@ from kinetree.algorithms.aba_derivatives import forward_dynamics_derivatives
 from kinetree.algorithms.closed import divide_and_conquer, joint_space, maximal
 from kinetree.algorithms.crba import require_independent_joints
 from kinetree.errors import ModelError, SingularError
-from kinetree.expr.record import Recording
 from kinetree.functional.parameters import with_parameters
 from kinetree.joints import REPRESENTATIVES, Fixed, Prismatic, Revolute, Spherical
 from kinetree.model import JointDynamics, ModelBuilder
@@ -41,6 +40,7 @@ from kinetree.textbook import (
     rnea_absolute,
     stacked,
 )
+from kinetree.textbook.record import Recording
 
 SIMPLE = (Revolute("x"), Revolute((1, -2, 2)), Prismatic("z"), Fixed())
 

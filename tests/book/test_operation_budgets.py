@@ -5,15 +5,15 @@ import pytest
 
 from kinetree.algorithms import aba, crba, rnea
 from kinetree.codegen.program import Argument, cheapest, trace
-from kinetree.expr.count import cost, count_operations
-from kinetree.expr.node import Graph
-from kinetree.expr.published import (
+from kinetree.diagnosis.published import (
     TABLE_10_1,
     Cost,
     best,
     factorization_cost,
     inertia_matrix_cost,
 )
+from kinetree.expr.count import cost, count_operations
+from kinetree.expr.node import Graph
 from kinetree.joints import Revolute
 from kinetree.model import ModelBuilder
 from kinetree.samples import chain, random_inertia, random_placement, tree
@@ -55,7 +55,7 @@ def test_generated_code_keeps_to_its_budget(algorithm, m, a, d):
     assert count.sign_changes == 0
 
 
-@pytest.mark.covers("RBDA Table 10.1", by="expr.published.TABLE_10_1")
+@pytest.mark.covers("RBDA Table 10.1", by="diagnosis.published.TABLE_10_1")
 @pytest.mark.parametrize(
     ("algorithm", "name"), [(rnea.inverse_dynamics, "RNEA"), (aba.forward_dynamics, "ABA")]
 )
@@ -106,7 +106,7 @@ EVALUATED = [
 ]
 
 
-@pytest.mark.covers("RBDA Table 10.1", by="expr.published.TABLE_10_1")
+@pytest.mark.covers("RBDA Table 10.1", by="diagnosis.published.TABLE_10_1")
 def test_published_costs_evaluate_as_in_the_table():
     assert len(TABLE_10_1) == 13
     for row, (algorithm, values) in zip(TABLE_10_1, EVALUATED, strict=True):

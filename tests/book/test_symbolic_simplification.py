@@ -9,13 +9,12 @@ from kinetree.codegen.program import Argument, trace
 from kinetree.expr import simplify
 from kinetree.expr.count import count_operations
 from kinetree.expr.interpret import evaluate, run
-from kinetree.expr.record import Recorded, Recording, savings
-from kinetree.expr.show import listing
-from kinetree.expr.spec import check_graph
+from kinetree.expr.show import check_graph, listing
 from kinetree.expr.substitute import substitute
 from kinetree.joints import Spherical
 from kinetree.samples import arm, chain, panda, random_tree, scara
 from kinetree.spatial.vector3 import cross
+from kinetree.textbook.record import Recorded, Recording, savings
 
 I, S = np.diag([1.5, 1.6, 1.7]), np.array([0.0, 0.0, 1.0])
 

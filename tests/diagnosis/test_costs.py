@@ -4,7 +4,7 @@ import pytest
 
 import kinetree as kt
 from kinetree.diagnosis.costs import operation_counts
-from kinetree.expr.published import (
+from kinetree.diagnosis.published import (
     Cost,
     best,
     crossover,

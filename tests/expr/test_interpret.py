@@ -10,7 +10,7 @@ from kinetree.codegen.program import Argument, trace
 from kinetree.errors import ShapeError
 from kinetree.expr.interpret import MEANING, evaluate, holds, run
 from kinetree.expr.node import CONDITIONS, OPERATIONS, Graph
-from kinetree.expr.spec import check_graph
+from kinetree.expr.show import check_graph
 from kinetree.joints import Prismatic, Revolute, Spherical
 from kinetree.samples import chain, random_tree
 

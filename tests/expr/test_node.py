@@ -9,7 +9,7 @@ import pytest
 from kinetree.errors import SingularError, TraceError
 from kinetree.expr.interpret import evaluate
 from kinetree.expr.node import Condition, Expr, Graph
-from kinetree.expr.spec import check_graph
+from kinetree.expr.show import check_graph
 from kinetree.spatial import Motion, ops
 
 

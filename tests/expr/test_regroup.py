@@ -12,7 +12,7 @@ from kinetree.expr.count import count_operations
 from kinetree.expr.interpret import holds, run
 from kinetree.expr.regroup import regroup
 from kinetree.expr.repeat import repeat
-from kinetree.expr.spec import check_graph
+from kinetree.expr.show import check_graph
 from kinetree.samples import chain
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from kinetree.expr import simplify
 from kinetree.expr.interpret import evaluate
 from kinetree.expr.node import Condition, Expr, Graph
-from kinetree.expr.rules import EXACT, NEUTRAL, RULES
-from kinetree.expr.spec import check_graph
+from kinetree.expr.show import check_graph
+from kinetree.expr.simplify import EXACT, NEUTRAL, RULES
 from kinetree.spatial import ops
 
 IDS = [f"{before} = {after}" for before, after, _ in RULES]

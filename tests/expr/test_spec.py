@@ -3,7 +3,7 @@
 import pytest
 
 from kinetree.expr.node import Graph
-from kinetree.expr.spec import check_graph
+from kinetree.expr.show import check_graph
 
 
 def sample():

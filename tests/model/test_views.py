@@ -18,7 +18,7 @@ from kinetree.model.views import ModelView, dense_view, planar_view, screw_view
 from kinetree.samples import chain, random_inertia, random_tree
 from kinetree.spatial import Force, Inertia, Plucker, rotx, rotz, xlt
 from kinetree.spatial.axial_screw import dh_step
-from kinetree.spatial.lift import restrict
+from kinetree.spatial.planar_inertia import restrict
 
 PLANAR_JOINTS = (
     Revolute("z"),

@@ -16,7 +16,7 @@ import pytest
 
 import kinetree as kt
 from kinetree.interop import pinocchio as P
-from kinetree.spatial.order import swap_matrix_order
+from kinetree.spatial.dense import swap_matrix_order
 
 PLACE = "cmeel.prefix/share/example-robot-data/robots"
 ROOT = Path(str(distribution("example-robot-data").locate_file(PLACE)))

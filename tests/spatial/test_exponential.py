@@ -10,7 +10,7 @@ from support.spatial_quantities import random_force, random_motion
 from kinetree.errors import SpatialTypeError
 from kinetree.samples import random_placement
 from kinetree.spatial import Motion, Plucker, crm, dense, displacement_velocity, exp, log, rotz, xlt
-from kinetree.spatial.exponential import left_jacobian, left_jacobian_inverse
+from kinetree.spatial.lie import left_jacobian, left_jacobian_inverse
 from kinetree.spatial.rotation import rotation_exp
 from kinetree.spatial.vector3 import skew
 

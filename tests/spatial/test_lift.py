@@ -5,9 +5,8 @@ from support.closeness import assert_close
 
 from kinetree.errors import SpatialTypeError
 from kinetree.spatial import Force, Motion
-from kinetree.spatial.lift import lift, restrict
 from kinetree.spatial.planar import PlanarForce, PlanarMotion
-from kinetree.spatial.planar_inertia import PlanarInertia
+from kinetree.spatial.planar_inertia import PlanarInertia, lift, restrict
 
 
 @pytest.mark.covers("RBDA 2.16", by=(lift, restrict))

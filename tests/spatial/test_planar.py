@@ -8,9 +8,8 @@ from support.closeness import assert_close
 
 from kinetree.errors import ShapeError, SpatialTypeError
 from kinetree.spatial import Motion, crf, crm, dense, rotz, xlt
-from kinetree.spatial.lift import lift, restrict
 from kinetree.spatial.planar import PlanarForce, PlanarMotion, PlanarTransform, Xpln
-from kinetree.spatial.planar_inertia import PlanarArticulatedInertia, PlanarInertia
+from kinetree.spatial.planar_inertia import PlanarArticulatedInertia, PlanarInertia, lift, restrict
 
 PLANE = np.ix_([2, 3, 4], [2, 3, 4])
 

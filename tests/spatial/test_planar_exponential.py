@@ -6,8 +6,10 @@ from scipy.linalg import expm
 from support.closeness import assert_close
 
 from kinetree.spatial import dense
-from kinetree.spatial.planar import PlanarMotion, PlanarTransform, Xpln
-from kinetree.spatial.planar_exponential import (
+from kinetree.spatial.planar import (
+    PlanarMotion,
+    PlanarTransform,
+    Xpln,
     displacement_velocity,
     exp,
     log,

@@ -7,9 +7,8 @@ from support.closeness import assert_close
 from kinetree.errors import ShapeError, SpatialTypeError
 from kinetree.samples import random_inertia
 from kinetree.spatial import ArticulatedInertia, Motion, dyadic
-from kinetree.spatial.lift import restrict
 from kinetree.spatial.planar import PlanarForce, PlanarMotion, Xpln
-from kinetree.spatial.planar_inertia import PlanarArticulatedInertia, PlanarInertia
+from kinetree.spatial.planar_inertia import PlanarArticulatedInertia, PlanarInertia, restrict
 
 PLANE = np.ix_([2, 3, 4], [2, 3, 4])
 

@@ -26,13 +26,13 @@ from kinetree.spatial import (
     rotx,
     rotz,
 )
-from kinetree.spatial.rigid_body import force_on_body, kinetic_energy
 from kinetree.spatial.rotation import (
     quaternion_from_rotation,
     rotation_exp,
     rotation_from_quaternion,
     rotation_log,
 )
+from kinetree.textbook.rigid_body import force_on_body, kinetic_energy
 
 
 def fractions(rng, shape):

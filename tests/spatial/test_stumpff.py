@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import sympy
 
-from kinetree.spatial.stumpff import stumpff, stumpff_rate
+from kinetree.spatial.ops import stumpff, stumpff_rate
 
 EPS = np.finfo(float).eps
 

@@ -7,7 +7,8 @@ from support.closeness import assert_close
 from support.textbook import Arm, point_mass, two_link_arm
 
 import kinetree as kt
-from kinetree.symbolic import equations_of_motion, lagrange_equations, library
+from kinetree.symbolic import equations_of_motion, lagrange_equations
+from kinetree.symbolic import parameters as symbolic_parameters
 
 L1, L2, m1, m2, g = sp.symbols("L1 L2 m1 m2 g")
 
@@ -216,6 +217,6 @@ def test_without_sympy_the_message_says_what_to_install(monkeypatch):
     def missing(name):
         raise ImportError(f"No module named {name!r}")
 
-    monkeypatch.setattr(library, "import_module", missing)
+    monkeypatch.setattr(symbolic_parameters, "import_module", missing)
     with pytest.raises(kt.MissingPackageError, match=r'pip install "kinetree\[symbolic\]"'):
         kt.equations_of_motion(kt.samples.pendulum())

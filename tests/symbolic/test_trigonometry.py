@@ -3,8 +3,7 @@
 import pytest
 import sympy as sp
 
-from kinetree.symbolic.arrange import Arranger
-from kinetree.symbolic.trigonometry import series, terms_of
+from kinetree.symbolic.trigonometry import Arranger, series, terms_of
 
 a, b, c = sp.symbols("a b c", real=True)
 m, L, g, I, p, v, w = sp.symbols("m L g I p v w", real=True)

@@ -86,7 +86,7 @@ def center_of_mass(model, q):
     return moment / mass
 
 
-# --- about the origin of the base, or the mass centre ---------------------------------------------
+# --- about the origin of the base, or the mass centre --------------------------------------------
 
 
 @for_all_joints(columns)

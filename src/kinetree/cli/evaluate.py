@@ -192,7 +192,7 @@ def _labels(model, shape, function, arguments):
 def _names(model, axis, function, arguments):
     """Names for the entries along an axis, as the catalogue describes it."""
     from kinetree.algorithms.task_space import ROWS, task_rows
-    from kinetree.identification.parameters import parameter_names, velocity_names
+    from kinetree.identification.base import parameter_names, velocity_names
 
     if axis == "nv":
         return velocity_names(model)

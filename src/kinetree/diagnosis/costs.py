@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from kinetree.algorithms import aba, crba, ltl, rnea
 from kinetree.algorithms.sparsity import sparsity
 from kinetree.codegen.program import Argument, cheapest, trace
+from kinetree.diagnosis.published import Cost, factorization_cost, inertia_matrix_cost
 from kinetree.errors import names_itself
 from kinetree.expr.count import count_operations
-from kinetree.expr.published import Cost, factorization_cost, inertia_matrix_cost
 from kinetree.model.arrays import as_model
 from kinetree.quantities.functions import quantity, require_tree
 

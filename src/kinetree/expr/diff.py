@@ -10,9 +10,9 @@ count. Rates that are zero by structure are never built.
 
 import numpy as np
 
+from kinetree.expr import simplify
 from kinetree.expr.count import cost
-from kinetree.expr.forward import direction_sets, forward
-from kinetree.expr.reverse import reverse, root_sets
+from kinetree.expr.forward import DERIVATIVES, FLAT, by_node, direction_sets, forward
 
 __all__ = ["derivatives", "estimates", "jacobian"]
 
@@ -50,9 +50,6 @@ def derivatives(graph, roots, seeds, mode=None):
     return min(found, key=lambda rows: cost(graph, [i for row in rows for i in row.values()]))
 
 
-_MODES = {"forward": forward, "reverse": reverse}
-
-
 def estimates(graph, roots, seeds):
     """Operations that each mode will take, roughly, counted on sets of directions and roots."""
     order = graph.reachable(roots)
@@ -73,3 +70,85 @@ def estimates(graph, roots, seeds):
     for i in {i for seed in seeds for i in seed if i in reached}:
         back += 2 * reached[i].bit_count() * directions[i].bit_count()
     return {"forward": ahead, "reverse": back}
+
+
+# --- reverse accumulation: every node carries the derivatives of the roots that it moves ---------
+
+
+def reverse(graph, roots, seeds):
+    """For every root a dict from direction number to the node of its rate; not through loops."""
+    zero, rates, result = graph.constant(0.0), by_node(seeds), []
+    for adjoints in _adjoints(graph, roots, set(rates)):
+        row = {}
+        for i, adjoint in adjoints.items():
+            for k, d in rates[i].items():
+                row[k] = simplify.add(graph, row.get(k, zero), simplify.mul(graph, adjoint, d))
+        result.append({k: d for k, d in row.items() if d != zero})
+    return result
+
+
+def _adjoints(graph, roots, independent):
+    """For every root a dict from independent node to its adjoint: the derivative of the root."""
+    nodes, zero = graph.nodes, graph.constant(0.0)
+    order = graph.reachable(roots)
+    moved = _moved(graph, order, independent)
+    adjoints = {}
+    for k, r in enumerate(roots):
+        if r in moved:
+            adjoints.setdefault(r, {})[k] = graph.constant(1.0)
+    for i in reversed(order):
+        if i not in adjoints or i in independent:
+            continue
+        row, (op, *operands) = adjoints.pop(i), nodes[i]
+        if op == "select":
+            condition, *operands = operands
+            parts = _chosen(graph, condition, row, zero)
+        else:
+            parts = (_multiples(graph, f, row) for f in DERIVATIVES[op](graph, i, *operands))
+        for a, part in zip(operands, parts, strict=True):
+            if a in moved:
+                total = adjoints.setdefault(a, {})
+                for k, adjoint in part:
+                    total[k] = simplify.add(graph, total.get(k, zero), adjoint)
+    found = [{} for _ in roots]
+    for i in independent:
+        for k, adjoint in adjoints.get(i, {}).items():
+            found[k][i] = adjoint
+    return found
+
+
+def _multiples(graph, factor, row):
+    """Products of a factor with the adjoints of a row, built one by one."""
+    return ((k, simplify.mul(graph, factor, adjoint)) for k, adjoint in row.items())
+
+
+def _chosen(graph, condition, row, zero):
+    yield ((k, simplify.select(graph, condition, adjoint, zero)) for k, adjoint in row.items())
+    yield ((k, simplify.select(graph, condition, zero, adjoint)) for k, adjoint in row.items())
+
+
+def _moved(graph, order, independent):
+    """The nodes that depend on the independent ones."""
+    moved = set()
+    for i in order:
+        op, *operands = graph.nodes[i]
+        if i in independent or (op not in FLAT and any(a in moved for a in operands)):
+            moved.add(i)
+    return moved
+
+
+def root_sets(graph, order, roots, moved):
+    """For every node the set of roots that it moves, as the bits of a number."""
+    sets = {}
+    for k, r in enumerate(roots):
+        sets[r] = sets.get(r, 0) | 1 << k
+    for i in reversed(order):
+        op, *operands = graph.nodes[i]
+        if op not in FLAT and i in sets:
+            for a in operands:
+                if a in moved:
+                    sets[a] = sets.get(a, 0) | sets[i]
+    return sets
+
+
+_MODES = {"forward": forward, "reverse": reverse}

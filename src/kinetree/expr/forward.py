@@ -5,11 +5,58 @@ inside it are its own.
 """
 
 from kinetree.expr import simplify
+from kinetree.expr.node import CONDITIONS
 from kinetree.expr.repeat import loop_of
-from kinetree.expr.slopes import FLAT, SLOPES
 from kinetree.expr.substitute import copy_node, fresh_carries
 
-__all__ = ["direction_sets", "forward"]
+__all__ = ["DERIVATIVES", "FLAT", "direction_sets", "forward"]
+
+# --- derivatives of every operation, for forward and reverse accumulation alike ------------------
+
+FLAT = frozenset(("const", "input", "repeat", *CONDITIONS))
+"""Operations without a rate of change of their own."""
+
+
+def _quotient(g, i, a, b):
+    inverse = simplify.div(g, g.constant(1.0), b)
+    return inverse, simplify.neg(g, simplify.mul(g, i, inverse))
+
+
+def _angle(g, i, y, x):
+    square = simplify.add(g, simplify.mul(g, x, x), simplify.mul(g, y, y))
+    inverse = simplify.div(g, g.constant(1.0), square)
+    return simplify.mul(g, x, inverse), simplify.neg(g, simplify.mul(g, y, inverse))
+
+
+def _saturation(g, i, a):
+    return (simplify.sub(g, g.constant(1.0), simplify.mul(g, i, i)),)
+
+
+def _sign(g, i, a):
+    negative = simplify.compare(g, "<", a, g.constant(0.0))
+    return (simplify.select(g, negative, g.constant(-1.0), g.constant(1.0)),)
+
+
+DERIVATIVES = {
+    "+": lambda g, i, a, b: (g.constant(1.0), g.constant(1.0)),
+    "-": lambda g, i, a, b: (g.constant(1.0), g.constant(-1.0)),
+    "*": lambda g, i, a, b: (b, a),
+    "neg": lambda g, i, a: (g.constant(-1.0),),
+    "/": _quotient,
+    "sqrt": lambda g, i, a: (simplify.div(g, g.constant(0.5), i),),
+    "sin": lambda g, i, a: (simplify.unary(g, "cos", a),),
+    "cos": lambda g, i, a: (simplify.neg(g, simplify.unary(g, "sin", a)),),
+    "exp": lambda g, i, a: (i,),
+    "log": lambda g, i, a: (simplify.div(g, g.constant(1.0), a),),
+    "tanh": _saturation,
+    "atan2": _angle,
+    "abs": _sign,
+}
+"""Operation: nodes of its derivatives with respect to its operands, given its own node and theirs.
+
+A choice has none: its rate is the rate of what is chosen. At the corner of ``abs`` the derivative
+is the one from above.
+"""
 
 
 def forward(graph, roots, seeds):
@@ -54,9 +101,11 @@ def forward(graph, roots, seeds):
                 row = _chosen(graph, operands[0], *parts[1:])
             else:
                 row = {}
-                for part, slope in zip(parts, SLOPES[op](graph, here, *operands), strict=True):
+                for part, derivative in zip(
+                    parts, DERIVATIVES[op](graph, here, *operands), strict=True
+                ):
                     for k, d in part.items():
-                        row[k] = add(graph, row.get(k, zero), mul(graph, slope, d))
+                        row[k] = add(graph, row.get(k, zero), mul(graph, derivative, d))
         rates[i] = row
     if loops:
         loops.copy_checks()

@@ -7,7 +7,7 @@ that behaves like a number: an algorithm that runs on floats runs on it too, and
 ``Condition`` is a handle on a comparison, or on several combined by ``&``, ``|`` and ``~``.
 
 Constants stay ordinary floats until they meet an ``Expr``, and what folds to a constant is a float
-again. What is simplified on the way in is listed in ``kinetree.expr.rules``; what the operations
+again. What is simplified on the way in is listed in ``kinetree.expr.simplify``; what the operations
 mean is defined by ``kinetree.expr.interpret``; what cannot be traced and what to write instead is
 said by ``kinetree.expr.refusals``. Every operation of a traced algorithm passes through here before
 the first result can be computed, which is why the arithmetic is spelled out so plainly.
@@ -20,8 +20,7 @@ import numpy as np
 
 from kinetree.errors import SingularError, TraceError
 from kinetree.expr import simplify
-from kinetree.expr.condition import Condition, as_condition
-from kinetree.expr.elementary import Elementary
+from kinetree.expr.elementary import Condition, Elementary, as_condition
 from kinetree.expr.refusals import NotTraceable, mixed_traces
 
 __all__ = ["CONDITIONS", "LEAVES", "OPERATIONS", "Condition", "Expr", "Graph"]

@@ -1,4 +1,4 @@
-"""The simplification rules of ``kinetree.expr.rules``, applied as each node is built — RBDA §10.4.
+"""Simplifications, applied as each node is built — RBDA §10.4; ``RULES`` lists them.
 
 Each function takes node numbers of a graph and returns one. The book's four groups of rules are
 all here: constants are folded and copies never arise as nodes are built, algebraic identities are
@@ -10,8 +10,21 @@ import math
 from kinetree.errors import TraceError
 
 __all__ = [
-    "add", "atan2", "combine", "compare", "div", "mul", "neg", "negate", "select", "sub", "unary",
-]  # fmt: skip
+    "EXACT",
+    "NEUTRAL",
+    "RULES",
+    "add",
+    "atan2",
+    "combine",
+    "compare",
+    "div",
+    "mul",
+    "neg",
+    "negate",
+    "select",
+    "sub",
+    "unary",
+]
 
 
 def add(g, a, b):
@@ -246,3 +259,73 @@ def _is_pythagoras(nodes, a, b):
     """Whether the two nodes are the sine and the cosine of one angle."""
     x, y = nodes[a], nodes[b]
     return x[1:] == y[1:] and {x[0], y[0]} == {"sin", "cos"}
+
+
+# --- the rules as data ---------------------------------------------------------------------------
+
+EXACT, NEUTRAL = "exact", "neutral"
+"""What a rule does to rounding: the same value but for the sign of zero, for all finite operands;
+or a value of the same accuracy, rounded once more or less, or in another order."""
+
+RULES = (
+    # before, after, accuracy
+    ("x + 0", "x", EXACT),
+    ("x + -y", "x - y", EXACT),
+    ("-x + -y", "-(x + y)", EXACT),
+    ("-x + c", "c - x", EXACT),
+    ("x + x", "2 * x", EXACT),
+    ("(x + c) + d", "x + (c + d)", NEUTRAL),
+    ("(c - x) + d", "(c + d) - x", NEUTRAL),
+    ("c * x + d * x", "(c + d) * x", NEUTRAL),
+    ("x + c * x", "(1 + c) * x", NEUTRAL),
+    ("sin(x) * sin(x) + cos(x) * cos(x)", "1.0", NEUTRAL),
+    ("x - 0", "x", EXACT),
+    ("0 - x", "-x", EXACT),
+    ("x - x", "0.0", EXACT),
+    ("x - c", "x + -c", EXACT),
+    ("x - -y", "x + y", EXACT),
+    ("-x - y", "-(x + y)", EXACT),
+    ("c - (x + d)", "(c - d) - x", NEUTRAL),
+    ("c - (d - x)", "x + (c - d)", NEUTRAL),
+    ("c * x - d * x", "(c - d) * x", NEUTRAL),
+    ("x - c * x", "(1 - c) * x", NEUTRAL),
+    ("x * 0", "0.0", EXACT),
+    ("x * 1", "x", EXACT),
+    ("x * -1", "-x", EXACT),
+    ("c * (d * x)", "(c * d) * x", NEUTRAL),
+    ("c * -x", "(-c) * x", EXACT),
+    ("-x * y", "-(x * y)", EXACT),
+    ("-(-x)", "x", EXACT),
+    ("-(x - y)", "y - x", EXACT),
+    ("-(c * x)", "(-c) * x", EXACT),
+    ("x / c", "x * (1 / c)", NEUTRAL),
+    ("x / y", "x * (1 / y)", NEUTRAL),  # one division per denominator
+    ("x / x", "1.0", EXACT),
+    ("x / -y", "-(x / y)", NEUTRAL),
+    ("0 / x", "0.0", EXACT),
+    ("sin(-x)", "-sin(x)", EXACT),
+    ("cos(-x)", "cos(x)", EXACT),
+    ("abs(-x)", "abs(x)", EXACT),
+    ("tanh(-x)", "-tanh(x)", EXACT),
+    ("abs(abs(x))", "abs(x)", EXACT),
+    ("abs(x * x)", "x * x", EXACT),
+    ("x < x", "False", EXACT),
+    ("x <= x", "True", EXACT),
+    ("x == x", "True", EXACT),
+    ("~~(x < y)", "x < y", EXACT),
+    ("(x < y) & (x < y)", "x < y", EXACT),
+    ("(x < y) & True", "x < y", EXACT),
+    ("(x < y) | True", "True", EXACT),
+    ("(x < y) & ~(x < y)", "False", EXACT),
+    ("select(x < y, z, z)", "z", EXACT),
+    ("select(~(x < y), x, z)", "select(x < y, z, x)", EXACT),
+)
+"""Every simplification: what is written, what it becomes, and what that does to rounding.
+
+``x``, ``y``, ``z`` are any expressions; ``c`` and ``d`` any constants. Sums and products are
+commutative, so each rule holds in either order. Programs check that operands are finite: an
+infinite one would make ``0 * x`` a NaN that the trace no longer has. Constants among themselves are
+ordinary floats and are folded before they get here. Left alone on purpose, because it was measured
+to gain nothing on processors with fused multiply-add: ``x y + x z = x (y + z)``, ``(c x) y = c (x
+y)``, ``-(x + y)``, and identities of angles other than the one above.
+"""

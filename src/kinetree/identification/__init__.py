@@ -1,10 +1,13 @@
 """Identification: what measured motion and joint forces say about the inertias of a mechanism."""
 
-from kinetree.identification.base import BaseParameters, base_parameters
+from kinetree.identification.base import (
+    BaseParameters,
+    base_parameters,
+    inertial_parameters,
+    parameter_names,
+)
 from kinetree.identification.excitation import exciting_trajectory, fourier_trajectory
-from kinetree.identification.least_squares import identify
-from kinetree.identification.parameters import inertial_parameters, parameter_names
-from kinetree.identification.result import Identification
+from kinetree.identification.least_squares import Identification, identify
 
 __all__ = [
     "BaseParameters",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kinetree.errors import ModelError
-from kinetree.identification.parameters import inertial_parameters
+from kinetree.identification.base import inertial_parameters
 from kinetree.model import Model
 from kinetree.spatial import Inertia
 from kinetree.spatial.pseudo_inertia import from_pseudo_inertia, pseudo_inertia

@@ -17,8 +17,7 @@ from kinetree.errors import JointError
 from kinetree.functional.kernel import kernel
 from kinetree.joints.jet import jets
 from kinetree.model.dynamics import has_dynamics
-from kinetree.spatial.ops import less, select
-from kinetree.spatial.stumpff import stumpff, stumpff_rate
+from kinetree.spatial.ops import less, select, stumpff, stumpff_rate
 
 __all__ = [
     "bracket_matrix",

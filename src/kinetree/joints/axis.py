@@ -102,8 +102,7 @@ def forces(*columns):
 # --- Position errors of joints that share an axis — RBDA §8.3, Table 8.1, for any axis -----------
 # The table is printed for the z axis, entry by entry of the 6×6 matrix ``X``. Here ``frame`` is a
 # right-handed basis ``(u, v, a)`` with ``a`` along the joint axis: ``X23 = v·E a``, ``X53 = v·B
-# a``,
-# where ``B a = E (a × r)`` is ``a`` times the lower left block. Every error vanishes with the
+# a``, where ``B a = E (a × r)`` is ``a`` times the lower left block. Every error vanishes with the
 # closure error, and its rate is then ``Tᵀ v_J``.
 
 

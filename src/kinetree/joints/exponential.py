@@ -7,10 +7,9 @@ import numpy as np
 from kinetree.joints.base import AbstractJoint, unit_forces
 from kinetree.joints.spherical import random_quaternion
 from kinetree.spatial import Force, Motion, rot
-from kinetree.spatial.exponential import left_jacobian, left_jacobian_inverse
-from kinetree.spatial.ops import less, select, sqrt
+from kinetree.spatial.lie import left_jacobian, left_jacobian_inverse
+from kinetree.spatial.ops import less, select, sqrt, stumpff, stumpff_rate
 from kinetree.spatial.rotation import quaternion_log, rotation_exp, rotation_log
-from kinetree.spatial.stumpff import stumpff, stumpff_rate
 from kinetree.spatial.vector3 import ZERO3, cross
 
 __all__ = ["Exponential"]

@@ -107,8 +107,8 @@ class Jet:
 
     def tanh(self):
         t = ops.tanh(self.value)
-        slope = 1 - t * t
-        return self._chain(t, slope, -2 * t * slope)
+        derivative = 1 - t * t
+        return self._chain(t, derivative, -2 * t * derivative)
 
     @staticmethod
     def atan2(y, x):

@@ -15,8 +15,7 @@ from kinetree.joints.axis import (
 )
 from kinetree.joints.base import AbstractJoint, as_choice
 from kinetree.spatial import Motion, Plucker
-from kinetree.spatial.ops import cos, sin
-from kinetree.spatial.stumpff import stumpff
+from kinetree.spatial.ops import cos, sin, stumpff
 from kinetree.spatial.vector3 import ZERO3
 
 __all__ = ["Planar"]

@@ -160,7 +160,7 @@ def _check_corners(mesh, path):
         raise LoadError(f"{path}: the mesh has triangles whose corners are not there")
 
 
-# --- what each format may claim -------------------------------------------------------------------
+# --- what each format may claim ------------------------------------------------------------------
 
 
 class _RefusedError(Exception):
@@ -276,7 +276,7 @@ def _placed(root):
     return max((count(e, frozenset()) for e in whole), default=0)
 
 
-# --- glTF -----------------------------------------------------------------------------------------
+# --- glTF ----------------------------------------------------------------------------------------
 
 _GLB = struct.Struct("<4sII")
 _CHUNK = struct.Struct("<I4s")

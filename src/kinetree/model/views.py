@@ -12,7 +12,7 @@ from kinetree.errors import ModelError
 from kinetree.spatial import Inertia, Plucker, dense
 from kinetree.spatial.arithmetic import AxialRotation
 from kinetree.spatial.axial_screw import AxialScrew
-from kinetree.spatial.lift import restrict
+from kinetree.spatial.planar_inertia import restrict
 
 __all__ = ["ModelView", "axial_view", "dense_view", "planar_view", "screw_view", "snapped"]
 
@@ -114,7 +114,7 @@ def _in_plane(x):
     return _small(x.angular[:2], x.linear[2])
 
 
-# --- axial rotations ------------------------------------------------------------------------------
+# --- axial rotations -----------------------------------------------------------------------------
 
 
 class AxialView(ModelView):

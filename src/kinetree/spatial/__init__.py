@@ -2,33 +2,32 @@
 
 Angular part first. ``X = Plucker(E, r)`` takes coordinates from frame A to frame B. In modules of
 their own: ``planar`` vectors, ``axial_screw`` transforms, ``dense`` matrices, ``lie`` for the
-notation of Lynch & Park, ``order`` for those who put the linear part first.
+notation of Lynch & Park, ``dense.swap_vector_order`` for those who put the linear part first.
 """
 
-from kinetree.spatial import axial_screw, dense, lie, order, planar
-from kinetree.spatial.acceleration import (
+import warnings
+
+from kinetree.spatial import axial_screw, dense, lie, planar
+from kinetree.spatial.articulated_inertia import ArticulatedInertia, dyadic
+from kinetree.spatial.basis import DualBasis
+from kinetree.spatial.dense import swap_matrix_order, swap_vector_order
+from kinetree.spatial.derivative import (
+    apparent_derivative,
+    carried_rate,
     classical_acceleration,
     point_acceleration,
     point_velocity,
     spatial_acceleration,
-)
-from kinetree.spatial.articulated_inertia import ArticulatedInertia, dyadic
-from kinetree.spatial.basis import DualBasis
-from kinetree.spatial.cross import crf, crm, cross_force, cross_motion
-from kinetree.spatial.derivative import (
-    apparent_derivative,
-    carried_rate,
     transform_rate,
     true_derivative,
 )
 from kinetree.spatial.dyads import Dyadic, inertia_dyads
-from kinetree.spatial.exponential import displacement_velocity, exp, log
 from kinetree.spatial.inertia import Inertia
 from kinetree.spatial.inverse_inertia import InverseInertia
-from kinetree.spatial.order import swap_matrix_order, swap_vector_order
+from kinetree.spatial.lie import displacement_velocity, exp, log
 from kinetree.spatial.screw import Screw, moment_about
 from kinetree.spatial.transform import Plucker, rot, rotx, roty, rotz, rx, ry, rz, xlt
-from kinetree.spatial.vector import Force, Motion
+from kinetree.spatial.vector import Force, Motion, crf, crm, cross_force, cross_motion
 from kinetree.spatial.vector3 import cross, skew, unskew
 
 __all__ = [
@@ -58,7 +57,6 @@ __all__ = [
     "lie",
     "log",
     "moment_about",
-    "order",
     "planar",
     "point_acceleration",
     "point_velocity",
@@ -78,3 +76,14 @@ __all__ = [
     "unskew",
     "xlt",
 ]
+
+_DEPRECATED = {"order": "dense"}
+
+
+def __getattr__(name):
+    if name not in _DEPRECATED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    new = _DEPRECATED[name]
+    message = f"kinetree.spatial.{name} is deprecated: use kinetree.spatial.{new}"
+    warnings.warn(message, DeprecationWarning, stacklevel=2)
+    return globals()[new]

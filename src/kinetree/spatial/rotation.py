@@ -9,8 +9,7 @@ import sys
 import numpy as np
 
 from kinetree.errors import JointError
-from kinetree.spatial.ops import atan2, digits, is_symbolic, less, rational, select, sqrt
-from kinetree.spatial.stumpff import stumpff
+from kinetree.spatial.ops import atan2, digits, is_symbolic, less, rational, select, sqrt, stumpff
 from kinetree.spatial.transform import rx, ry, rz
 from kinetree.spatial.vector3 import identity3, norm, skew
 

@@ -13,16 +13,15 @@ import numpy as np
 
 from kinetree.algorithms import coriolis, crba, energy, rnea
 from kinetree.algorithms.honours import timed_joints
-from kinetree.errors import names_itself
+from kinetree.errors import ShapeError, names_itself
 from kinetree.model import Model
 from kinetree.model.arrays import as_model
 from kinetree.quantities.functions import require_tree
 from kinetree.symbolic import printing
-from kinetree.symbolic.arrange import Arranger
-from kinetree.symbolic.library import sympy
-from kinetree.symbolic.parameters import exact, exact_model, inertial_symbols, with_symbols
+from kinetree.symbolic.parameters import exact, exact_model, inertial_symbols, sympy, with_symbols
+from kinetree.symbolic.trigonometry import Arranger
 
-__all__ = ["EquationsOfMotion", "equations_of_motion"]
+__all__ = ["EquationsOfMotion", "equations_of_motion", "lagrange_equations"]
 
 
 @names_itself
@@ -180,3 +179,32 @@ class EquationsOfMotion:
     def __repr__(self):
         known = ", ".join(map(str, self.parameters)) or "none"
         return f"EquationsOfMotion({self.model.name!r}: nv={len(self.qd)}, parameters: {known})"
+
+
+# --- Lagrange's equations, for any Lagrangian — Lynch & Park (9.3) -------------------------------
+
+
+def lagrange_equations(L, q, qd, qdd):
+    """Generalised forces ``d/dt (∂L/∂qd) - ∂L/∂q``, one formula for each coordinate.
+
+    Args:
+        L: the Lagrangian, kinetic minus potential energy, a formula in ``q`` and ``qd``.
+        q: symbols of independent coordinates.
+        qd: symbols of their rates.
+        qdd: symbols of the rates of those.
+    """
+    sp = sympy()
+    if not len(q) == len(qd) == len(qdd):
+        raise ShapeError(
+            f"coordinates, rates and accelerations must be as many, got {len(q)}, {len(qd)} and "
+            f"{len(qdd)} symbols"
+        )
+    forces = []
+    for x, v in zip(q, qd, strict=True):
+        momentum = sp.diff(L, v)
+        rate = sum(
+            sp.diff(momentum, y) * yd + sp.diff(momentum, yd) * ydd
+            for y, yd, ydd in zip(q, qd, qdd, strict=True)
+        )
+        forces.append(sp.expand(rate - sp.diff(L, x)))
+    return sp.Matrix(forces)

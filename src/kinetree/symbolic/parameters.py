@@ -10,16 +10,28 @@
 """
 
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from kinetree.errors import ModelError, UnknownNameError
+from kinetree.errors import MissingPackageError, ModelError, UnknownNameError
 from kinetree.model.views import snapped
 from kinetree.spatial import Inertia, Plucker
-from kinetree.symbolic.library import sympy
 
-__all__ = ["exact", "exact_model", "inertial_symbols", "with_symbols"]
+__all__ = ["exact", "exact_model", "inertial_symbols", "sympy", "with_symbols"]
+
+
+def sympy():
+    """The module ``sympy``, imported when it is first needed."""
+    try:
+        return import_module("sympy")
+    except ImportError as error:
+        raise MissingPackageError(
+            f"formulas need SymPy, which cannot be imported ({error}); "
+            f'pip install "kinetree[symbolic]"'
+        ) from error
+
 
 _AXES = "xyz"
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from kinetree.errors import ShapeError, UnknownNameError
-from kinetree.symbolic.library import sympy
+from kinetree.symbolic.parameters import sympy
 
 __all__ = ["evaluate", "latex", "python"]
 

@@ -7,9 +7,9 @@ import numpy as np
 from kinetree.algorithms import ltl
 from kinetree.joints import AbstractJoint, Free, Planar
 from kinetree.quantities import dynamics
-from kinetree.spatial.exponential import left_jacobian_inverse
+from kinetree.spatial.lie import left_jacobian_inverse
+from kinetree.spatial.ops import stumpff
 from kinetree.spatial.rotation import rotation_exp
-from kinetree.spatial.stumpff import stumpff
 from kinetree.spatial.vector3 import cross
 
 __all__ = ["Inertia", "straight_motion", "turning"]

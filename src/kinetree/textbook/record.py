@@ -53,7 +53,7 @@ class Recording:
         return sum(node[0] not in ("const", "input") for node in self.nodes)
 
     def simplified(self, results):
-        """A graph, and its roots for ``results``, by the rules of ``kinetree.expr.rules``."""
+        """A graph, and its roots for ``results``, by the rules of ``kinetree.expr.simplify``."""
         graph = Graph()
         return graph, substitute(self, [self.number(x) for x in np.ravel(results)], {}, graph)
 

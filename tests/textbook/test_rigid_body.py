@@ -22,14 +22,14 @@ from kinetree.spatial import (
     xlt,
 )
 from kinetree.spatial.lie import dual_bracket
-from kinetree.spatial.rigid_body import (
+from kinetree.spatial.vector3 import skew
+from kinetree.textbook.rigid_body import (
     bias_force,
     force_on_body,
     free_acceleration,
     kinetic_energy,
     newton_euler,
 )
-from kinetree.spatial.vector3 import skew
 
 
 @pytest.fixture

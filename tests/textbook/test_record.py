@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from kinetree.errors import TraceError
-from kinetree.expr.record import Recording, savings
 from kinetree.spatial import Motion
+from kinetree.textbook.record import Recording, savings
 
 
 def test_nothing_is_shared_or_left_out():
