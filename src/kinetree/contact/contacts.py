@@ -12,9 +12,11 @@ import numpy as np
 
 from kinetree.algorithms.kinematics import base_transforms, body_accelerations
 from kinetree.arrays.functions import on_host
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.contact.finding.curvature import contact_rates
 from kinetree.functional.choose import select
 from kinetree.functional.kernel import kernel
+from kinetree.model.model import Model
 from kinetree.quantities import kinematics
 
 __all__ = [
@@ -64,7 +66,7 @@ class Contacts(NamedTuple):
         """Number of contacts."""
         return len(self.gap)
 
-    def chosen(self, which) -> "Contacts":
+    def chosen(self, which: ArrayLike) -> "Contacts":
         """Some of the contacts, by a mask or by numbers, in that order."""
         numbers = np.arange(self.size)[which]
         names = tuple(self.names[k] for k in numbers) if self.names else ()
@@ -76,14 +78,14 @@ class Contacts(NamedTuple):
         return self._replace(**arrays, names=names)
 
 
-def spatial_normals(contacts):
+def spatial_normals(contacts: Contacts) -> Array:
     """Unit forces along the normals through the points, ``[p × n; n]``, (n, 6) — RBDA §11.1."""
     moment = np.cross(contacts.point, contacts.normal)
     return np.concatenate([moment, contacts.normal], axis=-1)
 
 
 @on_host
-def jacobian(model, q, contacts):
+def jacobian(model: Model, q: ArrayLike, contacts: Contacts) -> Array:
     """Relative velocity of the bodies at every contact is ``J @ qd``, (n, 3, nv).
 
     Rows are the components along the normal, positive when the bodies separate, and along two
@@ -96,7 +98,7 @@ def jacobian(model, q, contacts):
 
 
 @on_host
-def velocity(model, q, qd, contacts):
+def velocity(model: Model, q: ArrayLike, qd: ArrayLike, contacts: Contacts) -> Array:
     """Velocity of the successor relative to the predecessor at every contact, (n, 3) [m/s].
 
     Along the normal, positive when the bodies separate, and along two tangents. It is
@@ -107,7 +109,7 @@ def velocity(model, q, qd, contacts):
 
 
 @on_host
-def bias(model, q, qd, contacts):
+def bias(model: Model, q: ArrayLike, qd: ArrayLike, contacts: Contacts) -> Array:
     """What ``velocity`` changes by per second at ``qdd = 0``, (n, 3) [m/s²].
 
     Along the normal it is the second time derivative of the gap: ``n · a + ṅ · v``, RBDA (11.3),
@@ -213,7 +215,10 @@ class Changes(NamedTuple):
 
 
 @on_host
-def contact_changes(model, q, qd, before, after, tolerance=1e-6):
+def contact_changes(
+    model: Model, q: ArrayLike, qd: ArrayLike, before: Contacts, after: Contacts,
+    tolerance: float = 1e-6,
+) -> Changes:  # fmt: skip
     """What pairs of shapes gained and lost contact between two instants.
 
     Args:

@@ -11,7 +11,8 @@ import math
 
 import numpy as np
 
-from kinetree.contact.contacts import spatial_normals
+from kinetree.arrays.kinds import Array, ArrayLike
+from kinetree.contact.contacts import Contacts, spatial_normals
 from kinetree.errors import ModelError
 
 __all__ = ["disc_corners", "nonnegative_least_squares", "positive_dependence", "reduced"]
@@ -52,7 +53,7 @@ def _freed(A, b, x, free):
         x[~free] = 0
 
 
-def positive_dependence(vectors, k):
+def positive_dependence(vectors: ArrayLike, k: int) -> tuple[Array, float]:
     """How row ``k`` depends on the others: coefficients >= 0 of them, and what is left over.
 
     Row ``k`` is positively dependent on the others where nothing is left over — RBDA §11.6. The
@@ -69,7 +70,7 @@ def positive_dependence(vectors, k):
     return coefficients, rest
 
 
-def reduced(contacts, accuracy=None):
+def reduced(contacts: Contacts, accuracy: float | None = None) -> Contacts:
     """The contacts that the others cannot replace, in their order.
 
     Every pair of bodies is looked at by itself. Of contacts that are equally good, those with the
@@ -126,7 +127,7 @@ def _covering(vectors, accuracy):
     return kept
 
 
-def disc_corners(radius, accuracy):
+def disc_corners(radius: float, accuracy: float) -> int:
     """Corners of the regular polygon in a circle that falls short of it by ``accuracy`` [m]."""
     if not accuracy > 0:
         raise ModelError(f"accuracy must be positive, got {accuracy!r}: a disc has no corners")

@@ -1,21 +1,25 @@
 """A scene: the shapes of a model that may touch, and how rough and bouncy they are."""
 
 import warnings
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.contact.contacts import Contacts, contact_axes
 from kinetree.contact.finding import candidates
 from kinetree.contact.finding.closed_forms import is_compiled
-from kinetree.contact.finding.convex import convex_distance
+from kinetree.contact.finding.convex import Nearest, convex_distance
 from kinetree.contact.finding.detection import find_contacts
 from kinetree.contact.finding.pairs import Pair, coefficients, pair_name, pairs_of
+from kinetree.contact.finding.shapes import Placed
 from kinetree.errors import ModelError, ModelWarning
 from kinetree.functional.kernel import kernel
 from kinetree.model.arrays import as_configuration, as_model
 from kinetree.model.geometry import Geometry, Plane
+from kinetree.model.model import Model
 from kinetree.spatial import Plucker
 
 __all__ = ["Candidates", "Scene", "with_ground"]
@@ -78,13 +82,13 @@ class Scene:
 
     def __init__(
         self,
-        model,
-        pairs=None,
+        model: Model,
+        pairs: Sequence | Literal["base"] | None = None,
         *,
-        friction=0.8,
-        restitution=0.0,
-        ignore=(),
-        distance=convex_distance,
+        friction: float | Callable[[Geometry, Geometry], float] = 0.8,
+        restitution: float | Callable[[Geometry, Geometry], float] = 0.0,
+        ignore: Sequence = (),
+        distance: Callable[[Placed, Placed], Nearest] = convex_distance,
     ):
         self.model, self.distance = as_model(model), distance
         self.pairs: tuple[Pair, ...] = pairs_of(model, pairs, ignore)
@@ -103,7 +107,7 @@ class Scene:
         used = {id(g) for pair in self.pairs for g in pair[:2]}
         return tuple(g for g in self.model.geometry if id(g) in used)
 
-    def contacts(self, q, margin=0.0) -> Contacts:
+    def contacts(self, q: ArrayLike, margin: float = 0.0) -> Contacts:
         """Contacts at one configuration.
 
         Args:
@@ -130,21 +134,25 @@ class Scene:
         mu, e = self.friction[pair], self.restitution[pair]
         return Candidates(bodies[:, 0], bodies[:, 1], tuple(names), mu, e, pair)
 
-    def candidate_positions(self, model, q):
+    def candidate_positions(self, model: Model, q: ArrayLike) -> tuple[Array, Array, Array]:
         """Gaps (..., n), points (..., n, 3) and axes (..., n, 3, 3) of ``candidates``.
 
         The rows of the axes are normal and tangents. Traceable, like ``candidate_terms``.
         """
         return self._positions(model, q)
 
-    def candidate_velocities(self, model, q, qd):
+    def candidate_velocities(
+        self, model: Model, q: ArrayLike, qd: ArrayLike
+    ) -> tuple[Array, Array]:
         """Gaps (..., n) and relative velocities (..., n, 3) of ``candidates``.
 
         Along normal and tangents, with what prescribed joints add. Traceable.
         """
         return self._velocities(model, q, qd)
 
-    def candidate_terms(self, model, q, qd):
+    def candidate_terms(
+        self, model: Model, q: ArrayLike, qd: ArrayLike
+    ) -> tuple[Array, Array, Array]:
         """Gaps (..., n), Jacobians (..., n, 3, nv) and biases (..., n, 3) of ``candidates``.
 
         The relative velocity along normal and tangents is ``J qd``, its rate ``J qdd + bias``;
@@ -238,7 +246,10 @@ def _warn_of_nothing(model):
 # --- A ground plane ------------------------------------------------------------------------------
 
 
-def with_ground(model, normal=(0.0, 0.0, 1.0), point=(0.0, 0.0, 0.0), name="ground"):
+def with_ground(
+    model: Model, normal: ArrayLike = (0.0, 0.0, 1.0), point: ArrayLike = (0.0, 0.0, 0.0),
+    name: str = "ground",
+) -> Model:  # fmt: skip
     """The model with a plane fixed to its base, solid on the side that ``normal`` leaves.
 
     Args:

@@ -5,10 +5,11 @@ ADMM where it gets stuck; ``"admm"`` is robust, ``"pgs"`` simple.
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.contact.complementarity.residuals import (
     Certificate,
     Equations,
@@ -60,8 +61,10 @@ class ConeSolution(NamedTuple):
 
 
 def solve(
-    A, b, mu, *, low=(), high=(), warm=None, method="newton", law="coulomb", tolerance=1e-11,
-    iterations=None,
+    A: ArrayLike, b: ArrayLike, mu: ArrayLike, *, low: ArrayLike = (), high: ArrayLike = (),
+    warm: ArrayLike | None = None, method: Literal["newton", "pgs", "admm"] = "newton",
+    law: Literal["coulomb", "convex"] = "coulomb", tolerance: float = 1e-11,
+    iterations: int | None = None,
 ) -> ConeSolution:  # fmt: skip
     """Forces within their cones and bounds, with the motion that goes with them.
 
@@ -254,7 +257,9 @@ def newton_with_admm(problem, lam, tolerance, iterations):
     return best, steps
 
 
-def newton_steps(problem, lam, tolerance, iterations):
+def newton_steps(
+    problem: Equations, lam: ArrayLike, tolerance: float, iterations: int
+) -> tuple[Array, int]:
     """Steps as long as the errors shrink; one more than it takes, as it is so cheap."""
     merit = problem.merit(lam)
     for k in range(iterations):

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.contact.complementarity.quadratic import ForceSolution, in_forces
 from kinetree.contact.complementarity.residuals import Certificate, residuals
 from kinetree.contact.complementarity.rows import Rows, matrix_and_vector
@@ -24,7 +25,7 @@ LARGEST_ENUMERATED = 14
 _TOLERANCE = 1e-9
 
 
-def pivoting(M, d) -> ForceSolution:
+def pivoting(M: ArrayLike, d: ArrayLike) -> ForceSolution:
     """A basic solution for a symmetric positive-semidefinite matrix, by principal pivoting.
 
     Args:
@@ -34,7 +35,7 @@ def pivoting(M, d) -> ForceSolution:
     return in_forces(M, d)
 
 
-def lemke(M, d) -> ForceSolution:
+def lemke(M: ArrayLike, d: ArrayLike) -> ForceSolution:
     """A solution for any matrix, if Lemke's path leads to one.
 
     It does, or ends with a proof, for positive-semidefinite and other copositive-plus matrices. For
@@ -54,7 +55,7 @@ def lemke(M, d) -> ForceSolution:
     return _solution(M, d, lam, path.basis, path.ray is None, certificate, path.pivots)
 
 
-def enumerated(M, d, tolerance=_TOLERANCE) -> list[ForceSolution]:
+def enumerated(M: ArrayLike, d: ArrayLike, tolerance: float = _TOLERANCE) -> list[ForceSolution]:
     """All basic solutions, those with fewest forces first; by trying all bases.
 
     Args:

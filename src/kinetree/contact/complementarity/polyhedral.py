@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.contact.complementarity import lcp
 from kinetree.contact.complementarity.quadratic import ForceSolution
-from kinetree.contact.complementarity.rows import mixed
+from kinetree.contact.complementarity.rows import Rows, mixed
 from kinetree.errors import ShapeError
 
 __all__ = ["PolyhedralSolution", "complementarity_problem", "solve"]
@@ -39,7 +40,10 @@ class PolyhedralSolution(NamedTuple):
     problem: ForceSolution
 
 
-def solve(A, b, mu, *, low=(), high=(), sides=8) -> PolyhedralSolution:
+def solve(
+    A: ArrayLike, b: ArrayLike, mu: ArrayLike, *, low: ArrayLike = (), high: ArrayLike = (),
+    sides: int = 8,
+) -> PolyhedralSolution:  # fmt: skip
     """Forces within polyhedral friction cones and bounds.
 
     Args:
@@ -59,7 +63,9 @@ def solve(A, b, mu, *, low=(), high=(), sides=8) -> PolyhedralSolution:
     return PolyhedralSolution(lam, A @ lam + b, found.solved, found)
 
 
-def complementarity_problem(A, b, rows, sides):
+def complementarity_problem(
+    A: ArrayLike, b: ArrayLike, rows: Rows, sides: int
+) -> tuple[Array, Array, Array, Array]:
     """The matrix, the right side, and how forces follow: ``lam = start + P x``, first unknowns x.
 
     For ``lcp.enumerated``, say, to see all solutions of a small problem.

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.contact.complementarity.residuals import (
     Certificate,
     Residuals,
@@ -60,7 +61,9 @@ class MotionSolution(NamedTuple):
     forces: ForceSolution
 
 
-def in_forces(M, d, low=0.0, high=np.inf) -> ForceSolution:
+def in_forces(
+    M: ArrayLike, d: ArrayLike, low: ArrayLike = 0.0, high: ArrayLike = np.inf
+) -> ForceSolution:
     """Forces within bounds that minimise ``½ lamᵀ M lam + dᵀ lam`` — RBDA (11.43).
 
     Args:
@@ -77,7 +80,10 @@ def in_forces(M, d, low=0.0, high=np.inf) -> ForceSolution:
     return _finished(pivot(Dense(M, d), low, high), M, d, low, high)
 
 
-def in_accelerations(H, free, J, bias, low=0.0, high=np.inf) -> MotionSolution:
+def in_accelerations(
+    H: ArrayLike, free: ArrayLike, J: ArrayLike, bias: ArrayLike, low: ArrayLike = 0.0,
+    high: ArrayLike = np.inf,
+) -> MotionSolution:  # fmt: skip
     """Accelerations nearest to the free ones with ``J qdd + bias ≥ 0`` — RBDA (11.44).
 
     Args:

@@ -6,11 +6,12 @@ between sticking, sliding and open. A small proximal term keeps the pivots posit
 are redundant, and does not move the solution.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from kinetree.algorithms.closed.elimination import solve_for
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.contact.complementarity.rows import LAWS, Rows, newton_matrix, obeyed, scaled
 from kinetree.errors import UnknownNameError
 from kinetree.expr.repeat import repeat
@@ -36,8 +37,9 @@ class KernelSolution(NamedTuple):
 
 
 def in_kernel(
-    A, b, mu, iterations=30, warm=None, *, low=(), high=(), law="coulomb", tolerance=1e-12,
-    proximal=1e-9,
+    A: ArrayLike, b: ArrayLike, mu: ArrayLike, iterations: Any = 30, warm: ArrayLike | None = None,
+    *, low: ArrayLike = (), high: ArrayLike = (), law: Literal["coulomb", "convex"] = "coulomb",
+    tolerance: float = 1e-12, proximal: float = 1e-9,
 ) -> KernelSolution:  # fmt: skip
     """Forces within their cones and bounds; as ``solve``, for traced numbers or floats.
 

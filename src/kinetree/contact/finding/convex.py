@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.contact.finding.shapes import hull_of
+from kinetree.contact.finding.shapes import Placed, hull_of
 from kinetree.contact.finding.supports import support
 from kinetree.errors import MissingPackageError, ModelError, SingularError
 from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, HeightField, Plane, Sphere
@@ -27,7 +27,7 @@ class Nearest(NamedTuple):
     foot: np.ndarray
 
 
-def convex_distance(a, b) -> Nearest:
+def convex_distance(a: Placed, b: Placed) -> Nearest:
     """How two placed convex shapes are nearest, or how they overlap least.
 
     A back end of your own is a function like this one: ``Scene(..., distance=...)``.

@@ -7,16 +7,22 @@ Works for trees, floating bases, loops, gears, and prescribed joints. See ``sing
 of restitution, and ``several`` for impacts at several points at once.
 """
 
+from collections.abc import Sequence
+from typing import Literal
+
 import numpy as np
 
 from kinetree.arrays.functions import on_host
-from kinetree.contact.contacts import body_motions, contact_axes
+from kinetree.arrays.kinds import ArrayLike
+from kinetree.contact.contacts import Contacts, body_motions, contact_axes
 from kinetree.contact.finding.pairs import coefficients_of
 from kinetree.contact.impacts.collision import Collision, Impact, finished
 from kinetree.contact.impacts.several import islands, sequential_impacts, simultaneous_impacts
 from kinetree.contact.impacts.single import require_law
+from kinetree.contact.scene import Scene
 from kinetree.errors import ImpactError, ShapeError, UnknownNameError
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
+from kinetree.model.model import Model
 from kinetree.quantities import kinematics
 
 __all__ = ["capture", "impact"]
@@ -26,9 +32,12 @@ _ORDERS = {"simultaneous": simultaneous_impacts, "sequential": sequential_impact
 
 @on_host
 def impact(
-    model, q, qd, contacts, *, law="newton", restitution=None, friction=None,
-    order="simultaneous", arrested=False, tangential_restitution=0.0, torsional_friction=0.0,
-    torsional_restitution=0.0, given=(), tolerance=1e-6,
+    model: Model, q: ArrayLike, qd: ArrayLike, contacts: Contacts | Scene, *,
+    law: Literal["newton", "poisson", "energetic"] = "newton",
+    restitution: ArrayLike | None = None, friction: ArrayLike | None = None,
+    order: Literal["simultaneous", "sequential"] = "simultaneous", arrested: bool = False,
+    tangential_restitution: float = 0.0, torsional_friction: float = 0.0,
+    torsional_restitution: float = 0.0, given: str | Sequence[str] = (), tolerance: float = 1e-6,
 ) -> Impact:  # fmt: skip
     """Velocities after an impact at the contacts that are closed.
 
@@ -87,7 +96,10 @@ def impact(
 
 
 @on_host
-def capture(model, q, qd, contacts, *, weld=False, given=(), tolerance=1e-6) -> Impact:
+def capture(
+    model: Model, q: ArrayLike, qd: ArrayLike, contacts: Contacts | Scene, *, weld: bool = False,
+    given: str | Sequence[str] = (), tolerance: float = 1e-6,
+) -> Impact:  # fmt: skip
     """Velocities after bodies have caught one another: they move as one at every contact.
 
     Unlike that of ``impact``, the impulse may pull, and friction has no limit: hooks, grippers,
@@ -187,7 +199,7 @@ def _collision(model, q, qd, contacts, tolerance, given):
     qd = as_joint_vector(model, qd, "qd").astype(float)
     if q.ndim != 1 or qd.ndim != 1:
         raise ShapeError(f"an impact takes one sample, got q {q.shape} and qd {qd.shape}")
-    if hasattr(contacts, "contacts"):
+    if isinstance(contacts, Scene):
         contacts = contacts.contacts(q, margin=tolerance)
     closed = np.asarray(contacts.gap) <= tolerance
     given = (given,) if isinstance(given, str) else tuple(given)

@@ -7,13 +7,16 @@ Works for trees, floating bases, loops, gears, and prescribed joints — RBDA §
 with friction stick or slide; see ``friction``.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from kinetree.arrays.functions import on_host
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.contact.complementarity import lcp
+from kinetree.contact.contacts import Contacts
 from kinetree.contact.finding.pairs import coefficients_of
 from kinetree.contact.mobility import drive_forces, tree_force
 from kinetree.contact.rigid.friction import directions, reduced, require_method, solve
@@ -24,9 +27,11 @@ from kinetree.contact.rigid.problem import (
     problem_at,
     require_solution,
 )
+from kinetree.contact.scene import Scene
 from kinetree.errors import ContactError, ShapeError, UnknownNameError
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
-from kinetree.spatial import Motion, cross_force
+from kinetree.model.model import Model
+from kinetree.spatial import Force, Inertia, Motion, cross_force
 
 __all__ = ["BodyContact", "ContactMotion", "ContactResiduals", "body_contact", "forward_dynamics"]
 
@@ -80,13 +85,14 @@ class ContactMotion:
     modes: tuple[str, ...]
     unique: bool
     residuals: ContactResiduals
-    contacts: Any
+    contacts: Contacts
 
 
 @on_host
 def forward_dynamics(
-    model, q, qd, tau, contacts, *, friction=None, method="auto", given=(), qdd=None,
-    gap_tolerance=1e-6, velocity_tolerance=1e-6,
+    model: Model, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, contacts: Contacts | Scene, *,
+    friction: ArrayLike | None = None, method: str = "auto", given: str | Sequence[str] = (),
+    qdd: ArrayLike | None = None, gap_tolerance: float = 1e-6, velocity_tolerance: float = 1e-6,
 ) -> ContactMotion:  # fmt: skip
     """Accelerations and contact forces of a mechanism in contact.
 
@@ -114,7 +120,7 @@ def forward_dynamics(
     q, qd, tau = _arrays(model, q, qd, tau)
     given = (given,) if isinstance(given, str) else tuple(given)
     known = np.zeros(model.nv) if qdd is None else as_joint_vector(model, qdd, "qdd").astype(float)
-    if hasattr(contacts, "contacts"):
+    if isinstance(contacts, Scene):
         contacts = contacts.contacts(q, margin=gap_tolerance)
     mu = coefficients_of(friction, contacts.friction, contacts.size, "friction", _FINITE)
     if method != "auto" and np.any(mu > 0):
@@ -250,7 +256,10 @@ class BodyContact(NamedTuple):
 
 
 @on_host
-def body_contact(inertia, v, f, normals, normal_rates=None) -> BodyContact:
+def body_contact(
+    inertia: Inertia, v: Motion, f: Force, normals: ArrayLike,
+    normal_rates: ArrayLike | None = None,
+) -> BodyContact:  # fmt: skip
     """Contact forces on one body, and its acceleration.
 
     Args:

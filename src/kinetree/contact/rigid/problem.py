@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.contact.contacts import bias, jacobian, velocity
 from kinetree.contact.mobility import free_acceleration, mobility
 from kinetree.errors import InfeasibleContactError
@@ -117,7 +118,9 @@ def problem_at(model, q, qd, tau, contacts, mu, given=(), qdd=None) -> Problem:
 APART, HITTING, LEAVING, TOUCHING = "1", "2a", "2b", "3"
 
 
-def contact_states(gap, zeta, gap_tolerance=1e-6, velocity_tolerance=1e-6) -> tuple[str, ...]:
+def contact_states(
+    gap: ArrayLike, zeta: ArrayLike, gap_tolerance: float = 1e-6, velocity_tolerance: float = 1e-6
+) -> tuple[str, ...]:
     """The states of contacts, as RBDA Fig. 11.4 numbers them.
 
     Args:

@@ -15,21 +15,24 @@ import numpy as np
 
 from kinetree.algorithms.dual import rate_of, value_of
 from kinetree.algorithms.kinematics import base_transforms, body_velocities
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.contact.contacts import body_motions, contact_axes
 from kinetree.contact.finding.candidates import carriers, moving_shape
 from kinetree.contact.finding.closed_forms import touches
-from kinetree.contact.scene import as_scene
+from kinetree.contact.scene import Scene, as_scene
 from kinetree.contact.soft.laws import (
     HuntCrossley,
     Linear,
     NormalLaw,
     Regularized,
     Stiction,
+    TangentialLaw,
     root,
 )
 from kinetree.contact.soft.patch import Patch
 from kinetree.errors import ModelError, TraceError, UnknownNameError, calling
 from kinetree.functional.kernel import kernel
+from kinetree.model.model import Model
 from kinetree.spatial import cross
 from kinetree.spelling import did_you_mean
 
@@ -65,8 +68,9 @@ class SoftContact:
     traceable = True
 
     def __init__(
-        self, scene, *, stiffness=None, damping=None, friction=None, law="hunt_crossley",
-        tangential=None, drag=0.0,
+        self, scene: Scene, *, stiffness: float | None = None, damping: float | None = None,
+        friction: ArrayLike | None = None, law: str | NormalLaw = "hunt_crossley",
+        tangential: TangentialLaw | None = None, drag: float = 0.0,
     ):  # fmt: skip
         self.scene = as_scene(scene, "SoftContact")
         self.normal, self.tangential = _laws(law, stiffness, damping, tangential)
@@ -107,7 +111,10 @@ class SoftContact:
         f, _ = self._local(gap, J, qd, none, none, 0.0)
         return self._joint_force(model, q, qd, J, f)
 
-    def forces(self, model, q, qd, state=None, elapsed=0.0):
+    def forces(
+        self, model: Model, q: ArrayLike, qd: ArrayLike, state: ArrayLike | None = None,
+        elapsed: float = 0.0,
+    ) -> Array:  # fmt: skip
         """Forces on the successors along (normal, tangent 1, tangent 2) [N], (..., n, 3).
 
         Args:
@@ -124,7 +131,7 @@ class SoftContact:
             x = _times(self._tangents(model, q), x)
         return self._local(gap, J, qd, z, x, elapsed)[0]
 
-    def energy(self, model, q):
+    def energy(self, model: Model, q: ArrayLike) -> Array:
         """Energy stored in the springs of a normal law without memory [J], (...)."""
         if not isinstance(self.normal, (HuntCrossley, Linear)):
             raise UnknownNameError(f"{type(self.normal).__name__} has no energy of positions alone")
@@ -157,14 +164,16 @@ class SoftContact:
         """Fastest decay of a state [1/s]; steps must be short for it."""
         return max(float(getattr(law, "rate", 0.0)) for law in (self.normal, self.tangential))
 
-    def start(self, model, q):
+    def start(self, model: Model, q: ArrayLike) -> Array:
         """States of surfaces that have always been pressed as they are, (..., n, state_size)."""
         gap = self.scene.candidate_positions(model, q)[0]
         z = np.asarray(self.normal.start(gap), dtype=float)
         zeros = np.zeros((*gap.shape, self.state_size - self.normal.size))
         return np.concatenate([z, zeros], axis=-1)
 
-    def acting(self, model, t, q, qd, state, elapsed):
+    def acting(
+        self, model: Model, t: float, q: ArrayLike, qd: ArrayLike, state: ArrayLike, elapsed: float
+    ) -> tuple[Array, Array]:
         """Joint forces (..., nv), and rates of the states (..., n, state_size).
 
         Displacements of friction patches are vectors in base coordinates: they turn with the
@@ -180,7 +189,9 @@ class SoftContact:
         xd = (T * xd[..., None]).sum(-2) + self._turning(model, q, qd, x)
         return self._joint_force(model, q, qd, J, f), np.concatenate([zd, xd], axis=-1)
 
-    def settled(self, model, q, before, after, h):
+    def settled(
+        self, model: Model, q: ArrayLike, before: ArrayLike, after: ArrayLike, h: float
+    ) -> Array:
         """States at the end of a step: in touch, and in the tangent plane as it is now.
 
         Args:

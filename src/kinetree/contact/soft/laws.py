@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.contact.complementarity.rows import less
 from kinetree.errors import ModelError
 from kinetree.functional.choose import select
@@ -53,11 +54,11 @@ class NormalLaw(ABC):
     def __call__(self, z, p, pd, elapsed) -> tuple[Any, Any]:
         """Forces [N], (...,), and rates of the states, (..., k)."""
 
-    def start(self, p) -> Any:
+    def start(self, p: ArrayLike) -> Array:
         """States of contacts that have always been as they are, (..., k)."""
         return np.zeros((*np.shape(p), self.size))
 
-    def settled(self, z0, z1, p, h) -> Any:
+    def settled(self, z0: ArrayLike, z1: ArrayLike, p: ArrayLike, h: float) -> Array:
         """States at the end of a step.
 
         Args:
@@ -93,7 +94,7 @@ class Linear(NormalLaw):
         f = positive(-self.stiffness * p - self.damping * pd)
         return select(less(p, 0), f, 0 * f), z
 
-    def energy(self, p):
+    def energy(self, p: ArrayLike) -> Array:
         """Stored in the springs [J]."""
         return self.stiffness * select(less(p, 0), p, 0 * p) ** 2 / 2
 
@@ -135,7 +136,7 @@ class HuntCrossley(NormalLaw):
         whole, half = divmod(round(2 * self.exponent), 2)
         return self.stiffness * depth**whole * (root(depth) if half else 1)
 
-    def energy(self, p):
+    def energy(self, p: ArrayLike) -> Array:
         """Stored in the springs [J]."""
         stored = self._spring(p) * -p / (self.exponent + 1)
         return select(less(p, 0), stored, 0 * stored)
@@ -226,7 +227,7 @@ class Stiction(TangentialLaw):
         require_positive(self, stiffness=self.stiffness, damping=self.damping)
 
     @property
-    def rate(self):
+    def rate(self) -> float:
         """Decay of ``x`` while it slips [1/s]."""
         return self.stiffness / self.damping
 
@@ -253,7 +254,7 @@ class Dahl(TangentialLaw):
         require_positive(self, stiffness=self.stiffness, recovery=self.recovery)
 
     @property
-    def rate(self):
+    def rate(self) -> float:
         """Recovery without load [1/s]."""
         return self.recovery
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.contact.complementarity.rows import less
 from kinetree.contact.soft.laws import TOUCHING, NormalLaw, positive, require_positive
 from kinetree.errors import ModelError
@@ -39,7 +40,7 @@ class Patch(NormalLaw):
         require_positive(self, stiffness=self.stiffness, damping=self.damping)
 
     @property
-    def rate(self):
+    def rate(self) -> float:
         """Decay of the state, if it is integrated [1/s]."""
         return self.stiffness / self.damping if self.integrated else 0.0
 
@@ -56,16 +57,16 @@ class Patch(NormalLaw):
         zd = -(self.stiffness * z + f) / self.damping if self.integrated else 0 * z
         return f, zd[..., None]
 
-    def start(self, p):
+    def start(self, p: ArrayLike) -> Array:
         """A patch that is as far in as the body."""
         return select(less(p, 0), p, 0 * p)[..., None]
 
-    def settled(self, z0, z1, p, h):
+    def settled(self, z0: ArrayLike, z1: ArrayLike, p: ArrayLike, h: float) -> Array:
         """Not above the body, and in touch with it if it was up to rounding."""
         z = z1[..., 0] if self.integrated else self._left(z0[..., 0], h)
         return select(less(p, z + TOUCHING) & less(p, 0), p, z)[..., None]
 
-    def energy(self, z):
+    def energy(self, z: ArrayLike) -> Array:
         """Stored in the springs [J]."""
         return self.stiffness * z[..., 0] ** 2 / 2
 
@@ -103,11 +104,11 @@ class NonlinearPatch(NormalLaw):
         back = positive(-z)
         return f, ((self.spring(back) - f) / self.damper(back))[..., None]
 
-    def start(self, p):
+    def start(self, p: ArrayLike) -> Array:
         """A patch that is as far in as the body."""
         return select(less(p, 0), p, 0 * p)[..., None]
 
-    def settled(self, z0, z1, p, h):
+    def settled(self, z0: ArrayLike, z1: ArrayLike, p: ArrayLike, h: float) -> Array:
         """Not above the body."""
         z = select(less(z1[..., 0], 0), z1[..., 0], 0 * z1[..., 0])
         return select(less(p, z + TOUCHING) & less(p, 0), p, z)[..., None]
@@ -137,7 +138,7 @@ class SeriesSpring(NormalLaw):
         )  # fmt: skip
 
     @property
-    def rate(self):
+    def rate(self) -> float:
         """Decay of ``y`` [1/s]."""
         return (self.stiffness + self.series) / self.damping
 
@@ -147,7 +148,7 @@ class SeriesSpring(NormalLaw):
         f = positive(self.series * (y - p))
         return f, (-(self.stiffness * y + f) / self.damping)[..., None]
 
-    def energy(self, z, p):
+    def energy(self, z: ArrayLike, p: ArrayLike) -> Array:
         """Stored in the springs [J]."""
         y = z[..., 0]
         return (self.stiffness * y**2 + self.series * positive(y - p) ** 2) / 2
@@ -167,7 +168,7 @@ class TwoSurfaces(NormalLaw):
     size = 2
 
     @property
-    def rate(self):
+    def rate(self) -> float:
         """Fastest decay of a state [1/s]."""
         return max(s.stiffness / s.damping for s in (self.first, self.second))
 
@@ -180,13 +181,13 @@ class TwoSurfaces(NormalLaw):
         f = select(less(-TOUCHING, apart), positive(f), 0 * f)
         return f, np.stack([back[0] - f / a.damping, back[1] - f / b.damping], axis=-1)
 
-    def start(self, p):
+    def start(self, p: ArrayLike) -> Array:
         """Both pressed with the same force."""
         k = self.first.stiffness, self.second.stiffness
         depth = select(less(p, 0), p, 0 * p)
         return np.stack([depth * k[1] / sum(k), depth * k[0] / sum(k)], axis=-1)
 
-    def settled(self, z0, z1, p, h):
+    def settled(self, z0: ArrayLike, z1: ArrayLike, p: ArrayLike, h: float) -> Array:
         """In touch, if they overlap: what is too much is shared."""
         apart = z1[..., 0] + z1[..., 1] - p
         too_much = select(less(-TOUCHING, apart) & less(p, 0), apart, 0 * apart)
