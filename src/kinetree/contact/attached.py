@@ -13,7 +13,7 @@ themselves, and so replace what makes the stepper.
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import singledispatch
+from functools import partial, singledispatch
 from typing import Any
 
 from kinetree.contact.event_driven.stepper import event_driven_stepper
@@ -81,21 +81,13 @@ def _(contact: SoftContact, model) -> Attached:
 @attach.register
 def _(contact: TimeStepping, model) -> Attached:
     _require_model(contact.scene, model)
-
-    def stepper(acting, method, field, q, events, *, compiled):
-        return time_stepper(contact, acting, method, field, q, events, compiled=compiled)
-
-    return Attached(stepper=stepper, equal_steps=True)
+    return Attached(stepper=partial(time_stepper, contact), equal_steps=True)
 
 
 @attach.register
 def _(contact: EventDriven, model) -> Attached:
     _require_model(contact.scene, model)
-
-    def stepper(acting, method, field, q, events, *, compiled):
-        return event_driven_stepper(contact, acting, method, field, q, events, compiled=compiled)
-
-    return Attached(stepper=stepper)
+    return Attached(stepper=partial(event_driven_stepper, contact))
 
 
 def forces_of(contact, model) -> tuple:

@@ -19,6 +19,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kinetree.errors import ImpactError, UnknownNameError
+from kinetree.integration.explicit import DORMAND_PRINCE
+from kinetree.integration.watcher import root
 from kinetree.spelling import did_you_mean
 
 __all__ = ["LAWS", "require_law", "single_impact"]
@@ -247,16 +249,7 @@ def _keeps_on(w, b, mu):
 #
 # is smooth, also where sliding slows down to nothing. Steps are those of Dormand and Prince.
 
-_A = (
-    (),
-    (1 / 5,),
-    (3 / 40, 9 / 40),
-    (44 / 45, -56 / 15, 32 / 9),
-    (19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729),
-    (9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656),
-    (35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84),
-)
-_E = (71 / 57600, 0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40)
+_ERROR = tuple(b - e for b, e in zip(DORMAND_PRINCE.b, DORMAND_PRINCE.b_embedded, strict=True))
 _TOLERANCE = 1e-11
 _GONE = math.log(1e-14)  # of the speed at the start: sliding has stopped
 
@@ -270,8 +263,9 @@ def swerve(course, goal):
         if error > 1:
             h *= max(0.2, 0.9 * error**-0.2)
             continue
-        if goal.distance(path.course(after)) >= 0:
-            return path.course(path.step(y, _located(path, goal, y, h))[0]), True
+        there = goal.distance(path.course(after))
+        if there >= 0:
+            return path.course(path.step(y, _to_goal(path, goal, y, h, there))[0]), True
         if after[1] - path.start[1] < _GONE:
             return _stopped(path.course(after)), False
         y, h = after, h * min(5.0, 0.9 * max(error, 1e-8) ** -0.2)
@@ -300,10 +294,10 @@ class _Path:
     def step(self, y, h):
         """State after ``h``, and the error relative to what is tolerated."""
         k, state = [], y
-        for a in _A:
+        for a in DORMAND_PRINCE.a:
             state = _moved(y, h, a, k)
             k.append(self.rates(state))
-        error = _moved([0.0] * 6, h, _E, k)
+        error = _moved([0.0] * 6, h, _ERROR, k)
         least = [0.0, 0.0, *(abs(x) for x in y[2:])]
         sizes = (max(a, b) for a, b in zip(self.size, least, strict=True))
         return state, max(abs(e) / (_TOLERANCE * z) for e, z in zip(error, sizes, strict=True))
@@ -326,25 +320,13 @@ def _moved(y, h, weights, k):
     ]
 
 
-def _located(path, goal, y, h):
-    """Length of the step that ends at the goal: false position, after Illinois."""
+def _to_goal(path, goal, y, h, at_end):
+    """Length of the step that ends at the goal."""
 
     def distance(length):
         return goal.distance(path.course(path.step(y, length)[0]))
 
-    a, f_a, b, f_b, side = 0.0, distance(0.0), h, distance(h), 0
-    for _ in range(100):
-        if f_b == 0 or b - a <= 4 * np.spacing(h):
-            break
-        middle = a - f_a * (b - a) / (f_b - f_a)
-        if not a < middle < b:
-            middle = (a + b) / 2
-        value = distance(middle)
-        if value < 0:
-            a, f_a, f_b, side = middle, value, f_b / 2 if side < 0 else f_b, -1
-        else:
-            b, f_b, f_a, side = middle, value, f_a / 2 if side > 0 else f_a, 1
-    return b
+    return root(distance, 0.0, goal.distance(path.course(y)), h, at_end, 4 * np.spacing(h))
 
 
 def _stopped(course):

@@ -67,7 +67,7 @@ def time_stepper(settings, acting, method, field, q, events, *, compiled):
             f"energy of that is not that of any force. Start where they touch or are apart, or "
             f"leave out pairs that are meant to overlap: Scene(..., ignore=...)",
             SimulationWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
     groups = [UserEvents(events, model)] if events else []
     return stepper, (Watcher(model, groups, q.shape[:-1]),) if groups else ()
