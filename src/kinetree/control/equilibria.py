@@ -1,11 +1,13 @@
 """States in which a mechanism stays at rest, when only some joints are driven."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from kinetree.algorithms.closed.rank import RANK_TOLERANCE
 from kinetree.arrays.functions import on_host
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import EquilibriumError
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
@@ -14,6 +16,7 @@ from kinetree.loops.kinematics.projection import project_configuration
 from kinetree.loops.linear.coordinates import coordinates, velocity_columns
 from kinetree.loops.linear.derivatives import forces_along
 from kinetree.loops.linear.velocity_basis import MotionState, velocity_basis
+from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_model
 from kinetree.quantities.dynamics import (
     bias_force,
@@ -69,7 +72,9 @@ class Equilibrium(NamedTuple):
 
 
 @on_host
-def equilibrium(model, q0, *, actuated=None, hold=()):
+def equilibrium(
+    model: Model, q0: ArrayLike, *, actuated: Sequence[str] | None = None, hold: Sequence[str] = ()
+) -> Equilibrium:
     """The configuration near ``q0`` at which the driven joints can hold the mechanism at rest.
 
         q, tau = kt.control.equilibrium(m, q0, actuated=["shoulder"])

@@ -1,10 +1,15 @@
 """Follow a motion by cancelling the dynamics."""
 
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias
+
 import numpy as np
 
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.control.equilibria import holding_forces, motor_forces
 from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.functional.kernel import kernel
+from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.quantities.dynamics import gravity_force
 
@@ -19,6 +24,10 @@ __all__ = [
 ]
 
 # --- What a controller follows, and how hard: references and gains -------------------------------
+
+
+Reference: TypeAlias = Callable[[float], Any] | ArrayLike
+"""A function of time that returns positions, velocities and accelerations, or a fixed target."""
 
 
 @kernel
@@ -108,12 +117,14 @@ class ComputedTorque:
         kd: damping per inertia [1/s]; critical if left out.
     """
 
-    def __init__(self, model, reference, kp, kd=None):
+    def __init__(
+        self, model: Model, reference: Reference, kp: ArrayLike, kd: ArrayLike | None = None
+    ):
         self.model, self.reference = model, as_reference(model, reference)
         self.kp = Gain(kp, model.nv, "kp")
         self.kd = Gain(damping_for(kp, kd), model.nv, "kd")
 
-    def __call__(self, t, q, qd):
+    def __call__(self, t: float, q: ArrayLike, qd: ArrayLike) -> Array:
         """Forces of the motors, (..., nv)."""
         q_r, qd_r, qdd_r = self.reference(t)
         e = configuration_error(self.model, q, q_r)
@@ -137,11 +148,11 @@ class GravityCompensation:
         damping: of the joints, a number, (nv,) or (nv, nv).
     """
 
-    def __init__(self, model, damping=0.0):
+    def __init__(self, model: Model, damping: ArrayLike = 0.0):
         self.model = as_model(model)
         self.damping = Gain(damping, model.nv, "damping")
 
-    def __call__(self, t, q, qd):
+    def __call__(self, t: float, q: ArrayLike, qd: ArrayLike) -> Array:
         """Forces of the motors, (..., nv)."""
         return gravity_force(self.model, q) - self.damping(qd)
 
@@ -167,7 +178,15 @@ class PDWithFeedforward:
             constant reference from anywhere; None: nothing.
     """
 
-    def __init__(self, model, reference, kp, kd, *, feedforward="reference"):
+    def __init__(
+        self,
+        model: Model,
+        reference: Reference,
+        kp: ArrayLike,
+        kd: ArrayLike,
+        *,
+        feedforward: Literal["reference", "gravity"] | None = "reference",
+    ):
         if feedforward not in ("reference", "gravity", None):
             raise UnknownNameError(
                 f"feedforward must be 'reference', 'gravity' or None, got {feedforward!r}"
@@ -176,7 +195,7 @@ class PDWithFeedforward:
         self.kp, self.kd = Gain(kp, model.nv, "kp"), Gain(kd, model.nv, "kd")
         self.feedforward = feedforward
 
-    def __call__(self, t, q, qd):
+    def __call__(self, t: float, q: ArrayLike, qd: ArrayLike) -> Array:
         """Forces of the motors, (..., nv)."""
         q_r, qd_r, qdd_r = self.reference(t)
         tau = self.kp(configuration_error(self.model, q, q_r)) + self.kd(qd_r - qd)

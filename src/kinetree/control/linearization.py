@@ -12,17 +12,21 @@ A mechanism with loops or couplings is described by independent coordinates ``y`
 ``x = (dy, dyd)``: see ``kinetree.loops.linearize``.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from kinetree.arrays.functions import on_host
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.control.equilibria import motion_under
 from kinetree.errors import LoopError, UnknownNameError
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.turning_axes import brackets, step_slopes
+from kinetree.loops.linear.linearization import LinearModel
 from kinetree.loops.linear.linearization import linearize as linearize_closed
+from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_seconds
 from kinetree.quantities.dynamics import forward_dynamics, passive_force
 
@@ -39,7 +43,17 @@ class Linearization(NamedTuple):
 
 
 @on_host
-def linearize(model, q, qd, tau, f_ext=None, *, dt=None, method=None, independent=None):
+def linearize(
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    tau: ArrayLike,
+    f_ext: ArrayLike | None = None,
+    *,
+    dt: float | None = None,
+    method: Literal["zoh", "euler"] | None = None,
+    independent: str | Sequence[str] | ArrayLike | None = None,
+) -> Linearization | LinearModel:
     """The equations of motion to first order about a state, for ``x = (dq, dqd)``.
 
     Args:

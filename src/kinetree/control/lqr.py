@@ -1,10 +1,12 @@
 """The linear-quadratic regulator: the feedback that costs least near an equilibrium."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from kinetree.arrays.functions import on_host
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.control.equilibria import closed_holding_forces, holding_forces, load_on_freedoms
 from kinetree.control.joint_space import configuration_error
 from kinetree.control.linearization import linearize
@@ -17,6 +19,7 @@ from kinetree.control.riccati import (
 from kinetree.errors import EquilibriumError, ShapeError, SingularError
 from kinetree.loops.linear.coordinates import velocity_columns
 from kinetree.loops.linear.velocity_basis import coordinate_changes, coordinate_rates
+from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector
 
 __all__ = ["LQR", "LQRGain", "lqr_gain"]
@@ -32,7 +35,9 @@ class LQRGain(NamedTuple):
 
 
 @on_host
-def lqr_gain(A, B, Q, R, *, discrete=False):
+def lqr_gain(
+    A: ArrayLike, B: ArrayLike, Q: ArrayLike, R: ArrayLike, *, discrete: bool = False
+) -> LQRGain:
     """The feedback with the least ``∫ xᵀ Q x + uᵀ R u dt`` for ``dx/dt = A x + B u``.
 
     Args:
@@ -132,7 +137,18 @@ class LQR:
         coordinates: names of the independent coordinates of a mechanism with loops; else None.
     """
 
-    def __init__(self, model, q, *, Q, R, tau=None, actuated=None, dt=None, independent=None):
+    def __init__(
+        self,
+        model: Model,
+        q: ArrayLike,
+        *,
+        Q: ArrayLike,
+        R: ArrayLike,
+        tau: ArrayLike | None = None,
+        actuated: Sequence[str] | None = None,
+        dt: float | None = None,
+        independent: str | Sequence[str] | ArrayLike | None = None,
+    ):
         self.model, self.q = model, as_configuration(model, q)
         if self.q.ndim != 1:
             raise ShapeError(f"LQR needs one equilibrium, got q of shape {self.q.shape}")
@@ -149,13 +165,13 @@ class LQR:
         self.poles = np.linalg.eigvals(self.A - self.B @ self.K)
 
     @property
-    def full_gain(self):
+    def full_gain(self) -> np.ndarray:
         """``K`` with a row for every velocity variable, zero where none is driven, (nv, n)."""
         gain = np.zeros((self.model.nv, self.K.shape[1]))
         gain[self.columns] = self.K
         return gain
 
-    def __call__(self, t, q, qd):
+    def __call__(self, t: float, q: ArrayLike, qd: ArrayLike) -> Array:
         """Forces of the motors, (..., nv)."""
         x = self._deviation(q, qd)
         tau = np.broadcast_to(self.tau, (*x.shape[:-1], self.model.nv)).copy()

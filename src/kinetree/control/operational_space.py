@@ -4,12 +4,22 @@ O. Khatib, "A unified approach for motion and force control of robot manipulator
 space formulation" (1987); Lynch & Park §9.6 for the equations of motion in task space.
 """
 
+from typing import Literal
+
 import numpy as np
 
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.control.equilibria import motor_forces
-from kinetree.control.joint_space import Gain, as_reference, configuration_error, damping_for
+from kinetree.control.joint_space import (
+    Gain,
+    Reference,
+    as_reference,
+    configuration_error,
+    damping_for,
+)
 from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.functional.kernel import kernel
+from kinetree.model import Model
 from kinetree.model.arrays import as_model, as_numbers, check_finite
 from kinetree.quantities.dynamics import inverse_mass_matrix
 from kinetree.quantities.kinematics import jacobian, jacobian_rate, pose
@@ -61,9 +71,18 @@ class OperationalSpaceControl:
     """
 
     def __init__(
-        self, model, frame, reference, kp, kd=None, *, task="pose",
-        posture=None, posture_kp=10.0, posture_kd=None,
-    ):  # fmt: skip
+        self,
+        model: Model,
+        frame: str,
+        reference: Reference,
+        kp: ArrayLike,
+        kd: ArrayLike | None = None,
+        *,
+        task: Literal["pose", "position"] = "pose",
+        posture: Reference | None = None,
+        posture_kp: ArrayLike = 10.0,
+        posture_kd: ArrayLike | None = None,
+    ):
         if task not in ("pose", "position"):
             raise UnknownNameError(f"task must be 'pose' or 'position', got {task!r}")
         as_model(model).frame(frame)
@@ -78,7 +97,7 @@ class OperationalSpaceControl:
         damping = damping_for(posture_kp, posture_kd, "posture_kd")
         self.posture_kd = Gain(damping, model.nv, "posture_kd")
 
-    def __call__(self, t, q, qd):
+    def __call__(self, t: float, q: ArrayLike, qd: ArrayLike) -> Array:
         """Forces of the motors, (..., nv)."""
         m, q, qd = self.model, np.asarray(q), np.asarray(qd)
         rows = slice(None) if self.task == "pose" else slice(3, None)

@@ -1,11 +1,13 @@
 """Control by sampling: try many plans at once, and keep what did well (MPPI)."""
 
+from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from kinetree.arrays.device import require_cupy
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ShapeError
 
 __all__ = ["PathIntegral"]
@@ -41,9 +43,21 @@ class PathIntegral:
     """
 
     def __init__(
-        self, cost, *, horizon, size, samples=1024, noise=1.0, temperature=0.1, lower=-np.inf,
-        upper=np.inf, others=(), arrays="numpy", dtype="float64", seed=0,
-    ):  # fmt: skip
+        self,
+        cost: Callable[..., Array],
+        *,
+        horizon: int,
+        size: int,
+        samples: int = 1024,
+        noise: ArrayLike = 1.0,
+        temperature: float = 0.1,
+        lower: ArrayLike = -np.inf,
+        upper: ArrayLike = np.inf,
+        others: Sequence[ArrayLike] = (),
+        arrays: Literal["numpy", "cupy"] = "numpy",
+        dtype: str = "float64",
+        seed: int = 0,
+    ):
         if arrays not in ("numpy", "cupy"):
             raise ShapeError(f"arrays must be 'numpy' or 'cupy', got {arrays!r}")
         xp: Any = np
@@ -59,7 +73,7 @@ class PathIntegral:
     def _array(self, x):
         return self.xp.asarray(x, self.dtype)
 
-    def __call__(self, *state):
+    def __call__(self, *state: ArrayLike) -> np.ndarray:
         """What to do first, a NumPy array (size,)."""
         xp, shape = self.xp, (self.samples, *self.plan.shape)
         tried = self.plan + self.noise * self.rng.standard_normal(shape, self.dtype)

@@ -10,6 +10,7 @@ equations", 2005). Newton's steps (D. L. Kleinman, 1968) then remove what roundi
 import numpy as np
 
 from kinetree.arrays.functions import on_host
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import SingularError
 
 __all__ = [
@@ -25,7 +26,7 @@ _TOO_LARGE = 1e100  # what grows so far grows without bound
 
 
 @on_host
-def discrete_riccati(A, B, Q, R):
+def discrete_riccati(A: ArrayLike, B: ArrayLike, Q: ArrayLike, R: ArrayLike) -> Array:
     """The stabilising solution of ``P = Aᵀ P A - Aᵀ P B (R + Bᵀ P B)⁻¹ Bᵀ P A + Q``."""
     P = _doubled(A, B @ np.linalg.solve(R, _T(B)), Q)
     for _ in range(_REFINEMENTS):
@@ -41,7 +42,7 @@ def discrete_gain(A, B, R, P):
 
 
 @on_host
-def continuous_riccati(A, B, Q, R):
+def continuous_riccati(A: ArrayLike, B: ArrayLike, Q: ArrayLike, R: ArrayLike) -> Array:
     """The stabilising solution of ``Aᵀ P + P A - P B R⁻¹ Bᵀ P + Q = 0``."""
     G = B @ np.linalg.solve(R, _T(B))
     P = _doubled(*_cayley(A, G, Q))
@@ -57,13 +58,13 @@ def continuous_gain(B, R, P):
 
 
 @on_host
-def discrete_lyapunov(A, Q):
+def discrete_lyapunov(A: ArrayLike, Q: ArrayLike) -> Array:
     """The solution of ``P = Aᵀ P A + Q`` for a stable ``A``."""
     return _doubled(A, np.zeros_like(A), Q)
 
 
 @on_host
-def continuous_lyapunov(A, Q):
+def continuous_lyapunov(A: ArrayLike, Q: ArrayLike) -> Array:
     """The solution of ``Aᵀ P + P A + Q = 0`` for a stable ``A``."""
     return _doubled(*_cayley(A, np.zeros_like(A), Q))
 

@@ -14,6 +14,7 @@ from kinetree.codegen.program import Argument, cheapest, trace
 from kinetree.diagnosis.published import Cost, factorization_cost, inertia_matrix_cost
 from kinetree.errors import names_itself
 from kinetree.expr.count import count_operations
+from kinetree.model import Model
 from kinetree.model.arrays import as_model
 from kinetree.quantities.functions import quantity, require_tree
 
@@ -77,7 +78,7 @@ class Costs:
 
 
 @names_itself
-def operation_counts(model) -> Costs:
+def operation_counts(model: Model) -> Costs:
     """Additions and multiplications of the main algorithms for a model without loops."""
     require_tree(as_model(model), "operation_counts")
     texts, generated = {}, {}

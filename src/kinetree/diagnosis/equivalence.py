@@ -20,6 +20,7 @@ from kinetree.algorithms import aba, crba, rnea
 from kinetree.codegen.program import Argument, trace
 from kinetree.errors import ModelError, ModelWarning, names_itself
 from kinetree.expr.count import count_operations
+from kinetree.joints import AbstractJoint
 from kinetree.model import Model
 from kinetree.model.arrays import as_model
 from kinetree.model.equivalence import lumped_inertias
@@ -51,7 +52,7 @@ class Comparison(NamedTuple):
 
 
 @names_itself
-def lumped(model) -> Model:
+def lumped(model: Model) -> Model:
     """A model that moves like this one, with inertia moved from bodies to their parents.
 
     What comes to rest in a fixed base is dropped. Masses may come out negative: the model is meant
@@ -65,7 +66,9 @@ def lumped(model) -> Model:
 
 
 @names_itself
-def compare(a, b, *, samples=5, rng=0) -> Comparison:
+def compare(
+    a: Model, b: Model, *, samples: int = 5, rng: int | np.random.Generator = 0
+) -> Comparison:
     """Differences of two models in inertia matrix, inverse and forward dynamics, at random states.
 
     Args:
@@ -102,7 +105,7 @@ def _difference(x, y):
 # --- which inertias a joint cannot tell ----------------------------------------------------------
 
 
-def invariant_inertias(joint):
+def invariant_inertias(joint: AbstractJoint) -> np.ndarray:
     """Inertias that may move across a joint unnoticed, as a basis (k, 10) of parameters.
 
     They satisfy ``I S = 0``, look the same from both sides of the joint in every position, and
@@ -117,7 +120,7 @@ def invariant_inertias(joint):
     return Vt[rank:]
 
 
-def is_invariant(joint, inertia, tolerance=1e-10) -> bool:
+def is_invariant(joint: AbstractJoint, inertia: Inertia, tolerance: float = 1e-10) -> bool:
     """Whether an inertia may move across a joint unnoticed — RBDA (9.30)."""
     scale = float(np.max(np.abs(inertia.parameters()), initial=0.0))
     return bool(np.max(np.abs(_noticed(joint, inertia)), initial=0.0) <= tolerance * scale)
@@ -142,7 +145,7 @@ def _noticed(joint, I):
 
 
 @names_itself
-def augmented_bodies(model, *, floating=False):
+def augmented_bodies(model: Model, *, floating: bool = False) -> list[Inertia]:
     """Bodies with the masses that hang on them as particles at their joints, as Inertias.
 
     Constant, and what equations of motion written about the joints are made of. On a fixed base a
@@ -182,7 +185,7 @@ class Savings(NamedTuple):
 
 
 @names_itself
-def savings(model) -> dict:
+def savings(model: Model) -> dict:
     """What lumping saves on RNEA, CRBA and ABA: ``Savings`` by name of the algorithm."""
     texts = {
         "RNEA": (rnea.inverse_dynamics, 3),

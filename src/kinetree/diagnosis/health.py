@@ -10,7 +10,9 @@ from kinetree.algorithms.jacobians import all_poses
 from kinetree.algorithms.kinematics import base_velocities
 from kinetree.algorithms.regressors import regressor
 from kinetree.arrays.functions import on_host
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ShapeError, SingularError
+from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.quantities.dynamics import forward_dynamics, inverse_dynamics
 from kinetree.quantities.functions import require_tree
@@ -66,7 +68,7 @@ class Health:
 
 
 @on_host
-def health(model, q=None, qd=None) -> Health:
+def health(model: Model, q: ArrayLike | None = None, qd: ArrayLike | None = None) -> Health:
     """How far the dynamics of a model can be trusted at a state.
 
     Args:

@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -20,7 +21,12 @@ from kinetree.model import Model
 __all__ = ["check"]
 
 
-def check(robot, *, floating_base=False, folders=()) -> tuple[Finding, ...]:
+def check(
+    robot: Model | str | os.PathLike,
+    *,
+    floating_base: bool = False,
+    folders: str | os.PathLike | Sequence[str | os.PathLike] = (),
+) -> tuple[Finding, ...]:
     """What is wrong, suspicious or worth knowing about a robot, the worst first.
 
     Args:

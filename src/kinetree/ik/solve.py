@@ -1,13 +1,15 @@
 """``inverse_kinematics``: joint positions that put frames where they should be."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from kinetree.arrays import kinds
 from kinetree.arrays.batch import batch_shape
 from kinetree.arrays.functions import on_host
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ShapeError, UnreachableError
 from kinetree.ik.limits import limits_of
 from kinetree.ik.problem import Problem
@@ -19,6 +21,7 @@ from kinetree.ik.tasks import (
     PositionTask,
     PostureTask,
 )
+from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_model
 from kinetree.quantities.functions import require_tree
 
@@ -26,20 +29,80 @@ __all__ = ["REASONS", "InverseKinematics", "inverse_kinematics"]
 
 _TASKS = (PoseTask, PositionTask, OrientationTask, CenterOfMassTask)
 
+Task: TypeAlias = PoseTask | PositionTask | OrientationTask | CenterOfMassTask | PostureTask
+"""A task of inverse kinematics."""
+
+
+REASONS = {
+    "converged": "the error is below the tolerance",
+    "out of reach": "every attempt came to rest short of the target, and no smaller error was "
+    "found nearby; q is the closest that was found",
+    "limits": "the target can be reached, but not within the joint limits, as far as was found",
+    "singular": "the search ended in a singular configuration, where no small step of the joints "
+    "helps although larger ones might; try other starts, or more restarts",
+    "iterations": "the error was still getting smaller when the iterations ran out",
+}
+"""Why a search ended, in words."""
+
+
+@dataclass(frozen=True, eq=False)
+class InverseKinematics:
+    """Joint positions for targets, one for each sample of the batch.
+
+    Attributes:
+        q: configurations, (..., nq); where ``success`` is False, the closest that were found.
+        success: whether the error is below the tolerance, (...).
+        error: norm of all errors of the tasks, radians and metres in one, (...).
+        iterations: number of iterations, in all attempts, (...).
+        restarts: number of restarts before ``q`` was found, (...).
+        reason: why the search ended, a key of ``REASONS``, (...).
+        tolerance: the error at which a target counts as reached.
+    """
+
+    q: Any
+    success: Any
+    error: Any
+    iterations: Any
+    restarts: Any
+    reason: Any
+    tolerance: float
+
+    def require(self) -> Array:
+        """``q``, if every target was reached; else UnreachableError, which names the first."""
+        success = kinds.on_host(self.success)
+        if np.all(success):
+            return self.q
+        sample = tuple(int(k) for k in np.argwhere(~success)[0])
+        reason = str(kinds.on_host(self.reason)[sample])
+        error, count = kinds.on_host(self.error)[sample], int(np.sum(~success))
+        many = f"{count} of {success.size} targets were not reached; the first, target {sample}"
+        raise UnreachableError(
+            f"{many if sample else 'the target was not reached'}: {reason}. {REASONS[reason]}. "
+            f"Its error is {error:.3g}, the tolerance {self.tolerance:.3g}"
+        )
+
+    def __repr__(self):
+        success = kinds.on_host(self.success)
+        if success.ndim == 0:
+            return f"<inverse kinematics: {self.reason}, error {self.error:.3g}>"
+        reasons, counts = np.unique(kinds.on_host(self.reason), return_counts=True)
+        found = ", ".join(f"{n} {reason}" for reason, n in zip(reasons, counts, strict=True))
+        return f"<inverse kinematics of {success.size} targets: {found}>"
+
 
 @on_host
 def inverse_kinematics(
-    model,
-    frame,
-    target=None,
-    q0=None,
+    model: Model,
+    frame: str | Task | Sequence[Task],
+    target: ArrayLike | None = None,
+    q0: ArrayLike | None = None,
     *,
-    limits=True,
-    tolerance=1e-8,
-    restarts=10,
-    iterations=104,
-    seed=0,
-):
+    limits: bool | tuple[ArrayLike, ArrayLike] = True,
+    tolerance: float = 1e-8,
+    restarts: int = 10,
+    iterations: int = 104,
+    seed: int = 0,
+) -> InverseKinematics:
     """Joint positions that bring a frame to its target, or fulfil several tasks at once.
 
     Levenberg and Marquardt's method on the manifold of configurations, within joint limits, with
@@ -158,62 +221,3 @@ def _result(problem, found, numbers, bounds, restarts, batch, options):
         shaped(found.q), shaped(success), shaped(found.error), shaped(found.iterations),
         shaped(restarts), shaped(reason), options["tolerance"],
     )  # fmt: skip
-
-
-# --- What inverse kinematics found, and how sure one can be of it --------------------------------
-
-REASONS = {
-    "converged": "the error is below the tolerance",
-    "out of reach": "every attempt came to rest short of the target, and no smaller error was "
-    "found nearby; q is the closest that was found",
-    "limits": "the target can be reached, but not within the joint limits, as far as was found",
-    "singular": "the search ended in a singular configuration, where no small step of the joints "
-    "helps although larger ones might; try other starts, or more restarts",
-    "iterations": "the error was still getting smaller when the iterations ran out",
-}
-"""Why a search ended, in words."""
-
-
-@dataclass(frozen=True, eq=False)
-class InverseKinematics:
-    """Joint positions for targets, one for each sample of the batch.
-
-    Attributes:
-        q: configurations, (..., nq); where ``success`` is False, the closest that were found.
-        success: whether the error is below the tolerance, (...).
-        error: norm of all errors of the tasks, radians and metres in one, (...).
-        iterations: number of iterations, in all attempts, (...).
-        restarts: number of restarts before ``q`` was found, (...).
-        reason: why the search ended, a key of ``REASONS``, (...).
-        tolerance: the error at which a target counts as reached.
-    """
-
-    q: Any
-    success: Any
-    error: Any
-    iterations: Any
-    restarts: Any
-    reason: Any
-    tolerance: float
-
-    def require(self):
-        """``q``, if every target was reached; else UnreachableError, which names the first."""
-        success = kinds.on_host(self.success)
-        if np.all(success):
-            return self.q
-        sample = tuple(int(k) for k in np.argwhere(~success)[0])
-        reason = str(kinds.on_host(self.reason)[sample])
-        error, count = kinds.on_host(self.error)[sample], int(np.sum(~success))
-        many = f"{count} of {success.size} targets were not reached; the first, target {sample}"
-        raise UnreachableError(
-            f"{many if sample else 'the target was not reached'}: {reason}. {REASONS[reason]}. "
-            f"Its error is {error:.3g}, the tolerance {self.tolerance:.3g}"
-        )
-
-    def __repr__(self):
-        success = kinds.on_host(self.success)
-        if success.ndim == 0:
-            return f"<inverse kinematics: {self.reason}, error {self.error:.3g}>"
-        reasons, counts = np.unique(kinds.on_host(self.reason), return_counts=True)
-        found = ", ".join(f"{n} {reason}" for reason, n in zip(reasons, counts, strict=True))
-        return f"<inverse kinematics of {success.size} targets: {found}>"

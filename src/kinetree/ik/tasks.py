@@ -4,6 +4,7 @@ A task turns a configuration and its target into an error and the Jacobian of th
 metres and radians along the axes of the base. The texts run on any kind of number.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,9 @@ import numpy as np
 
 from kinetree.algorithms.centroidal import center_of_mass, center_of_mass_jacobian, total_mass
 from kinetree.algorithms.jacobians import frame_jacobian, frame_pose
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ModelError, ShapeError, TraceError
+from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_numbers, check_finite
 from kinetree.spatial.ops import sqrt
 from kinetree.spatial.rotation import (
@@ -33,7 +36,7 @@ class _FrameTask:
     target: Any
     weight: float = 1.0
 
-    def supports(self, model):
+    def supports(self, model: Model) -> Sequence[int]:
         """The bodies whose joints move the frame."""
         return model.support[model.frame(self.frame).body]
 
@@ -55,7 +58,7 @@ class PoseTask(_FrameTask):
     size = 12
     units = ("rad",) * 3 + ("m",) * 3
 
-    def numbers(self, model):
+    def numbers(self, model: Model) -> np.ndarray:
         """The target as one row of numbers, (..., size)."""
         T = _array(self.target, "target pose", (4, 4))
         if np.max(np.abs(T[..., 3, :] - [0, 0, 0, 1]), initial=0) > _NOT_A_ROTATION:
@@ -63,7 +66,7 @@ class PoseTask(_FrameTask):
         R = _rotations(T[..., :3, :3], "the rotation of the target pose")
         return np.concatenate([R.reshape(*R.shape[:-2], 9), T[..., :3, 3]], axis=-1)
 
-    def rows(self, model, q, numbers):
+    def rows(self, model: Model, q: ArrayLike, numbers: ArrayLike) -> tuple[Array, Array]:
         """Error (6,) and Jacobian (6, nv)."""
         frame = model.frame(self.frame)
         pose, J = frame_pose(model, q, frame), frame_jacobian(model, q, frame, "aligned")
@@ -77,11 +80,11 @@ class PositionTask(_FrameTask):
     size = 3
     units = ("m",) * 3
 
-    def numbers(self, model):
+    def numbers(self, model: Model) -> np.ndarray:
         """The target as one row of numbers, (..., size)."""
         return _array(self.target, "target position", (3,))
 
-    def rows(self, model, q, numbers):
+    def rows(self, model: Model, q: ArrayLike, numbers: ArrayLike) -> tuple[Array, Array]:
         """Error (3,) and Jacobian (3, nv)."""
         frame = model.frame(self.frame)
         J = frame_jacobian(model, q, frame, "aligned")[3:]
@@ -94,12 +97,12 @@ class OrientationTask(_FrameTask):
     size = 9
     units = ("rad",) * 3
 
-    def numbers(self, model):
+    def numbers(self, model: Model) -> np.ndarray:
         """The target as one row of numbers, (..., size)."""
         R = _rotations(_array(self.target, "target orientation", (3, 3)), "the target orientation")
         return R.reshape(*R.shape[:-2], 9)
 
-    def rows(self, model, q, numbers):
+    def rows(self, model: Model, q: ArrayLike, numbers: ArrayLike) -> tuple[Array, Array]:
         """Error (3,) and Jacobian (3, nv)."""
         frame = model.frame(self.frame)
         J = frame_jacobian(model, q, frame, "aligned")[:3]
@@ -115,7 +118,7 @@ class CenterOfMassTask:
     size = 3
     units = ("m",) * 3
 
-    def supports(self, model):
+    def supports(self, model: Model) -> Sequence[int]:
         """The bodies whose joints move the mass centre: all."""
         if total_mass(model) == 0:
             raise ModelError(f"model {model.name!r} has no mass, hence no mass centre")
@@ -126,11 +129,11 @@ class CenterOfMassTask:
         """What compiled code depends on."""
         return (type(self).__name__, _weight(self))
 
-    def numbers(self, model):
+    def numbers(self, model: Model) -> np.ndarray:
         """The target as one row of numbers, (..., size)."""
         return _array(self.target, "target of the mass centre", (3,))
 
-    def rows(self, model, q, numbers):
+    def rows(self, model: Model, q: ArrayLike, numbers: ArrayLike) -> tuple[Array, Array]:
         """Error (3,) and Jacobian (3, nv)."""
         return numbers - center_of_mass(model, q), center_of_mass_jacobian(model, q)
 
@@ -145,7 +148,7 @@ class PostureTask:
 
     target: Any = None
 
-    def numbers(self, model, middle):
+    def numbers(self, model: Model, middle: np.ndarray) -> np.ndarray:
         """The configuration, (..., nq)."""
         if self.target is None:
             return middle

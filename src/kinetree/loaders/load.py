@@ -3,7 +3,7 @@
 import json
 import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -132,7 +132,14 @@ FORMATS = {
 
 
 def load(
-    path, *, floating_base=False, strict=False, folders=(), format=None, lump=None, parameters=None
+    path: str | os.PathLike,
+    *,
+    floating_base: bool = False,
+    strict: bool = False,
+    folders: str | os.PathLike | Sequence[str | os.PathLike] = (),
+    format: str | None = None,
+    lump: bool | None = None,
+    parameters: Mapping[str, float] | None = None,
 ) -> Model:
     """The mechanism in a file.
 
@@ -165,9 +172,16 @@ def load(
 
 
 def loads(
-    text, format=None, *, floating_base=False, strict=False, folders=(), lump=None,
-    parameters=None, name="<text>",
-) -> Model:  # fmt: skip
+    text: str | bytes,
+    format: str | None = None,
+    *,
+    floating_base: bool = False,
+    strict: bool = False,
+    folders: str | os.PathLike | Sequence[str | os.PathLike] = (),
+    lump: bool | None = None,
+    parameters: Mapping[str, float] | None = None,
+    name: str = "<text>",
+) -> Model:
     """The mechanism in a text, as ``load`` finds it in a file.
 
     Args:
@@ -190,7 +204,14 @@ def loads(
 
 
 def read(
-    path, *, floating_base=False, strict=False, folders=(), format=None, lump=None, parameters=None
+    path: str | os.PathLike,
+    *,
+    floating_base: bool = False,
+    strict: bool = False,
+    folders: str | os.PathLike | Sequence[str | os.PathLike] = (),
+    format: str | None = None,
+    lump: bool | None = None,
+    parameters: Mapping[str, float] | None = None,
 ) -> Loaded:
     """As ``load``, but with the notices as data instead of a warning."""
     try:

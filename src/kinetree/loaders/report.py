@@ -1,6 +1,7 @@
 """What a loader did not use, with file and line: nothing is dropped in silence."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from kinetree.errors import LoadError
 
@@ -43,7 +44,9 @@ class Report:
         self.notices: list[Notice] = []
         self._used: dict = {}  # the names of the used attributes, by element
 
-    def ignored(self, where, what: str | None = None, why: str = "kinetree does not use it"):
+    def ignored(
+        self, where: Any, what: str | None = None, why: str = "kinetree does not use it"
+    ) -> None:
         """Note something that the model does not carry.
 
         Args:
@@ -59,16 +62,16 @@ class Report:
             self.use_all(where)
         self.notices.append(Notice(self.path, line, what, why))
 
-    def use(self, element, *attributes: str):
+    def use(self, element: Any, *attributes: str) -> None:
         """Mark an element, and some of its attributes, as read."""
         self._used.setdefault(element, set()).update(attributes)
 
-    def use_all(self, element):
+    def use_all(self, element: Any) -> None:
         """Mark an element with all attributes and everything inside as settled."""
         for inner in element.iter("*"):
             self.use(inner, *inner.attrib)
 
-    def unused(self, root):
+    def unused(self, root: Any) -> None:
         """Note every element and attribute below ``root`` that nobody looked at."""
         waiting = [root]
         while waiting:
@@ -83,12 +86,12 @@ class Report:
             waiting.extend(reversed(element.findall("*")))
         self.notices.sort(key=lambda notice: notice.line or 0)
 
-    def check_bodies(self, count: int):
+    def check_bodies(self, count: int) -> None:
         """Raise LoadError for a file with more bodies than are read."""
         if count > LIMIT_BODIES:
             raise LoadError(f"{self.path}: {count} bodies; at most {LIMIT_BODIES} are read")
 
-    def error(self, where, message: str) -> LoadError:
+    def error(self, where: Any, message: str) -> LoadError:
         """The error that says file, line and element; ``where`` is as in ``ignored``."""
         if where is None:
             return LoadError(f"{self.path}: {message}")

@@ -1,21 +1,28 @@
 """The tree of a mechanism as a diagram: bodies, joints, loops."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from kinetree.algorithms.sparsity import pattern
 from kinetree.algorithms.sparsity import sparsity as measured
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ShapeError
 from kinetree.model import Model
 from kinetree.plot.sheet import heading, sheet
 from kinetree.simulation.results.labels import velocities
 from kinetree.simulation.results.panels import COLORS, words
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 __all__ = ["eigenvalues", "sparsity", "tree"]
 
 _SHORT = 22
 
 
-def tree(model, *, names=True):
+def tree(model: Model, *, names: bool = True) -> "Figure":
     """The bodies from left to right, each after the one that carries it.
 
     A label has the name of the body above and the kind of its joint below; dashed lines are joints
@@ -105,7 +112,7 @@ def _node(axes, model, i, at, names):
 _NAMED = 32
 
 
-def sparsity(what):
+def sparsity(what: Model | ArrayLike) -> "Figure":
     """The pattern of the mass matrix of a model and of its factor L; or that of a matrix.
 
     Dark squares may be other than zero. The pattern of a model comes from its tree — RBDA §6.4:
@@ -161,7 +168,9 @@ def _squares(axes, filled, names):
 _MARKS = "oxs^d+v*"
 
 
-def eigenvalues(*systems, names=None, discrete=False):
+def eigenvalues(
+    *systems: Any, names: Sequence[str] | None = None, discrete: bool = False
+) -> "Figure":
     """Eigenvalues of linear models, each with a mark of its own.
 
     What is stable is on white, what is not on grey.

@@ -1,7 +1,11 @@
 """Motions over time: joints, energy, how well loops stay closed."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ModelError, ShapeError
 from kinetree.plot.sheet import heading, sheet
 from kinetree.simulation.results.labels import positions, velocities
@@ -16,16 +20,20 @@ from kinetree.simulation.results.plotting import (
     motion_rows,
     plot,
 )
+from kinetree.simulation.results.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["constraint_error", "contact_forces", "energy", "joints", "overview", "phase"]
 
 
-def overview(trajectory, *, joints=None):
+def overview(trajectory: Trajectory, *, joints: Sequence[str] | None = None) -> "Figure":
     """Joints, forces, energy and loops at once: what ``trajectory.plot()`` draws."""
     return plot(trajectory, joints=joints)
 
 
-def joints(trajectory, names=None):
+def joints(trajectory: Trajectory, names: Sequence[str] | None = None) -> "Figure":
     """Positions and velocities of the joints over time, and the forces of the controller.
 
     Args:
@@ -38,13 +46,13 @@ def joints(trajectory, names=None):
     return draw_rows(trajectory, rows + ([(forces, None)] if forces else []))
 
 
-def energy(trajectory):
+def energy(trajectory: Trajectory) -> "Figure":
     """Kinetic, potential and total energy over time, and what does not balance."""
     panels = energy_panel(as_motion(trajectory)), balance_panel(trajectory)
     return draw_rows(trajectory, [panels])
 
 
-def constraint_error(trajectory):
+def constraint_error(trajectory: Trajectory) -> "Figure":
     """How far loops are from closed over time, and how fast they open, on logarithmic axes."""
     model = as_motion(trajectory).model
     if not model.loops:
@@ -71,7 +79,7 @@ def constraint_error(trajectory):
 _MOST, _ACROSS = 12, 4
 
 
-def phase(trajectory, names=None):
+def phase(trajectory: Trajectory, names: Sequence[str] | None = None) -> "Figure":
     """Velocity against position, of each joint in its own axes; many motions in the same.
 
     A circle is where a motion begins, a square where it ends.
@@ -120,7 +128,14 @@ def _portrait(axes, q, qd):
 # --- Contact forces over time, and how close contacts are to sliding -----------------------------
 
 
-def contact_forces(trajectory=None, *, t=None, forces=None, names=None, friction=None):
+def contact_forces(
+    trajectory: Trajectory | None = None,
+    *,
+    t: ArrayLike | None = None,
+    forces: ArrayLike | None = None,
+    names: Sequence[str] | None = None,
+    friction: float | None = None,
+) -> "Figure":
     """Normal and tangential forces of contacts over time; those that never push are left out.
 
     Args:

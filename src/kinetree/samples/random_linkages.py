@@ -5,6 +5,7 @@ of its own, and the joint's place on the successor follows from both. Velocities
 those that the loops allow. Draws that cannot move, or are near a singularity, are thrown away.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from kinetree.joints import (
 )
 from kinetree.model import Loop, Model, ModelBuilder
 from kinetree.model.mechanism import reversed_joint
-from kinetree.samples.trees import check_count, random_inertia, random_placement
+from kinetree.samples.trees import Rng, check_count, random_inertia, random_placement
 from kinetree.spatial import Plucker, rotz, xlt
 from kinetree.spelling import did_you_mean
 
@@ -53,7 +54,12 @@ class ClosedMechanism(NamedTuple):
 
 
 def random_closed_mechanism(
-    rng=None, *, kind=None, bodies=None, loops=None, loop_joints=None
+    rng: Rng | None = None,
+    *,
+    kind: str | None = None,
+    bodies: int | None = None,
+    loops: int | None = None,
+    loop_joints: Sequence[AbstractJoint] | None = None,
 ) -> ClosedMechanism:
     """A random mechanism with loops, and a consistent state of it.
 

@@ -1,19 +1,31 @@
 """Random mechanisms: any joints, any branching, general geometry and inertias."""
 
+from collections.abc import Sequence
 from math import ceil, floor
+from typing import TypeAlias
 
 import numpy as np
 
 from kinetree.errors import ModelError
-from kinetree.joints import REPRESENTATIVES, Free, Revolute
+from kinetree.joints import REPRESENTATIVES, AbstractJoint, Free, Revolute
 from kinetree.model import Model, ModelBuilder
 from kinetree.spatial import Inertia, Plucker, rotx, xlt
 from kinetree.spatial.rotation import rotation_exp
 
 __all__ = ["chain", "random_inertia", "random_placement", "random_tree", "tree"]
 
+Rng: TypeAlias = int | np.random.Generator
+"""A seed, or a generator of random numbers."""
 
-def random_tree(bodies=8, rng=None, *, joints=None, branching=0.5, floating_base=False) -> Model:
+
+def random_tree(
+    bodies: int = 8,
+    rng: Rng | None = None,
+    *,
+    joints: Sequence[AbstractJoint] | None = None,
+    branching: float = 0.5,
+    floating_base: bool = False,
+) -> Model:
     """A random kinematic tree with random geometry and inertias.
 
     Args:
@@ -43,12 +55,12 @@ def check_count(bodies, what):
         raise ModelError(f"{what} needs a number of bodies, 0 or more, got {bodies!r}")
 
 
-def random_placement(rng) -> Plucker:
+def random_placement(rng: np.random.Generator) -> Plucker:
     """A random rotation and a shift of about half a metre."""
     return Plucker(rotation_exp(rng.standard_normal(3)), 0.5 * rng.standard_normal(3))
 
 
-def random_inertia(rng, points=6) -> Inertia:
+def random_inertia(rng: np.random.Generator, points: int = 6) -> Inertia:
     """The inertia of a few random point masses: always physically possible, a few kilograms."""
     total = Inertia.zero()
     for _ in range(points):

@@ -3,11 +3,12 @@
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from kinetree import samples
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import LoadError, ShapeError
 from kinetree.loaders.load import load
 from kinetree.model import Model
@@ -16,6 +17,8 @@ from kinetree.quantities.dynamics import external_forces
 from kinetree.simulation.results.storage import SUFFIXES
 from kinetree.simulation.results.trajectory import Trajectory
 from kinetree.spelling import did_you_mean
+from kinetree.viewer.scenes.contacts import Contacts
+from kinetree.viewer.scenes.description import Scene
 from kinetree.viewer.scenes.stage import Stage
 
 __all__ = ["FRAMES_PER_SECOND", "Motion", "motion_of", "scene_of", "staged"]
@@ -23,6 +26,9 @@ __all__ = ["FRAMES_PER_SECOND", "Motion", "motion_of", "scene_of", "staged"]
 FRAMES_PER_SECOND = 30
 _MOST = 200_000  # nodes times states: some ten megabytes
 _FAR = 1e15  # no picture has room for more
+
+Viewable: TypeAlias = Model | Trajectory | str | os.PathLike
+"""A model, a motion, the name of a file of either, or of a sample."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +91,7 @@ class Motion:
         return which[kept], notices
 
 
-def motion_of(what, q=None, t=None) -> Motion:
+def motion_of(what: Viewable, q: ArrayLike | None = None, t: ArrayLike | None = None) -> Motion:
     """The motion that is meant.
 
     Args:
@@ -111,9 +117,16 @@ def motion_of(what, q=None, t=None) -> Motion:
 
 
 def scene_of(
-    what, q=None, *, t=None, forces=None, contacts=None, ghost=None, collision=False,
-    rate=FRAMES_PER_SECOND,
-):  # fmt: skip
+    what: Viewable,
+    q: ArrayLike | None = None,
+    *,
+    t: ArrayLike | None = None,
+    forces: ArrayLike | None = None,
+    contacts: Contacts | None = None,
+    ghost: Viewable | ArrayLike | None = None,
+    collision: bool = False,
+    rate: float = FRAMES_PER_SECOND,
+) -> Scene:
     """The scene that is drawn: plain data, for tests and renderers of your own.
 
     Args:

@@ -1,23 +1,45 @@
 """``kt.view`` in the browser; files and pages of mechanisms and motions without a server."""
 
 import html
+import os
 import warnings
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ModelWarning
 from kinetree.viewer import film
-from kinetree.viewer.motions import motion_of, scene_of
+from kinetree.viewer.motions import Viewable, motion_of, scene_of
 from kinetree.viewer.page import page
 from kinetree.viewer.scenes.camera import framing
+from kinetree.viewer.scenes.contacts import Contacts
 from kinetree.viewer.scenes.description import SHOWN, Scene
+
+if TYPE_CHECKING:
+    from kinetree.viewer.browser.app import Viewer
 
 __all__ = ["Page", "embedded", "picture", "record", "save_html", "view"]
 
 
 def view(
-    what, q=None, *, t=None, forces=None, contacts=None, ghost=None, show=SHOWN, collision=False,
-    shadows=True, port=None, host="127.0.0.1", origins=(), open=True,
-):  # fmt: skip
+    what: Viewable,
+    q: ArrayLike | None = None,
+    *,
+    t: ArrayLike | None = None,
+    forces: ArrayLike | None = None,
+    contacts: Contacts | None = None,
+    ghost: Viewable | ArrayLike | None = None,
+    show: str | Sequence[str] = SHOWN,
+    collision: bool = False,
+    shadows: bool = True,
+    port: int | None = None,
+    host: str = "127.0.0.1",
+    origins: str | Sequence[str] = (),
+    open: bool = True,
+) -> "Viewer":
     """Show a mechanism in the browser, with a slider for every joint; and its motion.
 
     Args:
@@ -69,7 +91,7 @@ class Page:
         height: in a notebook [pixel].
     """
 
-    def __init__(self, text, height=480):
+    def __init__(self, text: str, height: int = 480):
         self.text, self.height = text, height
 
     def __repr__(self):
@@ -81,7 +103,16 @@ class Page:
         return f'<iframe srcdoc="{inside}" style="{style}"></iframe>'
 
 
-def save_html(what, path, q=None, *, show=SHOWN, direction=None, zoom=1.0, **options) -> Path:
+def save_html(
+    what: Viewable | Scene,
+    path: str | os.PathLike,
+    q: ArrayLike | None = None,
+    *,
+    show: str | Sequence[str] = SHOWN,
+    direction: ArrayLike | None = None,
+    zoom: float = 1.0,
+    **options: Any,
+) -> Path:
     """Write a page in one file that opens from disk, plays, and needs no server and no network.
 
     Args:
@@ -102,7 +133,16 @@ def save_html(what, path, q=None, *, show=SHOWN, direction=None, zoom=1.0, **opt
     return path
 
 
-def embedded(what, q=None, *, show=SHOWN, direction=None, zoom=1.0, height=480, **options) -> Page:
+def embedded(
+    what: Viewable | Scene,
+    q: ArrayLike | None = None,
+    *,
+    show: str | Sequence[str] = SHOWN,
+    direction: ArrayLike | None = None,
+    zoom: float = 1.0,
+    height: int = 480,
+    **options: Any,
+) -> Page:
     """The page of ``save_html`` for a notebook: it stays there when the notebook is sent on.
 
     Args:
@@ -120,9 +160,17 @@ def embedded(what, q=None, *, show=SHOWN, direction=None, zoom=1.0, height=480, 
 
 
 def picture(
-    what, path=None, q=None, *, at=None, size=(960, 720), show=SHOWN, direction=None, zoom=1.0,
-    **options,
-):  # fmt: skip
+    what: Viewable | Scene,
+    path: str | os.PathLike | None = None,
+    q: ArrayLike | None = None,
+    *,
+    at: float | None = None,
+    size: tuple[int, int] = (960, 720),
+    show: str | Sequence[str] = SHOWN,
+    direction: ArrayLike | None = None,
+    zoom: float = 1.0,
+    **options: Any,
+) -> np.ndarray:
     """A picture, (rows, columns, 3) of bytes, drawn by NumPy alone; written to a file, too.
 
     Args:
@@ -142,9 +190,19 @@ def picture(
 
 
 def record(
-    what, path, q=None, *, size=(960, 720), rate=30, speed=1.0, show=SHOWN, direction=None,
-    zoom=1.0, progress=None, **options,
-) -> Path:  # fmt: skip
+    what: Viewable | Scene,
+    path: str | os.PathLike,
+    q: ArrayLike | None = None,
+    *,
+    size: tuple[int, int] = (960, 720),
+    rate: float = 30,
+    speed: float = 1.0,
+    show: str | Sequence[str] = SHOWN,
+    direction: ArrayLike | None = None,
+    zoom: float = 1.0,
+    progress: Callable[[float], None] | None = None,
+    **options: Any,
+) -> Path:
     """A film, drawn by NumPy alone, with neither browser nor graphics card; its path.
 
     Args:

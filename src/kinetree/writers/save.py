@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 from kinetree.errors import ModelError, calling
+from kinetree.model import Model
 from kinetree.model.arrays import as_model
 
 __all__ = ["WRITERS", "save"]
@@ -40,7 +41,7 @@ _SUFFIXES = {
 }  # fmt: skip
 
 
-def save(model, path, *, format=None) -> Path:
+def save(model: Model, path: str | os.PathLike, *, format: str | None = None) -> Path:
     """Write a model to a file, whole or not at all; the path is returned.
 
     Args:

@@ -1,11 +1,13 @@
 """Models to and from MuJoCo."""
 
 import warnings
+from typing import Any, Literal
 
 import numpy as np
 
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
 from kinetree.arrays.batch import over_batch
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import InteropError, LoadError, ModelWarning, ShapeError, UnknownNameError
 from kinetree.interop.mujoco.states import from_q, from_tau, to_tau
 from kinetree.joints import Free
@@ -32,7 +34,7 @@ __all__ = [
 _SHOWN = 10
 
 
-def from_model(mj_model, *, lump=True, floating_base=False) -> Model:
+def from_model(mj_model: Any, *, lump: bool = True, floating_base: bool = False) -> Model:
     """The mechanism in an ``MjModel``, or in an ``MjSpec``, which is compiled first.
 
     Joints and bodies keep their names; unnamed ones are called after the body, or its number.
@@ -88,7 +90,7 @@ def _tell_of_sections(mj_model, told):
             told.append(f"{count} {what}")
 
 
-def to_model(model):
+def to_model(model: Model) -> Any:
     """The mechanism as a ``mujoco.MjModel``; see ``writers.mjcf.to_mjcf`` for what that carries."""
     library, text = mujoco(), to_mjcf(model)
     try:
@@ -102,7 +104,9 @@ def to_model(model):
 # --- Frames, poses and Jacobians of one mechanism in both libraries ------------------------------
 
 
-def frame_name(model, mj_model, name, kind="body") -> str:
+def frame_name(
+    model: Model, mj_model: Any, name: str, kind: Literal["body", "site"] = "body"
+) -> str:
     """The frame of kinetree's model that is MuJoCo's body or site ``name``."""
     if kind == "site":
         taken = name in body_names(mj_model)
@@ -124,7 +128,7 @@ def _at_its_joint(mj_model, b):
     return mj_model.body_jntnum[b] == 0 or not np.any(anchor(mj_model, last))
 
 
-def from_pose(xpos, xmat):
+def from_pose(xpos: ArrayLike, xmat: ArrayLike) -> Array:
     """A pose as ``kt.pose`` gives it, (..., 4, 4), from ``xpos`` (..., 3) and ``xmat`` (..., 9)."""
     xpos, xmat = np.asarray(xpos, dtype=float), np.asarray(xmat, dtype=float)
     if xpos.shape[-1:] != (3,) or xmat.shape[-1:] != (9,):
@@ -137,7 +141,7 @@ def from_pose(xpos, xmat):
     return T
 
 
-def to_pose(T):
+def to_pose(T: ArrayLike) -> tuple[Array, Array]:
     """``xpos`` (..., 3) and ``xmat`` (..., 9) of a pose (..., 4, 4)."""
     T = np.asarray(T, dtype=float)
     if T.shape[-2:] != (4, 4):
@@ -145,7 +149,9 @@ def to_pose(T):
     return T[..., :3, 3].copy(), T[..., :3, :3].reshape(*T.shape[:-2], 9)
 
 
-def from_jacobian(model, mj_model, qpos, jacp, jacr):
+def from_jacobian(
+    model: Model, mj_model: Any, qpos: ArrayLike, jacp: ArrayLike, jacr: ArrayLike
+) -> Array:
     """``kt.jacobian(..., frame="aligned")``, (..., 6, nv), from those of ``mj_jac`` and its kin.
 
     Args:
@@ -159,7 +165,7 @@ def from_jacobian(model, mj_model, qpos, jacp, jacr):
     return from_tau(model, mj_model, np.asarray(qpos)[..., None, :], rows)
 
 
-def to_jacobian(model, mj_model, q, J):
+def to_jacobian(model: Model, mj_model: Any, q: ArrayLike, J: ArrayLike) -> tuple[Array, Array]:
     """``jacp`` and ``jacr``, (..., 3, mj_model.nv), from an aligned Jacobian (..., 6, nv)."""
     rows = to_tau(model, mj_model, np.asarray(q)[..., None, :], J)
     return rows[..., 3:, :], rows[..., :3, :]
@@ -170,7 +176,7 @@ def to_jacobian(model, mj_model, q, J):
 # moment about the origin of the base and a force, in base coordinates.
 
 
-def from_f_ext(model, mj_model, qpos, xfrc):
+def from_f_ext(model: Model, mj_model: Any, qpos: ArrayLike, xfrc: ArrayLike) -> Array:
     """Our ``f_ext``, (..., body_count, 6), from ``xfrc_applied``, (..., mj_model.nbody, 6)."""
     q, xfrc = from_q(model, mj_model, qpos), check_finite(as_numbers(xfrc, "xfrc"), "xfrc", core=2)
     if xfrc.ndim < 2 or xfrc.shape[-2:] != (mj_model.nbody, 6):
@@ -187,7 +193,7 @@ def from_f_ext(model, mj_model, qpos, xfrc):
     return out
 
 
-def to_f_ext(model, mj_model, q, f_ext):
+def to_f_ext(model: Model, mj_model: Any, q: ArrayLike, f_ext: ArrayLike) -> Array:
     """``xfrc_applied``, (..., mj_model.nbody, 6), from our ``f_ext`` in any of its forms."""
     q, f_ext = as_configuration(model, q), external_forces(model, f_ext)
     names = body_names(mj_model)

@@ -5,10 +5,11 @@ leading axes are a batch. What goes into ``to_*`` is kinetree's, the configurati
 into ``from_*`` is MuJoCo's.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import InteropError, ShapeError
 from kinetree.interop.coupled_states import (
     all_joints,
@@ -20,6 +21,7 @@ from kinetree.joints import Free
 from kinetree.loaders.mjcf.joints import variables
 from kinetree.loaders.mjcf.maps import JointMap, map_of
 from kinetree.loaders.mjcf.values import joint_names, model_name
+from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_numbers, check_finite
 from kinetree.writers.mjcf.elements import Part, parts_of
 
@@ -28,7 +30,7 @@ __all__ = ["from_a", "from_q", "from_tau", "from_v", "to_a", "to_q", "to_tau", "
 _KINDS = ("free", "ball", "slide", "hinge")  # mjtJoint
 
 
-def to_q(model, mj_model, q):
+def to_q(model: Model, mj_model: Any, q: ArrayLike) -> Array:
     """MuJoCo's ``qpos``, (..., mj_model.nq), from kinetree's configuration, (..., nq)."""
     model, q = all_joints(model, q)
     q = as_configuration(model, q)
@@ -38,7 +40,7 @@ def to_q(model, mj_model, q):
     return out
 
 
-def from_q(model, mj_model, qpos):
+def from_q(model: Model, mj_model: Any, qpos: ArrayLike) -> Array:
     """Kinetree's configuration from MuJoCo's ``qpos``; quaternions come back with unit length."""
     return leading_positions(model, _from_q(model.uncoupled, mj_model, qpos))
 
@@ -54,21 +56,21 @@ def _from_q(model, mj_model, qpos):
     return as_configuration(model, out, "q from MuJoCo")
 
 
-def to_v(model, mj_model, q, qd):
+def to_v(model: Model, mj_model: Any, q: ArrayLike, qd: ArrayLike) -> Array:
     """MuJoCo's ``qvel`` from kinetree's configuration and velocity."""
     model, q, qd = all_joints(model, q, qd=qd)
     q, qd = as_configuration(model, q), as_joint_vector(model, qd, "qd")
     return _to_tangent(model, mj_model, qd, (q, qd), "to_velocity")
 
 
-def from_v(model, mj_model, qpos, qvel):
+def from_v(model: Model, mj_model: Any, qpos: ArrayLike, qvel: ArrayLike) -> Array:
     """Kinetree's velocity from MuJoCo's ``qpos`` and ``qvel``."""
     full, qvel = model.uncoupled, _vector(mj_model, qvel, "qvel", mj_model.nv)
     state = _from_q(full, mj_model, qpos), qvel
     return leading_variables(model, _from_tangent(full, mj_model, qvel, state, "from_velocity"))
 
 
-def to_a(model, mj_model, q, qd, qdd):
+def to_a(model: Model, mj_model: Any, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
     """MuJoCo's ``qacc`` from kinetree's configuration, velocity and acceleration."""
     model, q, qd, qdd = all_joints(model, q, qd=qd, qdd=qdd)
     q, qd = as_configuration(model, q), as_joint_vector(model, qd, "qd")
@@ -76,7 +78,7 @@ def to_a(model, mj_model, q, qd, qdd):
     return _to_tangent(model, mj_model, qdd, (q, qd, qdd), "to_acceleration")
 
 
-def from_a(model, mj_model, qpos, qvel, qacc):
+def from_a(model: Model, mj_model: Any, qpos: ArrayLike, qvel: ArrayLike, qacc: ArrayLike) -> Array:
     """Kinetree's acceleration from MuJoCo's ``qpos``, ``qvel`` and ``qacc``."""
     full, qvel = model.uncoupled, _vector(mj_model, qvel, "qvel", mj_model.nv)
     qacc = _vector(mj_model, qacc, "qacc", mj_model.nv)
@@ -84,14 +86,14 @@ def from_a(model, mj_model, qpos, qvel, qacc):
     return leading_variables(model, _from_tangent(full, mj_model, qacc, state, "from_acceleration"))
 
 
-def to_tau(model, mj_model, q, tau):
+def to_tau(model: Model, mj_model: Any, q: ArrayLike, tau: ArrayLike) -> Array:
     """MuJoCo's joint forces from kinetree's: the same power at any velocity."""
     model, q, tau = all_joints(model, q, tau=tau)
     q, tau = as_configuration(model, q), as_joint_vector(model, tau, "tau")
     return _to_tangent(model, mj_model, tau, (q, tau), "to_velocity")
 
 
-def from_tau(model, mj_model, qpos, tau):
+def from_tau(model: Model, mj_model: Any, qpos: ArrayLike, tau: ArrayLike) -> Array:
     """Kinetree's joint forces from MuJoCo's: the same power at any velocity."""
     full, tau = model.uncoupled, _vector(mj_model, tau, "tau", mj_model.nv)
     q = _from_q(full, mj_model, qpos)

@@ -1,6 +1,7 @@
 """A kinetree model from a Pinocchio model."""
 
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from kinetree.spatial import Inertia
 __all__ = ["from_model"]
 
 
-def from_model(pin_model) -> Model:
+def from_model(pin_model: Any) -> Model:
     """The mechanism that ``pin_model`` describes, as a kinetree model.
 
     Joints keep their names. A body is called after Pinocchio's body frame at its joint, or else

@@ -5,10 +5,11 @@ accelerations and forces are (..., n) arrays; leading axes are a batch. What goe
 kinetree's, the configuration too; what goes into ``from_*`` is Pinocchio's.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import InteropError, ShapeError
 from kinetree.interop.coupled_states import (
     all_joints,
@@ -19,6 +20,7 @@ from kinetree.interop.coupled_states import (
 from kinetree.interop.pinocchio.kinds import JointMap, as_kinetree, kind_of, same_joint
 from kinetree.interop.pinocchio.leaves import followers, leaves
 from kinetree.joints import Fixed
+from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector
 from kinetree.spatial import Inertia
 
@@ -36,7 +38,7 @@ __all__ = [
 ]
 
 
-def to_q(model, pin_model, q):
+def to_q(model: Model, pin_model: Any, q: ArrayLike) -> Array:
     """Pinocchio's configuration, (..., pin_model.nq), from kinetree's, (..., nq)."""
     model, q = all_joints(model, q)
     q = as_configuration(model, q)
@@ -45,7 +47,7 @@ def to_q(model, pin_model, q):
     return _assemble(parts, pin_model.nq, q)
 
 
-def from_q(model, pin_model, q):
+def from_q(model: Model, pin_model: Any, q: ArrayLike) -> Array:
     """Kinetree's configuration, (..., nq), from Pinocchio's, (..., pin_model.nq).
 
     Unbounded revolute joints come back as an angle in (-π, π].
@@ -73,29 +75,29 @@ def _from_q(model, pin_model, q):
     return as_configuration(model, ours, "q from Pinocchio")
 
 
-def to_v(model, pin_model, q, qd):
+def to_v(model: Model, pin_model: Any, q: ArrayLike, qd: ArrayLike) -> Array:
     """Pinocchio's velocity from kinetree's configuration and velocity."""
     model, q, qd = all_joints(model, q, qd=qd)
     return _to_tangent(model, pin_model, q, qd=qd)
 
 
-def from_v(model, pin_model, q, v):
+def from_v(model: Model, pin_model: Any, q: ArrayLike, v: ArrayLike) -> Array:
     """Kinetree's velocity from Pinocchio's configuration and velocity."""
     return leading_variables(model, _from_tangent(model.uncoupled, pin_model, q, v=v))
 
 
-def to_a(model, pin_model, q, qd, qdd):
+def to_a(model: Model, pin_model: Any, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
     """Pinocchio's acceleration from kinetree's configuration, velocity and acceleration."""
     model, q, qd, qdd = all_joints(model, q, qd=qd, qdd=qdd)
     return _to_tangent(model, pin_model, q, qd=qd, qdd=qdd)
 
 
-def from_a(model, pin_model, q, v, a):
+def from_a(model: Model, pin_model: Any, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
     """Kinetree's acceleration from Pinocchio's configuration, velocity and acceleration."""
     return leading_variables(model, _from_tangent(model.uncoupled, pin_model, q, v=v, a=a))
 
 
-def to_tau(model, pin_model, q, tau):
+def to_tau(model: Model, pin_model: Any, q: ArrayLike, tau: ArrayLike) -> Array:
     """Pinocchio's joint forces from kinetree's: the same power at any velocity.
 
     Forces of joints that mimic others add to those of the others.
@@ -107,7 +109,7 @@ def to_tau(model, pin_model, q, tau):
     return _to_tangent(model, pin_model, q, tau=tau)
 
 
-def from_tau(model, pin_model, q, tau):
+def from_tau(model: Model, pin_model: Any, q: ArrayLike, tau: ArrayLike) -> Array:
     """Kinetree's joint forces from Pinocchio's: the same power at any velocity."""
     full = model.uncoupled
     forces = _from_tangent(full, pin_model, q, tau=tau)
@@ -240,7 +242,7 @@ def _assemble(parts, size, *arrays):
 # and Pinocchio has no bodies on fixed joints.
 
 
-def to_parameters(model, pin_model, p):
+def to_parameters(model: Model, pin_model: Any, p: ArrayLike) -> Array:
     """Pinocchio's parameters, (10 (njoints - 1),), from kinetree's, (10 body_count,).
 
     Bodies on fixed joints become part of the body they are fixed to.
@@ -261,7 +263,7 @@ def to_parameters(model, pin_model, p):
     return theirs.ravel()
 
 
-def from_parameters(model, pin_model, p):
+def from_parameters(model: Model, pin_model: Any, p: ArrayLike) -> Array:
     """Kinetree's parameters, (10 body_count,), from Pinocchio's, (10 (njoints - 1),).
 
     What Pinocchio has no body for, such as the inner parts of composite joints, gets zeros.

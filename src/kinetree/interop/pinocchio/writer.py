@@ -1,6 +1,7 @@
 """A Pinocchio model from a kinetree model."""
 
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from kinetree.errors import InteropError, ModelWarning
 from kinetree.interop.pinocchio.kinds import as_pinocchio
 from kinetree.interop.pinocchio.leaves import add_mimic_joints, pinocchio, to_inertia, to_se3
 from kinetree.joints import Fixed
+from kinetree.model import Model
 from kinetree.model.dynamics import has_dynamics
 from kinetree.spatial import Plucker
 
@@ -16,7 +18,7 @@ __all__ = ["to_model"]
 _UNLIMITED = np.finfo(float).max
 
 
-def to_model(model):
+def to_model(model: Model) -> Any:
     """The mechanism as a ``pinocchio.Model``.
 
     Joints, bodies and frames keep their names; bodies and frames become body and operational

@@ -1,16 +1,20 @@
 """Contacts over time: points, normals, forces, friction cones."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kinetree.contact.contacts import contact_axes
 from kinetree.errors import ContactError, ShapeError
+from kinetree.simulation.results.trajectory import Trajectory
 from kinetree.viewer.scenes.description import Part
 from kinetree.viewer.scenes.marks import scaled
 from kinetree.viewer.scenes.places import along
 from kinetree.viewer.scenes.surfaces import ball, cone
+
+if TYPE_CHECKING:
+    from kinetree.contact.scene import Scene as ContactScene
 
 __all__ = ["Contacts", "contact_arrows", "contact_parts", "contact_places", "contacts_of"]
 
@@ -72,7 +76,7 @@ class Contacts:
         """How many contacts there are at most."""
         return self.points.shape[1]
 
-    def at(self, times, wanted) -> "Contacts":
+    def at(self, times: np.ndarray, wanted: np.ndarray) -> "Contacts":
         """Those at the stored times just before the ``wanted`` ones."""
         if len(self.points) != len(times):
             raise ShapeError(f"contacts have {len(self.points)} times, the motion has {len(times)}")
@@ -110,7 +114,7 @@ def contact_arrows(contacts, size):
 # --- Contacts of a simulated motion, as arrays to be shown ---------------------------------------
 
 
-def contacts_of(trajectory, scene, margin=1e-4) -> Contacts:
+def contacts_of(trajectory: Trajectory, scene: "ContactScene", margin: float = 1e-4) -> Contacts:
     """Points, normals, forces and friction of the contacts of a motion, for ``view`` and the rest.
 
     Args:

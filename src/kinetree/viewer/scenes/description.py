@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.arrays.kinds import ArrayLike
+
 __all__ = ["LAYERS", "SHOWN", "Arrows", "Part", "Scene", "Surface", "round_number"]
 
 LAYERS = {
@@ -39,7 +41,7 @@ class Surface:
     vertices: np.ndarray
     faces: np.ndarray
 
-    def placed(self, rotation, position) -> "Surface":
+    def placed(self, rotation: ArrayLike, position: ArrayLike) -> "Surface":
         """The same elsewhere: turned by a matrix (3, 3), then moved."""
         return Surface(self.vertices @ np.asarray(rotation).T + position, self.faces)
 
