@@ -45,11 +45,11 @@ robot = kt.loads(URDF)
 print(robot.summary())
 
 # %%
-# The doctor looks at it. It names the thing, why it matters, and how to mend it.
+# The doctor looks at it. It names the thing, why it matters, and how to fix it.
 
 for finding in kt.check(robot):
     print(finding)
-    print("   ", finding.mend)
+    print("   ", finding.fix)
 
 # %%
 # The slide goes to 800 *metres*, which was meant to be millimetres. Mend the text and ask again.

@@ -37,7 +37,7 @@ def test_programs_read_seconds():
         (["pandas"], "no file 'pandas', and no sample of that name; did you mean 'panda'?"),
         (["four_bar"], "four_bar has loops"),
         (["pendulum", "--batch", "0"], "a batch has at least 1 sample, got 0"),
-        (["pendulum", "--against", "drake"], "--against knows 'pinocchio' and 'none', not 'drake'"),
+        (["pendulum", "--against", "drake"], "--against takes 'pinocchio' or 'none', got 'drake'"),
         (["pendulum", "--against", "pinocchio"], "needs a URDF file; there is no file 'pendulum'"),
     ],
 )

@@ -30,7 +30,7 @@ def test_errors_fail_and_every_kind_is_explained_once():
         "broken.urdf:56",
         "broken.urdf:62",
         "  why   whatever refers",
-        "  mend  give every",
+        "  fix   give every",
     ):
         assert part in output
     assert output.rstrip().endswith("17 errors, 5 warnings")
@@ -44,7 +44,7 @@ def test_programs_read_the_same():
     first = found["findings"][0]
     assert (first["code"], first["line"]) == ("massless", 59)
     assert first["why"]
-    assert first["mend"]
+    assert first["fix"]
 
 
 ROBOT = """<robot name="r"><link name="a"/><link name="b"><inertial><mass value="1"/>

@@ -64,6 +64,6 @@ def test_every_command_has_a_section():
 def test_every_code_is_in_the_table():
     text = (DOCS / "doctor.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([a-z-]+)` \| (\w+) \| (.*?) \| (.*?) \|$", text, re.M)
-    assert {code: (severity, why, mend) for code, severity, why, mend in rows} == {
-        code: (kind.severity, kind.why, kind.mend) for code, kind in KINDS.items()
+    assert {code: (severity, why, fix) for code, severity, why, fix in rows} == {
+        code: (kind.severity, kind.why, kind.fix) for code, kind in KINDS.items()
     }

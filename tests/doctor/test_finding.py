@@ -21,7 +21,7 @@ def test_a_finding_says_where_why_and_how():
         "part": "body 'arm'",
         "message": "its mass is -1 kg",
         "why": finding.why,
-        "mend": finding.mend,
+        "fix": finding.fix,
     }
 
 
@@ -45,7 +45,7 @@ def test_the_worst_comes_first_then_the_order_of_the_file_and_nothing_twice():
 def test_every_kind_is_complete_and_every_code_in_the_source_is_a_kind():
     for kind in KINDS.values():
         assert kind.severity in SEVERITIES
-        for text in (kind.why, kind.mend):
+        for text in (kind.why, kind.fix):
             assert text
             assert text[0].islower()
             assert not text.endswith(".")

@@ -35,7 +35,7 @@ def test_what_is_not_carried_comes_as_one_warning(noisy):
     [warning] = caught
     assert warning.filename == __file__
     assert str(warning.message) == (
-        f"{noisy}: 4 things to know, ignored or odd:\n"
+        f"{noisy}: 4 notices: elements that are ignored or look wrong:\n"
         f"  {noisy}:5: <gazebo>: settings of a simulator (and 2 more of this kind)\n"
         f"  {noisy}:8: <sensor name='s'>: kinetree does not use it"
     )
@@ -58,7 +58,7 @@ def test_read_gives_the_notices_as_data(noisy):
 
 
 def test_strict_makes_them_an_error(noisy):
-    with pytest.raises(LoadError, match="strict=True, and something is ignored or odd") as caught:
+    with pytest.raises(LoadError, match="strict=True, and 4 notices: elements") as caught:
         load(noisy, strict=True)
     assert f"{noisy}:5: <gazebo>" in str(caught.value)
     assert read(noisy).notices
@@ -83,10 +83,10 @@ def test_json_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "m.json:1: this is no JSON"),
+        ("{", "m.json:1: this is not JSON"),
         ("[]", "expected a dictionary with format"),
         ('{"format": "kinetree model 1"}', "have no"),
-        ("[" * 100_000, "this is no JSON"),
+        ("[" * 100_000, "this is not JSON"),
         ('{"a": NaN}', "m.json"),
     ],
 )
@@ -104,7 +104,7 @@ def test_json_that_is_no_model(tmp_path, text, message):
             "<html/>",
             "<text>: unknown format: its root element is <html>, and the suffix is not one",
         ),
-        ("", "<text>: unknown format: it is no XML"),
+        ("", "<text>: unknown format: it is not XML"),
         ("<robot", "unknown format"),
     ],
 )
@@ -145,7 +145,7 @@ def test_bytes_and_encodings():
         ),
         ("<robot name='a'/>", "there is no such file; loads\\(text\\) takes the text itself"),
         (os.curdir, "this is a folder; load needs a robot file"),
-        ("/dev/zero", "this is no regular file"),
+        ("/dev/zero", "this is not a regular file"),
         ("a\0b", "the file cannot be read"),
         ("x" * 10_000, "the file cannot be read"),
         (None, "load needs the path of a file, got NoneType; loads takes text"),

@@ -207,7 +207,7 @@ MISTAKES = [
     ("color = [1, 0, 0]", "color = [1, 0, 2]", "color", "color must be 3 or 4 numbers from 0 to 1"),
     ("offset = 0.1", "coefficients = [1]", "ratio", "give only one of coefficients, ratio"),
     ("kinetree = 1", "kinetree = 2", "kinetree", "kinetree = 2, but this kinetree reads version 1"),
-    ("kinetree = 1", "", "", "this is no kinetree model: a line 'kinetree = 1' is missing"),
+    ("kinetree = 1", "", "", "this is not a kinetree model: a line 'kinetree = 1' is missing"),
     ('name = "home"', "name = 3", "name = 3", "name must be text, got 3"),
     ('lower = "-170 deg"', "lower = 4", "[[body]]", "lower bound 4 is above upper bound"),
     ("q = { shoulder", "q = { sholder", "[[posture]]", "did you mean 'shoulder'?"),

@@ -72,7 +72,7 @@ def test_file_url_inside(workspace):
         ("package://etc/passwd", "no package 'etc'"),
         ("package://tmp/x", "no package 'tmp'"),
         ("package://", "names no package"),
-        ("http://localhost:9/a.stl", "is no file on this machine; kinetree fetches nothing"),
+        ("http://localhost:9/a.stl", "is not a file on this machine; kinetree fetches nothing"),
         ("ftp://a/b", "kinetree fetches nothing"),
         ("link.stl", "lies outside"),
         ("folder/key", "lies outside"),

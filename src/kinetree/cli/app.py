@@ -34,7 +34,7 @@ app = typer.Typer(
     "  kinetree view panda            see it move in the browser\n"
     "  kinetree check robot.urdf      examine yours\n"
     "  kinetree info --help           every command explains itself, with examples\n"
-    "Exit codes: 0 done; 1 the answer is no, or there is none; 2 used wrongly.",
+    "Exit codes: 0 done; 1 the answer is no, or could not be computed; 2 used wrongly.",
 )
 
 

@@ -106,7 +106,7 @@ def _value(model, parameter, given):
 
 
 def settings(pairs) -> dict:
-    """Arguments from ``NAME=JSON``; what is no JSON is text."""
+    """Arguments from ``NAME=JSON``; what is not JSON is text."""
     found = {}
     for pair in pairs:
         name, sign, text = pair.partition("=")
@@ -202,7 +202,7 @@ def _seed(text):
 
 
 def _posture(model, text):
-    """The posture of that name; a word that is none is a mistake worth a suggestion."""
+    """The posture of that name; for an unknown word, an error with a suggestion."""
     postures = {posture.name: posture for posture in model.postures}
     if text in postures:
         return postures[text]

@@ -83,7 +83,7 @@ def _against(peer, path, floating, folders, batches, as_json):
     from kinetree.interop.pinocchio.leaves import pinocchio
 
     if peer != "pinocchio":
-        misuse(f"--against knows 'pinocchio' and 'none', not {peer!r}")
+        misuse(f"--against takes 'pinocchio' or 'none', got {peer!r}")
     if not os.path.isfile(path):
         misuse(f"--against pinocchio needs a URDF file; there is no file {path!r}")
     open_robot(path, floating=floating, folders=folders)  # says best what is wrong with a file

@@ -1,4 +1,4 @@
-"""``kinetree check``: what is wrong with a robot, why it matters, how to mend it."""
+"""``kinetree check``: what is wrong with a robot, why it matters, how to fix it."""
 
 import os
 from dataclasses import replace
@@ -28,7 +28,7 @@ def check(
 ):
     """Examine a robot: impossible inertias, wrong units, missing limits, broken paths and loops.
 
-    Every finding says where it is, why it matters and how to mend it. Errors give exit code 1,
+    Every finding says where it is, why it matters and how to fix it. Errors give exit code 1,
     with --strict warnings as well.
     """
     from kinetree.doctor import check as examine
@@ -80,7 +80,7 @@ def _print(robot, findings, counts, most):
             table.add_row("", f"and {rest} more", "(--all lists them)", style="dim")
         console.print(table)
         console.print(Text(f"  why   {first.why}", "dim"))
-        console.print(Text(f"  mend  {first.mend}\n", "dim"))
+        console.print(Text(f"  fix   {first.fix}\n", "dim"))
     console.print(_verdict(robot, counts), soft_wrap=True)
 
 

@@ -1,8 +1,8 @@
 """Where text goes: answers to standard output, everything else to standard error.
 
 Rich leaves colours out where there is no terminal, and where NO_COLOR is set. Programs and pipes
-get lines of ``WIDTH`` columns, or of COLUMNS where that is set. Text comes from files of strangers:
-it is no markup, and control characters in it are shown, not sent to the terminal.
+get lines of ``WIDTH`` columns, or of COLUMNS where that is set. Text comes from untrusted
+files: it is not taken as markup, and control characters in it are shown, not sent to the terminal.
 """
 
 import json
@@ -95,7 +95,7 @@ def _escaped(c):
 
 
 def _finite(value):
-    """JSON knows no infinities: nothing in their place."""
+    """Null in the place of infinities, which JSON does not have."""
     if isinstance(value, (list, tuple)):
         return [_finite(v) for v in value]
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
@@ -104,7 +104,7 @@ def _finite(value):
 
 
 def progress(steps, what):
-    """The steps, with a bar on standard error while they last; none where it is no terminal."""
+    """The steps, with a bar on standard error while they last; none without a terminal."""
     from rich.progress import track
 
     return track(steps, what, console=err(), transient=True, disable=not sys.stderr.isatty())
@@ -112,7 +112,7 @@ def progress(steps, what):
 
 @contextmanager
 def bar(what, total):
-    """A function to be told how far something is, with a bar like that of ``progress``."""
+    """A function that shows how far something is, with a bar like that of ``progress``."""
     from rich.progress import Progress
 
     shown = Progress(console=err(), transient=True, disable=not sys.stderr.isatty())
@@ -122,7 +122,7 @@ def bar(what, total):
 
 
 # --- Mistakes and their messages: one line for people, the traceback for ``--debug`` -------------
-# Exit codes: 0 done; 1 the answer is no, or there is none; 2 the command was used wrongly.
+# Exit codes: 0 done; 1 the answer is no, or could not be computed; 2 the command was used wrongly.
 
 
 def fail(message, *, code=1) -> NoReturn:
@@ -134,7 +134,7 @@ def fail(message, *, code=1) -> NoReturn:
 
 
 def misuse(message) -> NoReturn:
-    """Say what was asked for wrongly and leave."""
+    """Say how the command was used wrongly and leave."""
     fail(message, code=2)
 
 

@@ -39,7 +39,7 @@ def convert(
 
 
 def write(model, path, *, force, strict=False):
-    """Save a model, replace a file only if told to, and say so."""
+    """Save a model, replace a file only with ``force``, and print the path."""
     from kinetree.errors import ModelWarning
     from kinetree.writers import save
 

@@ -59,9 +59,7 @@ def evaluate(
         str | None,
         option("--f-ext", value="JSON", help='Forces on bodies: {"hand": [0,0,0,0,0,-9.8]}.'),
     ] = None,
-    of: Annotated[
-        str | None, option("--of", value="NAME", help="The frame or body that is asked about.")
-    ] = None,
+    of: Annotated[str | None, option("--of", value="NAME", help="The frame or body.")] = None,
     coordinates: Annotated[
         str | None,
         option("--in", value="WHICH", help="Coordinates of the answer: world, body or aligned."),

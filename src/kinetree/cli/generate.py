@@ -60,8 +60,8 @@ def generate(
     files = sorted(p.name for p in Path(out).iterdir() if p.is_file())
     err().print(f"wrote {out}: {', '.join(files)}", soft_wrap=True)
     command = f"make -C {shlex.quote(str(out))} test"  # on one line, to be copied
-    told = f"{command}    compiles it and compares numbers"
-    err().print(told, style="dim", soft_wrap=True)
+    hint = f"{command}    compiles it and compares numbers"
+    err().print(hint, style="dim", soft_wrap=True)
 
 
 def _request(text):

@@ -211,7 +211,7 @@ def _report(motion):
     return grid
 
 
-# --- Controllers that a simulation can be told by name -------------------------------------------
+# --- Controllers by name -------------------------------------------------------------------------
 
 NAMES = ("none", "gravity", "pd")
 BANDWIDTH = 10.0

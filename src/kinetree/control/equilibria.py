@@ -121,12 +121,12 @@ def _balanced(model, q, idle, movable, sample):
     force = holding_forces(model, q)[idle]
     for _ in range(_STEPS):
         K = _stiffness(model, q)
-        slope = K[np.ix_(idle, movable)]
+        stiffness = K[np.ix_(idle, movable)]
         size = np.max(np.abs(K), initial=np.max(np.abs(force)))  # torque per radian, and torque
         if np.max(np.abs(force)) <= 4e-15 * max(size, np.finfo(float).tiny):
             return q
         step = np.zeros(model.nv)
-        step[movable] = -np.linalg.pinv(slope, rcond=1e-9) @ force
+        step[movable] = -np.linalg.pinv(stiffness, rcond=1e-9) @ force
 
         def at(change, q=q):
             moved = model.integrate(q, change)
@@ -138,15 +138,14 @@ def _balanced(model, q, idle, movable, sample):
         q, force = found
     if np.max(np.abs(force)) <= 1e-11 * size:
         return q
-    raise EquilibriumError(_explanation(model, idle, slope, force, sample))
+    raise EquilibriumError(_explanation(model, idle, stiffness, force, sample))
 
 
 def _reduced(at, step, load):
     """``at(part * step)`` for the largest part of the step that reduces the load, or None.
 
     Args:
-        at: function of a step to the state there, of which the load is the last; None where there
-            is none.
+        at: function of a step to the state there, the load last, or to None.
         step: from here, (nv,); shortened to about a radian.
         load: here.
     """
@@ -160,13 +159,13 @@ def _reduced(at, step, load):
     return None
 
 
-def _explanation(model, idle, slope, force, sample):
+def _explanation(model, idle, stiffness, force, sample):
     blamed = np.zeros(model.nv, bool)
     blamed[idle] = np.abs(force) > 0.1 * np.max(np.abs(force))
     where = f"sample {sample}: " if sample else ""
     reason = (
         "no joint that may move changes that"
-        if np.linalg.norm(slope) <= 1e-9 * np.linalg.norm(force)
+        if np.linalg.norm(stiffness) <= 1e-9 * np.linalg.norm(force)
         else "no small motion makes it less; start elsewhere, drive more joints or hold fewer"
     )
     return (
@@ -217,13 +216,13 @@ def closed_equilibrium(model, q, driven, held):
     tau, left = closed_holding_forces(model, q, driven)
     for _ in range(_STEPS):
         load, basis = load_on_freedoms(model, q)
-        G, slope = basis.G, _closed_stiffness(model, q, tau, basis)
-        size = max(np.max(np.abs(slope), initial=0), np.max(np.abs(load), initial=0))
+        G, stiffness = basis.G, _closed_stiffness(model, q, tau, basis)
+        size = max(np.max(np.abs(stiffness), initial=0), np.max(np.abs(load), initial=0))
         if np.max(np.abs(left), initial=0) <= 1e-14 * size:
             return q, tau
         # freedoms in which no motor acts, and motions that leave the held joints alone
         idle, free = G @ _null(G[driven]), _null(G[held])
-        step = G @ free @ -(np.linalg.pinv(idle.T @ slope @ free, rcond=1e-9) @ (idle.T @ left))
+        step = G @ free @ -(np.linalg.pinv(idle.T @ stiffness @ free, rcond=1e-9) @ (idle.T @ left))
 
         def at(change, q=q):
             moved = _closed(model, model.integrate(q, change), held)

@@ -141,7 +141,7 @@ class GravityCompensation:
         tau = hold(t, q, qd)
 
     Pushed by hand, the mechanism moves as in space, and with damping comes to rest where it is let
-    go. Springs that its joints have keep pulling: they are no weight.
+    go. Springs of the joints are not compensated.
 
     Args:
         model: the mechanism, every joint driven.

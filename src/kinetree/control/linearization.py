@@ -68,8 +68,8 @@ def linearize(
         method: ``"zoh"``, the default: ``exp(A dt)`` and the input held over the step, exact for
             the continuous linear system, and for the mechanism about an equilibrium. ``"euler"``:
             the derivative of one step of semi-implicit Euler, ``qd' = qd + dt qdd`` and
-            ``q' = integrate(q, dt qd')``, exact for a simulator that takes such steps. Of loops
-            it knows nothing.
+            ``q' = integrate(q, dt qd')``, exact for a simulator that takes such steps; not
+            for mechanisms with loops.
         independent: of a mechanism with loops or couplings, names of the joints whose variables are
             ``y``, ``"tangent"``, or a matrix, as in ``kinetree.loops.linearize``; chosen if left
             out.
@@ -87,16 +87,16 @@ def linearize(
         )
     q = as_configuration(model, q)
     qd, tau = as_joint_vector(model, qd, "qd"), as_joint_vector(model, tau, "tau")
-    slopes = _motion_slopes(model, q, qd, tau, f_ext)
+    derivatives = _motion_derivatives(model, q, qd, tau, f_ext)
     if dt is not None and method == "euler":
         qdd = motion_under(model, q, qd, tau, f_ext)
-        return _euler(model, q, qd + dt * qdd, slopes, dt)
-    batch, nv = slopes[0].shape[:-2], model.nv
-    A = np.zeros((*batch, 2 * nv, 2 * nv), slopes[0].dtype)
+        return _euler(model, q, qd + dt * qdd, derivatives, dt)
+    batch, nv = derivatives[0].shape[:-2], model.nv
+    A = np.zeros((*batch, 2 * nv, 2 * nv), derivatives[0].dtype)
     A[..., :nv, :nv] = brackets(model, q, qd)
     A[..., :nv, nv:] = np.eye(nv)
-    A[..., nv:, :nv], A[..., nv:, nv:] = slopes[0], slopes[1]
-    B = np.concatenate([np.zeros_like(slopes[2]), slopes[2]], axis=-2)
+    A[..., nv:, :nv], A[..., nv:, nv:] = derivatives[0], derivatives[1]
+    B = np.concatenate([np.zeros_like(derivatives[2]), derivatives[2]], axis=-2)
     return Linearization(A, B) if dt is None else Linearization(*held_input(A, B, dt))
 
 
@@ -124,22 +124,22 @@ def _check(dt, method):
         as_seconds(dt, "dt", least=0.0)
 
 
-_slopes = differentiate(forward_dynamics, wrt=("q", "qd", "tau"))
-_passive_slopes = differentiate(passive_force, wrt=("q", "qd"))
+_derivatives = differentiate(forward_dynamics, wrt=("q", "qd", "tau"))
+_passive_derivatives = differentiate(passive_force, wrt=("q", "qd"))
 
 
-def _motion_slopes(model, q, qd, tau, f_ext):
+def _motion_derivatives(model, q, qd, tau, f_ext):
     """Derivatives of ``motion_under`` with respect to ``q``, ``qd`` and ``tau``."""
     arguments = (q, qd, tau + passive_force(model, q, qd))
-    dq, dqd, dtau = _slopes(model, *(arguments if f_ext is None else (*arguments, f_ext)))
-    passive_dq, passive_dqd = _passive_slopes(model, q, qd)
+    dq, dqd, dtau = _derivatives(model, *(arguments if f_ext is None else (*arguments, f_ext)))
+    passive_dq, passive_dqd = _passive_derivatives(model, q, qd)
     return dq + dtau @ passive_dq, dqd + dtau @ passive_dqd, dtau
 
 
-def _euler(model, q, qd, slopes, dt):
+def _euler(model, q, qd, d, dt):
     """Derivative of a step that ends with the velocity ``qd``."""
-    eye, zero = np.eye(model.nv), np.zeros_like(slopes[0])
-    velocity = np.concatenate([dt * slopes[0], eye + dt * slopes[1], dt * slopes[2]], axis=-1)
+    eye, zero = np.eye(model.nv), np.zeros_like(d[0])
+    velocity = np.concatenate([dt * d[0], eye + dt * d[1], dt * d[2]], axis=-1)
     start = np.concatenate([zero + eye, zero, zero], axis=-1)
     shifted, moved = step_slopes(model, q, dt * qd)
     rows = np.concatenate([shifted @ start + dt * moved @ velocity, velocity], axis=-2)

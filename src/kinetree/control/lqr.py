@@ -51,7 +51,7 @@ def lqr_gain(
         An ``LQRGain``.
 
     Raises:
-        SingularError: no feedback stabilises the system, or none that the cost asks for.
+        SingularError: no feedback stabilises the system, or that of least cost does not.
     """
     A, B = np.asarray(A, dtype=float), np.asarray(B, dtype=float)
     n, k = A.shape[-1], B.shape[-1]
@@ -190,7 +190,7 @@ class LQR:
 
 
 def _held(model, q, tau, columns):
-    """The forces at the equilibrium; raises if it is none."""
+    """The forces at the equilibrium; raises if it is not one."""
     idle = np.setdiff1d(np.arange(model.nv), columns)
     if model.loops:
         weight, (G, _) = load_on_freedoms(model, q)

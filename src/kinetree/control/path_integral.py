@@ -19,7 +19,7 @@ class PathIntegral:
         plan = kt.control.PathIntegral(cost, horizon=40, size=1, noise=5.0)
         u = plan(q, qd)
 
-    Every call draws plans around the last one, asks for their costs, takes their average weighted
+    Every call draws plans around the last one, computes their costs, takes their average weighted
     by ``exp(-cost / temperature)`` as the new plan, and returns what the plan does first. Plans of
     the next call begin one step later.
 

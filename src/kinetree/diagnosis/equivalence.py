@@ -102,7 +102,7 @@ def _difference(x, y):
     return np.max(np.abs(x - y), initial=0.0) / np.max(np.abs(x), initial=np.finfo(float).tiny)
 
 
-# --- which inertias a joint cannot tell ----------------------------------------------------------
+# --- inertias that a joint does not feel ---------------------------------------------------------
 
 
 def invariant_inertias(joint: AbstractJoint) -> np.ndarray:
@@ -165,7 +165,7 @@ def augmented_bodies(model: Model, *, floating: bool = False) -> list[Inertia]:
         if floating:
             masses, places = [*masses, carried[0] - carried[i]], [*places, np.zeros(3)]
         particles = Inertia.from_particles(masses, places) if masses else Inertia.zero()
-        augmented.append(model.inertia[i] + particles)
+        augmented.append(model.bodies[i - 1].inertia + particles)
     return augmented
 
 

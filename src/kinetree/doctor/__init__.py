@@ -1,4 +1,4 @@
-"""The model doctor: what is wrong with a robot, why it matters, how to mend it."""
+"""The model doctor: what is wrong with a robot, why it matters, how to fix it."""
 
 from kinetree.doctor.check import check
 from kinetree.doctor.findings import KINDS, Finding, Kind, Place

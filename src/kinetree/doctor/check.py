@@ -1,4 +1,4 @@
-"""``check``: everything the doctor knows to look for, in a model or in a file."""
+"""``check``: findings about a model or a file."""
 
 import os
 import re
@@ -27,7 +27,7 @@ def check(
     floating_base: bool = False,
     folders: str | os.PathLike | Sequence[str | os.PathLike] = (),
 ) -> tuple[Finding, ...]:
-    """What is wrong, suspicious or worth knowing about a robot, the worst first.
+    """Findings about a robot, the worst first: what is wrong, suspicious or notable.
 
     Args:
         robot: a ``Model``, or the path of a file of any format that ``load`` reads. A URDF file
@@ -55,7 +55,7 @@ def _of_file(path, floating_base, folders):
 
 
 def _text_of_urdf(path, folders):
-    """Facts and findings of a URDF file; nothing for other files, or what is no XML."""
+    """Facts and findings of a URDF file; nothing for other files, or what is not XML."""
     try:
         if os.path.isfile(path) and os.path.getsize(path) <= LIMIT_BYTES:
             with open(path, "rb") as file:
@@ -68,7 +68,7 @@ def _text_of_urdf(path, folders):
 
 
 def _of_model(model, facts=None):
-    """Findings of a model; ``facts`` of the file it came from know the lines."""
+    """Findings of a model; ``facts`` of the file that it came from have the lines."""
     if model.scalar_type().kind != "f":
         text = "its numbers are formulas; only models of plain numbers are checked"
         return [found("formulas", named("model", model.name), text)]

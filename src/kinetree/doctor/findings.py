@@ -1,5 +1,6 @@
 """What the doctor reports."""
 
+import warnings
 from dataclasses import dataclass
 
 from kinetree.loaders.report import short
@@ -16,7 +17,7 @@ __all__ = [
     "named",
 ]
 
-# --- Everything the doctor looks for: how bad it is, why it matters, how to mend it --------------
+# --- Everything the doctor looks for: how bad it is, why it matters, how to fix it --------------
 
 
 @dataclass(frozen=True)
@@ -24,15 +25,15 @@ class Kind:
     """A kind of finding.
 
     Attributes:
-        severity: ``"error"``: some answers are wrong or there are none; ``"warning"``: probably
-            not what was meant; ``"note"``: worth knowing.
+        severity: ``"error"``: some results are wrong or missing; ``"warning"``: probably
+            not intended; ``"note"``: for information.
         why: why it matters.
-        mend: how to mend it.
+        fix: how to fix it.
     """
 
     severity: str
     why: str
-    mend: str
+    fix: str
 
 
 KINDS = {
@@ -232,18 +233,18 @@ KINDS = {
     ),
     "actuator-effort": Kind(
         "note",
-        "nothing limits what a controller may ask of it",
+        "nothing limits what a controller may demand of it",
         "add its largest force, or the effort limit of the joint",
     ),
     "actuator-gear": Kind(
         "warning",
-        "whatever the actuator is told, the joint feels nothing",
+        "no command of the actuator reaches the joint",
         "set the gear: joint force for a unit of control",
     ),
     # --- loops ---
     "loop-open": Kind(
         "error",
-        "the bodies cannot be put together as the loop joint asks",
+        "the bodies cannot be put together as the loop joint requires",
         "check the places of the loop joint on both bodies, and the lengths between them",
     ),
     "loop-neutral": Kind(
@@ -290,7 +291,7 @@ NOWHERE = Place()
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is wrong, suspicious or worth knowing about a robot.
+    """Something that is wrong, suspicious or notable about a robot.
 
     Attributes:
         severity: ``"error"``, ``"warning"`` or ``"note"``.
@@ -317,9 +318,15 @@ class Finding:
         return KINDS[self.code].why
 
     @property
+    def fix(self) -> str:
+        """How to fix it."""
+        return KINDS[self.code].fix
+
+    @property
     def mend(self) -> str:
-        """How to mend it."""
-        return KINDS[self.code].mend
+        """Deprecated: ``fix``."""
+        warnings.warn("Finding.mend is called Finding.fix", DeprecationWarning, stacklevel=2)
+        return self.fix
 
     def to_dict(self) -> dict:
         """Everything in plain strings and numbers, ready for JSON."""
@@ -331,7 +338,7 @@ class Finding:
             "part": self.part,
             "message": self.message,
             "why": self.why,
-            "mend": self.mend,
+            "fix": self.fix,
         }
 
     def __str__(self) -> str:

@@ -34,7 +34,7 @@ DENSEST = 30_000.0
 """Density that nothing has [kg/m³]; osmium has 22,600."""
 
 POINT = 1e-6
-"""Radius of what is meant as a point [m]."""
+"""Radius up to which a body counts as a point [m]."""
 FAR = 3.0
 """Distance of a mass centre from the geometry, in sizes of the geometry."""
 
@@ -206,7 +206,7 @@ ROUNDING = 0.01
 """Part of the largest moment by which published, rounded numbers may break the rules."""
 
 NOTHING = 1e-16
-"""Square of a radius of gyration [m²] that is none."""
+"""Square of a radius of gyration [m²] that counts as zero."""
 
 
 def impossible_inertias(facts):

@@ -21,7 +21,7 @@ _ZERO, _LIMITS = (0.0, 0.0, 0.0), ("lower", "upper", "effort", "velocity")
 
 
 def read_facts(source, path, folders):
-    """Facts and findings of a URDF file; LoadError where it is no XML."""
+    """Facts and findings of a URDF file; LoadError where it is not XML."""
     reader = _Reader(path, folders)
     for element in parse(source, path).findall("*"):
         if tag_of(element) == "link":
@@ -180,7 +180,7 @@ class _Reader:
         return self.numbers(element, name, 1, part, None if default is None else (default,))[0]
 
     def numbers(self, element, name, count, part, default=None, *, finite=True):
-        """The numbers of an attribute; a finding where there are none, and the default or NaN."""
+        """The numbers of an attribute; a finding and the default or NaN where it has none."""
         text = element.get(name)
         if text is None:
             if default is None:

@@ -1,4 +1,9 @@
-"""Inverse kinematics: joint positions that put frames and mass centres where they belong."""
+"""Tasks and results of ``kt.inverse_kinematics``, the function that solves them.
+
+found = kt.inverse_kinematics(model, "tool", pose)
+found = kt.inverse_kinematics(model, [kt.ik.PoseTask("tool", pose), kt.ik.PostureTask()])
+found.require()  # joint positions, or an error that says why there are none
+"""
 
 from kinetree.ik.solve import REASONS, InverseKinematics, inverse_kinematics
 from kinetree.ik.tasks import (

@@ -55,7 +55,7 @@ class Limits:
 
 
 def limits_of(problem, limits) -> Limits:
-    """What the caller means: True, the model's limits; False, none; or two arrays (nq,)."""
+    """The limits of an argument: True, the model's limits; False, none; or two arrays (nq,)."""
     model = problem.model
     if isinstance(limits, bool) and limits in problem.known_limits:
         return problem.known_limits[limits]

@@ -96,12 +96,12 @@ class Problem:
 
     @cached_property
     def bodies(self):
-        """The bodies whose joints move something that the tasks ask for."""
+        """The bodies whose joints affect the tasks."""
         moved = {i for task in self.tasks for i in task.supports(self.model)}
         bodies = sorted(with_leaders(self.model, moved))
         if not any(self.model.joint[i].nv for i in bodies):
             raise ModelError(
-                f"nothing in model {self.model.name!r} moves what the tasks ask for: "
+                f"nothing in model {self.model.name!r} moves the frames of the tasks: "
                 f"{', '.join(str(task.signature[:-1]) for task in self.tasks)}"
             )
         return bodies

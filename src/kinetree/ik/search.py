@@ -4,7 +4,7 @@ An attempt alternates between compiled iterations and a look at the results. Tar
 reached drop out. Where the error no longer gets smaller the arm has come to rest in a local
 minimum, and leaps out of it: joints that press against a limit go to the other half of their range;
 where none does, as in a stretched arm, all joints bend by large fixed angles. Leaps use no random
-numbers, and no target knows of others: results do not depend on what else is in the batch.
+numbers, and targets are independent: results do not depend on what else is in the batch.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from kinetree.ik.problem import FIRST_DAMPING, STEPS
 __all__ = ["Found", "attempt", "reasons", "search", "settle"]
 
 _REST = 0.9  # at rest: the error after some iterations, relative to before
-_ACROSS = 0.5  # of the way to the opposite limit, seen from the middle
+_ACROSS = 0.5  # of the way to the opposite limit, from the middle
 _BEND = 2.0  # size of a bend: radians, or typical lengths
 
 
@@ -181,7 +181,7 @@ def settle(problem, found, target, posture, limits, tolerance):
 # reach the error stays large, and the curvature that damped least squares leaves out matters.
 
 _NEWTON_STEPS = 60
-_SMALL = 1e-8  # radius of steps that are none
+_SMALL = 1e-8  # radius below which steps are negligible
 _AT_REST = 1e-6  # gradient of the error, relative to the error, at which a search is at rest
 _LOST = 1e-6  # singular value, relative to the largest, at which a direction is lost
 _DOWNWARD = -1e-4  # curvature below which an error gets smaller both ways

@@ -106,8 +106,8 @@ def inverse_kinematics(
     """Joint positions that bring a frame to its target, or fulfil several tasks at once.
 
     Levenberg and Marquardt's method on the manifold of configurations, within joint limits, with
-    restarts from random configurations where it fails. A target that is not reached is no error
-    but a result that says so; ``.require()`` makes an error of it.
+    restarts from random configurations where it fails. A target that is not reached is not an
+    error: ``success`` is False and ``reason`` says why; ``.require()`` raises an error.
 
     Args:
         model: the mechanism, without loops.
@@ -184,7 +184,7 @@ def _tasks(frame, target):
 
 
 def _task(frame, target):
-    """The task that the shape of a target tells."""
+    """The task for a target of this shape."""
     if target is None:
         raise TypeError(f"inverse_kinematics needs a target for frame {frame!r}")
     shape = np.shape(target)

@@ -1,4 +1,4 @@
-"""What inverse kinematics is asked for: frames at poses, points, orientations, a mass centre.
+"""Tasks of inverse kinematics: frames at poses, points, orientations, a mass centre.
 
 A task turns a configuration and its target into an error and the Jacobian of that error, in
 metres and radians along the axes of the base. The texts run on any kind of number.
@@ -142,7 +142,7 @@ class CenterOfMassTask:
 class PostureTask:
     """Of all configurations that fulfil the other tasks, one close to this, (..., nq).
 
-    A wish, not a demand: it moves the joints only where that leaves the other tasks alone. Without
+    It moves the joints only where that leaves the other tasks alone. Without
     a configuration, the middle of the joint limits.
     """
 

@@ -1,4 +1,4 @@
-"""States of models with couplings for programs that know a variable for every joint, and back."""
+"""States of models with couplings, to and from programs with a variable for every joint."""
 
 import numpy as np
 

@@ -98,15 +98,15 @@ def read_json(source, report, folders, options) -> Model:
     try:
         data = json.loads(source, parse_int=_whole)
     except json.JSONDecodeError as error:
-        raise report.error(error.lineno, f"this is no JSON: {error.msg}") from None
+        raise report.error(error.lineno, f"this is not JSON: {error.msg}") from None
     except (ValueError, RecursionError) as error:
-        raise report.error(None, f"this is no JSON: {error}") from None
+        raise report.error(None, f"this is not JSON: {error}") from None
     bodies = data.get("bodies") if isinstance(data, dict) else ()
     report.check_bodies(len(bodies) if isinstance(bodies, list) else 0)
     try:
         return Model.from_dict(data)
     except (TypeError, ValueError, AttributeError, IndexError, RecursionError) as error:
-        raise report.error(None, f"this JSON is no model: {error}") from error
+        raise report.error(None, f"this JSON is not a model: {error}") from error
 
 
 def _whole(digits):
@@ -118,7 +118,7 @@ FORMATS = {
     "urdf": Format(_read_urdf, (".urdf", ".xacro"), ("robot",), lumps=True),
     "mjcf": Format(
         _read_mjcf, (".mjcf",), ("mujoco", "mujocoinclude"), lumps=True,
-        floating_base="it frees bodies without a joint that the world carries, and there are none",
+        floating_base="it frees bodies on the world without a joint, and there are none",
     ),
     "sdf": Format(
         _read_sdf, (".sdf", ".world"), ("sdf",), lumps=True,
@@ -143,7 +143,7 @@ def load(
 ) -> Model:
     """The mechanism in a file.
 
-    What the file says and the model does not carry comes as one ``ModelWarning`` that lists it.
+    Elements that the model cannot represent are listed in one ``ModelWarning``.
 
     Args:
         path: URDF, MJCF, SDF, kinetree's TOML, a table of Denavit–Hartenberg parameters (CSV or
@@ -151,7 +151,7 @@ def load(
         floating_base: put the root link of a URDF file on a free joint, and so bodies without a
             joint that the world of an MJCF file carries. In other formats the file decides what
             floats; if nothing does, a warning says that this argument had no effect.
-        strict: raise ``LoadError`` where something is not carried, or physically impossible.
+        strict: raise ``LoadError`` for elements that are ignored, and for impossible inertias.
         folders: folders beside that of the file which it may refer to: meshes, packages.
         format: ``"urdf"``, ``"mjcf"``, ``"sdf"``, ``"toml"``, ``"dh"`` or ``"json"``; by default
             known from the name and the content.
@@ -241,7 +241,7 @@ def _read(source, path, folders, format, options) -> Loaded:
         except KinetreeError as error:
             raise LoadError(f"{path}: {error}") from error
         except (ArithmeticError, RecursionError, np.linalg.LinAlgError) as error:
-            raise LoadError(f"{path}: the numbers in it make no mechanism: {error}") from error
+            raise LoadError(f"{path}: its numbers do not describe a mechanism: {error}") from error
     for warning in caught:
         if issubclass(warning.category, ModelWarning):
             report.ignored(None, "model", str(warning.message))
@@ -250,7 +250,7 @@ def _read(source, path, folders, format, options) -> Loaded:
                 warning.message, warning.category, warning.filename, warning.lineno
             )
     if options.strict and report.notices:
-        what = f"{path}: strict=True, and something is ignored or odd"
+        what = f"{path}: strict=True, and {_counted(report.notices)}"
         raise LoadError(_listed(report.notices, what))
     return Loaded(model, tuple(report.notices), path)
 
@@ -282,7 +282,7 @@ def _format(source, path):
         return "json"
     if tag is None and source.lstrip()[:1] not in (b"", b"<") and suffix == "":
         return "toml"
-    found = f"its root element is <{tag}>" if tag else "it is no XML"
+    found = f"its root element is <{tag}>" if tag else "it is not XML"
     raise LoadError(
         f"{path}: unknown format: {found}, and the suffix is not one of "
         f"{', '.join(_suffixes())}; pass format= one of {', '.join(FORMATS)}"
@@ -299,11 +299,14 @@ def _suffixes():
 
 def _announced(loaded):
     if loaded.notices:
-        count = len(loaded.notices)
-        things = "one thing" if count == 1 else f"{count} things"
-        what = f"{loaded.path}: {things} to know, ignored or odd"
+        what = f"{loaded.path}: {_counted(loaded.notices)}"
         warnings.warn(_listed(loaded.notices, what), ModelWarning, stacklevel=3)
     return loaded.model
+
+
+def _counted(notices):
+    count = "1 notice" if len(notices) == 1 else f"{len(notices)} notices"
+    return f"{count}: elements that are ignored or look wrong"
 
 
 def _listed(notices, head):

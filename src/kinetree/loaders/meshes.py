@@ -63,10 +63,10 @@ def _opened(path, scale, folders):
 
 
 def mesh_file(name: str, folders: Folders, note) -> str | None:
-    """The path to keep for a mesh, or None; ``note(why)`` is told what is wrong with it.
+    """The path to keep for a mesh, or None; ``note(why)`` is called with what is wrong with it.
 
     A file that is missing keeps its path, and a package that is missing its name. What lies outside
-    the allowed folders is left out, so that nobody opens it later.
+    the allowed folders is left out, so that it is not opened later.
     """
     try:
         path = folders.locate(name)

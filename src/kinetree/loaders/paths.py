@@ -1,7 +1,7 @@
 """Where a file may refer to: its own folder, packages around it, and folders the user allows.
 
 Robot files name meshes and other files by relative paths, ``package://``, ``model://`` and
-``file://``. A file from a stranger must not reach anything else, so every name is resolved,
+``file://``. An untrusted file must not reach anything else, so every name is resolved,
 symbolic links included, and must end up inside an allowed folder.
 """
 
@@ -56,7 +56,7 @@ class Folders:
         return found
 
     def resolve(self, name: str) -> str:
-        """The absolute path of an existing file, or LoadError that says why there is none."""
+        """The absolute path of an existing file, or LoadError with the reason."""
         path = self.locate(name)
         if not os.path.isfile(path):
             raise LoadError(f"{short(name)} does not exist: no file {short(path)}")
@@ -72,7 +72,9 @@ class Folders:
         if found and scheme == "file":
             return self._checked(Path("/") / unquote(rest).lstrip("/"), self.allowed, name)
         if found:
-            raise LoadError(f"{short(name)} is no file on this machine; kinetree fetches nothing")
+            raise LoadError(
+                f"{short(name)} is not a file on this machine; kinetree fetches nothing"
+            )
         bases = self.extra if self.own is None else [self.own, *self.extra]
         if not bases:
             raise LoadError(f"{short(name)} is relative, and text has no folder: {_HOW}")
@@ -132,7 +134,7 @@ class Folders:
 
 
 def _is_top(folder):
-    """Whether a folder is too wide to be one robot's: the root, below it, or somebody's home."""
+    """Whether a folder is too wide to be one robot's: the root, below it, or a home folder."""
     home = os.path.expanduser("~")  # as it is for users without a home, such as some containers'
     return len(folder.parts) <= 2 or str(folder) == os.path.realpath(home)
 
@@ -143,7 +145,7 @@ def _near(folder, own):
     return levels <= 4 or any(os.path.isfile(folder / m) for m in _MARKERS)
 
 
-# --- The content of a file that somebody names ---------------------------------------------------
+# --- Content of a robot file ---------------------------------------------------------------------
 
 
 def content(path) -> bytes:
@@ -151,7 +153,7 @@ def content(path) -> bytes:
     try:
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):
-            kind = "a folder" if stat.S_ISDIR(status.st_mode) else "no regular file"
+            kind = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
             raise LoadError(f"{path}: this is {kind}; load needs a robot file")
         if status.st_size > LIMIT_BYTES:
             raise LoadError(
@@ -168,11 +170,11 @@ def content(path) -> bytes:
 
 
 def _meant(path) -> str:
-    """What may have been meant by the name of a file that does not exist."""
+    """A suggestion for the name of a file that does not exist."""
     if "\n" in path or "<" in path:
         return "; loads(text) takes the text itself"
     if Path(path).suffix == "" and path.isidentifier():
-        return f"; if a robot of the package is meant: kinetree.samples.load({path!r})"
+        return f"; for a robot of the package: kinetree.samples.load({path!r})"
     try:
         beside = [p.name for p in Path(path).parent.iterdir() if p.suffix]
     except OSError:

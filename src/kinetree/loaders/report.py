@@ -1,4 +1,4 @@
-"""What a loader did not use, with file and line: nothing is dropped in silence."""
+"""Notices of a loader: everything that it did not use, with file and line."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ LIMIT_BODIES = 3_000
 
 @dataclass(frozen=True)
 class Notice:
-    """Something in a file that the model does not carry.
+    """Something in a file that the model does not represent.
 
     Attributes:
         file: the file, as it was named by the caller.
@@ -33,7 +33,7 @@ class Notice:
 
 
 class Report:
-    """Collects notices, and which elements and attributes of an XML file somebody looked at.
+    """Collects notices, and which elements and attributes of an XML file were read.
 
     Args:
         path: the file, as messages shall name it.
@@ -47,7 +47,7 @@ class Report:
     def ignored(
         self, where: Any, what: str | None = None, why: str = "kinetree does not use it"
     ) -> None:
-        """Note something that the model does not carry.
+        """Add a notice of something that the model does not represent.
 
         Args:
             where: an XML element, which is then settled with all it contains; a line number; or
@@ -72,7 +72,7 @@ class Report:
             self.use(inner, *inner.attrib)
 
     def unused(self, root: Any) -> None:
-        """Note every element and attribute below ``root`` that nobody looked at."""
+        """Note every element and attribute below ``root`` that was not read."""
         waiting = [root]
         while waiting:
             element = waiting.pop()

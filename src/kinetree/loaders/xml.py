@@ -1,4 +1,4 @@
-"""XML from strangers: bounded in size and depth, no entities, no network, with line numbers.
+"""Untrusted XML: bounded in size and depth, no entities, no network, with line numbers.
 
 ``parse`` gives the root element. ``Node`` reads attributes and children of an element, remembers
 in a ``Report`` what was read, and raises ``LoadError`` with file and line for what is wrong.
@@ -24,7 +24,7 @@ _NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)", r
 
 
 def parse(source: bytes, path: str):
-    """The root element of an XML file; elements know their ``sourceline``.
+    """The root element of an XML file; elements have a ``sourceline``.
 
     Document types are refused, and with them every entity. Nesting is limited to 256, the number
     of elements and the size of the file by ``LIMIT_ELEMENTS`` and ``LIMIT_BYTES``.
@@ -42,7 +42,7 @@ def parse(source: bytes, path: str):
 
 
 def root_tag(source: bytes) -> str | None:
-    """The tag of the root element without looking further, or None where this is no XML."""
+    """The tag of the root element without looking further, or None where this is not XML."""
     parser = _parser()
     try:
         for start in range(0, len(source), _PIECE):
@@ -126,11 +126,11 @@ def numbers_in(text: str, count: int | None = None, *, finite: bool = True) -> t
 
 
 class Node:
-    """An element, read through a report: what nobody asks for will be in its notices.
+    """An element, read through a report: what is not read will be among its notices.
 
     Args:
         element: from ``parse``.
-        report: knows the file and keeps track.
+        report: has the name of the file, and keeps track.
     """
 
     def __init__(self, element, report: Report):

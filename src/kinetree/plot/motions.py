@@ -154,28 +154,28 @@ def contact_forces(
             )
         t, forces = trajectory.t, history.force
         names = names or [words(name) for name in history.names]
-    forces, t = np.asarray(forces, dtype=float), np.asarray(t, dtype=float)
-    if forces.ndim != 3 or forces.shape[-1] != 3 or t.shape != forces.shape[:1]:
+    force, t = np.asarray(forces, dtype=float), np.asarray(t, dtype=float)
+    if force.ndim != 3 or force.shape[-1] != 3 or t.shape != force.shape[:1]:
         raise ShapeError(
             f"contact forces must be (T, K, 3) with T times, along normal and tangents; got "
-            f"forces {forces.shape} and t {t.shape}"
+            f"forces {force.shape} and t {t.shape}"
         )
-    names = names or [f"contact {k + 1}" for k in range(forces.shape[1])]
-    if np.any(pushing := np.any(forces != 0, axis=(0, 2))):
-        names, forces = [names[k] for k in np.flatnonzero(pushing)], forces[:, pushing]
-    normal, sideways = forces[..., 0], np.linalg.norm(forces[..., 1:], axis=-1)
+    labels = list(names or (f"contact {k + 1}" for k in range(force.shape[1])))
+    if np.any(pushing := np.any(force != 0, axis=(0, 2))):
+        labels, force = [labels[int(k)] for k in np.flatnonzero(pushing)], force[:, pushing]
+    normal, sideways = force[..., 0], np.linalg.norm(force[..., 1:], axis=-1)
     panels = [("normal force", "[N]", normal), ("tangential force", "[N]", sideways)]
     if friction is not None:
         bearable = float(friction) * np.where(normal > 0, normal, np.nan)
         panels.append(("part of what friction bears", "[1]", sideways / bearable))
     largest = np.argsort(-np.abs(normal).max(axis=0, initial=0.0), kind="stable")
     named = sorted(int(k) for k in largest[: len(COLORS)])
-    others = [k for k in range(len(names)) if k not in named]
+    others = [k for k in range(len(labels)) if k not in named]
     with sheet(len(panels), 1, (8, 1.9 * len(panels) + 0.4), sharex=True) as (figure, grid):
         for axes, (name, unit, values) in zip(grid[:, 0], panels, strict=True):
             for k in (*others, *named):
                 c = COLORS[named.index(k)] if k in named else GREY
-                label = names[k] if k in named else None
+                label = labels[k] if k in named else None
                 axes.plot(t, values[:, k], color=c, linestyle=dash_of(c), label=label)
             heading(axes, name)
             axes.set_ylabel(unit)

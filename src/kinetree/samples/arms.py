@@ -68,7 +68,7 @@ def scara() -> Model:
 def arm() -> Model:
     """A six-axis industrial arm: shoulder and elbow offsets, spherical wrist, 0.9 m reach.
 
-    Proportions, masses and limits typical of arms for 10 kg, rounded; it is no particular product.
+    Proportions, masses and limits typical of arms for 10 kg, rounded; not a particular product.
     """
     links = {
         "column": [cylinder(0.12, 0.3, mass=20.0, at=(0, 0, -0.1), color=ORANGE)],

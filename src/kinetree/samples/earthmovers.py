@@ -31,7 +31,7 @@ def excavator() -> Model:
     q = 0, and ``d`` there is the length to which ``q3`` adds. The book gives no dimensions: these
     are of an excavator of two tonnes, rounded.
     """
-    l1, l2, theta1, slope = 0.45, 0.9, radians(85), radians(-45)
+    l1, l2, theta1, tilt = 0.45, 0.9, radians(85), radians(-45)
     d = sqrt(l1**2 + l2**2 - 2 * l1 * l2 * cos(theta1))
     theta2 = atan2(l2 * sin(theta1), l2 * cos(theta1) - l1)
     boom, stick, height = 1.9, 1.1, 0.7
@@ -41,7 +41,7 @@ def excavator() -> Model:
         box(1.4, 1.1, 0.3, at=(-0.5, 0, 0.3), color=DARK),
         box(0.25, 0.25, 0.5, at=(0.02, 0, 0.5), color=GOLD),
         box(0.9, 0.9, 0.8, at=(-0.7, 0, 0.85), color=GOLD),
-        box(0.3, 0.14, 0.1, at=(l1 * cos(slope) - 0.08, 0, height + l1 * sin(slope)), color=GOLD),
+        box(0.3, 0.14, 0.1, at=(l1 * cos(tilt) - 0.08, 0, height + l1 * sin(tilt)), color=GOLD),
     )
     add_body(
         robot, "boom",
@@ -49,13 +49,13 @@ def excavator() -> Model:
         cylinder(0.03, 0.2, at=(l2, 0, 0), axis="y", color=DARK),
         cylinder(0.07, 0.18, axis="y", color=DARK),
         joint=Revolute("-y"),
-        at=roty(-(slope + theta1)) @ xlt(0, 0, height),
+        at=roty(-(tilt + theta1)) @ xlt(0, 0, height),
         limits=Limits(-1.0, 0.8, 1, 30e3),
     )  # fmt: skip
     add_body(
         robot, "barrel", cylinder(0.045, 0.55, mass=15.0, at=(0.275, 0, 0), axis="x", color=DARK),
         joint=Revolute("-y"),
-        at=roty(-(slope + theta2)) @ xlt(l1 * cos(slope), 0, height + l1 * sin(slope)),
+        at=roty(-(tilt + theta2)) @ xlt(l1 * cos(tilt), 0, height + l1 * sin(tilt)),
         limits=Limits(-inf, inf, 1, 1e3),
     )  # fmt: skip
     add_body(

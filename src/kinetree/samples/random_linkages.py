@@ -93,7 +93,7 @@ def random_closed_mechanism(
             return ClosedMechanism(model, q, qd)
     raise ModelError(
         f"none of {_ATTEMPTS} {kind} linkages of {bodies} bodies and {loops} loops could move; "
-        f"ask for more bodies, fewer loops or looser loop joints"
+        f"use more bodies, fewer loops or looser loop joints"
     )
 
 

@@ -27,7 +27,7 @@ PICTURES = (".png", ".jpg")
 def picture(
     scene, path=None, *, t=None, size=(960, 720), show=SHOWN, camera=None, direction=None, zoom=1.0
 ):
-    """A picture of a scene, (rows, columns, 3) of bytes; written to a file, too, if asked for.
+    """A picture of a scene, (rows, columns, 3) of bytes; also written to a file, if given.
 
     Args:
         scene: what to draw.
@@ -50,8 +50,8 @@ def picture(
 
 
 def film(
-    scene, path, *, size=(960, 720), rate=30, speed=1.0, show=SHOWN, camera=None, direction=None,
-    zoom=1.0, progress=None,
+    scene, path, *, size=(960, 720), rate: float = 30, speed=1.0, show=SHOWN, camera=None,
+    direction=None, zoom=1.0, progress=None,
 ) -> Path:  # fmt: skip
     """A film of a scene, drawn without a browser: ``.mp4`` or ``.gif``; its path.
 
@@ -105,7 +105,7 @@ def write_film(path, images, rate) -> Path:
 
 
 def check_layers(show):
-    """The names of layers, or an error for one that is none."""
+    """The names of layers, or an error for an unknown one."""
     show = (show,) if isinstance(show, str) else tuple(show)
     for name in show:
         if name not in LAYERS:

@@ -1,4 +1,4 @@
-"""What a user wants to see: a model, a motion, a file of either, a sample by its name."""
+"""What is shown: a model, a motion, a file of either, a sample by its name."""
 
 import os
 from dataclasses import dataclass, replace
@@ -72,7 +72,7 @@ class Motion:
         notice = f"{lost} of {len(good)} states are not finite, the first at {first}: left out"
         return np.flatnonzero(good), [notice]
 
-    def thinned(self, rate=FRAMES_PER_SECOND) -> tuple[np.ndarray, list[str]]:
+    def thinned(self, rate: float = FRAMES_PER_SECOND) -> tuple[np.ndarray, list[str]]:
         """Which states to show: so many a second at most; and what to say about the others."""
         which, notices = self.drawable()
         t = self.t[which]
@@ -92,7 +92,7 @@ class Motion:
 
 
 def motion_of(what: Viewable, q: ArrayLike | None = None, t: ArrayLike | None = None) -> Motion:
-    """The motion that is meant.
+    """The motion of a model, a trajectory, a file or a sample.
 
     Args:
         what: a ``Model``, a ``Trajectory`` of one motion, the name of a file of either, or the name
@@ -143,7 +143,7 @@ def scene_of(
     return staged(Stage(motion.model, collision=collision), motion, forces, contacts, ghost, rate)
 
 
-def staged(stage, motion, forces=None, contacts=None, ghost=None, rate=FRAMES_PER_SECOND):
+def staged(stage, motion, forces=None, contacts=None, ghost=None, rate: float = FRAMES_PER_SECOND):
     """The scene of a motion on a stage; what comes with it is thinned with it."""
     which, notices = motion.thinned(rate)
     shown = motion.at(which)

@@ -129,7 +129,7 @@ class _View:
     def __init__(self, camera: Camera, width, height):
         self.camera, self.width, self.height = camera, width, height
         self.axes = camera.axes()
-        self.pixel = 2 * camera.slope(width / height) / height  # at unit distance
+        self.pixel = 2 * camera.half_height(width / height) / height  # at unit distance
 
     def project(self, points):
         """Columns, rows [pixel] and depths."""

@@ -64,30 +64,33 @@ def from_model(mj_model: Any, *, lump: bool = True, floating_base: bool = False)
             f"from_model needs a mujoco.MjModel or MjSpec, got {type(mj_model).__name__}; of an "
             f"MjData, give data.model"
         )
-    told = []
-    tell = lambda tag, name, why: told.append(f"{tag} {name!r}: {why}" if name else f"{tag}: {why}")  # noqa: E731
+    notes = []
+
+    def note(tag, name, why):
+        notes.append(f"{tag} {name!r}: {why}" if name else f"{tag}: {why}")
+
     try:
-        model = from_compiled(mj_model, tell, lump=lump, floating_base=floating_base)
+        model = from_compiled(mj_model, note, lump=lump, floating_base=floating_base)
     except LoadError as error:
         raise InteropError(str(error)) from None
     if floating_base and not any(isinstance(j, Free) for j in model.joint[1:]):
-        tell("floating_base=True", "", "the world carries no body without a joint to set free")
-    _tell_of_sections(mj_model, told)
-    if told:
-        told = list(dict.fromkeys(told))
-        more = f"; and {len(told) - _SHOWN} more" if len(told) > _SHOWN else ""
+        note("floating_base=True", "", "the world carries no body without a joint to set free")
+    _note_sections(mj_model, notes)
+    if notes:
+        notes = list(dict.fromkeys(notes))
+        more = f"; and {len(notes) - _SHOWN} more" if len(notes) > _SHOWN else ""
         warnings.warn(
-            f"model {model.name!r}: not carried along: {'; '.join(told[:_SHOWN])}{more}",
+            f"model {model.name!r}: not carried along: {'; '.join(notes[:_SHOWN])}{more}",
             ModelWarning,
             stacklevel=2,
         )
     return model
 
 
-def _tell_of_sections(mj_model, told):
+def _note_sections(mj_model, notes):
     for count, what in ((mj_model.ntendon, "tendons"), (mj_model.nsensor, "sensors")):
         if count:
-            told.append(f"{count} {what}")
+            notes.append(f"{count} {what}")
 
 
 def to_model(model: Model) -> Any:
@@ -152,7 +155,7 @@ def to_pose(T: ArrayLike) -> tuple[Array, Array]:
 def from_jacobian(
     model: Model, mj_model: Any, qpos: ArrayLike, jacp: ArrayLike, jacr: ArrayLike
 ) -> Array:
-    """``kt.jacobian(..., frame="aligned")``, (..., 6, nv), from those of ``mj_jac`` and its kin.
+    """``kt.jacobian(..., frame="aligned")``, (..., 6, nv), from those of ``mj_jac``.
 
     Args:
         model: kinetree's model.

@@ -205,7 +205,7 @@ def _mimic(pin_joint, name):
 
     Of it Pinocchio shows the kind, in what it prints, and the pose. Its motion subspace is that
     of before the first pose, which a helical joint does not have yet. Computing the pose of one
-    that is helical about a general axis ends the process on x86-64, so it must not be asked for.
+    that is helical about a general axis ends the process on x86-64, so it must not be computed.
     """
     if pin_joint.scaling == 0:
         raise InteropError(

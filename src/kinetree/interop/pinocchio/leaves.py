@@ -176,8 +176,8 @@ def add_mimic_joints(pin, result, model):
         _, a, b = places[numbers[first]]
         for k in others:
             _refuse_helical(model, numbers[k])
-            _, offset, slope = places[numbers[k]]
-            scaling = slope / b
+            _, offset, factor = places[numbers[k]]
+            scaling = factor / b
             _hand_over(result, first, k, scaling)
             result = pin.transformJointIntoMimic(result, first, k, scaling, offset - scaling * a)
     return result
@@ -221,8 +221,8 @@ def _places(model):
                 f"{c.name!r} {law}. Remove it with model.replace(couplings=...), or lock a joint "
                 f"that is held"
             )
-        root, offset, slope = place(c.source)
-        return root, a + b * offset, b * slope
+        root, offset, factor = place(c.source)
+        return root, a + b * offset, b * factor
 
     coupled = {i for c in model.couplings for i in (c.joint, *c.leaders)}
     return {i: place(i) for i in sorted(coupled)}

@@ -133,10 +133,10 @@ def _warn_of_what_is_left_behind(pin_model):
 def _warn_of(pin_model, values, consequence):
     """One warning that names, for each kind of value, the joints where it is not zero."""
     found = {what: _joints_with(pin_model, array) for what, array in values.items()}
-    told = [f"{what} of joints {_list(names)}" for what, names in found.items() if names]
-    if told:
+    named = [f"{what} of joints {_list(names)}" for what, names in found.items() if names]
+    if named:
         warnings.warn(
-            f"model {pin_model.name!r}: {' and '.join(told)} {consequence}",
+            f"model {pin_model.name!r}: {' and '.join(named)} {consequence}",
             ModelWarning,
             stacklevel=4,
         )

@@ -276,7 +276,7 @@ def from_parameters(model: Model, pin_model: Any, p: ArrayLike) -> Array:
     if fixed:
         raise InteropError(
             f"Pinocchio has the inertia of body {fixed[0]!r}, on a fixed joint, as part of "
-            f"another body's: it cannot be told apart"
+            f"another body's: it cannot be separated"
         )
     rows, ours = _rows(p, pin_model.njoints - 1), np.zeros((model.body_count, 10))
     for i, number in _joint_of(model, pin_model).items():

@@ -24,7 +24,7 @@ def to_model(model: Model) -> Any:
     Joints, bodies and frames keep their names; bodies and frames become body and operational
     frames. Fixed joints become frames and their bodies part of the body they are fixed to.
     Joints are numbered depth first, which Pinocchio's algorithms rely on, so the order of the
-    variables may differ: see ``to_q`` and its kin. Of joints that follow one another all but one
+    variables may differ: see ``to_q``, ``to_v``. Of joints that follow one another all but one
     become mimic joints, which have no variables.
 
     Raises:

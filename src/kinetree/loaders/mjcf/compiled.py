@@ -35,28 +35,28 @@ CARRIED = {
 """Attributes of MJCF that end up in a model, by element; the rest is noted."""
 
 
-def from_compiled(mj_model, tell, *, lump=True, floating_base=False, paths=None) -> Model:
+def from_compiled(mj_model, note, *, lump=True, floating_base=False, paths=None) -> Model:
     """Our model of the mechanism in an ``MjModel``.
 
     Args:
         mj_model: the compiled model.
-        tell: called with tag, name and reason for everything that is not carried.
+        note: called with tag, name and reason for everything that is not carried.
         lump: merge bodies without joints into those that carry them.
         floating_base: put bodies without joints that the world carries on free joints.
         paths: paths of mesh files by the names under which MuJoCo knows them.
     """
-    tree = tree_of(mj_model, tell, lump=lump, floating_base=floating_base)
+    tree = tree_of(mj_model, note, lump=lump, floating_base=floating_base)
     frames = (*tree.frames, *sites_of(mj_model, tree))
-    loops, couplings = constraints_of(mj_model, tree, tell)
-    _tell_of_other_forces(mj_model, tree, tell)
+    loops, couplings = constraints_of(mj_model, tree, note)
+    _note_other_forces(mj_model, tree, note)
     gravity = np.zeros(3) if disabled(mj_model, "GRAVITY") else np.array(mj_model.opt.gravity)
     return Model(
         tuple(tree.bodies),
         frames=frames,
         loops=loops,
         couplings=couplings,
-        geometry=geometry_of(mj_model, tree, tell, paths),
-        actuators=actuators_of(mj_model, tree, tell),
+        geometry=geometry_of(mj_model, tree, note, paths),
+        actuators=actuators_of(mj_model, tree, note),
         postures=postures_of(mj_model, tree),
         gravity=gravity,
         name=model_name(mj_model) or "mechanism",
@@ -65,15 +65,15 @@ def from_compiled(mj_model, tell, *, lump=True, floating_base=False, paths=None)
     )
 
 
-def _tell_of_other_forces(mj_model, tree, tell):
+def _note_other_forces(mj_model, tree, note):
     for b in np.flatnonzero(mj_model.body_gravcomp):
-        tell("body", tree.body_names[b], "gravity compensation is a force that is not carried")
+        note("body", tree.body_names[b], "gravity compensation is a force that is not carried")
     if mj_model.opt.density or mj_model.opt.viscosity:
-        tell("option", "", "forces of a fluid (density, viscosity, wind) are not carried")
+        note("option", "", "forces of a fluid (density, viscosity, wind) are not carried")
     for t in np.flatnonzero(getattr(mj_model, "tendon_armature", ())):
-        tell("tendon", "", f"armature of tendon {t} is inertia that is not carried")
+        note("tendon", "", f"armature of tendon {t} is inertia that is not carried")
     if mj_model.nflex:
-        tell("flex", "", "the elasticity of flexible bodies is not carried")
+        note("flex", "", "the elasticity of flexible bodies is not carried")
 
 
 # --- Equality constraints of a compiled MuJoCo model as loop joints and couplings ----------------
@@ -84,7 +84,7 @@ _TAGS = {CONNECT: "connect", WELD: "weld", JOINT: "joint", 3: "tendon"}
 _SITE = 6  # mjtObj
 
 
-def constraints_of(mj_model, tree, tell):
+def constraints_of(mj_model, tree, note):
     """Loops and couplings."""
     loops, couplings = [], []
     taken = {*tree.joint_names, *(b.joint_name for b in tree.bodies)}
@@ -94,10 +94,10 @@ def constraints_of(mj_model, tree, tell):
         kind = int(mj_model.eq_type[e])
         tag = _TAGS.get(kind, "flex")
         if off or not mj_model.eq_active0[e]:
-            tell(tag, given, "this constraint is switched off, and left out")
+            note(tag, given, "this constraint is switched off, and left out")
             continue
         if kind not in (CONNECT, WELD, JOINT):
-            tell(tag, given, f"an equality of {tag}s has no counterpart here")
+            note(tag, given, f"an equality of {tag}s has no counterpart here")
             continue
         name = unused(given or f"{tag}_{e}", tag, taken)
         if kind == JOINT:
@@ -105,7 +105,7 @@ def constraints_of(mj_model, tree, tell):
         else:
             loop = _loop(mj_model, e, name, kind, tree.places)
             if loop.predecessor == loop.successor:
-                tell(tag, given, "both ends are on one body; nothing moves, and it is left out")
+                note(tag, given, "both ends are on one body; nothing moves, and it is left out")
             else:
                 loops.append(loop)
     return tuple(loops), tuple(couplings)
@@ -144,24 +144,24 @@ def _loop(mj_model, e, name, kind, places):
 _JOINT, _JOINT_IN_PARENT = 0, 1  # mjtTrn
 
 
-def actuators_of(mj_model, tree, tell):
+def actuators_of(mj_model, tree, note):
     """Those that act on a joint; a servo becomes a motor without its controller."""
     taken, found = set(), []
     number = {b.joint_name: i for i, b in enumerate(tree.bodies, start=1)}
     for a, given in enumerate(names_of(mj_model, "actuator")):
         if mj_model.actuator_trntype[a] not in (_JOINT, _JOINT_IN_PARENT):
-            tell("actuator", given, "it does not act on a joint, and is left out")
+            note("actuator", given, "it does not act on a joint, and is left out")
             continue
         j = int(mj_model.actuator_trnid[a, 0])
         gear = _gear(mj_model, a, j)
         if gear is None:
-            tell("actuator", given, "its axis is fixed in the parent, and it is left out")
+            note("actuator", given, "its axis is fixed in the parent, and it is left out")
             continue
         gain = _gain(mj_model, a)
         control = _range(mj_model, "ctrl", a, "actuator_ctrladr")
         effort = _range(mj_model, "force", a)
         if gain is None:
-            tell("actuator", given, "a servo, filter or muscle: kept as a motor of the same gear")
+            note("actuator", given, "a servo, filter or muscle: kept as a motor of the same gear")
             control = (-math.inf, math.inf)
         else:  # the gain is part of our gear
             gear = gear * gain

@@ -67,26 +67,26 @@ def disabled(mj_model, what) -> bool:
     return bool(mj_model.opt.disableflags & int(bit))
 
 
-def limits_of(mj_model, j, name, tell) -> Limits | None:
+def limits_of(mj_model, j, name, note) -> Limits | None:
     """Bounds of the position and of the force of actuators."""
     at, limits = variables(mj_model, j), {}
     if mj_model.jnt_limited[j] and not disabled(mj_model, "LIMIT"):
         lower, upper = (float(x) - at.reference for x in mj_model.jnt_range[j])
         if at.kind == BALL:
-            tell("joint", name, "its range, a largest angle of rotation, has no counterpart here")
+            note("joint", name, "its range, a largest angle of rotation, has no counterpart here")
         elif at.kind != FREE:
             limits["lower"], limits["upper"] = lower, upper
     if mj_model.jnt_actfrclimited[j] and at.kind in (SLIDE, HINGE):
         smallest, largest = (float(x) for x in mj_model.jnt_actfrcrange[j])
         limits["effort"] = max(abs(smallest), abs(largest))
         if smallest != -largest:
-            tell(
+            note(
                 "joint", name, "actuatorfrcrange differs in the two directions; the larger is kept"
             )
     return Limits(**limits) if limits else None
 
 
-def dynamics_of(mj_model, j, name, tell) -> JointDynamics | None:
+def dynamics_of(mj_model, j, name, note) -> JointDynamics | None:
     """Armature, damping, friction and spring, with what actuators add to the first two."""
     at = variables(mj_model, j)
     nv = at.v.stop - at.v.start
@@ -105,9 +105,9 @@ def dynamics_of(mj_model, j, name, tell) -> JointDynamics | None:
         ("friction", "FRICTIONLOSS"),
     ):
         if np.any(found[what]) and disabled(mj_model, flag):
-            tell("joint", name, f"the option flag switches its {what} off, so it has none here")
+            note("joint", name, f"the option flag switches its {what} off, so it has none here")
             found[what][:] = 0
-    _tell_of_what_is_left(mj_model, j, at, name, found, tell)
+    _note_rest(mj_model, j, at, name, found, note)
     if at.kind == FREE:
         found["stiffness"][:] = 0
     given = {what: values for what, values in found.items() if np.any(values)}
@@ -126,19 +126,19 @@ def _actuators_on(mj_model, j):
             yield mj_model.actuator_armature[a] * squared, mj_model.actuator_damping[a] * squared
 
 
-def _tell_of_what_is_left(mj_model, j, at, name, found, tell):
+def _note_rest(mj_model, j, at, name, found, note):
     for field, what in (
         ("jnt_stiffnesspoly", "stiffness beyond the linear term is not carried"),
         ("jnt_springyield", "a spring that yields is taken as elastic"),
     ):
         if np.any(getattr(mj_model, field, np.zeros(j + 1))[j]):
-            tell("joint", name, what)
+            note("joint", name, what)
     if np.any(getattr(mj_model, "dof_dampingpoly", np.zeros(at.v.stop))[at.v]):
-        tell("joint", name, "damping beyond the linear term is not carried")
+        note("joint", name, "damping beyond the linear term is not carried")
     if at.kind == FREE and np.any(found["stiffness"]):
-        tell("joint", name, "the spring of a free joint is not carried")
+        note("joint", name, "the spring of a free joint is not carried")
     if at.kind == FREE and np.any(found["armature"]):
-        tell(
+        note(
             "joint", name,
             "its armature is that of velocities in the world, here of velocities in the body: "
             "they differ by armature times angular velocity x velocity",

@@ -42,7 +42,7 @@ def read_mjcf(source: bytes, report, folders, options) -> Model:
     _check_finite(mj_model, mjcf)
     model = from_compiled(
         mj_model,
-        _teller(mjcf, report),
+        _noter(mjcf, report),
         lump=options.lump,
         floating_base=options.floating_base,
         paths=mjcf.paths,
@@ -53,7 +53,7 @@ def read_mjcf(source: bytes, report, folders, options) -> Model:
     return model
 
 
-def _teller(mjcf, report):
+def _noter(mjcf, report):
     """Notes what is not carried, at the line of the element of that name."""
     elements: dict = {}
     for element in mjcf.root.iter("*"):
@@ -61,7 +61,7 @@ def _teller(mjcf, report):
         tag = "actuator" if parent is not None and parent.tag == "actuator" else element.tag
         elements.setdefault((tag, element.get("name", "")), element)
 
-    def tell(tag, name, why):
+    def note(tag, name, why):
         element = elements.get((tag, name), elements.get((tag, "")))
         file, line = (report.path, None) if element is None else mjcf.place(element)
         what = f"<{tag} name={short(name)}>" if name else f"<{tag}>"
@@ -69,7 +69,7 @@ def _teller(mjcf, report):
         if notice not in report.notices:
             report.notices.append(notice)
 
-    return tell
+    return note
 
 
 def _check_finite(mj_model, mjcf):

@@ -191,7 +191,7 @@ def _content(result, element, path, budget, limit):
     return content
 
 
-# --- What MJCF may ask for: no plugins, no numbers that are none, no millions of copies ----------
+# --- Limits of MJCF: no plugins, no NaN, no millions of copies -----------------------------------
 
 LIMIT_ELEMENTS = 20_000
 """MuJoCo takes seconds over so many, copies included, and more than linearly."""
@@ -202,7 +202,7 @@ _LIMIT_BUILTIN_MESH = 256
 
 
 def check_bounds(source) -> dict:
-    """LoadError for the first element that asks for too much.
+    """LoadError for the first element that is not allowed or too large.
 
     Returns:
         How many bodies and elements there are, with all copies.
@@ -255,7 +255,7 @@ def _check_numbers(source, element, names):
 
 def _check_sizes(source, element):
     if element.tag == "hfield" and _product(source, element, ("nrow", "ncol")) > _LIMIT_HEIGHTS:
-        raise source.error(element, f"asks for more than {_LIMIT_HEIGHTS} heights")
+        raise source.error(element, f"has more than {_LIMIT_HEIGHTS} heights")
     params = _numbers(source, element, "params") if element.tag == "mesh" else ()
     if max(params, default=0) > _LIMIT_BUILTIN_MESH:
         raise source.error(element, f"params of a mesh are at most {_LIMIT_BUILTIN_MESH}")

@@ -92,7 +92,7 @@ class Tree:
             self.bodies[place.body - 1] = replace(body, inertia=total)
 
 
-def tree_of(mj_model, tell, *, lump=True, floating_base=False) -> Tree:
+def tree_of(mj_model, note, *, lump=True, floating_base=False) -> Tree:
     """All bodies, each with the joints that carry it."""
     tree = Tree(body_names(mj_model), joint_names(mj_model))
     taken = set(tree.body_names)
@@ -100,9 +100,9 @@ def tree_of(mj_model, tell, *, lump=True, floating_base=False) -> Tree:
         name, parent = tree.body_names[b], tree.places[mj_model.body_parentid[b]]
         X = placement(mj_model.body_pos[b], mj_model.body_quat[b]) @ parent.X
         if mj_model.body_mocapid[b] >= 0:
-            tell("body", name, "a mocap body has no joint to move it; it stays where it is defined")
+            note("body", name, "a mocap body has no joint to move it; it stays where it is defined")
         if mj_model.body_jntnum[b]:
-            place = _on_joints(mj_model, tree, b, parent.body, X, taken, tell)
+            place = _on_joints(mj_model, tree, b, parent.body, X, taken, note)
         elif floating_base and mj_model.body_parentid[b] == 0 and mj_model.body_mocapid[b] < 0:
             joint_name = unused(f"{name}_floating", "joint", set(tree.joint_names))
             number = tree.add(name, 0, Free(), Plucker.identity(), joint_name)
@@ -119,7 +119,7 @@ def tree_of(mj_model, tell, *, lump=True, floating_base=False) -> Tree:
     return tree
 
 
-def _on_joints(mj_model, tree, b, parent, X, taken, tell) -> Place:
+def _on_joints(mj_model, tree, b, parent, X, taken, note) -> Place:
     """One body of ours for every joint; the last is the body itself."""
     first, count = int(mj_model.body_jntadr[b]), int(mj_model.body_jntnum[b])
     for k, j in enumerate(range(first, first + count), start=1):
@@ -131,8 +131,8 @@ def _on_joints(mj_model, tree, b, parent, X, taken, tell) -> Place:
         joint_name = tree.joint_names[j]
         parent = tree.add(
             name, parent, joint_of(mj_model, j), _joined(at, X), joint_name,
-            limits=limits_of(mj_model, j, joint_name, tell),
-            dynamics=dynamics_of(mj_model, j, joint_name, tell),
+            limits=limits_of(mj_model, j, joint_name, note),
+            dynamics=dynamics_of(mj_model, j, joint_name, note),
         )  # fmt: skip
         X = shift(-anchor(mj_model, j))
     return Place(parent, X)
@@ -160,7 +160,7 @@ _DEFAULT_COLOR = np.array([0.5, 0.5, 0.5, 1], dtype=np.float32)
 _SHOWN_GROUPS = 3  # MuJoCo's viewers show groups 0, 1 and 2
 
 
-def geometry_of(mj_model, tree, tell, paths=None):
+def geometry_of(mj_model, tree, note, paths=None):
     """Every geom that has a shape of ours; ``paths`` are those of mesh files by MuJoCo's name."""
     found = []
     for g, name in enumerate(names_of(mj_model, "geom")):
@@ -170,7 +170,7 @@ def geometry_of(mj_model, tree, tell, paths=None):
         else:
             shape = _shape(int(mj_model.geom_type[g]), [float(x) for x in mj_model.geom_size[g]])
         if shape is None:
-            tell("geom", name, "its shape, such as a height field, has no counterpart here")
+            note("geom", name, "its shape, such as a height field, has no counterpart here")
             continue
         place = tree.places[mj_model.geom_bodyid[g]]
         collides = mj_model.geom_contype[g] or mj_model.geom_conaffinity[g]

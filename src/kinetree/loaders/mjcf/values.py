@@ -160,7 +160,7 @@ def compiled(make):
     """What ``make()`` compiles, and the warnings of MuJoCo meanwhile, as a list of texts.
 
     MuJoCo prints warnings and appends them to a file MUJOCO_LOG.TXT in the current folder, unless
-    somebody listens; what listened before listens again afterwards.
+    a callback is set; the callback from before is restored afterwards.
     """
     library, texts = mujoco(), []
     before = library.get_mju_user_warning()

@@ -129,7 +129,7 @@ def _of_shape(table, shape):
     if len(sizes) != SIZES[shape]:
         raise table.error(f"{shape} takes one number, got {len(sizes)}", shape)
     at = placement(table)
-    table.finish()  # a misspelt mass is no missing one
+    table.finish()  # a misspelt mass is not a missing one
     return table.attempt(make, *sizes, **options, at=at, key=shape)
 
 

@@ -6,7 +6,7 @@ the keys.
 """
 
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from kinetree.errors import KinetreeError, LoadError
 from kinetree.loaders.dh import read_dh_document
@@ -61,7 +61,7 @@ class _Reader:
         version = self.top.get("kinetree")
         if version is None:
             raise self.top.error(
-                f"this is no kinetree model: a line 'kinetree = {VERSION}' is missing; a "
+                f"this is not a kinetree model: a line 'kinetree = {VERSION}' is missing; a "
                 f"Denavit-Hartenberg table has 'dh = \"modified\"' or 'dh = \"standard\"'"
             )
         if version != VERSION or isinstance(version, bool):
@@ -194,19 +194,17 @@ class _Reader:
 def _of_joint(table):
     """Limits and dynamics of a body's joint or of a loop joint."""
     return {
-        "limits": _values(table, "limits", Limits, ("lower", "upper", "velocity", "effort")),
-        "dynamics": _values(
-            table, "dynamics", JointDynamics,
-            ("armature", "damping", "friction", "stiffness", "rest"),
-        ),
-    }  # fmt: skip
+        "limits": _values(table, "limits", Limits),
+        "dynamics": _values(table, "dynamics", JointDynamics),
+    }
 
 
-def _values(table, key, kind, names):
+def _values(table, key, kind):
     """Limits or dynamics: numbers or lists of numbers by name."""
     inner = table.table(key)
     if inner is None:
         return None
+    names = [field.name for field in fields(kind)]
     given = {name: inner.numbers(name, None, (), infinite=key == "limits") for name in names}
     inner.finish()
     return inner.attempt(kind, **given)

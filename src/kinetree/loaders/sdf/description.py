@@ -286,5 +286,5 @@ def version_of(root: Node) -> tuple[int, int]:
             f"file with 'gz sdf --print'"
         )
     if major > 1:
-        root.note("version", f"SDF {text} is newer than what kinetree knows; read as 1.12")
+        root.note("version", f"SDF {text} is newer than 1.12, as which it is read")
     return major, minor

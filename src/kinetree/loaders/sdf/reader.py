@@ -65,7 +65,7 @@ def _read(root, description, folders, version):
 
 
 class _Assembly:
-    """Collects what a ``MechanismGraph`` needs, and lets it make the model."""
+    """Collects what a ``MechanismGraph`` needs, and builds the model with it."""
 
     def __init__(self, description, name, gravity, options, report):
         self.description, self.options, self.report = description, options, report
@@ -263,7 +263,7 @@ def _angle(description, gearbox, link, axis, arcs):
         if {arc.predecessor, arc.successor} == set(ends) and isinstance(
             arc.joint, (Revolute, Prismatic)
         ):
-            # Both axes seen from the frame of the link that carries the gearbox.
+            # Both axes in the frame of the link that carries the gearbox.
             wanted = np.array(axis_in_joint(description, gearbox, axis), dtype=float)
             wanted = frames.between(gearbox.frame, arc.successor).E @ wanted
             along = float((arc.X_S.E.T @ np.array(arc.joint.axis, dtype=float)) @ wanted)

@@ -1,4 +1,4 @@
-"""A table of a TOML file, read key by key; what nobody asked for is an error."""
+"""A table of a TOML file, read key by key; unknown keys are an error."""
 
 import math
 from typing import Any
@@ -124,7 +124,7 @@ class Table:
         return given[0] if given else None
 
     def finish(self):
-        """Refuse keys that nobody asked for."""
+        """Raise an error for unknown keys."""
         for key in self.data:
             if key not in self.known:
                 hint = did_you_mean(key, dict.fromkeys(self.known))

@@ -221,7 +221,7 @@ def _drive(node, actuator, driven, joint, nv):
     reductions = [n for place in (actuator, driven, node) for n in place.all("mechanicalReduction")]
     for interface in [n for place in (actuator, driven) for n in place.all("hardwareInterface")]:
         if "Effort" not in interface.text():
-            interface.ignored("an actuator of kinetree gives a force; how it is told is not kept")
+            interface.ignored("an actuator of kinetree gives a force; its interface is not kept")
     gear = reductions[0].text_numbers(1) if reductions else (1.0,)
     own = actuator.one("kinetree:actuator")
     control = effort = _ANY

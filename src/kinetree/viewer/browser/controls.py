@@ -1,6 +1,6 @@
 """The folder of the page with what is shown.
 
-What strangers wrote, such as the names of files in notices, goes to the page as escaped HTML: viser
+Untrusted text, such as the names of files in notices, goes to the page as escaped HTML: viser
 renders Markdown with all the HTML in it, scripts included.
 """
 

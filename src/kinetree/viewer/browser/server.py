@@ -29,7 +29,7 @@ def start(title, port=None, host="127.0.0.1", origins=()):
     Args:
         title: what the page says at its top.
         port: to listen at; by default the first one that is free, from 8080 on.
-        host: address to listen at; this machine only, unless told otherwise.
+        host: address to listen at; this machine only by default.
         origins: further addresses whose pages may connect, such as ``https://proxy.example.org``.
     """
     viser = need("viser", "the viewer", "view")
@@ -57,10 +57,10 @@ def is_own_page(origin, host, listening="127.0.0.1", origins=()) -> bool:
     """Whether a page may connect.
 
     It must come from where it connects to, and from an address that is surely this machine: the
-    name of a stranger's website may lead here, too.
+    name of another website may lead here, too.
 
     Args:
-        origin: the header Origin; None for programs, which are no browsers and could send anything.
+        origin: the header Origin; None for programs other than browsers, which could send anything.
         host: the header Host.
         listening: address that the server listens at.
         origins: further pages that may connect.
@@ -85,7 +85,7 @@ def is_own_page(origin, host, listening="127.0.0.1", origins=()) -> bool:
 
 @contextlib.contextmanager
 def _guarded(host, origins):
-    """Let the server that viser starts in here refuse the pages of strangers.
+    """Let the server that viser starts in here refuse pages of other websites.
 
     viser has no setting for it; what it hands to ``websockets`` gets a check in front.
     """
@@ -125,7 +125,7 @@ def dress(server, *, dark=False):
 
 
 def quiet():
-    """Nothing of what viser has to say about its server gets printed in here."""
+    """Suppress what viser prints about its server."""
     return contextlib.redirect_stdout(io.StringIO())
 
 

@@ -41,7 +41,7 @@ class Camera:
         """The same, carried along."""
         return replace(self, position=self.position + shift, target=self.target + shift)
 
-    def slope(self, aspect) -> float:
+    def half_height(self, aspect) -> float:
         """Half the height of a picture of this width over height, at unit distance."""
         return np.tan(self.angle / 2) * max(1.0, self.aspect / aspect)
 
@@ -65,10 +65,10 @@ def framing(scene, direction=None, zoom=1.0) -> Camera:
     middle = (low + high) / 2
     corners = np.array([[scene.box[k, i] for i, k in enumerate(c)] for c in np.ndindex(2, 2, 2)])
     across = Camera(middle + direction, middle, up).axes() @ (corners - middle).T
-    slope = _FILLED * np.tan(_ANGLE / 2)
-    distance = np.max(across[2] + np.maximum(np.abs(across[0]) / _WIDTH, np.abs(across[1])) / slope)
+    part = _FILLED * np.tan(_ANGLE / 2)
+    distance = np.max(across[2] + np.maximum(np.abs(across[0]) / _WIDTH, np.abs(across[1])) / part)
     distance = max(distance, 1e-3)
-    aspect = float(np.max(np.abs(across[0]) / (distance - across[2])) / slope)
+    aspect = float(np.max(np.abs(across[0]) / (distance - across[2])) / part)
     return Camera(middle + distance / zoom * direction, middle, up, aspect=aspect)
 
 

@@ -68,7 +68,7 @@ def coarser(surface, most) -> Surface:
 
 
 def _merged(vertices, faces):
-    """Points at the same place are one, and triangles without area are none."""
+    """Points at the same place are one, and triangles without area are dropped."""
     vertices = np.asarray(vertices, dtype=float)
     extent = np.ptp(vertices, axis=0).max(initial=0.0) if len(vertices) else 0.0
     step = max(extent, 1e-12) * 1e-6
@@ -169,7 +169,7 @@ def _capsule(radius, length, count=_ROUND):
 
 @lru_cache(maxsize=16)
 def _hills(field):
-    """The smooth surface of a height field, seen from above."""
+    """The smooth surface of a height field."""
     count = np.array(np.shape(field.heights))
     count = (count - 1) * -(-_FINE // count) + 1
     x, y = (np.linspace(-s / 2, s / 2, n) for s, n in zip(field.size, count, strict=True))
