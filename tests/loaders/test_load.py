@@ -138,7 +138,7 @@ def test_bytes_and_encodings():
     ("path", "message"),
     [
         ("/nowhere/robot.urdf", "there is no such file; nor is there a folder '/nowhere'"),
-        ("panda", r"no such file; if a robot of the package is meant: kinetree.samples.load\('pan"),
+        ("panda", r"no such file; for a robot of the package: kinetree.samples.load\('pan"),
         (
             f"{Path(__file__).parent}/tset_load.py",
             "there is no such file; did you mean 'test_load.py'",
