@@ -7,7 +7,7 @@ import cupy as cp
 import numpy as np
 
 import kinetree as kt
-from kinetree.quantities.functions import quantity
+from kinetree.model.define import kernel_of
 from kinetree.simulation.rollouts.rollout import run_of
 
 HERE = Path(__file__).parent
@@ -42,11 +42,11 @@ def _compiled(function):
     return lambda m: function.compiled(m, m.neutral(), *np.zeros((2, m.nv)))
 
 
-FUNCTIONS = {
-    "rnea": lambda m: quantity(m, "inverse_dynamics"),
-    "aba": lambda m: quantity(m, "forward_dynamics"),
-    "crba": lambda m: quantity(m, "mass_matrix"),
-    "jacobian": lambda m: quantity(m, "jacobian", of=m.body_names[-1], reference="world"),
+DEFINITIONS = {
+    "rnea": lambda m: kernel_of(m, "inverse_dynamics"),
+    "aba": lambda m: kernel_of(m, "forward_dynamics"),
+    "crba": lambda m: kernel_of(m, "mass_matrix"),
+    "jacobian": lambda m: kernel_of(m, "jacobian", name=m.body_names[-1]),
     "rnea+d": _compiled(with_derivatives),
     "drnea": _compiled(derivatives),
     "rollout": _rollout,

@@ -10,7 +10,7 @@ from kinetree import spatial
 from kinetree.codegen.program import Argument, cheapest, trace
 from kinetree.expr.count import count_operations
 from kinetree.expr.counting import count
-from kinetree.quantities.functions import quantity
+from kinetree.model.define import kernel_of
 from kinetree.samples import random_inertia, random_placement
 
 ROBOTS = ("double_pendulum", "ur5", "panda", "quadruped", "humanoid")
@@ -54,7 +54,7 @@ def table(text, arguments, public=None, *, robots="trees", given=None) -> str:
         traced = trace(run, inputs)
         cells = [f"`{robot}`", model.nv, _count(cheapest([traced]))]
         if public:
-            cells.append(_count(quantity(model, public, **options).program))
+            cells.append(_count(kernel_of(model, public, **options).program))
         lines.append(_row(cells))
     return "\n".join(lines)
 

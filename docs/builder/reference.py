@@ -19,7 +19,7 @@ PAGES = {
             "quantities.dynamics",
             "quantities.hybrid",
             "quantities.lagrangian",
-            "quantities.quasi_velocities",
+            "quasi_velocities",
         ],
         [],
     ),

@@ -187,7 +187,7 @@ if TYPE_CHECKING:
     from kinetree.integration.events import Event
     from kinetree.integration.recorded_motion import RecordedMotion
     from kinetree.loaders.load import load, loads
-    from kinetree.quantities.quasi_velocities import quasi_velocity_dynamics
+    from kinetree.quasi_velocities import quasi_velocity_dynamics
     from kinetree.simulation.constrained.options import (
         Baumgarte,
         Charts,
@@ -234,7 +234,7 @@ _ON_DEMAND = {
 } | {
     "counting": "expr.counting",
     "equivalence": "diagnosis.equivalence",
-    "floating": "quantities.floating",
+    "floating": "floating",
     "gears": "quantities.gears",
 }
 _FUNCTIONS = {
@@ -262,7 +262,7 @@ _FUNCTIONS = {
     "load": "loaders.load",
     "loads": "loaders.load",
     "operation_counts": "diagnosis.costs",
-    "quasi_velocity_dynamics": "quantities.quasi_velocities",
+    "quasi_velocity_dynamics": "quasi_velocities",
     "Recorded": "simulation.controllers",
     "RecordedMotion": "integration.recorded_motion",
     "repeat": "expr.repeat",

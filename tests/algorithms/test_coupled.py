@@ -8,10 +8,9 @@ import kinetree as kt
 from kinetree.algorithms import coupled
 from kinetree.algorithms.task_space import task_rows
 from kinetree.expr.interpret import run
-from kinetree.quantities.catalogue import FUNCTIONS
-from kinetree.quantities.functions import argument_shape, quantity
+from kinetree.model.define import DEFINITIONS, kernel_of
 
-FRAME = {"of": "pad", "reference": "aligned"}
+FRAME = {"name": "pad", "frame": "aligned"}
 ROWS = ("rx", "y", "z")
 TASK = {**FRAME, "rows": ROWS}
 FREE = (1, 4, 7)  # root, left, finger
@@ -31,9 +30,9 @@ class ByHand:
             self.qdd, self.ydd = r.G @ qdd + r.g, qdd
         self.model, self.q_y = model, q
 
-    def tree(self, name, *arrays, **options):
+    def tree(self, quantity, *arrays, **options):
         """A quantity of the tree."""
-        return quantity(self.full, name, **options).reference([np.asarray(a) for a in arrays])
+        return kernel_of(self.full, quantity, **options).reference([np.asarray(a) for a in arrays])
 
     @property
     def H(self):
@@ -129,11 +128,11 @@ def _task(value):
 EXPECTED = {
     "inverse_dynamics": lambda x: x.G.T @ x.tree("inverse_dynamics", x.q, x.qd, x.qdd),
     **dict.fromkeys(
-        ("forward_dynamics", "forward_dynamics_aba", "forward_dynamics_crba"),
+        ("forward_dynamics", "_forward_dynamics_aba", "_forward_dynamics_crba"),
         lambda x: np.linalg.solve(x.H, x.others["tau"] - x.C),
     ),
-    **dict.fromkeys(("hybrid", "hybrid_aba", "hybrid_crba"), ByHand.hybrid),
-    "hybrid_response": ByHand.response,
+    **dict.fromkeys(("_hybrid", "_hybrid_aba", "_hybrid_crba"), ByHand.hybrid),
+    "_hybrid_response": ByHand.response,
     "mass_matrix": lambda x: x.H,
     "inverse_mass_matrix": lambda x: np.linalg.inv(x.H),
     "bias_force": lambda x: x.C,
@@ -141,7 +140,7 @@ EXPECTED = {
     "passive_force": lambda x: x.G.T @ x.tree("passive_force", x.q, x.qd),
     "coriolis_matrix": ByHand.coriolis,
     "christoffel": ByHand.christoffel,
-    "pose": lambda x: x.tree("pose", x.q, of="pad"),
+    "pose": lambda x: x.tree("pose", x.q, name="pad"),
     "jacobian": lambda x: x.J,
     "jacobian_rate": lambda x: x.rate("jacobian_rate", "jacobian", **FRAME),
     "hessian": lambda x: (
@@ -152,7 +151,7 @@ EXPECTED = {
     "acceleration": lambda x: x.tree("acceleration", x.q, x.qd, x.qdd, **FRAME),
     "bias_acceleration": lambda x: x.tree("acceleration", x.q, x.qd, x.g, **FRAME),
     "poses": lambda x: x.tree("poses", x.q),
-    "jacobians": lambda x: x.tree("jacobians", x.q) @ x.G,
+    "jacobians": lambda x: x.tree("jacobians", x.q, frame="aligned") @ x.G,
     "kinetic_energy": lambda x: x.yd @ x.H @ x.yd / 2,
     "potential_energy": lambda x: x.tree("potential_energy", x.q),
     "momentum": lambda x: x.tree("momentum", x.q, x.qd),
@@ -201,22 +200,26 @@ EXPECTED = {
 }
 
 
+TEXTS = (
+    "integrate", "difference", "configuration_rate", "normalize", "expand", "expand_velocity",
+    "expand_acceleration", "reduce", "reduce_velocity", "ratios", "_applied_force",
+    "forces_of_joint_torques",
+)  # fmt: skip
+"""What concerns one joint or body at a time, or is the coupling itself."""
+
+NAMES = [name for name in DEFINITIONS if name not in TEXTS]
+
+
 def _options(name):
-    if "operational" in name or "task_space" in name or name in (
-        "dynamically_consistent_inverse", "null_space_projector",
-    ):  # fmt: skip
-        return TASK
-    if name in ("jacobian", "jacobian_rate", "hessian", "velocity", "acceleration",
-                "bias_acceleration"):  # fmt: skip
-        return FRAME
-    return {"free": FREE} if name.startswith("hybrid") else {"of": "pad"} if name == "pose" else {}
+    known = {**TASK, "free": FREE}
+    return {n: known[n] for n in DEFINITIONS[name].options if n in known}
 
 
 def _arguments(model, name, rng):
-    found = {}
-    for argument in FUNCTIONS[name].arguments:
-        shape = argument_shape(model, argument, _options(name))
-        found[argument] = rng.normal(size=shape)
+    options = _options(name)
+    found = {
+        a.name: rng.normal(size=a.shape) for a in DEFINITIONS[name].inputs(model, options=options)
+    }
     found["q"] = model.random_configuration(rng)
     return found
 
@@ -233,29 +236,29 @@ def plain_robot():
 
 
 @pytest.mark.covers("RBDA 9.6", by=coupled.for_all_joints)
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_quantity_is_that_of_the_tree_reduced_by_hand(robot, name, rng):
     arguments, options = _arguments(robot, name, rng), _options(name)
     expected = EXPECTED[name](ByHand(robot, **arguments))
-    kernel = quantity(robot, name, **options)
+    kernel = kernel_of(robot, name, **options)
     arrays = list(arguments.values())
     for found in (run(kernel.program, *arrays)[0], kernel.reference(arrays)):
         np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11 * _size(expected))
 
 
 def test_no_quantity_is_left_out():
-    assert set(EXPECTED) == set(FUNCTIONS)
+    assert set(EXPECTED) == set(NAMES)
 
 
 def _size(x):
     return max(np.max(np.abs(x), initial=0.0), 1e-3)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", NAMES)
 def test_derivatives_are_those_of_the_reduction_by_hand(plain_robot, name, rng):
     """By complex steps of either: every text takes complex numbers."""
     model, options = plain_robot, _options(name)
-    arguments, kernel = _arguments(model, name, rng), quantity(plain_robot, name, **options)
+    arguments, kernel = _arguments(model, name, rng), kernel_of(plain_robot, name, **options)
     for argument in {"q", "qd"} & set(arguments):
         direction = rng.normal(size=np.shape(arguments[argument]))
         moved = arguments | {argument: arguments[argument] + 1e-30j * direction}

@@ -64,11 +64,11 @@ def test_shapes_are_checked(model):
     with pytest.raises(kt.ShapeError, match=r"do not broadcast .*: q \(3,\), qd \(2,\); leading"):
         kt.passive_force(model, torch.zeros(3, 1), torch.zeros(2, 1))
     with pytest.raises(TypeError, match=r"gravity_force takes 1 arrays \(q\), got 2"):
-        kt.quantities.functions.quantity(model, "gravity_force").call(*torch.zeros(2, 3, 1))
+        kt.gravity_force.definition.kernel(model).call(*torch.zeros(2, 3, 1))
 
 
 def test_out_is_for_numpy(model):
-    kernel = kt.quantities.functions.quantity(model, "gravity_force")
+    kernel = kt.gravity_force.definition.kernel(model)
     with pytest.raises(kt.ArrayKindError, match="out= takes NumPy arrays"):
         kernel.general(torch.zeros(1), out=np.zeros(1))
 

@@ -44,7 +44,7 @@ def test_one_launch_on_the_current_stream(model, launches, rng):
 
 def test_a_call_again_takes_the_short_way_and_others_do_not(model, launches, rng, monkeypatch):
     given = states(rng)
-    kernel = kt.quantities.functions.quantity(model, "inverse_dynamics")
+    kernel = kt.inverse_dynamics.definition.kernel(model)
     expected = kt.inverse_dynamics(model, *map(np.array, given))
     kt.inverse_dynamics(model, *(np.array(x)[0] for x in given))  # compiled for single samples
     kt.inverse_dynamics(model, *given)

@@ -66,7 +66,7 @@ def test_compile_makes_one_graph(model, state):
 
 
 def test_kernels_work_on_the_memory_of_tensors(model, state, monkeypatch):
-    kernel = kt.quantities.functions.quantity(model, "mass_matrix")
+    kernel = kt.mass_matrix.definition.kernel(model)
     seen, lean = [], kernel.lean
     monkeypatch.setattr(kernel, "lean", lambda *a: (seen.append((a, r := lean(*a))), r)[1])
     q = state[0].detach()

@@ -53,7 +53,7 @@ def test_a_call_again_takes_the_short_way_but_not_where_derivatives_are_asked_fo
     model, launches, rng, monkeypatch
 ):
     given = states(rng)
-    kernel = kt.quantities.functions.quantity(model, "inverse_dynamics")
+    kernel = kt.inverse_dynamics.definition.kernel(model)
     first = kt.inverse_dynamics(model, *given)
     seen, lean = [], kernel.lean
     monkeypatch.setattr(kernel, "lean", lambda *arrays: (seen.append(arrays), lean(*arrays))[1])

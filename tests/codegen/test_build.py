@@ -23,7 +23,7 @@ from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.render.llvm import render
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.errors import CacheWarning
-from kinetree.quantities.functions import quantity
+from kinetree.model.define import kernel_of
 from kinetree.spatial import ops
 
 X = np.array([0.3, -2.0, 1e12])  # the last is beyond the vector sine: it calls the C library's
@@ -167,7 +167,7 @@ def test_programs_with_few_numbers_in_and_out_are_small(monkeypatch, name, small
     monkeypatch.setattr(
         build_module, "default_lanes", lambda dtype, small: asked.append(small) or 2
     )
-    build(quantity(kt.samples.chain(9), name), "float64", True)
+    build(kernel_of(kt.samples.chain(9), name), "float64", True)
     assert asked == [small]
 
 
@@ -332,7 +332,7 @@ def test_processes(folder, fault):
 
 class TestModels:
     def test_models_of_our_joints_have_a_key(self):
-        assert quantity(kt.samples.panda(), "mass_matrix").key is not None
+        assert kernel_of(kt.samples.panda(), "mass_matrix").key is not None
 
     def test_a_users_function_is_never_found_by_its_name(self, monkeypatch):
         """The same text reads another global variable: nothing in the joint tells them apart."""

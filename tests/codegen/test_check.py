@@ -15,8 +15,8 @@ from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.render import c, numpy
 from kinetree.errors import BackendError
 from kinetree.expr import interpret
-from kinetree.quantities import kinematics, task_space
-from kinetree.quantities.functions import FUNCTIONS, quantity
+from kinetree.model.define import DEFINITIONS, kernel_of
+from kinetree.quantities import task_space
 from kinetree.samples import random_tree
 
 
@@ -123,20 +123,14 @@ def test_random_formulas_agree_on_all_back_ends(text, seed):
 # --- every public function -----------------------------------------------------------------------
 
 
-def kernel_of(model, name):
+def kernel_for(model, name):
     """The kernel of a quantity, for a frame where it wants one."""
-    of = {"of": model.body_names[-1]}
-    if name == "pose":
-        return quantity(model, name, **of)
-    if name == "jacobians":
-        return quantity(model, name, reference="body")
-    if name in kinematics.__all__ and name != "poses":
-        return quantity(model, name, **of, reference="world")
-    if name in task_space.__all__:
-        return quantity(model, name, **of, reference="aligned", rows=("x",))
-    if name.startswith("hybrid"):
-        return quantity(model, name, free=(1,))
-    return quantity(model, name)
+    options = {
+        "name": model.body_names[-1], "rows": ("x",), "free": (1,), "at_center": True,
+        "frame": "aligned" if name in (*task_space.__all__, "_applied_force") else "body",
+    }  # fmt: skip
+    wanted = DEFINITIONS[name].options
+    return kernel_of(model, name, **{n: x for n, x in options.items() if n in wanted})
 
 
 def random_inputs(model, kernel, rng):
@@ -145,10 +139,10 @@ def random_inputs(model, kernel, rng):
 
 
 @pytest.mark.covers("RBDA 10.4", by=("codegen.render.llvm.render", "codegen.render.c.render"))
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", DEFINITIONS)
 def test_every_function_agrees_on_all_back_ends(name, rng, tmp_path):
     model = random_tree(2, rng, branching=0.3)
-    kernel = kernel_of(model, name)
+    kernel = kernel_for(model, name)
     inputs = random_inputs(model, kernel, rng)
     (expected,) = interpret.run(kernel.program, *inputs)
     condition = conditioning(model, inputs[0]) ** 2
@@ -171,7 +165,7 @@ def test_every_function_agrees_on_all_back_ends(name, rng, tmp_path):
 @pytest.mark.parametrize("name", ["inverse_dynamics", "mass_matrix", "forward_dynamics", "pose"])
 def test_double_precision_is_close_to_fifty_digits(name, rng):
     model = random_tree(4, rng, joints=[kt.Revolute("z"), kt.Prismatic("x"), kt.Revolute("y")])
-    kernel = kernel_of(model, name)
+    kernel = kernel_for(model, name)
     inputs = random_inputs(model, kernel, rng)
     with mpmath.workdps(50):
         exact = [np.vectorize(mpmath.mpf, otypes=[object])(x) for x in inputs]

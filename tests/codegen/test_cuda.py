@@ -14,7 +14,7 @@ from kinetree.codegen.render.cuda import Layout, render
 from kinetree.codegen.render.cuda_pieces import render_pieces
 from kinetree.codegen.render.cuda_places import Tile, given_up
 from kinetree.expr import interpret
-from kinetree.quantities.functions import quantity
+from kinetree.model.define import kernel_of
 
 BOUND = {"float64": 1e-11, "float32": 3e-5}
 
@@ -52,7 +52,7 @@ def agrees(program, run, arrays, dtype):
     ],
 )
 def test_functions_agree_for_whole_and_partial_warps(model, name, dtype, rng, tmp_path):
-    kernel = quantity(model, name)
+    kernel = kernel_of(model, name)
     run = cuda_on_cpu(tmp_path, threads=64)(kernel.program, dtype)
     for count in (1, 32, 211):  # the last goes round where warps load ahead
         agrees(kernel.program, run, samples(model, kernel, count, rng), dtype)
@@ -60,7 +60,7 @@ def test_functions_agree_for_whole_and_partial_warps(model, name, dtype, rng, tm
 
 def test_slices_of_rows_together_are_the_result(rng, tmp_path):
     model, layout = kt.samples.quadruped(), Layout(bytes=20_000)
-    kernel = quantity(model, "mass_matrix")
+    kernel = kernel_of(model, "mass_matrix")
     assert len(render_pieces(kernel.program, "float32", layout).texts) > 2
     run = cuda_on_cpu(tmp_path, layout)(kernel.program, "float32")
     agrees(kernel.program, run, samples(model, kernel, 70, rng), "float32")
@@ -93,7 +93,7 @@ def test_parts_together_are_the_result(dtype, rng, tmp_path):
 
 def test_far_angles_and_shared_inputs(rng, tmp_path):
     model = kt.samples.double_pendulum()
-    kernel = quantity(model, "inverse_dynamics")
+    kernel = kernel_of(model, "inverse_dynamics")
     run = cuda_on_cpu(tmp_path)(kernel.program, "float64")
     q, qd, qdd = samples(model, kernel, 40, rng)
     q[3] += 2 * np.pi * 10_000_000
@@ -102,7 +102,7 @@ def test_far_angles_and_shared_inputs(rng, tmp_path):
 
 def test_a_sample_that_fails_a_check_is_nan_and_its_neighbours_are_not(rng, tmp_path):
     model = kt.samples.quadruped()
-    kernel = quantity(model, "inverse_dynamics")
+    kernel = kernel_of(model, "inverse_dynamics")
     arrays = samples(model, kernel, 40, rng)
     arrays[0][7, 3:7] *= 1.1  # not of unit length
     (tau,) = cuda_on_cpu(tmp_path)(kernel.program, "float64")(*arrays)
@@ -176,7 +176,7 @@ def machine_code(nvrtc, text, architecture):
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("architecture", ["sm_75", "sm_80", "sm_90", "sm_120"])
 def test_nvrtc_compiles_for_several_architectures(nvrtc, architecture, dtype):
-    program = quantity(kt.samples.double_pendulum(), "forward_dynamics").program
+    program = kernel_of(kt.samples.double_pendulum(), "forward_dynamics").program
     assert machine_code(nvrtc, render(program, dtype).text, architecture) > 1000
 
 

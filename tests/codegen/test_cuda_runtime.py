@@ -13,7 +13,7 @@ from kinetree.codegen.compile import nvrtc
 from kinetree.codegen.render.cuda import Layout
 from kinetree.codegen.runtime import cuda
 from kinetree.errors import BackendError, DeviceMemoryError, MissingPackageError
-from kinetree.quantities.functions import quantity
+from kinetree.model.define import kernel_of
 
 ATTRIBUTES = {
     "MultiProcessorCount": 10, "MaxSharedMemoryPerBlock": 49152,
@@ -100,7 +100,7 @@ def device(monkeypatch, tmp_path):
 
 
 def kernel():
-    return quantity(kt.samples.double_pendulum(), "inverse_dynamics")
+    return kernel_of(kt.samples.double_pendulum(), "inverse_dynamics")
 
 
 def test_launches_say_how_many_samples_and_whether_rows_lie_close(device):
@@ -122,7 +122,7 @@ def test_large_batches_take_large_blocks_and_small_ones_all_processors(device):
 def test_parts_share_a_workspace_and_take_turns_where_it_is_small(device):
     layout = Layout(bytes=10_000, written=10_000, longest=10, part=100)
     model = kt.samples.chain(6)
-    compiled = cuda.CudaKernel(quantity(model, "mass_matrix"), "float64", 0, layout)
+    compiled = cuda.CudaKernel(kernel_of(model, "mass_matrix"), "float64", 0, layout)
     assert compiled.code.work > 0
     sample = compiled.code.work * 8
     at_a_time = 2**20 // (32 * sample) * 32  # a thirty-second of the memory
@@ -142,7 +142,7 @@ def test_parts_share_a_workspace_and_take_turns_where_it_is_small(device):
 def test_code_is_found_again(device):
     cuda.CudaKernel(kernel(), "float64", 0)
     assert len(device.texts) == 1
-    cuda.CudaKernel(quantity(kt.samples.double_pendulum(), "inverse_dynamics"), "float64", 0)
+    cuda.CudaKernel(kernel_of(kt.samples.double_pendulum(), "inverse_dynamics"), "float64", 0)
     assert len(device.texts) == 1
 
 
@@ -180,9 +180,9 @@ def test_text_for_gpus_needs_no_llvmlite():
     code = (
         "import sys; sys.modules['llvmlite'] = None\n"
         "import kinetree as kt\n"
-        "from kinetree.quantities.functions import quantity\n"
+        "from kinetree.model.define import kernel_of\n"
         "from kinetree.codegen.render.cuda_pieces import render_pieces\n"
-        "program = quantity(kt.samples.double_pendulum(), 'inverse_dynamics').program\n"
+        "program = kernel_of(kt.samples.double_pendulum(), 'inverse_dynamics').program\n"
         "print(len(render_pieces(program, 'float32').texts))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -17,7 +17,7 @@ from kinetree.functional.differentiate import differentiate
 from kinetree.functional.export import export_c
 from kinetree.functional.kernel import kernel
 from kinetree.functional.layout import position_unit, velocity_unit
-from kinetree.quantities.functions import quantity
+from kinetree.model.define import kernel_of
 
 
 def make_test(folder, expect=0):
@@ -157,7 +157,7 @@ def test_bad_numbers_are_reported(tmp_path):
         .body("top", joint=kt.Spherical(), inertia=kt.shapes.sphere(0.1, mass=1))
         .build()
     )
-    program = quantity(model, "inverse_dynamics").program
+    program = kernel_of(model, "inverse_dynamics").program
     text = c.render(program)
     assert f"status |= {c.NOT_FINITE}" in text
     assert f"status |= {c.UNSAFE}" in text

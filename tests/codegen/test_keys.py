@@ -128,9 +128,9 @@ def test_another_process_finds_the_same_keys():
     code = (
         "from kinetree.codegen import keys\n"
         "from kinetree import samples\n"
-        "from kinetree.quantities.functions import quantity\n"
+        "from kinetree.model.define import kernel_of\n"
         "keys.source_digest = lambda: 'source'\n"
-        "kernel = quantity(samples.pendulum(), 'jacobian', of='bob', reference='world')\n"
+        "kernel = kernel_of(samples.pendulum(), 'jacobian', name='bob')\n"
         "print(repr(keys.request_key(kernel, 'float64', 1)), keys.program_key('1'))"
     )
     source = str(Path(keys.__file__).parents[2])

@@ -8,14 +8,14 @@ from kinetree.codegen import order
 from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.watch import hidden_inputs
 from kinetree.expr.node import LEAVES
-from kinetree.quantities.functions import quantity
+from kinetree.model.define import kernel_of
 
 ORDERS = [order.created, order.by_results, order.deep_first, order.backward, order.fewest_waiting]
 
 
 @pytest.fixture(scope="module")
 def program():
-    return quantity(kt.samples.quadruped(), "forward_dynamics").program
+    return kernel_of(kt.samples.quadruped(), "forward_dynamics").program
 
 
 @pytest.mark.parametrize("make", ORDERS)

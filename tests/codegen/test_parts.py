@@ -7,7 +7,7 @@ import kinetree as kt
 from kinetree.codegen.parts import LEFT, in_parts
 from kinetree.codegen.program import Argument, trace
 from kinetree.expr import interpret
-from kinetree.quantities.functions import quantity
+from kinetree.model.define import kernel_of
 
 
 def assembled(program, parts, arrays):
@@ -39,7 +39,7 @@ def agrees(program, most, arrays):
 @pytest.mark.parametrize("most", [30, 300, 100_000])
 def test_parts_compute_what_the_whole_does(most, rng):
     model = kt.samples.quadruped()
-    program = quantity(model, "mass_matrix").program
+    program = kernel_of(model, "mass_matrix").program
     q = np.stack([model.random_configuration(rng) for _ in range(3)])
     parts = agrees(program, most, [q])
     assert len(parts.parts) > 1 or most == 100_000
@@ -47,7 +47,7 @@ def test_parts_compute_what_the_whole_does(most, rng):
 
 def test_limbs_write_their_own_rows(rng):
     model = kt.samples.quadruped()
-    program = quantity(model, "mass_matrix").program
+    program = kernel_of(model, "mass_matrix").program
     q = np.stack([model.random_configuration(rng) for _ in range(3)])
     parts = agrees(program, 500, [q])
     own = sum(a.size for p in parts.parts for a in p.program.outputs if a.name != LEFT)

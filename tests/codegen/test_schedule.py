@@ -11,7 +11,7 @@ from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.repeat import LoopStep
 from kinetree.codegen.schedule import BLOCK_SIZE, schedule
 from kinetree.expr import interpret
-from kinetree.quantities.functions import quantity
+from kinetree.model.define import kernel_of
 
 
 def plan_of(function, n=4, **options):
@@ -190,7 +190,7 @@ def test_loops_are_steps():
 def test_size_is_linear_in_the_number_of_bodies(name):
     statements, slots, blocks = [], [], []
     for n in (10, 20, 40):
-        program = quantity(kt.samples.chain(n), name).program
+        program = kernel_of(kt.samples.chain(n), name).program
         plan = schedule(program.graph, program.roots)
         statements.append(len(operations(plan)))
         slots.append(plan.slots)
@@ -202,7 +202,7 @@ def test_size_is_linear_in_the_number_of_bodies(name):
 
 def test_the_time_it_takes_is_linear_too():
     def scheduling_time(n):
-        program = quantity(kt.samples.chain(n), "inverse_dynamics").program
+        program = kernel_of(kt.samples.chain(n), "inverse_dynamics").program
         times = []
         for _ in range(3):
             start = time.process_time()

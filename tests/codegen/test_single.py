@@ -16,7 +16,7 @@ from kinetree.codegen.render import llvm_shared, llvm_single
 from kinetree.codegen.runtime import single
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.errors import ShapeError, SingularError
-from kinetree.quantities.functions import quantity
+from kinetree.model.define import kernel_of
 
 X = Argument("x", (3,))
 Y = Argument("y", ())
@@ -325,7 +325,7 @@ def test_single_samples_equal_batches_bit_for_bit(rng):
     batch = kt.inverse_dynamics(model, *x)
     for k in range(9):
         np.testing.assert_array_equal(kt.inverse_dynamics(model, *x[:, k]), batch[k])
-    assert quantity(model, "inverse_dynamics").call != quantity(model, "inverse_dynamics").general
+    assert kernel_of(model, "inverse_dynamics").call != kernel_of(model, "inverse_dynamics").general
 
 
 def test_a_large_workspace_comes_from_the_heap(monkeypatch, rng):

@@ -11,7 +11,7 @@ import pytest
 import kinetree as kt
 from kinetree.codegen.runtime import threads
 from kinetree.errors import ShapeError
-from kinetree.quantities.functions import quantity
+from kinetree.model.define import kernel_of
 
 
 @pytest.fixture(autouse=True)
@@ -75,7 +75,7 @@ def test_broadcast_inputs_are_divided_like_the_others(model, rng):
 
 def test_results_go_where_they_are_wanted(model, rng):
     threads.set_threads(3)
-    kernel = quantity(model, "inverse_dynamics")
+    kernel = kernel_of(model, "inverse_dynamics")
     x = rng.standard_normal((3, 5000, 2))
     wanted = kernel.general(*x)
     out = np.empty((10_000, 2))[::2]

@@ -139,11 +139,11 @@ def test_the_inertia_matrix_of_a_plane_chain_is_written_with_augmented_bodies():
 def test_lumping_in_generated_code_can_be_forbidden():
     program = (
         "import kinetree as kt, numpy as np\n"
-        "from kinetree.quantities.functions import quantity\n"
+        "from kinetree.model.define import kernel_of\n"
         "m = kt.samples.ur5()\n"
         "q = np.array([m.neutral()] * 2); v = np.full((2, m.nv), 0.3)\n"
         "print(kt.inverse_dynamics(m, q, v, v)[0].tolist())\n"
-        "p = quantity(m, 'inverse_dynamics').program\n"
+        "p = kernel_of(m, 'inverse_dynamics').program\n"
         "print(len(p.graph.reachable(p.roots)))\n"
     )
 

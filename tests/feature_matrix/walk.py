@@ -9,7 +9,7 @@ from feature_matrix.features import Case
 
 import kinetree as kt
 from kinetree import errors
-from kinetree.functional.public import PUBLIC
+from kinetree.quantities import FUNCTIONS
 
 NAMESPACES = (
     "", "contact", "control", "edit", "equivalence", "floating", "gears", "identification", "ik",
@@ -64,7 +64,7 @@ class Asked:
 
     def __init__(self, name, function, case: Case, compiled=False):
         self.name, self.function, self.case = name, function, case
-        public = any(getattr(m, name, None) is function for m in PUBLIC)
+        public = FUNCTIONS.get(name) is function
         self.is_text = public and not compiled and not hasattr(function, "is_on_host")
         self.compared = 0
         self.makers = ()  # what makes its argument of a model, and may refuse

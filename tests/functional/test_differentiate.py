@@ -18,8 +18,8 @@ from kinetree.expr.count import cost
 from kinetree.functional.differentiate import differentiate
 from kinetree.joints import REPRESENTATIVES
 from kinetree.model import ModelBuilder
+from kinetree.model.define import DEFINITIONS
 from kinetree.quantities import centroidal, dynamics, kinematics, lagrangian, task_space
-from kinetree.quantities.catalogue import FUNCTIONS
 from kinetree.samples import random_inertia, random_placement
 
 
@@ -91,9 +91,9 @@ def check_dynamics(f, third, joint, rng):
         assert_close(real(d), exact, ulps=1000, scale=scale, condition=conditioning(m, q))
 
 
-TASKS = [n for n in task_space.__all__ if n in FUNCTIONS]
+TASKS = [n for n in task_space.__all__ if n in DEFINITIONS]
 MODULES = (dynamics, kinematics, centroidal, lagrangian, task_space)
-NAMES = [n for module in MODULES for n in module.__all__ if n in FUNCTIONS]
+NAMES = [n for module in MODULES for n in module.__all__ if n in DEFINITIONS]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -9,7 +9,7 @@ import kinetree as kt
 from kinetree.expr.count import cost
 from kinetree.functional.products import JacobianVectorProduct, jvp, vjp
 from kinetree.functional.variables import tangent_shape
-from kinetree.quantities.functions import quantity
+from kinetree.model.define import kernel_of
 from kinetree.samples import random_inertia, random_placement
 
 
@@ -113,7 +113,7 @@ def test_they_cost_a_few_times_what_the_function_costs(rng):
     m = kt.samples.quadruped()
     q, qd, qdd = state(m, rng)
     v = rng.standard_normal(m.nv)
-    program = quantity(m, "inverse_dynamics").program
+    program = kernel_of(m, "inverse_dynamics").program
     least = cost(program.graph, program.roots)
     for product, vector in (
         (jvp(kt.inverse_dynamics, ("q", "qd")), {"tangents": (v, v)}),

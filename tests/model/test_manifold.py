@@ -72,7 +72,7 @@ def test_a_model_without_bodies_has_an_empty_configuration():
 def test_normalize_refuses_what_has_no_direction():
     m = random_tree(1, 0, floating_base=True)
     q = np.array([m.neutral(), np.zeros(7)])
-    with pytest.raises(ShapeError, match=r"q of sample \(1,\) has a quaternion of length zero"):
+    with pytest.raises(ShapeError, match=r"sample \(1,\): q has a quaternion of length zero"):
         m.normalize(q)
     with pytest.raises(ShapeError, match=r"q must have shape \(\.\.\., nq\) with nq = 7"):
         m.normalize(np.zeros(3))

@@ -249,7 +249,7 @@ def test_a_force_in_base_coordinates_needs_its_point():
         kt.applied_force(m, q, "tool", force=(1, 0, 0), frame="world")
     with pytest.raises(kt.UnknownNameError, match="'center_of_mass', got 'tip'"):
         kt.applied_force(m, q, "tool", force=(1, 0, 0), at="tip", frame="body")
-    with pytest.raises(kt.ShapeError, match="force must have 3 coordinates"):
+    with pytest.raises(kt.ShapeError, match=r"force must have shape \(..., 3\)"):
         kt.applied_force(m, q, "tool", force=np.ones(6), frame="body")
 
 

@@ -6,10 +6,10 @@ from support.closeness import assert_close
 from support.states import conditioning, random_external_forces
 
 import kinetree as kt
+from kinetree import floating
 from kinetree.algorithms import aba, crba, floating_base, rnea
 from kinetree.algorithms.closed import maximal
 from kinetree.model import edit
-from kinetree.quantities import floating
 from kinetree.samples import random_inertia, random_tree
 from kinetree.spatial import Force, Motion
 

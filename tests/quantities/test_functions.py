@@ -6,17 +6,17 @@ from support.closeness import assert_close
 
 import kinetree as kt
 from kinetree.algorithms import fewest_operations as fewest
+from kinetree.codegen.program import trace
 from kinetree.expr.count import cost
 from kinetree.functional.prepare import bind, prepare
-from kinetree.quantities import functions
-from kinetree.quantities.functions import FUNCTIONS, quantity
+from kinetree.model.define import DEFINITIONS, by_the_book, kernel_of
 
 FACTORS = fewest.forward_dynamics_by_inertia_matrix
 
 
 def considered(model, name="forward_dynamics"):
-    candidates = FUNCTIONS[name].algorithms
-    return [a for a in candidates if functions._is_worth_tracing(model, a)]
+    candidates = DEFINITIONS[name].algorithms
+    return [a for a in candidates if DEFINITIONS[name].suits(model, a)]
 
 
 def test_factors_are_for_shallow_trees():
@@ -28,10 +28,10 @@ def test_factors_are_for_shallow_trees():
     assert by_factors not in considered(kt.samples.chain(40), name)
 
 
-@pytest.mark.covers("RBDA 10.3", by=quantity)
+@pytest.mark.covers("RBDA 10.3", by=kernel_of)
 def test_operations_grow_linearly_with_the_chain():
     def operations(n, name):
-        program = quantity(kt.samples.chain(n), name).program
+        program = kernel_of(kt.samples.chain(n), name).program
         return cost(program.graph, program.roots)
 
     for name in ("inverse_dynamics", "forward_dynamics"):
@@ -41,9 +41,9 @@ def test_operations_grow_linearly_with_the_chain():
 
 def test_the_shortest_program_is_kept(rng):
     model = kt.samples.arm()
-    kept = quantity(model, "inverse_dynamics").make_program()
-    book = FUNCTIONS["inverse_dynamics"].algorithms[0]
-    reference = functions.trace(lambda *a: book(model, *a), kept.inputs)
+    kept = kernel_of(model, "inverse_dynamics").make_program()
+    book = DEFINITIONS["inverse_dynamics"].algorithms[0]
+    reference = trace(lambda *a: book(model, *a), kept.inputs)
     assert cost(kept.graph, kept.roots) < 0.8 * cost(reference.graph, reference.roots)
     q, qd, qdd = rng.standard_normal((3, model.nv))
     assert_close(kt.inverse_dynamics(model, q, qd, qdd), book(model, q, qd, qdd))
@@ -54,7 +54,7 @@ def test_the_shortest_program_is_kept(rng):
 def test_a_quantity_inside_a_kernel_is_the_shortest_program(name):
     model = kt.samples.arm()
     function = getattr(kt, name)
-    alone = quantity(model, name).program
+    alone = kernel_of(model, name).program
     states = [np.zeros(a.shape) for a in alone.inputs]
 
     @kt.kernel
@@ -67,7 +67,7 @@ def test_a_quantity_inside_a_kernel_is_the_shortest_program(name):
 
 def test_a_quantity_of_traced_parameters_is_nearly_as_short(rng):
     model, names = kt.samples.arm(), ("inertia:elbow",)
-    alone = quantity(model, "forward_dynamics").program
+    alone = kernel_of(model, "forward_dynamics").program
     q, qd, tau = rng.standard_normal((3, model.nv))
     call = bind(kt.forward_dynamics, (model, q, qd, tau), {})
     program = prepare(kt.forward_dynamics, call, names).kernel.program
@@ -79,9 +79,9 @@ def test_a_quantity_of_traced_parameters_is_nearly_as_short(rng):
 
 def test_by_the_book_nothing_is_combined_beforehand():
     model = kt.samples.arm()
-    book = FUNCTIONS["inverse_dynamics"].algorithms[0]
-    inputs = quantity(model, "inverse_dynamics").inputs
-    with functions.by_the_book():
-        traced = functions.trace(lambda *a: kt.inverse_dynamics(model, *a), inputs)
-    text = functions.trace(lambda *a: book(model, *a), inputs)
+    book = DEFINITIONS["inverse_dynamics"].algorithms[0]
+    inputs = kernel_of(model, "inverse_dynamics").inputs
+    with by_the_book():
+        traced = trace(lambda *a: kt.inverse_dynamics(model, *a), inputs)
+    text = trace(lambda *a: book(model, *a), inputs)
     assert cost(traced.graph, traced.roots) == cost(text.graph, text.roots)

@@ -7,18 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import kinetree as kt
-from kinetree.functional.public import PUBLIC
-
-# --- Calls of every public function of a model and arrays: arguments for it, and what it returns -
-
-
-FUNCTIONS = {
-    name: getattr(module, name)
-    for module in PUBLIC
-    for name in module.__all__
-    if inspect.isfunction(getattr(module, name)) and name != "free_joints"
-}
-"""The functions, by name."""
+from kinetree.quantities import FUNCTIONS
 
 ON_HOST = tuple(name for name, f in FUNCTIONS.items() if hasattr(f, "is_on_host"))
 """Those that compute on the host whatever they are given."""

@@ -19,6 +19,7 @@ from kinetree.algorithms import (
 )
 from kinetree.algorithms.honours import refuses, timed_joints
 from kinetree.algorithms.rnea_derivatives import is_applicable
+from kinetree.algorithms.sparsity import sparsity
 from kinetree.model.equivalence import condensed, uncondensed
 from kinetree.model.views import axial_view
 
@@ -37,6 +38,7 @@ __all__ = [
     "inverse_mass_matrix",
     "inverse_mass_matrix_by_factors",
     "joint_space_inertia",
+    "suits",
 ]
 
 
@@ -48,6 +50,18 @@ def as_built(algorithm):
 
     of_model.as_built = algorithm
     return of_model
+
+
+_SMALL = 10
+
+
+def suits(model, algorithm) -> bool:
+    """Whether an algorithm can be the shortest; factors of a deep tree cannot, and take long."""
+    if hasattr(algorithm, "as_built"):  # zeros of large robots are not worth tracing all twice
+        return model.nv <= _SMALL and suits(model, algorithm.as_built)
+    if algorithm not in (forward_dynamics_by_inertia_matrix, inverse_mass_matrix_by_factors):
+        return True
+    return 100 * model.nv >= sparsity(model.expanded_parent).D2
 
 
 def inverse_dynamics(model, q, qd, qdd, f_ext=None):

@@ -90,7 +90,7 @@ def equation_of_motion(model, I_0, q, v_0, qd, a_g, f_ext=None) -> EquationOfMot
     return EquationOfMotion(IC[0], F, H, f[0].to_array(), np.concatenate(C))
 
 
-@refuses("loops", use="kinetree.quantities.floating.forward_dynamics")
+@refuses("loops", use="kinetree.floating.forward_dynamics")
 def forward_dynamics_by_equation(model, I_0, q, v_0, qd, tau, a_g, f_ext=None) -> FloatingMotion:
     """Accelerations of base and joints, from the coefficients of their equation of motion."""
     equation = equation_of_motion(model, I_0, q, v_0, qd, a_g, f_ext)
@@ -101,7 +101,7 @@ def forward_dynamics_by_equation(model, I_0, q, v_0, qd, tau, a_g, f_ext=None) -
     return FloatingMotion(Motion.from_array(a_0), qdd)
 
 
-@refuses("loops", use="kinetree.quantities.floating.forward_dynamics")
+@refuses("loops", use="kinetree.floating.forward_dynamics")
 @instead(forward_dynamics_by_equation)
 def forward_dynamics(model, I_0, q, v_0, qd, tau, a_g, f_ext=None) -> FloatingMotion:
     """Accelerations of base and joints — RBDA Table 9.4.

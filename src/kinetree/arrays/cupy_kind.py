@@ -1,17 +1,17 @@
 """CuPy arrays: one launch, on the current stream.
 
-A call with arrays of shapes that have been seen before goes a short way, see ``shortcuts``.
+A launch for arrays of shapes that have been seen before follows a plan, see ``_planned``.
 """
 
+from functools import partial
 from math import prod
 
 import cupy  # pyright: ignore[reportMissingImports]
 import numpy as np
 
 from kinetree.arrays import device
+from kinetree.arrays.batch import batch_of
 from kinetree.arrays.kinds import precision
-from kinetree.arrays.shortcuts import Plans, out_of_memory, short_ways
-from kinetree.codegen.runtime.batches import batch_of
 from kinetree.errors import DeviceError
 
 __all__ = [
@@ -26,38 +26,30 @@ _stream, _device = cupy.cuda.get_current_stream, cupy.cuda.runtime.getDevice
 
 def call(kernel, arrays):
     """The results of a kernel, a tuple."""
-    ways = short_ways(kernel)
-    if _ndarray not in ways:
-        kernel.cupy_plans = Plans()
-        ways[_ndarray] = _planned(kernel, kernel.cupy_plans)
-    return _first_call(kernel, arrays, kernel.cupy_plans)
+    kernel.take(_ndarray, partial(_planned, kernel))
+    return _first_call(kernel, arrays)
 
 
-def _planned(kernel, plans):
-    """The short way."""
-    single = len(kernel.outputs) == 1
-
-    def call(*arrays):
-        key = []
-        for a in arrays:
-            if type(a) is not _ndarray:
-                return NotImplemented
-            key += (a.shape, a.strides, a.dtype.char, a.data.device_id)
-        plan = plans.get(tuple(key))
-        if plan is None or _device() != plan[0]:
+def _planned(kernel, *arrays):
+    """The results by a launch that was planned before; NotImplemented where there is none."""
+    key = []
+    for a in arrays:
+        if type(a) is not _ndarray:
             return NotImplemented
-        _, launch, shapes, dtype = plan
-        try:
-            outputs = [_ndarray(shape, dtype) for shape in shapes]
-        except _OutOfMemory as error:
-            raise out_of_memory(kernel, shapes[0]) from error
-        launch([a.data.ptr for a in arrays], [o.data.ptr for o in outputs], _stream().ptr)
-        return outputs[0] if single else tuple(outputs)
+        key += (a.shape, a.strides, a.dtype.char, a.data.device_id)
+    plan = kernel.plans.get(tuple(key))
+    if plan is None or _device() != plan[0]:
+        return NotImplemented
+    _, launch, shapes, dtype = plan
+    try:
+        outputs = [_ndarray(shape, dtype) for shape in shapes]
+    except _OutOfMemory as error:
+        raise device.out_of_memory(kernel, shapes[0]) from error
+    launch([a.data.ptr for a in arrays], [o.data.ptr for o in outputs], _stream().ptr)
+    return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
-    return call
 
-
-def _first_call(kernel, arrays, plans):
+def _first_call(kernel, arrays):
     given = arrays
     arrays, dtype, place = _prepared(kernel, arrays)
     batch = batch_of(kernel, [a.shape for a in arrays])
@@ -70,7 +62,7 @@ def _first_call(kernel, arrays, plans):
     if as_given and compiled is not None:
         launch = compiled.again(tuple(o[1] for o in operands), prod(batch))
         key = [x for a in arrays for x in (a.shape, a.strides, a.dtype.char, a.data.device_id)]
-        plans.keep(tuple(key), (place, launch, [o.shape for o in outputs], np.dtype(dtype)))
+        kernel.plans.keep(tuple(key), (place, launch, [o.shape for o in outputs], np.dtype(dtype)))
     return tuple(outputs)
 
 

@@ -5,7 +5,30 @@ from math import prod
 
 from kinetree.errors import DeviceMemoryError, MissingPackageError
 
-__all__ = ["launch", "memory_error", "memory_errors", "require_cupy", "step_of"]
+__all__ = [
+    "Plans",
+    "launch",
+    "memory_error",
+    "memory_errors",
+    "out_of_memory",
+    "require_cupy",
+    "step_of",
+]
+
+
+class Plans(dict):
+    """Launches by the shapes, strides and types that they were prepared for; not too many.
+
+    A small batch on a GPU costs little more than its launch, so preparing it once counts.
+    """
+
+    most = 64
+
+    def keep(self, key, plan):
+        """Add a plan; where there are too many, forget the others."""
+        if len(self) >= self.most:
+            self.clear()
+        self[key] = plan
 
 
 def require_cupy():
@@ -37,12 +60,10 @@ def launch(kernel, dtype, device, operands, outputs, batch, stream):
         The compiled kernel; None where there was nothing to compute.
     """
     require_cupy()
-    from kinetree.codegen.runtime.cuda import cuda_kernel
-
     count = prod(batch)
     if count == 0 or not outputs:
         return None
-    compiled = cuda_kernel(kernel, dtype, device)
+    compiled = kernel.on_device(dtype, device)
     addresses, steps = [o[0] for o in operands], [o[1] for o in operands]
     compiled.launch(addresses, steps, outputs, count, stream)
     return compiled
@@ -95,3 +116,8 @@ def memory_error(kernel, batch):
         f"{kernel.name}: no memory left on the device for the results of a batch of shape "
         f"{tuple(batch)}; split the batch, or use float32"
     )
+
+
+def out_of_memory(kernel, shape):
+    """The error for a result of this shape that does not fit."""
+    return memory_error(kernel, shape[: len(shape) - len(kernel.outputs[0].shape)])

@@ -16,9 +16,8 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from kinetree.arrays import xla_call
-from kinetree.arrays.derived import rates, transposed
+from kinetree.arrays.batch import aligned, batch_of
 from kinetree.arrays.kinds import precision
-from kinetree.codegen.runtime.batches import aligned, batch_of
 from kinetree.errors import DeviceError
 
 __all__ = [
@@ -178,21 +177,21 @@ batching.primitive_batchers[call_p] = _batched
 def _jvp(arrays, tangents, *, kernel):
     wrt = tuple(k for k, t in enumerate(tangents) if type(t) is not ad.Zero)
     results = call_p.bind(*arrays, kernel=kernel)
-    found = call_p.bind(*arrays, *(tangents[k] for k in wrt), kernel=rates(kernel, wrt))
+    found = call_p.bind(*arrays, *(tangents[k] for k in wrt), kernel=kernel.rates(wrt))
     return results, found
 
 
 ad.primitive_jvps[call_p] = _jvp
 
 
-def _transposed(slopes, *arrays, kernel):
+def _transposed(weights, *arrays, kernel):
     wrt = tuple(k for k, a in enumerate(arrays) if ad.is_undefined_primal(a))
     known = [a for a in arrays if not ad.is_undefined_primal(a)]
-    slopes = [ad.instantiate_zeros(s) for s in slopes]
-    found = call_p.bind(*known, *slopes, kernel=transposed(kernel, wrt))
+    weights = [ad.instantiate_zeros(w) for w in weights]
+    found = call_p.bind(*known, *weights, kernel=kernel.transposed(wrt))
     result: list[Any] = [None] * len(arrays)
-    for k, slope in zip(wrt, found, strict=True):
-        result[k] = _summed(slope, arrays[k].aval.shape)
+    for k, gradient in zip(wrt, found, strict=True):
+        result[k] = _summed(gradient, arrays[k].aval.shape)
     return result
 
 
@@ -200,6 +199,6 @@ ad.primitive_transposes[call_p] = _transposed
 
 
 def _summed(x, shape):
-    """Slopes of what was repeated along an axis, added up."""
+    """Gradients of what was repeated along an axis, added up."""
     axes = tuple(k for k, (n, m) in enumerate(zip(x.shape, shape, strict=True)) if n != m)
     return jnp.sum(x, axes, keepdims=True) if axes else x

@@ -3,8 +3,6 @@
 A kind is told by the type of an array, without importing the library that it comes from.
 """
 
-from functools import cache
-from importlib import import_module
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,7 +10,7 @@ import numpy as np
 from kinetree.errors import ArrayKindError, ShapeError
 
 __all__ = [
-    "Array", "ArrayLike", "common", "is_foreign", "kind_of", "module_of", "on_host", "precision",
+    "Array", "ArrayLike", "common", "is_foreign", "kind_of", "precision",
     "refuse_masked",
 ]  # fmt: skip
 
@@ -93,17 +91,6 @@ def common(name, inputs, arrays) -> str | None:
 
 def _is_batch(a, argument):
     return isinstance(a, np.ndarray) and a.ndim > len(argument.shape)
-
-
-@cache
-def module_of(kind) -> Any:
-    """The module of this package that knows a kind."""
-    return import_module(f"kinetree.arrays.{kind}_kind")
-
-
-def on_host(x) -> np.ndarray:
-    """An array of any library as one of NumPy's; from a device its numbers are copied."""
-    return module_of(kind_of(x)).to_numpy(x) if is_foreign(x) else np.asarray(x)
 
 
 def precision(name, arrays, dtypes):

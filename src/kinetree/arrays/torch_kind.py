@@ -4,22 +4,29 @@ On the CPU the compiled code works on the memory of the tensors; on a CUDA devic
 their addresses. Derivatives are kernels of their own, see ``derived``.
 """
 
+from itertools import count
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 import torch  # pyright: ignore[reportMissingImports]
 
-from kinetree.arrays.derived import gradients, rates
+from kinetree.arrays.batch import aligned, batch_of
 from kinetree.arrays.kinds import precision
-from kinetree.arrays.torch_graph import traceable
-from kinetree.arrays.torch_run import has_wrappers, is_transformed, run
-from kinetree.codegen.runtime.batches import aligned, batch_of
+from kinetree.arrays.torch_run import has_wrappers, is_transformed, planned, run
 from kinetree.errors import DeviceError
 
 __all__ = [
-    "call", "cast", "convert", "differentiable_walk", "dtype_of", "has_numbers",
-    "is_followed", "is_on_host", "to_numpy",
-]  # fmt: skip
+    "call",
+    "cast",
+    "convert",
+    "differentiable_walk",
+    "dtype_of",
+    "has_numbers",
+    "is_followed",
+    "is_on_host",
+    "to_numpy",
+]
 
 _TYPES = {"float32": torch.float32, "float64": torch.float64}
 
@@ -28,7 +35,9 @@ def call(kernel, arrays):
     """The results of a kernel, a tuple."""
     tensors = _prepared(kernel, arrays)
     if not hasattr(kernel, "number"):
-        kernel.call = traceable(kernel)
+        way = traceable(kernel)
+        kernel.take(torch.Tensor, way)
+        kernel.take(torch.nn.Parameter, way)
     if _is_plain(tensors):
         return run(kernel, tensors)
     return _Apply.apply(kernel, *tensors)
@@ -123,15 +132,15 @@ class _Apply(torch.autograd.Function):
         ctx.save_for_forward(*tensors)
 
     @staticmethod
-    def backward(ctx, *slopes):
+    def backward(ctx, *weights):
         wanted = tuple(k for k, needed in enumerate(ctx.needs_input_grad[1:]) if needed)
-        found = _backward(ctx.kernel, ctx.saved_tensors, slopes, wanted)
+        found = _backward(ctx.kernel, ctx.saved_tensors, weights, wanted)
         return None, *found
 
     @staticmethod
     def jvp(ctx, _, *given):  # pyright: ignore[reportIncompatibleMethodOverride]
         wrt = tuple(k for k, rate in enumerate(given) if rate is not None)
-        return call(rates(ctx.kernel, wrt), (*ctx.saved_tensors, *(given[k] for k in wrt)))
+        return call(ctx.kernel.rates(wrt), (*ctx.saved_tensors, *(given[k] for k in wrt)))
 
     @staticmethod
     def vmap(info, in_dims, kernel, *tensors):
@@ -146,11 +155,11 @@ class _Apply(torch.autograd.Function):
         return call(kernel, moved), (0,) * len(kernel.outputs)
 
 
-def _backward(kernel, tensors, slopes, wanted):
+def _backward(kernel, tensors, weights, wanted):
     """Gradients with respect to the wanted inputs, None for the others."""
     result: list[Any] = [None] * len(tensors)
     if wanted:
-        found: Any = call(gradients(kernel, wanted), (*tensors, *slopes))
+        found: Any = call(kernel.gradients(wanted), (*tensors, *weights))
         for k, gradient in zip(wanted, found, strict=True):
             result[k] = gradient.sum_to_size(tensors[k].shape)
     return result
@@ -166,3 +175,73 @@ def differentiable_walk(rollout, state, marks):
         if k + 1 in marks:
             stored.append(state)
     return [torch.stack(x) for x in zip(*stored, strict=True)]
+
+
+# --- Kernels as steps of the graphs of torch.compile: one operator, nothing of ours to look into -
+
+_numbers = count(1)
+_by_number: Any = WeakValueDictionary()  # models keep kernels, and graphs refer to both
+
+
+def _number_of(kernel):
+    """The number by which a graph refers to a kernel."""
+    if not hasattr(kernel, "number"):
+        kernel.number = next(_numbers)
+        _by_number[kernel.number] = kernel
+    return kernel.number
+
+
+def traceable(kernel):
+    """How a kernel takes tensors: as one operator while a graph is made, else by its plans."""
+    number, single = _number_of(kernel), len(kernel.outputs) == 1
+
+    def call(*arrays):
+        if torch.compiler.is_compiling():
+            results = _operator(_of_one_type(arrays), number)
+            return results[0] if single else tuple(results)
+        return planned(kernel, arrays)
+
+    return call
+
+
+def _of_one_type(arrays):
+    """Tensors of one precision, in words that a graph can hold."""
+    tensors = [a for a in arrays if isinstance(a, torch.Tensor)]
+    single = all(t.dtype == torch.float32 for t in tensors)
+    dtype, place = torch.float32 if single else torch.float64, tensors[0].device
+    return [
+        a.to(dtype) if isinstance(a, torch.Tensor) else torch.tensor(a, dtype=dtype, device=place)
+        for a in arrays
+    ]
+
+
+# The schema in words: PyTorch before 2.7 does not read it from ``list[torch.Tensor]``.
+@torch.library.custom_op(
+    "kinetree::call", mutates_args=(), schema="(Tensor[] tensors, SymInt number) -> Tensor[]"
+)
+def _operator(tensors, number):
+    return list(run(_by_number[number], tensors))
+
+
+@_operator.register_fake
+def _(tensors, number):
+    kernel = _by_number[number]
+    leads = [t.shape[: t.dim() - len(i.shape)] for t, i in zip(tensors, kernel.inputs, strict=True)]
+    batch = torch.broadcast_shapes(*leads)
+    return [tensors[0].new_empty((*batch, *o.shape)) for o in kernel.outputs]
+
+
+def _remember(ctx, inputs, output):
+    tensors, ctx.number = inputs
+    ctx.save_for_backward(*tensors)
+
+
+def _operator_backward(ctx, weights):
+    kernel, tensors = _by_number[ctx.number], ctx.saved_tensors
+    found = _operator(
+        [*tensors, *weights], _number_of(kernel.gradients(tuple(range(len(tensors)))))
+    )
+    return [g.sum_to_size(t.shape) for g, t in zip(found, tensors, strict=True)], None
+
+
+_operator.register_autograd(_operator_backward, setup_context=_remember)

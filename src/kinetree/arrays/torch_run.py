@@ -1,6 +1,6 @@
 """Computing with torch tensors, without derivatives: on their memory, or by one launch.
 
-A launch for tensors of shapes that have been seen before goes a short way, see ``shortcuts``.
+A launch for tensors of shapes that have been seen before follows a plan, see ``planned``.
 """
 
 from math import prod
@@ -9,10 +9,9 @@ import numpy as np
 import torch  # pyright: ignore[reportMissingImports]
 
 from kinetree.arrays import device
-from kinetree.arrays.shortcuts import Plans, out_of_memory, short_ways
-from kinetree.codegen.runtime.batches import batch_of
+from kinetree.arrays.batch import batch_of
 
-__all__ = ["has_wrappers", "is_transformed", "run"]
+__all__ = ["has_wrappers", "is_transformed", "planned", "run"]
 
 
 def run(kernel, tensors):
@@ -51,7 +50,7 @@ def _launch(kernel, tensors):
     if compiled is not None and all(o[2] is t for o, t in zip(operands, tensors, strict=True)):
         launch = compiled.again(tuple(o[1] for o in operands), prod(batch))
         shapes = [o.shape for o in outputs]
-        _plans(kernel).keep(_key(tensors), (first.device.index, launch, shapes))
+        kernel.plans.keep(_key(tensors), (first.device.index, launch, shapes))
     return tuple(outputs)
 
 
@@ -59,39 +58,25 @@ def _key(tensors):
     return tuple([x for t in tensors for x in (t.shape, t.stride(), t.dtype, t.device)])
 
 
-def _plans(kernel):
-    """The plans of a kernel, with the short way that looks for them."""
-    ways = short_ways(kernel)
-    if torch.Tensor not in ways:
-        kernel.torch_plans = Plans()
-        ways[torch.Tensor] = _planned(kernel, kernel.torch_plans)
-    return kernel.torch_plans
-
-
-def _planned(kernel, plans):
-    """The short way, where nobody asks for derivatives."""
-    single = len(kernel.outputs) == 1
-
-    def call(*tensors):
-        for t in tensors:
-            if type(t) is not torch.Tensor or t.is_neg():
-                return NotImplemented
-            if t.requires_grad and torch.is_grad_enabled():
-                return NotImplemented
-        plan = plans.get(_key(tensors))
-        if plan is None or is_transformed() or torch.cuda.current_device() != plan[0]:
+def planned(kernel, tensors):
+    """The results by a launch that was planned before; NotImplemented where there is none."""
+    for t in tensors:
+        if type(t) is not torch.Tensor or t.is_neg():
             return NotImplemented
-        _, launch, shapes = plan
-        first = tensors[0]
-        try:
-            outputs = [first.new_empty(shape) for shape in shapes]
-        except torch.OutOfMemoryError as error:
-            raise out_of_memory(kernel, shapes[0]) from error
-        stream = torch.cuda.current_stream().cuda_stream
-        launch([t.data_ptr() for t in tensors], [o.data_ptr() for o in outputs], stream)
-        return outputs[0] if single else tuple(outputs)
-
-    return call
+        if t.requires_grad and torch.is_grad_enabled():
+            return NotImplemented
+    plan = kernel.plans.get(_key(tensors)) if kernel.plans else None
+    if plan is None or is_transformed() or torch.cuda.current_device() != plan[0]:
+        return NotImplemented
+    _, launch, shapes = plan
+    first = tensors[0]
+    try:
+        outputs = [first.new_empty(shape) for shape in shapes]
+    except torch.OutOfMemoryError as error:
+        raise device.out_of_memory(kernel, shapes[0]) from error
+    stream = torch.cuda.current_stream().cuda_stream
+    launch([t.data_ptr() for t in tensors], [o.data_ptr() for o in outputs], stream)
+    return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
 def is_transformed():

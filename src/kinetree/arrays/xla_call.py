@@ -15,7 +15,7 @@ from math import prod
 import numpy as np
 
 from kinetree.arrays import device
-from kinetree.codegen.runtime.batches import batch_of
+from kinetree.arrays.batch import batch_of
 from kinetree.errors import DeviceMemoryError
 
 __all__ = ["HANDLER_CPU", "HANDLER_CUDA", "number_of"]

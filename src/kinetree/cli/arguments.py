@@ -38,14 +38,13 @@ def functions() -> dict:
     They need nothing that would be too much to write, such as a force on every body. What else they
     take is optional, and given as JSON.
     """
-    from kinetree.functional.public import PUBLIC
-    from kinetree.quantities.catalogue import FUNCTIONS
+    from kinetree.quantities import FUNCTIONS
 
-    found = {}
-    for name, function in ((n, getattr(m, n)) for m in PUBLIC for n in m.__all__):
-        if name in FUNCTIONS and set(_needed(function)) <= _UNDERSTOOD:
-            found[name] = function
-    return found
+    return {
+        name: function
+        for name, function in FUNCTIONS.items()
+        if hasattr(function, "definition") and set(_needed(function)) <= _UNDERSTOOD
+    }
 
 
 def _needed(function):

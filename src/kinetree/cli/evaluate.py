@@ -175,9 +175,9 @@ def show(console, model, function, arguments, result):
 
 def _labels(model, shape, function, arguments):
     """Names for the entries along each axis of a result; samples of a batch have numbers."""
-    from kinetree.quantities.catalogue import FUNCTIONS
+    from kinetree.quantities import FUNCTIONS
 
-    axes = FUNCTIONS[function].shape
+    axes = FUNCTIONS[function].definition.shape
     lead = len(shape) - len(axes)
     return [
         [str(k) for k in range(size)]

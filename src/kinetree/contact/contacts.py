@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.algorithms.kinematics import base_transforms, body_accelerations
-from kinetree.arrays.functions import on_host
+from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.contact.finding.curvature import contact_rates
 from kinetree.functional.choose import select

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.algorithms.closed.rank import RANK_TOLERANCE
-from kinetree.arrays.functions import on_host
+from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import EquilibriumError
 from kinetree.functional.differentiate import differentiate

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.arrays.functions import on_host
+from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.control.equilibria import closed_holding_forces, holding_forces, load_on_freedoms
 from kinetree.control.joint_space import configuration_error

@@ -9,7 +9,7 @@ equations", 2005). Newton's steps (D. L. Kleinman, 1968) then remove what roundi
 
 import numpy as np
 
-from kinetree.arrays.functions import on_host
+from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import SingularError
 

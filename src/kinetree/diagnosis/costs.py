@@ -16,7 +16,13 @@ from kinetree.errors import names_itself
 from kinetree.expr.count import count_operations
 from kinetree.model import Model
 from kinetree.model.arrays import as_model
-from kinetree.quantities.functions import quantity, require_tree
+from kinetree.model.define import require_tree
+from kinetree.quantities.dynamics import (
+    BY_METHOD,
+    forward_dynamics,
+    inverse_dynamics,
+    mass_matrix,
+)
 
 __all__ = ["Costs", "operation_counts"]
 
@@ -27,12 +33,12 @@ def _factor_and_solve(model, H, b):
 
 
 _TEXTS = {
-    "inverse dynamics (RNEA)": (rnea.inverse_dynamics, ("q", "qd", "qdd"), "inverse_dynamics"),
-    "inertia matrix (CRBA)": (crba.joint_space_inertia, ("q",), "mass_matrix"),
+    "inverse dynamics (RNEA)": (rnea.inverse_dynamics, ("q", "qd", "qdd"), inverse_dynamics),
+    "inertia matrix (CRBA)": (crba.joint_space_inertia, ("q",), mass_matrix),
     "factorize and solve (LTDL)": (_factor_and_solve, ("H", "b"), None),
-    "forward dynamics (ABA)": (aba.forward_dynamics, ("q", "qd", "tau"), "forward_dynamics_aba"),
+    "forward dynamics (ABA)": (aba.forward_dynamics, ("q", "qd", "tau"), BY_METHOD["aba"]),
     "forward dynamics (CRBA, LTDL)": (
-        crba.forward_dynamics, ("q", "qd", "tau"), "forward_dynamics_crba",
+        crba.forward_dynamics, ("q", "qd", "tau"), BY_METHOD["crba"],
     ),
 }  # fmt: skip
 
@@ -85,8 +91,8 @@ def operation_counts(model: Model) -> Costs:
     for name, (text, arrays, public) in _TEXTS.items():
         texts[name] = _count(_traced(model, text, arrays))
         if public is not None:
-            generated[name] = _count(quantity(model, public).program)
-    generated["forward dynamics (leanest)"] = _count(quantity(model, "forward_dynamics").program)
+            generated[name] = _count(_program(model, public))
+    generated["forward dynamics (leanest)"] = _count(_program(model, forward_dynamics))
     zeros = sparsity(model.expanded_parent)
     depth = max((len(s) for s in model.support), default=0)
     return Costs(
@@ -113,3 +119,8 @@ def _published(model):
         "inertia matrix (CRBA)": inertia_matrix_cost(parent),
         "factorize and solve (LTDL)": factorization_cost(parent),
     }
+
+
+def _program(model, function):
+    """What is compiled for a public function."""
+    return function.definition.kernel(model).program

@@ -9,13 +9,13 @@ from kinetree.algorithms.crba import joint_space_inertia
 from kinetree.algorithms.jacobians import all_poses
 from kinetree.algorithms.kinematics import base_velocities
 from kinetree.algorithms.regressors import regressor
-from kinetree.arrays.functions import on_host
+from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ShapeError, SingularError
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
+from kinetree.model.define import require_tree
 from kinetree.quantities.dynamics import forward_dynamics, inverse_dynamics
-from kinetree.quantities.functions import require_tree
 
 __all__ = ["Health", "condition_number", "frame_distance", "health", "worst_chain"]
 

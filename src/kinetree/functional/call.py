@@ -8,7 +8,7 @@ import numpy as np
 from kinetree.arrays.kinds import is_foreign, refuse_masked
 from kinetree.errors import ShapeError
 from kinetree.model import Model
-from kinetree.quantities.functions import argument_shape, validate
+from kinetree.model.define import argument_shape, validate
 
 __all__ = ["Call", "bound_to", "check_arrays", "read_signature"]
 
@@ -42,7 +42,12 @@ def bound_to(signature, name, args, options):
     try:
         return signature.bind(*args, **options)
     except TypeError as error:
-        raise TypeError(f"{error}; it is {name}{signature}") from None
+        raise TypeError(f"{error}; it is {name}{_without_annotations(signature)}") from None
+
+
+def _without_annotations(signature):
+    parameters = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    return signature.replace(parameters=parameters, return_annotation=signature.empty)
 
 
 class Call:

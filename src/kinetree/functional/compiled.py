@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.arrays.kinds import is_foreign, kind_of, module_of
+from kinetree.arrays.dispatch import module_of
+from kinetree.arrays.kinds import is_foreign, kind_of
 from kinetree.errors import UnknownNameError
 from kinetree.functional.parameters import parameter, with_parameters
-from kinetree.functional.prepare import bind, prepare
-from kinetree.functional.public import require_traceable
+from kinetree.functional.prepare import bind, prepare, require_traceable
 from kinetree.model import Model
 from kinetree.model.arrays import as_given
 

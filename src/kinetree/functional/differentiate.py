@@ -19,10 +19,10 @@ from kinetree.expr.diff import estimates, jacobian
 from kinetree.functional.compiled import CompiledFunction
 from kinetree.functional.derivative_recursions import recursions
 from kinetree.functional.prepare import apply, leaves_of, map_leaves, result_form
-from kinetree.functional.public import is_public
 from kinetree.functional.transformed import Transformed, checked_wrt, takes_states, with_group
 from kinetree.functional.variables import Variables
 from kinetree.model import Model
+from kinetree.model.define import is_public
 
 __all__ = ["Derivative", "differentiate"]
 

@@ -14,8 +14,8 @@ from kinetree.errors import UnknownNameError, names_itself
 from kinetree.functional.kernel import kernel
 from kinetree.functional.layout import labels, layout
 from kinetree.functional.prepare import bind, leaves_of, prepare
-from kinetree.functional.public import PUBLIC, is_public
-from kinetree.quantities.functions import FUNCTIONS, argument_shape, quantity
+from kinetree.model.define import argument_shape, is_public
+from kinetree.quantities import FUNCTIONS
 from kinetree.spelling import did_you_mean
 
 __all__ = ["export_c", "listing", "to_numpy"]
@@ -157,7 +157,7 @@ class _Request:
 
     def _program(self):
         if self._is_quantity():
-            program = quantity(self.model, self.base, tuple(self.options)).program
+            program = self.function.definition.kernel(self.model, tuple(self.options)).program
         else:
             call = bind(self.function, (self.model,), {**self.options, **self._arrays()})
             program = prepare(self.function, call).kernel.program
@@ -171,7 +171,8 @@ class _Request:
         if not is_public(self.function) or self.options not in ({}, {"f_ext": True}):
             return False
         needed = [p.name for p in self._parameters() if p.default is p.empty]
-        return self.base in FUNCTIONS and tuple(needed) == FUNCTIONS[self.base].arguments
+        definition = getattr(self.function, "definition", None)
+        return definition is not None and tuple(needed) == definition.required
 
     def _parameters(self):
         """What the function takes after the model."""
@@ -203,12 +204,11 @@ def _traceable(function):
     if callable(function):
         own = not is_public(function) and not hasattr(function, "bind")
         return kernel(function) if own else function
-    known = {name: module for module in PUBLIC for name in module.__all__}
-    if function not in known:
-        names = sorted(name for name in known if name.islower())
+    if function not in FUNCTIONS:
+        names = sorted(FUNCTIONS)
         hint = did_you_mean(function, names, f"choose from {names}", most=3)
         raise UnknownNameError(f"there is no function {function!r} to export; {hint}")
-    return getattr(known[function], function)
+    return FUNCTIONS[function]
 
 
 # --- C -------------------------------------------------------------------------------------------

@@ -19,14 +19,14 @@ from kinetree.errors import LoopError
 from kinetree.expr.count import cost
 from kinetree.functional.call import Call, bound_to, check_arrays
 from kinetree.functional.parameters import check_parameter, parameter, with_parameters
-from kinetree.functional.public import is_public
 from kinetree.functional.solvable import require_independent, require_solvable
 from kinetree.model import Model
 from kinetree.model.arrays import require_unit_parts
+from kinetree.model.define import by_the_book, is_public
 from kinetree.model.equivalence import code_key
 from kinetree.model.fingerprint import is_plain
 from kinetree.quantities import dynamics
-from kinetree.quantities.functions import FUNCTIONS, by_the_book, result_shape
+from kinetree.quantities.external_forces import external_forces
 
 __all__ = ["Prepared", "apply", "bind", "leaves_of", "map_leaves", "prepare", "result_form"]
 
@@ -34,6 +34,15 @@ __all__ = ["Prepared", "apply", "bind", "leaves_of", "map_leaves", "prepare", "r
 @cache
 def _signature(function):
     return inspect.signature(function)
+
+
+def require_traceable(function, what):
+    """Raise TypeError for a function that cannot be taken apart."""
+    if not is_public(function) and not hasattr(function, "bind"):
+        raise TypeError(
+            f"{what} takes a function of kinetree such as kinetree.inverse_dynamics, or one of "
+            f"your own under @kinetree.kernel; got {function!r}"
+        )
 
 
 def bind(function, args, options):
@@ -51,7 +60,7 @@ def bind(function, args, options):
             f"and cannot be compiled; leave out the method"
         )
     if isinstance(f_ext, dict):
-        bound.arguments["f_ext"] = dynamics.external_forces(model, f_ext)
+        bound.arguments["f_ext"] = external_forces(model, f_ext)
     return Call(_signature(function), function.__name__, bound.args, bound.kwargs)
 
 
@@ -197,9 +206,10 @@ def result_form(function, call):
     """The shapes of a result in its form, as far as they are known without running the function."""
     if hasattr(function, "differentiated"):
         return function.result_form(call)
-    if not is_public(function) or function.__name__ not in FUNCTIONS:
+    definition = getattr(function, "definition", None)
+    if definition is None or not is_public(function):
         return None
-    return Argument("out", result_shape(call.model, function.__name__, call.options))
+    return Argument("out", definition.shape_of(call.model, call.options))
 
 
 def _description(function):

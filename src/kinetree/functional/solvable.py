@@ -12,7 +12,7 @@ from kinetree.algorithms.crba import require_independent_joints
 from kinetree.algorithms.propagation import has_full_inertia, joint_inertia_bound
 from kinetree.functional.parameters import parameter, with_parameters
 from kinetree.model import Model
-from kinetree.quantities.functions import FUNCTIONS
+from kinetree.quantities import FUNCTIONS
 from kinetree.spatial.ops import check_pivot
 
 __all__ = ["require_independent", "require_solvable"]
@@ -26,8 +26,7 @@ def require_solvable(name, model, parameters=()):
         model: the mechanism.
         parameters: names of parameters of the model that are inputs: they could have any value.
     """
-    function = FUNCTIONS.get(name)
-    if function is None or not function.inverts_inertia or not model.nv:
+    if not _inverts_inertia(name) or not model.nv:
         return
     if model.loops:  # what moves no inertia may be carried along
         return
@@ -50,8 +49,7 @@ def require_independent(name, model, q, parameters):
         q: joint positions, traced.
         parameters: the names of these parameters.
     """
-    function = FUNCTIONS.get(name)
-    if function is None or not function.inverts_inertia or not parameters:
+    if not _inverts_inertia(name) or not parameters:
         return
     part, q = _without_full_inertia(model, q)
     H, IC, S = crba.composite_bodies(part, q)
@@ -68,6 +66,11 @@ def require_independent(name, model, q, parameters):
         x = ltl.solve_l(L, lam, one[k], unit=True)  # D[k] is the least inertia with x[k] = 1
         scale = part.nv * (x * x) @ bound
         check_pivot(L[k, k], scale, lambda: f"{name} is singular for all parameters")
+
+
+def _inverts_inertia(name):
+    definition = getattr(FUNCTIONS.get(name), "definition", None)
+    return definition is not None and definition.inverts_inertia
 
 
 def _without_full_inertia(model, q):

@@ -12,9 +12,9 @@ import numpy as np
 
 from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.functional.parameters import is_parameter
-from kinetree.functional.prepare import bind, prepare
-from kinetree.functional.public import is_public, require_traceable
+from kinetree.functional.prepare import bind, prepare, require_traceable
 from kinetree.functional.variables import tangent_shape
+from kinetree.model.define import is_public
 
 __all__ = ["Group", "Transformed", "checked_wrt", "takes_states", "with_group"]
 

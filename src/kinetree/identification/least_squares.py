@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kinetree.arrays.functions import on_host
+from kinetree.arrays.host import on_host
 from kinetree.errors import ExcitationError, ExcitationWarning, IdentifiabilityError, ShapeError
 from kinetree.identification.base import BaseParameters, base_parameters, require_freedoms
 from kinetree.identification.consistent import possible_parameters

@@ -6,9 +6,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from kinetree.arrays import kinds
 from kinetree.arrays.batch import batch_shape
-from kinetree.arrays.functions import on_host
+from kinetree.arrays.dispatch import as_numpy
+from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ShapeError, UnreachableError
 from kinetree.ik.limits import limits_of
@@ -23,7 +23,7 @@ from kinetree.ik.tasks import (
 )
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_model
-from kinetree.quantities.functions import require_tree
+from kinetree.model.define import require_tree
 
 __all__ = ["REASONS", "InverseKinematics", "inverse_kinematics"]
 
@@ -69,12 +69,12 @@ class InverseKinematics:
 
     def require(self) -> Array:
         """``q``, if every target was reached; else UnreachableError, which names the first."""
-        success = kinds.on_host(self.success)
+        success = as_numpy(self.success)
         if np.all(success):
             return self.q
         sample = tuple(int(k) for k in np.argwhere(~success)[0])
-        reason = str(kinds.on_host(self.reason)[sample])
-        error, count = kinds.on_host(self.error)[sample], int(np.sum(~success))
+        reason = str(as_numpy(self.reason)[sample])
+        error, count = as_numpy(self.error)[sample], int(np.sum(~success))
         many = f"{count} of {success.size} targets were not reached; the first, target {sample}"
         raise UnreachableError(
             f"{many if sample else 'the target was not reached'}: {reason}. {REASONS[reason]}. "
@@ -82,10 +82,10 @@ class InverseKinematics:
         )
 
     def __repr__(self):
-        success = kinds.on_host(self.success)
+        success = as_numpy(self.success)
         if success.ndim == 0:
             return f"<inverse kinematics: {self.reason}, error {self.error:.3g}>"
-        reasons, counts = np.unique(kinds.on_host(self.reason), return_counts=True)
+        reasons, counts = np.unique(as_numpy(self.reason), return_counts=True)
         found = ", ".join(f"{n} {reason}" for reason, n in zip(reasons, counts, strict=True))
         return f"<inverse kinematics of {success.size} targets: {found}>"
 

@@ -9,7 +9,7 @@ import numpy as np
 from kinetree.errors import ModelError
 from kinetree.joints.jet import Jet
 
-__all__ = ["Coupling", "positions_of", "require_written"]
+__all__ = ["Coupling", "require_written"]
 
 
 @dataclass(frozen=True)
@@ -161,12 +161,3 @@ def require_written(coupling, where):
             f"coupling {coupling.name!r} follows a function of Python, which {where} cannot hold; "
             f"add it after loading: model.replace(couplings=...)"
         )
-
-
-def positions_of(coupling, leaders):
-    """``position`` for arrays of positions, one for each leader."""
-    if coupling.function is None:
-        return np.asarray(coupling.position(leaders))
-    samples = np.broadcast_arrays(*leaders)
-    found = [coupling.function(*x) for x in zip(*(a.ravel() for a in samples), strict=True)]
-    return np.array(found, dtype=samples[0].dtype).reshape(samples[0].shape)

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.arrays.functions import one_kernel
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ModelError, ShapeError
-from kinetree.model.arrays import as_configuration, as_joint_vector, as_position_vector
-from kinetree.model.coupling import positions_of
+from kinetree.model.arrays import as_configuration, as_joint_vector
+from kinetree.model.define import POSITION, Array, quantity
 from kinetree.spatial.ops import less
 
 __all__ = [
@@ -141,56 +141,61 @@ def independent_variables(model):
 # --- arrays of states ----------------------------------------------------------------------------
 
 
-@one_kernel(q=("nq",))
-def expand(model, q):
-    """Positions of all joints, (..., nq) of ``model.uncoupled``."""
-    q, full = as_position_vector(model, q), model.uncoupled
-    result = np.zeros((*q.shape[:-1], full.nq), q.dtype)
-    result[..., model.independent_variables[0]] = q
+_ALL = Array(("uncoupled.nq",), lambda model, q, name: as_configuration(model.uncoupled, q, name))
+_ALL_RATES = Array(
+    ("uncoupled.nv",), lambda model, qd, name: as_joint_vector(model.uncoupled, qd, name)
+)
+
+
+@quantity(("uncoupled.nq",), arrays={"q": POSITION}, public=False)
+def expand(model, q: ArrayLike) -> Any:
+    """Positions of all joints, also of those that follow: (..., nq) of ``uncoupled``."""
+    full = model.uncoupled
+    result = np.zeros(full.nq, np.asarray(q).dtype)
+    result[model.independent_variables[0]] = q
     for c in model.couplings_in_order:
-        leaders = [result[..., full.q_slice[i].start] for i in c.leaders]
-        result[..., full.q_slice[c.joint].start] = positions_of(c, leaders)
+        leaders = [result[full.q_slice[i].start] for i in c.leaders]
+        result[full.q_slice[c.joint].start] = c.position(leaders)
     return result
 
 
-@one_kernel(q=("nq",), qd=("nv",))
-def expand_velocity(model, q, qd):
-    """Velocities of all joints, (..., nv) of ``model.uncoupled``."""
-    return _each(model, lambda q, qd: Gearing(model, q, qd).qd, q, qd)
+@quantity(("uncoupled.nv",), arrays={"q": POSITION}, public=False)
+def expand_velocity(model, q: ArrayLike, qd: ArrayLike) -> Any:
+    """Velocities of all joints, ``G(q) qd``: (..., nv) of ``uncoupled``."""
+    return Gearing(model, q, qd).qd
 
 
-@one_kernel(q=("nq",), qd=("nv",), qdd=("nv",))
-def expand_acceleration(model, q, qd, qdd):
-    """Accelerations of all joints, (..., nv) of ``model.uncoupled``."""
-
-    def one(q, qd, qdd):
-        at = Gearing(model, q, qd)
-        return at.G @ qdd + at.g
-
-    return _each(model, one, q, qd, qdd)
+@quantity(("uncoupled.nv",), arrays={"q": POSITION}, public=False)
+def expand_acceleration(model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Any:
+    """Accelerations of all joints, ``G(q) qdd + g(q, qd)``: (..., nv) of ``uncoupled``."""
+    at = Gearing(model, q, qd)
+    return at.G @ qdd + at.g
 
 
-@one_kernel(q=("uncoupled.nq",))
-def reduce(model, q, *, tolerance=FOLLOWING_TOLERANCE):
-    """The variables that follow nothing, (..., nq), of positions of all joints.
+@quantity(("nq",), arrays={"q": _ALL}, public=False)
+def reduce(model, q: ArrayLike, *, tolerance: float = FOLLOWING_TOLERANCE) -> Any:
+    """The variables ``q``, (..., nq), of the positions of all joints.
+
+    Args:
+        model: the model.
+        q: positions of all joints, (..., nq) of ``uncoupled``.
+        tolerance: how far a joint may be from where its coupling has it, [m or rad] and relative to
+            its position; infinite not to check.
 
     Raises:
         ShapeError: for a joint that is not where its coupling has it.
     """
-    q = as_configuration(model.uncoupled, q)
-    y = q[..., model.independent_variables[0]]
-    expanded = expand(model, y)
-    if q.dtype != object:
-        _check_following(model, q, expanded, tolerance)
-    elif np.isfinite(tolerance):
-        _require_following(model, q, expanded, tolerance)
+    y = q[model.independent_variables[0]]
+    if model.couplings and np.isfinite(tolerance):
+        check = _require_following if np.asarray(q).dtype == object else _check_following
+        check(model, q, expand(model, y), tolerance)
     return y
 
 
-@one_kernel(qd=("uncoupled.nv",))
-def reduce_velocity(model, qd):
-    """The velocities that follow nothing, (..., nv), of those of all joints."""
-    return as_joint_vector(model.uncoupled, qd, "qd")[..., model.independent_variables[1]]
+@quantity(("nv",), arrays={"qd": _ALL_RATES}, public=False)
+def reduce_velocity(model, qd: ArrayLike) -> Any:
+    """The velocity variables, (..., nv), of those of all joints."""
+    return qd[model.independent_variables[1]]
 
 
 def _check_following(model, q, expanded, tolerance):
@@ -215,17 +220,6 @@ def _require_following(model, q, expanded, tolerance):
             holds: Any = less(x * x, bound * (1 + y * y))
             if hasattr(holds, "require"):
                 holds.require()
-
-
-def _each(model, one, q, *rates):
-    q = as_position_vector(model, q)
-    rates = [as_joint_vector(model, r, name) for r, name in zip(rates, ("qd", "qdd"), strict=False)]
-    batch = np.broadcast_shapes(*(a.shape[:-1] for a in (q, *rates)))
-    samples = [np.broadcast_to(a, (*batch, a.shape[-1])) for a in (q, *rates)]
-    result = np.zeros((*batch, model.uncoupled.nv), np.result_type(*samples))
-    for n in np.ndindex(batch):
-        result[n] = one(*(a[n] for a in samples))
-    return result
 
 
 # --- postures ------------------------------------------------------------------------------------

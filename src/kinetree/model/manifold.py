@@ -5,9 +5,9 @@ Joint by joint, over any leading batch axes — RBDA (3.5)–(3.7), §4.5.
 
 import numpy as np
 
-from kinetree.arrays.functions import one_kernel
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ShapeError
-from kinetree.model.arrays import as_configuration, as_joint_vector, as_position_vector
+from kinetree.model.define import POSITION, quantity
 
 __all__ = [
     "configuration_rate", "difference", "integrate", "neutral", "normalize", "random_configuration",
@@ -56,57 +56,41 @@ def _draw_many(joint, limits, rng, count):
     return np.array([_draw(joint, limits, rng) for _ in range(count)]).reshape(count, joint.nq)
 
 
-@one_kernel(q="configuration", dv=("nv",))
-def integrate(model, q, dv):
+def _by_joint(model, operation, a, b, a_at, b_at):
+    """What an operation of every joint gives for its parts of two vectors."""
+    return _join(model, lambda i: getattr(model.joint[i], operation)(a[a_at[i]], b[b_at[i]]))
+
+
+@quantity(("nq",), public=False)
+def integrate(model, q: ArrayLike, dv: ArrayLike) -> Array:
     """The configuration reached from ``q`` at the constant velocity ``dv`` in one second."""
-    q, dv = as_configuration(model, q), as_joint_vector(model, dv, "dv")
-    return _each(model, "integrate", q, dv, model.q_slice, model.v_slice)
+    return _by_joint(model, "integrate", q, dv, model.q_slice, model.v_slice)
 
 
-@one_kernel(q0="configuration", q1="configuration")
-def difference(model, q0, q1):
-    """The ``dv`` for which ``integrate(q0, dv)`` is ``q1``."""
-    q0, q1 = as_configuration(model, q0, "q0"), as_configuration(model, q1, "q1")
-    return _each(model, "difference", q0, q1, model.q_slice, model.q_slice)
+@quantity(("nv",), public=False)
+def difference(model, q0: ArrayLike, q1: ArrayLike) -> Array:
+    """The ``dv`` for which ``integrate(q0, dv)`` is ``q1``, (..., nv)."""
+    return _by_joint(model, "difference", q0, q1, model.q_slice, model.q_slice)
 
 
-@one_kernel(q="configuration", qd=("nv",))
-def configuration_rate(model, q, qd):
-    """``dq/dt`` for the velocity variables ``qd`` — RBDA (3.7)."""
-    q, qd = as_configuration(model, q), as_joint_vector(model, qd, "qd")
-    return _each(model, "configuration_rate", q, qd, model.q_slice, model.v_slice)
+@quantity(("nq",), public=False)
+def configuration_rate(model, q: ArrayLike, qd: ArrayLike) -> Array:
+    """``dq/dt`` for the velocity variables ``qd``, (..., nq) — RBDA (3.7)."""
+    return _by_joint(model, "configuration_rate", q, qd, model.q_slice, model.v_slice)
 
 
-@one_kernel(q=("nq",))
-def normalize(model, q):
+@quantity(("nq",), arrays={"q": POSITION}, public=False)
+def normalize(model, q: ArrayLike) -> Array:
     """``q`` with its quaternions put back to unit length."""
-    q, at = as_position_vector(model, q), model.q_slice
-    result = np.empty(q.shape, q.dtype)
-    for sample in np.ndindex(q.shape[:-1]):
-        with np.errstate(all="ignore"):
-            parts = _join(model, lambda i, q=q[sample]: model.joint[i].normalize(q[at[i]]))
-        if parts.dtype != object and not np.all(np.isfinite(parts)):
-            raise ShapeError(
-                f"q{f' of sample {sample}' if sample else ''} has a quaternion of length zero, "
-                f"which points nowhere; start from model.neutral()"
-            )
-        result[sample] = parts
-    return result
+    with np.errstate(all="ignore"):
+        parts = _join(model, lambda i: model.joint[i].normalize(q[model.q_slice[i]]))
+    if parts.dtype != object and not np.all(np.isfinite(parts)):
+        raise ShapeError(
+            "q has a quaternion of length zero, which points nowhere; start from model.neutral()"
+        )
+    return parts
 
 
 def _join(model, part):
     parts = [part(i) for i in range(1, model.body_count + 1)]
     return np.concatenate(parts) if parts else np.zeros(0)
-
-
-def _each(model, operation, a, b, a_at, b_at):
-    def one(a, b):
-        return _join(model, lambda i: getattr(model.joint[i], operation)(a[a_at[i]], b[b_at[i]]))
-
-    if a.ndim == b.ndim == 1:
-        return one(a, b)
-    batch = np.broadcast_shapes(a.shape[:-1], b.shape[:-1])
-    a, b = np.broadcast_to(a, (*batch, a.shape[-1])), np.broadcast_to(b, (*batch, b.shape[-1]))
-    results = [one(a[n], b[n]) for n in np.ndindex(batch)]
-    size = model.nv if operation == "difference" else model.nq
-    return np.reshape(results, (*batch, size)) if results else np.zeros((*batch, size))

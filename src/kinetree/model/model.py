@@ -29,7 +29,7 @@ _FIELDS = (
     "base_name",
 )  # fmt: skip
 
-_COMPILED = ("kernels", "quantities")
+_COMPILED = ("kernels",)
 
 
 class Model:
@@ -118,12 +118,7 @@ class Model:
 
     @cached_property
     def kernels(self) -> dict:
-        """Functions compiled for this model so far, and what else is kept with it."""
-        return {}
-
-    @cached_property
-    def quantities(self) -> dict:
-        """Quantities compiled for this model so far, by name."""
+        """What was compiled for this model so far; see ``kinetree.model.define``."""
         return {}
 
     def __getstate__(self):
@@ -219,31 +214,11 @@ class Model:
         """Largest joint force of every velocity variable [N or N·m], (nv,)."""
         return bounds.effort_limits(self)
 
-    def expand(self, q):
-        """Positions of all joints, also of those that follow: (..., nq) of ``uncoupled``."""
-        return gearing.expand(self, q)
-
-    def expand_velocity(self, q, qd):
-        """Velocities of all joints, ``G(q) qd``: (..., nv) of ``uncoupled``."""
-        return gearing.expand_velocity(self, q, qd)
-
-    def expand_acceleration(self, q, qd, qdd):
-        """Accelerations of all joints, ``G(q) qdd + g(q, qd)``: (..., nv) of ``uncoupled``."""
-        return gearing.expand_acceleration(self, q, qd, qdd)
-
-    def reduce(self, q, *, tolerance=gearing.FOLLOWING_TOLERANCE):
-        """The variables ``q``, (..., nq), of the positions of all joints.
-
-        Args:
-            q: positions of all joints, (..., nq) of ``uncoupled``.
-            tolerance: how far a joint may be from where its coupling has it, [m or rad] and
-                relative to its position; infinite not to check.
-        """
-        return gearing.reduce(self, q, tolerance=tolerance)
-
-    def reduce_velocity(self, qd):
-        """The velocity variables, (..., nv), of those of all joints."""
-        return gearing.reduce_velocity(self, qd)
+    expand = gearing.expand
+    expand_velocity = gearing.expand_velocity
+    expand_acceleration = gearing.expand_acceleration
+    reduce = gearing.reduce
+    reduce_velocity = gearing.reduce_velocity
 
     # --- joints ------------------------------------------------------------------------------
 
@@ -289,21 +264,10 @@ class Model:
         """
         return manifold.random_configuration(self, rng, count)
 
-    def integrate(self, q, dv):
-        """The configuration reached from ``q`` at the constant velocity ``dv`` in one second."""
-        return manifold.integrate(self, q, dv)
-
-    def difference(self, q0, q1):
-        """The ``dv`` for which ``integrate(q0, dv)`` is ``q1``, (..., nv)."""
-        return manifold.difference(self, q0, q1)
-
-    def configuration_rate(self, q, qd):
-        """``dq/dt`` for the velocity variables ``qd``, (..., nq) — RBDA (3.7)."""
-        return manifold.configuration_rate(self, q, qd)
-
-    def normalize(self, q):
-        """``q`` with its quaternions put back to unit length."""
-        return manifold.normalize(self, q)
+    integrate = manifold.integrate
+    difference = manifold.difference
+    configuration_rate = manifold.configuration_rate
+    normalize = manifold.normalize
 
     def scalar_type(self, *arrays):
         """The NumPy type that can hold results of ``arrays`` with the numbers of this model."""

@@ -1,1 +1,35 @@
 """The public functions of a model: one definition each, compiled on first use."""
+
+# ruff: noqa: F403
+from kinetree.model.define import FUNCTIONS
+from kinetree.quantities import (
+    cartesian,
+    centroidal,
+    dynamics,
+    hybrid,
+    kinematics,
+    lagrangian,
+    regressors,
+    support,
+    task_space,
+)
+from kinetree.quantities.cartesian import *
+from kinetree.quantities.centroidal import *
+from kinetree.quantities.dynamics import *
+from kinetree.quantities.hybrid import *
+from kinetree.quantities.kinematics import *
+from kinetree.quantities.lagrangian import *
+from kinetree.quantities.regressors import *
+from kinetree.quantities.support import *
+from kinetree.quantities.task_space import *
+
+__all__ = ["FUNCTIONS"]
+__all__ += cartesian.__all__
+__all__ += centroidal.__all__
+__all__ += dynamics.__all__
+__all__ += hybrid.__all__
+__all__ += kinematics.__all__
+__all__ += lagrangian.__all__
+__all__ += regressors.__all__
+__all__ += support.__all__
+__all__ += task_space.__all__

@@ -6,24 +6,31 @@ joints allow. A force comes with three questions, and ``applied_force`` asks the
 along whose axes it is given, and whether a torque goes with it. Tutorial, section 6.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from kinetree.arrays.functions import on_host, one_kernel
+from kinetree.arrays.host import on_host
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ShapeError, SingularError, TraceError, UnknownNameError
+from kinetree.model import Model
 from kinetree.model.arrays import (
     as_joint_vector,
     as_model,
     as_numbers,
     check_batches,
-    check_finite,
 )
-from kinetree.quantities.kinematics import jacobians, pose, poses, require_reference
+from kinetree.model.define import Array as Argument
+from kinetree.model.define import composed, quantity
+from kinetree.quantities.kinematics import (
+    Coordinates,
+    jacobians,
+    pose,
+    poses,
+    require_reference,
+)
 
 __all__ = [
-    "CartesianForces",
-    "GeneralizedVelocity",
     "applied_force",
     "cartesian_forces",
     "forces_of_joint_torques",
@@ -35,8 +42,39 @@ __all__ = [
 # --- from bodies to joints -----------------------------------------------------------------------
 
 
-@one_kernel(q=("nq",), force=(3,), torque=(3,), at=(3,))
-def applied_force(model, q, name, *, force=None, torque=None, at=None, frame="world"):
+@quantity(
+    (6,),
+    arrays={"force": Argument((3,)), "torque": Argument((3,)), "at": Argument((3,))},
+    called="applied_force",
+    public=False,
+)
+def _applied_force(model, q, *, name, frame, at_center, force=None, torque=None, at=None) -> Any:
+    """Moment and force in base coordinates."""
+    T = pose(model, q, name)
+    R, p, zero = T[:3, :3], T[:3, 3], np.zeros(3, dtype=int)
+    f = zero if force is None else force
+    n = zero if torque is None else torque
+    if frame == "body":
+        f, n = R @ f, R @ n
+    if at_center:
+        there = model.frame(name)
+        at = there.placement.point(model.inertia[there.body].center_of_mass)
+    r = at if frame == "world" and not at_center else p if at is None else p + R @ at
+    r = zero if r is None else r
+    return np.concatenate([n + _cross(r, f), f + zero])
+
+
+@composed
+def applied_force(
+    model: Model,
+    q: ArrayLike,
+    name: str,
+    *,
+    force: ArrayLike | None = None,
+    torque: ArrayLike | None = None,
+    at: ArrayLike | Literal["center_of_mass"] | None = None,
+    frame: Coordinates = "world",
+) -> Array:
     """A force at a point of a body, as six numbers in base coordinates for ``f_ext``, (..., 6).
 
     Args:
@@ -53,39 +91,24 @@ def applied_force(model, q, name, *, force=None, torque=None, at=None, frame="wo
             default, all in base coordinates, which needs the point ``at``.
     """
     require_reference(frame)
-    as_model(model)
-    T = pose(model, q, name)
-    R, p = T[..., :3, :3], T[..., :3, 3]
-    f, n = _vector3(force, "force"), _vector3(torque, "torque")
-    where = {} if at is None or isinstance(at, str) else {"at": (_vector3(at, "at"), 1)}
-    check_batches("applied_force", q=(p, 1), force=(f, 1), torque=(n, 1), **where)
-    if frame == "body":
-        f, n = _turned(R, f), _turned(R, n)
-    r = _point_of_application(model, name, force, at, frame, R, p)
-    parts = np.broadcast_arrays(n + _cross(r, f), f + 0 * r)
-    return np.concatenate(parts, axis=-1)
-
-
-def _point_of_application(model, name, force, at, frame, R, p):
-    if isinstance(at, str):
-        if at != "center_of_mass":
-            raise UnknownNameError(f"at must be a point or 'center_of_mass', got {at!r}")
-        there = model.frame(name)
-        if there.body == 0:
-            raise UnknownNameError(f"{name!r} belongs to the base, which has no mass centre")
-        at = there.placement.point(model.inertia[there.body].center_of_mass)
-        return p + _turned(R, at)
+    at_center = isinstance(at, str)
+    if at_center and at != "center_of_mass":
+        raise UnknownNameError(f"at must be a point or 'center_of_mass', got {at!r}")
+    if at_center and as_model(model).frame(name).body == 0:
+        raise UnknownNameError(f"{name!r} belongs to the base, which has no mass centre")
     if at is None and frame == "world" and force is not None:
         raise ShapeError(
             "with frame='world' the point is in base coordinates: state at=..., or use "
             "frame='aligned' for a force at a point of the body"
         )
-    at = _vector3(at, "at")
-    return at if frame == "world" else p + _turned(R, at)
+    as_model(model).frame(name)
+    at = None if at_center else at
+    where = {"name": name, "frame": frame, "at_center": at_center}
+    return _applied_force(model, q, **where, force=force, torque=torque, at=at)
 
 
-@one_kernel(q=("nq",), torques=("body_count", 3))
-def forces_of_joint_torques(model, q, torques):
+@quantity(("body_count", 6), arrays={"torques": Argument(("body_count", 3))})
+def forces_of_joint_torques(model: Model, q: ArrayLike, torques: ArrayLike) -> Array:
     """Forces on the bodies when every joint turns its body with a torque, (..., body_count, 6).
 
     Args:
@@ -98,21 +121,15 @@ def forces_of_joint_torques(model, q, torques):
         Pure torques in base coordinates for ``f_ext`` — tutorial (68). Inside the mechanism they
         cancel; only the joints on the base remain.
     """
-    torques = as_numbers(torques, "torques")
-    if torques.shape[-2:] != (as_model(model).body_count, 3):
-        raise ShapeError(
-            f"torques must have shape (..., body_count, 3) with body_count = {model.body_count}, "
-            f"got {torques.shape}"
-        )
-    R = _parent_rotations(model, q)
-    check_batches("forces_of_joint_torques", q=(R, 3), torques=(torques, 2))
-    turned = _turned(R, check_finite(torques, "torques", core=2))
-    total = [turned[..., i, :] for i in range(model.body_count)]
-    for i, parent in enumerate(model.parent[1:]):
+    R = poses(model, q)[:, :3, :3]
+    n = [0 * t for t in torques]
+    for i, (parent, torque) in enumerate(zip(model.parent[1:], torques, strict=True)):
         if parent != 0:
-            total[parent - 1] = total[parent - 1] - turned[..., i, :]
-    n = np.stack(total, axis=-2) if total else turned
-    return np.concatenate([n, 0 * n], axis=-1)
+            torque = R[parent - 1] @ torque
+            n[parent - 1] = n[parent - 1] - torque
+        n[i] = n[i] + torque
+    moments = np.array(n).reshape(model.body_count, 3)
+    return np.concatenate([moments, 0 * moments], axis=-1)
 
 
 class GeneralizedVelocity(NamedTuple):
@@ -127,8 +144,16 @@ class GeneralizedVelocity(NamedTuple):
     singular (Euler angles)."""
 
 
+@composed
 @on_host
-def generalized_velocity(model, q, velocities, *, frame="world", method="least_squares"):
+def generalized_velocity(
+    model: Model,
+    q: ArrayLike,
+    velocities: ArrayLike,
+    *,
+    frame: Coordinates = "world",
+    method: Literal["least_squares", "joints"] = "least_squares",
+) -> GeneralizedVelocity:
     """Joint velocities from velocities of all bodies — tutorial (61), (66).
 
     Host code, by singular values: coordinates may be singular.
@@ -212,8 +237,9 @@ class CartesianForces(NamedTuple):
     """Torque about the mass centre [N·m], (..., body_count, 3)."""
 
 
+@composed
 @on_host
-def cartesian_forces(model, q, tau) -> CartesianForces:
+def cartesian_forces(model: Model, q: ArrayLike, tau: ArrayLike) -> CartesianForces:
     """Forces on the bodies that are worth ``tau`` at the joints — tutorial (70).
 
     There are many; this is the smallest set, in the sense of the sum of squares of all components,
@@ -243,8 +269,9 @@ def cartesian_forces(model, q, tau) -> CartesianForces:
     return CartesianForces(f[..., 3:], f[..., :3])
 
 
+@composed
 @on_host
-def joint_torques(model, q, tau):
+def joint_torques(model: Model, q: ArrayLike, tau: ArrayLike) -> Array:
     """Torques at the joints that are worth ``tau``, (..., body_count, 3) — tutorial (71).
 
     The smallest, in coordinates of the parent body: ``forces_of_joint_torques`` takes them. Host
@@ -298,15 +325,6 @@ def _turned(R, v):
 def _cross(a, b, axis=-1):
     (ax, ay, az), (bx, by, bz) = np.moveaxis(a, axis, 0), np.moveaxis(b, axis, 0)
     return np.stack([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx], axis)
-
-
-def _vector3(x, name):
-    if x is None:
-        return np.zeros(3, dtype=int)
-    x = as_numbers(x, name)
-    if x.shape[-1:] != (3,):
-        raise ShapeError(f"{name} must have 3 coordinates, (..., 3), got shape {x.shape}")
-    return check_finite(x, name)
 
 
 def _on_host(x, name, function):

@@ -5,9 +5,10 @@ those of the functions called centroidal about the mass centre, along the axes o
 come first.
 """
 
-from kinetree.errors import ShapeError
-from kinetree.model.arrays import as_given, check_finite
-from kinetree.quantities.functions import quantity
+from kinetree.algorithms import centroidal as texts
+from kinetree.arrays.kinds import Array, ArrayLike
+from kinetree.model import Model
+from kinetree.model.define import quantity
 
 __all__ = [
     "center_of_mass",
@@ -26,77 +27,85 @@ __all__ = [
 ]
 
 
-def center_of_mass(model, q):
+@quantity((3,), texts.center_of_mass)
+def center_of_mass(model: Model, q: ArrayLike) -> Array:
     """Centre of mass of all moving bodies in base coordinates [m], (..., 3)."""
-    return quantity(model, "center_of_mass").call(q)
 
 
-def center_of_mass_velocity(model, q, qd):
+@quantity((3,), texts.center_of_mass_velocity)
+def center_of_mass_velocity(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """Velocity of the centre of mass [m/s], (..., 3)."""
-    return quantity(model, "center_of_mass_velocity").call(q, qd)
 
 
-def center_of_mass_acceleration(model, q, qd, qdd):
+@quantity((3,), texts.center_of_mass_acceleration)
+def center_of_mass_acceleration(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
     """Acceleration of the centre of mass [m/s²], gravity not subtracted, (..., 3)."""
-    return quantity(model, "center_of_mass_acceleration").call(q, qd, qdd)
 
 
-def center_of_mass_jacobian(model, q):
+@quantity((3, "nv"), texts.center_of_mass_jacobian)
+def center_of_mass_jacobian(model: Model, q: ArrayLike) -> Array:
     """``J`` with ``center_of_mass_velocity(model, q, qd) == J @ qd``, (..., 3, nv)."""
-    return quantity(model, "center_of_mass_jacobian").call(q)
 
 
-def center_of_mass_jacobian_rate(model, q, qd):
+@quantity((3, "nv"), texts.center_of_mass_jacobian_rate)
+def center_of_mass_jacobian_rate(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """Time derivative of ``center_of_mass_jacobian``, (..., 3, nv)."""
-    return quantity(model, "center_of_mass_jacobian_rate").call(q, qd)
 
 
-def momentum(model, q, qd):
+@quantity((6,), texts.total_momentum)
+def momentum(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """Total spatial momentum about the base origin, moment first [N·m·s, N·s], (..., 6).
 
     That of the bodies alone: armature has no part in it.
     """
-    return quantity(model, "momentum").call(q, qd)
 
 
-def centroidal_momentum(model, q, qd):
+@quantity((6,), texts.centroidal_momentum)
+def centroidal_momentum(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """Total momentum about the mass centre, moment first [N·m·s, N·s], (..., 6)."""
-    return quantity(model, "centroidal_momentum").call(q, qd)
 
 
-def centroidal_momentum_rate(model, q, qd, qdd):
+@quantity((6,), texts.centroidal_momentum_rate)
+def centroidal_momentum_rate(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
     """Rate of ``centroidal_momentum`` [N·m, N], (..., 6).
 
     It is the sum of all forces on the mechanism from outside, its weight included.
     """
-    return quantity(model, "centroidal_momentum_rate").call(q, qd, qdd)
 
 
-def centroidal_momentum_bias(model, q, qd):
+@quantity((6,), texts.centroidal_momentum_bias)
+def centroidal_momentum_bias(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """``centroidal_momentum_rate`` at ``qdd = 0``, (..., 6)."""
-    return quantity(model, "centroidal_momentum_bias").call(q, qd)
 
 
-def centroidal_momentum_matrix(model, q):
+@quantity((6, "nv"), texts.centroidal_momentum_matrix)
+def centroidal_momentum_matrix(model: Model, q: ArrayLike) -> Array:
     """``A`` with ``centroidal_momentum(model, q, qd) == A @ qd``, (..., 6, nv)."""
-    return quantity(model, "centroidal_momentum_matrix").call(q)
 
 
-def centroidal_momentum_matrix_rate(model, q, qd):
+@quantity((6, "nv"), texts.centroidal_momentum_matrix_rate)
+def centroidal_momentum_matrix_rate(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """Time derivative of ``centroidal_momentum_matrix``, (..., 6, nv)."""
-    return quantity(model, "centroidal_momentum_matrix_rate").call(q, qd)
 
 
-def centroidal_inertia(model, q):
+@quantity((6, 6), texts.centroidal_inertia)
+def centroidal_inertia(model: Model, q: ArrayLike) -> Array:
     """Inertia of the mechanism with locked joints about its mass centre, (..., 6, 6).
 
     Block diagonal: rotational inertia [kg·m²] and mass [kg]. With the momentum it gives the average
     angular velocity of the mechanism.
     """
-    return quantity(model, "centroidal_inertia").call(q)
 
 
-def zero_moment_point(model, q, qd, qdd, *, point=(0.0, 0.0, 0.0)):
+@quantity((3,), texts.zero_moment_point)
+def zero_moment_point(
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    *,
+    point: ArrayLike = (0.0, 0.0, 0.0),
+) -> Array:
     """Where flat ground has to push for this motion, if nothing else holds the mechanism.
 
     Args:
@@ -111,7 +120,3 @@ def zero_moment_point(model, q, qd, qdd, *, point=(0.0, 0.0, 0.0)):
         At rest it lies below the mass centre. Outside the support polygon of the feet the motion is
         impossible: they would tip (``support_margin``).
     """
-    point = as_given(point, "point")
-    if point.shape[-1:] != (3,):
-        raise ShapeError(f"point must have 3 coordinates, (..., 3), got shape {point.shape}")
-    return quantity(model, "zero_moment_point").call(q, qd, qdd, check_finite(point, "point"))

@@ -30,16 +30,16 @@ from kinetree.algorithms.closed.inverse_dynamics import (
 from kinetree.algorithms.closed.joint_space import CLOSURE_TOLERANCE
 from kinetree.algorithms.closed.scaling import rows_of
 from kinetree.arrays.batch import of_sample, over_batch
-from kinetree.arrays.functions import on_host
+from kinetree.arrays.dispatch import good_samples
+from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import is_foreign
-from kinetree.arrays.namespace import good_samples
 from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.errors import ShapeError, SingularError, TraceError
 from kinetree.expr.node import Expr
 from kinetree.model.arrays import as_configuration, as_joint_vector, require_unit_parts
+from kinetree.model.define import argument_shape, validate
 from kinetree.model.fingerprint import is_plain
-from kinetree.quantities.functions import argument_shape, validate
 from kinetree.spatial import Force
 from kinetree.spatial.ops import less, select
 

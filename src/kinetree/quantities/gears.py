@@ -13,12 +13,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.arrays.functions import on_host, one_kernel
+from kinetree.arrays.host import on_host
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ModelError, names_itself
 from kinetree.joints import Fixed, Revolute
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.model.coupling import Coupling
+from kinetree.model.define import quantity
 from kinetree.model.gearing import Gearing
 from kinetree.model.parts import JointDynamics
 from kinetree.model.rotor import add_rotor
@@ -27,8 +29,8 @@ from kinetree.quantities.dynamics import bias_force, mass_matrix
 __all__ = ["ArmatureError", "add_rotor", "armature_error", "by_armature", "ratios", "rotors"]
 
 
-@one_kernel(q="configuration")
-def ratios(model, q):
+@quantity(("uncoupled.nv", "nv"), public=False)
+def ratios(model: Model, q: ArrayLike) -> Array:
     """``G``: velocities of all joints for a unit of each velocity variable.
 
     Args:
@@ -38,13 +40,7 @@ def ratios(model, q):
     Returns:
         (..., n, nv), a row for each velocity variable of ``model.uncoupled``.
     """
-    q = as_configuration(as_model(model), q)
-    if not model.couplings:
-        return np.broadcast_to(np.eye(model.nv), (*q.shape[:-1], model.nv, model.nv))
-    result = np.zeros((*q.shape[:-1], model.uncoupled.nv, model.nv), q.dtype)
-    for n in np.ndindex(q.shape[:-1]):
-        result[n] = Gearing(model, q[n]).G
-    return result
+    return Gearing(model, q).G if model.couplings else np.eye(model.nv, dtype=int)
 
 
 @names_itself

@@ -6,15 +6,19 @@ Forward dynamics is the case in which no acceleration is given, inverse dynamics
 are.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
 
+from kinetree.algorithms import hybrid
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import UnknownNameError
+from kinetree.model import Model
 from kinetree.model.arrays import as_model
+from kinetree.model.define import composed, quantity
 from kinetree.model.gearing import require_leader
-from kinetree.quantities.dynamics import external_forces
-from kinetree.quantities.functions import quantity
+from kinetree.quantities.dynamics import FORCES, Forces
 
-__all__ = ["HybridDynamics", "free_joints", "hybrid_dynamics", "hybrid_response"]
+__all__ = ["hybrid_dynamics", "hybrid_response"]
 
 
 class HybridDynamics(NamedTuple):
@@ -26,7 +30,42 @@ class HybridDynamics(NamedTuple):
     """Joint accelerations [m/s², rad/s²], (..., nv)."""
 
 
-def hybrid_dynamics(model, q, qd, tau, qdd, given=(), f_ext=None, method=None) -> HybridDynamics:
+def _both(*algorithms):
+    """``tau`` and ``qdd`` of all joints, one above the other."""
+    return quantity(
+        (2, "nv"), *algorithms, tree=True, read=FORCES, called="hybrid_dynamics", public=False
+    )
+
+
+@_both(hybrid.hybrid_dynamics_by_articulated_bodies, hybrid.hybrid_dynamics)
+def _hybrid(model, q, qd, tau, qdd, f_ext=None, *, free) -> Any:
+    """By the text with the fewest operations."""
+
+
+@_both(hybrid.hybrid_dynamics_by_articulated_bodies)
+def _hybrid_aba(model, q, qd, tau, qdd, f_ext=None, *, free) -> Any:
+    """By articulated bodies."""
+
+
+@_both(hybrid.hybrid_dynamics)
+def _hybrid_crba(model, q, qd, tau, qdd, f_ext=None, *, free) -> Any:
+    """By the inertia matrix of the joints that are free."""
+
+
+_METHODS = {None: _hybrid, "aba": _hybrid_aba, "crba": _hybrid_crba}
+
+
+@composed
+def hybrid_dynamics(
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    tau: ArrayLike,
+    qdd: ArrayLike,
+    given: str | Sequence[str] = (),
+    f_ext: Forces = None,
+    method: Literal["aba", "crba"] | None = None,
+) -> HybridDynamics:
     """Forces of the joints whose accelerations are given, and accelerations of all others.
 
     Args:
@@ -42,28 +81,29 @@ def hybrid_dynamics(model, q, qd, tau, qdd, given=(), f_ext=None, method=None) -
         method: ``"aba"``, by articulated bodies; ``"crba"``, by the inertia matrix of the joints
             that are free. By default the one with fewer operations.
     """
-    names = {None: "hybrid", "aba": "hybrid_aba", "crba": "hybrid_crba"}
-    if method not in names:
+    if method not in _METHODS:
         raise UnknownNameError(
             f"hybrid_dynamics has no method {method!r}; use one of ['aba', 'crba']"
         )
     free = free_joints(model, given)
-    if f_ext is None:
-        both = quantity(model, names[method], free=free).call(q, qd, tau, qdd)
-    else:
-        kernel = quantity(model, names[method], ("f_ext",), free=free)
-        both = kernel.call(q, qd, tau, qdd, external_forces(model, f_ext))
+    both = _METHODS[method](model, q, qd, tau, qdd, f_ext, free=free)
     return HybridDynamics(both[..., 0, :], both[..., 1, :])
 
 
-def hybrid_response(model, q, given=()):
+@quantity(("nv", "nv"), hybrid.response, tree=True, called="hybrid_response", public=False)
+def _hybrid_response(model, q, *, free) -> Any:
+    """``hybrid_response`` by numbers of joints."""
+
+
+@composed
+def hybrid_response(model: Model, q: ArrayLike, given: str | Sequence[str] = ()) -> Array:
     """How what follows depends on what is given, at one instant, (..., nv, nv).
 
     Row and column ``k`` stand for variable ``k``: a row is its acceleration if the joint is free
     and its force if not, a column the other of the two. Joints that are all free give the inverse
-    of the inertia matrix, joints that all move as told give the inertia matrix.
+    of the inertia matrix, joints that are all prescribed give the inertia matrix.
     """
-    return quantity(model, "hybrid_response", free=free_joints(model, given)).call(q)
+    return _hybrid_response(model, q, free=free_joints(model, given))
 
 
 def free_joints(model, given):
@@ -74,7 +114,7 @@ def free_joints(model, given):
     """
     if isinstance(given, str):
         given = (given,)
-    told = {as_model(model).joint_index(name) for name in given}
-    for i in told:
+    prescribed = {as_model(model).joint_index(name) for name in given}
+    for i in prescribed:
         require_leader(model, i, "be given an acceleration")
-    return tuple(i for i in range(1, model.body_count + 1) if i not in told)
+    return tuple(i for i in range(1, model.body_count + 1) if i not in prescribed)

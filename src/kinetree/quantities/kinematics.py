@@ -10,9 +10,15 @@ The six coordinates of a motion, angular first, can mean several things, and ``f
 what somebody sees who rides on it.
 """
 
+from functools import partial
+from typing import Literal
+
+from kinetree.algorithms import jacobians as texts
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ShapeError, UnknownNameError
-from kinetree.model.arrays import as_given, as_model, check_finite
-from kinetree.quantities.functions import quantity
+from kinetree.model import Model
+from kinetree.model.arrays import as_given, check_finite
+from kinetree.model.define import quantity
 
 __all__ = [
     "acceleration",
@@ -26,25 +32,68 @@ __all__ = [
     "velocity",
 ]
 
+Coordinates = Literal["world", "body", "aligned"]
+Kind = Literal["spatial", "classical"]
 
-def pose(model, q, name, *, relative_to=None):
+
+def _of_frame(algorithm):
+    """A text about a frame, for the names that callers use."""
+
+    def of_names(model, *state, name, frame, relative_to, **options):
+        observer = None if relative_to is None else model.frame(relative_to)
+        return algorithm(model, *state, model.frame(name), frame, observer=observer, **options)
+
+    return of_names
+
+
+def _pose(model, q, *, name, relative_to):
+    observer = None if relative_to is None else model.frame(relative_to)
+    return texts.frame_pose(model, q, model.frame(name), observer)
+
+
+def _check(model, given):
+    """Raise for names that the model does not have, and for choices that mean nothing."""
+    if "kind" in given and given["kind"] not in ("spatial", "classical"):
+        raise UnknownNameError(
+            f"an acceleration has no kind {given['kind']!r}; use 'spatial' or 'classical'"
+        )
+    if "name" in given:
+        model.frame(given["name"])
+    if given.get("relative_to") is not None:
+        model.frame(given["relative_to"])
+    if "frame" in given:
+        reference_point(given["frame"], given.get("point"))
+
+
+_frame_quantity = partial(quantity, check=_check)
+
+
+@_frame_quantity((4, 4), _pose)
+def pose(model: Model, q: ArrayLike, name: str, *, relative_to: str | None = None) -> Array:
     """Pose of a frame or body: a homogeneous matrix (..., 4, 4).
 
     It maps the frame's coordinates of points to those of the base, or of ``relative_to``.
     """
-    options = _frames(model, name, relative_to)
-    return quantity(model, "pose", **options).call(q)
 
 
-def poses(model, q):
+@quantity(("body_count", 4, 4), texts.all_poses)
+def poses(model: Model, q: ArrayLike) -> Array:
     """Poses of all moving bodies in the base, in the order of ``model.body_names[1:]``.
 
     The result has the shape (..., body_count, 4, 4).
     """
-    return quantity(model, "poses").call(q)
 
 
-def jacobian(model, q, name, *, frame="world", point=None, relative_to=None):
+@_frame_quantity((6, "nv"), _of_frame(texts.frame_jacobian))
+def jacobian(
+    model: Model,
+    q: ArrayLike,
+    name: str,
+    *,
+    frame: Coordinates = "world",
+    point: ArrayLike | None = None,
+    relative_to: str | None = None,
+) -> Array:
     """Jacobian of a frame or body: its velocity is ``J @ qd``, (..., 6, nv).
 
     Args:
@@ -58,84 +107,102 @@ def jacobian(model, q, name, *, frame="world", point=None, relative_to=None):
             ``frame="world"``.
         relative_to: name of a frame or body to take the place of the base.
     """
-    return of_frame(model, "jacobian", (q,), name, frame, point, relative_to)
 
 
-def jacobians(model, q, *, frame="world"):
+@_frame_quantity(
+    ("body_count", 6, "nv"),
+    lambda model, q, *, frame: texts.all_jacobians(model, q, reference=frame),
+)
+def jacobians(model: Model, q: ArrayLike, *, frame: Coordinates = "world") -> Array:
     """Jacobians of all moving bodies, (..., body_count, 6, nv); ``frame`` as in ``jacobian``."""
-    require_reference(frame)
-    return quantity(model, "jacobians", reference=frame).call(q)
 
 
-def jacobian_rate(model, q, qd, name, *, frame="world", point=None, relative_to=None):
+@_frame_quantity((6, "nv"), _of_frame(texts.frame_jacobian_rate))
+def jacobian_rate(
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    name: str,
+    *,
+    frame: Coordinates = "world",
+    point: ArrayLike | None = None,
+    relative_to: str | None = None,
+) -> Array:
     """Time derivative of ``jacobian`` when the mechanism moves at ``qd``, (..., 6, nv)."""
-    return of_frame(model, "jacobian_rate", (q, qd), name, frame, point, relative_to)
 
 
-def hessian(model, q, name, *, frame="world", point=None, relative_to=None):
+@_frame_quantity((6, "nv", "nv"), _of_frame(texts.frame_hessian))
+def hessian(
+    model: Model,
+    q: ArrayLike,
+    name: str,
+    *,
+    frame: Coordinates = "world",
+    point: ArrayLike | None = None,
+    relative_to: str | None = None,
+) -> Array:
     """Derivatives of ``jacobian`` with respect to ``q``, (..., 6, nv, nv).
 
     Entry ``[..., j, k]`` is the derivative of column ``j`` along ``model.integrate(q, t e_k)``; the
     rate of the Jacobian is ``hessian @ qd``. It is not symmetric in ``j`` and ``k``: rotations do
     not commute.
     """
-    return of_frame(model, "hessian", (q,), name, frame, point, relative_to)
 
 
-def velocity(model, q, qd, name, *, frame="world", point=None, relative_to=None):
+@_frame_quantity((6,), _of_frame(texts.frame_velocity))
+def velocity(
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    name: str,
+    *,
+    frame: Coordinates = "world",
+    point: ArrayLike | None = None,
+    relative_to: str | None = None,
+) -> Array:
     """Spatial velocity of a frame or body, (..., 6); options as in ``jacobian``."""
-    return of_frame(model, "velocity", (q, qd), name, frame, point, relative_to)
 
 
+@_frame_quantity((6,), _of_frame(texts.frame_acceleration))
 def acceleration(
-    model, q, qd, qdd, name, *, kind="spatial", frame="world", point=None, relative_to=None
-):
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    name: str,
+    *,
+    kind: Kind = "spatial",
+    frame: Coordinates = "world",
+    point: ArrayLike | None = None,
+    relative_to: str | None = None,
+) -> Array:
     """Acceleration of a frame or body, (..., 6); other options as in ``jacobian``.
 
     ``kind="spatial"`` is the rate of the spatial velocity; ``kind="classical"`` has the
     acceleration of the reference point as its linear part.
     """
-    _require_kind("acceleration", kind)
-    where = (name, frame, point, relative_to)
-    return of_frame(model, "acceleration", (q, qd, qdd), *where, kind=kind)
 
 
+@_frame_quantity((6,), _of_frame(texts.frame_bias_acceleration))
 def bias_acceleration(
-    model, q, qd, name, *, kind="spatial", frame="world", point=None, relative_to=None
-):
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    name: str,
+    *,
+    kind: Kind = "spatial",
+    frame: Coordinates = "world",
+    point: ArrayLike | None = None,
+    relative_to: str | None = None,
+) -> Array:
     """Acceleration of a frame or body at ``qdd = 0``, (..., 6); options as in ``acceleration``.
 
     It is ``jacobian_rate @ qd`` with ``kind="spatial"`` for the frames world and body, and with
     ``kind="classical"`` for aligned.
     """
-    _require_kind("bias_acceleration", kind)
-    where = (name, frame, point, relative_to)
-    return of_frame(model, "bias_acceleration", (q, qd), *where, kind=kind)
 
 
 # --- checking ------------------------------------------------------------------------------------
-
-
-def of_frame(model, function, arrays, name, frame, point, relative_to=None, **options):
-    """A quantity of the frame or body ``name``, in the coordinates that ``frame`` asks for."""
-    options.update(_frames(model, name, relative_to), reference=frame)
-    point = reference_point(frame, point)
-    if point is None:
-        return quantity(model, function, **options).call(*arrays)
-    return quantity(model, function, ("point",), **options).call(*arrays, point)
-
-
-def _frames(model, name, relative_to):
-    as_model(model).frame(name)
-    if relative_to is None:
-        return {"of": name}
-    model.frame(relative_to)
-    return {"of": name, "relative_to": relative_to}
-
-
-def _require_kind(function, kind):
-    if not isinstance(kind, str) or kind not in ("spatial", "classical"):
-        raise UnknownNameError(f"{function} has no kind {kind!r}; use 'spatial' or 'classical'")
 
 
 def require_reference(frame):

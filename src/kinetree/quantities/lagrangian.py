@@ -8,13 +8,15 @@ of ``q`` (spherical, free, planar joints) derivatives with respect to ``q`` are 
 
 from typing import Any, NamedTuple
 
+from kinetree.algorithms import energy
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import calling
+from kinetree.model import Model
 from kinetree.model.arrays import as_given
-from kinetree.quantities.dynamics import external_forces, forward_dynamics
-from kinetree.quantities.functions import quantity
+from kinetree.model.define import composed, quantity
+from kinetree.quantities.dynamics import FORCES, Forces, forward_dynamics
 
 __all__ = [
-    "PowerBalance",
     "generalized_force",
     "generalized_momentum",
     "kinetic_energy_rate",
@@ -24,27 +26,33 @@ __all__ = [
 ]
 
 
-def generalized_momentum(model, q, qd):
+@quantity(("nv",), energy.generalized_momentum)
+def generalized_momentum(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """``p = H(q) qd`` [kg·m/s, kg·m²/s], in linear time, (..., nv)."""
-    return quantity(model, "generalized_momentum").call(q, qd)
 
 
-def mass_matrix_rate(model, q, qd):
+@quantity(
+    ("nv", "nv"),
+    energy.mass_matrix_rate,
+    energy.mass_matrix_rate_by_axial_turns,
+    tree=True,
+)
+def mass_matrix_rate(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """``dH/dt`` while the mechanism moves at ``qd``, (..., nv, nv)."""
-    return quantity(model, "mass_matrix_rate").call(q, qd)
 
 
-def kinetic_energy_rate(model, q, qd, qdd):
+@quantity((), energy.kinetic_energy_rate)
+def kinetic_energy_rate(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
     """``dT/dt`` [W], (...)."""
-    return quantity(model, "kinetic_energy_rate").call(q, qd, qdd)
 
 
-def potential_energy_rate(model, q, qd):
+@quantity((), energy.potential_energy_rate)
+def potential_energy_rate(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """``dU/dt`` [W], (...)."""
-    return quantity(model, "potential_energy_rate").call(q, qd)
 
 
-def generalized_force(model, q, f_ext):
+@quantity(("nv",), energy.generalized_force, read=FORCES)
+def generalized_force(model: Model, q: ArrayLike, f_ext: Forces) -> Array:
     """Joint forces with the same power as forces on bodies, ``Q = Σ Jᵀ f``, (..., nv).
 
     Args:
@@ -53,7 +61,6 @@ def generalized_force(model, q, f_ext):
         f_ext: forces on bodies in base coordinates, as in ``inverse_dynamics``; ``applied_force``
             makes them from forces at points.
     """
-    return quantity(model, "generalized_force").call(q, external_forces(model, f_ext))
 
 
 class PowerBalance(NamedTuple):
@@ -74,7 +81,10 @@ class PowerBalance(NamedTuple):
         return self.kinetic + self.potential - self.joints - self.external
 
 
-def power_balance(model, q, qd, tau, f_ext=None) -> PowerBalance:
+@composed
+def power_balance(
+    model: Model, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, f_ext: Forces = None
+) -> PowerBalance:
     """Where the power of the forces goes when the mechanism moves freely under them.
 
     Args:

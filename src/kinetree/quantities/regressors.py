@@ -9,8 +9,12 @@ follow one another in the order of ``model.body_names[1:]``. Pinocchio has the s
 order, and numbers the bodies in its own way (``interop.pinocchio.to_parameters``).
 """
 
-from kinetree.algorithms.regressors import joint_effects
-from kinetree.quantities.functions import quantity
+from typing import Literal
+
+from kinetree.algorithms import regressors as texts
+from kinetree.arrays.kinds import Array, ArrayLike
+from kinetree.model import Model
+from kinetree.model.define import quantity
 
 __all__ = [
     "energy_regressor",
@@ -21,7 +25,36 @@ __all__ = [
 ]
 
 
-def regressor(model, q, qd, qdd, *, friction=False, rotors=False):
+Friction = bool | Literal["viscous", "coulomb"]
+
+
+def _parameter_count(model, options):
+    """Ten for each body, and one for each effect of a joint, whether it leads or follows."""
+    effects = texts.joint_effects(options.get("friction", False), options.get("rotors", False))
+    return 10 * model.body_count + len(effects) * model.uncoupled.nv
+
+
+def _check(model, given):
+    texts.joint_effects(given["friction"])  # or an error
+
+
+@quantity(
+    ("nv", _parameter_count),
+    texts.regressor,
+    texts.regressor_by_axial_turns,
+    tree=True,
+    check=_check,
+    read={"rotors": lambda model, rotors: bool(rotors)},
+)
+def regressor(
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    *,
+    friction: Friction = False,
+    rotors: bool = False,
+) -> Array:
     """``Y`` with ``inverse_dynamics(model, q, qd, qdd) == Y @ p``, for the bodies of a model.
 
     Armature that the model has adds ``armature * qdd`` at each joint, which ``rotors`` has columns
@@ -40,31 +73,26 @@ def regressor(model, q, qd, qdd, *, friction=False, rotors=False):
         (..., nv, n) with ``n = 10 body_count``, plus the columns asked for. The ten columns of a
         body are zero in the rows of joints that do not support it.
     """
-    if not (friction or rotors):
-        return quantity(model, "regressor").call(q, qd, qdd)
-    joint_effects(friction)  # or an error
-    chosen = {"friction": friction, "rotors": bool(rotors)}
-    return quantity(model, "regressor", **chosen).call(q, qd, qdd)
 
 
-def momentum_regressor(model, q, qd):
+@quantity((6, _parameter_count), texts.momentum_regressor)
+def momentum_regressor(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """``Y`` with ``momentum(model, q, qd) == Y @ p``, (..., 6, 10 body_count)."""
-    return quantity(model, "momentum_regressor").call(q, qd)
 
 
-def kinetic_energy_regressor(model, q, qd):
+@quantity((_parameter_count,), texts.kinetic_energy_regressor)
+def kinetic_energy_regressor(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """``y`` with ``kinetic_energy(model, q, qd) == y @ p``, (..., 10 body_count)."""
-    return quantity(model, "kinetic_energy_regressor").call(q, qd)
 
 
-def potential_energy_regressor(model, q):
+@quantity((_parameter_count,), texts.potential_energy_regressor)
+def potential_energy_regressor(model: Model, q: ArrayLike) -> Array:
     """``y`` with ``potential_energy(model, q) == y @ p``, (..., 10 body_count)."""
-    return quantity(model, "potential_energy_regressor").call(q)
 
 
-def energy_regressor(model, q, qd):
+@quantity((_parameter_count,), texts.energy_regressor)
+def energy_regressor(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """``y`` with ``y @ p`` the kinetic and potential energy together, (..., 10 body_count).
 
     Its change over a motion is the work of the joint forces: identification without accelerations.
     """
-    return quantity(model, "energy_regressor").call(q, qd)

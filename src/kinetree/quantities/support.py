@@ -5,7 +5,7 @@ Host code: which contacts are corners of the polygon depends on the numbers.
 
 import numpy as np
 
-from kinetree.arrays.functions import on_host
+from kinetree.arrays.host import on_host
 from kinetree.errors import ShapeError, TraceError
 from kinetree.model.arrays import as_numbers, check_finite
 

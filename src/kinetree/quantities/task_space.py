@@ -9,6 +9,8 @@ Where ``J`` lacks full row rank some accelerations are impossible, and ``Singula
 ``task_freedom`` tells which, and ``damping`` bounds the inertia instead.
 """
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,17 +20,18 @@ from kinetree.algorithms import task_space as texts
 from kinetree.algorithms.closed import joint_space
 from kinetree.algorithms.closed.joint_space import CLOSURE_TOLERANCE, check_loops_closed
 from kinetree.algorithms.closed.rank import kept_rows, rank_at
+from kinetree.algorithms.crba import require_independent_joints
 from kinetree.algorithms.jacobians import frame_jacobian
-from kinetree.arrays.functions import on_host
-from kinetree.arrays.kinds import is_foreign
+from kinetree.arrays.host import on_host
+from kinetree.arrays.kinds import Array, ArrayLike, is_foreign
 from kinetree.errors import ShapeError, TraceError, calling
+from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_given, as_model, check_finite
-from kinetree.quantities.functions import quantity
-from kinetree.quantities.kinematics import reference_point
+from kinetree.model.define import Array as Argument
+from kinetree.model.define import composed, quantity
+from kinetree.quantities.kinematics import Coordinates, reference_point
 
 __all__ = [
-    "OperationalSpace",
-    "TaskFreedom",
     "dynamically_consistent_inverse",
     "inverse_operational_space_inertia",
     "null_space_projector",
@@ -42,6 +45,10 @@ __all__ = [
 ]
 
 
+Rows = str | Sequence[str] | None
+"""Coordinates of a task: all six, ``"linear"``, ``"angular"``, or names of some."""
+
+
 class OperationalSpace(NamedTuple):
     """``F = inertia @ dV/dt + coriolis + gravity``, the equation of motion of a task."""
 
@@ -53,9 +60,86 @@ class OperationalSpace(NamedTuple):
     """What holds the task against gravity, (..., k)."""
 
 
+def _of_task(algorithm):
+    """A text about a task, for the names that callers use; and by the leanest texts within it."""
+
+    def of_names(model, *state, name, frame, rows, **options):
+        return algorithm(model, *state, model.frame(name), frame, rows=rows, **options)
+
+    return of_names, partial(of_names, ways=texts.FEWEST)
+
+
+def _size(model, options):
+    return len(texts.task_rows(options.get("rows")))
+
+
+def _check(model, given):
+    """Raise for names that the model does not have, and for choices that mean nothing."""
+    model.frame(given["name"])
+    _rows(given["rows"])
+    reference_point(given["frame"], given["point"])
+    for name in ("acceleration", "force"):
+        if name in given:
+            _check_vector(given[name], name, given["rows"])
+    damping = given.get("damping")
+    if damping is not None:
+        _check_damping(model, damping, "damping")
+
+
+def _check_damping(model, damping, name):
+    damping = as_given(damping, name)
+    if is_foreign(damping) or damping.dtype == object:
+        return
+    if not np.all(damping > 0):
+        raise ShapeError(f"damping must be positive, got {damping.min()}")
+    check_finite(damping, name, core=0)
+
+
+def _check_vector(x, name, rows):
+    n = len(texts.task_rows(_rows(rows)))
+    x = as_given(x, name)
+    if x.ndim == 0 or x.shape[-1] != n:
+        raise ShapeError(
+            f"{name} must have one number for each coordinate of the task, (..., {n}), angular "
+            f"first; got shape {x.shape}"
+        )
+    check_finite(x, name)
+
+
+def _rows(rows):
+    texts.task_rows(rows)  # or an error
+    return rows if rows is None or isinstance(rows, str) else tuple(rows)
+
+
+def _task_quantity(shape, algorithm):
+    """A quantity of a task: the motion of a frame, or some coordinates of it."""
+    return quantity(
+        shape,
+        *_of_task(algorithm),
+        tree=True,
+        needs=(require_independent_joints,),
+        inverts_inertia=True,
+        arrays={
+            "acceleration": Argument((_size,)),
+            "force": Argument((_size,)),
+            "damping": Argument((), _check_damping),
+        },
+        read={"rows": lambda model, rows: _rows(rows)},
+        check=_check,
+    )
+
+
+@_task_quantity((_size, _size), texts.inertia)
 def operational_space_inertia(
-    model, q, name, *, frame="world", rows=None, point=None, damping=None
-):
+    model: Model,
+    q: ArrayLike,
+    name: str,
+    *,
+    frame: Coordinates = "world",
+    rows: Rows = None,
+    point: ArrayLike | None = None,
+    damping: ArrayLike | None = None,
+) -> Array:
     """``Lambda = (J H⁻¹ Jᵀ)⁻¹``: the inertia felt at a frame, (..., k, k).
 
     Args:
@@ -69,31 +153,62 @@ def operational_space_inertia(
         damping: added to the diagonal of ``J H⁻¹ Jᵀ`` [1/kg, 1/(kg·m²)]; no inertia then exceeds
             ``1 / damping``, and singular configurations are no error.
     """
-    return _of_task(model, "operational_space_inertia", (q,), name, frame, rows, point, damping)
 
 
-def inverse_operational_space_inertia(model, q, name, *, frame="world", rows=None, point=None):
+@_task_quantity((_size, _size), texts.inverse_inertia)
+def inverse_operational_space_inertia(
+    model: Model,
+    q: ArrayLike,
+    name: str,
+    *,
+    frame: Coordinates = "world",
+    rows: Rows = None,
+    point: ArrayLike | None = None,
+) -> Array:
     """``J H⁻¹ Jᵀ``, how forces accelerate the task, (..., k, k); it exists everywhere."""
-    return _of_task(model, "inverse_operational_space_inertia", (q,), name, frame, rows, point)
 
 
+@_task_quantity((_size,), texts.bias)
 def operational_space_bias(
-    model, q, qd, name, *, frame="world", rows=None, point=None, damping=None
-):
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    name: str,
+    *,
+    frame: Coordinates = "world",
+    rows: Rows = None,
+    point: ArrayLike | None = None,
+    damping: ArrayLike | None = None,
+) -> Array:
     """``eta``: the force on the task that keeps ``dV/dt`` zero, gravity included, (..., k)."""
-    return _of_task(model, "operational_space_bias", (q, qd), name, frame, rows, point, damping)
 
 
+@_task_quantity((_size,), texts.gravity)
 def operational_space_gravity(
-    model, q, name, *, frame="world", rows=None, point=None, damping=None
-):
+    model: Model,
+    q: ArrayLike,
+    name: str,
+    *,
+    frame: Coordinates = "world",
+    rows: Rows = None,
+    point: ArrayLike | None = None,
+    damping: ArrayLike | None = None,
+) -> Array:
     """The force on the task that holds it against gravity, at rest, (..., k)."""
-    return _of_task(model, "operational_space_gravity", (q,), name, frame, rows, point, damping)
 
 
+@composed
 def operational_space_dynamics(
-    model, q, qd, name, *, frame="world", rows=None, point=None, damping=None
-):
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    name: str,
+    *,
+    frame: Coordinates = "world",
+    rows: Rows = None,
+    point: ArrayLike | None = None,
+    damping: ArrayLike | None = None,
+) -> OperationalSpace:
     """``Lambda``, velocity terms and gravity of the task: ``F = Lambda dV/dt + mu + p``.
 
     Options as in ``operational_space_inertia``. With ``tau = Jᵀ F`` the joint forces of this
@@ -111,30 +226,54 @@ def operational_space_dynamics(
     return OperationalSpace(inertia, bias - gravity, gravity)
 
 
+@_task_quantity(("nv", _size), texts.consistent_inverse)
 def dynamically_consistent_inverse(
-    model, q, name, *, frame="world", rows=None, point=None, damping=None
-):
+    model: Model,
+    q: ArrayLike,
+    name: str,
+    *,
+    frame: Coordinates = "world",
+    rows: Rows = None,
+    point: ArrayLike | None = None,
+    damping: ArrayLike | None = None,
+) -> Array:
     """``J̄ = H⁻¹ Jᵀ Lambda``, (..., nv, k): the velocities of least energy for ``V`` are ``J̄ V``.
 
     Of all right inverses of ``J`` it is the one for which forces ``(1 - Jᵀ J̄ᵀ) tau_0`` do not
     accelerate the task.
     """
-    return _of_task(
-        model, "dynamically_consistent_inverse", (q,), name, frame, rows, point, damping
-    )
 
 
-def null_space_projector(model, q, name, *, frame="world", rows=None, point=None, damping=None):
+@_task_quantity(("nv", "nv"), texts.null_space_projector)
+def null_space_projector(
+    model: Model,
+    q: ArrayLike,
+    name: str,
+    *,
+    frame: Coordinates = "world",
+    rows: Rows = None,
+    point: ArrayLike | None = None,
+    damping: ArrayLike | None = None,
+) -> Array:
     """``N = 1 - J̄ J``, (..., nv, nv): ``N qd`` moves the joints, and not the task.
 
     ``N.T @ tau_0`` are joint forces that do not accelerate the task.
     """
-    return _of_task(model, "null_space_projector", (q,), name, frame, rows, point, damping)
 
 
+@_task_quantity(("nv",), texts.task_inverse_dynamics)
 def task_space_inverse_dynamics(
-    model, q, qd, acceleration, name, *, frame="world", rows=None, point=None, damping=None
-):
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    acceleration: ArrayLike,
+    name: str,
+    *,
+    frame: Coordinates = "world",
+    rows: Rows = None,
+    point: ArrayLike | None = None,
+    damping: ArrayLike | None = None,
+) -> Array:
     """Joint forces ``Jᵀ (Lambda dV/dt + eta)`` that give the task an acceleration, (..., nv).
 
     Args:
@@ -148,20 +287,25 @@ def task_space_inverse_dynamics(
         point: see there.
         damping: see there; the acceleration is then reached only approximately.
     """
-    acceleration = _task_vector(acceleration, "acceleration", rows)
-    arrays, where = (q, qd, acceleration), (name, frame, rows, point, damping)
-    return _of_task(model, "task_space_inverse_dynamics", arrays, *where)
 
 
-def task_space_forward_dynamics(model, q, qd, force, name, *, frame="world", rows=None, point=None):
+@_task_quantity((_size,), texts.task_forward_dynamics)
+def task_space_forward_dynamics(
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    force: ArrayLike,
+    name: str,
+    *,
+    frame: Coordinates = "world",
+    rows: Rows = None,
+    point: ArrayLike | None = None,
+) -> Array:
     """``dV/dt`` under a force on the task, (..., k); it exists everywhere.
 
     The force may come from the joints, ``tau = Jᵀ F``, or from outside; other joint forces are
     zero.
     """
-    force = _task_vector(force, "force", rows)
-    arrays, where = (q, qd, force), (name, frame, rows, point)
-    return _of_task(model, "task_space_forward_dynamics", arrays, *where)
 
 
 class TaskFreedom(NamedTuple):
@@ -179,9 +323,17 @@ class TaskFreedom(NamedTuple):
     """``Lambda`` within the free directions, zero in the others, (k, k)."""
 
 
+@composed
 @on_host
 def task_freedom(
-    model, q, name, *, frame="world", rows=None, point=None, tolerance=1e-8
+    model: Model,
+    q: ArrayLike,
+    name: str,
+    *,
+    frame: Coordinates = "world",
+    rows: Rows = None,
+    point: ArrayLike | None = None,
+    tolerance: float = 1e-8,
 ) -> TaskFreedom:
     """Rank, condition and free directions of a task in one configuration; nothing is an error.
 
@@ -236,43 +388,3 @@ def _no_inertia(model):
         f"task_freedom of model {model.name!r} is singular: some motion that its loops allow moves "
         f"no inertia; give mass to the bodies that take part in it"
     )
-
-
-# --- checking ------------------------------------------------------------------------------------
-
-
-def _of_task(model, function, arrays, name, frame, rows, point, damping=None):
-    as_model(model).frame(name)
-    options = {"of": name, "reference": frame}
-    if rows is not None:
-        options["rows"] = _rows(rows)
-    given = {"point": reference_point(frame, point), "damping": _damping(damping)}
-    extra = {key: value for key, value in given.items() if value is not None}
-    return quantity(model, function, tuple(extra), **options).call(*arrays, *extra.values())
-
-
-def _rows(rows):
-    texts.task_rows(rows)  # or an error
-    return rows if rows is None or isinstance(rows, str) else tuple(rows)
-
-
-def _damping(damping):
-    if damping is None:
-        return None
-    damping = as_given(damping, "damping")
-    if is_foreign(damping):
-        return damping
-    if damping.dtype != object and not np.all(damping > 0):
-        raise ShapeError(f"damping must be positive, got {damping.min()}")
-    return damping
-
-
-def _task_vector(x, name, rows):
-    n = len(texts.task_rows(_rows(rows)))
-    x = as_given(x, name)
-    if x.ndim == 0 or x.shape[-1] != n:
-        raise ShapeError(
-            f"{name} must have one number for each coordinate of the task, (..., {n}), angular "
-            f"first; got shape {x.shape}"
-        )
-    return check_finite(x, name)

@@ -16,7 +16,7 @@ from kinetree.algorithms.honours import timed_joints
 from kinetree.errors import ShapeError, names_itself
 from kinetree.model import Model
 from kinetree.model.arrays import as_model
-from kinetree.quantities.functions import require_tree
+from kinetree.model.define import require_tree
 from kinetree.symbolic import printing
 from kinetree.symbolic.parameters import exact, exact_model, inertial_symbols, sympy, with_symbols
 from kinetree.symbolic.trigonometry import Arranger

@@ -12,10 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.arrays.batch import batch_of, of_sample
+from kinetree.arrays.device import Plans
+from kinetree.arrays.dispatch import foreign_call
 from kinetree.arrays.kinds import refuse_masked
 from kinetree.codegen.build import build
 from kinetree.codegen.program import regrouped
-from kinetree.codegen.runtime.batches import batch_of
+from kinetree.codegen.runtime import derived
 from kinetree.codegen.runtime.gufunc import gufunc
 from kinetree.codegen.runtime.single import single_call
 from kinetree.codegen.runtime.threads import run_threaded
@@ -26,9 +29,6 @@ __all__ = ["Kernel"]
 _FLOAT64 = np.dtype(np.float64)
 
 _NATIVE = frozenset((np.ndarray, float, int, list, tuple, np.float64, np.float32))
-
-foreign_call: Callable[..., Any] = lambda kernel, arrays, out: NotImplemented  # noqa: E731
-"""What takes arrays of other libraries; ``kinetree.arrays.dispatch`` puts itself here."""
 
 
 class Kernel:
@@ -57,8 +57,8 @@ class Kernel:
         self._cores = [(tuple(a.shape), len(a.shape)) for a in self.inputs]
         self.call: Callable[..., Any] = self.general
         self.lean: Callable[..., Any] = self.general
-        self._variants = {}
-        self.derived = {}  # kernels of its derivatives, see ``kinetree.arrays.derived``
+        self._variants, self._derived, self._ways = {}, {}, {}
+        self.plans = Plans()  # launches on a GPU that were prepared
 
     @cached_property
     def program(self):
@@ -70,6 +70,49 @@ class Kernel:
                 f"{self.name} was said to return arrays of the shapes {told} and returns {traced}"
             )
         return program
+
+    # --- arrays of other libraries, and derivatives with respect to what is in arrays -------------
+
+    def take(self, kind, way):
+        """Let arrays of a type go their own way, ``way(*arrays)``, unless it is NotImplemented."""
+        self._ways[kind] = way
+        self.call = self._by_kind
+
+    def _by_kind(self, *arrays):
+        for a in arrays:
+            way = self._ways.get(type(a))
+            if way is not None:
+                result = way(*arrays)
+                if result is not NotImplemented:
+                    return result
+                break
+        return self.lean(*arrays)
+
+    def on_device(self, dtype, device):
+        """The kernel compiled for a CUDA device."""
+        from kinetree.codegen.runtime.cuda import cuda_kernel  # needs CuPy
+
+        return cuda_kernel(self, dtype, device)
+
+    def rates(self, wrt) -> "Kernel":
+        """Rates of the results: takes the inputs, then rates of the inputs numbered ``wrt``."""
+        return self._kept(derived.rates, wrt)
+
+    def gradients(self, wrt) -> "Kernel":
+        """Gradients of a weighted sum of the results: takes the inputs, then the weights."""
+        return self._kept(derived.gradients, wrt)
+
+    def transposed(self, wrt) -> "Kernel":
+        """As ``gradients``, for a kernel that is linear in ``wrt`` and need not see these."""
+        return self._kept(derived.transposed, wrt)
+
+    def _kept(self, derive, wrt):
+        found = self._derived.get((derive, wrt))
+        if found is None:
+            found = self._derived[derive, wrt] = derive(self, wrt)
+        return found
+
+    # --- calls ------------------------------------------------------------------------------------
 
     def variant(self, dtype, wide):
         """The compiled loop for one precision, for single samples or for batches."""
@@ -190,10 +233,8 @@ class Kernel:
     def _reference_sample(self, sample, index):
         try:
             return self.reference(sample)
-        except SingularError as error:
-            if not index:
-                raise
-            raise SingularError(f"sample {index}: {error}") from error
+        except (ShapeError, SingularError) as error:
+            raise of_sample(error, index) from error
 
     def _is_good(self, sample):
         """Whether one sample passes all checks."""

@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from kinetree.arrays.functions import on_host
+from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.contact.contacts import Contacts, body_motions, contact_axes
 from kinetree.contact.finding.pairs import coefficients_of

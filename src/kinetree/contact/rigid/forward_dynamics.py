@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.arrays.functions import on_host
+from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.contact.complementarity import lcp
 from kinetree.contact.contacts import Contacts

@@ -16,7 +16,7 @@ from kinetree.algorithms.closed.inverse_dynamics import (
 )
 from kinetree.algorithms.closed.joint_space import CLOSURE_TOLERANCE
 from kinetree.algorithms.closed.rank import RANK_TOLERANCE
-from kinetree.arrays.functions import on_host
+from kinetree.arrays.host import on_host
 from kinetree.errors import ModelError, ShapeError, UnknownNameError
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.kinematics.loop_joints import loop_motion_of

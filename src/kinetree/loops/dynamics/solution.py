@@ -22,7 +22,7 @@ import numpy as np
 from kinetree.algorithms.closed.forces import active_force, forces_on_bodies
 from kinetree.algorithms.closed.joint_space import CLOSURE_TOLERANCE, check_loops_closed
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
-from kinetree.arrays.functions import on_host
+from kinetree.arrays.host import on_host
 from kinetree.errors import LoopError, ShapeError, UnknownNameError
 from kinetree.loops.dynamics import methods, sparse_maximal
 from kinetree.loops.dynamics.methods import Instant

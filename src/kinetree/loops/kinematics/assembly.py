@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.algorithms.closed.rank import scaling
-from kinetree.arrays.functions import on_host
+from kinetree.arrays.host import on_host
 from kinetree.errors import AssemblyError, LoopError, ShapeError
 from kinetree.loops.kinematics.constraint import closing, loop_gaps, rank
 from kinetree.loops.kinematics.descent import descend, limits_of, smallest_error

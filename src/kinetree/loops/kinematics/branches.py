@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kinetree.algorithms.closed.rank import scaling
-from kinetree.arrays.functions import on_host
+from kinetree.arrays.host import on_host
 from kinetree.errors import AssemblyError, LoopError, ShapeError, SingularError
 from kinetree.loops.kinematics.assembly import assemblies_nearby, held, ranks
 from kinetree.loops.kinematics.constraint import closing, independent_rows, loop_gaps

@@ -11,7 +11,7 @@ from kinetree.algorithms.closed.rank import (
     independent,
 )
 from kinetree.algorithms.closed.scaling import Scaling, rows_of
-from kinetree.arrays.functions import on_host
+from kinetree.arrays.host import on_host
 from kinetree.errors import ModelError, ShapeError, TraceError
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel

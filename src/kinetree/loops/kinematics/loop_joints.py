@@ -11,7 +11,7 @@ import numpy as np
 
 from kinetree.algorithms.closed.forces import LoopJointMotion, loop_joint_motion
 from kinetree.algorithms.closed.inverse_dynamics import follower_ratios, loop_slices
-from kinetree.arrays.functions import on_host
+from kinetree.arrays.host import on_host
 from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.functional.kernel import kernel
 from kinetree.joints import Fixed

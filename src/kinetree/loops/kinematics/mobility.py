@@ -13,7 +13,7 @@ import numpy as np
 from kinetree.algorithms.closed.rank import rank_policy, scaling
 from kinetree.algorithms.closed.scaling import rows_of
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
-from kinetree.arrays.functions import on_host
+from kinetree.arrays.host import on_host
 from kinetree.joints import Cylindrical, Revolute, SphereInCylinder, Spherical
 from kinetree.joints.base import AbstractJoint
 from kinetree.loops.kinematics.assembly import assemble, assemblies_nearby, ranks

@@ -15,7 +15,7 @@ from kinetree.algorithms import crba, ltl
 from kinetree.algorithms.closed.constraints import loop_constraints, loop_errors
 from kinetree.algorithms.closed.rank import RANK_TOLERANCE, counting_part, kept_rows_at, scaling
 from kinetree.algorithms.energy import elastic_energy, total_energy
-from kinetree.arrays.functions import on_host
+from kinetree.arrays.host import on_host
 from kinetree.errors import AssemblyError, SingularError, calling
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel

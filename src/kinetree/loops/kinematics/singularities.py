@@ -12,7 +12,7 @@ import numpy as np
 
 from kinetree.algorithms.closed.rank import RANK_TOLERANCE, scaling
 from kinetree.algorithms.closed.scaling import rows_of
-from kinetree.arrays.functions import on_host
+from kinetree.arrays.host import on_host
 from kinetree.errors import LoopError, SingularityWarning
 from kinetree.loops.kinematics.assembly import assemblies_nearby, ranks
 from kinetree.loops.kinematics.constraint import closing

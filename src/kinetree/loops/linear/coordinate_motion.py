@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.arrays.functions import on_host
+from kinetree.arrays.host import on_host
 from kinetree.errors import LoopError, ShapeError, SimulationError, UnknownNameError
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.linear.coordinates import coordinates

@@ -20,7 +20,7 @@ from kinetree.algorithms import fewest_operations as fewest
 from kinetree.algorithms import passive
 from kinetree.algorithms.closed.constraints import loop_constraints
 from kinetree.algorithms.closed.rank import RANK_TOLERANCE
-from kinetree.arrays.functions import on_host
+from kinetree.arrays.host import on_host
 from kinetree.errors import SingularError
 from kinetree.functional.kernel import kernel
 from kinetree.functional.products import jvp

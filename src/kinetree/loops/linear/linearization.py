@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.arrays.functions import on_host
+from kinetree.arrays.host import on_host
 from kinetree.errors import LoopError, UnknownNameError
 from kinetree.functional.turning_axes import brackets
 from kinetree.loops.kinematics.constraint import constraint

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.arrays.functions import on_host
+from kinetree.arrays.host import on_host
 from kinetree.errors import UnknownNameError
 from kinetree.simulation.rollouts.adjoint import WayBack, along_tangents, inverse_rates
 from kinetree.simulation.rollouts.inputs import names_of, require_kernel

@@ -1,58 +1,21 @@
-"""Functions of NumPy arrays that take arrays of other libraries as well: two decorators.
-
-Most public functions call one kernel, and kernels take arrays of every library. Others compute with
-NumPy around their kernels: ``one_kernel`` traces all of it into one for arrays of other libraries,
-with derivatives. What decides on the host, about ranks or where to search next, is ``on_host``.
-"""
+"""Functions that compute on the CPU, in Python: foreign arrays are copied there and back."""
 
 import copy
 import dataclasses
 import functools
 import inspect
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any, TypeVar
 
 import numpy as np
 
-from kinetree.arrays.kinds import common, is_foreign, kind_of, module_of
-from kinetree.errors import ArrayKindError, KinetreeError, calling, refuse_formulas
+from kinetree.arrays.dispatch import module_of
+from kinetree.arrays.kinds import common, is_foreign, kind_of
+from kinetree.errors import ArrayKindError, KinetreeError, refuse_formulas
 
-__all__ = ["on_host", "one_kernel"]
+__all__ = ["on_host"]
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-def one_kernel(**shapes) -> Callable[[F], F]:
-    """Let a function of a model and arrays be one kernel when its arrays are of another library.
-
-    Args:
-        **shapes: for each array argument the shape of one sample, see ``arrays.whole``. What is
-            not an array is compiled in.
-    """
-
-    def decorate(function):
-        signature = inspect.signature(function)
-
-        @functools.wraps(function)
-        def wrapped(*args, **options) -> Any:
-            if not any(map(is_foreign, (*args, *options.values()))):
-                with calling(function.__name__):
-                    return function(*args, **options)
-            given = signature.bind(*args, **options).arguments
-            names = [n for n, x in given.items() if n in shapes and _is_array(x)]
-            rest = {n: x for n, x in given.items() if n not in names}
-            build = import_module("kinetree.arrays.whole").kernel_of
-            inputs = {n: shapes[n] for n in names}
-            return build(function, inputs, rest).call(*(given[n] for n in names))
-
-        return wrapped
-
-    return decorate  # pyright: ignore[reportReturnType]
-
-
-def _is_array(value):
-    return value is not None and not isinstance(value, str)
 
 
 def on_host(function: F) -> F:

@@ -20,8 +20,8 @@ import numpy as np
 
 from kinetree.algorithms import floating_base
 from kinetree.algorithms.jacobians import frame_jacobian
+from kinetree.arrays.dispatch import namespace
 from kinetree.arrays.kinds import common, is_foreign
-from kinetree.arrays.namespace import namespace
 from kinetree.codegen.program import Argument
 from kinetree.errors import LoopError, ModelError, ShapeError, names_itself
 from kinetree.functional.kernel import kernel
@@ -219,7 +219,7 @@ def _call(function, base, arrays, f_ext, **options):
 def _tree_of(base) -> Model:
     if not isinstance(base, FloatingBase):
         raise TypeError(
-            f"expected a FloatingBase, such as kinetree.quantities.floating.of(model) returns, got "
+            f"expected a FloatingBase, such as kinetree.floating.of(model) returns, got "
             f"{type(base).__name__}"
         )
     return base.tree

@@ -11,7 +11,6 @@ import numpy as np
 
 from kinetree.codegen.inline import compact, evaluated
 from kinetree.codegen.program import Argument
-from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.expr.diff import jacobian
 
 __all__ = ["gradients", "rates", "transposed"]
@@ -35,7 +34,7 @@ def rates(kernel, wrt):
         found = jacobian(graph, flat, [direction], "forward")[:, 0]
         return more, program.outputs, found
 
-    return _kept(kernel, ("rates", wrt), differentiate)
+    return _build(kernel, ("rates", wrt), differentiate)
 
 
 def gradients(kernel, wrt):
@@ -45,16 +44,16 @@ def gradients(kernel, wrt):
         kernel: the kernel.
         wrt: numbers of the inputs with respect to which, a tuple; one result for each.
     """
-    return _kept(kernel, ("gradients", wrt), lambda *parts: _backward(wrt, *parts))
+    return _build(kernel, ("gradients", wrt), lambda *parts: _backward(wrt, *parts))
 
 
 def transposed(kernel, wrt):
     """As ``gradients``, of a kernel that is linear in the inputs ``wrt`` and need not see them."""
-    return _kept(kernel, ("transposed", wrt), lambda *parts: _backward(wrt, *parts), dropped=wrt)
+    return _build(kernel, ("transposed", wrt), lambda *parts: _backward(wrt, *parts), dropped=wrt)
 
 
 def _backward(wrt, graph, program, symbols, results):
-    more = [_renamed("slope of", output, program) for output in program.outputs]
+    more = [_renamed("weight of", output, program) for output in program.outputs]
     total = 0
     for result, argument in zip(results, more, strict=True):
         total = total + result.ravel() @ _symbols(graph, argument).ravel()
@@ -63,14 +62,7 @@ def _backward(wrt, graph, program, symbols, results):
     return more, [program.inputs[k] for k in wrt], found
 
 
-def _kept(kernel, key, differentiate, dropped=()):
-    found = kernel.derived.get(key)
-    if found is None:
-        found = kernel.derived[key] = _build(kernel, key, differentiate, dropped)
-    return found
-
-
-def _build(kernel, key, differentiate, dropped):
+def _build(kernel, key, differentiate, dropped=()):
     program = compact(kernel.program)  # a graph of our own to write to
     graph = program.graph
     symbols = [_symbols(graph, i) for i in program.inputs]
@@ -97,7 +89,7 @@ def _build(kernel, key, differentiate, dropped):
         if not dropped:
             kernel.validate(arrays[:count])
 
-    return Kernel(
+    return type(kernel)(
         changed.name,
         changed.inputs,
         changed.outputs,

@@ -1,0 +1,433 @@
+"""The definition of a quantity: what a public function of a model and arrays is made of.
+
+    @quantity(("nv", "nv"), crba.joint_space_inertia)
+    def mass_matrix(model, q): ...
+
+The decorator says which shape the result has, which algorithms give it and what they need of a
+model. Everything else follows from the signature: arrays without a default are inputs of the
+compiled code, arrays that may be None are inputs when they are given, and whatever is not an array
+is an option that is compiled in. A function that names no algorithm is the text of its own.
+
+This is the only place that builds a kernel for a model, and ``Model.kernels`` the only memo of
+them. Batches, arrays of other libraries, derivatives, exported code, the reference and the tests
+find all functions in ``FUNCTIONS``.
+"""
+
+import functools
+import inspect
+import linecache
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Any, TypeVar
+
+from kinetree.arrays.batch import over_batch
+from kinetree.codegen.inline import evaluated, shortest, trace_of
+from kinetree.codegen.program import Argument, cheapest, trace
+from kinetree.codegen.runtime.kernel import Kernel
+from kinetree.errors import LoopError, ShapeError
+from kinetree.model.arrays import (
+    as_configuration,
+    as_joint_vector,
+    as_model,
+    as_numbers,
+    as_position_vector,
+    check_finite,
+    require_unit_parts,
+)
+from kinetree.model.equivalence import code_key
+from kinetree.model.fingerprint import is_plain
+from kinetree.spatial import Force
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+# --- arguments -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array argument.
+
+    Attributes:
+        shape: shape of one sample: whole numbers, names of attributes of the model, or functions
+            of the model and the options.
+        check: takes the model, the array and its name, and raises for numbers that make no sense;
+            None where the shape says it all.
+        is_configuration: whether it has quaternions whose length compiled code must check.
+    """
+
+    shape: tuple
+    check: Callable[[Any, Any, str], Any] | None = None
+    is_configuration: bool = False
+
+
+CONFIGURATION = Array(("nq",), as_configuration, is_configuration=True)
+POSITION = Array(("nq",), as_position_vector)  # with quaternions of any length
+VECTOR = Array(("nv",), as_joint_vector)
+
+ARRAYS = {
+    **dict.fromkeys(("q", "q0", "q1"), CONFIGURATION),
+    **dict.fromkeys(("qd", "qdd", "tau", "dv"), VECTOR),
+    "f_ext": Array(("body_count", 6)),
+    "point": Array((3,)),
+}
+"""Arguments that mean the same in every function."""
+
+
+def argument_shape(model, name) -> tuple:
+    """Shape of one sample of an argument that means the same in every function."""
+    return _sizes(model, ARRAYS[name].shape)
+
+
+def validate(model, arrays):
+    """Raise for arrays of ``ARRAYS``, by name, that make no sense for a model."""
+    for name, array in arrays.items():
+        _check(model, array, name, ARRAYS[name], {})
+
+
+def _check(model, array, name, argument, options):
+    if argument.check is not None:
+        argument.check(model, array, name)
+        return
+    array, shape = as_numbers(array, name), _sizes(model, argument.shape, options)
+    if array.ndim < len(shape) or array.shape[array.ndim - len(shape) :] != shape:
+        pairs = zip(argument.shape, shape, strict=True)
+        written = [n if isinstance(n, str) else str(size) for n, size in pairs]
+        sizes = [f"{n} = {k}" for n, k in zip(written, shape, strict=True) if n != str(k)]
+        raise ShapeError(
+            f"{name} must have shape ({', '.join(['...', *written])})"
+            f"{' with ' + ', '.join(sizes) if sizes else ''}, got {array.shape}"
+        )
+    check_finite(array, name, core=len(shape))
+
+
+def _sizes(model, shape, options=None):
+    """A shape in numbers."""
+    return tuple(
+        n(model, options or {})
+        if callable(n)
+        else attrgetter(n)(model)
+        if isinstance(n, str)
+        else n
+        for n in shape
+    )
+
+
+# --- quantities ----------------------------------------------------------------------------------
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {}
+"""Every public function of a model and arrays, by name."""
+
+DEFINITIONS: dict[str, "Quantity"] = {}
+"""Every quantity that is compiled, by name: public functions and what they consist of."""
+
+
+@dataclass(eq=False)
+class Quantity:
+    """A quantity of a model, see ``quantity``.
+
+    Attributes:
+        name: name of the public function.
+        signature: of the public function.
+        shape: shape of one result, as in ``Array``.
+        algorithms: functions of the model, the required arrays in order, and all else by name; the
+            first is the reference, the one with the fewest operations is compiled.
+        needs: functions of the model and the name that raise where the quantity is undefined.
+        arrays: array arguments that mean something else than in ``ARRAYS``, or are not there.
+        read: functions of the model and a value, by the name of an argument: they make what is
+            compiled of what callers write.
+        check: function of the model and all arguments, a dict, that raises for what does not fit
+            together; called before a kernel is built.
+        selects: arguments that choose a way other than this one, unless they are None.
+        suits: whether an algorithm is worth tracing for a model.
+        inverts_inertia: whether it is undefined where the inertia matrix is singular.
+        called: what messages call it, if not by its name.
+    """
+
+    name: str
+    signature: inspect.Signature
+    shape: tuple
+    algorithms: tuple[Callable, ...]
+    needs: tuple[Callable, ...] = ()
+    arrays: dict[str, Array] = field(default_factory=dict)
+    read: dict[str, Callable[[Any, Any], Any]] = field(default_factory=dict)
+    check: Callable[[Any, dict], None] | None = None
+    selects: tuple[str, ...] = ()
+    suits: Callable[[Any, Callable], bool] = lambda model, algorithm: True
+    inverts_inertia: bool = False
+    called: str = ""
+
+    def __post_init__(self):
+        self.called = self.called or self.name
+        parameters = list(self.signature.parameters.values())[1:]
+        self.known = {
+            p.name: (ARRAYS | self.arrays)[p.name]
+            for p in parameters
+            if p.name in ARRAYS or p.name in self.arrays
+        }
+        self.required = tuple(
+            p.name for p in parameters if p.name in self.known and p.default is not None
+        )
+        self.optional = tuple(n for n in self.known if n not in self.required)
+        rest = [p.name for p in parameters if p.name not in self.known]
+        self.options = tuple(n for n in rest if n not in self.selects)
+
+    def __call__(self, model, /, *args, **named) -> Any:
+        """The result of any call: arguments read and checked, and a kernel built."""
+        as_model(model)
+        bound = self.signature.bind(model, *args, **named)
+        bound.apply_defaults()
+        given: dict[str, Any] = bound.arguments
+        if self.check is not None:
+            self.check(model, given)
+        for name, read in self.read.items():
+            if given[name] is not None:
+                given[name] = read(model, given[name])
+        extra = tuple(n for n in self.optional if given[n] is not None)
+        kernel = self.kernel(model, extra, **{n: given[n] for n in self.options})
+        return kernel.call(*(given[n] for n in (*self.required, *extra)))
+
+    def kernel(self, model, extra=(), **options) -> Kernel:
+        """The kernel for a model.
+
+        Args:
+            model: the mechanism.
+            extra: names of the optional arrays that are inputs, in the order of the signature.
+            options: what the algorithm is specialised for, such as the name of a frame; those left
+                out have the values of the signature.
+        """
+        options = {
+            n: options[n] if n in options else self.signature.parameters[n].default
+            for n in self.options
+        }
+        key = self.key(options.values(), extra)
+        kernel = as_model(model).kernels.get(key)
+        if kernel is None:
+            kernel = model.kernels[key] = self._build(model, extra, options, key)
+        return kernel
+
+    def key(self, options, extra=()) -> Any:
+        """Where ``Model.kernels`` has the kernel: the name, if nothing else matters."""
+        key = (self.name, *options, *((extra,) if extra else ()))
+        return key if len(key) > 1 else self.name
+
+    def shape_of(self, model, options) -> tuple:
+        """Shape of one sample of the result."""
+        return _sizes(model, self.shape, options)
+
+    def inputs(self, model, extra=(), options=None) -> list[Argument]:
+        """What the compiled code takes."""
+        names = (*self.required, *extra)
+        return [Argument(n, _sizes(model, self.known[n].shape, options)) for n in names]
+
+    def _build(self, model, extra, options, key):
+        for need in self.needs:
+            need(model, self.called)
+        inputs, shape = self.inputs(model, extra, options), self.shape_of(model, options)
+        names = [i.name for i in inputs]
+        candidates = [a for a in self.algorithms if self.suits(model, a)]
+        algorithms = [self._bound(model, a, names, options) for a in candidates]
+
+        def by(algorithm, arrays):
+            core = [len(i.shape) for i in inputs]
+            named = dict(zip(names, arrays, strict=True))
+            return over_batch(algorithm, named, core=core, shape=shape)
+
+        def reference(arrays):
+            graph = trace_of(arrays)
+            if graph is None or len(algorithms) == 1 or _BY_THE_BOOK.get():
+                return by(algorithms[0], arrays)
+            if model.scalar_type().kind == "O":  # parameters of the model are traced, too
+                return shortest([functools.partial(by, a, arrays) for a in algorithms], graph)
+            return evaluated(kernel.program, arrays)
+
+        def validate(arrays):
+            for name, array in zip(names, arrays, strict=True):
+                _check(model, array, name, self.known[name], options)
+
+        def checked(algorithm):
+            def with_checks(*symbols):
+                for name, symbol in zip(names, symbols, strict=True):
+                    if self.known[name].is_configuration:
+                        require_unit_parts(model, symbol)
+                return algorithm(*symbols)
+
+            return with_checks
+
+        kernel = Kernel(
+            self.called,
+            inputs,
+            [Argument("out0", shape)],
+            lambda: cheapest([trace(checked(a), inputs, self.name) for a in algorithms]),
+            reference=reference,
+            validate=validate,
+            key=(code_key(model), key) if is_plain(model) else None,
+        )
+        return kernel
+
+    def _bound(self, model, algorithm, names, options):
+        """The algorithm as a function of arrays alone."""
+        count = len(self.required)
+
+        def of_arrays(*arrays):
+            arrays = [
+                [None, *map(Force.from_array, a)] if n == "f_ext" else a
+                for n, a in zip(names, arrays, strict=True)
+            ]
+            extra = dict(zip(names[count:], arrays[count:], strict=True))
+            return algorithm(model, *arrays[:count], **extra, **options)
+
+        return of_arrays
+
+
+def quantity(
+    shape,
+    *algorithms,
+    tree=False,
+    needs=(),
+    otherwise: Callable | None = None,
+    public=True,
+    **definition,
+) -> Callable[[F], F]:
+    """Make a function of a model and arrays a compiled one; its ``definition`` is a ``Quantity``.
+
+    Args:
+        shape: shape of one result.
+        *algorithms: what computes it; none where the function's own body does, for one sample.
+        tree: whether it is undefined for mechanisms with loops.
+        needs: as in ``Quantity``.
+        otherwise: takes the calls for which there is no kernel, in place of the definition.
+        public: whether it is one of ``FUNCTIONS``.
+        **definition: further attributes of ``Quantity``.
+    """
+    needs = (*((require_tree,) if tree else ()), *needs)
+
+    def decorate(function):
+        texts, signature = algorithms or (function,), inspect.signature(function)
+        defined = Quantity(function.__name__, signature, shape, texts, needs, **definition)
+        if defined.name in DEFINITIONS:  # kernels are kept by name
+            raise TypeError(f"there are two quantities {defined.name!r}")
+        DEFINITIONS[defined.name] = defined
+        door: Any = _door(defined, function, otherwise or defined)
+        door.definition = defined
+        return composed(door) if public else door
+
+    return decorate
+
+
+def _door(defined, function, otherwise):
+    """The function that users call: straight to the kernel where there is one.
+
+    Its source is written out for its signature, as that of dataclasses is: every call of every
+    function passes here, and a general one would cost more than many a kernel.
+    """
+    parameters = defined.signature.parameters.values()
+    model = next(iter(parameters)).name
+    key = ", ".join([repr(defined.name), *defined.options])
+    read = {n: f"_read[{n!r}]({model}, {n})" if n in defined.read else n for n in defined.known}
+    arrays = ", ".join(read[n] for n in defined.required)
+    left_out = [*defined.optional, *defined.selects]
+    lines = [f"def {defined.name}({_parameter_list(parameters)}):"]
+
+    def branch(condition, key, arrays):
+        lines.extend(
+            [
+                f"    if {condition or True}:",
+                "        try:",
+                f"            kernel = {model}.kernels[{key}]",
+                "        except _missing:",
+                "            pass",
+                "        else:",
+                f"            return kernel.call({arrays})",
+            ]
+        )
+
+    branch(" and ".join(f"{n} is None" for n in left_out), key, arrays)
+    for name in defined.optional:  # given alone
+        others = [f"{n} is None" for n in left_out if n != name]
+        given = " and ".join([f"{name} is not None", *others])
+        branch(given, f"{key}, ({name!r},)", f"{arrays}, {read[name]}")
+    passed = [f"{p.name}={p.name}" if p.kind is p.KEYWORD_ONLY else p.name for p in parameters]
+    lines.append(f"    return _otherwise({', '.join(passed)})")
+    source, file = "\n".join(lines) + "\n", f"<{function.__module__}.{defined.name}>"
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    space: dict[str, Any] = {
+        "_otherwise": otherwise,
+        "_missing": (AttributeError, KeyError, TypeError),
+        "_read": defined.read,
+    }
+    exec(compile(source, file, "exec"), space)
+    door = functools.wraps(function)(space[defined.name])
+    door.__defaults__, door.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
+    return door
+
+
+def _parameter_list(parameters):
+    names = [p.name for p in parameters]
+    keywords = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    return ", ".join(names[: len(names) - len(keywords)] + (["*", *keywords] if keywords else []))
+
+
+# --- what definitions have in common -------------------------------------------------------------
+
+_BY_THE_BOOK = ContextVar("by_the_book", default=False)
+
+
+@contextmanager
+def by_the_book() -> Iterator[None]:
+    """Trace the first algorithm of every quantity, whatever it costs.
+
+    Others combine parameters of the model beforehand, with the rounding errors of floats.
+    """
+    token = _BY_THE_BOOK.set(True)
+    try:
+        yield
+    finally:
+        _BY_THE_BOOK.reset(token)
+
+
+def composed(function: F) -> F:
+    """Make a public function of a model and arrays one of ``FUNCTIONS``.
+
+    As it is, for one that consists of others, or decides about ranks on the host.
+    """
+    FUNCTIONS[function.__name__] = function
+    return function
+
+
+def is_public(function) -> bool:
+    """Whether this is one of ``FUNCTIONS``, which can be traced and differentiated."""
+    return FUNCTIONS.get(getattr(function, "__name__", "")) is function
+
+
+def kernel_of(model, quantity, /, extra=(), **options) -> Kernel:
+    """The kernel of a quantity for a model; arguments as in ``Quantity.kernel``."""
+    return DEFINITIONS[quantity].kernel(model, extra, **options)
+
+
+def kept(model, key, make) -> Any:
+    """What ``make()`` gave for a key, kept with the model as long as it lives.
+
+    Args:
+        model: the model.
+        key: a tuple that begins with the name of the function that owns it.
+        make: computes it the first time.
+    """
+    found = model.kernels.get(key)
+    if found is None:
+        found = model.kernels[key] = make()
+    return found
+
+
+def require_tree(model, function):
+    """Raise LoopError when the model has loops."""
+    if model.loops:
+        raise LoopError(
+            f"{function} is not defined for model {model.name!r}, whose joint "
+            f"{model.loops[0].name!r} closes a loop: its joint forces are not independent. "
+            f"forward_dynamics(model, ...) and loops.inverse_dynamics(model, ...) honour loops; "
+            f"model.replace(loops=()) is the spanning tree alone"
+        )

@@ -1,0 +1,103 @@
+"""Forces on bodies as callers write them, made one array: the argument ``f_ext``."""
+
+from typing import Any
+
+import numpy as np
+
+from kinetree.arrays.dispatch import stacked_rows
+from kinetree.arrays.kinds import Array, common, is_foreign
+from kinetree.codegen.program import Argument
+from kinetree.errors import ShapeError, SpatialTypeError
+from kinetree.model import Model
+from kinetree.model.arrays import as_given, check_finite
+from kinetree.model.define import kept
+from kinetree.spatial import Force, Motion
+
+
+def external_forces(model: Model, f_ext: Any) -> Array:
+    """External forces as one array (..., body_count, 6), in the order of the bodies."""
+    if type(f_ext) is dict:
+        rows = _rows(model, f_ext)
+        if rows is not None:
+            return rows
+    return _external_forces(model, f_ext)
+
+
+_FLOAT = np.dtype(float)
+
+
+def _rows(model, f_ext):
+    """Single forces in plain arrays, the common case, without ceremony; None for all others."""
+    array = np.zeros((model.body_count, 6))
+    bodies = kept(model, ("external_forces",), lambda: _bodies(model))
+    for name, f in f_ext.items():
+        if type(f) is not np.ndarray or f.shape != (6,) or f.dtype is not _FLOAT:
+            return None
+        i = bodies.get(name, -1)
+        if i > 0:  # the base takes any force without moving
+            array[i - 1] += f
+        elif i < 0:
+            return None
+    return array
+
+
+def _bodies(model):
+    """The number of the body of every frame."""
+    names = (*model.body_names, *model.frame_names)
+    return {name: model.frame(name).body for name in names}
+
+
+def _external_forces(model, f_ext):
+    if isinstance(f_ext, dict):
+        forces = {name: _force(name, f) for name, f in f_ext.items()}
+        if any(map(is_foreign, forces.values())):
+            return _stacked(model, forces)
+        array = np.zeros((*_common_batch(forces), model.body_count, 6), _common_type(forces))
+        for name, f in forces.items():
+            i = model.frame(name).body
+            if i > 0:  # the base takes any force without moving
+                array[..., i - 1, :] = array[..., i - 1, :] + f
+        return array
+    if isinstance(f_ext, (list, tuple)) and any(isinstance(f, (Force, Motion)) for f in f_ext):
+        f_ext = [_force(f"body {i}", f) for i, f in enumerate(f_ext, start=1)]
+    array = as_given(f_ext, "f_ext")
+    if array.ndim < 2 or array.shape[-2:] != (model.body_count, 6):
+        raise ShapeError(
+            f"f_ext must be a dict from body name to (..., 6), or an array (..., body_count, 6) "
+            f"with body_count = {model.body_count}; got shape {array.shape}"
+        )
+    return check_finite(array, "f_ext", core=2)
+
+
+def _stacked(model, forces):
+    """The same for forces that are arrays of another library."""
+    common("f_ext", [Argument(name, (6,)) for name in forces], list(forces.values()))
+    rows = {}
+    for name, f in forces.items():
+        i = model.frame(name).body
+        if i > 0:
+            rows[i - 1] = rows[i - 1] + f if i - 1 in rows else f
+    return stacked_rows(rows, model.body_count)
+
+
+def _force(name, f):
+    if isinstance(f, Motion):
+        raise SpatialTypeError(f"f_ext[{name!r}] must be a Force or (..., 6), got a Motion")
+    f = as_given(f.to_array() if isinstance(f, Force) else f, f"f_ext[{name!r}]")
+    if f.ndim == 0 or f.shape[-1] != 6:
+        raise ShapeError(f"f_ext[{name!r}] must have shape (..., 6), moment first, got {f.shape}")
+    return check_finite(f, f"f_ext[{name!r}]")
+
+
+def _common_batch(forces):
+    shapes = {name: f.shape[:-1] for name, f in forces.items()}
+    try:
+        return np.broadcast_shapes(*shapes.values())
+    except ValueError:
+        raise ShapeError(
+            f"batch axes of the forces in f_ext do not broadcast against each other: {shapes}"
+        ) from None
+
+
+def _common_type(forces):
+    return np.result_type(*(f.dtype for f in forces.values()))
