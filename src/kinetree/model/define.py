@@ -338,7 +338,7 @@ def _door(defined, function, otherwise):
                 f"    if {condition or True}:",
                 "        try:",
                 f"            kernel = {model}.kernels[{key}]",
-                "        except _missing:",
+                "        except (AttributeError, KeyError, TypeError):",
                 "            pass",
                 "        else:",
                 f"            return kernel.call({arrays})",
@@ -356,7 +356,6 @@ def _door(defined, function, otherwise):
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     space: dict[str, Any] = {
         "_otherwise": otherwise,
-        "_missing": (AttributeError, KeyError, TypeError),
         "_read": defined.read,
     }
     exec(compile(source, file, "exec"), space)
