@@ -28,8 +28,7 @@ from kinetree.errors import ModelError, SingularError
 from kinetree.functional.parameters import with_parameters
 from kinetree.joints import REPRESENTATIVES, Fixed, Prismatic, Revolute, Spherical
 from kinetree.model import JointDynamics, ModelBuilder
-from kinetree.model.equivalence import condensed
-from kinetree.model.views import axial_view, dense_view
+from kinetree.model.views import axial_view, condensed, dense_view
 from kinetree.samples import random_inertia, random_tree
 from kinetree.textbook import (
     aba_variants,

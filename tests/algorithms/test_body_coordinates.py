@@ -11,8 +11,7 @@ from kinetree.algorithms.rnea_derivatives import inverse_dynamics_derivatives
 from kinetree.errors import JointError
 from kinetree.joints import REPRESENTATIVES, Prismatic, Revolute, Universal
 from kinetree.model import ModelBuilder
-from kinetree.model.equivalence import condensed
-from kinetree.model.views import axial_view
+from kinetree.model.views import axial_view, condensed
 
 KINDS = tuple(joint for joint in REPRESENTATIVES if joint.constant_subspace)
 IN_BODIES = {"composite_bodies": rnea_derivatives.composite_bodies_in_body_coordinates}

@@ -7,7 +7,7 @@ from support.textbook import two_link_arm
 
 import kinetree as kt
 from kinetree.identification import base_parameters, inertial_parameters, parameter_names
-from kinetree.model.equivalence import condensed
+from kinetree.model.views import condensed
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from support.closeness import assert_close
 from kinetree import samples
 from kinetree.algorithms import crba, energy, rnea
 from kinetree.joints import Fixed, Prismatic, Revolute, Spherical
-from kinetree.model.equivalence import condensed
+from kinetree.model.views import condensed
 
 
 @pytest.mark.covers("RBDA 9.7", "RBDA Table 9.7", by=condensed)

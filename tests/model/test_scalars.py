@@ -11,7 +11,7 @@ from support.closeness import assert_close
 from kinetree.algorithms import crba, rnea
 from kinetree.joints import Fixed, Prismatic, Revolute
 from kinetree.model import JointDynamics, ModelBuilder
-from kinetree.model.scalars import map_numbers
+from kinetree.model.replacing import map_numbers
 from kinetree.samples import four_bar, panda, random_inertia
 
 

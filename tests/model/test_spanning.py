@@ -8,7 +8,7 @@ import kinetree as kt
 from kinetree.joints import Prismatic, Revolute, Spherical, Universal
 from kinetree.loops.linear.velocity_basis import spanning_tree as without_loops
 from kinetree.model import ConnectivityGraph, JointDynamics, Limits, MechanismGraph
-from kinetree.model.spanning import best_tree, cut_cost, importance
+from kinetree.model.graph import best_tree, cut_cost, importance
 
 
 def random_graph(rng, nodes, extra):

@@ -18,8 +18,7 @@ from kinetree.algorithms.kinematics import (
     joint_transforms,
     subspace_rate,
 )
-from kinetree.model.equivalence import condensed, uncondensed
-from kinetree.model.views import axial_view
+from kinetree.model.views import axial_view, condensed, uncondensed
 from kinetree.spatial import Force, Inertia, Plucker, crf, cross
 from kinetree.spatial.ops import check_pivot
 from kinetree.spatial.vector3 import norm

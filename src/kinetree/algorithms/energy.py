@@ -21,8 +21,7 @@ from kinetree.algorithms.kinematics import (
 )
 from kinetree.algorithms.passive import stretch
 from kinetree.model.dynamics import has_dynamics
-from kinetree.model.equivalence import condensed
-from kinetree.model.views import axial_view
+from kinetree.model.views import axial_view, condensed
 from kinetree.spatial import Force, crf
 
 __all__ = [

@@ -1,7 +1,7 @@
 """The formulations that generated code prefers: the same quantities in fewer operations.
 
 Three devices, all exact: inertia moved towards the base where that cannot be noticed
-(``model.equivalence``), rotations about coordinate axes applied as such (``model.views``), and
+(``model.views.condensed``), rotations about coordinate axes applied as such (``axial_view``), and
 velocity terms by acceleration tensors (``rnea_tensor``). Forward dynamics takes the bias force from
 the last of these and then solves ``H qdd = tau - C`` for a mechanism at rest, without gravity.
 Derivatives come in two systems of coordinates: which of them is cheaper depends on the model.
@@ -20,8 +20,7 @@ from kinetree.algorithms import (
 from kinetree.algorithms.honours import refuses, timed_joints
 from kinetree.algorithms.rnea_derivatives import is_applicable
 from kinetree.algorithms.sparsity import sparsity
-from kinetree.model.equivalence import condensed, uncondensed
-from kinetree.model.views import axial_view
+from kinetree.model.views import axial_view, condensed, uncondensed
 
 __all__ = [
     "as_built",

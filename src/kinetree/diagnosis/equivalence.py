@@ -23,7 +23,7 @@ from kinetree.expr.count import count_operations
 from kinetree.joints import AbstractJoint
 from kinetree.model import Model
 from kinetree.model.arrays import as_model
-from kinetree.model.equivalence import lumped_inertias
+from kinetree.model.views import lumped_inertias
 from kinetree.spatial import Inertia, crf
 
 __all__ = [

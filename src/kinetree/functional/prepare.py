@@ -23,8 +23,8 @@ from kinetree.functional.solvable import require_independent, require_solvable
 from kinetree.model import Model
 from kinetree.model.arrays import require_unit_parts
 from kinetree.model.define import by_the_book, is_public
-from kinetree.model.equivalence import code_key
 from kinetree.model.fingerprint import is_plain
+from kinetree.model.views import code_key
 from kinetree.quantities import dynamics
 from kinetree.quantities.external_forces import external_forces
 

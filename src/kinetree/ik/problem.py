@@ -22,9 +22,9 @@ from kinetree.expr.repeat import repeat
 from kinetree.functional.choose import select
 from kinetree.functional.layout import velocity_unit
 from kinetree.model import Model
-from kinetree.model.bounds import position_index
 from kinetree.model.fingerprint import is_plain
 from kinetree.model.gearing import with_leaders
+from kinetree.model.limits import position_index
 
 __all__ = ["FIRST_DAMPING", "STEPS", "Problem", "damped_step", "solve"]
 

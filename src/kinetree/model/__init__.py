@@ -1,11 +1,9 @@
 """What a mechanism is — RBDA chapter 4."""
 
 from kinetree.model import geometry, shapes, views
-from kinetree.model.builder import ModelBuilder
-from kinetree.model.dh import DHRow, DHTable, from_dh
-from kinetree.model.dh_extraction import dh_from_axes, dh_from_model
+from kinetree.model.builder import ModelBuilder, from_arrays
+from kinetree.model.dh import DHRow, DHTable, dh_from_axes, dh_from_model, from_dh
 from kinetree.model.edit import attach, extract, floating, lock, lump_fixed, reroot
-from kinetree.model.from_arrays import from_arrays
 from kinetree.model.graph import ConnectivityGraph, SpanningTree
 from kinetree.model.mechanism import MechanismGraph
 from kinetree.model.model import Model

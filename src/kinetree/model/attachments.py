@@ -9,11 +9,11 @@ import math
 import numpy as np
 
 from kinetree.errors import ModelError
-from kinetree.model.body_motion import loop_state
 from kinetree.model.gearing import FOLLOWING_TOLERANCE, in_order
 from kinetree.model.geometry import Geometry
 from kinetree.model.names import number_of
 from kinetree.model.parts import Actuator, Coupling, Posture, as_floats, as_placement
+from kinetree.model.transfer import loop_state
 
 __all__ = ["Attachments"]
 

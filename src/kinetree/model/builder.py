@@ -1,7 +1,9 @@
 """Building a model, body by body, in any order."""
 
+import numpy as np
+
 from kinetree.errors import ModelError
-from kinetree.joints import AbstractJoint, Fixed
+from kinetree.joints import AbstractJoint, Fixed, Helical, Prismatic, Revolute
 from kinetree.model.attachments import Attachments
 from kinetree.model.model import STANDARD_GRAVITY, Model
 from kinetree.model.names import number_of
@@ -9,7 +11,7 @@ from kinetree.model.parts import Body, Frame, JointDynamics, Limits, Loop, as_pl
 from kinetree.model.tree import check_parents, regular_order
 from kinetree.spatial import Inertia
 
-__all__ = ["ModelBuilder"]
+__all__ = ["ModelBuilder", "from_arrays"]
 
 
 class ModelBuilder(Attachments):
@@ -166,3 +168,36 @@ class ModelBuilder(Attachments):
 
 def _number(names, name, role):
     return 0 if name is None else number_of(name, names, role, "builder")
+
+
+def from_arrays(
+    parent, X_T, pitch, inertia, *, name="mechanism", gravity=STANDARD_GRAVITY
+) -> Model:
+    """A tree of revolute, prismatic and helical joints about their z axes — 6-D guide 2.
+
+    Bodies are called ``body1`` … ``bodyN``.
+
+    Args:
+        parent: parent of bodies 1 … N; 0 is the base.
+        X_T: transform from each parent to the joint's frame on it.
+        pitch: of each joint [m/rad]; 0 makes it revolute, infinity prismatic.
+        inertia: of each body.
+        name: of the model.
+        gravity: uniform gravitational acceleration [m/s²] in base coordinates, (3,).
+    """
+    sizes = [len(parent), len(X_T), len(pitch), len(inertia)]
+    if len(set(sizes)) > 1:
+        raise ModelError(
+            f"parent, X_T, pitch and inertia must have one entry for each body, got {sizes}"
+        )
+    bodies = [
+        Body(f"body{i}", p, _joint(h), X, I, f"body{i}_joint")
+        for i, (p, X, h, I) in enumerate(zip(parent, X_T, pitch, inertia, strict=True), start=1)
+    ]
+    return Model(tuple(bodies), name=name, gravity=gravity)
+
+
+def _joint(pitch):
+    if np.isinf(pitch):
+        return Prismatic("z")
+    return Helical("z", pitch=pitch) if pitch else Revolute("z")

@@ -37,8 +37,8 @@ from kinetree.model.arrays import (
     check_finite,
     require_unit_parts,
 )
-from kinetree.model.equivalence import code_key
 from kinetree.model.fingerprint import is_plain
+from kinetree.model.views import code_key
 from kinetree.spatial import Force
 
 F = TypeVar("F", bound=Callable[..., Any])

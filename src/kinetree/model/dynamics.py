@@ -3,7 +3,7 @@
 import numpy as np
 
 from kinetree.errors import LoopError
-from kinetree.model.travel import constant_ratio
+from kinetree.model.limits import constant_ratio
 
 __all__ = ["actuation", "has_dynamics", "joint_values", "joints_with"]
 

@@ -10,12 +10,16 @@ import numpy as np
 
 from kinetree.errors import LoopError, ModelError, names_itself
 from kinetree.joints import Fixed, Free
-from kinetree.model.body_motion import body_motion
-from kinetree.model.carry import carried, carried_postures, inside
-from kinetree.model.locking import held_positions
 from kinetree.model.mechanism import MechanismGraph
 from kinetree.model.model import Model
 from kinetree.model.parts import Body, Frame, Posture, as_placement
+from kinetree.model.transfer import (
+    body_motion,
+    held_positions,
+    inside,
+    transferred,
+    transferred_postures,
+)
 from kinetree.spatial import Inertia, Plucker
 
 __all__ = ["attach", "extract", "floating", "grounded", "lock", "lump_fixed", "reroot"]
@@ -43,7 +47,7 @@ def lump_fixed(model) -> Model:
             X.append(Plucker.identity())
             inertia.append(b.inertia)
     bodies = [replace(b, inertia=I) for b, I in zip(kept, inertia[1:], strict=True)]
-    parts = carried(model, owner, X)
+    parts = transferred(model, owner, X)
     for old, new in zip(model.loops, parts["loops"], strict=True):
         if new.predecessor == new.successor:
             ends = (model.body_names[k] for k in (old.predecessor, old.successor))
@@ -85,7 +89,7 @@ def lock(model, positions, *, lump=False) -> Model:
             if c.joint not in held
         ],
         actuators=[a for a in model.actuators if a.loop or a.joint not in held],
-        postures=carried_postures([b.joint for b in bodies], (numbers, model)),
+        postures=transferred_postures([b.joint for b in bodies], (numbers, model)),
     )
     return lump_fixed(locked) if lump else locked
 
@@ -182,7 +186,7 @@ def attach(model, other, *, on=None, at=None, prefix="") -> Model:
     ]
     parts = {
         kind: [replace(part, name=prefix + part.name) for part in parts]
-        for kind, parts in carried(other, number, X).items()
+        for kind, parts in transferred(other, number, X).items()
     }
     if prefix + other.base_name not in (*model.body_names, *model.frame_names):
         parts["frames"].append(Frame(prefix + other.base_name, frame.body, mount))
@@ -227,9 +231,9 @@ def extract(model, body) -> Model:
     for new, old in enumerate(subtree, start=1):
         number[old] = new
     part = inside(model, subtree, body)
-    parts = carried(part, number, [Plucker.identity()] * len(number))
+    parts = transferred(part, number, [Plucker.identity()] * len(number))
     bodies = [replace(model.bodies[k - 1], parent=number[model.parent[k]]) for k in subtree]
-    postures = carried_postures([b.joint for b in bodies], (subtree, model))
+    postures = transferred_postures([b.joint for b in bodies], (subtree, model))
     base_name = model.body_names[model.parent[i]]
     return model.replace(bodies=bodies, **parts, postures=postures, base_name=base_name, name=body)
 
@@ -247,10 +251,10 @@ def floating(model, *, inertia=None, world="world", joint_name="floating") -> Mo
     inertia = Inertia.zero() if inertia is None else inertia
     root = Body(model.base_name, 0, Free(), Plucker.identity(), inertia, joint_name)
     number = range(1, model.body_count + 2)
-    parts = carried(model, number, [Plucker.identity()] * len(number))
+    parts = transferred(model, number, [Plucker.identity()] * len(number))
     bodies = (root, *(replace(b, parent=b.parent + 1) for b in model.bodies))
     old = (None, *range(1, model.body_count + 1))
-    postures = carried_postures([b.joint for b in bodies], (old, model))
+    postures = transferred_postures([b.joint for b in bodies], (old, model))
     return model.replace(bodies=bodies, **parts, postures=postures, base_name=world)
 
 
@@ -269,10 +273,10 @@ def grounded(model) -> Model:
     X = model.tree_transform[1]
     number = [None, *range(model.body_count)]
     part = inside(model, range(1, model.body_count + 1), model.body_names[1])
-    parts = carried(part, number, [Plucker.identity()] * len(number))
+    parts = transferred(part, number, [Plucker.identity()] * len(number))
     bodies = [replace(b, parent=b.parent - 1) for b in model.bodies[1:]]
     old = range(2, model.body_count + 1)
-    postures = carried_postures([b.joint for b in bodies], (old, model))
+    postures = transferred_postures([b.joint for b in bodies], (old, model))
     return model.replace(
         bodies=bodies, **parts, postures=postures, base_name=model.body_names[1],
         gravity=X.E @ model.gravity,

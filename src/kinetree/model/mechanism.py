@@ -12,11 +12,10 @@ from kinetree.joints import AbstractJoint, Free
 from kinetree.joints.reversed import Reversed
 from kinetree.model.arrays import as_model
 from kinetree.model.attachments import Attachments
-from kinetree.model.graph import ConnectivityGraph, SpanningTree
+from kinetree.model.graph import ConnectivityGraph, SpanningTree, best_tree, importance
 from kinetree.model.model import STANDARD_GRAVITY, Model
 from kinetree.model.names import number_of
 from kinetree.model.parts import Body, Frame, JointDynamics, Limits, Loop, as_placement
-from kinetree.model.spanning import best_tree, importance
 from kinetree.model.validate import check_inertia_type, check_joint_type
 from kinetree.spatial import Inertia, Plucker
 

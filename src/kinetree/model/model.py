@@ -9,15 +9,20 @@ import numpy as np
 
 from kinetree.errors import ModelWarning
 from kinetree.joints.fixed import Following
-from kinetree.model import bounds, gearing, manifold, names, serialize, tree
+from kinetree.model import gearing, manifold, names, serialize, tree
 from kinetree.model.describe import summary
 from kinetree.model.dynamics import actuation, has_dynamics, joint_values
 from kinetree.model.fingerprint import fingerprint
 from kinetree.model.geometry import Geometry
+from kinetree.model.limits import (
+    Bounds,
+    effort_limits,
+    position_limits,
+    travel,
+    velocity_limits,
+)
 from kinetree.model.parts import Actuator, Body, Coupling, Frame, Loop, Posture
-from kinetree.model.replacing import replaced_parts
-from kinetree.model.scalars import map_numbers
-from kinetree.model.travel import travel
+from kinetree.model.replacing import map_numbers, replaced_parts
 from kinetree.model.validate import check_model, check_parts
 from kinetree.spatial import Motion, Plucker
 
@@ -197,22 +202,22 @@ class Model:
         return travel(self)
 
     @cached_property
-    def position_limits(self) -> bounds.Bounds:
+    def position_limits(self) -> Bounds:
         """``lower, upper`` of the position variables [m or rad], (nq,) each, infinite if unlimited.
 
         Where joints follow a joint, its limits are those that keep all of them within theirs.
         """
-        return bounds.position_limits(self)
+        return position_limits(self)
 
     @cached_property
     def velocity_limits(self):
         """Largest speed of every velocity variable [m/s or rad/s], (nv,), infinite if unlimited."""
-        return bounds.velocity_limits(self)
+        return velocity_limits(self)
 
     @cached_property
     def effort_limits(self):
         """Largest joint force of every velocity variable [N or N·m], (nv,)."""
-        return bounds.effort_limits(self)
+        return effort_limits(self)
 
     expand = gearing.expand
     expand_velocity = gearing.expand_velocity

@@ -1,10 +1,13 @@
-"""What a copy of a model consists of when some of its parts are replaced."""
+"""Copies of a model with some parts replaced, or with numbers of another kind."""
 
 from dataclasses import replace
 
-from kinetree.errors import ModelError
+import numpy as np
 
-__all__ = ["replaced_parts"]
+from kinetree.errors import ModelError
+from kinetree.spatial import Inertia, Plucker
+
+__all__ = ["map_numbers", "replaced_parts"]
 
 
 def replaced_parts(model, fields, *, inertia, **of_joints):
@@ -59,3 +62,56 @@ def _actuators(model, loop_number):
             yield a
         elif model.driven_joint(a) in loop_number:
             yield replace(a, loop=loop_number[model.driven_joint(a)] + 1)
+
+
+# --- numbers of another kind: exact, symbolic, complex -------------------------------------------
+
+
+def map_numbers(model, fn):
+    """A copy of ``model`` whose inertias, placements, gravity and so on went through ``fn``.
+
+    Positions stay floats: rest positions, couplings, postures; so do geometry and actuators.
+    """
+    bodies = [
+        replace(
+            b,
+            placement=_transform(b.placement, fn),
+            inertia=_inertia(b.inertia, fn),
+            dynamics=b.dynamics and _dynamics(b.dynamics, fn),
+        )
+        for b in model.bodies
+    ]
+    frames = [replace(f, placement=_transform(f.placement, fn)) for f in model.frames]
+    loops = [
+        replace(
+            loop,
+            predecessor_placement=_transform(loop.predecessor_placement, fn),
+            successor_placement=_transform(loop.successor_placement, fn),
+            dynamics=loop.dynamics and _dynamics(loop.dynamics, fn),
+        )
+        for loop in model.loops
+    ]
+    return model.replace(
+        bodies=bodies, frames=frames, loops=loops, gravity=_array(model.gravity, fn)
+    )
+
+
+def _transform(X, fn):
+    return Plucker(_array(X.E, fn), _array(X.r, fn))
+
+
+def _inertia(I, fn):
+    mass = _array(np.asarray(I.mass), fn)[()]
+    return Inertia(mass, _array(I.first_moment, fn), _array(I.rotational, fn))
+
+
+def _dynamics(dynamics, fn):
+    names = ("armature", "damping", "friction", "stiffness")
+    return replace(dynamics, **{n: tuple(map(fn, getattr(dynamics, n))) for n in names})
+
+
+def _array(a, fn):
+    """``fn`` of every entry; an array of integers is structure and stays."""
+    if np.issubdtype(a.dtype, np.integer):
+        return a
+    return np.array([fn(x) for x in a.ravel().tolist()]).reshape(a.shape)

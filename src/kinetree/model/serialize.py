@@ -4,17 +4,131 @@ Floats survive exactly, because Python writes the shortest digits that read back
 number; so a model that went through a file has the fingerprint of the original.
 """
 
-from dataclasses import fields
+import math
+from dataclasses import fields, is_dataclass
 
+import numpy as np
+
+import kinetree.joints
 from kinetree.errors import KinetreeError, ModelError
+from kinetree.joints import AbstractJoint
 from kinetree.model import geometry as shapes
-from kinetree.model import plain
 from kinetree.model.coupling import require_written
 from kinetree.model.geometry import Geometry
-from kinetree.model.parts import Actuator, Body, Coupling, Frame, JointDynamics, Loop, Posture
-from kinetree.spatial import Inertia
+from kinetree.model.parts import (
+    Actuator,
+    Body,
+    Coupling,
+    Frame,
+    JointDynamics,
+    Limits,
+    Loop,
+    Posture,
+)
+from kinetree.spatial import Inertia, Plucker
 
 __all__ = ["FORMAT", "from_dict", "to_dict"]
+
+# --- numbers, transforms, limits and joints ------------------------------------------------------
+
+
+def plain(x, what):
+    """Numbers and their containers as Python's own."""
+    if isinstance(x, (np.ndarray, np.number)):
+        x = x.tolist()
+    if isinstance(x, (list, tuple)):
+        return [plain(item, what) for item in x]
+    if isinstance(x, AbstractJoint):
+        return joint(x, what)
+    if isinstance(x, Plucker):
+        return placement(x, what)
+    if x is None or isinstance(x, (bool, int, float, str)):
+        return x
+    raise ModelError(
+        f"{what} holds a {type(x).__name__}, which plain data cannot express; only models of "
+        f"floats can be written"
+    )
+
+
+def placement(X, what):
+    """A transform."""
+    what = f"placement of {what!r}"
+    return {"E": plain(X.E, what), "r": plain(X.r, what)}
+
+
+def read_placement(data):
+    """Inverse of ``placement``."""
+    return Plucker(np.array(data["E"]), np.array(data["r"]))
+
+
+def bounds(values):
+    """Bounds; infinite ones become null, which strict JSON has a word for."""
+    return [x if math.isfinite(x) else None for x in values]
+
+
+def read_bounds(data):
+    """Inverse of ``bounds`` for a pair."""
+    lower, upper = data
+    return (-math.inf if lower is None else lower, math.inf if upper is None else upper)
+
+
+def limits(given):
+    """Limits of a joint."""
+    return {f.name: bounds(getattr(given, f.name)) for f in fields(given)}
+
+
+def read_limits(data):
+    """Inverse of ``limits``."""
+    free = {"lower": -math.inf}
+    return Limits(
+        **{
+            name: tuple(free.get(name, math.inf) if x is None else x for x in values)
+            for name, values in data.items()
+        }
+    )
+
+
+def known_joints(more=()):
+    """Joint classes by name: kinetree's, those that are registered, and ``more``."""
+    return {c.__name__: c for c in (*kinetree.joints.known_joints(), *more)}
+
+
+def joint(given, name):
+    """A joint: its class and parameters."""
+    if not is_dataclass(given):
+        raise ModelError(
+            f"joint {name!r} is a {type(given).__name__}, which is not a dataclass: its "
+            f"parameters cannot be listed"
+        )
+    what = f"joint {name!r}"
+    return {"type": type(given).__name__} | {
+        f.name: plain(getattr(given, f.name), what) for f in fields(given)
+    }
+
+
+def read_joint(data, known):
+    """Inverse of ``joint``."""
+    kind = data["type"]
+    if kind not in known:
+        raise ModelError(
+            f"unknown joint type {kind!r}; known: {sorted(known)}. Pass classes of your own as "
+            f"Model.from_dict(data, joints=[...])"
+        )
+    values = {name: _read_value(x, known) for name, x in data.items() if name != "type"}
+    result = known[kind](**values)
+    for name, value in values.items():
+        # The constructor may have normalised an axis once more, which moves its last digit.
+        object.__setattr__(result, name, value)
+    return result
+
+
+def _read_value(x, known):
+    if isinstance(x, list):
+        return tuple(_read_value(item, known) for item in x)
+    if isinstance(x, dict):
+        return read_joint(x, known) if "type" in x else read_placement(x)
+    return x
+
 
 FORMAT = "kinetree model 1"
 
@@ -26,24 +140,24 @@ def to_dict(model):
         "format": FORMAT,
         "name": model.name,
         "base_name": model.base_name,
-        "gravity": plain.plain(model.gravity, "gravity"),
+        "gravity": plain(model.gravity, "gravity"),
         "bodies": [_body(b, names) for b in model.bodies],
         "frames": [
             {
                 "name": f.name,
                 "body": names[f.body],
-                "placement": plain.placement(f.placement, f.name),
+                "placement": placement(f.placement, f.name),
             }
             for f in model.frames
         ],
         "loops": [
             {
                 "name": loop.name,
-                "joint": plain.joint(loop.joint, loop.name),
+                "joint": joint(loop.joint, loop.name),
                 "predecessor": names[loop.predecessor],
                 "successor": names[loop.successor],
-                "predecessor_placement": plain.placement(loop.predecessor_placement, loop.name),
-                "successor_placement": plain.placement(loop.successor_placement, loop.name),
+                "predecessor_placement": placement(loop.predecessor_placement, loop.name),
+                "successor_placement": placement(loop.successor_placement, loop.name),
                 **_of_joint(loop, loop.name),
                 **_given(misalignment=loop.misalignment),
             }
@@ -56,8 +170,8 @@ def to_dict(model):
                 "name": a.name,
                 "joint": model.driven_joint(a),
                 "gear": list(a.gear),
-                "control": plain.bounds(a.control),
-                "effort": plain.bounds(a.effort),
+                "control": bounds(a.control),
+                "effort": bounds(a.effort),
             }
             for a in model.actuators
         ],
@@ -84,10 +198,10 @@ def _body(b, names):
         "name": b.name,
         "parent": names[b.parent],
         "joint_name": b.joint_name,
-        "joint": plain.joint(b.joint, b.joint_name),
-        "placement": plain.placement(b.placement, b.joint_name),
+        "joint": joint(b.joint, b.joint_name),
+        "placement": placement(b.placement, b.joint_name),
         "inertia": {
-            name: plain.plain(getattr(b.inertia, name), f"inertia of body {b.name!r}")
+            name: plain(getattr(b.inertia, name), f"inertia of body {b.name!r}")
             for name in ("mass", "first_moment", "rotational")
         },
         **_of_joint(b, b.joint_name),
@@ -101,7 +215,7 @@ def _given(**values):
 def _of_joint(part, name):
     """Limits and dynamics of a body's joint or of a loop joint."""
     return {
-        "limits": part.limits and plain.limits(part.limits),
+        "limits": part.limits and limits(part.limits),
         "dynamics": part.dynamics and _fields(part.dynamics, f"dynamics of joint {name!r}"),
     }
 
@@ -111,7 +225,7 @@ def _geometry(g, names):
     return {
         "body": names[g.body],
         "shape": shape,
-        "placement": plain.placement(g.placement, g.name),
+        "placement": placement(g.placement, g.name),
         "name": g.name,
         "visual": g.visual,
         "collision": g.collision,
@@ -120,7 +234,7 @@ def _geometry(g, names):
 
 
 def _fields(x, what):
-    return {f.name: plain.plain(getattr(x, f.name), what) for f in fields(x)}
+    return {f.name: plain(getattr(x, f.name), what) for f in fields(x)}
 
 
 def from_dict(cls, data, joints=()):
@@ -129,7 +243,7 @@ def from_dict(cls, data, joints=()):
         found = data.get("format") if isinstance(data, dict) else type(data).__name__
         raise ModelError(f"expected a dictionary with format {FORMAT!r}, got {found!r}")
     try:
-        return _read(cls, data, plain.known_joints(joints))
+        return _read(cls, data, known_joints(joints))
     except KinetreeError:
         raise
     except KeyError as error:
@@ -148,17 +262,16 @@ def _read(cls, data, known):
     number |= {b["name"]: i for i, b in enumerate(data["bodies"], start=1)}
     joint = {None: 0} | {b["joint_name"]: i for i, b in enumerate(data["bodies"], start=1)}
     frames = [
-        Frame(f["name"], number[f["body"]], plain.read_placement(f["placement"]))
-        for f in data["frames"]
+        Frame(f["name"], number[f["body"]], read_placement(f["placement"])) for f in data["frames"]
     ]
     loops = [
         Loop(
             loop["name"],
             number[loop["predecessor"]],
             number[loop["successor"]],
-            plain.read_joint(loop["joint"], known),
-            plain.read_placement(loop["predecessor_placement"]),
-            plain.read_placement(loop["successor_placement"]),
+            read_joint(loop["joint"], known),
+            read_placement(loop["predecessor_placement"]),
+            read_placement(loop["successor_placement"]),
             *_read_of_joint(loop),
             loop.get("misalignment"),
         )
@@ -181,8 +294,8 @@ def _read(cls, data, known):
             a["name"],
             0 if a["joint"] in loop_number else joint[a["joint"]],
             tuple(a["gear"]),
-            plain.read_bounds(a["control"]),
-            plain.read_bounds(a["effort"]),
+            read_bounds(a["control"]),
+            read_bounds(a["effort"]),
             loop_number.get(a["joint"], 0),
         )
         for a in data.get("actuators", ())
@@ -206,15 +319,15 @@ def _read(cls, data, known):
 def _read_of_joint(part):
     """Limits and dynamics; loop joints of older files have neither."""
     limits, dynamics = part.get("limits"), part.get("dynamics")
-    return limits and plain.read_limits(limits), dynamics and JointDynamics(**dynamics)
+    return limits and read_limits(limits), dynamics and JointDynamics(**dynamics)
 
 
 def _read_body(b, number, known):
     return Body(
         b["name"],
         number[b["parent"]],
-        plain.read_joint(b["joint"], known),
-        plain.read_placement(b["placement"]),
+        read_joint(b["joint"], known),
+        read_placement(b["placement"]),
         Inertia(**b["inertia"]),
         b["joint_name"],
         *_read_of_joint(b),
@@ -230,7 +343,7 @@ def _read_geometry(g, number):
     return Geometry(
         number[g["body"]],
         kinds[kind](**shape),
-        plain.read_placement(g["placement"]),
+        read_placement(g["placement"]),
         g["name"],
         g["visual"],
         g["collision"],

@@ -17,10 +17,10 @@ from kinetree.model.validate_attachments import (
     check_actuator,
     check_couplings,
     check_dynamics,
+    check_loops,
     check_posture,
     check_shape,
 )
-from kinetree.model.validate_loops import check_loops
 from kinetree.spatial import Inertia, Plucker
 
 __all__ = [

@@ -11,7 +11,7 @@ from kinetree.errors import ModelError, ShapeError, SimulationError, UnknownName
 from kinetree.integration.breakdown import all_finite
 from kinetree.loops.kinematics.loop_joints import actuation_matrix
 from kinetree.model.arrays import as_numbers
-from kinetree.model.travel import constant_ratio
+from kinetree.model.limits import constant_ratio
 
 __all__ = ["Constant", "Recorded", "Sampled", "as_controller", "at_instants", "call_with_model"]
 

@@ -30,7 +30,7 @@ from kinetree.integration.integrator import Stepped
 from kinetree.integration.prescription import PrescribedSteps
 from kinetree.integration.step import Stepper
 from kinetree.integration.watcher import Watcher
-from kinetree.model.bounds import position_bounds, position_index
+from kinetree.model.limits import position_bounds, position_index
 from kinetree.model.tree import supports
 
 __all__ = ["ContactStepper", "time_stepper"]

@@ -17,8 +17,8 @@ from kinetree.algorithms.closed.constraints import loop_signs
 from kinetree.errors import calling
 from kinetree.loops.dynamics.methods import Instant, NullSpace, null_space
 from kinetree.loops.kinematics.constraint import rank
-from kinetree.model.carry import carried, carried_postures
 from kinetree.model.gearing import with_leaders
+from kinetree.model.transfer import transferred, transferred_postures
 from kinetree.spatial import Plucker
 
 __all__ = ["Cluster", "Renumbered", "block_null_space", "clusters", "renumber"]
@@ -110,8 +110,8 @@ def _in_order(model, order):
     number = {old: new for new, old in enumerate(order)}
     same = [Plucker.identity()] * len(order)
     bodies = [replace(model.bodies[i - 1], parent=number[model.parent[i]]) for i in order[1:]]
-    postures = carried_postures([b.joint for b in bodies], (order[1:], model))
-    renumbered = model.replace(bodies=bodies, **carried(model, number, same), postures=postures)
+    postures = transferred_postures([b.joint for b in bodies], (order[1:], model))
+    renumbered = model.replace(bodies=bodies, **transferred(model, number, same), postures=postures)
     q, v = (
         np.concatenate([np.zeros(0, int), *(np.arange(s[i].start, s[i].stop) for i in order[1:])])
         for s in (model.q_slice, model.v_slice)

@@ -13,7 +13,7 @@ import numpy as np
 from kinetree.algorithms.closed.rank import counting_part, scaling
 from kinetree.loops.kinematics.constraint import closing
 from kinetree.loops.kinematics.space import space_of
-from kinetree.model.bounds import position_index
+from kinetree.model.limits import position_index
 
 __all__ = ["Descent", "Limits", "descend", "limits_of", "smallest_error"]
 

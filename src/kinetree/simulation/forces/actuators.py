@@ -8,7 +8,7 @@ import numpy as np
 
 from kinetree.errors import ModelError, UnknownNameError
 from kinetree.functional.choose import select
-from kinetree.model.travel import ratio_to_leader
+from kinetree.model.limits import ratio_to_leader
 from kinetree.spelling import did_you_mean
 
 __all__ = ["Drive", "TorqueSpeed", "drive_of"]

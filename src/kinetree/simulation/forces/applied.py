@@ -17,7 +17,7 @@ from kinetree.integration.field import is_traceable
 from kinetree.model.arrays import as_joint_vector, as_numbers, check_finite
 from kinetree.model.dynamics import joints_with
 from kinetree.model.gearing import Gearing
-from kinetree.model.travel import ratio_to_leader
+from kinetree.model.limits import ratio_to_leader
 from kinetree.quantities import dynamics, kinematics
 
 __all__ = [

@@ -14,7 +14,7 @@ import numpy as np
 
 from kinetree.errors import ModelError, SimulationWarning, UnknownNameError
 from kinetree.functional.choose import select
-from kinetree.model.bounds import position_bounds, position_index
+from kinetree.model.limits import position_bounds, position_index
 from kinetree.simulation.forces.applied import nominal_mobility, on_variables
 
 __all__ = ["RigidLimits", "StiffLimits", "limits_of", "warn_outside"]

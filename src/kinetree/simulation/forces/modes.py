@@ -19,7 +19,7 @@ import numpy as np
 from kinetree.errors import LoopError, ShapeError, UnknownNameError
 from kinetree.integration.field import Field, PrescribedField
 from kinetree.integration.watcher import mechanical_energy
-from kinetree.model.bounds import position_bounds, position_index
+from kinetree.model.limits import position_bounds, position_index
 from kinetree.simulation.forces.held import HeldStepper, Holding, Mode
 
 __all__ = ["Modes", "solve_box"]

@@ -1,0 +1,194 @@
+"""Attachments and states of bodies and joints when editing numbers and places them anew."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from kinetree.errors import LoopError, ModelError
+from kinetree.model.parts import Posture
+
+__all__ = [
+    "body_motion",
+    "held_positions",
+    "inside",
+    "loop_state",
+    "transferred",
+    "transferred_postures",
+]
+
+
+def transferred(model, number, X):
+    """Frames, loops, couplings, geometry and actuators on new numbers, as fields of a model.
+
+    Args:
+        model: what had them.
+        number: new body number of every old body, which is also that of its joint.
+        X: from the frame of the new body to that of the old one.
+
+    Loop joints keep their numbers.
+    """
+    frames = [
+        replace(f, body=number[f.body], placement=f.placement @ X[f.body]) for f in model.frames
+    ]
+    loops = [
+        replace(
+            loop,
+            predecessor=number[loop.predecessor],
+            successor=number[loop.successor],
+            predecessor_placement=loop.predecessor_placement @ X[loop.predecessor],
+            successor_placement=loop.successor_placement @ X[loop.successor],
+        )
+        for loop in model.loops
+    ]
+    couplings = [
+        replace(
+            c,
+            joint=number[c.joint],
+            source=c.source and number[c.source],
+            sources=tuple(number[i] for i in c.sources),
+        )
+        for c in model.couplings
+    ]
+    geometry = [
+        replace(g, body=number[g.body], placement=g.placement @ X[g.body]) for g in model.geometry
+    ]
+    actuators = [a if a.loop else replace(a, joint=number[a.joint]) for a in model.actuators]
+    return {
+        "frames": frames,
+        "loops": loops,
+        "couplings": couplings,
+        "geometry": geometry,
+        "actuators": actuators,
+    }
+
+
+def transferred_postures(joints, old):
+    """Postures for other joints: what they say of each joint stays, the rest is neutral.
+
+    Args:
+        joints: those of the new model, in order, also those that follow others.
+        old: number that each had in the old model, or None, and the old model.
+    """
+    numbers, model = old
+    result, model = [], model.uncoupled
+    for p in model.postures:
+        q = [
+            joint.neutral() if i is None else p.q[model.q_slice[i]]
+            for i, joint in zip(numbers, joints, strict=True)
+        ]
+        qd = [
+            np.zeros(joint.nv) if i is None else p.qd[model.v_slice[i]]
+            for i, joint in zip(numbers, joints, strict=True)
+            if p.moves
+        ]
+        result.append(Posture(p.name, *(tuple(float(x) for y in z for x in y) for z in (q, qd))))
+    return result
+
+
+def inside(model, bodies, body):
+    """The model with only what is attached to some bodies; ``body`` is where they begin.
+
+    Raises:
+        LoopError: for a loop or a coupling between one of them and another body.
+    """
+    for loop in model.loops:
+        if (loop.predecessor in bodies) != (loop.successor in bodies):
+            raise LoopError(
+                f"loop joint {loop.name!r} leads out of the subtree of {body!r}: remove it first "
+                f"(model.replace(loops=...))"
+            )
+    for c in model.couplings:
+        if any((c.joint in bodies) != (i in bodies) for i in c.leaders):
+            raise LoopError(
+                f"coupling {c.name!r} leads out of the subtree of {body!r}: remove it first "
+                f"(model.replace(couplings=...))"
+            )
+    kept = model.replace(
+        frames=[f for f in model.frames if f.body in bodies],
+        loops=[loop for loop in model.loops if loop.predecessor in bodies],
+        couplings=[c for c in model.couplings if c.joint in bodies],
+        geometry=[g for g in model.geometry if g.body in bodies],
+    )
+    return kept.replace(actuators=[a for a in kept.actuators if a.loop or a.joint in bodies])
+
+
+# --- held joints, and those that follow them alone -----------------------------------------------
+
+
+def held_positions(model, positions):
+    """Position variables (nq,) of every joint that stands still, by joint number.
+
+    Args:
+        model: the model.
+        positions: position variables by joint name, a number or (nq,).
+    """
+    held = {model.joint_index(name): _position(model, name, q) for name, q in positions.items()}
+    leader = {c.joint: c for c in model.couplings}
+    for i in list(held):
+        if i in leader and not leader[i].leaders:
+            _follow(model, leader[i], held)
+    waiting = [c for c in model.couplings if c.leaders]
+    while ready := [c for c in waiting if all(i in held for i in c.leaders)]:
+        for c in ready:
+            waiting.remove(c)
+            _follow(model, c, held)
+    for i in held:
+        if i in leader and not all(k in held for k in leader[i].leaders):
+            c, names = leader[i], model.joint_names
+            leads = " and ".join(repr(names[k - 1]) for k in c.leaders)
+            raise ModelError(
+                f"joint {names[i - 1]!r} follows {leads} by coupling {c.name!r} "
+                f"and cannot be locked alone: lock {leads}, or remove the coupling"
+            )
+    return held
+
+
+def _position(model, name, q):
+    joint = model.bodies[model.joint_index(name) - 1].joint
+    q = np.atleast_1d(np.asarray(q))
+    if q.shape != (joint.nq,):
+        raise ModelError(f"joint {name!r} has {joint.nq} position variables, got {q.tolist()}")
+    defect = joint.defect(q)
+    if defect:
+        raise ModelError(f"joint {name!r} cannot be locked there: {defect}")
+    return q
+
+
+def _follow(model, c, held):
+    """Put the follower of a joint that is held where it belongs."""
+    names = model.joint_names
+    q = np.atleast_1d(c.position([held[i][0] for i in c.leaders]))
+    given = held.setdefault(c.joint, q)
+    if abs(given[0] - q[0]) > 1e-9 * (1 + abs(q[0])):
+        raise ModelError(
+            f"coupling {c.name!r} holds joint {names[c.joint - 1]!r} at {q[0]:.6g}; it cannot be "
+            f"locked at {given[0]:.6g}"
+        )
+
+
+# --- motion of bodies and loops ------------------------------------------------------------------
+
+
+def body_motion(model, i, q, qd):
+    """Transform from the base to body ``i``, and velocity of it in its coordinates."""
+    if model.couplings:
+        return body_motion(model.uncoupled, i, model.expand(q), model.expand_velocity(q, qd))
+    X, v = model.identity_transform, model.zero_motion
+    for k in model.support[i]:
+        X_J, _, v_J, _ = model.jcalc(k, q, qd)
+        X_k = X_J @ model.tree_transform[k]
+        X, v = X_k @ X, X_k @ v + v_J
+    return X, v
+
+
+def loop_state(model, loop, q, qd):
+    """Position and velocity variables of a loop joint, measured on its bodies."""
+    (X_p, v_p), (X_s, v_s) = (
+        body_motion(model, i, q, qd) for i in (loop.predecessor, loop.successor)
+    )
+    X_p, X_s = loop.predecessor_placement @ X_p, loop.successor_placement @ X_s
+    X_J = X_s @ X_p.inverse()
+    v_J = loop.successor_placement @ v_s - X_J @ (loop.predecessor_placement @ v_p)
+    q_k = loop.joint.coordinates(X_J)
+    _, _, sigma, _ = loop.joint.jcalc(q_k, np.zeros(loop.joint.nv))
+    return q_k, loop.joint.velocity_variables(q_k, v_J - sigma)
