@@ -11,46 +11,14 @@ import math
 
 import numpy as np
 
+from kinetree.algorithms.closed.least_forces import nonnegative_least_squares
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.contact.contacts import Contacts, spatial_normals
 from kinetree.errors import ModelError
 
-__all__ = ["disc_corners", "nonnegative_least_squares", "positive_dependence", "reduced"]
+__all__ = ["disc_corners", "positive_dependence", "reduced"]
 
 _EXACT = 1e-10  # part of the size of a set of contacts
-
-
-def nonnegative_least_squares(A, b):
-    """``x >= 0`` that makes ``|A x - b|`` smallest, and that smallest value.
-
-    The active-set algorithm of Lawson and Hanson, "Solving Least Squares Problems" (1974).
-    """
-    A, b = np.asarray(A, dtype=float), np.asarray(b, dtype=float)
-    n = A.shape[1]
-    x, free = np.zeros(n), np.zeros(n, dtype=bool)
-    small = 100 * np.finfo(float).eps * np.linalg.norm(A) * np.linalg.norm(b)
-    for _ in range(3 * n + 10):
-        gradient = A.T @ (b - A @ x)
-        gradient[free] = -np.inf
-        if not n or gradient.max() <= small:
-            break
-        free[np.argmax(gradient)] = True
-        x = _freed(A, b, x, free)
-    return x, float(np.linalg.norm(A @ x - b))
-
-
-def _freed(A, b, x, free):
-    """Least squares over the free variables, of which those that would go negative are fixed."""
-    while True:
-        s = np.zeros_like(x)
-        s[free] = np.linalg.lstsq(A[:, free], b, rcond=None)[0]
-        bad = free & (s <= 0)
-        if not bad.any():
-            return s
-        step = np.min(x[bad] / np.maximum(x[bad] - s[bad], np.finfo(float).tiny))
-        x = x + step * (s - x)
-        free &= x > 1e-14
-        x[~free] = 0
 
 
 def positive_dependence(vectors: ArrayLike, k: int) -> tuple[Array, float]:
@@ -66,8 +34,14 @@ def positive_dependence(vectors: ArrayLike, k: int) -> tuple[Array, float]:
     vectors = np.asarray(vectors, dtype=float)
     others = np.delete(np.arange(len(vectors)), k)
     coefficients = np.zeros(len(vectors))
-    coefficients[others], rest = nonnegative_least_squares(vectors[others].T, vectors[k])
+    coefficients[others], rest = _combined(vectors[others], vectors[k])
     return coefficients, rest
+
+
+def _combined(vectors, target):
+    """Coefficients >= 0 of rows that come nearest to a vector, and the distance that is left."""
+    x = nonnegative_least_squares(vectors.T, target)
+    return x, float(np.linalg.norm(x @ vectors - target))
 
 
 def reduced(contacts: Contacts, accuracy: float | None = None) -> Contacts:
@@ -100,8 +74,7 @@ def _reduced_group(contacts, group, accuracy):
         kept = _covering(vectors, accuracy)
     for k in reversed(list(kept)):  # the largest gap first
         others = [j for j in kept if j != k]
-        _, rest = nonnegative_least_squares(vectors[others].T, vectors[k])
-        if rest <= _EXACT * size:
+        if _combined(vectors[others], vectors[k])[1] <= _EXACT * size:
             kept = others
     return group[kept].tolist()
 
@@ -120,7 +93,7 @@ def _covering(vectors, accuracy):
     rests[0] = 0
     while (worst := int(np.argmax(rests))) not in kept and rests[worst] > accuracy:
         # What is left over only shrinks as more are kept: old values are bounds.
-        rests[worst] = nonnegative_least_squares(vectors[kept].T, vectors[worst])[1]
+        rests[worst] = _combined(vectors[kept], vectors[worst])[1]
         if rests[worst] >= rests.max() and rests[worst] > accuracy:
             kept.append(worst)
             rests[worst] = 0

@@ -64,7 +64,7 @@ def nonnegative_least_squares(E, f):
     """``x >= 0`` that makes ``|E x - f|`` smallest: the active-set method of Lawson and Hanson."""
     n = E.shape[1]
     x, passive = np.zeros(n), np.zeros(n, dtype=bool)
-    tolerance = 10 * np.finfo(float).eps * max(E.shape) * np.max(np.abs(E), initial=1.0)
+    tolerance = 100 * np.finfo(float).eps * np.linalg.norm(E) * np.linalg.norm(f)
     for _ in range(10 * n + 10):
         w = np.where(passive, -np.inf, E.T @ (f - E @ x))
         if not n or np.max(w) <= tolerance:
@@ -79,7 +79,7 @@ def nonnegative_least_squares(E, f):
             drop = x[falling] - s[falling]
             step = np.min(np.where(drop > 0, x[falling] / np.where(drop > 0, drop, 1), 0))
             x = x + step * (s - x)
-            passive &= x > tolerance
+            passive &= x > 1e-14 * np.max(x)
             x[~passive] = 0
         x = s
     return x
