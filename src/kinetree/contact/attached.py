@@ -1,13 +1,13 @@
-"""What ``simulate(contact=...)`` takes, and ``rollout(contact=...)``.
+"""Contact in a simulation: what ``contact=`` of ``simulate`` and ``rollout`` adds, by its type.
 
-Anything that ``attach`` has been taught, by its type:
+A contact model of your own registers its class:
 
     @attach.register
     def _(contact: MyContact, model) -> Attached:
         return Attached(forces=(...,))
 
-Soft contact is a force like others. Time stepping and event-driven contact take the steps
-themselves, and so replace what makes the stepper.
+Soft contact is a force like others. Time stepping and event-driven contact have steppers of their
+own.
 """
 
 import warnings
@@ -35,7 +35,7 @@ __all__ = ["Attached", "attach", "forces_of", "warn_of_ground"]
 
 @dataclass(frozen=True)
 class Attached:
-    """What contact adds to a simulation.
+    """Forces and steppers that contact adds to a simulation.
 
     Attributes:
         forces: that act all the time, like those of ``simulate(forces=...)``.
@@ -49,7 +49,7 @@ class Attached:
     equal_steps: bool = False
 
     def refuse(self, *, adaptive):
-        """Raise for steps that adapt, where they cannot."""
+        """Raise for adaptive steps where steps must be equal."""
         if adaptive and self.equal_steps:
             raise UnknownNameError(
                 "steps with time stepping are equal, and do not adapt: leave out rtol and atol"
@@ -58,7 +58,7 @@ class Attached:
 
 @singledispatch
 def attach(contact: Any, model) -> Attached:
-    """What this kind of contact adds to the simulation of a model."""
+    """Forces and stepper of a contact model, for the simulation of a model."""
     kinds = sorted(kind.__name__ for kind in attach.registry if kind not in (object, type(None)))
     hint = "; say what happens there: TimeStepping(scene)" if isinstance(contact, Scene) else ""
     raise TypeError(
@@ -91,7 +91,7 @@ def _(contact: EventDriven, model) -> Attached:
 
 
 def forces_of(contact, model) -> tuple:
-    """The forces of contact that is nothing else; an error for one that takes steps itself."""
+    """Forces of soft contact; an error for models of contact with steppers of their own."""
     attached = attach(contact, model)
     if attached.stepper is not None:
         raise TraceError(
@@ -111,7 +111,7 @@ def _require_model(scene, model):
 
 
 def warn_of_ground(model, contact, forces):
-    """Warn where shapes fall through a ground that they could stand on, and no force knows it."""
+    """Warn where shapes fall through a ground: there is neither contact nor a force."""
     if contact is not None or forces:
         return
     ground = [

@@ -1,4 +1,4 @@
-"""Contacts of one instant, and how fast the bodies separate there — RBDA §11.1, §11.3.
+"""Contacts of one instant, their Jacobians, velocities and biases — RBDA §11.1, §11.3.
 
 A contact is a point, a unit normal from the predecessor to the successor, and a gap along it. Its
 row of the Jacobian is ``t = (J_s - J_p)ᵀ n``, RBDA (11.26), and its separation acceleration
@@ -110,7 +110,7 @@ def velocity(model: Model, q: ArrayLike, qd: ArrayLike, contacts: Contacts) -> A
 
 @on_host
 def bias(model: Model, q: ArrayLike, qd: ArrayLike, contacts: Contacts) -> Array:
-    """What ``velocity`` changes by per second at ``qdd = 0``, (n, 3) [m/s²].
+    """Rate of ``velocity`` at ``qdd = 0``, (n, 3) [m/s²].
 
     Along the normal it is the second time derivative of the gap: ``n · a + ṅ · v``, RBDA (11.3),
     (11.33), with the rate of the normal that the curvature of the surfaces gives.
@@ -219,7 +219,7 @@ def contact_changes(
     model: Model, q: ArrayLike, qd: ArrayLike, before: Contacts, after: Contacts,
     tolerance: float = 1e-6,
 ) -> Changes:  # fmt: skip
-    """What pairs of shapes gained and lost contact between two instants.
+    """Pairs of shapes that gained and lost contact between two instants.
 
     Args:
         model: the mechanism.

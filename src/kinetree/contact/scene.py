@@ -1,4 +1,4 @@
-"""A scene: the shapes of a model that may touch, and how rough and bouncy they are."""
+"""A scene: the pairs of shapes that may touch, with coefficients of friction and restitution."""
 
 import warnings
 from collections.abc import Callable, Sequence
@@ -139,7 +139,7 @@ class Scene:
 
         The rows of the axes are normal and tangents. Traceable, like ``candidate_terms``.
         """
-        return self._positions(model, q)
+        return self._kernels[0](model, q)
 
     def candidate_velocities(
         self, model: Model, q: ArrayLike, qd: ArrayLike
@@ -148,7 +148,7 @@ class Scene:
 
         Along normal and tangents, with what prescribed joints add. Traceable.
         """
-        return self._velocities(model, q, qd)
+        return self._kernels[1](model, q, qd)
 
     def candidate_terms(
         self, model: Model, q: ArrayLike, qd: ArrayLike
@@ -159,41 +159,26 @@ class Scene:
         along the normal these are the time derivatives of the gap. In functions under ``@kernel``
         it is traced along.
         """
-        return self._terms(model, q, qd)
+        return self._kernels[2](model, q, qd)
 
     @cached_property
-    def _positions(self):
-        pairs = self._closed_pairs()
+    def _kernels(self):
+        self._require_closed_forms()
+        pairs = [pair[:2] for pair in self.pairs]
 
         @kernel
         def candidate_positions(model, q):
             return candidates.positions(model, q, pairs)
 
-        return candidate_positions
-
-    @cached_property
-    def _velocities(self):
-        pairs = self._closed_pairs()
-
         @kernel
         def candidate_velocities(model, q, qd):
             return candidates.velocities(model, q, qd, pairs)
-
-        return candidate_velocities
-
-    @cached_property
-    def _terms(self):
-        pairs = self._closed_pairs()
 
         @kernel
         def candidate_terms(model, q, qd):
             return candidates.terms(model, q, qd, pairs)
 
-        return candidate_terms
-
-    def _closed_pairs(self):
-        self._require_closed_forms()
-        return [pair[:2] for pair in self.pairs]
+        return candidate_positions, candidate_velocities, candidate_terms
 
     @cached_property
     def open_pairs(self) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""What can be chosen about time stepping."""
+"""Settings of rigid contact: ``TimeStepping`` and ``EventDriven``."""
 
 from dataclasses import dataclass
 from typing import Any

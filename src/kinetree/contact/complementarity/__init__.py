@@ -1,4 +1,4 @@
-"""Complementarity: problems of contact as matrices and vectors, and what solves them.
+"""Complementarity problems of contact, as matrices and vectors, and their solvers.
 
 ``lcp`` and ``quadratic`` are frictionless contact, RBDA (11.42) to (11.44); ``cones`` has friction,
 loops, limits and dry joint friction in one problem, ``polyhedral`` the same with flat-sided cones.

@@ -260,7 +260,7 @@ def newton_with_admm(problem, lam, tolerance, iterations):
 def newton_steps(
     problem: Equations, lam: ArrayLike, tolerance: float, iterations: int
 ) -> tuple[Array, int]:
-    """Steps as long as the errors shrink; one more than it takes, as it is so cheap."""
+    """Newton steps while errors shrink, and one more after convergence."""
     merit = problem.merit(lam)
     for k in range(iterations):
         if merit == 0:
@@ -291,7 +291,7 @@ _TINY = 1e-150
 
 
 class Alternation:
-    """The iteration, which can be carried on; ``lam`` holds admissible forces."""
+    """State of the iteration; ``lam`` holds admissible forces."""
 
     def __init__(self, problem, lam):
         self.problem, self.rows = problem, problem.rows
@@ -303,7 +303,7 @@ class Alternation:
         self.y = w + self._correction(w)
 
     def advance(self, iterations=_EVERY):
-        """Do some iterations, then set the penalty anew."""
+        """Do some iterations, then adapt the penalty."""
         before = self.lam
         for _ in range(iterations):
             before, self.lam = self.lam, self._next()

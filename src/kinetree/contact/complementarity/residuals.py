@@ -1,4 +1,4 @@
-"""By how much forces miss the laws that they should obey."""
+"""Residuals of solutions, and proofs that there is none."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -36,7 +36,7 @@ class Residuals(NamedTuple):
 
 
 def residuals(rows, A, b, lam) -> Residuals:
-    """What is wrong with the forces ``lam`` of a mixed problem."""
+    """Residuals of the forces ``lam`` of a mixed problem."""
     w = A @ lam + b
     (force, others), (motion, w_others) = rows.split(lam), rows.split(w)
     slip = rows.mu * np.hypot(motion[:, 1], motion[:, 2])

@@ -55,7 +55,7 @@ def less(a, b):
 
 
 class Rows(NamedTuple):
-    """What the rows of a mixed problem stand for.
+    """Rows of a mixed problem: friction cones, then bounds.
 
     Attributes:
         mu: coefficients of friction, (c,), of the contacts, which take the first 3 c rows.

@@ -47,7 +47,7 @@ class Mode:
 
     @property
     def names(self):
-        """What every contact does, as words."""
+        """Names of the modes of all contacts."""
         return tuple(MODES[k] for k in self.kind)
 
 

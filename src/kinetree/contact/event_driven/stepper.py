@@ -243,7 +243,7 @@ class ContactEvents:
 
 
 class Loads(NamedTuple):
-    """How closed contacts bear their loads.
+    """Loads of closed contacts, and their margins.
 
     Attributes:
         motion: motion and forces in the present mode.

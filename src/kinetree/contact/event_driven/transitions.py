@@ -44,7 +44,7 @@ class Transitions:
     # --- the next mode -----------------------------------------------------------------------
 
     def prepare(self, t, h, q, qd, tau):
-        """Before a step of ``h`` seconds: the mode, if joint forces have jumped; directions."""
+        """Update the mode if joint forces have jumped, and directions of sliding, before a step."""
         if self.tau is None or not np.array_equal(self.tau, tau):
             self.settle(t, q, qd, tau)
         mode = self.mode

@@ -97,15 +97,8 @@ def arrested_collision(
 ) -> BodyCollision:  # fmt: skip
     """Two bodies whose sliding friction stops — RBDA (11.66)-(11.72).
 
-    Args:
-        I1: inertia of the first body, or of a handle; None if it does not move.
-        v1: its velocity before.
-        I2: of the second, which the normal points to.
-        v2: its velocity before.
-        point: where they meet, in the coordinates of all else [m], (3,).
-        normal: unit vector from the first to the second, (3,).
-        restitution: ratio of the speeds of separation after and before, from 0 to 1.
-        friction: coefficient that the impulse must not exceed.
+    Arguments are those of ``frictionless_collision``, and ``friction``, the coefficient that the
+    impulse must not exceed.
 
     Raises:
         ImpactError: it would take more friction than there is, or a pull.

@@ -1,4 +1,4 @@
-"""``SoftContact``: the forces of a scene whose surfaces give way — RBDA §11.8.
+"""``SoftContact``: forces at the contacts of a scene with compliant surfaces — RBDA §11.8.
 
     soft = kt.contact.SoftContact(scene, stiffness=1e5, damping=0.3)
     kt.simulate(m, q0, duration=1.0, forces=soft)

@@ -1,4 +1,4 @@
-"""Taking penetration out of positions, and closing loops, without touching velocities.
+"""Projection of positions: penetration and loop errors are removed, velocities stay.
 
 Bodies that are deep inside each other are not pushed apart at once: the rows are those of where
 they are, and along them no joint may move farther than ``TimeStepping.correction_speed`` allows.
@@ -29,7 +29,7 @@ def projected(constraints, model, q, rows, inertia, Y, A, farthest):
     """
     if not constraints.compiled:
         return _with_new_rows(constraints, model, q, inertia, farthest)
-    which = _held(rows)
+    which = _positional(rows)
 
     def move(state):
         (q, gap, error, *_), left = state
@@ -64,14 +64,14 @@ def _with_new_rows(constraints, model, q, inertia, left):
         rows = constraints.at(model, q, np.zeros(model.nv))
         Y = inertia.halves(rows.G)
         A = inertia.mobility(Y)
-        wanted = _shift(_held(rows), rows, rows.gap, rows.error, inertia, Y, A)
+        wanted = _shift(_positional(rows), rows, rows.gap, rows.error, inertia, Y, A)
         shift, left = _bounded(wanted, constraints.units, left)
         q = model.integrate(q, shift)
     _, _, _, deep, opened = _look(constraints, model, q)
     return q, deep, opened
 
 
-def _held(rows):
+def _positional(rows):
     """Rows with a position of their own: contacts and ends of travel, then loops."""
     return [*rows.one_sided, *range(len(rows.G) - len(rows.error), len(rows.G))]
 

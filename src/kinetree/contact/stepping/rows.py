@@ -29,7 +29,7 @@ def _same(level, speed):
 
 
 class JointRows(NamedTuple):
-    """What joints themselves add.
+    """Rows of the joints: rigid stops and dry friction.
 
     Attributes:
         stops: ends of travel: ``(position variable, velocity variable, sign, bound)``, the sign 1

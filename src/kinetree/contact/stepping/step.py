@@ -74,11 +74,11 @@ class Ended(NamedTuple):
 
 @dataclass(frozen=True)
 class ContactStep:
-    """A way to take steps, compiled in where it is used.
+    """A step with contact, traced into the kernel that uses it.
 
     Attributes:
-        constraints: where rows come from.
-        settings: what was chosen.
+        constraints: of the mechanism.
+        settings: ``TimeStepping``.
         tree: the mechanism without loops and couplings.
         solve: ``solver.solve_in_kernel`` or ``solver.solve_in_python``.
         prescription: of prescribed joints, or None.

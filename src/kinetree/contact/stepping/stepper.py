@@ -185,7 +185,7 @@ class ContactStepper(Stepper):
         return self._taken(t, h, q, qd, tau, count)[:3]
 
     def walk(self, instants, q, qd, tau):
-        """States after each of several steps; those that are fine are not looked at one by one."""
+        """States after each of several steps; compiled code takes as many as it can solve."""
         states = self._hurried(instants, q, qd, tau) if self.compiled else []
         if states:
             q, qd = states[-1][:2]
@@ -259,7 +259,7 @@ class ContactStepper(Stepper):
         return residuals[..., 0] <= self.contact_step.settings.tolerance * (1 + speed)
 
     def _with_patience(self, t, h, q, qd, tau, force, count, after, wrong):
-        """The same with the motions that went wrong taken again, step by step."""
+        """The same with the motions that were not solved taken again, step by step."""
         after = [np.array(x) for x in after]
         for index in map(tuple, np.argwhere(wrong)):
             x, v, held = q[index], qd[index], force[index]
