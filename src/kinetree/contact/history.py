@@ -90,7 +90,7 @@ def power_error(rows, lam, w):
 
 @dataclass(frozen=True)
 class ContactHistory:
-    """What held a mechanism during a simulation.
+    """Contact forces of a simulation, forces of stops, dry friction and loops, and residuals.
 
     Attributes:
         names: of the contacts.
@@ -128,7 +128,7 @@ class ContactHistory:
 
 
 class Notes:
-    """What is written down while a simulation runs.
+    """Recorder of forces and residuals while a simulation runs.
 
     Args:
         step: a ``ContactStep``.
@@ -151,12 +151,12 @@ class Notes:
         self._stored: list = []
 
     def take(self, force, residuals):
-        """A step, or several as one."""
+        """Record a step, or several as one."""
         self.force = force
         self._steps.append((force, residuals))
 
     def keep(self):
-        """The moment is stored: so is what happened since the one before."""
+        """Store the forces of the last step, and residuals since the last stored time."""
         last = len(self._steps)
         if self.behind:
             last -= self.behind - 1
@@ -206,7 +206,7 @@ class Notes:
 
 
 class PhaseResiduals(NamedTuple):
-    """By how much phases miss their equations and laws: the worst.
+    """Residuals of the equations and laws of phases: the worst.
 
     Attributes:
         velocity: of closed contacts along the normal, and of those that stick [m/s].
@@ -251,7 +251,7 @@ class PhaseHistory(ContactHistory):
 
 
 class PhaseNotes:
-    """What is written down while a simulation runs.
+    """Recorder of forces, modes and residuals while a simulation runs.
 
     Args:
         transitions: what contacts do.
@@ -265,7 +265,7 @@ class PhaseNotes:
         self._begun = False
 
     def begin(self, t, q, qd, tau):
-        """A step begins; the first one tells the forces at the start."""
+        """Start of a step; the first one has the forces at the start of the simulation."""
         if self._begun:
             return
         self._begun = True
@@ -275,7 +275,7 @@ class PhaseNotes:
             self._stored[0] = (*self._last, self._stored[0][2])
 
     def take(self, step, motion):
-        """A step has ended, with an ``PhaseMotion``, or None in flight."""
+        """End of a step, with its ``PhaseMotion``, or None in flight."""
         transitions, mode = self.transitions, self.transitions.mode
         force = np.zeros(mode.force.shape) if motion is None else motion.force
         contact, axis = mode.rows
@@ -301,7 +301,7 @@ class PhaseNotes:
         self._last = force, mode.names
 
     def keep(self):
-        """The moment is stored: so is what happened since the one before."""
+        """Store the forces of the last step, and residuals since the last stored time."""
         self._stored.append((*self._last, self._worst))
         self._worst = np.zeros(len(PhaseResiduals._fields))
 

@@ -1,4 +1,4 @@
-"""Which pairs of shapes have a closed form, and what it is."""
+"""Closed forms of pairs of shapes: where they touch, as formulas that can be compiled."""
 
 import math
 from collections.abc import Callable

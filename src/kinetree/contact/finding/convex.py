@@ -35,7 +35,7 @@ def convex_distance(a: Placed, b: Placed) -> Nearest:
     if any(isinstance(p.shape, (HeightField, Plane)) for p in (a, b)):
         kinds = " and ".join(type(p.shape).__name__ for p in (a, b))
         raise ModelError(
-            f"there is no way to find where {kinds} touch: the pair has no closed form, and coal "
+            f"contact between {kinds} is not supported: the pair has no closed form, and coal "
             f"needs bounded convex shapes; leave it out: Scene(..., ignore=...)"
         )
     try:
@@ -45,7 +45,7 @@ def convex_distance(a: Placed, b: Placed) -> Nearest:
 
 
 def _nearest(a, b):
-    """The same; what coal says is refined, and checked where it would be an overlap."""
+    """The same; the result of coal is refined, and checked where shapes overlap."""
     if not all(np.all(np.abs(x) < _FAR) for p in (a, b) for x in (p.axes, p.origin)):
         raise _not_found(a, b, ", which are not at a finite place")
     normal = _by_coal(a, b)

@@ -1,8 +1,8 @@
-"""How a contact moves over two curved surfaces: the rates of its point and normal.
+"""Rates of the point and normal of a contact between two curved surfaces.
 
 RBDA §11.1 takes the rate of the normal as known. It follows from the curvature of the surfaces. Let
-``w`` be the rate of the normal and ``u`` the velocity of the contact, both as seen by somebody who
-rides on one of the bodies. A smooth surface ties them, ``w = K u``: a ball of radius R has
+``w`` be the rate of the normal and ``u`` the velocity of the contact, both in a frame that
+moves with one of the bodies. A smooth surface ties them, ``w = K u``: a ball of radius R has
 ``K = 1/R``, a plane 0. On a corner the normal turns while the contact stays, on an edge it does
 one across and the other along. All are covered by two matrices of the tangent plane,
 

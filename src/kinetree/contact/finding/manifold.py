@@ -1,4 +1,4 @@
-"""Several points where two convex shapes lie against each other: a face, cut by the other.
+"""Contact manifolds of two convex shapes: a face of one, clipped by the other.
 
 A routine for distances gives one point. Where the normal is that of a flat face of one shape, the
 nearest corners of the other, cut off at the border of the face, carry the load together: they do

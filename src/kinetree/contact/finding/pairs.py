@@ -1,4 +1,4 @@
-"""Which shapes of a model may touch which."""
+"""Pairs of shapes that may touch, and their coefficients of friction and restitution."""
 
 from typing import Any, NamedTuple
 
@@ -120,7 +120,7 @@ def _found(model, what):
 
 
 def pair_name(model, a, b):
-    """What to call a pair in names of contacts and in messages."""
+    """Name of a pair, for names of contacts and messages."""
     return f"{_name(model, a)}/{_name(model, b)}"
 
 

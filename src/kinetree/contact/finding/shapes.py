@@ -1,4 +1,4 @@
-"""Vectors, written out so that they can be traced and differentiated, and shapes in their place."""
+"""Shapes in their place, points where they touch, and vectors that can be traced."""
 
 import os
 from functools import lru_cache
@@ -56,7 +56,7 @@ class Touch(NamedTuple):
     face: int | None = None
 
     def reversed(self):
-        """The same seen from the other side."""
+        """The same with the shapes in the other order."""
         face = None if self.face is None else 1 - self.face
         return Touch(self.point, -self.normal, self.gap, self.radii[::-1], face)
 

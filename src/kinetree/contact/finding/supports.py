@@ -1,4 +1,4 @@
-"""Where a convex shape is farthest in a direction, and how that point moves when it turns.
+"""Support functions of convex shapes: farthest points in a direction, and their derivatives.
 
 ``point(d)`` is smooth where the surface is curved, with the derivative ``bend``: radii of curvature
 of the surface, a ball of radius r having ``r`` across the direction. Corners do not move at all. On

@@ -26,7 +26,7 @@ __all__ = [
 
 
 class BodyCollision(NamedTuple):
-    """What a collision of two bodies does."""
+    """Velocity steps, impulse and energy of a collision of two bodies."""
 
     dv1: Motion
     """Step in the velocity of the first."""

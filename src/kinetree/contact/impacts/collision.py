@@ -119,7 +119,7 @@ _CREATED = 1e-9  # of the energy that the impulses can reach: more is not roundi
 
 
 class ImpactResiduals(NamedTuple):
-    """By how much an impact misses what it should be; all zero in exact arithmetic.
+    """Residuals of an impact; all zero in exact arithmetic.
 
     Attributes:
         momentum: ``H Δqd - Jᵀλ - Kᵀκ`` of joints that are free, relative to ``H Δqd``.
@@ -138,7 +138,7 @@ class ImpactResiduals(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Impact:
-    """The end of an impact.
+    """Result of an impact: velocities, impulses and energies.
 
     Attributes:
         qd: joint velocities after, (nv,).
@@ -205,13 +205,13 @@ def finished(collision, rows, impulse, friction, *, couple=None, law, solver=0.0
         loops=float(np.max(np.abs(opening), initial=0.0)),
         solver=solver,
     )
-    change = float(dqd @ H @ (before + qd) / 2) + _carried(model, q, dqd)
+    change = float(dqd @ H @ (before + qd) / 2) + _prescribed_energy(model, q, dqd)
     return Impact(
         qd, impulse, couple, work, change, zeta, loop_impulse, collision.contacts, law, residuals
     )
 
 
-def _carried(model, q, dqd):
+def _prescribed_energy(model, q, dqd):
     """Change of energy from velocities that joints without variables have, ``kt.Prescribed``."""
     if not any(isinstance(joint, PrescribedInstant) for joint in model.joint):
         return 0.0

@@ -30,7 +30,7 @@ LAWS = ("newton", "poisson", "energetic")
 
 
 def require_law(law):
-    """Raise UnknownNameError for what is not a law of restitution."""
+    """Raise UnknownNameError for an unknown law of restitution."""
     if law not in LAWS:
         hint = did_you_mean(law, LAWS, f"use one of {LAWS}")
         raise UnknownNameError(f"there is no law of restitution {law!r}; {hint}")

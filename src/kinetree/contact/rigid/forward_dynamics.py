@@ -40,7 +40,7 @@ _STILL = 1e-9  # of the accelerations at hand: what counts as none
 
 
 class ContactResiduals(NamedTuple):
-    """By how much the laws are missed; all zero in exact arithmetic.
+    """Residuals of the laws of contact; all zero in exact arithmetic.
 
     Attributes:
         motion: ``A (H qdd + C - tau - Jᵀλ)``, what the equation of motion misses [m/s², rad/s²].

@@ -257,7 +257,7 @@ quadratic programs."""
 
 
 def require_method(method):
-    """Raise UnknownNameError for what is not a method."""
+    """Raise UnknownNameError for an unknown method."""
     if method not in METHODS:
         raise UnknownNameError(
             f"there is no method {method!r} for contact forces; "
