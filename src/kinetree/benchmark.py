@@ -247,7 +247,7 @@ def _velocity_order(P, model, pin_model):
     return [int(np.argmax(np.abs(u))) for u in unit]
 
 
-# --- kinetree against MuJoCo, which runs through its Python call in a loop -----------------------
+# --- MuJoCo --------------------------------------------------------------------------------------
 
 MUJOCO_FUNCTIONS = ("RNEA", "ABA", "CRBA")
 _MUJOCO_OFF = (

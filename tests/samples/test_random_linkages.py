@@ -60,5 +60,5 @@ def test_what_cannot_be_made_is_refused():
         random_closed_mechanism(1, kind="plane")
     with pytest.raises(ModelError, match="two bodies and a loop at least, got 1 and 1"):
         random_closed_mechanism(1, bodies=1, loops=1)
-    with pytest.raises(ModelError, match=r"2 bodies and 1 loops could move; ask for more bodies"):
+    with pytest.raises(ModelError, match=r"2 bodies and 1 loops could move; use more bodies"):
         random_closed_mechanism(1, kind="spherical", bodies=2, loops=1)

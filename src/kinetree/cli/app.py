@@ -1,4 +1,4 @@
-"""What the command offers: its subcommands and common options."""
+"""The commands and their common options."""
 
 from typing import Annotated
 

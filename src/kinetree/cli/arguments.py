@@ -1,4 +1,4 @@
-"""From what the user gave to the arguments of a function of a model.
+"""Arguments of functions from the command line: joint vectors, frames, JSON.
 
 Functions call the frame they are about ``name``, and the coordinates of the answer ``frame``; here
 these are ``of`` and ``in``, whatever the function.
@@ -132,7 +132,7 @@ def standard_input(mark) -> dict:
     return found
 
 
-# --- Joint vectors as people write them: numbers, JSON, ``neutral``, ``random:7``, a posture -----
+# --- Joint vectors: numbers, JSON, ``neutral``, ``random:7``, a posture --------------------------
 
 _WORDS = "1,2,3 or JSON such as [1, 2, 3], neutral, random, random:SEED or the name of a posture"
 

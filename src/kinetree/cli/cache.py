@@ -1,4 +1,4 @@
-"""``kinetree cache``: where compiled code is kept, how much of it, and removing it."""
+"""``kinetree cache``: compiled code on disk: where it is, how much, and removing it."""
 
 import typer
 

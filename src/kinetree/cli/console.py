@@ -1,4 +1,4 @@
-"""Where text goes: answers to standard output, everything else to standard error.
+"""Output and errors: answers to standard output, everything else to standard error.
 
 Rich leaves colours out where there is no terminal, and where NO_COLOR is set. Programs and pipes
 get lines of ``WIDTH`` columns, or of COLUMNS where that is set. Text comes from untrusted
@@ -121,7 +121,7 @@ def bar(what, total):
         yield lambda done: shown.update(task, completed=done)
 
 
-# --- Mistakes and their messages: one line for people, the traceback for ``--debug`` -------------
+# --- Errors: one line for people, the traceback for ``--debug`` ----------------------------------
 # Exit codes: 0 done; 1 the answer is no, or could not be computed; 2 the command was used wrongly.
 
 

@@ -1,4 +1,4 @@
-"""``kinetree eval``: any function of a robot at a state."""
+"""``kinetree eval``: any function of a robot at a state, and its result as a table."""
 
 import sys
 from typing import Annotated
@@ -135,7 +135,7 @@ def _print_list(as_table):
     out().print(grid)
 
 
-# --- Numbers with names beside them, for people --------------------------------------------------
+# --- Tables of results ---------------------------------------------------------------------------
 
 _SPATIAL = ("wx", "wy", "wz", "x", "y", "z")
 

@@ -1,4 +1,4 @@
-"""``kinetree info``: what a robot consists of."""
+"""``kinetree info``: bodies, joints, loops and couplings of a robot, in words and as JSON."""
 
 import numpy as np
 
@@ -130,7 +130,7 @@ def _motion(model):
     return rows
 
 
-# --- The parts of a model in words, and in data for JSON -----------------------------------------
+# --- Parts of a model in words, and as data for JSON ---------------------------------------------
 
 
 def counted(number, one, many=None) -> str:

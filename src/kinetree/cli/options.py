@@ -1,4 +1,4 @@
-"""Options as all commands declare them."""
+"""Options that commands share, and the robot that they work on: a file, or a sample by name."""
 
 import os
 from pathlib import Path
@@ -40,7 +40,7 @@ def examples(*lines):
 Json = Annotated[bool, flag("--json", help="Print JSON.")]
 
 
-# --- The robot that a command works on: a file, or a sample by its name --------------------------
+# --- The robot -----------------------------------------------------------------------------------
 
 __all__ += ["describe", "missing", "open_robot"]
 

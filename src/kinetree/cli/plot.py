@@ -1,4 +1,4 @@
-"""``kinetree plot``: a motion that was kept, as a picture."""
+"""``kinetree plot``: a stored motion as a picture."""
 
 import importlib.util
 from pathlib import Path

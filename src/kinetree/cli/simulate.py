@@ -1,4 +1,4 @@
-"""``kinetree simulate``: from a robot and a state to a motion."""
+"""``kinetree simulate``: the motion of a robot from a state, with a simple controller or none."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -255,7 +255,7 @@ def _driven(model):
     return driven
 
 
-# --- ``--ground``: a plane that a robot falls to, or stands on -----------------------------------
+# --- ``--ground`` --------------------------------------------------------------------------------
 
 _NAME = "the ground"
 _DEEP = 1e-6  # how far a robot may start in the ground, which then pushes it out [m]

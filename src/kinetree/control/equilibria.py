@@ -1,4 +1,4 @@
-"""States in which a mechanism stays at rest, when only some joints are driven."""
+"""Equilibria: states in which a mechanism stays at rest, when only some joints are driven."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -182,7 +182,7 @@ def _joint_names(model, columns):
     return ", ".join(map(repr, names))
 
 
-# --- Rest of mechanisms with loops and couplings: motors carry what the loops do not -------------
+# --- Mechanisms with loops and couplings: motors carry what the loops do not ---------------------
 
 
 def load_on_freedoms(model, q):

@@ -1,4 +1,4 @@
-"""Follow a motion by cancelling the dynamics."""
+"""Controllers in joint space: gravity compensation, computed torque, PD with feedforward."""
 
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
@@ -23,7 +23,7 @@ __all__ = [
     "damping_for",
 ]
 
-# --- What a controller follows, and how hard: references and gains -------------------------------
+# --- References and gains ------------------------------------------------------------------------
 
 
 Reference: TypeAlias = Callable[[float], Any] | ArrayLike
@@ -131,9 +131,6 @@ class ComputedTorque:
         return motor_forces(self.model, q, qd, qdd_r + self.kd(qd_r - qd) + self.kp(e))
 
 
-# --- Make a mechanism weightless -----------------------------------------------------------------
-
-
 class GravityCompensation:
     """Joint forces that carry the weight: ``tau = g(q) - damping qd``.
 
@@ -155,9 +152,6 @@ class GravityCompensation:
     def __call__(self, t: float, q: ArrayLike, qd: ArrayLike) -> Array:
         """Forces of the motors, (..., nv)."""
         return gravity_force(self.model, q) - self.damping(qd)
-
-
-# --- Follow a motion with springs and dampers, and forces computed ahead -------------------------
 
 
 class PDWithFeedforward:

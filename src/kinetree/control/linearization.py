@@ -146,7 +146,7 @@ def _euler(model, q, qd, d, dt):
     return Linearization(rows[..., : 2 * model.nv], rows[..., 2 * model.nv :])
 
 
-# --- The exponential of a matrix by scaling, squaring and a Padé approximant; numbers only -------
+# --- Matrix exponential by scaling, squaring and a Padé approximant ------------------------------
 # N. J. Higham, "The scaling and squaring method for the matrix exponential revisited" (2005).
 
 # Coefficients of the numerator of the [13/13] approximant, and the norm up to which it is exact

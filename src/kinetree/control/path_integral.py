@@ -1,7 +1,6 @@
 """Control by sampling: try many plans at once, and keep what did well (MPPI)."""
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
@@ -63,7 +62,9 @@ class PathIntegral:
         xp: Any = np
         if arrays == "cupy":
             require_cupy()
-            xp = import_module("cupy")
+            import cupy  # pyright: ignore[reportMissingImports]
+
+            xp = cupy
         self.cost, self.samples, self.temperature, self.dtype = cost, samples, temperature, dtype
         self.xp, self.rng = xp, xp.random.default_rng(seed)
         self.noise, self.lower, self.upper = (self._array(x) for x in (noise, lower, upper))

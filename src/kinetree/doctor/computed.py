@@ -1,4 +1,4 @@
-"""What only shows when the robot is computed: singular and ill-conditioned inertia matrices."""
+"""Findings that need computation: singular inertia matrices, loops that do not close."""
 
 import warnings
 
@@ -78,7 +78,7 @@ def _work(model):
     return sum(len(support) for support in model.support) + model.nv**3 // 2000
 
 
-# --- Whether loops close, and what they leave of the motion. Ranks, so numbers only --------------
+# --- Loops ---------------------------------------------------------------------------------------
 
 CLOSED = 1e-6
 """Largest position error of a closed loop [rad, or parts of the size of the loop]."""

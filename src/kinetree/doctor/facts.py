@@ -1,4 +1,4 @@
-"""What is said about the links and joints of a robot, by a file or by a model.
+"""Facts about the links and joints of a robot, from a file or from a model.
 
 Checks look at these facts, so that they work on a file that no model can be built from.
 """

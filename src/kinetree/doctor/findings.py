@@ -1,4 +1,4 @@
-"""What the doctor reports."""
+"""Findings of the doctor, and the catalogue of their kinds."""
 
 import warnings
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ __all__ = [
     "named",
 ]
 
-# --- Everything the doctor looks for: how bad it is, why it matters, how to fix it --------------
+# --- Kinds of findings ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

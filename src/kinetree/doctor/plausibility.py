@@ -1,4 +1,4 @@
-"""Numbers that are right in other units: magnitudes that no robot has."""
+"""Implausible numbers: wrong units, impossible inertias, massless bodies, meshes."""
 
 import os
 from functools import lru_cache
@@ -157,7 +157,7 @@ def _norm(x):
     return float(np.linalg.norm(x)) if np.all(np.isfinite(x)) else 0.0
 
 
-# --- Meshes of a model that are not where it says, or not what it says ---------------------------
+# --- Meshes --------------------------------------------------------------------------------------
 
 
 def missing_meshes(model):
@@ -200,7 +200,7 @@ def _size(path, changed, *scale):
     return float(np.linalg.norm(np.ptp(read_triangles(path, scale).bounds, axis=0)))
 
 
-# --- Inertias that no body can have, and joints that would move none -----------------------------
+# --- Inertias ------------------------------------------------------------------------------------
 
 ROUNDING = 0.01
 """Part of the largest moment by which published, rounded numbers may break the rules."""

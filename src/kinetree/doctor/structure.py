@@ -1,4 +1,4 @@
-"""How links and joints hang together, before anything is built from them."""
+"""Connections of links and joints, before a model is built from them."""
 
 from collections import Counter
 

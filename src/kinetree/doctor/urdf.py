@@ -1,4 +1,4 @@
-"""The facts of a URDF file, faults and all: reading goes on where a loader would stop."""
+"""Facts of a URDF file, faults included: reading goes on where a loader would stop."""
 
 import math
 

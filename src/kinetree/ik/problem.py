@@ -28,7 +28,7 @@ from kinetree.model.limits import position_index
 
 __all__ = ["FIRST_DAMPING", "STEPS", "Problem", "damped_step", "solve"]
 
-# --- The damped step, by ``LDLᵀ`` without pivoting, written out for the compiler -----------------
+# --- The damped step -----------------------------------------------------------------------------
 
 
 def damped_step(J, e, mu, free):

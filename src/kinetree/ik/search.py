@@ -128,7 +128,7 @@ def moved(problem, q, step, wide):
     return q
 
 
-# --- The null space: moving towards a posture along configurations that fulfil the tasks ---------
+# --- Posture: motion in the null space of the tasks ----------------------------------------------
 
 _ROUNDS = 100
 _SMALLEST_GAIN = 1e-6
@@ -173,7 +173,7 @@ def settle(problem, found, target, posture, limits, tolerance):
             return
 
 
-# --- Why a search failed: at rest or not, held by limits or not, in a singular configuration or not
+# --- Reasons of failure: limits, singular configuration, out of reach ----------------------------
 # Host code on the few targets that failed. It first goes to the bottom of the local minimum in
 # which
 # the search ended, by Newton's method with the true curvature of the error: where a target is out

@@ -1,4 +1,4 @@
-"""Robot files of any format, as models: ``load``, ``loads`` and ``read``."""
+"""``load``, ``loads`` and ``read``: robot files of any format as models."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Meshes: how heavy and how large the solid in a file of triangles is, through trimesh.
+"""Meshes: mass, inertia and size of the solid that a file of triangles encloses, through trimesh.
 
 Loading a robot only looks up where its meshes are; these functions open them.
 """
@@ -59,7 +59,7 @@ def _opened(path, scale, folders):
     return read_triangles(name, scale, path)
 
 
-# --- The file behind the name of a mesh, if the robot file may have it ---------------------------
+# --- Files of meshes -----------------------------------------------------------------------------
 
 
 def mesh_file(name: str, folders: Folders, note) -> str | None:

@@ -1,4 +1,4 @@
-"""Where a file may refer to: its own folder, packages around it, and folders the user allows.
+"""Files that a robot file may refer to: in its folder, packages around it, allowed folders.
 
 Robot files name meshes and other files by relative paths, ``package://``, ``model://`` and
 ``file://``. An untrusted file must not reach anything else, so every name is resolved,

@@ -1,4 +1,4 @@
-"""The tree of a mechanism as a diagram: bodies, joints, loops."""
+"""Diagrams of mechanisms and of linear models: trees, sparsity patterns, eigenvalues."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -107,8 +107,6 @@ def _node(axes, model, i, at, names):
         )  # fmt: skip
 
 
-# --- Where matrices of a mechanism are zero by its shape: the mass matrix and its factor ---------
-
 _NAMED = 32
 
 
@@ -162,8 +160,6 @@ def _squares(axes, filled, names):
         )
         axes.set_xticks([])
 
-
-# --- Eigenvalues in the complex plane: what is stable, what swings, what is fast -----------------
 
 _MARKS = "oxs^d+v*"
 

@@ -1,4 +1,4 @@
-"""Motions over time: joints, energy, how well loops stay closed."""
+"""Motions over time: joints, energy, loop errors, phase portraits, contact forces."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -74,8 +74,6 @@ def constraint_error(trajectory: Trajectory) -> "Figure":
     return figure
 
 
-# --- Phase portraits: velocity against position --------------------------------------------------
-
 _MOST, _ACROSS = 12, 4
 
 
@@ -123,9 +121,6 @@ def _portrait(axes, q, qd):
         axes.plot(q[:, k], qd[:, k], color=color, alpha=max(0.2, many**-0.5), linewidth=1.2)
         axes.plot(q[0, k], qd[0, k], "o", color=color, markersize=5, markerfacecolor="white")
         axes.plot(q[-1, k], qd[-1, k], "s", color=color, markersize=4)
-
-
-# --- Contact forces over time, and how close contacts are to sliding -----------------------------
 
 
 def contact_forces(

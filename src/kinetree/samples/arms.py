@@ -1,4 +1,4 @@
-"""Robot arms that stand for their kind, from Denavit–Hartenberg tables."""
+"""Robot arms from Denavit–Hartenberg tables: typical ones, the Panda and the UR5."""
 
 from math import pi
 
@@ -114,9 +114,6 @@ def arm() -> Model:
     return with_posture(model, "home", {"upper_joint": 0.4, "elbow_joint": 0.2, "wrist_joint": 0.9})
 
 
-# --- The Panda of Franka Emika, with its gripper -------------------------------------------------
-
-
 def panda() -> Model:
     """A seven-axis research arm with a two-finger gripper.
 
@@ -229,8 +226,6 @@ def _looks():
         "right_finger": finger,
     }
 
-
-# --- The UR5 of Universal Robots -----------------------------------------------------------------
 
 _UR5_NAMES = ("shoulder", "upper_arm", "forearm", "wrist1", "wrist2", "wrist3")
 

@@ -1,4 +1,4 @@
-"""Mechanisms with loops from the figures of RBDA chapter 8: bars, and nothing to be looked at.
+"""Mechanisms with loops from the figures of RBDA chapter 8, and of a thesis.
 
 Planar ones move in the x-y plane. The book gives no dimensions and no inertias: these are ours.
 """
@@ -160,9 +160,6 @@ def _bar(length, mass):
     return Inertia.from_mass_center(
         mass, np.array([length / 2, 0, 0]), np.diag([0.1 * moment, moment, moment])
     )
-
-
-# --- The parallel four-bar robot of Spencer's thesis; its five-bar is among the linkages ---------
 
 
 def parallel_four_bar(L1: float = 0.5, L2: float = 0.4) -> Model:

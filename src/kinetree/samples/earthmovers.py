@@ -1,4 +1,4 @@
-"""An arm whose first joint is moved by a cylinder — RBDA §8.11."""
+"""Arms that cylinders move: an excavator — RBDA §8.11 —, and the front of a wheel loader."""
 
 from math import atan2, cos, hypot, inf, radians, sin, sqrt
 
@@ -81,8 +81,6 @@ def excavator() -> Model:
     robot.frame("bucket", on="stick", at=(stick + 0.25, 0, 0))
     return with_motors(robot.posture("home").build(), ["piston_joint", "stick_joint"])
 
-
-# --- The front of a wheel loader: three loops, two degrees of freedom ----------------------------
 
 _LIFT_PIN, _TILT_PIN = (0.2, -0.6), (0.1, 0.55)  # of the cylinders on the frame
 _BOOM_EYE, _BELLCRANK_PIN, _BUCKET_PIN = (1.2, -0.1), (1.4, 0.4), (2.6, -0.2)  # on the boom

@@ -227,8 +227,6 @@ def _bar(length, color):
     ]
 
 
-# --- A loop that should not be able to move, and does --------------------------------------------
-
 _A, _B, _ALPHA = 0.3, 0.4, radians(40)
 _BETA = asin(_B / _A * sin(_ALPHA))  # Bennett's condition: sin(alpha) / a = sin(beta) / b
 

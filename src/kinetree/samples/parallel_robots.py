@@ -1,4 +1,4 @@
-"""A parallel robot that cannot tilt."""
+"""Parallel robots: Delta, which cannot tilt, and Stewart, a platform on six legs."""
 
 from math import cos, hypot, pi, radians, sin, sqrt
 
@@ -94,8 +94,6 @@ def _turned(angle, x, y):
     """A point of the plate, given in the frame of an arm."""
     return np.array([x * cos(angle) - y * sin(angle), x * sin(angle) + y * cos(angle), 0])
 
-
-# --- A platform on six legs ----------------------------------------------------------------------
 
 _BASE, _TOP, _HEIGHT = 0.7, 0.45, 0.8  # radii of the two circles of joints and their distance [m]
 _SPREAD = radians(10)  # half the angle between the two joints of a pair

@@ -148,9 +148,6 @@ def with_motors(model, joints=None):
     return model.replace(actuators=(*model.actuators, *motors))
 
 
-# --- Postures by the names of joints, for models that are already built --------------------------
-
-
 def with_posture(model, name, q, qd=None):
     """The model with one more posture; joints that are not named stand at their neutral position.
 

@@ -1,4 +1,4 @@
-"""Bodies that spin: on gimbals, and in free fall."""
+"""Spinning bodies: on gimbals, and in free fall."""
 
 from math import cos, inf, pi, sin
 

@@ -1,4 +1,4 @@
-"""Random mechanisms: any joints, any branching, general geometry and inertias."""
+"""Kinematic trees of any size: random ones, and regular ones for benchmarks and budgets."""
 
 from collections.abc import Sequence
 from math import ceil, floor
@@ -67,9 +67,6 @@ def random_inertia(rng: np.random.Generator, points: int = 6) -> Inertia:
         mass, position = rng.uniform(0.1, 1.0), 0.3 * rng.standard_normal(3)
         total = total + Inertia.from_mass_center(mass, position, np.zeros((3, 3)))
     return total
-
-
-# --- Trees of any size that follow a rule: the same every time, for benchmarks and budgets -------
 
 
 def chain(n: int) -> Model:

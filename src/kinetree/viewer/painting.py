@@ -1,4 +1,4 @@
-"""A scene as an image: light, ground, and what is translucent."""
+"""A scene as an image, drawn by NumPy: light, ground, translucent parts, depth buffer."""
 
 from typing import Any
 
@@ -199,7 +199,7 @@ def _interpolated(view, vertices, faces, normal, rows, columns):
     return np.einsum("nk,nki->ni", weights, normal[faces])
 
 
-# --- Triangles into pixels, with NumPy alone: a depth buffer, for many small triangles at once ---
+# --- Depth buffer: triangles into pixels ---------------------------------------------------------
 # Triangles are sorted by the size of the square of pixels that they lie in, and all of one size are
 # looked at together: which pixel centres are inside, and how deep. Of large squares, only those
 # tiles

@@ -80,7 +80,7 @@ def view(
     return viewer
 
 
-# --- Files and pages of mechanisms and motions, without a server ---------------------------------
+# --- Files and pages -----------------------------------------------------------------------------
 
 
 class Page:

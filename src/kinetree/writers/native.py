@@ -148,7 +148,7 @@ def _by_joint(model, values, slices, usual):
     return given
 
 
-# --- Values as TOML that reads back exactly: Python writes the shortest digits that do -----------
+# --- Values as TOML that reads back exactly ------------------------------------------------------
 
 
 def assignment(key: str, given, what: str) -> str:

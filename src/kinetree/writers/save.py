@@ -1,4 +1,4 @@
-"""A model as a file, in the format that the suffix says."""
+"""``save``: a model as a file, in the format of the suffix."""
 
 import json
 import os

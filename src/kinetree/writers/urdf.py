@@ -1,4 +1,4 @@
-"""The text of a URDF file."""
+"""``to_urdf``: a model as the text of a URDF file."""
 
 import math
 import sys
@@ -133,7 +133,7 @@ def _add_rest(robot, model):
                     part.set("qd", " ".join(map(repr, posture.qd[model.v_slice[i]].tolist())))
 
 
-# --- Joints of a URDF file: those of the tree, and those that close loops ------------------------
+# --- Joints of the tree, and those that close loops ----------------------------------------------
 
 _TYPES = {Revolute: "revolute", Prismatic: "prismatic", Planar: "planar", Free: "floating",
           Fixed: "fixed"}  # fmt: skip
@@ -254,7 +254,7 @@ def add_loop(robot, loop, names):
             )
 
 
-# --- Elements of a URDF file: numbers, origins, inertias, shapes ---------------------------------
+# --- Elements: numbers, origins, inertias, shapes ------------------------------------------------
 
 NAMESPACE = "urn:kinetree:urdf:1"
 

@@ -1,4 +1,4 @@
-"""Models to and from MuJoCo."""
+"""Models, frames, Jacobians and forces on bodies, to and from MuJoCo."""
 
 import warnings
 from typing import Any, Literal
@@ -104,7 +104,7 @@ def to_model(model: Model) -> Any:
         ) from None
 
 
-# --- Frames, poses and Jacobians of one mechanism in both libraries ------------------------------
+# --- Frames, poses and Jacobians -----------------------------------------------------------------
 
 
 def frame_name(
@@ -174,7 +174,7 @@ def to_jacobian(model: Model, mj_model: Any, q: ArrayLike, J: ArrayLike) -> tupl
     return rows[..., 3:, :], rows[..., :3, :]
 
 
-# --- Forces on bodies: MuJoCo's ``xfrc_applied`` and our ``f_ext`` -------------------------------
+# --- Forces on bodies: ``xfrc_applied`` and ``f_ext`` --------------------------------------------
 # MuJoCo has a force at the mass centre of each body and a torque, in world coordinates; we have a
 # moment about the origin of the base and a force, in base coordinates.
 

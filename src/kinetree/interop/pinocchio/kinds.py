@@ -1,4 +1,4 @@
-"""Which joint of kinetree is which joint of Pinocchio."""
+"""Joints of kinetree and of Pinocchio: which is which, and how their variables translate."""
 
 import re
 from dataclasses import dataclass, fields
@@ -21,7 +21,7 @@ from kinetree.joints.axis import index_of
 
 __all__ = ["JointMap", "as_kinetree", "as_pinocchio", "kind_of", "same_joint", "universal_letters"]
 
-# --- How the variables of one joint translate between kinetree and Pinocchio ---------------------
+# --- Variables of a joint ------------------------------------------------------------------------
 # Every function takes and returns arrays over leading batch axes, variables last. The two sets of
 # velocity variables differ at most in their order, whatever the joint: both are the same rates, or
 # the same coordinates of the velocity in the child frame. So accelerations and forces translate

@@ -1,6 +1,5 @@
-"""The joints of a Pinocchio model one by one, composite ones taken apart."""
+"""Joints of a Pinocchio model one by one: parts of composite joints, mimic joints."""
 
-import importlib
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,17 +76,17 @@ def _parts(name, joint, placement):
         yield name, joint, placement
 
 
-# --- Pinocchio itself, imported when it is first needed ------------------------------------------
+# --- The library ---------------------------------------------------------------------------------
 
 
 class MissingLibraryError(InteropError, MissingPackageError):
     """The other library is not installed."""
 
 
-def pinocchio():
+def pinocchio() -> Any:
     """The ``pinocchio`` module, or an error that says how to get it."""
     try:
-        library = importlib.import_module("pinocchio")
+        import pinocchio as library
     except ImportError as error:
         raise MissingLibraryError(
             f"kinetree.interop.pinocchio needs Pinocchio, which cannot be imported ({error}): "
@@ -102,7 +101,7 @@ def pinocchio():
     return library
 
 
-# --- Placements and inertias: the same quantities in the two notations ---------------------------
+# --- Placements and inertias ---------------------------------------------------------------------
 # Pinocchio's ``SE3(R, p)`` is the pose of a frame; ``Plucker(E, r)`` the coordinate transform to
 # it.
 
@@ -131,7 +130,7 @@ def to_inertia(pin, I):
     return pin.Inertia.FromDynamicParameters(np.asarray(I.parameters(), dtype=float))
 
 
-# --- Joints that follow others: couplings here, mimic joints there -------------------------------
+# --- Couplings and mimic joints ------------------------------------------------------------------
 # A group of coupled joints has one variable. In Pinocchio it is that of the joint with the smallest
 # number, and what the others have of armature, damping and friction goes to it, seen through the
 # gear.

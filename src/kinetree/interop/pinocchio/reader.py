@@ -156,7 +156,7 @@ def _list(names):
     return shown + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
-# --- Names of bodies and frames, taken from the frames of a Pinocchio model and kept unique ------
+# --- Names of bodies and frames ------------------------------------------------------------------
 
 
 def body_names(pin_model, parts):

@@ -1,4 +1,4 @@
-"""Joint vectors of one mechanism, from kinetree to Pinocchio and back.
+"""Joint vectors and inertial parameters of one mechanism, from kinetree to Pinocchio and back.
 
 Joints are matched by name, so the two models may number them differently. Positions, velocities,
 accelerations and forces are (..., n) arrays; leading axes are a batch. What goes into ``to_*`` is
@@ -236,7 +236,7 @@ def _assemble(parts, size, *arrays):
     return out
 
 
-# --- Inertial parameters of one mechanism, from kinetree to Pinocchio and back -------------------
+# --- Inertial parameters -------------------------------------------------------------------------
 # Both libraries have the same ten parameters of a body in the same order and in the same frame:
 # ``m, h_x, h_y, h_z, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz``. They may number the bodies differently,
 # and Pinocchio has no bodies on fixed joints.

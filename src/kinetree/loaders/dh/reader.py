@@ -1,4 +1,4 @@
-"""Denavit–Hartenberg tables from TOML or CSV text."""
+"""Denavit–Hartenberg tables from TOML or CSV, with units in the heading: ``alpha[deg]``."""
 
 import csv
 import math
@@ -98,7 +98,7 @@ def _entry(table: Table, i):
     return Entry(values, table.error)
 
 
-# --- Denavit–Hartenberg tables as CSV, with units in the heading: ``alpha[deg]`` -----------------
+# --- CSV -----------------------------------------------------------------------------------------
 # Lines that begin with ``#`` say what a table cannot: ``# convention: standard``, ``# name: ur5``,
 # ``# gravity: 0 0 -9.81``, ``# base: theta d``, ``# tool: a alpha d theta``. Any other such line is
 # a comment.

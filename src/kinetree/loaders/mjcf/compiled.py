@@ -1,4 +1,4 @@
-"""A model from a compiled MuJoCo model, in which every default, class and unit is settled."""
+"""A model from a compiled MuJoCo model: constraints, actuators and keyframes."""
 
 import math
 
@@ -76,7 +76,7 @@ def _note_other_forces(mj_model, tree, note):
         note("flex", "", "the elasticity of flexible bodies is not carried")
 
 
-# --- Equality constraints of a compiled MuJoCo model as loop joints and couplings ----------------
+# --- Equality constraints ------------------------------------------------------------------------
 # MuJoCo's constraints are soft springs and dampers; ours hold exactly.
 
 CONNECT, WELD, JOINT = range(3)  # mjtEq
@@ -139,7 +139,7 @@ def _loop(mj_model, e, name, kind, places):
     return Loop(name, p, s, Spherical() if kind == CONNECT else Fixed(), X_P, X_S)
 
 
-# --- Actuators of a compiled MuJoCo model --------------------------------------------------------
+# --- Actuators -----------------------------------------------------------------------------------
 
 _JOINT, _JOINT_IN_PARENT = 0, 1  # mjtTrn
 
@@ -206,7 +206,7 @@ def _range(mj_model, what, a, address=None):
     return float(low), float(high)
 
 
-# --- Keyframes of a compiled MuJoCo model as postures --------------------------------------------
+# --- Keyframes -----------------------------------------------------------------------------------
 
 INITIAL = "qpos0"
 """Name of the posture in which free bodies are where the file puts them."""

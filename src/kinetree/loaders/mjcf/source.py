@@ -1,4 +1,4 @@
-"""MJCF before MuJoCo sees it: included files put in, other files fetched, dangers taken out.
+"""MJCF as MuJoCo gets it: included files put in, other files read, limits checked.
 
 MuJoCo gets one text and the bytes of the files that it refers to, and opens none by itself. Every
 line of that text comes from a known element, so that what MuJoCo says about it can be said about
@@ -191,7 +191,7 @@ def _content(result, element, path, budget, limit):
     return content
 
 
-# --- Limits of MJCF: no plugins, no NaN, no millions of copies -----------------------------------
+# --- Limits: no plugins, no NaN, no millions of copies -------------------------------------------
 
 LIMIT_ELEMENTS = 20_000
 """MuJoCo takes seconds over so many, copies included, and more than linearly."""
@@ -273,7 +273,7 @@ def _numbers(source, element, name):
         raise source.error(element, f"attribute {name!r} {error}") from None
 
 
-# --- The text that MuJoCo gets: one tag on each line, without what the mechanism does not depend on
+# --- The text for MuJoCo: one tag on each line ---------------------------------------------------
 # Left out are pictures, buffers, sensors and settings of the simulator; some of these open files or
 # take memory or time without bound.
 

@@ -1,4 +1,4 @@
-"""Bodies of a compiled MuJoCo model as a tree of ours.
+"""Bodies, geoms and sites of a compiled MuJoCo model.
 
 A MuJoCo body may have no joint, or several, and joints sit anywhere on it. Ours sits at its joint,
 so several joints become a chain with massless bodies in between, and a body without a joint part
@@ -153,7 +153,7 @@ def _link_frames(mj_model, tree, taken):
             tree.frames.append(Frame(name, place.body, place.X))
 
 
-# --- Geoms and sites of a compiled MuJoCo model as geometry and frames ---------------------------
+# --- Geoms and sites -----------------------------------------------------------------------------
 
 PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(8)  # mjtGeom
 _DEFAULT_COLOR = np.array([0.5, 0.5, 0.5, 1], dtype=np.float32)

@@ -1,7 +1,7 @@
-"""Names of what is in a compiled MuJoCo model, made up where there are none, and kept unique."""
+"""Names, placements and inertias of a compiled MuJoCo model, and MuJoCo itself."""
 
-import importlib
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -91,7 +91,7 @@ class AllBut:
         return name not in self.names
 
 
-# --- Placements and inertias as MuJoCo keeps them, as ours ---------------------------------------
+# --- Placements and inertias ---------------------------------------------------------------------
 
 
 def placement(position, quaternion) -> Plucker:
@@ -132,17 +132,17 @@ def _exact(position):
     return r if np.any(r) else r.astype(int)
 
 
-# --- MuJoCo itself, imported when it is first needed, and kept quiet -----------------------------
+# --- The library ---------------------------------------------------------------------------------
 
 
 class MissingLibraryError(LoadError, InteropError, MissingPackageError):
     """MuJoCo is not installed."""
 
 
-def mujoco():
+def mujoco() -> Any:
     """The ``mujoco`` module, or an error that says how to get it."""
     try:
-        library = importlib.import_module("mujoco")
+        import mujoco as library
     except ImportError as error:
         raise MissingLibraryError(
             f"MJCF is read by MuJoCo, which cannot be imported ({error}): "

@@ -150,7 +150,7 @@ class JointTable:
             raise table.error(f"{key}: a formula is nested too deeply", key) from None
 
 
-# --- Functions from formulas in a file: where a custom joint goes, how a prescribed one moves ----
+# --- Functions from formulas: placements of custom joints, prescribed motions --------------------
 # A formula keeps its text, with the values of parameters put in, so that it can be written back,
 # compared and pickled. It runs on numbers of any kind, like every joint.
 

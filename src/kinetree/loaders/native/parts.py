@@ -1,4 +1,4 @@
-"""Where things sit: ``at = [x, y, z]`` and one way to say how they are turned."""
+"""Placements, inertias and shapes of the native format."""
 
 import math
 from typing import Any
@@ -76,7 +76,7 @@ def _without_dust(E):
     return np.where(np.abs(np.abs(E) - 1) < 4e-16, np.sign(E), E)
 
 
-# --- How heavy a body is: a shape with its mass, the usual ten numbers, or a list of such parts --
+# --- Inertias ------------------------------------------------------------------------------------
 
 # Sizes that each shape of kinetree.shapes takes; those with an axis take one.
 SIZES = {
@@ -145,7 +145,7 @@ def _about_center(table):
     return table.attempt(Inertia.from_mass_center, mass, center, I)
 
 
-# --- What bodies look like, in the native format: ``[[geometry]]`` with one shape each -----------
+# --- Shapes --------------------------------------------------------------------------------------
 
 
 def read_shape(table: Table, report, folders):

@@ -1,4 +1,4 @@
-"""The models of a file and of those it includes, flattened: links, joints and frames by key."""
+"""Models of an SDF file and of those it includes, flattened: links, joints, frames by key."""
 
 import os
 from dataclasses import dataclass

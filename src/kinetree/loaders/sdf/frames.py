@@ -192,7 +192,7 @@ def _circle(path, key):
     return " -> ".join(repr(name) for name in [*names[names.index(key) :], key][:10])
 
 
-# --- ``<pose>``: a position and an orientation, relative to a frame by name ----------------------
+# --- ``<pose>`` ----------------------------------------------------------------------------------
 
 
 class Pose(NamedTuple):

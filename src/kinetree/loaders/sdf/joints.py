@@ -1,4 +1,4 @@
-"""Joints as the file has them: type, ends, axes with limits and dynamics."""
+"""Joints of an SDF file: type, ends, axes with limits and dynamics."""
 
 import math
 from typing import NamedTuple

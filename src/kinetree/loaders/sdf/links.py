@@ -1,4 +1,4 @@
-"""Links: inertia, given or from the shapes that can touch."""
+"""Links of an SDF file: inertia, given or from collision shapes; visuals and collisions."""
 
 from typing import Any, NamedTuple
 
@@ -115,7 +115,7 @@ def _solid(shape, density):
         return None
 
 
-# --- What links look like and where they touch: visuals, collisions, materials -------------------
+# --- Visuals, collisions, materials --------------------------------------------------------------
 
 
 def looks_in(link: Node, folders: Folders) -> list[Look]:

@@ -1,4 +1,4 @@
-"""From a resolved description to a mechanism: joints of kinetree, couplings, what flies."""
+"""Joints of an SDF file as joints of kinetree, and the choice of a spanning tree."""
 
 import math
 from typing import NamedTuple
@@ -151,7 +151,7 @@ def _dynamics(axes):
     return JointDynamics(**values, rest=rest if "stiffness" in values and any(rest) else ())
 
 
-# --- Which joints of a file carry bodies and which close loops -----------------------------------
+# --- Spanning tree -------------------------------------------------------------------------------
 # Any spanning tree will do for the dynamics. But only joints of the tree have variables, so those
 # that follow others, or have springs, damping or limits, should be in it.
 

@@ -1,4 +1,4 @@
-"""A model from an SDF file."""
+"""``read_sdf``: a model from an SDF file, couplings included."""
 
 import warnings
 from typing import NamedTuple
@@ -190,7 +190,7 @@ class _Assembly:
             graph.posture("initial", q=poses)
 
 
-# --- Joints that follow others: ``<mimic>`` and gearboxes ----------------------------------------
+# --- Couplings: ``<mimic>`` and gearboxes --------------------------------------------------------
 
 
 class Follower(NamedTuple):

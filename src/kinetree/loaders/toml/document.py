@@ -1,4 +1,4 @@
-"""A TOML file, read with limits: what it says and where it says it."""
+"""A TOML file, read with limits: its data, and the lines of its keys."""
 
 import re
 from functools import cached_property
@@ -108,7 +108,7 @@ def decoded(source: bytes | str, path: str) -> str:
     return text.replace("\r\n", "\n")
 
 
-# --- Where in a TOML file something stands -------------------------------------------------------
+# --- Lines of keys -------------------------------------------------------------------------------
 # ``tomllib`` says where a syntax error is and forgets the places of the rest. This finds the lines
 # of table headers and of keys at the start of a line; whatever stands inside an inline table or an
 # array is where its key is. Only messages depend on it.

@@ -1,4 +1,4 @@
-"""A table of a TOML file, read key by key; unknown keys are an error."""
+"""A table of a TOML file, read key by key, and parameters; unknown keys are an error."""
 
 import math
 from typing import Any
@@ -160,7 +160,7 @@ def _shown(value):
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-# --- ``[parameters]``: numbers with names, which expressions use and the caller may change -------
+# --- ``[parameters]`` ----------------------------------------------------------------------------
 
 _MOST = 10_000
 

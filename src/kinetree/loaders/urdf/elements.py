@@ -1,4 +1,4 @@
-"""The small elements that many others contain: origins and axes."""
+"""Elements that others contain: origins, axes, and ``kinetree:`` extensions."""
 
 import math
 from dataclasses import fields
@@ -81,7 +81,7 @@ def axis_in(node: Node):
     return as_axis(xyz)
 
 
-# --- ``kinetree:`` elements, for what a model has and URDF does not ------------------------------
+# --- ``kinetree:`` elements ----------------------------------------------------------------------
 # Other programs skip them. See docs/loading.md for their meaning.
 
 _BY_CODE = ("CustomJoint", "Prescribed", "PrescribedInstant", "Reversed")

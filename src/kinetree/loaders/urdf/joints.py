@@ -1,4 +1,4 @@
-"""Joints: kind, axis, limits, damping and friction, mimic."""
+"""Joints of a URDF file: kind, axis, limits, dynamics, mimic; transmissions."""
 
 import math
 import sys
@@ -172,7 +172,7 @@ def _note_controllers(node):
         calibration.ignored(f"where a sensor finds its zero; {_NO_PLACE}")
 
 
-# --- Transmissions: what drives the joints -------------------------------------------------------
+# --- Transmissions -------------------------------------------------------------------------------
 
 _ANY = (float("-inf"), float("inf"))
 

@@ -1,4 +1,4 @@
-"""Links: inertia and geometry."""
+"""Links of a URDF file: inertia, visuals, collisions, materials."""
 
 from typing import Any, NamedTuple
 
@@ -68,7 +68,7 @@ def _inertia(link, name):
     return inertia, not defect
 
 
-# --- What links look like and where they touch: visuals, collisions, materials -------------------
+# --- Visuals, collisions, materials --------------------------------------------------------------
 
 
 def looks_in(link: Node, materials: "Materials", folders: Folders) -> list[Look]:

@@ -1,4 +1,4 @@
-"""A model from a URDF file."""
+"""``read_urdf``: a model from a URDF file."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""How links and joints hang together: one root, no circles, every end known."""
+"""The tree of links and joints of a URDF file: one root, no circles, every end known."""
 
 from kinetree.loaders.urdf.joints import Joint, Mimic
 from kinetree.loaders.urdf.links import Link

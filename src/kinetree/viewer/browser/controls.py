@@ -1,4 +1,4 @@
-"""The folder of the page with what is shown.
+"""Folders of the page: layers, time, and what can be saved.
 
 Untrusted text, such as the names of files in notices, goes to the page as escaped HTML: viser
 renders Markdown with all the HTML in it, scripts included.
@@ -87,7 +87,7 @@ def _web(color):
     return "#" + "".join(f"{round(255 * c):02x}" for c in color)
 
 
-# --- Time in the browser: play, pause, scrub, speed ----------------------------------------------
+# --- Time: play, pause, scrub, speed -------------------------------------------------------------
 
 _SPEEDS, _FASTER = ("0.1", "0.25", "0.5", "1", "2", "5"), ("20", "100")
 _LONG = 60.0  # [s]
@@ -176,7 +176,7 @@ class Player:
             time.sleep(max(0.0, 1 / _RATE - (time.monotonic() - now)))
 
 
-# --- The folder of the page with what can be saved: page, picture, film --------------------------
+# --- Files: page, picture, film ------------------------------------------------------------------
 
 _SIZE = 960, 720
 _FILMS = {"Film (MP4)": (".mp4", 30, _SIZE), "Film (GIF)": (".gif", 15, (480, 360))}

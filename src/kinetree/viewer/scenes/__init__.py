@@ -1,1 +1,1 @@
-"""What there is to see, and where it is over time: no window, no browser, no renderer."""
+"""Scenes as plain data: what there is to see, and where it is over time."""

@@ -1,4 +1,4 @@
-"""The bodies of a mechanism as coloured surfaces."""
+"""Bodies of a mechanism as coloured surfaces, from shapes and mesh files."""
 
 import os
 from collections.abc import Iterable
@@ -109,7 +109,7 @@ def _center(body):
     return np.asarray(body.inertia.first_moment, dtype=float) / mass if mass > 0 else np.zeros(3)
 
 
-# --- Files of triangles, with their colours, as surfaces to draw ---------------------------------
+# --- Mesh files ----------------------------------------------------------------------------------
 
 MOST_FACES = 20_000
 """Of one mesh; finer ones are made coarser, which no screen shows."""

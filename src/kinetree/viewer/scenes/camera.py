@@ -1,4 +1,4 @@
-"""From where to look."""
+"""Camera: position, direction and angle of view."""
 
 from dataclasses import dataclass, replace
 

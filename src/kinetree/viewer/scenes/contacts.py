@@ -1,4 +1,4 @@
-"""Contacts over time: points, normals, forces, friction cones."""
+"""Contacts over time: points, normals, forces, friction cones; also of a simulated motion."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -109,9 +109,6 @@ def contact_arrows(contacts, size):
     forces = np.where(here, contacts.forces, 0.0)
     points = np.where(here, contacts.points, 0.0)
     return scaled("contact forces", "contacts", _FORCE, points, forces, "N", size)
-
-
-# --- Contacts of a simulated motion, as arrays to be shown ---------------------------------------
 
 
 def contacts_of(trajectory: Trajectory, scene: "ContactScene", margin: float = 1e-4) -> Contacts:

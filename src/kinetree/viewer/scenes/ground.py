@@ -1,4 +1,4 @@
-"""Planes, which have no end, and hills: what is drawn of the ground, of slopes and of walls."""
+"""Ground: planes, which have no end, height fields and walls."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Marks on bodies: axes of frames, mass centres, inertia ellipsoids."""
+"""Marks and arrows: frames, mass centres, inertias, velocities, forces, loop errors."""
 
 import numpy as np
 
@@ -85,7 +85,7 @@ def inertia_parts(model):
         yield Part(f"inertia of {body.name}", "inertias", i, placed, _INERTIA, 0.4)
 
 
-# --- Arrows: velocities of the bodies, joint forces, forces on bodies; as long as suits the scene
+# --- Arrows: velocities and forces, scaled to the scene ------------------------------------------
 
 _LONGEST = 0.35  # of the size of the scene
 _SPEED, _TURNING = (0.0, 0.62, 0.45), (0.5, 0.31, 0.75)
@@ -165,7 +165,7 @@ def _short(x):
     return f"{x:.2g}" if x < 100 else f"{x:.0f}"
 
 
-# --- Where loops close, and how far they are from it ---------------------------------------------
+# --- Loop errors ---------------------------------------------------------------------------------
 
 _END, _GAP = (0.95, 0.55, 0.1), (0.75, 0.0, 0.1)
 

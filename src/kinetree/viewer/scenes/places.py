@@ -1,4 +1,4 @@
-"""Where bodies are and how fast they move, for many states at once."""
+"""Poses and velocities of the bodies over time, and of a scene at one instant."""
 
 from functools import lru_cache
 from typing import NamedTuple
@@ -92,7 +92,7 @@ def along(directions) -> np.ndarray:
     return np.stack([x, np.cross(z, x), z], axis=-1)
 
 
-# --- A scene at one moment: where its nodes are, and the solid form of its arrows ----------------
+# --- A scene at one instant ----------------------------------------------------------------------
 
 
 def at_time(scene, t):

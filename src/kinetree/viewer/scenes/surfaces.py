@@ -1,4 +1,4 @@
-"""Triangles of simple shapes."""
+"""Triangle meshes of simple shapes, their normals and edges."""
 
 from functools import lru_cache
 
@@ -10,7 +10,7 @@ from kinetree.viewer.scenes.description import Surface
 
 __all__ = ["ball", "coarser", "cone", "creased", "joined", "normals", "rod", "surface_of", "turned"]
 
-# --- Smooth where a surface is round, sharp where it has an edge; and coarser where it is too fine
+# --- Normals: smooth where a surface is round, sharp at edges ------------------------------------
 
 _EDGE = np.cos(np.radians(35.0))
 _MOST = 64  # faces at a point, beyond which all of them count as one smooth surface

@@ -76,7 +76,7 @@ def range_attributes(name, limits, limited):
     return {name: numbers(limits), limited: "true"}
 
 
-# --- Joints as MJCF has them: hinge, slide, ball and free, several in one body where need be -----
+# --- Joints as hinge, slide, ball and free joints, several in one body where need be -------------
 
 
 class Part(NamedTuple):

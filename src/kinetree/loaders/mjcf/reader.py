@@ -1,4 +1,4 @@
-"""MJCF, the files of MuJoCo, as models."""
+"""``read_mjcf``: a model from an MJCF file, and notices of what it does not represent."""
 
 import numpy as np
 
@@ -82,7 +82,7 @@ def _check_finite(mj_model, mjcf):
             )
 
 
-# --- Notices of what a model does not carry, one for each kind of thing --------------------------
+# --- Notices of what a model does not represent, one for each kind of thing ----------------------
 # What is carried stands beside the functions that read it: ``CARRIED`` of the modules.
 
 _CARRIED = CARRIED | joints.CARRIED | tree.CARRIED
