@@ -187,13 +187,13 @@ if TYPE_CHECKING:
     from kinetree.integration.events import Event
     from kinetree.integration.recorded_motion import RecordedMotion
     from kinetree.loaders.load import load, loads
-    from kinetree.quasi_velocities import quasi_velocity_dynamics
-    from kinetree.simulation.constrained.options import (
+    from kinetree.loops.stepping.options import (
         Baumgarte,
         Charts,
         GeneralizedAlpha,
         Projection,
     )
+    from kinetree.quantities.quasi_velocities import quasi_velocity_dynamics
     from kinetree.simulation.controllers import Recorded, Sampled
     from kinetree.simulation.forces.actuators import TorqueSpeed
     from kinetree.simulation.forces.applied import ExternalForce
@@ -238,10 +238,10 @@ _ON_DEMAND = {
     "gears": "quantities.gears",
 }
 _FUNCTIONS = {
-    "Projection": "simulation.constrained.options",
-    "GeneralizedAlpha": "simulation.constrained.options",
-    "Charts": "simulation.constrained.options",
-    "Baumgarte": "simulation.constrained.options",
+    "Projection": "loops.stepping.options",
+    "GeneralizedAlpha": "loops.stepping.options",
+    "Charts": "loops.stepping.options",
+    "Baumgarte": "loops.stepping.options",
     "base_parameters": "identification",
     "check": "doctor.check",
     "compile": "functional.compiled",

@@ -811,7 +811,16 @@ PARTS = {
     "stacked.stacked_operators", "state_space.split_state",
 }  # fmt: skip
 """What texts are made of, or what tests of their own look at: no motion, force or inertia."""
-OF_LOOPS = ("constraints", "forces", "links", "plan", "rank", "samples", "scaling")
+OF_LOOPS = (
+    "constraints",
+    "forces",
+    "inverse_dynamics",
+    "links",
+    "plan",
+    "rank",
+    "samples",
+    "scaling",
+)
 """Modules about loops and nothing else."""
 
 

@@ -301,7 +301,7 @@ def smooth(c, r):
     return passive(other)
 
 
-@check("loops.linearize")
+@check("loops.linearize_in_coordinates")
 def _(f, c):
     tau = c.tau
     found = f(c.model, c.q, c.qd, tau)

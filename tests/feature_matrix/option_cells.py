@@ -31,11 +31,11 @@ from kinetree.contact.attached import attach
 from kinetree.errors import KinetreeError
 from kinetree.functional import kernel as kernels
 from kinetree.functional.results import flatten
+from kinetree.loops.stepping import options
+from kinetree.loops.stepping.options import WAYS
 from kinetree.model import Actuator, Limits
 from kinetree.model.geometry import Geometry, Plane, Sphere
 from kinetree.simulation import INTEGRATORS
-from kinetree.simulation.constrained import options
-from kinetree.simulation.constrained.options import WAYS
 from kinetree.simulation.rollouts import transition
 from kinetree.spatial import Plucker
 

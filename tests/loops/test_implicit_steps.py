@@ -7,7 +7,7 @@ from support.linkages import spatial_chain
 import kinetree as kt
 from kinetree.loops.kinematics.constraint import closure_error, constraint
 from kinetree.loops.linear.coordinate_motion import implicit_step
-from kinetree.loops.linear.linearization import linearize
+from kinetree.loops.linear.linearization import linearize_in_coordinates
 from kinetree.model import JointDynamics
 
 STIFF = kt.samples.four_bar().replace(
@@ -18,12 +18,12 @@ CRANK = ["crank_joint"]
 
 @pytest.fixture
 def state():
-    G = linearize(STIFF, np.zeros(3), np.zeros(3), np.zeros(3), independent=CRANK).G
+    G = linearize_in_coordinates(STIFF, np.zeros(3), np.zeros(3), np.zeros(3), independent=CRANK).G
     return np.zeros(3), G @ np.array([2.0]), np.zeros(3)
 
 
 def period(state):
-    A, _ = linearize(STIFF, *state, independent=CRANK)
+    A, _ = linearize_in_coordinates(STIFF, *state, independent=CRANK)
     return 2 * np.pi / np.abs(np.linalg.eigvals(A)).max()
 
 

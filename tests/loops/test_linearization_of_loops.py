@@ -6,7 +6,7 @@ from support.closeness import assert_close
 from support.linkages import allowed_velocity, parallel_four_bar, parallelogram, spatial_chain
 
 import kinetree as kt
-from kinetree.loops.linear.linearization import LinearModel, linearize
+from kinetree.loops.linear.linearization import LinearModel, linearize_in_coordinates
 from kinetree.loops.linear.methods import recursion
 from kinetree.samples.earthmovers import loader
 from kinetree.samples.random_linkages import random_closed_mechanism
@@ -30,12 +30,12 @@ EXPECTED = {
 }
 
 
-@pytest.mark.covers("Spencer 4.5", "Spencer 4.2", by=linearize)
+@pytest.mark.covers("Spencer 4.5", "Spencer 4.2", by=linearize_in_coordinates)
 @pytest.mark.parametrize("independent", EXPECTED, ids=" and ".join)
 @pytest.mark.parametrize("method", ["equations", "recursion", "differences"])
 def test_a_loader_linkage_in_two_charts(independent, method):
     m, rest, expected = LOADER, np.zeros(8), EXPECTED[independent]
-    linear = linearize(m, rest, rest, rest, independent=independent, method=method)
+    linear = linearize_in_coordinates(m, rest, rest, rest, independent=independent, method=method)
     assert linear.coordinates == independent
     assert np.abs(linear.rate - [0, 0, *expected["ydd"]]).max() < 5e-6
     assert np.array_equal(linear.A[:2], np.eye(4)[2:])
@@ -45,12 +45,12 @@ def test_a_loader_linkage_in_two_charts(independent, method):
     assert np.abs(found - np.sort(2 * expected["eigenvalues"])).max() < 5.1e-6
 
     qd = linear.G @ np.array([0.3, -0.2])
-    A, _ = linearize(m, rest, qd, rest, independent=independent, method=method)
+    A, _ = linearize_in_coordinates(m, rest, qd, rest, independent=independent, method=method)
     assert np.abs(A[2:, :2] - expected["moving"]).max() < 5.1e-6
     assert np.abs(A[2:, 2:] - expected["damping"]).max() < 5.1e-6
 
 
-@pytest.mark.covers("Spencer 4.5", by=linearize)
+@pytest.mark.covers("Spencer 4.5", by=linearize_in_coordinates)
 def test_the_eigenvalues_of_the_printed_matrices():
     """Of the real loader; where the second pair is printed with two negative real parts."""
     printed = {
@@ -82,7 +82,7 @@ FIXED_AXES = {
 }
 
 
-@pytest.mark.covers("Spencer 4.2", "Spencer 4.4", by=(linearize, recursion))
+@pytest.mark.covers("Spencer 4.2", "Spencer 4.4", by=(linearize_in_coordinates, recursion))
 @pytest.mark.parametrize("chain", FIXED_AXES)
 @pytest.mark.parametrize("independent", [None, "tangent"])
 def test_equations_recursion_and_differences_agree(chain, independent, rng):
@@ -90,7 +90,7 @@ def test_equations_recursion_and_differences_agree(chain, independent, rng):
     qd, tau = allowed_velocity(m, q, rng), 3 * rng.standard_normal(m.nv)
     f_ext = rng.standard_normal((m.body_count, 6))
     equations, by_recursion, differences = (
-        linearize(m, q, qd, tau, f_ext, independent=independent, method=method)
+        linearize_in_coordinates(m, q, qd, tau, f_ext, independent=independent, method=method)
         for method in ("equations", "recursion", "differences")
     )
     size = np.abs(equations.A).max()
@@ -116,14 +116,14 @@ JOINTS = {
 }
 
 
-@pytest.mark.covers("Spencer 4.2", by=linearize)
+@pytest.mark.covers("Spencer 4.2", by=linearize_in_coordinates)
 @pytest.mark.parametrize("chain", JOINTS)
 def test_joints_of_every_kind(chain, rng):
     m, q = JOINTS[chain](rng)
     qd, tau = allowed_velocity(m, q, rng), 3 * rng.standard_normal(m.nv)
     for independent in (None, "tangent"):
         exact, differences = (
-            linearize(m, q, qd, tau, independent=independent, method=method)
+            linearize_in_coordinates(m, q, qd, tau, independent=independent, method=method)
             for method in ("equations", "differences")
         )
         p = len(exact.coordinates)
@@ -136,7 +136,7 @@ def test_mechanisms_with_redundant_constraints(kind, rng):
     m, q, qd = random_closed_mechanism(rng, kind=kind, bodies=4, loops=1)
     tau = rng.standard_normal(m.nv)
     exact, differences = (
-        linearize(m, q, qd, tau, independent="tangent", method=method)
+        linearize_in_coordinates(m, q, qd, tau, independent="tangent", method=method)
         for method in ("equations", "differences")
     )
     assert np.abs(differences.A - exact.A).max() < 1e-8 * max(1.0, np.abs(exact.A).max())
@@ -146,7 +146,9 @@ def test_springs_and_dampers_are_part_of_the_system():
     m = kt.samples.stewart()
     rest = np.zeros(m.nv)
     linear, differences = (
-        linearize(m, m.neutral(), rest, rest, independent=["platform_pose"], method=method)
+        linearize_in_coordinates(
+            m, m.neutral(), rest, rest, independent=["platform_pose"], method=method
+        )
         for method in ("equations", "differences")
     )
     assert linear.coordinates == tuple(f"platform_pose[{k}]" for k in range(6))
@@ -166,12 +168,12 @@ def test_couplings(rng):
     q = np.zeros(3)
     qd, tau = allowed_velocity(m, q, rng), rng.standard_normal(3)
     exact, differences = (
-        linearize(m, q, qd, tau, independent=["crank_joint"], method=method)
+        linearize_in_coordinates(m, q, qd, tau, independent=["crank_joint"], method=method)
         for method in ("equations", "differences")
     )
     assert np.abs(differences.A - exact.A).max() < 1e-8 * np.abs(exact.A).max()
     with pytest.raises(kt.JointError, match=r"coupling 'cam' of model .* leads one that has none"):
-        linearize(m, q, qd, tau, independent=["crank_joint"], method="recursion")
+        linearize_in_coordinates(m, q, qd, tau, independent=["crank_joint"], method="recursion")
 
 
 def test_variables_of_loop_joints_as_coordinates(rng):
@@ -179,7 +181,7 @@ def test_variables_of_loop_joints_as_coordinates(rng):
     q, names = np.zeros(8), ["tilt_eye", "boom_joint"]
     qd, tau = 0.3 * allowed_velocity(m, q, rng), 100 * rng.standard_normal(8)
     exact, by_recursion, differences = (
-        linearize(m, q, qd, tau, independent=names, method=method)
+        linearize_in_coordinates(m, q, qd, tau, independent=names, method=method)
         for method in ("equations", "recursion", "differences")
     )
     assert exact.coordinates == tuple(names)
@@ -194,9 +196,11 @@ def test_batches_are_what_their_samples_are(rng):
     tau, names = rng.standard_normal(4), ["q1", "q2"]
     for independent in (names, "tangent"):
         for method in ("equations", "recursion", "differences"):
-            many = linearize(m, q, qd, tau, independent=independent, method=method)
+            many = linearize_in_coordinates(m, q, qd, tau, independent=independent, method=method)
             for k in range(3):
-                one = linearize(m, q[k], qd[k], tau, independent=independent, method=method)
+                one = linearize_in_coordinates(
+                    m, q[k], qd[k], tau, independent=independent, method=method
+                )
                 assert_close(many.A[k], one.A, ulps=1e4)
                 assert_close(many.B[k], one.B, ulps=1e4)
                 assert_close(many.rate[k], one.rate, ulps=1e4)
@@ -215,11 +219,11 @@ def test_coordinates_by_a_matrix(method, rng):
     """``yd = R qd`` mixes coordinates that joints have: the linear model changes with them."""
     m, q, tau = LOADER, np.zeros(8), rng.normal(size=8)
     named = ("boom_joint", "bucket_joint")
-    qd = linearize(m, q, q, q, independent=named).G @ np.array([0.3, -0.2])
-    known = linearize(m, q, qd, tau, independent=named, method=method)
+    qd = linearize_in_coordinates(m, q, q, q, independent=named).G @ np.array([0.3, -0.2])
+    known = linearize_in_coordinates(m, q, qd, tau, independent=named, method=method)
     T = np.array([[2.0, 1.0], [-0.5, 1.0]])
     R = T @ np.eye(8)[[m.joint_names.index(name) for name in named]]
-    linear = linearize(m, q, qd, tau, independent=R, method=method)
+    linear = linearize_in_coordinates(m, q, qd, tau, independent=R, method=method)
     assert linear.coordinates == ("y[0]", "y[1]")
     both = np.kron(np.eye(2), T)
     tolerance = 1e-5 if method == "differences" else 1e-9
@@ -232,7 +236,7 @@ def test_coordinates_by_a_matrix(method, rng):
 
 def test_a_matrix_for_each_sample_and_what_is_none():
     m, rest = LOADER, np.zeros((3, 8))
-    tangent = linearize(m, rest, rest, rest, independent="tangent")
+    tangent = linearize_in_coordinates(m, rest, rest, rest, independent="tangent")
     R = np.stack([np.swapaxes(tangent.G[0], -1, -2)] * 3)
     R[1] *= 2.0
     linear = kt.linearize(m, rest, rest, rest, independent=R)
@@ -244,32 +248,34 @@ def test_a_matrix_for_each_sample_and_what_is_none():
         with pytest.raises(
             kt.ShapeError, match=r"independent as a matrix must have shape \(2, 8\)"
         ):
-            linearize(m, rest, rest, rest, independent=wrong)
+            linearize_in_coordinates(m, rest, rest, rest, independent=wrong)
     with pytest.raises(kt.ShapeError, match="independent must be finite"):
-        linearize(m, rest, rest, rest, independent=np.full((2, 8), np.nan))
+        linearize_in_coordinates(m, rest, rest, rest, independent=np.full((2, 8), np.nan))
     with pytest.raises(kt.SingularError, match=r"'y\[0\]', 'y\[1\]' do not determine the motion"):
-        linearize(m, rest, rest, rest, independent=np.ones((2, 8)))
+        linearize_in_coordinates(m, rest, rest, rest, independent=np.ones((2, 8)))
 
 
 def test_errors_name_what_is_wrong():
     m, rest = LOADER, np.zeros(8)
     with pytest.raises(kt.LoopError, match=r"2 degrees of freedom here; .* got 1: boom_joint"):
-        linearize(m, rest, rest, rest, independent=["boom_joint"])
+        linearize_in_coordinates(m, rest, rest, rest, independent=["boom_joint"])
     with pytest.raises(
         kt.SingularError, match="'boom_joint', 'lift_piston_joint' do not determine"
     ):
-        linearize(m, rest, rest, rest, independent=["boom_joint", "lift_piston_joint"])
+        linearize_in_coordinates(
+            m, rest, rest, rest, independent=["boom_joint", "lift_piston_joint"]
+        )
     with pytest.raises(kt.UnknownNameError, match="'tangent' or None, got 'boom_joint'"):
-        linearize(m, rest, rest, rest, independent="boom_joint")
+        linearize_in_coordinates(m, rest, rest, rest, independent="boom_joint")
     with pytest.raises(kt.UnknownNameError, match="has no method 'magic'"):
-        linearize(m, rest, rest, rest, method="magic")
+        linearize_in_coordinates(m, rest, rest, rest, method="magic")
     with pytest.raises(kt.LoopError, match=r"has no loops: use kinetree.linear"):
-        linearize(kt.samples.pendulum(), [0.0], [0.0], [0.0])
+        linearize_in_coordinates(kt.samples.pendulum(), [0.0], [0.0], [0.0])
     five = kt.samples.five_bar()
     with pytest.raises(kt.JointError, match=r"'right_support' .* Use method='equations'"):
-        linearize(five, np.zeros(4), np.zeros(4), np.zeros(4), method="recursion")
+        linearize_in_coordinates(five, np.zeros(4), np.zeros(4), np.zeros(4), method="recursion")
     with pytest.raises(kt.LoopError, match=r"'right_support\[0\]', which .* cannot be a"):
-        linearize(
+        linearize_in_coordinates(
             five,
             np.zeros(4),
             np.zeros(4),
@@ -278,9 +284,9 @@ def test_errors_name_what_is_wrong():
         )
     fixed, q = spatial_chain(np.random.default_rng(1), kt.Revolute("z"), cut=kt.Revolute("x"))
     with pytest.raises(kt.LoopError, match="'spatial chain' cannot move here: it has no degree"):
-        linearize(fixed, q, [0.0], [0.0])
+        linearize_in_coordinates(fixed, q, [0.0], [0.0])
     with pytest.raises(kt.ShapeError, match="q does not close loop 'right_support'"):
-        linearize(five, [0.1, 0, 0, 0], np.zeros(4), np.zeros(4))
+        linearize_in_coordinates(five, [0.1, 0, 0, 0], np.zeros(4), np.zeros(4))
     both = np.array([five.neutral(), five.postures[1].q])
     with pytest.raises(kt.SingularError, match=r"has 3, 2 degrees of freedom|has 2, 3 degrees"):
-        linearize(five, both, np.zeros(4), np.zeros(4))
+        linearize_in_coordinates(five, both, np.zeros(4), np.zeros(4))

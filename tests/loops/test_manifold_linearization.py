@@ -9,7 +9,7 @@ import kinetree as kt
 from kinetree.algorithms.closed import joint_space
 from kinetree.control import equilibrium
 from kinetree.control.equilibria import load_on_freedoms
-from kinetree.loops.linear.linearization import linearize, linearize_on_manifold
+from kinetree.loops.linear.linearization import linearize_in_coordinates, linearize_on_manifold
 from kinetree.loops.linear.velocity_basis import MotionState
 
 FIVE_BAR = kt.samples.five_bar()
@@ -66,7 +66,7 @@ def test_eigenvalues_at_rest_do_not_depend_on_the_chart(which):
         lam = MotionState(m, q, REST, REST, REST).multipliers(basis)  # of the other sign and order
         assert np.abs(np.sort(-lam) - np.sort(expected["forces"])).max() < 6e-6
     for independent in CHARTS:
-        linear = linearize(m, q, REST, REST, independent=independent)
+        linear = linearize_in_coordinates(m, q, REST, REST, independent=independent)
         same_numbers(linear.eigenvalues, expected["eigenvalues"], 6e-6)
         assert np.abs(linear.rate).max() < 1e-12
     for projector in ("orthogonal", "coordinates"):
@@ -107,7 +107,7 @@ def test_a_chart_of_its_own_has_the_same_eigenvalues_and_zeros(moving):
     for independent in CHARTS[2:]:
         options = {"independent": independent, "projector": "coordinates"}
         full = linearize_on_manifold(FIVE_BAR, q, qd, REST, **options)
-        reduced = linearize(FIVE_BAR, q, qd, REST, independent=independent)
+        reduced = linearize_in_coordinates(FIVE_BAR, q, qd, REST, independent=independent)
         same_numbers(np.linalg.eigvals(full.A), [*reduced.eigenvalues, 0, 0, 0, 0], 1e-5)
         spectra.append(np.sort_complex(reduced.eigenvalues))
     assert np.abs(spectra[0] - spectra[1]).max() > 0.01  # two charts differ, off equilibrium

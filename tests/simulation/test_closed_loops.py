@@ -6,8 +6,8 @@ from support.motions import assert_trusted
 
 import kinetree as kt
 from kinetree.errors import LoopError, UnknownNameError
-from kinetree.simulation.constrained.options import Baumgarte, Projection
-from kinetree.simulation.constrained.projected import Constrained, Projected
+from kinetree.loops.stepping.options import Baumgarte, Projection
+from kinetree.loops.stepping.projected import Constrained, Projected
 
 
 def four_bar():

@@ -5,7 +5,10 @@ import pytest
 
 import kinetree as kt
 from kinetree.algorithms.closed import joint_space
-from kinetree.loops.constrained_motion import (
+from kinetree.loops.kinematics.constraint import constraint
+from kinetree.loops.kinematics.projection import project_velocity
+from kinetree.loops.stepping.choice import choose
+from kinetree.loops.stepping.motion import (
     Closed,
     acceleration,
     closed,
@@ -13,9 +16,6 @@ from kinetree.loops.constrained_motion import (
     smallest,
     whitening,
 )
-from kinetree.loops.equation_choice import choose
-from kinetree.loops.kinematics.constraint import constraint
-from kinetree.loops.kinematics.projection import project_velocity
 
 NAMES = ("four_bar", "five_bar", "bennett", "ladder")
 

@@ -11,8 +11,8 @@ from kinetree.integration.explicit import ExplicitRungeKutta
 from kinetree.integration.registry import INTEGRATORS
 from kinetree.loops.kinematics.assembly import assemble
 from kinetree.loops.kinematics.projection import project_velocity
-from kinetree.simulation.constrained.charted import ChartStepper
-from kinetree.simulation.constrained.options import Charts, GeneralizedAlpha
+from kinetree.loops.stepping.charted import ChartStepper
+from kinetree.loops.stepping.options import Charts, GeneralizedAlpha
 
 
 @cache

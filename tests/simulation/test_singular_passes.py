@@ -8,12 +8,12 @@ import pytest
 
 import kinetree as kt
 from kinetree.integration.integrator import Stepped
-from kinetree.loops.equation_choice import better_choice, choose
 from kinetree.loops.kinematics.projection import project_configuration, project_velocity
-from kinetree.simulation.constrained.health import Judge, SingularPass, refined
-from kinetree.simulation.constrained.options import Projection
-from kinetree.simulation.constrained.projected import Checks
-from kinetree.simulation.constrained.stepper import ProjectedStepper
+from kinetree.loops.stepping.choice import better_choice, choose
+from kinetree.loops.stepping.health import Judge, SingularPass, refined
+from kinetree.loops.stepping.options import Projection
+from kinetree.loops.stepping.projected import Checks
+from kinetree.loops.stepping.stepper import ProjectedStepper
 
 
 @cache

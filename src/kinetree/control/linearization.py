@@ -9,7 +9,7 @@ The bracket stands for axes that turn with the body: for a spherical joint it is
 vanishes for joints whose ``qd`` is the derivative of ``q``, and for every joint at rest.
 
 A mechanism with loops or couplings is described by independent coordinates ``y``, with
-``x = (dy, dyd)``: see ``kinetree.loops.linearize``.
+``x = (dy, dyd)``: see ``kinetree.loops.linearize_in_coordinates``.
 """
 
 from collections.abc import Sequence
@@ -24,8 +24,7 @@ from kinetree.control.equilibria import motion_under
 from kinetree.errors import LoopError, UnknownNameError
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.turning_axes import brackets, step_slopes
-from kinetree.loops.linear.linearization import LinearModel
-from kinetree.loops.linear.linearization import linearize as linearize_closed
+from kinetree.loops.linear.linearization import LinearModel, linearize_in_coordinates
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_seconds
 from kinetree.quantities.dynamics import forward_dynamics, passive_force
@@ -71,8 +70,8 @@ def linearize(
             ``q' = integrate(q, dt qd')``, exact for a simulator that takes such steps; not
             for mechanisms with loops.
         independent: of a mechanism with loops or couplings, names of the joints whose variables are
-            ``y``, ``"tangent"``, or a matrix, as in ``kinetree.loops.linearize``; chosen if left
-            out.
+            ``y``, ``"tangent"``, or a matrix, as in ``kinetree.loops.linearize_in_coordinates``;
+            chosen if left out.
 
     Returns:
         A ``Linearization``, or a ``kinetree.loops.LinearModel``, which has ``A`` and ``B``, too.
@@ -106,7 +105,7 @@ def _closed(model, q, qd, tau, f_ext, dt, method, independent):
             f"a step of semi-implicit Euler does not keep the loops of model {model.name!r} "
             f"closed; use method='zoh', or no dt for continuous time"
         )
-    linear = linearize_closed(model, q, qd, tau, f_ext, independent=independent)
+    linear = linearize_in_coordinates(model, q, qd, tau, f_ext, independent=independent)
     if dt is None:
         return linear
     # the rate of a fixed point of the motion acts like one more input

@@ -4,11 +4,12 @@
     print(kt.loops.mobility(model, q))
     motion = kt.loops.solve(model, q, qd, tau)
 
-``kt.forward_dynamics``, ``kt.simulate`` and ``kt.linearize`` honour loops without being asked; here
-is what else one wants to know about them.
+``kt.forward_dynamics``, ``kt.inverse_dynamics``, ``kt.simulate`` and ``kt.linearize`` honour loops
+by themselves; here is what else there is for them.
 """
 
 import warnings
+from typing import Any
 
 from kinetree.algorithms.closed.rank import rank_policy, scaling
 from kinetree.loops.dynamics import closed_forms
@@ -71,7 +72,7 @@ from kinetree.loops.linear.derivatives import TorqueDerivatives, torque_derivati
 from kinetree.loops.linear.linearization import (
     LinearModel,
     ManifoldLinearization,
-    linearize,
+    linearize_in_coordinates,
     linearize_on_manifold,
 )
 from kinetree.loops.state_space import charts
@@ -144,7 +145,7 @@ __all__ = [
     "integrate_system",
     "inverse_dynamics",
     "limit_distances",
-    "linearize",
+    "linearize_in_coordinates",
     "linearize_on_manifold",
     "loop_gaps",
     "loop_joint_forces",
@@ -173,10 +174,14 @@ __all__ = [
     "with_misalignment",
 ]  # fmt: skip
 
-_DEPRECATED = {"TorqueSlopes": "TorqueDerivatives", "torque_slopes": "torque_derivatives"}
+_DEPRECATED = {
+    "TorqueSlopes": "TorqueDerivatives",
+    "linearize": "linearize_in_coordinates",
+    "torque_slopes": "torque_derivatives",
+}
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name not in _DEPRECATED:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     new = _DEPRECATED[name]

@@ -16,10 +16,10 @@ from kinetree.integration.prescription import (
     require_untouched,
 )
 from kinetree.integration.registry import INTEGRATORS, integrator_named
+from kinetree.loops.stepping.options import stepper_maker
+from kinetree.loops.stepping.stepper import ProjectedStepper
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_seconds
 from kinetree.simulation.adaptive_steps import Tolerance, run_adaptive_steps
-from kinetree.simulation.constrained.options import stepper_maker
-from kinetree.simulation.constrained.stepper import ProjectedStepper
 from kinetree.simulation.controllers import as_controller, at_instants
 from kinetree.simulation.effects import acting_on
 from kinetree.simulation.equal_steps import Clock, Motion, run_equal_steps

@@ -15,12 +15,13 @@ import numpy as np
 
 from kinetree.errors import LoopError
 from kinetree.loops.dynamics.closure_functions import Rule, closure, loop_chains
+from kinetree.model import Model
 from kinetree.spatial.ops import atan2, cos, sin, sqrt
 
 __all__ = ["Rule", "closure", "four_bar", "leg", "parallelogram", "triangle"]
 
 
-def triangle(model, loop) -> Rule:
+def triangle(model: Model, loop: str) -> Rule:
     """A linear actuator between two pivots: the arm of Figure 8.3, excavators, hydraulics.
 
     The loop runs through three parallel hinges, of which the loop joint is one, and a slide whose
@@ -53,7 +54,7 @@ def triangle(model, loop) -> Rule:
     return Rule((barrel, rod), solve, lambda q: [float(reach(q) @ reach(q))])
 
 
-def four_bar(model, loop, *, branch=1) -> Rule:
+def four_bar(model: Model, loop: str, *, branch: int = 1) -> Rule:
     """A crank with a coupler, and a rocker, on parallel hinges: two circles meet.
 
     Args:
@@ -93,7 +94,7 @@ def four_bar(model, loop, *, branch=1) -> Rule:
     return Rule((coupler, rocker), solve, margins)
 
 
-def parallelogram(model, loop) -> Rule:
+def parallelogram(model: Model, loop: str) -> Rule:
     """A four-bar with equal opposite sides at q = 0: the coupler never turns.
 
     Unlike ``four_bar`` it passes the positions in which all bars lie on one line, and stays a
@@ -116,7 +117,7 @@ def parallelogram(model, loop) -> Rule:
     return Rule((coupler, rocker), solve, lambda q: [])
 
 
-def leg(model, loop) -> Rule:
+def leg(model: Model, loop: str) -> Rule:
     """A leg of a platform: universal joint, slide, and a ball that closes the loop.
 
     The line of the slide passes through the centres of both joints, and is perpendicular to the

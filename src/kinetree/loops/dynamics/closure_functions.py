@@ -17,10 +17,12 @@ import numpy as np
 from kinetree.algorithms import crba, rnea
 from kinetree.algorithms.closed.constraints import loop_signs
 from kinetree.algorithms.closed.systems import EquationOfMotion, Explicit, apply_explicit
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import LoopError, ShapeError, UnknownNameError, UnreachableError
 from kinetree.joints import AbstractJoint
 from kinetree.joints.jet import Jet
 from kinetree.loops.dynamics.methods import Accelerations, Instant, smallest_forces
+from kinetree.model import Model
 from kinetree.quantities.dynamics import external_forces
 from kinetree.spatial import Force
 from kinetree.spelling import did_you_mean
@@ -64,7 +66,7 @@ class LoopClosure:
     margins: Callable | None = None
     coordinates: Callable | None = None
 
-    def configuration(self, y) -> np.ndarray:
+    def configuration(self, y: ArrayLike) -> np.ndarray:
         """``q = γ(y)``; raises UnreachableError for ``y`` outside the set ``C``."""
         y = self._position(y)
         if self.margins is not None:
@@ -79,7 +81,7 @@ class LoopClosure:
                 )
         return np.asarray(self.gamma(y), dtype=float)
 
-    def motion(self, y, yd) -> ClosedMotion:
+    def motion(self, y: ArrayLike, yd: ArrayLike) -> ClosedMotion:
         """``q``, ``qd``, ``G`` and ``g``."""
         q = self.configuration(y)
         y, yd = self._position(y), self._velocity(yd)
@@ -89,7 +91,9 @@ class LoopClosure:
         qd, g = self._along(y, yd)
         return ClosedMotion(q, qd, G, g)
 
-    def forward_dynamics(self, y, yd, tau, f_ext=None):
+    def forward_dynamics(
+        self, y: ArrayLike, yd: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | dict | None = None
+    ) -> np.ndarray:
         """``ydd`` under the joint forces ``tau``, (m,) — RBDA (8.46).
 
         Args:
@@ -126,7 +130,7 @@ class LoopClosure:
         moved = apply_explicit(instant.system, Explicit(G, self.motion(y, yd).g))
         return Accelerations(moved.qdd, smallest_forces(instant, moved.tau_c))
 
-    def integrate(self, y, dy):
+    def integrate(self, y: ArrayLike, dy: ArrayLike) -> np.ndarray:
         """``y`` reached by the velocity ``dy`` in one second."""
         y, dy = self._position(y), self._velocity(dy)
         parts, at, to = [np.zeros(0)], 0, 0
@@ -209,7 +213,7 @@ class Rule(NamedTuple):
     """Takes the same; returns numbers that are positive where there is a solution."""
 
 
-def closure(model, *rules: Rule) -> LoopClosure:
+def closure(model: Model, *rules: Rule) -> LoopClosure:
     """The loop-closure function of a model whose loops are solved by these rules, in order."""
     dependent = [j for rule in rules for j in rule.dependent]
     twice = {model.joint_names[j - 1] for j in dependent if dependent.count(j) > 1}

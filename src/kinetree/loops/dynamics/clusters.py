@@ -17,6 +17,7 @@ from kinetree.algorithms.closed.constraints import loop_signs
 from kinetree.errors import calling
 from kinetree.loops.dynamics.methods import Instant, NullSpace, null_space
 from kinetree.loops.kinematics.constraint import rank
+from kinetree.model import Model
 from kinetree.model.gearing import with_leaders
 from kinetree.model.transfer import transferred, transferred_postures
 from kinetree.spatial import Plucker
@@ -49,7 +50,7 @@ class Renumbered(NamedTuple):
     """Where the new velocity variables were, (nv,)."""
 
 
-def clusters(model) -> tuple[Cluster, ...]:
+def clusters(model: Model) -> tuple[Cluster, ...]:
     """The minimal loop clusters of a model, in the order of their first loops."""
     found: list[tuple[list, set, list]] = []  # names, joints, rows
     for one in _constraints(model):
@@ -82,7 +83,7 @@ def _variables(model, joints):
     return np.concatenate([np.zeros(0, int), *(np.arange(s.start, s.stop) for s in at)])
 
 
-def renumber(model) -> Renumbered:
+def renumber(model: Model) -> Renumbered:
     """Number the joints of each cluster consecutively, parents still before their children.
 
     The blocks of ``K`` are then along its diagonal, apart from gaps for joints in no loop; those of

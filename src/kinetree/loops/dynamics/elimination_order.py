@@ -13,6 +13,7 @@ forces of the joint that move nothing then do not reach beyond, and can be left 
 """
 
 import heapq
+from collections.abc import Sequence
 from typing import NamedTuple
 
 __all__ = ["EliminationOrder", "elimination_order", "half_bandwidth"]
@@ -44,7 +45,12 @@ class EliminationOrder(NamedTuple):
         return sum(len(n) * (len(n) + 3) // 2 for n in self.neighbours)
 
 
-def elimination_order(body_count, ends, rows=(), links=()) -> EliminationOrder:
+def elimination_order(
+    body_count: int,
+    ends: Sequence[tuple[int, int]],
+    rows: Sequence[Sequence[int]] = (),
+    links: Sequence[tuple[int, int]] = (),
+) -> EliminationOrder:
     """Symbolic analysis; it depends on the connectivity alone, and serves every time step.
 
     Args:

@@ -4,6 +4,7 @@ Where many forces produce the motion, the smallest are returned, in a norm and w
 caller's choice. ``algorithms.closed.inverse_dynamics`` has the equations.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,9 +18,11 @@ from kinetree.algorithms.closed.inverse_dynamics import (
 from kinetree.algorithms.closed.joint_space import CLOSURE_TOLERANCE
 from kinetree.algorithms.closed.rank import RANK_TOLERANCE
 from kinetree.arrays.host import on_host
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ModelError, ShapeError, UnknownNameError
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.kinematics.loop_joints import loop_motion_of
+from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_model
 from kinetree.quantities.closed_chains import actuator_forces
 from kinetree.quantities.dynamics import external_forces
@@ -43,22 +46,22 @@ class Actuation:
     rank: Any
 
     @property
-    def underactuated(self):
+    def underactuated(self) -> bool | np.ndarray:
         """Whether some motions cannot be driven."""
         return self.rank < self.mobility
 
     @property
-    def redundant(self):
+    def redundant(self) -> bool | np.ndarray:
         """Whether some actuator forces move nothing."""
         return self.rank < self.freedoms
 
     @property
-    def proper(self):
+    def proper(self) -> bool | np.ndarray:
         """Whether every motion is driven, by exactly one set of forces."""
         return (self.rank == self.mobility) & (self.rank == self.freedoms)
 
     @property
-    def kind(self):
+    def kind(self) -> str | np.ndarray:
         """``"proper"``, ``"underactuated"``, ``"redundant"`` or ``"underactuated and redundant"``.
 
         An array of words for a batch.
@@ -102,9 +105,17 @@ class ActuatorForces:
 
 @on_host
 def inverse_dynamics(
-    model, q, qd, qdd, *, actuated=None, weights=None, bounds=None, f_ext=None,
-    closure_tolerance=CLOSURE_TOLERANCE,
-) -> ActuatorForces:  # fmt: skip
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    *,
+    actuated: Sequence[str] | None = None,
+    weights: dict | None = None,
+    bounds: dict | str | None = None,
+    f_ext: ArrayLike | dict | None = None,
+    closure_tolerance: float = CLOSURE_TOLERANCE,
+) -> ActuatorForces:
     """Forces of actuated joints that produce the acceleration ``qdd``.
 
     Args:
@@ -154,7 +165,13 @@ def inverse_dynamics(
 
 
 @on_host
-def actuation(model, q, actuated=None, *, tolerance: float | None = None) -> Actuation:
+def actuation(
+    model: Model,
+    q: ArrayLike,
+    actuated: Sequence[str] | None = None,
+    *,
+    tolerance: float | None = None,
+) -> Actuation:
     """How the mechanism is actuated at ``q``.
 
     Args:

@@ -13,6 +13,7 @@ Redundant constraints need no setting: the accelerations are unique all the same
 says which parts of the loop forces are not. One sample at a time, on the host.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import add
 from typing import NamedTuple
@@ -23,10 +24,13 @@ from kinetree.algorithms.closed.forces import active_force, forces_on_bodies
 from kinetree.algorithms.closed.joint_space import CLOSURE_TOLERANCE, check_loops_closed
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
 from kinetree.arrays.host import on_host
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import LoopError, ShapeError, UnknownNameError
 from kinetree.loops.dynamics import methods, sparse_maximal
+from kinetree.loops.dynamics.closure_functions import LoopClosure
 from kinetree.loops.dynamics.methods import Instant
 from kinetree.loops.linear.coordinates import velocity_columns
+from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_numbers
 from kinetree.quantities.dynamics import external_forces
 from kinetree.spatial import Force
@@ -92,9 +96,20 @@ class ConstrainedMotion:
 
 @on_host
 def solve(
-    model, q, qd, tau, f_ext=None, *, method="auto", independent=None, rank=None,
-    stabilization=None, loop_tau=None, closure=None, closure_tolerance=CLOSURE_TOLERANCE,
-) -> ConstrainedMotion:  # fmt: skip
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    tau: ArrayLike,
+    f_ext: ArrayLike | dict | None = None,
+    *,
+    method: str = "auto",
+    independent: Sequence[str] | Sequence[int] | None = None,
+    rank: int | None = None,
+    stabilization: float | None = None,
+    loop_tau: dict | None = None,
+    closure: LoopClosure | None = None,
+    closure_tolerance: float = CLOSURE_TOLERANCE,
+) -> ConstrainedMotion:
     """Motion and loop forces under the joint forces ``tau``.
 
     Args:

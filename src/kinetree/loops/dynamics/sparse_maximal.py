@@ -12,6 +12,7 @@ The motion may be given by joint variables, or by the bodies themselves (``solve
 every joint has a position error of its own, tree joints too, and all of them need stabilisation.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,12 +22,13 @@ from kinetree.algorithms.closed.joint_space import joint_constraints, loop_const
 from kinetree.algorithms.couplings import all_joints
 from kinetree.algorithms.handles import generalised_inverse, pushing
 from kinetree.algorithms.kinematics import base_velocities
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ModelError, SingularError, calling
 from kinetree.loops.dynamics.elimination_order import EliminationOrder, elimination_order
 from kinetree.loops.dynamics.methods import Accelerations, Instant
-from kinetree.model import Loop
+from kinetree.model import Loop, Model
 from kinetree.model.arrays import require_instant
-from kinetree.spatial import Motion, crf
+from kinetree.spatial import Motion, Plucker, crf
 
 __all__ = ["BodyMotion", "order_of", "solve", "solve_bodies"]
 
@@ -47,7 +49,7 @@ class BodyMotion(NamedTuple):
     """Number of the others."""
 
 
-def order_of(model) -> EliminationOrder:
+def order_of(model: Model) -> EliminationOrder:
     """The order of elimination for a model, found once."""
     key = "loops.elimination_order"
     if key not in model.kernels:
@@ -80,7 +82,15 @@ def solve(instant: Instant) -> Accelerations:
     return Accelerations(qdd, instant.forces(lam))
 
 
-def solve_bodies(model, X_0, v, tau, f_ext=None, *, stabilization=None) -> BodyMotion:
+def solve_bodies(
+    model: Model,
+    X_0: Sequence[Plucker],
+    v: Sequence[Motion],
+    tau: ArrayLike,
+    f_ext: Sequence | None = None,
+    *,
+    stabilization: float | None = None,
+) -> BodyMotion:
     """Accelerations of bodies whose positions and velocities are given one by one.
 
     Args:

@@ -4,6 +4,7 @@ The guess is improved by damped steps. Where they end in a gap, more starts arou
 tried, and the nearest assembly is taken; what still does not close is an error that says why.
 """
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from kinetree.algorithms.closed.rank import scaling
 from kinetree.arrays.host import on_host
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import AssemblyError, LoopError, ShapeError
 from kinetree.loops.kinematics.constraint import closing, loop_gaps, rank
 from kinetree.loops.kinematics.descent import descend, limits_of, smallest_error
@@ -18,6 +20,7 @@ from kinetree.loops.kinematics.loop_joints import limit_distances
 from kinetree.loops.kinematics.projection import POSITION_TOLERANCE
 from kinetree.loops.kinematics.space import metric, space_of
 from kinetree.loops.linear.coordinates import velocity_columns
+from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_model
 from kinetree.quantities.kinematics import poses
 
@@ -38,9 +41,16 @@ _SLACK = 1e-9  # beyond the limit of a loop joint [m or rad]
 
 @on_host
 def assemble(
-    model, q=None, *, hold=(), weights=None, limits=False, tolerance=POSITION_TOLERANCE,
-    iterations=200, seed=0,
-):  # fmt: skip
+    model: Model,
+    q: ArrayLike | None = None,
+    *,
+    hold: Sequence[str] | dict = (),
+    weights: str | ArrayLike | None = None,
+    limits: bool = False,
+    tolerance: float = POSITION_TOLERANCE,
+    iterations: int = 200,
+    seed: int = 0,
+) -> Array:
     """A configuration near the guess ``q`` that closes all loops and obeys all couplings.
 
     Args:
@@ -192,9 +202,16 @@ _SINGULAR = 1e-6  # singular value below which an assembly may be a double one
 
 @on_host
 def assemblies(
-    model, hold=(), *, q=None, by=None, limits=False, starts=512, tolerance=POSITION_TOLERANCE,
-    seed=0,
-) -> np.ndarray:  # fmt: skip
+    model: Model,
+    hold: Sequence[str] | dict = (),
+    *,
+    q: ArrayLike | None = None,
+    by: Sequence[str] | None = None,
+    limits: bool = False,
+    starts: int = 512,
+    tolerance: float = POSITION_TOLERANCE,
+    seed: int = 0,
+) -> np.ndarray:
     """All assemblies that were found, (count, nq); the one nearest to ``q`` first.
 
     Args:

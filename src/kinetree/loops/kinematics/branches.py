@@ -12,6 +12,7 @@ import numpy as np
 
 from kinetree.algorithms.closed.rank import scaling
 from kinetree.arrays.host import on_host
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import AssemblyError, LoopError, ShapeError, SingularError
 from kinetree.loops.kinematics.assembly import assemblies_nearby, held, ranks
 from kinetree.loops.kinematics.constraint import closing, independent_rows, loop_gaps
@@ -70,7 +71,13 @@ class Branch:
 
 
 @on_host
-def follow(model, q, inputs, *, tolerance=POSITION_TOLERANCE) -> Branch:
+def follow(
+    model: Model,
+    q: ArrayLike,
+    inputs: dict[str, ArrayLike],
+    *,
+    tolerance: float = POSITION_TOLERANCE,
+) -> Branch:
     """The configurations on the branch of ``q`` for a path of inputs.
 
     Args:

@@ -12,9 +12,11 @@ from kinetree.algorithms.closed.rank import (
 )
 from kinetree.algorithms.closed.scaling import Scaling, rows_of
 from kinetree.arrays.host import on_host
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ModelError, ShapeError, TraceError
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
+from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_model
 
 __all__ = [
@@ -45,7 +47,9 @@ class Constraint(NamedTuple):
     """Velocity error [m/s or rad/s], (..., nc): ``K qd`` less what moves with time."""
 
 
-def constraint(model, q, qd, *, coordinates="loop") -> Constraint:
+def constraint(
+    model: Model, q: ArrayLike, qd: ArrayLike, *, coordinates: str = "loop"
+) -> Constraint:
     """What loops and couplings ask of the joint accelerations: ``K qdd = k``.
 
     The equation holds off the constraint manifold too: the rate of change of ``rate`` is
@@ -62,7 +66,7 @@ def constraint(model, q, qd, *, coordinates="loop") -> Constraint:
     return Constraint(*compiled(_constraint, model, q, qd, coordinates=coordinates))
 
 
-def error(model, q):
+def error(model: Model, q: ArrayLike) -> Array:
     """Position errors of loops and couplings [m or rad], (..., nc); zero where they hold."""
     return compiled(_error, model, q)
 
@@ -84,7 +88,7 @@ def _error(model, q):
 
 
 @on_host
-def rank(K, scaling: Scaling | None = None, *, tolerance: float | None = None) -> Any:
+def rank(K: ArrayLike, scaling: Scaling | None = None, *, tolerance: float | None = None) -> Any:
     """Number of independent rows of ``K``: a number, or an array for a batch (..., nc, nv).
 
     Args:
@@ -102,7 +106,7 @@ def rank(K, scaling: Scaling | None = None, *, tolerance: float | None = None) -
 
 @on_host
 def independent_rows(
-    K, scaling: Scaling | None = None, *, tolerance: float | None = None
+    K: ArrayLike, scaling: Scaling | None = None, *, tolerance: float | None = None
 ) -> np.ndarray:
     """Numbers of rows that say all that ``K`` says, as far from dependent as a greedy choice gets.
 
@@ -114,7 +118,7 @@ def independent_rows(
 
 @on_host
 def dependencies(
-    K, scaling: Scaling | None = None, *, tolerance: float | None = None
+    K: ArrayLike, scaling: Scaling | None = None, *, tolerance: float | None = None
 ) -> np.ndarray:
     """Which combinations of rows vanish: orthonormal rows ``c`` with ``c K = 0`` in pure numbers.
 
@@ -125,7 +129,7 @@ def dependencies(
     return U[:, int(counted(s, scaling, tolerance)) :].T
 
 
-def with_misalignment(model, misalignment: float | None):
+def with_misalignment(model: Model, misalignment: float | None) -> Model:
     """The model with another limit of misalignment for all of its loops.
 
     Args:
@@ -163,7 +167,7 @@ def _scaled(K, units):
 _FEW = 256
 
 
-def closure_error(model, q) -> Any:
+def closure_error(model: Model, q: ArrayLike) -> Any:
     """Errors of the loops [m or rad], (..., nc): zero where closed and nowhere else."""
     return compiled(_closure_error, model, q)
 
@@ -203,7 +207,7 @@ def owners(model) -> list[str]:
 
 
 @on_host
-def loop_gaps(model, q) -> dict[str, np.ndarray]:
+def loop_gaps(model: Model, q: ArrayLike) -> dict[str, np.ndarray]:
     """Size of the error of every loop and coupling [m or rad], by what ``owners`` calls them."""
     error = np.asarray(closing(model, as_configuration(model, q))[0])
     names = [row.owner for row in rows_of(model)]

@@ -12,6 +12,7 @@ import numpy as np
 from kinetree.algorithms.closed.forces import LoopJointMotion, loop_joint_motion
 from kinetree.algorithms.closed.inverse_dynamics import follower_ratios, loop_slices
 from kinetree.arrays.host import on_host
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.functional.kernel import kernel
 from kinetree.joints import Fixed
@@ -43,21 +44,21 @@ class LimitDistance(NamedTuple):
 
 
 @on_host
-def loop_positions(model, q) -> dict:
+def loop_positions(model: Model, q: ArrayLike) -> dict:
     """Position variables of every loop joint by name [m or rad], each (..., nq_k)."""
     found = loop_motion_of(model, q)
     return {name: found.q[..., part] for name, part in loop_slices(model, "nq").items()}
 
 
 @on_host
-def loop_velocities(model, q, qd) -> dict:
+def loop_velocities(model: Model, q: ArrayLike, qd: ArrayLike) -> dict:
     """Velocity variables of every loop joint by name [m/s or rad/s], each (..., nv_k)."""
     found = loop_motion_of(model, q, qd)
     return {name: found.qd[..., part] for name, part in loop_slices(model).items()}
 
 
 @on_host
-def loop_joint_forces(model, q, forces) -> np.ndarray:
+def loop_joint_forces(model: Model, q: ArrayLike, forces: dict) -> np.ndarray:
     """What forces along loop joints come to in joint space: ``Σ J_Lᵀ T_a f``, (..., nv).
 
     They count as part of ``tau``; those of springs, dampers and friction are in ``passive_force``
@@ -84,7 +85,7 @@ def loop_joint_forces(model, q, forces) -> np.ndarray:
 
 
 @on_host
-def actuation_matrix(model, q) -> np.ndarray:
+def actuation_matrix(model: Model, q: ArrayLike) -> np.ndarray:
     """Joint forces for a unit of control of each actuator, (..., nv, n_actuators).
 
     ``model.actuation`` for mechanisms that also have actuators in loop joints, or in joints that
@@ -104,7 +105,7 @@ def actuation_matrix(model, q) -> np.ndarray:
 
 
 @on_host
-def limit_distances(model, q) -> dict:
+def limit_distances(model: Model, q: ArrayLike) -> dict:
     """How far loop joints with limits are from them, by name: a ``LimitDistance`` each.
 
     A simulation stops, or pushes back, where one of the numbers becomes negative.
@@ -153,7 +154,7 @@ def _known(name, slices, model):
 # methods that factorise it fail, the null-space and KKT methods do not.
 
 
-def weld_loops(model) -> Model:
+def weld_loops(model: Model) -> Model:
     """The same mechanism with every loop closed by a ``Fixed`` joint.
 
     Each loop joint is now the joint of a massless body of its own, after all others, and keeps its
@@ -188,7 +189,7 @@ def weld_loops(model) -> Model:
 
 
 @on_host
-def welded_state(model, q, qd):
+def welded_state(model: Model, q: ArrayLike, qd: ArrayLike) -> tuple[Array, Array]:
     """``q`` and ``qd`` of ``weld_loops(model)`` for a state of ``model`` with closed loops."""
     where, moving = loop_positions(model, q), loop_velocities(model, q, qd)
     return (

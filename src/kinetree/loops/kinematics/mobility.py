@@ -14,6 +14,7 @@ from kinetree.algorithms.closed.rank import rank_policy, scaling
 from kinetree.algorithms.closed.scaling import rows_of
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
 from kinetree.arrays.host import on_host
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.joints import Cylindrical, Revolute, SphereInCylinder, Spherical
 from kinetree.joints.base import AbstractJoint
 from kinetree.loops.kinematics.assembly import assemble, assemblies_nearby, ranks
@@ -25,6 +26,7 @@ from kinetree.loops.kinematics.constraint import (
     rank,
 )
 from kinetree.loops.kinematics.projection import project_configuration
+from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_model
 
 __all__ = ["Mobility", "Replacement", "mobilities", "mobility"]
@@ -140,7 +142,9 @@ class Mobility:
 
 
 @on_host
-def mobility(model, q=None, *, tolerance: float | None = None, seed=0) -> Mobility:
+def mobility(
+    model: Model, q: ArrayLike | None = None, *, tolerance: float | None = None, seed: int = 0
+) -> Mobility:
     """How a mechanism can move in the configuration ``q``, and close by.
 
     Args:
@@ -178,7 +182,7 @@ def mobility(model, q=None, *, tolerance: float | None = None, seed=0) -> Mobili
 
 
 @on_host
-def mobilities(model, q, *, tolerance: float | None = None) -> np.ndarray:
+def mobilities(model: Model, q: ArrayLike, *, tolerance: float | None = None) -> np.ndarray:
     """Instantaneous mobility in each of the closed configurations ``q``, (..., nq); (...)."""
     q = as_configuration(as_model(model), q).astype(float)
     found = model.nv - ranks(model, q.reshape(prod(q.shape[:-1]), model.nq), tolerance=tolerance)

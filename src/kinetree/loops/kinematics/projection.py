@@ -16,12 +16,14 @@ from kinetree.algorithms.closed.constraints import loop_constraints, loop_errors
 from kinetree.algorithms.closed.rank import RANK_TOLERANCE, counting_part, kept_rows_at, scaling
 from kinetree.algorithms.energy import elastic_energy, total_energy
 from kinetree.arrays.host import on_host
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import AssemblyError, SingularError, calling
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
 from kinetree.loops.kinematics.constraint import closing, constraint, independent_rows, loop_gaps
 from kinetree.loops.kinematics.descent import descend, smallest_error
 from kinetree.loops.kinematics.space import metric, space_of, tree_inertia
+from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 
 __all__ = [
@@ -40,8 +42,14 @@ _NEAREST_STEPS, _AT_REST = 500, 1e-13
 
 @on_host
 def project_configuration(
-    model, q, *, weights="mass", nearest=False, tolerance=POSITION_TOLERANCE, iterations=50,
-):  # fmt: skip
+    model: Model,
+    q: ArrayLike,
+    *,
+    weights: str | ArrayLike = "mass",
+    nearest: bool = False,
+    tolerance: float = POSITION_TOLERANCE,
+    iterations: int = 50,
+) -> Array:
     """The configuration near ``q`` that closes loops and obeys couplings, (..., nq).
 
     Newton's method with the shortest step at every iterate ends on the manifold close to the
@@ -71,7 +79,14 @@ def project_configuration(
 
 
 @on_host
-def project_velocity(model, q, qd, *, weights="mass", tolerance: float | None = None):
+def project_velocity(
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    *,
+    weights: str | ArrayLike = "mass",
+    tolerance: float | None = None,
+) -> Array:
     """The velocity nearest to ``qd`` that keeps loops closed at ``q``, (..., nv).
 
     An orthogonal projection, ``qd - W⁻¹ Kᵀ (K W⁻¹ Kᵀ)⁺ K qd``: what it returns it leaves alone.
@@ -224,9 +239,16 @@ _DAMPING, _LESS, _MORE, _MOST_DAMPING = 1e-3, 0.1, 10.0, 1e8
 
 @on_host
 def project_state(
-    model, q, qd, *, weights="mass", energy=None, simultaneous=False, nearest=False,
-    tolerance=POSITION_TOLERANCE,
-) -> tuple[Any, Any]:  # fmt: skip
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    *,
+    weights: str | ArrayLike = "mass",
+    energy: ArrayLike | None = None,
+    simultaneous: bool = False,
+    nearest: bool = False,
+    tolerance: float = POSITION_TOLERANCE,
+) -> tuple[Any, Any]:
     """The state near ``(q, qd)`` that keeps loops closed and couplings obeyed.
 
     Args:
@@ -254,7 +276,7 @@ def project_state(
     return q, qd if energy is None else _with_energy(model, q, qd, np.asarray(energy))
 
 
-def mechanical_energy(model, q, qd):
+def mechanical_energy(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """Kinetic energy, and potential energy of gravity and of the springs in joints [J], (...)."""
     with calling("mechanical_energy"):
         return _energy(model, q, qd)

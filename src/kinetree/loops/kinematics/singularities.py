@@ -6,6 +6,7 @@ whether some joints determine all others.
 """
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,10 +14,12 @@ import numpy as np
 from kinetree.algorithms.closed.rank import RANK_TOLERANCE, scaling
 from kinetree.algorithms.closed.scaling import rows_of
 from kinetree.arrays.host import on_host
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import LoopError, SingularityWarning
 from kinetree.loops.kinematics.assembly import assemblies_nearby, ranks
 from kinetree.loops.kinematics.constraint import closing
 from kinetree.loops.linear.coordinates import variable_names, velocity_columns
+from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_model
 
 __all__ = ["Singularity", "determines", "singularities", "singularity", "stabilization_time"]
@@ -57,7 +60,14 @@ class Singularity:
 
 
 @on_host
-def singularity(model, q, *, hold=(), rank=None, warn=False) -> Singularity:
+def singularity(
+    model: Model,
+    q: ArrayLike,
+    *,
+    hold: Sequence[str] = (),
+    rank: int | None = None,
+    warn: bool = False,
+) -> Singularity:
     """How near the configuration ``q`` is to a singularity of the loops.
 
     Args:
@@ -80,7 +90,9 @@ def singularity(model, q, *, hold=(), rank=None, warn=False) -> Singularity:
 
 
 @on_host
-def singularities(model, q, *, hold=(), rank=None) -> list[Singularity]:
+def singularities(
+    model: Model, q: ArrayLike, *, hold: Sequence[str] = (), rank: int | None = None
+) -> list[Singularity]:
     """``singularity`` for every configuration (count, nq), such as those of a motion.
 
     The number of independent constraints, if it is not given, is the largest rank of ``q`` and of
@@ -102,7 +114,7 @@ def singularities(model, q, *, hold=(), rank=None) -> list[Singularity]:
 
 
 @on_host
-def determines(model, q, joints) -> bool:
+def determines(model: Model, q: ArrayLike, joints: Sequence[str]) -> bool:
     """Whether the positions of some joints determine those of all others close to ``q``.
 
     Where they do, other assemblies may have the same positions of these joints: ``assemblies``
@@ -114,7 +126,7 @@ def determines(model, q, joints) -> bool:
         return False
 
 
-def stabilization_time(model, dt=None) -> float:
+def stabilization_time(model: Model, dt: float | None = None) -> float:
     """A time constant [s] for the stabilisation of loops that suits the mechanism — RBDA §8.3.
 
     A fifth of the time in which a body falls by the length of the mechanism: 0.1 s for a large

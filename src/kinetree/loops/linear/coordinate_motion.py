@@ -1,14 +1,16 @@
 """The motion of all joints from that of the independent coordinates — Spencer (4.8)–(4.10)."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from kinetree.arrays.host import on_host
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import LoopError, ShapeError, SimulationError, UnknownNameError
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.linear.coordinates import coordinates
-from kinetree.loops.linear.linearization import linearize
+from kinetree.loops.linear.linearization import linearize_in_coordinates
 from kinetree.loops.linear.velocity_basis import (
     coordinate_accelerations,
     coordinate_rates,
@@ -17,6 +19,7 @@ from kinetree.loops.linear.velocity_basis import (
     require_loops,
     velocity_basis,
 )
+from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_model
 
 __all__ = ["CoordinateMotion", "ImplicitStep", "coordinate_motion", "implicit_step"]
@@ -34,7 +37,15 @@ class CoordinateMotion(NamedTuple):
 
 
 @on_host
-def coordinate_motion(model, q0, y, yd, ydd, *, independent) -> CoordinateMotion:
+def coordinate_motion(
+    model: Model,
+    q0: ArrayLike,
+    y: ArrayLike,
+    yd: ArrayLike,
+    ydd: ArrayLike,
+    *,
+    independent: Sequence[str],
+) -> CoordinateMotion:
     """All joints of a closed mechanism, for a motion of its independent coordinates.
 
     Args:
@@ -92,9 +103,9 @@ def coordinate_motion(model, q0, y, yd, ydd, *, independent) -> CoordinateMotion
 #     backward Euler:   z1 - z0 - h f(z1) = 0                        matrix  1 - h A
 #     trapezoid:        z1 - z0 - h/2 (f(z0) + f(z1)) = 0            matrix  1 - h/2 A
 #
-# by Newton's method, whose iteration matrix holds the ``A`` of ``linearize``: no differences, and
-# quadratic convergence. All iterates are closed configurations. For stiff mechanisms, whose springs
-# and dampers are those of the joints.
+# by Newton's method, whose iteration matrix is made of ``A`` of ``linearize_in_coordinates``: no
+# differences, and quadratic convergence. All iterates are closed configurations. For stiff
+# mechanisms, whose springs and dampers are those of the joints.
 
 _WEIGHTS = {"backward_euler": 1.0, "trapezoid": 0.5}
 _ITERATIONS = 30
@@ -113,9 +124,18 @@ class ImplicitStep(NamedTuple):
 
 @on_host
 def implicit_step(
-    model, q, qd, tau, dt, f_ext=None, *, scheme="trapezoid", independent=None, tolerance=1e-12,
-    linearization="equations",
-) -> ImplicitStep:  # fmt: skip
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    tau: ArrayLike,
+    dt: float,
+    f_ext: ArrayLike | dict | None = None,
+    *,
+    scheme: str = "trapezoid",
+    independent: Sequence[str] | str | ArrayLike | None = None,
+    tolerance: float = 1e-12,
+    linearization: str = "equations",
+) -> ImplicitStep:
     """One implicit step of a closed mechanism, which stays closed.
 
     Args:
@@ -126,9 +146,10 @@ def implicit_step(
         dt: length of the step [s].
         f_ext: forces acting on bodies, held over the step.
         scheme: ``"trapezoid"``, of second order; ``"backward_euler"``, of first order, damps.
-        independent: coordinates, as in ``linearize``; their rates must be their derivatives.
+        independent: coordinates, as in ``linearize_in_coordinates``; their rates must be their
+            derivatives.
         tolerance: correction of ``z`` relative to its size at which iterations end.
-        linearization: method of ``linearize`` for the iteration matrix.
+        linearization: method of ``linearize_in_coordinates`` for the iteration matrix.
 
     Raises:
         SimulationError: Newton's method does not converge; take a shorter step.
@@ -138,7 +159,7 @@ def implicit_step(
             f"implicit_step has no scheme {scheme!r}; use one of {list(_WEIGHTS)}"
         )
     weight, corrections = dt * _WEIGHTS[scheme], []
-    start = linearize(model, q, qd, tau, f_ext, independent=independent)
+    start = linearize_in_coordinates(model, q, qd, tau, f_ext, independent=independent)
     chosen, p = start.chosen, len(start.coordinates)
     if not chosen.flat:
         raise LoopError(
@@ -151,7 +172,7 @@ def implicit_step(
     at_q, at_qd = q, qd
     for _ in range(_ITERATIONS):
         at_q, at_qd = _state(model, at_q, q, change, yd, chosen)
-        here = linearize(
+        here = linearize_in_coordinates(
             model, at_q, at_qd, tau, f_ext, independent=independent, method=linearization
         )
         residual = change - known - weight * here.rate

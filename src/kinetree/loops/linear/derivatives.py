@@ -12,6 +12,7 @@ derivative of ``q`` and a constant ``R``, ``V`` is Spencer's ``Kdot`` of (B.1), 
 and ``W`` is ``Kddot``. Forces ``lam`` are held: their change does no work on such motions.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from kinetree.algorithms import passive
 from kinetree.algorithms.closed.constraints import loop_constraints
 from kinetree.algorithms.closed.rank import RANK_TOLERANCE
 from kinetree.arrays.host import on_host
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import SingularError
 from kinetree.functional.kernel import kernel
 from kinetree.functional.products import jvp
@@ -34,6 +36,7 @@ from kinetree.loops.linear.velocity_basis import (
     require_loops,
     velocity_basis,
 )
+from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.spatial import Force
 
@@ -175,7 +178,14 @@ class TorqueDerivatives(NamedTuple):
 
 @on_host
 def torque_derivatives(
-    model, q, qd, qdd, f_ext=None, *, actuated, independent=None
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    f_ext: ArrayLike | None = None,
+    *,
+    actuated: Sequence[str],
+    independent: Sequence[str] | str | ArrayLike | None = None,
 ) -> TorqueDerivatives:
     """Forces that a motion takes, and how they change with the motion.
 
@@ -186,7 +196,7 @@ def torque_derivatives(
         qdd: joint accelerations that keep them closed, (..., nv); see ``coordinate_motion``.
         f_ext: forces acting on bodies (..., body_count, 6), which stay what they are.
         actuated: names of the driven joints, with as many variables as degrees of freedom.
-        independent: coordinates, as in ``linearize``.
+        independent: coordinates, as in ``linearize_in_coordinates``.
 
     Raises:
         SingularError: the driven joints do not control the mechanism here.

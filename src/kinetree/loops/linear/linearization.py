@@ -10,12 +10,14 @@ something else. At an equilibrium the eigenvalues of ``A`` do not depend on the 
 way they do (Theorem 4.1.1).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from kinetree.arrays.host import on_host
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import LoopError, UnknownNameError
 from kinetree.functional.turning_axes import brackets
 from kinetree.loops.kinematics.constraint import constraint
@@ -38,10 +40,16 @@ from kinetree.loops.linear.velocity_basis import (
     require_loops,
     velocity_basis,
 )
+from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.quantities.dynamics import external_forces
 
-__all__ = ["LinearModel", "ManifoldLinearization", "linearize", "linearize_on_manifold"]
+__all__ = [
+    "LinearModel",
+    "ManifoldLinearization",
+    "linearize_in_coordinates",
+    "linearize_on_manifold",
+]
 
 
 @dataclass(frozen=True)
@@ -72,14 +80,26 @@ class LinearModel:
         return iter((self.A, self.B))
 
     @property
-    def eigenvalues(self):
+    def eigenvalues(self) -> Array:
         """Of ``A``, (..., 2 p)."""
         return np.linalg.eigvals(self.A)
 
 
 @on_host
-def linearize(model, q, qd, tau, f_ext=None, *, independent=None, method="equations"):
-    """The equations of motion of a closed mechanism to first order about a state.
+def linearize_in_coordinates(
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    tau: ArrayLike,
+    f_ext: ArrayLike | dict | None = None,
+    *,
+    independent: Sequence[str] | str | ArrayLike | None = None,
+    method: str = "equations",
+) -> LinearModel:
+    """Equations of motion of a closed mechanism to first order, in independent coordinates.
+
+    ``kt.linearize`` gives the same for every mechanism, in continuous or discrete time; here the
+    method of Spencer's thesis can be chosen.
 
     Args:
         model: the mechanism, with loops or couplings.
@@ -101,7 +121,8 @@ def linearize(model, q, qd, tau, f_ext=None, *, independent=None, method="equati
     """
     if method not in _METHODS:
         raise UnknownNameError(
-            f"kinetree.loops.linearize has no method {method!r}; use one of {list(_METHODS)}"
+            f"kinetree.loops.linearize_in_coordinates has no method {method!r}; use one of "
+            f"{list(_METHODS)}"
         )
     state, chosen, basis = motion_state(model, q, qd, tau, f_ext, independent)
     A21, A22, B2 = _METHODS[method](state, chosen, basis)
@@ -183,7 +204,14 @@ class ManifoldLinearization(NamedTuple):
 
 @on_host
 def linearize_on_manifold(
-    model, q, qd, tau, f_ext=None, *, independent="tangent", projector="orthogonal"
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    tau: ArrayLike,
+    f_ext: ArrayLike | dict | None = None,
+    *,
+    independent: Sequence[str] | str | ArrayLike | None = "tangent",
+    projector: str = "orthogonal",
 ) -> ManifoldLinearization:
     """The equations of motion to first order, in all joint variables.
 
@@ -193,7 +221,7 @@ def linearize_on_manifold(
         qd: joint velocities that keep them closed, (..., nv).
         tau: forces of the motors, (..., nv).
         f_ext: forces acting on bodies, as in ``inverse_dynamics``.
-        independent: coordinates ``y``, as in ``kinetree.loops.linearize``.
+        independent: coordinates ``y``, as in ``kinetree.loops.linearize_in_coordinates``.
         projector: ``"orthogonal"``, ``Π = 1 - Hᵀ (H Hᵀ)⁻¹ H``, which does not depend on
             coordinates; ``"coordinates"``, ``Π = Dψ R``, which leaves ``y`` and ``yd`` as they are.
     """

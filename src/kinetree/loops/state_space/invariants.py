@@ -5,8 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import SingularError
 from kinetree.loops.kinematics.constraint import rank
+from kinetree.loops.state_space.system import ConstrainedSystem
 
 __all__ = [
     "Dimensions",
@@ -75,7 +77,9 @@ class Dimensions(NamedTuple):
     """Degrees of freedom p = n - rank; the manifold of states has P = 2p dimensions."""
 
 
-def dimensions(system, q, *, tolerance: float | None = None) -> Dimensions:
+def dimensions(
+    system: ConstrainedSystem, q: ArrayLike, *, tolerance: float | None = None
+) -> Dimensions:
     """Count freedoms where the mechanism stands; more than elsewhere at a kinematic singularity."""
     r = rank(system.G(q), system.scaling, tolerance=tolerance)
     return Dimensions(system.n, system.m, r, system.n - r)
@@ -91,12 +95,12 @@ class Drift(NamedTuple):
     energy: np.ndarray
     """Total energy less that of the first state [J]; zero if the system does not know it."""
 
-    def largest(self):
+    def largest(self) -> float:
         """The largest absolute values."""
         return Drift(*(np.max(np.abs(x), initial=0.0) for x in self))
 
 
-def drift(system, q, v) -> Drift:
+def drift(system: ConstrainedSystem, q: ArrayLike, v: ArrayLike) -> Drift:
     """Drift along a trajectory ``q`` (steps, nq), ``v`` (steps, n)."""
     h = np.array([invariants(system, *state) for state in zip(q, v, strict=True)])
     position, velocity = (np.linalg.norm(part, axis=1) for part in np.split(h, 2, axis=1))
@@ -126,9 +130,15 @@ class Solved(NamedTuple):
 
 
 def newton(
-    step: Callable, x, *, move=np.add, tolerance=1e-12, residual_tolerance=0.0, limit=30,
+    step: Callable,
+    x,
+    *,
+    move=np.add,
+    tolerance=1e-12,
+    residual_tolerance=0.0,
+    limit=30,
     what="the equations",
-) -> Solved:  # fmt: skip
+) -> Solved:
     """Repeat ``x + dx`` until the error, or the residual, is small enough.
 
     The error is bounded by ``rho / (1 - rho)`` times the last step, where ``rho`` is the mean rate
@@ -237,7 +247,7 @@ def project_position(system, q, *, tolerance=1e-12, nearest=False, rcond=RCOND, 
     return q
 
 
-def project_velocity(system, q, v, *, rcond=RCOND):
+def project_velocity(system, q: ArrayLike, v, *, rcond=RCOND) -> Array:
     """``v - pinv(G) G v``, the velocity nearest to ``v`` that the constraints at ``q`` allow."""
     G = system.G(q)
     return v - np.linalg.pinv(G, rcond=rcond) @ (G @ v)

@@ -6,12 +6,14 @@ import numpy as np
 
 from kinetree.algorithms.closed.constraints import loop_constraints, loop_errors
 from kinetree.algorithms.closed.rank import scaling
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import JointError, ShapeError, refuse_formulas
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
 from kinetree.loops.kinematics.constraint import compiled
 from kinetree.loops.kinematics.space import space_of
 from kinetree.loops.state_space.system import ConstrainedSystem, ConstraintTerms
+from kinetree.model import Model
 from kinetree.model.arrays import as_joint_vector, as_model
 from kinetree.model.dynamics import has_dynamics
 from kinetree.quantities import dynamics
@@ -19,7 +21,13 @@ from kinetree.quantities import dynamics
 __all__ = ["system_of"]
 
 
-def system_of(model, tau=None, f_ext=None, *, passive=True) -> ConstrainedSystem:
+def system_of(
+    model: Model,
+    tau: Callable | ArrayLike | None = None,
+    f_ext: Callable | ArrayLike | dict | None = None,
+    *,
+    passive: bool = True,
+) -> ConstrainedSystem:
     """A model with loops or couplings as ``M vdot = F - Gᵀ lam``, ``g = 0``.
 
     Coordinates are those of the spanning tree. Constraints may be redundant: charts leave out what

@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import SingularError
+from kinetree.loops.state_space.system import ConstraintTerms
 
 __all__ = [
     "Stabilization", "acceleration", "multipliers", "recovered_multipliers",
@@ -28,7 +30,7 @@ class Stabilization(NamedTuple):
     beta: float
     """Frequency [1/s]."""
 
-    def products(self, terms, v):
+    def products(self, terms: ConstraintTerms, v: ArrayLike) -> np.ndarray:
         """What takes the place of ``Gdot v``."""
         return terms.Gdot_v + 2 * self.alpha * (terms.G @ v) + self.beta**2 * terms.g
 

@@ -12,10 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ShapeError, SingularError
 from kinetree.loops.kinematics.constraint import rank as rank_of
 from kinetree.loops.state_space.invariants import project_position
 from kinetree.loops.state_space.multipliers import Stabilization, solved_inertia, velocity_products
+from kinetree.loops.state_space.system import ConstrainedSystem
 
 __all__ = ["SVDEvaluation", "SVDForm", "SingularPass", "SingularityWatch"]
 
@@ -76,9 +78,15 @@ class SVDForm:
     """
 
     def __init__(
-        self, system, *, q=None, rank=None, threshold=THRESHOLD, damping=0.0,
+        self,
+        system: ConstrainedSystem,
+        *,
+        q: ArrayLike | None = None,
+        rank: int | None = None,
+        threshold: float = THRESHOLD,
+        damping: float = 0.0,
         stabilization: Stabilization | None = None,
-    ):  # fmt: skip
+    ):
         """Choose how the inverse is made.
 
         Args:
@@ -101,17 +109,17 @@ class SVDForm:
         self._rank = rank if q is None or rank is not None else _rank_at(system, q)
 
     @property
-    def rank(self):
+    def rank(self) -> int | None:
         """Number of independent constraints away from singularities; None before it is known."""
         if self._rank is None and self.system.scaling is not None:
             self._rank = self.system.scaling.generic_rank()
         return self._rank
 
-    def acceleration(self, t, q, v):
+    def acceleration(self, t: float, q: ArrayLike, v: ArrayLike) -> np.ndarray:
         """``vdot``, (n,)."""
         return self.evaluate(t, q, v).vdot
 
-    def evaluate(self, t, q, v) -> SVDEvaluation:
+    def evaluate(self, t: float, q: ArrayLike, v: ArrayLike) -> SVDEvaluation:
         """``vdot`` with its diagnostics."""
         system, r = self.system, self._rank_near(q)
         terms = system.constraint(q, v)
@@ -128,7 +136,7 @@ class SVDForm:
         count = int(np.sum(sigma > self.threshold * sigma[0])) if r else 0
         return SVDEvaluation(V2 @ z + c, sigma, float(kappa), indicator, V2, c, count)
 
-    def pseudo_inverse(self, q):
+    def pseudo_inverse(self, q: ArrayLike) -> np.ndarray:
         """``pinv(G)`` as this form has it, (n, m) — Spencer (3.4)."""
         r, rows = self._rank_near(q), self._row_units()
         U, s, Vt = np.linalg.svd(rows[:, None] * self.system.G(q))
@@ -147,7 +155,7 @@ class SVDForm:
             return np.ones(system.m)
         return system.scaling.rows
 
-    def inverse_values(self, sigma):
+    def inverse_values(self, sigma: ArrayLike) -> np.ndarray:
         """``1 / sigma``, damped, or zero where ``sigma`` counts as zero."""
         if len(sigma) == 0:
             return sigma
@@ -192,11 +200,11 @@ class SingularityWatch:
         passes: what was found so far.
     """
 
-    def __init__(self, limit=100.0):
+    def __init__(self, limit: float = 100.0):
         self.limit, self.passes = limit, []
         self._recent = []
 
-    def update(self, t, evaluation) -> SingularPass | None:
+    def update(self, t: float, evaluation: SVDEvaluation) -> SingularPass | None:
         """Take note of a step; the pass that it completes, if any.
 
         A pass is complete one step after the smallest singular value has been smallest; the first

@@ -5,13 +5,14 @@ terms are functions of the user's own (bodies in Cartesian coordinates, say), or
 with loops and couplings, whose terms are compiled.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from kinetree.algorithms.closed.scaling import Scaling
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ShapeError
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
@@ -76,7 +77,16 @@ class ConstrainedSystem:
     scaling: Scaling | None = None
 
     @classmethod
-    def from_functions(cls, *, n, M, F, g, energy=None, **others):
+    def from_functions(
+        cls,
+        *,
+        n: int,
+        M: Callable,
+        F: Callable,
+        g: Callable,
+        energy: Callable | None = None,
+        **others: Any,
+    ) -> "ConstrainedSystem":
         """A system whose ``G`` and ``Gdot_v`` are derived from ``g``, exactly.
 
         Args:
@@ -93,13 +103,13 @@ class ConstrainedSystem:
             others = {"energy": energy, "energy_gradient": derived_gradient(energy), **others}
         return cls(n=n, m=m, M=M, F=F, g=g, G=G, Gdot_v=Gdot_v, **others)
 
-    def constraint(self, q, v) -> ConstraintTerms:
+    def constraint(self, q: ArrayLike, v: ArrayLike) -> ConstraintTerms:
         """``g``, ``G`` and ``Gdot v`` at one state."""
         if self.terms is not None:
             return self.terms(q, v)
         return ConstraintTerms(self.g(q), self.G(q), self.Gdot_v(q, v))
 
-    def check(self, q, v) -> None:
+    def check(self, q: ArrayLike, v: ArrayLike) -> None:
         """Raise ShapeError unless terms have the sizes that ``n`` and ``m`` announce, and agree.
 
         Derivatives are compared with differences along ``v``, which must not be zero for that:
@@ -146,12 +156,12 @@ class ConstrainedSystem:
                 lambda h: energy(move(q, h * v), (1 + h) * v), claim,
             )  # fmt: skip
 
-    def independent(self, q, *, tolerance: float | None = None) -> "ConstrainedSystem":
+    def independent(self, q: ArrayLike, *, tolerance: float | None = None) -> "ConstrainedSystem":
         """The same system with the constraints that are independent at ``q``."""
         rows = independent_rows(self.G(q), self.scaling, tolerance=tolerance)
         return self if len(rows) == self.m else self.with_rows(rows)
 
-    def with_rows(self, rows) -> "ConstrainedSystem":
+    def with_rows(self, rows: Sequence[int] | ArrayLike) -> "ConstrainedSystem":
         """The same system with some of its constraints."""
         gradient, scaling = self.rate_gradient, self.scaling
 

@@ -7,11 +7,12 @@ comparisons.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ShapeError, SimulationError, UnknownNameError, names_itself
 from kinetree.loops.state_space import multipliers
 from kinetree.loops.state_space.invariants import (
@@ -23,6 +24,7 @@ from kinetree.loops.state_space.invariants import (
 )
 from kinetree.loops.state_space.multipliers import Stabilization
 from kinetree.loops.state_space.svd_form import SingularityWatch, SVDForm
+from kinetree.loops.state_space.system import ConstrainedSystem
 
 __all__ = ["SystemMotion", "instants", "integrate_system", "runge_kutta_step"]
 
@@ -54,9 +56,19 @@ class SystemMotion(NamedTuple):
 
 @names_itself
 def integrate_system(
-    system, q, v, duration, step, *, form="svd", hold="projection",
-    stabilization=BAUMGARTE, tolerance=None, rank=None, near=50.0,
-) -> SystemMotion:  # fmt: skip
+    system: ConstrainedSystem,
+    q: ArrayLike,
+    v: ArrayLike,
+    duration: float,
+    step: float,
+    *,
+    form: str = "svd",
+    hold: Sequence[str] | dict = "projection",
+    stabilization: Stabilization = BAUMGARTE,
+    tolerance: float | None = None,
+    rank: int | None = None,
+    near: float = 50.0,
+) -> SystemMotion:
     """Follow a constrained system for some time.
 
     Args:

@@ -25,7 +25,7 @@ from kinetree.contact.history import (
 )
 from kinetree.errors import LoadError
 from kinetree.integration.events import EventRecord
-from kinetree.simulation.constrained.health import SingularPass
+from kinetree.loops.stepping.health import SingularPass
 from kinetree.simulation.results.report import Report
 
 __all__ = ["FREE_BYTES", "UNFOLDING", "Archive", "check_size", "plain", "regular_size", "revived"]

@@ -19,8 +19,8 @@ from kinetree.errors import SimulationWarning, TraceError, UnknownNameError
 from kinetree.integration.field import Field, PrescribedField, is_traceable
 from kinetree.integration.prescription import as_prescription, prescribed_steps
 from kinetree.integration.registry import integrator_named
+from kinetree.loops.stepping.options import projected
 from kinetree.model.arrays import as_model, as_seconds
-from kinetree.simulation.constrained.options import projected
 from kinetree.simulation.effects import acting_on
 from kinetree.simulation.forces.limits import beyond_effort
 from kinetree.simulation.mechanism import require_method, require_simulated

@@ -12,7 +12,7 @@ from kinetree.codegen.runtime.threads import MINIMUM_PER_THREAD, threads
 from kinetree.errors import ShapeError, SimulationError, SimulationWarning
 from kinetree.integration.breakdown import NamingTime, check_finite_state
 from kinetree.integration.step import DEFECT
-from kinetree.simulation.constrained.projected import DOUBTFUL
+from kinetree.loops.stepping.projected import DOUBTFUL
 from kinetree.simulation.rollouts.result import Rollout
 
 __all__ = ["Run", "new_arrays", "over_chunks", "whole_number"]

@@ -2,13 +2,15 @@
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import SingularError, UnknownNameError
 from kinetree.loops.state_space.charts.linear_chart import tangent
 from kinetree.loops.state_space.invariants import newton
+from kinetree.loops.state_space.system import ConstrainedSystem
 from kinetree.loops.state_space.system_motion import instants, runge_kutta_step
 
 __all__ = ["Atlas", "ChartMotion", "integrate_on_charts"]
@@ -27,7 +29,16 @@ class Atlas:
         growth: condition, relative to that at the beginning of a chart, at which it ends.
     """
 
-    def __init__(self, system, q, v=None, *, make: Callable = tangent, growth=3.0, **options):
+    def __init__(
+        self,
+        system: ConstrainedSystem,
+        q: ArrayLike,
+        v: ArrayLike | None = None,
+        *,
+        make: Callable = tangent,
+        growth: float = 3.0,
+        **options: Any,
+    ):
         """Begin at a state.
 
         Args:
@@ -48,7 +59,7 @@ class Atlas:
         """Whether the chart should be replaced, by the state that it computed last."""
         return not self.chart.health <= self.growth * self._start
 
-    def follow(self, q, v) -> bool:
+    def follow(self, q: ArrayLike, v: ArrayLike) -> bool:
         """Look at the state of a finished step; whether there is a new chart from here on.
 
         Coordinates of the old chart, and what a multistep method remembers of them, are then void:
@@ -60,7 +71,7 @@ class Atlas:
         self.changes += 1
         return True
 
-    def step(self, t, q, v, advance: Callable):
+    def step(self, t: float, q: ArrayLike, v: ArrayLike, advance: Callable) -> tuple[Array, Array]:
         """One step of a method for vectors, in coordinates of the chart in use.
 
         Args:
@@ -125,9 +136,17 @@ class ChartMotion(NamedTuple):
 
 
 def integrate_on_charts(
-    system, q, v, duration, step, *, method="runge-kutta", make: Callable = tangent, growth=3.0,
-    **options,
-) -> ChartMotion:  # fmt: skip
+    system: ConstrainedSystem,
+    q: ArrayLike,
+    v: ArrayLike,
+    duration: float,
+    step: float,
+    *,
+    method: str = "runge-kutta",
+    make: Callable = tangent,
+    growth: float = 3.0,
+    **options: Any,
+) -> ChartMotion:
     """Follow a constrained system for some time, on charts that are replaced where they end.
 
     Args:

@@ -1,10 +1,12 @@
 """What a chart is: independent states that give the whole state, at least nearby — Spencer §2.2."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import SingularError
 from kinetree.loops.state_space.invariants import project_position
 from kinetree.loops.state_space.system import ConstrainedSystem
@@ -59,7 +61,7 @@ class AbstractChart(ABC):
         """Number of coordinates, P = 2p."""
 
     @abstractmethod
-    def state(self, y, guess=None) -> Any:
+    def state(self, y: ArrayLike, guess: tuple | None = None) -> Any:
         """``q, v`` that have the coordinates ``y``: ψ.
 
         Args:
@@ -68,19 +70,26 @@ class AbstractChart(ABC):
         """
 
     @abstractmethod
-    def coordinates(self, q, v) -> Any:
+    def coordinates(self, q: ArrayLike, v: ArrayLike) -> Any:
         """``y`` of a state, (P,): ψ⁻¹."""
 
     @abstractmethod
-    def derivative(self, q, v) -> Any:
+    def derivative(self, q: ArrayLike, v: ArrayLike) -> Any:
         """``Dψ`` at a state of the manifold, (2n, P); its columns span the tangent space."""
 
     @abstractmethod
-    def inverse_derivative(self, q, v) -> Any:
+    def inverse_derivative(self, q: ArrayLike, v: ArrayLike) -> Any:
         """``Dψ⁻¹`` at a state of the manifold, (P, 2n)."""
 
     @abstractmethod
-    def rate(self, t, y, *, acceleration=None, guess=None) -> Any:
+    def rate(
+        self,
+        t: float,
+        y: ArrayLike,
+        *,
+        acceleration: Callable | None = None,
+        guess: tuple | None = None,
+    ) -> Any:
         """``dy/dt``, (P,) — Spencer (2.15).
 
         Args:
@@ -90,7 +99,7 @@ class AbstractChart(ABC):
             guess: a state nearby, as for ``state``.
         """
 
-    def rate_by_pseudo_inverse(self, t, y, acceleration):
+    def rate_by_pseudo_inverse(self, t: float, y: ArrayLike, acceleration: Callable) -> Array:
         """``dy/dt`` as the least-squares solution of ``Dψ ydot = f``, (P,) — Spencer (2.13)."""
         q, v = self.state(y)
         f = np.concatenate([v, acceleration(t, q, v)])
@@ -152,7 +161,15 @@ class Verification(NamedTuple):
     """Number of configurations."""
 
 
-def verify(chart, q, *, samples=400, step=0.3, limit=1e6, seed=0) -> Verification:
+def verify(
+    chart: AbstractChart,
+    q: ArrayLike,
+    *,
+    samples: int = 400,
+    step: float = 0.3,
+    limit: float = 1e6,
+    seed: int = 0,
+) -> Verification:
     """Walk at random over the configurations that satisfy the constraints, and test coordinates.
 
     A scan proves failure only. Between two configurations of different orientation, by the sign of

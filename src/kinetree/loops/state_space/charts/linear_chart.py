@@ -1,11 +1,15 @@
 """Coordinates that are linear in positions: ``y_q = R (q - q_bar)`` — Spencer §2.3.3."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ShapeError
 from kinetree.loops.kinematics.constraint import independent_rows
 from kinetree.loops.state_space.charts.chart import independent_system, inverted
 from kinetree.loops.state_space.charts.position_chart import END, AbstractPositionChart
+from kinetree.loops.state_space.system import ConstrainedSystem
 
 __all__ = ["LinearChart", "dependent_columns", "linear", "partition", "tangent"]
 
@@ -26,7 +30,17 @@ class LinearChart(AbstractPositionChart):
         offset: ``q_bar``, (nq,).
     """
 
-    def __init__(self, system, q, R, *, S=None, offset=None, v=None, tolerance=1e-13):
+    def __init__(
+        self,
+        system: ConstrainedSystem,
+        q: ArrayLike,
+        R: ArrayLike,
+        *,
+        S: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+        v: ArrayLike | None = None,
+        tolerance: float = 1e-13,
+    ):
         v = np.zeros(system.n) if v is None else v
         super().__init__(system, q, v, tolerance=tolerance)
         self.R = np.asarray(R, dtype=float)
@@ -42,32 +56,40 @@ class LinearChart(AbstractPositionChart):
         self._zeros = np.zeros(self.p)
         self.health = self.condition(q)  # or a SingularError
 
-    def residual(self, q, y_q):
+    def residual(self, q: ArrayLike, y_q: ArrayLike) -> np.ndarray:
         """``R (q - q_bar) - y_q``."""
         return self.position_coordinates(q) - y_q
 
-    def position_coordinates(self, q):
+    def position_coordinates(self, q: ArrayLike) -> np.ndarray:
         """``R (q - q_bar)``."""
         return self.R @ self.system.space.difference(self.offset, q)
 
-    def position_rows(self, q, y_q):
+    def position_rows(self, q: ArrayLike, y_q: ArrayLike) -> np.ndarray:
         """``R``, times the derivative of ``q - q_bar`` where that is not one."""
         space = self.system.space
         return self.R if space.flat else self.R @ space.difference_gradient(self.offset, q)
 
-    def velocity_rows(self, q, y_q):
+    def velocity_rows(self, q: ArrayLike, y_q: ArrayLike) -> np.ndarray:
         """``R``."""
         return self.R
 
-    def parameter_columns(self, q, y_q):
+    def parameter_columns(self, q: ArrayLike, y_q: ArrayLike) -> np.ndarray:
         """Minus one."""
         return None
 
-    def cross_terms(self, q, y_q, v, y_v, dq, dy_q):
+    def cross_terms(
+        self,
+        q: ArrayLike,
+        y_q: ArrayLike,
+        v: ArrayLike,
+        y_v: ArrayLike,
+        dq: ArrayLike,
+        dy_q: ArrayLike,
+    ) -> np.ndarray:
         """Zero: ``R`` is constant."""
         return self._zeros
 
-    def inverse(self, rows, G):
+    def inverse(self, rows: ArrayLike, G: ArrayLike) -> np.ndarray:
         """Inverse of ``[R; G]`` through that of the m x m matrix ``G S_bar`` — Spencer (2.46)."""
         if rows is not self.R:
             return super().inverse(rows, G)
@@ -76,12 +98,21 @@ class LinearChart(AbstractPositionChart):
         B[:, :p] = self.R_bar - B[:, p:] @ (G @ self.R_bar)
         return B
 
-    def dependent_condition(self, q) -> float:
+    def dependent_condition(self, q: ArrayLike) -> float:
         """Condition number of ``G S_bar``, whose inverse the chart needs — Spencer Remark 1."""
         return float(np.linalg.cond(self.system.G(q) @ self.S_bar))
 
 
-def linear(system, q, R, *, v=None, offset=None, S=None, tolerance=1e-13) -> LinearChart:
+def linear(
+    system: ConstrainedSystem,
+    q: ArrayLike,
+    R: ArrayLike,
+    *,
+    v: ArrayLike | None = None,
+    offset: ArrayLike | None = None,
+    S: ArrayLike | None = None,
+    tolerance: float = 1e-13,
+) -> LinearChart:
     """A chart of linear coordinates ``y_q = R (q - q_bar)`` of the user's choice.
 
     Args:
@@ -105,7 +136,14 @@ def _complement(R):
 
 
 def partition(
-    system, q, v=None, *, independent=None, rank=None, offset=None, tolerance=1e-13
+    system: ConstrainedSystem,
+    q: ArrayLike,
+    v: ArrayLike | None = None,
+    *,
+    independent: Sequence[int] | None = None,
+    rank: int | None = None,
+    offset: ArrayLike | None = None,
+    tolerance: float = 1e-13,
 ) -> LinearChart:
     """The chart whose coordinates are some of the coordinates of the system itself.
 
@@ -153,7 +191,15 @@ def _check(independent, system):
 # --- tangent coordinates: Spencer §2.3.3, (3.1) --------------------------------------------------
 
 
-def tangent(system, q, v=None, *, rank=None, offset=None, tolerance=1e-13) -> LinearChart:
+def tangent(
+    system: ConstrainedSystem,
+    q: ArrayLike,
+    v: ArrayLike | None = None,
+    *,
+    rank: int | None = None,
+    offset: ArrayLike | None = None,
+    tolerance: float = 1e-13,
+) -> LinearChart:
     """The chart whose rows are an orthonormal basis of the null space of ``G(q)``.
 
     As good a chart as there is at ``q``: its directions are those of the motion.

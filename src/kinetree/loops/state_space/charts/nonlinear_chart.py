@@ -4,13 +4,23 @@ chart = charts.nonlinear(system, q, lambda q, y: ..., y=[0.3])
 chart = charts.declared(system, q, lambda q: np.array([np.arctan2(q[1], q[0])]))
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ShapeError
 from kinetree.loops.state_space.charts.chart import independent_system
 from kinetree.loops.state_space.charts.position_chart import AbstractPositionChart
 from kinetree.loops.state_space.invariants import newton
-from kinetree.loops.state_space.system import Relation, derived_relation, given_relation
+from kinetree.loops.state_space.system import (
+    ConstrainedSystem,
+    Relation,
+    derived_relation,
+    given_relation,
+)
+from kinetree.model import Model
 
 __all__ = ["NonlinearChart", "declared", "nonlinear"]
 
@@ -24,7 +34,17 @@ class NonlinearChart(AbstractPositionChart):
             taken modulo them, so that coordinates count turns.
     """
 
-    def __init__(self, system, q, relation: Relation, *, y, v=None, periods=None, tolerance=1e-13):
+    def __init__(
+        self,
+        system: ConstrainedSystem,
+        q: ArrayLike,
+        relation: Relation,
+        *,
+        y: Any,
+        v: ArrayLike | None = None,
+        periods: ArrayLike | None = None,
+        tolerance: float = 1e-13,
+    ):
         super().__init__(system, q, np.zeros(system.n) if v is None else v, tolerance=tolerance)
         self.relation = relation
         self.periods = None if periods is None else np.asarray(periods, dtype=float)
@@ -37,24 +57,32 @@ class NonlinearChart(AbstractPositionChart):
             )
         self.health = self.condition(q)  # or a SingularError
 
-    def residual(self, q, y_q):
+    def residual(self, q: ArrayLike, y_q: ArrayLike) -> np.ndarray:
         """``R``, modulo the periods."""
         value = self.relation.value(q, y_q)
         return value if self.periods is None else _nearest_zero(value, self.periods)
 
-    def position_rows(self, q, y_q):
+    def position_rows(self, q: ArrayLike, y_q: ArrayLike) -> np.ndarray:
         """Derivative of ``R`` with respect to ``q``."""
         return self.relation.first(q, y_q)
 
-    def parameter_columns(self, q, y_q):
+    def parameter_columns(self, q: ArrayLike, y_q: ArrayLike) -> np.ndarray:
         """Derivative of ``R`` with respect to ``y_q``."""
         return self.relation.second(q, y_q)
 
-    def cross_terms(self, q, y_q, v, y_v, dq, dy_q):
+    def cross_terms(
+        self,
+        q: ArrayLike,
+        y_q: ArrayLike,
+        v: ArrayLike,
+        y_v: ArrayLike,
+        dq: ArrayLike,
+        dy_q: ArrayLike,
+    ) -> np.ndarray:
         """Second derivative of ``R`` along two directions."""
         return self.relation.cross(q, y_q, v, y_v, dq, dy_q)
 
-    def position_coordinates(self, q):
+    def position_coordinates(self, q: ArrayLike) -> np.ndarray:
         """``y_q`` near the one that was found last."""
 
         def step(y):
@@ -64,7 +92,7 @@ class NonlinearChart(AbstractPositionChart):
         self._y = newton(step, self._y, tolerance=self.tolerance, what="chart coordinates").x
         return self._y
 
-    def solve(self, y, guess=None):
+    def solve(self, y: ArrayLike, guess: tuple | None = None) -> Any:
         """The state with coordinates ``y``, with the null-space basis there."""
         point = super().solve(y, guess)
         self._y = np.asarray(y, dtype=float)[: self.p]
@@ -72,9 +100,20 @@ class NonlinearChart(AbstractPositionChart):
 
 
 def nonlinear(
-    system, q, R, *, y, v=None, first=None, second=None, bias=None, model=None, rank=None,
-    periods=None, tolerance=1e-13,
-) -> NonlinearChart:  # fmt: skip
+    system: ConstrainedSystem,
+    q: ArrayLike,
+    R: Callable,
+    *,
+    y: ArrayLike,
+    v: ArrayLike | None = None,
+    first: Callable | None = None,
+    second: Callable | None = None,
+    bias: Callable | None = None,
+    model: Model | None = None,
+    rank: int | None = None,
+    periods: ArrayLike | None = None,
+    tolerance: float = 1e-13,
+) -> NonlinearChart:
     """A chart whose coordinates a relation ``R(q, y_q) = 0`` defines.
 
     Args:
@@ -102,7 +141,15 @@ def nonlinear(
 
 
 def declared(
-    system, q, coordinates, *, v=None, model=None, rank=None, periods=None, tolerance=1e-13
+    system: ConstrainedSystem,
+    q: ArrayLike,
+    coordinates: Callable,
+    *,
+    v: ArrayLike | None = None,
+    model: Model | None = None,
+    rank: int | None = None,
+    periods: ArrayLike | None = None,
+    tolerance: float = 1e-13,
 ) -> NonlinearChart:
     """A chart of coordinates ``y_q = r(q)`` that are known to be good, perhaps everywhere.
 

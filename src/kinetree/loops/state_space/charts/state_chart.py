@@ -4,8 +4,12 @@ More general than charts of positions: a coordinate may mix positions and veloci
 vector space, and Newton's method on all 2n equations at once.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ShapeError
 from kinetree.loops.state_space import multipliers
 from kinetree.loops.state_space.charts.chart import (
@@ -15,7 +19,12 @@ from kinetree.loops.state_space.charts.chart import (
     row_condition,
 )
 from kinetree.loops.state_space.invariants import Solved, invariant_gradient, invariants, newton
-from kinetree.loops.state_space.system import Relation, derived_relation, given_relation
+from kinetree.loops.state_space.system import (
+    ConstrainedSystem,
+    Relation,
+    derived_relation,
+    given_relation,
+)
 
 __all__ = ["LinearStateChart", "StateChart", "linear_state", "state"]
 
@@ -33,7 +42,16 @@ class StateChart(AbstractChart):
 
     solved: Solved
 
-    def __init__(self, system, q, v, relation: Relation, *, y, tolerance=1e-13):
+    def __init__(
+        self,
+        system: ConstrainedSystem,
+        q: ArrayLike,
+        v: ArrayLike,
+        relation: Relation,
+        *,
+        y: Any,
+        tolerance: float = 1e-13,
+    ):
         if not system.space.flat:
             raise ShapeError(
                 "charts of whole states need configurations that are vectors; use a chart of "
@@ -54,7 +72,7 @@ class StateChart(AbstractChart):
         """Number of coordinates, P = 2p."""
         return 2 * (self.system.n - self.system.m)
 
-    def state(self, y, guess=None):
+    def state(self, y: ArrayLike, guess: tuple | None = None) -> tuple[np.ndarray, np.ndarray]:
         """``q, v`` that have the coordinates ``y``: ψ."""
         y = np.asarray(y, dtype=float)
         n, system, weights = self.system.n, self.system, self._weights()
@@ -71,7 +89,7 @@ class StateChart(AbstractChart):
         self.health = row_condition(A, inverted(A, _END))
         return self.last[:n], self.last[n:]
 
-    def coordinates(self, q, v):
+    def coordinates(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
         """``y`` of a state near the one that was found last, (P,): ψ⁻¹."""
         x = np.concatenate([q, v])
 
@@ -83,18 +101,25 @@ class StateChart(AbstractChart):
         self.last = x
         return self._y
 
-    def derivative(self, q, v):
+    def derivative(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
         """``Dψ = [D1R; H]⁻¹ [-D2R; 0]``, (2n, P) — Spencer (2.29)."""
         x, y = np.concatenate([q, v]), self.coordinates(q, v)
         inverse = inverted(self._matrix(x, y), _END)
         return -inverse[:, : self.size] @ self.relation.second(x, y)
 
-    def inverse_derivative(self, q, v):
+    def inverse_derivative(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
         """``Dψ⁻¹ = -D2R⁻¹ D1R``, (P, 2n) — Spencer (2.31)."""
         x, y = np.concatenate([q, v]), self.coordinates(q, v)
         return -np.linalg.solve(self.relation.second(x, y), self.relation.first(x, y))
 
-    def rate(self, t, y, *, acceleration=None, guess=None):
+    def rate(
+        self,
+        t: float,
+        y: ArrayLike,
+        *,
+        acceleration: Callable | None = None,
+        guess: tuple | None = None,
+    ) -> np.ndarray:
         """``dy/dt``, (P,)."""
         q, v = self.state(y, guess)
         if acceleration is None:
@@ -103,7 +128,7 @@ class StateChart(AbstractChart):
             vdot = acceleration(t, q, v)
         return self.inverse_derivative(q, v) @ np.concatenate([v, vdot])
 
-    def condition(self, q, v) -> float:
+    def condition(self, q: ArrayLike, v: ArrayLike) -> float:
         """The worse of ``[D1R; H]`` and ``D2R``: 1 at best — Spencer (2.21), (2.22)."""
         x, y = np.concatenate([q, v]), self.coordinates(q, v)
         matrices = (self._matrix(x, y), self.relation.second(x, y))
@@ -131,7 +156,17 @@ class LinearStateChart(StateChart):
         offset: ``x_bar``, (2n,).
     """
 
-    def __init__(self, system, q, v, R, *, S=None, offset=None, tolerance=1e-13):
+    def __init__(
+        self,
+        system: ConstrainedSystem,
+        q: ArrayLike,
+        v: ArrayLike,
+        R: ArrayLike,
+        *,
+        S: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+        tolerance: float = 1e-13,
+    ):
         R = np.asarray(R, dtype=float)
         x = np.concatenate([q, v])
         P = 2 * (system.n - system.m)
@@ -150,25 +185,36 @@ class LinearStateChart(StateChart):
         )
         super().__init__(system, q, v, relation, y=R @ (x - offset), tolerance=tolerance)
 
-    def coordinates(self, q, v):
+    def coordinates(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
         """``R (x - x_bar)``, (P,)."""
         return self.R @ (np.concatenate([q, v]) - self.offset)
 
-    def derivative(self, q, v):
+    def derivative(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
         """``Dψ = R_bar - S_bar (H S_bar)⁻¹ H R_bar``, (2n, P) — Spencer (2.37)."""
         H = invariant_gradient(self.system, q, v)
         return self.R_bar - self.S_bar @ inverted(H @ self.S_bar, _END) @ (H @ self.R_bar)
 
-    def inverse_derivative(self, q, v):
+    def inverse_derivative(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
         """``R``."""
         return self.R
 
-    def dependent_condition(self, q, v) -> float:
+    def dependent_condition(self, q: ArrayLike, v: ArrayLike) -> float:
         """Condition number of ``H S_bar`` — Spencer Remark 1."""
         return float(np.linalg.cond(invariant_gradient(self.system, q, v) @ self.S_bar))
 
 
-def state(system, q, v, R, *, y, first=None, second=None, rank=None, tolerance=1e-13) -> StateChart:
+def state(
+    system: ConstrainedSystem,
+    q: ArrayLike,
+    v: ArrayLike,
+    R: Callable,
+    *,
+    y: ArrayLike,
+    first: Callable | None = None,
+    second: Callable | None = None,
+    rank: int | None = None,
+    tolerance: float = 1e-13,
+) -> StateChart:
     """A chart whose coordinates a relation ``R(x, y) = 0`` on states defines.
 
     Args:
@@ -191,7 +237,15 @@ def state(system, q, v, R, *, y, first=None, second=None, rank=None, tolerance=1
 
 
 def linear_state(
-    system, q, v, R, *, S=None, offset=None, rank=None, tolerance=1e-13
+    system: ConstrainedSystem,
+    q: ArrayLike,
+    v: ArrayLike,
+    R: ArrayLike,
+    *,
+    S: ArrayLike | None = None,
+    offset: ArrayLike | None = None,
+    rank: int | None = None,
+    tolerance: float = 1e-13,
 ) -> LinearStateChart:
     """A chart of linear coordinates ``y = R (x - x_bar)`` of the state ``x = (q, v)``."""
     return LinearStateChart(

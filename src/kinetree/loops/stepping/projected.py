@@ -16,7 +16,7 @@ from kinetree.functional.choose import select
 from kinetree.functional.kernel import kernel
 from kinetree.integration.field import Field
 from kinetree.integration.integrator import Integrator
-from kinetree.loops.constrained_motion import (
+from kinetree.loops.stepping.motion import (
     Chosen,
     acceleration,
     closed,

@@ -17,7 +17,6 @@ from kinetree.algorithms.closed.rank import scaling
 from kinetree.algorithms.closed.scaling import rows_of
 from kinetree.algorithms.crba import has_full_inertia
 from kinetree.errors import AssemblyError, LoopError, SimulationWarning, SingularError
-from kinetree.loops.constrained_motion import Chosen, no_inertia, whitening
 from kinetree.loops.kinematics.constraint import (
     constraint,
     error,
@@ -26,6 +25,7 @@ from kinetree.loops.kinematics.constraint import (
     rank,
 )
 from kinetree.loops.kinematics.projection import project_configuration
+from kinetree.loops.stepping.motion import Chosen, no_inertia, whitening
 
 __all__ = ["Choice", "better_choice", "check_start", "choose", "warn_of_singular_start"]
 

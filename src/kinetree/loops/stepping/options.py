@@ -11,12 +11,12 @@ from kinetree.errors import LoopError, ShapeError, TraceError, UnknownNameError
 from kinetree.integration.explicit import ExplicitRungeKutta
 from kinetree.integration.prescription import PrescribedSteps
 from kinetree.integration.step import Stepper
-from kinetree.loops.equation_choice import Choice, check_start, choose, warn_of_singular_start
 from kinetree.loops.state_space.charts.linear_chart import partition, tangent
-from kinetree.simulation.constrained.charted import ChartStepper
-from kinetree.simulation.constrained.generalized_alpha import AlphaStepper, Coefficients
-from kinetree.simulation.constrained.projected import Constrained, Projected
-from kinetree.simulation.constrained.stepper import ProjectedStepper
+from kinetree.loops.stepping.charted import ChartStepper
+from kinetree.loops.stepping.choice import Choice, check_start, choose, warn_of_singular_start
+from kinetree.loops.stepping.generalized_alpha import AlphaStepper, Coefficients
+from kinetree.loops.stepping.projected import Constrained, Projected
+from kinetree.loops.stepping.stepper import ProjectedStepper
 from kinetree.spelling import did_you_mean
 
 __all__ = [

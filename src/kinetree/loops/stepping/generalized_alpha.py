@@ -29,7 +29,7 @@ from kinetree.integration.implicit import factor, solve
 from kinetree.integration.integrator import Stepped
 from kinetree.integration.manifold import move
 from kinetree.integration.step import Stepper
-from kinetree.loops.constrained_motion import closed
+from kinetree.loops.stepping.motion import closed
 
 __all__ = ["AlphaStepper", "Coefficients"]
 

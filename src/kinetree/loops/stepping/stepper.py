@@ -12,11 +12,11 @@ from kinetree.algorithms.closed.rank import rank_policy
 from kinetree.errors import MisalignmentWarning, ShapeError, SimulationError, SingularError
 from kinetree.integration.breakdown import NamingTime, remedy
 from kinetree.integration.step import Stepper
-from kinetree.loops.constrained_motion import closed
-from kinetree.loops.equation_choice import better_choice
 from kinetree.loops.kinematics.constraint import error, loop_gaps, with_misalignment
-from kinetree.simulation.constrained.health import Judge, Passes, refined
-from kinetree.simulation.constrained.projected import Checks, projected_steps
+from kinetree.loops.stepping.choice import better_choice
+from kinetree.loops.stepping.health import Judge, Passes, refined
+from kinetree.loops.stepping.motion import closed
+from kinetree.loops.stepping.projected import Checks, projected_steps
 
 __all__ = ["ProjectedStepper"]
 

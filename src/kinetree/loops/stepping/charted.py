@@ -11,11 +11,11 @@ import numpy as np
 from kinetree.integration.explicit import combined
 from kinetree.integration.integrator import Stepped
 from kinetree.integration.step import Stepper
-from kinetree.loops.constrained_motion import acceleration
 from kinetree.loops.state_space.charts.atlas import Atlas
 from kinetree.loops.state_space.model_system import system_of
+from kinetree.loops.stepping.motion import acceleration
+from kinetree.loops.stepping.projected import Constrained
 from kinetree.model import Model
-from kinetree.simulation.constrained.projected import Constrained
 
 __all__ = ["ChartStepper"]
 

@@ -15,7 +15,7 @@ import numpy as np
 from kinetree.algorithms.closed.rank import scaling
 from kinetree.algorithms.closed.scaling import typical_length
 from kinetree.integration.events import EventRecord
-from kinetree.simulation.constrained.projected import Checks
+from kinetree.loops.stepping.projected import Checks
 
 __all__ = ["UNHEALTHY", "Judge", "Passes", "SingularPass", "refined"]
 

@@ -1,0 +1,1 @@
+"""Steps of mechanisms with loops: constrained accelerations, projection, charts, options."""

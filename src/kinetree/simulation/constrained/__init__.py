@@ -1,1 +1,0 @@
-"""Mechanisms with loops and couplings: steps that hold them."""
