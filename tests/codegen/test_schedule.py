@@ -186,7 +186,7 @@ def test_loops_are_steps():
     assert loop.times == 5
 
 
-@pytest.mark.parametrize("name", ["inverse_dynamics", "forward_dynamics_aba"])
+@pytest.mark.parametrize("name", ["inverse_dynamics", "_forward_dynamics_aba"])
 def test_size_is_linear_in_the_number_of_bodies(name):
     statements, slots, blocks = [], [], []
     for n in (10, 20, 40):

@@ -356,3 +356,44 @@ def test_the_definition_of_a_call_goes_with_it():
     del call, k
     gc.collect()
     assert gone() is None
+
+
+@pytest.mark.parametrize("count", [2, 3, 16, 57])
+def test_small_batches_take_the_lean_path_too(count, rng, monkeypatch):
+    """With the same bits as the general path, and without it once it has been compiled."""
+    model = kt.samples.quadruped()
+    q, qd = model.random_configuration(rng, count), rng.standard_normal((count, model.nv))
+    energy, forces = kt.kinetic_energy(model, q, qd), kt.bias_force(model, q, qd)
+    for name in ("kinetic_energy", "bias_force"):
+        monkeypatch.setattr(kernel_of(model, name), "_general", None)
+    assert np.array_equal(kt.kinetic_energy(model, q, qd), energy)
+    assert np.array_equal(kt.bias_force(model, q, qd), forces)
+
+
+def test_a_batch_that_fails_a_check_is_computed_again_by_the_general_path(rng):
+    model = kt.samples.quadruped()
+    q, qd = model.random_configuration(rng, 5), rng.standard_normal((5, model.nv))
+    kt.bias_force(model, q, qd)
+    q[3, 3] = np.nan
+    with pytest.raises(kt.ShapeError, match=r"q must be finite, got nan at index 3 of sample \(3,"):
+        kt.bias_force(model, q, qd)
+    with pytest.raises(kt.ShapeError, match="batch axes do not broadcast"):
+        kt.bias_force(model, q[:3], qd)
+
+
+def test_code_for_batches_lives_as_long_as_what_calls_it(rng):
+    """Kernels of equal programs share machine code; one of them may go before the other."""
+    q = rng.standard_normal((4, 1))
+
+    def model():
+        return kt.samples.pendulum()
+
+    kept = model()
+    kt.gravity_force(kept, q[0])  # single samples alone
+    other = model()
+    expected = kt.gravity_force(other, q)
+    kt.gravity_force(other, q[0])
+    del other
+    gc.collect()
+    assert np.array_equal(kt.gravity_force(kept, q), expected)
+    assert np.array_equal(kt.gravity_force(kept, q), expected)

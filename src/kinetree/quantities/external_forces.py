@@ -20,6 +20,8 @@ def external_forces(model: Model, f_ext: Any) -> Array:
         rows = _rows(model, f_ext)
         if rows is not None:
             return rows
+    elif type(f_ext) is np.ndarray and f_ext.shape == (model.body_count, 6):
+        return f_ext  # kernels look at its numbers
     return _external_forces(model, f_ext)
 
 
@@ -29,7 +31,7 @@ _FLOAT = np.dtype(float)
 def _rows(model, f_ext):
     """Single forces in plain arrays, the common case, without ceremony; None for all others."""
     array = np.zeros((model.body_count, 6))
-    bodies = kept(model, ("external_forces",), lambda: _bodies(model))
+    bodies = model.kernels.get("external_forces") or _bodies(model)
     for name, f in f_ext.items():
         if type(f) is not np.ndarray or f.shape != (6,) or f.dtype is not _FLOAT:
             return None
@@ -44,7 +46,7 @@ def _rows(model, f_ext):
 def _bodies(model):
     """The number of the body of every frame."""
     names = (*model.body_names, *model.frame_names)
-    return {name: model.frame(name).body for name in names}
+    return kept(model, "external_forces", lambda: {n: model.frame(n).body for n in names})
 
 
 def _external_forces(model, f_ext):

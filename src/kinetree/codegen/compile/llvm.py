@@ -24,7 +24,12 @@ class MachineCode:
     """A loaded module; keeps it alive."""
 
     def __init__(self, engine):
-        self._engine = engine
+        self._engine, self._kept = engine, None
+
+    def keeps(self, other):
+        """Let other code live as long as this, which calls it."""
+        if other is not self and other is not None:
+            self._kept = other
 
     def address(self, name):
         """Address of a function."""

@@ -47,7 +47,7 @@ def render(program, dtype="float64", lanes=2):
         parts.append(writer().prepare(staged))
     parts += [constants.table(v), table(program, v, plan, staged)]
     parts.append(_loop(calls))
-    if lanes == 1:
+    if lanes == 1 or dtype == "float64":  # batches of the other precision have no lean path
         parts.append(_single(calls))
     return "\n\n".join([*parts, *calls.declared, declarations(v)])
 
@@ -60,7 +60,8 @@ class _Calls:
 
     def __call__(self, name, kind, *options):
         """How a shared function is called whose type, in IR, is ``kind`` with ``{}`` for it."""
-        symbol = "@" + shared_symbol(name, self.v, *options)
+        v = Vector(self.v.dtype, 1) if name == "single" else self.v  # the same for all lanes
+        symbol = "@" + shared_symbol(name, v, *options)
         self.declared[f"declare {kind.format(symbol)}"] = None
         return symbol
 

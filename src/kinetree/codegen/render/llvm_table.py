@@ -1,6 +1,6 @@
 """What the functions that kernels share have to know about a kernel: ``@kernel``, a table in IR."""
 
-__all__ = ["field", "record", "table"]
+__all__ = ["FIRST_RANK", "field", "record", "table"]
 
 _FIELDS = (
     "step",  # the function that computes one vector of samples
@@ -21,6 +21,10 @@ _RECORD = (
     "shape",  # where its lengths, and the strides of contiguous samples after them, begin
     "strides",  # where its strides begin among the steps that NumPy gives
 )
+
+
+FIRST_RANK = _RECORDS + _RECORD.index("rank")
+"""Where the number of axes of the first argument is."""
 
 
 def table(program, v, plan, staged):

@@ -27,6 +27,8 @@ from kinetree.errors import KinetreeError, ShapeError, SingularError, TraceError
 __all__ = ["Kernel"]
 
 _FLOAT64 = np.dtype(np.float64)
+_LEAN = (("float64", False), ("float64", True))  # variants: for single samples, for batches
+_BRIEF = 4096  # numbers of a batch that takes microseconds: no threads, nobody else waits
 
 _NATIVE = frozenset((np.ndarray, float, int, list, tuple, np.float64, np.float32))
 
@@ -54,6 +56,7 @@ class Kernel:
         self.reference, self.validate = reference, validate
         sizes = [a.size for a in (*self.inputs, *self.outputs)]
         self.numbers, self.is_empty = sum(sizes), 0 in sizes
+        self._most = 0 if self.is_empty else _BRIEF // self.numbers
         self._cores = [(tuple(a.shape), len(a.shape)) for a in self.inputs]
         self.call: Callable[..., Any] = self.general
         self.lean: Callable[..., Any] = self.general
@@ -119,7 +122,16 @@ class Kernel:
         found = self._variants.get((dtype, wide))
         if found is None:
             found = self._variants[dtype, wide] = Variant(self, dtype, wide)
+            if dtype == "float64":
+                self._connect()
         return found
+
+    def _connect(self):
+        """Let calls go the lean path as far as there is machine code for it."""
+        codes = [v and v.code for v in map(self._variants.get, _LEAN)]
+        self.lean = single_call(self.name, "float64", self.general, *codes, self._most)
+        if not self._ways:
+            self.call = self.lean
 
     def general(self, *arrays, out=None) -> Any:
         """Any arrays: shapes checked, batches broadcast, precision of the inputs kept."""
@@ -200,10 +212,6 @@ class Kernel:
         except SingularError:  # in every configuration, so that tracing itself finds out
             self.validate(arrays)
             return self.reference(arrays)
-        if batch == () and dtype == "float64" and self.lean == self.general:
-            self.lean = single_call(variant.code, self.name, dtype, self.general)
-            if self.call == self.general:
-                self.call = self.lean
         before = variant.status.value
         result = run_threaded(variant.ufunc, arrays, self, batch, dtype, out)
         if variant.status.value != before:

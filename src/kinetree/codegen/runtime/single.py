@@ -110,10 +110,20 @@ class _Module(str):
     descriptor: Any
 
 
-def single_call(code, name, dtype, general):
-    """A callable that tries the lean path and else calls ``general``; or ``general`` itself."""
+def single_call(name, dtype, general, alone=None, wide=None, most=0):
+    """A callable that tries the lean path and else calls ``general``; or ``general`` itself.
+
+    Args:
+        name: of the kernel, for Python.
+        dtype: type of its arrays.
+        general: the general path.
+        alone: machine code for single samples, if there is some yet.
+        wide: machine code for batches, if there is some yet.
+        most: samples in a batch that still goes the lean path.
+    """
     if not _supported():
         return general
+    code = alone or wide
     python, descriptor = ctypes.pythonapi, np.dtype(dtype)
     values = {
         "array_type": _array_api()[_ARRAY_TYPE],
@@ -125,10 +135,15 @@ def single_call(code, name, dtype, general):
         "release": _address(python.Py_DecRef),
         "as_scalar": _array_api()[_RETURN],
         "type_number": descriptor.num,
+        "alone": None if alone is None else 1,
+        "loop": None if wide is None else wide.address("loop"),
+        "most": most,
     }
     host = (ctypes.c_void_p * len(HOST)).from_address(code.global_address("host"))
     for k, key in enumerate(HOST):
-        host[k] = values[key]
+        if key != "loop" or wide is not None:  # others may share the code, and its loop
+            host[k] = values[key]
+    code.keeps(wide)
     method = _MethodDef(name.encode(), code.address("single"), _METH_FASTCALL_KEYWORDS, None)
     new = python.PyCFunction_NewEx
     new.restype = ctypes.py_object
