@@ -185,8 +185,9 @@ def patches(scene):
 
 REFUSED = [
     ("prescribed on patches", (), patches, {"prescribed": MOTION}, kt.JointError,
-     "memory does not go with joints that move as told .'hip'"),
-    ("loops on patches", ("loop",), patches, {}, kt.LoopError, "memory is for trees.*crossley"),
+     "memory cannot be combined with prescribed joints .'hip'"),
+    ("loops on patches", ("loop",), patches, {}, kt.LoopError,
+     "memory cannot be combined with the loops.*crossley"),
 ]  # fmt: skip
 
 

@@ -257,7 +257,7 @@ def test_what_cannot_be_is_refused(ball, rough):
     start = (ball, _at(ball, 0.2))
     with pytest.raises(TypeError, match=r"contact must be one of .*TimeStepping.*got dict"):
         kt.simulate(*start, duration=1.0, contact={})
-    with pytest.raises(kt.UnknownNameError, match="steps with time stepping are equal"):
+    with pytest.raises(kt.UnknownNameError, match="steps that adapt: its steps are equal"):
         kt.simulate(*start, duration=1.0, contact=rough, rtol=1e-6)
     with pytest.raises(kt.UnknownNameError, match="takes derivatives of all forces"):
         kt.simulate(*start, duration=1.0, contact=rough, integrator="rosenbrock")

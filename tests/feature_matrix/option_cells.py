@@ -32,11 +32,13 @@ from kinetree.errors import KinetreeError
 from kinetree.functional import kernel as kernels
 from kinetree.functional.results import flatten
 from kinetree.loops.stepping import options
-from kinetree.loops.stepping.options import WAYS
+from kinetree.loops.stepping.options import CONSTRAINTS
 from kinetree.model import Actuator, Limits
 from kinetree.model.geometry import Geometry, Plane, Sphere
 from kinetree.simulation import INTEGRATORS
+from kinetree.simulation.compatibility import conflicts
 from kinetree.simulation.rollouts import transition
+from kinetree.simulation.setup import composed
 from kinetree.spatial import Plucker
 
 START = {
@@ -52,7 +54,12 @@ CONTACTS: dict = {
 }
 """What to pass for a kind of contact; nothing touches."""
 
-STEPS = ("kinetree.simulation", "feature_matrix")
+STEPS = (
+    "kinetree.simulation",
+    "kinetree.integration",
+    "kinetree.contact.stepping",
+    "feature_matrix",
+)
 """Where kernels that are long, and different in every cell, come from."""
 
 TOLERANCES = ("rtol", "atol", "max_step")
@@ -181,7 +188,6 @@ class Cell:
         leads: what moves the mechanism in addition: see ``Bench._after``.
         first_order: whether accelerations of a step are off by as much as they change in it.
         also: function of bench, motion and what was passed: more that has to hold.
-        refused: what an error says, if the value is refused whatever the mechanism.
     """
 
     function: str
@@ -191,7 +197,6 @@ class Cell:
     leads: str = ""
     first_order: bool = False
     also: Callable = lambda b, motion, given: True
-    refused: str = ""
 
 
 def cells():
@@ -222,11 +227,9 @@ def _of_both(function):
     yield Cell(function, "contact", "None", lambda b: {"contact": None})
     for kind in attach.registry:
         if kind not in (object, type(None)):
-            steps = function == "rollout" and kind is not SoftContact
             yield Cell(
                 function, "contact", kind.__name__,
                 lambda b, kind=kind: {"contact": CONTACTS[kind](b.scene)},
-                refused=kind.__name__ if steps else "",
             )  # fmt: skip
 
 
@@ -234,7 +237,7 @@ def _of_simulate():
     def simulated(*args, **more):
         return Cell("simulate", *args, **more)
 
-    for name in WAYS:
+    for name in CONSTRAINTS:
         yield simulated("constraints", name, lambda b, n=name: {"constraints": n})
     yield simulated("constraints", "partition", lambda b: {"constraints": kt.Charts("partition")})
     law = lambda b: lambda t, q, qd: b.case.tau  # noqa: E731
@@ -383,45 +386,63 @@ def missing():
 
 
 def outcome(cell: Cell, b: Bench) -> Outcome:
-    """Simulate a step; AssertionError unless it is right, or refused by name."""
+    """Simulate a step; AssertionError unless it is right, or refused.
+
+    What the table of ``kinetree.simulation.compatibility`` has must be refused in its words;
+    other refusals must name the function and what the mechanism has.
+    """
     name = f"{cell.function}({cell.option}={cell.label})"
     f = Asked(name, getattr(kt, cell.function), b.case)
     with warnings.catch_warnings(), as_texts(b.choices):
         warnings.simplefilter("ignore", UserWarning)
         warnings.simplefilter("error", RuntimeWarning)
+        expected = ""
         try:
-            given = cell.options(b)
+            given = _with_integrator(cell, cell.options(b))
+            expected = _conflict(cell, b, given)
             _require_right(f, cell, b, _moved(cell, b, given), given)
         except KinetreeError as error:
-            return _refusal(cell, name, b.case, error)
+            return _refusal(cell, name, b.case, error, expected)
         except AssertionError:
             raise
         except Exception as error:
             raise AssertionError(
                 f"{name} of {b.case.feature}: {type(error).__name__} of another library: {error}"
             ) from error
-    assert not cell.refused, f"{name} of {b.case.feature}: expected to be refused"
+    assert not expected, f"{name} of {b.case.feature}: expected to be refused: {expected}"
     return Outcome()
 
 
-def _refusal(cell, name, case, error):
-    """The outcome, if the error names the option, and what of the mechanism is in its way."""
-    if not cell.refused:
+def _refusal(cell, name, case, error, expected):
+    """The outcome, if the error is that of the table, or names the option and the mechanism."""
+    if expected:
+        assert str(error) == expected, f"{name}: expected {expected}, got {error}"
+    else:
         called = (cell.function, cell.option, cell.label, "the simulation of")
         require_named(name, case, error, called)
-    elif cell.refused not in str(error):
-        raise AssertionError(f"{name}: the error does not name {cell.refused}: {error}")
     return Outcome(type(error).__name__, str(error))
+
+
+def _conflict(cell, b, given):
+    """What the table says about a cell: the message of the first conflict, or nothing."""
+    known = {n: x for n, x in given.items() if n in inspect.signature(composed).parameters}
+    adaptive = any(n in given for n in ("rtol", "atol"))
+    setup = composed(cell.function, b.model, adaptive=adaptive, **known)
+    return next((message for _, message in conflicts(setup)), "")
+
+
+def _with_integrator(cell, given):
+    if cell.option in ("integrator", *TOLERANCES):
+        return given
+    return {"integrator": "midpoint", **given}  # few stages
 
 
 def _moved(cell, b, given):
     c, steps = b.case, _parts(cell, b)
-    if cell.option not in ("integrator", *TOLERANCES):
-        given = {"integrator": "midpoint", **given}  # few stages
     if cell.function == "simulate":
         return kt.simulate(b.model, c.q, c.qd, duration=b.h, dt=b.h / steps, **given)
     if cell.option == "out":
-        given = {"out": kt.rollout(b.model, c.q, 0 * c.qd, steps=steps, dt=b.h / steps)}
+        given = {**given, "out": kt.rollout(b.model, c.q, 0 * c.qd, steps=steps, dt=b.h / steps)}
     return kt.rollout(b.model, c.q, c.qd, steps=steps, dt=b.h / steps, **given)
 
 

@@ -7,7 +7,7 @@ from support.mechanisms import arm, assert_balanced, block
 
 import kinetree as kt
 from kinetree.errors import ShapeError, SimulationError, UnknownNameError
-from kinetree.simulation.effects import acting_on
+from kinetree.simulation.effects import effects_of
 
 
 def test_spring_and_damper_of_a_joint_act_by_themselves():
@@ -22,8 +22,8 @@ def test_spring_and_damper_of_a_joint_act_by_themselves():
 
 
 def test_joints_without_dynamics_have_no_passive_forces():
-    assert acting_on(arm()).passive is None
-    assert acting_on(block(damping=1.0)).passive is not None
+    assert effects_of(arm()).passive is None
+    assert effects_of(block(damping=1.0)).passive is not None
 
 
 def test_compiled_and_plain_forces_move_alike():

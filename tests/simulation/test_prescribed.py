@@ -340,7 +340,7 @@ def test_what_loops_do_not_allow_is_named():
     ):
         kt.simulate(m, q0, duration=0.1, prescribed={n: still[n] for n in names[:2]})
     for way in ("projection+energy", "charts", "generalized_alpha"):
-        with pytest.raises(LoopError, match=r"also of those that move as told \('crank_joint'\)"):
+        with pytest.raises(LoopError, match=r"prescribed joints \('crank_joint'\): it changes"):
             kt.simulate(
                 m, q0, duration=0.1, constraints=way, prescribed={names[0]: still[names[0]]}
             )
@@ -362,7 +362,7 @@ def test_rollouts_and_their_derivatives():
     ends = [kt.rollout(m, q0 + s * e, START[1], steps=60, **options).q[-1, 1] for s in (1, -1)]
     assert np.isclose(slope.q0[1], (ends[0] - ends[1]) / 2e-5, rtol=1e-8)
     assert slope.q0[0] == 0 == slope.qd0[0]
-    with pytest.raises(TraceError, match=r"@kinetree\.kernel above those of 'pivot'"):
+    with pytest.raises(TraceError, match=r"\('pivot'\): .* write @kinetree\.kernel"):
         kt.rollout(m, *START, steps=1, prescribed={"pivot": shaking})
 
 
@@ -388,7 +388,7 @@ def test_motions_that_do_not_fit_are_named(given, error, text):
 
 
 def test_integrators_that_solve_for_all_joints_are_refused():
-    with pytest.raises(UnknownNameError, match=r"'rosenbrock' solves .* \('pivot'\): use 'rk4'"):
+    with pytest.raises(UnknownNameError, match=r"'rosenbrock' .*'pivot'.: it solves .* use 'rk4'"):
         kt.simulate(
             shaken("x"), *START, duration=0.1, prescribed={"pivot": shake}, integrator="rosenbrock"
         )

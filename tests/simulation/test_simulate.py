@@ -214,7 +214,7 @@ def test_progress_is_told_the_time():
     ("options", "error", "message"),
     [
         ({"integrator": "rk_4"}, UnknownNameError, "no integrator 'rk_4'; did you mean 'rk4'"),
-        ({"integrator": "rk4", "rtol": 1e-6}, UnknownNameError, "does not estimate its error"),
+        ({"integrator": "rk4", "rtol": 1e-6}, UnknownNameError, "does not estimate the error"),
         ({"dt": 0.0}, ShapeError, "dt must be a positive time in seconds, got 0.0"),
         ({"duration": np.inf}, ShapeError, "duration must be a positive time"),
         ({"store_every": 0}, ShapeError, "store_every must be a whole number"),
@@ -238,13 +238,13 @@ def test_a_controller_that_returns_nonsense_is_named_with_the_time():
 
 
 def test_implicit_integrators_need_forces_that_can_be_differentiated():
-    with pytest.raises(TraceError, match=r"'rosenbrock' takes derivatives.*@kinetree.kernel"):
+    with pytest.raises(TraceError, match=r"'rosenbrock' .* takes derivatives.*@kinetree.kernel"):
         run(integrator="rosenbrock", forces=lambda model, t, q, qd: -qd)
 
 
 def test_implicit_integrators_are_for_trees():
     model = kt.samples.four_bar()
-    with pytest.raises(LoopError, match="'variational' is for trees; model 'four-bar'"):
+    with pytest.raises(LoopError, match=r"'variational' .* the loops of model 'four-bar'"):
         kt.simulate(model, model.posture("home").q, duration=0.1, integrator="variational")
 
 

@@ -13,7 +13,6 @@ A method of order p needs the terms with at most p - 2 brackets.
 
 import numpy as np
 
-from kinetree.errors import JointError
 from kinetree.functional.kernel import kernel
 from kinetree.joints.jet import jets
 from kinetree.model.dynamics import has_dynamics
@@ -27,7 +26,6 @@ __all__ = [
     "joint_rate",
     "local_rate",
     "move",
-    "require_groups",
     "settled",
     "turns_over",
 ]
@@ -173,15 +171,3 @@ def _angle_squared(a):
     """``s`` from the trace of ``a²``, which is ``-2s`` for each of the blocks that turn."""
     trace = np.trace(a @ a)
     return -trace / (2 if len(a) <= 4 else 4)
-
-
-def require_groups(model, what):
-    """Raise JointError for joints whose group is not known."""
-    for i, body in enumerate(model.bodies, start=1):
-        joint = body.joint
-        if not joint.rates_are_velocities and joint.bracket is None:
-            raise JointError(
-                f"{what} knows the groups of spherical, free and planar joints alone; joint "
-                f"{model.joint_names[i - 1]!r} is a {type(joint).__name__}, whose velocities are "
-                f"not derivatives of its positions. Use the integrator 'rk4'"
-            )

@@ -10,22 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.errors import JointError, SimulationError, SimulationWarning, UnknownNameError
+from kinetree.errors import JointError, SimulationError, SimulationWarning
 from kinetree.functional.kernel import UserKernel
 from kinetree.integration.integrator import Integrator
 from kinetree.integration.recorded_motion import RecordedMotion
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.model.gearing import require_leader
-
-__all__ = [
-    "PrescribedSteps",
-    "Prescription",
-    "as_prescription",
-    "check_rates",
-    "prescribed_start",
-    "prescribed_steps",
-    "require_untouched",
-]
 
 
 @dataclass(frozen=True)
@@ -285,13 +275,3 @@ class PrescribedSteps(Integrator):
     def interpolation(self, theta):
         """Weights of the stages of the inner method."""
         return self.inner.interpolation(theta)
-
-
-def prescribed_steps(method, prescription) -> PrescribedSteps:
-    """Steps of a method with prescribed joints; an error if it cannot take them."""
-    if method.differentiates:
-        raise UnknownNameError(
-            f"integrator {method.name!r} solves for all joints at once, also for prescribed "
-            f"ones ({', '.join(map(repr, prescription.names))}): use 'rk4', 'rk6' or 'dopri5'"
-        )
-    return PrescribedSteps(method, prescription)

@@ -1,33 +1,25 @@
-"""All that acts in a simulation, put together."""
+"""Effects of joints in a simulation: springs, dampers, friction, limits and motors."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from kinetree.errors import ModelError
-from kinetree.integration.events import UserEvents
-from kinetree.integration.field import Field, PrescribedField
-from kinetree.integration.step import Stepper
-from kinetree.integration.watcher import Watcher
 from kinetree.model.dynamics import joints_with
 from kinetree.simulation.forces.actuators import drive_of
 from kinetree.simulation.forces.applied import PassiveForces
 from kinetree.simulation.forces.friction import friction_of
 from kinetree.simulation.forces.limits import StiffLimits, limits_of
 from kinetree.simulation.forces.loop_joints import loop_joint_forces_of
-from kinetree.simulation.forces.modes import Modes
-from kinetree.simulation.forces.stateful import CarryingStepper, remembering
 
-__all__ = ["Acting", "acting_on"]
+__all__ = ["Effects", "effects_of"]
 
 
 @dataclass(frozen=True)
-class Acting:
-    """What acts on a mechanism.
+class Effects:
+    """What the joints of a mechanism exert.
 
     Attributes:
         model: the mechanism.
-        passive: forces of the joints that can be compiled, or None.
+        passive: springs, dampers, smooth friction and stiff limits, which can be compiled; or None.
         friction: exact friction, or None.
         limits: rigid limits, or None.
         drive: torque–speed curves, or None.
@@ -39,47 +31,9 @@ class Acting:
     limits: Any
     drive: Any
 
-    def field(self, forces, told=None) -> Field:
-        """All forces that act; ``told`` are joints that move as told, or None."""
-        given = (forces, self.passive, self.drive)
-        return Field(*given) if told is None else PrescribedField(*given, told)
 
-    def stepper(self, method, field, q, events, *, compiled, make: Callable = Stepper):
-        """What takes steps, and hooks that look at them for events.
-
-        Args:
-            method: the integrator.
-            field: what moves the mechanism.
-            q: positions at the start, (..., nq).
-            events: of the user's.
-            compiled: whether a step is one kernel.
-            make: what makes a stepper from model, method and field.
-        """
-        batch = q.shape[:-1]
-        groups: list = [UserEvents(events, self.model)] if events else []
-        carrying = bool(remembering(field))
-        if self.friction is None and self.limits is None:
-            if carrying:
-                stepper = CarryingStepper(self.model, method, field, q, compiled=compiled)
-            else:
-                stepper = make(self.model, method, field, compiled=compiled)
-            hooks = (Watcher(self.model, groups, batch),) if groups else ()
-            return stepper, hooks
-        if carrying:
-            raise ModelError(
-                "contact with a memory goes with friction='smooth' and limits='stiff' only; for "
-                "exact friction or rigid limits use law='hunt_crossley' or 'linear'"
-            )
-        modes = Modes(self.model, self.friction, self.limits, batch, field.prescription)
-        modes.check_start(q)
-        watcher = Watcher(self.model, groups + modes.groups(), batch, modes.settle)
-        stepper = modes.stepper(method, field, compiled=compiled)
-        noting = () if field.prescription is None else (stepper.note,)
-        return stepper, (*noting, watcher, modes.repair)
-
-
-def acting_on(model, *, friction="smooth", limits="stiff", motors=None) -> Acting:
-    """What acts on a model by its own nature.
+def effects_of(model, *, friction="smooth", limits="stiff", motors=None) -> Effects:
+    """Effects of the joints of a model.
 
     Args:
         model: the mechanism.
@@ -96,7 +50,7 @@ def acting_on(model, *, friction="smooth", limits="stiff", motors=None) -> Actin
     passive = None
     if springs or frictionless or smooth or stiff or loops or (law is not None and law.exact):
         passive = PassiveForces(smooth, stiff, loops)
-    return Acting(
+    return Effects(
         model,
         passive,
         law if smooth is None else None,

@@ -4,33 +4,21 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from kinetree.contact.attached import attach, warn_of_ground
-from kinetree.errors import ShapeError, TraceError, UnknownNameError
-from kinetree.integration.field import is_traceable
+from kinetree.contact.attached import warn_of_ground
+from kinetree.errors import ShapeError
 from kinetree.integration.manifold import settled, turns_over
-from kinetree.integration.prescription import (
-    as_prescription,
-    check_rates,
-    prescribed_start,
-    prescribed_steps,
-    require_untouched,
-)
-from kinetree.integration.registry import INTEGRATORS, integrator_named
-from kinetree.loops.stepping.options import stepper_maker
+from kinetree.integration.prescription import check_rates, prescribed_start, require_untouched
 from kinetree.loops.stepping.stepper import ProjectedStepper
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_seconds
 from kinetree.simulation.adaptive_steps import Tolerance, run_adaptive_steps
+from kinetree.simulation.compatibility import refuse_conflicts
 from kinetree.simulation.controllers import as_controller, at_instants
-from kinetree.simulation.effects import acting_on
 from kinetree.simulation.equal_steps import Clock, Motion, run_equal_steps
-from kinetree.simulation.forces.applied import as_force
 from kinetree.simulation.forces.limits import warn_outside
-from kinetree.simulation.mechanism import require_method, require_simulated
 from kinetree.simulation.results.observables import drive_forces, loop_errors, observe
 from kinetree.simulation.results.report import check_result
 from kinetree.simulation.results.trajectory import Trajectory
-
-__all__ = ["simulate"]
+from kinetree.simulation.setup import composed
 
 
 def simulate(
@@ -43,6 +31,9 @@ def simulate(
 
         trajectory = kt.simulate(m, q0, qd0, duration=5.0)
 
+    ``integrator``, ``constraints``, ``contact`` and the effects of joints are values that compose;
+    the table in docs/simulation.md has those that do not go together.
+
     Steps have the length ``dt``; or, where ``rtol`` or ``atol`` is given, any length that keeps
     their estimated error below ``atol + rtol * size``.
 
@@ -52,9 +43,9 @@ def simulate(
         q0: joint positions at the start [m, rad], (..., nq).
         qd0: joint velocities at the start [m/s, rad/s], (..., nv); at rest by default.
         duration: how long [s].
-        dt: length of a step, and of the interval at which a controller is asked [s].
-        controller: function ``(t, q, qd)`` that returns joint forces [N, N·m], (..., nv); asked at
-            the start of every interval, held until its end. Also ``kt.Sampled``, which is asked
+        dt: length of a step, and of the interval at which a controller is called [s].
+        controller: function ``(t, q, qd)`` that returns joint forces [N, N·m], (..., nv); called at
+            the start of every interval, held until its end. Also ``kt.Sampled``, which is called
             at a rate of its own, and ``kt.Recorded``.
         controls: in place of a controller: a function ``(t, q, qd)`` that returns the controls of
             the model's actuators, (..., n), or n numbers; cut to the range of each actuator.
@@ -62,13 +53,13 @@ def simulate(
             ``"dopri5"`` for steps that adapt, ``"rk6"`` for mechanisms with loops or couplings.
         forces: a function ``(model, t, q, qd)`` that returns joint forces and acts all the time, or
             several, or ``kt.ExternalForce``. Under ``@kinetree.kernel`` it becomes part of compiled
-            code; otherwise it is called on the host at every stage of a step.
+            code; otherwise it is called in Python at every stage of a step.
         friction: of joints that have some: ``"smooth"``; ``"exact"``, with joints that really come
             to rest; a ``kt.Friction``; or None, for none.
         limits: of joints that have some: ``"stiff"``, springs that push back; ``"rigid"``, stops
             with impacts; ``kt.StiffLimits`` or ``kt.RigidLimits``; or None, for none.
         motors: ``kt.TorqueSpeed`` by name of the actuator.
-        events: what to look out for, ``kt.Event``.
+        events: ``kt.Event`` s to locate.
         hooks: functions of a ``Step`` called after it; they may shorten it or change its end.
         store_every: store every so many intervals ``dt``, and the last.
         t0: time at the start [s].
@@ -81,21 +72,21 @@ def simulate(
             ``"projection+energy"``: velocities are then scaled to the energy that the joint forces
             left. ``"baumgarte"``: errors decay; ``"none"``: they grow. Or an instance of
             ``kt.Projection`` or ``kt.Baumgarte``.
-        prescribed: motions by the names of joints that move as told, such as
-            ``{"shoulder": motion}``, whatever force it takes; only the others are integrated. A
-            motion is a function of time [s] that returns position, velocity and acceleration
-            variables ``(q, qd, qdd)`` of the joint, or ``kt.RecordedMotion``. Under
-            ``@kinetree.kernel`` it becomes part of compiled code. The start must agree with it,
-            but for ``qd0`` where none is given. What the controller says is not read for these
-            joints: their ``tau`` is what the motion takes.
-        contact: what bodies do that touch: ``kt.contact.TimeStepping`` and others of
+        prescribed: motions by the names of prescribed joints, such as ``{"shoulder": motion}``,
+            whatever force they take; only the other joints are integrated. A motion is a function
+            of time [s] that returns position, velocity and acceleration variables ``(q, qd, qdd)``
+            of the joint, or ``kt.RecordedMotion``. Under ``@kinetree.kernel`` it becomes part of
+            compiled code. The start must agree with it, but for ``qd0`` where none is given.
+            Forces of the controller are ignored for these joints: their ``tau`` is what the
+            motion takes.
+        contact: what happens where bodies touch: ``kt.contact.TimeStepping`` and others of
             ``kinetree.contact``; by default they pass through each other. Its ``scene`` says what
             can touch.
-        progress: function that is called with the time reached [s] now and then.
+        progress: function that is called with the time reached [s].
 
     Returns:
         A ``Trajectory``: arrays ``t, q, qd, tau, energy, work, loop_error``, ``events``,
-        ``contact``, and ``report``, what the simulation says about itself.
+        ``contact``, and ``report``, checks of the result.
 
     Warns:
         SimulationWarning: a number of the report says that the result should not be trusted; bodies
@@ -105,32 +96,23 @@ def simulate(
     if turns_over(model):
         q, qd = settled(model, q, qd)
     hooks, clock = _as_hooks(hooks), _clock(t0, duration, dt, store_every)
-    require_simulated(model, clock.start, "simulate")
-    told = as_prescription(model, prescribed)
     adaptive = rtol is not None or atol is not None
-    constrained = bool(model.loops)
-    method = integrator_named(integrator, adaptive=adaptive, constrained=constrained)
-    require_method(model, method)
-    if told is not None:
-        q, qd = prescribed_start(told, model, clock.start, q, qd, at_rest=qd0 is None)
-        check_rates(told, model, clock.start, clock.end, clock.dt)
-        method = prescribed_steps(method, told)
-        if events:  # whose actions might move what moves as told
-            hooks = (*hooks, require_untouched(told, model))
-    acting = acting_on(model, friction=friction, limits=limits, motors=motors)
-    if limits is not None and acting.limits is None:  # rigid stops refuse it
+    setup = composed(
+        "simulate", model, integrator=integrator, constraints=constraints, contact=contact,
+        forces=forces, friction=friction, limits=limits, motors=motors, prescribed=prescribed,
+        t0=clock.start, adaptive=adaptive, batch=q.shape[:-1],
+    )  # fmt: skip
+    refuse_conflicts(setup)
+    prescription = setup.prescription
+    if prescription is not None:
+        q, qd = prescribed_start(prescription, model, clock.start, q, qd, at_rest=qd0 is None)
+        check_rates(prescription, model, clock.start, clock.end, clock.dt)
+        if events:  # whose actions might move prescribed joints
+            hooks = (*hooks, require_untouched(prescription, model))
+    if limits is not None and setup.effects.limits is None:  # rigid stops refuse it
         warn_outside(model, q)
-    attached = attach(contact, model)
-    attached.refuse(adaptive=adaptive)
-    forces = (*attached.forces, *_as_forces(forces))
-    warn_of_ground(model, contact, forces)
-    field = acting.field(forces, told)
-    compiled = _can_compile(method, field)
-    if attached.stepper is None:
-        make = stepper_maker(model, constraints, q, qd, dt=clock.dt, adaptive=adaptive, told=told)
-        stepper, watchers = acting.stepper(method, field, q, events, compiled=compiled, make=make)
-    else:
-        stepper, watchers = attached.stepper(acting, method, field, q, events, compiled=compiled)
+    warn_of_ground(model, contact, setup.forces)
+    stepper, watchers = setup.stepper(q, qd, events, clock.dt)
     control = as_controller(controller, model, qd.shape, controls)
     hooks = (*at_instants(control), *watchers, *hooks)
     motion = Motion(
@@ -138,12 +120,12 @@ def simulate(
     )
     report_time = progress or (lambda t: None)
     if adaptive:
-        tolerance = _tolerance(method, rtol, atol, max_step)
+        tolerance = _tolerance(rtol, atol, max_step)
         record = run_adaptive_steps(stepper, clock, motion, store_every, report_time, tolerance)
     else:
         record = run_equal_steps(stepper, clock, motion, store_every, report_time)
     arrays = record.arrays()
-    if told is not None:
+    if prescription is not None:
         arrays["tau"] = drive_forces(stepper, arrays)
     record.events = _with_passes(record.events, stepper)
     seen = observe(model, arrays["q"], arrays["qd"])
@@ -159,7 +141,7 @@ def simulate(
     )
 
 
-# --- checking what was asked for -----------------------------------------------------------------
+# --- inputs --------------------------------------------------------------------------------------
 
 
 def _start(model, q0, qd0):
@@ -183,13 +165,7 @@ def _clock(t0, duration, dt, store_every):
     return Clock(t0, t0 + duration, dt)
 
 
-def _tolerance(method, rtol, atol, max_step):
-    if not method.error_order:
-        able = ", ".join(repr(m.name) for m in INTEGRATORS.values() if m.error_order)
-        raise UnknownNameError(
-            f"integrator {method.name!r} does not estimate its error, so steps cannot adapt; use "
-            f"{able}, or leave out rtol and atol"
-        )
+def _tolerance(rtol, atol, max_step):
     rtol, atol = 1e-6 if rtol is None else rtol, 1e-9 if atol is None else atol
     if not (rtol >= 0 and atol >= 0 and rtol + atol > 0 and max_step > 0):
         raise ShapeError(
@@ -197,11 +173,6 @@ def _tolerance(method, rtol, atol, max_step):
             f"rtol={rtol!r}, atol={atol!r}, max_step={max_step!r}"
         )
     return Tolerance(float(rtol), float(atol), float(max_step))
-
-
-def _as_forces(forces):
-    forces = (forces,) if callable(forces) or not isinstance(forces, Iterable) else tuple(forces)
-    return tuple(as_force(force) for force in forces)
 
 
 def _with_passes(events, stepper):
@@ -219,14 +190,3 @@ def _as_hooks(hooks):
 
 def _as_events(events):
     return tuple(events) if isinstance(events, Iterable) else (events,)
-
-
-def _can_compile(method, field):
-    """Whether a step can be one kernel; an error if it must be and cannot."""
-    plain = [force for force in field.forces if not is_traceable(force)]
-    if method.differentiates and plain:
-        raise TraceError(
-            f"integrator {method.name!r} takes derivatives of all forces, and cannot of "
-            f"{plain[0]!r}: write it under @kinetree.kernel, or use 'rk4' or 'dopri5'"
-        )
-    return not plain and (field.prescription is None or field.prescription.traceable)

@@ -194,5 +194,5 @@ def warn_of_singular_start(model):
         f"have more freedoms than next to it: motions on several branches begin here, and which "
         f"one is followed may depend on rounding errors. Start a little away from it to choose",
         SimulationWarning,
-        stacklevel=4,
+        stacklevel=5,
     )

@@ -1,13 +1,12 @@
 """How constraints are kept in a simulation: what ``simulate(constraints=...)`` takes."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from kinetree.algorithms.closed.scaling import typical_length
-from kinetree.errors import LoopError, ShapeError, TraceError, UnknownNameError
+from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.integration.explicit import ExplicitRungeKutta
 from kinetree.integration.prescription import PrescribedSteps
 from kinetree.integration.step import Stepper
@@ -18,17 +17,6 @@ from kinetree.loops.stepping.generalized_alpha import AlphaStepper, Coefficients
 from kinetree.loops.stepping.projected import Constrained, Projected
 from kinetree.loops.stepping.stepper import ProjectedStepper
 from kinetree.spelling import did_you_mean
-
-__all__ = [
-    "WAYS",
-    "Baumgarte",
-    "Charts",
-    "GeneralizedAlpha",
-    "Projection",
-    "Uncorrected",
-    "projected",
-    "stepper_maker",
-]
 
 
 @dataclass(frozen=True)
@@ -122,11 +110,6 @@ class Charts:
 
     def stepper(self, model, method, field, choice: Choice, batch, *, compiled, adaptive):
         """What takes steps."""
-        if adaptive or not isinstance(method, ExplicitRungeKutta):
-            raise UnknownNameError(
-                f"charts take steps of equal length by an explicit Runge-Kutta method such as "
-                f"'rk4'; got integrator {method.name!r}{' with steps that adapt' * adaptive}"
-            )
         kinds: dict = {"tangent": tangent, "partition": partition}
         make = self.make if callable(self.make) else kinds.get(self.make)
         if make is None:
@@ -160,20 +143,11 @@ class GeneralizedAlpha:
 
     def stepper(self, model, method, field, choice: Choice, batch, *, compiled, adaptive):
         """What takes steps; the integrator that was given does not."""
-        if adaptive:
-            raise UnknownNameError(
-                "generalized-alpha takes steps of equal length; leave out rtol and atol"
-            )
-        if not compiled:
-            raise TraceError(
-                "generalized-alpha takes derivatives of all forces: write them under "
-                "@kinetree.kernel, or use constraints='projection'"
-            )
         coefficients = Coefficients(self.spectral_radius)
         return AlphaStepper(model, coefficients, Constrained(field, choice.chosen))
 
 
-WAYS = {
+CONSTRAINTS = {
     "projection": Projection(),
     "projection+energy": Projection(energy=True),
     "charts": Charts(),
@@ -187,19 +161,19 @@ WAYS = {
 # --- from an option to a stepper -----------------------------------------------------------------
 
 
-def constraints_named(given):
-    """The way to keep constraints, by name or as given."""
+def constraint_named(given):
+    """A method to keep constraints, by name or as given."""
     if isinstance(given, str):
-        if given not in WAYS:
+        if given not in CONSTRAINTS:
             raise UnknownNameError(
-                f"there is no way to keep constraints called {given!r}; "
-                f"{did_you_mean(given, tuple(WAYS))}"
+                f"there is no method to keep constraints called {given!r}; "
+                f"{did_you_mean(given, tuple(CONSTRAINTS))}"
             )
-        return WAYS[given]
+        return CONSTRAINTS[given]
     if not hasattr(given, "stepper"):
         raise TypeError(
-            f"constraints must be one of {', '.join(map(repr, WAYS))}, or an instance such as "
-            f"Projection or Baumgarte; got {type(given).__name__}"
+            f"constraints must be one of {', '.join(map(repr, CONSTRAINTS))}, or an instance such "
+            f"as Projection or Baumgarte; got {type(given).__name__}"
         )
     return given
 
@@ -219,45 +193,32 @@ def _looped(method):
     return replace(method, looped=True) if isinstance(method, ExplicitRungeKutta) else method
 
 
-def stepper_maker(model, constraints, q, qd, *, dt, adaptive, told=None) -> Callable:
-    """A function of model, method and field that makes what takes steps from a start.
+def constrained_stepper(
+    constraint, model, method, field, q, qd, *, dt, compiled, adaptive
+) -> Stepper:
+    """The stepper of a mechanism with loops or couplings from a start.
 
     Args:
+        constraint: how loops and couplings are kept.
         model: the mechanism.
-        constraints: how loops and couplings are kept, or the name of that.
+        method: the integrator.
+        field: accelerations of the tree.
         q: positions at the start, (..., nq).
         qd: velocities at the start, (..., nv).
         dt: length of a step [s].
+        compiled: whether a step can be one kernel.
         adaptive: whether steps are as long as their error allows.
-        told: joints that move as told, or None.
     """
-    way = constraints_named(constraints)
-    if not model.loops:
-        return Stepper
     check_start(model, q, qd)
     first = np.zeros(model.nq) if not q.size else q.reshape(-1, model.nq)[0]
-    if told is not None:
-        _require_fit(way, told)
-    choice = choose(model, first, () if told is None else told.variables(model))
+    prescription = field.prescription
+    choice = choose(model, first, () if prescription is None else prescription.variables(model))
     if choice.singular:
         warn_of_singular_start(model)
-    way = way.of(model, dt) if isinstance(way, Baumgarte) else way
-
-    def make(model, method, field, *, compiled):
-        method = _looped(method)
-        stepper = way.stepper(
-            model, method, field, choice, q.shape[:-1], compiled=compiled, adaptive=adaptive
-        )
-        stepper.constraints = way.name
-        return stepper
-
-    return make
-
-
-def _require_fit(way, told):
-    """Raise for ways to keep constraints that move all joints, also those that move as told."""
-    if not isinstance(way, (Projection, Baumgarte, Uncorrected)) or getattr(way, "energy", False):
-        raise LoopError(
-            f"constraints={way.name!r} changes the motion of all joints, also of those that move "
-            f"as told ({', '.join(map(repr, told.names))}): use 'projection' or 'baumgarte'"
-        )
+    if isinstance(constraint, Baumgarte):
+        constraint = constraint.of(model, dt)
+    stepper = constraint.stepper(
+        model, _looped(method), field, choice, q.shape[:-1], compiled=compiled, adaptive=adaptive
+    )
+    stepper.constraints = constraint.name
+    return stepper

@@ -48,7 +48,7 @@ class Held:
     """A field under which some variables are held, and others slide in known directions.
 
     Attributes:
-        field: all that acts besides.
+        field: all other forces.
         law: exact friction, or None.
         joints: velocity variables that can be held.
         held, direction: a ``Mode``; see there.
@@ -76,7 +76,7 @@ class Held:
         return tau if self.law is None else tau + self.law.sliding(qd, self._sliding(model, qd))
 
     def _sliding(self, model, qd):
-        """Directions; of joints that move as told they follow from their velocities."""
+        """Directions; those of prescribed joints follow from their velocities."""
         if self.prescription is None:
             return self.direction
         sign = select(qd > 0, 1 + 0 * qd, select(qd < 0, -1 + 0 * qd, 0 * qd))
@@ -109,10 +109,10 @@ class Held:
 
 @dataclass(frozen=True)
 class Holding:
-    """All that acts but for the mode: gives a ``Held`` for one.
+    """All forces but for the mode: gives a ``Held`` for one.
 
     Attributes:
-        field: all that acts besides holding forces and exact friction.
+        field: all forces but those that hold, and exact friction.
         law: exact friction, or None.
         joints: velocity variables that can be held.
     """
@@ -159,7 +159,7 @@ def _held_step(
 
 
 @kernel
-def _held_slopes(model, t, q, qd, tau, held, direction, *, acting):
+def _held_accelerations(model, t, q, qd, tau, held, direction, *, acting):
     return acting(held, direction)(model, t, q, qd, tau)
 
 
@@ -169,12 +169,12 @@ def _holding_force(model, t, q, qd, tau, held, direction, *, acting):
 
 
 class HeldStepper(Stepper):
-    """Steps during which some variables are held, told by ``mode``.
+    """Steps during which some variables are held, according to ``mode``.
 
     Args:
         model: the mechanism, a tree.
         method: the integrator, one that takes no derivatives of forces.
-        acting: ``Holding``: all that acts, but for the mode.
+        forces: ``Holding``: all forces, but for the mode.
         mode: what joints do; change it between steps.
         compiled: as for ``Stepper``.
         prepare: function ``(t, q, qd, tau)`` called before a step is taken.
@@ -188,7 +188,7 @@ class HeldStepper(Stepper):
 
     @property
     def field(self):
-        """What moves the mechanism in the present mode."""
+        """The field in the present mode."""
         return self.acting(self.mode.held, self.mode.direction)
 
     @field.setter
@@ -202,7 +202,7 @@ class HeldStepper(Stepper):
         return step
 
     def field_at(self, t):
-        """What moved the mechanism in the step at a time, if steps were noted."""
+        """The field of the step at a time, if steps were noted."""
         k = bisect_right(self._noted, t, key=lambda noted: noted[0]) - 1
         mode = self._noted[max(k, 0)][1] if self._noted else self.mode
         return self.acting(mode.held, mode.direction)
@@ -245,10 +245,10 @@ class HeldStepper(Stepper):
 
     @property
     def _rates(self):
-        return self._held_kernel(_held_slopes)
+        return self._held_kernel(_held_accelerations)
 
     def _held_kernel(self, kernel, *h, **options):
-        """A kernel that is told the present mode."""
+        """A kernel in the present mode."""
         key = (kernel.__name__, options.get("full"))
         if key not in self._kernels:
             q, v = self.model.neutral(), np.zeros(self.model.nv)

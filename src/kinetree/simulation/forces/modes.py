@@ -1,7 +1,7 @@
 """Which joints rest and which slide: exact dry friction, and rigid stops.
 
 Between events every joint with friction either slides in a known direction or is held, and every
-joint at a stop is held there or free; see ``holding``. Events change that:
+joint at a stop is held there or free; see ``held``. Events change that:
 
 - a sliding joint comes to rest;
 - a held joint would need more force than friction has, or a stop would have to pull;
@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.errors import LoopError, ShapeError, UnknownNameError
+from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.integration.field import Field, PrescribedField
-from kinetree.integration.watcher import mechanical_energy
+from kinetree.integration.watcher import Watcher, mechanical_energy
 from kinetree.model.limits import position_bounds, position_index
 from kinetree.simulation.forces.held import HeldStepper, Holding, Mode
 
@@ -37,32 +37,27 @@ class Modes:
         law: exact ``Friction`` with the numbers of the model, or None.
         limits: ``RigidLimits``, or None.
         batch: shape of the batch.
-        told: joints that move as told, which nothing holds, or None.
+        prescription: prescribed joints, which nothing holds, or None.
     """
 
-    def __init__(self, model, law, limits, batch, told=None):
-        if model.loops:
-            raise LoopError(
-                f"exact friction and rigid limits hold joints one by one, which the loops of model "
-                f"{model.name!r} do not allow: use friction='smooth' and limits='stiff'"
-            )
+    def __init__(self, model, law, limits, batch, prescription=None):
         self.model, self.law, self.limits = model, law, limits
-        self.inertial = (
-            Field() if told is None else PrescribedField(prescription=told)
-        )  # without forces
+        self.inertial = Field()  # without forces
+        if prescription is not None:
+            self.inertial = PrescribedField(prescription=prescription)
         none = np.full(model.nv, np.inf)
         self.lower, self.upper = (-none, none) if limits is None else position_bounds(model)
         self.position = position_index(model)
         self.friction = np.zeros(model.nv) if law is None else law.static_levels
-        if told is not None:
-            free = told.others(model) == 1
+        if prescription is not None:
+            free = prescription.others(model) == 1
             self.friction = np.where(free, self.friction, 0.0)
             self.lower = np.where(free, self.lower, -np.inf)
             self.upper = np.where(free, self.upper, np.inf)
         stops = np.isfinite(self.lower) | np.isfinite(self.upper)
         self.variables = tuple(int(i) for i in np.flatnonzero(stops | (self.friction > 0)))
         self.mode = Mode(np.zeros((*batch, model.nv)), np.zeros((*batch, model.nv)))
-        self._told = None
+        self._tau = None
 
     def check_start(self, q):
         """Raise for positions beyond a stop."""
@@ -78,23 +73,27 @@ class Modes:
                     f"it be: start inside, or use limits='stiff'"
                 )
 
-    def stepper(self, method, field, *, compiled) -> HeldStepper:
-        """Steps in the present mode."""
-        if method.differentiates:
-            raise UnknownNameError(
-                f"integrator {method.name!r} takes derivatives of all forces, which those that "
-                f"hold joints at rest do not have: use 'rk4' or 'dopri5' with exact friction and "
-                f"rigid limits"
-            )
+    def stepper(self, method, field, events, *, compiled) -> tuple[HeldStepper, tuple]:
+        """Steps in the present mode, and hooks that change it.
+
+        Args:
+            method: the integrator.
+            field: all forces but those that hold, and exact friction.
+            events: groups of the user's events for a ``Watcher``.
+            compiled: whether a step can be one kernel.
+        """
         compiled = compiled and len(self.variables) <= COMPILED
         self._stepper = HeldStepper(
             self.model, method, Holding(field, self.law, self.variables), self.mode,
             compiled=compiled, prepare=self.prepare,
         )  # fmt: skip
-        return self._stepper
+        batch = self.mode.held.shape[:-1]
+        watcher = Watcher(self.model, [*events, *self.groups()], batch, self.settle)
+        noting = () if field.prescription is None else (self._stepper.note,)
+        return self._stepper, (*noting, watcher, self.repair)
 
     def groups(self) -> list:
-        """What a ``Watcher`` has to look for."""
+        """Changes of mode, for a ``Watcher`` to locate."""
         groups = (Arrivals(self, 1.0), Arrivals(self, -1.0), Rests(self), Releases(self))
         return [group for group in groups if len(group.variables)]
 
@@ -109,9 +108,9 @@ class Modes:
 
     def prepare(self, t, q, qd, tau):
         """Before a step: joint forces of a controller may have jumped."""
-        if self._told is not None and np.array_equal(self._told, tau):
+        if self._tau is not None and np.array_equal(self._tau, tau):
             return
-        self._told = np.array(tau)
+        self._tau = np.array(tau)
         for index in np.ndindex(q.shape[:-1]):
             self.settle(t, q[index], qd[index], tau[index], index)
 
@@ -223,7 +222,7 @@ def solve_box(A, b, low, high):
     return f, inside
 
 
-# --- What changes the mode of a joint, as functions that cross zero; see ``modes`` ---------------
+# --- what changes the mode of a joint, as functions that cross zero ------------------------------
 # All functions are positive as long as nothing happens, and one where nothing can.
 
 

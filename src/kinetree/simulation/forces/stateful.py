@@ -1,9 +1,9 @@
-"""Forces that remember: their states are carried along by the simulation, step by step.
+"""Stateful forces: states of their own are integrated along with the motion.
 
 A force with ``acting``, ``start``, ``settled`` and ``state_size`` — ``kt.contact.SoftContact`` is
 one — depends on states of its own, whose rates it returns with the joint forces. An explicit
-Runge–Kutta method integrates them with all else: at every stage they are where the rates of the
-stages before have taken them.
+Runge–Kutta method integrates them: at every stage they are where the rates of the stages before
+have taken them.
 """
 
 import copy
@@ -12,30 +12,30 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.errors import JointError, LoopError, SimulationError, UnknownNameError
+from kinetree.errors import SimulationError
 from kinetree.functional.kernel import kernel
-from kinetree.integration.explicit import ExplicitRungeKutta, SemiImplicitEuler, combined
+from kinetree.integration.explicit import combined
 from kinetree.integration.field import Field
 from kinetree.integration.step import Stepper, _step
 from kinetree.quantities import dynamics
 
-__all__ = ["CarryingStepper", "remembering"]
+__all__ = ["StatefulStepper", "stateful_forces"]
 
 _FASTEST = 2.5  # rate times step: the smallest stability limit is 2
 
 
-def remembering(field) -> list:
-    """The forces of a field that have states of their own."""
-    return [f for f in field.forces if getattr(f, "state_size", 0)]
+def stateful_forces(forces) -> list:
+    """Those of the forces that have states of their own."""
+    return [f for f in forces if getattr(f, "state_size", 0)]
 
 
 @dataclass(frozen=True)
-class Carried:
-    """A field without the forces that remember, and these.
+class StatefulField:
+    """A field without its stateful forces, and these.
 
     Attributes:
-        field: all that acts besides.
-        forces: those that remember.
+        field: all other forces.
+        forces: the stateful ones.
     """
 
     field: Field
@@ -74,22 +74,22 @@ class Carried:
 class _Stages:
     """A field for one step: counts the stages, and moves the states from one to the next."""
 
-    def __init__(self, carried, method, h, s):
-        self.carried, self.h, self.s, self.rates = carried, h, s, []
+    def __init__(self, stateful, method, h, s):
+        self.stateful, self.h, self.s, self.rates = stateful, h, s, []
         table = getattr(method, "tableau", None)
         self.a, self.b, self.c = (((),), (1.0,), (0.0,)) if table is None else _table(table)
 
     def __call__(self, model, t, q, qd, tau):
         i = len(self.rates)
         s = self.s + self.h * combined(self.a[i], self.rates) if self.a[i] else self.s
-        total, rate = self.carried(model, t, q, qd, tau, s, self.c[i] * self.h)
+        total, rate = self.stateful(model, t, q, qd, tau, s, self.c[i] * self.h)
         self.rates.append(rate)
         return dynamics.forward_dynamics(model, q, qd, total), (total * qd).sum(-1)
 
     def after(self, model, q):
         """States at the end of the step."""
         moved = self.s + self.h * combined(self.b, self.rates)
-        return self.carried.settled(model, q, self.s, moved, self.h)
+        return self.stateful.settled(model, q, self.s, moved, self.h)
 
 
 def _table(table):
@@ -97,20 +97,20 @@ def _table(table):
 
 
 @kernel
-def _carried_step(model, t, h, q, qd, tau, s, *, method, carried, full=False):
-    field = _Stages(carried, method, h, s)
+def _stateful_step(model, t, h, q, qd, tau, s, *, method, stateful, full=False):
+    field = _Stages(stateful, method, h, s)
     results = _step.function(model, t, h, q, qd, tau, method=method, field=field, full=full)
     return (*results, field.after(model, results[0]))
 
 
 @kernel
-def _carried_slopes(model, t, q, qd, tau, s, *, carried):
-    total, _ = carried(model, t, q, qd, tau, s, 0.0)
+def _stateful_accelerations(model, t, q, qd, tau, s, *, stateful):
+    total, _ = stateful(model, t, q, qd, tau, s, 0.0)
     return dynamics.forward_dynamics(model, q, qd, total), (total * qd).sum(-1)
 
 
-class CarryingStepper(Stepper):
-    """Steps that carry the states of forces along.
+class StatefulStepper(Stepper):
+    """Steps that integrate the states of forces, too.
 
     What follows a step begins where it ends, or, if an event or a better step length cut it short,
     where it began: the states at both are kept.
@@ -118,19 +118,18 @@ class CarryingStepper(Stepper):
     Args:
         model: the mechanism, a tree.
         method: the integrator, an explicit one.
-        field: all that acts, the forces that remember among it.
+        field: all forces, stateful ones among them.
         q: positions at the start, (..., nq).
         compiled: as for ``Stepper``.
     """
 
     def __init__(self, model, method, field, q, *, compiled):
-        _check(model, method)
-        forces = remembering(field)
+        forces = stateful_forces(field.forces)
         others = tuple(f for f in field.forces if f not in forces)
         super().__init__(model, method, field, compiled=compiled)
-        self.carried = Carried(replace(field, forces=others), tuple(forces))
+        self.stateful = StatefulField(replace(field, forces=others), tuple(forces))
         self.fastest = max(f.rate for f in forces)
-        self._start = np.nan, self.carried.start(model, q)  # when the step began, and states
+        self._start = np.nan, self.stateful.start(model, q)  # when the step began, and states
         self._ends: list = []  # of steps from there
         self._kernels: dict = {}
 
@@ -157,11 +156,11 @@ class CarryingStepper(Stepper):
             )
         s = self.state(t)
         if not self.compiled:
-            field = _Stages(self.carried, self.method, h, s)
+            field = _Stages(self.stateful, self.method, h, s)
             after = self.method.step(field, self.model, t, h, q, qd, tau)
             s = field.after(self.model, after.q)
         else:
-            *results, s = self._compiled(_carried_step, method=self.method, full=full).call(
+            *results, s = self._compiled(_stateful_step, method=self.method, full=full).call(
                 *(np.array(x, dtype=float) for x in (t, h)), q, qd, tau, s
             )
             after = self._unpacked(t, h, results)
@@ -180,38 +179,17 @@ class CarryingStepper(Stepper):
         """Accelerations and power at an end of the present step, or at its start."""
         s = min([self._start, *self._ends], key=lambda end: abs(end[0] - t))[1]
         if not self.compiled:
-            total, _ = self.carried(self.model, t, q, qd, tau, s, 0.0)
+            total, _ = self.stateful(self.model, t, q, qd, tau, s, 0.0)
             return dynamics.forward_dynamics(self.model, q, qd, total), (total * qd).sum(-1)
-        return self._compiled(_carried_slopes).call(np.array(t, dtype=float), q, qd, tau, s)
+        return self._compiled(_stateful_accelerations).call(np.array(t, dtype=float), q, qd, tau, s)
 
     def _compiled(self, kernel, **options):
         key = (kernel.__name__, options.get("full"))
         if key not in self._kernels:
             q, v = self.model.neutral(), np.zeros(self.model.nv)
-            s = self.carried.start(self.model, q)
+            s = self.stateful.start(self.model, q)
             first = (0.0, 1.0) if options else (0.0,)
             self._kernels[key] = kernel.compiled(
-                self.model, *first, q, v, v, s, carried=self.carried, **options
+                self.model, *first, q, v, v, s, stateful=self.stateful, **options
             )
         return self._kernels[key]
-
-
-def _check(model, method):
-    if model.loops:
-        raise LoopError(
-            f"contact with a memory is for trees, and model {model.name!r} has loops: use "
-            f"law='hunt_crossley' or 'linear' with Regularized friction, which need none"
-        )
-    told = getattr(method, "prescription", None)
-    if told is not None:
-        raise JointError(
-            f"contact with a memory does not go with joints that move as told "
-            f"({', '.join(map(repr, told.names))}), whose steps do not carry it: use "
-            f"law='hunt_crossley' or 'linear' with Regularized friction, which need none"
-        )
-    explicit = isinstance(method, (ExplicitRungeKutta, SemiImplicitEuler))
-    if not explicit or getattr(method, "looped", False):
-        raise UnknownNameError(
-            f"integrator {method.name!r} cannot carry the states of contact with a memory: use "
-            f"'rk4', 'dopri5', another explicit one, or law='hunt_crossley'"
-        )

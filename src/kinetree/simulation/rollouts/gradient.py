@@ -102,6 +102,7 @@ def rollout_gradient(
         raise TypeError("rollout_gradient needs a cost: running=..., terminal=..., or both")
     if terminal is not None:
         _check_terminal(terminal, options.get("inputs"))
+    options["function"] = "rollout_gradient"
     run = run_of(model, q0, qd0, tau, costs=(running, terminal), **options)
     back = WayBack(run, running)
 
@@ -130,7 +131,7 @@ def final_state_derivatives(model, q0, qd0=None, tau=None, **options) -> FinalSt
         tau: joint forces [N, N·m], as for ``kinetree.rollout``.
         **options: as for ``rollout_gradient``.
     """
-    run = run_of(model, q0, qd0, tau, **options)
+    run = run_of(model, q0, qd0, tau, function="final_state_derivatives", **options)
     n, size, dtype = model.nv, run.arrays.size, run.arrays.dtype
     back = WayBack(run, None, (2 * n,))
     ends = np.empty((size, model.nq), dtype), np.empty((size, n), dtype)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kinetree.codegen.program import Argument
-from kinetree.errors import ShapeError, TraceError, UnknownNameError
+from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.functional.kernel import UserKernel
 from kinetree.functional.parameters import check_parameter, parameter
 from kinetree.integration.prescription import check_rates, prescribed_start
@@ -48,7 +48,7 @@ class Given:
 
     @property
     def argument(self) -> Argument:
-        """What a compiled function is told about it."""
+        """As an argument of a compiled function."""
         return Argument(self.name, self.shape)
 
     def at(self, k, part=slice(None)):
@@ -164,16 +164,10 @@ def _hint(name):
     return ". To hold a different tau for every sample of a batch, give it as tau[np.newaxis]"
 
 
-def prescribed_arrays(told, model, arrays, t0, dt, steps, *, at_rest):
-    """The arrays with a start as joints are told, if they can be."""
-    if not told.traceable:
-        raise TraceError(
-            f"motions of a rollout become part of a compiled loop: write @kinetree.kernel above "
-            f"those of {', '.join(map(repr, told.names))}, or use kinetree.simulate, which takes "
-            f"any function"
-        )
-    check_rates(told, model, t0, t0 + steps * dt, dt)
-    q0, qd0 = prescribed_start(told, model, t0, arrays.q0, arrays.qd0, at_rest=at_rest)
+def prescribed_arrays(prescription, model, arrays, t0, dt, steps, *, at_rest):
+    """The arrays with prescribed joints in place at the start."""
+    check_rates(prescription, model, t0, t0 + steps * dt, dt)
+    q0, qd0 = prescribed_start(prescription, model, t0, arrays.q0, arrays.qd0, at_rest=at_rest)
     return replace(arrays, q0=q0, qd0=qd0)
 
 

@@ -4,33 +4,24 @@
     motion.q  # (101, ..., nq)
 
 The whole step, forces and policy included, is one compiled function, which runs again and again
-without coming back to Python until a state is to be stored. Events, hooks, and steps that adapt,
-also to singular configurations, are the business of ``kinetree.simulate``.
+without coming back to Python until a state is to be stored. ``kinetree.simulate`` also handles
+events, hooks, and steps that adapt, also to singular configurations.
 """
 
 import warnings
-from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
-from kinetree.contact.attached import forces_of
-from kinetree.errors import SimulationWarning, TraceError, UnknownNameError
-from kinetree.integration.field import Field, PrescribedField, is_traceable
-from kinetree.integration.prescription import as_prescription, prescribed_steps
-from kinetree.integration.registry import integrator_named
-from kinetree.loops.stepping.options import projected
+from kinetree.errors import SimulationWarning
 from kinetree.model.arrays import as_model, as_seconds
-from kinetree.simulation.effects import acting_on
+from kinetree.simulation.compatibility import refuse_conflicts
 from kinetree.simulation.forces.limits import beyond_effort
-from kinetree.simulation.mechanism import require_method, require_simulated
 from kinetree.simulation.rollouts.inputs import collect, prescribed_arrays, require_kernel
 from kinetree.simulation.rollouts.other_arrays import ArrayRollout, foreign_arrays, rollout_of
 from kinetree.simulation.rollouts.result import Rollout
 from kinetree.simulation.rollouts.run import Run, new_arrays, whole_number
 from kinetree.simulation.rollouts.transition import Transition
-
-__all__ = ["rollout", "run_of"]
+from kinetree.simulation.setup import composed
 
 
 def rollout(
@@ -68,7 +59,7 @@ def rollout(
             any batch axes. See ``kinetree.functional.parameters``.
         store_every: store every so many steps, and the last.
         t0: time at the start [s].
-        prescribed: motions of joints that move as told, see ``simulate``; all are kernels.
+        prescribed: motions of prescribed joints, see ``simulate``; all are kernels.
         contact: soft contact, ``kinetree.contact.SoftContact`` with laws that need no memory.
             Rigid contact of batches is ``simulate(..., contact=TimeStepping(scene))``.
         out: a ``Rollout`` of the same shape whose arrays are used again.
@@ -102,42 +93,29 @@ def rollout(
 def run_of(
     model, q0, qd0=None, tau=None, *, steps, dt=1e-3, integrator="auto", forces=(), policy=None,
     friction="smooth", limits="stiff", inputs=None, arguments=None, parameters=None, t0=0.0,
-    costs=(), prescribed=None, contact=None,
+    costs=(), prescribed=None, contact=None, function="rollout",
 ):  # fmt: skip
-    """The ``Run`` of a call of ``rollout``; ``costs`` are kernels that ask for arrays, too."""
-    if callable(forces) or not isinstance(forces, Iterable):
-        forces = (forces,)
-    forces = (*forces_of(contact, model), *forces)
-    for force in forces:
-        if not is_traceable(force):
-            raise TraceError(
-                f"forces of a rollout become part of a compiled loop: write @kinetree.kernel above "
-                f"{force!r}, or use kinetree.simulate, which takes any function"
-            )
-    constrained = bool(as_model(model).loops)
+    """The ``Run`` of a call; ``costs`` are kernels that take arrays, too."""
     steps, dt, t0 = (
         whole_number(steps, "steps"),
         as_seconds(dt, "dt", least=0.0),
         as_seconds(t0, "t0"),
     )
-    require_simulated(model, t0, "rollout")
-    method = integrator_named(integrator, constrained=constrained)
-    require_method(model, method)
+    setup = composed(
+        function, as_model(model), integrator=integrator, contact=contact, forces=forces,
+        friction=friction, limits=limits, prescribed=prescribed, t0=t0,
+    )  # fmt: skip
+    refuse_conflicts(setup)
     policy = require_kernel(policy, "policy")
     kernels = [k for k in (policy, *costs) if k is not None]
     arrays = collect(model, q0, qd0, tau, inputs, arguments, parameters, steps, kernels)
     own = [g.argument for g in arrays.given if g.kind != "parameters"]
     names = tuple(g.name for g in arrays.given if g.kind == "parameters")
-    field: Any = Field(tuple(forces), passive=_passive(model, friction, limits))
-    told = as_prescription(model, prescribed)
-    if told is not None:
-        arrays = prescribed_arrays(told, model, arrays, t0, dt, steps, at_rest=qd0 is None)
-        method, field = (
-            prescribed_steps(method, told),
-            PrescribedField(field.forces, field.passive, None, told),
+    if setup.prescription is not None:
+        arrays = prescribed_arrays(
+            setup.prescription, model, arrays, t0, dt, steps, at_rest=qd0 is None
         )
-    if constrained:
-        method, field = projected(model, method, field, arrays.q0, arrays.qd0)
+    method, field = setup.rollout_step(arrays.q0, arrays.qd0)
     transition = Transition(model, method, field, policy, tuple(own), names)
     return Run(transition, arrays, steps, dt, t0)
 
@@ -147,14 +125,3 @@ def _warn_of_effort(model, given, run):
     message = beyond_effort(model, tau, run.t0 + run.dt * np.arange(len(tau)))
     if message:
         warnings.warn(f"the rollout of {model.name!r}: {message}", SimulationWarning, stacklevel=3)
-
-
-def _passive(model, friction, limits):
-    acting = acting_on(model, friction=friction, limits=limits)
-    for given, beyond in ((friction, acting.friction), (limits, acting.limits)):
-        if beyond is not None:
-            raise UnknownNameError(
-                f"{given!r} joints come to rest at times of their own, and steps of a rollout are "
-                f"equal: use 'smooth' friction and 'stiff' limits, or kinetree.simulate"
-            )
-    return acting.passive

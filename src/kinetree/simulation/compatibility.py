@@ -1,0 +1,416 @@
+"""What does not go together in a simulation: one table.
+
+Errors of ``simulate``, ``rollout`` and ``rollout_gradient``, the table in docs/simulation.md and
+the refusals that tests expect all come from ``CONFLICTS``. A ``Feature`` finds something in a
+``Setup``, such as an implicit integrator, and says how an error calls it; a ``Conflict`` is a pair
+of features with the reason and what to do instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kinetree.errors import (
+    JointError,
+    KinetreeError,
+    LoopError,
+    ModelError,
+    ShapeError,
+    TraceError,
+    UnknownNameError,
+)
+from kinetree.integration.explicit import ExplicitRungeKutta, SemiImplicitEuler
+from kinetree.integration.field import is_traceable
+from kinetree.integration.registry import INTEGRATORS
+from kinetree.joints.prescribed import PrescribedInstant
+from kinetree.loops.stepping.options import Baumgarte, Projection, Uncorrected
+from kinetree.simulation.forces.applied import name_of
+from kinetree.simulation.forces.stateful import stateful_forces
+
+if TYPE_CHECKING:
+    from kinetree.simulation.setup import Setup
+
+
+@dataclass(frozen=True)
+class Feature:
+    """Something that a simulation may have.
+
+    Attributes:
+        title: in the documentation.
+        found: how an error calls it in a setup; "" for setups without it.
+    """
+
+    title: str
+    found: Callable[[Setup], str]
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """Two features that do not go together.
+
+    Attributes:
+        first: the one that cannot do it.
+        second: what it cannot do.
+        reason: why, in Markdown.
+        instead: what to do instead.
+        error: class of the error.
+    """
+
+    first: Feature
+    second: Feature
+    reason: str
+    instead: str
+    error: type[KinetreeError]
+
+    def message(self, setup: Setup) -> str:
+        """What the error says; "" for setups that do not have both features."""
+        first = self.first.found(setup)
+        second = self.second.found(setup) if first else ""
+        if not second:
+            return ""
+        text = f"{first} cannot be combined with {second}: {self.reason}; {self.instead}"
+        return text.replace("`", "")
+
+
+def conflicts(setup: Setup) -> Iterator[tuple[Conflict, str]]:
+    """The conflicts of a setup in the order of the table, each with the message of its error."""
+    for conflict in CONFLICTS:
+        message = conflict.message(setup)
+        if message:
+            yield conflict, message
+
+
+def refuse_conflicts(setup: Setup) -> None:
+    """Raise the error of the first conflict of a setup, if it has one."""
+    for conflict, message in conflicts(setup):
+        raise conflict.error(message)
+
+
+def conflict_table() -> str:
+    """The table in Markdown, for the documentation."""
+    rows = ["| this | does not go with | because | instead |", "|---|---|---|---|"]
+    for c in CONFLICTS:
+        rows.append(f"| {c.first.title} | {c.second.title} | {c.reason} | {c.instead} |")
+    return "\n".join(rows)
+
+
+# --- features ------------------------------------------------------------------------------------
+
+
+def _integrators(which) -> str:
+    return ", ".join(f"`{name!r}`" for name, method in INTEGRATORS.items() if which(method))
+
+
+def _integrator(which):
+    """How errors call an integrator of some kind."""
+    return lambda s: f"integrator {s.method.name!r}" if which(s.method) else ""
+
+
+def _is_implicit(method):
+    return method.differentiates
+
+
+def _is_runge_kutta(method):
+    return isinstance(method, ExplicitRungeKutta) or (
+        hasattr(method, "tableau") and not method.differentiates
+    )
+
+
+def _moves_states(method):
+    """Whether steps can move states of forces from stage to stage."""
+    explicit = isinstance(method, (ExplicitRungeKutta, SemiImplicitEuler))
+    return explicit and not getattr(method, "looped", False)
+
+
+def _joint(which):
+    """How errors call the first joint of some kind."""
+
+    def found(s):
+        for name, body in zip(s.model.joint_names, s.model.bodies, strict=True):
+            if which(s, body.joint):
+                kind = type(body.joint).__name__
+                return f"joint {name!r} of model {s.model.name!r}, which is a {kind}"
+        return ""
+
+    return found
+
+
+def _has_no_group(s, joint):
+    return not joint.rates_are_velocities and joint.bracket is None
+
+
+def _moves_with_time(s, joint):
+    return joint.at(s.t0) != joint
+
+
+def _loops(s):
+    return f"the loops of model {s.model.name!r}" if s.model.loops else ""
+
+
+def _kept_loops(s):
+    """Loops that ``constraints=`` keeps; contact that takes steps itself keeps them, too."""
+    return _loops(s) if s.attached.stepper is None else ""
+
+
+def _prescribed(s):
+    if s.prescription is None:
+        return ""
+    return f"prescribed joints ({', '.join(map(repr, s.prescription.names))})"
+
+
+def _python_force(s):
+    plain = [force for force in s.forces if not is_traceable(force)]
+    if not plain:
+        return ""
+    return f"force {name_of(getattr(plain[0], 'function', plain[0]))!r}, a Python function"
+
+
+def _python_motion(s):
+    if s.prescription is None or s.prescription.traceable:
+        return ""
+    return f"Python functions for prescribed joints ({', '.join(map(repr, s.prescription.names))})"
+
+
+def _constraint(which):
+    """How errors call a method to keep constraints; without loops there is nothing to keep."""
+
+    def found(s):
+        chosen = _kept_loops(s) and which(s.constraint)
+        return f"constraints={s.constraint.name!r}" if chosen else ""
+
+    return found
+
+
+def _leaves_prescribed(constraint):
+    kept = isinstance(constraint, (Projection, Baumgarte, Uncorrected))
+    return kept and not getattr(constraint, "energy", False)
+
+
+def _called(name):
+    return lambda constraint: constraint.name == name
+
+
+def _contact(which):
+    return lambda s: f"contact={type(s.contact).__name__}" if which(s.attached) else ""
+
+
+def _is_event_driven(attached):
+    return attached.stepper is not None and not attached.equal_steps
+
+
+SIMULATION = Feature("any simulation", lambda s: s.function)
+ROLLOUT = Feature(
+    "`rollout`, `rollout_gradient`, `final_state_derivatives`",
+    lambda s: s.function if s.function != "simulate" else "",
+)
+IMPLICIT = Feature(f"integrators {_integrators(_is_implicit)}", _integrator(_is_implicit))
+VARIATIONAL = Feature("integrator `'variational'`", _integrator(lambda m: m.by_action))
+WITHOUT_ERRORS = Feature(
+    f"integrators {_integrators(lambda m: not m.error_order)}",
+    _integrator(lambda m: not m.error_order),
+)
+NOT_RUNGE_KUTTA = Feature(
+    f"integrators {_integrators(lambda m: not _is_runge_kutta(m))}",
+    _integrator(lambda m: not _is_runge_kutta(m)),
+)
+STATELESS = Feature(
+    f"integrators {_integrators(lambda m: not _moves_states(m))}",
+    _integrator(lambda m: not _moves_states(m)),
+)
+LOOPS = Feature("loops", _loops)
+KEPT_LOOPS = Feature("loops, unless `contact=TimeStepping(...)` keeps them", _kept_loops)
+NO_GROUP = Feature("joints of your own whose rates are not velocities", _joint(_has_no_group))
+INSTANT = Feature(
+    "`model.at(t)` of a model with `Prescribed` joints",
+    _joint(lambda s, joint: isinstance(joint, PrescribedInstant)),
+)
+TIMED = Feature("`Prescribed` joints, which time moves", _joint(_moves_with_time))
+PRESCRIBED = Feature("`prescribed=`", _prescribed)
+PYTHON_FORCE = Feature("`forces=` in plain Python", _python_force)
+PYTHON_MOTION = Feature("`prescribed=` in plain Python", _python_motion)
+EXACT_FRICTION = Feature(
+    "`friction='exact'`", lambda s: "exact friction" if s.effects.friction is not None else ""
+)
+RIGID_LIMITS = Feature(
+    "`limits='rigid'`", lambda s: "rigid limits" if s.effects.limits is not None else ""
+)
+ADAPTIVE = Feature("`rtol=`, `atol=`", lambda s: "steps that adapt" if s.adaptive else "")
+CHARTS = Feature("`constraints='charts'`", _constraint(_called("charts")))
+ALPHA = Feature("`constraints='generalized_alpha'`", _constraint(_called("generalized_alpha")))
+MOVES_ALL = Feature(
+    "`constraints='projection+energy'`, `'charts'`, `'generalized_alpha'`",
+    _constraint(lambda constraint: not _leaves_prescribed(constraint)),
+)
+TIME_STEPPING = Feature("`contact=TimeStepping(...)`", _contact(lambda a: a.equal_steps))
+EVENT_DRIVEN = Feature("`contact=EventDriven(...)`", _contact(_is_event_driven))
+STEPS_ITSELF = Feature(
+    "`contact=TimeStepping(...)`, `EventDriven(...)`", _contact(lambda a: a.stepper is not None)
+)
+STATEFUL = Feature(
+    "soft contact with `law='patch'` or `Stiction`",
+    lambda s: "soft contact with a memory" if stateful_forces(s.forces) else "",
+)
+BATCH = Feature("a batch", lambda s: f"a batch of shape {s.batch}" if s.batch else "")
+
+# --- the table -----------------------------------------------------------------------------------
+
+_EXPLICIT = "use `'rk4'`, `'rk6'` or `'dopri5'`"
+_LAWS = "use `law='hunt_crossley'` or `'linear'` with `Regularized` friction, which need no memory"
+
+CONFLICTS = tuple(
+    Conflict(*row)
+    for row in (
+        (
+            SIMULATION, TIMED, "it is moved by time itself",
+            "make it a joint with freedom and give its motion to `prescribed=`, or take "
+            "`model.at(t)`, where it stands still in that position", JointError,
+        ),
+        (
+            IMPLICIT, NO_GROUP, "derivatives of a step are known for spherical, free and planar "
+            "joints, and for joints whose velocities are rates of their positions",
+            "use the integrator `'rk4'`", JointError,
+        ),
+        (
+            IMPLICIT, LOOPS, "it solves the equations of motion of a tree",
+            "use `'rk4'` or `'dopri5'`, or `constraints='generalized_alpha'` of simulate for "
+            "stiff forces", LoopError,
+        ),
+        (
+            VARIATIONAL, INSTANT, "the action depends on the motion of the joint in time, which "
+            "one instant does not give",
+            "use `'rk4'` or `'implicit_midpoint'`, or give the motion to `prescribed=`", JointError,
+        ),
+        (
+            IMPLICIT, PRESCRIBED, "it solves for all joints at once, also for prescribed ones",
+            _EXPLICIT, UnknownNameError,
+        ),
+        (
+            WITHOUT_ERRORS, ADAPTIVE, "it does not estimate the error of a step",
+            f"use {_integrators(lambda m: m.error_order)}, or leave out `rtol` and `atol`",
+            UnknownNameError,
+        ),
+        (
+            ROLLOUT, STEPS_ITSELF, "it takes steps itself, and a rollout is one compiled loop",
+            "use `kinetree.simulate`, with many starts at once for `TimeStepping`, or "
+            "`SoftContact`, which derivatives go through", TraceError,
+        ),
+        (
+            ROLLOUT, STATEFUL, "only `kinetree.simulate` has states of forces", _LAWS, TraceError,
+        ),
+        (
+            ROLLOUT, PYTHON_FORCE, "forces become part of a compiled loop",
+            "write `@kinetree.kernel` above it, or use `kinetree.simulate`, which takes any "
+            "function", TraceError,
+        ),
+        (
+            ROLLOUT, PYTHON_MOTION, "motions become part of a compiled loop",
+            "write `@kinetree.kernel` above them, or use `kinetree.simulate`, which takes any "
+            "function", TraceError,
+        ),
+        (
+            ROLLOUT, EXACT_FRICTION, "joints come to rest at times of their own, and steps of a "
+            "rollout are equal", "use `friction='smooth'`, or `kinetree.simulate`",
+            UnknownNameError,
+        ),
+        (
+            ROLLOUT, RIGID_LIMITS, "joints reach their stops at times of their own, and steps of a "
+            "rollout are equal", "use `limits='stiff'`, or `kinetree.simulate`", UnknownNameError,
+        ),
+        (
+            TIME_STEPPING, ADAPTIVE, "its steps are equal", "leave out `rtol` and `atol`",
+            UnknownNameError,
+        ),
+        (
+            TIME_STEPPING, STATEFUL, "its steps do not move the states of other contacts", _LAWS,
+            TraceError,
+        ),
+        (
+            IMPLICIT, TIME_STEPPING, "it takes derivatives of all forces, which contact does not "
+            "have", "use `'rk4'` or another explicit one", UnknownNameError,
+        ),
+        (
+            EVENT_DRIVEN, BATCH, "events belong to one motion at a time",
+            "use `kinetree.sweep` for many, or `TimeStepping`", ShapeError,
+        ),
+        (
+            EVENT_DRIVEN, NOT_RUNGE_KUTTA, "contacts are equations at every stage of its steps",
+            "use `'rk4'`, `'dopri5'` or another explicit Runge–Kutta method", UnknownNameError,
+        ),
+        (
+            EVENT_DRIVEN, RIGID_LIMITS, "events of stops do not see contacts",
+            "use `limits='stiff'`, or `TimeStepping`", ModelError,
+        ),
+        (
+            EVENT_DRIVEN, EXACT_FRICTION, "events of joint friction do not see contacts",
+            "use `friction='smooth'`, or `TimeStepping`", ModelError,
+        ),
+        (
+            EVENT_DRIVEN, STATEFUL, "its steps do not move the states of other contacts", _LAWS,
+            ModelError,
+        ),
+        (
+            IMPLICIT, PYTHON_FORCE, "it takes derivatives of all forces",
+            "write it under `@kinetree.kernel`, or use `'rk4'` or `'dopri5'`", TraceError,
+        ),
+        (
+            EXACT_FRICTION, KEPT_LOOPS,
+            "friction holds joints one by one, which loops do not allow",
+            "use `friction='smooth'`", LoopError,
+        ),
+        (
+            RIGID_LIMITS, KEPT_LOOPS, "stops hold joints one by one, which loops do not allow",
+            "use `limits='stiff'`", LoopError,
+        ),
+        (
+            IMPLICIT, EXACT_FRICTION, "it takes derivatives of all forces, which those that hold "
+            "joints at rest do not have", "use `'rk4'` or `'dopri5'`", UnknownNameError,
+        ),
+        (
+            IMPLICIT, RIGID_LIMITS, "it takes derivatives of all forces, which those of stops do "
+            "not have", "use `'rk4'` or `'dopri5'`", UnknownNameError,
+        ),
+        (
+            STATEFUL, LOOPS, "its states are moved by steps of a tree", _LAWS, LoopError,
+        ),
+        (
+            STATEFUL, PRESCRIBED, "its states are not moved by steps with prescribed joints", _LAWS,
+            JointError,
+        ),
+        (
+            STATEFUL, STATELESS, "its states are not moved by implicit steps",
+            "use `'rk4'`, `'dopri5'` or another explicit one, or `law='hunt_crossley'`",
+            UnknownNameError,
+        ),
+        (
+            STATEFUL, EXACT_FRICTION, "its states are not moved by steps to events of friction",
+            "use `friction='smooth'`, `law='hunt_crossley'` or `'linear'`", ModelError,
+        ),
+        (
+            STATEFUL, RIGID_LIMITS, "its states are not moved by steps to events of stops",
+            "use `limits='stiff'`, `law='hunt_crossley'` or `'linear'`", ModelError,
+        ),
+        (
+            MOVES_ALL, PRESCRIBED, "it changes the motion of all joints, also of prescribed ones",
+            "use `'projection'` or `'baumgarte'`", LoopError,
+        ),
+        (
+            CHARTS, ADAPTIVE, "charts take steps of equal length", "leave out `rtol` and `atol`",
+            UnknownNameError,
+        ),
+        (
+            CHARTS, NOT_RUNGE_KUTTA, "charts take steps of an explicit Runge–Kutta method",
+            "use `'rk4'` or another one", UnknownNameError,
+        ),
+        (
+            ALPHA, ADAPTIVE, "it takes steps of equal length", "leave out `rtol` and `atol`",
+            UnknownNameError,
+        ),
+        (
+            ALPHA, PYTHON_FORCE, "it takes derivatives of all forces",
+            "write it under `@kinetree.kernel`, or use `constraints='projection'`", TraceError,
+        ),
+    )
+)  # fmt: skip
+"""In the order in which they are looked for."""

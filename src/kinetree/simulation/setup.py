@@ -1,0 +1,170 @@
+"""A simulation as it is composed: field, method, constraint and contact.
+
+- The field gives accelerations: of a tree, of a closed chain, with prescribed joints.
+- The method takes steps: an ``Integrator``.
+- The constraint keeps loops: ``Projection``, ``Charts``, ``Baumgarte``, ``GeneralizedAlpha``.
+- Contact adds forces, or takes steps itself.
+
+Each is a value of its own. ``compatibility`` has the table of those that do not go together.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from kinetree.contact.attached import Attached, attach
+from kinetree.errors import KinetreeError, refuse_formulas
+from kinetree.integration.events import UserEvents
+from kinetree.integration.field import Field, PrescribedField, is_traceable
+from kinetree.integration.integrator import Integrator
+from kinetree.integration.prescription import PrescribedSteps, Prescription, as_prescription
+from kinetree.integration.registry import integrator_named
+from kinetree.integration.step import Stepper
+from kinetree.integration.watcher import Watcher
+from kinetree.loops.stepping.options import (
+    constrained_stepper,
+    constraint_named,
+    projected,
+)
+from kinetree.model import Model
+from kinetree.simulation.effects import Effects, effects_of
+from kinetree.simulation.forces.applied import as_force
+from kinetree.simulation.forces.modes import Modes
+from kinetree.simulation.forces.stateful import StatefulStepper, stateful_forces
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a simulation is made of.
+
+    Attributes:
+        function: that was called, ``"simulate"`` or one of rollouts.
+        model: the mechanism.
+        method: the integrator.
+        constraint: how loops are kept.
+        contact: as given, or None.
+        attached: what it adds to the simulation.
+        forces: of the user and of contact.
+        prescription: prescribed joints, or None.
+        t0: time at the start [s].
+        adaptive: whether steps are as long as their error allows.
+        batch: shape of the batch.
+        options: friction, limits and motors, as for ``effects_of``.
+    """
+
+    function: str
+    model: Model
+    method: Integrator
+    constraint: Any
+    contact: Any
+    attached: Attached
+    forces: tuple
+    prescription: Prescription | None
+    t0: float = 0.0
+    adaptive: bool = False
+    batch: tuple = ()
+    options: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    @cached_property
+    def effects(self) -> Effects:
+        """Springs, friction, limits and motors of the joints."""
+        return effects_of(self.model, **self.options)
+
+    @cached_property
+    def field(self) -> Field:
+        """Accelerations of the tree, prescribed joints among its joints."""
+        given = (self.forces, self.effects.passive, self.effects.drive)
+        if self.prescription is None:
+            return Field(*given)
+        return PrescribedField(*given, self.prescription)
+
+    @cached_property
+    def steps(self) -> Integrator:
+        """The integrator, after which prescribed joints are put in place."""
+        if self.prescription is None:
+            return self.method
+        return PrescribedSteps(self.method, self.prescription)
+
+    @cached_property
+    def compiled(self) -> bool:
+        """Whether a step can be one kernel."""
+        motions = self.prescription is None or self.prescription.traceable
+        return motions and all(map(is_traceable, self.forces))
+
+    def stepper(self, q, qd, events, dt) -> tuple[Stepper, tuple]:
+        """The stepper from a start, and hooks that search its steps for events.
+
+        Args:
+            q: positions at the start, (..., nq).
+            qd: velocities at the start, (..., nv).
+            events: of the user.
+            dt: length of a step [s].
+        """
+        model, given = self.model, (self.steps, self.field)
+        if self.attached.stepper is not None:
+            return self.attached.stepper(self.effects, *given, q, events, compiled=self.compiled)
+        groups: list = [UserEvents(events, model)] if events else []
+        if self.effects.friction is not None or self.effects.limits is not None:
+            effects = self.effects
+            modes = Modes(model, effects.friction, effects.limits, self.batch, self.prescription)
+            modes.check_start(q)
+            return modes.stepper(*given, groups, compiled=self.compiled)
+        if stateful_forces(self.forces):
+            stepper: Stepper = StatefulStepper(model, *given, q, compiled=self.compiled)
+        elif model.loops:
+            stepper = constrained_stepper(
+                self.constraint, model, *given, q, qd,
+                dt=dt, compiled=self.compiled, adaptive=self.adaptive,
+            )  # fmt: skip
+        else:
+            stepper = Stepper(model, *given, compiled=self.compiled)
+        return stepper, (Watcher(model, groups, self.batch),) if groups else ()
+
+    def rollout_step(self, q, qd) -> tuple[Integrator, Any]:
+        """Method and field of the steps of a rollout from starts (n, nq) and (n, nv)."""
+        if not self.model.loops:
+            return self.steps, self.field
+        return projected(self.model, self.steps, self.field, q, qd)
+
+
+def composed(
+    function: str, model: Model, *, integrator: Any = "auto", constraints: Any = "projection",
+    contact: Any = None, forces: Any = (), friction: Any = "smooth", limits: Any = "stiff",
+    motors: Any = None, prescribed: Any = None, t0: float = 0.0, adaptive: bool = False,
+    batch: tuple = (),
+) -> Setup:  # fmt: skip
+    """The setup of a call; options as for ``simulate``."""
+    _require_numbers(model, function)
+    attached = attach(contact, model)
+    return Setup(
+        function,
+        model,
+        integrator_named(integrator, adaptive=adaptive, constrained=bool(model.loops)),
+        constraint_named(constraints),
+        contact,
+        attached,
+        (*attached.forces, *as_forces(forces)),
+        as_prescription(model, prescribed),
+        t0,
+        adaptive,
+        batch,
+        {"friction": friction, "limits": limits, "motors": motors},
+    )
+
+
+def as_forces(forces: Any) -> tuple:
+    """Forces of a call: one or several."""
+    several = tuple(forces) if isinstance(forces, Iterable) and not callable(forces) else (forces,)
+    return tuple(map(as_force, several))
+
+
+def _require_numbers(model, function):
+    if model.scalar_type().kind == "O":  # fractions are numbers, symbols are not
+        try:
+            model.map_numbers(float)
+        except (TypeError, KinetreeError) as error:
+            refuse_formulas(function, (model,), error)
