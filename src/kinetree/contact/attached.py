@@ -25,12 +25,10 @@ from kinetree.contact.stepping.stepper import time_stepper
 from kinetree.errors import (
     ModelError,
     SimulationWarning,
-    TraceError,
-    UnknownNameError,
 )
 from kinetree.model.geometry import HeightField, Plane
 
-__all__ = ["Attached", "attach", "forces_of", "warn_of_ground"]
+__all__ = ["Attached", "attach", "warn_of_ground"]
 
 
 @dataclass(frozen=True)
@@ -39,21 +37,14 @@ class Attached:
 
     Attributes:
         forces: that act all the time, like those of ``simulate(forces=...)``.
-        stepper: function ``(acting, method, field, q, events, *, compiled)`` that returns what
-            takes the steps, and hooks that look at them; None: those of a motion without contact.
+        stepper: function ``(effects, method, field, q, events, *, compiled)`` that returns the
+            stepper and hooks; None: those of a motion without contact.
         equal_steps: whether steps must be equal.
     """
 
     forces: tuple = ()
     stepper: Callable | None = None
     equal_steps: bool = False
-
-    def refuse(self, *, adaptive):
-        """Raise for adaptive steps where steps must be equal."""
-        if adaptive and self.equal_steps:
-            raise UnknownNameError(
-                "steps with time stepping are equal, and do not adapt: leave out rtol and atol"
-            )
 
 
 @singledispatch
@@ -88,18 +79,6 @@ def _(contact: TimeStepping, model) -> Attached:
 def _(contact: EventDriven, model) -> Attached:
     _require_model(contact.scene, model)
     return Attached(stepper=partial(event_driven_stepper, contact))
-
-
-def forces_of(contact, model) -> tuple:
-    """Forces of soft contact; an error for models of contact with steppers of their own."""
-    attached = attach(contact, model)
-    if attached.stepper is not None:
-        raise TraceError(
-            f"{type(contact).__name__} takes steps itself, and rollouts take theirs: use "
-            f"kinetree.simulate(..., contact=...), with many starts at once for TimeStepping; "
-            f"rollouts and their derivatives go with SoftContact"
-        )
-    return attached.forces
 
 
 def _require_model(scene, model):

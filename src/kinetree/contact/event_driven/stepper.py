@@ -13,7 +13,6 @@ from kinetree.contact.event_driven.modes import OPEN, SLIDES, STICKS, centred
 from kinetree.contact.event_driven.transitions import Transitions
 from kinetree.contact.history import PhaseNotes
 from kinetree.contact.mobility import drive_forces, free_variables
-from kinetree.errors import ModelError, ShapeError, UnknownNameError
 from kinetree.integration.events import EventRecord, UserEvents
 from kinetree.integration.step import Step, Stepper
 from kinetree.integration.watcher import Watcher
@@ -21,10 +20,9 @@ from kinetree.integration.watcher import Watcher
 __all__ = ["ContactEvents", "PhaseStepper", "event_driven_stepper"]
 
 
-def event_driven_stepper(settings, acting, method, field, q, events, *, compiled):
+def event_driven_stepper(settings, effects, method, field, q, events, *, compiled):
     """Stepper and hooks for ``EventDriven``."""
-    model = acting.model
-    _check(acting, method, field, q)
+    model = effects.model
     tree = model.replace(loops=()) if model.loops else model
     transitions = Transitions(settings, PhaseDynamics(model, tree, settings.scene, field))
     stepper = PhaseStepper(method, field, transitions, compiled=compiled)
@@ -33,30 +31,6 @@ def event_driven_stepper(settings, acting, method, field, q, events, *, compiled
         model, [*groups, ContactEvents(transitions)], q.shape[:-1], transitions.settle
     )
     return stepper, (watcher, stepper.noted)
-
-
-def _check(acting, method, field, q):
-    if q.ndim != 1:
-        raise ShapeError(
-            f"event-driven contact simulates one motion at a time; q0 has "
-            f"shape {q.shape}. Use kinetree.sweep for many, or TimeStepping"
-        )
-    if method.differentiates or not hasattr(getattr(method, "inner", method), "tableau"):
-        raise UnknownNameError(
-            f"integrator {method.name!r} cannot take steps in which contacts are equations: use "
-            f"'rk4', 'dopri5' or another explicit Runge–Kutta method with EventDriven"
-        )
-    stateful = any(getattr(force, "state_size", 0) for force in field.forces)
-    for what, name, instead in (
-        (acting.limits, "rigid limits", "limits='stiff'"),
-        (acting.friction, "exact joint friction", "friction='smooth'"),
-        (stateful, "soft contact with a memory", "law='hunt_crossley'"),
-    ):
-        if what:
-            raise ModelError(
-                f"event-driven contact does not go together with {name}, whose events ignore "
-                f"contacts: use {instead}, or TimeStepping"
-            )
 
 
 class PhaseStepper(Stepper):

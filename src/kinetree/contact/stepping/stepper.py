@@ -19,7 +19,6 @@ from kinetree.errors import (
     ShapeError,
     SimulationWarning,
     SingularError,
-    UnknownNameError,
 )
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import kernel
@@ -40,17 +39,12 @@ _FEW = 8  # samples
 _NAMED = 3  # pairs that a message names
 
 
-def time_stepper(settings, acting, method, field, q, events, *, compiled):
+def time_stepper(settings, effects, method, field, q, events, *, compiled):
     """Stepper and hooks for ``TimeStepping``."""
-    model, scene = acting.model, settings.scene
-    if method.differentiates:
-        raise UnknownNameError(
-            f"integrator {method.name!r} takes derivatives of all forces, which contact does not "
-            f"have: use 'rk4' or another explicit one with TimeStepping"
-        )
+    model, scene = effects.model, settings.scene
     prescription = field.prescription
     free = np.ones(model.nv) if prescription is None else prescription.others(model)
-    joints = _joint_rows(model, acting, free)
+    joints = _joint_rows(model, effects, free)
     if prescription is not None:
         require_movable(scene, prescription)
     constraints = StepConstraints(model, scene, joints, not scene.open_pairs, settings.reach)
@@ -67,7 +61,7 @@ def time_stepper(settings, acting, method, field, q, events, *, compiled):
             f"energy of that is not that of any force. Start where they touch or are apart, or "
             f"leave out pairs that are meant to overlap: Scene(..., ignore=...)",
             SimulationWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     groups = [UserEvents(events, model)] if events else []
     return stepper, (Watcher(model, groups, q.shape[:-1]),) if groups else ()
@@ -107,21 +101,21 @@ def _start_gaps(constraints, q):
     return [(index, (known.names, gaps)) for index, gaps in zip(indices, each, strict=True)]
 
 
-def _joint_rows(model, acting, free) -> JointRows:
+def _joint_rows(model, effects, free) -> JointRows:
     """Rigid limits and exact friction of the variables that are free, as rows."""
     stops, restitution, friction, level = (), 0.0, (), JointRows().level
-    if acting.limits is not None:
+    if effects.limits is not None:
         lower, upper = position_bounds(model)
-        at, restitution = position_index(model), acting.limits.restitution
+        at, restitution = position_index(model), effects.limits.restitution
         stops = tuple(
             (int(at[i]), i, sign, float(bound[i]))
             for i in range(model.nv)
             for sign, bound in ((1.0, lower), (-1.0, upper))
             if np.isfinite(bound[i]) and free[i]
         )
-    if acting.friction is not None:
-        level = acting.friction.level
-        levels = enumerate(acting.friction.levels * free)
+    if effects.friction is not None:
+        level = effects.friction.level
+        levels = enumerate(effects.friction.levels * free)
         friction = tuple((i, float(c)) for i, c in levels if c > 0)
     return JointRows(stops, restitution, friction, level)
 
