@@ -57,7 +57,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Case:
-    """What to run on either side, the samples that the peer runs, and the difference."""
+    """Functions to time on either side, the samples that the peer runs, and the difference."""
 
     ours: Callable
     peer: Callable
@@ -90,7 +90,7 @@ def measure(function, n, case, repeats):
 
 
 def _calls(function, least=0.02):
-    """How often to call for a measurement of at least so many seconds."""
+    """Number of calls for a measurement of at least so many seconds."""
     function()
     return max(1, int(least / max(_seconds(function, 1), 1e-9)))
 
@@ -133,7 +133,7 @@ def compare(pin_model, batches=(1, 16, 256, 4096), functions=FUNCTIONS, repeats=
 
 
 def peer_cases(model, pin_model, n, seed=0):
-    """What to time for ``n`` samples, by the name of the function."""
+    """Cases to time for ``n`` samples, by the name of the function."""
     pin = pinocchio()
 
     P = kt.interop.pinocchio
@@ -268,7 +268,7 @@ def compare_mujoco(
 
 
 def mujoco_cases(model, mj_model, n, seed=0):
-    """What to time against MuJoCo for ``n`` samples, by the name of the function.
+    """Cases to time against MuJoCo for ``n`` samples, by the name of the function.
 
     ``mj_inverse`` and ``mj_forward`` are MuJoCo's inverse and forward dynamics; what they do beyond
     that (contact, constraints, sensors, springs and dampers) is switched off.

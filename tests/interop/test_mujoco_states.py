@@ -191,7 +191,7 @@ def test_models_and_specs_are_taken_and_nothing_else():
         M.from_model(spec)
 
 
-def test_what_is_not_carried_is_a_warning():
+def test_what_is_not_converted_is_a_warning():
     text = TREES["hinge"].replace(
         "</mujoco>", "<actuator><position joint='j'/></actuator>"
         "<sensor><jointpos joint='j'/></sensor></mujoco>",

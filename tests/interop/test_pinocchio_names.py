@@ -125,7 +125,7 @@ def test_limits_without_a_variable_there_are_reported():
     limits = Limits(lower=(-1, -1, -1), upper=(1, 1, 1))
     inertia = Inertia.from_mass_center(1.0, np.zeros(3), np.eye(3))
     m = ModelBuilder().body("disc", joint=Planar("z"), inertia=inertia, limits=limits).build()
-    expected = r"joint 'disc_joint': limits of position variables \[0\] not carried along"
+    expected = r"joint 'disc_joint': limits of position variables \[0\] not converted"
     with pytest.warns(ModelWarning, match=expected) as caught:
         P.to_model(m)
     assert caught[0].filename == __file__

@@ -23,7 +23,9 @@ def test_rotors_that_are_not_in_the_armature_are_reported_by_name(rng):
     theirs = mechanism("FreeFlyer", rng)
     theirs.rotorInertia[[3, theirs.nv - 1]] = 0.1
     theirs.armature[3] = 0.1  # one of them is
-    with pytest.warns(ModelWarning, match="rotor inertia of joints 'slider' not carried") as caught:
+    with pytest.warns(
+        ModelWarning, match="rotor inertia of joints 'slider' not converted"
+    ) as caught:
         P.from_model(theirs)
     assert caught[0].filename == __file__
 

@@ -29,7 +29,7 @@ def test_load_gives_a_model(tmp_path):
     assert load(path, lump=False) == load(path)
 
 
-def test_what_is_not_carried_comes_as_one_warning(noisy):
+def test_notices_come_as_one_warning(noisy):
     with pytest.warns(ModelWarning) as caught:
         load(noisy)
     [warning] = caught

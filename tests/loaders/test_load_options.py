@@ -81,7 +81,7 @@ def test_floating_base_has_nothing_to_free_in_a_world_of_joints():
         kt.ModelWarning, match="frees bodies on the world without a joint, and there are none"
     ):
         loads(text, floating_base=True)
-    with pytest.warns(kt.ModelWarning, match="floating_base=True: the world carries no body"):
+    with pytest.warns(kt.ModelWarning, match="floating_base=True: the world has no body"):
         ours.from_model(mujoco.MjModel.from_xml_string(text), floating_base=True)
 
 

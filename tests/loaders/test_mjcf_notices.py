@@ -148,14 +148,14 @@ JOINT = '<body><joint name="j" {}/><geom size=".1"/></body>'
         ),
     ],
 )
-def test_what_is_not_carried_is_noted(text, line, what, why, tmp_path):
+def test_what_is_not_represented_is_noted(text, line, what, why, tmp_path):
     found = notices(tmp_path, text)
     matching = [n for n in found if n.what == what and why in n.why]
     assert matching, [str(n) for n in found]
     assert matching[0].line == line
 
 
-def test_a_file_of_which_everything_is_carried_has_no_notices(tmp_path):
+def test_a_file_of_which_everything_is_represented_has_no_notices(tmp_path):
     text = world(
         before="<compiler angle='radian' autolimits='true'/><option gravity='0 0 -1'/>"
         "<default><joint damping='1'/><default class='x'><geom size='.2'/></default></default>",

@@ -29,7 +29,7 @@ def twins(name, floating):
     root = [pin.JointModelFreeFlyer()] if floating else []
     theirs = pin.buildModelFromUrdf(str(ROOT / ROBOTS[name]), *root)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what is not carried along: damping, friction
+        warnings.simplefilter("ignore")  # of what is not converted: damping, friction
         return P.from_model(theirs), theirs
 
 

@@ -66,8 +66,8 @@ def test_the_whole_mechanism_is_in_view_in_windows_of_any_shape(scale, aspect):
     camera = framing(scene)
     corners = np.array([[scene.box[k, i] for i, k in enumerate(c)] for c in np.ndindex(2, 2, 2)])
     x, y, back = camera.axes() @ (corners - camera.position).T
-    high = np.max(np.abs(y) / -back) / camera.slope(aspect)
-    across = np.max(np.abs(x) / -back) / camera.slope(aspect) / aspect
+    high = np.max(np.abs(y) / -back) / camera.half_height(aspect)
+    across = np.max(np.abs(x) / -back) / camera.half_height(aspect) / aspect
     assert 0.3 * min(aspect, 1 / aspect) < max(high, across) < 0.9
 
 

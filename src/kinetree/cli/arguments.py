@@ -70,7 +70,7 @@ def summary(function) -> str:
 
 
 def spelling(function) -> dict[str, str]:
-    """What the command calls each parameter of a function, the model aside."""
+    """Names of the command line for the parameters of a function, the model aside."""
     names = list(inspect.signature(function).parameters)[1:]
     special = {"name": "of", "frame": "in"}
     return {name: special.get(name, name) for name in names}

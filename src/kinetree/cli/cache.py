@@ -31,7 +31,7 @@ def cache(context: typer.Context, as_json: Json = False):
 
 @app.command()
 def show(as_json: Json = False):
-    """Where compiled code is kept, and how much of it."""
+    """Folder and size of compiled code."""
     from datetime import datetime
 
     from rich.filesize import decimal

@@ -93,7 +93,7 @@ def _four_algorithms(kt, model, q, say):
 
 
 def _batches(kt, model, q, say, count=100_000):
-    """How long the compiled functions take on many samples."""
+    """Time the compiled functions on many samples."""
     rng = np.random.default_rng(1)
     many = q + 0.3 * rng.standard_normal((count, model.nq))
     qd, qdd = rng.standard_normal((2, model.nv))

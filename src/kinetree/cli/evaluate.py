@@ -203,7 +203,7 @@ def _names(model, axis, function, arguments):
 
 
 def _short(name, value):
-    """What the user gave, or the default."""
+    """The given value, or the default."""
     if value is None:
         return "neutral" if name == "q" else "0"
     return str(value)

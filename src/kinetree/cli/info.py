@@ -86,7 +86,7 @@ def _branches(model):
 
 
 def _rest(model):
-    """Everything that is not a body: a line for each kind of thing."""
+    """Parts other than bodies, one line for each kind."""
     from rich.table import Table
     from rich.text import Text
 
@@ -114,7 +114,7 @@ def _rest(model):
 
 
 def _motion(model):
-    """What loops and couplings leave of the motion."""
+    """Mobility of a mechanism with loops and couplings."""
     if not model.loops:
         return []
     found = mobility_of(model)
@@ -204,7 +204,7 @@ def some(names, most) -> str:
 
 
 def facts(model) -> dict:
-    """Everything ``info`` shows, as plain data."""
+    """A model as plain data, for ``info --json``."""
     body = model.body_names
     return {
         "name": model.name,

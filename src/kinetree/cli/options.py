@@ -107,7 +107,7 @@ def open_robot(name, *, floating=False, folders=None, keep_fixed=False) -> Robot
 
 
 def missing(name, samples, *, files=True):
-    """That there is neither file nor sample of this name, and what is close to it."""
+    """The message for a name that is neither file nor sample, with close names."""
     if not files:
         hint = did_you_mean(name, samples, f"there are {', '.join(samples)}", most=2, cutoff=0.5)
         return f"there is no sample {name!r}; {hint}"
@@ -137,7 +137,7 @@ def missing(name, samples, *, files=True):
 
 
 def describe(name) -> str:
-    """What a sample is, in one line: the beginning of its docstring."""
+    """A sample in one line: the beginning of its docstring."""
     import inspect
 
     import kinetree as kt

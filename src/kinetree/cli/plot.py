@@ -59,7 +59,7 @@ def draw(motion, path, joints=None):
 
 
 def missing() -> str | None:
-    """Why there can be no pictures, or None."""
+    """The reason why pictures cannot be drawn, or None."""
     if importlib.util.find_spec("matplotlib") is None:
         return 'no pictures without Matplotlib: pip install "kinetree[plot]"'
     return None

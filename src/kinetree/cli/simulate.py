@@ -150,7 +150,7 @@ def _facts(robot, motion, written):
 
 
 def _show(motion):
-    """What people want to know: what was done, where it ended, whether to trust it."""
+    """Print a summary: steps, first and last state, errors."""
     from rich.table import Table
     from rich.text import Text
 
@@ -215,7 +215,7 @@ def _report(motion):
 
 NAMES = ("none", "gravity", "pd")
 BANDWIDTH = 10.0
-"""How fast springs and dampers pull, as the natural frequency of each joint [rad/s]."""
+"""Natural frequency of each joint under springs and dampers [rad/s]."""
 
 
 def controller(model, name, goal):

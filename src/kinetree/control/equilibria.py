@@ -238,7 +238,7 @@ def closed_equilibrium(model, q, driven, held):
 
 
 def _closed_stiffness(model, q, tau, basis):
-    """How the load changes in the directions of the basis, (nv, p), up to forces of the loops."""
+    """Derivative of the load in the directions of the basis, (nv, p), up to forces of the loops."""
     still = np.zeros(model.nv)
     state, held = MotionState(model, q, still, still, tau), np.zeros_like(basis.G)
     return forces_along(state, state.multipliers(basis), basis.G, held, held)

@@ -93,7 +93,7 @@ def _growth(poles, discrete):
 
 
 def _out_of_reach(A, B, discrete):
-    """Which growing motion the inputs miss — the test of Popov, Belevitch and Hautus."""
+    """The growing motion that the inputs do not reach — the test of Popov, Belevitch and Hautus."""
     n, k = B.shape[-2:]
     B = np.broadcast_to(B, (*A.shape[:-2], n, k))
     for a, b in zip(A.reshape(-1, n, n), B.reshape(-1, n, k), strict=True):

@@ -75,7 +75,7 @@ class PathIntegral:
         return self.xp.asarray(x, self.dtype)
 
     def __call__(self, *state: ArrayLike) -> np.ndarray:
-        """What to do first, a NumPy array (size,)."""
+        """The first step of the new plan, a NumPy array (size,)."""
         xp, shape = self.xp, (self.samples, *self.plan.shape)
         tried = self.plan + self.noise * self.rng.standard_normal(shape, self.dtype)
         tried[0] = self.plan  # which is never lost

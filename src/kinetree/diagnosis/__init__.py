@@ -1,1 +1,1 @@
-"""What a model costs, how well its equations are conditioned, and what it is equivalent to."""
+"""Diagnosis of models: operation counts, conditioning, equivalent models."""

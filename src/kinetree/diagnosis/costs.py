@@ -1,4 +1,4 @@
-"""What the dynamics of a model costs, in additions and multiplications — RBDA §10.3.
+"""Operation counts: additions and multiplications of the dynamics of a model — RBDA §10.3.
 
     print(kt.operation_counts(model))
 
@@ -122,5 +122,5 @@ def _published(model):
 
 
 def _program(model, function):
-    """What is compiled for a public function."""
+    """The program that is compiled for a public function."""
     return function.definition.kernel(model).program

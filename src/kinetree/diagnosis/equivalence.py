@@ -33,7 +33,7 @@ __all__ = [
 
 
 class Comparison(NamedTuple):
-    """How far two models are from moving alike."""
+    """Differences of the dynamics of two models."""
 
     inertia: float
     """Largest difference of the inertia matrices, relative to their size."""
@@ -127,7 +127,7 @@ def is_invariant(joint: AbstractJoint, inertia: Inertia, tolerance: float = 1e-1
 
 
 def _noticed(joint, I):
-    """All that must vanish, at some positions and velocities of the joint."""
+    """Residuals that must vanish, at some positions and velocities of the joint."""
     rng = np.random.default_rng(0)
     parts = []
     for _ in range(4):
@@ -180,13 +180,13 @@ class Savings(NamedTuple):
 
     @property
     def percent(self) -> float:
-        """How much less the lumped model takes."""
+        """Operations saved, in percent."""
         return 100.0 * (1 - self.lumped / self.plain) if self.plain else 0.0
 
 
 @names_itself
 def savings(model: Model) -> dict:
-    """What lumping saves on RNEA, CRBA and ABA: ``Savings`` by name of the algorithm."""
+    """Operations that lumping saves in RNEA, CRBA and ABA: ``Savings`` by name of the algorithm."""
     texts = {
         "RNEA": (rnea.inverse_dynamics, 3),
         "CRBA": (crba.joint_space_inertia, 1),

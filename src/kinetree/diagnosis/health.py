@@ -24,7 +24,7 @@ _ALL_DIGITS = 15.9
 
 @dataclass(frozen=True)
 class Health:
-    """How far the dynamics of a model at one state can be trusted.
+    """Accuracy of the dynamics of a model at one state.
 
     Attributes:
         model: its name.
@@ -69,7 +69,7 @@ class Health:
 
 @on_host
 def health(model: Model, q: ArrayLike | None = None, qd: ArrayLike | None = None) -> Health:
-    """How far the dynamics of a model can be trusted at a state.
+    """Accuracy of the dynamics of a model at a state.
 
     Args:
         model: the mechanism, without loops.
@@ -128,9 +128,9 @@ class Cause(NamedTuple):
     """Something that costs digits."""
 
     what: str
-    """What was found, with its number."""
+    """The finding, with its number."""
     advice: str
-    """What to do about it."""
+    """Advice."""
 
     def __str__(self):
         return f"{self.what}; {self.advice}"

@@ -121,7 +121,7 @@ def _unreadable(error, path, findings):
 
 
 def _ignored(notices, findings):
-    """What the loader left out, unless a finding says it already."""
+    """Notices of the loader, unless a finding says the same."""
     meshes = {f.place.line for f in findings if f.code == "mesh-missing"}
     for notice in notices:
         known = notice.line in meshes and "mesh" in notice.what

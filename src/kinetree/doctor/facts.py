@@ -41,7 +41,7 @@ class LinkFacts:
 
     @property
     def part(self) -> str:
-        """How a finding names it."""
+        """Its name in findings."""
         return named("body", self.name)
 
     @property
@@ -75,7 +75,7 @@ class JointFacts:
 
     @property
     def part(self) -> str:
-        """How a finding names it."""
+        """Its name in findings."""
         return named("joint", self.name)
 
     @property

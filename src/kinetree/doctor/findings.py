@@ -277,7 +277,7 @@ SEVERITIES = ("error", "warning", "note")
 
 @dataclass(frozen=True)
 class Place:
-    """Where something was written: a file and a line, or nothing where it came from no file."""
+    """A file and a line; empty for models that were not read from a file."""
 
     file: str = ""
     line: int = 0
@@ -329,7 +329,7 @@ class Finding:
         return self.fix
 
     def to_dict(self) -> dict:
-        """Everything in plain strings and numbers, ready for JSON."""
+        """The finding as plain strings and numbers, ready for JSON."""
         return {
             "severity": self.severity,
             "code": self.code,

@@ -77,7 +77,7 @@ def _cycles(parent):
 
 
 def _several_roots(facts, links, parent):
-    """Everything that no joint connects to the largest tree."""
+    """Bodies that no joint connects to the largest tree."""
     roots = [name for name in links if name not in parent]
     trees = Counter(_roots(links, parent).values())
     if len(roots) < 2:

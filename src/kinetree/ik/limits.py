@@ -37,7 +37,7 @@ class Limits:
         return np.clip(q, self.lower, self.upper)
 
     def holding(self, problem, q, gradient, slack=0.0):
-        """Which position variables are at a limit that the error pushes them against, (..., nq).
+        """Position variables at a limit that the error pushes them against, (..., nq) of bool.
 
         Those count as at a limit that are within ``slack`` of it.
         """

@@ -290,7 +290,7 @@ class Problem:
 
     @cached_property
     def kernels(self) -> dict:
-        """What has been compiled so far."""
+        """Compiled kernels by text."""
         return {}
 
     @cached_property

@@ -276,7 +276,7 @@ def _curvature(problem, q, target, free, wide):
 
 
 def _held(problem, limits, q, gradient):
-    """Which position variables a limit holds back, (n, nq); which velocities may move, (n, count).
+    """Position variables that a limit holds back, (n, nq), and free velocities, (n, count).
 
     What is almost at its limit counts as there, lest steps become as short as what is left.
     """

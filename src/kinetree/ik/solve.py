@@ -42,7 +42,7 @@ REASONS = {
     "helps although larger ones might; try other starts, or more restarts",
     "iterations": "the error was still getting smaller when the iterations ran out",
 }
-"""Why a search ended, in words."""
+"""Reasons why a search ends."""
 
 
 @dataclass(frozen=True, eq=False)

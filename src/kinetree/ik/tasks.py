@@ -42,7 +42,7 @@ class _FrameTask:
 
     @property
     def signature(self) -> tuple:
-        """What compiled code depends on."""
+        """The part of the key of compiled code."""
         return (type(self).__name__, self.frame, _weight(self))
 
 
@@ -126,7 +126,7 @@ class CenterOfMassTask:
 
     @property
     def signature(self) -> tuple:
-        """What compiled code depends on."""
+        """The part of the key of compiled code."""
         return (type(self).__name__, _weight(self))
 
     def numbers(self, model: Model) -> np.ndarray:

@@ -47,7 +47,7 @@ class Format:
 
 @dataclass(frozen=True)
 class Options:
-    """How to read a file; see ``load``."""
+    """Options of reading a file; see ``load``."""
 
     floating_base: bool = False
     lump: bool | None = None
@@ -149,7 +149,7 @@ def load(
         path: URDF, MJCF, SDF, kinetree's TOML, a table of Denavit–Hartenberg parameters (CSV or
             TOML), or JSON of ``Model.to_dict``.
         floating_base: put the root link of a URDF file on a free joint, and so bodies without a
-            joint that the world of an MJCF file carries. In other formats the file decides what
+            joint on the world of an MJCF file. In other formats the file decides what
             floats; if nothing does, a warning says that this argument had no effect.
         strict: raise ``LoadError`` for elements that are ignored, and for impossible inertias.
         folders: folders beside that of the file which it may refer to: meshes, packages.

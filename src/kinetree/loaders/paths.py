@@ -149,7 +149,7 @@ def _near(folder, own):
 
 
 def content(path) -> bytes:
-    """What is in a regular file of bounded size."""
+    """Content of a regular file of bounded size."""
     try:
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):

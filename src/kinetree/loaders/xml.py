@@ -152,11 +152,11 @@ class Node:
         return self.report.error(self.element, message)
 
     def ignored(self, why: str, what: str | None = None):
-        """Note that the model does not carry this element, whatever is in it."""
+        """Note that the model does not represent this element, whatever is in it."""
         self.report.ignored(self.element, what, why)
 
     def note(self, what: str, why: str):
-        """Note that something about this element is not carried."""
+        """Note that something about this element is not represented."""
         self.report.ignored(self.line, what, why)
 
     # --- attributes ----------------------------------------------------------------------------

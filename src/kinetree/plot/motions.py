@@ -53,7 +53,7 @@ def energy(trajectory: Trajectory) -> "Figure":
 
 
 def constraint_error(trajectory: Trajectory) -> "Figure":
-    """How far loops are from closed over time, and how fast they open, on logarithmic axes."""
+    """Position and velocity errors of the loops over time, on logarithmic axes."""
     model = as_motion(trajectory).model
     if not model.loops:
         raise ModelError(f"model {model.name!r} has no loops that could be open")

@@ -158,7 +158,7 @@ def stewart() -> Model:
 
 
 def _ends(k):
-    """Where leg ``k`` starts on the base and ends on the platform, both in base coordinates."""
+    """Ends of leg ``k`` on the base and on the platform, both in base coordinates."""
     side = 1 if k % 2 == 0 else -1
     middle = (k // 2) * 2 * pi / 3
     foot, ball = middle + side * _SPREAD, middle + side * (pi / 3 - _SPREAD)

@@ -1,4 +1,4 @@
-"""What is shown: a model, a motion, a file of either, a sample by its name."""
+"""Motions to be shown: of a model, a trajectory, a file of either, a sample by its name."""
 
 import os
 from dataclasses import dataclass, replace
@@ -60,7 +60,7 @@ class Motion:
         return Motion(self.model, self.t[which], self.q[which], *parts)
 
     def drawable(self) -> tuple[np.ndarray, list[str]]:
-        """Which states are numbers that can be drawn, and what to say about the others."""
+        """Indices of the states that are finite, and a notice about the others."""
         arrays = [x for x in (self.q, self.qd) if x is not None]
         good = np.all([np.all(np.abs(x) < _FAR, axis=-1) for x in arrays], axis=0)
         lost = len(good) - int(good.sum())
@@ -73,7 +73,7 @@ class Motion:
         return np.flatnonzero(good), [notice]
 
     def thinned(self, rate: float = FRAMES_PER_SECOND) -> tuple[np.ndarray, list[str]]:
-        """Which states to show: so many a second at most; and what to say about the others."""
+        """Indices of the states to show, so many a second at most, and notices about the others."""
         which, notices = self.drawable()
         t = self.t[which]
         by_time = int(np.ceil((t[-1] - t[0]) * rate)) + 1

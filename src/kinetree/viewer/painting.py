@@ -211,7 +211,7 @@ _TILE = 8  # pixels along a side
 
 
 def rasterized(points, faces, width, height):
-    """Which triangle is in front at every pixel, and how deep it is there.
+    """The triangle in front at every pixel, and its depth there.
 
     Args:
         points: corners in the picture: columns, rows [pixel], and depth, larger is farther, (n, 3).

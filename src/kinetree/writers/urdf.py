@@ -295,7 +295,7 @@ def _number(x, what):
 
 
 def add_origin(parent, X):
-    """Where something is; nothing is written for the same place."""
+    """An ``<origin>``; none for the identity."""
     E, r = np.asarray(X.E, dtype=float), np.asarray(X.r, dtype=float)
     if np.array_equal(E, np.eye(3)) and not np.any(r):
         return

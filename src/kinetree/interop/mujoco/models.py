@@ -45,10 +45,10 @@ def from_model(mj_model: Any, *, lump: bool = True, floating_base: bool = False)
     Args:
         mj_model: the ``mujoco.MjModel`` or ``mujoco.MjSpec``.
         lump: merge bodies without a joint into those that carry them.
-        floating_base: put such bodies, if the world carries them, on free joints.
+        floating_base: put such bodies, if they are on the world, on free joints.
 
     Warns:
-        ModelWarning: for what the model does not carry, such as tendons.
+        ModelWarning: for what the model does not represent, such as tendons.
     """
     library = mujoco()
     if isinstance(mj_model, library.MjSpec):
@@ -74,13 +74,13 @@ def from_model(mj_model: Any, *, lump: bool = True, floating_base: bool = False)
     except LoadError as error:
         raise InteropError(str(error)) from None
     if floating_base and not any(isinstance(j, Free) for j in model.joint[1:]):
-        note("floating_base=True", "", "the world carries no body without a joint to set free")
+        note("floating_base=True", "", "the world has no body without a joint to set free")
     _note_sections(mj_model, notes)
     if notes:
         notes = list(dict.fromkeys(notes))
         more = f"; and {len(notes) - _SHOWN} more" if len(notes) > _SHOWN else ""
         warnings.warn(
-            f"model {model.name!r}: not carried along: {'; '.join(notes[:_SHOWN])}{more}",
+            f"model {model.name!r}: not converted: {'; '.join(notes[:_SHOWN])}{more}",
             ModelWarning,
             stacklevel=2,
         )
@@ -94,7 +94,7 @@ def _note_sections(mj_model, notes):
 
 
 def to_model(model: Model) -> Any:
-    """The mechanism as a ``mujoco.MjModel``; see ``writers.mjcf.to_mjcf`` for what that carries."""
+    """The mechanism as a ``mujoco.MjModel``; see ``writers.mjcf.to_mjcf``."""
     library, text = mujoco(), to_mjcf(model)
     try:
         return compiled(lambda: library.MjSpec.from_string(text).compile())[0]

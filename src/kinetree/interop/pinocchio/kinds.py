@@ -251,7 +251,7 @@ _MIMICS = {
         _HELICAL, lambda axis, shift, name: Helical(_unit(axis, name), pitch=float(shift @ axis))
     ),
 }
-"""What a follower is, by its kind and the axis of its rotation and the shift at q = 1."""
+"""The joint of a follower, by its kind, the axis of its rotation and the shift at q = 1."""
 
 _READERS = {
     **dict.fromkeys(_BOUNDED, (_revolute, SAME)),

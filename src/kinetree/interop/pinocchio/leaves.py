@@ -39,7 +39,7 @@ class Leaf(NamedTuple):
     last: bool
     """Whether it is the last part, which carries the body."""
     q: slice
-    """Where its position variables are in Pinocchio's vectors."""
+    """Slice of its position variables in Pinocchio's vectors."""
     v: slice
 
 

@@ -112,7 +112,7 @@ def _warn_of_what_is_left_behind(pin_model):
     _warn_of(
         pin_model,
         {"rotor inertia": rotors > pin_model.armature * (1 + 1e-9)},
-        "not carried along: it is not in the armature, and Pinocchio's own dynamics ignore it too",
+        "not converted: it is not in the armature, and Pinocchio's own dynamics ignore it too",
     )
     pairs = {
         "effort limits": ("effortLimit", "lowerEffortLimit"),

@@ -220,7 +220,7 @@ def _pinocchio_vector(pin_model, x, name, size):
 
 
 def _sample(wrong):
-    """Which sample of a batch is the first wrong one, for messages."""
+    """The first wrong sample of a batch, for messages."""
     return f" of sample {tuple(np.argwhere(wrong)[0].tolist())}" if wrong.ndim else ""
 
 

@@ -58,8 +58,8 @@ def to_model(model: Model) -> Any:
     springs = [b.joint_name for b in model.bodies if has_dynamics(b, "stiffness")]
     if springs:
         warnings.warn(
-            f"model {model.name!r}: springs of joints {', '.join(map(repr, springs))} not carried "
-            f"along, since Pinocchio has none",
+            f"model {model.name!r}: springs of joints {', '.join(map(repr, springs))} not "
+            f"converted, since Pinocchio has none",
             ModelWarning,
             stacklevel=2,
         )
@@ -67,7 +67,7 @@ def to_model(model: Model) -> Any:
 
 
 class _Site:
-    """Where a body of kinetree has gone: joint and frame of Pinocchio, and place on the joint."""
+    """Counterpart of a body of kinetree: joint and frame of Pinocchio, and place on the joint."""
 
     def __init__(self, joint, frame, X):
         self.joint, self.frame, self.X = joint, frame, X
@@ -148,7 +148,7 @@ def _warn_of_lost_limits(body, joint_map, lower, upper):
     if np.any(lost):
         warnings.warn(
             f"joint {body.joint_name!r}: limits of position variables "
-            f"{np.flatnonzero(lost).tolist()} not carried along, since Pinocchio has a "
+            f"{np.flatnonzero(lost).tolist()} not converted, since Pinocchio has a "
             f"quaternion, or a cosine and a sine, in their place",
             ModelWarning,
             stacklevel=6,

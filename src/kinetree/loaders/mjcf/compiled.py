@@ -14,7 +14,7 @@ from kinetree.model import Actuator, Coupling, Loop, Model, Posture
 __all__ = ["from_compiled"]
 
 
-CARRIED = {
+ATTRIBUTES = {
     "mujoco": {"model"},
     "option": {"gravity", "density", "viscosity", "wind"},
     "flag": {"gravity", "spring", "damper", "frictionloss", "limit", "equality", "constraint"},
@@ -32,7 +32,7 @@ CARRIED = {
         AllBut("group", "user", "nsample", "interp", "delay", "actearly", "lengthrange"),
     ),
 }  # fmt: skip
-"""Attributes of MJCF that end up in a model, by element; the rest is noted."""
+"""Attributes of MJCF that a model represents, by element; the rest is noted."""
 
 
 def from_compiled(mj_model, note, *, lump=True, floating_base=False, paths=None) -> Model:
@@ -40,9 +40,9 @@ def from_compiled(mj_model, note, *, lump=True, floating_base=False, paths=None)
 
     Args:
         mj_model: the compiled model.
-        note: called with tag, name and reason for everything that is not carried.
+        note: called with tag, name and reason for everything that is not represented.
         lump: merge bodies without joints into those that carry them.
-        floating_base: put bodies without joints that the world carries on free joints.
+        floating_base: put bodies on the world without joints on free joints.
         paths: paths of mesh files by the names under which MuJoCo knows them.
     """
     tree = tree_of(mj_model, note, lump=lump, floating_base=floating_base)
@@ -67,13 +67,13 @@ def from_compiled(mj_model, note, *, lump=True, floating_base=False, paths=None)
 
 def _note_other_forces(mj_model, tree, note):
     for b in np.flatnonzero(mj_model.body_gravcomp):
-        note("body", tree.body_names[b], "gravity compensation is a force that is not carried")
+        note("body", tree.body_names[b], "gravity compensation is a force that is not represented")
     if mj_model.opt.density or mj_model.opt.viscosity:
-        note("option", "", "forces of a fluid (density, viscosity, wind) are not carried")
+        note("option", "", "forces of a fluid (density, viscosity, wind) are not represented")
     for t in np.flatnonzero(getattr(mj_model, "tendon_armature", ())):
-        note("tendon", "", f"armature of tendon {t} is inertia that is not carried")
+        note("tendon", "", f"armature of tendon {t} is inertia that is not represented")
     if mj_model.nflex:
-        note("flex", "", "the elasticity of flexible bodies is not carried")
+        note("flex", "", "the elasticity of flexible bodies is not represented")
 
 
 # --- Equality constraints ------------------------------------------------------------------------
@@ -145,7 +145,7 @@ _JOINT, _JOINT_IN_PARENT = 0, 1  # mjtTrn
 
 
 def actuators_of(mj_model, tree, note):
-    """Those that act on a joint; a servo becomes a motor without its controller."""
+    """Actuators that act on a joint; a servo becomes a motor without its controller."""
     taken, found = set(), []
     number = {b.joint_name: i for i, b in enumerate(tree.bodies, start=1)}
     for a, given in enumerate(names_of(mj_model, "actuator")):

@@ -15,7 +15,7 @@ from kinetree.model import JointDynamics, Limits
 __all__ = ["Variables", "anchor", "disabled", "dynamics_of", "joint_of", "limits_of", "variables"]
 
 FREE, BALL, SLIDE, HINGE = range(4)  # mjtJoint
-CARRIED = {
+ATTRIBUTES = {
     "joint": {
         "name", "class", "type", "pos", "axis", "springdamper", "stiffness", "range", "limited",
         "actuatorfrcrange", "actuatorfrclimited", "ref", "springref", "springyield", "armature",
@@ -23,12 +23,12 @@ CARRIED = {
     },
     "freejoint": {"name", "align"},
 }  # fmt: skip
-"""Attributes of MJCF that end up in a model, by element; the rest is noted."""
+"""Attributes of MJCF that a model represents, by element; the rest is noted."""
 _SIZES = {FREE: (7, 6), BALL: (4, 3), SLIDE: (1, 1), HINGE: (1, 1)}
 
 
 class Variables(NamedTuple):
-    """Where the variables of a joint are in MuJoCo's vectors, and what is its zero."""
+    """Slices of the variables of a joint in MuJoCo's vectors, and its zero."""
 
     kind: int
     q: slice
@@ -56,7 +56,7 @@ def joint_of(mj_model, j) -> AbstractJoint:
 
 
 def anchor(mj_model, j):
-    """Where a joint sits in the frame of its body; sliders and free joints may sit anywhere."""
+    """Position of a joint in the frame of its body; zero for sliders and free joints."""
     return np.array(mj_model.jnt_pos[j]) * (mj_model.jnt_type[j] in (BALL, HINGE))
 
 
@@ -128,15 +128,15 @@ def _actuators_on(mj_model, j):
 
 def _note_rest(mj_model, j, at, name, found, note):
     for field, what in (
-        ("jnt_stiffnesspoly", "stiffness beyond the linear term is not carried"),
+        ("jnt_stiffnesspoly", "stiffness beyond the linear term is not represented"),
         ("jnt_springyield", "a spring that yields is taken as elastic"),
     ):
         if np.any(getattr(mj_model, field, np.zeros(j + 1))[j]):
             note("joint", name, what)
     if np.any(getattr(mj_model, "dof_dampingpoly", np.zeros(at.v.stop))[at.v]):
-        note("joint", name, "damping beyond the linear term is not carried")
+        note("joint", name, "damping beyond the linear term is not represented")
     if at.kind == FREE and np.any(found["stiffness"]):
-        note("joint", name, "the spring of a free joint is not carried")
+        note("joint", name, "the spring of a free joint is not represented")
     if at.kind == FREE and np.any(found["armature"]):
         note(
             "joint", name,

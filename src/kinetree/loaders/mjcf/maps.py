@@ -1,4 +1,4 @@
-"""How the variables of one joint translate between kinetree and MuJoCo.
+"""Conversion of the variables of one joint between kinetree and MuJoCo.
 
 Arrays are over leading batch axes, variables last. Most joints have the same variables in both.
 MuJoCo's velocities of a free joint are linear in the world, then angular in the body; ours are
@@ -107,7 +107,7 @@ PLANAR = _Moving(1, _planar_rotation, _planar_cross, [1, 2, 0])
 
 
 def map_of(joint: AbstractJoint) -> JointMap:
-    """How the variables of a joint translate."""
+    """The conversion for a joint."""
     if isinstance(joint, Free):
         return FREE
     return PLANAR if isinstance(joint, Planar) else SAME

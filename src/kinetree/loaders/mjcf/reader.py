@@ -4,7 +4,7 @@ import numpy as np
 
 from kinetree.errors import LoadError
 from kinetree.loaders.mjcf import joints, tree
-from kinetree.loaders.mjcf.compiled import CARRIED, from_compiled
+from kinetree.loaders.mjcf.compiled import ATTRIBUTES, from_compiled
 from kinetree.loaders.mjcf.source import prepare
 from kinetree.loaders.mjcf.values import compiled, mujoco
 from kinetree.loaders.report import Notice, short, tag_of
@@ -54,7 +54,7 @@ def read_mjcf(source: bytes, report, folders, options) -> Model:
 
 
 def _noter(mjcf, report):
-    """Notes what is not carried, at the line of the element of that name."""
+    """Notes what is not represented, at the line of the element of that name."""
     elements: dict = {}
     for element in mjcf.root.iter("*"):
         parent = element.getparent()
@@ -83,9 +83,9 @@ def _check_finite(mj_model, mjcf):
 
 
 # --- Notices of what a model does not represent, one for each kind of thing ----------------------
-# What is carried stands beside the functions that read it: ``CARRIED`` of the modules.
+# What a model represents stands beside the functions that read it: ``ATTRIBUTES`` of the modules.
 
-_CARRIED = CARRIED | joints.CARRIED | tree.CARRIED
+_ATTRIBUTES = ATTRIBUTES | joints.ATTRIBUTES | tree.ATTRIBUTES
 _PICTURES = "it is for pictures"
 _SIMULATION = "it is a setting of MuJoCo's simulation"
 _WHY = dict.fromkeys(("camera", "light", "visual", "texture", "layer", "skin"), _PICTURES) | {
@@ -113,19 +113,19 @@ _WHY_ATTRIBUTE = {
 
 
 def note_unused(source, report):
-    """Add a notice for every kind of element and attribute that the model does not carry."""
+    """Add a notice for every kind of element and attribute that the model does not represent."""
     found: dict = {}
     waiting = [(source.root, "")]
     while waiting:
         element, section = waiting.pop()
         tag = tag_of(element)
-        carried = _CARRIED.get(f"{section}/{tag}", _CARRIED.get(tag))
-        if carried is None:
+        known = _ATTRIBUTES.get(f"{section}/{tag}", _ATTRIBUTES.get(tag))
+        if known is None:
             why = _WHY.get(tag, "kinetree does not use it")
             found.setdefault((source.place(element)[0], f"<{tag}>", why), []).append(element)
             continue
         for name in element.attrib:
-            if name not in carried:
+            if name not in known:
                 why = _WHY_ATTRIBUTE.get(name, _WHY.get(tag, "kinetree does not use it"))
                 key = (source.place(element)[0], f"attribute {name!r} of <{tag}>", why)
                 found.setdefault(key, []).append(element)

@@ -67,7 +67,7 @@ class Source:
         return LoadError(f"{file}:{line}: {label(element)}: {message}")
 
     def refusal(self, message: str) -> LoadError:
-        """What MuJoCo says about its text, said about the user's files."""
+        """An error message of MuJoCo about its text, translated to the user's files."""
         message = " ".join(message.split())
         found = _PLACE.search(message)
         line = int(found.group(1)) if found else 0
@@ -232,7 +232,7 @@ def check_bounds(source) -> dict:
 
 
 def _size(source, element):
-    """How many bodies and elements come with an element, apart from those inside it."""
+    """Number of bodies and elements that an element adds, apart from those inside it."""
     if element.tag == "attach":
         return source.sizes.get(element.get("model"), {"bodies": 1, "elements": 1})
     if element.tag in _POINTS:

@@ -40,7 +40,7 @@ from kinetree.spatial import Inertia, Plucker
 __all__ = ["Place", "Tree", "geometry_of", "sites_of", "tree_of"]
 
 
-CARRIED = {
+ATTRIBUTES = {
     "body": POSE | {"name", "childclass", "mocap", "gravcomp", "fuse", "simple"},
     "geom": POSE | {
         "name", "class", "type", "size", "fromto", "contype", "conaffinity", "group", "mass",
@@ -56,11 +56,11 @@ CARRIED = {
         ("worldbody", "inertial", "frame", "replicate", "attach", "composite", "flexcomp"), AllBut()
     ),
 }  # fmt: skip
-"""Attributes of MJCF that end up in a model, by element; the rest is noted."""
+"""Attributes of MJCF that a model represents, by element; the rest is noted."""
 
 
 class Place(NamedTuple):
-    """Where a body of MuJoCo has gone."""
+    """Our body that a body of MuJoCo is part of."""
 
     body: int
     """Number of ours."""
@@ -145,7 +145,7 @@ def _joined(at, X):
 
 
 def _link_frames(mj_model, tree, taken):
-    """Where our body sits at its joint and MuJoCo's elsewhere, the latter stays as a frame."""
+    """Frames for bodies of MuJoCo whose origin is not at their joint, where ours is."""
     for b in range(1, mj_model.nbody):
         place = tree.places[b]
         if mj_model.body_jntnum[b] and not is_identity(place.X):

@@ -39,7 +39,7 @@ def names_of(mj_model, kind):
 
 
 def model_name(mj_model):
-    """What the model is called."""
+    """Name of the model."""
     return _name_at(bytes(mj_model.names), 0)
 
 
@@ -157,7 +157,7 @@ def mujoco() -> Any:
 
 
 def compiled(make):
-    """What ``make()`` compiles, and the warnings of MuJoCo meanwhile, as a list of texts.
+    """The result of ``make()``, and the warnings of MuJoCo meanwhile, as a list of texts.
 
     MuJoCo prints warnings and appends them to a file MUJOCO_LOG.TXT in the current folder, unless
     a callback is set; the callback from before is restored afterwards.

@@ -87,7 +87,7 @@ class _Reader:
         return model.replace(postures=tuple(postures)) if self.at_rest else model
 
     def _place(self, message):
-        """Where the first thing is that a message names in quotes."""
+        """Place of the first thing that a message names in quotes."""
         for name in re.findall(r"'([^']*)'", message):
             if name in self.places:
                 return self.places[name]

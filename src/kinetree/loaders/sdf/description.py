@@ -105,7 +105,7 @@ def _inside(path, folder, uri):
 
 @dataclass
 class Override:
-    """What an ``<include>`` says about the model it brings in."""
+    """Changes by an ``<include>`` to the model that it includes."""
 
     node: Node
     name: str | None
@@ -116,7 +116,7 @@ class Override:
 
 
 class Description:
-    """Everything that is placed, by key; read first, resolved later."""
+    """Links, joints and frames by key; read first, resolved later."""
 
     def __init__(self, includes: Includes):
         self.includes = includes

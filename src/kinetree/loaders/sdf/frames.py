@@ -116,7 +116,7 @@ class Frames:
             entry.placement = self.between(placed, inner.model) @ entry.placement
 
     def _measure(self, key):
-        """How many frames are above this one, without recursion: files may be deep."""
+        """Number of frames above this one, without recursion: files may be deep."""
         path: dict[str, None] = {}
         k: str | None = key
         while k is not None and k not in self._depth:
@@ -196,7 +196,7 @@ def _circle(path, key):
 
 
 class Pose(NamedTuple):
-    """Where something is, relative to a named frame; None for the frame that is usual there."""
+    """A placement relative to a named frame; None for the default frame there."""
 
     placement: Plucker
     relative_to: str | None

@@ -229,7 +229,7 @@ class Connections:
         return 2 if arc.dynamics is not None else 3 if arc.limits is not None else 4
 
     def _distance(self):
-        """How far from the world each joint is, in joints; so that trees are not deep."""
+        """Distance of each joint from the world, in joints; so that trees are not deep."""
         touching: dict[str, list[Arc]] = {key: [] for key in (WORLD, *self.links)}
         for arc in self.arcs:
             touching[arc.predecessor].append(arc)

@@ -204,7 +204,7 @@ class Follower(NamedTuple):
 
 
 def followers_of(description: Description, arcs: list[Arc]) -> list[Follower]:
-    """What the file says about joints that follow others."""
+    """Couplings of the file: mimic joints and gearboxes."""
     by_name = {arc.name: arc for arc in arcs}
     followers = []
     for joint in description.joints:

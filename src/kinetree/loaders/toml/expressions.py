@@ -50,7 +50,7 @@ _OPERATIONS = {
 
 
 class ExpressionError(ValueError):
-    """What is wrong with an expression, without its place in the file."""
+    """An invalid expression; the message has no place in the file."""
 
 
 @lru_cache(maxsize=1024)

@@ -29,7 +29,7 @@ _EXACT = 1e-15  # how far the sine and cosine of a right angle, rounded, are fro
 
 
 def origin_in(node: Node) -> Plucker:
-    """Where the ``<origin>`` inside an element puts it; the same place without one."""
+    """Placement by the ``<origin>`` inside an element; the identity without one."""
     origin = node.one("origin")
     if origin is None:
         return Plucker.identity()

@@ -100,7 +100,7 @@ def leaders(joints: dict[str, Joint]) -> dict[str, Mimic]:
 
 
 def _after(mimic, leader):
-    """What follows a joint that itself follows ``leader``, or follows none."""
+    """The mimic law of a joint whose source itself follows ``leader``, or None."""
     if leader is None:
         return mimic
     k = mimic.multiplier

@@ -262,7 +262,7 @@ class SavePanel:
                 button.disabled = False
 
     def _images(self, client, notice, rate, size):
-        """What the browser draws, moment by moment."""
+        """Images that the browser draws, one for each instant."""
         player, before = self.viewer.player, self.viewer.player.t
         player.play(False)
         step = float(player.speed.value) / rate
@@ -278,7 +278,7 @@ class SavePanel:
 
 
 def _seen(client, size, kind):
-    """What a user sees beside the panel, as an image."""
+    """The view of a user beside the panel, as an image."""
     camera = client.camera
     right = rotations(camera.wxyz)[:, 0]
     away = np.linalg.norm(camera.position - camera.look_at)

@@ -19,7 +19,7 @@ _MANY = 400  # parts, beyond which shadows take too long
 
 
 class Drawing:
-    """What a viser server shows of a scene.
+    """A scene on a viser server.
 
     Args:
         server: a ``viser.ViserServer``.

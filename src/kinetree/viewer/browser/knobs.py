@@ -1,4 +1,4 @@
-"""What a user can turn: a number for each joint variable, and three angles for an orientation."""
+"""Sliders: one for each joint variable, and three angles for an orientation."""
 
 import math
 from typing import NamedTuple
@@ -86,7 +86,7 @@ class Knobs:
         return Knob(variable.name, i, lower, upper, variable.unit)
 
     def values(self, q) -> list[float]:
-        """Where the knobs are in the configuration ``q``, (nq,)."""
+        """Values of the knobs in the configuration ``q``, (nq,)."""
         found = []
         for part, is_turn in self._pieces:
             if is_turn:

@@ -85,7 +85,7 @@ def is_own_page(origin, host, listening="127.0.0.1", origins=()) -> bool:
 
 @contextlib.contextmanager
 def _guarded(host, origins):
-    """Let the server that viser starts in here refuse pages of other websites.
+    """Make the server that viser starts in here refuse pages of other websites.
 
     viser has no setting for it; what it hands to ``websockets`` gets a check in front.
     """
@@ -118,7 +118,7 @@ def _guarded(host, origins):
 
 
 def dress(server, *, dark=False):
-    """What the page looks like."""
+    """Set the theme of the page."""
     server.gui.configure_theme(
         show_logo=False, show_share_button=False, control_width="medium", dark_mode=dark
     )

@@ -125,7 +125,7 @@ class Piece(NamedTuple):
 
 
 def mesh_pieces(path, scale=(1.0, 1.0, 1.0), most=MOST_FACES) -> tuple[Piece, ...]:
-    """What is in a mesh file, stretched by ``scale``; LoadError says why there is nothing."""
+    """Pieces of a mesh file, stretched by ``scale``; LoadError if it cannot be read."""
     if not os.path.isfile(path):
         raise LoadError(f"there is no file {path!r}")
     return _stretched(os.fspath(path), os.stat(path).st_mtime, tuple(map(float, scale)), most)

@@ -73,11 +73,11 @@ class Contacts:
 
     @property
     def count(self) -> int:
-        """How many contacts there are at most."""
+        """Largest number of contacts at a time."""
         return self.points.shape[1]
 
     def at(self, times: np.ndarray, wanted: np.ndarray) -> "Contacts":
-        """Those at the stored times just before the ``wanted`` ones."""
+        """Contacts at the stored times just before the ``wanted`` ones."""
         if len(self.points) != len(times):
             raise ShapeError(f"contacts have {len(self.points)} times, the motion has {len(times)}")
         k = np.clip(np.searchsorted(times, wanted, side="right") - 1, 0, len(times) - 1)

@@ -25,10 +25,10 @@ LAYERS = {
     "inertias": "inertia ellipsoids",
     "frames": "frames",
 }
-"""What can be shown or hidden, and what it is called, in the order of the list of choices."""
+"""Layers that can be shown or hidden, and their labels, in the order of the list."""
 
 SHOWN = ("bodies", "ghost", "contacts", "loops")
-"""What is shown unless the user chooses otherwise."""
+"""Layers that are shown by default."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,7 @@ class Arrows:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """Everything that is drawn.
+    """A scene: nodes that move, parts on them, and arrows.
 
     Attributes:
         title: what it is.
@@ -123,7 +123,7 @@ class Scene:
 
     @property
     def layers(self) -> tuple[str, ...]:
-        """Those layers that have something on them."""
+        """Layers with at least one part."""
         used = {part.layer for part in self.parts} | {a.layer for a in self.arrows}
         return tuple(layer for layer in LAYERS if layer in used)
 
@@ -139,12 +139,12 @@ class Scene:
 
     @property
     def duration(self) -> float:
-        """How long the motion lasts [s]."""
+        """Duration of the motion [s]."""
         return float(self.times[-1] - self.times[0])
 
     @property
     def floor(self) -> float:
-        """How high the ground is drawn, along ``up`` [m].
+        """Height at which the ground is drawn, along ``up`` [m].
 
         Where there is none, it is below everything, and not above the base.
         """

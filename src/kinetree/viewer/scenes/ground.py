@@ -17,7 +17,7 @@ def is_terrain(g) -> bool:
 
 
 def ground_height(terrain, up, size) -> float | None:
-    """How high the ground is, along ``up`` [m], if a level plane that is fixed to the base is one.
+    """Height of the ground along ``up`` [m]: of a level plane that is fixed to the base, if any.
 
     Args:
         terrain: shapes of the ground, as ``kinetree.geometry.Geometry``.

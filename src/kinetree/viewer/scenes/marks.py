@@ -184,7 +184,7 @@ def loop_parts(model, size):
 
 
 def loop_ends(model, placed):
-    """Where the two sides of each loop joint are, and what is wrong with that.
+    """Ends of the loop joints on both bodies, and the gaps between them.
 
     Returns:
         Points on the predecessors [m], (T, NL, 3), and gaps from there, (T, NL, 3): less what the

@@ -41,7 +41,7 @@ class Places(NamedTuple):
 
 
 def places(model, q) -> Places:
-    """Where the bodies are in the configurations ``q``, (T, nq)."""
+    """Poses of the bodies in the configurations ``q``, (T, nq)."""
     q = np.asarray(q, dtype=float)
     shape = (len(q), model.body_count + 1)
     positions, rotations = np.zeros((*shape, 3)), np.broadcast_to(np.eye(3), (*shape, 3, 3)).copy()

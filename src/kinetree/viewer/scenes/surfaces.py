@@ -136,7 +136,7 @@ def cone(radius, start, tip, count=_ROUND) -> Surface:
 
 
 def turned(outline, count=_ROUND) -> Surface:
-    """What an outline of points (r, z) makes when it turns about z; upwards faces outwards."""
+    """The surface of revolution of an outline of points (r, z) about z; upwards faces outwards."""
     outline = np.array(outline, dtype=float)
     angle = 2 * np.pi * np.arange(count) / count
     around = np.stack([np.cos(angle), np.sin(angle)], axis=1)

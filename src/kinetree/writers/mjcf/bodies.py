@@ -95,7 +95,7 @@ def _joint_name(model, i):
 
 
 def _check_together(model, chain, parts):
-    """What MuJoCo allows in one body."""
+    """Raise InteropError for joints that MuJoCo does not allow in one body."""
     kinds = [part.kind for part, _ in parts]
     turned = any(part.kind == "ball" and not np.array_equal(Z.E, np.eye(3)) for part, Z in parts)
     if "ball" in kinds and (turned or kinds.count("ball") > 1 or "hinge" in kinds):
