@@ -66,8 +66,8 @@ def test_derivatives_are_those_of_the_solution_wherever_it_starts(rng):
     ]
     expected = np.array([(more - less) / (2 * step) for more, less in nearby]).T
     for warm in (np.zeros(3), lam):
-        slopes = kt.differentiate(forces, wrt="b")(A, b, warm)
-        np.testing.assert_allclose(slopes, expected, atol=1e-8)
+        derivatives = kt.differentiate(forces, wrt="b")(A, b, warm)
+        np.testing.assert_allclose(derivatives, expected, atol=1e-8)
 
 
 def test_nothing_to_solve():

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.contact.complementarity.rows import less
+from kinetree.contact.complementarity.traced import largest
 from kinetree.contact.event_driven.modes import STICKS
-from kinetree.contact.stepping.solver import largest
 from kinetree.functional.choose import select
 from kinetree.loops.kinematics.constraint import error
 

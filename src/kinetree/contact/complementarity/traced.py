@@ -17,7 +17,7 @@ from kinetree.errors import UnknownNameError
 from kinetree.expr.repeat import repeat
 from kinetree.functional.choose import select
 
-__all__ = ["KernelSolution", "Sweeps", "in_kernel"]
+__all__ = ["KernelSolution", "Sweeps", "in_kernel", "largest", "newton_step"]
 
 _SHORTER = (0.5, 0.2)  # parts of a Newton step that are tried besides the whole
 
@@ -63,7 +63,7 @@ def in_kernel(
     given = Rows(np.asarray(mu), np.asarray(low), np.asarray(high), law == "convex")
     A_, b_, rows, units = scaled(A, b, given)
     start = np.zeros(len(b)) if warm is None else np.asarray(warm) / units
-    size = _largest(np.abs(b_))
+    size = largest(np.abs(b_))
     enough = (tolerance * size) ** 2
     lead = Sweeps(A_, b_, rows, proximal)
 
@@ -75,7 +75,7 @@ def in_kernel(
         lam = lead.after(lam)
         w = A_ @ lam + b_
         missing = lam - obeyed(rows, lam, w)
-        step = _solved(newton_matrix(rows, A_, lam, w), missing, proximal)
+        step = newton_step(newton_matrix(rows, A_, lam, w), missing, proximal)
         found = lam, _squared(missing)
         whole = tried(lam - step)
         # where both are good enough it is the step that counts, for the sake of derivatives
@@ -95,7 +95,7 @@ def in_kernel(
     first = start, *tried(start), 0
     lam = np.asarray(repeat(unless_done, first, iterations)[1])
     lam = obeyed(rows, lam, A_ @ lam + b_)  # exactly within the cones
-    error = _largest(np.abs(_missing(A_, b_, rows, lam)))
+    error = largest(np.abs(_missing(A_, b_, rows, lam)))
     force = units * lam
     return KernelSolution(force, A @ force + b, error / select(size > 0, size, 1))
 
@@ -112,19 +112,22 @@ def _choice(first, a, b):
     return tuple(select(first, x, y) for x, y in zip(a, b, strict=True))
 
 
-def _largest(x):
-    out = x[0]
-    for each in x[1:]:
-        out = select(each > out, each, out)
-    return out
+def largest(values, least=0.0):
+    """The largest of some numbers, and at least ``least``."""
+    if isinstance(values, np.ndarray) and values.dtype != object:
+        return np.fmax.reduce(values, initial=least)
+    for x in values:
+        least = select(x > least, x, least)
+    return least
 
 
-def _solved(G, missing, proximal):
-    """Newton's step, by elimination in natural order."""
+def newton_step(G, missing, weight):
+    """``(G + weight)⁻¹ missing``: by elimination in natural order in a trace, on floats by LU."""
     n = len(missing)
+    if G.dtype != object:
+        return np.linalg.solve(G + weight * np.eye(n), missing)
     rows = {
-        i: {**{j: G[i, j] for j in range(n)}, i: G[i, i] + proximal, n: -missing[i]}
-        for i in range(n)
+        i: {**{j: G[i, j] for j in range(n)}, i: G[i, i] + weight, n: -missing[i]} for i in range(n)
     }
     solved, _ = solve_for(rows, [(i, i) for i in range(n)])
     return np.array([solved[i].get(n, 0) for i in range(n)])

@@ -8,7 +8,7 @@ velocity.
 
 import numpy as np
 
-from kinetree.contact.stepping.solver import largest
+from kinetree.contact.complementarity.traced import largest
 from kinetree.expr.repeat import repeat
 from kinetree.functional.choose import select
 

@@ -4,14 +4,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms.closed.elimination import solve_for
 from kinetree.contact.complementarity import cones
 from kinetree.contact.complementarity.rows import Rows, newton_matrix, obeyed, scaled
-from kinetree.contact.complementarity.traced import Sweeps
+from kinetree.contact.complementarity.traced import Sweeps, largest, newton_step
 from kinetree.expr.repeat import repeat
 from kinetree.functional.choose import select
 
-__all__ = ["Problem", "largest", "solve_in_kernel", "solve_in_python"]
+__all__ = ["Problem", "solve_in_kernel", "solve_in_python"]
 
 DAMPING = (0.1, 0.3, 1.0, 3.0, 10.0)
 """Weights of staying where one is, round by round, times the error relative to the forces."""
@@ -42,15 +41,6 @@ class Problem(NamedTuple):
         A, b, rows, units = self.scaled()
         force = lam / units
         return (force - obeyed(rows, force, A @ force + b)) / units
-
-
-def largest(values, least=0.0):
-    """The largest of some numbers, and at least ``least``."""
-    if isinstance(values, np.ndarray) and values.dtype != object:
-        return np.fmax.reduce(values, initial=least)
-    for x in values:
-        least = select(x > least, x, least)
-    return least
 
 
 def solve_in_kernel(problem, warm, tolerance, rounds, loose=1.0):
@@ -92,7 +82,7 @@ def solve_in_kernel(problem, warm, tolerance, rounds, loose=1.0):
         best, error = better(found, best, error)
         off, size = largest(np.abs(missing)), largest(np.abs(lam))
         weight = damping[0] * off / (off + size) + LEAST
-        found = looked_at(lam - _solution(newton_matrix(rows, A, lam, w), missing, weight))
+        found = looked_at(lam - newton_step(newton_matrix(rows, A, lam, w), missing, weight))
         best, error = better(found, best, error)
         return found, best, error, np.roll(damping, -1), np.roll(sweeping, -1)
 
@@ -109,18 +99,6 @@ def solve_in_kernel(problem, warm, tolerance, rounds, loose=1.0):
     lam, _, missing = looked_at(best)
     lam, _, missing = looked_at(lam - missing)  # within the cones, and zero where nothing touches
     return units * lam, largest(np.abs(missing) * rates)
-
-
-def _solution(M, missing, weight):
-    """Newton's step: elimination in natural order in a trace, with exchange of rows on floats."""
-    n = len(missing)
-    if M.dtype != object:
-        return np.linalg.solve(M + weight * np.eye(n), missing)
-    rows = {
-        i: {**{j: M[i, j] for j in range(n)}, i: M[i, i] + weight, n: -missing[i]} for i in range(n)
-    }
-    solved, _ = solve_for(rows, [(i, i) for i in range(n)])
-    return np.array([solved[i].get(n, 0) for i in range(n)])
 
 
 def solve_in_python(problem, warm, tolerance, rounds, loose=1.0):

@@ -25,12 +25,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinetree.contact.complementarity.traced import largest
 from kinetree.contact.history import Residuals, cone_error, power_error
 from kinetree.contact.settings import TimeStepping
 from kinetree.contact.stepping.inertia import Inertia, straight_motion, turning
 from kinetree.contact.stepping.projection import projected
 from kinetree.contact.stepping.rows import StepConstraints
-from kinetree.contact.stepping.solver import Problem, largest
+from kinetree.contact.stepping.solver import Problem
 from kinetree.expr.repeat import repeat
 from kinetree.functional.choose import select
 from kinetree.model.dynamics import joint_values
