@@ -6,20 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.contact.complementarity.rows import less
-from kinetree.contact.complementarity.traced import largest
 from kinetree.contact.event_driven.modes import STICKS
 from kinetree.functional.choose import select
 from kinetree.loops.kinematics.constraint import error
 
-__all__ = [
-    "ContactHistory",
-    "Notes",
-    "PhaseNotes",
-    "Residuals",
-    "accumulated",
-    "cone_error",
-    "power_error",
-]
+__all__ = ["ContactHistory", "Notes", "PhaseHistory", "PhaseNotes", "Residuals", "accumulated"]
 
 # --- Residuals of time steps ---------------------------------------------------------------------
 
@@ -67,25 +58,6 @@ def gathered(steps):
     """Residuals of several steps, (..., 10), from a list of those of each."""
     each = np.array(steps)
     return np.where(_SUMMED, each.sum(axis=0), each.max(axis=0))
-
-
-def cone_error(mu, lam):
-    """Largest excess of a tangential impulse over ``mu`` times the normal one."""
-    contacts = [lam[3 * k : 3 * k + 3] for k in range(len(mu))]
-    excess = [
-        np.sqrt(x[1] * x[1] + x[2] * x[2]) - m * x[0] for m, x in zip(mu, contacts, strict=True)
-    ]
-    return largest(excess, 0.0)
-
-
-def power_error(rows, lam, w):
-    """Largest ``|lam_n w_n|``, and ``|lam_t · w_t + mu lam_n |w_t||``; ``w`` with its targets."""
-    found = [np.abs(lam[k] * w[k]) for k in rows.one_sided]
-    for k, mu in enumerate(rows.mu):
-        n, t = lam[3 * k], slice(3 * k + 1, 3 * k + 3)
-        slip = np.sqrt(w[t] @ w[t])
-        found.append(np.abs(lam[t] @ w[t] + mu * n * slip))
-    return largest(found, 0.0)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.contact.complementarity.traced import largest
-from kinetree.contact.history import Residuals, cone_error, power_error
+from kinetree.contact.history import Residuals
 from kinetree.contact.settings import TimeStepping
 from kinetree.contact.stepping.inertia import Inertia, straight_motion, turning
 from kinetree.contact.stepping.projection import projected
@@ -156,8 +156,8 @@ class ContactStep:
             turned, balance = balanced(self.tree, inertia, q, qd, end, turned, balance)
         residuals = Residuals(
             error,
-            cone_error(rows.mu, lam),
-            power_error(rows, lam, w + targets),
+            _cone_error(rows.mu, lam),
+            _power_error(rows, lam, w + targets),
             deep, opened, balance.contact, balance.lost, balance.taken, balance.gained, 1.0,
         )  # fmt: skip
         contact = Ended(end, turned, balance.work, lam / h, np.array([*residuals]), rows.names)
@@ -200,6 +200,25 @@ class ContactStep:
             select(clear, ours, theirs) for ours, theirs in zip(flight, contact[:5], strict=True)
         )
         return Ended(q, qd, work, force, residuals, contact.names)
+
+
+def _cone_error(mu, lam):
+    """Largest excess of a tangential impulse over ``mu`` times the normal one."""
+    contacts = [lam[3 * k : 3 * k + 3] for k in range(len(mu))]
+    excess = [
+        np.sqrt(x[1] * x[1] + x[2] * x[2]) - m * x[0] for m, x in zip(mu, contacts, strict=True)
+    ]
+    return largest(excess, 0.0)
+
+
+def _power_error(rows, lam, w):
+    """Largest ``|lam_n w_n|``, and ``|lam_t · w_t + mu lam_n |w_t||``; ``w`` with its targets."""
+    found = [np.abs(lam[k] * w[k]) for k in rows.one_sided]
+    for k, mu in enumerate(rows.mu):
+        n, t = lam[3 * k], slice(3 * k + 1, 3 * k + 3)
+        slip = np.sqrt(w[t] @ w[t])
+        found.append(np.abs(lam[t] @ w[t] + mu * n * slip))
+    return largest(found, 0.0)
 
 
 def _of_leaders(model, name):
