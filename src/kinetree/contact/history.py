@@ -44,9 +44,8 @@ class Residuals(NamedTuple):
     touching: Any
 
 
-SUMMED = ("contact_work", "loss", "taken", "touching")
+_SUMMED = np.isin(Residuals._fields, ("contact_work", "loss", "taken", "touching"))
 """Residuals that add up over steps; of the others the largest counts."""
-_SUMMED = np.array([name in SUMMED for name in Residuals._fields])
 
 
 def accumulated(total, step):
@@ -86,12 +85,7 @@ class ContactHistory:
         largest, total = (
             f(axis=0).max(axis=0, initial=-np.inf) for f in (numbers.max, numbers.sum)
         )
-        return Residuals(
-            *(
-                float(t if name in SUMMED else m)
-                for name, m, t in zip(Residuals._fields, largest, total, strict=True)
-            )
-        )
+        return Residuals(*np.where(_SUMMED, total, largest).tolist())
 
     def at(self, which):
         """The same for some of the times, or, with a tuple, of the motions of a batch."""
@@ -115,9 +109,8 @@ class Notes:
     def __init__(self, step, batch):
         self.constraints, self.batch, self.behind = step.constraints, batch, 0
         self.fixed = self.constraints.compiled
-        self.rows = (
-            self.constraints.count(step.constraints.scene.candidates.size) if self.fixed else 0
-        )
+        known = self.constraints.scene.candidates.size if self.fixed else 0
+        self.rows = self.constraints.count(known) if self.fixed else 0
         self.force: Any = np.zeros((*batch, self.rows))
         self._steps: list = []
         self._stored: list = []

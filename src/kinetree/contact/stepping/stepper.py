@@ -154,18 +154,16 @@ class ContactStepper(Stepper):
 
     Attributes:
         notes: forces and residuals of the steps, see ``history``.
-        solved_in_python: how many steps compiled code could not solve.
         inside: which bodies start inside each other, in words.
     """
 
-    touches = True
     inside = ""
 
     def __init__(self, model, method, field, step, batch, *, compiled):
         super().__init__(model, method, field, compiled=compiled)
         self.contact_step, self.batch = step, batch
         self.constraints = "contact" if step.constraints.closes else None
-        self.notes, self.solved_in_python = Notes(step, batch), 0
+        self.notes = Notes(step, batch)
         rigid = step.constraints.closes or step.constraints.joints.friction
         self.flight = None if rigid else _looped(method)
 
@@ -180,14 +178,14 @@ class ContactStepper(Stepper):
 
     def walk(self, instants, q, qd, tau):
         """States after each of several steps; compiled code takes as many as it can solve."""
-        states = self._hurried(instants, q, qd, tau) if self.compiled else []
+        states = self._compiled_walk(instants, q, qd, tau) if self.compiled else []
         if states:
             q, qd = states[-1][:2]
         states += super().walk(instants[len(states) :], q, qd, tau)
         self.notes.behind = len(states)
         return states
 
-    def _hurried(self, instants, q, qd, tau):
+    def _compiled_walk(self, instants, q, qd, tau):
         """States after steps, up to the first one that compiled code cannot solve."""
         found, force, call = [], self.notes.force, self._kernel.call
         try:
@@ -237,7 +235,7 @@ class ContactStepper(Stepper):
         else:
             after, wrong = self._empty(q, qd), np.ones(q.shape[:-1], dtype=bool)
         if wrong is not None and wrong.any():
-            after = self._with_patience(t, h, q, qd, tau, force, count, after, wrong)
+            after = self._solved_again(t, h, q, qd, tau, force, count, after, wrong)
         if not alone:
             self.notes.take(after[3], after[4])
         return after
@@ -252,14 +250,14 @@ class ContactStepper(Stepper):
         speed = np.max(np.abs(qd), axis=-1, initial=0.0)
         return residuals[..., 0] <= self.contact_step.settings.tolerance * (1 + speed)
 
-    def _with_patience(self, t, h, q, qd, tau, force, count, after, wrong):
+    def _solved_again(self, t, h, q, qd, tau, force, count, after, wrong):
         """The same with the motions that were not solved taken again, step by step."""
         after = [np.array(x) for x in after]
         for index in map(tuple, np.argwhere(wrong)):
             x, v, held = q[index], qd[index], force[index]
             work, total = 0.0, np.zeros(len(Residuals._fields))
             for k in range(count):
-                x, v, done, held, residuals = self._alone(
+                x, v, done, held, residuals = self._single_step(
                     t + k * h, h, x, v, tau[index], held, count
                 )
                 work, total = work + done, accumulated(total, residuals)
@@ -267,7 +265,7 @@ class ContactStepper(Stepper):
                 place[index] = value
         return after
 
-    def _alone(self, t, h, q, qd, tau, force, count):
+    def _single_step(self, t, h, q, qd, tau, force, count):
         """The end of one step of one motion, in Python if compiled code did not solve it."""
         if self.compiled and count > 1:
             numbers = (np.array(x, dtype=float) for x in (t, h))
@@ -276,13 +274,14 @@ class ContactStepper(Stepper):
                 return after
         with NamingTime(self.model, t, qd), np.errstate(all="ignore"):
             try:
-                end = self._patient(self.flight, self.field, self.model, t, h, q, qd, tau, force)
+                end = self._python_step(
+                    self.flight, self.field, self.model, t, h, q, qd, tau, force
+                )
             except np.linalg.LinAlgError as error:
                 cause = f"; the simulation starts with {self.inside}" if self.inside else ""
                 raise SingularError(
                     f"the equations of contact have no solution ({error}){cause}"
                 ) from error
-        self.solved_in_python += self.compiled
         held = end.force if self.contact_step.constraints.compiled else (end.names, end.force)
         return end.q, end.qd, end.work, held, end.residuals
 
@@ -292,7 +291,7 @@ class ContactStepper(Stepper):
         return [q, qd, np.zeros(batch), forces, np.zeros((*batch, len(Residuals._fields)))]
 
     @cached_property
-    def _patient(self):
+    def _python_step(self):
         step = self.contact_step
         return replace(step, solve=solve_in_python)
 
