@@ -38,7 +38,7 @@ PAGES = {
         ["functional", "expr", "codegen", "symbolic"],
         ["symbolic"],
     ),
-    "simulation": ("Simulation", ["simulation"], ["simulation"]),
+    "simulation": ("Simulation", ["simulation", "integration"], ["simulation"]),
     "loops": ("Closed loops", ["loops"], ["loops", "loops.charts", "loops.closed_forms"]),
     "viewer": ("Viewer and plots", ["viewer"], ["viewer", "plot"]),
     "contact": ("Contact and impact", [], ["contact", "contact.complementarity"]),

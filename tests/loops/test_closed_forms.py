@@ -127,7 +127,7 @@ def test_loops_of_other_shapes_are_refused():
         four_bar(model, "pen")
     with pytest.raises(LoopError, match="does not have this closed form: it runs through Revolute"):
         triangle(model, "pin")
-    with pytest.raises(LoopError, match="is no parallelogram at q = 0"):
+    with pytest.raises(LoopError, match="is not a parallelogram at q = 0"):
         parallelogram(model, "pin")
     with pytest.raises(LoopError, match="branch must be 1 or -1, got 2"):
         four_bar(model, "pin", branch=2)
@@ -148,10 +148,10 @@ def test_dimensions_that_do_not_fit_the_form_are_refused():
         triangle(tilted, "eye")
     platform = stewart()
     skew = platform.replace(joint={"leg1_stroke": Prismatic("x")})
-    with pytest.raises(LoopError, match="is no leg: the line of slide 'leg1_stroke'"):
+    with pytest.raises(LoopError, match="is not a leg: the line of slide 'leg1_stroke'"):
         leg(skew, "leg1_ball")
     other = platform.replace(joint={"leg1_universal": Universal("zy")})
-    with pytest.raises(LoopError, match="is no leg"):
+    with pytest.raises(LoopError, match="is not a leg"):
         leg(other, "leg1_ball")
 
 

@@ -132,7 +132,7 @@ def test_what_does_not_fit_is_refused():
         closure.motion([0.8, 0.2], [1.0])
     q = closure.configuration([0.8, 0.2])
     state = (closure.model, q, np.zeros(4), np.zeros(4))
-    with pytest.raises(LoopError, match="cannot tell y from q"):
+    with pytest.raises(LoopError, match="does not say which y a q has"):
         solve(*state, method="closure", closure=closure)
     wrong = arm(coordinates=lambda q: q[[0, 0]])
     with pytest.raises(ShapeError, match="q is not on the branch of this closure function"):

@@ -46,5 +46,5 @@ def test_dependent_rows_are_refused():
 @pytest.mark.parametrize("seed", range(3))
 def test_a_rank_that_the_caller_knows_gives_the_same(seed):
     instant = random_instant(seed, kind="planar")
-    told = Instant(instant.model, instant.q, instant.qd, instant.tau, known_rank=instant.rank)
-    assert_close(solve(told).qdd, solve(instant).qdd, ulps=1e5)
+    known = Instant(instant.model, instant.q, instant.qd, instant.tau, known_rank=instant.rank)
+    assert_close(solve(known).qdd, solve(instant).qdd, ulps=1e5)

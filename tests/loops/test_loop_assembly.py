@@ -104,7 +104,7 @@ def test_a_closed_guess_stays():
     assert_close(assemble(model), model.neutral(), scale=1.0, ulps=10)
 
 
-def test_held_joints_stay_where_they_are_told():
+def test_held_joints_stay_at_their_positions():
     model = sample("four_bar")
     q = assemble(model, hold={"crank_joint": 0.3})
     assert q[0] == 0.3

@@ -1,4 +1,4 @@
-"""One rank policy: rounding, misalignment and singular configurations are told apart.
+"""One rank policy: rounding, misalignment and singular configurations are distinguished.
 
 The reference for a misaligned linkage is the one with all digits, by Lagrange's equation.
 """

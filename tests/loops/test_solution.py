@@ -199,9 +199,9 @@ def test_unknown_names_are_refused():
 
 
 def test_options_of_other_methods_are_refused():
-    refused(LoopError, "method 'kkt' has no use for independent; 'null_space' has",
+    refused(LoopError, "method 'kkt' does not take independent; 'null_space' does",
             method="kkt", independent=[0])  # fmt: skip
-    refused(LoopError, "method 'sparse' has no use for rank", method="sparse", rank=2)
+    refused(LoopError, "method 'sparse' does not take rank", method="sparse", rank=2)
     refused(LoopError, "method 'closure' needs a loop-closure function", method="closure")
 
 

@@ -147,9 +147,9 @@ def test_springs_and_dampers_of_loop_joints_act():
 
 def test_joints_that_time_moves_have_no_place_in_a_system():
     model = samples.four_bar().replace(postures=(), limits={"coupler_joint": None})
-    told = PrescribedInstant(model.joint[2], (0.0,), (0.5,), (0.0,))
+    prescribed = PrescribedInstant(model.joint[2], (0.0,), (0.5,), (0.0,))
     with pytest.raises(JointError, match="system_of has no place for joint 'coupler_joint' of mod"):
-        system_of(model.replace(joint={"coupler_joint": told}))
+        system_of(model.replace(joint={"coupler_joint": prescribed}))
 
 
 def test_joint_forces_of_a_system_are_one_vector_or_a_function():

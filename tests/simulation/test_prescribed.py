@@ -336,7 +336,7 @@ def test_what_loops_do_not_allow_is_named():
     q0, names = kt.loops.assemble(m, m.neutral()), m.joint_names
     still = {n: lambda t, x=x: (x, 0.0, 0.0) for n, x in zip(names, q0, strict=True)}
     with pytest.raises(
-        LoopError, match="1 of their 2 variables follow from the others; tell fewer"
+        LoopError, match="1 of their 2 variables follow from the others; prescribe fewer"
     ):
         kt.simulate(m, q0, duration=0.1, prescribed={n: still[n] for n in names[:2]})
     for way in ("projection+energy", "charts", "generalized_alpha"):

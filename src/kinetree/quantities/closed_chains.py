@@ -40,6 +40,7 @@ from kinetree.expr.node import Expr
 from kinetree.model.arrays import as_configuration, as_joint_vector, require_unit_parts
 from kinetree.model.define import argument_shape, validate
 from kinetree.model.fingerprint import is_plain
+from kinetree.model.views import code_key
 from kinetree.spatial import Force
 from kinetree.spatial.ops import less, select
 
@@ -158,19 +159,8 @@ def _inverse_terms(model, arrays, with_loop_joints) -> Terms:
         parts = [np.array(part, dtype=float) for part in zip(*samples, strict=True)]
         return tuple(part.reshape((*batch, *part.shape[1:])) for part in parts)
 
-    key = ("inverse_dynamics", len(arrays), with_loop_joints)
-    kernel = model.kernels.get(key)
-    if kernel is None:
-        inputs = [Argument(name, shape) for name, shape in zip(names, shapes, strict=True)]
-        kernel = model.kernels[key] = Kernel(
-            "inverse_dynamics",
-            inputs,
-            [Argument(f"out{n}", sizes[n]) for n in kept],
-            lambda: trace(text, inputs, "inverse_dynamics"),
-            reference=reference,
-            validate=lambda arrays: validate(model, dict(zip(names, arrays, strict=True))),
-            key=(model.fingerprint, key) if is_plain(model) else None,
-        )
+    key = ("closed_chains.inverse_dynamics", with_loop_joints)
+    kernel = _compiled(model, key, names, [sizes[n] for n in kept], text, reference)
     try:
         found = kernel.call(*arrays)
     except TraceError:  # a joint of the user's own that cannot be compiled
@@ -207,17 +197,7 @@ _NAMES = ("q", "qd", "tau", "f_ext")
 
 
 def _kernel(model, number, count):
-    """The compiled solver of a number, for so many arrays."""
-    key = ("closed_chain", number, count)
-    kernel = model.kernels.get(key)
-    if kernel is None:
-        kernel = model.kernels[key] = _build(model, number, _NAMES[:count], key)
-    return kernel
-
-
-def _build(model, number, names, key):
-    inputs = [Argument(name, argument_shape(model, name)) for name in names]
-    outputs = [Argument("out0", (model.nv,)), Argument("out1", ())]
+    """The compiled solver of a number, for so many arrays: ``qdd`` and its health."""
 
     def checked(q, *arrays):
         require_unit_parts(model, q)
@@ -227,15 +207,36 @@ def _build(model, number, names, key):
         qdd = _on_host(model, *arrays)
         return qdd, np.ones(qdd.shape[:-1])[()]
 
-    return Kernel(
-        "forward_dynamics",
-        inputs,
-        outputs,
-        lambda: trace(checked, inputs, "forward_dynamics"),
-        reference=reference,
-        validate=lambda arrays: validate(model, dict(zip(names, arrays, strict=True))),
-        key=(model.fingerprint, key) if is_plain(model) else None,
-    )
+    key = ("closed_chains.forward_dynamics", number)
+    return _compiled(model, key, _NAMES[:count], ((model.nv,), ()), checked, reference)
+
+
+def _compiled(model, key, names, sizes, text, reference):
+    """A kernel with several results, kept with the model.
+
+    Args:
+        model: the mechanism.
+        key: of the kernel among those of the model; the first part names the function.
+        names: of the arrays that it takes.
+        sizes: shapes of the results of one sample.
+        text: function of the arrays of one sample.
+        reference: function of a list of arrays, where numbers are not plain.
+    """
+    key = (*key, len(names))
+    kernel = model.kernels.get(key)
+    if kernel is None:
+        name = key[0].rpartition(".")[2]
+        inputs = [Argument(n, argument_shape(model, n)) for n in names]
+        kernel = model.kernels[key] = Kernel(
+            name,
+            inputs,
+            [Argument(f"out{n}", size) for n, size in enumerate(sizes)],
+            lambda: trace(text, inputs, name),
+            reference=reference,
+            validate=lambda arrays: validate(model, dict(zip(names, arrays, strict=True))),
+            key=(code_key(model), key) if is_plain(model) else None,
+        )
+    return kernel
 
 
 def _way(model, number):
@@ -270,7 +271,7 @@ def _is_traced(a):
 
 
 def _one(model, q, qd, tau, f_ext=None):
-    """One sample on the host; complex and exact numbers by the text that is compiled."""
+    """One sample in Python; complex and exact numbers by the text that is compiled."""
     if any(np.asarray(a).dtype.kind in "cO" for a in (q, qd, tau)):
         return _motion(model, next(ways(model)), q, qd, tau, f_ext)[0]
     return joint_space.forward_dynamics(model, q, qd, tau, _as_forces(f_ext))

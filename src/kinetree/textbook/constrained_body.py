@@ -5,7 +5,7 @@
 ``p = v ×* I v - f_g`` is the bias force and ``c = Sd qd`` the full derivative of the motion
 subspace (``c_J + v × v_J`` of a joint on a fixed base) times the velocity. The three ways
 eliminate the constraint force, compute it, or never meet it. Results in M⁶ → F⁶ and back are dense
-6×6 matrices. Host-only: NumPy's linear algebra.
+6×6 matrices. CPU only: NumPy's linear algebra.
 """
 
 from typing import NamedTuple
@@ -52,7 +52,7 @@ class FromConstraintForces(NamedTuple):
 
 
 def apparent_inverse_inertia(I, S):
-    """``Phi = S (Sᵀ I S)⁻¹ Sᵀ``, (6, 6): how the acceleration answers the force — RBDA (3.54).
+    """``Phi = S (Sᵀ I S)⁻¹ Sᵀ``, (6, 6): how the acceleration responds to the force — RBDA (3.54).
 
     Its range is ``S`` and its null space ``S⊥``; any basis of ``S`` gives the same.
     """

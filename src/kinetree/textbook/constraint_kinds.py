@@ -3,7 +3,7 @@
 At velocity level every equality constraint reads ``φ⁰(q, t) + Σ φⁱ(q, t) qdᵢ = 0``, holonomic
 (3.30) or not (3.29). A holonomic one is the rate of a position function; a nonholonomic one is
 the rate of nothing, and leaves the system more freedom of position than of velocity.
-Host-only: derivatives along the motion are taken by complex step.
+CPU only: derivatives along the motion are taken by complex step.
 """
 
 from collections.abc import Callable

@@ -57,7 +57,7 @@ class LoopConstraints(NamedTuple):
 
 
 class LoopMotion(NamedTuple):
-    """The bodies of a loop as seen from its root, and the motion across the loop joint."""
+    """The bodies of a loop relative to its root, and the motion across the loop joint."""
 
     X_J: Plucker
     """From predecessor to successor frame of the loop joint."""
@@ -78,7 +78,7 @@ def loop_constraints(model, q, qd, *, coordinates="loop") -> LoopConstraints:
         model: the mechanism.
         q: position variables [m or rad], (nq,).
         qd: velocity variables [m/s or rad/s], (nv,).
-        coordinates: ``"loop"``, each loop in coordinates of its own root, as seen from there;
+        coordinates: ``"loop"``, each loop relative to its own root and in its coordinates;
             ``"base"``, all in base coordinates, as the book has it.
     """
     parts = [loop_rows(model, loop, q, qd, coordinates) for loop in model.loops]
@@ -184,7 +184,7 @@ def loop_signs(model, p, s):
 #
 # where ``a_J = a_s - a_p`` and ``°`` is the rate of coordinates. The book drops ``σ`` (8.9) and, in
 # (8.47), ``T°``; both matter for joints that time moves, for universal joints and for those that
-# slide along a turning axis. The variables of a loop joint are no part of ``q``: ``T`` and ``σ``
+# slide along a turning axis. The variables of a loop joint are not part of ``q``: ``T`` and ``σ``
 # are
 # functions of the relative pose ``X_J``, and their rates are those along the relative motion, also
 # for bodies that are not where, or do not move as, the joint has it.
@@ -202,7 +202,7 @@ class LoopJoint(NamedTuple):
 
 
 def loop_joint(joint, X_J, v_J) -> LoopJoint:
-    """What ``joint`` asks, from the pose and the velocity across it.
+    """Constraint of ``joint``, from the pose and the velocity across it.
 
     Args:
         joint: the loop joint, of any kind.
@@ -261,7 +261,7 @@ def _kind(joint):
 
 @lru_cache(maxsize=256)
 def _kind_of(joint):
-    """What can be told from a few random positions; what is traced counts as variable."""
+    """What a few random positions show; what is traced counts as variable."""
     rng = np.random.default_rng(1)
     at_rest = np.zeros(joint.nv, dtype=int)
     T, sigma = [], []

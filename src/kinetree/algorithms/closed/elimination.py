@@ -95,7 +95,7 @@ def positive_solution(A, b):
 
 
 # --- the two solvers: RBDA (8.37), (8.40) --------------------------------------------------------
-# Both return the pivots they divided by, whose sizes tell how far the result can be trusted.
+# Both return the pivots they divided by, whose sizes show how far the result can be trusted.
 
 
 def null_space(H, b, K, k, pivots):

@@ -1,8 +1,8 @@
 """Joints that close loops: their variables, and what forces along them do — RBDA §8.4, §8.6.
 
-The position of a loop joint is no part of ``q``: it is measured on the two bodies. A force
+The position of a loop joint is not part of ``q``: it is measured on the two bodies. A force
 ``tau_k`` along its freedoms is the spatial force ``T_a tau_k`` on the successor and its opposite on
-the predecessor, which comes to (8.5), (8.33)
+the predecessor; in joint space (8.5), (8.33)
 
     tau_a = J_Lᵀ T_a tau_k = B tau_k        qd_k = Bᵀ qd  (+ what time moves)
 

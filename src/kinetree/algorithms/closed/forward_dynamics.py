@@ -7,9 +7,9 @@ once for a model (``plan``). What is left can be traced and compiled, in two way
   ``qdd = G ydd + g``, and the rest is an equation of motion of the independent ones;
 - *range space* (8.37): constraint forces from ``K H⁻¹ Kᵀ``, with the sparse factors of ``H``.
 
-A plan fits most configurations, not all. ``health`` tells: at 1 or more the result is as good as
-any; below 1, or not a number, a pivot is too small or a constraint that was left out as redundant
-is none, and the sample must be solved by other means, such as ``implicit.forward_dynamics``.
+A plan fits most configurations, not all. ``health`` measures this: at 1 or more the result is as
+good as any; below 1, or not a number, a pivot is too small or a constraint that was left out as
+redundant is not, and the sample must be solved otherwise, as by ``joint_space.forward_dynamics``.
 """
 
 from typing import Any, NamedTuple
@@ -80,8 +80,8 @@ def constrained_acceleration(
             motion = constrained_acceleration(model, q, qd, tau, stabilization=0.05)
             return motion.qdd, motion.health
 
-    and samples whose ``health`` is not ``>= 1`` are then solved on the host. The state is not
-    checked: loops that are open stay so, or close with ``stabilization``.
+    and samples whose ``health`` is not ``>= 1`` are then solved outside the kernel. The state is
+    not checked: loops that are open stay so, or close with ``stabilization``.
 
     Args:
         model: the mechanism, with loops.

@@ -1,7 +1,7 @@
 """Spanning tree plus constraints: loops in joint space — RBDA §8.1, §8.2, §8.5.
 
 The tree gives ``H qdd + C = tau``; each loop joint adds ``Tᵀ (J_s - J_p) qdd = k``. Constraints may
-be redundant, as those of planar loops are. Host-only: the constrained system is solved with NumPy,
+be redundant, as those of planar loops are. CPU only: the constrained system is solved with NumPy,
 ranks by singular values.
 """
 
@@ -46,7 +46,7 @@ class JointSpaceConstraint(NamedTuple):
     implicit: Implicit
     """``K qdd = k``: rows of the loop joints."""
     loops: list
-    """What each loop joint asks for: ``JointConstraint``."""
+    """``JointConstraint`` of each loop joint."""
     scale: float
     """Size of the terms that ``k`` was computed from."""
 
@@ -59,7 +59,7 @@ class Solution(NamedTuple):
     lam: np.ndarray
     """Constraint forces of the loop joints along ``T``; the smallest, where they are not unique."""
     tau_c: np.ndarray
-    """What they come to in joint space, ``Kᵀ lam``, (nv,); unique."""
+    """The same in joint space, ``Kᵀ lam``, (nv,); unique."""
     rank: int
     """Number of independent constraints."""
     redundancy: int
@@ -67,7 +67,7 @@ class Solution(NamedTuple):
 
 
 def constraint(model, q, qd, *, stabilization=None) -> JointSpaceConstraint:
-    """``K`` and ``k`` of the loops, with what tells whether the loops are closed.
+    """``K`` and ``k`` of the loops, with what is needed to check that the loops are closed.
 
     Args:
         model: the mechanism.
@@ -206,7 +206,7 @@ def _in_words(gap, length):
 # a derivative of ``T``: as ``Tᵀ S = 0`` in every configuration, ``T°ᵀ S = -Tᵀ S°``, hence
 # ``-Tdᵀ v_J = -(T° + v_s ×* T)ᵀ v_J = Tᵀ (c_J + v_s × v_J)`` for ``v_J = S qd``.
 #
-# The variables of a loop joint are no part of ``q``: ``loop_constraint`` measures it on the bodies.
+# The variables of a loop joint are not part of ``q``: ``loop_constraint`` measures them.
 
 
 class JointConstraint(NamedTuple):
@@ -285,15 +285,15 @@ def loop_constraint(loop, X_0, v):
     X_J = X_s @ X_p.inverse()
     v_J = X_s @ (v[s] - v[p])
 
-    asked = loop_joint(joint, X_J, v_J)
+    J = loop_joint(joint, X_J, v_J)
     # Any acceleration with Tᵀ c = bias will do; this is the smallest.
-    c_J = Motion.from_array(np.linalg.lstsq(asked.T.to_array().T, asked.bias)[0])
+    c_J = Motion.from_array(np.linalg.lstsq(J.T.to_array().T, J.bias)[0])
     T_a = Force(np.zeros((3, 0)), np.zeros((3, 0)))
     nearest = joint.transform(joint.coordinates(X_J))
-    return _in_base(p, s, X_s, v, asked.T, T_a, v_J, c_J)._replace(
+    return _in_base(p, s, X_s, v, J.T, T_a, v_J, c_J)._replace(
         error=joint.loop_error(X_J),
         gap=log(X_J @ nearest.inverse()).to_array().astype(float),
-        rate=asked.rate,
+        rate=J.rate,
     )
 
 

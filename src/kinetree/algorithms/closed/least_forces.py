@@ -14,7 +14,7 @@ of least distance, which Lawson and Hanson reduce to least squares with non-nega
 import numpy as np
 
 _INFEASIBLE = 1e-12
-"""Squared residual of the least-squares problem, of size one, that means that there is no point."""
+"""Squared residual of the least-squares problem, of size one, that means that no point exists."""
 
 
 def least_forces(A, b, rank, weights, low=None, high=None):

@@ -192,8 +192,8 @@ def closure_derivatives(model, q, qd, qdd) -> ClosureDerivatives:
     Jdot, Jddot = jacobian_rates(chain, X, S, J, v, vdot)
 
     loops = [_closure(chain, J), _closure(chain, Jdot), _closure(chain, Jddot)]
-    slope = np.stack([_closure(chain, dJ_j) for dJ_j in dJ], axis=-1)
-    return ClosureDerivatives(loops[0], slope, *loops[1:])
+    gradient = np.stack([_closure(chain, dJ_j) for dJ_j in dJ], axis=-1)
+    return ClosureDerivatives(loops[0], gradient, *loops[1:])
 
 
 # --- Jacobians of all links ----------------------------------------------------------------------
@@ -228,11 +228,11 @@ def jacobian_rates(chain, X, S, J, v, vdot):
     for i in chain.links:
         P, at = chain.parent[i], chain.v_slice[i]
         v_J, v_Jdot = S[i] @ v[at], S[i] @ vdot[at]
-        carried = crm(v_J, X[i] @ J[P])
+        turned = crm(v_J, X[i] @ J[P])
         XJdot = X[i] @ Jdot[P]
-        Jdot[i] = XJdot - carried
+        Jdot[i] = XJdot - turned
         Jddot[i] = (
-            X[i] @ Jddot[P] - 2 * crm(v_J, XJdot) + crm(v_J, carried) - crm(v_Jdot, X[i] @ J[P])
+            X[i] @ Jddot[P] - 2 * crm(v_J, XJdot) + crm(v_J, turned) - crm(v_Jdot, X[i] @ J[P])
         )
     return Jdot, Jddot
 

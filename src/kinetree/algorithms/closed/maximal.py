@@ -4,7 +4,7 @@ Collects the bodies, then applies every joint as a constraint: any connectivity,
 constraints included, nothing recursive. It shares no step with the tree algorithms, which makes
 it their referee, and a slow one: a dense matrix of about twelve rows a body. (``Equations.matrix``
 is sparse by blocks, and a sparse factorisation takes it as long as no constraint is redundant.)
-Host-only: dense linear algebra with NumPy, ranks by singular values.
+CPU only: dense linear algebra with NumPy, ranks by singular values.
 
 Armature and couplings are about joint variables, and ``qdd = T_aᵀ (Pᵀ a - c)`` for any ``T_a`` with
 ``T_aᵀ S = 1``. So armature ``A`` adds ``P T_a A T_aᵀ Pᵀ`` to the inertia, and a coupling

@@ -3,7 +3,7 @@
 The choice is made from a handful of configurations in which the loops are closed. Pivots are
 compared in units of the mechanism: columns by the inertia of the joints, rows by their size. Of
 the pivots that are large enough in all of these configurations, the one that causes the least
-work comes first (Markowitz). Host-only: ranks and pivots are decisions.
+work comes first (Markowitz). CPU only: ranks and pivots are decisions.
 """
 
 from typing import NamedTuple
@@ -148,7 +148,7 @@ def _eliminate(A, rank):
 # another. In those three of its rows the force triple of ``T`` may be turned: any three
 # perpendicular directions say the same. Along the axes of the body at one end, the columns of the
 # joints next to it are sparse, often diagonal, and their elimination costs next to nothing. The
-# rows are the gap between the points, differentiated twice as seen from the loop root,
+# rows are the gap between the points, differentiated twice relative to the loop root,
 #
 #     E (a_s' - a_p') = 0,    a' = a_linear + ω × v_linear of the point,
 #
@@ -248,7 +248,7 @@ def _moments(joint):
 
 
 def _tip(model, root, body, placement, q, qd):
-    """Position, motion and columns of a frame on ``body``, as seen from ``root``."""
+    """Position, motion and columns of a frame on ``body``, relative to ``root``."""
     X, v, a, J = model.identity_transform, model.zero_motion, model.zero_motion, {}
     for i in (i for i in model.support[body] if i not in model.support[root]):
         X_J, S, v_J, c_J = model.jcalc(i, q, qd)

@@ -9,14 +9,14 @@ Singular values of ``K`` in units of the loops (``scaling``) are of three kinds:
 A singular value in between means one of two things. The configuration may be close to a singular
 one, and the constraint counts. Or the constraint repeats others up to the digits of a file: the
 axes of a planar linkage that a CAD program wrote with seven digits are parallel to 1e-7 rad, and
-taken at its word the linkage would lock. One configuration cannot tell. So the question is asked
-once for a model, in configurations all over the manifold of closed loops: constraints that are
+taken at its word the linkage would lock. One configuration cannot decide. So it is decided
+once for a model, from configurations all over the manifold of closed loops: constraints that are
 doubtful in all of them are *nearly redundant*. They are left out, with a ``MisalignmentWarning``,
 and the others decide how the mechanism moves. The loops then stay closed up to the misalignment,
 ``RankPolicy.slack``. ``Loop.misalignment`` sets the limit; with 0 every constraint counts.
 
 For configurations off the manifold, where drift makes redundant constraints look independent, the
-rank on it is taken as well. Host-only: ranks are decisions.
+rank on it is taken as well. CPU only: ranks are decisions.
 """
 
 import warnings
@@ -97,7 +97,7 @@ def kept_rows(model, K):
     """Rows of ``K``, (nc, nv), that count, where some are nearly redundant, and None where not.
 
     None stands for all rows: those that repeat others do so up to rounding errors, which every
-    method can tell by itself.
+    method detects by itself.
     """
     units = scaling(model)
     A = units.apply(K)

@@ -19,7 +19,7 @@ from kinetree.expr.refusals import explained
 
 SAMPLES = 10
 _CLOSED = 1e-11  # error of a closed configuration, in pure numbers
-_ROUNDING = 3e-13  # error that is no misalignment
+_ROUNDING = 3e-13  # error that does not count as misalignment
 _FAR = 0.1  # distance of configurations of which it is said that they lie all over the manifold
 
 

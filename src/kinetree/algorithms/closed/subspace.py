@@ -3,7 +3,7 @@
 A constraint is a subspace; the matrix that spans it is one of many that would do. Motions and
 forces live in different spaces, so the orthogonal complement of a motion subspace is a force
 subspace. (Treating six-dimensional vectors as Euclidean gives a complement that changes with the
-coordinate system.) Host-only: ranks are decided with NumPy's singular values.
+coordinate system.) CPU only: ranks are decided with NumPy's singular values.
 """
 
 import numpy as np

@@ -4,7 +4,7 @@
     explicit:   q = γ(y)    qd = G yd + rate   qdd = G ydd + g                  RBDA (3.11)
 
 ``rate`` is zero unless the constraint depends on time or is driven; ``k = -Kd qd`` and
-``g = Gd yd`` gather everything that velocities cause. Host-only: ranks are decided with NumPy's
+``g = Gd yd`` gather everything that velocities cause. CPU only: ranks are decided with NumPy's
 singular values.
 """
 
@@ -193,7 +193,7 @@ def _norm(x):
 # --- equations of motion under constraints: RBDA §3.2 --------------------------------------------
 # From ``H qdd + C = tau`` and a constraint to the constrained motion. The constraint may be
 # redundant: the acceleration is unique all the same, and of the constraint forces the smallest are
-# returned. Host-only: dense linear algebra with NumPy, ranks by singular values.
+# returned. CPU only: dense linear algebra with NumPy, ranks by singular values.
 
 
 class EquationOfMotion(NamedTuple):
@@ -266,7 +266,7 @@ def apply_implicit(
 
     The accelerations that the constraint allows are ``G z + g`` with orthonormal ``G``; the
     projected equation (3.20) gives ``z``. So ``H`` need only be positive definite on what the
-    constraint allows: massless bodies are welcome where others carry them along.
+    constraint allows: massless bodies are allowed where others carry them along.
 
     Args:
         system: an ``EquationOfMotion`` of n variables.

@@ -38,7 +38,7 @@ def triangle(model: Model, loop: str) -> Rule:
     across = slide[0] * offset[1] - slide[1] * offset[0]
     if abs(slide @ slide - 1) > 1e-9 or abs(across) > 1e-9:
         raise LoopError(
-            f"loop {loop!r} of model {model.name!r} is no triangle: the line of slide "
+            f"loop {loop!r} of model {model.name!r} is not a triangle: the line of slide "
             f"{model.joint_names[rod - 1]!r} must pass through both of its pivots"
         )
     start = slide @ offset
@@ -106,7 +106,7 @@ def parallelogram(model: Model, loop: str) -> Rule:
     c, ground = plane.along(coupler, ends[1]), plane.point(rocker) - plane.point(crank)
     if max(np.abs(b - d).max(), np.abs(c - ground).max()) > 1e-9:
         raise LoopError(
-            f"loop {loop!r} of model {model.name!r} is no parallelogram at q = 0: its sides are "
+            f"loop {loop!r} of model {model.name!r} is not a parallelogram at q = 0: its sides are "
             f"{b}, {c}, {d} and {ground}"
         )
 
@@ -133,7 +133,7 @@ def leg(model: Model, loop: str) -> Rule:
     side = line[k]
     if abs(abs(side) - 1) > 1e-9 or np.abs(np.cross(line, start)).max() > 1e-9:
         raise LoopError(
-            f"loop {loop!r} of model {model.name!r} is no leg: the line of slide "
+            f"loop {loop!r} of model {model.name!r} is not a leg: the line of slide "
             f"{model.joint_names[slide - 1]!r} must pass through the centre of the universal joint "
             f"and through the ball, and stand on both axes of the former"
         )
@@ -157,7 +157,7 @@ def leg(model: Model, loop: str) -> Rule:
 
 
 def _place_of(model, chain, q, point):
-    """Where a point of the last body of a chain of joints is, seen from the first one's parent."""
+    """A point of the last body of a chain of joints, in coordinates of the first one's parent."""
     for j in reversed(chain):
         X = model.joint[j].transform(q[model.q_slice[j]]) @ model.tree_transform[j]
         point = X.r + X.E.T @ point
@@ -168,7 +168,7 @@ def _place_of(model, chain, q, point):
 
 
 class Plane:
-    """The plane perpendicular to parallel hinges, as seen from the root of a loop at q = 0.
+    """The plane perpendicular to parallel hinges, in coordinates of the root of a loop at q = 0.
 
     Args:
         model: the mechanism.

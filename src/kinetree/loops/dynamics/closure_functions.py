@@ -115,8 +115,8 @@ class LoopClosure:
         """``qdd`` and constraint forces, for a state given by ``q`` and ``qd``."""
         if self.coordinates is None:
             raise LoopError(
-                f"this closure function of model {instant.model.name!r} cannot tell y from q: give "
-                f"it coordinates=..., or use its forward_dynamics, which takes y"
+                f"this closure function of model {instant.model.name!r} does not say which y a q "
+                f"has: give it coordinates=..., or use its forward_dynamics, which takes y"
             )
         y = np.asarray(self.coordinates(instant.q), dtype=float)
         miss = float(np.max(np.abs(self.configuration(y) - instant.q), initial=0.0))

@@ -84,7 +84,7 @@ class Actuation:
 
 @dataclass(frozen=True, eq=False)
 class ActuatorForces:
-    """What the actuators of a mechanism with loops must exert, and what it comes to.
+    """Forces of the actuators of a mechanism with loops, and the joint forces that result.
 
     Attributes:
         u: forces of the actuated joints by name [N or N·m], each (..., nv of the joint).
@@ -161,7 +161,7 @@ def inverse_dynamics(
 #     redundant        rank(G_u) < p         some actuator forces move nothing
 #     proper           neither
 #
-# It may be both, and it depends on the configuration. Host-only: ranks are decisions.
+# It may be both, and it depends on the configuration. CPU only: ranks are decisions.
 
 
 @on_host

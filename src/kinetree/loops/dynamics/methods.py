@@ -59,7 +59,7 @@ class Counting(NamedTuple):
 
 @dataclass(frozen=True)
 class Instant:
-    """``H qdd + C = tau + Kᵀ lam`` and ``K qdd = k`` — RBDA (8.36). Computed when asked for.
+    """``H qdd + C = tau + Kᵀ lam`` and ``K qdd = k`` — RBDA (8.36). Computed when needed.
 
     Attributes:
         model: the mechanism.

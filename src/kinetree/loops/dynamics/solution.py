@@ -2,15 +2,15 @@
 
 The methods are those of RBDA chapter 8, and differ in what they factorise:
 
-    null_space    GᵀHG, (n - r) by (n - r)      §8.5, method 3; massless bodies are welcome
-    kkt           the whole of (8.36)           §8.5, method 1; massless bodies are welcome
+    null_space    GᵀHG, (n - r) by (n - r)      §8.5, method 3; allows massless bodies
+    kkt           the whole of (8.36)           §8.5, method 1; allows massless bodies
     range_space   H, then K H⁻¹ Kᵀ              §8.5, method 2
     articulated   pairs of articulated bodies   §7.5; no couplings, no armature
     sparse        bodies and joints, by blocks  §8.13; O(n) on trees and ladders
     closure       GᵀHG with G = dγ/dy           §8.11; for a loop-closure function
 
 Redundant constraints need no setting: the accelerations are unique all the same, and the report
-says which parts of the loop forces are not. One sample at a time, on the host.
+says which parts of the loop forces are not. One sample at a time, on the CPU.
 """
 
 from collections.abc import Sequence
@@ -74,7 +74,7 @@ class ConstrainedMotion:
         loop_forces: ``LoopForce`` of each loop joint, by name.
         lam: constraint forces of the loop joints along ``T``, (nc,); the smallest, where they are
             not unique.
-        tau_c: what they come to in joint space, ``Kᵀ lam``, (nv,); unique.
+        tau_c: the same in joint space, ``Kᵀ lam``, (nv,); unique.
         rank: number of independent constraints.
         redundancy: number of constraints that say nothing new, and of freedoms left in ``lam``.
         unique: which entries of ``lam`` are the same for all of them, (nc,).
@@ -207,7 +207,7 @@ def _checked_rank(model, rank):
 
 
 def _method(name, instant, independent, rank, closure):
-    """Call a method by name with the options it takes; it has no use for others."""
+    """Call a method by name with the options it takes; others raise an error."""
     given = {"independent": independent, "rank": rank, "closure": closure}
     taken = {"null_space": ("independent", "rank"), "kkt": ("rank",), "range_space": ("rank",)}
     taken |= {"closure": ("closure",), "articulated": (), "sparse": ()}
@@ -217,7 +217,7 @@ def _method(name, instant, independent, rank, closure):
     for option, value in given.items():
         if value is not None and option not in taken[name]:
             users = ", ".join(repr(m) for m in METHODS if option in taken[m])
-            raise LoopError(f"method {name!r} has no use for {option}; {users} has")
+            raise LoopError(f"method {name!r} does not take {option}; {users} does")
     if name == "null_space":
         return methods.solve_null_space(instant, independent=_columns(instant.model, independent))
     if name == "closure":

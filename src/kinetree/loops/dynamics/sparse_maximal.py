@@ -310,7 +310,7 @@ def _add(diagonal, off, u, v, block):
 
 
 def _inverse(A, size, node, describe):
-    """``A⁻¹``; ``size`` is what the diagonal is a remainder of, so that rounding is no inertia."""
+    """``A⁻¹``; ``size`` is what the diagonal was; rounding must not pass for inertia."""
     scale = np.where(size > 0, 1 / np.sqrt(np.where(size > 0, size, 1.0)), 0.0)
     if np.linalg.eigvalsh(A * scale * scale[:, None])[0] <= _NO_INERTIA:
         raise SingularError(

@@ -118,7 +118,7 @@ def _around(model, q, free, bounds, rng, options):
 
 
 def is_assembled(model, found, tolerance, limits):
-    """Which results of a descent are closed, and within limits where that is asked for, (n,)."""
+    """Which results of a descent are closed, and within limits where required, (n,)."""
     good = found.error <= max(tolerance, smallest_error(model))
     if limits and any(loop.limits is not None for loop in model.loops):
         for lower, upper in limit_distances(model, found.q).values():
@@ -219,7 +219,7 @@ def assemblies(
         hold: names of joints that stay where ``q`` has them, or positions by joint name: as many
             as the mechanism has freedoms, or the assemblies would not be isolated.
         q: where to look first, (nq,); neutral by default. Angles are given within ±π of it.
-        by: names of bodies that tell assemblies apart; all by default.
+        by: names of bodies by which assemblies are distinguished; all by default.
         limits: take only assemblies within the limits of the joints, of loop joints too.
         starts: most random starts; fewer are used if three rounds of 64 in a row bring nothing new.
         tolerance: closure error [m or rad] of what counts as closed.

@@ -26,7 +26,7 @@ __all__ = ["Branch", "SingularPoint", "follow"]
 
 _LONGEST = 0.2  # of one step, in rad or lengths of the mechanism
 _AT_A_PASS = 0.02  # of a step across a singular point
-_SMALL = 0.25  # way back onto the manifold, relative to the way along the tangent
+_SMALL = 0.25  # correction onto the manifold, relative to the way along the tangent
 _SHORTEST = 1e-9  # step, in parts of the way between two inputs
 _SINGULAR = 1e-7
 
@@ -147,7 +147,9 @@ class _Walker:
     def __post_init__(self):
         self.space, self.scale = space_of(self.model), scaling(self.model)
         self.enough = max(self.tolerance, smallest_error(self.model))
-        self.slope = None  # last motion of all variables, per unit of the way between two inputs
+        self.direction = (
+            None  # last motion of all variables, per unit of the way between two inputs
+        )
 
     def check_start(self):
         model, gaps = self.model, loop_gaps(self.model, self.q)
@@ -187,11 +189,11 @@ class _Walker:
             h = min(h, 1 - t)
             step = self._step(start, end, t, h)
             if step is not None:
-                q, side, slope = step
+                q, side, direction = step
                 if side * self.side < 0:
                     at = t + h * abs(self.side) / (abs(self.side) + abs(side))
                     self._report("pass", start + at * (end - start), place + at)
-                self.q, self.side, self.slope, t, h = q, side, slope, t + h, 2 * h
+                self.q, self.side, self.direction, t, h = q, side, direction, t + h, 2 * h
                 continue
             h /= 2
             if h < _SHORTEST:
@@ -200,7 +202,7 @@ class _Walker:
         return True
 
     def _step(self, start, end, t, h):
-        """Configuration, side and slope after a step; None if it is too long."""
+        """Configuration, side and direction after a step; None if it is too long."""
         tangent = self._tangent(end - start)
         along, columns = h * tangent, self.scale.columns
         length = np.linalg.norm(along / columns)
@@ -224,8 +226,8 @@ class _Walker:
         K, dq = self.scale.apply(closing(self.model, self.q)[1]), np.zeros(self.model.nv)
         dq[~self.free] = dy / self.scale.columns[~self.free]
         U, s, Vt = np.linalg.svd(K[:, self.free], full_matrices=False)
-        if self.slope is not None and s.size and s[-1] < _SINGULAR * s[0]:
-            return self.slope  # straight on
+        if self.direction is not None and s.size and s[-1] < _SINGULAR * s[0]:
+            return self.direction  # straight on
         dq[self.free] = -Vt.T @ ((U.T @ (K[:, ~self.free] @ dq[~self.free])) / s)
         return dq * self.scale.columns
 

@@ -50,7 +50,7 @@ class Constraint(NamedTuple):
 def constraint(
     model: Model, q: ArrayLike, qd: ArrayLike, *, coordinates: str = "loop"
 ) -> Constraint:
-    """What loops and couplings ask of the joint accelerations: ``K qdd = k``.
+    """Constraints of loops and couplings on the joint accelerations: ``K qdd = k``.
 
     The equation holds off the constraint manifold too: the rate of change of ``rate`` is
     ``K qdd - k`` in every state. To first order in the errors, that of ``error`` is ``rate``.
@@ -59,7 +59,7 @@ def constraint(
         model: the mechanism.
         q: joint positions [m, rad], (..., nq).
         qd: joint velocities [m/s, rad/s], (..., nv).
-        coordinates: where the loops are evaluated: ``"loop"``, each as seen from the last body
+        coordinates: where the loops are evaluated: ``"loop"``, each relative to the last body
             that carries all of it; ``"base"``, as the book has it, which loses digits where the
             mechanism is far from the base.
     """
@@ -146,7 +146,7 @@ def _scaled(K, units):
     if hasattr(K, "bodies"):
         raise ModelError(
             "ranks are those of a constraint matrix, got a model: give "
-            "loops.constraint(model, q, qd).K and loops.scaling(model), or ask "
+            "loops.constraint(model, q, qd).K and loops.scaling(model), or call "
             "loops.mobility(model, q) for the rank and what it means"
         )
     K = np.asarray(K, dtype=float)

@@ -19,7 +19,7 @@ __all__ = ["Descent", "Limits", "descend", "limits_of", "smallest_error"]
 
 _FIRST, _LESS, _MORE = 0.1, 0.2, 4.0  # damping, and its factors after a step that succeeds or fails
 _LEAST, _MOST = 1e-6, 1e10
-_NEAR = 0.1  # error of configurations in which it is asked which constraints count
+_NEAR = 0.1  # error of configurations in which it is decided which constraints count
 _ROUNDING = 1e-15  # damping that rounding needs, relative to the squares of the matrix
 
 
@@ -125,10 +125,14 @@ class _Errors:
         P = counting_part(J[near] * self.units.columns, self.units)
         if P is None:
             return e, J, size
-        counts, slopes = e.copy(), J.copy()
-        counts[near], slopes[near] = np.einsum("nij,nj->ni", P, e[near]), P @ J[near]
+        counts, gradients = e.copy(), J.copy()
+        counts[near], gradients[near] = np.einsum("nij,nj->ni", P, e[near]), P @ J[near]
         rest = np.max(np.abs(e - counts), axis=1, initial=0.0)
-        return counts, slopes, np.linalg.norm(counts, axis=1) + np.maximum(rest - policy.slack, 0)
+        return (
+            counts,
+            gradients,
+            np.linalg.norm(counts, axis=1) + np.maximum(rest - policy.slack, 0),
+        )
 
 
 def limits_of(model) -> Limits | None:

@@ -1,6 +1,6 @@
 """Joints that close loops, by name: where they are, how they move, what forces along them do.
 
-The variables of a loop joint are no part of ``q``; they follow from the two bodies. Angles are
+The variables of a loop joint are not part of ``q``; they follow from the two bodies. Angles are
 known up to whole turns: they are measured within half a turn of the middle of the joint's limits,
 or else of the rest position of its spring, or else of zero.
 """
@@ -59,7 +59,7 @@ def loop_velocities(model: Model, q: ArrayLike, qd: ArrayLike) -> dict:
 
 @on_host
 def loop_joint_forces(model: Model, q: ArrayLike, forces: dict) -> np.ndarray:
-    """What forces along loop joints come to in joint space: ``Σ J_Lᵀ T_a f``, (..., nv).
+    """Forces along loop joints in joint space: ``Σ J_Lᵀ T_a f``, (..., nv).
 
     They count as part of ``tau``; those of springs, dampers and friction are in ``passive_force``
     already.

@@ -1,6 +1,6 @@
 """How a mechanism can move: freedoms, redundant constraints, over-constraint — RBDA §8.10.
 
-Counting joints and loops tells the mobility of mechanisms whose constraints are independent. Others
+Counting joints and loops gives the mobility of mechanisms whose constraints are independent. Others
 move more freely than the count says, every planar linkage with hinges among them; and there are
 mechanisms whose mobility depends on where they are. The rank of ``K`` knows.
 """

@@ -124,8 +124,8 @@ def _require_closed(model, q, found, tolerance):
     index = tuple(int(i) for i in np.unravel_index(worst, q.shape[:-1]))
     raise AssemblyError(
         f"q{f' of sample {index}' if q.ndim > 1 else ''} is too far from closed to be projected: "
-        f"{part} stays open by {gap:.3g} m or rad, {limit:.3g} rad or parts of its size were asked "
-        f"for; kinetree.loops.assemble takes guesses that are far off",
+        f"{part} stays open by {gap:.3g} m or rad, {limit:.3g} rad or parts of its size were "
+        f"required; kinetree.loops.assemble takes guesses that are far off",
         part=part, gap=float(gap), reason="local minimum", q=found.q[worst],
     )  # fmt: skip
 
@@ -333,7 +333,7 @@ def _one_at_once(model, q, qd, weights, energy, tolerance):
 
 def _invariants(model, q, qd, energy):
     """Errors of positions, velocities and energy, and their Jacobian for ``(dq, dqd)``."""
-    h, (by_q, by_qd) = np.array(_values(model, q, qd)), _slopes(model, q, qd)
+    h, (by_q, by_qd) = np.array(_values(model, q, qd)), _gradients(model, q, qd)
     A = np.hstack([by_q, by_qd])
     rows = kept_rows_at(model, q)
     if rows is not None:  # those that are nearly redundant have no say
@@ -357,4 +357,4 @@ def _values(model, q, qd):
     return np.concatenate([c.error, c.rate, [_energy(model, q, qd)]])
 
 
-_slopes = differentiate(_values, wrt=("q", "qd"))
+_gradients = differentiate(_values, wrt=("q", "qd"))

@@ -1,8 +1,8 @@
 """How near a mechanism is to a singular configuration, and what gives way there.
 
 At a singularity constraints become dependent: the smallest of their singular values vanishes, and a
-motion that they forbade is free for an instant — Spencer §3.1, RBDA §8.10. The same measure tells
-whether some joints determine all others.
+motion that they forbade is free for an instant — Spencer §3.1, RBDA §8.10. The same measure
+shows whether some joints determine all others.
 """
 
 import warnings

@@ -50,7 +50,7 @@ def coordinate_motion(
 
     Args:
         model: the mechanism, with loops or couplings.
-        q0: a closed configuration near the first ``y``, which tells the assembly, (nq,).
+        q0: a closed configuration near the first ``y``, which selects the assembly, (nq,).
         y: values of the coordinates [m or rad], (p,), or (samples, p) along a motion.
         yd: their rates, like ``y``.
         ydd: their accelerations, like ``y``.

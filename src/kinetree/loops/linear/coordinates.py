@@ -2,7 +2,7 @@
 
 A mechanism with ``p`` degrees of freedom is described by ``p`` of its joint variables ``y``, whose
 rates are ``yd = R qd``; ``velocity_basis`` has the others. The variables of loop joints, no part of
-``q``, may be chosen as well. Host-only: ranks are decisions.
+``q``, may be chosen as well. CPU only: ranks are decisions.
 """
 
 from dataclasses import dataclass, replace
@@ -55,7 +55,7 @@ class Coordinates:
 
 
 def coordinates(model, K, independent=None) -> Coordinates:
-    """The coordinates that a caller asks for.
+    """The coordinates that a caller requests.
 
     Args:
         model: the mechanism.

@@ -251,11 +251,11 @@ def linearize_on_manifold(
 
 
 def _coordinate_rows(state, chosen):
-    """``R``: what tells ``(dy, dyd)`` of ``(dq, dqd)``."""
+    """``R``: from ``(dq, dqd)`` to ``(dy, dyd)``."""
     still = np.zeros((*state.qd.shape, state.model.nv))
-    slope, _ = loop_coordinates_along(state, chosen, still + np.eye(state.model.nv), still)
-    R = np.broadcast_to(coordinate_jacobian(state.model, state.q, chosen), slope.shape)
-    return _blocks([[R, np.zeros_like(R)], [slope, R]])
+    gradient, _ = loop_coordinates_along(state, chosen, still + np.eye(state.model.nv), still)
+    R = np.broadcast_to(coordinate_jacobian(state.model, state.q, chosen), gradient.shape)
+    return _blocks([[R, np.zeros_like(R)], [gradient, R]])
 
 
 def _blocks(rows):

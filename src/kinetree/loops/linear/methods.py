@@ -106,12 +106,16 @@ def _differences(model, q, qd, tau, f_ext, chosen):
         return coordinate_accelerations(model, here, v, qdd, chosen)
 
     still, no_force = np.zeros(p), np.zeros(model.nv)
-    y_slope = _slope(lambda d: acceleration(d, still, no_force), p)
-    yd_slope = _slope(lambda d: acceleration(still, d, no_force), p)
-    return y_slope, yd_slope, _slope(lambda d: acceleration(still, still, d), model.nv, 1.0)
+    y_gradient = _gradient(lambda d: acceleration(d, still, no_force), p)
+    yd_gradient = _gradient(lambda d: acceleration(still, d, no_force), p)
+    return (
+        y_gradient,
+        yd_gradient,
+        _gradient(lambda d: acceleration(still, still, d), model.nv, 1.0),
+    )
 
 
-def _slope(f, n, step=_STEP):
+def _gradient(f, n, step=_STEP):
     """Central differences of fourth order, (…, n)."""
     columns = []
     for e in step * np.eye(n):

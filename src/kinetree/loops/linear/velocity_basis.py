@@ -5,7 +5,7 @@ With ``yd = R qd`` for the independent coordinates and the constraint ``K qd = 0
     [R; K] qd = [yd; 0]        qd = G yd        G = [R; K]⁻¹ [1; 0]
 
 Redundant rows of ``K`` do no harm: the system is then solved in the sense of least squares, and it
-is consistent. Host-only.
+is consistent. CPU only.
 """
 
 from typing import Any, NamedTuple
@@ -85,7 +85,7 @@ def coordinate_jacobian(model, q, chosen):
     """``R``, (..., p, nv)."""
     if not chosen.loops:
         return chosen.rows
-    J = _loop_slope(model, q, np.zeros(model.nv))
+    J = _loop_gradient(model, q, np.zeros(model.nv))
     R = np.broadcast_to(chosen.rows, (*J.shape[:-2], *chosen.rows.shape[-2:])).copy()
     for row, k in chosen.loops:
         R[..., row, :] = J[..., k, :]
@@ -159,7 +159,7 @@ def loop_coordinates_along(state, chosen, dq, dqd):
     if chosen.loops:
         motion = (state.model, state.q, state.qd, state.qdd)
         v, a = along_columns(_loop_rate, *motion, tangents=(dq, dqd))
-        velocity = _loop_slope(state.model, state.q, state.qd) @ dqd
+        velocity = _loop_gradient(state.model, state.q, state.qd) @ dqd
         for row, k in chosen.loops:
             y[..., row, :], z[..., row, :] = (v - velocity)[..., k, :], a[..., k, :]
     return y, z
@@ -181,7 +181,7 @@ def _loop_position(m, q):
     return link_states(ClosedChain(m), q, m.zero_velocity, m.zero_velocity).q_v
 
 
-_loop_slope = differentiate(_loop_velocity, wrt="qd")
+_loop_gradient = differentiate(_loop_velocity, wrt="qd")
 _loop_rate = jvp(_loop_motion, wrt=("q", "qd"))
 
 
@@ -228,7 +228,7 @@ def spanning_tree(model):
 
 
 class MotionState(NamedTuple):
-    """What ``forward_dynamics`` was told and what it answered; any leading batch axes."""
+    """Inputs of ``forward_dynamics`` and its result; any leading batch axes."""
 
     model: Any
     q: Any

@@ -180,7 +180,7 @@ def newton(
             raise SingularError(
                 f"Newton's method for {what} has not converged in {limit} steps: the last has "
                 f"length {lengths[-1]:.3g}, wanted is an error of {tolerance:.3g}; start closer to "
-                f"the solution, or ask for less"
+                f"the solution, or allow a larger error"
             )
 
 

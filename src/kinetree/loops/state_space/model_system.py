@@ -68,7 +68,7 @@ def system_of(
         return total + dynamics.passive_force(model, q, v) if acting else total
 
     def energy_gradient(q, v):
-        return np.concatenate([_energy_slope(tree, q, v), dynamics.mass_matrix(tree, q) @ v])
+        return np.concatenate([_energy_gradient(tree, q, v), dynamics.mass_matrix(tree, q) @ v])
 
     isolated = tau is None and f_ext is None and not acting
     return ConstrainedSystem(
@@ -139,5 +139,5 @@ def _energy(model, q, qd):
     return dynamics.kinetic_energy(model, q, qd) + dynamics.potential_energy(model, q)
 
 
-_energy_slope = differentiate(_energy, wrt="q")
+_energy_gradient = differentiate(_energy, wrt="q")
 _rate_gradient = differentiate(_rate, wrt="q")

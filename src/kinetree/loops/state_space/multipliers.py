@@ -22,7 +22,7 @@ class Stabilization(NamedTuple):
     """``0 = gddot + 2 alpha gdot + beta² g`` in the place of ``gddot = 0`` — Spencer (3.8).
 
     Baumgarte's method. ``alpha = beta = 1 / T`` makes errors decay with the time constant T,
-    critically damped, which is what ``kinetree.Baumgarte(T)`` asks of a simulation.
+    critically damped, as ``kinetree.Baumgarte(T)`` does in a simulation.
     """
 
     alpha: float
@@ -36,7 +36,7 @@ class Stabilization(NamedTuple):
 
 
 def velocity_products(terms, v, stabilization: Stabilization | None = None):
-    """``Gdot v``, with the terms of Baumgarte's method if asked for."""
+    """``Gdot v``, with the terms of Baumgarte's method if given."""
     return terms.Gdot_v if stabilization is None else stabilization.products(terms, v)
 
 

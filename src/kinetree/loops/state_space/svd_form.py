@@ -69,7 +69,7 @@ class SVDForm:
     """Accelerations of a constrained system by singular values.
 
     Attributes:
-        system: the constrained system; redundant constraints are welcome.
+        system: the constrained system; redundant constraints are allowed.
         threshold: singular values below this times the largest count as zero. Larger ones, from
             1e-3 or so, soften the constraints near singularities: stable, but not accurate.
         damping: ``mu`` of the damped inverse ``Gᵀ (G Gᵀ + mu² 1)⁻¹``, whose norm is at most

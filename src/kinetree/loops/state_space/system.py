@@ -38,7 +38,7 @@ class ConstraintTerms(NamedTuple):
 class ConstrainedSystem:
     """``M(q) vdot = F(t, q, v) - G(q)ᵀ lam`` under ``g(q) = 0`` — Spencer (2.1).
 
-    Constraints do not depend on time. Of ``dG/dt`` only the product with ``v`` is asked for.
+    Constraints do not depend on time. Of ``dG/dt`` only the product with ``v`` is needed.
     Make one from functions (``G`` and ``Gdot_v`` follow from ``g`` with ``from_functions``), or
     from a model with ``kt.loops.system_of``.
 
@@ -148,10 +148,10 @@ class ConstrainedSystem:
             if function is None:
                 _require_equal(name, of, *claim)
             else:
-                _require_slope(name, of, lambda h, f=function: f(move(q, h * v)), claim)
+                _require_derivative(name, of, lambda h, f=function: f(move(q, h * v)), claim)
         if energy is not None and self.energy_gradient is not None:
             claim = self.energy_gradient(q, v) @ np.concatenate([v, v])
-            _require_slope(
+            _require_derivative(
                 "energy_gradient(q, v) along (v, v)", "energy(q, v)",
                 lambda h: energy(move(q, h * v), (1 + h) * v), claim,
             )  # fmt: skip
@@ -184,23 +184,23 @@ class ConstrainedSystem:
 _STEP = 1e-4
 """Of differences, in the time that ``v`` counts by."""
 _ALIKE = 1e-3
-"""Relative difference that tells a wrong derivative from an inexact difference."""
+"""Relative difference that distinguishes a wrong derivative from an inexact difference."""
 
 
-def _require_slope(name, of, along, claim):
+def _require_derivative(name, of, along, claim):
     """Raise ShapeError where ``claim`` is not the derivative of a function of time at zero.
 
-    Differences with two steps tell how well they know it: no more is asked for.
+    Differences with two steps show how exact they are: the claim need not be better.
     """
-    wide, slope = ((along(h) - along(-h)) / (2 * h) for h in (2 * _STEP, _STEP))
+    wide, difference = ((along(h) - along(-h)) / (2 * h) for h in (2 * _STEP, _STEP))
     rounding = 4 * np.finfo(float).eps * np.max(np.abs(along(_STEP)), initial=0.0) / _STEP
-    error = np.max(np.abs(wide - slope), initial=0.0) + rounding
-    size = np.max(np.abs([slope, claim]), initial=0.0)
-    missed = np.max(np.abs(slope - claim), initial=0.0)
+    error = np.max(np.abs(wide - difference), initial=0.0) + rounding
+    size = np.max(np.abs([difference, claim]), initial=0.0)
+    missed = np.max(np.abs(difference - claim), initial=0.0)
     if not missed <= _ALIKE * size + 10 * error:
         raise ShapeError(
             f"{name} is not the rate of {of} along v: it is {_shown(claim)}, and differences give "
-            f"{_shown(slope)}; look for a sign or a factor, or derive it from g by "
+            f"{_shown(difference)}; look for a sign or a factor, or derive it from g by "
             f"ConstrainedSystem.from_functions"
         )
 
@@ -233,8 +233,8 @@ def derived_constraint(g):
 
 def derived_gradient(energy) -> Callable:
     """Derivative of a function of ``q, v`` with respect to both, (2n,)."""
-    slopes = differentiate(_kernel(energy), wrt=("q", "v"))
-    return lambda q, v: np.concatenate(slopes(q, v))
+    gradients = differentiate(_kernel(energy), wrt=("q", "v"))
+    return lambda q, v: np.concatenate(gradients(q, v))
 
 
 class Relation(NamedTuple):

@@ -128,7 +128,7 @@ def instants(duration, step) -> np.ndarray:
             f"a motion needs a duration [s] that is not negative and a step [s] above zero, got "
             f"duration = {duration} and step = {step}"
         )
-    count = math.ceil(duration / step - 1e-6)  # of a step: rounding errors are no step of their own
+    count = math.ceil(duration / step - 1e-6)  # of a step: rounding errors make no step
     return np.append(step * np.arange(count), float(duration))
 
 

@@ -47,10 +47,10 @@ class Choice(NamedTuple):
     """Whether the start is singular: its rank is less than that next to it."""
 
 
-def choose(model, q, told=()) -> Choice:
+def choose(model, q, prescribed=()) -> Choice:
     """The equations to solve in motions from the configuration ``q``, (nq,).
 
-    ``told`` are the velocity variables of joints that move as told: equations must be independent
+    ``prescribed`` are the velocity variables of prescribed joints: equations must be independent
     for the others.
     """
     units, at, K = scaling(model), q, _matrix(model, q)
@@ -60,37 +60,42 @@ def choose(model, q, told=()) -> Choice:
         for near in (_near(model, q, K, units, rng) for _ in range(_LOOKS)):
             if near is not None and rank(_matrix(model, near), units) > size:
                 at, size = near, rank(_matrix(model, near), units)
-    K = _of_others(_matrix(model, at), told)
-    if told and rank(K, units) < size:
+    K = _of_others(_matrix(model, at), prescribed)
+    count = len(prescribed)
+    if count and rank(K, units) < size:
         raise LoopError(
-            f"the loops and couplings of model {model.name!r} leave too little freedom for all of "
-            f"the joints that are told how to move: {size - rank(K, units)} of their "
-            f"{len(told)} variables {'follow' if len(told) > 1 else 'follows'} from the others; "
-            f"tell fewer"
+            f"the loops and couplings of model {model.name!r} leave too little freedom for all "
+            f"prescribed joints: {size - rank(K, units)} of their "
+            f"{count} variables {'follow' if count > 1 else 'follows'} from the others; prescribe "
+            f"fewer"
         )
     slack = _slack(model, q, units)
-    chosen = _chosen(independent_rows(K, units), units, told, _weight(model, at, units), slack)
+    chosen = _chosen(
+        independent_rows(K, units), units, prescribed, _weight(model, at, units), slack
+    )
     return Choice(chosen, _health(model, at, chosen), singular=size > at_start)
 
 
 def better_choice(model, q, chosen: Chosen) -> Chosen | None:
     """Equations that are farther from dependent at ``q`` than the chosen ones; None if these do."""
     units = scaling(model)
-    K, size = _of_others(_matrix(model, q), chosen.told), len(chosen.rows)
+    K, size = _of_others(_matrix(model, q), chosen.prescribed), len(chosen.rows)
     if size == len(K):
         return None
     rows = independent_rows(K, units)
     if len(rows) != size or tuple(rows) == chosen.rows:
         return None
     now, then = (_smallest(units.apply(K)[list(choice)]) for choice in (chosen.rows, rows))
-    others = chosen.told, chosen.weight, chosen.slack
+    others = chosen.prescribed, chosen.weight, chosen.slack
     return _chosen(rows, units, *others) if now < _WORSE * then else None
 
 
-def _chosen(rows, units, told, weight, slack):
-    told_units = tuple(float(1 / units.columns[k]) for k in told)
+def _chosen(rows, units, prescribed, weight, slack):
+    prescribed_units = tuple(float(1 / units.columns[k]) for k in prescribed)
     factors, every = (tuple(map(float, part)) for part in (units.rows[rows], units.rows))
-    return Chosen(tuple(map(int, rows)), factors, told, told_units, weight, every, slack)
+    return Chosen(
+        tuple(map(int, rows)), factors, prescribed, prescribed_units, weight, every, slack
+    )
 
 
 def _weight(model, q, units):
@@ -114,10 +119,10 @@ def _slack(model, q, units):
     return float(units.policy.slack) if known and units.policy.misalignment else 0.0
 
 
-def _of_others(K, told):
-    """``K`` with zeros for what is told."""
+def _of_others(K, prescribed):
+    """``K`` with zeros for prescribed variables."""
     K = np.array(K)
-    K[:, list(told)] = 0
+    K[:, list(prescribed)] = 0
     return K
 
 

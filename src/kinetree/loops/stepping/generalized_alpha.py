@@ -9,9 +9,9 @@ groups Brüls, Cardona and Arnold)
 
 with the equation of motion, constraint forces included, and the position constraints at its end.
 Its unknowns are ``a'`` and the constraint forces, found by Newton's method with derivatives of all
-forces: stiff springs and dampers are no trouble. Velocities, which position constraints alone leave
-off by the error of the step, are then projected. Frequencies beyond those that the step resolves
-are damped, by the factor ``spectral_radius`` in a step.
+forces, so stiff springs and dampers do not limit the step. Velocities, which position constraints
+alone leave off by the error of the step, are then projected. Frequencies beyond those that the step
+resolves are damped, by the factor ``spectral_radius`` in a step.
 """
 
 from dataclasses import dataclass
@@ -86,7 +86,7 @@ def _imbalance(model, a, t, h, q, qd, tau, mean, qdd, *, method, field):
     return needed - field.joint_force(model, t + h, end.q, end.qd, tau)
 
 
-_slope = differentiate(_imbalance, wrt="a")
+_gradient = differentiate(_imbalance, wrt="a")
 
 
 @kernel
@@ -100,8 +100,8 @@ def _alpha_step(model, t, h, q, qd, tau, mean, qdd, *, method, field):
         c = loop_constraints(model, end.q, end.qd)
         K, missing = chosen(c.K), -chosen(c.error) / (beta * h * h)
         rest = _imbalance(model, a, *given, method=method, field=field) - K.T @ force
-        slope = _slope(model, a, *given, method=method, field=field)
-        S = factor(slope + chosen.weight * (K.T @ K) if chosen.weight else slope)
+        gradient = _gradient(model, a, *given, method=method, field=field)
+        S = factor(gradient + chosen.weight * (K.T @ K) if chosen.weight else gradient)
         y, X = solve(S, rest), np.array([solve(S, row) for row in K]).T
         df = solve(factor(K @ X), missing + K @ y)
         da = X @ df - y

@@ -3,7 +3,7 @@
 Close to one, constraint equations almost depend on each other, and the constrained accelerations
 of states that are off by the error of a step are off by much. A step that shows it, by the energy
 that it loses or by the kick that takes its velocities back to the constraints, is taken again in
-two halves, and so on. Where halves are no better than the whole, the whole is kept: a step right
+two halves, and so on. Where halves are not better than the whole, the whole is kept: a step right
 across a singular configuration is better than one that ends in it.
 """
 

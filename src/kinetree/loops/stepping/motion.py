@@ -47,9 +47,9 @@ class Chosen:
     Attributes:
         rows: their numbers.
         units: factor of each that makes it a pure number.
-        told: velocity variables of joints that move as told. That they do are more equations, in
+        prescribed: velocity variables of prescribed joints. Their motions are more equations, in
             front of the others: with them ``K1 qdd1 = k - K2 qdd2`` for the other joints.
-        told_units: factor of each that makes it a pure number.
+        prescribed_units: factor of each that makes it a pure number.
         weight: of the equations in ``H + weight KᵀK`` [kg·m²], which stands for ``H`` where that
             of the tree is singular; zero where it is not.
         every: factors that make all equations, chosen or not, pure numbers.
@@ -59,8 +59,8 @@ class Chosen:
 
     rows: tuple[int, ...]
     units: tuple[float, ...]
-    told: tuple[int, ...] = ()
-    told_units: tuple[float, ...] = ()
+    prescribed: tuple[int, ...] = ()
+    prescribed_units: tuple[float, ...] = ()
     weight: float = 0.0
     every: tuple[float, ...] = ()
     slack: float = 0.0
@@ -81,29 +81,29 @@ class Chosen:
     def matrix(self, K):
         """All equations that are solved, (r, nv)."""
         K = self(K)
-        if not self.told:
+        if not self.prescribed:
             return K
-        unit = np.eye(K.shape[-1], dtype=int)[list(self.told)]
-        return np.concatenate([(unit.T * np.array(self.told_units)).T, K])
+        unit = np.eye(K.shape[-1], dtype=int)[list(self.prescribed)]
+        return np.concatenate([(unit.T * np.array(self.prescribed_units)).T, K])
 
-    def right(self, k, told=None):
-        """Their right-hand sides, (r,); ``told`` has those of variables that move as told, (nv,).
+    def right(self, k, prescribed=None):
+        """Their right-hand sides, (r,); ``prescribed`` has those of prescribed variables, (nv,).
 
         None stands for zeros.
         """
         k = self(k)
-        if not self.told:
+        if not self.prescribed:
             return k
-        units = np.array(self.told_units)
-        first = 0 * units if told is None else told[list(self.told)] * units
+        units = np.array(self.prescribed_units)
+        first = 0 * units if prescribed is None else prescribed[list(self.prescribed)] * units
         return np.concatenate([first, k])
 
     def others(self, x):
-        """``x``, (nv,), with zeros for variables that move as told."""
-        if not self.told:
+        """``x``, (nv,), with zeros for prescribed variables."""
+        if not self.prescribed:
             return x
         free = np.ones(len(x), dtype=int)
-        free[list(self.told)] = 0
+        free[list(self.prescribed)] = 0
         return x * free
 
 
@@ -144,21 +144,21 @@ def acceleration(model, q, qd, tau, chosen, time_constant=None):
 
 @kernel
 def driven_acceleration(model, q, qd, tau, qdd, chosen, time_constant=None):
-    """The same where some joints move as told; also the forces that this takes, (..., nv).
+    """Joint accelerations with prescribed joints, and the forces that these take, (..., nv).
 
     Args:
         model: the mechanism.
         q: joint positions, (..., nq).
         qd: joint velocities, (..., nv).
         tau: all other joint forces, (..., nv).
-        qdd: accelerations, (..., nv), of which those of the joints that are told are read.
+        qdd: accelerations, (..., nv), of which those of the prescribed joints are read.
         chosen: equations that are solved.
         time_constant: as above.
     """
     a, forces = _accelerated(model, q, qd, tau, qdd, chosen, time_constant)
-    told = list(chosen.told)
-    forces = forces[: len(told)] * np.array(chosen.told_units)
-    return chosen.others(a) + (qdd - chosen.others(qdd)), _at(model.nv, told, forces)
+    prescribed = list(chosen.prescribed)
+    forces = forces[: len(prescribed)] * np.array(chosen.prescribed_units)
+    return chosen.others(a) + (qdd - chosen.others(qdd)), _at(model.nv, prescribed, forces)
 
 
 def _accelerated(model, q, qd, tau, qdd, chosen, time_constant):
@@ -172,7 +172,7 @@ def _accelerated(model, q, qd, tau, qdd, chosen, time_constant):
     for _ in range(2):  # the second removes what damping and rounding left of the first
         rest = k - equations.applied(x)
         x = x + smallest(equations, rest)
-        if chosen.told:
+        if chosen.prescribed:
             forces = forces + multipliers(equations, rest)
     return inertia.motion(x), forces - chosen.weight * k if chosen.weight else forces
 
@@ -231,7 +231,7 @@ def largest(values):
 
 # --- whitened equations -------------------------------------------------------------------------
 
-_DAMPING = 1e-16  # of the mean square of all rows: a row with less that is new has no say
+_DAMPING = 1e-16  # of the mean square of all rows: a row with less that is new is damped away
 _TINY = 1e-200
 
 
@@ -329,7 +329,7 @@ def multipliers(rows: Rows, t):
 
 def _parts(rows: Rows, t):
     """How much of each orthogonal row is in the smallest ``x`` with ``Y x = t``."""
-    asked: list = []
+    wanted: list = []
     for t_i, part in zip(t, rows.c, strict=True):
-        asked.append(t_i - sum(c * a for c, a in zip(part, asked, strict=True)))
-    return [weight * a for weight, a in zip(rows.weight, asked, strict=True)]
+        wanted.append(t_i - sum(c * a for c, a in zip(part, wanted, strict=True)))
+    return [weight * a for weight, a in zip(rows.weight, wanted, strict=True)]

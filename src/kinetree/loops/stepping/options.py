@@ -95,7 +95,7 @@ class Uncorrected:
 class Charts:
     """Steps in independent coordinates: every stage satisfies the constraints — Spencer ch. 2.
 
-    For explicit Runge–Kutta methods; on the host. A chart is replaced where it becomes poor. It
+    For explicit Runge–Kutta methods; on the CPU, in Python. A chart is replaced where it is poor. It
     ends where the mechanism is singular: ``Projection`` does not.
 
     Args:
@@ -181,8 +181,8 @@ def constraint_named(given):
 def projected(model, method, field, q, qd):
     """Integrator and field of steps that end on the constraints, for starts ``q, qd`` (n, ...)."""
     check_start(model, np.asarray(q, dtype=float), np.asarray(qd, dtype=float))
-    told = () if field.prescription is None else field.prescription.variables(model)
-    choice = choose(model, np.asarray(q, dtype=float).reshape(-1, model.nq)[0], told)
+    prescribed = () if field.prescription is None else field.prescription.variables(model)
+    choice = choose(model, np.asarray(q, dtype=float).reshape(-1, model.nq)[0], prescribed)
     return Projected(_looped(method), choice.chosen), Constrained(field, choice.chosen)
 
 

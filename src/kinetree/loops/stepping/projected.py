@@ -73,7 +73,7 @@ class Constrained:
         return tau * self.prescription.others(model) + self._driven(model, t, q, qd, tau)[3]
 
     def _driven(self, model, t, q, qd, tau):
-        """Velocities, accelerations, joint forces, and those that joints which are told need."""
+        """Velocities, accelerations, joint forces, and those that prescribed joints need."""
         q, qd, qdd = self.prescription.at(model, t, q, qd)
         total = self.joint_force(model, t, q, qd, tau)
         qdd, drives = driven_acceleration(

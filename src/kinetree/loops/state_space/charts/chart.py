@@ -44,7 +44,7 @@ class AbstractChart(ABC):
 
     ``state`` is the local parametrisation ψ of the text, ``coordinates`` its inverse. Since ψ is
     implicit it takes iterations, which start from the state that was found last. A chart holds near
-    the state that it was made for; ``health`` tells how near its end is.
+    the state that it was made for; ``health`` measures how near its end is.
 
     Attributes:
         system: the constrained system, with independent constraints.

@@ -18,7 +18,7 @@ class LinearChart(AbstractPositionChart):
     """Independent coordinates ``y_q = R (q - q_bar)``, dependent ones ``w = S (q - q_bar)``.
 
     Both levels use the same ``R``, so that ``y_v = R v`` is the derivative of ``y_q``. Where
-    configurations are no vectors, ``q - q_bar`` is the tangent vector from ``q_bar`` to ``q``, and
+    configurations are not vectors, ``q - q_bar`` is the tangent vector from ``q_bar`` to ``q``, and
     ``y_v = R v`` are velocities of their own.
 
     Attributes:

@@ -153,7 +153,7 @@ def declared(
 ) -> NonlinearChart:
     """A chart of coordinates ``y_q = r(q)`` that are known to be good, perhaps everywhere.
 
-    ``charts.verify`` tells whether they are.
+    ``charts.verify`` checks this.
 
     Args:
         system: the constrained system; redundant constraints are left out.

@@ -16,7 +16,7 @@ from kinetree.loops.state_space.invariants import newton, rate_gradient
 
 __all__ = ["END", "AbstractPositionChart"]
 
-END = "the chart has come to its end"
+END = "the chart ends here"
 
 
 class AbstractPositionChart(AbstractChart):

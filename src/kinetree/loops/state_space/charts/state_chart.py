@@ -28,7 +28,7 @@ from kinetree.loops.state_space.system import (
 
 __all__ = ["LinearStateChart", "StateChart", "linear_state", "state"]
 
-_END = "the chart has come to its end"
+_END = "the chart ends here"
 
 
 class StateChart(AbstractChart):
