@@ -95,7 +95,7 @@ class Uncorrected:
 class Charts:
     """Steps in independent coordinates: every stage satisfies the constraints — Spencer ch. 2.
 
-    For explicit Runge–Kutta methods; on the CPU, in Python. A chart is replaced where it is poor. It
+    For explicit Runge–Kutta methods; in Python. A chart is replaced where it is poor. It
     ends where the mechanism is singular: ``Projection`` does not.
 
     Args:
