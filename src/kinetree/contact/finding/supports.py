@@ -80,6 +80,30 @@ def _across(d):
     return np.eye(3) - np.outer(d, d)
 
 
+def farthest(placed, directions):
+    """A point of a shape that is farthest in each of several directions, (n, 3)."""
+    shape, d = placed.shape, directions @ placed.axes
+    ends = np.where(d[:, 2:] < 0, -1.0, 1.0) * [0, 0, 1]
+    if isinstance(shape, Box):
+        points = np.where(d < 0, -1.0, 1.0) * (np.array(shape.size) / 2)
+    elif isinstance(shape, Ellipsoid):
+        stretched = np.square(shape.radii) * d
+        points = stretched / np.sqrt(np.sum(d * stretched, axis=1))[:, None]
+    elif isinstance(shape, Sphere):
+        points = shape.radius * d
+    elif isinstance(shape, Capsule):
+        points = shape.radius * d + shape.length / 2 * ends
+    elif isinstance(shape, Cylinder):
+        across = d * [1, 1, 0]
+        length = np.sqrt(np.sum(across**2, axis=1))[:, None]
+        out = np.where(length > 1e-12, across / np.maximum(length, 1e-12), 0.0)
+        points = shape.radius * out + shape.length / 2 * ends
+    else:
+        vertices = hull_of(shape).vertices
+        points = vertices[np.argmax(d @ vertices.T, axis=1)]
+    return placed.origin + points @ placed.axes.T
+
+
 # --- Farthest corners, edges and faces -----------------------------------------------------------
 
 DISC_POINTS = 16
