@@ -112,11 +112,8 @@ class PhaseDynamics:
         if self.tree is self.model:
             K, k = np.zeros((*qd.shape[:-1], 0, qd.shape[-1])), np.zeros((*qd.shape[:-1], 0))
         else:
-            c = constraint(self.model, q, qd)
-            K, k = np.asarray(c.K), np.asarray(c.k)
-            rows = kept_rows(self.model, K.reshape(-1, *K.shape[-2:])[0]) if K.size else None
-            if rows is not None:
-                K, k = K[..., rows, :], k[..., rows]
+            c = _loop_constraint(self.model, q, qd)
+            K, k = c.K, c.k
         return Instant(gap, J, bias, q, A, free, total, K, k)
 
     @property
@@ -257,7 +254,7 @@ def closed_positions(dynamics, q, contacts):
         gap, J, _ = dynamics.scene.candidate_terms(dynamics.tree, q, still)
         R, error = J[contacts, 0], gap[contacts]
         if dynamics.tree is not dynamics.model:
-            c = _counting(dynamics.model, constraint(dynamics.model, q, still))
+            c = _loop_constraint(dynamics.model, q, still)
             R, error = np.concatenate([R, c.K]), np.concatenate([error, c.error])
         if np.max(np.abs(error), initial=0.0) <= _CLOSED:
             break
@@ -280,7 +277,7 @@ def closed_velocities(dynamics, q, qd, rows):
     R = J[rows[0], rows[1]]
     rate = R @ qd
     if dynamics.tree is not dynamics.model:
-        c = _counting(dynamics.model, constraint(dynamics.model, q, qd))
+        c = _loop_constraint(dynamics.model, q, qd)
         R, rate = np.concatenate([R, c.K]), np.concatenate([rate, c.rate])
     A = dynamics.field.mobility(dynamics.tree, q)
     for _ in range(2):  # the second removes what rounding left of the first
@@ -289,10 +286,14 @@ def closed_velocities(dynamics, q, qd, rows):
     return qd
 
 
-def _counting(model, c):
+def _loop_constraint(model, q, qd):
     """The constraints of loops without those that are nearly redundant."""
-    rows = kept_rows(model, c.K)
-    return c if rows is None else c._replace(K=c.K[rows], error=c.error[rows], rate=c.rate[rows])
+    c = constraint(model, q, qd)
+    K = np.asarray(c.K)
+    rows = kept_rows(model, K.reshape(-1, *K.shape[-2:])[0]) if K.size else None
+    rows = slice(None) if rows is None else rows
+    vectors = {name: np.asarray(getattr(c, name))[..., rows] for name in ("k", "error", "rate")}
+    return c._replace(K=K[..., rows, :], **vectors)
 
 
 def _forces(R, A, error):

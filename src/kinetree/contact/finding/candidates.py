@@ -19,7 +19,7 @@ from kinetree.contact.finding.closed_forms import touches
 from kinetree.contact.finding.shapes import Placed
 from kinetree.spatial import cross
 
-__all__ = ["carriers", "moving_shape", "positions", "terms", "velocities"]
+__all__ = ["point_velocities", "positions", "terms", "velocities"]
 
 
 def positions(model, q, pairs):
@@ -30,7 +30,7 @@ def positions(model, q, pairs):
         q: configuration, (nq,), of any kind of number.
         pairs: ``(a, b)``, both ``Geometry``, with the lower body first.
     """
-    bodies = carriers(model, pairs)
+    bodies = _carriers(model, pairs)
     X_0 = base_transforms(model, joint_transforms(model, q, bodies)[0], bodies)
     found = [touch for pair in pairs for touch in touches(*(_placed(g, X_0) for g in pair))]
     gaps, points, axes = (
@@ -42,10 +42,7 @@ def positions(model, q, pairs):
 
 def velocities(model, q, qd, pairs):
     """Gaps (n,) and relative velocities (n, 3) of the potential contacts of pairs."""
-    bodies = carriers(model, pairs)
-    X, v = body_velocities(model, q, qd, bodies)
-    X_0 = base_transforms(model, X, bodies)
-    v = {i: X_0[i].inv_apply(v[i]) for i in (0, *bodies)}
+    X_0, v = _body_velocities(model, q, qd, pairs)
     gaps, speeds = [], []
     for pair in pairs:
         v_ps = v[pair[1].body] - v[pair[0].body]
@@ -54,6 +51,27 @@ def velocities(model, q, qd, pairs):
             there = v_ps.linear + cross(v_ps.angular, touch.point)
             speeds.append(contact_axes(touch.normal) @ there)
     return _stacked(model, q, ((), (3,)), gaps, speeds)
+
+
+def point_velocities(model, q, qd, pairs):
+    """Velocities of contact points over the surfaces of the predecessors, (n, 2)."""
+    X_0, v = _body_velocities(model, q, qd, pairs)
+    found = [np.zeros((0, 2), dtype=model.scalar_type(q))]
+    for pair in pairs:
+        carrier = v[pair[0].body]
+        for touch in touches(*(_moving(g, X_0, v) for g in pair)):
+            point, normal = value_of(touch.point), value_of(touch.normal)
+            over = rate_of(touch.point) - carrier.linear - cross(carrier.angular, point)
+            found.append((contact_axes(normal)[1:] @ over)[None])
+    return np.concatenate(found)
+
+
+def _body_velocities(model, q, qd, pairs):
+    """Transforms, and velocities in base coordinates, of the bodies that move pairs of shapes."""
+    bodies = _carriers(model, pairs)
+    X, v = body_velocities(model, q, qd, bodies)
+    X_0 = base_transforms(model, X, bodies)
+    return X_0, {i: X_0[i].inv_apply(v[i]) for i in (0, *bodies)}
 
 
 def _through_gears(found, at):
@@ -68,7 +86,7 @@ def terms(model, q, qd, pairs):
 
     The relative velocity along normal and tangents is ``J qd``, its rate ``J qdd + bias``.
     """
-    bodies = carriers(model, pairs)
+    bodies = _carriers(model, pairs)
     X, v, a = body_accelerations(model, q, qd, model.zero_velocity, bodies=bodies)
     S = joint_transforms(model, q, bodies)[1]
     X_0 = base_transforms(model, X, bodies)
@@ -81,7 +99,7 @@ def terms(model, q, qd, pairs):
         p, s = (g.body for g in pair)
         v_ps, a_ps = v[s] - v[p], a[s] - a[p]
         joints = {i: (i in model.support[s]) - (i in model.support[p]) for i in bodies}
-        for touch in touches(*(moving_shape(g, X_0, v) for g in pair)):
+        for touch in touches(*(_moving(g, X_0, v) for g in pair)):
             point, point_rate = value_of(touch.point), rate_of(touch.point)
             normal, normal_rate = value_of(touch.normal), rate_of(touch.normal)
             axes = contact_axes(normal)
@@ -93,7 +111,7 @@ def terms(model, q, qd, pairs):
     return _stacked(model, q, ((), (3, model.nv), (3,)), gaps, rows, biases)
 
 
-def carriers(model, pairs):
+def _carriers(model, pairs):
     """Numbers of the bodies that move the shapes of pairs, parents first."""
     return sorted({i for pair in pairs for g in pair if g.body for i in model.support[g.body]})
 
@@ -103,7 +121,7 @@ def _placed(geometry, X_0):
     return Placed(geometry.shape, X.E.T, X.r)
 
 
-def moving_shape(geometry, X_0, v):
+def _moving(geometry, X_0, v):
     """The shape with its rates, as dual numbers; what is fixed to the base stays as it is."""
     still = _placed(geometry, X_0)
     if geometry.body == 0:

@@ -13,12 +13,9 @@ from functools import cached_property
 
 import numpy as np
 
-from kinetree.algorithms.dual import rate_of, value_of
-from kinetree.algorithms.kinematics import base_transforms, body_velocities
 from kinetree.arrays.kinds import Array, ArrayLike
-from kinetree.contact.contacts import body_motions, contact_axes
-from kinetree.contact.finding.candidates import carriers, moving_shape
-from kinetree.contact.finding.closed_forms import touches
+from kinetree.contact.contacts import body_motions
+from kinetree.contact.finding.candidates import point_velocities
 from kinetree.contact.scene import Scene, as_scene
 from kinetree.contact.soft.laws import (
     HuntCrossley,
@@ -33,7 +30,6 @@ from kinetree.contact.soft.patch import Patch
 from kinetree.errors import ModelError, TraceError, UnknownNameError, calling
 from kinetree.functional.kernel import kernel
 from kinetree.model.model import Model
-from kinetree.spatial import cross
 from kinetree.spelling import did_you_mean
 
 __all__ = ["LAWS", "SoftContact"]
@@ -272,23 +268,7 @@ def contact_point_jacobian(scene):
 
     @kernel
     def jacobian(model, q):
-        columns = [_travel(model, q, e, pairs) for e in np.eye(model.nv, dtype=int)]
+        columns = [point_velocities(model, q, e, pairs) for e in np.eye(model.nv, dtype=int)]
         return np.stack(columns, axis=-1)
 
     return jacobian
-
-
-def _travel(model, q, qd, pairs):
-    """Velocities of contact points over the surfaces of the predecessors, (n, 2)."""
-    bodies = carriers(model, pairs)
-    X, v = body_velocities(model, q, qd, bodies)
-    X_0 = base_transforms(model, X, bodies)
-    v = {i: X_0[i].inv_apply(v[i]) for i in (0, *bodies)}
-    found = [np.zeros((0, 2), dtype=model.scalar_type(q))]
-    for pair in pairs:
-        carrier = v[pair[0].body]
-        for touch in touches(*(moving_shape(g, X_0, v) for g in pair)):
-            point, normal = value_of(touch.point), value_of(touch.normal)
-            over = rate_of(touch.point) - carrier.linear - cross(carrier.angular, point)
-            found.append((contact_axes(normal)[1:] @ over)[None])
-    return np.concatenate(found)
