@@ -8,6 +8,7 @@ Gears need nothing: the variables of a model are those that follow nothing. NumP
 import numpy as np
 
 from kinetree.algorithms import rnea
+from kinetree.algorithms.closed.joint_space import expanded
 from kinetree.algorithms.closed.rank import kept_rows, scaling
 from kinetree.errors import LoopError
 from kinetree.functional.kernel import kernel
@@ -17,7 +18,9 @@ from kinetree.loops.kinematics.space import tree_inertia
 from kinetree.quantities import dynamics
 from kinetree.quantities.hybrid import free_joints
 
-__all__ = ["drive_forces", "free_acceleration", "free_variables", "mobility", "tree_force"]
+__all__ = [
+    "drive_forces", "free_acceleration", "free_variables", "loop_forces", "mobility", "tree_force",
+]  # fmt: skip
 
 _CONTRADICTS = 1e-8  # of the prescribed accelerations
 
@@ -78,13 +81,24 @@ def drive_forces(model, q, qd, tau, qdd, pushes, given):
     """
     free = free_variables(model, given)
     missing = tree_force(model, q, qd, qdd) - tau - pushes
-    if model.loops:
-        K, units = constraint(model, q, qd).K, scaling(model)
-        rows = kept_rows(model, K)
-        K = (units.apply(K) / units.columns)[slice(None) if rows is None else rows]
-        loop_force = np.linalg.lstsq(K[:, free].T, missing[free], rcond=1e-10)[0]
-        missing = missing - K.T @ loop_force
+    missing = missing - loop_forces(model, q, missing, free)[1]
     return np.where(free, tau, tau + missing)
+
+
+def loop_forces(model, q, missing, free):
+    """Forces ``κ`` of loops, (nc,), with ``(Kᵀ κ)[free] = missing[free]``, and ``Kᵀ κ``, (nv,).
+
+    The smallest, where they are not unique.
+    """
+    if not model.loops:
+        return np.zeros(0), np.zeros(model.nv)
+    K, units = constraint(model, q, np.zeros(model.nv)).K, scaling(model)
+    rows = kept_rows(model, K)
+    scaled, columns = units.apply(K).T[free], units.columns[free]
+    scaled = scaled if rows is None else scaled[:, rows]
+    found = np.linalg.lstsq(scaled, columns * missing[free], rcond=1e-10)[0]
+    kappa = units.rows * expanded(found, rows, len(K))
+    return kappa, K.T @ kappa
 
 
 def _motions(model, q, qd, free, known):

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms.closed.joint_space import expanded
 from kinetree.algorithms.closed.rank import kept_rows, scaling
 from kinetree.contact.contacts import jacobian, velocity
-from kinetree.contact.mobility import free_variables, mobility
+from kinetree.contact.mobility import free_variables, loop_forces, mobility
 from kinetree.errors import ImpactError, LoopError
 from kinetree.joints.prescribed import PrescribedInstant
 from kinetree.loops.kinematics.constraint import constraint
@@ -101,16 +100,8 @@ class Collision:
         Args:
             u: joint-space impulse of the contacts, (nv,).
         """
-        if not self.model.loops:
-            return np.zeros(0), np.zeros(self.model.nv)
-        missing = (tree_inertia(self.model, self.q) @ (self.A @ u) - u)[self.free]
-        K, units = constraint(self.model, self.q, np.zeros(self.model.nv)).K, scaling(self.model)
-        scaled, columns = units.apply(K).T[self.free], units.columns[self.free]
-        rows = kept_rows(self.model, K)
-        scaled = scaled if rows is None else scaled[:, rows]
-        found = np.linalg.lstsq(scaled, columns * missing, rcond=1e-10)[0]
-        kappa = units.rows * expanded(found, rows, len(K))
-        return kappa, K.T @ kappa
+        missing = tree_inertia(self.model, self.q) @ (self.A @ u) - u
+        return loop_forces(self.model, self.q, missing, self.free)
 
 
 # --- Results -------------------------------------------------------------------------------------
