@@ -9,7 +9,7 @@ from kinetree.model.dh import DHRow, from_dh
 from kinetree.spatial import Inertia
 from kinetree.spatial.vector3 import symmetric
 
-__all__ = ["ANGLES", "CONVENTIONS", "LISTS", "MOST_ROWS", "NUMBERS", "TEXTS", "Entry", "to_model"]
+__all__ = ["CONVENTIONS", "LISTS", "MOST_ROWS", "NUMBERS", "TEXTS", "Entry", "to_model"]
 
 CONVENTIONS = {
     "modified": "modified", "proximal": "modified", "craig": "modified",
@@ -20,7 +20,6 @@ TEXTS = ("joint", "link", "type")
 NUMBERS = (
     "a", "alpha", "d", "theta", "offset", "pitch", "mass", "lower", "upper", "velocity", "effort",
 )  # fmt: skip
-ANGLES = ("alpha", "theta")  # lower, upper, offset and velocity are those of revolute joints
 LISTS = ("com", "inertia")  # three numbers; three or six
 _TYPES = {
     "revolute": "revolute", "r": "revolute", "prismatic": "prismatic", "p": "prismatic",
