@@ -243,7 +243,7 @@ def test_the_first_wrong_sample_of_a_batch_is_named():
         P.from_q(ours, theirs, q)
     q[0, 1] = np.inf
     with pytest.raises(
-        ShapeError, match=r"Pinocchio's q of sample \(0, 1\) must be finite, got inf"
+        ShapeError, match=r"Pinocchio's q must be finite, got inf at index 0 of sample \(0, 1\)"
     ):
         P.from_q(ours, theirs, q)
 

@@ -5,24 +5,19 @@ leading axes are a batch. What goes into ``to_*`` is kinetree's, the configurati
 into ``from_*`` is MuJoCo's.
 """
 
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import InteropError, ShapeError
-from kinetree.interop.coupled_states import (
-    all_joints,
-    leading_forces,
-    leading_positions,
-    leading_variables,
-)
+from kinetree.interop.states import Pair, States
 from kinetree.joints import Free
 from kinetree.loaders.mjcf.joints import variables
-from kinetree.loaders.mjcf.maps import JointMap, map_of
+from kinetree.loaders.mjcf.maps import map_of
 from kinetree.loaders.mjcf.values import joint_names, model_name
 from kinetree.model import Model
-from kinetree.model.arrays import as_configuration, as_joint_vector, as_numbers, check_finite
 from kinetree.writers.mjcf.elements import Part, parts_of
 
 __all__ = ["from_a", "from_q", "from_tau", "from_v", "to_a", "to_q", "to_tau", "to_v"]
@@ -32,107 +27,53 @@ _KINDS = ("free", "ball", "slide", "hinge")  # mjtJoint
 
 def to_q(model: Model, mj_model: Any, q: ArrayLike) -> Array:
     """MuJoCo's ``qpos``, (..., mj_model.nq), from kinetree's configuration, (..., nq)."""
-    model, q = all_joints(model, q)
-    q = as_configuration(model, q)
-    out = np.empty((*q.shape[:-1], mj_model.nq), dtype=q.dtype)
-    for p in _pairs(model, mj_model):
-        out[..., p.mj_q] = p.map.to_position(q[..., p.q]) + p.reference
-    return out
+    return _states(model, mj_model).to_position(q)
 
 
 def from_q(model: Model, mj_model: Any, qpos: ArrayLike) -> Array:
     """Kinetree's configuration from MuJoCo's ``qpos``; quaternions come back with unit length."""
-    return leading_positions(model, _from_q(model.uncoupled, mj_model, qpos))
-
-
-def _from_q(model, mj_model, qpos):
-    """Positions of all joints."""
-    qpos = _vector(mj_model, qpos, "qpos", mj_model.nq)
-    out = np.empty((*qpos.shape[:-1], model.nq), dtype=qpos.dtype)
-    for p in _pairs(model, mj_model):
-        out[..., p.q] = p.map.from_position(qpos[..., p.mj_q] - p.reference)
-        for part in p.unit_parts:
-            _normalize(out[..., p.q][..., part], p.name)
-    return as_configuration(model, out, "q from MuJoCo")
+    return _states(model, mj_model).from_position(qpos, "qpos")
 
 
 def to_v(model: Model, mj_model: Any, q: ArrayLike, qd: ArrayLike) -> Array:
     """MuJoCo's ``qvel`` from kinetree's configuration and velocity."""
-    model, q, qd = all_joints(model, q, qd=qd)
-    q, qd = as_configuration(model, q), as_joint_vector(model, qd, "qd")
-    return _to_tangent(model, mj_model, qd, (q, qd), "to_velocity")
+    return _states(model, mj_model).to_tangent("velocity", q, qd=qd)
 
 
 def from_v(model: Model, mj_model: Any, qpos: ArrayLike, qvel: ArrayLike) -> Array:
     """Kinetree's velocity from MuJoCo's ``qpos`` and ``qvel``."""
-    full, qvel = model.uncoupled, _vector(mj_model, qvel, "qvel", mj_model.nv)
-    state = _from_q(full, mj_model, qpos), qvel
-    return leading_variables(model, _from_tangent(full, mj_model, qvel, state, "from_velocity"))
+    states = _states(model, mj_model)
+    return states.from_tangent("velocity", qpos, position="qpos", qvel=qvel)
 
 
 def to_a(model: Model, mj_model: Any, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
     """MuJoCo's ``qacc`` from kinetree's configuration, velocity and acceleration."""
-    model, q, qd, qdd = all_joints(model, q, qd=qd, qdd=qdd)
-    q, qd = as_configuration(model, q), as_joint_vector(model, qd, "qd")
-    qdd = as_joint_vector(model, qdd, "qdd")
-    return _to_tangent(model, mj_model, qdd, (q, qd, qdd), "to_acceleration")
+    return _states(model, mj_model).to_tangent("acceleration", q, qd=qd, qdd=qdd)
 
 
 def from_a(model: Model, mj_model: Any, qpos: ArrayLike, qvel: ArrayLike, qacc: ArrayLike) -> Array:
     """Kinetree's acceleration from MuJoCo's ``qpos``, ``qvel`` and ``qacc``."""
-    full, qvel = model.uncoupled, _vector(mj_model, qvel, "qvel", mj_model.nv)
-    qacc = _vector(mj_model, qacc, "qacc", mj_model.nv)
-    state = _from_q(full, mj_model, qpos), qvel, qacc
-    return leading_variables(model, _from_tangent(full, mj_model, qacc, state, "from_acceleration"))
+    states = _states(model, mj_model)
+    return states.from_tangent("acceleration", qpos, position="qpos", qvel=qvel, qacc=qacc)
 
 
 def to_tau(model: Model, mj_model: Any, q: ArrayLike, tau: ArrayLike) -> Array:
     """MuJoCo's joint forces from kinetree's: the same power at any velocity."""
-    model, q, tau = all_joints(model, q, tau=tau)
-    q, tau = as_configuration(model, q), as_joint_vector(model, tau, "tau")
-    return _to_tangent(model, mj_model, tau, (q, tau), "to_velocity")
+    return _states(model, mj_model).to_tangent("velocity", q, tau=tau)
 
 
 def from_tau(model: Model, mj_model: Any, qpos: ArrayLike, tau: ArrayLike) -> Array:
     """Kinetree's joint forces from MuJoCo's: the same power at any velocity."""
-    full, tau = model.uncoupled, _vector(mj_model, tau, "tau", mj_model.nv)
-    q = _from_q(full, mj_model, qpos)
-    forces = _from_tangent(full, mj_model, tau, (q, tau), "from_velocity")
-    return leading_forces(model, q, forces)
+    return _states(model, mj_model).from_tangent("velocity", qpos, position="qpos", tau=tau)
 
 
-def _to_tangent(model, mj_model, like, arrays, convert):
-    batch = np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
-    out = np.empty((*batch, mj_model.nv), dtype=like.dtype)
-    for p in _pairs(model, mj_model):
-        parts = [a[..., p.q if k == 0 else p.v] for k, a in enumerate(arrays)]
-        out[..., p.mj_v] = getattr(p.map, convert)(*parts)
-    return out
+def _states(model, mj_model):
+    sizes = mj_model.nq, mj_model.nv
+    match = partial(_pairs, mj_model)
+    return States(model, "MuJoCo", model_name(mj_model), *sizes, match, partial(_settle, model))
 
 
-def _from_tangent(model, mj_model, like, arrays, convert):
-    batch = np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
-    out = np.empty((*batch, model.nv), dtype=like.dtype)
-    for p in _pairs(model, mj_model):
-        parts = [a[..., p.q if k == 0 else p.mj_v] for k, a in enumerate(arrays)]
-        out[..., p.v] = getattr(p.map, convert)(*parts)
-    return out
-
-
-class _Pair(NamedTuple):
-    """A joint of kinetree and its counterpart: where their variables are, how they translate."""
-
-    name: str
-    q: slice
-    v: slice
-    mj_q: list
-    mj_v: list
-    reference: np.ndarray
-    map: JointMap
-    unit_parts: tuple
-
-
-def _pairs(model, mj_model):
+def _pairs(mj_model, model):
     """All joints that have variables, matched by name."""
     theirs = {name: j for j, name in enumerate(joint_names(mj_model))}
     left, pairs = set(theirs), []
@@ -158,14 +99,14 @@ def _pairs(model, mj_model):
         mj_q = [k for there in at for k in range(there.q.start, there.q.stop)]
         mj_v = [k for there in at for k in range(there.v.start, there.v.stop)]
         reference = [x for there in at for x in [there.reference] * (there.q.stop - there.q.start)]
-        where = (model.q_slice[i], model.v_slice[i], mj_q, mj_v, np.array(reference))
-        pairs.append(_Pair(name, *where, map_of(joint), joint.unit_parts))
+        where = (model.q_slice[i], model.v_slice[i], mj_q, mj_v)
+        pairs.append(Pair(name, *where, map_of(joint), np.array(reference)))
     if left:
         raise InteropError(
             f"model {model.name!r} has no joint {', '.join(map(repr, sorted(left)))}, which "
             f"MuJoCo's model {model_name(mj_model)!r} has; joints are matched by name"
         )
-    return pairs
+    return pairs, []
 
 
 def _parts(mj_model, joint, name, theirs):
@@ -174,19 +115,13 @@ def _parts(mj_model, joint, name, theirs):
     return parts_of(joint, name)
 
 
-def _normalize(p, name):
-    length = np.linalg.norm(p, axis=-1, keepdims=True)
-    if np.any(length < 1e-12):
-        raise ShapeError(f"MuJoCo's qpos, joint {name!r}: a quaternion of length zero")
-    off = np.abs(length - 1) > 8 * np.finfo(p.dtype).eps  # a unit quaternion stays as it is
-    np.divide(p, length, out=p, where=off)
-
-
-def _vector(mj_model, x, name, size):
-    a = as_numbers(x, f"MuJoCo's {name}")
-    if a.ndim == 0 or a.shape[-1] != size:
-        raise ShapeError(
-            f"MuJoCo's {name} must have shape (..., {size}) for its model "
-            f"{model_name(mj_model)!r}, got {a.shape}"
-        )
-    return check_finite(a, f"MuJoCo's {name}")
+def _settle(model, pair, theirs, q):
+    """``q`` with quaternions of unit length."""
+    for part in model.uncoupled.joint[model.uncoupled.joint_index(pair.name)].unit_parts:
+        p = q[..., part]
+        length = np.linalg.norm(p, axis=-1, keepdims=True)
+        if np.any(length < 1e-12):
+            raise ShapeError(f"MuJoCo's qpos, joint {pair.name!r}: a quaternion of length zero")
+        off = np.abs(length - 1) > 8 * np.finfo(p.dtype).eps  # a unit quaternion stays as it is
+        np.divide(p, length, out=p, where=off)
+    return q

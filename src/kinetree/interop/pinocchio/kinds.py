@@ -50,13 +50,29 @@ class JointMap:
         """Kinetree's position variables."""
         return _put(q, self.position_order)
 
-    def to_velocity(self, qd):
-        """Pinocchio's velocity variables; also accelerations and forces."""
-        return _take(qd, self.velocity_order)
+    def to_tangent(self, x):
+        """Pinocchio's velocities, accelerations, forces or limits of these."""
+        return _take(x, self.velocity_order)
 
-    def from_velocity(self, v):
-        """Kinetree's velocity variables; also accelerations and forces."""
-        return _put(v, self.velocity_order)
+    def from_tangent(self, x):
+        """Kinetree's velocities, accelerations, forces or limits of these."""
+        return _put(x, self.velocity_order)
+
+    def to_velocity(self, q, qd):
+        """Pinocchio's velocities or forces."""
+        return self.to_tangent(qd)
+
+    def from_velocity(self, q, v):
+        """Kinetree's velocities or forces."""
+        return self.from_tangent(v)
+
+    def to_acceleration(self, q, qd, qdd):
+        """Pinocchio's accelerations."""
+        return self.to_tangent(qdd)
+
+    def from_acceleration(self, q, v, a):
+        """Kinetree's accelerations."""
+        return self.from_tangent(a)
 
     def to_limit(self, limit, unlimited):
         """Pinocchio's position limit; ``unlimited`` stands where there is none."""

@@ -74,7 +74,7 @@ def _body(pin_model, part, name, parent):
 def _dynamics(pin_model, part, joint_map):
     sources = {"armature": "armature", "damping": "damping", "friction": "upperDryFrictionLimit"}
     found = {
-        name: joint_map.from_velocity(getattr(pin_model, source)[part.v])
+        name: joint_map.from_tangent(getattr(pin_model, source)[part.v])
         for name, source in sources.items()
     }
     given = {name: values for name, values in found.items() if np.any(values)}
@@ -87,8 +87,8 @@ def _limits(pin_model, part, joint_map):
     limits = Limits(
         lower=joint_map.from_limit(lower, -np.inf),
         upper=joint_map.from_limit(upper, np.inf),
-        velocity=joint_map.from_velocity(_infinite(pin_model.velocityLimit[part.v])),
-        effort=joint_map.from_velocity(_infinite(pin_model.effortLimit[part.v])),
+        velocity=joint_map.from_tangent(_infinite(pin_model.velocityLimit[part.v])),
+        effort=joint_map.from_tangent(_infinite(pin_model.effortLimit[part.v])),
     )
     all_limits = (*limits.lower, *limits.upper, *limits.velocity, *limits.effort)
     return limits if np.any(np.isfinite(all_limits)) else None

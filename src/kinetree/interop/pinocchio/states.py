@@ -5,23 +5,18 @@ accelerations and forces are (..., n) arrays; leading axes are a batch. What goe
 kinetree's, the configuration too; what goes into ``from_*`` is Pinocchio's.
 """
 
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import InteropError, ShapeError
-from kinetree.interop.coupled_states import (
-    all_joints,
-    leading_forces,
-    leading_positions,
-    leading_variables,
-)
-from kinetree.interop.pinocchio.kinds import JointMap, as_kinetree, kind_of, same_joint
+from kinetree.interop.pinocchio.kinds import as_kinetree, kind_of, same_joint
 from kinetree.interop.pinocchio.leaves import followers, leaves
+from kinetree.interop.states import Follower, Pair, States
 from kinetree.joints import Fixed
 from kinetree.model import Model
-from kinetree.model.arrays import as_configuration, as_joint_vector
 from kinetree.spatial import Inertia
 
 __all__ = [
@@ -40,11 +35,7 @@ __all__ = [
 
 def to_q(model: Model, pin_model: Any, q: ArrayLike) -> Array:
     """Pinocchio's configuration, (..., pin_model.nq), from kinetree's, (..., nq)."""
-    model, q = all_joints(model, q)
-    q = as_configuration(model, q)
-    pairs, _ = _pairs(model, pin_model)
-    parts = [(p.pin_q, p.map.to_position(q[..., p.q])) for p in pairs]
-    return _assemble(parts, pin_model.nq, q)
+    return _states(model, pin_model).to_position(q)
 
 
 def from_q(model: Model, pin_model: Any, q: ArrayLike) -> Array:
@@ -52,49 +43,27 @@ def from_q(model: Model, pin_model: Any, q: ArrayLike) -> Array:
 
     Unbounded revolute joints come back as an angle in (-π, π].
     """
-    return leading_positions(model, _from_q(model.uncoupled, pin_model, q))
-
-
-def _from_q(model, pin_model, q):
-    """Positions of all joints."""
-    q = _pinocchio_vector(pin_model, q, "q", pin_model.nq)
-    parts, (pairs, mimics) = [], _pairs(model, pin_model)
-    for p in pairs:
-        theirs = q[..., p.pin_q]
-        values = p.map.from_position(theirs)
-        off = ~np.isclose(p.map.to_position(values), theirs, rtol=1e-4, atol=1e-4).all(axis=-1)
-        if np.any(off):
-            raise ShapeError(
-                f"Pinocchio's q{_sample(off)}, joint {p.name!r}: cosine and sine must be those of "
-                f"an angle, got {theirs[off][0].tolist()}; see pinocchio.neutral and normalize"
-            )
-        parts.append((p.q, values))
-    ours = _assemble(parts, model.nq, q)
-    for f in mimics:
-        ours[..., f.q] = f.scaling * ours[..., f.leader_q] + f.offset
-    return as_configuration(model, ours, "q from Pinocchio")
+    return _states(model, pin_model).from_position(q)
 
 
 def to_v(model: Model, pin_model: Any, q: ArrayLike, qd: ArrayLike) -> Array:
     """Pinocchio's velocity from kinetree's configuration and velocity."""
-    model, q, qd = all_joints(model, q, qd=qd)
-    return _to_tangent(model, pin_model, q, qd=qd)
+    return _states(model, pin_model).to_tangent("velocity", q, qd=qd)
 
 
 def from_v(model: Model, pin_model: Any, q: ArrayLike, v: ArrayLike) -> Array:
     """Kinetree's velocity from Pinocchio's configuration and velocity."""
-    return leading_variables(model, _from_tangent(model.uncoupled, pin_model, q, v=v))
+    return _states(model, pin_model).from_tangent("velocity", q, v=v)
 
 
 def to_a(model: Model, pin_model: Any, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
     """Pinocchio's acceleration from kinetree's configuration, velocity and acceleration."""
-    model, q, qd, qdd = all_joints(model, q, qd=qd, qdd=qdd)
-    return _to_tangent(model, pin_model, q, qd=qd, qdd=qdd)
+    return _states(model, pin_model).to_tangent("acceleration", q, qd=qd, qdd=qdd)
 
 
 def from_a(model: Model, pin_model: Any, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
     """Kinetree's acceleration from Pinocchio's configuration, velocity and acceleration."""
-    return leading_variables(model, _from_tangent(model.uncoupled, pin_model, q, v=v, a=a))
+    return _states(model, pin_model).from_tangent("acceleration", q, v=v, a=a)
 
 
 def to_tau(model: Model, pin_model: Any, q: ArrayLike, tau: ArrayLike) -> Array:
@@ -102,66 +71,32 @@ def to_tau(model: Model, pin_model: Any, q: ArrayLike, tau: ArrayLike) -> Array:
 
     Forces of joints that mimic others add to those of the others.
     """
-    model, q, tau = all_joints(model, q, tau=tau)
-    tau = np.array(as_joint_vector(model, tau, "tau"))
-    for f in _pairs(model, pin_model)[1]:
-        tau[..., f.leader_v] += f.scaling * tau[..., f.v]
-    return _to_tangent(model, pin_model, q, tau=tau)
+    return _states(model, pin_model).to_tangent("velocity", q, tau=tau)
 
 
 def from_tau(model: Model, pin_model: Any, q: ArrayLike, tau: ArrayLike) -> Array:
     """Kinetree's joint forces from Pinocchio's: the same power at any velocity."""
-    full = model.uncoupled
-    forces = _from_tangent(full, pin_model, q, tau=tau)
-    return leading_forces(model, _from_q(full, pin_model, q), forces) if model.couplings else forces
+    return _states(model, pin_model).from_tangent("velocity", q, tau=tau)
 
 
-def _to_tangent(model, pin_model, q, **vectors):
-    """The last of ``vectors`` in Pinocchio's variables; the others are only checked."""
-    q = as_configuration(model, q)
-    *others, x = (as_joint_vector(model, x, name) for name, x in vectors.items())
-    pairs, _ = _pairs(model, pin_model)
-    parts = [(p.pin_v, p.map.to_velocity(x[..., p.v])) for p in pairs]
-    return _assemble(parts, pin_model.nv, x, q, *others)
+def _states(model, pin_model):
+    sizes = pin_model.nq, pin_model.nv
+    return States(model, "Pinocchio", pin_model.name, *sizes, partial(_pairs, pin_model), _settle)
 
 
-def _from_tangent(model, pin_model, q, **vectors):
-    """The last of ``vectors`` in kinetree's variables; the others are only checked."""
-    q = _pinocchio_vector(pin_model, q, "q", pin_model.nq)
-    *others, x = (
-        _pinocchio_vector(pin_model, x, name, pin_model.nv) for name, x in vectors.items()
-    )
-    pairs, mimics = _pairs(model, pin_model)
-    parts = [(p.v, p.map.from_velocity(x[..., p.pin_v])) for p in pairs]
-    ours = _assemble(parts, model.nv, x, q, *others)
-    for f in mimics:
-        ours[..., f.v] = 0 if "tau" in vectors else f.scaling * ours[..., f.leader_v]
-    return ours
+def _settle(pair, theirs, q):
+    """``q``, if cosines and sines are those of an angle."""
+    off = ~np.isclose(pair.map.to_position(q), theirs, rtol=1e-4, atol=1e-4).all(axis=-1)
+    if np.any(off):
+        sample = f" of sample {tuple(np.argwhere(off)[0].tolist())}" if off.ndim else ""
+        raise ShapeError(
+            f"Pinocchio's q{sample}, joint {pair.name!r}: cosine and sine must be those of an "
+            f"angle, got {theirs[off][0].tolist()}; see pinocchio.neutral and normalize"
+        )
+    return q
 
 
-class _Pair(NamedTuple):
-    """A joint of kinetree and its counterpart: where their variables are, how they translate."""
-
-    name: str
-    q: slice
-    v: slice
-    pin_q: slice
-    pin_v: slice
-    map: JointMap
-
-
-class _Mimic(NamedTuple):
-    """A joint of kinetree that has no variables in Pinocchio, and the one that it follows."""
-
-    q: slice
-    v: slice
-    leader_q: slice
-    leader_v: slice
-    scaling: float
-    offset: float
-
-
-def _pairs(model, pin_model):
+def _pairs(pin_model, model):
     """All joints that have variables in both models, matched by name, and those that follow."""
     ours = {n: i for i, n in enumerate(model.joint_names, start=1) if model.joint[i].nq}
     parts = leaves(pin_model)
@@ -179,9 +114,11 @@ def _pairs(model, pin_model):
             )
         if kind_of(leaf.joint) != "JointModelMimic":
             here = (model.q_slice[i], model.v_slice[i])
-            pairs.append(_Pair(name, *here, leaf.q, leaf.v, joint_map))
+            pairs.append(Pair(name, *here, leaf.q, leaf.v, joint_map))
     at = {n: (model.q_slice[i], model.v_slice[i]) for n, i in ours.items()}
-    mimics = [_Mimic(*at[f.name], *at[f.leader], f.scaling, f.offset) for f in followers(pin_model)]
+    mimics = [
+        Follower(*at[f.name], *at[f.leader], f.scaling, f.offset) for f in followers(pin_model)
+    ]
     return pairs, mimics
 
 
@@ -201,39 +138,6 @@ def _require_same_names(model, pin_model, ours, theirs):
             f"model {model.name!r} has no joint {', '.join(map(repr, extra))}, which Pinocchio's "
             f"model {pin_model.name!r} has; joints are matched by name"
         )
-
-
-def _pinocchio_vector(pin_model, x, name, size):
-    a = np.asarray(x)
-    if not np.issubdtype(a.dtype, np.inexact):
-        a = a.astype(float)
-    if a.ndim == 0 or a.shape[-1] != size:
-        raise ShapeError(
-            f"Pinocchio's {name} must have shape (..., {size}) for its model "
-            f"{pin_model.name!r}, got {a.shape}"
-        )
-    finite = np.isfinite(a)
-    if not np.all(finite):
-        sample = _sample(~finite.all(axis=-1))
-        raise ShapeError(f"Pinocchio's {name}{sample} must be finite, got {a[~finite][0]}")
-    return a
-
-
-def _sample(wrong):
-    """The first wrong sample of a batch, for messages."""
-    return f" of sample {tuple(np.argwhere(wrong)[0].tolist())}" if wrong.ndim else ""
-
-
-def _assemble(parts, size, *arrays):
-    """The ``parts``, (slice, values), put together in the precision of the first array.
-
-    The batch axes are those of all ``arrays``, broadcast.
-    """
-    batch = np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
-    out = np.empty((*batch, size), dtype=arrays[0].dtype)
-    for at, values in parts:
-        out[..., at] = values
-    return out
 
 
 # --- Inertial parameters -------------------------------------------------------------------------

@@ -106,7 +106,7 @@ def _add_joint(pin, result, body, parent, placement):
         values = () if body.dynamics is None else getattr(body.dynamics, name)
         if values:
             for target, sign in targets.items():
-                getattr(result, target)[at] = sign * joint_map.to_velocity(np.array(values))
+                getattr(result, target)[at] = sign * joint_map.to_tangent(np.array(values))
     return number
 
 
@@ -126,13 +126,13 @@ def _add_limited(result, body, joint_map, where):
     _warn_of_lost_limits(body, joint_map, lower, upper)
     number = result.addJoint(
         *where,
-        joint_map.to_velocity(effort),
-        joint_map.to_velocity(velocity),
+        joint_map.to_tangent(effort),
+        joint_map.to_tangent(velocity),
         joint_map.to_limit(lower, -_UNLIMITED),
         joint_map.to_limit(upper, _UNLIMITED),
     )
     if hasattr(result, "lowerVelocityLimit"):  # Pinocchio 4.1 sets it with the wrong sign
-        result.lowerVelocityLimit[-nv:] = -joint_map.to_velocity(velocity)
+        result.lowerVelocityLimit[-nv:] = -joint_map.to_tangent(velocity)
     return number
 
 
