@@ -1,0 +1,114 @@
+"""The table of what does not go together: documented, reachable, and said in its words."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import kinetree as kt
+from kinetree.contact import EventDriven, Scene, SoftContact, TimeStepping
+from kinetree.simulation.compatibility import CONFLICTS, conflict_table, conflicts
+from kinetree.simulation.setup import composed
+
+PAGE = Path(__file__).parents[2] / "docs" / "simulation.md"
+
+
+def test_the_page_has_the_table():
+    page = PAGE.read_text(encoding="utf-8")
+    assert conflict_table() in page, "put conflict_table() into docs/simulation.md"
+
+
+def test_every_pair_is_there_once():
+    pairs = [(c.first.title, c.second.title) for c in CONFLICTS]
+    assert len(set(pairs)) == len(pairs)
+
+
+BALL = kt.samples.pendulum()
+LOOP = kt.samples.four_bar()
+ROUGH = BALL.replace(
+    dynamics={BALL.joint_names[0]: kt.JointDynamics(friction=0.1)},
+    limits={BALL.joint_names[0]: kt.Limits((-1.0,), (1.0,))},
+)
+
+
+def patch(model):
+    return SoftContact(Scene(model, []), stiffness=1e4, damping=50.0, law="patch")
+
+
+def motion(t):
+    return 0 * t, 0 * t, 0 * t
+
+
+def options_of(model):
+    """Options, each of which conflicts with others."""
+    return {
+        "integrator": ("rk4", "semi_implicit_euler", "rosenbrock", "variational"),
+        "constraints": ("projection", "projection+energy", "charts", "generalized_alpha"),
+        "contact": (None, TimeStepping(Scene(model, [])), EventDriven(Scene(model, []))),
+        "forces": ((), (lambda model, t, q, qd: 0 * qd,), (patch(model),)),
+        "friction": ("smooth", "exact"),
+        "limits": ("stiff", "rigid"),
+        "prescribed": (None, {model.joint_names[0]: motion}),
+        "adaptive": (False, True),
+        "batch": ((), (3,)),
+    }
+
+
+def pairs_of(model):
+    """Setups in which at most two options differ from the first."""
+    options = options_of(model)
+    first = {name: values[0] for name, values in options.items()}
+    for a in options:
+        for b in options:
+            for x in options[a]:
+                for y in options[b]:
+                    yield {**first, a: x, b: y}
+
+
+@pytest.fixture(scope="module")
+def found():
+    seen = {}
+    for function in ("simulate", "rollout"):
+        for model in (ROUGH, LOOP, LOOP.replace(dynamics={"crank_joint": kt.JointDynamics(
+            friction=0.1)}, limits={"crank_joint": kt.Limits((-9.0,), (9.0,))})):  # fmt: skip
+            for given in pairs_of(model):
+                for conflict, message in conflicts(composed(function, model, **given)):
+                    seen.setdefault(conflict, message)
+    return seen
+
+
+ABOUT_JOINTS = ("joints of your own", "`model.at(t)`", "`Prescribed` joints")  # tested elsewhere
+
+
+def test_every_conflict_can_happen(found):
+    never = [(c.first.title, c.second.title) for c in CONFLICTS if c not in found]
+    assert all(second.startswith(ABOUT_JOINTS) for _, second in never), never
+
+
+def test_messages_name_both_and_say_what_to_do(found):
+    for conflict, message in found.items():
+        first, rest = message.split(" cannot be combined with ")
+        second, _, advice = rest.partition(": ")
+        assert first, message
+        assert second, message
+        assert advice.endswith(conflict.instead.replace("`", ""))
+        assert "`" not in message
+
+
+def test_simulate_and_rollouts_raise_the_error_of_the_table():
+    @kt.kernel
+    def cost(model, q):
+        return q[0]
+
+    q = np.array(LOOP.posture("home").q)
+    words = "integrator 'variational' cannot be combined with the loops of model"
+    with pytest.raises(kt.LoopError, match=words):
+        kt.simulate(LOOP, q, duration=0.1, integrator="variational")
+    with pytest.raises(kt.LoopError, match=words):
+        kt.rollout(LOOP, q, steps=1, integrator="variational")
+    with pytest.raises(kt.LoopError, match=words):
+        kt.rollout_gradient(LOOP, q, steps=1, integrator="variational", terminal=cost)
+    with pytest.raises(
+        kt.UnknownNameError, match="^rollout_gradient cannot be combined with exact"
+    ):
+        kt.rollout_gradient(ROUGH, [0.0], steps=1, friction="exact", terminal=cost)
