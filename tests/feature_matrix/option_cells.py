@@ -47,6 +47,9 @@ START = {
 }
 """Parameters that every cell passes."""
 
+DEPRECATED = {"simulate": (), "rollout": ("policy",)}
+"""Former names of parameters."""
+
 CONTACTS: dict = {
     SoftContact: lambda scene: SoftContact(scene, stiffness=1e4, damping=0.1),
     TimeStepping: TimeStepping,
@@ -281,12 +284,12 @@ def _of_rollout():
     def pushed(m, q, u):
         return u
 
-    yield rolled("policy", "kernel", lambda b: {"policy": _policy(b)}, "tau")
+    yield rolled("controller", "kernel", lambda b: {"controller": _law(b)}, "tau")
     for name, timed in (("inputs", True), ("arguments", False)):
         yield rolled(
             name, "array",
             lambda b, n=name, timed=timed: {
-                "policy": pushed, n: {"u": b.case.tau[None] if timed else b.case.tau}
+                "controller": pushed, n: {"u": b.case.tau[None] if timed else b.case.tau}
             }, "tau",
         )  # fmt: skip
     yield rolled("parameters", "mass", _same_mass)
@@ -303,14 +306,14 @@ def _steady(b):
     return steady
 
 
-def _policy(b):
+def _law(b):
     tau = b.case.tau
 
     @kt.kernel
-    def policy(m, qd):
+    def law(m, qd):
         return tau + 0 * qd
 
-    return policy
+    return law
 
 
 def _pushed(b):
@@ -376,7 +379,8 @@ def missing():
     """Parameters and kinds of contact that no cell is about."""
     found = []
     for name, start in START.items():
-        known = {*start, *(cell.option for cell in cells() if cell.function == name)}
+        passed = (cell.option for cell in cells() if cell.function == name)
+        known = {*start, *DEPRECATED[name], *passed}
         found += [f"{name}({p}=)" for p in inspect.signature(getattr(kt, name)).parameters
                   if p not in known]  # fmt: skip
         found += [f"{name}({p}=), which is gone" for p in known

@@ -109,6 +109,6 @@ def test_simulate_and_rollouts_raise_the_error_of_the_table():
     with pytest.raises(kt.LoopError, match=words):
         kt.rollout_gradient(LOOP, q, steps=1, integrator="variational", terminal=cost)
     with pytest.raises(
-        kt.UnknownNameError, match="^rollout_gradient cannot be combined with exact"
+        kt.UnknownNameError, match=r"^rollout_gradient cannot be combined with exact"
     ):
         kt.rollout_gradient(ROUGH, [0.0], steps=1, friction="exact", terminal=cost)

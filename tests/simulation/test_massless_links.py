@@ -61,7 +61,7 @@ def test_a_massless_link_is_carried_along(name, ways):
 
 
 def test_drives_of_massless_links_exert_what_the_motion_takes():
-    """The force of a joint that moves as told balances the power of the whole mechanism."""
+    """The force of a prescribed joint balances the power of the whole mechanism."""
     model, q, _ = four_bar_without("coupler")
 
     def turning(t):

@@ -1,4 +1,4 @@
-"""Joints that move as told while the others are simulated."""
+"""Prescribed joints, while the others are simulated."""
 
 import re
 from functools import cache
@@ -79,9 +79,9 @@ def test_a_shaken_pendulum_feels_effective_gravity(axis):
         found = kt.simulate(m, *START, duration=1.0, **options)
         assert np.abs(found.q[-1, 1] - expected[0]) < tolerance
         assert np.abs(found.qd[-1, 1] - expected[1]) < 10 * tolerance
-        told = shaking(found.t)
-        assert np.max(np.abs(found.q[:, 0] - told[0])) <= 2e-16
-        assert np.max(np.abs(found.qd[:, 0] - told[1])) <= 2e-15
+        given = shaking(found.t)
+        assert np.max(np.abs(found.q[:, 0] - given[0])) <= 2e-16
+        assert np.max(np.abs(found.qd[:, 0] - given[1])) <= 2e-15
         assert found.report.energy_error < 1e-7
 
 
@@ -94,8 +94,8 @@ def test_forces_are_those_of_inverse_dynamics_and_their_work_is_the_energy():
     )  # fmt: skip
     assert np.all(found.tau[:, 1] == 0.3)
     passive = kt.passive_force(m, found.q, found.qd)
-    told = np.stack([shaking(found.t)[2], 0 * found.t], axis=-1)
-    tau, qdd = hybrid_dynamics(m, found.q, found.qd, found.tau + passive, told, given=["pivot"])
+    given = np.stack([shaking(found.t)[2], 0 * found.t], axis=-1)
+    tau, qdd = hybrid_dynamics(m, found.q, found.qd, found.tau + passive, given, given=["pivot"])
     assert np.allclose(found.tau + passive, tau, rtol=1e-12, atol=1e-12)
     assert np.allclose(kt.inverse_dynamics(m, found.q, found.qd, qdd), tau, atol=1e-12)
     mechanical = kt.kinetic_energy(m, found.q, found.qd) + kt.potential_energy(m, found.q)
@@ -178,7 +178,7 @@ def rolling(t):
     return np.array(q), np.array([b + zero, a * s, a * c]), np.array([zero, a * b * c, -a * b * s])
 
 
-def test_a_spherical_joint_moves_as_told_and_a_rheonomic_joint_agrees():
+def test_a_spherical_joint_moves_as_prescribed_and_a_rheonomic_joint_agrees():
     def model(ball):
         return (
             kt.ModelBuilder("gyro")
@@ -188,7 +188,7 @@ def test_a_spherical_joint_moves_as_told_and_a_rheonomic_joint_agrees():
             .build()
         )  # fmt: skip
 
-    told = model(kt.Spherical())
+    given = model(kt.Spherical())
     q0, qd0 = np.array([1, 0, 0, 0, 0.3]), np.array([2.3, 0, 1.7, -0.2])
     other = model(kt.Prescribed(kt.Spherical(), rolling))
 
@@ -197,7 +197,7 @@ def test_a_spherical_joint_moves_as_told_and_a_rheonomic_joint_agrees():
 
     expected = solve_ivp(slope, (0, 0.5), [0.3, -0.2], "DOP853", rtol=1e-9, atol=1e-10).y[:, -1]
     found = kt.simulate(
-        told, q0, qd0, duration=0.5, dt=5e-3, prescribed={"ball": kt.kernel(rolling)}
+        given, q0, qd0, duration=0.5, dt=5e-3, prescribed={"ball": kt.kernel(rolling)}
     )
     assert np.allclose([found.q[-1, 4], found.qd[-1, 3]], expected, rtol=0, atol=1e-7)
     where = [rolling(t) for t in found.t]
@@ -206,7 +206,7 @@ def test_a_spherical_joint_moves_as_told_and_a_rheonomic_joint_agrees():
     assert found.report.energy_error < 1e-8
     table = RecordedMotion(found.t, found.q[:, :4])
     with pytest.raises(JointError, match=r"'ball' \(Spherical\) has velocities that are not the"):
-        kt.simulate(told, q0, duration=0.1, prescribed={"ball": table})
+        kt.simulate(given, q0, duration=0.1, prescribed={"ball": table})
 
 
 def test_a_recorded_motion_is_smooth_and_consistent():
@@ -274,7 +274,7 @@ def test_a_ball_leaves_a_shaken_table_when_the_table_falls_faster():
     assert found.report.energy_error < 1e-6
 
 
-def test_exact_friction_of_a_joint_that_is_told_is_overcome_by_its_drive():
+def test_exact_friction_of_a_joint_that_is_prescribed_is_overcome_by_its_drive():
     m = (
         kt.ModelBuilder("sled")
         .body("sled", joint=kt.Prismatic("x"), joint_name="sled",
@@ -298,7 +298,7 @@ def test_exact_friction_of_a_joint_that_is_told_is_overcome_by_its_drive():
     assert found.report.energy_error < 1e-9
 
 
-def test_events_must_leave_joints_alone_that_are_told():
+def test_events_must_leave_joints_alone_that_are_prescribed():
     m = shaken("x")
     crossing = kt.Event(lambda t, q, qd: q[1] - 0.2, name="passes")
     options = {"duration": 0.5, "dt": 5e-3, "prescribed": {"pivot": shake}}
@@ -311,7 +311,7 @@ def test_events_must_leave_joints_alone_that_are_told():
 
 @pytest.mark.covers("RBDA 9.1", by=kt.simulate)
 @pytest.mark.parametrize("constraints", ["projection", "baumgarte"])
-def test_a_crank_that_is_told_drives_a_four_bar(constraints):
+def test_a_crank_that_is_prescribed_drives_a_four_bar(constraints):
     m = kt.samples.four_bar()
     q0, crank = kt.loops.assemble(m, m.neutral()), m.joint_names[0]
 

@@ -239,14 +239,21 @@ def test_nothing_to_do_is_no_special_case(rng):
     assert rollout(frozen, frozen.neutral(), steps=3, dt=DT).q.shape == (4, 0)
 
 
-# --- policies ------------------------------------------------------------------------------------
+# --- controllers ---------------------------------------------------------------------------------
 
 
 def test_a_policy_acts_like_the_controller_of_simulate(rng):
     q, qd = starts(ARM, rng, 2)
     phase = np.array([0.0, 1.0])
     motion = rollout(
-        ARM, q, 0.1 * qd, steps=30, dt=DT, policy=swung, arguments={"phase": phase}, store_every=10
+        ARM,
+        q,
+        0.1 * qd,
+        steps=30,
+        dt=DT,
+        controller=swung,
+        arguments={"phase": phase},
+        store_every=10,
     )
 
     def controller(t, q, qd):
@@ -266,8 +273,8 @@ def test_a_policy_gets_inputs_of_every_step_and_adds_to_tau(rng):
     goal, tau = rng.standard_normal((2, 15, 3, 2))
     gain = np.array([1.0, 2.0, 3.0])
     motion = rollout(
-        PENDULUM, q, qd, tau, steps=15, dt=DT, integrator="semi_implicit_euler", policy=pulled_to,
-        inputs={"goal": goal}, arguments={"gain": gain},
+        PENDULUM, q, qd, tau, steps=15, dt=DT, integrator="semi_implicit_euler",
+        controller=pulled_to, inputs={"goal": goal}, arguments={"gain": gain},
     )  # fmt: skip
     expected = tau + gain[:, np.newaxis] * (goal - motion.q[:-1]) - 0.3 * motion.qd[:-1]
     assert_close(motion.tau[:-1], expected)
@@ -275,7 +282,7 @@ def test_a_policy_gets_inputs_of_every_step_and_adds_to_tau(rng):
     assert_close(replayed.q, motion.q, ulps=1000)
     assert_energy_is_work(replayed, 0.1)
     once = rollout(
-        PENDULUM, q, qd, steps=15, dt=DT, policy=pulled_to,
+        PENDULUM, q, qd, steps=15, dt=DT, controller=pulled_to,
         inputs={"goal": goal[:1]}, arguments={"gain": 1.0},
     )  # fmt: skip
     assert_close(once.tau[3], goal[0] - once.q[3] - 0.3 * once.qd[3])
@@ -304,18 +311,22 @@ def test_errors_name_the_argument():
 
 
 def test_errors_name_the_kernel_and_the_array():
-    fails(TypeError, "policy becomes part of a compiled loop", policy=lambda m, q: -q)
+    fails(TypeError, "controller becomes part of a compiled loop", controller=lambda m, q: -q)
     fails(kt.TraceError, "write @kinetree.kernel above", forces=[lambda m, t, q, qd: -qd])
-    fails(kt.UnknownNameError, "swung asks for 'phase'", policy=swung)
-    fails(kt.UnknownNameError, "hold 'phas'.*did you mean 'phase'", policy=swung,
+    fails(kt.UnknownNameError, "swung takes 'phase'", controller=swung)
+    fails(kt.UnknownNameError, "hold 'phas'.*did you mean 'phase'", controller=swung,
           arguments={"phas": 1.0})  # fmt: skip
-    fails(kt.UnknownNameError, "cannot hold 'q'", policy=swung, arguments={"q": 1.0})
+    fails(kt.UnknownNameError, "cannot hold 'q'", controller=swung, arguments={"q": 1.0})
 
     @kt.kernel
     def short(model, q):
         return q[:1]
 
-    fails(kt.ShapeError, r"policy 'short' must return joint forces of shape \(nv,\)", policy=short)
+    fails(
+        kt.ShapeError,
+        r"controller 'short' must return joint forces of shape \(nv,\)",
+        controller=short,
+    )
 
 
 def test_motions_of_mechanisms_with_loops_are_those_of_simulate():
@@ -377,3 +388,15 @@ def test_a_quaternion_that_is_not_of_unit_length_is_named():
     q = np.tile(SATELLITE.neutral(), (3, 1))
     q[1, 3] = 1.2
     fails(kt.SimulationError, "bus_floating", q, model=SATELLITE)
+
+
+def test_policy_is_the_former_name_of_a_controller():
+    @kt.kernel
+    def damped(m, qd):
+        return -qd
+
+    start = (PENDULUM, [0.3, 0.2], [0.1, 0.0])
+    new = rollout(*start, steps=3, controller=damped)
+    with pytest.warns(DeprecationWarning, match="use controller="):
+        old = rollout(*start, steps=3, policy=damped)
+    assert np.array_equal(new.q, old.q)

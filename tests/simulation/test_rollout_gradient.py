@@ -102,7 +102,7 @@ def test_parameters_and_gains_of_a_policy_have_slopes(rng):
     tau, gain = 0.2 * rng.standard_normal((40, 2)), np.array([0.1, 0.3])
     values = {"mass:lower": 0.7, "gravity": np.array([0.1, 0.2, -3.0])}
     found = gradient(
-        PENDULUM, q, qd, tau, "rk4", 5e-3, policy=damped, parameters=values,
+        PENDULUM, q, qd, tau, "rk4", 5e-3, controller=damped, parameters=values,
         arguments={"gain": gain},
     )  # fmt: skip
 
@@ -211,7 +211,7 @@ def test_errors_say_what_a_cost_may_be():
         rollout_gradient(PENDULUM, q, running=lambda m, q: q @ q, **options)
     with pytest.raises(kt.ShapeError, match="cost 'vector' must return one number"):
         rollout_gradient(PENDULUM, q, running=vector, **options)
-    with pytest.raises(kt.UnknownNameError, match="'late' asks for 'tau', which belongs to a step"):
+    with pytest.raises(kt.UnknownNameError, match="'late' takes 'tau', which belongs to a step"):
         rollout_gradient(PENDULUM, q, terminal=late, **options)
     rock = kt.ModelBuilder("rock").build()
     with pytest.raises(kt.ShapeError, match="no joint of model 'rock' moves"):
@@ -248,7 +248,7 @@ def test_gradient_of_the_weights_of_a_network(rng):
 
     def found(weights):
         return rollout_gradient(
-            PENDULUM, q, qd, steps=40, dt=5e-3, policy=network, terminal=distance,
+            PENDULUM, q, qd, steps=40, dt=5e-3, controller=network, terminal=distance,
             arguments={"target": TARGET, **weights},
         )  # fmt: skip
 

@@ -189,7 +189,7 @@ def test_what_was_not_returned_is_named():
         ((product, {"a": [1], "b": [1]}), {"chunk": 0}, "chunk must be a whole number"),
         ((product, {"a": [1], "b": [1]}), {"threads": 0}, "threads must be a whole number"),
         (("no function", {"a": [1]}), {}, "must be a function of the model"),
-        ((noisy, {"k": [1]}), {"batched": True}, "can ask for their seeds"),
+        ((noisy, {"k": [1]}), {"batched": True}, "can take their seeds"),
         ((product, {"a": [1], "b": [1], "gravity": [[0, 0, 0]]}), {"batched": True}, "one model"),
     ],
 )

@@ -134,7 +134,7 @@ def test_forces_are_held_and_work_is_interpolated():
 @pytest.mark.parametrize(
     ("times", "message"),
     [
-        ([0.0, 0.6], "known from 0 s to 0.5 s; asked for 0 s to 0.6 s"),
+        ([0.0, 0.6], "known from 0 s to 0.5 s; requested were 0 s to 0.6 s"),
         ([0.2, 0.1], "must be a sorted array"),
         ([[0.1]], r"one axis, got shape \(1, 1\)"),
         (-0.1, "distance of times must be positive"),

@@ -16,7 +16,7 @@ class Tableau:
 
     Attributes:
         name: what it is called.
-        order: of the solution that is carried on.
+        order: of the solution.
         c: times of the stages, as fractions of the step.
         a: rows of the lower triangle; row i has i entries.
         b: weights of the stages in the result.

@@ -60,7 +60,7 @@ class Field:
 
 
 def is_traceable(force) -> bool:
-    """Whether a force can be part of compiled code: a ``@kernel``, or one that says so."""
+    """Whether a force can be part of compiled code: a ``@kernel``, or one that is ``traceable``."""
     return isinstance(force, UserKernel) or getattr(force, "traceable", False)
 
 

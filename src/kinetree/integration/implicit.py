@@ -76,7 +76,7 @@ class RosenbrockTableau:
 
     Attributes:
         name: what it is called.
-        order: of the solution that is carried on.
+        order: of the solution.
         gamma: the diagonal coefficient γ.
         alpha: times of the stages, as fractions of the step.
         gammas: γ_i.

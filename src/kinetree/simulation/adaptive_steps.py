@@ -1,4 +1,4 @@
-"""Steps as long as their error allows — RBDA §10.1."""
+"""Adaptive steps: as long as their error allows — RBDA §10.1."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -69,7 +69,7 @@ class _Pace:
 def run_adaptive_steps(stepper, clock, motion, store_every, progress, tolerance) -> Record:
     """From the start of the clock to its end; stored are multiples of its ``dt``.
 
-    One step serves a whole batch: its worst sample decides. With a controller, which is asked at
+    One step serves a whole batch: its worst sample decides. With a controller, which is called at
     every multiple of ``dt``, steps end there.
     """
     record = Record(notes=stepper.notes)

@@ -80,7 +80,7 @@ def simulate(
             Forces of the controller are ignored for these joints: their ``tau`` is what the
             motion takes.
         contact: what happens where bodies touch: ``kt.contact.TimeStepping`` and others of
-            ``kinetree.contact``; by default they pass through each other. Its ``scene`` says what
+            ``kinetree.contact``; by default they pass through each other. Its ``scene`` has what
             can touch.
         progress: function that is called with the time reached [s].
 
@@ -89,7 +89,7 @@ def simulate(
         ``contact``, and ``report``, checks of the result.
 
     Warns:
-        SimulationWarning: a number of the report says that the result should not be trusted; bodies
+        SimulationWarning: the report has a reason not to trust the result; bodies
             start inside each other; or there is a ground, and neither ``contact`` nor ``forces``.
     """
     q, qd, events = *_start(as_model(model), q0, qd0), _as_events(events)

@@ -45,7 +45,7 @@ def as_force(force):
 
 @dataclass(frozen=True)
 class HostForce:
-    """A plain Python function ``(model, t, q, qd)``: called on the host, its results checked."""
+    """A plain Python function ``(model, t, q, qd)``: called in Python, its results checked."""
 
     function: Any
     traceable = False
@@ -71,11 +71,11 @@ def _springs_and_dampers(model, q, qd):
 
 @dataclass(frozen=True)
 class PassiveForces:
-    """What joints exert of their own accord: springs, dampers, smooth friction, stiff limits.
+    """Passive forces of joints: springs, dampers, smooth friction, stiff limits.
 
     Attributes:
-        friction: a smooth ``Friction`` with the numbers of the model, or None.
-        limits: ``StiffLimits`` with the numbers of the model, or None.
+        friction: a smooth ``Friction`` with the parameters of the model, or None.
+        limits: ``StiffLimits`` with the parameters of the model, or None.
         loops: ``LoopJointForces``, or None.
     """
 

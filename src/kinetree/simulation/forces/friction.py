@@ -69,7 +69,7 @@ class Friction:
             object.__setattr__(self, "width", tuple(width.tolist()))
 
     def of(self, model):
-        """The same law with the numbers of a model; None for a model without dry friction."""
+        """The same law with the parameters of a model; None for a model without dry friction."""
         levels = np.array(_levels(model), dtype=float)
         if not levels.any():
             return None

@@ -55,7 +55,7 @@ class StiffLimits:
             raise ModelError(f"damping_ratio of stiff limits must not be negative, got {self!r}")
 
     def of(self, model):
-        """The same with the numbers of a model; None for a model without finite limits.
+        """The same with the parameters of a model; None for a model without finite limits.
 
         Followers have stops of their own, which push those that lead.
         """

@@ -34,7 +34,7 @@ class Modes:
 
     Args:
         model: the mechanism, a tree.
-        law: exact ``Friction`` with the numbers of the model, or None.
+        law: exact ``Friction`` with the parameters of the model, or None.
         limits: ``RigidLimits``, or None.
         batch: shape of the batch.
         prescription: prescribed joints, which nothing holds, or None.

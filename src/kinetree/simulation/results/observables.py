@@ -61,7 +61,7 @@ def loop_errors(model, q, qd):
     )
 
 
-# --- Forces that it took to move joints as told, along a motion ----------------------------------
+# --- forces of the drives of prescribed joints, along a motion -----------------------------------
 
 
 @kernel

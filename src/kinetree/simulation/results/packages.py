@@ -1,4 +1,4 @@
-"""Packages that only some results need, imported when they are asked for."""
+"""Packages that only some results need, imported on demand."""
 
 import importlib
 
@@ -8,7 +8,7 @@ __all__ = ["need"]
 
 
 def need(module, purpose, extra):
-    """The module of that name, or an error that says what to install for ``purpose``."""
+    """The module of that name, or an error with what to install for ``purpose``."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

@@ -68,7 +68,7 @@ def _velocity(model, q, u, rate):
 
 
 def _times(t, times):
-    """Times that were asked for, if there is motion then."""
+    """Requested times, if the trajectory covers them."""
     if np.ndim(times) == 0:
         step = float(times)
         if not step > 0:
@@ -82,7 +82,7 @@ def _times(t, times):
     slack = 1e-9 * (t[-1] - t[0])
     if len(times) and not (times[0] >= t[0] - slack and times[-1] <= t[-1] + slack):
         raise ShapeError(
-            f"the motion is known from {t[0]:g} s to {t[-1]:g} s; asked for {times[0]:g} s to "
+            f"the motion is known from {t[0]:g} s to {t[-1]:g} s; requested were {times[0]:g} s to "
             f"{times[-1]:g} s"
         )
     return np.clip(times, t[0], t[-1])

@@ -1,4 +1,4 @@
-"""What a simulation says about itself."""
+"""The report of a simulation: checks of its result."""
 
 import warnings
 from dataclasses import dataclass, fields
@@ -26,7 +26,7 @@ _WHERE_ANY = (
 
 @dataclass(frozen=True)
 class Report:
-    """What a simulation says about itself; of a batch, the worst.
+    """Checks of a simulation; of a batch, the worst.
 
     Attributes:
         integrator: its name.
@@ -213,7 +213,7 @@ def _inertia_matrices(model, q, chosen):
     q = q.reshape(q.size // max(model.nq, 1), model.nq)
     if not model.loops:
         return dynamics.mass_matrix(model, q[:: max(1, len(q) // _SAMPLES)])
-    some = q[:: max(1, len(q) // 8)]  # one by one, on the host
+    some = q[:: max(1, len(q) // 8)]  # one by one, in Python
     H = np.array([crba.joint_space_inertia(model, x) for x in some])
     if not getattr(chosen, "weight", 0):
         return H
@@ -223,11 +223,11 @@ def _inertia_matrices(model, q, chosen):
     return np.swapaxes(G, -1, -2) @ H @ G
 
 
-def _of_others(model, told, H):
-    """Rows and columns of joints that are not told how to move: the others may have no inertia."""
-    if told is None or H.shape[-1] != model.nv:
+def _of_others(model, prescription, H):
+    """Rows and columns of joints that are not prescribed: the others may have no inertia."""
+    if prescription is None or H.shape[-1] != model.nv:
         return H
-    free = np.flatnonzero(told.others(model))
+    free = np.flatnonzero(prescription.others(model))
     return H[..., free[:, None], free]
 
 

@@ -1,7 +1,7 @@
-"""The way back through a rollout: from slopes at its end to slopes of everything that goes in.
+"""The adjoint of a rollout: from gradients at its end to gradients of everything that goes in.
 
-Between steps, slopes with respect to ``q`` are those with respect to its numbers, (nq,): the chain
-rule does not mind.
+Between steps, gradients are taken with respect to the nq coordinates of ``q``, not its tangent;
+``along_tangents`` converts them at the end.
 """
 
 from typing import Any
@@ -13,16 +13,16 @@ from kinetree.errors import ShapeError, SimulationError
 from kinetree.functional.kernel import kernel
 from kinetree.integration.implicit import factor, solve
 
-__all__ = ["WayBack", "along_tangents", "inverse_rates"]
+__all__ = ["Adjoint", "along_tangents", "inverse_rates"]
 
 
-class WayBack:
-    """Slopes of one cost, or of several at once, gathered on the way back.
+class Adjoint:
+    """Reverse pass of a rollout: gradients of one cost, or of several at once.
 
     Attributes:
         value: the cost, (samples,).
-        q, qd: slopes at the start, (*several, samples, nq or nv).
-        found: slopes with respect to each given array.
+        q, qd: gradients at the start, (*several, samples, nq or nv).
+        found: gradients with respect to each given array.
     """
 
     def __init__(self, run, running, several=()):
@@ -54,16 +54,16 @@ class WayBack:
         return q, qd
 
     def end_cost(self, terminal, part, q, qd):
-        """Slopes of the terminal cost with respect to the final state; its value is taken down."""
+        """Gradients of the terminal cost with respect to the final state; its value is kept."""
         if terminal is None:
             return np.zeros_like(q), np.zeros_like(qd)
         run = self.run
         t, h = (np.array(x, q.dtype) for x in (run.time(run.steps), run.dt))
         compiled = run.transition.terminal(terminal)
-        value, p_q, p_qd, *slopes = compiled.general(t, h, q, qd, *self._held(-1, part))
+        value, p_q, p_qd, *gradients = compiled.general(t, h, q, qd, *self._held(-1, part))
         self.value[part] += value
-        for g, total, slope in zip(run.arrays.given, self.found, slopes, strict=True):
-            self._add(g, total, -1, part, slope)
+        for g, total, gradient in zip(run.arrays.given, self.found, gradients, strict=True):
+            self._add(g, total, -1, part, gradient)
         return p_q, p_qd
 
     def backward(self, part, q, qd, p_q, p_qd):
@@ -71,31 +71,31 @@ class WayBack:
         run, h = self.run, np.array(self.run.dt, q.dtype)
         given, outputs = run.arrays.given, self.kernel.outputs
         samples = (*self.several, q.shape[1])
-        cost, *slopes = (
+        cost, *gradients = (
             np.empty((*samples, *o.shape), q.dtype) for o in (outputs[0], *outputs[3:])
         )
-        # Two places for the slopes of the state: one is read while the other is written.
+        # Two places for the gradients of the state: one is read while the other is written.
         places = [
             tuple(np.empty((*samples, *o.shape), q.dtype) for o in outputs[1:3]) for _ in range(2)
         ]
         for k in reversed(range(run.steps)):
             t, held, place = np.array(run.time(k), q.dtype), self._held(k, part), places[k % 2]
-            out = (cost, *place, *slopes)
+            out = (cost, *place, *gradients)
             self.variant.ufunc(t, h, q[k], qd[k], *held, p_q, p_qd, out=out)
             p_q, p_qd = place
             if not self.several:
                 self.value[part] += cost
-            for g, total, slope in zip(given, self.found, slopes, strict=True):
-                self._add(g, total, k, part, slope)
+            for g, total, gradient in zip(given, self.found, gradients, strict=True):
+                self._add(g, total, k, part, gradient)
         self.q[..., part, :], self.qd[..., part, :] = p_q, p_qd
 
     def _held(self, k, part):
         return [g.at(k, part) for g in self.run.arrays.given]
 
-    def _add(self, given, total, k, part, slope):
-        """Add slopes of a part of the batch; the axes of one sample come last."""
+    def _add(self, given, total, k, part, gradient):
+        """Add gradients of a part of the batch; the axes of one sample come last."""
         total = total[k] if given.timed else total
-        total[(slice(None),) * len(self.several) + (part,)] += slope
+        total[(slice(None),) * len(self.several) + (part,)] += gradient
 
     def check(self):
         """Raise SimulationError when a check of the compiled code has failed."""
@@ -103,10 +103,10 @@ class WayBack:
             raise SimulationError(
                 f"the derivative of a rollout of {self.run.model.name!r} is not finite, or a step "
                 f"of it is near a singular configuration; the rollout itself is fine. Take fewer "
-                f"or smaller steps: slopes may grow without bound in motions that are chaotic"
+                f"or smaller steps: gradients may grow without bound in motions that are chaotic"
             )
 
-    # --- as the caller wants them ------------------------------------------------------------
+    # --- in the shapes of the caller ---------------------------------------------------------
 
     def batched(self, array):
         """``(*several, samples, ...)`` with the caller's batch axes, then those of the several."""
@@ -116,38 +116,38 @@ class WayBack:
         return result if result.shape else result[()]
 
     def shaped(self):
-        """Slopes with respect to arrays, by kind and name."""
+        """Gradients with respect to arrays, by kind and name."""
         result = {"tau": None, "inputs": {}, "arguments": {}, "parameters": {}}
         for g, total in zip(self.run.arrays.given, self.found, strict=True):
             if g.timed:
-                slopes = np.array([self.batched(x) for x in total])
+                gradients = np.array([self.batched(x) for x in total])
             else:
-                slopes = self.batched(total)
+                gradients = self.batched(total)
                 if g.kind == "inputs" or (g.kind == "tau" and not g.squeeze):
-                    slopes = slopes[np.newaxis]
+                    gradients = gradients[np.newaxis]
             if g.kind == "tau":
-                result["tau"] = slopes
+                result["tau"] = gradients
             else:
-                result[g.kind][g.name] = slopes
+                result[g.kind][g.name] = gradients
         return result
 
 
-# --- between the numbers of q and its tangent space ----------------------------------------------
+# --- between the coordinates of q and its tangent space ------------------------------------------
 
 
-def along_tangents(model, q, slope) -> Any:
-    """Slopes along tangent directions from those with respect to the numbers of ``q``."""
+def along_tangents(model, q, gradient) -> Any:
+    """Gradients along tangent directions from those with respect to the coordinates of ``q``."""
     if model.nq == 0:
-        return slope
-    return _pulled(model, q, slope)
+        return gradient
+    return _pulled(model, q, gradient)
 
 
 @kernel
-def _pulled(model, q, slope):
+def _pulled(model, q, gradient):
     parts = [model.zero_velocity[:0]]
     for i in range(1, model.body_count + 1):
         at = model.q_slice[i]
-        parts.append(model.joint[i].rate_matrix(q[at]).T @ slope[at])
+        parts.append(model.joint[i].rate_matrix(q[at]).T @ gradient[at])
     return np.concatenate(parts)
 
 

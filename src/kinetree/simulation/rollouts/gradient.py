@@ -1,9 +1,9 @@
 """Derivatives of rollouts: of a cost by the adjoint of every step, of the final state likewise.
 
-States are stored on the way forward; on the way back the slopes of the cost with respect to the
-state go from the end of each step to its start, through one compiled function that costs a few
-times as much as the step, whatever the number of variables. Derivatives with respect to ``q0`` are
-in the tangent space, (nv,), as everywhere: entry ``j`` is the derivative along
+States are stored in the forward pass; in the reverse pass the gradient of the cost with respect to
+the state goes from the end of each step to its start, through one compiled function that costs a
+few times as much as the step, whatever the number of variables. Derivatives with respect to ``q0``
+are in the tangent space, (nv,), as everywhere: entry ``j`` is the derivative along
 ``model.integrate(q0, t e_j)``.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from kinetree.arrays.host import on_host
 from kinetree.errors import UnknownNameError
-from kinetree.simulation.rollouts.adjoint import WayBack, along_tangents, inverse_rates
+from kinetree.simulation.rollouts.adjoint import Adjoint, along_tangents, inverse_rates
 from kinetree.simulation.rollouts.inputs import names_of, require_kernel
 from kinetree.simulation.rollouts.rollout import run_of
 from kinetree.simulation.rollouts.run import over_chunks
@@ -88,11 +88,11 @@ def rollout_gradient(
         tau: joint forces [N, N·m], as for ``kinetree.rollout``. Zeros are not the same as None:
             the derivative with respect to None is None.
         running: kernel ``(model, t, q, qd, tau, ...)`` of a number, for the state at the start of
-            a step and the joint forces held during it. Like a policy it takes what it needs of
+            a step and the joint forces held during it. Like a controller it takes what it needs of
             these, of ``inputs`` and of ``arguments``, by name.
         terminal: kernel ``(model, t, q, qd, ...)`` of a number, for the final state; it takes what
             it needs of these and of ``arguments``.
-        **options: ``steps``, ``dt``, ``integrator``, ``forces``, ``policy``, ``inputs``,
+        **options: ``steps``, ``dt``, ``integrator``, ``forces``, ``controller``, ``inputs``,
             ``arguments``, ``parameters``, ``t0``, ``prescribed`` and ``contact``, as for
             ``kinetree.rollout``.
     """
@@ -104,18 +104,17 @@ def rollout_gradient(
         _check_terminal(terminal, options.get("inputs"))
     options["function"] = "rollout_gradient"
     run = run_of(model, q0, qd0, tau, costs=(running, terminal), **options)
-    back = WayBack(run, running)
+    adjoint = Adjoint(run, running)
 
     def piece(part):
-        q, qd = back.forward(part)
-        back.backward(part, q, qd, *back.end_cost(terminal, part, q[-1], qd[-1]))
+        q, qd = adjoint.forward(part)
+        adjoint.backward(part, q, qd, *adjoint.end_cost(terminal, part, q[-1], qd[-1]))
 
-    over_chunks(piece, run.arrays.size, back.numbers, run.steps)
-    back.check()
-    start = along_tangents(model, run.arrays.q0, back.q)
-    return RolloutGradient(
-        back.batched(back.value), back.batched(start), back.batched(back.qd), **back.shaped()
-    )
+    over_chunks(piece, run.arrays.size, adjoint.numbers, run.steps)
+    adjoint.check()
+    start = along_tangents(model, run.arrays.q0, adjoint.q)
+    found = (adjoint.batched(x) for x in (adjoint.value, start, adjoint.qd))
+    return RolloutGradient(*found, **adjoint.shaped())
 
 
 @on_host
@@ -133,29 +132,29 @@ def final_state_derivatives(model, q0, qd0=None, tau=None, **options) -> FinalSt
     """
     run = run_of(model, q0, qd0, tau, function="final_state_derivatives", **options)
     n, size, dtype = model.nv, run.arrays.size, run.arrays.dtype
-    back = WayBack(run, None, (2 * n,))
+    adjoint = Adjoint(run, None, (2 * n,))
     ends = np.empty((size, model.nq), dtype), np.empty((size, n), dtype)
 
     def piece(part):
-        q, qd = back.forward(part)
+        q, qd = adjoint.forward(part)
         ends[0][part], ends[1][part] = q[-1], qd[-1]
         p_q, p_qd = (np.zeros((2 * n, *x[-1].shape), dtype) for x in (q, qd))
         rates: Any = inverse_rates(model, q[-1])
         p_q[:n] = np.moveaxis(rates, -2, 0)
         p_qd[n:] = np.eye(n)[:, np.newaxis]
-        back.backward(part, q, qd, p_q, p_qd)
+        adjoint.backward(part, q, qd, p_q, p_qd)
 
-    over_chunks(piece, size, back.numbers, run.steps)
-    back.check()
-    start = np.concatenate([along_tangents(model, run.arrays.q0, back.q), back.qd], axis=-1)
+    over_chunks(piece, size, adjoint.numbers, run.steps)
+    adjoint.check()
+    start = np.concatenate([along_tangents(model, run.arrays.q0, adjoint.q), adjoint.qd], axis=-1)
     q, qd = (a.reshape(*run.arrays.batch, a.shape[-1]) for a in ends)
-    return FinalState(q, qd, back.batched(start), **back.shaped())
+    return FinalState(q, qd, adjoint.batched(start), **adjoint.shaped())
 
 
 def _check_terminal(terminal, inputs):
     for name in names_of(terminal):
         if name == "tau" or name in (inputs or {}):
             raise UnknownNameError(
-                f"terminal cost {terminal.__name__!r} asks for {name!r}, which belongs to a step; "
-                f"after the last there is none. It may ask for t, q, qd and what is in arguments"
+                f"terminal cost {terminal.__name__!r} takes {name!r}, which belongs to a step; "
+                f"after the last there is none. It may take t, q, qd and what is in arguments"
             )

@@ -206,14 +206,14 @@ def _flat(array, time, batch, shape, dtype):
     return np.broadcast_to(full, (*time, *batch, *shape)).reshape(*time, size, *shape)
 
 
-# --- Kernels of a rollout: policies and costs, and the arrays that they ask for by name ----------
+# --- kernels of a rollout: controllers and costs, and the arrays that they take by name ----------
 
 STATE = ("t", "q", "qd")
-"""What every kernel of a rollout may ask for, besides the arrays that are given."""
+"""What every kernel of a rollout may take, besides the arrays that are given."""
 
 
 def require_kernel(function, role):
-    """Raise TypeError for a policy or cost that is not a ``@kernel``."""
+    """Raise TypeError for a controller or cost that is not a ``@kernel``."""
     if function is not None and not isinstance(function, UserKernel):
         raise TypeError(
             f"{role} becomes part of a compiled loop and must be a function under "
@@ -223,12 +223,12 @@ def require_kernel(function, role):
 
 
 def names_of(kernel):
-    """Names of the arrays that a kernel asks for; its first parameter is the model."""
+    """Names of the arrays that a kernel takes; its first parameter is the model."""
     return tuple(kernel.signature.parameters)[1:]
 
 
 def check_name(name, kind, raw, kernels):
-    """Raise UnknownNameError for an array that no kernel can ask for."""
+    """Raise UnknownNameError for an array that no kernel can take."""
     if name in (*STATE, "tau"):
         raise UnknownNameError(
             f"{kind} cannot hold {name!r}, which kernels of a rollout get anyway"
@@ -238,25 +238,25 @@ def check_name(name, kind, raw, kernels):
     wanted = sorted({n for k in kernels for n in names_of(k)} - {*STATE, "tau"})
     if name not in wanted:
         raise UnknownNameError(
-            f"{kind} hold {name!r}, which no kernel of this rollout asks for; "
+            f"{kind} hold {name!r}, which no kernel of this rollout takes; "
             f"{did_you_mean(name, wanted)}"
         )
 
 
 def check_wanted(raw, kernels):
-    """Raise UnknownNameError for a kernel that asks for an array that is not given."""
+    """Raise UnknownNameError for a kernel that takes an array that is not given."""
     known = {*STATE, "tau", *(g.name for g in raw)}
     for kernel in kernels:
         for name in names_of(kernel):
             if name not in known:
                 raise UnknownNameError(
-                    f"{kernel.__name__} asks for {name!r}: put it into arguments, or into inputs "
+                    f"{kernel.__name__} takes {name!r}: put it into arguments, or into inputs "
                     f"if it has a value for every step"
                 )
 
 
 def sample_shape(model, name, array, kernels, *, timed):
-    """Shape of one sample of an array that kernels ask for: annotated, or the last axis."""
+    """Shape of one sample of an array that kernels take: annotated, or the last axis."""
     for kernel in kernels:
         p = kernel.signature.parameters.get(name)
         if p is not None and isinstance(p.annotation, tuple):
@@ -265,7 +265,7 @@ def sample_shape(model, name, array, kernels, *, timed):
 
 
 def apply(kernel, model, values):
-    """A kernel with the values that it asks for."""
+    """A kernel called with the values that it takes."""
     return kernel(model, **{name: values[name] for name in names_of(kernel)})
 
 

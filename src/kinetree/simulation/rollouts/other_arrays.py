@@ -1,11 +1,11 @@
 """Rollouts of arrays of other libraries: on their device, and differentiable where they are.
 
-On the CPU, and where nobody asks for derivatives, the rollout of NumPy arrays does the work, on the
-same memory; so it does for joints that move as told, wherever the arrays are. Elsewhere states
-stay where they are: a launch takes all steps up to the next state that is stored, or one step where
-joint forces or inputs change from step to step. Where a derivative may be asked for, every step is
+On the CPU, and without derivatives, the rollout of NumPy arrays does the work, on the same memory;
+so it does for prescribed joints, wherever the arrays are. Elsewhere states stay on their device: a
+launch takes all steps up to the next state that is stored, or one step where
+joint forces or inputs change from step to step. Where derivatives may be needed, every step is
 a call of its own, for autograd and JAX to go back. With loops, the numbers at the start are looked
-at on the host: they must close the loops, and they tell which variables are solved for.
+at on the CPU: they must close the loops, and they decide which variables are solved for.
 """
 
 from collections.abc import Mapping
@@ -89,8 +89,8 @@ def rollout_of(rollout, run_of, model, q0, qd0, tau, *, foreign, store_every, **
     followed = any(map(kind.is_followed, foreign.values()))
     if options["prescribed"] and followed:
         raise ArrayKindError(
-            f"rollouts of model {model.name!r} with joints that move as told are computed on the "
-            f"host and have no derivatives for arrays of other libraries: detach them, or take "
+            f"rollouts of model {model.name!r} with prescribed joints are computed on the CPU "
+            f"and have no derivatives for arrays of other libraries: detach them, or take "
             f"kinetree.rollout_gradient"
         )
     if options["prescribed"] or (kind.is_on_host(like) and not followed):
@@ -101,7 +101,7 @@ def rollout_of(rollout, run_of, model, q0, qd0, tau, *, foreign, store_every, **
         parts = (kind.convert(x, like) for x in (found.q, found.qd, found.work))
         return ArrayRollout(model, found.batch, found.t, *parts)
     groups = [options[group] for group in _GROUPS]
-    kernels = [options["policy"]] if options["policy"] is not None else []
+    kernels = [options["controller"]] if options["controller"] is not None else []
     run = run_of(model, *_stand_ins(model, arrays, options, kernels, kind), **options)
     elsewhere = _Elsewhere(run, kind, like, arrays, groups)
     return elsewhere.states(run.marks(store_every), followed=followed)

@@ -1,4 +1,4 @@
-"""What a rollout returns: arrays with time first; forces and energies when they are asked for."""
+"""Results of a rollout: arrays with time first; forces and energies on demand."""
 
 from functools import cached_property
 
@@ -45,9 +45,9 @@ class Rollout:
 
     @cached_property
     def tau(self) -> np.ndarray:
-        """``tau`` and the policy's forces in the step that begins at each time, (T, ..., nv).
+        """``tau`` and the controller's forces in the step that begins at each time, (T, ..., nv).
 
-        Of joints that move as told: the forces of their drives at that time.
+        Of prescribed joints: the forces of their drives at that time.
         At the end: in a step like the last.
         """
         return self._of_states(self._run.transition.forces())

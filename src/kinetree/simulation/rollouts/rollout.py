@@ -3,7 +3,7 @@
     motion = kt.rollout(m, q0, qd0, tau, steps=1000, dt=1e-3, store_every=10)
     motion.q  # (101, ..., nq)
 
-The whole step, forces and policy included, is one compiled function, which runs again and again
+The whole step, forces and controller included, is one compiled function, which runs again and again
 without coming back to Python until a state is to be stored. ``kinetree.simulate`` also handles
 events, hooks, and steps that adapt, also to singular configurations.
 """
@@ -25,9 +25,9 @@ from kinetree.simulation.setup import composed
 
 
 def rollout(
-    model, q0, qd0=None, tau=None, *, steps, dt=1e-3, integrator="auto", forces=(), policy=None,
+    model, q0, qd0=None, tau=None, *, steps, dt=1e-3, integrator="auto", forces=(), controller=None,
     friction="smooth", limits="stiff", inputs=None, arguments=None, parameters=None,
-    store_every=1, t0=0.0, prescribed=None, contact=None, out=None,
+    store_every=1, t0=0.0, prescribed=None, contact=None, out=None, policy=None,
 ) -> Rollout | ArrayRollout:  # fmt: skip
     """Simulate a batch of motions, each with a fixed number of equal steps.
 
@@ -47,9 +47,9 @@ def rollout(
         integrator: name of an integrator, see ``kinetree.simulation.INTEGRATORS``, or an instance;
             by default ``"rk4"``, and ``"rk6"`` for mechanisms with loops or couplings.
         forces: kernels ``(model, t, q, qd)`` that return joint forces and act all the time.
-        policy: kernel ``(model, t, q, qd, ...)`` of joint forces, computed at the start of a step,
-            held during it, and added to ``tau``. It takes what it needs of ``t``, ``q``, ``qd``,
-            and of ``inputs`` and ``arguments``, by name.
+        controller: kernel ``(model, t, q, qd, ...)`` of joint forces, computed at the start of a
+            step, held during it, and added to ``tau``. It takes what it needs of ``t``, ``q``,
+            ``qd``, ``inputs`` and ``arguments``, by name.
         friction: of joints that have some: ``"smooth"``, a ``kt.Friction``, or None, for none.
         limits: of joints that have some: ``"stiff"``, springs that push back, which take short
             steps; ``kt.StiffLimits``; or None, for none.
@@ -63,22 +63,24 @@ def rollout(
         contact: soft contact, ``kinetree.contact.SoftContact`` with laws that need no memory.
             Rigid contact of batches is ``simulate(..., contact=TimeStepping(scene))``.
         out: a ``Rollout`` of the same shape whose arrays are used again.
+        policy: deprecated, the former name of ``controller``.
 
     Returns:
         A ``Rollout``: arrays ``t``, ``q``, ``qd``, ``work``, time first. For arrays of other
         libraries an ``ArrayRollout`` with arrays of theirs, which derivatives go through.
     """
+    controller = _renamed(controller, policy)
     foreign = foreign_arrays(q0, qd0, tau, (inputs, arguments, parameters))
     if foreign:
         return rollout_of(
             rollout, run_of, model, q0, qd0, tau, foreign=foreign, store_every=store_every,
-            steps=steps, dt=dt, integrator=integrator, forces=forces, policy=policy, inputs=inputs,
-            friction=friction, limits=limits, arguments=arguments, parameters=parameters, t0=t0,
-            prescribed=prescribed, contact=contact,
+            steps=steps, dt=dt, integrator=integrator, forces=forces, controller=controller,
+            inputs=inputs, friction=friction, limits=limits, arguments=arguments,
+            parameters=parameters, t0=t0, prescribed=prescribed, contact=contact,
         )  # fmt: skip
     run = run_of(
         model, q0, qd0, tau, steps=steps, dt=dt, integrator=integrator, forces=forces,
-        policy=policy, friction=friction, limits=limits, inputs=inputs, arguments=arguments,
+        controller=controller, friction=friction, limits=limits, inputs=inputs, arguments=arguments,
         parameters=parameters, t0=t0, prescribed=prescribed, contact=contact,
     )  # fmt: skip
     for given in run.arrays.given:
@@ -91,9 +93,9 @@ def rollout(
 
 
 def run_of(
-    model, q0, qd0=None, tau=None, *, steps, dt=1e-3, integrator="auto", forces=(), policy=None,
+    model, q0, qd0=None, tau=None, *, steps, dt=1e-3, integrator="auto", forces=(), controller=None,
     friction="smooth", limits="stiff", inputs=None, arguments=None, parameters=None, t0=0.0,
-    costs=(), prescribed=None, contact=None, function="rollout",
+    costs=(), prescribed=None, contact=None, policy=None, function="rollout",
 ):  # fmt: skip
     """The ``Run`` of a call; ``costs`` are kernels that take arrays, too."""
     steps, dt, t0 = (
@@ -106,8 +108,8 @@ def run_of(
         friction=friction, limits=limits, prescribed=prescribed, t0=t0,
     )  # fmt: skip
     refuse_conflicts(setup)
-    policy = require_kernel(policy, "policy")
-    kernels = [k for k in (policy, *costs) if k is not None]
+    controller = require_kernel(_renamed(controller, policy), "controller")
+    kernels = [k for k in (controller, *costs) if k is not None]
     arrays = collect(model, q0, qd0, tau, inputs, arguments, parameters, steps, kernels)
     own = [g.argument for g in arrays.given if g.kind != "parameters"]
     names = tuple(g.name for g in arrays.given if g.kind == "parameters")
@@ -116,8 +118,17 @@ def run_of(
             setup.prescription, model, arrays, t0, dt, steps, at_rest=qd0 is None
         )
     method, field = setup.rollout_step(arrays.q0, arrays.qd0)
-    transition = Transition(model, method, field, policy, tuple(own), names)
+    transition = Transition(model, method, field, controller, tuple(own), names)
     return Run(transition, arrays, steps, dt, t0)
+
+
+def _renamed(controller, policy):
+    """The controller, also under its former name."""
+    if policy is None:
+        return controller
+    message = "policy= of rollouts is deprecated: use controller="
+    warnings.warn(message, DeprecationWarning, stacklevel=3)
+    return policy
 
 
 def _warn_of_effort(model, given, run):

@@ -179,7 +179,7 @@ def _number(x, dtype):
 
 
 def whole_number(n, name, least=0):
-    """``n`` as an integer; raise ShapeError if it is none, or less than ``least``."""
+    """``n`` as an integer; raise ShapeError if it is not one, or less than ``least``."""
     try:
         n = operator.index(n)
     except TypeError:

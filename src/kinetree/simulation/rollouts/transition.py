@@ -1,7 +1,7 @@
-"""The steps of a rollout, and the way back through one, as compiled functions of arrays.
+"""The steps of a rollout, and the adjoint of one, as compiled functions of arrays.
 
-A ``Transition`` knows everything about a step but the numbers: the mechanism, the integrator, the
-forces, the policy, and which arrays go in. Its kernels are kept with the model.
+A ``Transition`` holds everything about a step but the numbers: the mechanism, the integrator, the
+forces, the controller, and which arrays go in. Its kernels are kept with the model.
 """
 
 from dataclasses import dataclass, field
@@ -36,21 +36,21 @@ class Transition:
         model: the mechanism.
         method: the integrator.
         field: what moves the mechanism, the forces that act all the time among it.
-        policy: kernel of the joint forces that are held during a step, or None.
-        given: arrays that go into a step: ``tau``, and what kernels ask for, by their names.
+        controller: kernel of the joint forces that are held during a step, or None.
+        given: arrays that go into a step: ``tau``, and what kernels take, by their names.
         parameters: names of parameters of the model that go into a step, too.
     """
 
     model: Model = field(compare=False)
     method: Integrator
     field: Any
-    policy: Any
+    controller: Any
     given: tuple[Argument, ...]
     parameters: tuple[str, ...]
 
     @property
     def doubts(self) -> bool:
-        """Whether steps say how far they can be doubted."""
+        """Whether steps have an estimated defect."""
         return self.method.solves or self.method.closes
 
     # --- texts, for numbers of any kind ------------------------------------------------------
@@ -63,20 +63,20 @@ class Transition:
         return with_parameters(self.model, values) if values else self.model, arrays
 
     def joint_force(self, model, arrays, t, q, qd):
-        """What is held during a step: ``tau``, and the policy's result."""
+        """What is held during a step: ``tau``, and the controller's result."""
         tau = arrays.get("tau", model.zero_velocity)
-        if self.policy is None:
+        if self.controller is None:
             return tau
-        asked = apply(self.policy, model, {**arrays, "t": t, "q": q, "qd": qd})
-        if np.shape(asked) != (model.nv,):
+        forces = apply(self.controller, model, {**arrays, "t": t, "q": q, "qd": qd})
+        if np.shape(forces) != (model.nv,):
             raise ShapeError(
-                f"policy {self.policy.__name__!r} must return joint forces of shape (nv,) = "
-                f"({model.nv},) for model {model.name!r}, got {np.shape(asked)}"
+                f"controller {self.controller.__name__!r} must return joint forces of shape (nv,) "
+                f"= ({model.nv},) for model {model.name!r}, got {np.shape(forces)}"
             )
-        return tau + asked
+        return tau + forces
 
     def advanced(self, t, h, count, q, qd, work, *rest):
-        """``q, qd, work`` after ``count`` steps, and the largest doubt of methods that have one."""
+        """``q, qd, work`` after ``count`` steps, and the largest defect, if there is one."""
         model, arrays = self.changed(rest)
 
         def body(state):
@@ -144,12 +144,12 @@ class Transition:
         return self._kept((name, text), lambda: self._compiled(name, inputs, function))
 
     def pullback(self, running) -> Kernel:
-        """The way back through one step, and the running cost on it, if there is one.
+        """The adjoint of one step, with the running cost, if there is one.
 
-        Takes the time, the step, the state at its start, the arrays, and the slopes of a cost with
-        respect to ``q`` and ``qd`` at its end. Returns the running cost, and slopes with respect to
+        Takes the time, the step, the state at its start, the arrays, and the gradients of a cost
+        with respect to ``q`` and ``qd`` at its end. Returns the running cost, and gradients by
         ``q`` and ``qd`` at the start, to every array, and to every parameter. Those of ``q`` are
-        with respect to its numbers, (nq,).
+        with respect to its coordinates, (nq,).
         """
 
         def function(t, h, q, qd, *rest):
@@ -162,12 +162,15 @@ class Transition:
             cost = 0 * t if running is None else number(running, apply(running, model, now))
             return cost, p_q @ after.q + p_qd @ after.qd + cost
 
-        more = [Argument("slope of q", (self.model.nq,)), Argument("slope of qd", (self.model.nv,))]
+        more = [
+            Argument("gradient by q", (self.model.nq,)),
+            Argument("gradient by qd", (self.model.nv,)),
+        ]
         inputs = [*self._arguments("t", "h", "q", "qd"), *more]
-        return self._kept(("back", running), lambda: self._slopes("pullback", inputs, function))
+        return self._kept(("back", running), lambda: self._gradients("pullback", inputs, function))
 
     def terminal(self, cost) -> Kernel:
-        """A cost of the final state, and its slopes: to ``q``, ``qd``, arrays and parameters."""
+        """A cost of the final state, and its gradients by ``q``, ``qd``, arrays and parameters."""
 
         def function(t, h, q, qd, *rest):
             model, arrays = self.changed(rest)
@@ -175,7 +178,7 @@ class Transition:
             return total, total
 
         inputs = self._arguments("t", "h", "q", "qd")
-        return self._kept(("end", cost), lambda: self._slopes("terminal cost", inputs, function))
+        return self._kept(("end", cost), lambda: self._gradients("terminal cost", inputs, function))
 
     def _kept(self, what, make):
         key = (self, what)
@@ -199,8 +202,8 @@ class Transition:
 
         return self._kernel(name, inputs, trace(traced, inputs, name), reference)
 
-    def _slopes(self, name, inputs, function):
-        """A kernel of a number, and of the slopes of another with respect to the inputs."""
+    def _gradients(self, name, inputs, function):
+        """A kernel of a number, and of the gradients of another with respect to the inputs."""
         n = len(self.given) + len(self.parameters)
 
         def traced(*symbols):
@@ -257,8 +260,8 @@ def gradients_along(total, arrays, rates):
         for a, r in zip(arrays, rates, strict=True)
         for column in np.moveaxis(r, -1, 0)
     ]
-    slopes = jacobian(total.graph, np.array([total]), directions)[0]
-    parts = np.split(slopes, np.cumsum([r.shape[-1] for r in rates])[:-1])
+    gradients = jacobian(total.graph, np.array([total]), directions)[0]
+    parts = np.split(gradients, np.cumsum([r.shape[-1] for r in rates])[:-1])
     return [p.reshape(_tangent(a, r)) for p, a, r in zip(parts, arrays, rates, strict=True)]
 
 

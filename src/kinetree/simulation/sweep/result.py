@@ -17,7 +17,7 @@ class Sweep:
         sweep.values["kp"]     what the runs were given
         sweep.failed           why runs failed, by number
 
-    Results in a folder are read when they are asked for.
+    Results in a folder are read on demand.
 
     Attributes:
         values: what each run was given, by name; arrays whose first axis is the run.
@@ -57,7 +57,7 @@ class Sweep:
         )
         if len(found.seeds) != manifest["count"] or not set(found.failed) <= set(range(len(found))):
             raise SweepError(
-                f"{folder} holds {len(found.seeds)} runs, and its manifest says "
+                f"{folder} holds {len(found.seeds)} runs, and its manifest has "
                 f"{manifest['count']}; call kt.sweep again with this folder"
             )
         return found

@@ -149,7 +149,7 @@ def _in_pool(pool, work, tasks, most):
 
 @contextmanager
 def reporter(progress, total, done, what):
-    """A function to be told how many more runs are done.
+    """A function that is called with how many more runs are done.
 
     Args:
         progress: True for a bar, False for none, None for a bar on a terminal alone; or a function

@@ -1,4 +1,4 @@
-"""``kt.sweep``: one question asked of many initial states, parameters, gains, or random numbers."""
+"""``kt.sweep``: one function run for many initial states, parameters, gains, or random numbers."""
 
 import inspect
 import json
@@ -47,7 +47,7 @@ def sweep(
 
     Args:
         model: the mechanism.
-        run: called as ``run(model, **values)`` for each run; asks for a random generator or a
+        run: called as ``run(model, **values)`` for each run; may take a random generator or a
             seed by having a parameter ``rng`` or ``seed``. Returns a number or an array, a
             dictionary of such, or a trajectory. Or a dictionary of options of ``kt.simulate``:
             then each run is a simulation, and ``q0``, ``qd0`` or any option may be among the
@@ -153,8 +153,8 @@ def _open(folder, model, run, work, plan, chunk):
             changed = [name for name in parts if manifest["digest"].get(name) != parts[name]]
             raise SweepError(
                 f"{folder} holds another sweep, of model {manifest['model']!r} by "
-                f"{manifest['run']}: its {' and '.join(changed) or 'digest'} differ from what is "
-                f"asked for now. Choose another folder, or remove this one"
+                f"{manifest['run']}: its {' and '.join(changed) or 'digest'} differ from "
+                f"those of this call. Choose another folder, or remove this one"
             )
         chunk = manifest["chunk"]
     else:
@@ -163,7 +163,7 @@ def _open(folder, model, run, work, plan, chunk):
 
 
 def _begin(folder, model, work, plan, chunk, parts, study):
-    """Write what the sweep is about; the manifest last, since it says that the rest is there."""
+    """Write what the sweep is about; the manifest last, since it implies that the rest is there."""
     if folder.exists() and (not folder.is_dir() or any(folder.glob("chunk-*.npz"))):
         raise SweepError(f"{folder} exists and is no folder of a sweep; choose another one")
     folder.mkdir(parents=True, exist_ok=True)

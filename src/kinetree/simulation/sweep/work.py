@@ -61,7 +61,7 @@ class Work:
         function: called as ``function(model, **values)``; with ``batched``, once for a whole chunk,
             with values that have the runs along their first axis.
         batched: whether it takes many runs at once.
-        extras: which of ``seed`` and ``rng`` it asks for.
+        extras: which of ``seed`` and ``rng`` it takes.
         changes: names of values that change the model instead of going to the function.
         label: what messages and manifests call it.
     """
@@ -147,7 +147,7 @@ def work_of(model, function, names, *, batched) -> Work:
     extras = tuple(name for name in _EXTRAS if name in taken and name not in names)
     if batched and "rng" in extras:
         raise SweepError(
-            f"{label} takes many runs at once; it can ask for their seeds, 'seed', not for one "
+            f"{label} takes many runs at once; it can take their seeds, 'seed', but not one "
             f"generator 'rng', whose numbers would depend on how runs are grouped"
         )
     given = [name for name in (*names, *extras) if name not in changes]
