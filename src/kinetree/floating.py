@@ -28,6 +28,7 @@ from kinetree.functional.kernel import kernel
 from kinetree.joints import Free
 from kinetree.model import Model
 from kinetree.model.arrays import as_given, as_model
+from kinetree.model.define import kept
 from kinetree.model.edit import floating, grounded
 from kinetree.quantities.dynamics import forward_dynamics as closed_forward_dynamics
 from kinetree.spatial import Force, Inertia, Motion
@@ -188,11 +189,11 @@ def _on_free_joint(base, q, v_0, qd, tau, gravity, f_ext):
 
 def _floating(base) -> Model:
     """The mechanism on a free joint, without gravity."""
-    key = ("floating base", *base.inertia.parameters().tolist())
-    if key not in base.tree.kernels:
-        model = floating(base.tree.replace(gravity=(0.0, 0.0, 0.0)), inertia=base.inertia)
-        base.tree.kernels[key] = model
-    return base.tree.kernels[key]
+
+    def make():
+        return floating(base.tree.replace(gravity=(0.0, 0.0, 0.0)), inertia=base.inertia)
+
+    return kept(base.tree, ("floating", *base.inertia.parameters().tolist()), make)
 
 
 def _require_tree(base, function):

@@ -176,8 +176,7 @@ def test_batches_and_couplings():
 def test_messages():
     model = kt.samples.four_bar()
     q, qd, qdd = four_bar_motion(model)
-    with pytest.raises(LoopError, match=r"loops.inverse_dynamics\(model, ...\) honour loops"):
-        kt.inverse_dynamics(model, q, qd, qdd)
+    assert_close(kt.inverse_dynamics(model, q, qd, qdd), inverse_dynamics(model, q, qd, qdd).tau)
     with pytest.raises(ShapeError, match=r"q does not satisfy loop 'pin'.*assemble"):
         inverse_dynamics(model, q + 0.1, qd, qdd)
     with pytest.raises(ShapeError, match="qd does not satisfy loop 'pin': "):

@@ -12,6 +12,7 @@ from kinetree.functional.parameters import parameter, with_parameters
 from kinetree.functional.prepare import bind, prepare, require_traceable
 from kinetree.model import Model
 from kinetree.model.arrays import as_given
+from kinetree.model.define import kept
 
 __all__ = ["CompiledFunction", "compile"]
 
@@ -116,9 +117,7 @@ class CompiledFunction:
             )
         call = bind(self.function, (self.model, *args[:n]), {**self.options, **options})
         key = (self.function, "compiled", self.parameters, call.key)
-        prepared = self.model.kernels.get(key)
-        if prepared is None:
-            prepared = self.model.kernels[key] = prepare(self.function, call, self.parameters)
+        prepared = kept(self.model, key, lambda: prepare(self.function, call, self.parameters))
         if not options and self.dtype is None and len(call.arrays) == n:
             self._remember(_look(args), prepared)
         arrays = [

@@ -14,13 +14,13 @@ import numpy as np
 
 from kinetree.arrays.kinds import kind_of
 from kinetree.codegen.program import Argument, trace
-from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.errors import PickleError
 from kinetree.functional.call import Call, check_arrays, read_signature
 from kinetree.functional.results import flatten, over_samples
 from kinetree.functional.trace_errors import located
 from kinetree.model import Model
 from kinetree.model.arrays import require_unit_parts
+from kinetree.model.define import kernel_for
 
 __all__ = ["UserKernel", "kernel"]
 
@@ -206,7 +206,8 @@ def _compile(user, call):
         results, _ = flatten(user._reference(call.with_arrays(arrays)), user.__name__)
         return results[0] if len(results) == 1 else results
 
-    kernel = Kernel(
+    kernel = kernel_for(
+        call.model,
         user.__name__,
         inputs,
         program.outputs,

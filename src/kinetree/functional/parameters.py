@@ -101,9 +101,7 @@ def with_parameters(model, values):
     dynamics = _dynamics_of(model, {kind: merged.pop(kind, {}) for kind in DYNAMICS})
     if not merged and not dynamics:
         return model
-    changed = model.replace(dynamics=dynamics, **merged)
-    changed.kernels["planned_for"] = model.kernels.get("planned_for", model)
-    return changed
+    return model.replace(dynamics=dynamics, **merged).decided_by(model)
 
 
 def _dynamics_of(model, changes):

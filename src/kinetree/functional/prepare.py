@@ -14,7 +14,6 @@ import numpy as np
 
 from kinetree.codegen.inline import compact, evaluated, trace_of
 from kinetree.codegen.program import Argument, cheapest, trace
-from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.errors import LoopError
 from kinetree.expr.count import cost
 from kinetree.functional.call import Call, bound_to, check_arrays
@@ -22,9 +21,7 @@ from kinetree.functional.parameters import check_parameter, parameter, with_para
 from kinetree.functional.solvable import require_independent, require_solvable
 from kinetree.model import Model
 from kinetree.model.arrays import require_unit_parts
-from kinetree.model.define import by_the_book, is_public
-from kinetree.model.fingerprint import is_plain
-from kinetree.model.views import code_key
+from kinetree.model.define import by_the_book, is_public, kernel_for
 from kinetree.quantities import dynamics
 from kinetree.quantities.external_forces import external_forces
 
@@ -178,9 +175,10 @@ def prepare(function, call, parameters=()):
         return evaluated(exact() if is_exact else kernel.program, arrays)
 
     key = None
-    if model is not None and is_plain(model) and _description(function) is not None:
-        key = (code_key(model), _description(function), parameters, call.key)
-    kernel = Kernel(
+    if model is not None and _description(function) is not None:
+        key = (_description(function), parameters, call.key)
+    kernel = kernel_for(
+        model,
         getattr(function, "__name__", call.name),
         inputs,
         outputs,

@@ -14,6 +14,7 @@ from kinetree.algorithms.regressors import joint_effects
 from kinetree.errors import IdentifiabilityError, UnknownNameError, names_itself
 from kinetree.model import Model
 from kinetree.model.arrays import as_model
+from kinetree.model.define import kept
 from kinetree.quantities.regressors import regressor
 
 __all__ = ["BaseParameters", "base_parameters", "inertial_parameters", "parameter_names"]
@@ -62,13 +63,12 @@ def base_parameters(model, *, friction=False, rotors=False, tolerance=1e-7, rng=
         ``BaseParameters``.
     """
     key = ("base_parameters", friction, rotors, tolerance, rng)
-    if isinstance(rng, int) and key in as_model(model).kernels:
-        return model.kernels[key]
     options = {"friction": friction, "rotors": rotors}
-    found = _decided(model, options, tolerance, np.random.default_rng(rng))
-    if isinstance(rng, int):
-        model.kernels[key] = found
-    return found
+
+    def make():
+        return _decided(model, options, tolerance, np.random.default_rng(rng))
+
+    return kept(as_model(model), key, make) if isinstance(rng, int) else make()
 
 
 def require_freedoms(model, function):

@@ -16,13 +16,12 @@ import numpy as np
 
 from kinetree.codegen.inline import evaluated
 from kinetree.codegen.program import Argument, trace
-from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.errors import ModelError
 from kinetree.expr.repeat import repeat
 from kinetree.functional.choose import select
 from kinetree.functional.layout import velocity_unit
 from kinetree.model import Model
-from kinetree.model.fingerprint import is_plain
+from kinetree.model.define import kept, kernel_for
 from kinetree.model.gearing import with_leaders
 from kinetree.model.limits import position_index
 
@@ -88,9 +87,9 @@ class Problem:
     def of(cls, model, tasks):
         """The problem of these tasks, new or known."""
         key = ("inverse_kinematics", *(task.signature for task in tasks))
-        if key not in model.kernels:
-            model.kernels[key] = cls(model, tuple(replace(task, target=None) for task in tasks))
-        return model.kernels[key]
+        return kept(
+            model, key, lambda: cls(model, tuple(replace(task, target=None) for task in tasks))
+        )
 
     # --- what moves ---------------------------------------------------------------------------
 
@@ -313,14 +312,15 @@ class Problem:
         }[text]
         inputs = [Argument(n, shapes[n]) for n in names]
         function = getattr(self, text)
-        kernel = Kernel(
+        kernel = kernel_for(
+            self.model,
             f"inverse_kinematics ({text})",
             inputs,
             [Argument(f"out{k}", shape) for k, shape in enumerate(outputs)],
             lambda: trace(function, inputs, text),
             reference=lambda arrays: evaluated(kernel.program, arrays),
             validate=lambda arrays: None,
-            key=(self.model.fingerprint, key) if is_plain(self.model) else None,
+            key=key,
         )
         return kernel
 

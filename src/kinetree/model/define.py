@@ -257,14 +257,15 @@ class Quantity:
 
             return with_checks
 
-        kernel = Kernel(
+        kernel = kernel_for(
+            model,
             self.called,
             inputs,
             [Argument("out0", shape)],
             lambda: cheapest([trace(checked(a), inputs, self.name) for a in algorithms]),
             reference=reference,
             validate=validate,
-            key=(code_key(model), key) if is_plain(model) else None,
+            key=key,
         )
         return kernel
 
@@ -400,6 +401,21 @@ def composed(function: F) -> F:
 def is_public(function) -> bool:
     """Whether this is one of ``FUNCTIONS``, which can be traced and differentiated."""
     return FUNCTIONS.get(getattr(function, "__name__", "")) is function
+
+
+def kernel_for(
+    model, name, inputs, outputs, make_program, *, reference, validate, key=None
+) -> Kernel:
+    """A kernel for a model, or for none; arguments as in ``Kernel``.
+
+    Machine code is kept on disk under ``key`` and the content of the model, where that says all
+    there is to say about it.
+    """
+    if key is not None:
+        key = (code_key(model), key) if is_plain(model) else None
+    return Kernel(
+        name, inputs, outputs, make_program, reference=reference, validate=validate, key=key
+    )
 
 
 def kernel_of(model, quantity, /, extra=(), **options) -> Kernel:

@@ -126,6 +126,19 @@ class Model:
         """What was compiled for this model so far; see ``kinetree.model.define``."""
         return {}
 
+    @cached_property
+    def numeric(self) -> "Model":
+        """The model by whose numbers ranks and orders of elimination are decided: this one.
+
+        Of a copy with traced parameters, the model that it was made of.
+        """
+        return self
+
+    def decided_by(self, other: "Model") -> "Model":
+        """This model, with ranks and orders of elimination decided by the numbers of another."""
+        self.__dict__["numeric"] = other.numeric
+        return self
+
     def __getstate__(self):
         """Everything but compiled code, which does not travel."""
         return {name: value for name, value in self.__dict__.items() if name not in _COMPILED}

@@ -13,6 +13,7 @@ Inverse dynamics has compiled terms; ranks are decided sample by sample
 
 from functools import partial
 from itertools import islice
+from math import prod
 
 import numpy as np
 
@@ -34,13 +35,10 @@ from kinetree.arrays.dispatch import good_samples
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import is_foreign
 from kinetree.codegen.program import Argument, trace
-from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.errors import ShapeError, SingularError, TraceError
 from kinetree.expr.node import Expr
 from kinetree.model.arrays import as_configuration, as_joint_vector, require_unit_parts
-from kinetree.model.define import argument_shape, validate
-from kinetree.model.fingerprint import is_plain
-from kinetree.model.views import code_key
+from kinetree.model.define import argument_shape, kept, kernel_for, validate
 from kinetree.spatial import Force
 from kinetree.spatial.ops import less, select
 
@@ -144,28 +142,29 @@ def _inverse_terms(model, arrays, with_loop_joints) -> Terms:
     nc, nv = len(rows_of(model)), model.nv
     loops = sum(loop.joint.nv for loop in model.loops) if with_loop_joints else 0
     sizes = Terms((nc, nv), (nc,), (nc,), (nc,), (nv,), (nv,), (nv, loops))
-    kept = [n for n, size in enumerate(sizes) if 0 not in size]  # empty ones cannot be compiled
+    filled = [n for n, size in enumerate(sizes) if 0 not in size]  # empty ones cannot be compiled
 
     def text(q, qd, qdd, f_ext=None):
         forces = _as_forces(f_ext)
         found = terms(model, q, qd, qdd, forces, with_loop_joints=with_loop_joints)
-        return tuple(found[n] for n in kept)
+        return tuple(found[n] for n in filled)
 
     def reference(arrays):
         pairs = [*zip(map(np.asarray, arrays), shapes, strict=True)]
         batch = np.broadcast_shapes(*(a.shape[: a.ndim - len(shape)] for a, shape in pairs))
-        flat = [np.broadcast_to(a, batch + shape).reshape(-1, *shape) for a, shape in pairs]
+        count = prod(batch)
+        flat = [np.broadcast_to(a, batch + shape).reshape(count, *shape) for a, shape in pairs]
         samples = [text(*sample) for sample in zip(*flat, strict=True)]
         parts = [np.array(part, dtype=float) for part in zip(*samples, strict=True)]
         return tuple(part.reshape((*batch, *part.shape[1:])) for part in parts)
 
     key = ("closed_chains.inverse_dynamics", with_loop_joints)
-    kernel = _compiled(model, key, names, [sizes[n] for n in kept], text, reference)
+    kernel = _compiled(model, key, names, [sizes[n] for n in filled], text, reference)
     try:
         found = kernel.call(*arrays)
     except TraceError:  # a joint of the user's own that cannot be compiled
         found = reference(arrays)
-    found = dict(zip(kept, found, strict=True))
+    found = dict(zip(filled, found, strict=True))
     batch = found[4].shape[:-1] if found else ()
     return Terms(*(found.get(n, np.zeros((*batch, *size))) for n, size in enumerate(sizes)))
 
@@ -223,20 +222,22 @@ def _compiled(model, key, names, sizes, text, reference):
         reference: function of a list of arrays, where numbers are not plain.
     """
     key = (*key, len(names))
-    kernel = model.kernels.get(key)
-    if kernel is None:
+
+    def make():
         name = key[0].rpartition(".")[2]
         inputs = [Argument(n, argument_shape(model, n)) for n in names]
-        kernel = model.kernels[key] = Kernel(
+        return kernel_for(
+            model,
             name,
             inputs,
             [Argument(f"out{n}", size) for n, size in enumerate(sizes)],
             lambda: trace(text, inputs, name),
             reference=reference,
             validate=lambda arrays: validate(model, dict(zip(names, arrays, strict=True))),
-            key=(code_key(model), key) if is_plain(model) else None,
+            key=key,
         )
-    return kernel
+
+    return kept(model, key, make)
 
 
 def _way(model, number):

@@ -66,12 +66,21 @@ def _with_both(text, lean):
 # --- equations of motion -------------------------------------------------------------------------
 
 
+def _inverse_dynamics(model, q, qd, qdd, f_ext=None):
+    """Every call for which there is no compiled code yet, or a mechanism with loops."""
+    if not as_model(model).loops:
+        return inverse_dynamics.definition(model, q, qd, qdd, f_ext)
+    forces = () if f_ext is None else (external_forces(model, f_ext),)
+    return closed_chains.inverse_dynamics(model, (q, qd, qdd, *forces))
+
+
 @quantity(
     ("nv",),
     *_with_both(rnea.inverse_dynamics, fewest.inverse_dynamics),
     tree=True,
     read=FORCES,
     suits=fewest.suits,
+    otherwise=_inverse_dynamics,
 )
 def inverse_dynamics(
     model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, f_ext: Forces = None
@@ -79,9 +88,10 @@ def inverse_dynamics(
     """Joint forces that produce the accelerations ``qdd``: ``tau = H(q) qdd + C(q, qd)``.
 
     Args:
-        model: the mechanism, without loops; for those that have them there is
-            ``kinetree.loops.inverse_dynamics``. Armature takes its part of ``tau``; springs,
-            dampers and friction are apart, see ``passive_force``.
+        model: the mechanism. Armature takes its part of ``tau``; springs, dampers and friction are
+            apart, see ``passive_force``. With loops, the forces are those of the actuated joints
+            that are smallest, and the passive ones; ``kinetree.loops.inverse_dynamics`` has the
+            choice.
         q: joint positions [m, rad], (..., nq).
         qd: joint velocities [m/s, rad/s], (..., nv).
         qdd: joint accelerations [m/s², rad/s²], (..., nv).

@@ -30,6 +30,7 @@ from kinetree.algorithms.closed.plan import (
 from kinetree.algorithms.closed.rank import closed_configurations, rank_policy, scaling
 from kinetree.algorithms.closed.samples import Rehearsal
 from kinetree.errors import SingularError
+from kinetree.model.define import kept
 from kinetree.model.views import condensed
 from kinetree.spatial.ops import absolute, less, select
 
@@ -164,8 +165,8 @@ def ways(model):
 
     Raises SingularError where there is none: the mechanism must be solved sample by sample.
     """
-    model = model.kernels.get("planned_for", model)  # whose parameters are numbers
-    known = model.kernels.setdefault("closed_chain", {})
+    model = model.numeric
+    known = kept(model, "ways to solve loops", dict)
     if "null space" not in known:
         known["samples"] = closed_configurations(model)
         known["null space"] = _best_way(model, "null space", known["samples"])

@@ -29,6 +29,7 @@ from kinetree.algorithms.closed.samples import SAMPLES, Manifold, sampled_manifo
 from kinetree.algorithms.closed.scaling import Scaling, rows_of, units_of
 from kinetree.algorithms.closed.subspace import RANK_TOLERANCE
 from kinetree.errors import MisalignmentWarning
+from kinetree.model.define import kept
 
 __all__ = [
     "ALIGNMENT_TOLERANCE", "RANK_TOLERANCE", "RankPolicy", "closed_configurations", "counted",
@@ -43,13 +44,13 @@ in all configurations counts as redundant, unless ``Loop.misalignment`` says oth
 
 def scaling(model) -> Scaling:
     """The units in which ranks and closure errors of a model are decided, with its policy."""
-    model = model.kernels.get("planned_for", model)  # whose parameters are numbers
-    key = "loops.scaling"
-    if key not in model.kernels:
-        units = units_of(model)
-        units.policy = RankPolicy(model)
-        model.kernels[key] = units
-    return model.kernels[key]
+
+    def make():
+        units = units_of(model.numeric)
+        units.policy = RankPolicy(model.numeric)
+        return units
+
+    return kept(model.numeric, "scaling of loops", make)
 
 
 def rank_policy(model) -> "RankPolicy":

@@ -28,6 +28,7 @@ from kinetree.loops.dynamics.elimination_order import EliminationOrder, eliminat
 from kinetree.loops.dynamics.methods import Accelerations, Instant
 from kinetree.model import Loop, Model
 from kinetree.model.arrays import require_instant
+from kinetree.model.define import kept
 from kinetree.spatial import Motion, Plucker, crf
 
 __all__ = ["BodyMotion", "order_of", "solve", "solve_bodies"]
@@ -51,8 +52,8 @@ class BodyMotion(NamedTuple):
 
 def order_of(model: Model) -> EliminationOrder:
     """The order of elimination for a model, found once."""
-    key = "loops.elimination_order"
-    if key not in model.kernels:
+
+    def make():
         ends = [(model.parent[i], i) for i in range(1, model.body_count + 1)]
         links = [ends[i - 1] for i in model.armature_joints]
         ends += [(loop.predecessor, loop.successor) for loop in model.loops]
@@ -60,8 +61,9 @@ def order_of(model: Model) -> EliminationOrder:
             {b for j in (c.joint, *c.leaders) for b in (j, model.parent[j])}
             for c in model.couplings
         ]
-        model.kernels[key] = elimination_order(model.body_count, ends, rows, links)
-    return model.kernels[key]
+        return elimination_order(model.body_count, ends, rows, links)
+
+    return kept(model, "elimination order", make)
 
 
 def solve(instant: Instant) -> Accelerations:

@@ -25,6 +25,7 @@ from kinetree.loops.kinematics.descent import descend, smallest_error
 from kinetree.loops.kinematics.space import metric, space_of, tree_inertia
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
+from kinetree.model.define import kept
 
 __all__ = [
     "POSITION_TOLERANCE",
@@ -198,7 +199,7 @@ def fast_projection(model, q, qd, tolerance):
 
     None where no kernel will do: then ranks have to be decided anew.
     """
-    known, units = model.kernels.setdefault("loops.projection rows", []), scaling(model)
+    known, units = kept(model, "rows of projection", list), scaling(model)
     for rows in (*reversed(known), None):
         if rows is None:
             rows = _rows_near(model, q.reshape(prod(q.shape[:-1]), model.nq)[:1])

@@ -26,6 +26,7 @@ from kinetree.functional.kernel import kernel
 from kinetree.functional.products import jvp
 from kinetree.loops.kinematics.constraint import Constraint, closure_error, constraint
 from kinetree.loops.linear.coordinates import Coordinates
+from kinetree.model.define import kept
 from kinetree.quantities.dynamics import inverse_dynamics, mass_matrix, passive_force
 
 __all__ = [
@@ -221,10 +222,7 @@ def require_loops(model, instead):
 
 def spanning_tree(model):
     """The model without its loops; the same object every time."""
-    key = "loops.spanning_tree"
-    if key not in model.kernels:
-        model.kernels[key] = model.replace(loops=())
-    return model.kernels[key]
+    return kept(model, "spanning tree", lambda: model.replace(loops=()))
 
 
 class MotionState(NamedTuple):

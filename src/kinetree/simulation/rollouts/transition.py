@@ -23,6 +23,7 @@ from kinetree.integration.integrator import Integrator
 from kinetree.integration.manifold import settled
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, check_finite, require_unit_parts
+from kinetree.model.define import kept, kernel_for
 from kinetree.simulation.rollouts.inputs import apply, number
 
 __all__ = ["Transition"]
@@ -181,10 +182,7 @@ class Transition:
         return self._kept(("end", cost), lambda: self._gradients("terminal cost", inputs, function))
 
     def _kept(self, what, make):
-        key = (self, what)
-        if key not in self.model.kernels:
-            self.model.kernels[key] = make()
-        return self.model.kernels[key]
+        return kept(self.model, (self, what), make)
 
     def _compiled(self, name, inputs, function):
         def traced(*symbols):
@@ -239,9 +237,10 @@ class Transition:
                 if i.name == "q":
                     as_configuration(self.model, array)
 
-        return Kernel(
-            name, inputs, program.outputs, lambda: program, reference=reference, validate=validate
-        )
+        return kernel_for(
+            self.model, name, inputs, program.outputs, lambda: program, reference=reference,
+            validate=validate,
+        )  # fmt: skip
 
 
 def _shapes(inputs):
