@@ -38,6 +38,22 @@ if WORKER is None:
 COLLECTED = Path(os.environ["KINETREE_TESTS_FRESH"] or ROOT) / "collected"
 
 
+LONG = ("feature_matrix/", "documents/test_pages", "viewer/test_in_the_browser", "peers/",
+        "documents/", "simulation/", "contact/")  # fmt: skip
+"""Where the longest tests are: they begin, so that no worker is left with one at the end."""
+
+
+def pytest_collection_modifyitems(items):
+    def place(item):
+        path = item.nodeid.removeprefix("tests/")
+        return next(
+            (k for k, beginning in enumerate(LONG) if path.startswith(beginning)), len(LONG)
+        )
+
+    if WORKER is not None:
+        items.sort(key=place)  # the order within each place stays
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection():
     end = time.monotonic() + 120
