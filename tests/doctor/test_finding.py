@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from kinetree import doctor
 from kinetree.doctor import KINDS, Finding, Place
 from kinetree.doctor.findings import SEVERITIES, found, in_order
@@ -57,3 +59,10 @@ def test_every_kind_is_complete_and_every_code_in_the_source_is_a_kind():
 
 def test_a_finding_is_a_value():
     assert found("axis", "joint 'j'", "x") == Finding("error", "axis", "joint 'j'", "x")
+
+
+def test_the_old_name_of_a_fix_warns():
+    finding = found("cycle", "joint 'a'", "it is one")
+    for thing in (finding, KINDS["cycle"]):
+        with pytest.warns(DeprecationWarning, match=r"\.mend is called \w+\.fix"):
+            assert thing.mend == KINDS["cycle"].fix

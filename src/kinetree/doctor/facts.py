@@ -140,9 +140,10 @@ def from_model(model) -> Facts:
 
 def _joint(model, body):
     limits, dynamics = body.limits, body.dynamics
+    kind = body.joint.spelling or type(body.joint).__name__.lower()  # a class of the user has none
     joint = JointFacts(
         body.joint_name,
-        _URDF.get(body.joint.spelling, body.joint.spelling),
+        _URDF.get(kind, kind),
         model.body_names[body.parent],
         body.name,
         np.real(body.placement.r).astype(float),

@@ -20,6 +20,12 @@ __all__ = [
 # --- Kinds of findings ---------------------------------------------------------------------------
 
 
+def _mend(self) -> str:
+    name = type(self).__name__
+    warnings.warn(f"{name}.mend is called {name}.fix", DeprecationWarning, stacklevel=2)
+    return self.fix
+
+
 @dataclass(frozen=True)
 class Kind:
     """A kind of finding.
@@ -34,6 +40,7 @@ class Kind:
     severity: str
     why: str
     fix: str
+    mend = property(_mend, doc="Deprecated: ``fix``.")
 
 
 KINDS = {
@@ -322,11 +329,7 @@ class Finding:
         """How to fix it."""
         return KINDS[self.code].fix
 
-    @property
-    def mend(self) -> str:
-        """Deprecated: ``fix``."""
-        warnings.warn("Finding.mend is called Finding.fix", DeprecationWarning, stacklevel=2)
-        return self.fix
+    mend = property(_mend, doc="Deprecated: ``fix``.")
 
     def to_dict(self) -> dict:
         """The finding as plain strings and numbers, ready for JSON."""
