@@ -43,8 +43,8 @@ class Contacts(NamedTuple):
         normal: unit vectors; a positive force along one pushes the successor away, (n, 3).
         gap: distance along the normal [m], negative where the bodies overlap, (n,).
         names: what to call them.
-        friction: coefficients of friction, (n,), where the scene knows them.
-        restitution: coefficients of restitution, (n,), where the scene knows them.
+        friction: coefficients of friction, (n,), of a scene; else None.
+        restitution: coefficients of restitution, (n,), of a scene; else None.
         turn: with ``travel``, the curvature of both surfaces, (n, 2, 3, 3), predecessor first;
             see ``rolling``. None: corners of the successor on flat faces of the predecessor.
         travel: see ``turn``.

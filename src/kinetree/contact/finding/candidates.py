@@ -122,7 +122,7 @@ def _placed(geometry, X_0):
 
 
 def _moving(geometry, X_0, v):
-    """The shape with its rates, as dual numbers; what is fixed to the base stays as it is."""
+    """The shape with its rates, as dual numbers; shapes fixed to the base have none."""
     still = _placed(geometry, X_0)
     if geometry.body == 0:
         return still

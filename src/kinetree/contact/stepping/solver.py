@@ -15,7 +15,7 @@ __all__ = ["Problem", "solve_in_kernel", "solve_in_python"]
 DAMPING = (0.1, 0.3, 1.0, 3.0, 10.0)
 """Weights of staying where one is, round by round, times the error relative to the forces."""
 SWEEPS = (2, 0, 0, 0)
-"""How many come before Newton's step, round by round: now and then, since near the solution they
+"""How many come before Newton's step, round by round: in some only, since near the solution they
 lead away from it where contacts are redundant. Periods of 4 and 5 make for many combinations."""
 FAR = 1e8  # times the tolerance: error below which there are no sweeps
 LEAST = 1e-12  # damping of equations that are singular to rounding error
