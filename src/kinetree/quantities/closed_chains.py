@@ -221,10 +221,11 @@ def _compiled(model, key, names, sizes, text, reference):
         text: function of the arrays of one sample.
         reference: function of a list of arrays, where numbers are not plain.
     """
+    function, *_ = key
     key = (*key, len(names))
 
     def make():
-        name = key[0].rpartition(".")[2]
+        name = function.rpartition(".")[2]
         inputs = [Argument(n, argument_shape(model, n)) for n in names]
         return kernel_for(
             model,

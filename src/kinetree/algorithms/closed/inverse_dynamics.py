@@ -83,9 +83,9 @@ class Solution(NamedTuple):
     """Constraint forces, (nc,); the smallest, where they are not unique."""
     unique: np.ndarray
     """Which of them are unique, (nc,)."""
-    mobility: int
+    mobility: Any
     """Freedoms of the mechanism."""
-    rank: int
+    rank: Any
     """Independent motions that the actuators drive."""
 
 

@@ -219,17 +219,18 @@ def closure(model: Model, *rules: Rule) -> LoopClosure:
     twice = {model.joint_names[j - 1] for j in dependent if dependent.count(j) > 1}
     if twice:
         raise LoopError(f"two rules determine joint {', '.join(sorted(twice))}; one will do")
+    joint: Any = model.joint
     free = [j for j in range(1, model.body_count + 1) if j not in dependent]
 
     def fill(y, until=None):
         q, at = np.zeros(model.nq, dtype=np.asarray(y).dtype), 0
         for j in free:
-            count = model.joint[j].nq
+            count = joint[j].nq
             q[model.q_slice[j]], at = y[at : at + count], at + count
         for rule in rules[:until]:
             values, at = rule.solve(q), 0
             for j in rule.dependent:
-                count = model.joint[j].nq
+                count = joint[j].nq
                 q[model.q_slice[j]], at = values[at : at + count], at + count
         return q
 
@@ -241,7 +242,7 @@ def closure(model: Model, *rules: Rule) -> LoopClosure:
     return LoopClosure(
         model,
         fill,
-        tuple(model.joint[j] for j in free),
+        tuple(joint[j] for j in free),
         tuple(model.joint_names[j - 1] for j in free),
         margins,
         lambda q: np.concatenate([np.zeros(0), *(q[model.q_slice[j]] for j in free)]),

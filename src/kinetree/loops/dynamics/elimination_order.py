@@ -13,7 +13,7 @@ forces of the joint that move nothing then do not reach beyond, and can be left 
 """
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 __all__ = ["EliminationOrder", "elimination_order", "half_bandwidth"]
@@ -48,7 +48,7 @@ class EliminationOrder(NamedTuple):
 def elimination_order(
     body_count: int,
     ends: Sequence[tuple[int, int]],
-    rows: Sequence[Sequence[int]] = (),
+    rows: Sequence[Collection[int]] = (),
     links: Sequence[tuple[int, int]] = (),
 ) -> EliminationOrder:
     """Symbolic analysis; it depends on the connectivity alone, and serves every time step.

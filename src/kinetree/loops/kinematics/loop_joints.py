@@ -97,7 +97,7 @@ def actuation_matrix(model: Model, q: ArrayLike) -> np.ndarray:
     for k, a in enumerate(model.actuators):
         if a.loop and B is not None:
             matrix[..., k] = (B[..., slices[a.loop - 1]] * np.array(a.gear)).sum(-1)
-        elif model.joint[a.joint].nv:
+        elif model.v_slice[a.joint].stop > model.v_slice[a.joint].start:
             matrix[..., model.v_slice[a.joint], k] = a.gear
         else:
             matrix[..., k] = follower_ratios(model, q, a.joint) * a.gear

@@ -95,7 +95,7 @@ class Drift(NamedTuple):
     energy: np.ndarray
     """Total energy less that of the first state [J]; zero if the system does not know it."""
 
-    def largest(self) -> float:
+    def largest(self) -> "Drift":
         """The largest absolute values."""
         return Drift(*(np.max(np.abs(x), initial=0.0) for x in self))
 

@@ -8,14 +8,17 @@ import numpy as np
 from kinetree.algorithms.closed.scaling import typical_length
 from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.integration.explicit import ExplicitRungeKutta
+from kinetree.integration.field import Field
+from kinetree.integration.integrator import Integrator
 from kinetree.integration.prescription import PrescribedSteps
 from kinetree.integration.step import Stepper
+from kinetree.loops.state_space.charts.atlas import ChartStepper
 from kinetree.loops.state_space.charts.linear_chart import partition, tangent
-from kinetree.loops.stepping.charted import ChartStepper
 from kinetree.loops.stepping.choice import Choice, check_start, choose, warn_of_singular_start
 from kinetree.loops.stepping.generalized_alpha import AlphaStepper, Coefficients
 from kinetree.loops.stepping.projected import Constrained, Projected
 from kinetree.loops.stepping.stepper import ProjectedStepper
+from kinetree.model import Model
 from kinetree.spelling import did_you_mean
 
 
@@ -34,11 +37,21 @@ class Projection:
     refine: bool = True
 
     @property
-    def name(self):
+    def name(self) -> str:
         """What the report says."""
         return "projection+energy" if self.energy else "projection"
 
-    def stepper(self, model, method, field, choice: Choice, batch, *, compiled, adaptive):
+    def stepper(
+        self,
+        model: Model,
+        method: Integrator,
+        field: Field,
+        choice: Choice,
+        batch: tuple[int, ...],
+        *,
+        compiled: bool,
+        adaptive: bool,
+    ) -> Stepper:
         """What takes steps; an error estimate decides alone about steps that adapt."""
         return ProjectedStepper(
             model, Projected(method, choice.chosen, energy=self.energy),
@@ -69,15 +82,25 @@ class Baumgarte:
 
     name = "baumgarte"
 
-    def of(self, model, dt):
+    def of(self, model: Model, dt: float) -> "Baumgarte":
         """The same with a time constant."""
         sensible = max(np.sqrt(typical_length(model) / 9.81) / 3, 10 * dt)
         return Baumgarte(float(self.time_constant or sensible))
 
-    def stepper(self, model, method, field, choice: Choice, batch, *, compiled, adaptive):
+    def stepper(
+        self,
+        model: Model,
+        method: Integrator,
+        field: Field,
+        choice: Choice,
+        batch: tuple[int, ...],
+        *,
+        compiled: bool,
+        adaptive: bool,
+    ) -> Stepper:
         """What takes steps."""
-        field = Constrained(field, choice.chosen, self.time_constant)
-        return Stepper(model, method, field, compiled=compiled)
+        constrained = Constrained(field, choice.chosen, self.time_constant)
+        return Stepper(model, method, constrained, compiled=compiled)
 
 
 @dataclass(frozen=True)
@@ -86,7 +109,17 @@ class Uncorrected:
 
     name = "none"
 
-    def stepper(self, model, method, field, choice: Choice, batch, *, compiled, adaptive):
+    def stepper(
+        self,
+        model: Model,
+        method: Integrator,
+        field: Field,
+        choice: Choice,
+        batch: tuple[int, ...],
+        *,
+        compiled: bool,
+        adaptive: bool,
+    ) -> Stepper:
         """What takes steps."""
         return Stepper(model, method, Constrained(field, choice.chosen), compiled=compiled)
 
@@ -108,7 +141,17 @@ class Charts:
     growth: float = 3.0
     name = "charts"
 
-    def stepper(self, model, method, field, choice: Choice, batch, *, compiled, adaptive):
+    def stepper(
+        self,
+        model: Model,
+        method: Integrator,
+        field: Field,
+        choice: Choice,
+        batch: tuple[int, ...],
+        *,
+        compiled: bool,
+        adaptive: bool,
+    ) -> Stepper:
         """What takes steps."""
         kinds: dict = {"tangent": tangent, "partition": partition}
         make = self.make if callable(self.make) else kinds.get(self.make)
@@ -116,8 +159,8 @@ class Charts:
             raise UnknownNameError(
                 f"there is no chart called {self.make!r}; use one of {list(kinds)}, or a function"
             )
-        field = Constrained(field, choice.chosen)
-        return ChartStepper(model, method, field, make=make, growth=self.growth)
+        constrained = Constrained(field, choice.chosen)
+        return ChartStepper(model, method, constrained, make=make, growth=self.growth)
 
 
 @dataclass(frozen=True)
@@ -141,7 +184,17 @@ class GeneralizedAlpha:
                 f"{self.spectral_radius!r}"
             )
 
-    def stepper(self, model, method, field, choice: Choice, batch, *, compiled, adaptive):
+    def stepper(
+        self,
+        model: Model,
+        method: Integrator,
+        field: Field,
+        choice: Choice,
+        batch: tuple[int, ...],
+        *,
+        compiled: bool,
+        adaptive: bool,
+    ) -> Stepper:
         """What takes steps; the integrator that was given does not."""
         coefficients = Coefficients(self.spectral_radius)
         return AlphaStepper(model, coefficients, Constrained(field, choice.chosen))

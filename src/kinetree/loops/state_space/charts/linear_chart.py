@@ -73,8 +73,8 @@ class LinearChart(AbstractPositionChart):
         """``R``."""
         return self.R
 
-    def parameter_columns(self, q: ArrayLike, y_q: ArrayLike) -> np.ndarray:
-        """Minus one."""
+    def parameter_columns(self, q: ArrayLike, y_q: ArrayLike) -> None:
+        """None, for minus one."""
         return None
 
     def cross_terms(
