@@ -6,9 +6,12 @@ instance to ``simulate``.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from kinetree.arrays.kinds import Array
 from kinetree.integration.manifold import settled
+from kinetree.model import Model
 
 __all__ = ["Integrator", "Stages", "Stepped"]
 
@@ -68,7 +71,9 @@ class Integrator(ABC):
     by_action: bool = False
 
     @abstractmethod
-    def step(self, field, model, t, h, q, qd, tau) -> Stepped:
+    def step(
+        self, field: Callable, model: Model, t: Any, h: Any, q: Array, qd: Array, tau: Array
+    ) -> Stepped:
         """The state a time ``h`` [s] after ``t``.
 
         Args:
@@ -81,7 +86,9 @@ class Integrator(ABC):
             tau: joint forces that are held during the step.
         """
 
-    def advance(self, field, model, t, h, q, qd, tau) -> Stepped:
+    def advance(
+        self, field: Callable, model: Model, t: Any, h: Any, q: Array, qd: Array, tau: Array
+    ) -> Stepped:
         """``step`` from the same state in variables that are good for one.
 
         Quaternions are brought to unit length, rotation vectors below half a turn.
@@ -89,11 +96,11 @@ class Integrator(ABC):
         q, qd = settled(model, q, qd)
         return self.step(field, model, t, h, q, qd, tau)
 
-    def doubt(self, after):
+    def doubt(self, after: Stepped) -> Any:
         """Estimated defect of the end of a step; None for methods without one."""
         return after.defect if self.solves else None
 
-    def interpolation(self, theta):
+    def interpolation(self, theta: float) -> Array | None:
         """Weights of the stages at the fraction ``theta`` of a step; None without stages."""
         return None
 

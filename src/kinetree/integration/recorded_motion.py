@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ShapeError, SimulationError
 
 __all__ = ["RecordedMotion"]
@@ -24,7 +25,13 @@ class RecordedMotion:
         qdd: accelerations likewise; by default those of a cubic spline through ``qd``.
     """
 
-    def __init__(self, t, q, qd=None, qdd=None):
+    def __init__(
+        self,
+        t: ArrayLike,
+        q: ArrayLike,
+        qd: ArrayLike | None = None,
+        qdd: ArrayLike | None = None,
+    ):
         self.t, q = np.array(t, dtype=float), np.array(q, dtype=float)
         if self.t.ndim != 1 or len(self.t) < 4 or q.shape[:1] != self.t.shape:
             raise ShapeError(

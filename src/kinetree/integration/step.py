@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.arrays.kinds import Array
 from kinetree.errors import SimulationError
 from kinetree.expr.repeat import repeat
 from kinetree.functional.choose import select
@@ -51,15 +52,15 @@ class Step:
     stages: Any = field(default=None, repr=False)
 
     @cached_property
-    def interpolant(self):
+    def interpolant(self) -> Interpolant:
         """The motion inside the step, as it was taken: a function of time to ``q, qd, work``."""
         return Interpolant(self)
 
-    def at(self, t):
+    def at(self, t: float) -> tuple[Array, Array]:
         """State ``q, qd`` at a time inside the step, by interpolation."""
         return self.interpolant(t)[:2]
 
-    def cut(self, t):
+    def cut(self, t: float) -> "Step":
         """The step from the same start that ends at time ``t``, taken anew."""
         after = self.stepper.take(self.t0, t - self.t0, self.q0, self.qd0, self.tau)
         return replace(after, t1=t, events=self.events, stop=self.stop)

@@ -1,12 +1,14 @@
 """Controllers: functions of time and state to joint forces, recorded inputs, sampled ones."""
 
 import inspect
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ModelError, ShapeError, SimulationError, UnknownNameError
 from kinetree.integration.breakdown import all_finite
 from kinetree.loops.kinematics.loop_joints import actuation_matrix
@@ -58,7 +60,7 @@ class Sampled:
         start: time of the first call [s].
     """
 
-    def __init__(self, controller, rate, *, start=0.0):
+    def __init__(self, controller: Callable, rate: float, *, start: float = 0.0):
         if not callable(controller):
             raise TypeError(
                 f"Sampled takes a controller, a function (t, q, qd); got "
@@ -78,11 +80,11 @@ class Sampled:
             self._held = np.broadcast_to(tau, (*q.shape[:-1], *tau.shape[-1:])).copy()
         return self._held
 
-    def reset(self):
+    def reset(self) -> None:
         """Forget the last call, before a new simulation."""
         self._held = None
 
-    def next_instant(self, t):
+    def next_instant(self, t: float) -> float:
         """Time of the next call [s]."""
         count = np.floor((t - self.start) * self.rate + _CLOSE)
         return self.start + (count + 1) / self.rate
@@ -99,7 +101,9 @@ class Recorded:
     Before the first time and after the last one the value is that of the first and the last.
     """
 
-    def __init__(self, t, values, *, kind="hold"):
+    def __init__(
+        self, t: ArrayLike, values: ArrayLike, *, kind: Literal["hold", "linear"] = "hold"
+    ):
         self.t, self.values = np.array(t, dtype=float), np.array(values, dtype=float)
         if self.t.ndim != 1 or len(self.t) == 0 or len(self.values) != len(self.t):
             raise ShapeError(
@@ -126,7 +130,7 @@ class Recorded:
         part = np.clip((t - self.t[k]) / (self.t[k + 1] - self.t[k]), 0, 1)
         return (1 - part) * self.values[k] + part * self.values[k + 1]
 
-    def next_instant(self, t):
+    def next_instant(self, t: float) -> float:
         """When a held value changes next [s]."""
         if self.kind != "hold":
             return np.inf
@@ -185,7 +189,7 @@ class Controls:
             return (actuation_matrix(self.model, q) * u[..., None, :]).sum(-1)
         return u @ self.model.actuation.T
 
-    def next_instant(self, t):
+    def next_instant(self, t: float) -> float:
         """When the controls change next, if that is known."""
         next_instant = getattr(self.function, "next_instant", None)
         return np.inf if next_instant is None else next_instant(t)

@@ -1,20 +1,27 @@
 """``simulate``: from a model and a state to a motion."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.contact.attached import warn_of_ground
 from kinetree.errors import ShapeError
+from kinetree.integration.events import Event
+from kinetree.integration.integrator import Integrator
 from kinetree.integration.manifold import settled, turns_over
 from kinetree.integration.prescription import check_rates, prescribed_start, require_untouched
 from kinetree.loops.stepping.stepper import ProjectedStepper
+from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_seconds
 from kinetree.simulation.adaptive_steps import Tolerance, run_adaptive_steps
 from kinetree.simulation.compatibility import refuse_conflicts
 from kinetree.simulation.controllers import as_controller, at_instants
 from kinetree.simulation.equal_steps import Clock, Motion, run_equal_steps
-from kinetree.simulation.forces.limits import warn_outside
+from kinetree.simulation.forces.actuators import TorqueSpeed
+from kinetree.simulation.forces.friction import Friction
+from kinetree.simulation.forces.limits import RigidLimits, StiffLimits, warn_outside
 from kinetree.simulation.results.observables import drive_forces, loop_errors, observe
 from kinetree.simulation.results.report import check_result
 from kinetree.simulation.results.trajectory import Trajectory
@@ -22,10 +29,16 @@ from kinetree.simulation.setup import composed
 
 
 def simulate(
-    model, q0, qd0=None, *, duration, dt=1e-3, controller=None, controls=None, integrator="auto",
-    forces=(), friction="smooth", limits="stiff", motors=None, events=(), hooks=(), store_every=1,
-    t0=0.0, rtol=None, atol=None, max_step=np.inf, constraints="projection", prescribed=None,
-    contact=None, progress=None,
+    model: Model, q0: ArrayLike, qd0: ArrayLike | None = None, *, duration: float,
+    dt: float = 1e-3, controller: Callable | None = None,
+    controls: Callable | ArrayLike | None = None, integrator: str | Integrator = "auto",
+    forces: Callable | Sequence[Callable] = (), friction: str | Friction | None = "smooth",
+    limits: str | StiffLimits | RigidLimits | None = "stiff",
+    motors: Mapping[str, TorqueSpeed] | None = None, events: Event | Sequence[Event] = (),
+    hooks: Callable | Sequence[Callable] = (), store_every: int = 1, t0: float = 0.0,
+    rtol: float | None = None, atol: float | None = None, max_step: float = np.inf,
+    constraints: Any = "projection", prescribed: Mapping[str, Callable] | None = None,
+    contact: Any = None, progress: Callable[[float], Any] | None = None,
 ) -> Trajectory:  # fmt: skip
     """Simulate the motion of a mechanism.
 

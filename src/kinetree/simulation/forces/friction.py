@@ -19,7 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.arrays.kinds import Array
 from kinetree.errors import ModelError, UnknownNameError
+from kinetree.model import Model
 from kinetree.simulation.forces.applied import leading_levels, nominal_mobility, on_variables
 
 __all__ = ["Friction", "friction_of"]
@@ -68,7 +70,7 @@ class Friction:
                 raise ModelError(f"the width of smooth friction must be positive, got {self.width}")
             object.__setattr__(self, "width", tuple(width.tolist()))
 
-    def of(self, model):
+    def of(self, model: Model) -> "Friction | None":
         """The same law with the parameters of a model; None for a model without dry friction."""
         levels = np.array(_levels(model), dtype=float)
         if not levels.any():
@@ -97,7 +99,7 @@ class Friction:
         """The largest force that holds each velocity variable at rest, (nv,)."""
         return self.static * np.array(self.levels)
 
-    def level(self, c, v):
+    def level(self, c: Any, v: Any) -> Any:
         """Size of the force of a variable with friction ``c`` when it slides at ``v``."""
         if self.static == 1 or self.stribeck_velocity == 0:
             return c
@@ -112,11 +114,11 @@ class Friction:
 
         return on_variables(model, q, qd, of_all)
 
-    def smoothed(self, c, v, width):
+    def smoothed(self, c: Any, v: Any, width: float) -> Any:
         """Force of the smooth law on a variable with friction ``c`` at the velocity ``v``."""
         return -self.level(c, v) * v / np.sqrt(v * v + width**2)
 
-    def sliding(self, qd, direction):
+    def sliding(self, qd: Array, direction: Array) -> Array:
         """Joint forces of the exact law, (..., nv).
 
         Args:

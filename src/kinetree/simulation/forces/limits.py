@@ -14,6 +14,7 @@ import numpy as np
 
 from kinetree.errors import ModelError, SimulationWarning, UnknownNameError
 from kinetree.functional.choose import select
+from kinetree.model import Model
 from kinetree.model.limits import position_bounds, position_index
 from kinetree.simulation.forces.applied import nominal_mobility, on_variables
 
@@ -54,7 +55,7 @@ class StiffLimits:
         if not self.damping_ratio >= 0:
             raise ModelError(f"damping_ratio of stiff limits must not be negative, got {self!r}")
 
-    def of(self, model):
+    def of(self, model: Model) -> "StiffLimits | None":
         """The same with the parameters of a model; None for a model without finite limits.
 
         Followers have stops of their own, which push those that lead.
@@ -83,7 +84,7 @@ class StiffLimits:
         ]
         return StiffLimits(None, self.damping_ratio, self.frequency, self.onset, stops=tuple(stops))
 
-    def push(self, x, v, sign, bound, k, d):
+    def push(self, x: Any, v: Any, sign: float, bound: float, k: float, d: float) -> Any:
         """Force of a stop on a variable ``x`` with the velocity ``v``.
 
         Args:

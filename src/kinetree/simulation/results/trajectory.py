@@ -1,11 +1,14 @@
 """Trajectories: what a simulation returns."""
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.model import Model
 from kinetree.simulation.results import parts, plotting, storage, tables
 
@@ -65,11 +68,11 @@ class Trajectory:
             return parts.joint_motion(self, which)
         return parts.some_times(self, which)
 
-    def motion(self, index):
+    def motion(self, index: Any) -> "Trajectory":
         """One motion, or some, of a batch; ``index`` is for the batch axes."""
         return parts.one_of_many(self, index)
 
-    def resample(self, times):
+    def resample(self, times: ArrayLike) -> "Trajectory":
         """The motion at other times [s]: a sorted array, or a number, their distance.
 
         Between stored times it is a cubic on the manifold that meets positions and velocities at
@@ -80,28 +83,28 @@ class Trajectory:
 
     # --- files, tables, pictures -----------------------------------------------------------------
 
-    def to_xarray(self):
+    def to_xarray(self) -> Any:
         """A labelled dataset; see ``kinetree.simulation.results.tables``."""
         return tables.to_xarray(self)
 
-    def to_pandas(self):
+    def to_pandas(self) -> Any:
         """A table with a row for each time and columns such as ``q.elbow``."""
         return tables.to_pandas(self)
 
-    def save(self, path):
+    def save(self, path: str | Path) -> Path:
         """Write it to a file: ``.npz``, ``.parquet`` or ``.nc`` (NetCDF). Returns the path."""
         return storage.save(self, path)
 
     @classmethod
-    def load(cls, path, model=None):
+    def load(cls, path: str | Path, model: Model | None = None) -> "Trajectory":
         """Read a file that ``save`` wrote; ``model`` is for those that could not hold theirs."""
         return storage.load(cls, path, model)
 
-    def plot(self, *, joints=None):
+    def plot(self, *, joints: Sequence[str] | None = None) -> Any:
         """A Matplotlib figure: positions, velocities, forces, energy; of some joints, or all."""
         return plotting.plot(self, joints=joints)
 
-    def view(self, **options):
+    def view(self, **options: Any) -> Any:
         """Deprecated: ``kinetree.view(trajectory, **options)`` shows it in the browser."""
         import kinetree  # the viewer stands above this layer, and is reached by the public door
 

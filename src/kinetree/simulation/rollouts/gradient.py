@@ -7,13 +7,16 @@ are in the tangent space, (nv,), as everywhere: entry ``j`` is the derivative al
 ``model.integrate(q0, t e_j)``.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from kinetree.arrays.host import on_host
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import UnknownNameError
+from kinetree.model import Model
 from kinetree.simulation.rollouts.adjoint import Adjoint, along_tangents, inverse_rates
 from kinetree.simulation.rollouts.inputs import names_of, require_kernel
 from kinetree.simulation.rollouts.rollout import run_of
@@ -75,7 +78,14 @@ class FinalState:
 
 @on_host
 def rollout_gradient(
-    model, q0, qd0=None, tau=None, *, running=None, terminal=None, **options
+    model: Model,
+    q0: ArrayLike,
+    qd0: ArrayLike | None = None,
+    tau: ArrayLike | None = None,
+    *,
+    running: Callable | None = None,
+    terminal: Callable | None = None,
+    **options: Any,
 ) -> RolloutGradient:
     """The cost of a rollout, and its derivatives with respect to everything that goes in.
 
@@ -102,8 +112,8 @@ def rollout_gradient(
         raise TypeError("rollout_gradient needs a cost: running=..., terminal=..., or both")
     if terminal is not None:
         _check_terminal(terminal, options.get("inputs"))
-    options["function"] = "rollout_gradient"
-    run = run_of(model, q0, qd0, tau, costs=(running, terminal), **options)
+    costs, name = (running, terminal), "rollout_gradient"
+    run = run_of(model, q0, qd0, tau, costs=costs, function=name, **options)
     adjoint = Adjoint(run, running)
 
     def piece(part):
@@ -113,12 +123,18 @@ def rollout_gradient(
     over_chunks(piece, run.arrays.size, adjoint.numbers, run.steps)
     adjoint.check()
     start = along_tangents(model, run.arrays.q0, adjoint.q)
-    found = (adjoint.batched(x) for x in (adjoint.value, start, adjoint.qd))
-    return RolloutGradient(*found, **adjoint.shaped())
+    value, q0, qd0 = (adjoint.batched(x) for x in (adjoint.value, start, adjoint.qd))
+    return RolloutGradient(value, q0, qd0, **adjoint.shaped())
 
 
 @on_host
-def final_state_derivatives(model, q0, qd0=None, tau=None, **options) -> FinalState:
+def final_state_derivatives(
+    model: Model,
+    q0: ArrayLike,
+    qd0: ArrayLike | None = None,
+    tau: ArrayLike | None = None,
+    **options: Any,
+) -> FinalState:
     """The final state of a rollout, and its derivatives with respect to everything that goes in.
 
     Costs ``2 nv`` ways back; for one cost, ``rollout_gradient`` costs one.

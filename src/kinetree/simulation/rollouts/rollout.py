@@ -9,13 +9,19 @@ events, hooks, and steps that adapt, also to singular configurations.
 """
 
 import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import SimulationWarning
+from kinetree.integration.integrator import Integrator
+from kinetree.model import Model
 from kinetree.model.arrays import as_model, as_seconds
 from kinetree.simulation.compatibility import refuse_conflicts
-from kinetree.simulation.forces.limits import beyond_effort
+from kinetree.simulation.forces.friction import Friction
+from kinetree.simulation.forces.limits import StiffLimits, beyond_effort
 from kinetree.simulation.rollouts.inputs import collect, prescribed_arrays, require_kernel
 from kinetree.simulation.rollouts.other_arrays import ArrayRollout, foreign_arrays, rollout_of
 from kinetree.simulation.rollouts.result import Rollout
@@ -25,9 +31,14 @@ from kinetree.simulation.setup import composed
 
 
 def rollout(
-    model, q0, qd0=None, tau=None, *, steps, dt=1e-3, integrator="auto", forces=(), controller=None,
-    friction="smooth", limits="stiff", inputs=None, arguments=None, parameters=None,
-    store_every=1, t0=0.0, prescribed=None, contact=None, out=None, policy=None,
+    model: Model, q0: ArrayLike, qd0: ArrayLike | None = None, tau: ArrayLike | None = None, *,
+    steps: int, dt: float = 1e-3, integrator: str | Integrator = "auto",
+    forces: Callable | Sequence[Callable] = (), controller: Callable | None = None,
+    friction: str | Friction | None = "smooth", limits: str | StiffLimits | None = "stiff",
+    inputs: Mapping[str, ArrayLike] | None = None, arguments: Mapping[str, ArrayLike] | None = None,
+    parameters: Mapping[str, ArrayLike] | None = None, store_every: int = 1, t0: float = 0.0,
+    prescribed: Mapping[str, Callable] | None = None, contact: Any = None,
+    out: Rollout | None = None, policy: Callable | None = None,
 ) -> Rollout | ArrayRollout:  # fmt: skip
     """Simulate a batch of motions, each with a fixed number of equal steps.
 
@@ -93,9 +104,10 @@ def rollout(
 
 
 def run_of(
-    model, q0, qd0=None, tau=None, *, steps, dt=1e-3, integrator="auto", forces=(), controller=None,
-    friction="smooth", limits="stiff", inputs=None, arguments=None, parameters=None, t0=0.0,
-    costs=(), prescribed=None, contact=None, policy=None, function="rollout",
+    model, q0, qd0=None, tau=None, *, steps, dt=1e-3, integrator: Any = "auto", forces=(),
+    controller=None, friction: Any = "smooth", limits: Any = "stiff", inputs=None, arguments=None,
+    parameters=None, t0=0.0, costs=(), prescribed=None, contact=None, policy=None,
+    function="rollout",
 ):  # fmt: skip
     """The ``Run`` of a call; ``costs`` are kernels that take arrays, too."""
     steps, dt, t0 = (

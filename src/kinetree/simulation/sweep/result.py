@@ -1,7 +1,12 @@
 """What a sweep gives back: the runs with their values, results and failures."""
 
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 
+from kinetree.arrays.kinds import Array
 from kinetree.errors import SweepError, UnknownNameError
 from kinetree.simulation.results.packages import need
 from kinetree.simulation.sweep.store import Folder, read_manifest, read_runs
@@ -28,7 +33,9 @@ class Sweep:
         names: of the results.
     """
 
-    def __init__(self, values, shape, axes, store, chunk_count):
+    def __init__(
+        self, values: dict, shape: Sequence[int], axes: dict, store: Any, chunk_count: int
+    ):
         self.values, self.shape, self.axes = values, tuple(shape), axes
         self._store, self._chunk_count = store, chunk_count
         self.failed, seeds, names = {}, [], {}
@@ -47,7 +54,7 @@ class Sweep:
         self._ends = np.cumsum([len(part) for part in seeds])
 
     @classmethod
-    def load(cls, folder):
+    def load(cls, folder: str | Path) -> "Sweep":
         """A sweep from its folder, finished ones only."""
         manifest = read_manifest(folder)
         values, axes = read_runs(folder, manifest)
@@ -70,7 +77,7 @@ class Sweep:
         return int(np.prod(self.shape))
 
     @property
-    def ok(self):
+    def ok(self) -> Array:
         """Which runs succeeded, (count,)."""
         mask = np.ones(len(self), dtype=bool)
         mask[list(self.failed)] = False
@@ -87,7 +94,7 @@ class Sweep:
             rows += chunk.columns.get(name) or [None] * len(chunk.ids)
         return _stack(rows)
 
-    def run(self, number):
+    def run(self, number: int) -> dict[str, Any]:
         """Values and results of one run, by name; None where there is none."""
         if not 0 <= number < len(self):
             raise UnknownNameError(f"there is no run {number}; they are 0 to {len(self) - 1}")
@@ -96,7 +103,7 @@ class Sweep:
         place = int(np.searchsorted(chunk.ids, number))
         return found | {name: column[place] for name, column in chunk.columns.items()}
 
-    def to_pandas(self):
+    def to_pandas(self) -> Any:
         """A table with a row for each run; entries of vectors are columns ``name[0]`` and so on."""
         pandas = need("pandas", "Sweep.to_pandas", "tables")
         columns = {}
@@ -112,7 +119,7 @@ class Sweep:
         columns["failure"] = [self.failed.get(i, "") for i in range(len(self))]
         return pandas.DataFrame(columns, index=pandas.RangeIndex(len(self), name="run"))
 
-    def to_xarray(self):
+    def to_xarray(self) -> Any:
         """A dataset whose dimensions are the names of the grid, or ``run``."""
         xarray = need("xarray", "Sweep.to_xarray", "tables")
         dims = tuple(self.axes) or ("run",)

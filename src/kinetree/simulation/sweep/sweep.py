@@ -3,13 +3,16 @@
 import inspect
 import json
 import warnings
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import kinetree
 from kinetree.codegen.runtime.threads import threads as kernel_threads
 from kinetree.errors import SimulationWarning, SweepError, SweepWarning
+from kinetree.model import Model
 from kinetree.simulation.simulate import simulate
 from kinetree.simulation.sweep.plan import digest, from_grid, from_samples
 from kinetree.simulation.sweep.result import Sweep
@@ -29,8 +32,10 @@ __all__ = ["sweep"]
 
 
 def sweep(
-    model, run, grid=None, *, samples=None, count=None, seed=0, batched=None, folder=None,
-    client=None, threads=None, chunk=None, progress=None,
+    model: Model, run: Callable | Mapping[str, Any], grid: Mapping[str, Any] | None = None, *,
+    samples: Any = None, count: int | None = None, seed: int = 0, batched: bool | None = None,
+    folder: str | Path | None = None, client: Any = None, threads: int | None = None,
+    chunk: int | None = None, progress: Callable | bool | None = None,
 ) -> Sweep:  # fmt: skip
     """Run something for every combination of values, or for many samples.
 
@@ -80,21 +85,21 @@ def sweep(
         raise SweepError("count= is for samples that a function draws; a grid has its own count")
     plan = from_grid(grid, seed) if samples is None else from_samples(samples, count, seed)
     work = _work(model, run, tuple(plan.values), batched)
-    chunk = _chunk_size(chunk, plan.count, work.batched)
-    store, chunk, study = _open(folder, model, run, work, plan, chunk)
-    numbers = range(-(-plan.count // chunk))
+    size = _chunk_size(chunk, plan.count, work.batched)
+    store, size, study = _open(folder, model, run, work, plan, size)
+    numbers = range(-(-plan.count // size))
     missing = [k for k in numbers if k not in store.finished()]
 
     def tasks():
         for k in missing:
-            ids = np.arange(k * chunk, min((k + 1) * chunk, plan.count))
+            ids = np.arange(k * size, min((k + 1) * size, plan.count))
             yield k, ids, plan.seeds(ids), plan.part(ids)
 
     if client is None:
         results = on_threads(work, tasks(), _thread_count(threads))
     else:
         results = on_cluster(work, tasks(), client, study)
-    done = plan.count - sum(min((k + 1) * chunk, plan.count) - k * chunk for k in missing)
+    done = plan.count - sum(min((k + 1) * size, plan.count) - k * size for k in missing)
     with warnings.catch_warnings(), reporter(progress, plan.count, done, work.label) as advance:
         if isinstance(run, dict):  # what a simulation warns of is among its results
             warnings.simplefilter("ignore", SimulationWarning)
