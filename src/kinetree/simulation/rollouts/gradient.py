@@ -123,8 +123,8 @@ def rollout_gradient(
     over_chunks(piece, run.arrays.size, adjoint.numbers, run.steps)
     adjoint.check()
     start = along_tangents(model, run.arrays.q0, adjoint.q)
-    value, q0, qd0 = (adjoint.batched(x) for x in (adjoint.value, start, adjoint.qd))
-    return RolloutGradient(value, q0, qd0, **adjoint.shaped())
+    value, by_q0, by_qd0 = (adjoint.batched(x) for x in (adjoint.value, start, adjoint.qd))
+    return RolloutGradient(value, by_q0, by_qd0, **adjoint.shaped())
 
 
 @on_host
