@@ -28,7 +28,7 @@ OURS = {"docs", "test"}  # extras for people who work on kinetree
 
 
 def main():
-    """Run what was asked for; the exit status says whether all of it passed."""
+    """Run what was requested; the exit status says whether all of it passed."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", default="all", help="all, ends, or a version such as 3.12")
     parser.add_argument("--keep", action="store_true", help="do not remove the environments")
@@ -179,11 +179,11 @@ def bounds(requirement):
 needed = {(r.name, str(bounds(r))): r for s in found if s not in ("docs", "test") for r in found[s]}
 with ThreadPoolExecutor(4) as pool:
     low = dict(zip(needed, pool.map(lowest, needed.values())))
-told = {
+declared = {
     s: {r.name: (str(bounds(r)), low.get((r.name, str(bounds(r))))) for r in found[s]}
     for s in found
 }
-print(json.dumps([told.pop(""), told]))
+print(json.dumps([declared.pop(""), declared]))
 """
 
 

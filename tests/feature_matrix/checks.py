@@ -77,11 +77,11 @@ def _(f, c):
 
 @check("hessian")
 def _(f, c):
-    slopes = [
+    derivatives = [
         c.ref.difference(lambda s, e=e: jacobian(c, "aligned", c.ref.moved(c.q, e, s)))
         for e in np.eye(c.ref.nv)
     ]
-    expected = np.stack(slopes, -1) if slopes else np.zeros((6, 0, 0))
+    expected = np.stack(derivatives, -1) if derivatives else np.zeros((6, 0, 0))
     f.same(f(c.model, c.q, c.name, frame="aligned"), expected, scale=max_of(c.ref.J, expected))
 
 
@@ -97,7 +97,7 @@ def _(f, c):
 
 
 def accelerations(c, qdd, frame, kind):
-    """Of the last frame: derivatives of its pose, and of the point that is asked about."""
+    """Of the last frame: derivatives of its pose, and of the given point."""
     r = c.ref
     body, (R, p), lever = r.frame(c.name)
     a = r.J[body] @ qdd + r.a_bias[body]
@@ -216,17 +216,17 @@ def prescribed_force(c):
     """
     if c.feature != "prescribed, at an instant":
         return c.moving(qd=0 * c.qd).required(0 * c.qd, np.zeros(3))
-    told = c.plain.joint[2]
-    free = c.plain.replace(joint={"j2": told.joint})
-    r = Reference(free, np.insert(c.q, 1, told.q), np.insert(c.qd, 1, told.qd))
+    prescribed = c.plain.joint[2]
+    free = c.plain.replace(joint={"j2": prescribed.joint})
+    r = Reference(free, np.insert(c.q, 1, prescribed.q), np.insert(c.qd, 1, prescribed.qd))
     dH = np.stack(
         [r.difference(lambda s, e=e: r.mass_matrix_at(r.moved(r.q, e, s))) for e in np.eye(r.nv)]
     )
     # dH[k, i, j]: C_ij = Σ_k (∂H_ij/∂q_k + ∂H_ik/∂q_j - ∂H_jk/∂q_i) qd_k / 2
     by = [np.einsum(form, dH, r.qd) for form in ("kij,k->ij", "jik,k->ij", "ijk,k->ij")]
     C = (by[0] + by[1] - by[2]) / 2
-    moved = r.H[:, 1] * told.qdd[0]  # what it takes to accelerate them
-    return (C[:, 1] * told.qd[0] + moved)[[0, 2]]
+    moved = r.H[:, 1] * prescribed.qdd[0]  # what it takes to accelerate them
+    return (C[:, 1] * prescribed.qd[0] + moved)[[0, 2]]
 
 
 @check("christoffel")
@@ -275,13 +275,13 @@ def _(f, c):
 @check("hybrid_response")
 def _(f, c):
     given = (c.free_joint,) if c.free_joint else ()
-    told = np.zeros(c.ref.nv, bool)
+    prescribed = np.zeros(c.ref.nv, bool)
     for name in given:
-        told[c.plain.v_slice[c.plain.joint_index(name)]] = True
+        prescribed[c.plain.v_slice[c.plain.joint_index(name)]] = True
     R, H = f(c.model, c.q, given), c.ref.H
-    # of a free variable the column is its force, of one that is told its acceleration
-    qdd = np.where(told[:, None], np.eye(len(H)), R)
-    tau = np.where(told[:, None], R, np.eye(len(H)))
+    # of a free variable the column is its force, of a prescribed one its acceleration
+    qdd = np.where(prescribed[:, None], np.eye(len(H)), R)
+    tau = np.where(prescribed[:, None], R, np.eye(len(H)))
     f.same(H @ qdd, tau, scale=max_of(H, tau))
 
 

@@ -67,10 +67,10 @@ class Case:
     @cached_property
     def plain(self):
         """The model with numbers in the place of symbols, and at an instant."""
-        told = {b.joint_name: b.joint.at(0.0) for b in self.model.bodies
+        prescribed = {b.joint_name: b.joint.at(0.0) for b in self.model.bodies
                 if isinstance(b.joint, kt.Prescribed)}  # fmt: skip
         if not self.symbols:
-            return self.model.replace(joint=told) if told else self.model
+            return self.model.replace(joint=prescribed) if prescribed else self.model
         values = {f"mass:{body}": x for body, (_, x) in self.symbols.items()}
         return with_parameters(self.model, values)
 

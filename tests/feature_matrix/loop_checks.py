@@ -281,7 +281,7 @@ def _(f, c):
     f.same(f(motor, c.q), B)
 
 
-def slopes(c, directions):
+def acceleration_derivatives(c, directions):
     """Derivatives of the accelerations by velocities, springs and dampers included."""
 
     def qdd(s, e):
@@ -316,7 +316,7 @@ def _(f, c):
     # accelerations of the independent variables, whose rows of G are those of the unit matrix
     rows = [int(np.argmin(np.abs(found.G - e).sum(axis=1))) for e in np.eye(p)]
     f.same(found.G[rows], np.eye(p))
-    d = slopes(c, found.G.T)
+    d = acceleration_derivatives(c, found.G.T)
     f.same(found.A[p:, p:], d[rows], scale=max_of(d, response), tolerance=1e-6)
 
 

@@ -20,10 +20,10 @@ def short(c):
 
 def at_time(c, t):
     """The plain model with its prescribed joints where they are at a time."""
-    told = {
+    prescribed = {
         b.joint_name: b.joint.at(t) for b in c.model.bodies if isinstance(b.joint, kt.Prescribed)
     }
-    return c.model.replace(joint=told) if told else c.plain
+    return c.model.replace(joint=prescribed) if prescribed else c.plain
 
 
 def step(c, tau):

@@ -23,7 +23,7 @@ from feature_matrix.features import case
 from feature_matrix.loop_checks import spring_energy
 from feature_matrix.motion_checks import at_time, short
 from feature_matrix.reference import Reference
-from feature_matrix.walk import Asked, Outcome, require_named
+from feature_matrix.walk import Checked, Outcome, require_named
 
 import kinetree as kt
 from kinetree.contact import EventDriven, Scene, SoftContact, TimeStepping
@@ -135,7 +135,7 @@ class Bench:
         import copy
 
         c, h = self.frictionless if what == "no friction" else self.case, self.h
-        if c.singular and what != "told":  # the joint without inertia is the one that is told
+        if c.singular and what != "prescribed":  # the joint without inertia is prescribed
             return c.q, 0 * c.qd, 0 * c.qd
         later = copy.copy(c)
         later.__dict__["plain"] = at_time(c, h)
@@ -154,7 +154,7 @@ class Bench:
                     [self.force[:3] + np.cross(p, self.force[3:]), self.force[3:]]
                 )
                 tau = tau + r.forces([np.zeros(6)] * (self.last - 1) + [moved])
-            elif what == "told" and self.joint is not None:
+            elif what == "prescribed" and self.joint is not None:
                 given = np.arange(r.nv) == self.column, np.full(r.nv, c.qdd[self.column])
             return r.accelerations(tau, given=given)
 
@@ -226,7 +226,7 @@ def _of_both(function):
                also=lambda b, motion, given: len(motion.t) == 2)  # fmt: skip
     yield Cell(function, "t0", "5 s", lambda b: {"t0": 5.0},
                also=lambda b, motion, given: motion.t[0] == 5.0)  # fmt: skip
-    yield Cell(function, "prescribed", "kernel", _told, "told")
+    yield Cell(function, "prescribed", "kernel", _prescribed, "prescribed")
     yield Cell(function, "contact", "None", lambda b: {"contact": None})
     for kind in attach.registry:
         if kind not in (object, type(None)):
@@ -271,7 +271,7 @@ def _of_simulate():
         tight = {"rtol": 1e-9, "atol": 1e-12}
         yield simulated(name, "adaptive", lambda b, n=name, tight=tight: (
             {n: tight[n]} if n in tight else {**tight, n: b.h / 3}))  # fmt: skip
-    yield simulated("prescribed", "function", lambda b: _told(b, kernel=False), "told")
+    yield simulated("prescribed", "function", lambda b: _prescribed(b, kernel=False), "prescribed")
     yield simulated("progress", "function", _watched,
                     also=lambda b, motion, given: len(given["progress"].seen) > 0)  # fmt: skip
 
@@ -322,7 +322,7 @@ def _pushed(b):
     return {"forces": [kt.ExternalForce(b.case.plain.body_names[b.last], b.force)]}
 
 
-def _told(b, kernel=True):
+def _prescribed(b, kernel=True):
     if b.joint is None:
         return {"prescribed": {}}
     c = b.case
@@ -396,7 +396,7 @@ def outcome(cell: Cell, b: Bench) -> Outcome:
     other refusals must name the function and what the mechanism has.
     """
     name = f"{cell.function}({cell.option}={cell.label})"
-    f = Asked(name, getattr(kt, cell.function), b.case)
+    f = Checked(name, getattr(kt, cell.function), b.case)
     with warnings.catch_warnings(), as_texts(b.choices):
         warnings.simplefilter("ignore", UserWarning)
         warnings.simplefilter("error", RuntimeWarning)
@@ -516,10 +516,10 @@ def as_texts(choices):
             variant=lambda dtype, wide: variant,
         )  # fmt: skip
 
-    def chosen_once(model, q, told=()):
-        key = q.tobytes(), tuple(told)
+    def chosen_once(model, q, prescribed=()):
+        key = q.tobytes(), tuple(prescribed)
         if key not in choices:
-            choices[key] = choose(model, q, told)
+            choices[key] = choose(model, q, prescribed)
         return choices[key]
 
     kernels._compile, transition.Transition._compiled = text, text_of_steps

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 from feature_matrix.checks import kinetic_rate, max_of, parameters, passive  # noqa: F401
-from feature_matrix.loop_checks import projector, slopes
+from feature_matrix.loop_checks import acceleration_derivatives, projector
 from feature_matrix.reference import Reference
 from feature_matrix.walk import check, not_of_a_model, numbers
 
@@ -165,13 +165,15 @@ def _(f, c):
     if not c.model.loops:
         f.same(found.B[p:], response, scale=max_of(response), tolerance=1e-8)
         some = np.eye(p) if p < 4 else np.stack([c.y, c.qdd])  # directions
-        d = slopes(c, some) if p else np.zeros((0, 0))
+        d = acceleration_derivatives(c, some) if p else np.zeros((0, 0))
         f.same(found.A[p:, p:] @ some.T, d, scale=max_of(d, response), tolerance=1e-6)
         moved = [c.ref.difference(lambda s, e=e: moved_acceleration(c, s, e)) for e in some] or [
             np.zeros(0)
         ]
-        slope = np.stack(moved, -1) if p else np.zeros((0, 0))
-        f.same(found.A[p:, :p] @ some.T, slope, scale=max_of(slope, response), tolerance=1e-6)
+        derivative = np.stack(moved, -1) if p else np.zeros((0, 0))
+        f.same(
+            found.A[p:, :p] @ some.T, derivative, scale=max_of(derivative, response), tolerance=1e-6
+        )
     else:
         f.same(found.G @ found.B[p:], response, scale=max_of(response), tolerance=1e-8)
 
@@ -356,10 +358,10 @@ def same_motion(f, c, model, q=None, qd=None, tau=None, at=None):
 
 def numeric(model, c):
     """An edited model with numbers for symbols, and at the instant."""
-    told = {
+    prescribed = {
         b.joint_name: b.joint.at(0.0) for b in model.bodies if isinstance(b.joint, kt.Prescribed)
     }
-    return model.replace(joint=told) if told else model
+    return model.replace(joint=prescribed) if prescribed else model
 
 
 @check("edit.lump_fixed")

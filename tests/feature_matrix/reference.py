@@ -240,11 +240,11 @@ class Reference:
     @cached_property
     def dJ(self):
         """Derivatives of the Jacobians along each velocity variable, (count + 1, 6, nv, nv)."""
-        slopes = [
+        derivatives = [
             self.difference(lambda s, e=e: self.jacobians_at(self.moved(self.q, e, s)))
             for e in np.eye(self.nv)
         ]
-        return np.stack(slopes, -1) if slopes else np.zeros((self.count + 1, 6, 0, 0))
+        return np.stack(derivatives, -1) if derivatives else np.zeros((self.count + 1, 6, 0, 0))
 
     def gearing_at(self, q):
         """``G``: rates of all joints for those of the leaders, (whole.nv, nv)."""
@@ -495,7 +495,7 @@ class Reference:
         return body, pose, pose[1] - self.T[body][1]
 
     def in_frame(self, name, x, frame):
-        """Columns of velocities of the body of a frame, in the coordinates asked for."""
+        """Columns of velocities of the body of a frame, in the coordinates requested."""
         _, (R, p), lever = self.frame(name)
         x = self.shift(lever) @ x
         if frame == "aligned":

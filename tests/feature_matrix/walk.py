@@ -1,4 +1,4 @@
-"""The walk: what is public, what is asked of it, and what came of it."""
+"""The walk: what is public, what is required of it, and what came of it."""
 
 import inspect
 import warnings
@@ -54,8 +54,8 @@ def not_of_a_model(why, *names):
     NOT_OF_A_MODEL.update(dict.fromkeys(names, why))
 
 
-class Asked:
-    """A public function, which is asked about a case.
+class Checked:
+    """A public function, which is checked for a case.
 
     Quantities that are compiled take complex numbers too, and then run as they are written: what
     the texts give is what is compared here, for compiling every cell would take minutes. ``same``
@@ -138,13 +138,13 @@ class Outcome:
 
 def outcome(name, function, case, compiled=False) -> Outcome:
     """Ask a function about a case; AssertionError unless it is right or refuses by name."""
-    asked = Asked(name, function, case, compiled)
+    checked = Checked(name, function, case, compiled)
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         try:
-            CHECKS[name](asked, case)
+            CHECKS[name](checked, case)
         except errors.KinetreeError as error:
-            require_named(name, case, error, asked.makers)
+            require_named(name, case, error, checked.makers)
             return Outcome(type(error).__name__, str(error))
         except AssertionError:
             raise
@@ -152,7 +152,7 @@ def outcome(name, function, case, compiled=False) -> Outcome:
             raise AssertionError(
                 f"{name} of {case.feature}: {type(error).__name__} of another library: {error}"
             ) from error
-    assert asked.compared, f"{name} of {case.feature}: nothing was compared"
+    assert checked.compared, f"{name} of {case.feature}: nothing was compared"
     return Outcome()
 
 

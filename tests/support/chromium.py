@@ -20,7 +20,7 @@ class Browser:
 
     Attributes:
         errors: what the page complained about since it was opened.
-        requests: addresses that it asked for.
+        requests: addresses that it requested.
     """
 
     def __init__(self, *arguments, size=(900, 640)):
@@ -52,9 +52,9 @@ class Browser:
         self.call("Emulation.setDeviceMetricsOverride", **metrics)
 
     def _address(self):
-        told = Path(self._folder.name) / "DevToolsActivePort"
+        port = Path(self._folder.name) / "DevToolsActivePort"
         for _ in range(600):
-            if told.exists() and len(lines := told.read_text().split()) == 2:
+            if port.exists() and len(lines := port.read_text().split()) == 2:
                 return f"ws://127.0.0.1:{lines[0]}{lines[1]}"
             assert self._process.poll() is None, "Chromium did not start"
             time.sleep(0.05)
@@ -113,7 +113,7 @@ class Browser:
             time.sleep(0.03)
 
     def screenshot(self, path=None, **options):
-        """What the page looks like, (rows, columns, 3) of bytes; also as a file, if asked for."""
+        """What the page looks like, (rows, columns, 3) of bytes; also as a file, if requested."""
         from PIL import Image
 
         data = base64.b64decode(self.call("Page.captureScreenshot", **options)["data"])

@@ -1,7 +1,7 @@
 """A hopper with any of: a floating base, a loop, gears, a joint of the user's own.
 
 And its equations with everything written out: all joints as variables, and rows for loops, gears,
-joints that move as told and contacts, solved together.
+prescribed joints and contacts, solved together.
 """
 
 from functools import cache

@@ -73,7 +73,7 @@ def runtime(launches, compile=None):
     """A module like ``kinetree.codegen.runtime.cuda``.
 
     Args:
-        launches: a list that collects what launches are told.
+        launches: a list that collects the arguments of launches.
         compile: makes of a program and a dtype what computes; the CPU's own code by default.
     """
     cuda = ModuleType("kinetree.codegen.runtime.cuda")

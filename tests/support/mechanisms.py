@@ -29,7 +29,7 @@ def ball(mass=1.0):
 
 
 def wheel(inertia=0.5, **dynamics):
-    """A wheel on a vertical axle, with a motor: gear 10, told torques of at most 2."""
+    """A wheel on a vertical axle, with a motor: gear 10, commands of at most 2."""
     I = kt.Inertia.from_mass_center(1.0, np.zeros(3), inertia * np.eye(3))
     model = (
         kt.ModelBuilder("wheel")

@@ -71,15 +71,15 @@ def step(model, controller, t, q, qd, dt, hold=False):
         def controller(t, q, qd):
             return held
 
-    def slope(t, dq, v):
+    def rates(t, dq, v):
         here = model.integrate(q, dq)
         return v, kt.forward_dynamics(model, here, v, controller(t, here, v))
 
     h, zero = dt / 2, np.zeros_like(qd)
-    v1, a1 = slope(t, zero, qd)
-    v2, a2 = slope(t + h, h * v1, qd + h * a1)
-    v3, a3 = slope(t + h, h * v2, qd + h * a2)
-    v4, a4 = slope(t + dt, dt * v3, qd + dt * a3)
+    v1, a1 = rates(t, zero, qd)
+    v2, a2 = rates(t + h, h * v1, qd + h * a1)
+    v3, a3 = rates(t + h, h * v2, qd + h * a2)
+    v4, a4 = rates(t + dt, dt * v3, qd + dt * a3)
     dq, dv = (v1 + 2 * v2 + 2 * v3 + v4) / 6, (a1 + 2 * a2 + 2 * a3 + a4) / 6
     return model.integrate(q, dt * dq), qd + dt * dv
 

@@ -16,12 +16,12 @@ try:
 except ImportError:  # before Python 3.11
     import tomli as tomllib
 
-__all__ = ["header", "is_asked_for", "is_left_out", "needs_pytorch"]
+__all__ = ["header", "is_left_out", "is_required", "needs_pytorch"]
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def is_asked_for(**machine) -> bool:
+def is_required(**machine) -> bool:
     """Whether pyproject.toml has PyTorch among the tests, on this machine or another one."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     found = map(Requirement, project["optional-dependencies"]["test"])
@@ -29,7 +29,7 @@ def is_asked_for(**machine) -> bool:
     return pytorch.marker is None or pytorch.marker.evaluate(machine)
 
 
-LEFT_OUT = find_spec("torch") is None and not is_asked_for()
+LEFT_OUT = find_spec("torch") is None and not is_required()
 
 
 def is_left_out(text) -> bool:

@@ -1,4 +1,4 @@
-"""``make pythons``: which Pythons, which versions, and what is told of those left out."""
+"""``make pythons``: which Pythons, which versions, and what is reported of those left out."""
 
 import importlib.util
 from pathlib import Path
@@ -33,7 +33,7 @@ def test_the_ends_of_many_pythons_and_of_one(tool):
         tool.chosen(one, "3.9")
 
 
-def test_extras_whose_lowest_versions_differ_are_apart_and_what_is_left_out_is_told(tool, capsys):
+def test_extras_whose_lowest_versions_differ_are_apart_and_what_is_left_out_is_report(tool, capsys):
     core = {"numpy": (">=1.26", "1.26.0")}
     extras = {
         "plot": {"matplotlib": (">=3.8", "3.8.0")},
@@ -53,9 +53,9 @@ def test_extras_whose_lowest_versions_differ_are_apart_and_what_is_left_out_is_t
     assert second == (
         ["contact", "pinocchio"], {"numpy": "==2.0.0", "coal": "==3.0.3", "pin": "==4.0.0"},
     )  # fmt: skip
-    told = capsys.readouterr().out
-    assert "left out on this machine: gpu (the tests have no cupy)" in told
-    assert "left out on this machine: jax (no wheel of jax>=0.6)" in told
+    report = capsys.readouterr().out
+    assert "left out on this machine: gpu (the tests have no cupy)" in report
+    assert "left out on this machine: jax (no wheel of jax>=0.6)" in report
     ((together, versions),) = tool.groups(declared, lowest=False)
     assert together == ["plot", "contact", "pinocchio", "torch"]
     assert {n: v for n, v in versions.items() if v} == {"torch": "<2.9,>=2.5"}
