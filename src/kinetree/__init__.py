@@ -176,11 +176,10 @@ if TYPE_CHECKING:
     from kinetree.diagnosis.health import health
     from kinetree.doctor.check import check
     from kinetree.expr.repeat import repeat
-    from kinetree.functional.choose import select
     from kinetree.functional.compiled import compile
     from kinetree.functional.differentiate import differentiate
     from kinetree.functional.export import export_c, listing, to_numpy
-    from kinetree.functional.kernel import kernel
+    from kinetree.functional.kernel import kernel, select
     from kinetree.functional.products import jvp, vjp
     from kinetree.identification import base_parameters, identify
     from kinetree.ik import inverse_kinematics
@@ -271,7 +270,7 @@ _FUNCTIONS = {
     "rollout_gradient": "simulation.rollouts.gradient",
     "Sampled": "simulation.controllers",
     "save": "writers.save",
-    "select": "functional.choose",
+    "select": "functional.kernel",
     "simulate": "simulation.simulate",
     "StiffLimits": "simulation.forces.limits",
     "Sweep": "simulation.sweep.result",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinetree.codegen.cache_entry import pack, read, unpack
+from kinetree.codegen.cache import pack, read, unpack
 
 FILE = pack("the key", b"some machine code")
 

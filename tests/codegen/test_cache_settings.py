@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from kinetree.codegen.cache_settings import cache_folder, size_limit
+from kinetree.codegen.cache import cache_folder, size_limit
 
 
 def test_the_variable_names_the_folder(tmp_path):

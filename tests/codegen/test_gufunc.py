@@ -11,7 +11,7 @@ from support.backends import llvm
 from kinetree.codegen.compile.llvm import load, object_code
 from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.render.llvm import render
-from kinetree.codegen.runtime.gufunc import gufunc, signature
+from kinetree.codegen.runtime.single import gufunc, signature
 
 INPUTS = [Argument("a", (2, 3)), Argument("b", (3,)), Argument("c", ())]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kinetree.codegen.compile import llvm
-from kinetree.codegen.runtime import memory
+from kinetree.codegen.runtime import threads
 
 
 def address(array):
@@ -16,28 +16,28 @@ def address(array):
 
 
 def test_dropped_memory_comes_back():
-    a = memory.empty((1000, 40, 7), "float64")
+    a = threads.empty((1000, 40, 7), "float64")
     first = address(a)
     del a
-    assert address(memory.empty((1000, 7, 40), "float64")) == first
+    assert address(threads.empty((1000, 7, 40), "float64")) == first
 
 
 def test_living_arrays_and_views_keep_their_memory():
-    a = memory.empty((1000, 36, 7), "float64")
+    a = threads.empty((1000, 36, 7), "float64")
     a[:] = 1.0
     view = a[10:20, 3]
     del a
-    b = memory.empty((1000, 36, 7), "float64")
+    b = threads.empty((1000, 36, 7), "float64")
     b[:] = 2.0
     assert np.all(view == 1.0)
     assert not np.may_share_memory(view, b)
 
 
 def test_what_is_kept_is_bounded():
-    arrays = [memory.empty((5, 2**22 + k), "float64") for k in range(3)]
-    assert sum(block.size for block in memory._kept) <= memory.KEPT_BYTES
-    many = [memory.empty((9000 + k,), "float64") for k in range(200)]
-    assert len(memory._kept) <= 64
+    arrays = [threads.empty((5, 2**22 + k), "float64") for k in range(3)]
+    assert sum(block.size for block in threads._kept) <= threads.KEPT_BYTES
+    many = [threads.empty((9000 + k,), "float64") for k in range(200)]
+    assert len(threads._kept) <= 64
     assert len({address(a) for a in many}) == 200
     for k, a in enumerate(arrays):
         a[:] = k
@@ -45,14 +45,14 @@ def test_what_is_kept_is_bounded():
 
 
 def test_small_and_enormous_results_are_numpys_own():
-    assert memory.empty((10, 3), "float32").base is None
-    assert memory.empty((10, 3), "float32").dtype == np.float32
-    too_large = memory.KEPT_BYTES // 8 + 1
-    assert memory.empty((too_large,), "float64").base is None
+    assert threads.empty((10, 3), "float32").base is None
+    assert threads.empty((10, 3), "float32").dtype == np.float32
+    too_large = threads.KEPT_BYTES // 8 + 1
+    assert threads.empty((too_large,), "float64").base is None
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
-@pytest.mark.parametrize("lock", [memory._lock, llvm._compiling], ids=["memory", "compiler"])
+@pytest.mark.parametrize("lock", [threads._lock, llvm._compiling], ids=["memory", "compiler"])
 def test_a_fork_waits_for_who_holds_a_lock(lock):
     holding = threading.Event()
 

@@ -30,7 +30,7 @@ from kinetree.contact import EventDriven, Scene, SoftContact, TimeStepping
 from kinetree.contact.attached import attach
 from kinetree.errors import KinetreeError
 from kinetree.functional import kernel as kernels
-from kinetree.functional.results import flatten
+from kinetree.functional.call import flatten
 from kinetree.loops.stepping import options
 from kinetree.loops.stepping.options import CONSTRAINTS
 from kinetree.model import Actuator, Limits

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from support.closeness import assert_close
 
-from kinetree.functional.choose import select
-from kinetree.functional.kernel import kernel
+from kinetree.functional.kernel import kernel, select
 
 
 def test_numbers_and_arrays_as_with_where(rng):

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.functional.prepare import bind, prepare
-from kinetree.functional.solvable import require_solvable
+from kinetree.functional.prepare import bind, prepare, require_solvable
 
 
 def wrist(links=None):

@@ -10,7 +10,7 @@ import numpy as np
 from kinetree.codegen.build import code_of
 from kinetree.codegen.render import c, cuda_pieces, numpy
 from kinetree.codegen.render.llvm import render
-from kinetree.codegen.runtime.gufunc import gufunc
+from kinetree.codegen.runtime.single import gufunc
 
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 _alive = []

@@ -9,17 +9,18 @@ processes that write at once, or are killed while writing, leave whole entries o
 import hashlib
 import os
 import re
+import stat
+import struct
+import sys
 import time
 import warnings
 from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
 
-from kinetree.codegen import cache_entry
-from kinetree.codegen.cache_settings import cache_folder, size_limit
 from kinetree.errors import CacheWarning
 
-__all__ = ["Entry", "Store", "open_store"]
+__all__ = ["Entry", "Store", "cache_folder", "open_store", "pack", "read", "size_limit", "unpack"]
 
 _ENTRY, _PARTIAL = ".entry", ".partial"
 _ABANDONED = 3600  # [s] a partial file of this age belongs to a process that was killed
@@ -45,7 +46,7 @@ class Store:
 
     def __init__(self, root, limit):
         self.root, self.limit = root, limit
-        self.folder = root and os.path.join(root, f"code-{cache_entry.FORMAT}")
+        self.folder = root and os.path.join(root, f"code-{FORMAT}")
         self._unseen = limit  # bytes written since the folder was last measured
 
     def get(self, key: str):
@@ -54,17 +55,17 @@ class Store:
             return None
         path = self._path(key)
         try:
-            cache_entry.require_private(self.folder, os.stat(self.folder))
+            require_private(self.folder, os.stat(self.folder))
         except FileNotFoundError:
             return None
         except OSError as error:
             _complain(self.root, error)
             return None
         try:
-            data, used = cache_entry.read(path)
+            data, used = read(path)
         except OSError:  # absent, or not a file of ours, which ``put`` will replace
             return None
-        payload = cache_entry.unpack(data, key)
+        payload = unpack(data, key)
         if payload is None:
             _remove(path)
         elif time.time() - used > _FRESH:
@@ -74,12 +75,12 @@ class Store:
 
     def put(self, key: str, payload: bytes) -> None:
         """Keep ``payload`` for ``key``, if the disk lets us."""
-        data = cache_entry.pack(key, payload)
+        data = pack(key, payload)
         if self.folder is None or len(data) > self.limit:
             return
         try:
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
-            cache_entry.require_private(self.folder, os.stat(self.folder))
+            require_private(self.folder, os.stat(self.folder))
             self._write(self._path(key), data)
             self._make_room(len(data))
         except OSError as error:
@@ -201,3 +202,117 @@ def _complain(place, error):
         CacheWarning,
         stacklevel=2,
     )
+
+
+# --- One file of the cache: its format, and reading it without trusting it -----------------------
+# A file holds machine code, so it is used only when it belongs to this user alone, is whole, and
+# was
+# written for exactly the key that is asked for.
+
+FORMAT = 1
+_MAGIC = b"KINETREE"
+_HEAD = struct.Struct("<8sIIQ")  # magic, format, size of the key, size of the payload
+_DIGEST = 32
+_OPEN = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
+
+
+def pack(key: str, payload: bytes) -> bytes:
+    """The bytes of a file: head, digest of everything else, key, payload."""
+    text = key.encode()
+    head = _HEAD.pack(_MAGIC, FORMAT, len(text), len(payload))
+    return b"".join([head, _digest(head, text, payload), text, payload])
+
+
+def unpack(data: bytes, key: str):
+    """The payload, or None when the file is damaged or was written for another key."""
+    text = key.encode()
+    start = _HEAD.size + _DIGEST
+    payload = data[start + len(text) :]
+    head = _HEAD.pack(_MAGIC, FORMAT, len(text), len(payload))
+    if data[:start] != head + _digest(head, text, payload) or data[start:][: len(text)] != text:
+        return None
+    return payload
+
+
+def _digest(*parts):
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
+    return digest.digest()
+
+
+def read(path) -> tuple[bytes, float]:
+    """Content and time of last use of a file that no other user can have written.
+
+    Raises:
+        OSError: there is no such file, it cannot be read, or it is not this user's.
+    """
+    # What is examined must be what is read: one descriptor for both, and no symbolic links.
+    descriptor = os.open(path, _OPEN)
+    with open(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        require_private(path, status)
+        return file.read(), status.st_mtime
+
+
+def require_private(path, status):
+    """Raise PermissionError when a file or folder is another user's, or open to changes by one."""
+    if not hasattr(os, "geteuid"):  # Windows: the user's folder is closed to others
+        return
+    if status.st_uid not in (os.geteuid(), 0):  # the administrator could change Python itself
+        raise PermissionError(f"{path} belongs to another user (number {status.st_uid})")
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise PermissionError(f"other users may write to {path} (chmod go-w would end that)")
+
+
+# --- Where compiled code is kept on disk, and how much of it: environment variables and defaults -
+# ``KINETREE_CACHE`` names the folder, or is ``off``; ``KINETREE_CACHE_SIZE`` limits it, such as
+# ``500MB`` or ``2GiB``.
+
+_DEFAULT_LIMIT = 2**30
+_UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+
+
+def cache_folder(environment=os.environ, platform=sys.platform):
+    """The folder, or None when the cache is off.
+
+    Raises:
+        FileNotFoundError: there is no home folder to put it in.
+    """
+    chosen = environment.get("KINETREE_CACHE", "").strip()
+    if chosen:
+        return (
+            None
+            if chosen.lower() in ("off", "0", "no", "false")
+            else os.path.abspath(os.path.expanduser(chosen))
+        )
+    if platform == "win32":
+        local = environment.get("LOCALAPPDATA") or _home("AppData", "Local")
+        return os.path.join(local, "kinetree", "Cache")
+    if platform == "darwin":
+        return _home("Library", "Caches", "kinetree")
+    caches = environment.get("XDG_CACHE_HOME", "")
+    # The XDG specification: a relative path is to be ignored.
+    return os.path.join(caches if os.path.isabs(caches) else _home(".cache"), "kinetree")
+
+
+def _home(*parts):
+    home = os.path.expanduser("~")
+    if not os.path.isabs(home):
+        raise FileNotFoundError("this user has no home folder")
+    return os.path.join(home, *parts)
+
+
+def size_limit(environment=os.environ) -> int:
+    """Largest total size of the entries [bytes]."""
+    text = environment.get("KINETREE_CACHE_SIZE", "").strip()
+    if not text:
+        return _DEFAULT_LIMIT
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)(b?)", text.lower())
+    if not match:
+        raise ValueError(
+            f"KINETREE_CACHE_SIZE must be a size such as 500MB, 2GiB or a number of bytes, "
+            f"got {text!r}"
+        )
+    number, unit, binary, _ = match.groups()
+    return int(float(number) * (1024 if binary else 1000) ** _UNITS[unit])

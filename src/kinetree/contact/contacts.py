@@ -14,8 +14,7 @@ from kinetree.algorithms.kinematics import base_transforms, body_accelerations
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.contact.finding.curvature import contact_rates
-from kinetree.functional.choose import select
-from kinetree.functional.kernel import kernel
+from kinetree.functional.kernel import kernel, select
 from kinetree.model.model import Model
 from kinetree.quantities import kinematics
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from kinetree.contact.complementarity.rows import less
 from kinetree.contact.event_driven.modes import STICKS
-from kinetree.functional.choose import select
+from kinetree.functional.kernel import select
 from kinetree.loops.kinematics.constraint import error
 
 __all__ = ["ContactHistory", "Notes", "PhaseHistory", "PhaseNotes", "Residuals", "accumulated"]

@@ -23,7 +23,7 @@ from kinetree.arrays.kinds import ArrayLike
 from kinetree.control.equilibria import motion_under
 from kinetree.errors import LoopError, UnknownNameError
 from kinetree.functional.differentiate import differentiate
-from kinetree.functional.turning_axes import brackets, step_slopes
+from kinetree.functional.products import brackets, step_slopes
 from kinetree.loops.linear.linearization import LinearModel, linearize_in_coordinates
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_seconds

@@ -6,7 +6,11 @@ machine code that is then called for every sample of a batch.
 """
 
 import functools
+import linecache
 import sys
+import traceback
+from contextlib import contextmanager
+from pathlib import Path
 from types import FunctionType
 from typing import Any
 
@@ -14,15 +18,15 @@ import numpy as np
 
 from kinetree.arrays.kinds import kind_of
 from kinetree.codegen.program import Argument, trace
-from kinetree.errors import PickleError
-from kinetree.functional.call import Call, check_arrays, read_signature
-from kinetree.functional.results import flatten, over_samples
-from kinetree.functional.trace_errors import located
+from kinetree.errors import KinetreeError, PickleError, TraceError
+from kinetree.expr.refusals import explained
+from kinetree.functional.call import Call, check_arrays, flatten, over_samples, read_signature
 from kinetree.model import Model
 from kinetree.model.arrays import require_unit_parts
 from kinetree.model.define import kernel_for
+from kinetree.spatial import ops
 
-__all__ = ["UserKernel", "kernel"]
+__all__ = ["UserKernel", "kernel", "select"]
 
 _REMEMBERED = 256  # ways of calling one kernel on one model
 
@@ -216,3 +220,93 @@ def _compile(user, call):
         validate=lambda arrays: check_arrays(call.with_arrays(arrays)),
     )
     return _Compiled(kernel, form["pack"])
+
+
+# --- Where in the user's function tracing failed, and what to write there instead ----------------
+
+_OURS = (str(Path(__file__).parents[1]), str(Path(np.__file__).parent), "<__array_function__")
+
+# Text of the line that failed -> what to write there.
+_ADVICE = {
+    "np.linalg": "np.linalg decides by values (pivots, ranks): write the formula out, let "
+    "kinetree.forward_dynamics or kinetree.inverse_mass_matrix solve, or do it outside the kernel",
+    "range(": "a loop whose number of runs is an array argument is kinetree.repeat(body, state, "
+    "times); pass the number by keyword as a whole number to compile it in",
+    "while ": "a loop until something holds is kinetree.repeat(body, state, times) with enough "
+    "runs and kinetree.select(condition, new, old) in its body",
+    "math.": "write np.sin for math.sin, and so on",
+}
+
+
+@contextmanager
+def located(user, call):
+    """Turn what goes wrong while tracing into a ``TraceError`` that names the line.
+
+    An error that the function raises on plain numbers too is the function's own and passes.
+    """
+    try:
+        with explained():
+            yield
+    except TraceError as error:
+        raise _at_line(user, error, str(error)) from error
+    except KinetreeError:
+        raise
+    except Exception as error:
+        _try_on_numbers(user, call)
+        message = f"{type(error).__name__}: {error}. The function works on plain numbers, but not "
+        raise _at_line(user, error, message + "on traced ones") from error
+
+
+def _try_on_numbers(user, call):
+    """Run the function on the first sample; what it raises there is not about tracing."""
+    sample = []
+    for name, array in call.arrays.items():
+        shape = call.shapes[name]
+        if array.shape[array.ndim - len(shape) :] != shape or not array.size:
+            return
+        sample.append(array.reshape(-1, *shape)[0][()])
+    call.apply(user.function, sample)
+
+
+def _at_line(user, error, message):
+    frame = _where(user, error)
+    if frame is None:
+        return TraceError(f"kernel {user.__name__!r} cannot be compiled: {message}")
+    line = linecache.getline(frame.filename, frame.lineno or 0).strip()
+    advice = next((text for part, text in _ADVICE.items() if part in line), None)
+    return TraceError(
+        f"kernel {user.__name__!r} cannot be compiled\n"
+        f"  {frame.filename}:{frame.lineno}, in {frame.name}\n"
+        f"    {line}\n"
+        f"{message}" + (f"\n{advice}" if advice else "")
+    )
+
+
+def _where(user, error):
+    """The innermost frame of the user's own code, else that of the kernel."""
+    origin = error.__cause__ or error  # a refusal of NumPy's, which has been explained
+    frames = traceback.extract_tb(origin.__traceback__)
+    own = [f for f in frames if not f.filename.startswith(_OURS)]
+    if own:
+        return own[-1]
+    code = getattr(user.function, "__code__", None)
+    return next((f for f in frames if code and f.filename == code.co_filename), None)
+
+
+# --- ``select``: a choice that can be compiled ---------------------------------------------------
+
+_MANY = (np.ndarray, list, tuple)
+_each = np.frompyfunc(ops.select, 3, 1)
+
+
+def select(condition, a, b) -> Any:
+    """``a`` where the condition holds, else ``b``; element by element, like ``np.where``.
+
+    Unlike ``np.where`` it works in functions under ``@kinetree.kernel``. Both values are computed,
+    for every sample: keep both finite.
+    """
+    if not (isinstance(condition, _MANY) or isinstance(a, _MANY) or isinstance(b, _MANY)):
+        return ops.select(condition, a, b)
+    if all(np.asarray(x).dtype != object for x in (condition, a, b)):
+        return np.where(condition, a, b)
+    return _each(condition, a, b)

@@ -18,7 +18,7 @@ from kinetree.codegen.inline import evaluated
 from kinetree.codegen.program import Argument, trace
 from kinetree.errors import ModelError
 from kinetree.expr.repeat import repeat
-from kinetree.functional.choose import select
+from kinetree.functional.kernel import select
 from kinetree.functional.layout import velocity_unit
 from kinetree.model import Model
 from kinetree.model.define import kept, kernel_for

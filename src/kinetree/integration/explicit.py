@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kinetree.expr.repeat import repeat
-from kinetree.functional.choose import select
+from kinetree.functional.kernel import select
 from kinetree.integration.integrator import Integrator, Stages, Stepped
 from kinetree.integration.manifold import local_rate, move
 

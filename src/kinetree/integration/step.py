@@ -10,8 +10,7 @@ import numpy as np
 from kinetree.arrays.kinds import Array
 from kinetree.errors import SimulationError
 from kinetree.expr.repeat import repeat
-from kinetree.functional.choose import select
-from kinetree.functional.kernel import kernel
+from kinetree.functional.kernel import kernel, select
 from kinetree.integration.breakdown import NamingTime
 from kinetree.integration.integrator import Stages, Stepped
 from kinetree.integration.interpolant import Interpolant

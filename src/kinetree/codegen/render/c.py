@@ -6,8 +6,7 @@ workspace, because compilers take more than proportionally long for long functio
 
 import numpy as np
 
-from kinetree.codegen.render.cstyle import assignments, identifier
-from kinetree.codegen.render.language import Language
+from kinetree.codegen.render.cstyle import Language, assignments, identifier
 
 __all__ = ["NOT_FINITE", "PIECE", "UNSAFE", "C", "argument_name", "declaration", "offset", "render"]
 

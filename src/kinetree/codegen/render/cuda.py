@@ -26,11 +26,9 @@ from kinetree.codegen.order import by_results, created, fewest_waiting, most_wai
 from kinetree.codegen.parts import LEFT, WORK
 from kinetree.codegen.render.c import NOT_FINITE
 from kinetree.codegen.render.cstyle import assignments
-from kinetree.codegen.render.cuda_entry import Entry
-from kinetree.codegen.render.cuda_language import Cuda, angles_of
-from kinetree.codegen.render.cuda_math import elementary
+from kinetree.codegen.render.cuda_entry import CudaText, Entry, head
+from kinetree.codegen.render.cuda_language import Cuda, angles_of, elementary
 from kinetree.codegen.render.cuda_places import Tile, given_up, kept, tiles
-from kinetree.codegen.render.cuda_text import CudaText, head
 from kinetree.codegen.watch import hidden_inputs
 from kinetree.expr.node import LEAVES
 

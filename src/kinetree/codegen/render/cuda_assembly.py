@@ -8,9 +8,8 @@ text is short for any number of results.
 from dataclasses import dataclass
 
 from kinetree.codegen.render.c import C
-from kinetree.codegen.render.cuda_entry import result_name
+from kinetree.codegen.render.cuda_entry import CudaText, head, result_name
 from kinetree.codegen.render.cuda_places import PITCH, WARP
-from kinetree.codegen.render.cuda_text import CudaText, head
 
 __all__ = ["render_assembly"]
 

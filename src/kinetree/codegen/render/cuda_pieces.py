@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from kinetree.codegen.parts import Row, in_parts
 from kinetree.codegen.render.cuda import Layout, Whole, render
 from kinetree.codegen.render.cuda_assembly import render_assembly
+from kinetree.codegen.render.cuda_entry import CudaText
 from kinetree.codegen.render.cuda_places import kept
-from kinetree.codegen.render.cuda_text import CudaText
 from kinetree.expr.node import LEAVES
 
 __all__ = ["Pieces", "render_pieces"]

@@ -1,8 +1,105 @@
 """Conditions that code checks while it runs: those of the program, and that all is finite."""
 
-from kinetree.codegen.render.llvm_results import ResultWriter
-
 __all__ = ["CheckWriter"]
+
+# --- How results get to memory: in pairs where they come so, constants and zeros ahead of all else
+
+_PATIENCE = 120  # lines of text that a result waits for its neighbour
+
+
+class ResultWriter:
+    """Lines of a function, and the results among them.
+
+    Args:
+        program: what is computed.
+        v: the vectors it is computed in.
+        stores: where each root goes: node -> [(argument number, offset), ...].
+    """
+
+    def __init__(self, program, v, stores):
+        self.program, self.v, self.stores = program, v, stores
+        self.nodes = program.graph.nodes
+        self.lines, self.named, self.waiting = [], set(), {}
+
+    def _outputs(self):
+        """Numbers of the arguments that are results."""
+        first = len(self.program.inputs)
+        return range(first, first + len(self.program.outputs))
+
+    def _emit(self, text):
+        self.lines.append("  " + text)
+
+    def _pointer(self, argument, lane):
+        """Pointer to one sample of an argument, from the frame."""
+        name = f"%p{argument}_{lane}"
+        if name not in self.named:
+            slot = argument * self.v.lanes + lane
+            self._emit(f"{name}_at = getelementptr ptr, ptr %frame, i64 {slot}")
+            self._emit(f"{name} = load ptr, ptr {name}_at, !invariant.load !0")
+            self.named.add(name)
+        return name
+
+    def _result(self, target, argument, offset):
+        """Write a result, together with its neighbour if that is just there: half the stores."""
+        self._flush(older_than=len(self.lines) - _PATIENCE)
+        partner = self.waiting.pop((argument, offset ^ 1), None)
+        if partner is None:
+            self.waiting[argument, offset] = (target, len(self.lines))
+            return
+        v, (even, odd) = self.v, (partner[0], target) if offset & 1 else (target, partner[0])
+        for lane in range(v.lanes):
+            n = f"{even}_{odd}_{argument}_{offset}_{lane}"
+            lanes = f"<2 x i32> <i32 {lane}, i32 {v.lanes + lane}>"
+            self._emit(f"%e{n} = shufflevector {v.type} %v{even}, {v.type} %v{odd}, {lanes}")
+            at = self._pointer(argument, lane)
+            self._emit(f"%d{n} = getelementptr {v.scalar}, ptr {at}, i64 {offset & ~1}")
+            self._emit(f"store <2 x {v.scalar}> %e{n}, ptr %d{n}, align {v.size}")
+
+    def _flush(self, older_than):
+        """Write results whose neighbour has not come."""
+        for place, (target, since) in list(self.waiting.items()):
+            if since > older_than:
+                break  # they are in order of arrival
+            del self.waiting[place]
+            argument, offset = place
+            for lane in range(self.v.lanes):
+                n = f"{target}_{argument}_{offset}_{lane}"
+                self._emit(f"%e{n} = extractelement {self.v.type} %v{target}, i32 {lane}")
+                self._store(n, argument, offset, lane, f"%e{n}")
+
+    def _store(self, n, argument, offset, lane, value):
+        v = self.v
+        pointer = self._pointer(argument, lane)
+        self._emit(f"%d{n} = getelementptr {v.scalar}, ptr {pointer}, i64 {offset}")
+        self._emit(f"store {v.scalar} {value}, ptr %d{n}")
+
+    def _constant_outputs(self, which):
+        """Results that do not depend on the inputs; first, so that zeros may overlap others."""
+        v = self.v
+        for k, argument in zip(self._outputs(), self.program.outputs, strict=True):
+            if k not in which:
+                continue
+            constant = {
+                offset: self.nodes[root][1]
+                for root, places in self.stores.items()
+                for output, offset in places
+                if output == k and self.nodes[root][0] == "const"
+            }
+            cleared = self._clear(k, argument, [o for o, x in constant.items() if x == 0])
+            for offset, x in constant.items():
+                if x != 0 or not cleared:
+                    for lane in range(v.lanes):
+                        self._store(f"c{k}_{offset}_{lane}", k, offset, lane, v.number(x))
+
+    def _clear(self, k, argument, zeros):
+        """Zero a whole result at once when enough of it is zero."""
+        if len(zeros) < 16 or 4 * len(zeros) < argument.size:
+            return False
+        for lane in range(self.v.lanes):
+            pointer, size = self._pointer(k, lane), argument.size * self.v.size
+            self._emit(f"call void @llvm.memset.p0.i64(ptr {pointer}, i8 0, i64 {size}, i1 false)")
+        return True
+
 
 _SUMS = 4  # independent sums, so that none waits for another
 

@@ -5,8 +5,7 @@ from itertools import count
 
 import numpy as np
 
-from kinetree.codegen.render.cstyle import assignments, identifier
-from kinetree.codegen.render.language import Language
+from kinetree.codegen.render.cstyle import Language, assignments, identifier
 
 __all__ = ["function", "render"]
 

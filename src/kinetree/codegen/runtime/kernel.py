@@ -19,8 +19,7 @@ from kinetree.arrays.kinds import refuse_masked
 from kinetree.codegen.build import build
 from kinetree.codegen.program import regrouped
 from kinetree.codegen.runtime import derived
-from kinetree.codegen.runtime.gufunc import gufunc
-from kinetree.codegen.runtime.single import single_call
+from kinetree.codegen.runtime.single import gufunc, single_call
 from kinetree.codegen.runtime.threads import run_threaded
 from kinetree.errors import KinetreeError, ShapeError, SingularError, TraceError
 

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.errors import ShapeError
-from kinetree.functional.choose import select
+from kinetree.functional.kernel import select
 from kinetree.model.arrays import as_numbers
 from kinetree.spatial.ops import sqrt
 

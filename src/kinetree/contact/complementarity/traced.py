@@ -15,7 +15,7 @@ from kinetree.arrays.kinds import ArrayLike
 from kinetree.contact.complementarity.rows import LAWS, Rows, newton_matrix, obeyed, scaled
 from kinetree.errors import UnknownNameError
 from kinetree.expr.repeat import repeat
-from kinetree.functional.choose import select
+from kinetree.functional.kernel import select
 
 __all__ = ["KernelSolution", "Sweeps", "in_kernel", "largest", "newton_step"]
 

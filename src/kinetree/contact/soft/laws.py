@@ -16,7 +16,7 @@ import numpy as np
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.contact.complementarity.rows import less
 from kinetree.errors import ModelError
-from kinetree.functional.choose import select
+from kinetree.functional.kernel import select
 from kinetree.spatial import ops
 
 __all__ = [

@@ -14,7 +14,7 @@ from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.contact.complementarity.rows import less
 from kinetree.contact.soft.laws import TOUCHING, NormalLaw, positive, require_positive
 from kinetree.errors import ModelError
-from kinetree.functional.choose import select
+from kinetree.functional.kernel import select
 
 __all__ = ["NonlinearPatch", "Patch", "SeriesSpring", "TwoSurfaces", "lumped"]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from kinetree.contact.complementarity.traced import largest
 from kinetree.expr.repeat import repeat
-from kinetree.functional.choose import select
+from kinetree.functional.kernel import select
 
 __all__ = ["CLOSED", "projected"]
 

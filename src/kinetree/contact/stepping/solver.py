@@ -8,7 +8,7 @@ from kinetree.contact.complementarity import cones
 from kinetree.contact.complementarity.rows import Rows, newton_matrix, obeyed, scaled
 from kinetree.contact.complementarity.traced import Sweeps, largest, newton_step
 from kinetree.expr.repeat import repeat
-from kinetree.functional.choose import select
+from kinetree.functional.kernel import select
 
 __all__ = ["Problem", "solve_in_kernel", "solve_in_python"]
 

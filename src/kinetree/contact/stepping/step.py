@@ -33,7 +33,7 @@ from kinetree.contact.stepping.projection import projected
 from kinetree.contact.stepping.rows import StepConstraints
 from kinetree.contact.stepping.solver import Problem
 from kinetree.expr.repeat import repeat
-from kinetree.functional.choose import select
+from kinetree.functional.kernel import select
 from kinetree.model.dynamics import joint_values
 from kinetree.quantities import dynamics
 from kinetree.spatial.ops import sqrt

@@ -19,7 +19,7 @@ import numpy as np
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import LoopError, UnknownNameError
-from kinetree.functional.turning_axes import brackets
+from kinetree.functional.products import brackets
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.linear.coordinates import Coordinates, coordinates
 from kinetree.loops.linear.derivatives import (

@@ -21,8 +21,7 @@ import numpy as np
 from kinetree.algorithms import crba, ltl, rnea
 from kinetree.algorithms.closed.constraints import loop_constraints
 from kinetree.expr.repeat import repeat
-from kinetree.functional.choose import select
-from kinetree.functional.kernel import kernel
+from kinetree.functional.kernel import kernel, select
 from kinetree.quantities import dynamics
 from kinetree.spatial.ops import sqrt
 

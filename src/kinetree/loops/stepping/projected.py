@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.expr.repeat import repeat
-from kinetree.functional.choose import select
-from kinetree.functional.kernel import kernel
+from kinetree.functional.kernel import kernel, select
 from kinetree.integration.field import Field
 from kinetree.integration.integrator import Integrator
 from kinetree.loops.stepping.motion import (

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.errors import ModelError, UnknownNameError
-from kinetree.functional.choose import select
+from kinetree.functional.kernel import select
 from kinetree.model.limits import ratio_to_leader
 from kinetree.spelling import did_you_mean
 

@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.functional.choose import select
-from kinetree.functional.kernel import kernel
+from kinetree.functional.kernel import kernel, select
 from kinetree.integration.implicit import factor, solve
 from kinetree.integration.step import Stepper, _step
 from kinetree.quantities import dynamics

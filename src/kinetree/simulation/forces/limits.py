@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.errors import ModelError, SimulationWarning, UnknownNameError
-from kinetree.functional.choose import select
+from kinetree.functional.kernel import select
 from kinetree.model import Model
 from kinetree.model.limits import position_bounds, position_index
 from kinetree.simulation.forces.applied import nominal_mobility, on_variables

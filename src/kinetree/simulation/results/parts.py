@@ -12,8 +12,7 @@ import numpy as np
 
 from kinetree.errors import ShapeError
 from kinetree.expr.repeat import repeat
-from kinetree.functional.choose import select
-from kinetree.functional.kernel import kernel
+from kinetree.functional.kernel import kernel, select
 from kinetree.integration.manifold import is_flat, local_rate
 from kinetree.simulation.results.observables import observe
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.codegen.runtime.memory import empty
+from kinetree.codegen.runtime.threads import empty
 from kinetree.errors import ShapeError, SimulationError
 from kinetree.functional.kernel import kernel
 from kinetree.integration.implicit import factor, solve

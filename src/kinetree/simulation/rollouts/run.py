@@ -7,8 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from kinetree.codegen.runtime.memory import empty
-from kinetree.codegen.runtime.threads import MINIMUM_PER_THREAD, threads
+from kinetree.codegen.runtime.threads import MINIMUM_PER_THREAD, empty, threads
 from kinetree.errors import ShapeError, SimulationError, SimulationWarning
 from kinetree.integration.breakdown import NamingTime, check_finite_state
 from kinetree.integration.step import DEFECT

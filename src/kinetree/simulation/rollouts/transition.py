@@ -16,9 +16,9 @@ from kinetree.codegen.runtime.kernel import Kernel
 from kinetree.errors import ShapeError, SingularError
 from kinetree.expr.diff import jacobian
 from kinetree.expr.repeat import repeat
-from kinetree.functional.choose import select
+from kinetree.functional.call import over_samples
+from kinetree.functional.kernel import select
 from kinetree.functional.parameters import parameter, with_parameters
-from kinetree.functional.results import over_samples
 from kinetree.integration.integrator import Integrator
 from kinetree.integration.manifold import settled
 from kinetree.model import Model
