@@ -13,6 +13,7 @@ same operation on the same operands counts once, up to sign, because it needs to
 symmetric matrices are stored full.
 """
 
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
@@ -21,9 +22,11 @@ from itertools import count as _serial_numbers
 from math import atan2, cos, exp, log, sin, sqrt, tanh
 from numbers import Real
 from sys import float_info
+from typing import Any
 
 import numpy as np
 
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ShapeError, SingularError
 
 __all__ = ["Counted", "Tally", "count", "counting", "fit_growth", "variables"]
@@ -56,7 +59,7 @@ class Tally:
         )  # fmt: skip
         return " + ".join(f"{n}{letter}" for n, letter in counts if n) or "0"
 
-    def result_of(self, kind, *operation):
+    def result_of(self, kind: str, *operation: Any) -> Any:
         """Serial number of the result of an operation, which counts if it is a new one."""
         if operation not in self._done:
             setattr(self, kind, getattr(self, kind) + 1)
@@ -73,7 +76,7 @@ class Counted:
 
     __slots__ = ("serial", "sign", "value")
 
-    def __init__(self, value, serial=None, sign=1):
+    def __init__(self, value: Any, serial: Any = None, sign: int = 1):
         self.value, self.sign = value, sign
         self.serial = next(_serial) if serial is None else serial
 
@@ -128,40 +131,40 @@ class Counted:
         half = self ** (n // 2) if n > 1 else 1
         return half * half * (self if n % 2 else 1)
 
-    def sqrt(self):
+    def sqrt(self) -> Any:
         """Square root."""
         return _result("square_roots", sqrt(self.value), 1, "sqrt", *_name(self))
 
-    def sin(self):
+    def sin(self) -> Any:
         """Sine."""
         x, s = _name(self)
         return _result("trigonometric", sin(self.value), s, "sin", x)
 
-    def cos(self):
+    def cos(self) -> Any:
         """Cosine."""
         x, _ = _name(self)
         return _result("trigonometric", cos(self.value), 1, "cos", x)
 
-    def exp(self):
+    def exp(self) -> Any:
         """Exponential."""
         return _result("exponentials", exp(self.value), 1, "exp", *_name(self))
 
-    def log(self):
+    def log(self) -> Any:
         """Natural logarithm."""
         return _result("exponentials", log(self.value), 1, "log", *_name(self))
 
-    def tanh(self):
+    def tanh(self) -> Any:
         """Hyperbolic tangent."""
         x, s = _name(self)
         return _result("exponentials", tanh(self.value), s, "tanh", x)
 
     @staticmethod
-    def atan2(y, x):
+    def atan2(y: Any, x: Any) -> Any:
         """Angle of the point (x, y)."""
         value = atan2(_value(y), _value(x))
         return _result("trigonometric", value, 1, "atan2", _name(y), _name(x))
 
-    def check_pivot(self, scale, message):
+    def check_pivot(self, scale: Any, message: Any) -> Any:
         """``self``, or an error if it is not safely positive."""
         if not self.value > 64 * float_info.epsilon * _value(scale):
             raise SingularError(message())
@@ -215,7 +218,7 @@ def _quotient(a, b):
 
 
 @contextmanager
-def counting():
+def counting() -> "Iterator[Tally]":
     """Count what happens to ``Counted`` numbers inside the block; inner blocks count alone."""
     tally = Tally()
     token = _tally.set(tally)
@@ -225,7 +228,7 @@ def counting():
         _tally.reset(token)
 
 
-def variables(x):
+def variables(x: Any) -> Any:
     """``x`` with every floating-point number replaced by a ``Counted`` one.
 
     Goes into arrays, lists, tuples and the spatial types. Integers are structure and stay. A
@@ -256,18 +259,18 @@ def _variable_array(x):
     return new
 
 
-def count(function, *args) -> Tally:
+def count(function: Callable, *args: Any) -> Tally:
     """Operations that ``function(*args)`` takes for general floating-point numbers in ``args``.
 
     The numbers inside a ``Model`` count as known beforehand.
     """
-    args = [variables(x) for x in args]
+    counted = [variables(x) for x in args]
     with counting() as tally:
-        function(*args)
+        function(*counted)
     return tally
 
 
-def fit_growth(sizes, costs) -> float:
+def fit_growth(sizes: ArrayLike, costs: ArrayLike) -> float:
     """The exponent ``p`` for which ``costs`` grow as ``sizes**p``, by least squares of logarithms.
 
     Lower-order terms bend the curve: choose sizes large enough to leave them behind.

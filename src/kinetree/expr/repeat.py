@@ -14,7 +14,9 @@ once, before the loop, wherever it was written. Loops nest; a loop's number is t
 that came next when its body began, so that inner loops have higher numbers.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -101,7 +103,7 @@ def check_scopes(graph, roots, checks):
 # --- building loops ------------------------------------------------------------------------------
 
 
-def repeat(body, state, times):
+def repeat(body: Callable, state: Any, times: Any) -> Any:
     """Apply ``body`` to ``state`` again and again.
 
     On ordinary numbers this is a Python loop. Inside ``@kinetree.kernel`` it becomes a loop in the

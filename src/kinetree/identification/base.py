@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kinetree.algorithms.regressors import joint_effects
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import IdentifiabilityError, UnknownNameError, names_itself
 from kinetree.model import Model
 from kinetree.model.arrays import as_model
@@ -22,7 +23,9 @@ __all__ = ["BaseParameters", "base_parameters", "inertial_parameters", "paramete
 TEN = ("m", "h_x", "h_y", "h_z", "I_xx", "I_xy", "I_yy", "I_xz", "I_yz", "I_zz")
 
 
-def parameter_names(model, *, friction=False, rotors=False):
+def parameter_names(
+    model: Model, *, friction: bool = False, rotors: bool = False
+) -> tuple[str, ...]:
     """Names of the columns of ``regressor``: ``"link3.I_zz"``, then ``"joint3.viscous"``, ...
 
     Of a joint with several velocity variables ``"ball[0].viscous"``, ``"ball[1].viscous"``, ...
@@ -42,13 +45,20 @@ def velocity_names(model):
     return names
 
 
-def inertial_parameters(model):
+def inertial_parameters(model: Model) -> Array:
     """Parameters of all moving bodies, (10 body_count,), as ``Inertia.parameters`` has them."""
     return np.concatenate([np.zeros(0), *(I.parameters() for I in model.inertia[1:])])
 
 
 @names_itself
-def base_parameters(model, *, friction=False, rotors=False, tolerance=1e-7, rng=0):
+def base_parameters(
+    model: Model,
+    *,
+    friction: bool = False,
+    rotors: bool = False,
+    tolerance: float = 1e-7,
+    rng: np.random.Generator | int = 0,
+) -> "BaseParameters":
     """The identifiable combinations of a model's parameters.
 
     Args:
@@ -161,12 +171,12 @@ class BaseParameters:
         return len(self.columns)
 
     @property
-    def labels(self):
+    def labels(self) -> tuple[str, ...]:
         """What the combinations are, such as ``"upper.h_x + 0.5 fore.m"``."""
         return tuple(_sum_of(row, self.names, first=j) for row, j in self._rows())
 
     @property
-    def identifiable(self):
+    def identifiable(self) -> Array:
         """For every parameter, whether it can be told by itself, (len(names),)."""
         alone = np.zeros(len(self.names), dtype=bool)
         for row, j in self._rows():
@@ -174,11 +184,11 @@ class BaseParameters:
         return alone
 
     @property
-    def without_effect(self):
+    def without_effect(self) -> Array:
         """For every parameter, whether joint forces do not depend on it at all."""
         return ~np.any(self.combinations, axis=0)
 
-    def values(self, parameters=None):
+    def values(self, parameters: ArrayLike | None = None) -> Array:
         """The combinations for given parameters, by default the model's and no friction."""
         if parameters is None:
             parameters = np.zeros(len(self.names))
@@ -186,13 +196,13 @@ class BaseParameters:
             parameters[: len(own)] = own
         return self.combinations @ np.asarray(parameters)
 
-    def regressor(self, q, qd, qdd):
+    def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
         """The independent columns of the regressor, (..., nv, len(self))."""
         options: dict = {"friction": self.friction, "rotors": self.rotors}
         Y = regressor(self.model, q, qd, qdd, **options)
         return np.take(Y, self.columns, axis=-1)
 
-    def index(self, name):
+    def index(self, name: str) -> int:
         """Place of a parameter that can be told by itself, or of a combination by its label.
 
         Raises:

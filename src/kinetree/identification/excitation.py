@@ -4,12 +4,16 @@ The usual choice for identification (Swevers et al., IEEE T-RA 1997): band-limit
 that measurements can be averaged, with exact velocities and accelerations.
 """
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ModelError, names_itself
 from kinetree.identification.base import base_parameters, require_freedoms
+
+if TYPE_CHECKING:
+    from kinetree.model import Model
 
 __all__ = ["Excitation", "exciting_trajectory", "fourier_trajectory"]
 
@@ -27,7 +31,9 @@ class Excitation(NamedTuple):
     """Accelerations, (n, nv)."""
 
 
-def fourier_trajectory(t, middle, sines, cosines, period) -> Excitation:
+def fourier_trajectory(
+    t: ArrayLike, middle: ArrayLike, sines: ArrayLike, cosines: ArrayLike, period: float
+) -> Excitation:
     """``q = middle + Σ_k (sines_k sin(k ω t) + cosines_k cos(k ω t))`` with ``ω = 2π / period``.
 
     Args:
@@ -50,7 +56,14 @@ def fourier_trajectory(t, middle, sines, cosines, period) -> Excitation:
 
 @names_itself
 def exciting_trajectory(
-    model, *, period=10.0, samples=200, harmonics=5, amplitude=1.0, candidates=20, rng=None
+    model: "Model",
+    *,
+    period: float = 10.0,
+    samples: int = 200,
+    harmonics: int = 5,
+    amplitude: Any = 1.0,
+    candidates: int = 20,
+    rng: np.random.Generator | None = None,
 ) -> Excitation:
     """The best of some random Fourier series: the one with the least condition number.
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kinetree.arrays.host import on_host
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ExcitationError, ExcitationWarning, IdentifiabilityError, ShapeError
 from kinetree.identification.base import BaseParameters, base_parameters, require_freedoms
 from kinetree.identification.consistent import possible_parameters
@@ -42,17 +43,17 @@ class Identification:
     identified_model: Model | None = None
 
     @property
-    def names(self):
+    def names(self) -> tuple[str, ...]:
         """Names of the estimates: single parameters, or combinations of them."""
         return self.base.labels
 
     @property
-    def standard_deviations(self):
+    def standard_deviations(self) -> Array:
         """Of the estimates, (n,)."""
         return np.sqrt(np.diagonal(self.covariance))
 
     @property
-    def identifiable(self):
+    def identifiable(self) -> Array:
         """For every single parameter of ``base.names``, whether it has a value of its own."""
         return self.base.identifiable
 
@@ -64,12 +65,12 @@ class Identification:
         """
         return float(self.values[self.base.index(name)])
 
-    def standard_deviation(self, name):
+    def standard_deviation(self, name: str) -> float:
         """Of one estimate, by name."""
         return float(self.standard_deviations[self.base.index(name)])
 
     @property
-    def model(self):
+    def model(self) -> Model:
         """The model with physically possible inertias that fit the data; of ``consistent=True``."""
         if self.identified_model is None:
             raise IdentifiabilityError(
@@ -79,7 +80,7 @@ class Identification:
             )
         return self.identified_model
 
-    def joint_parameter(self, name):
+    def joint_parameter(self, name: str) -> float:
         """Friction or rotor inertia of a joint, such as ``"elbow.viscous"``.
 
         With ``consistent=True`` it always has a value, otherwise where it can be told by itself.
@@ -90,7 +91,7 @@ class Identification:
             self.base.index(name)  # raises
         return float(self.parameters[self.base.names.index(name)])
 
-    def predict(self, q, qd, qdd):
+    def predict(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
         """Joint forces by the estimates, (..., nv)."""
         return self.base.regressor(q, qd, qdd) @ self.values
 
@@ -120,9 +121,19 @@ _FINEST = 1e-7  # of the largest force: no measurement is taken to be more preci
 
 @on_host
 def identify(
-    model, q, qd, qdd, tau, *, weights=None, friction=False, rotors=False, consistent=False,
-    regularisation=0.1, tolerance=1e-7,
-):  # fmt: skip
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    tau: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    friction: bool = False,
+    rotors: bool = False,
+    consistent: bool = False,
+    regularisation: float = 0.1,
+    tolerance: float = 1e-7,
+) -> "Identification":
     """Estimate the inertial parameters of a mechanism from measured motion and joint forces.
 
     Solves ``Y(q, qd, qdd) p = tau`` for the base parameters, the combinations of parameters that

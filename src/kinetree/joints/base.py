@@ -41,11 +41,11 @@ import numbers
 import re
 from abc import ABC, abstractmethod
 from dataclasses import fields
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from kinetree.arrays.kinds import Array
 from kinetree.errors import JointError
 from kinetree.joints.subspaces import dual_basis
 from kinetree.spatial import Force, Inertia, Motion, Plucker, log
@@ -115,7 +115,7 @@ class AbstractJoint(ABC):
         return cls(**table.parameters(fields(cls)))  # pyright: ignore[reportArgumentType]
 
     @abstractmethod
-    def jcalc(self, q, qd) -> tuple[Plucker, Motion, Motion, Motion]:
+    def jcalc(self, q: Array, qd: Array) -> tuple[Plucker, Motion, Motion, Motion]:
         """``X_J, S, v_J, c_J`` for position and velocity variables — RBDA §4.4.
 
         ``X_J`` takes predecessor to successor coordinates, ``v_J = S qd`` is the velocity across
@@ -124,22 +124,22 @@ class AbstractJoint(ABC):
         """
 
     @abstractmethod
-    def constraint_subspace(self, q) -> Force:
+    def constraint_subspace(self, q: Array) -> Force:
         """Constraint forces ``T``: columns that span the complement of ``S`` — RBDA (3.36)."""
 
     @abstractmethod
-    def coordinates(self, X) -> np.ndarray:
+    def coordinates(self, X: Plucker) -> np.ndarray:
         """Position variables that bring ``X_J`` close to ``X``; exactly there, if it can be."""
 
-    def transform(self, q):
+    def transform(self, q: Array) -> Plucker:
         """``X_J`` alone."""
         return self.jcalc(q, np.zeros(self.nv, dtype=int))[0]
 
-    def motion_subspace(self, q):
+    def motion_subspace(self, q: Array) -> Motion:
         """``S`` alone."""
         return self.jcalc(q, np.zeros(self.nv, dtype=int))[1]
 
-    def active_subspace(self, q):
+    def active_subspace(self, q: Array) -> Force:
         """Forces ``T_a`` with ``T_aᵀ S = 1`` through which the joint force acts — RBDA (3.35).
 
         Any choice moves the mechanism alike; it decides which loads the bearings see. This
@@ -150,68 +150,68 @@ class AbstractJoint(ABC):
             return Force.from_array(np.linalg.pinv(S).T)
         return Force.from_array(dual_basis(S))
 
-    def velocity_variables(self, q, v_J):
+    def velocity_variables(self, q: Array, v_J: Motion) -> Array:
         """``qd`` for a velocity ``v_J`` across the joint: ``T_aᵀ v_J``, from (3.33) and (3.35)."""
         return self.active_subspace(q).T @ v_J
 
-    def loop_subspace(self, X):
+    def loop_subspace(self, X: Plucker) -> Force:
         """``T`` of a loop joint whose frames are placed as in ``X``, on the manifold or near it."""
         return self.constraint_subspace(self.coordinates(X))
 
-    def loop_error(self, X):
+    def loop_error(self, X: Plucker) -> Array:
         """Position error of ``X`` against this joint, with rate ``Tᵀ v_J`` — RBDA (8.23)–(8.27)."""
         q = self.coordinates(X)
         d = log(X @ self.transform(q).inverse())
         return self.constraint_subspace(q).T @ d
 
-    def loop_gap(self, X):
+    def loop_gap(self, X: Plucker) -> Array:
         """Position error of ``X`` that vanishes only where the loop is closed.
 
         ``loop_error`` is made for small errors and may vanish elsewhere, too.
         """
         return AbstractJoint.loop_error(self, X)
 
-    def loop_alignment(self, X) -> Any:
+    def loop_alignment(self, X: Plucker) -> Any:
         """Positive where ``loop_error`` grows with the distance of ``X`` from this joint.
 
         An error that is a sine vanishes at half a turn, too; there this is negative.
         """
         return 1
 
-    def configuration_rate(self, q, qd):
+    def configuration_rate(self, q: Array, qd: Array) -> Array:
         """``dq/dt`` for the velocity variables ``qd`` — RBDA (3.7)."""
         return qd
 
-    def rate_matrix(self, q):
+    def rate_matrix(self, q: Array) -> Array:
         """``Q`` with ``dq/dt = Q qd``, (nq, nv) — RBDA (3.7)."""
         if self.nv == 0:
             return np.zeros((self.nq, 0), dtype=int)
         return np.column_stack([self.configuration_rate(q, e) for e in np.eye(self.nv, dtype=int)])
 
-    def integrate(self, q, dv):
+    def integrate(self, q: Array, dv: Array) -> Array:
         """Position reached from ``q`` by the constant velocity ``dv`` in one second."""
         return q + dv
 
-    def difference(self, q0, q1):
+    def difference(self, q0: Array, q1: Array) -> Array:
         """The ``dv`` for which ``integrate(q0, dv)`` is ``q1``; angles are not wrapped."""
         return q1 - q0
 
-    def neutral(self):
+    def neutral(self) -> Array:
         """Position variables at which predecessor and successor frames coincide, if they can."""
         return np.zeros(self.nq)
 
-    def random(self, rng):
+    def random(self, rng: np.random.Generator) -> Array:
         """A random position: angles within ±π, lengths within ±1, away from singularities."""
         return rng.uniform(-1, 1, self.nq)
 
-    def normalize(self, q):
+    def normalize(self, q: Array) -> Array:
         """``q`` put back on its manifold: its quaternions scaled to unit length."""
         q = np.array(q)
         for part in self.unit_parts:
             q[part] = q[part] / np.linalg.norm(q[part])
         return q
 
-    def reparameterize(self, q, qd):
+    def reparameterize(self, q: Array, qd: Array) -> tuple[Array, Array]:
         """The same state ``q, qd`` in variables that are good to go on with.
 
         Rounding errors of many steps take quaternions away from unit length; here they are brought
@@ -222,11 +222,11 @@ class AbstractJoint(ABC):
             q[part] = q[part] * (3 - q[part] @ q[part]) / 2  # to first order divided by the length
         return q, qd
 
-    def singularity(self, q) -> Any:
+    def singularity(self, q: Array) -> Any:
         """Distance from a singularity of the variables: 1 far away, 0 where ``S`` loses rank."""
         return 1
 
-    def defect(self, q) -> str | None:
+    def defect(self, q: Array) -> str | None:
         """What is wrong with the numbers ``q`` as a position, or None."""
         for part in self.unit_parts:
             length = float(np.linalg.norm(q[part]))
@@ -260,11 +260,11 @@ class AbstractJoint(ABC):
         """
         return None
 
-    def at(self, t) -> "AbstractJoint":
+    def at(self, t: Any) -> "AbstractJoint":
         """This joint at the time ``t`` [s], for joints that depend on it — RBDA §3.5."""
         return self
 
-    @cached_property
+    @property
     def moves_by_itself(self) -> bool:
         """Whether time moves the joint when its variables rest, as it moves a prescribed one."""
         _, _, v_J, c_J = self.jcalc(self.neutral(), np.zeros(self.nv, dtype=int))

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kinetree.arrays.kinds import Array
 from kinetree.errors import JointError
 from kinetree.joints.base import AbstractJoint
 from kinetree.joints.jet import jets
@@ -12,6 +14,9 @@ from kinetree.joints.subspaces import orthogonal_complement
 from kinetree.spatial import Force, Motion, log
 from kinetree.spatial.ops import less
 from kinetree.spatial.vector3 import unskew
+
+if TYPE_CHECKING:
+    from kinetree.spatial import Plucker
 
 __all__ = ["CustomJoint"]
 
@@ -40,11 +45,11 @@ class CustomJoint(AbstractJoint):
     spelling = "custom"
 
     @classmethod
-    def examples(cls):
+    def examples(cls) -> tuple[AbstractJoint, ...]:
         return ()
 
     @classmethod
-    def from_table(cls, table):
+    def from_table(cls, table: Any) -> AbstractJoint:
         return cls(*table.placement_formulas())
 
     def __post_init__(self):
@@ -55,15 +60,15 @@ class CustomJoint(AbstractJoint):
         object.__setattr__(self, "nq", self.freedoms)
         object.__setattr__(self, "nv", self.freedoms)
 
-    def jcalc(self, q, qd):
+    def jcalc(self, q: Array, qd: Array) -> "tuple[Plucker, Motion, Motion, Motion]":
         columns = [self._velocity(q, e)[0].to_array() for e in np.eye(self.nv, dtype=int)]
         v_J, c_J = self._velocity(q, qd)
         return self.placement(q), Motion.from_array(np.column_stack(columns)), v_J, c_J
 
-    def constraint_subspace(self, q):
+    def constraint_subspace(self, q: Array) -> Force:
         return Force.from_array(orthogonal_complement(self.motion_subspace(q).to_array()))
 
-    def coordinates(self, X):
+    def coordinates(self, X: "Plucker") -> Array:
         q, settled_steps = self.neutral(), 0
         for n in range(1, 101):
             step = self.velocity_variables(q, log(X @ self.transform(q).inverse()))

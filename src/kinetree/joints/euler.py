@@ -1,15 +1,20 @@
 """Spherical joint with Euler angles — RBDA §4.5, (4.7)–(4.9); tutorial (52)."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kinetree.arrays.kinds import Array
 from kinetree.joints.base import AbstractJoint, unit_forces
 from kinetree.spatial import Force, Motion, rot
 from kinetree.spatial.ops import absolute, cos, sin
 from kinetree.spatial.rotation import check_euler_sequence, euler_angles
 from kinetree.spatial.transform import rx, ry, rz
 from kinetree.spatial.vector3 import ZERO3, cross, identity3
+
+if TYPE_CHECKING:
+    from kinetree.spatial import Plucker
 
 __all__ = ["Euler", "successive_turns"]
 
@@ -54,36 +59,36 @@ class Euler(AbstractJoint):
     constant_subspace = False
 
     @classmethod
-    def examples(cls):
+    def examples(cls) -> tuple[AbstractJoint, ...]:
         return cls("zyx"), cls("zxz")
 
     def __post_init__(self):
         check_euler_sequence(self.sequence)
 
-    def jcalc(self, q, qd):
+    def jcalc(self, q: Array, qd: Array) -> "tuple[Plucker, Motion, Motion, Motion]":
         E, s, bias = successive_turns(self.sequence, q, qd)
         S = Motion(s, np.zeros((3, 3), dtype=int))
         return rot(E), S, S @ qd, Motion(bias, ZERO3)
 
-    def constraint_subspace(self, q):
+    def constraint_subspace(self, q: Array) -> Force:
         return unit_forces(4, 5, 6)  # constant, although S is not
 
-    def active_subspace(self, q):
+    def active_subspace(self, q: Array) -> Force:
         a, b, c = self.motion_subspace(q).angular.T
         inverse = np.column_stack([cross(b, c), cross(c, a), cross(a, b)]) / (a @ cross(b, c))
         return Force(inverse, np.zeros((3, 3), dtype=int))
 
-    def coordinates(self, X):
+    def coordinates(self, X: "Plucker") -> Array:
         return euler_angles(self.sequence, X.E)
 
-    def loop_error(self, X):
+    def loop_error(self, X: "Plucker") -> Array:
         return X.E @ X.r
 
-    def singularity(self, q):
+    def singularity(self, q: Array) -> Any:
         """``|det S|``: the cosine, or for sequences such as ``"zxz"`` sine, of the second angle."""
         return absolute(sin(q[1]) if self.sequence[0] == self.sequence[2] else cos(q[1]))
 
-    def random(self, rng):
+    def random(self, rng: np.random.Generator) -> Array:
         middle = rng.uniform(-1.2, 1.2)
         if self.sequence[0] == self.sequence[2]:
             middle += np.pi / 2

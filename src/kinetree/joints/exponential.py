@@ -1,9 +1,11 @@
 """Spherical joint with a rotation vector — tutorial §5.2, (53)–(56)."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kinetree.arrays.kinds import Array
 from kinetree.joints.base import AbstractJoint, unit_forces
 from kinetree.joints.spherical import random_quaternion
 from kinetree.spatial import Force, Motion, rot
@@ -11,6 +13,9 @@ from kinetree.spatial.lie import left_jacobian, left_jacobian_inverse
 from kinetree.spatial.ops import less, select, sqrt, stumpff, stumpff_rate
 from kinetree.spatial.rotation import quaternion_log, rotation_exp, rotation_log
 from kinetree.spatial.vector3 import ZERO3, cross
+
+if TYPE_CHECKING:
+    from kinetree.spatial import Plucker
 
 __all__ = ["Exponential"]
 
@@ -29,27 +34,27 @@ class Exponential(AbstractJoint):
     constant_subspace = False
     turns_over = True
 
-    def jcalc(self, q, qd):
+    def jcalc(self, q: Array, qd: Array) -> "tuple[Plucker, Motion, Motion, Motion]":
         S = Motion(left_jacobian(q).T, np.zeros((3, 3), dtype=int))  # child side: transposed
         return rot(rotation_exp(q)), S, S @ qd, Motion(_bias(q, qd), ZERO3)
 
-    def constraint_subspace(self, q):
+    def constraint_subspace(self, q: Array) -> Force:
         return unit_forces(4, 5, 6)
 
-    def active_subspace(self, q):
+    def active_subspace(self, q: Array) -> Force:
         return Force(left_jacobian_inverse(q), np.zeros((3, 3), dtype=int))
 
-    def coordinates(self, X):
+    def coordinates(self, X: "Plucker") -> Array:
         return rotation_log(X.E)
 
-    def loop_error(self, X):
+    def loop_error(self, X: "Plucker") -> Array:
         return X.E @ X.r
 
-    def singularity(self, q):
+    def singularity(self, q: Array) -> Any:
         """``det S = 2 (1 - cos θ) / θ²``: 1 at zero, 0.4 at half a turn, 0 at a full turn."""
         return 2 * stumpff(q @ q)[2]
 
-    def reparameterize(self, q, qd):
+    def reparameterize(self, q: Array, qd: Array) -> tuple[Array, Array]:
         """The same orientation and velocity with an angle of at most half a turn less.
 
         Beyond 180° ``q`` becomes ``(1 - 2π/θ) q``, and ``qd`` the rate of that; otherwise both
@@ -62,7 +67,7 @@ class Exponential(AbstractJoint):
         rate = left_jacobian_inverse(short).T @ (left_jacobian(q).T @ qd)
         return short, np.array([select(beyond, a, b) for a, b in zip(rate, qd, strict=True)])
 
-    def random(self, rng):
+    def random(self, rng: np.random.Generator) -> Array:
         return quaternion_log(random_quaternion(rng))
 
 

@@ -1,9 +1,11 @@
 """Six-degree-of-freedom joint — RBDA Table 4.1, Example 4.5."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kinetree.arrays.kinds import Array
 from kinetree.joints.base import AbstractJoint, as_choice, unit_forces, unit_motions
 from kinetree.joints.spherical import Spherical, random_quaternion
 from kinetree.spatial import Motion, Plucker, cross, exp, log
@@ -14,6 +16,9 @@ from kinetree.spatial.rotation import (
     quaternion_rate,
     rotation_from_quaternion,
 )
+
+if TYPE_CHECKING:
+    from kinetree.spatial import Force
 
 __all__ = ["Free"]
 
@@ -37,30 +42,30 @@ class Free(AbstractJoint):
     unit_parts = (slice(3, 7),)
 
     @classmethod
-    def examples(cls):
+    def examples(cls) -> tuple[AbstractJoint, ...]:
         return cls(), cls(translation="child")
 
     def __post_init__(self):
         as_choice(self.translation, "translation of a free joint", ("parent", "child"))
 
-    def jcalc(self, q, qd):
+    def jcalc(self, q: Array, qd: Array) -> tuple[Plucker, Motion, Motion, Motion]:
         E = rotation_from_quaternion(q[3:])
         X_J = Plucker(E, q[:3] if self.translation == "parent" else E.T @ q[:3])
         return X_J, unit_motions(1, 2, 3, 4, 5, 6), Motion(qd[:3], qd[3:]), Motion.zero()
 
-    def constraint_subspace(self, q):
+    def constraint_subspace(self, q: Array) -> "Force":
         return unit_forces()
 
-    def active_subspace(self, q):
+    def active_subspace(self, q: Array) -> "Force":
         return unit_forces(1, 2, 3, 4, 5, 6)
 
-    def coordinates(self, X):
+    def coordinates(self, X: Plucker) -> Array:
         return self._from_parent(X.r, quaternion_from_rotation(X.E))
 
-    def loop_error(self, X):
+    def loop_error(self, X: Plucker) -> Array:
         return np.zeros(0)
 
-    def configuration_rate(self, q, qd):
+    def configuration_rate(self, q: Array, qd: Array) -> Array:
         w, v = qd[:3], qd[3:]
         if self.translation == "child":
             rate = v - cross(w, q[:3])  # missing in the text
@@ -68,21 +73,21 @@ class Free(AbstractJoint):
             rate = rotation_from_quaternion(q[3:]).T @ v
         return np.concatenate([rate, quaternion_rate(q[3:], w)])
 
-    def integrate(self, q, dv):
+    def integrate(self, q: Array, dv: Array) -> Array:
         step, X_J = exp(Motion(dv[:3], dv[3:])), self.transform(q)
         turned = quaternion_product(q[3:], quaternion_exp(dv[:3]))
         return self._from_parent(X_J.r + X_J.E.T @ step.r, turned)
 
-    def difference(self, q0, q1):
+    def difference(self, q0: Array, q1: Array) -> Array:
         return log(self.transform(q1) @ self.transform(q0).inverse()).to_array()
 
-    def bracket(self, u, v):
+    def bracket(self, u: Array, v: Array) -> Array:
         return Motion.from_array(u).cross(Motion.from_array(v)).to_array()
 
-    def neutral(self):
+    def neutral(self) -> Array:
         return np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
 
-    def random(self, rng):
+    def random(self, rng: np.random.Generator) -> Array:
         return np.concatenate([rng.uniform(-1, 1, 3), random_quaternion(rng)])
 
     def _from_parent(self, r, p):

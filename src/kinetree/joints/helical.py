@@ -1,9 +1,11 @@
 """Helical joint (screw, nut and bolt) — RBDA Table 4.1; 6-D guide 2, Fig. 4."""
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kinetree.arrays.kinds import Array
 from kinetree.joints.axis import (
     as_axis,
     axis_angle,
@@ -15,6 +17,9 @@ from kinetree.joints.axis import (
 from kinetree.joints.base import AbstractJoint, as_number
 from kinetree.spatial import Motion, Plucker
 from kinetree.spatial.vector3 import ZERO3
+
+if TYPE_CHECKING:
+    from kinetree.spatial import Force
 
 __all__ = ["Helical"]
 
@@ -33,7 +38,7 @@ class Helical(AbstractJoint):
     symbol = "H"
 
     @classmethod
-    def examples(cls):
+    def examples(cls) -> tuple[AbstractJoint, ...]:
         return cls("z", pitch=0.1), cls((1.0, -1.0, 0.5), pitch=-0.2)
 
     def __post_init__(self):
@@ -42,20 +47,20 @@ class Helical(AbstractJoint):
         if self.pitch == 0:
             object.__setattr__(self, "angles", (0,))
 
-    def jcalc(self, q, qd):
+    def jcalc(self, q: Array, qd: Array) -> tuple[Plucker, Motion, Motion, Motion]:
         a, h = np.array(self.axis), self.pitch
         S = motions((a, h * a))
         X_J = Plucker(axis_rotation(self.axis, q[0]), a * (h * q[0]))
         return X_J, S, S @ qd, Motion.zero()
 
-    def constraint_subspace(self, q):
+    def constraint_subspace(self, q: Array) -> "Force":
         a, (u, v) = np.array(self.axis), completed_basis(self.axis)
         return forces((u, ZERO3), (v, ZERO3), (ZERO3, u), (ZERO3, v), (-self.pitch * a, a))
 
-    def active_subspace(self, q):
+    def active_subspace(self, q: Array) -> "Force":
         return forces((np.array(self.axis), ZERO3))
 
-    def coordinates(self, X):
+    def coordinates(self, X: Plucker) -> Array:
         if self.pitch == 0:
             return np.array([axis_angle(self.axis, X.E)])
         # The shift counts whole turns, the rotation refines: a projection of the rest onto S.
@@ -63,5 +68,5 @@ class Helical(AbstractJoint):
         rest = axis_angle(self.axis, X.E @ axis_rotation(self.axis, turns).T)
         return np.array([turns + rest / (1 + self.pitch * self.pitch)])
 
-    def random(self, rng):
+    def random(self, rng: np.random.Generator) -> Array:
         return rng.uniform(-np.pi, np.pi, 1)

@@ -1,9 +1,11 @@
 """Planar joint — RBDA Table 4.1, Example 4.5."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kinetree.arrays.kinds import Array
 from kinetree.joints.axis import (
     as_axis,
     axis_angle,
@@ -17,6 +19,9 @@ from kinetree.joints.base import AbstractJoint, as_choice
 from kinetree.spatial import Motion, Plucker
 from kinetree.spatial.ops import cos, sin, stumpff
 from kinetree.spatial.vector3 import ZERO3
+
+if TYPE_CHECKING:
+    from kinetree.spatial import Force
 
 __all__ = ["Planar"]
 
@@ -41,60 +46,60 @@ class Planar(AbstractJoint):
     rates_are_velocities = False
 
     @classmethod
-    def examples(cls):
+    def examples(cls) -> tuple[AbstractJoint, ...]:
         return cls("z"), cls((0.5, 1.0, -1.0)), cls("z", translation="child")
 
     def __post_init__(self):
         object.__setattr__(self, "axis", as_axis(self.axis, "normal of a planar joint"))
         as_choice(self.translation, "translation of a planar joint", ("parent", "child"))
 
-    def jcalc(self, q, qd):
+    def jcalc(self, q: Array, qd: Array) -> tuple[Plucker, Motion, Motion, Motion]:
         u, v = completed_basis(self.axis)
         S = motions((np.array(self.axis), ZERO3), (ZERO3, u), (ZERO3, v))
         x, y = self._to_parent(q)
         return Plucker(axis_rotation(self.axis, q[0]), u * x + v * y), S, S @ qd, Motion.zero()
 
-    def constraint_subspace(self, q):
+    def constraint_subspace(self, q: Array) -> "Force":
         u, v = completed_basis(self.axis)
         return forces((u, ZERO3), (v, ZERO3), (ZERO3, np.array(self.axis)))
 
-    def active_subspace(self, q):
+    def active_subspace(self, q: Array) -> "Force":
         u, v = completed_basis(self.axis)
         return forces((np.array(self.axis), ZERO3), (ZERO3, u), (ZERO3, v))
 
-    def coordinates(self, X):
+    def coordinates(self, X: Plucker) -> Array:
         u, v = completed_basis(self.axis)
         return self._from_parent(axis_angle(self.axis, X.E), np.array([u @ X.r, v @ X.r]))
 
-    def loop_error(self, X):
+    def loop_error(self, X: Plucker) -> Array:
         frame = (*completed_basis(self.axis), np.array(self.axis))
         return np.array([*axis_tilt(X, frame), frame[2] @ X.r])
 
-    def loop_alignment(self, X):
+    def loop_alignment(self, X: Plucker) -> Any:
         return np.array(self.axis) @ X.E @ np.array(self.axis)
 
-    def configuration_rate(self, q, qd):
+    def configuration_rate(self, q: Array, qd: Array) -> Array:
         w, vx, vy = qd
         if self.translation == "child":
             return np.array([w, vx + q[2] * w, vy - q[1] * w])
         return np.array([w, *_turn(q[0], qd[1:])])
 
-    def integrate(self, q, dv):
+    def integrate(self, q: Array, dv: Array) -> Array:
         c = stumpff(dv[0] * dv[0])  # exponential map of planar motions
         x, y = c[1] * dv[1:] + dv[0] * c[2] * np.array([-dv[2], dv[1]])
         return self._from_parent(q[0] + dv[0], self._to_parent(q) + _turn(q[0], (x, y)))
 
-    def difference(self, q0, q1):
+    def difference(self, q0: Array, q1: Array) -> Array:
         w = q1[0] - q0[0]
         x, y = _turn(-q0[0], self._to_parent(q1) - self._to_parent(q0))
         c = stumpff(w * w)
         k = c[1] / (2 * c[2])
         return np.array([w, k * x + w / 2 * y, k * y - w / 2 * x])
 
-    def bracket(self, u, v):
+    def bracket(self, u: Array, v: Array) -> Array:
         return np.array([0, u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]])
 
-    def random(self, rng):
+    def random(self, rng: np.random.Generator) -> Array:
         return np.array([rng.uniform(-np.pi, np.pi), *rng.uniform(-1, 1, 2)])
 
     def _to_parent(self, q):

@@ -2,11 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kinetree.arrays.kinds import Array
 from kinetree.errors import JointError
 from kinetree.joints.base import AbstractJoint, unit_forces, unit_motions
+
+if TYPE_CHECKING:
+    from kinetree.spatial import Motion, Plucker
 
 __all__ = ["Prescribed", "PrescribedInstant"]
 
@@ -15,11 +20,14 @@ class _WithoutFreedom(AbstractJoint):
     """What both share: no variables, six constraint forces."""
 
     nq = nv = 0
-    moves_by_itself = True
 
     @classmethod
     def examples(cls):
         return ()
+
+    @property
+    def moves_by_itself(self) -> bool:
+        return True
 
     def constraint_subspace(self, q):
         return unit_forces(1, 2, 3, 4, 5, 6)
@@ -44,7 +52,7 @@ class Prescribed(_WithoutFreedom):
     motion: Callable
 
     @classmethod
-    def from_table(cls, table):
+    def from_table(cls, table: Any) -> AbstractJoint:
         joint = table.joint()
         return cls(joint, table.motion_formulas(joint))
 
@@ -56,7 +64,7 @@ class Prescribed(_WithoutFreedom):
                 f"Prescribed needs a function motion(t) -> (q, qd, qdd), got {self.motion!r}"
             )
 
-    def at(self, t):
+    def at(self, t: Any) -> AbstractJoint:
         values = self.motion(t)
         sizes = (self.joint.nq, self.joint.nv, self.joint.nv)
         what = f"motion of the prescribed {type(self.joint).__name__} joint"
@@ -72,7 +80,7 @@ class Prescribed(_WithoutFreedom):
                 raise JointError(f"{what} must be finite, got {value.tolist()} at t = {t}")
         return PrescribedInstant(self.joint, *(tuple(value) for value in values))
 
-    def jcalc(self, q, qd):
+    def jcalc(self, q: Array, qd: Array) -> "tuple[Plucker, Motion, Motion, Motion]":
         raise JointError(
             "a prescribed joint depends on time: use joint.at(t), in a model "
             "model.replace(joint={name: joint.at(t)})"

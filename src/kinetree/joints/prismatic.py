@@ -1,13 +1,18 @@
 """Prismatic joint (slider) — RBDA Table 4.1."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kinetree.arrays.kinds import Array
 from kinetree.joints.axis import as_axis, axis_offset, completed_basis, forces, index_of, motions
 from kinetree.joints.base import AbstractJoint
 from kinetree.spatial import Inertia, Motion, displacement_velocity, xlt
 from kinetree.spatial.vector3 import ZERO3, identity3
+
+if TYPE_CHECKING:
+    from kinetree.spatial import Force, Plucker
 
 __all__ = ["Prismatic"]
 
@@ -21,37 +26,37 @@ class Prismatic(AbstractJoint):
     symbol = "P"
 
     @classmethod
-    def examples(cls):
+    def examples(cls) -> tuple[AbstractJoint, ...]:
         return tuple(cls(axis) for axis in ("x", "-y", "z", (2.0, -1.0, 2.0)))
 
     def __post_init__(self):
         object.__setattr__(self, "axis", as_axis(self.axis))
 
-    def jcalc(self, q, qd):
+    def jcalc(self, q: Array, qd: Array) -> "tuple[Plucker, Motion, Motion, Motion]":
         a = np.array(self.axis)
         S = motions((ZERO3, a))
         return xlt(a * q[0]), S, S @ qd, Motion.zero()
 
-    def constraint_subspace(self, q):
+    def constraint_subspace(self, q: Array) -> "Force":
         u, v = completed_basis(self.axis)
         x, y, z = identity3()
         return forces((x, ZERO3), (y, ZERO3), (z, ZERO3), (ZERO3, u), (ZERO3, v))
 
-    def active_subspace(self, q):
+    def active_subspace(self, q: Array) -> "Force":
         return forces((ZERO3, np.array(self.axis)))
 
-    def coordinates(self, X):
+    def coordinates(self, X: "Plucker") -> Array:
         return np.array([np.array(self.axis) @ X.r])
 
-    def loop_error(self, X):
+    def loop_error(self, X: "Plucker") -> Array:
         frame = (*completed_basis(self.axis), np.array(self.axis))
         turn = displacement_velocity(X).angular
         return np.concatenate([turn, axis_offset(X, frame)])  # RBDA Table 8.1
 
-    def loop_alignment(self, X):
+    def loop_alignment(self, X: "Plucker") -> Any:
         return X.E[0, 0] + X.E[1, 1] + X.E[2, 2] - 1
 
-    def movable_inertia(self, inertia):
+    def movable_inertia(self, inertia: Inertia) -> Inertia | None:
         if index_of(self.axis) is None:
             return None
         return Inertia(0, 0 * inertia.first_moment, inertia.rotational)  # resistance to turning

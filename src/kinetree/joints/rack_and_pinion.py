@@ -1,14 +1,19 @@
 """Rack-and-pinion joint — RBDA Example 4.6."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kinetree.arrays.kinds import Array
 from kinetree.joints.axis import axis_angle, forces, motions
 from kinetree.joints.base import AbstractJoint, as_number
 from kinetree.spatial import Motion, Plucker, rz
 from kinetree.spatial.ops import cos, sin
 from kinetree.spatial.vector3 import ZERO3, identity3
+
+if TYPE_CHECKING:
+    from kinetree.spatial import Force
 
 __all__ = ["RackAndPinion"]
 
@@ -27,7 +32,7 @@ class RackAndPinion(AbstractJoint):
     nq = nv = 1
 
     @classmethod
-    def examples(cls):
+    def examples(cls) -> tuple[AbstractJoint, ...]:
         return (cls(0.3),)
 
     constant_subspace = False
@@ -35,16 +40,16 @@ class RackAndPinion(AbstractJoint):
     def __post_init__(self):
         as_number(self.radius, "pinion radius")
 
-    def jcalc(self, q, qd):
+    def jcalc(self, q: Array, qd: Array) -> tuple[Plucker, Motion, Motion, Motion]:
         R, c, s = self.radius, cos(q[0]), sin(q[0])
         S = motions((np.array(_Z), np.array([R * c, -R * s, 0])))
         c_J = Motion(ZERO3, np.array([-R * s, -R * c, 0]) * (qd[0] * qd[0]))
         return Plucker(rz(q[0]), np.array([R * q[0], 0, 0])), S, S @ qd, c_J
 
-    def constraint_subspace(self, q):
+    def constraint_subspace(self, q: Array) -> "Force":
         return self._bearing(rz(q[0]))
 
-    def loop_subspace(self, X):
+    def loop_subspace(self, X: Plucker) -> "Force":
         return self._bearing(X.E)
 
     def _bearing(self, E):
@@ -55,10 +60,10 @@ class RackAndPinion(AbstractJoint):
             (x, ZERO3), (y, ZERO3), (ZERO3, z), (-self.radius * z, along), (ZERO3, across)
         )
 
-    def active_subspace(self, q):
+    def active_subspace(self, q: Array) -> "Force":
         return forces((np.array(_Z), ZERO3))
 
-    def coordinates(self, X):
+    def coordinates(self, X: Plucker) -> Array:
         R = self.radius
         if R == 0:
             return np.array([axis_angle(_Z, X.E)])
@@ -67,5 +72,5 @@ class RackAndPinion(AbstractJoint):
         rest = axis_angle(_Z, X.E @ rz(turns).T)
         return np.array([turns + rest / (1 + R * R)])
 
-    def random(self, rng):
+    def random(self, rng: np.random.Generator) -> Array:
         return rng.uniform(-np.pi, np.pi, 1)

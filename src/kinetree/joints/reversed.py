@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 from itertools import combinations
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kinetree.arrays.kinds import Array
 from kinetree.errors import JointError
 from kinetree.joints.base import AbstractJoint
 from kinetree.joints.free import Free
@@ -12,6 +14,9 @@ from kinetree.joints.planar import Planar
 from kinetree.joints.rack_and_pinion import RackAndPinion
 from kinetree.joints.spherical import Spherical
 from kinetree.spatial import Motion
+
+if TYPE_CHECKING:
+    from kinetree.spatial import Force, Plucker
 
 __all__ = ["Reversed"]
 
@@ -27,7 +32,7 @@ class Reversed(AbstractJoint):
     joint: AbstractJoint
 
     @classmethod
-    def examples(cls):
+    def examples(cls) -> tuple[AbstractJoint, ...]:
         return tuple(map(cls, (RackAndPinion(0.2), Planar("y"), Spherical(), Free())))
 
     def __post_init__(self):
@@ -47,62 +52,62 @@ class Reversed(AbstractJoint):
         ):
             object.__setattr__(self, name, value)
 
-    def jcalc(self, q, qd):
+    def jcalc(self, q: Array, qd: Array) -> "tuple[Plucker, Motion, Motion, Motion]":
         X_J, S, v_J, c_J = self.joint.jcalc(q, qd)
         back = X_J.inverse()
         return back, -(back @ S), -(back @ v_J), -(back @ c_J)
 
-    def constraint_subspace(self, q):
+    def constraint_subspace(self, q: Array) -> "Force":
         return -(self.joint.transform(q).T @ self.joint.constraint_subspace(q))
 
-    def loop_subspace(self, X):
+    def loop_subspace(self, X: "Plucker") -> "Force":
         back = X.inverse()
         return -(back.T @ self.joint.loop_subspace(back))
 
-    def active_subspace(self, q):
+    def active_subspace(self, q: Array) -> "Force":
         return -(self.joint.transform(q).T @ self.joint.active_subspace(q))
 
-    def coordinates(self, X):
+    def coordinates(self, X: "Plucker") -> Array:
         return self.joint.coordinates(X.inverse())
 
-    def loop_error(self, X):
+    def loop_error(self, X: "Plucker") -> Array:
         return self.joint.loop_error(X.inverse())
 
-    def loop_alignment(self, X):
+    def loop_alignment(self, X: "Plucker") -> Any:
         return self.joint.loop_alignment(X.inverse())
 
-    def configuration_rate(self, q, qd):
+    def configuration_rate(self, q: Array, qd: Array) -> Array:
         return self.joint.configuration_rate(q, qd)
 
     @property
-    def bracket(self):
+    def bracket(self) -> Any:
         return self.joint.bracket
 
-    def position_units(self):
+    def position_units(self) -> list[str]:
         return self.joint.position_units()
 
-    def velocity_units(self):
+    def velocity_units(self) -> list[str]:
         return self.joint.velocity_units()
 
-    def integrate(self, q, dv):
+    def integrate(self, q: Array, dv: Array) -> Array:
         return self.joint.integrate(q, dv)
 
-    def difference(self, q0, q1):
+    def difference(self, q0: Array, q1: Array) -> Array:
         return self.joint.difference(q0, q1)
 
-    def neutral(self):
+    def neutral(self) -> Array:
         return self.joint.neutral()
 
-    def random(self, rng):
+    def random(self, rng: np.random.Generator) -> Array:
         return self.joint.random(rng)
 
-    def reparameterize(self, q, qd):
+    def reparameterize(self, q: Array, qd: Array) -> tuple[Array, Array]:
         return self.joint.reparameterize(q, qd)
 
-    def singularity(self, q):
+    def singularity(self, q: Array) -> Any:
         return self.joint.singularity(q)
 
-    def at(self, t):
+    def at(self, t: Any) -> AbstractJoint:
         return Reversed(self.joint.at(t))
 
 

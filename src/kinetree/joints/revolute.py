@@ -1,9 +1,11 @@
 """Revolute joint (hinge) — RBDA Table 4.1."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kinetree.arrays.kinds import Array
 from kinetree.joints.axis import (
     as_axis,
     axis_angle,
@@ -20,6 +22,9 @@ from kinetree.joints.base import AbstractJoint
 from kinetree.spatial import Inertia, Motion, rot
 from kinetree.spatial.vector3 import ZERO3, identity3
 
+if TYPE_CHECKING:
+    from kinetree.spatial import Force, Plucker
+
 __all__ = ["Revolute"]
 
 
@@ -33,38 +38,38 @@ class Revolute(AbstractJoint):
     symbol = "R"
 
     @classmethod
-    def examples(cls):
+    def examples(cls) -> tuple[AbstractJoint, ...]:
         return tuple(cls(axis) for axis in ("x", "y", "z", "-y", (1.0, 2.0, -3.0)))
 
     def __post_init__(self):
         object.__setattr__(self, "axis", as_axis(self.axis))
 
-    def jcalc(self, q, qd):
+    def jcalc(self, q: Array, qd: Array) -> "tuple[Plucker, Motion, Motion, Motion]":
         S = motions((np.array(self.axis), ZERO3))
         return rot(axis_rotation(self.axis, q[0])), S, S @ qd, Motion.zero()
 
-    def constraint_subspace(self, q):
+    def constraint_subspace(self, q: Array) -> "Force":
         a, (u, v) = np.array(self.axis), completed_basis(self.axis)
         return forces((u, ZERO3), (v, ZERO3), (ZERO3, u), (ZERO3, v), (ZERO3, a))
 
-    def active_subspace(self, q):
+    def active_subspace(self, q: Array) -> "Force":
         return forces((np.array(self.axis), ZERO3))
 
-    def coordinates(self, X):
+    def coordinates(self, X: "Plucker") -> Array:
         return np.array([axis_angle(self.axis, X.E)])
 
-    def loop_error(self, X):
+    def loop_error(self, X: "Plucker") -> Array:
         frame = (*completed_basis(self.axis), np.array(self.axis))
         errors = [*axis_tilt(X, frame), *axis_offset(X, frame), axis_shift(X, frame)]
         return np.array(errors)  # RBDA Table 8.1
 
-    def loop_alignment(self, X):
+    def loop_alignment(self, X: "Plucker") -> Any:
         return np.array(self.axis) @ X.E @ np.array(self.axis)
 
-    def random(self, rng):
+    def random(self, rng: np.random.Generator) -> Array:
         return rng.uniform(-np.pi, np.pi, 1)
 
-    def movable_inertia(self, inertia):
+    def movable_inertia(self, inertia: Inertia) -> Inertia | None:
         aligned = index_of(self.axis)
         if aligned is None:
             return None

@@ -1,10 +1,11 @@
 """Screw joint: one freedom along any twist — Lynch & Park (9.35)–(9.38)."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import JointError
 from kinetree.joints.axis import as_axis
 from kinetree.joints.base import AbstractJoint
@@ -12,6 +13,9 @@ from kinetree.joints.helical import Helical
 from kinetree.joints.prismatic import Prismatic
 from kinetree.spatial import Motion, xlt
 from kinetree.spatial.vector3 import cross
+
+if TYPE_CHECKING:
+    from kinetree.spatial import Force, Plucker
 
 __all__ = ["Screw"]
 
@@ -29,11 +33,11 @@ class Screw(AbstractJoint):
     nq = nv = 1
 
     @classmethod
-    def examples(cls):
+    def examples(cls) -> tuple[AbstractJoint, ...]:
         return (cls((0.6, 0.0, 0.8, 0.3, -0.2, 0.1)),)
 
     @classmethod
-    def from_table(cls, table):
+    def from_table(cls, table: Any) -> AbstractJoint:
         if table.choice("twist", "axis") == "twist":
             return super().from_table(table)
         point = table.numbers("point", 3, (0, 0, 0))
@@ -54,32 +58,32 @@ class Screw(AbstractJoint):
         object.__setattr__(self, "angles", self._resolved()[0].angles)
 
     @classmethod
-    def about(cls, axis, point=(0, 0, 0), pitch=0.0):
+    def about(cls, axis: ArrayLike, point: ArrayLike = (0, 0, 0), pitch: float = 0.0) -> "Screw":
         """About an axis through a point [m] with a pitch [m/rad]; infinite pitch: along it."""
         a, p = np.array(as_axis(axis, "screw axis")), np.array(point)
         if np.isinf(pitch):
             return cls((0, 0, 0, *a))
         return cls((*a, *(pitch * a - cross(a, p))))
 
-    def jcalc(self, q, qd):
+    def jcalc(self, q: Array, qd: Array) -> "tuple[Plucker, Motion, Motion, Motion]":
         inner, to_point = self._resolved()
         X_J = to_point.inverse() @ inner.transform(q) @ to_point
         S = Motion.from_array(np.array(self.twist)[:, None])
         return X_J, S, S @ qd, Motion.zero()
 
-    def constraint_subspace(self, q):
+    def constraint_subspace(self, q: Array) -> "Force":
         inner, to_point = self._resolved()
         return to_point.T @ inner.constraint_subspace(q)
 
-    def active_subspace(self, q):
+    def active_subspace(self, q: Array) -> "Force":
         inner, to_point = self._resolved()
         return to_point.T @ inner.active_subspace(q)
 
-    def coordinates(self, X):
+    def coordinates(self, X: "Plucker") -> Array:
         inner, to_point = self._resolved()
         return inner.coordinates(to_point @ X @ to_point.inverse())
 
-    def random(self, rng):
+    def random(self, rng: np.random.Generator) -> Array:
         return self._resolved()[0].random(rng)
 
     def _resolved(self):

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kinetree.arrays.kinds import Array
 from kinetree.joints.axis import as_axis, completed_basis, forces
 from kinetree.joints.base import AbstractJoint
 from kinetree.joints.spherical import Spherical, random_quaternion
@@ -35,13 +36,13 @@ class SphereInCylinder(AbstractJoint):
     unit_parts = (slice(0, 4),)
 
     @classmethod
-    def examples(cls):
+    def examples(cls) -> tuple[AbstractJoint, ...]:
         return cls("z"), cls((1.0, 2.0, 2.0))
 
     def __post_init__(self):
         object.__setattr__(self, "axis", as_axis(self.axis, "cylinder axis"))
 
-    def jcalc(self, q, qd):
+    def jcalc(self, q: Array, qd: Array) -> tuple[Plucker, Motion, Motion, Motion]:
         E = rotation_from_quaternion(q[:4])
         a = np.array(self.axis)
         Ea = E @ a
@@ -49,41 +50,41 @@ class SphereInCylinder(AbstractJoint):
         c_J = Motion(ZERO3, cross(Ea, qd[:3]) * qd[3])  # the axis turns by -w in the child
         return Plucker(E, a * q[4]), S, S @ qd, c_J
 
-    def constraint_subspace(self, q):
+    def constraint_subspace(self, q: Array) -> Force:
         return self._across(rotation_from_quaternion(q[:4]))
 
-    def loop_subspace(self, X):
+    def loop_subspace(self, X: Plucker) -> Force:
         return self._across(X.E)
 
-    def active_subspace(self, q):
+    def active_subspace(self, q: Array) -> Force:
         S = self.motion_subspace(q)  # orthonormal columns
         return Force(S.angular, S.linear)
 
-    def coordinates(self, X):
+    def coordinates(self, X: Plucker) -> Array:
         return np.array([*quaternion_from_rotation(X.E), np.array(self.axis) @ X.r])
 
-    def loop_error(self, X):
+    def loop_error(self, X: Plucker) -> Array:
         u, v = completed_basis(self.axis)
         return np.array([u @ X.r, v @ X.r])  # exact
 
     loop_gap = loop_error
 
-    def configuration_rate(self, q, qd):
+    def configuration_rate(self, q: Array, qd: Array) -> Array:
         return np.array([*_ROTATION.configuration_rate(q[:4], qd[:3]), qd[3]])
 
-    def integrate(self, q, dv):
+    def integrate(self, q: Array, dv: Array) -> Array:
         return np.array([*_ROTATION.integrate(q[:4], dv[:3]), q[4] + dv[3]])
 
-    def difference(self, q0, q1):
+    def difference(self, q0: Array, q1: Array) -> Array:
         return np.array([*_ROTATION.difference(q0[:4], q1[:4]), q1[4] - q0[4]])
 
-    def bracket(self, u, v):
+    def bracket(self, u: Array, v: Array) -> Array:
         return np.array([*cross(u[:3], v[:3]), 0])
 
-    def neutral(self):
+    def neutral(self) -> Array:
         return np.array([*_ROTATION.neutral(), 0.0])
 
-    def random(self, rng):
+    def random(self, rng: np.random.Generator) -> Array:
         return np.array([*random_quaternion(rng), rng.uniform(-1, 1)])
 
     def _across(self, E):

@@ -1,9 +1,11 @@
 """Universal joint (Hooke, Cardan) — tutorial Fig. 1, (52)."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kinetree.arrays.kinds import Array
 from kinetree.errors import JointError
 from kinetree.joints.axis import forces
 from kinetree.joints.base import AbstractJoint
@@ -11,6 +13,9 @@ from kinetree.joints.euler import successive_turns
 from kinetree.spatial import Force, Motion, rot
 from kinetree.spatial.ops import atan2
 from kinetree.spatial.vector3 import ZERO3, cross, identity3
+
+if TYPE_CHECKING:
+    from kinetree.spatial import Plucker
 
 __all__ = ["Universal"]
 
@@ -27,7 +32,7 @@ class Universal(AbstractJoint):
     symbol = "U"
 
     @classmethod
-    def examples(cls):
+    def examples(cls) -> tuple[AbstractJoint, ...]:
         return cls("xy"), cls("zy")
 
     angles = (0, 1)
@@ -42,36 +47,36 @@ class Universal(AbstractJoint):
                 f"'xy', got {axes!r}"
             )
 
-    def jcalc(self, q, qd):
+    def jcalc(self, q: Array, qd: Array) -> "tuple[Plucker, Motion, Motion, Motion]":
         E, s, bias = successive_turns(self.axes, q, qd)
         S = Motion(s, np.zeros((3, 2), dtype=int))
         return rot(E), S, S @ qd, Motion(bias, ZERO3)
 
-    def constraint_subspace(self, q):
+    def constraint_subspace(self, q: Array) -> Force:
         return _across(*self.motion_subspace(q).angular.T)
 
-    def loop_subspace(self, X):
+    def loop_subspace(self, X: "Plucker") -> Force:
         i, j, _, _ = self._indices()
         return _across(X.E[:, i], identity3()[j])
 
-    def active_subspace(self, q):
+    def active_subspace(self, q: Array) -> Force:
         S = self.motion_subspace(q)  # two perpendicular unit vectors
         return Force(S.angular, S.linear)
 
-    def coordinates(self, X):
+    def coordinates(self, X: "Plucker") -> Array:
         i, j, k, sign = self._indices()
         # Each axis, relative to the other frame, keeps to a plane: also far from the manifold.
         first = atan2(sign * X.E[j, k], X.E[j, j])
         second = atan2(sign * X.E[k, i], X.E[i, i])
         return np.array([first, second])
 
-    def loop_error(self, X):
+    def loop_error(self, X: "Plucker") -> Array:
         i, j, _, _ = self._indices()
         return np.array([X.E[j, i], *(X.E @ X.r)])
 
     loop_gap = loop_error
 
-    def random(self, rng):
+    def random(self, rng: np.random.Generator) -> Array:
         return rng.uniform(-np.pi, np.pi, 2)
 
     def _indices(self):

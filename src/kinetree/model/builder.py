@@ -1,7 +1,11 @@
 """Building a model, body by body, in any order."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ModelError
 from kinetree.joints import AbstractJoint, Fixed, Helical, Prismatic, Revolute
 from kinetree.model.attachments import Attachments
@@ -10,6 +14,9 @@ from kinetree.model.names import number_of
 from kinetree.model.parts import Body, Frame, JointDynamics, Limits, Loop, as_placement
 from kinetree.model.tree import check_parents, regular_order
 from kinetree.spatial import Inertia
+
+if TYPE_CHECKING:
+    from kinetree.spatial import Plucker
 
 __all__ = ["ModelBuilder", "from_arrays"]
 
@@ -28,7 +35,13 @@ class ModelBuilder(Attachments):
     Bodies are numbered as they come, except that parents always go before their children.
     """
 
-    def __init__(self, name="mechanism", *, gravity=STANDARD_GRAVITY, base_name="base"):
+    def __init__(
+        self,
+        name: str = "mechanism",
+        *,
+        gravity: ArrayLike = STANDARD_GRAVITY,
+        base_name: str = "base",
+    ):
         super().__init__()
         self._name, self._gravity, self._base_name = name, gravity, base_name
         self._bodies: list[dict] = []
@@ -41,12 +54,12 @@ class ModelBuilder(Attachments):
         *,
         joint: AbstractJoint,
         on: str | None = None,
-        at=None,
+        at: "ArrayLike | Plucker | None" = None,
         inertia: Inertia | None = None,
         joint_name: str | None = None,
         limits: Limits | None = None,
         dynamics: JointDynamics | None = None,
-    ):
+    ) -> "ModelBuilder":
         """Add a body that ``joint`` connects to the body ``on``.
 
         Args:
@@ -73,7 +86,9 @@ class ModelBuilder(Attachments):
         )
         return self
 
-    def frame(self, name: str, *, on: str | None = None, at=None):
+    def frame(
+        self, name: str, *, on: str | None = None, at: "ArrayLike | Plucker | None" = None
+    ) -> "ModelBuilder":
         """Add a named frame, fixed to the body ``on`` at a position (3,) or ``Plucker``."""
         self._frames.append((name, on, as_placement(at)))
         return self
@@ -85,12 +100,12 @@ class ModelBuilder(Attachments):
         predecessor: str,
         successor: str,
         joint: AbstractJoint | None = None,
-        at=None,
-        successor_at=None,
+        at: "ArrayLike | Plucker | None" = None,
+        successor_at: "ArrayLike | Plucker | None" = None,
         limits: Limits | None = None,
         dynamics: JointDynamics | None = None,
         misalignment: float | None = None,
-    ):
+    ) -> "ModelBuilder":
         """Close a loop with a joint between two bodies.
 
         Args:
@@ -171,7 +186,13 @@ def _number(names, name, role):
 
 
 def from_arrays(
-    parent, X_T, pitch, inertia, *, name="mechanism", gravity=STANDARD_GRAVITY
+    parent: Sequence[int],
+    X_T: "Sequence[Plucker]",
+    pitch: Sequence[float],
+    inertia: Sequence[Inertia],
+    *,
+    name: str = "mechanism",
+    gravity: ArrayLike = STANDARD_GRAVITY,
 ) -> Model:
     """A tree of revolute, prismatic and helical joints about their z axes — 6-D guide 2.
 

@@ -1,11 +1,12 @@
 """A joint that follows others: gears, mimic joints, cams, differentials — RBDA §3.2, §9.6."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ModelError
 from kinetree.joints.jet import Jet
 
@@ -79,13 +80,13 @@ class Coupling:
         """Whether one joint leads, by a factor and an offset."""
         return self.is_linear and bool(self.source) and len(self.coefficients) == 2
 
-    def position(self, leaders):
+    def position(self, leaders: ArrayLike) -> Any:
         """Where the joint is when the leaders are at the positions ``leaders``."""
         if self.function is not None:
             return self.function(*leaders)
         return _polynomial(self.coefficients, self._sum(leaders))[0]
 
-    def slopes(self, leaders):
+    def slopes(self, leaders: ArrayLike) -> Any:
         """First derivatives (n,) and second ones (n, n) by the positions of the leaders."""
         n = len(self.leaders)
         if self.function is None:
@@ -102,7 +103,7 @@ class Coupling:
                 second[i][j] = second[j][i] = rest / 2
         return first, second
 
-    def with_held(self, positions):
+    def with_held(self, positions: Mapping[int, Any]) -> Any:
         """The coupling that is left when some of the leaders, not all, stand still.
 
         Args:

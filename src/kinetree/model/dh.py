@@ -6,10 +6,13 @@ and ``alpha_i`` belong to ``x_{i-1}``, and frame ``i`` sits on the axis of joint
 ``i + 1``. ``dh_extraction`` finds the parameters of given axes.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ModelError, names_itself
 from kinetree.joints import Cylindrical, Helical, Prismatic, Revolute
 from kinetree.model.builder import ModelBuilder
@@ -18,9 +21,14 @@ from kinetree.model.parts import Limits
 from kinetree.spatial import Inertia, Plucker
 from kinetree.spatial.axial_screw import dh_step, scrx, scrz
 
+if TYPE_CHECKING:
+    from kinetree.joints.base import AbstractJoint
+
 __all__ = ["DHRow", "DHTable", "dh_from_axes", "dh_from_model", "from_dh"]
 
-_KINDS = {kind.spelling: kind for kind in (Revolute, Prismatic, Cylindrical, Helical)}
+_KINDS: dict[str, Any] = {
+    kind.spelling: kind for kind in (Revolute, Prismatic, Cylindrical, Helical)
+}
 
 
 @dataclass(frozen=True)
@@ -54,7 +62,7 @@ class DHRow:
             raise ModelError(f"DH joint kind must be one of {sorted(_KINDS)}, got {self.kind!r}")
 
     @property
-    def joint(self):
+    def joint(self) -> "AbstractJoint":
         """The joint about the z axis."""
         return Helical("z", pitch=self.pitch) if self.kind == "helical" else _KINDS[self.kind]("z")
 
@@ -93,19 +101,19 @@ class DHTable:
         """How many of the parameters are joint variables: at least one for each joint."""
         return sum(row.joint.nv for row in self.rows)
 
-    def to_model(self, name="arm", **options) -> Model:
+    def to_model(self, name: str = "arm", **options: Any) -> Model:
         """The arm as a model."""
         return from_dh(self.rows, base=self.base, tool=self.tool, name=name, **options)
 
 
 def from_dh(
-    rows,
+    rows: Sequence,
     *,
-    convention="modified",
-    base=(0, 0),
-    tool=(0, 0, 0, 0),
-    name="arm",
-    gravity=STANDARD_GRAVITY,
+    convention: str = "modified",
+    base: Sequence[float] = (0, 0),
+    tool: Sequence[float] = (0, 0, 0, 0),
+    name: str = "arm",
+    gravity: ArrayLike = STANDARD_GRAVITY,
 ) -> Model:
     """A chain of links from a table of Denavit–Hartenberg parameters.
 
@@ -158,7 +166,14 @@ def _as_row(row, i):
 # Works on floats: whether two axes are parallel, or meet, is a decision with a tolerance.
 
 
-def dh_from_axes(axes, *, tool=None, kinds=None, pitches=None, tolerance=1e-9) -> DHTable:
+def dh_from_axes(
+    axes: Sequence,
+    *,
+    tool: Plucker | None = None,
+    kinds: Sequence[str] | None = None,
+    pitches: Sequence[float] | None = None,
+    tolerance: float = 1e-9,
+) -> DHTable:
     """The table whose model has these joint axes when all its variables are zero.
 
     Where the rules leave a choice: the common perpendicular of parallel axes is the one that meets
@@ -210,7 +225,7 @@ def dh_from_axes(axes, *, tool=None, kinds=None, pitches=None, tolerance=1e-9) -
 
 
 @names_itself
-def dh_from_model(model, *, tool=None, tolerance=1e-9) -> DHTable:
+def dh_from_model(model: Model, *, tool: str | None = None, tolerance: float = 1e-9) -> DHTable:
     """The table of an unbranched model whose joints all have an axis; inertias are not carried.
 
     Args:
@@ -220,15 +235,16 @@ def dh_from_model(model, *, tool=None, tolerance=1e-9) -> DHTable:
     """
     X, axes, kinds, pitches = [Plucker.identity()], [], [], []
     for i, (body, name) in enumerate(zip(model.bodies, model.joint_names, strict=True), start=1):
-        if body.joint.spelling not in _KINDS or body.parent != i - 1:
+        joint: Any = body.joint
+        if joint.spelling not in _KINDS or body.parent != i - 1:
             raise ModelError(
                 f"DH parameters need an unbranched chain of joints with an axis; joint {name!r} "
-                f"is {type(body.joint).__name__} on body {model.body_names[body.parent]!r}"
+                f"is {type(joint).__name__} on body {model.body_names[body.parent]!r}"
             )
         X.append(body.placement @ X[body.parent])
-        axes.append((X[i].r, X[i].E.T @ np.array(body.joint.axis)))
-        kinds.append(body.joint.spelling)
-        pitches.append(getattr(body.joint, "pitch", 0.0))
+        axes.append((X[i].r, X[i].E.T @ np.array(joint.axis)))
+        kinds.append(joint.spelling)
+        pitches.append(getattr(joint, "pitch", 0.0))
     end = None
     if tool is not None:
         frame = model.frame(tool)

@@ -4,10 +4,13 @@ Every function returns a new model. Bodies and joints keep their names; everythi
 to them goes along.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import LoopError, ModelError, names_itself
 from kinetree.joints import Fixed, Free
 from kinetree.model.mechanism import MechanismGraph
@@ -26,13 +29,14 @@ __all__ = ["attach", "extract", "floating", "grounded", "lock", "lump_fixed", "r
 
 
 @names_itself
-def lump_fixed(model) -> Model:
+def lump_fixed(model: Model) -> Model:
     """Every body on a fixed joint becomes part of its parent; its name stays as a frame.
 
     What is fixed to the base loses its mass, which never moved. The variables stay the same.
     """
     owner, X = [0], [Plucker.identity()]  # the new body, and from there to the old body's frame
-    inertia, kept, merged = [None], [], []
+    inertia: list[Any] = [None]
+    kept, merged = [], []
     for i, b in enumerate(model.bodies, start=1):
         p = b.parent
         if isinstance(b.joint, Fixed):
@@ -60,7 +64,7 @@ def lump_fixed(model) -> Model:
 
 
 @names_itself
-def lock(model, positions, *, lump=False) -> Model:
+def lock(model: Model, positions: Mapping[str, ArrayLike], *, lump: bool = False) -> Model:
     """Joints held where they are: each becomes fixed, and so do those that follow it.
 
     Their variables, actuators and couplings go.
@@ -95,7 +99,7 @@ def lock(model, positions, *, lump=False) -> Model:
 
 
 @names_itself
-def reroot(model, body) -> Model:
+def reroot(model: Model, body: str) -> Model:
     """The same floating mechanism with its free joint at another body — RBDA §4.1.
 
     Joints on the way to the old root are turned round, with the same variables. The free joint
@@ -159,7 +163,14 @@ def _with_root(model, i, posture, X, v):
 
 
 @names_itself
-def attach(model, other, *, on=None, at=None, prefix="") -> Model:
+def attach(
+    model: Model,
+    other: Model,
+    *,
+    on: str | None = None,
+    at: ArrayLike | Plucker | None = None,
+    prefix: str = "",
+) -> Model:
     """Mount ``other`` on a body or frame of ``model``: its base becomes part of that body.
 
     Args:
@@ -193,7 +204,7 @@ def attach(model, other, *, on=None, at=None, prefix="") -> Model:
     parts["actuators"] = [
         replace(a, loop=a.loop and a.loop + len(model.loops)) for a in parts["actuators"]
     ]
-    fields = {kind: (*getattr(model, kind), *new) for kind, new in parts.items()}
+    fields: dict[str, Any] = {kind: (*getattr(model, kind), *new) for kind, new in parts.items()}
     bodies = (*model.bodies, *bodies)
     return model.replace(bodies=bodies, **fields, postures=_joint_postures(model, other, prefix))
 
@@ -215,7 +226,7 @@ def _joint_postures(model, other, prefix):
 
 
 @names_itself
-def extract(model, body) -> Model:
+def extract(model: Model, body: str) -> Model:
     """A body with everything beyond it, as a model of its own; the parent becomes the base.
 
     Base coordinates are then those of the parent body, gravity included: it is as if the parent
@@ -226,7 +237,7 @@ def extract(model, body) -> Model:
     if i == 0:
         return model
     subtree = model.subtree[i]
-    number = [None] * (model.body_count + 1)
+    number: list[Any] = [None] * (model.body_count + 1)
     number[model.parent[i]] = 0
     for new, old in enumerate(subtree, start=1):
         number[old] = new
@@ -239,7 +250,13 @@ def extract(model, body) -> Model:
 
 
 @names_itself
-def floating(model, *, inertia=None, world="world", joint_name="floating") -> Model:
+def floating(
+    model: Model,
+    *,
+    inertia: Inertia | None = None,
+    world: str = "world",
+    joint_name: str = "floating",
+) -> Model:
     """The base set free: it becomes body 1, on a free joint.
 
     Args:
@@ -259,7 +276,7 @@ def floating(model, *, inertia=None, world="world", joint_name="floating") -> Mo
 
 
 @names_itself
-def grounded(model) -> Model:
+def grounded(model: Model) -> Model:
     """The first body of a model made its base, and its joint left out: the reverse of ``floating``.
 
     Its inertia is gone with it. Gravity is that of the world at the joint's zero.

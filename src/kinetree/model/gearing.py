@@ -6,7 +6,7 @@
 """
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from kinetree.errors import ModelError, ShapeError
 from kinetree.model.arrays import as_configuration, as_joint_vector
 from kinetree.model.define import POSITION, Array, quantity
 from kinetree.spatial.ops import less
+
+if TYPE_CHECKING:
+    from kinetree.model import Model
 
 __all__ = [
     "Gearing", "coupled_parent", "elimination_tree", "expand", "expand_acceleration",
@@ -148,7 +151,7 @@ _ALL_RATES = Array(
 
 
 @quantity(("uncoupled.nq",), arrays={"q": POSITION}, public=False)
-def expand(model, q: ArrayLike) -> Any:
+def expand(model: "Model", q: ArrayLike) -> Any:
     """Positions of all joints, also of those that follow: (..., nq) of ``uncoupled``."""
     full = model.uncoupled
     result = np.zeros(full.nq, np.asarray(q).dtype)
@@ -160,20 +163,20 @@ def expand(model, q: ArrayLike) -> Any:
 
 
 @quantity(("uncoupled.nv",), arrays={"q": POSITION}, public=False)
-def expand_velocity(model, q: ArrayLike, qd: ArrayLike) -> Any:
+def expand_velocity(model: "Model", q: ArrayLike, qd: ArrayLike) -> Any:
     """Velocities of all joints, ``G(q) qd``: (..., nv) of ``uncoupled``."""
     return Gearing(model, q, qd).qd
 
 
 @quantity(("uncoupled.nv",), arrays={"q": POSITION}, public=False)
-def expand_acceleration(model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Any:
+def expand_acceleration(model: "Model", q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Any:
     """Accelerations of all joints, ``G(q) qdd + g(q, qd)``: (..., nv) of ``uncoupled``."""
     at = Gearing(model, q, qd)
     return at.G @ qdd + at.g
 
 
 @quantity(("nq",), arrays={"q": _ALL}, public=False)
-def reduce(model, q: ArrayLike, *, tolerance: float = FOLLOWING_TOLERANCE) -> Any:
+def reduce(model: "Model", q: ArrayLike, *, tolerance: float = FOLLOWING_TOLERANCE) -> Any:
     """The variables ``q``, (..., nq), of the positions of all joints.
 
     Args:
@@ -193,7 +196,7 @@ def reduce(model, q: ArrayLike, *, tolerance: float = FOLLOWING_TOLERANCE) -> An
 
 
 @quantity(("nv",), arrays={"qd": _ALL_RATES}, public=False)
-def reduce_velocity(model, qd: ArrayLike) -> Any:
+def reduce_velocity(model: "Model", qd: ArrayLike) -> Any:
     """The velocity variables, (..., nv), of those of all joints."""
     return qd[model.independent_variables[1]]
 

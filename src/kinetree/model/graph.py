@@ -6,6 +6,7 @@ its successor, which matters for the polarity of the joint but not for the graph
 
 import math
 from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
@@ -35,32 +36,32 @@ class SpanningTree:
     successor: tuple
 
     @property
-    def body_count(self):
+    def body_count(self) -> int:
         """N_B, the number of moving bodies and of tree joints."""
         return len(self.bodies) - 1
 
     @property
-    def loop_count(self):
+    def loop_count(self) -> int:
         """N_L = N_J - N_B, the number of independent kinematic loops — RBDA (4.1)."""
         return len(self.joints) - len(self.bodies)
 
     @property
-    def parent(self):
+    def parent(self) -> tuple[int, ...]:
         """λ(i) = min(p(i), s(i)) for the tree joints, entry 0 being -1 — RBDA (4.2)."""
         p, s = self.predecessor, self.successor
         return (-1, *(min(p[i], s[i]) for i in range(1, len(self.bodies))))
 
     @property
-    def forward(self):
+    def forward(self) -> tuple[bool | None, ...]:
         """Whether tree joint ``i`` leads from parent to child; entry 0 is None."""
         return (None, *(self.successor[i] == i for i in range(1, len(self.bodies))))
 
     @property
-    def chords(self):
+    def chords(self) -> tuple[int, ...]:
         """Numbers of the loop joints."""
         return tuple(range(len(self.bodies), len(self.joints)))
 
-    def cycle(self, chord):
+    def cycle(self, chord: int) -> tuple[int, ...]:
         """The joints of the one-chord cycle of a loop joint, the chord itself first."""
         kappa = supports(self.parent)
         one, other = set(kappa[self.predecessor[chord]]), set(kappa[self.successor[chord]])
@@ -88,7 +89,7 @@ class ConnectivityGraph:
             if p == s:
                 raise ModelError(f"joint {k} connects body {p} to itself")
 
-    def components(self):
+    def components(self) -> tuple:
         """The connected parts as tuples of nodes, the part with the base first."""
         parts, left = [], set(range(self.node_count))
         while left:
@@ -97,7 +98,7 @@ class ConnectivityGraph:
             left -= set(part)
         return tuple(parts)
 
-    def spanning_tree(self, arcs=None) -> SpanningTree:
+    def spanning_tree(self, arcs: Sequence[int] | None = None) -> SpanningTree:
         """A spanning tree, numbered regularly and as close to the old numbers as possible.
 
         Args:
@@ -106,20 +107,20 @@ class ConnectivityGraph:
         """
         return self._numbered(self._parents(arcs))
 
-    def spanning_trees(self):
+    def spanning_trees(self) -> Iterator:
         """Every choice of tree arcs, as tuples. Their number grows fast: for small graphs."""
         for arcs in combinations(range(len(self.arcs)), self.node_count - 1):
             if len(self._reach(0, arcs)) == self.node_count:
                 yield arcs
 
-    def numberings(self):
+    def numberings(self) -> Iterator:
         """Every regular numbering of every spanning tree."""
         for arcs in self.spanning_trees():
             parents = self._parents(arcs)
             for order in _orders(children(_parent_list(parents))):
                 yield self._numbered(parents, order)
 
-    def numbering_count(self):
+    def numbering_count(self) -> int:
         """How many there are, without going through them — RBDA Fig. 4.4."""
         return sum(
             numbering_count(self.spanning_tree(arcs).parent) for arcs in self.spanning_trees()

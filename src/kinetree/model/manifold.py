@@ -3,11 +3,16 @@
 Joint by joint, over any leading batch axes — RBDA (3.5)–(3.7), §4.5.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ShapeError
 from kinetree.model.define import POSITION, quantity
+
+if TYPE_CHECKING:
+    from kinetree.model import Model
 
 __all__ = [
     "configuration_rate", "difference", "integrate", "neutral", "normalize", "random_configuration",
@@ -62,25 +67,25 @@ def _by_joint(model, operation, a, b, a_at, b_at):
 
 
 @quantity(("nq",), public=False)
-def integrate(model, q: ArrayLike, dv: ArrayLike) -> Array:
+def integrate(model: "Model", q: ArrayLike, dv: ArrayLike) -> Array:
     """The configuration reached from ``q`` at the constant velocity ``dv`` in one second."""
     return _by_joint(model, "integrate", q, dv, model.q_slice, model.v_slice)
 
 
 @quantity(("nv",), public=False)
-def difference(model, q0: ArrayLike, q1: ArrayLike) -> Array:
+def difference(model: "Model", q0: ArrayLike, q1: ArrayLike) -> Array:
     """The ``dv`` for which ``integrate(q0, dv)`` is ``q1``, (..., nv)."""
     return _by_joint(model, "difference", q0, q1, model.q_slice, model.q_slice)
 
 
 @quantity(("nq",), public=False)
-def configuration_rate(model, q: ArrayLike, qd: ArrayLike) -> Array:
+def configuration_rate(model: "Model", q: ArrayLike, qd: ArrayLike) -> Array:
     """``dq/dt`` for the velocity variables ``qd``, (..., nq) — RBDA (3.7)."""
     return _by_joint(model, "configuration_rate", q, qd, model.q_slice, model.v_slice)
 
 
 @quantity(("nq",), arrays={"q": POSITION}, public=False)
-def normalize(model, q: ArrayLike) -> Array:
+def normalize(model: "Model", q: ArrayLike) -> Array:
     """``q`` with its quaternions put back to unit length."""
     with np.errstate(all="ignore"):
         parts = _join(model, lambda i: model.joint[i].normalize(q[model.q_slice[i]]))

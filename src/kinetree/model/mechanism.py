@@ -5,8 +5,10 @@ joint. ``MechanismGraph`` asks for neither: it chooses a spanning tree, turns jo
 body frames and closes loops, and hands over a ``Model`` of the same mechanism.
 """
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ModelError
 from kinetree.joints import AbstractJoint, Free
 from kinetree.joints.reversed import Reversed
@@ -50,7 +52,13 @@ class MechanismGraph(Attachments):
     There is exactly one base, under the name ``base_name``; two bodies that never move are one.
     """
 
-    def __init__(self, name="mechanism", *, gravity=STANDARD_GRAVITY, base_name="base"):
+    def __init__(
+        self,
+        name: str = "mechanism",
+        *,
+        gravity: ArrayLike = STANDARD_GRAVITY,
+        base_name: str = "base",
+    ):
         super().__init__()
         self._name, self._gravity = name, gravity
         self._bodies: dict[str, Inertia] = {base_name: Inertia.zero()}
@@ -58,11 +66,11 @@ class MechanismGraph(Attachments):
         self._frames: list[tuple] = []
 
     @classmethod
-    def from_model(cls, model):
+    def from_model(cls, model: Model) -> "MechanismGraph":
         """The graph of a model, without its choice of a tree: loop joints are like any other."""
         return cls(model.name, gravity=model.gravity, base_name=model.base_name).add_model(model)
 
-    def body(self, name: str, *, inertia: Inertia | None = None):
+    def body(self, name: str, *, inertia: Inertia | None = None) -> "MechanismGraph":
         """Add a moving body; ``inertia`` is in the coordinates of any frame fixed to the body."""
         if name in self._bodies:
             first = name == self.base_name
@@ -80,11 +88,11 @@ class MechanismGraph(Attachments):
         *,
         predecessor: str,
         successor: str,
-        at=None,
-        successor_at=None,
+        at: ArrayLike | Plucker | None = None,
+        successor_at: ArrayLike | Plucker | None = None,
         limits: Limits | None = None,
         dynamics: JointDynamics | None = None,
-    ):
+    ) -> "MechanismGraph":
         """Connect two bodies.
 
         Args:
@@ -102,12 +110,14 @@ class MechanismGraph(Attachments):
         self._joints.append(_Joint(name, joint, predecessor, successor, X_P, X_S, limits, dynamics))
         return self
 
-    def frame(self, name: str, *, on: str, at=None):
+    def frame(
+        self, name: str, *, on: str, at: ArrayLike | Plucker | None = None
+    ) -> "MechanismGraph":
         """Add a named frame, fixed to the body ``on`` at a position (3,) or ``Plucker``."""
         self._frames.append((name, on, as_placement(at)))
         return self
 
-    def add_model(self, model, *, without=()):
+    def add_model(self, model: Model, *, without: Sequence[str] = ()) -> "MechanismGraph":
         """Add everything a model has, on the same base.
 
         Joints named in ``without`` are left out, with couplings, actuators and positions of theirs.
@@ -147,7 +157,7 @@ class MechanismGraph(Attachments):
         self._add_attachments(model, without)
         return self
 
-    def float_unconnected(self, *bodies: str):
+    def float_unconnected(self, *bodies: str) -> Any:
         """Give a free joint from the base to each part of the mechanism that is not connected.
 
         Such joints constrain nothing; they supply the variables that say where the part is. Each
@@ -164,17 +174,17 @@ class MechanismGraph(Attachments):
         return self
 
     @property
-    def base_name(self):
+    def base_name(self) -> str:
         """Name of the fixed base."""
         return self.body_names[0]
 
     @property
-    def body_names(self):
+    def body_names(self) -> tuple[str, ...]:
         """Names of all bodies in the order they were added, the base first."""
         return tuple(self._bodies)
 
     @property
-    def joint_names(self):
+    def joint_names(self) -> tuple[str, ...]:
         """Names of all joints in the order they were added."""
         return tuple(j.name for j in self._joints)
 
@@ -190,7 +200,7 @@ class MechanismGraph(Attachments):
             arcs.append((number[j.predecessor], number[j.successor]))
         return ConnectivityGraph(len(self._bodies), tuple(arcs))
 
-    def spanning_tree(self, tree_joints=None) -> SpanningTree:
+    def spanning_tree(self, tree_joints: Sequence[str] | None = None) -> SpanningTree:
         """The tree and the numbering that ``to_model`` will use."""
         graph = self.connectivity()
         apart = graph.components()[1:]
@@ -210,7 +220,7 @@ class MechanismGraph(Attachments):
                 _check_known(name, known, "tree joint")
         return graph.spanning_tree([number[name] for name in tree_joints])
 
-    def to_model(self, tree_joints=None, *, strict: bool = True) -> Model:
+    def to_model(self, tree_joints: Sequence[str] | None = None, *, strict: bool = True) -> Model:
         """The mechanism as a model.
 
         A body's frame becomes the frame of the joint that carries it. Where that is not the frame

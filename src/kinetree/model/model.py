@@ -1,12 +1,14 @@
 """The model of a mechanism: frozen, validated, hashable by content — RBDA §4.6, Table 4.3."""
 
 import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ModelWarning
 from kinetree.joints.fixed import Following
 from kinetree.model import gearing, manifold, names, serialize, tree
@@ -25,6 +27,10 @@ from kinetree.model.parts import Actuator, Body, Coupling, Frame, Loop, Posture
 from kinetree.model.replacing import map_numbers, replaced_parts
 from kinetree.model.validate import check_model, check_parts
 from kinetree.spatial import Motion, Plucker
+
+if TYPE_CHECKING:
+    from kinetree.joints.base import AbstractJoint
+    from kinetree.spatial import Inertia
 
 __all__ = ["Model"]
 
@@ -68,7 +74,7 @@ class Model:
         geometry: tuple[Geometry, ...] = (),
         actuators: tuple[Actuator, ...] = (),
         postures: tuple[Posture, ...] = (),
-        gravity=STANDARD_GRAVITY,
+        gravity: ArrayLike = STANDARD_GRAVITY,
         name: str = "mechanism",
         base_name: str = "base",
         strict: bool = True,
@@ -82,9 +88,9 @@ class Model:
         self.gravity.flags.writeable = False
 
         self.parent = (-1, *(b.parent for b in self.bodies))
-        self.joint = (None, *(b.joint for b in self.bodies))
-        self.tree_transform = (None, *(b.placement for b in self.bodies))
-        self.inertia = (None, *(b.inertia for b in self.bodies))
+        self.joint: tuple[Any, ...] = (None, *(b.joint for b in self.bodies))
+        self.tree_transform: tuple[Any, ...] = (None, *(b.placement for b in self.bodies))
+        self.inertia: tuple[Any, ...] = (None, *(b.inertia for b in self.bodies))
         self.body_names = (base_name, *(b.name for b in self.bodies))
         self.joint_names = tuple(b.joint_name for b in self.bodies)
         self.frame_names = tuple(f.name for f in self.frames)
@@ -151,41 +157,41 @@ class Model:
         return len(self.bodies)
 
     @property
-    def total_mass(self):
+    def total_mass(self) -> Any:
         """Mass of all moving bodies [kg]."""
         return sum(b.inertia.mass for b in self.bodies)
 
     @cached_property
-    def children(self):
+    def children(self) -> tuple:
         """μ(i) for every body."""
         return tree.children(self.parent)
 
     @cached_property
-    def support(self):
+    def support(self) -> tuple:
         """κ(i) for every body."""
         return tree.supports(self.parent)
 
     @cached_property
-    def subtree(self):
+    def subtree(self) -> tuple:
         """ν(i) for every body."""
         return tree.subtrees(self.parent)
 
     @cached_property
-    def expanded_parent(self):
+    def expanded_parent(self) -> tuple[int, ...]:
         """λ′ over the velocity variables, counted from 0, -1 for none — RBDA Table 6.4."""
         if self.couplings:
             return gearing.coupled_parent(self)
         return tree.expanded_parent(self.parent, [0, *(b.joint.nv for b in self.bodies)])
 
     @property
-    def a_g(self):
+    def a_g(self) -> Motion:
         """Gravity as a spatial acceleration."""
         return Motion(self.zero_motion.angular, self.gravity)
 
     # --- couplings ---------------------------------------------------------------------------
 
     @cached_property
-    def uncoupled(self):
+    def uncoupled(self) -> "Model":
         """The same mechanism with all joints free of each other; itself, without couplings."""
         if not self.couplings:
             return self
@@ -197,17 +203,17 @@ class Model:
             return bare.replace(postures=postures) if postures else bare
 
     @cached_property
-    def couplings_in_order(self):
+    def couplings_in_order(self) -> Sequence[Coupling]:
         """The couplings, each after those that its leaders follow."""
         return gearing.in_order(self.couplings)
 
     @cached_property
-    def independent_variables(self):
+    def independent_variables(self) -> tuple[Array, ...]:
         """Where ``q`` and ``qd`` are among the variables of ``uncoupled``, two arrays."""
         return gearing.independent_variables(self)
 
     @cached_property
-    def travel(self):
+    def travel(self) -> tuple:
         """``Limits`` of every joint, or None, with those that its followers set; entry 0 is None.
 
         Joints that follow others have none of their own here.
@@ -223,12 +229,12 @@ class Model:
         return position_limits(self)
 
     @cached_property
-    def velocity_limits(self):
+    def velocity_limits(self) -> Array:
         """Largest speed of every velocity variable [m/s or rad/s], (nv,), infinite if unlimited."""
         return velocity_limits(self)
 
     @cached_property
-    def effort_limits(self):
+    def effort_limits(self) -> Array:
         """Largest joint force of every velocity variable [N or N·m], (nv,)."""
         return effort_limits(self)
 
@@ -240,27 +246,27 @@ class Model:
 
     # --- joints ------------------------------------------------------------------------------
 
-    def jcalc(self, i, q, qd):
+    def jcalc(self, i: int, q: Array, qd: Array) -> tuple[Plucker, Motion, Motion, Motion]:
         """``X_J, S, v_J, c_J`` of joint ``i`` from the joint vectors of the whole model."""
         return self.joint[i].jcalc(q[self.q_slice[i]], qd[self.v_slice[i]])
 
     @cached_property
-    def armature(self):
+    def armature(self) -> Array:
         """Inertia that each joint drives apart from the bodies [kg or kg·m²], (nv,)."""
         return joint_values(self, "armature")
 
     @cached_property
-    def armature_joints(self):
+    def armature_joints(self) -> tuple[int, ...]:
         """Numbers of the joints that have armature."""
         bodies = enumerate(self.bodies, start=1)
         return tuple(i for i, b in bodies if has_dynamics(b, "armature"))
 
     @cached_property
-    def actuation(self):
+    def actuation(self) -> Array:
         """The matrix that makes joint forces of controls, ``tau = actuation @ u``."""
         return actuation(self)
 
-    def at(self, t):
+    def at(self, t: float) -> "Model":
         """The model at time ``t`` [s], for joints that time itself moves — RBDA §3.5."""
         parts = (*self.bodies, *self.loops)
         if all(part.joint.at(t) == part.joint for part in parts):
@@ -270,11 +276,13 @@ class Model:
             bodies=bodies, loops=[replace(loop, joint=loop.joint.at(t)) for loop in self.loops]
         )
 
-    def neutral(self):
+    def neutral(self) -> Array:
         """The configuration in which every joint is at its neutral position, (nq,)."""
         return manifold.neutral(self)
 
-    def random_configuration(self, rng=None, count=None):
+    def random_configuration(
+        self, rng: np.random.Generator | None = None, count: int | None = None
+    ) -> Array:
         """A random configuration, within the joint limits where they are finite, (nq,).
 
         ``rng`` is a NumPy random generator or a seed; with ``count`` there are so many,
@@ -287,7 +295,7 @@ class Model:
     configuration_rate = manifold.configuration_rate
     normalize = manifold.normalize
 
-    def scalar_type(self, *arrays):
+    def scalar_type(self, *arrays: Any) -> np.dtype:
         """The NumPy type that can hold results of ``arrays`` with the numbers of this model."""
         return np.result_type(self._dtype, *(np.asarray(a).dtype for a in arrays))
 
@@ -300,15 +308,15 @@ class Model:
 
     # --- names -------------------------------------------------------------------------------
 
-    def body_index(self, name) -> int:
+    def body_index(self, name: str) -> int:
         """Number of a body; the base is 0."""
         return names.body_index(self, name)
 
-    def joint_index(self, name) -> int:
+    def joint_index(self, name: str) -> int:
         """Number of a tree joint, which is the number of the body it moves."""
         return names.joint_index(self, name)
 
-    def frame(self, name) -> Frame:
+    def frame(self, name: str) -> Frame:
         """A frame by its name; every body name is also the name of the body's own frame."""
         return names.frame(self, name)
 
@@ -323,7 +331,7 @@ class Model:
             return self.loops[actuator.loop - 1].name
         return self.joint_names[actuator.joint - 1]
 
-    def posture(self, name) -> Posture:
+    def posture(self, name: str) -> Posture:
         """A posture by its name."""
         return names.posture(self, name)
 
@@ -341,9 +349,16 @@ class Model:
         return hash(self.fingerprint)
 
     def replace(
-        self, *, inertia=None, placement=None, joint=None, limits=None, dynamics=None, strict=None,
-        **fields,
-    ):  # fmt: skip
+        self,
+        *,
+        inertia: "Mapping[str, Inertia] | None" = None,
+        placement: Mapping[str, Plucker] | None = None,
+        joint: "Mapping[str, AbstractJoint] | None" = None,
+        limits: Mapping | None = None,
+        dynamics: Mapping | None = None,
+        strict: bool | None = None,
+        **fields: Any,
+    ) -> "Model":
         """A copy with some things changed.
 
         Actuators of loop joints that are no longer there go with them, unless there are new
@@ -375,7 +390,7 @@ class Model:
         strict = self.strict if strict is None else strict
         return Model(strict=strict, **{**kept, **fields, **parts})
 
-    def map_numbers(self, fn):
+    def map_numbers(self, fn: Callable) -> "Model":
         """A copy whose numbers (inertias, placements, gravity, joint dynamics) went through ``fn``.
 
         ``fn`` may return fractions, mpmath numbers, formulas: the algorithms then run on those.
@@ -384,12 +399,12 @@ class Model:
         """
         return map_numbers(self, fn)
 
-    def to_dict(self):
+    def to_dict(self) -> dict:
         """The model as plain dictionaries, lists, strings and numbers, ready for JSON."""
         return serialize.to_dict(self)
 
     @classmethod
-    def from_dict(cls, data, *, joints=()):
+    def from_dict(cls, data: dict, *, joints: "Sequence[type[AbstractJoint]]" = ()) -> "Model":
         """Inverse of ``to_dict``; ``joints`` are joint classes of your own that ``data`` uses."""
         return serialize.from_dict(cls, data, joints)
 

@@ -6,18 +6,33 @@ joint in the link frame once as ``Ad(M_i⁻¹) S_i`` (9.40) and once with ``M_{i
 former is right.
 """
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ModelError, names_itself
 from kinetree.joints import Screw
 from kinetree.model.builder import ModelBuilder
 from kinetree.model.model import STANDARD_GRAVITY, Model
 from kinetree.spatial import Motion, Plucker, exp
 
+if TYPE_CHECKING:
+    from kinetree.spatial import Inertia
+
 __all__ = ["from_poe", "link_poses", "link_screws", "to_poe"]
 
 
-def from_poe(screws, home, inertias, *, tool=None, name="arm", gravity=STANDARD_GRAVITY) -> Model:
+def from_poe(
+    screws: Sequence,
+    home: Sequence,
+    inertias: "Sequence[Inertia]",
+    *,
+    tool: Plucker | None = None,
+    name: str = "arm",
+    gravity: ArrayLike = STANDARD_GRAVITY,
+) -> Model:
     """A chain whose body frames are the given link frames, usually at the mass centres.
 
     Args:
@@ -63,7 +78,7 @@ def link_poses(screws, home, q):
 
 
 @names_itself
-def to_poe(model):
+def to_poe(model: Model) -> tuple:
     """``screws, home`` of a model with one freedom per joint: the inverse of ``from_poe``.
 
     The screws are columns in space coordinates at the neutral position, (6,) each; the home poses

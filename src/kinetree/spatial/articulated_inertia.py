@@ -1,12 +1,18 @@
 """Articulated-body inertias in compact form — RBDA §7.1, Tables A.3, A.4."""
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import SpatialTypeError
 from kinetree.spatial.arithmetic import rotate_general, rotate_symmetric
 from kinetree.spatial.inertia import Inertia, as_matrix6, require_factor, require_motion
 from kinetree.spatial.vector import Force, Motion
 from kinetree.spatial.vector3 import cross, identity3, skew, symmetric, symmetric_product
+
+if TYPE_CHECKING:
+    from kinetree.spatial import Plucker
 
 __all__ = ["ArticulatedInertia", "dyadic"]
 
@@ -20,21 +26,21 @@ class ArticulatedInertia:
     __slots__ = ("H", "I", "M")
     __array_ufunc__ = None
 
-    def __init__(self, I, H, M):
+    def __init__(self, I: ArrayLike, H: ArrayLike, M: ArrayLike):
         self.I, self.H, self.M = np.asarray(I), np.asarray(H), np.asarray(M)
 
     @classmethod
-    def from_rigid(cls, I):
+    def from_rigid(cls, I: Inertia) -> "ArticulatedInertia":
         """The articulated-body inertia of a body on its own."""
         return cls(I.rotational, skew(I.first_moment), I.mass * identity3())
 
     @classmethod
-    def from_matrix(cls, I):
+    def from_matrix(cls, I: ArrayLike) -> "ArticulatedInertia":
         """From a dense symmetric 6×6 matrix."""
         I = as_matrix6(I)
         return cls(I[:3, :3], I[:3, 3:], I[3:, 3:])
 
-    def to_matrix(self):
+    def to_matrix(self) -> Array:
         """The dense symmetric 6×6 matrix."""
         return np.block([[self.I, self.H], [self.H.T, self.M]])
 
@@ -73,7 +79,7 @@ class ArticulatedInertia:
         w, v = a.angular, a.linear
         return Force(self.I @ w + self.H @ v, self.M @ v + self.H.T @ w)
 
-    def transformed(self, X):
+    def transformed(self, X: "Plucker") -> "ArticulatedInertia":
         """``X* Iᴬ X⁻¹``: the same inertia in the new coordinates — 137m + 137a."""
         E, r = X.E, X.r
         Y = self.H - cross(r, self.M)
@@ -82,7 +88,7 @@ class ArticulatedInertia:
             rotate_symmetric(E, Z), rotate_general(E, Y), rotate_symmetric(E, self.M)
         )
 
-    def inverse_transformed(self, X):
+    def inverse_transformed(self, X: "Plucker") -> "ArticulatedInertia":
         """``Xᵀ Iᴬ X``: back to the old coordinates — 137m + 137a."""
         Et, r = X.E.T, X.r
         M, H = rotate_symmetric(Et, self.M), rotate_general(Et, self.H)
@@ -93,7 +99,7 @@ class ArticulatedInertia:
         return f"ArticulatedInertia({self.to_matrix().tolist()})"
 
 
-def dyadic(F, A):
+def dyadic(F: Force, A: Any) -> "ArticulatedInertia":
     """``F A Fᵀ`` for force columns ``F`` and a symmetric matrix ``A`` — RBDA (2.64).
 
     The result maps motions to forces, like an inertia. Dense arrays are taken as well.

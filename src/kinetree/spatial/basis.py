@@ -6,11 +6,16 @@ frame give Plücker coordinates. Inverting a basis uses a dense solver, so numbe
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ShapeError, SingularError, SpatialTypeError
 from kinetree.spatial.vector import Force, Motion
+
+if TYPE_CHECKING:
+    from kinetree.spatial import Plucker
 
 __all__ = ["DualBasis", "reciprocal"]
 
@@ -28,17 +33,17 @@ class DualBasis:
     forces: Force
 
     @classmethod
-    def from_motions(cls, D):
+    def from_motions(cls, D: Motion) -> "DualBasis":
         """From any six independent motions."""
         return cls(D, reciprocal(D))
 
     @classmethod
-    def from_forces(cls, E):
+    def from_forces(cls, E: Force) -> "DualBasis":
         """From any six independent forces."""
         return cls(reciprocal(E), E)
 
     @classmethod
-    def of_frame(cls, X):
+    def of_frame(cls, X: "Plucker") -> "DualBasis":
         """Plücker bases of frame B in A coordinates, for ``X`` from A to B — RBDA (2.2), (2.7).
 
         Unit rotations about and translations along the axes of B; unit couples about and unit
@@ -47,7 +52,7 @@ class DualBasis:
         one = np.eye(6, dtype=int)
         return cls(X.inv_apply(Motion.from_array(one)), X.T @ Force.from_array(one))
 
-    def coordinates(self, x):
+    def coordinates(self, x: Any) -> Array:
         """Coordinates of a motion or force in these bases, (6,) — RBDA §2.6."""
         if isinstance(x, Motion):
             return self.forces.T @ x
@@ -55,15 +60,15 @@ class DualBasis:
             return self.motions.T @ x
         raise SpatialTypeError(f"coordinates of a Motion or a Force, got {type(x).__name__}")
 
-    def motion(self, coordinates):
+    def motion(self, coordinates: ArrayLike) -> Motion:
         """The motion with these coordinates."""
         return self.motions @ np.asarray(coordinates)
 
-    def force(self, coordinates):
+    def force(self, coordinates: ArrayLike) -> Force:
         """The force with these coordinates."""
         return self.forces @ np.asarray(coordinates)
 
-    def transform_to(self, other):
+    def transform_to(self, other: Any) -> Array:
         """Matrix ``X`` that takes motion coordinates to the basis ``other``; ``X⁻ᵀ`` for forces."""
         return other.forces.T @ self.motions
 

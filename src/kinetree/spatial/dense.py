@@ -6,6 +6,7 @@ Arrays of three coordinates are taken as planar vectors (RBDA §2.16) where that
 
 import numpy as np
 
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ShapeError
 from kinetree.spatial.vector3 import skew
 
@@ -67,7 +68,7 @@ def mcI(m, c, I_C):
 # first. Swapping the halves is its own inverse, so one function serves both ways.
 
 
-def swap_vector_order(x):
+def swap_vector_order(x: ArrayLike) -> Array:
     """Swap the halves of a vector (6,), or of the columns of a Jacobian or subspace (6, n)."""
     x = np.asarray(x)
     if x.ndim not in (1, 2) or x.shape[0] != 6:
@@ -75,7 +76,7 @@ def swap_vector_order(x):
     return np.concatenate([x[3:], x[:3]])
 
 
-def swap_matrix_order(A):
+def swap_matrix_order(A: ArrayLike) -> Array:
     """Swap the halves of both rows and columns: transforms, inertias, cross operators (6, 6)."""
     A = np.asarray(A)
     if A.shape != (6, 6):

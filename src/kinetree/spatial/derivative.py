@@ -5,10 +5,11 @@ a frame that moves at ``v_A`` they differ by ``v_A × m`` (motions), ``v_A ×* f
 ``ω_A × u`` (3-D vectors). The book writes a dot for the first and a ring for the second.
 """
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import SpatialTypeError
 from kinetree.spatial import dense
 from kinetree.spatial.articulated_inertia import ArticulatedInertia
@@ -17,6 +18,9 @@ from kinetree.spatial.inertia import Inertia
 from kinetree.spatial.inverse_inertia import InverseInertia
 from kinetree.spatial.vector import Force, Motion
 from kinetree.spatial.vector3 import cross, skew
+
+if TYPE_CHECKING:
+    from kinetree.spatial import Plucker
 
 __all__ = [
     "apparent_derivative",
@@ -30,7 +34,7 @@ __all__ = [
 ]
 
 
-def true_derivative(ring, x, v_A):
+def true_derivative(ring: Any, x: Any, v_A: Motion) -> Any:
     """Coordinates of ``dx/dt`` in a frame that moves at ``v_A`` — RBDA (2.36)–(2.38).
 
     Args:
@@ -41,7 +45,7 @@ def true_derivative(ring, x, v_A):
     return ring + carried_rate(x, v_A)
 
 
-def apparent_derivative(dot, x, v_A):
+def apparent_derivative(dot: Any, x: Any, v_A: Motion) -> Any:
     """Derivative of the coordinates of ``x``: its rate as seen from a frame moving at ``v_A``.
 
     Inverse of ``true_derivative`` — RBDA (2.43), (2.44).
@@ -49,7 +53,7 @@ def apparent_derivative(dot, x, v_A):
     return dot + carried_rate(x, v_A) * -1
 
 
-def carried_rate(x, v):
+def carried_rate(x: Any, v: Any) -> Any:
     """Rate of change of something fixed in a body that moves at ``v``.
 
     ``v × m`` and ``v ×* f`` for vectors, ``v×* I - I v×`` for an inertia (RBDA (2.65)), and
@@ -88,7 +92,7 @@ def _dyadic_rate(A, domain, codomain, v):
     return cross_matrix[codomain](v) @ A - A @ cross_matrix[domain](v)
 
 
-def transform_rate(X, v_A, v_B):
+def transform_rate(X: "Plucker", v_A: Motion, v_B: Motion) -> Array:
     """``d/dt(ᴮX_A) = (v_A - v_B)× ᴮX_A`` as a 6×6 matrix — RBDA (2.45).
 
     Args:
@@ -116,12 +120,12 @@ class ClassicalAcceleration(NamedTuple):
     """Acceleration of the body-fixed point that is now at the origin [m/s²], (3,)."""
 
 
-def classical_acceleration(a, v):
+def classical_acceleration(a: Motion, v: Motion) -> "ClassicalAcceleration":
     """``(ω̇, r̈)`` from the spatial acceleration and velocity — RBDA (2.50)."""
     return ClassicalAcceleration(a.angular, a.linear + cross(v.angular, v.linear))
 
 
-def spatial_acceleration(angular, linear, v):
+def spatial_acceleration(angular: ArrayLike, linear: ArrayLike, v: Motion) -> Motion:
     """Spatial acceleration of a body from its classical one — RBDA (2.48).
 
     Args:
@@ -132,12 +136,12 @@ def spatial_acceleration(angular, linear, v):
     return Motion(angular, linear - cross(v.angular, v.linear))
 
 
-def point_velocity(v, p):
+def point_velocity(v: Motion, p: ArrayLike) -> Array:
     """Velocity [m/s] of the point of the body that is now at ``p`` — RBDA (2.1)."""
     return v.linear + cross(v.angular, np.asarray(p))
 
 
-def point_acceleration(a, v, p):
+def point_acceleration(a: Motion, v: Motion, p: ArrayLike) -> Array:
     """Acceleration [m/s²] of the point of the body that is now at ``p``."""
     p = np.asarray(p)
     streaming = a.linear + cross(a.angular, p)  # the acceleration field, like a velocity field

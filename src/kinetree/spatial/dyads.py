@@ -11,13 +11,18 @@ symmetry and definiteness).
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kinetree.arrays.kinds import Array
 from kinetree.errors import ModelError, ShapeError, SpatialTypeError
 from kinetree.spatial.inertia import Inertia
 from kinetree.spatial.transform import xlt
 from kinetree.spatial.vector import Force, Motion
+
+if TYPE_CHECKING:
+    from kinetree.spatial import Plucker
 
 __all__ = ["Dyadic", "inertia_dyads"]
 
@@ -47,14 +52,14 @@ class Dyadic:
             raise SpatialTypeError("a dyadic maps Motion or Force to Motion or Force")
 
     @classmethod
-    def from_dyads(cls, a, b):
+    def from_dyads(cls, a: Any, b: Any) -> "Dyadic":
         """``Σ a_i b_i·`` of paired columns; it acts on the dual of what ``b`` is."""
         a_, b_ = (x.to_array().reshape(6, -1) for x in (a, b))
         if a_.shape != b_.shape:
             raise ShapeError(f"dyads pair columns one to one, got {a_.shape[1]} and {b_.shape[1]}")
         return cls(a_ @ b_.T, _DUAL[type(b)], type(a))
 
-    def to_matrix(self):
+    def to_matrix(self) -> Array:
         """The dense 6×6 matrix."""
         return self.matrix
 
@@ -76,13 +81,13 @@ class Dyadic:
 
     __rmul__ = __mul__
 
-    def transformed(self, X):
+    def transformed(self, X: "Plucker") -> "Dyadic":
         """The same map in the new coordinates — RBDA Table 2.5."""
         left = _matrix(X, self.codomain)
         right = _matrix(X, _DUAL[self.domain]).T  # inverse of the domain's own transform
         return Dyadic(left @ self.matrix @ right, self.domain, self.codomain)
 
-    def inverse_transformed(self, X):
+    def inverse_transformed(self, X: "Plucker") -> "Dyadic":
         """The same map back in the old coordinates."""
         return self.transformed(X.inverse())
 
@@ -99,7 +104,7 @@ def _matrix(X, kind):
     return X.to_matrix() if kind is Motion else X.to_force_matrix()
 
 
-def inertia_dyads(I):
+def inertia_dyads(I: Inertia) -> "Dyadic":
     """Six force vectors ``g_i``, as columns, with ``I = Σ g_i g_i·`` — RBDA (2.64).
 
     The first three belong to the principal axes of inertia at the mass centre, the others to its

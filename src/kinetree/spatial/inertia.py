@@ -1,11 +1,18 @@
 """Rigid-body inertias in compact form — RBDA §2.13, Tables A.3, A.4."""
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ModelError, ShapeError, SpatialTypeError
 from kinetree.spatial.arithmetic import rotate_symmetric
 from kinetree.spatial.vector import Force, Motion, SpatialVector
 from kinetree.spatial.vector3 import ZERO3, as_vector3, cross, identity3, skew, symmetric
+
+if TYPE_CHECKING:
+    from kinetree.spatial import Plucker
 
 __all__ = ["Inertia"]
 
@@ -19,18 +26,18 @@ class Inertia:
     __slots__ = ("first_moment", "mass", "rotational")
     __array_ufunc__ = None
 
-    def __init__(self, mass, first_moment, rotational):
+    def __init__(self, mass: Any, first_moment: ArrayLike, rotational: ArrayLike):
         self.mass = mass
         self.first_moment = np.asarray(first_moment)
         self.rotational = np.asarray(rotational)
 
     @classmethod
-    def zero(cls):
+    def zero(cls) -> "Inertia":
         """A massless body."""
         return cls(0, ZERO3, np.zeros((3, 3), dtype=int))
 
     @classmethod
-    def from_mass_center(cls, m, c, I_C):
+    def from_mass_center(cls, m: Any, c: ArrayLike, I_C: ArrayLike) -> "Inertia":
         """From mass, mass centre and rotational inertia about it (``mcI``) — RBDA (2.63)."""
         c, I_C = as_vector3(c, "the mass centre"), np.asarray(I_C)
         if I_C.shape != (3, 3):
@@ -38,7 +45,7 @@ class Inertia:
         return cls(m, m * c, I_C - m * _skew_product(c, c))
 
     @classmethod
-    def from_particles(cls, masses, positions):
+    def from_particles(cls, masses: ArrayLike, positions: ArrayLike) -> "Inertia":
         """Of point masses at ``positions`` (n, 3) — Lynch & Park §9.2.1."""
         m, p = np.asarray(masses), np.asarray(positions)
         if m.ndim != 1 or p.shape != (len(m), 3):
@@ -49,7 +56,7 @@ class Inertia:
         return cls(m.sum(), m @ p, np.trace(second) * identity3() - second)
 
     @classmethod
-    def from_density(cls, density, bounds, n=16):
+    def from_density(cls, density: Callable, bounds: ArrayLike, n: int = 16) -> "Inertia":
         """Of a body with ``density(x, y, z)`` [kg/m³] in a box — Lynch & Park §9.2.1.
 
         Integrates by Gauss–Legendre quadrature with ``n`` points along each axis, which is exact
@@ -71,7 +78,7 @@ class Inertia:
         return cls.from_particles(masses.ravel(), np.stack(points, axis=-1).reshape(-1, 3))
 
     @classmethod
-    def from_matrix(cls, I):
+    def from_matrix(cls, I: ArrayLike) -> "Inertia":
         """From a dense 6×6 rigid-body inertia."""
         I = as_matrix6(I)
         inertia = cls(I[5, 5], np.array([I[2, 4], I[0, 5], I[1, 3]]), I[:3, :3])
@@ -86,31 +93,31 @@ class Inertia:
         return inertia
 
     @property
-    def center_of_mass(self):
+    def center_of_mass(self) -> Array:
         """Position of the mass centre; a massless body has none."""
         if self.mass == 0:
             raise ModelError("a massless inertia has no mass centre")
         return self.first_moment / self.mass
 
     @property
-    def rotational_at_center(self):
+    def rotational_at_center(self) -> Array:
         """Rotational inertia about the mass centre."""
         c = self.center_of_mass
         return self.rotational + self.mass * _skew_product(c, c)
 
-    def to_matrix(self):
+    def to_matrix(self) -> Array:
         """The dense 6×6 matrix."""
         H = skew(self.first_moment)
         return np.block([[self.rotational, H], [-H, self.mass * identity3()]])
 
-    def parameters(self):
+    def parameters(self) -> Array:
         """The ten parameters ``(m, h_x, h_y, h_z, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz)``."""
         I = self.rotational
         lower = [I[0, 0], I[1, 0], I[1, 1], I[2, 0], I[2, 1], I[2, 2]]
         return np.array([self.mass, *self.first_moment, *lower])
 
     @classmethod
-    def from_parameters(cls, p):
+    def from_parameters(cls, p: ArrayLike) -> "Inertia":
         """Inverse of ``parameters``."""
         return cls(p[0], np.asarray(p[1:4]), symmetric(*p[4:10]))
 
@@ -144,14 +151,14 @@ class Inertia:
         h, w, u = self.first_moment, v.angular, v.linear
         return Force(self.rotational @ w + cross(h, u), self.mass * u - cross(h, w))
 
-    def transformed(self, X):
+    def transformed(self, X: "Plucker") -> "Inertia":
         """``X* I X⁻¹``: the same inertia in the new coordinates — 52m + 56a."""
         m, h, r = self.mass, self.first_moment, X.r
         y = h - m * r
         Z = self.rotational + _skew_product(r, h) + _skew_product(y, r)
         return Inertia(m, X.E @ y, rotate_symmetric(X.E, Z))
 
-    def inverse_transformed(self, X):
+    def inverse_transformed(self, X: "Plucker") -> "Inertia":
         """``Xᵀ I X``: back to the old coordinates — 52m + 56a."""
         m, r = self.mass, X.r
         h = X.E.T @ self.first_moment

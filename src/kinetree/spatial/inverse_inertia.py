@@ -4,13 +4,19 @@ It exists for every body that can move, also for one that is constrained: then i
 its range is the motion the constraint allows, while the inertia does not exist.
 """
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ShapeError, SpatialTypeError
 from kinetree.spatial.articulated_inertia import ArticulatedInertia
 from kinetree.spatial.ops import check_pivot, magnitude
 from kinetree.spatial.vector import Force, Motion
 from kinetree.spatial.vector3 import as_vector3, identity3, skew, symmetric_product
+
+if TYPE_CHECKING:
+    from kinetree.spatial import Inertia, Plucker
 
 __all__ = ["InverseInertia"]
 
@@ -21,13 +27,13 @@ class InverseInertia:
     __slots__ = ("angular", "coupling", "linear")
     __array_ufunc__ = None
 
-    def __init__(self, angular, coupling, linear):
+    def __init__(self, angular: ArrayLike, coupling: ArrayLike, linear: ArrayLike):
         self.angular = np.asarray(angular)
         self.coupling = np.asarray(coupling)
         self.linear = np.asarray(linear)
 
     @classmethod
-    def from_mass_center(cls, m, c, I_C):
+    def from_mass_center(cls, m: Any, c: ArrayLike, I_C: ArrayLike) -> "InverseInertia":
         """Of a free body, from mass, mass centre and inertia about it — RBDA (2.73), (2.74)."""
         J, C = _inverse(np.asarray(I_C)), skew(as_vector3(c, "the mass centre"))
         m = check_pivot(m, 0, lambda: f"a body of mass {m} has no inverse inertia")
@@ -35,12 +41,12 @@ class InverseInertia:
         return cls(J, JC, identity3() / m + C @ JC)
 
     @classmethod
-    def from_inertia(cls, I):
+    def from_inertia(cls, I: "Inertia") -> "InverseInertia":
         """Of a free body with rigid-body inertia ``I``, without inverting a 6×6 matrix."""
         return cls.from_mass_center(I.mass, I.center_of_mass, I.rotational_at_center)
 
     @classmethod
-    def from_motions(cls, S, A):
+    def from_motions(cls, S: Motion, A: Any) -> "InverseInertia":
         """``S A Sᵀ`` for motion columns ``S`` and symmetric ``A`` — RBDA (3.54).
 
         With ``A = (Sᵀ I S)⁻¹`` it belongs to a body that may only move along ``S``.
@@ -53,14 +59,14 @@ class InverseInertia:
         )
 
     @classmethod
-    def from_matrix(cls, Phi):
+    def from_matrix(cls, Phi: ArrayLike) -> "InverseInertia":
         """From a dense symmetric 6×6 matrix."""
         Phi = np.asarray(Phi)
         if Phi.shape != (6, 6):
             raise ShapeError(f"an inverse inertia is a 6x6 matrix, got shape {Phi.shape}")
         return cls(Phi[:3, :3], Phi[:3, 3:], Phi[3:, 3:])
 
-    def to_matrix(self):
+    def to_matrix(self) -> Array:
         """The dense symmetric 6×6 matrix."""
         return np.block([[self.angular, self.coupling], [self.coupling.T, self.linear]])
 
@@ -92,11 +98,11 @@ class InverseInertia:
 
     __rmul__ = __mul__
 
-    def transformed(self, X):
+    def transformed(self, X: "Plucker") -> "InverseInertia":
         """``X Φ Xᵀ``: the same map in the new coordinates — RBDA Table 2.5."""
         return _unswap(self._swapped().transformed(X))
 
-    def inverse_transformed(self, X):
+    def inverse_transformed(self, X: "Plucker") -> "InverseInertia":
         """``X⁻¹ Φ X*``: back to the old coordinates."""
         return _unswap(self._swapped().inverse_transformed(X))
 

@@ -10,6 +10,7 @@ from A to B: ``Ad(G) = X⁻¹``, ``Ad(G)ᵀ = X*``, ``ad(V) = V×`` and ``ad(V)�
 
 import numpy as np
 
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ShapeError, SpatialTypeError
 from kinetree.spatial import dense
 from kinetree.spatial.ops import stumpff
@@ -42,14 +43,14 @@ __all__ = [
 # its angular part is ``sin θ`` times the axis and vanishes at 180°.
 
 
-def exp(v):
+def exp(v: Motion) -> Plucker:
     """Transform to the frame reached by moving at velocity ``v`` for one second."""
     if not isinstance(v, Motion):
         raise SpatialTypeError(f"exp takes a Motion, got {type(v).__name__}")
     return Plucker(rotation_exp(v.angular), left_jacobian(v.angular) @ v.linear)
 
 
-def log(X):
+def log(X: Plucker) -> Motion:
     """Velocity that carries frame A to frame B in one second; the rotation is at most 180°."""
     if not isinstance(X, Plucker):
         raise SpatialTypeError(f"log takes a Plucker transform, got {type(X).__name__}")
@@ -57,7 +58,7 @@ def log(X):
     return Motion(phi, left_jacobian_inverse(phi) @ X.r)
 
 
-def left_jacobian(phi):
+def left_jacobian(phi: ArrayLike) -> Array:
     """``1 + c₂ φ× + c₃ φ×²`` — tutorial (54).
 
     Takes the rate of the rotation vector ``phi`` to the angular velocity in the parent frame; its
@@ -67,14 +68,14 @@ def left_jacobian(phi):
     return identity3() + c[2] * u + c[3] * (u @ u)
 
 
-def left_jacobian_inverse(phi):
+def left_jacobian_inverse(phi: ArrayLike) -> Array:
     """Inverse of ``left_jacobian``; exists for rotations of less than 360°."""
     c, u = stumpff(phi @ phi), skew(phi)
     k = (c[3] - 2 * c[4]) / (2 * c[2])  # (1 - c₁ / 2c₂) / θ² without cancellation
     return identity3() - u / 2 + k * (u @ u)
 
 
-def displacement_velocity(X):
+def displacement_velocity(X: Plucker) -> Motion:
     """The book's ``XtoV``: velocity from A to B for a small displacement — RBDA Table A.2.
 
     Exact for translations, off by the cube of the angle otherwise, and invariant: ``X v = v``.
@@ -87,7 +88,7 @@ def displacement_velocity(X):
     )
 
 
-def hat(x):
+def hat(x: ArrayLike) -> Array:
     """The matrix of an element of the Lie algebra: (3,) to 3×3 in so(3), (6,) to 4×4 in se(3)."""
     x = np.asarray(x)
     if x.shape == (3,):
@@ -98,7 +99,7 @@ def hat(x):
     raise ShapeError(f"hat needs three or six coordinates, got shape {x.shape}")
 
 
-def vee(x):
+def vee(x: ArrayLike) -> Array:
     """Coordinates of an element of the Lie algebra; inverse of ``hat``."""
     x = np.asarray(x)
     if x.shape == (3, 3):
@@ -108,42 +109,42 @@ def vee(x):
     raise ShapeError(f"vee needs a 3x3 or 4x4 matrix, got shape {x.shape}")
 
 
-def inverse_pose(G):
+def inverse_pose(G: ArrayLike) -> Array:
     """``G⁻¹`` without inverting; takes a rotation (3×3) as well."""
     return G.T if G.shape == (3, 3) else Plucker.from_pose(G).to_homogeneous()
 
 
-def adjoint(G):
+def adjoint(G: ArrayLike) -> Array:
     """``Ad(G) = [[R, 0], [[p]R, R]]``: twists from B to A coordinates."""
     return Plucker.from_pose(G).inverse().to_matrix()
 
 
-def dual_adjoint(G):
+def dual_adjoint(G: ArrayLike) -> Array:
     """``Ad(G)ᵀ``: wrenches from A to B coordinates."""
     return adjoint(G).T
 
 
-def bracket(V):
+def bracket(V: ArrayLike) -> Array:
     """``ad(V) = [[[ω], 0], [[v], [ω]]]``, the matrix of the Lie bracket — Lynch & Park (9.29)."""
     return dense.crm(V)
 
 
-def dual_bracket(V):
+def dual_bracket(V: ArrayLike) -> Array:
     """``ad(V)ᵀ``; note the sign, it is minus the book's ``V×*`` — Lynch & Park (9.31)."""
     return dense.crm(V).T
 
 
-def exp_pose(V):
+def exp_pose(V: ArrayLike) -> Array:
     """Pose reached from the identity by the constant twist ``V`` in one second — Spencer A.1.3."""
     return exp(Motion.from_array(V)).to_pose()
 
 
-def log_pose(G):
+def log_pose(G: ArrayLike) -> Array:
     """Twist ``V`` with ``exp_pose(V) = G``; the rotation is at most 180°."""
     return log(Plucker.from_pose(G)).to_array()
 
 
-def body_velocity(G, Gd):
+def body_velocity(G: ArrayLike, Gd: ArrayLike) -> Array:
     """``G⁻¹ dG/dt``: velocity of the moving frame in its own coordinates — Spencer A.1.5.
 
     A rotation ``R`` and its rate give the angular velocity alone.
@@ -151,6 +152,6 @@ def body_velocity(G, Gd):
     return vee(inverse_pose(G) @ Gd)
 
 
-def space_velocity(G, Gd):
+def space_velocity(G: ArrayLike, Gd: ArrayLike) -> Array:
     """``dG/dt G⁻¹``: velocity of the moving frame in the fixed coordinates — Spencer A.1.5."""
     return vee(Gd @ inverse_pose(G))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ShapeError, SpatialTypeError
 from kinetree.spatial.ops import atan2, cos, sin, stumpff
 from kinetree.spatial.protocol import CoordinateTransform
@@ -29,12 +30,12 @@ __all__ = [
 ]
 
 
-def moment(r, f):
+def moment(r: ArrayLike, f: ArrayLike) -> Any:
     """``r × f`` of vectors in the plane: one number, or one for every column of ``f``."""
     return r[0] * f[1] - r[1] * f[0]
 
 
-def turned(w, r):
+def turned(w: Any, r: ArrayLike) -> Array:
     """``ω × r`` of a turn ``w`` and a position in the plane."""
     return np.array([-r[1] * w, r[0] * w])
 
@@ -75,7 +76,7 @@ class PlanarMotion(PlanarVector):
 
     __slots__ = ()
 
-    def cross(self, other):
+    def cross(self, other: Any) -> Any:
         """``v × m`` for a motion and ``v ×* f`` for a force — RBDA (2.75), (2.76)."""
         w, v = self.angular[0], self.linear
         if isinstance(other, PlanarMotion):
@@ -95,14 +96,14 @@ class PlanarForce(PlanarVector):
 
     __slots__ = ()
 
-    def cross(self, other):
+    def cross(self, other: Any) -> Any:
         """Always an error."""
         raise SpatialTypeError(
             f"PlanarForce × {type(other).__name__} is not defined: only a motion can stand on the "
             f"left of a cross product"
         )
 
-    def dyadic(self, A):
+    def dyadic(self, A: Any) -> Any:
         """``F A Fᵀ`` for these force columns and a symmetric matrix ``A``."""
         from kinetree.spatial.planar_inertia import PlanarArticulatedInertia  # builds on us
 
@@ -150,16 +151,16 @@ class PlanarTransform(CoordinateTransform):
     __slots__ = ("c", "r", "s")
     motion_kind, force_kind = PlanarMotion, PlanarForce
 
-    def __init__(self, c, s, r):
+    def __init__(self, c: Any, s: Any, r: ArrayLike):
         self.c, self.s, self.r = c, s, np.asarray(r)
 
     @classmethod
-    def identity(cls):
+    def identity(cls) -> "PlanarTransform":
         """The transform that changes nothing."""
         return cls(1, 0, np.zeros(2, dtype=int))
 
     @classmethod
-    def from_matrix(cls, X):
+    def from_matrix(cls, X: ArrayLike) -> "PlanarTransform":
         """From a 3×3 motion transform — RBDA (2.77)."""
         X = np.asarray(X)
         if X.shape != (3, 3):
@@ -168,29 +169,29 @@ class PlanarTransform(CoordinateTransform):
         return cls(X[1, 1], X[1, 2], np.array([x, -y]))
 
     @property
-    def E(self):
+    def E(self) -> Array:
         """The 2×2 coordinate rotation."""
         return np.array([[self.c, self.s], [-self.s, self.c]])
 
-    def to_matrix(self):
+    def to_matrix(self) -> Array:
         """The 3×3 motion transform — RBDA (2.77)."""
         c, s, (x, y) = self.c, self.s, self.r
         return np.array([[1, 0, 0], [s * x - c * y, c, s], [c * x + s * y, -s, c]])
 
-    def to_force_matrix(self):
+    def to_force_matrix(self) -> Array:
         """The 3×3 force transform ``X* = X⁻ᵀ``."""
         c, s, (x, y) = self.c, self.s, self.r
         return np.array([[1, y, -x], [0, c, s], [0, -s, c]])
 
-    def inverse(self):
+    def inverse(self) -> "PlanarTransform":
         """The transform from B back to A."""
         return PlanarTransform(self.c, -self.s, -self.E @ self.r)
 
-    def point(self, p):
+    def point(self, p: ArrayLike) -> Array:
         """Coordinates in B of a point whose coordinates in A are ``p``."""
         return self.E @ (np.asarray(p) - self.r)
 
-    def compose(self, other):
+    def compose(self, other: Any) -> "PlanarTransform":
         """First ``other``, then this one."""
         if not isinstance(other, PlanarTransform):
             raise self.refusal(other)
@@ -201,7 +202,7 @@ class PlanarTransform(CoordinateTransform):
             other.r + other.E.T @ self.r,
         )
 
-    def apply(self, x):
+    def apply(self, x: Any) -> Any:
         """A planar motion, force or inertia from A to B."""
         if isinstance(x, PlanarMotion):
             return PlanarMotion(x.angular, self.E @ (x.linear + turned(x.angular[0], self.r)))
@@ -211,7 +212,7 @@ class PlanarTransform(CoordinateTransform):
             raise self.refusal(x)
         return x.transformed(self)
 
-    def inv_apply(self, x):
+    def inv_apply(self, x: Any) -> Any:
         """A planar motion, force or inertia from B back to A."""
         if isinstance(x, PlanarMotion):
             return PlanarMotion(x.angular, self.E.T @ x.linear - turned(x.angular[0], self.r))
@@ -226,7 +227,7 @@ class PlanarTransform(CoordinateTransform):
         return f"PlanarTransform(c={self.c}, s={self.s}, r={self.r.tolist()})"
 
 
-def Xpln(theta, r):
+def Xpln(theta: Any, r: ArrayLike) -> "PlanarTransform":
     """Transform to a frame at ``r`` (2,) [m] turned by ``theta`` [rad] — RBDA Table A.1."""
     if np.shape(r) != (2,):
         raise ShapeError(f"the position in the plane must have 2 components, got {r!r}")
@@ -237,14 +238,14 @@ def Xpln(theta, r):
 # The planar counterpart of ``kinetree.spatial.lie``.
 
 
-def exp(v):
+def exp(v: "PlanarMotion") -> "PlanarTransform":
     """Transform to the frame reached by moving at velocity ``v`` for one second."""
     w, u = v.angular[0], v.linear
     c = stumpff(w * w)
     return PlanarTransform(c[0], w * c[1], c[1] * u + c[2] * turned(w, u))
 
 
-def log(X):
+def log(X: "PlanarTransform") -> "PlanarMotion":
     """Velocity that carries frame A to frame B in one second; the turn is at most 180°."""
     theta = atan2(X.s, X.c)
     c = stumpff(theta * theta)
@@ -252,7 +253,7 @@ def log(X):
     return PlanarMotion(theta, c[1] / (2 * c[2]) * X.r - turned(theta, X.r) / 2)
 
 
-def displacement_velocity(X):
+def displacement_velocity(X: "PlanarTransform") -> "PlanarMotion":
     """The book's ``XtoV``, version 2: velocity from A to B for a small displacement.
 
     RBDA Table A.1. Exact for translations, an invariant, ``X v = v``, and parallel to the exact
@@ -263,7 +264,7 @@ def displacement_velocity(X):
     return PlanarMotion(s, np.array([u + c * u - s * v, v + c * v + s * u]) / 2)
 
 
-def simple_displacement_velocity(X):
+def simple_displacement_velocity(X: "PlanarTransform") -> "PlanarMotion":
     """The book's ``XtoV``, version 1: cheaper, less accurate, not an invariant."""
     X_21, X_31 = X.to_matrix()[1:, 0]
     return PlanarMotion(X.s, np.array([X_31, -X_21]))

@@ -7,9 +7,11 @@ numbers, so the functions that do are for numbers only, not for traced code.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ShapeError, SingularError, SpatialTypeError
 from kinetree.spatial.vector import Force, Motion
 from kinetree.spatial.vector3 import as_vector3, cross
@@ -47,7 +49,7 @@ class Screw:
     point: np.ndarray | None
 
     @classmethod
-    def of(cls, x):
+    def of(cls, x: Motion | Force) -> "Screw":
         """The screw of a motion or force vector."""
         s, s_O = _parts(x)
         if classify(x) in ("free", "zero"):
@@ -57,11 +59,11 @@ class Screw:
         return cls(type(x), s / size, size, float(s @ s_O) / size, axis_point(x))
 
     @property
-    def pitch(self):
+    def pitch(self) -> float:
         """Translation per turn in radians, or couple per force; infinite for a free vector."""
         return self.free_magnitude / self.magnitude if self.magnitude else np.inf
 
-    def to_vector(self):
+    def to_vector(self) -> Motion | Force:
         """The motion or force vector of this screw."""
         s = self.magnitude * self.direction
         moment = 0 * s if self.point is None else cross(self.point, s)
@@ -140,7 +142,7 @@ def split_at_point(x, point):
     return _assemble(type(x), s, moment), _assemble(type(x), 0 * s, s_O - moment)
 
 
-def moment_about(f, point):
+def moment_about(f: Any, point: ArrayLike) -> Array:
     """Moment ``n_P = n_O + f × OP`` of a force about a point — RBDA (2.6)."""
     if not isinstance(f, Force):
         raise SpatialTypeError(

@@ -8,8 +8,11 @@ in A and ``E`` rotates A-coordinates into B-coordinates. It reads like the matri
     X2 @ X1          first X1, then X2           X.T @ I @ X      inertia back to A
 """
 
+from typing import Any
+
 import numpy as np
 
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ShapeError, SpatialTypeError
 from kinetree.spatial.ops import cos, sin
 from kinetree.spatial.protocol import CoordinateTransform
@@ -24,17 +27,17 @@ class Plucker(CoordinateTransform):
 
     __slots__ = ("E", "r")
 
-    def __init__(self, E, r):
+    def __init__(self, E: ArrayLike, r: ArrayLike):
         self.E = np.asarray(E)
         self.r = np.asarray(r)
 
     @classmethod
-    def identity(cls):
+    def identity(cls) -> "Plucker":
         """The transform that changes nothing."""
         return cls(identity3(), ZERO3)
 
     @classmethod
-    def from_matrix(cls, X):
+    def from_matrix(cls, X: ArrayLike) -> "Plucker":
         """From a dense 6×6 motion transform — RBDA (2.24)."""
         X = np.asarray(X)
         if X.shape != (6, 6):
@@ -50,40 +53,40 @@ class Plucker(CoordinateTransform):
         return cls(E, np.array([rx[2, 1], rx[0, 2], rx[1, 0]]))
 
     @classmethod
-    def from_pose(cls, T):
+    def from_pose(cls, T: ArrayLike) -> "Plucker":
         """From the 4×4 pose of frame B in A, which maps B-coordinates of points to A."""
         T = np.asarray(T)
         if T.shape != (4, 4):
             raise ShapeError(f"a pose is a 4x4 homogeneous matrix, got shape {T.shape}")
         return cls(T[:3, :3].T, T[:3, 3])
 
-    def to_pose(self):
+    def to_pose(self) -> Array:
         """The 4×4 pose of frame B in A: maps B-coordinates of points to A."""
         last = np.array([[0, 0, 0, 1]])
         return np.concatenate([np.column_stack([self.E.T, self.r]), last])
 
-    def to_homogeneous(self):
+    def to_homogeneous(self) -> Array:
         """The 4×4 coordinate transform of points from A to B — RBDA (2.28)."""
         last = np.array([[0, 0, 0, 1]])
         return np.concatenate([np.column_stack([self.E, -self.E @ self.r]), last])
 
-    def to_matrix(self):
+    def to_matrix(self) -> Array:
         """The dense 6×6 motion transform — RBDA (2.24)."""
         return np.block([[self.E, np.zeros((3, 3), int)], [-self.E @ skew(self.r), self.E]])
 
-    def to_force_matrix(self):
+    def to_force_matrix(self) -> Array:
         """The dense 6×6 force transform ``X*`` — RBDA (2.25)."""
         return np.block([[self.E, -self.E @ skew(self.r)], [np.zeros((3, 3), int), self.E]])
 
-    def inverse(self):
+    def inverse(self) -> "Plucker":
         """The transform from B back to A."""
         return Plucker(self.E.T, -self.E @ self.r)
 
-    def point(self, p):
+    def point(self, p: ArrayLike) -> Array:
         """Coordinates in B of a point whose coordinates in A are ``p``."""
         return self.E @ (np.asarray(p) - self.r)
 
-    def apply(self, x):
+    def apply(self, x: Any) -> Any:
         """Any spatial quantity from A to B, by the rule of its kind — RBDA §A.3."""
         E, r = self.E, self.r
         if isinstance(x, Motion):
@@ -94,7 +97,7 @@ class Plucker(CoordinateTransform):
             raise self.refusal(x)
         return x.transformed(self)
 
-    def inv_apply(self, x):
+    def inv_apply(self, x: Any) -> Any:
         """Any spatial quantity from B back to A, without forming the inverse — RBDA §A.3."""
         Et, r = self.E.T, self.r
         if isinstance(x, Motion):
@@ -107,7 +110,7 @@ class Plucker(CoordinateTransform):
             raise self.refusal(x)
         return x.inverse_transformed(self)
 
-    def compose(self, other):
+    def compose(self, other: Any) -> "Plucker":
         """First ``other``, then this one."""
         if not isinstance(other, Plucker):
             raise SpatialTypeError(
@@ -116,7 +119,7 @@ class Plucker(CoordinateTransform):
             )
         return Plucker(self.E @ other.E, other.r + other.E.T @ self.r)
 
-    def refusal(self, x):
+    def refusal(self, x: Any) -> Any:
         """The error for something that is not spatial."""
         return SpatialTypeError(
             f"a Plücker transform does not know how to transform a {type(x).__name__}; it takes "
@@ -127,7 +130,7 @@ class Plucker(CoordinateTransform):
         return f"Plucker(E={self.E.tolist()}, r={self.r.tolist()})"
 
 
-def rx(angle):
+def rx(angle: Any) -> Array:
     """Coordinate rotation for a frame turned by ``angle`` about x — RBDA Table 2.2.
 
     The transpose of the active rotation matrix; so are ``ry`` and ``rz``.
@@ -136,24 +139,24 @@ def rx(angle):
     return np.array([[1, 0, 0], [0, c, s], [0, -s, c]])
 
 
-def ry(angle):
+def ry(angle: Any) -> Array:
     """Coordinate rotation for a frame turned by ``angle`` about y — RBDA Table 2.2."""
     c, s = cos(angle), sin(angle)
     return np.array([[c, 0, -s], [0, 1, 0], [s, 0, c]])
 
 
-def rz(angle):
+def rz(angle: Any) -> Array:
     """Coordinate rotation for a frame turned by ``angle`` about z — RBDA Table 2.2."""
     c, s = cos(angle), sin(angle)
     return np.array([[c, s, 0], [-s, c, 0], [0, 0, 1]])
 
 
-def rot(E):
+def rot(E: ArrayLike) -> "Plucker":
     """Transform to a frame with the same origin, rotated by ``E``."""
     return Plucker(E, ZERO3)
 
 
-def xlt(x, y=None, z=None):
+def xlt(x: Any, y: Any = None, z: Any = None) -> "Plucker":
     """Transform to a parallel frame at ``r``: ``xlt(r)`` or ``xlt(x, y, z)``."""
     if (y is None) != (z is None):
         raise ShapeError(f"xlt takes a position (3,) or all of x, y, z, got {x=}, {y=}, {z=}")
@@ -161,16 +164,16 @@ def xlt(x, y=None, z=None):
     return Plucker(identity3(), r)
 
 
-def rotx(angle):
+def rotx(angle: Any) -> "Plucker":
     """Transform to a frame turned by ``angle`` about x."""
     return rot(rx(angle))
 
 
-def roty(angle):
+def roty(angle: Any) -> "Plucker":
     """Transform to a frame turned by ``angle`` about y."""
     return rot(ry(angle))
 
 
-def rotz(angle):
+def rotz(angle: Any) -> "Plucker":
     """Transform to a frame turned by ``angle`` about z."""
     return rot(rz(angle))

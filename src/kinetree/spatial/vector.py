@@ -8,6 +8,8 @@ The two kinds do not mix. Adding a force to a motion, or multiplying two motions
 ``SpatialTypeError``; in compiled code the check has long happened and costs nothing.
 """
 
+from typing import Any
+
 import numpy as np
 
 from kinetree.errors import ShapeError, SpatialTypeError
@@ -141,7 +143,7 @@ class Motion(SpatialVector):
 
     __slots__ = ()
 
-    def cross(self, other):
+    def cross(self, other: Any) -> Any:
         """``v × m`` for a motion and ``v ×* f`` for a force — RBDA (2.31), (2.32)."""
         w, v = self.angular, self.linear
         if isinstance(other, Motion):
@@ -160,7 +162,7 @@ class Force(SpatialVector):
 
     __slots__ = ()
 
-    def cross(self, other):
+    def cross(self, other: Any) -> Any:
         """Always an error."""
         raise SpatialTypeError(
             f"Force × {type(other).__name__} is not defined: only a motion can stand on the left "
@@ -198,7 +200,7 @@ class Transposed:
 # so that one algorithm text runs on either.
 
 
-def crm(v, m):
+def crm(v: Any, m: Any) -> Any:
     """``v × m``: rate of change of a motion vector ``m`` carried along at velocity ``v``."""
     if isinstance(v, np.ndarray):
         return dense.crm(v) @ m
@@ -206,7 +208,7 @@ def crm(v, m):
     return v.cross(m)
 
 
-def crf(v, f):
+def crf(v: Any, f: Any) -> Any:
     """``v ×* f``: rate of change of a force vector ``f`` carried along at velocity ``v``."""
     if isinstance(v, np.ndarray):
         return dense.crf(v) @ f

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ShapeError
 from kinetree.spatial.ops import sqrt
 
@@ -35,20 +36,20 @@ def as_vector3(x, what="vector"):
     return a
 
 
-def cross(a, b):
+def cross(a: ArrayLike, b: ArrayLike) -> Array:
     """``a × b``. Either argument may also be a 3×n array of columns."""
     return np.array(
         [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
     )
 
 
-def skew(a):
+def skew(a: ArrayLike) -> Array:
     """The matrix ``a×`` with ``skew(a) @ b == cross(a, b)`` — RBDA (2.23)."""
     x, y, z = as_vector3(a)
     return np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
 
 
-def unskew(A):
+def unskew(A: ArrayLike) -> Array:
     """The vector whose cross matrix is the skew part of ``A``; inverse of ``skew``."""
     return np.array([A[2, 1] - A[1, 2], A[0, 2] - A[2, 0], A[1, 0] - A[0, 1]]) / 2
 

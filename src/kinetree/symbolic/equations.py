@@ -6,6 +6,7 @@ whose velocities are not the rates of their positions, everything comes from the
 algorithms.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from kinetree.algorithms import coriolis, crba, energy, rnea
 from kinetree.algorithms.honours import timed_joints
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ShapeError, names_itself
 from kinetree.model import Model
 from kinetree.model.arrays import as_model
@@ -25,7 +27,12 @@ __all__ = ["EquationsOfMotion", "equations_of_motion", "lagrange_equations"]
 
 
 @names_itself
-def equations_of_motion(model, symbols=None, *, coordinates="q"):
+def equations_of_motion(
+    model: Model,
+    symbols: Sequence[str] | Mapping[str, Any] | None = None,
+    *,
+    coordinates: str = "q",
+) -> "EquationsOfMotion":
     """``tau = H(q) qdd + C(q, qd) + g(q)`` as SymPy formulas.
 
         eq = kt.equations_of_motion(kt.samples.double_pendulum(), symbols=("gravity",))
@@ -137,7 +144,7 @@ class EquationsOfMotion:
     values: dict
 
     @property
-    def tau(self):
+    def tau(self) -> Any:
         """The joint forces, (nv, 1)."""
         sp, n = sympy(), len(self.qdd)
         rows = [
@@ -147,18 +154,18 @@ class EquationsOfMotion:
         return sp.Matrix(n, 1, rows)
 
     @property
-    def parameters(self):
+    def parameters(self) -> Any:
         """The symbols that are parameters, by name."""
         found = self.H.free_symbols | self.C.free_symbols | self.g.free_symbols
         own = found - {*self.q, *self.qd, *self.qdd}
         return tuple(sorted(own, key=str))
 
     @property
-    def symbols(self):
+    def symbols(self) -> Any:
         """Every symbol by its name."""
         return {str(s): s for s in (*self.q, *self.qd, *self.qdd, *self.parameters)}
 
-    def latex(self, form="equations", digits=6):
+    def latex(self, form: str = "equations", digits: int = 6) -> str:
         """The equations as LaTeX.
 
         Args:
@@ -168,11 +175,11 @@ class EquationsOfMotion:
         """
         return printing.latex(self, form, digits)
 
-    def python(self, name="inverse_dynamics"):
+    def python(self, name: str = "inverse_dynamics") -> str:
         """Source text of a Python function ``tau = name(q, qd, qdd, <parameters>)``."""
         return printing.python(self, name)
 
-    def evaluate(self, q, qd, qdd, **parameters):
+    def evaluate(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, **parameters: Any) -> Array:
         """Joint forces for numbers, (nv,); parameters have the values of the model by default."""
         return printing.evaluate(self, q, qd, qdd, parameters)
 
@@ -184,7 +191,7 @@ class EquationsOfMotion:
 # --- Lagrange's equations, for any Lagrangian — Lynch & Park (9.3) -------------------------------
 
 
-def lagrange_equations(L, q, qd, qdd):
+def lagrange_equations(L: Any, q: Sequence, qd: Sequence, qdd: Sequence) -> Any:
     """Generalised forces ``d/dt (∂L/∂qd) - ∂L/∂q``, one formula for each coordinate.
 
     Args:

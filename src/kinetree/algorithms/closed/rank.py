@@ -21,6 +21,7 @@ rank on it is taken as well. CPU only: ranks are decisions.
 
 import warnings
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,6 +31,9 @@ from kinetree.algorithms.closed.scaling import Scaling, rows_of, units_of
 from kinetree.algorithms.closed.subspace import RANK_TOLERANCE
 from kinetree.errors import MisalignmentWarning
 from kinetree.model.define import kept
+
+if TYPE_CHECKING:
+    from kinetree.model import Model
 
 __all__ = [
     "ALIGNMENT_TOLERANCE", "RANK_TOLERANCE", "RankPolicy", "closed_configurations", "counted",
@@ -42,7 +46,7 @@ ALIGNMENT_TOLERANCE = 1e-3
 in all configurations counts as redundant, unless ``Loop.misalignment`` says otherwise."""
 
 
-def scaling(model) -> Scaling:
+def scaling(model: "Model") -> Scaling:
     """The units in which ranks and closure errors of a model are decided, with its policy."""
 
     def make():
@@ -53,7 +57,7 @@ def scaling(model) -> Scaling:
     return kept(model.numeric, "scaling of loops", make)
 
 
-def rank_policy(model) -> "RankPolicy":
+def rank_policy(model: "Model") -> "RankPolicy":
     """The policy of a model."""
     return scaling(model).policy
 
