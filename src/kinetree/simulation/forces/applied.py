@@ -1,8 +1,8 @@
 """Forces that act all the time: springs, dampers, external forces, functions of the user's.
 
 A force is a function ``(model, t, q, qd)`` that returns joint forces [N, N·m], (..., nv). Those
-that are made of traceable arithmetic are compiled into the step; a plain Python function runs on
-the host, once per stage of a step, and the step with it.
+that are made of traceable arithmetic are compiled into the step; a plain Python function is
+called once per stage of a step, which is then not compiled.
 """
 
 from dataclasses import dataclass
@@ -22,8 +22,8 @@ from kinetree.quantities import dynamics, kinematics
 
 __all__ = [
     "ExternalForce",
-    "HostForce",
     "PassiveForces",
+    "PythonForce",
     "as_force",
     "leading_levels",
     "nominal_mobility",
@@ -33,18 +33,18 @@ __all__ = [
 
 def as_force(force):
     """A force of the user's as one that can be added up: kernels as they are, others checked."""
-    if is_traceable(force) or isinstance(force, HostForce):
+    if is_traceable(force) or isinstance(force, PythonForce):
         return force
     if not callable(force):
         raise TypeError(
             f"a force must be a function (model, t, q, qd) that returns joint forces, or an "
             f"ExternalForce; got {type(force).__name__}"
         )
-    return HostForce(force)
+    return PythonForce(force)
 
 
 @dataclass(frozen=True)
-class HostForce:
+class PythonForce:
     """A plain Python function ``(model, t, q, qd)``: called in Python, its results checked."""
 
     function: Any

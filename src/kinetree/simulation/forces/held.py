@@ -22,7 +22,7 @@ from kinetree.integration.step import Stepper, _step
 from kinetree.quantities import dynamics
 from kinetree.simulation.forces.friction import Friction
 
-__all__ = ["Held", "HeldStepper", "Holding", "Mode"]
+__all__ = ["FieldByMode", "Held", "HeldStepper", "Mode"]
 
 
 @dataclass
@@ -81,7 +81,7 @@ class Held:
         sign = select(qd > 0, 1 + 0 * qd, select(qd < 0, -1 + 0 * qd, 0 * qd))
         return self.direction + sign * (1 - self.prescription.others(model))
 
-    def holding_force(self, model, t, q, qd, tau):
+    def constraint_force(self, model, t, q, qd, tau):
         """The forces that hold, (..., nv); zero for variables that are free."""
         total = self.joint_force(model, t, q, qd, tau)
         qdd = self.field.acceleration(model, t, q, qd, total)
@@ -107,8 +107,8 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Holding:
-    """All forces but for the mode: gives a ``Held`` for one.
+class FieldByMode:
+    """A function from a mode to the field in it, a ``Held``.
 
     Attributes:
         field: all forces but those that hold, and exact friction.
@@ -150,21 +150,21 @@ def _held_traced(field, model, q, qdd, held, s):
 
 @kernel
 def _held_step(
-    model, t, h, q, qd, tau, held, direction, *, method, acting,
+    model, t, h, q, qd, tau, held, direction, *, method, field_by_mode,
     full=False,
 ):  # fmt: skip
-    under = acting(held, direction)
+    under = field_by_mode(held, direction)
     return _step.function(model, t, h, q, qd, tau, method=method, field=under, full=full)
 
 
 @kernel
-def _held_accelerations(model, t, q, qd, tau, held, direction, *, acting):
-    return acting(held, direction)(model, t, q, qd, tau)
+def _held_accelerations(model, t, q, qd, tau, held, direction, *, field_by_mode):
+    return field_by_mode(held, direction)(model, t, q, qd, tau)
 
 
 @kernel
-def _holding_force(model, t, q, qd, tau, held, direction, *, acting):
-    return acting(held, direction).holding_force(model, t, q, qd, tau)
+def _constraint_force(model, t, q, qd, tau, held, direction, *, field_by_mode):
+    return field_by_mode(held, direction).constraint_force(model, t, q, qd, tau)
 
 
 class HeldStepper(Stepper):
@@ -173,22 +173,22 @@ class HeldStepper(Stepper):
     Args:
         model: the mechanism, a tree.
         method: the integrator, one that takes no derivatives of forces.
-        forces: ``Holding``: all forces, but for the mode.
+        field_by_mode: gives the field in a mode.
         mode: what joints do; change it between steps.
         compiled: as for ``Stepper``.
         prepare: function ``(t, q, qd, tau)`` called before a step is taken.
     """
 
-    def __init__(self, model, method, acting, mode, *, compiled, prepare):
+    def __init__(self, model, method, field_by_mode, mode, *, compiled, prepare):
         super().__init__(model, method, None, compiled=compiled)
-        self.acting, self.mode, self.prepare = acting, mode, prepare
+        self.field_by_mode, self.mode, self.prepare = field_by_mode, mode, prepare
         self._kernels: dict = {}  # shared by copies for single samples
         self._noted: list = []  # times, and modes from then on
 
     @property
     def field(self):
         """The field in the present mode."""
-        return self.acting(self.mode.held, self.mode.direction)
+        return self.field_by_mode(self.mode.held, self.mode.direction)
 
     @field.setter
     def field(self, _):
@@ -204,7 +204,7 @@ class HeldStepper(Stepper):
         """The field of the step at a time, if steps were noted."""
         k = bisect_right(self._noted, t, key=lambda noted: noted[0]) - 1
         mode = self._noted[max(k, 0)][1] if self._noted else self.mode
-        return self.acting(mode.held, mode.direction)
+        return self.field_by_mode(mode.held, mode.direction)
 
     def for_sample(self, index):
         """The same for one sample of the batch."""
@@ -218,7 +218,7 @@ class HeldStepper(Stepper):
         self.prepare(t, q, qd, tau)
         return super().take(t, h, q, qd, tau)
 
-    def holding_force(self, t, q, qd, tau):
+    def constraint_force(self, t, q, qd, tau):
         """The forces that hold, (n, ..., nv).
 
         Args:
@@ -229,10 +229,10 @@ class HeldStepper(Stepper):
         """
         if self.compiled:
             times = np.asarray(t, dtype=float).reshape(-1, *[1] * (qd.ndim - 2))
-            return self._held_kernel(_holding_force).call(times, q, qd, tau)
+            return self._held_kernel(_constraint_force).call(times, q, qd, tau)
         field = self.field
         each = zip(t, q, qd, tau, strict=True)
-        return np.array([field.holding_force(self.model, *instant) for instant in each])
+        return np.array([field.constraint_force(self.model, *instant) for instant in each])
 
     @property
     def _one(self):
@@ -251,7 +251,7 @@ class HeldStepper(Stepper):
         key = (kernel.__name__, options.get("full"))
         if key not in self._kernels:
             q, v = self.model.neutral(), np.zeros(self.model.nv)
-            options["acting"] = self.acting
+            options["field_by_mode"] = self.field_by_mode
             self._kernels[key] = kernel.compiled(self.model, 0.0, *h, q, v, v, v, v, **options)
         return _WithMode(self._kernels[key], self.mode)
 

@@ -7,7 +7,7 @@ joint at a stop is held there or free; see ``held``. Events change that:
 - a held joint would need more force than friction has, or a stop would have to pull;
 - a joint arrives at a stop, and an impulse sends it back.
 
-What a joint at rest does next is the answer to a linear complementarity problem: holding forces
+What a joint at rest does next is the answer to a linear complementarity problem: constraint forces
 within their bounds, no acceleration against them — RBDA §11.5 in joint space.
 """
 
@@ -20,7 +20,7 @@ from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.integration.field import Field, PrescribedField
 from kinetree.integration.watcher import Watcher, mechanical_energy
 from kinetree.model.limits import position_bounds, position_index
-from kinetree.simulation.forces.held import HeldStepper, Holding, Mode
+from kinetree.simulation.forces.held import FieldByMode, HeldStepper, Mode
 
 __all__ = ["Modes", "solve_box"]
 
@@ -84,7 +84,7 @@ class Modes:
         """
         compiled = compiled and len(self.variables) <= COMPILED
         self._stepper = HeldStepper(
-            self.model, method, Holding(field, self.law, self.variables), self.mode,
+            self.model, method, FieldByMode(field, self.law, self.variables), self.mode,
             compiled=compiled, prepare=self.prepare,
         )  # fmt: skip
         batch = self.mode.held.shape[:-1]
@@ -326,7 +326,7 @@ class Releases(_Group):
 
     def _functions(self, t, q, qd, tau, stepper):
         low, high = self.modes.bounds(q)
-        f = stepper.holding_force(t, q, qd, np.broadcast_to(tau, qd.shape))
+        f = stepper.constraint_force(t, q, qd, np.broadcast_to(tau, qd.shape))
         return np.minimum(f - low, high - f)[..., self.variables]
 
     def act(self, i, q, qd):
