@@ -1,6 +1,6 @@
 """Texts for trees, in the variables that follow nothing: gears and mimic joints — RBDA §9.6.
 
-A text knows nothing of couplings. Its decorator says by which rule it serves a model that has some:
+A text ignores couplings. Its decorator says by which rule it serves a model that has some:
 the text runs on ``model.uncoupled`` in the state of all joints (``q = γ(y)``, ``qd = G yd``,
 ``qdd = G ydd + g``), and the rule takes the result to the variables ``y``. A model without
 couplings goes straight to the text.

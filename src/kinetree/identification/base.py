@@ -177,7 +177,7 @@ class BaseParameters:
 
     @property
     def identifiable(self) -> Array:
-        """For every parameter, whether it can be told by itself, (len(names),)."""
+        """For every parameter, whether it is identifiable by itself, (len(names),)."""
         alone = np.zeros(len(self.names), dtype=bool)
         for row, j in self._rows():
             alone[j] = np.count_nonzero(row) == 1
@@ -203,7 +203,7 @@ class BaseParameters:
         return np.take(Y, self.columns, axis=-1)
 
     def index(self, name: str) -> int:
-        """Place of a parameter that can be told by itself, or of a combination by its label.
+        """Place of a parameter that is identifiable by itself, or of a combination by its label.
 
         Raises:
             IdentifiabilityError: for a parameter that only acts in combinations, which it names,

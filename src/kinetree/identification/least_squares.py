@@ -61,7 +61,7 @@ class Identification:
         """The estimate of a parameter or combination, by name.
 
         Raises:
-            IdentifiabilityError: for a parameter that cannot be told by itself.
+            IdentifiabilityError: for a parameter that is not identifiable by itself.
         """
         return float(self.values[self.base.index(name)])
 
@@ -83,7 +83,7 @@ class Identification:
     def joint_parameter(self, name: str) -> float:
         """Friction or rotor inertia of a joint, such as ``"elbow.viscous"``.
 
-        With ``consistent=True`` it always has a value, otherwise where it can be told by itself.
+        With ``consistent=True`` it always has a value, otherwise only if it is identifiable.
         """
         if self.parameters is None:
             return self[name]
@@ -137,7 +137,7 @@ def identify(
     """Estimate the inertial parameters of a mechanism from measured motion and joint forces.
 
     Solves ``Y(q, qd, qdd) p = tau`` for the base parameters, the combinations of parameters that
-    joint forces depend on. A parameter that cannot be told by itself gets no number.
+    joint forces depend on. A parameter that is not identifiable by itself gets no number.
 
     Args:
         model: the mechanism; geometry and gravity are taken from it. Its inertias count only with

@@ -1,4 +1,4 @@
-"""What a mechanism has besides bodies and joints, told by names before anything has a number.
+"""Attachments of a mechanism besides bodies and joints, by names before anything has a number.
 
 ``ModelBuilder`` and ``MechanismGraph`` collect couplings, geometry, actuators and postures in the
 same way, and put numbers to the names when the tree is known.
@@ -211,8 +211,8 @@ class Attachments:
             for _, joint, source, sources, *_ in self._couplings
             for name in (joint, source, *sources)
         }
-        told = (p for p in self._postures if p[0] not in self._complete_postures)
-        postures = {joint for _, q, qd in told for joint in (*(q or ()), *(qd or ()))}
+        named = (p for p in self._postures if p[0] not in self._complete_postures)
+        postures = {joint for _, q, qd in named for joint in (*(q or ()), *(qd or ()))}
         return couplings | postures, {joint for _, joint, *_ in self._actuators}
 
 
@@ -235,14 +235,14 @@ def _posture(name, q, qd, bodies, joint_number):
     return Posture(name, q, qd if moves else ())
 
 
-def _check_followers(posture, told, couplings, bodies):
+def _check_followers(posture, named, couplings, bodies):
     """Raise ModelError where a posture says of a joint that follows what its coupling denies."""
     starts = np.cumsum([0, *(b.joint.nq for b in bodies)])
     q = np.array(posture.q)
     for c in in_order(couplings):
         at, name = starts[c.joint - 1], bodies[c.joint - 1].joint_name
         belongs = c.position([q[starts[i - 1]] for i in c.leaders])
-        if name in told and abs(q[at] - belongs) > FOLLOWING_TOLERANCE * (1 + abs(belongs)):
+        if name in named and abs(q[at] - belongs) > FOLLOWING_TOLERANCE * (1 + abs(belongs)):
             raise ModelError(
                 f"posture {posture.name!r} puts joint {name!r} at {q[at]:.6g}, where coupling "
                 f"{c.name!r} does not have it: it belongs at {belongs:.6g}; tell where what leads "

@@ -73,14 +73,14 @@ def _narrowed(model, joint, leader, own, bounds):
     if ratio is None:
         low, high = _searched(model, joint, leader, (low, high), (lower, upper))
         return replace(own, lower=low, upper=high)
-    slope = ratio[1]
-    if slope == 0:
+    gain = ratio[1]
+    if gain == 0:
         return own
     zero = _position(model, joint, leader, 0.0)
-    ends = sorted(((lower - zero) / slope, (upper - zero) / slope))
+    ends = sorted(((lower - zero) / gain, (upper - zero) / gain))
     speed = (own.velocity[0] if own.velocity else np.inf,)
     if bounds.velocity:
-        speed = (min(speed[0], bounds.velocity[0] / abs(slope)),)
+        speed = (min(speed[0], bounds.velocity[0] / abs(gain)),)
     fields = {"velocity": speed} if np.isfinite(speed[0]) else {}
     low, high = max(low, ends[0]) + 0.0, min(high, ends[1]) + 0.0  # no zeros with a minus
     return own if low > high else replace(own, lower=low, upper=high, **fields)

@@ -195,7 +195,7 @@ class Model:
         """The same mechanism with all joints free of each other; itself, without couplings."""
         if not self.couplings:
             return self
-        with warnings.catch_warnings():  # what is wrong with the bodies was told before
+        with warnings.catch_warnings():  # defects of the bodies were reported before
             warnings.simplefilter("ignore", ModelWarning)
             bare = self.replace(couplings=(), postures=())
             self.__dict__["uncoupled"] = bare  # in which the postures are written

@@ -210,7 +210,7 @@ class Loop(Jointed):
 
 @dataclass(frozen=True)
 class Actuator:
-    """Something that drives a joint: the joint force is ``gear`` times what it is told.
+    """Something that drives a joint: the joint force is ``gear`` times its control.
 
     Attributes:
         name: unique name, among the actuators.

@@ -198,7 +198,7 @@ def _about(axis, across, along):
 
 
 def _placed(mass, moments, at):
-    """``moments`` about the centre, seen from the body."""
+    """``moments`` about the centre, in body coordinates."""
     return Inertia.from_mass_center(mass, np.zeros(3), np.diag(moments)).inverse_transformed(
         as_placement(at)
     )

@@ -46,7 +46,7 @@ def true_derivative(ring: Any, x: Any, v_A: Motion) -> Any:
 
 
 def apparent_derivative(dot: Any, x: Any, v_A: Motion) -> Any:
-    """Derivative of the coordinates of ``x``: its rate as seen from a frame moving at ``v_A``.
+    """Derivative of the coordinates of ``x``: its rate relative to a frame moving at ``v_A``.
 
     Inverse of ``true_derivative`` — RBDA (2.43), (2.44).
     """

@@ -1,7 +1,7 @@
 """Dyads and dyadics: linear maps between motions and forces — RBDA §2.1, §2.13, Table 2.5.
 
-A dyad ``a b·`` maps ``c`` to ``a (b·c)``; a dyadic is a sum of dyads. There are four kinds, told
-apart by what they eat and what they return, and each has its own coordinate transform:
+A dyad ``a b·`` maps ``c`` to ``a (b·c)``; a dyadic is a sum of dyads. There are four kinds, by
+what they take and what they return, and each has its own coordinate transform:
 
     motion to motion  ``v×``   X A X⁻¹         force to force   ``v×*``  X* A X*⁻¹
     motion to force   ``I``    X* A X⁻¹        force to motion  ``Φ``    X A Xᵀ
