@@ -332,7 +332,7 @@ def digits_lost(model, q, qd):
     double = [x.astype(np.float64) for x in single]
     found = []
     for function in (inverse_dynamics, forward_dynamics):
-        rough, exact = function(model, *single), function(model, *double)
+        rough, exact = (function(model, x[0], x[1], x[2]) for x in (single, double))
         scale = np.max(np.abs(exact), initial=0.0)
         if not scale > 0:
             found.append(0.0)
