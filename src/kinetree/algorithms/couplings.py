@@ -63,7 +63,7 @@ def coupling_rows(model, q, qd) -> CouplingRows:
     K, k = np.zeros((n, full.nv), dtype), np.zeros(n, dtype)
     for row, c in enumerate(model.couplings):
         leaders = [full.v_slice[i].start for i in c.leaders]
-        first, second = c.slopes([q[full.q_slice[i].start] for i in c.leaders])
+        first, second = c.derivatives([q[full.q_slice[i].start] for i in c.leaders])
         K[row, full.v_slice[c.joint].start] = 1
         for i, s in enumerate(leaders):
             K[row, s] = -first[i]

@@ -1,5 +1,6 @@
 """A joint that follows others: gears, mimic joints, cams, differentials — RBDA §3.2, §9.6."""
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -87,6 +88,12 @@ class Coupling:
         return _polynomial(self.coefficients, self._sum(leaders))[0]
 
     def slopes(self, leaders: ArrayLike) -> Any:
+        """Deprecated name of ``derivatives``."""
+        message = "Coupling.slopes is deprecated: use Coupling.derivatives"
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        return self.derivatives(leaders)
+
+    def derivatives(self, leaders: ArrayLike) -> Any:
         """First derivatives (n,) and second ones (n, n) by the positions of the leaders."""
         n = len(self.leaders)
         if self.function is None:

@@ -67,7 +67,7 @@ class Gearing:
         x = [self.q[full.q_slice[i].start] for i in c.leaders]
         row, leaders = full.v_slice[c.joint].start, [full.v_slice[i].start for i in c.leaders]
         self.q[full.q_slice[c.joint].start] = c.position(x)
-        first, second = c.slopes(x)
+        first, second = c.derivatives(x)
         bends = []
         for i, s in enumerate(leaders):
             self.G[row] = self.G[row] + first[i] * self.G[s]
