@@ -91,7 +91,7 @@ def mujoco_ratios(name, batches):
         warnings.simplefilter("ignore", kt.ModelWarning)
         try:
             results = [asdict(r) for r in compare_mujoco(mechanism(name), batches)]
-        except kt.InteropError as error:
+        except kt.errors.InteropError as error:
             print(f"{name}: {error}")
             return []
     return shown(f"{name}: times faster than MuJoCo, one thread (spread)", results, batches)

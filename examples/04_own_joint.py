@@ -8,7 +8,7 @@ import kinetree as kt
 
 
 @dataclass(frozen=True)
-class Parabola(kt.AbstractJoint):
+class Parabola(kt.joints.AbstractJoint):
     """Slides without turning along ``z = k x² / 2``; ``q`` is x."""
 
     k: float = 1.0
@@ -31,7 +31,7 @@ class Parabola(kt.AbstractJoint):
         return np.array([X.r[0]])
 
 
-kt.check_joint(Parabola(2.0))  # S, c_J, constraint forces, manifold, ...: all consistent
+kt.joints.check_joint(Parabola(2.0))  # S, c_J, constraint forces, manifold, ...: all consistent
 print("Parabola(2.0) passes the conformance check")
 
 wire = (

@@ -54,7 +54,7 @@ def checks(model, report):
         q, qd, tau = arrays()
         try:
             dynamics(q, jax.device_put(qd, jax.devices("cpu")[0]), tau)
-        except kt.DeviceError as error:
+        except kt.errors.DeviceError as error:
             return str(error)
         raise AssertionError("no error")
 

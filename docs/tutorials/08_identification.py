@@ -67,7 +67,7 @@ print(f"within two standard deviations: {np.mean(abs(scores) < 2):.0%}")
 
 try:
     found[parameter_names(m)[0]]
-except kt.IdentifiabilityError as error:
+except kt.errors.IdentifiabilityError as error:
     print(error)
 
 # %%

@@ -121,5 +121,5 @@ def forbidden(m, q):
 
 try:
     forbidden(pendulum, [0.5])
-except kt.TraceError as error:
+except kt.errors.TraceError as error:
     print(str(error).splitlines()[-1])

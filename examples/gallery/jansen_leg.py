@@ -22,7 +22,7 @@ def corner(near, far, opposite):
     return np.array([x, 0, np.sqrt(far**2 - x**2)])
 
 
-hinge, pin = kt.Revolute("-y"), kt.SphereInCylinder("y")
+hinge, pin = kt.Revolute("-y"), kt.joints.SphereInCylinder("y")
 frame = np.array([-A, 0, -L])  # the second fixed pivot; the crank's is the origin
 knee, foot = corner(B, D, E), corner(G, I, H)
 bars = {  # body: parent, place on it, angle against x for a first guess [°]

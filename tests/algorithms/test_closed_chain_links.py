@@ -57,6 +57,8 @@ def test_rates_of_cut_joints_are_the_derivatives_of_their_positions(rng):
 
 def test_joints_that_the_recursion_does_not_cover_are_named():
     chain = ClosedChain(kt.samples.five_bar())
-    with pytest.raises(kt.JointError, match="joint 'right_support' of model 'five-bar' is Sphere"):
+    with pytest.raises(
+        kt.errors.JointError, match="joint 'right_support' of model 'five-bar' is Sphere"
+    ):
         chain.require_constant_axes()
     ClosedChain(loader()).require_constant_axes()

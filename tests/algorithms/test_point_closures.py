@@ -14,7 +14,9 @@ from kinetree.joints import Fixed, Prismatic, Revolute, SphereInCylinder, Spheri
 
 
 def test_which_joints_hold_a_point():
-    assert all(map(holds_a_point, (Fixed(), Revolute((1, 2, 3)), Spherical(), kt.Euler("zyx"))))
+    assert all(
+        map(holds_a_point, (Fixed(), Revolute((1, 2, 3)), Spherical(), kt.joints.Euler("zyx")))
+    )
     others = (Prismatic("x"), SphereInCylinder("z"), kt.Helical("z", pitch=0.1), kt.Free())
     assert not any(map(holds_a_point, (*others, Universal("xy"), kt.Planar("z"))))
 

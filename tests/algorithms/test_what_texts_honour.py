@@ -181,7 +181,7 @@ def _closed():
     """The plain tree with a loop that is closed at ``Q``."""
     poses = jacobians.all_poses(PLAIN, Q)
     at = poses[4][:3, 3] + np.array([0.1, -0.2, 0.3])
-    inside = [kt.spatial.xlt(*(p[:3, :3].T @ (at - p[:3, 3]))) for p in (poses[2], poses[4])]
+    inside = [kt.xlt(*(p[:3, :3].T @ (at - p[:3, 3]))) for p in (poses[2], poses[4])]
     loop = kt.Loop("ball", 3, 5, Spherical(), *inside)
     frames = [
         kt.Frame("ball on the slide", 3, inside[0]),

@@ -125,7 +125,9 @@ def test_targets_of_inverse_kinematics_may_be_in_tasks():
     assert type(found.require()) is torch.Tensor
     many = kt.inverse_kinematics(model, "lower", tensor([target, 10 + target]), restarts=0)
     assert many.success.tolist() == [True, False]
-    with pytest.raises(kt.UnreachableError, match=r"1 of 2 targets were not reached; .* \(1,\)"):
+    with pytest.raises(
+        kt.errors.UnreachableError, match=r"1 of 2 targets were not reached; .* \(1,\)"
+    ):
         many.require()
 
 
@@ -147,13 +149,19 @@ def test_a_cost_of_a_rollout_and_its_derivatives_come_as_tensors():
 def test_what_is_followed_and_what_does_not_mix_is_refused(four_bar):
     q = tensor(four_bar.neutral(), follow=True)
     refused = "computes on the host and has no derivative there, nor can it be traced by"
-    with pytest.raises(kt.ArrayKindError, match=f"assemble {refused} torch: detach q first, or"):
+    with pytest.raises(
+        kt.errors.ArrayKindError, match=f"assemble {refused} torch: detach q first, or"
+    ):
         kt.loops.assemble(four_bar, q)
-    with pytest.raises(kt.ArrayKindError, match=f"mobilities {refused} jax"):
+    with pytest.raises(kt.errors.ArrayKindError, match=f"mobilities {refused} jax"):
         jax.jit(lambda q: kt.loops.mobilities(four_bar, q))(jnp.asarray(four_bar.neutral()))
-    with pytest.raises(kt.ArrayKindError, match="project_velocity: arrays of different libraries"):
+    with pytest.raises(
+        kt.errors.ArrayKindError, match="project_velocity: arrays of different libraries"
+    ):
         kt.loops.project_velocity(four_bar, q.detach(), jnp.zeros(four_bar.nv))
-    with pytest.raises(kt.ArrayKindError, match=r"q0: here NumPy arrays .* followed by autograd"):
+    with pytest.raises(
+        kt.errors.ArrayKindError, match=r"q0: here NumPy arrays .* followed by autograd"
+    ):
         kt.simulate(four_bar, q, duration=0.1)
 
 

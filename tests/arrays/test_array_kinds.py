@@ -31,20 +31,22 @@ def test_kinds_do_not_mix(model):
         "passive_force: arrays of different libraries do not mix: q is a torch tensor, qd is a {}; "
         "convert one of them, for example with from_dlpack of the other library"
     )
-    with pytest.raises(kt.ArrayKindError, match=message.format("JAX array")):
+    with pytest.raises(kt.errors.ArrayKindError, match=message.format("JAX array")):
         kt.passive_force(model, q, jnp.zeros((2, 1)))
-    with pytest.raises(kt.ArrayKindError, match=message.format("NumPy array")):
+    with pytest.raises(kt.errors.ArrayKindError, match=message.format("NumPy array")):
         kt.passive_force(model, q, np.zeros((2, 1)))
 
 
 def test_devices_do_not_mix(model):
     q, away = torch.zeros(2, 1), torch.zeros(2, 1, device="meta")
     with pytest.raises(
-        kt.DeviceError, match=r"must be on one device, got q on cpu, qd on meta; move them with .to"
+        kt.errors.DeviceError,
+        match=r"must be on one device, got q on cpu, qd on meta; move them with .to",
     ):
         kt.passive_force(model, q, away)
     with pytest.raises(
-        kt.DeviceError, match=r"gravity_force runs on the CPU and on CUDA devices; .* on meta"
+        kt.errors.DeviceError,
+        match=r"gravity_force runs on the CPU and on CUDA devices; .* on meta",
     ):
         kt.gravity_force(model, away)
 
@@ -69,7 +71,7 @@ def test_shapes_are_checked(model):
 
 def test_out_is_for_numpy(model):
     kernel = kt.gravity_force.definition.kernel(model)
-    with pytest.raises(kt.ArrayKindError, match="out= takes NumPy arrays"):
+    with pytest.raises(kt.errors.ArrayKindError, match="out= takes NumPy arrays"):
         kernel.general(torch.zeros(1), out=np.zeros(1))
 
 
@@ -77,7 +79,8 @@ def test_out_of_memory_says_for_what():
     kernel = SimpleNamespace(name="mass_matrix")
     with (
         pytest.raises(
-            kt.DeviceMemoryError, match=r"mass_matrix: no memory left .* \(4, 5\); split the batch"
+            kt.errors.DeviceMemoryError,
+            match=r"mass_matrix: no memory left .* \(4, 5\); split the batch",
         ),
         device.memory_errors(kernel, (4, 5), torch.OutOfMemoryError),
     ):

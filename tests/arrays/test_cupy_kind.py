@@ -117,12 +117,16 @@ def test_configurations_move_on_the_device_and_the_host_gives_arrays_back(model,
 def test_errors_name_what_does_not_fit(model, launches, rng):
     q, qd, qdd = states(rng)
     qd.place = 1
-    with pytest.raises(kt.DeviceError, match="got q on device 0, qd on device 1; copy them with"):
+    with pytest.raises(
+        kt.errors.DeviceError, match="got q on device 0, qd on device 1; copy them with"
+    ):
         kt.inverse_dynamics(model, q, qd, qdd)
     with pytest.raises(kt.ShapeError, match="gravity_force: q must be of float64 or float32, got"):
         kt.gravity_force(model, on_device(np.zeros((4, 2)), "float16"))
-    with pytest.raises(kt.ArrayKindError, match="q is a CuPy array, qd is a NumPy array"):
+    with pytest.raises(kt.errors.ArrayKindError, match="q is a CuPy array, qd is a NumPy array"):
         kt.inverse_dynamics(model, q, np.array(qd), qdd)
     many = on_device(np.broadcast_to(np.zeros(2), (10**9, 2)))
-    with pytest.raises(kt.DeviceMemoryError, match=r"mass_matrix: no memory .* \(1000000000,\)"):
+    with pytest.raises(
+        kt.errors.DeviceMemoryError, match=r"mass_matrix: no memory .* \(1000000000,\)"
+    ):
         kt.mass_matrix(model, many)

@@ -19,7 +19,9 @@ def test_precision_is_that_of_numpy_arrays():
 
 def test_a_device_needs_cupy(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)
-    with pytest.raises(kt.MissingPackageError, match=r'need CuPy.*pip install "kinetree\[gpu\]"'):
+    with pytest.raises(
+        kt.errors.MissingPackageError, match=r'need CuPy.*pip install "kinetree\[gpu\]"'
+    ):
         device.require_cupy()
 
 

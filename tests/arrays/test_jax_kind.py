@@ -110,7 +110,7 @@ def test_devices_do_not_mix(model, state):
     q, qd, qdd = state
     away = jax.device_put(qd, jax.devices()[1])
     with pytest.raises(
-        kt.DeviceError,
+        kt.errors.DeviceError,
         match="arrays must be on one device, got q on cpu:0, qd on cpu:1; move them with jax",
     ):
         kt.inverse_dynamics(model, jax.device_put(q, jax.devices()[0]), away, qdd)

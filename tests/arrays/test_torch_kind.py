@@ -139,7 +139,9 @@ def test_rollouts_of_loops_stay_on_their_device_and_have_derivatives(monkeypatch
         return kt.rollout(model, q0, None, tau, **(options | {"steps": 1})).qd[-1]
 
     assert gradcheck(end, torch.full((model.nv,), 0.1, dtype=torch.float64, requires_grad=True))
-    with pytest.raises(kt.ArrayKindError, match=r"which has loops, looks at the numbers where it"):
+    with pytest.raises(
+        kt.errors.ArrayKindError, match=r"which has loops, looks at the numbers where it"
+    ):
         torch.func.vmap(lambda q: kt.rollout(model, q, **options).q)(q0[None])
     with pytest.raises(kt.LoopError, match="does not close loop 'pin'"):
         kt.rollout(model, q0 + 0.3, **options)
@@ -155,7 +157,7 @@ def test_rollouts_that_follow_motions_have_no_derivatives():
     q0 = torch.zeros(1, dtype=torch.float64)
     told = {"prescribed": {model.joint_names[0]: turning}, "steps": 2}
     assert type(kt.rollout(model, q0, **told).q) is torch.Tensor
-    with pytest.raises(kt.ArrayKindError, match="prescribed joints are computed on the CPU"):
+    with pytest.raises(kt.errors.ArrayKindError, match="prescribed joints are computed on the CPU"):
         kt.rollout(model, q0.requires_grad_(), **told)
 
 

@@ -89,9 +89,9 @@ def test_out_of_memory_says_for_what(model, launches, rng, monkeypatch):
 
     monkeypatch.setattr(torch.Tensor, "new_empty", full)
     message = r"inverse_dynamics: no memory left on the device .* a batch of shape \({},\); split"
-    with pytest.raises(kt.DeviceMemoryError, match=message.format(4)):  # the short way
+    with pytest.raises(kt.errors.DeviceMemoryError, match=message.format(4)):  # the short way
         kt.inverse_dynamics(model, *given)
-    with pytest.raises(kt.DeviceMemoryError, match=message.format(3)):
+    with pytest.raises(kt.errors.DeviceMemoryError, match=message.format(3)):
         kt.inverse_dynamics(model, *(x[:3] for x in given))
 
 

@@ -341,7 +341,7 @@ class TestModels:
             place = "def place(q):\n    return kt.xlt(0, 0, radius * kt.spatial.ops.cos(q[0]))"
             names = {"kt": kt, "radius": radius}
             exec(place, names)
-            joint, ball = kt.CustomJoint(names["place"], 1), kt.shapes.sphere(0.1, mass=1.0)
+            joint, ball = kt.joints.CustomJoint(names["place"], 1), kt.shapes.sphere(0.1, mass=1.0)
             return kt.ModelBuilder().body("a", joint=joint, inertia=ball).build()
 
         assert cam(1.0).fingerprint == cam(2.0).fingerprint

@@ -184,7 +184,7 @@ def patches(scene):
 
 
 REFUSED = [
-    ("prescribed on patches", (), patches, {"prescribed": MOTION}, kt.JointError,
+    ("prescribed on patches", (), patches, {"prescribed": MOTION}, kt.errors.JointError,
      "memory cannot be combined with prescribed joints .'hip'"),
     ("loops on patches", ("loop",), patches, {}, kt.LoopError,
      "memory cannot be combined with the loops.*crossley"),
@@ -202,9 +202,9 @@ def test_free_joints_are_not_prescribed():
     scene = hopper()
     m, q = scene.model, crouching(scene)
     qd = turning(m, q, {"trunk": -1.0})
-    with pytest.raises(kt.ImpactError, match="nothing on either side is free to move"):
+    with pytest.raises(kt.errors.ImpactError, match="nothing on either side is free to move"):
         impact(m, q, qd, scene, given=("trunk", "hip", "knee"))
-    with pytest.raises(kt.InfeasibleContactError, match=r"1 m/s².*nothing on either side"):
+    with pytest.raises(kt.errors.InfeasibleContactError, match=r"1 m/s².*nothing on either side"):
         forward_dynamics(m, q, 0 * qd, 0 * qd, scene, given=("trunk", "hip", "knee"), qdd=qd)
     linkage = hopper("loop")
     m, q = linkage.model, crouching(linkage)
@@ -221,6 +221,8 @@ def test_ball_between_walls_that_close_in_as_prescribed_is_wedged(order):
         builder.body(name, joint=kt.Prismatic("x"), inertia=inertia, joint_name=name)
     along = np.array([[1.0, 0, 0]] * 2)
     touching = Contacts(np.array([1, 3]), np.array([3, 2]), 0 * along, along, np.zeros(2))
-    with pytest.raises(kt.ImpactError, match=r"2 contacts .* are wedged between others that close"):
+    with pytest.raises(
+        kt.errors.ImpactError, match=r"2 contacts .* are wedged between others that close"
+    ):
         impact(builder.build(), np.zeros(3), [1.0, -1.0, 0], touching, given=("left", "right"),
                order=order)  # fmt: skip

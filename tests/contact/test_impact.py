@@ -575,14 +575,16 @@ def test_options_that_are_newtons_law_refuse_another_law_or_order(ball, option):
     q, name = ball.neutral(), next(iter(option))
     assert impact(ball, q, FALLING, FLOOR, restitution=0.6, **option).law == "newton"
     for law in ("poisson", "energetic"):
-        with pytest.raises(kt.ImpactError, match=rf"{name}.*law='newton' only; got '{law}'"):
+        with pytest.raises(kt.errors.ImpactError, match=rf"{name}.*law='newton' only; got '{law}'"):
             impact(ball, q, FALLING, FLOOR, restitution=0.6, law=law, **option)
-    with pytest.raises(kt.ImpactError, match=rf"{name}.*order='simultaneous' only"):
+    with pytest.raises(kt.errors.ImpactError, match=rf"{name}.*order='simultaneous' only"):
         impact(ball, q, FALLING, FLOOR, restitution=0.6, order="sequential", **option)
 
 
 def test_arrested_sliding_and_its_restitution_contradict_each_other(ball):
-    with pytest.raises(kt.ImpactError, match=r"arrested=True.*tangential_restitution.*leave out"):
+    with pytest.raises(
+        kt.errors.ImpactError, match=r"arrested=True.*tangential_restitution.*leave out"
+    ):
         impact(ball, ball.neutral(), FALLING, FLOOR, arrested=True, tangential_restitution=0.5)
 
 
@@ -615,7 +617,7 @@ def test_contacts_are_counted_without_the_twins_of_restitution(monkeypatch, law)
         )
 
     monkeypatch.setattr(several.cones, "solve", stuck)
-    with pytest.raises(kt.ImpactError, match=r"found for 4 contacts that are hit together"):
+    with pytest.raises(kt.errors.ImpactError, match=r"found for 4 contacts that are hit together"):
         several.simultaneous_impacts(W, zeta, e, np.full(4, 0.5), law)
     assert {"newton", "admm", "pgs"} <= set(tried)
 

@@ -318,7 +318,7 @@ def test_rigid_contact_pretends_no_derivatives():
         return kt.contact.impact(m, q, qd, scene).qd
 
     for function in (accelerations, after):
-        with pytest.raises(kt.TraceError, match="a traced value was turned into a float"):
+        with pytest.raises(kt.errors.TraceError, match="a traced value was turned into a float"):
             kt.differentiate(function, wrt="qd")(BOX, ON_GROUND, STILL)
 
 

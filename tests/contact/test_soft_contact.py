@@ -323,11 +323,11 @@ def test_named_errors(resting):
     with pytest.raises(kt.ModelError, match=r"drag must not be negative"):
         SoftContact(scene, stiffness=1.0, damping=1.0, drag=-1.0)
     patch = SoftContact(scene, stiffness=1e4, damping=50.0, law="patch")
-    with pytest.raises(kt.TraceError, match=r"only kinetree.simulate has states"):
+    with pytest.raises(kt.errors.TraceError, match=r"only kinetree.simulate has states"):
         kt.rollout(resting, [0.2], steps=3, contact=patch)
     for rigid in (kt.contact.TimeStepping(scene), kt.contact.EventDriven(scene)):
         words = rf"{type(rigid).__name__}: it takes steps itself.*kinetree.simulate.*SoftContact"
-        with pytest.raises(kt.TraceError, match=words):
+        with pytest.raises(kt.errors.TraceError, match=words):
             kt.rollout(resting, [0.2], steps=3, contact=rigid)
     with pytest.raises(kt.UnknownNameError, match=r"states are not moved by implicit steps"):
         kt.simulate(resting, [0.2], duration=0.1, forces=patch, integrator="implicit_midpoint")

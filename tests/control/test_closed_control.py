@@ -108,9 +108,13 @@ def test_discrete_models_hold_the_rate_of_the_reference():
 
 def test_errors_name_what_is_wrong():
     rest = np.zeros(8)
-    with pytest.raises(kt.EquilibriumError, match="does not stay at rest at q with the driven"):
+    with pytest.raises(
+        kt.errors.EquilibriumError, match="does not stay at rest at q with the driven"
+    ):
         LQR(LOADER, rest, Q=1.0, R=1.0, actuated=["lift_piston_joint"])
-    with pytest.raises(kt.EquilibriumError, match="carried neither by its loops nor by the driven"):
+    with pytest.raises(
+        kt.errors.EquilibriumError, match="carried neither by its loops nor by the driven"
+    ):
         equilibrium(LOADER, rest, actuated=[], hold=["boom_joint", "bucket_joint"])
     with pytest.raises(
         kt.LoopError, match="Euler does not keep the loops of model 'loader' closed"

@@ -61,12 +61,12 @@ def test_a_hanging_body_on_a_ball_joint(rng):
 def test_errors_name_what_is_wrong():
     m = kt.samples.quadruped()
     with pytest.raises(
-        kt.EquilibriumError, match="stay on the joints 'root', which are not driven"
+        kt.errors.EquilibriumError, match="stay on the joints 'root', which are not driven"
     ):
         equilibrium(m, m.neutral(), actuated=m.joint_names[1:])
     m = kt.samples.cart_pole()
     with pytest.raises(
-        kt.EquilibriumError, match=r"sample \(1,\): .*no joint that may move changes that"
+        kt.errors.EquilibriumError, match=r"sample \(1,\): .*no joint that may move changes that"
     ):
         equilibrium(m, [[0, 0], [0, 1.0]], actuated=["rail"], hold=["pivot"])
     with pytest.raises(kt.UnknownNameError, match="must be names of joints in a list, got 'rail'"):

@@ -44,7 +44,7 @@ def slopes(m, advance, q, qd, tau, h=1e-5):
     "joint",
     [
         kt.Universal("xy"), kt.Spherical(), kt.Planar("z"), kt.Planar("z", translation="child"),
-        kt.Free(), kt.Free(translation="child"), kt.Reversed(kt.Spherical()),
+        kt.Free(), kt.Free(translation="child"), kt.joints.Reversed(kt.Spherical()),
     ],
     ids=str,
 )  # fmt: skip

@@ -92,9 +92,11 @@ def test_a_satellite_turns_to_its_place():
 
 def test_errors_name_what_is_wrong():
     m = kt.samples.cart_pole()
-    with pytest.raises(kt.EquilibriumError, match="does not stay at rest at q with the driven"):
+    with pytest.raises(
+        kt.errors.EquilibriumError, match="does not stay at rest at q with the driven"
+    ):
         LQR(m, [0.0, 1.0], Q=1.0, R=1.0, actuated=["rail"])
-    with pytest.raises(kt.EquilibriumError, match="does not stay at rest"):
+    with pytest.raises(kt.errors.EquilibriumError, match="does not stay at rest"):
         LQR(m, [0.0, np.pi], Q=1.0, R=1.0, tau=[1.0, 0.0])
     with pytest.raises(kt.ShapeError, match=r"Q must be a number, \(4,\) or \(4, 4\), got"):
         LQR(m, [0.0, np.pi], Q=np.ones(3), R=1.0)

@@ -70,8 +70,8 @@ def ball(joint, **options):
 @pytest.mark.parametrize(
     ("model", "q"),
     [
-        (ball(kt.Exponential()), [2 * np.pi, 0, 0]),
-        (ball(kt.Euler("zyx")), [0.1, np.pi / 2, 0]),
+        (ball(kt.joints.Exponential()), [2 * np.pi, 0, 0]),
+        (ball(kt.joints.Euler("zyx")), [0.1, np.pi / 2, 0]),
     ],
 )
 def test_singular_variables_are_named_and_no_error(model, q):
@@ -115,4 +115,4 @@ def test_frames_count_as_far_from_twenty_radii_on():
 
 def test_one_state_is_asked_for():
     with pytest.raises(kt.ShapeError, match="health is about one state"):
-        health(ball(kt.Euler("zyx")), np.zeros((2, 3)))
+        health(ball(kt.joints.Euler("zyx")), np.zeros((2, 3)))

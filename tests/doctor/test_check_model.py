@@ -100,7 +100,7 @@ def test_joints_that_move_a_point_together_are_named():
 
 
 def test_euler_angles_at_their_singularity_are_no_missing_inertia():
-    assert check(builder().body("b", joint=kt.Euler("zxz"), inertia=BALL).build()) == ()
+    assert check(builder().body("b", joint=kt.joints.Euler("zxz"), inertia=BALL).build()) == ()
 
 
 def test_a_feather_behind_a_rock_is_ill_conditioned():

@@ -92,7 +92,7 @@ def test_the_page_on_joints_lists_every_joint_with_its_sizes():
     text = (ROOT / "docs/joints.md").read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| `(\w+)\([^`]*` \| ([^|]*?) \|", text, re.M))
     exported = [getattr(kt, name) for name in kt.__all__]
-    joints = [c for c in exported if isinstance(c, type) and issubclass(c, kt.AbstractJoint)]
+    joints = [c for c in exported if isinstance(c, type) and issubclass(c, kt.joints.AbstractJoint)]
     assert set(rows) == {c.__name__ for c in joints} - {"AbstractJoint"}
     for joint in joints:
         if isinstance(vars(joint).get("nq"), int):

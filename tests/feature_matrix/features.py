@@ -231,7 +231,7 @@ def _closed(make, *words, **options):
 
 FEATURES = {
     "nothing special": _plain(hinges),
-    "loop": _closed(lambda: linkage(kt.SphereInCylinder("z")), "loop", "pin"),
+    "loop": _closed(lambda: linkage(kt.joints.SphereInCylinder("z")), "loop", "pin"),
     "redundant loop": _closed(lambda: linkage(kt.Revolute("z")), "loop", "pin"),
     "loop with springs": _closed(
         lambda: linkage(kt.Revolute("z"), dynamics=replace(SPRINGS, friction=0.3)), "loop", "pin"
@@ -277,7 +277,7 @@ FEATURES = {
     "tiny": _plain(lambda r: hinges(r, scale=1e-4, density=1e-7), "tiny"),
     "huge": _plain(lambda r: hinges(r, scale=1e4, density=1e3), "huge"),
     "own joint": _plain(
-        lambda r: chain(r, Slot(), kt.Revolute("y"), kt.CustomJoint(bent, 1)), "Slot", "j1",
+        lambda r: chain(r, Slot(), kt.Revolute("y"), kt.joints.CustomJoint(bent, 1)), "Slot", "j1",
         "Custom",
     ),
     "symbolic parameters": _plain(

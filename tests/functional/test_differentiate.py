@@ -69,7 +69,12 @@ def test_inverse_dynamics_of_every_joint(joint, rng):
     check_dynamics(kt.inverse_dynamics, "qdd", joint, rng)
 
 
-VARYING = (kt.Universal("zy"), kt.Euler("zyx"), kt.Exponential(), kt.Reversed(kt.Planar("y")))
+VARYING = (
+    kt.Universal("zy"),
+    kt.joints.Euler("zyx"),
+    kt.joints.Exponential(),
+    kt.joints.Reversed(kt.Planar("y")),
+)
 
 
 @pytest.mark.parametrize("joint", [*VARYING, kt.Spherical(), kt.Planar("z")], ids=str)

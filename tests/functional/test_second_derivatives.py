@@ -13,8 +13,10 @@ from kinetree.functional.parameters import parameter
 from kinetree.joints import REPRESENTATIVES
 from kinetree.samples import random_inertia, random_placement
 
-KINDS = tuple({type(j): j for j in REPRESENTATIVES if not isinstance(j, kt.Reversed)}.values())
-REVERSED = (kt.Reversed(kt.Planar("y")), kt.Reversed(kt.Spherical()), kt.Planar("z"))
+KINDS = tuple(
+    {type(j): j for j in REPRESENTATIVES if not isinstance(j, kt.joints.Reversed)}.values()
+)
+REVERSED = (kt.joints.Reversed(kt.Planar("y")), kt.joints.Reversed(kt.Spherical()), kt.Planar("z"))
 STEP = 1e-30
 
 

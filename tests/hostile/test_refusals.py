@@ -93,7 +93,7 @@ def test_a_server_that_cannot_be_guarded_is_not_started(monkeypatch):
             started.remove(self)
 
     monkeypatch.setattr(viser, "ViserServer", Server)
-    with pytest.raises(kt.ViewError, match="cannot guard against other websites"):
+    with pytest.raises(kt.errors.ViewError, match="cannot guard against other websites"):
         server.start("title")
     assert not started
 
@@ -387,7 +387,7 @@ def test_json_that_is_nested_without_end(tmp_path):
 def test_a_folder_without_its_runs_is_named(tmp_path):
     kt.sweep(kt.samples.pendulum(), lambda model, k: k, {"k": [1, 2]}, folder=tmp_path)
     (tmp_path / "runs.npz").unlink()
-    with pytest.raises(kt.SweepError, match=r"runs\.npz cannot be read"):
+    with pytest.raises(kt.errors.SweepError, match=r"runs\.npz cannot be read"):
         kt.Sweep.load(tmp_path)
 
 

@@ -95,10 +95,12 @@ def test_friction_and_rotors_are_parameters_too():
 def test_unidentifiable_parameters_are_refused_by_name():
     base = base_parameters(two_link_arm())
     assert base.index("fore.I_zz") == base.index(base.labels[5]) == 5
-    with pytest.raises(kt.IdentifiabilityError, match=r"upper.m cannot be identified: no joint"):
+    with pytest.raises(
+        kt.errors.IdentifiabilityError, match=r"upper.m cannot be identified: no joint"
+    ):
         base.index("upper.m")
     part = r"fore.m cannot be identified by itself, only as part of upper.h_x \+ fore.m; upper.I_zz"
-    with pytest.raises(kt.IdentifiabilityError, match=part):
+    with pytest.raises(kt.errors.IdentifiabilityError, match=part):
         base.index("fore.m")
     with pytest.raises(kt.UnknownNameError, match=r"has no parameter 'fore.mass'"):
         base.index("fore.mass")

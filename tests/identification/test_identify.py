@@ -86,7 +86,7 @@ def test_friction_and_rotors(arm, motion, tau, noise, rng):
         "flange_joint.rotor"
     )
     with pytest.raises(
-        kt.IdentifiabilityError, match=r"column_joint.rotor cannot be identified by"
+        kt.errors.IdentifiabilityError, match=r"column_joint.rotor cannot be identified by"
     ):
         found["column_joint.rotor"]
 
@@ -105,10 +105,12 @@ def test_a_floating_base_is_identified_from_its_six_zero_forces(rng):
 def test_unidentifiable_parameters_get_no_number(arm, motion, tau):
     found = identify(arm, motion.q, motion.qd, motion.qdd, tau, weights=np.ones(6))
     for name in ("column.m", "upper.m", "flange.m", "upper.I_yy"):
-        with pytest.raises(kt.IdentifiabilityError, match=f"{name} cannot be identified"):
+        with pytest.raises(kt.errors.IdentifiabilityError, match=f"{name} cannot be identified"):
             found[name]
     assert found["flange.I_xy"] == pytest.approx(0, abs=1e-9)
-    with pytest.raises(kt.IdentifiabilityError, match="36 combinations of the 60 parameters"):
+    with pytest.raises(
+        kt.errors.IdentifiabilityError, match="36 combinations of the 60 parameters"
+    ):
         found.model  # noqa: B018
     assert not np.any(found.identifiable & (np.sum(found.base.combinations != 0, axis=0) != 1))
     assert "upper.h_x + 0.44 elbow.m" in found.summary()
@@ -121,19 +123,19 @@ class TestPoorMotion:
     def test_standing_still_shows_no_inertia(self, arm, motion, tau):
         still = np.zeros_like(motion.qd)
         text = r"does not show all base parameters .* it cannot tell column.I_zz"
-        with pytest.raises(kt.ExcitationError, match=text):
+        with pytest.raises(kt.errors.ExcitationError, match=text):
             identify(arm, motion.q, still, still, tau)
 
     def test_one_joint_at_a_time_is_not_enough(self, arm):
         """Only the first joint turns: nothing about the last one's motion."""
         t = np.linspace(0, 5, 200)[:, None] * (np.arange(6) == 0)
         q, qd, qdd = np.sin(t), np.cos(t) * (t != 0), -np.sin(t)
-        with pytest.raises(kt.ExcitationError, match="Move more joints at once"):
+        with pytest.raises(kt.errors.ExcitationError, match="Move more joints at once"):
             identify(arm, q, qd, qdd, kt.inverse_dynamics(arm, q, qd, qdd))
 
     def test_too_few_measurements(self, arm, motion, tau):
         few = (a[:5] for a in (motion.q, motion.qd, motion.qdd, tau))
-        with pytest.raises(kt.ExcitationError, match="30 joint forces cannot tell 36 base"):
+        with pytest.raises(kt.errors.ExcitationError, match="30 joint forces cannot tell 36 base"):
             identify(arm, *few)
 
     def test_a_faint_motion_is_a_warning(self, rng):
@@ -141,7 +143,7 @@ class TestPoorMotion:
         q = 1e-4 * rng.standard_normal((50, 2)) + 0.3
         qd, qdd = 1e-4 * rng.standard_normal((2, 50, 2))
         tau = kt.inverse_dynamics(m, q, qd, qdd) + 1e-9 * rng.standard_normal((50, 2))
-        with pytest.warns(kt.ExcitationWarning, match="only faintly: condition number"):
+        with pytest.warns(kt.errors.ExcitationWarning, match="only faintly: condition number"):
             identify(m, q, qd, qdd, tau)
 
 

@@ -86,7 +86,7 @@ def test_one_unreached_target_among_many_is_named():
     assert list(result.success) == [True, True, False, True]
     assert repr(result) == "<inverse kinematics of 4 targets: 3 converged, 1 out of reach>"
     message = r"1 of 4 targets were not reached; the first, target \(2,\): out of reach.* is 3,"
-    with pytest.raises(kt.UnreachableError, match=message):
+    with pytest.raises(kt.errors.UnreachableError, match=message):
         result.require()
     with pytest.raises(ValueError, match="the target was not reached: out of reach"):
         kt.inverse_kinematics(two_links(), "tip", targets[2]).require()
@@ -174,5 +174,5 @@ def test_it_cannot_be_traced():
     def nested(m, target: (3,)):
         return kt.inverse_kinematics(m, "tool", target).q
 
-    with pytest.raises(kt.TraceError, match="cannot be traced"):
+    with pytest.raises(kt.errors.TraceError, match="cannot be traced"):
         nested(model, np.zeros(3))

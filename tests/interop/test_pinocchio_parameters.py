@@ -37,16 +37,16 @@ def test_composite_joints_have_massless_parts(rng):
     p = dynamic_parameters(theirs)
     assert_close(P.from_parameters(ours, theirs, p), inertial_parameters(ours))
     assert_close(P.to_parameters(ours, theirs, inertial_parameters(ours)), p)
-    with pytest.raises(kt.InteropError, match="moves with part of a composite joint"):
+    with pytest.raises(kt.errors.InteropError, match="moves with part of a composite joint"):
         P.to_parameters(ours, theirs, np.ones(10 * ours.body_count))
 
 
 def test_refusals(rng):
     ours = kt.samples.panda()
     theirs = P.to_model(ours)
-    with pytest.raises(kt.InteropError, match="body 'palm', on a fixed joint"):
+    with pytest.raises(kt.errors.InteropError, match="body 'palm', on a fixed joint"):
         P.from_parameters(ours, theirs, np.zeros(10 * (theirs.njoints - 1)))
     with pytest.raises(kt.ShapeError, match=r"parameters must have shape \(100,\)"):
         P.to_parameters(ours, theirs, np.zeros(10))
-    with pytest.raises(kt.InteropError, match="joints are matched by name"):
+    with pytest.raises(kt.errors.InteropError, match="joints are matched by name"):
         P.to_parameters(kt.samples.pendulum(), pin.buildSampleModelManipulator(), np.zeros(10))

@@ -137,7 +137,7 @@ def test_a_spelling_belongs_to_one_class():
     class Slider(ParabolicSlot):
         spelling = "prismatic"
 
-    with pytest.raises(kt.JointError, match="files call Prismatic 'prismatic' already"):
+    with pytest.raises(kt.errors.JointError, match="files call Prismatic 'prismatic' already"):
         kt.joints.register(Slider)
 
 

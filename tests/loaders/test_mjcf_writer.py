@@ -24,11 +24,11 @@ JOINTS = [
     kt.Planar("y"),
     kt.Planar((1, 2, 3)),
     kt.Universal("zx"),
-    kt.Euler("xyz"),
-    kt.Euler("zxz"),
+    kt.joints.Euler("xyz"),
+    kt.joints.Euler("zxz"),
     kt.Translation(),
-    kt.Reversed(kt.Revolute("x")),
-    kt.Reversed(kt.Prismatic((1, 1, 0))),
+    kt.joints.Reversed(kt.Revolute("x")),
+    kt.joints.Reversed(kt.Prismatic((1, 1, 0))),
 ]
 PLACE = kt.xlt((0.1, 0.2, 0.3)) @ kt.rotx(0.4) @ kt.rotz(1.0)
 
@@ -169,7 +169,7 @@ def _loop(joint):
             r"joint 'j' is Helical.* MJCF does not have",
         ),
         (lambda rng: arm(kt.Free("child"), rng), r"joint 'j' is Free"),
-        (lambda rng: arm(kt.Reversed(kt.Spherical()), rng), r"joint 'j' is Reversed"),
+        (lambda rng: arm(kt.joints.Reversed(kt.Spherical()), rng), r"joint 'j' is Reversed"),
         (lambda rng: _loop(kt.Prismatic("x")), r"loop joint 'shut' is Prismatic"),
         (
             lambda rng: _replaced(rng, couplings=(Coupling("gear", 1, 2, (0.0,) * 6),)),

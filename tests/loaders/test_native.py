@@ -243,7 +243,7 @@ def test_defaults_of_joints():
         "revolute": kt.Revolute("z"),
         "planar": kt.Planar("z"),
         "universal": kt.Universal("xy"),
-        "euler": kt.Euler("zyx"),
+        "euler": kt.joints.Euler("zyx"),
         "free": kt.Free(),
         "spherical": kt.Spherical(),
     }

@@ -36,7 +36,7 @@ def test_the_canonical_link_is_what_flies():
     )
     m = load(text)
     assert m.joint_names == ("b_floating", "j")
-    assert m.joint[2] == kt.Reversed(kt.Revolute("z"))
+    assert m.joint[2] == kt.joints.Reversed(kt.Revolute("z"))
 
 
 def test_links_of_the_model_itself_come_before_those_of_models_in_it():

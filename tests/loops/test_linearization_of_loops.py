@@ -105,7 +105,7 @@ JOINTS = {
         rng, kt.Spherical(), kt.Universal("xy"), cut=kt.Spherical()
     ),
     "a free body in a slot": lambda rng: spatial_chain(
-        rng, kt.Free(), cut=kt.SphereInCylinder("x")
+        rng, kt.Free(), cut=kt.joints.SphereInCylinder("x")
     ),
     "planar joints": lambda rng: spatial_chain(
         rng, kt.Revolute("x"), kt.Planar("z"), cut=kt.Planar("x")
@@ -172,7 +172,9 @@ def test_couplings(rng):
         for method in ("equations", "differences")
     )
     assert np.abs(differences.A - exact.A).max() < 1e-8 * np.abs(exact.A).max()
-    with pytest.raises(kt.JointError, match=r"coupling 'cam' of model .* leads one that has none"):
+    with pytest.raises(
+        kt.errors.JointError, match=r"coupling 'cam' of model .* leads one that has none"
+    ):
         linearize_in_coordinates(m, q, qd, tau, independent=["crank_joint"], method="recursion")
 
 
@@ -272,7 +274,7 @@ def test_errors_name_what_is_wrong():
     with pytest.raises(kt.LoopError, match=r"has no loops: use kinetree.linear"):
         linearize_in_coordinates(kt.samples.pendulum(), [0.0], [0.0], [0.0])
     five = kt.samples.five_bar()
-    with pytest.raises(kt.JointError, match=r"'right_support' .* Use method='equations'"):
+    with pytest.raises(kt.errors.JointError, match=r"'right_support' .* Use method='equations'"):
         linearize_in_coordinates(five, np.zeros(4), np.zeros(4), np.zeros(4), method="recursion")
     with pytest.raises(kt.LoopError, match=r"'right_support\[0\]', which .* cannot be a"):
         linearize_in_coordinates(

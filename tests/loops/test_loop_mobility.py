@@ -46,7 +46,7 @@ def test_the_counts_of_the_planar_four_bar():
 def test_a_sphere_in_a_cylinder_cures_over_constraint():
     model = sample("four_bar")
     (remedy,) = mobility(model).replacements
-    assert (remedy.loop, remedy.joint, remedy.saved) == ("pin", kt.SphereInCylinder("y"), 3)
+    assert (remedy.loop, remedy.joint, remedy.saved) == ("pin", kt.joints.SphereInCylinder("y"), 3)
     cured = model.replace(loops=(replace(model.loops[0], joint=remedy.joint),))
     found = mobility(cured)
     assert (found.constraints, found.rank, found.redundancy, found.mobility) == (2, 2, 0, 1)
@@ -136,7 +136,10 @@ def test_the_report_reads_well():
 
 def test_a_linkage_that_does_not_close_has_no_mobility():
     model = sample("four_bar")
-    short = {"predecessor_placement": kt.xlt(0, 0, 0.2), "successor_placement": kt.xlt(0, 0, 0.1)}
+    short = {
+        "predecessor_placement": kt.xlt(0, 0, 0.2),
+        "successor_placement": kt.xlt(0, 0, 0.1),
+    }
     pin = replace(model.loops[0], **short)
     with pytest.raises(AssemblyError, match="loop 'pin' stays open"):
         mobility(model.replace(loops=(pin,)))

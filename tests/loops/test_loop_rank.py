@@ -68,7 +68,9 @@ def test_oblique_and_mixed_directions_have_names():
         .body("a", joint=kt.Revolute("z"), inertia=bar)
         .body("b", on="a", joint=kt.Prismatic("x"), inertia=bar)
         .loop("screw", predecessor="base", successor="b", joint=kt.Helical("z", pitch=0.1))
-        .loop("tilted", predecessor="base", successor="b", joint=kt.SphereInCylinder((3, 4, 0)))
+        .loop(
+            "tilted", predecessor="base", successor="b", joint=kt.joints.SphereInCylinder((3, 4, 0))
+        )
         .build()
     )
     names = [str(row) for row in rows_of(model)]

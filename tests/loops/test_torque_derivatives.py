@@ -93,7 +93,9 @@ def test_motors_that_do_not_control_the_mechanism_are_named():
         torque_derivatives(LOADER, rest, rest, rest, actuated=["boom_joint", "lift_piston_joint"])
     with pytest.raises(kt.ShapeError, match=r"y must have shape \(2,\) or \(samples, 2\)"):
         coordinate_motion(LOADER, rest, [0.0], [0.0], [0.0], independent=JOINTS)
-    with pytest.raises(kt.UnreachableError, match="finds no closed configuration with boom_joint"):
+    with pytest.raises(
+        kt.errors.UnreachableError, match="finds no closed configuration with boom_joint"
+    ):
         coordinate_motion(LOADER, rest, [0.0, 9.0], [0.0] * 2, [0.0] * 2, independent=JOINTS)
 
 

@@ -30,7 +30,9 @@ def test_a_missing_package_is_one_kind_of_error(package, tmp_path, monkeypatch):
     for module in [m for m in sys.modules if m.partition(".")[0] == package]:
         monkeypatch.setitem(sys.modules, module, None)
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(kt.MissingPackageError, match=rf'pip install "kinetree\[{extra}\]"') as told:
+    with pytest.raises(
+        kt.errors.MissingPackageError, match=rf'pip install "kinetree\[{extra}\]"'
+    ) as told:
         use(tmp_path)
     assert isinstance(told.value, ImportError)
     assert isinstance(told.value, kt.KinetreeError)

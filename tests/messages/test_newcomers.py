@@ -10,7 +10,7 @@ HINGE, BALL = kt.Revolute("z"), kt.shapes.sphere(0.1, mass=1.0)
 
 
 def graph():
-    return kt.MechanismGraph("linkage").body("a", inertia=BALL)
+    return kt.model.MechanismGraph("linkage").body("a", inertia=BALL)
 
 
 def panda_data(**changes):
@@ -32,15 +32,16 @@ CASES = {
     "incomplete translation": (lambda: kt.xlt(1, 2), kt.ShapeError, "all of x, y, z, got x=1, y=2"),
     "cross matrix of two numbers": (lambda: skew([1, 2]), kt.ShapeError, "3 components"),
     "logarithm of a matrix": (
-        lambda: log(np.eye(6)), kt.SpatialTypeError, "log takes a Plucker transform, got ndarray",
+        lambda: log(np.eye(6)), kt.errors.SpatialTypeError,
+        "log takes a Plucker transform, got ndarray",
     ),
     "motion that is no tuple": (
         lambda: kt.Prescribed(HINGE, lambda t: 5.0).at(2.0),
-        kt.JointError, r"Revolute joint must return \(q, qd, qdd\), got 5.0 at t = 2",
+        kt.errors.JointError, r"Revolute joint must return \(q, qd, qdd\), got 5.0 at t = 2",
     ),
     "motion that is not finite": (
         lambda: kt.Prescribed(HINGE, lambda t: ([np.nan], [0], [0])).at(0.0),
-        kt.JointError, r"must be finite, got \[nan\] at t = 0",
+        kt.errors.JointError, r"must be finite, got \[nan\] at t = 0",
     ),
     "limits in words": (
         lambda: kt.Limits(lower="low"), kt.ModelError, "lower limit must hold numbers, got 'low'",
@@ -58,10 +59,10 @@ CASES = {
         kt.ModelError, r"joint 'j' must be a joint such as Revolute\('z'\), got the class Revolute",
     ),
     "number as model": (
-        lambda: kt.MechanismGraph().add_model(3), kt.ModelError, "must be a Model, got int",
+        lambda: kt.model.MechanismGraph().add_model(3), kt.ModelError, "must be a Model, got int",
     ),
     "joint to omit": (
-        lambda: kt.MechanismGraph().add_model(kt.samples.four_bar(), without=("pinn",)),
+        lambda: kt.model.MechanismGraph().add_model(kt.samples.four_bar(), without=("pinn",)),
         kt.UnknownNameError, "did you mean 'pin'",
     ),
     "inertia for all": (

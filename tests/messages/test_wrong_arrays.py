@@ -87,7 +87,7 @@ def test_floats_as_objects_are_floats():
     assert_close(found, slope(ARM, Q, Q, Q), scale=30)
     assert_close(slope(ARM, np.array([0, 1], object), Q, Q), slope(ARM, [0, 1], Q, Q), scale=30)
     for function in (slope, kt.inverse_dynamics):
-        with pytest.raises(kt.ArrayKindError, match="Decimal"):
+        with pytest.raises(kt.errors.ArrayKindError, match="Decimal"):
             function(ARM, np.array([Decimal(1), Decimal(2)]), Q, Q)
 
 

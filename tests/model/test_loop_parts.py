@@ -90,7 +90,7 @@ def test_edits_keep_them():
     assert_kept(both, "x_")
     assert both.actuators[3].loop == 4
     assert_kept(kt.edit.extract(kt.edit.floating(MODEL), "base"))
-    assert_kept(kt.MechanismGraph.from_model(MODEL).to_model(MODEL.joint_names))
+    assert_kept(kt.model.MechanismGraph.from_model(MODEL).to_model(MODEL.joint_names))
     assert_kept(MODEL.map_numbers(float))
 
 

@@ -176,7 +176,7 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch):
         return real(name, *rest)
 
     monkeypatch.setattr(packages.importlib, "import_module", without)
-    with pytest.raises(kt.MissingPackageError, match=r'pip install "kinetree\[plot\]"'):
+    with pytest.raises(kt.errors.MissingPackageError, match=r'pip install "kinetree\[plot\]"'):
         kt.plot.tree(DOUBLE)
 
 

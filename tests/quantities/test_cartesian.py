@@ -267,5 +267,7 @@ def test_shapes_and_methods_are_named():
     def inside(m, q, tau):
         return kt.cartesian_forces(m, q, tau)
 
-    with pytest.raises(kt.TraceError, match="cartesian_forces decides about ranks on the host"):
+    with pytest.raises(
+        kt.errors.TraceError, match="cartesian_forces decides about ranks on the host"
+    ):
         inside(m, q, np.zeros(m.nv))

@@ -227,7 +227,7 @@ def test_an_axis_that_points_backwards_is_not_a_closed_hinge():
     """The sines of the error vanish at half a turn, too."""
     model = kt.samples.four_bar()
     (pin,) = model.loops
-    turned = replace(pin, successor_placement=kt.spatial.rotz(np.pi) @ pin.successor_placement)
+    turned = replace(pin, successor_placement=kt.rotz(np.pi) @ pin.successor_placement)
     zero = np.zeros(3)
     with pytest.raises(ShapeError, match=r"does not close loop 'pin': its position error is 3\.14"):
         kt.forward_dynamics(model.replace(loops=[turned]), zero, zero, zero)

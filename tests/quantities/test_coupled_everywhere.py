@@ -113,9 +113,13 @@ def test_functions_are_not_written(tmp_path):
                   lambda: kt.save(model, tmp_path / "x.urdf")):  # fmt: skip
         with pytest.raises(ModelError, match="coupling 'cam' follows a function of Python, which"):
             write()
-    with pytest.raises(kt.InteropError, match="coupling 'cam' follows a function; an equality"):
+    with pytest.raises(
+        kt.errors.InteropError, match="coupling 'cam' follows a function; an equality"
+    ):
         kt.save(model, tmp_path / "x.xml")
-    with pytest.raises(kt.InteropError, match="coupling 'mean' follows several joints; an equ"):
+    with pytest.raises(
+        kt.errors.InteropError, match="coupling 'mean' follows several joints; an equ"
+    ):
         kt.save(hand(), tmp_path / "x.xml")
 
 

@@ -143,7 +143,7 @@ def test_external_forces_may_be_spatial_forces(model, state, rng):
     by_name = dict(zip(model.body_names[1:], forces, strict=True))
     assert np.array_equal(kt.inverse_dynamics(model, q, qd, x, forces), expected)
     assert np.array_equal(kt.inverse_dynamics(model, q, qd, x, by_name), expected)
-    with pytest.raises(kt.SpatialTypeError, match=r"must be a Force.*got a Motion"):
+    with pytest.raises(kt.errors.SpatialTypeError, match=r"must be a Force.*got a Motion"):
         kt.inverse_dynamics(model, q, qd, x, {"body1": kt.Motion.zero()})
 
 

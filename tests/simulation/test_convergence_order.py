@@ -9,11 +9,11 @@ import mpmath
 import numpy as np
 import pytest
 
-from kinetree import ModelBuilder, Reversed, Spherical, kernel, mass_matrix, shapes
+from kinetree import ModelBuilder, Spherical, kernel, mass_matrix, shapes
 from kinetree.integration.explicit import DORMAND_PRINCE, ExplicitRungeKutta
 from kinetree.integration.field import Field
 from kinetree.integration.step import Stepper
-from kinetree.joints import REPRESENTATIVES
+from kinetree.joints import REPRESENTATIVES, Reversed
 from kinetree.samples import random_inertia, random_placement
 from kinetree.simulation import INTEGRATORS
 from kinetree.spatial.ops import cos, sin

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.closeness import assert_close
 
-from kinetree import Exponential, ModelBuilder, Revolute, simulate
+from kinetree import ModelBuilder, Revolute, simulate
 from kinetree.errors import JointError
 from kinetree.integration import manifold
 from kinetree.integration.manifold import (
@@ -12,7 +12,7 @@ from kinetree.integration.manifold import (
     dexp_inverse,
     joint_rate,
 )
-from kinetree.joints import REPRESENTATIVES
+from kinetree.joints import REPRESENTATIVES, Exponential
 
 TURNING = [j for j in REPRESENTATIVES if not j.rates_are_velocities]
 every_group = pytest.mark.parametrize("joint", TURNING, ids=repr)

@@ -68,7 +68,7 @@ def test_a_joint_that_moves_far_in_one_step_is_named():
 
 def test_a_nearly_singular_inertia_matrix_is_warned_of():
     gimbal = kt.ModelBuilder("gimbal", gravity=(0, 0, 0)).body(
-        "ball", joint=kt.Euler("zyx"), inertia=kt.shapes.box(0.1, 0.2, 0.3, mass=1.0)
+        "ball", joint=kt.joints.Euler("zyx"), inertia=kt.shapes.box(0.1, 0.2, 0.3, mass=1.0)
     )
     motion = warned(
         "close to a singular inertia matrix",

@@ -312,7 +312,7 @@ def test_errors_name_the_argument():
 
 def test_errors_name_the_kernel_and_the_array():
     fails(TypeError, "controller becomes part of a compiled loop", controller=lambda m, q: -q)
-    fails(kt.TraceError, "write @kinetree.kernel above", forces=[lambda m, t, q, qd: -qd])
+    fails(kt.errors.TraceError, "write @kinetree.kernel above", forces=[lambda m, t, q, qd: -qd])
     fails(kt.UnknownNameError, "swung takes 'phase'", controller=swung)
     fails(kt.UnknownNameError, "hold 'phas'.*did you mean 'phase'", controller=swung,
           arguments={"phas": 1.0})  # fmt: skip

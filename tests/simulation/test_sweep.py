@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree import Sweep, SweepError, SweepWarning, sweep
+from kinetree import Sweep, sweep
+from kinetree.errors import SweepError, SweepWarning
 from kinetree.simulation.sweep.plan import digest
 
 PENDULUM = kt.samples.pendulum()

@@ -104,7 +104,7 @@ def test_failures_on_workers_are_recorded(client):
             raise ValueError("three")
         return k
 
-    with pytest.warns(kt.SweepWarning, match="1 of 6 runs failed; run 3: ValueError: three"):
+    with pytest.warns(kt.errors.SweepWarning, match="1 of 6 runs failed; run 3: ValueError: three"):
         found = kt.sweep(MODEL, careful, {"k": range(6)}, client=client, chunk=2)
     assert found["result"][found.ok].tolist() == [0, 1, 2, 4, 5]
 
@@ -117,7 +117,9 @@ def test_what_workers_cannot_unpack_is_explained(client):
     def uses(model, k, odd=Odd()):  # noqa: B008
         return k
 
-    with pytest.raises(kt.SweepError, match=r"not be done on the cluster: ModuleNotFoundError.*"):
+    with pytest.raises(
+        kt.errors.SweepError, match=r"not be done on the cluster: ModuleNotFoundError.*"
+    ):
         kt.sweep(MODEL, uses, {"k": [1]}, client=client)
 
 
@@ -126,5 +128,5 @@ def test_functions_that_call_simulate_can_be_sent():
 
 
 def test_a_client_must_be_one():
-    with pytest.raises(kt.SweepError, match=r"must be a dask\.distributed\.Client"):
+    with pytest.raises(kt.errors.SweepError, match=r"must be a dask\.distributed\.Client"):
         kt.sweep(MODEL, lambda model, k: k, {"k": [1]}, client="tcp://localhost:8786")

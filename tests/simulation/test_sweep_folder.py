@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree import Sweep, SweepError, SweepWarning, sweep
+from kinetree import Sweep, sweep
+from kinetree.errors import SweepError, SweepWarning
 
 MODEL = kt.samples.pendulum()
 

@@ -64,7 +64,7 @@ def test_contact_comes_back(tmp_path):
 
 
 def test_a_model_with_a_joint_of_the_users_is_given_again(tmp_path):
-    slide = kt.CustomJoint(lambda q: kt.xlt(q[0], 0 * q[0], 0 * q[0]), 1)
+    slide = kt.joints.CustomJoint(lambda q: kt.xlt(q[0], 0 * q[0], 0 * q[0]), 1)
     inertia = kt.Inertia.from_mass_center(1.0, np.zeros(3), np.eye(3))
     builder = kt.ModelBuilder("slide")
     builder.body("cart", joint=slide, inertia=inertia)
@@ -119,14 +119,16 @@ def test_a_missing_package_is_named_with_the_extra_that_brings_it(
 ):
     without(monkeypatch, package)
     message = rf'needs the package {package}, .*: pip install "kinetree\[{extra}\]"'
-    with pytest.raises(kt.MissingPackageError, match=message):
+    with pytest.raises(kt.errors.MissingPackageError, match=message):
         act(motion, tmp_path)
     assert not list(tmp_path.iterdir())
 
 
 def test_netcdf_needs_one_of_three_packages(motion, tmp_path, monkeypatch):
     without(monkeypatch, "netCDF4", "h5netcdf", "scipy")
-    with pytest.raises(kt.MissingPackageError, match="netCDF4, h5netcdf or scipy beside xarray"):
+    with pytest.raises(
+        kt.errors.MissingPackageError, match="netCDF4, h5netcdf or scipy beside xarray"
+    ):
         motion.save(tmp_path / "motion.nc")
 
 

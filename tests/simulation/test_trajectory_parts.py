@@ -163,9 +163,11 @@ def test_variables_have_names_and_units():
 def test_every_kind_of_joint_has_names_for_its_variables():
     inertia = kt.Inertia.from_mass_center(1.0, np.zeros(3), np.eye(3))
     for joint in (
-        kt.Cylindrical("z"), kt.Planar("z"), kt.Spherical(), kt.Euler("xyz"), kt.Exponential(),
-        kt.Universal("xy"), kt.Translation(), kt.Free(), kt.SphereInCylinder("z"),
-        kt.Helical("z", pitch=0.1), kt.RackAndPinion(0.1), kt.Reversed(kt.Free()), kt.Fixed(),
+        kt.Cylindrical("z"), kt.Planar("z"), kt.Spherical(), kt.joints.Euler("xyz"),
+        kt.joints.Exponential(),
+        kt.Universal("xy"), kt.Translation(), kt.Free(), kt.joints.SphereInCylinder("z"),
+        kt.Helical("z", pitch=0.1), kt.joints.RackAndPinion(0.1),
+        kt.joints.Reversed(kt.Free()), kt.Fixed(),
         kt.Prismatic("x"),
     ):  # fmt: skip
         builder = kt.ModelBuilder()

@@ -13,7 +13,7 @@ def top(joint, **options):
     return kt.ModelBuilder("top").body("body", joint=joint, inertia=INERTIA, **options).build()
 
 
-VECTOR, QUATERNION = top(kt.Exponential()), top(kt.Spherical())
+VECTOR, QUATERNION = top(kt.joints.Exponential()), top(kt.Spherical())
 JOINT = VECTOR.joint[1]
 SPIN = np.array([1.0, 9.0, 2.0])
 
@@ -65,7 +65,7 @@ def test_rollouts_turn_over_too():
 
 def test_a_spring_is_about_the_variables_which_then_stay():
     spring = kt.JointDynamics(stiffness=1e-3)
-    wound = top(kt.Exponential(), dynamics=spring)
+    wound = top(kt.joints.Exponential(), dynamics=spring)
     motion = kt.simulate(wound, [0.0, 2.9, 0.0], [0.0, 6.0, 0.0], duration=0.1)
     assert motion.q[-1, 1] > np.pi
 
@@ -83,7 +83,7 @@ def test_a_full_turn_is_an_error_that_names_the_joint(axis, function):
 
 
 def test_gimbal_lock_is_called_so():
-    angles, q = top(kt.Euler("zyx")), np.array([0.3, np.pi / 2, 0.1])
+    angles, q = top(kt.joints.Euler("zyx")), np.array([0.3, np.pi / 2, 0.1])
     with pytest.raises(kt.SingularError, match="gimbal lock"):
         kt.forward_dynamics(angles, q, np.zeros(3), np.zeros(3))
 
@@ -97,6 +97,6 @@ def test_quaternions_stay_of_unit_length_in_single_precision():
 
 def test_what_holds_for_a_joint_holds_for_its_reverse():
     q, qd = np.array([1.0, -3.0, 2.0]), np.array([0.3, 0.2, -0.5])
-    reverse = kt.Reversed(JOINT)
+    reverse = kt.joints.Reversed(JOINT)
     assert reverse.turns_over
     assert_close(np.array(reverse.reparameterize(q, qd)), np.array(JOINT.reparameterize(q, qd)))

@@ -42,10 +42,18 @@ def hopper(*features, restitution=0.0):
     add("knee", "hip", kt.Revolute("y"), bar, end, stiffness=5.0, damping=0.5)
     if "own joint" in features:
         ball = kt.shapes.sphere(0.05, mass=0.3)
-        add("ankle", "knee", kt.CustomJoint(_bent, 1), ball, end, stiffness=900.0, damping=5.0)
+        add(
+            "ankle",
+            "knee",
+            kt.joints.CustomJoint(_bent, 1),
+            ball,
+            end,
+            stiffness=900.0,
+            damping=5.0,
+        )
     if "loop" in features:
         add("strut", "trunk", kt.Revolute("y"), bar, (0.1, 0, 0))
-        hinge = kt.SphereInCylinder("z")
+        hinge = kt.joints.SphereInCylinder("z")
         b.loop("link", joint=hinge, predecessor="strut", successor="knee", at=end,
                successor_at=(0.1, 0, 0))  # fmt: skip
     if "gears" in features:

@@ -218,5 +218,5 @@ def test_without_sympy_the_message_says_what_to_install(monkeypatch):
         raise ImportError(f"No module named {name!r}")
 
     monkeypatch.setattr(symbolic_parameters, "import_module", missing)
-    with pytest.raises(kt.MissingPackageError, match=r'pip install "kinetree\[symbolic\]"'):
+    with pytest.raises(kt.errors.MissingPackageError, match=r'pip install "kinetree\[symbolic\]"'):
         kt.equations_of_motion(kt.samples.pendulum())

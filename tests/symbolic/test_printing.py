@@ -61,7 +61,7 @@ def test_python_source_runs(planar, rng):
 
 
 def test_python_source_of_a_slide_along_a_curve(rng):
-    curve = kt.CustomJoint(lambda q: kt.xlt(q[0], 0, ops.exp(q[0]) * ops.tanh(q[0])), 1)
+    curve = kt.joints.CustomJoint(lambda q: kt.xlt(q[0], 0, ops.exp(q[0]) * ops.tanh(q[0])), 1)
     b = kt.ModelBuilder("slide")
     b.body("bead", joint=curve, inertia=kt.Inertia.from_mass_center(2.0, [0, 0, 0], np.eye(3)))
     m, names = b.build(), {}

@@ -229,7 +229,7 @@ def test_a_missing_package_is_named_with_its_extra(tmp_path, monkeypatch, packag
         return real(name, *rest)
 
     monkeypatch.setattr(packages.importlib, "import_module", without)
-    with pytest.raises(kt.MissingPackageError, match=rf"{purpose} needs .*kinetree\[view\]"):
+    with pytest.raises(kt.errors.MissingPackageError, match=rf"{purpose} needs .*kinetree\[view\]"):
         use(tmp_path)
 
 

@@ -247,5 +247,5 @@ def test_the_viewer_shows_itself_in_notebooks_and_ends(live):
         other.close()
         waiting.join(10)
         assert not waiting.is_alive()
-    with pytest.raises(kt.ViewError, match=r"port \d+ is in use, .* choose another"):
+    with pytest.raises(kt.errors.ViewError, match=r"port \d+ is in use, .* choose another"):
         kt.view("pendulum", open=False, port=shown.server.get_port())

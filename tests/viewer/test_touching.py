@@ -58,5 +58,7 @@ def test_the_scene_of_the_viewer_has_them(rolling):
 def test_a_motion_without_contact_says_so(rolling):
     _, scene, _ = rolling
     motion = kt.simulate(kt.samples.pendulum(), [0.1], duration=0.01)
-    with pytest.raises(kt.ContactError, match=r"simulate it with contact=, such as kt\.simulate"):
+    with pytest.raises(
+        kt.errors.ContactError, match=r"simulate it with contact=, such as kt\.simulate"
+    ):
         kt.viewer.contacts_of(motion, scene)

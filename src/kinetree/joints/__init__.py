@@ -73,7 +73,7 @@ def register(kind: type[AbstractJoint]) -> type[AbstractJoint]:
 
     @kt.joints.register
     @dataclass(frozen=True)
-    class Parabola(kt.AbstractJoint): ...
+    class Parabola(kt.joints.AbstractJoint): ...
     """
     for other in known_joints():
         if other.spelling == kind.spelling and other.__qualname__ != kind.__qualname__:

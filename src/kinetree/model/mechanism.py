@@ -39,7 +39,7 @@ class MechanismGraph(Attachments):
     """Collects bodies and joints in any order and direction. Every call returns the graph.
 
         slider_crank = (
-            kt.MechanismGraph("slider-crank")
+            kt.model.MechanismGraph("slider-crank")
             .body("crank", inertia=...).body("rod", inertia=...).body("piston", inertia=...)
             .joint("main", kt.Revolute("y"), predecessor="base", successor="crank")
             .joint("big end", kt.Revolute("y"), predecessor="crank", successor="rod", at=...)

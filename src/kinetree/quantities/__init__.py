@@ -1,7 +1,7 @@
 """The public functions of a model: one definition each, compiled on first use."""
 
 # ruff: noqa: F403
-from kinetree.model.define import FUNCTIONS
+from kinetree.model.define import FUNCTIONS as FUNCTIONS
 from kinetree.quantities import (
     cartesian,
     centroidal,
@@ -23,7 +23,7 @@ from kinetree.quantities.regressors import *
 from kinetree.quantities.support import *
 from kinetree.quantities.task_space import *
 
-__all__ = ["FUNCTIONS"]
+__all__: list[str] = []
 __all__ += cartesian.__all__
 __all__ += centroidal.__all__
 __all__ += dynamics.__all__
