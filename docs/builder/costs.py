@@ -66,7 +66,7 @@ def _every_other_force(model):
 
 def _last_body(model):
     last = model.body_names[-1]
-    return {"frame": model.frame(last), "reference": "world"}, {"of": last, "reference": "world"}
+    return {"frame": model.frame(last), "reference": "world"}, {"name": last, "reference": "world"}
 
 
 def _floating_base(model):
