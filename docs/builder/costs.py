@@ -110,7 +110,7 @@ def joints(expressions) -> str:
     rng = np.random.default_rng(0)
     lines = [_row(["joint", "freedoms", "`jcalc`"]), _row(["---"] * 3)]
     for expression in expressions:
-        joint = eval(expression, dict(vars(kt)))
+        joint = eval(expression, dict(vars(kt.joints)))
         q, qd = rng.normal(size=joint.nq), rng.normal(size=joint.nv)
         lines.append(_row([f"`{expression}`", joint.nv, count(joint.jcalc, q, qd)]))
     return "\n".join(lines)
