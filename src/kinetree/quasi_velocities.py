@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 from kinetree.errors import ShapeError, names_itself
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
-from kinetree.model.arrays import as_given
+from kinetree.model.arrays import as_given, as_model
+from kinetree.model.define import require_tree
 from kinetree.quantities.dynamics import inverse_dynamics, mass_matrix
 
 __all__ = ["QuasiVelocityDynamics", "quasi_velocity_dynamics"]
@@ -44,6 +45,7 @@ def quasi_velocity_dynamics(model, q, y, B) -> QuasiVelocityDynamics:
         B: a function of the model and one ``q``, written as for ``@kt.kernel``, that returns
             (nv, k). It is compiled, and differentiated exactly.
     """
+    require_tree(as_model(model), "quasi_velocity_dynamics")
     of_q, rate = _compiled(B)
     Bq, y = of_q(model, q), as_given(y, "y")
     if Bq.ndim < 2 or Bq.shape[-2] != model.nv:
