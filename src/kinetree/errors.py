@@ -57,7 +57,7 @@ __all__ = [
 class KinetreeError(Exception):
     """Base class of every error raised by kinetree."""
 
-    def named(self, function):
+    def named(self, function: str) -> None:
         """Let the message begin with the function that was called, unless it has its name.
 
         Algorithms know what is wrong with a model, and not which function was asked.

@@ -21,7 +21,7 @@ import numpy as np
 from kinetree.algorithms import floating_base
 from kinetree.algorithms.jacobians import frame_jacobian
 from kinetree.arrays.dispatch import namespace
-from kinetree.arrays.kinds import common, is_foreign
+from kinetree.arrays.kinds import Array, ArrayLike, common, is_foreign
 from kinetree.codegen.program import Argument
 from kinetree.errors import LoopError, ModelError, ShapeError, names_itself
 from kinetree.functional.kernel import kernel
@@ -65,7 +65,7 @@ class EquationOfMotion(NamedTuple):
 
 
 @names_itself
-def of(model) -> FloatingBase:
+def of(model: Model) -> FloatingBase:
     """The floating base of a model whose only body on the base is on a free joint."""
     roots = [b for b in as_model(model).bodies if b.parent == 0]
     if len(roots) != 1 or not isinstance(roots[0].joint, Free):
@@ -78,7 +78,15 @@ def of(model) -> FloatingBase:
 
 
 @names_itself
-def forward_dynamics(base, q, v_0, qd, tau, gravity=(0.0, 0.0, 0.0), f_ext=None):
+def forward_dynamics(
+    base: FloatingBase,
+    q: ArrayLike,
+    v_0: ArrayLike,
+    qd: ArrayLike,
+    tau: ArrayLike,
+    gravity: ArrayLike = (0.0, 0.0, 0.0),
+    f_ext: ArrayLike | None = None,
+) -> tuple[Array, Array]:
     """Accelerations of base and joints that the joint forces produce — RBDA Table 9.4.
 
     Args:
@@ -101,7 +109,15 @@ def forward_dynamics(base, q, v_0, qd, tau, gravity=(0.0, 0.0, 0.0), f_ext=None)
 
 
 @names_itself
-def inverse_dynamics(base, q, v_0, qd, qdd, gravity=(0.0, 0.0, 0.0), f_ext=None):
+def inverse_dynamics(
+    base: FloatingBase,
+    q: ArrayLike,
+    v_0: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    gravity: ArrayLike = (0.0, 0.0, 0.0),
+    f_ext: ArrayLike | None = None,
+) -> tuple[Array, Array]:
     """Acceleration of the base and joint forces, from joint accelerations — RBDA Table 9.6.
 
     Nothing but ``f_ext`` holds the base, which moves as the joints make it. Arguments and results
@@ -112,27 +128,41 @@ def inverse_dynamics(base, q, v_0, qd, qdd, gravity=(0.0, 0.0, 0.0), f_ext=None)
 
 
 @names_itself
-def equation_of_motion(base, q, v_0, qd, gravity=(0.0, 0.0, 0.0), f_ext=None) -> EquationOfMotion:
+def equation_of_motion(
+    base: FloatingBase,
+    q: ArrayLike,
+    v_0: ArrayLike,
+    qd: ArrayLike,
+    gravity: ArrayLike = (0.0, 0.0, 0.0),
+    f_ext: ArrayLike | None = None,
+) -> EquationOfMotion:
     """Coefficients of the equation of motion of base and joints, no loops — RBDA Table 9.5."""
     _require_tree(base, "floating.equation_of_motion")
     return EquationOfMotion(*_call(_equation, base, (q, v_0, qd, gravity), f_ext))
 
 
 @names_itself
-def reduced_equation(base, q, v_0, qd, gravity=(0.0, 0.0, 0.0), f_ext=None):
+def reduced_equation(
+    base: FloatingBase,
+    q: ArrayLike,
+    v_0: ArrayLike,
+    qd: ArrayLike,
+    gravity: ArrayLike = (0.0, 0.0, 0.0),
+    f_ext: ArrayLike | None = None,
+) -> tuple[Array, Array]:
     """``H, C`` of ``H qdd + C = tau``, base eliminated, no loops — RBDA (9.14)–(9.16)."""
     _require_tree(base, "floating.reduced_equation")
     return _call(_reduced, base, (q, v_0, qd, gravity), f_ext)
 
 
 @names_itself
-def momentum(base, q, v_0, qd):
+def momentum(base: FloatingBase, q: ArrayLike, v_0: ArrayLike, qd: ArrayLike) -> Array:
     """Momentum of the whole mechanism about the origin of the base, (..., 6)."""
     return _call(_momentum, base, (q, v_0, qd), None)
 
 
 @names_itself
-def generalized_jacobian(base, q, frame):
+def generalized_jacobian(base: FloatingBase, q: ArrayLike, frame: str) -> Array:
     """Velocity of a frame per joint velocity while nothing pushes from outside, (..., 6, nv).
 
     In coordinates of the base. The base recoils as the momentum stays zero; internal impulses
@@ -145,14 +175,14 @@ def generalized_jacobian(base, q, frame):
 
 
 @names_itself
-def base_state(model, q, qd):
+def base_state(model: Model, q: ArrayLike, qd: ArrayLike) -> tuple[Array, Array, Array, Array]:
     """State and gravity seen from the base: ``q, v_0, qd, gravity`` of a model on a free joint."""
     of(model)
     q, qd = as_given(q, "q"), as_given(qd, "qd")
     return q[..., 7:], qd[..., :6], qd[..., 6:], _gravity(model, q)
 
 
-def joint_state(q_0, q, v_0, qd):
+def joint_state(q_0: ArrayLike, q: ArrayLike, v_0: ArrayLike, qd: ArrayLike) -> tuple[Array, Array]:
     """State ``q, qd`` of the model on a free joint, whose own position is ``q_0``, (..., 7)."""
     named = {"q_0": q_0, "q": q, "v_0": v_0, "qd": qd}
     parts = [as_given(x, name) for name, x in named.items()]

@@ -8,12 +8,15 @@ hold it there drop out of the equation. For ``qdd = B yd + dB/dt y``,
     Bᵀ H B yd + Bᵀ (C + H dB/dt y) = Bᵀ tau
 """
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ShapeError, names_itself
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
+from kinetree.model import Model
 from kinetree.model.arrays import as_given, as_model
 from kinetree.model.define import require_tree
 from kinetree.quantities.dynamics import inverse_dynamics, mass_matrix
@@ -35,7 +38,9 @@ class QuasiVelocityDynamics(NamedTuple):
 
 
 @names_itself
-def quasi_velocity_dynamics(model, q, y, B) -> QuasiVelocityDynamics:
+def quasi_velocity_dynamics(
+    model: Model, q: ArrayLike, y: ArrayLike, B: Callable[..., Any]
+) -> QuasiVelocityDynamics:
     """The equation of motion for velocities ``y`` with ``qd = B(model, q) y``.
 
     Args:

@@ -151,7 +151,7 @@ SLIPS = {
     ),
     "dt": (lambda: kt.rollout(ARM, Q, steps=1, dt="1 ms"), "dt must be a positive time in seconds"),
     "inputs": (lambda: kt.rollout(ARM, Q, steps=1, inputs=Q), "inputs must be arrays by name"),
-    "forces": (lambda: kt.rollout(ARM, Q, steps=1, forces=None), "forces of a rollout become part"),
+    "forces": (lambda: kt.rollout(ARM, Q, steps=1, forces=None), "a force must be a function"),
     "linearize": (lambda: kt.linearize(ARM, Q, Q, Q, dt=[0.1]), "dt must be a positive time"),
     "dtype": (
         lambda: kt.compile(kt.gravity_force, ARM, dtype="half a"),

@@ -1,7 +1,8 @@
 """``compile``: the explicit form of what happens when a function is first called."""
 
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -17,7 +18,15 @@ from kinetree.model.define import kept
 __all__ = ["CompiledFunction", "compile"]
 
 
-def compile(function, model, *, target="cpu", dtype=None, parameters=(), **options):
+def compile(
+    function: Callable[..., Any],
+    model: Model,
+    *,
+    target: Literal["cpu", "cuda"] = "cpu",
+    dtype: Any = None,
+    parameters: Sequence[str] = (),
+    **options: Any,
+) -> "CompiledFunction":
     """A function for one model, with chosen parameters of the model as additional inputs.
 
         f = kt.compile(kt.inverse_dynamics, m, parameters=("gravity", "inertia:link7"))

@@ -9,6 +9,7 @@ second derivative is the derivative along ``e_k`` of entry ``[..., j]`` of the f
 of a joint do not commute (spherical, free, planar) it is not symmetric in ``j`` and ``k``.
 """
 
+from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any
 
@@ -29,7 +30,7 @@ from kinetree.spatial import Force
 __all__ = ["Derivative", "differentiate"]
 
 
-def differentiate(function, wrt, *, order=1):
+def differentiate(function: Callable[..., Any], wrt: Any, *, order: int = 1) -> Callable[..., Any]:
     """The derivative of a function, as a function of the same arguments.
 
     Args:

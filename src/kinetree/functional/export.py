@@ -2,8 +2,11 @@
 
 import inspect
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 
@@ -14,7 +17,8 @@ from kinetree.errors import UnknownNameError, names_itself
 from kinetree.functional.kernel import kernel
 from kinetree.functional.layout import labels, layout
 from kinetree.functional.prepare import bind, leaves_of, prepare
-from kinetree.model.define import argument_shape, is_public
+from kinetree.model import Model
+from kinetree.model.define import argument_shape, is_public, kernel_of
 from kinetree.quantities import FUNCTIONS
 from kinetree.spelling import did_you_mean
 
@@ -50,7 +54,14 @@ _SAMPLES = 4
 
 
 @names_itself
-def export_c(model, functions, path, *, name=None, dtype="float64") -> Path:
+def export_c(
+    model: Model,
+    functions: Sequence[Any],
+    path: str | PathLike[str],
+    *,
+    name: str | None = None,
+    dtype: Literal["float64", "float32"] = "float64",
+) -> Path:
     """Write standalone C: header, source, self-test and Makefile, in a folder of their own.
 
     ``make test`` in that folder compiles the code and compares it with numbers computed here.
@@ -82,7 +93,7 @@ def export_c(model, functions, path, *, name=None, dtype="float64") -> Path:
 
 
 @names_itself
-def listing(function, model, **options) -> str:
+def listing(function: Callable[..., Any] | str, model: Model, **options: Any) -> str:
     """Python source that computes a function of a model with NumPy, one value at a time.
 
     Args:
@@ -97,7 +108,9 @@ def listing(function, model, **options) -> str:
 
 
 @names_itself
-def to_numpy(function, model, **options):
+def to_numpy(
+    function: Callable[..., Any] | str, model: Model, **options: Any
+) -> Callable[..., Any]:
     """The listing as a function of arrays, with any batch axes; its text is ``.source``.
 
     Debuggers, tracebacks and ``inspect.getsource`` show that text.
@@ -157,7 +170,7 @@ class _Request:
 
     def _program(self):
         if self._is_quantity():
-            program = self.function.definition.kernel(self.model, tuple(self.options)).program
+            program = kernel_of(self.model, self.base, tuple(self.options)).program
         else:
             call = bind(self.function, (self.model,), {**self.options, **self._arrays()})
             program = prepare(self.function, call).kernel.program

@@ -9,6 +9,7 @@ import functools
 import linecache
 import sys
 import traceback
+from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
 from types import FunctionType
@@ -31,7 +32,7 @@ __all__ = ["UserKernel", "kernel", "select"]
 _REMEMBERED = 256  # ways of calling one kernel on one model
 
 
-def kernel(function):
+def kernel(function: Callable[..., Any]) -> "UserKernel":
     """Make a function of a model and arrays a compiled, batched and differentiable one.
 
     Args:
@@ -299,7 +300,7 @@ _MANY = (np.ndarray, list, tuple)
 _each = np.frompyfunc(ops.select, 3, 1)
 
 
-def select(condition, a, b) -> Any:
+def select(condition: Any, a: Any, b: Any) -> Any:
     """``a`` where the condition holds, else ``b``; element by element, like ``np.where``.
 
     Unlike ``np.where`` it works in functions under ``@kinetree.kernel``. Both values are computed,

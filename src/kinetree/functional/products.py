@@ -12,7 +12,7 @@ back, so that ``vjp`` carries all directions forward there.
 """
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 
-def jvp(function, wrt):
+def jvp(function: Callable[..., Any], wrt: Any) -> Callable[..., Any]:
     """The rate of a function along a tangent: the product ``J v`` of its derivative.
 
     Args:
@@ -55,7 +55,7 @@ def jvp(function, wrt):
     return _product(JacobianVectorProduct, function, wrt, "kinetree.jvp")
 
 
-def vjp(function, wrt):
+def vjp(function: Callable[..., Any], wrt: Any) -> Callable[..., Any]:
     """How a weighted sum of results changes with the arguments: the product ``wᵀ J``.
 
     Args:

@@ -360,7 +360,7 @@ def _door(defined, function, otherwise):
         "_read": defined.read,
     }
     exec(compile(source, file, "exec"), space)
-    door = functools.wraps(function)(space[defined.name])
+    door: Any = functools.wraps(function)(space[defined.name])
     door.__defaults__, door.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
     return door
 

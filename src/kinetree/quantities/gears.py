@@ -9,7 +9,7 @@ diagonal of the inertia matrix (``JointDynamics.armature``).
 """
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from kinetree.model.define import quantity
 from kinetree.model.gearing import Gearing
 from kinetree.model.parts import Body, JointDynamics, Posture, as_placement
 from kinetree.quantities.dynamics import bias_force, mass_matrix
+from kinetree.spatial import Inertia
 
 __all__ = ["ArmatureError", "add_rotor", "armature_error", "by_armature", "ratios", "rotors"]
 
@@ -43,7 +44,7 @@ def ratios(model: Model, q: ArrayLike) -> Array:
 
 
 @names_itself
-def rotors(model) -> tuple[str, ...]:
+def rotors(model: Model) -> tuple[str, ...]:
     """Names of the bodies that are rotors: round, carrying nothing, geared to one joint."""
     return tuple(
         model.body_names[i] for i in range(1, model.body_count + 1) if _gear(model, i) is not None
@@ -75,7 +76,7 @@ def _is_round(body):
 
 
 @names_itself
-def by_armature(model) -> Model:
+def by_armature(model: Model) -> Model:
     """The model with the shortcut: rotors stand still on their carriers, joints have armature.
 
     The mass of a rotor stays where it is; of its spinning only ``ratio² I`` is left, at the joint
@@ -129,7 +130,7 @@ class ArmatureError(NamedTuple):
 
 
 @on_host
-def armature_error(model, q, qd=None) -> ArmatureError:
+def armature_error(model: Model, q: ArrayLike, qd: ArrayLike | None = None) -> ArmatureError:
     """What the shortcut of ``by_armature`` costs in a state: relative errors of ``H`` and ``C``.
 
     Args:
@@ -178,9 +179,18 @@ def _joints_lead(model):
 
 @names_itself
 def add_rotor(
-    model, joint, *, ratio, inertia, on=None, at=None, axis=None, name=None, leads="joint",
-    dynamics=None,
-) -> Model:  # fmt: skip
+    model: Model,
+    joint: str,
+    *,
+    ratio: float,
+    inertia: Inertia,
+    on: str | None = None,
+    at: Any = None,
+    axis: Any = None,
+    name: str | None = None,
+    leads: Literal["joint", "rotor"] = "joint",
+    dynamics: JointDynamics | None = None,
+) -> Model:
     """A motor's rotor, as a body that turns ``ratio`` times as fast as a joint.
 
     It is carried by the body that holds the stator, and so feels how that body turns: gyroscopic

@@ -6,6 +6,7 @@ Host code: which contacts are corners of the polygon depends on the numbers.
 import numpy as np
 
 from kinetree.arrays.host import on_host
+from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ShapeError, TraceError
 from kinetree.model.arrays import as_numbers, check_finite
 
@@ -13,7 +14,9 @@ __all__ = ["support_margin"]
 
 
 @on_host
-def support_margin(contacts, point, *, up=(0.0, 0.0, 1.0)):
+def support_margin(
+    contacts: ArrayLike, point: ArrayLike, *, up: ArrayLike = (0.0, 0.0, 1.0)
+) -> Array:
     """How far a point may move before it leaves the polygon of support [m], (...).
 
     Static: with ``center_of_mass`` the margin of a mechanism at rest. Dynamic: with

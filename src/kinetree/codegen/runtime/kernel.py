@@ -127,8 +127,8 @@ class Kernel:
 
     def _connect(self):
         """Let calls go the lean path as far as there is machine code for it."""
-        codes = [v and v.code for v in map(self._variants.get, _LEAN)]
-        self.lean = single_call(self.name, "float64", self.general, *codes, self._most)
+        alone, wide = (v and v.code for v in map(self._variants.get, _LEAN))
+        self.lean = single_call(self.name, "float64", self.general, alone, wide, self._most)
         if not self._ways:
             self.call = self.lean
 

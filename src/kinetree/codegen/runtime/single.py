@@ -123,7 +123,7 @@ def single_call(name, dtype, general, alone=None, wide=None, most=0):
     """
     if not _supported():
         return general
-    code = alone or wide
+    code: Any = alone or wide
     python, descriptor = ctypes.pythonapi, np.dtype(dtype)
     values = {
         "array_type": _array_api()[_ARRAY_TYPE],

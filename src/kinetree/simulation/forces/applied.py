@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.algorithms.passive import spring_and_damper_force
-from kinetree.errors import ModelError, ShapeError, SingularError, UnknownNameError
+from kinetree.errors import ModelError, ShapeError, SingularError, TraceError, UnknownNameError
 from kinetree.functional.kernel import UserKernel, kernel
 from kinetree.integration.field import is_traceable
 from kinetree.model.arrays import as_joint_vector, as_numbers, check_finite
@@ -36,7 +36,7 @@ def as_force(force):
     if is_traceable(force) or isinstance(force, PythonForce):
         return force
     if not callable(force):
-        raise TypeError(
+        raise TraceError(
             f"a force must be a function (model, t, q, qd) that returns joint forces, or an "
             f"ExternalForce; got {type(force).__name__}"
         )
