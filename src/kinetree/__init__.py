@@ -21,13 +21,13 @@ from kinetree.quantities import *  # noqa: F403
 __version__ = "0.1.0"
 
 
-def _listed():
+def _listed() -> dict[str, str]:
     """The module that every name of the stub comes from."""
     tree = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
     return {
         alias.name: node.module
         for node in tree.body
-        if isinstance(node, ast.ImportFrom)
+        if isinstance(node, ast.ImportFrom) and node.module
         for alias in node.names
         if alias.name != "*"
     }
@@ -84,4 +84,4 @@ def _is_module(name):
     return place.is_dir() or place.with_suffix(".py").exists()
 
 
-__all__ = [*quantities.__all__, *(name for name in _LISTED if not _is_module(name))]
+__all__ = [*quantities.__all__, *(name for name in _LISTED if not _is_module(name))]  # pyright: ignore[reportUnsupportedDunderAll]

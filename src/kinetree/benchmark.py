@@ -14,20 +14,6 @@ import kinetree as kt
 from kinetree.interop.pinocchio.leaves import pinocchio
 from kinetree.loaders.mjcf.values import mujoco as mujoco_library
 
-__all__ = [
-    "FUNCTIONS",
-    "MUJOCO_FUNCTIONS",
-    "PEER_SAMPLES",
-    "Case",
-    "Result",
-    "compare",
-    "compare_mujoco",
-    "difference",
-    "is_too_large",
-    "measure",
-    "peer_cases",
-]
-
 PEER_SAMPLES = 256  # of a function that the peer has no batch form of
 
 

@@ -2,16 +2,6 @@
 
 import difflib
 
-__all__ = [
-    "FUNCTIONS",
-    "OF_MODELS",
-    "close_names",
-    "did_you_mean",
-    "name_here",
-    "printable",
-    "suggesting",
-]
-
 _SHOWN = 8
 
 

@@ -7,8 +7,6 @@ import numpy as np
 
 from kinetree.errors import ShapeError, SingularError
 
-__all__ = ["aligned", "batch_of", "batch_shape", "of_sample", "over_batch"]
-
 
 def over_batch(function, arguments, *, core, shape):
     """Call ``function`` on every sample of the arguments and stack the results.

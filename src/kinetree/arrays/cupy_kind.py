@@ -14,12 +14,6 @@ from kinetree.arrays.batch import batch_of
 from kinetree.arrays.kinds import precision
 from kinetree.errors import DeviceError
 
-__all__ = [
-    "call", "cast", "convert", "dtype_of", "has_numbers", "is_followed", "is_on_host",
-    "to_numpy",
-]  # fmt: skip
-
-
 _ndarray, _OutOfMemory = cupy.ndarray, cupy.cuda.memory.OutOfMemoryError
 _stream, _device = cupy.cuda.get_current_stream, cupy.cuda.runtime.getDevice
 

@@ -5,16 +5,6 @@ from math import prod
 
 from kinetree.errors import DeviceMemoryError, MissingPackageError
 
-__all__ = [
-    "Plans",
-    "launch",
-    "memory_error",
-    "memory_errors",
-    "out_of_memory",
-    "require_cupy",
-    "step_of",
-]
-
 
 class Plans(dict):
     """Launches by the shapes, strides and types that they were prepared for; not too many.

@@ -9,8 +9,6 @@ import numpy as np
 from kinetree.arrays.kinds import common, is_foreign, kind_of
 from kinetree.errors import ArrayKindError
 
-__all__ = ["as_numpy", "foreign_call", "good_samples", "module_of", "namespace", "stacked_rows"]
-
 
 @cache
 def module_of(kind) -> Any:

@@ -13,8 +13,6 @@ from kinetree.arrays.dispatch import module_of
 from kinetree.arrays.kinds import common, is_foreign, kind_of
 from kinetree.errors import ArrayKindError, KinetreeError, refuse_formulas
 
-__all__ = ["on_host"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 

@@ -20,11 +20,6 @@ from kinetree.arrays.batch import aligned, batch_of
 from kinetree.arrays.kinds import precision
 from kinetree.errors import DeviceError
 
-__all__ = [
-    "call", "cast", "convert", "differentiable_walk", "dtype_of", "has_numbers",
-    "is_followed", "is_on_host", "to_numpy",
-]  # fmt: skip
-
 _TARGET = "kinetree_call"
 
 

@@ -9,11 +9,6 @@ import numpy as np
 
 from kinetree.errors import ArrayKindError, ShapeError
 
-__all__ = [
-    "Array", "ArrayLike", "common", "is_foreign", "kind_of", "precision",
-    "refuse_masked",
-]  # fmt: skip
-
 Array: TypeAlias = Any
 """An array of NumPy, CuPy, PyTorch or JAX: results are of the kind of the arguments."""
 

@@ -16,18 +16,6 @@ from kinetree.arrays.kinds import precision
 from kinetree.arrays.torch_run import has_wrappers, is_transformed, planned, run
 from kinetree.errors import DeviceError
 
-__all__ = [
-    "call",
-    "cast",
-    "convert",
-    "differentiable_walk",
-    "dtype_of",
-    "has_numbers",
-    "is_followed",
-    "is_on_host",
-    "to_numpy",
-]
-
 _TYPES = {"float32": torch.float32, "float64": torch.float64}
 
 

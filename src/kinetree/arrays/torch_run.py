@@ -11,8 +11,6 @@ import torch  # pyright: ignore[reportMissingImports]
 from kinetree.arrays import device
 from kinetree.arrays.batch import batch_of
 
-__all__ = ["has_wrappers", "is_transformed", "planned", "run"]
-
 
 def run(kernel, tensors):
     """The results of a kernel for tensors of one device and one precision, a tuple."""

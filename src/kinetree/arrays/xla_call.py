@@ -18,8 +18,6 @@ from kinetree.arrays import device
 from kinetree.arrays.batch import batch_of
 from kinetree.errors import DeviceMemoryError
 
-__all__ = ["HANDLER_CPU", "HANDLER_CUDA", "number_of"]
-
 _TYPES = {11: np.dtype(np.float32), 12: np.dtype(np.float64)}
 _EXECUTE, _METADATA = 3, 1
 _INVALID_ARGUMENT, _RESOURCE_EXHAUSTED = 3, 8

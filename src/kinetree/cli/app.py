@@ -22,8 +22,6 @@ from kinetree.cli import (
 from kinetree.cli.console import Commands
 from kinetree.cli.options import examples, flag
 
-__all__ = ["app"]
-
 app = typer.Typer(
     cls=Commands,
     no_args_is_help=True,

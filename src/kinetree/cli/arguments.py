@@ -14,18 +14,6 @@ import numpy as np
 from kinetree.cli.console import fail, misuse
 from kinetree.spelling import did_you_mean
 
-__all__ = [
-    "bind",
-    "configuration",
-    "find_function",
-    "functions",
-    "settings",
-    "spelling",
-    "standard_input",
-    "summary",
-    "vector",
-]
-
 _UNDERSTOOD = {
     "model", "q", "qd", "qdd", "tau", "point", "name", "frame",
 }  # fmt: skip

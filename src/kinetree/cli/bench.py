@@ -13,8 +13,6 @@ from kinetree.cli.console import fail, misuse, out, print_json, progress
 from kinetree.cli.options import Floating, FolderOption, Json, complete, open_robot, option
 from kinetree.codegen.runtime.threads import set_threads, threads
 
-__all__ = ["bench", "measure"]
-
 _FUNCTIONS = {
     "inverse_dynamics": ("q", "qd", "qdd"),
     "forward_dynamics": ("q", "qd", "qdd"),

@@ -5,8 +5,6 @@ import typer
 from kinetree.cli.console import err, out, print_json
 from kinetree.cli.options import Json, examples
 
-__all__ = ["app"]
-
 app = typer.Typer(
     epilog=examples("kinetree cache", "kinetree cache clear", "du -sh $(kinetree cache path)")
 )

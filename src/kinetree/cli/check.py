@@ -10,8 +10,6 @@ from kinetree.cli.console import out, print_json
 from kinetree.cli.options import Floating, FolderOption, Json, RobotArgument, flag, open_robot
 from kinetree.spelling import printable
 
-__all__ = ["check"]
-
 _STYLES = {"error": "red", "warning": "yellow", "note": "blue"}
 _SHOWN, _LONG = 6, 24
 

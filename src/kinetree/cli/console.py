@@ -18,18 +18,6 @@ import typer.core
 from kinetree.errors import KinetreeError
 from kinetree.spelling import printable
 
-__all__ = [
-    "Commands",
-    "bar",
-    "err",
-    "fail",
-    "misuse",
-    "out",
-    "print_json",
-    "print_wide",
-    "progress",
-]
-
 WIDTH = 100
 
 

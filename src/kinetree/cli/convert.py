@@ -10,8 +10,6 @@ from kinetree.cli.console import err, fail
 from kinetree.cli.info import counted
 from kinetree.cli.options import Floating, FolderOption, KeepFixed, RobotArgument, flag, open_robot
 
-__all__ = ["convert", "write"]
-
 
 def convert(
     robot: RobotArgument,

@@ -10,8 +10,6 @@ from kinetree.cli.console import bar, misuse, progress
 from kinetree.cli.console import out as console
 from kinetree.cli.options import option
 
-__all__ = ["demo"]
-
 
 def demo(
     out: Annotated[

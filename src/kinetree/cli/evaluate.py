@@ -19,8 +19,6 @@ from kinetree.cli.console import misuse, out, print_json, print_wide
 from kinetree.cli.options import Floating, FolderOption, complete, flag, open_robot, option
 from kinetree.spelling import printable
 
-__all__ = ["evaluate"]
-
 
 def _complete_function(incomplete: str):
     return [(n, summary(f)) for n, f in functions().items() if n.startswith(incomplete)]

@@ -10,8 +10,6 @@ from kinetree.cli.arguments import find_function, functions, spelling
 from kinetree.cli.console import err, misuse, progress
 from kinetree.cli.options import Floating, FolderOption, RobotArgument, flag, open_robot, option
 
-__all__ = ["generate"]
-
 _USUAL = ("inverse_dynamics", "forward_dynamics", "mass_matrix", "bias_force")
 
 

@@ -7,8 +7,6 @@ from kinetree.cli.options import Floating, FolderOption, Json, KeepFixed, RobotA
 from kinetree.model.describe import leader_text
 from kinetree.spelling import printable
 
-__all__ = ["counted", "coupling_text", "draw", "info", "kind_of"]
-
 _SHOWN = 12
 
 

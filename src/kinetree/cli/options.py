@@ -9,18 +9,6 @@ import typer
 from kinetree.cli.console import misuse
 from kinetree.spelling import close_names, did_you_mean
 
-__all__ = [
-    "Floating",
-    "FolderOption",
-    "Json",
-    "KeepFixed",
-    "RobotArgument",
-    "complete",
-    "examples",
-    "flag",
-    "option",
-]
-
 
 def flag(*names, help, **settings):
     """An option without a value."""

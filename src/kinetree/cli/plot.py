@@ -10,8 +10,6 @@ import typer
 from kinetree.cli.console import err, fail, misuse
 from kinetree.cli.options import option
 
-__all__ = ["animate", "missing", "plot"]
-
 PICTURES = (".png", ".pdf", ".svg")
 
 

@@ -8,8 +8,6 @@ import typer
 from kinetree.cli.console import misuse, out, print_json
 from kinetree.cli.options import Json, examples, flag
 
-__all__ = ["app"]
-
 _WRITE = "kinetree samples write panda panda.urdf"
 
 app = typer.Typer(epilog=examples("kinetree samples", _WRITE))

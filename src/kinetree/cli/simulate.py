@@ -12,8 +12,6 @@ from kinetree.cli.options import Floating, FolderOption, Json, RobotArgument, op
 from kinetree.cli.plot import PICTURES, draw, missing, require_suffix
 from kinetree.spelling import did_you_mean, printable
 
-__all__ = ["simulate"]
-
 
 def _complete_integrator(incomplete: str):
     from kinetree.simulation import INTEGRATORS

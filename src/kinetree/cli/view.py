@@ -7,8 +7,6 @@ from kinetree.cli.arguments import configuration
 from kinetree.cli.console import bar, err, misuse
 from kinetree.cli.options import Floating, FolderOption, RobotArgument, flag, open_robot, option
 
-__all__ = ["view"]
-
 
 def _complete_layers(incomplete: str):
     from kinetree.viewer import LAYERS

@@ -20,8 +20,6 @@ from kinetree.codegen.compile.llvm import (
 )
 from kinetree.codegen.keys import program_key, request_key
 
-__all__ = ["build", "build_cuda", "code_of"]
-
 _loaded = WeakValueDictionary()  # machine code in use, by request and by program
 _recent = deque(maxlen=64)  # some of what was used lately stays when its model goes
 _FEW_INPUTS = 32  # numbers: those of an arm, but not of a walking robot

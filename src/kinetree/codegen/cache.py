@@ -20,8 +20,6 @@ from typing import NamedTuple
 
 from kinetree.errors import CacheWarning
 
-__all__ = ["Entry", "Store", "cache_folder", "open_store", "pack", "read", "size_limit", "unpack"]
-
 _ENTRY, _PARTIAL = ".entry", ".partial"
 _ABANDONED = 3600  # [s] a partial file of this age belongs to a process that was killed
 _FRESH = 600  # [s] an entry used this recently needs no new time stamp

@@ -16,8 +16,6 @@ from kinetree.expr import interpret
 from kinetree.expr.node import CONDITIONS, OPERATIONS, Graph
 from kinetree.expr.repeat import repeat
 
-__all__ = ["Case", "cases", "check_backend"]
-
 # What the interpreter's own functions may be off, and those of a back end.
 ULPS = {"sin": 3, "cos": 3, "atan2": 4, "exp": 4, "log": 4, "tanh": 5}
 _NAMES = {

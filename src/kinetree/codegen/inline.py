@@ -10,8 +10,6 @@ from kinetree.expr.count import cost
 from kinetree.expr.node import Expr, Graph
 from kinetree.expr.substitute import substitute
 
-__all__ = ["compact", "evaluated", "shortest", "trace_of"]
-
 
 def compact(program):
     """The same program in a graph of its own, without what differentiation left behind."""

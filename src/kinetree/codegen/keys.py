@@ -17,8 +17,6 @@ import numpy as np
 
 from kinetree.codegen.compile import llvm, nvrtc
 
-__all__ = ["program_key", "request_key", "source_digest"]
-
 _IMPORTED = time.time() - 2.0  # [s] files older than this are what this process runs
 
 

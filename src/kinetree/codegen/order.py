@@ -9,8 +9,6 @@ from heapq import heapify, heappop, heappush
 
 from kinetree.expr.node import LEAVES
 
-__all__ = ["backward", "by_results", "created", "deep_first", "fewest_waiting", "most_waiting"]
-
 _FEW = 64  # waiting values that fit anywhere
 _MANY = 8000  # nodes for which not everything is tried
 

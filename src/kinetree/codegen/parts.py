@@ -11,8 +11,6 @@ from kinetree.codegen.program import Argument, Program
 from kinetree.codegen.watch import hidden_inputs
 from kinetree.expr.node import LEAVES, Graph
 
-__all__ = ["LEFT", "WORK", "Part", "Parts", "Row", "in_parts"]
-
 WORK, LEFT = "@work", "@left"  # no names that an argument can have
 
 

@@ -11,8 +11,6 @@ from kinetree.expr.refusals import explained
 from kinetree.expr.regroup import regroup
 from kinetree.expr.repeat import check_scopes
 
-__all__ = ["Argument", "Program", "cheapest", "regrouped", "trace"]
-
 
 @dataclass(frozen=True)
 class Argument:

@@ -10,8 +10,6 @@ from typing import Any
 
 from kinetree.expr.repeat import free_loops, loop_of
 
-__all__ = ["LoopStep", "Places", "Repeat", "cut", "nest", "spans"]
-
 
 @dataclass(frozen=True)
 class Repeat:

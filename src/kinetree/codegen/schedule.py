@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 from kinetree.codegen.repeat import Places, cut, nest, spans
 
-__all__ = ["Block", "Schedule", "Statement", "schedule"]
-
 BLOCK_SIZE = 500  # statements; 250 to 1000 compile and run alike, see benchmarks/results.md
 
 

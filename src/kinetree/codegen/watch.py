@@ -8,8 +8,6 @@ a division, root, exponential, logarithm or choice could hide or create infiniti
 from dataclasses import dataclass
 from math import log10
 
-__all__ = ["Watch", "hidden_inputs", "what_to_watch"]
-
 _SUMS_AND_PRODUCTS = frozenset(("const", "input", "+", "-", "*", "neg", "sin", "cos"))
 _LARGEST = {"float64": 300.0, "float32": 37.0}  # powers of ten that are surely finite
 _BOUNDS = (75, 50, 30, 15, 9, 6, 4)  # powers of ten that inputs may be held to

@@ -28,8 +28,6 @@ from kinetree.errors import (
 )
 from kinetree.model.geometry import HeightField, Plane
 
-__all__ = ["Attached", "attach", "warn_of_ground"]
-
 
 @dataclass(frozen=True)
 class Attached:

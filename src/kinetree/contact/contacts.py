@@ -18,19 +18,6 @@ from kinetree.functional.kernel import kernel, select
 from kinetree.model.model import Model
 from kinetree.quantities import kinematics
 
-__all__ = [
-    "Changes",
-    "Contacts",
-    "bias",
-    "body_motions",
-    "contact_axes",
-    "contact_axes_rate",
-    "contact_changes",
-    "jacobian",
-    "spatial_normals",
-    "velocity",
-]
-
 
 class Contacts(NamedTuple):
     """Contacts of one instant, ``n`` of them.

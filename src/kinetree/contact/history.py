@@ -10,8 +10,6 @@ from kinetree.contact.event_driven.modes import STICKS
 from kinetree.functional.kernel import select
 from kinetree.loops.kinematics.constraint import error
 
-__all__ = ["ContactHistory", "Notes", "PhaseHistory", "PhaseNotes", "Residuals", "accumulated"]
-
 # --- Residuals of time steps ---------------------------------------------------------------------
 
 

@@ -18,10 +18,6 @@ from kinetree.loops.kinematics.space import tree_inertia
 from kinetree.quantities import dynamics
 from kinetree.quantities.hybrid import free_joints
 
-__all__ = [
-    "drive_forces", "free_acceleration", "free_variables", "loop_forces", "mobility", "tree_force",
-]  # fmt: skip
-
 _CONTRADICTS = 1e-8  # of the prescribed accelerations
 
 

@@ -16,8 +16,6 @@ from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.contact.contacts import Contacts, spatial_normals
 from kinetree.errors import ModelError
 
-__all__ = ["disc_corners", "positive_dependence", "reduced"]
-
 _EXACT = 1e-10  # part of the size of a set of contacts
 
 

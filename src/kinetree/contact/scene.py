@@ -22,8 +22,6 @@ from kinetree.model.geometry import Geometry, Plane
 from kinetree.model.model import Model
 from kinetree.spatial import Plucker
 
-__all__ = ["Candidates", "Scene", "with_ground"]
-
 
 class Candidates(NamedTuple):
     """The potential contacts of a scene, in closed form: a fixed list.

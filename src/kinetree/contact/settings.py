@@ -9,8 +9,6 @@ from kinetree.contact.impacts.single import require_law
 from kinetree.contact.scene import Scene, as_scene
 from kinetree.errors import ModelError
 
-__all__ = ["EventDriven", "TimeStepping"]
-
 
 @dataclass(frozen=True)
 class TimeStepping:

@@ -25,16 +25,6 @@ from kinetree.quantities.dynamics import (
     passive_force,
 )
 
-__all__ = [
-    "Equilibrium",
-    "closed_holding_forces",
-    "equilibrium",
-    "holding_forces",
-    "load_on_freedoms",
-    "motion_under",
-    "motor_forces",
-]
-
 _STEPS = 100
 
 

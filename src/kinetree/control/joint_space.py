@@ -13,16 +13,6 @@ from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.quantities.dynamics import gravity_force
 
-__all__ = [
-    "ComputedTorque",
-    "Gain",
-    "GravityCompensation",
-    "PDWithFeedforward",
-    "as_reference",
-    "configuration_error",
-    "damping_for",
-]
-
 # --- References and gains ------------------------------------------------------------------------
 
 

@@ -29,8 +29,6 @@ from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_seconds
 from kinetree.quantities.dynamics import forward_dynamics, passive_force
 
-__all__ = ["Linearization", "held_input", "linearize", "matrix_exponential"]
-
 
 class Linearization(NamedTuple):
     """``dx/dt = A x + B dtau``, or ``x' = A x + B dtau`` for the next sample."""

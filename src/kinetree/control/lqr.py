@@ -22,8 +22,6 @@ from kinetree.loops.linear.velocity_basis import coordinate_changes, coordinate_
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector
 
-__all__ = ["LQR", "LQRGain", "lqr_gain"]
-
 
 class LQRGain(NamedTuple):
     """Feedback ``u = -K x`` and cost ``xᵀ P x`` of the motion that starts at ``x``."""

@@ -25,8 +25,6 @@ from kinetree.quantities.dynamics import inverse_mass_matrix
 from kinetree.quantities.kinematics import jacobian, jacobian_rate, pose
 from kinetree.spatial.rotation import rotation_log
 
-__all__ = ["OperationalSpaceControl"]
-
 _SMALLEST = 1e-4  # of the largest mobility, with units scaled away: below, inertia is capped
 
 

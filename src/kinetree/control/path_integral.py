@@ -9,8 +9,6 @@ from kinetree.arrays.device import require_cupy
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ShapeError
 
-__all__ = ["PathIntegral"]
-
 
 class PathIntegral:
     """Model-predictive path integral control.

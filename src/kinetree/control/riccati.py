@@ -13,13 +13,6 @@ from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import SingularError
 
-__all__ = [
-    "continuous_lyapunov",
-    "continuous_riccati",
-    "discrete_lyapunov",
-    "discrete_riccati",
-]
-
 _DOUBLINGS = 60  # enough for modes that decay over 2^60 samples
 _REFINEMENTS = 3
 _TOO_LARGE = 1e100  # what grows so far grows without bound

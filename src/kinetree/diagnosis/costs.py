@@ -24,8 +24,6 @@ from kinetree.quantities.dynamics import (
     mass_matrix,
 )
 
-__all__ = ["Costs", "operation_counts"]
-
 
 def _factor_and_solve(model, H, b):
     """``H⁻¹ b`` for a matrix with the zeros of the model."""

@@ -17,8 +17,6 @@ from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.model.define import require_tree
 from kinetree.quantities.dynamics import forward_dynamics, inverse_dynamics
 
-__all__ = ["Health", "condition_number", "frame_distance", "health", "worst_chain"]
-
 _ALL_DIGITS = 15.9
 
 
@@ -77,7 +75,7 @@ def health(model: Model, q: ArrayLike | None = None, qd: ArrayLike | None = None
         qd: joint velocities, (nv,); at rest by default.
     """
     require_tree(as_model(model), "health")
-    q = model.neutral() if q is None else as_configuration(model, q)
+    q = np.asarray(model.neutral() if q is None else as_configuration(model, q))
     qd = np.zeros(model.nv) if qd is None else as_joint_vector(model, qd, "qd")
     if q.ndim != 1 or qd.ndim != 1:
         raise ShapeError(

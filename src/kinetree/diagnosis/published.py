@@ -10,11 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-__all__ = [
-    "TABLE_10_1", "Cost", "PublishedCost", "best", "crossover", "factorization_cost",
-    "forward_dynamics_cost", "inertia_matrix_cost",
-]  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Cost:

@@ -18,8 +18,6 @@ from kinetree.loaders.paths import Folders
 from kinetree.loaders.xml import LIMIT_BYTES, root_tag
 from kinetree.model import Model
 
-__all__ = ["check"]
-
 
 def check(
     robot: Model | str | os.PathLike,

@@ -15,8 +15,6 @@ from kinetree.loops.kinematics.constraint import closing, loop_gaps
 from kinetree.loops.kinematics.mobility import mobility
 from kinetree.model.validate import joints_without_inertia
 
-__all__ = ["conditioning", "loops", "singular_joints"]
-
 WORST_CONDITION = 1e9
 """Condition number of the inertia matrix, scaled to a unit diagonal, that is worth a warning."""
 _CONFIGURATIONS, _MOST_WORK = 8, 20_000

@@ -20,8 +20,6 @@ from kinetree.model.geometry import (
     Sphere,
 )
 
-__all__ = ["Facts", "JointFacts", "LinkFacts", "corners", "from_model"]
-
 
 @dataclass
 class LinkFacts:

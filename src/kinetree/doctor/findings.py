@@ -5,18 +5,6 @@ from dataclasses import dataclass
 
 from kinetree.loaders.report import short
 
-__all__ = [
-    "KINDS",
-    "NOWHERE",
-    "SEVERITIES",
-    "Finding",
-    "Kind",
-    "Place",
-    "found",
-    "in_order",
-    "named",
-]
-
 # --- Kinds of findings ---------------------------------------------------------------------------
 
 

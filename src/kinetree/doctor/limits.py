@@ -4,8 +4,6 @@ import numpy as np
 
 from kinetree.doctor.findings import found, named
 
-__all__ = ["actuators", "couplings", "limits"]
-
 _LIMITED = ("revolute", "prismatic")
 
 

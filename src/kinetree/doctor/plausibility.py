@@ -12,20 +12,6 @@ from kinetree.loaders.report import short
 from kinetree.model.geometry import Mesh
 from kinetree.model.triangles import FORMATS, read_triangles
 
-__all__ = [
-    "angles",
-    "centers",
-    "gravity",
-    "idle_joints",
-    "impossible_inertias",
-    "inertias",
-    "lengths",
-    "masses",
-    "massless_leaves",
-    "missing_meshes",
-    "unusable_meshes",
-]
-
 LONGEST = 20.0
 """Longest distance from joint to joint, and largest body, taken for metres."""
 FARTHEST = 100.0

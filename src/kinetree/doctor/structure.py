@@ -6,8 +6,6 @@ from kinetree.doctor.findings import found, named
 from kinetree.loaders.report import short
 from kinetree.spelling import close_names
 
-__all__ = ["connections", "names"]
-
 _MOST = 8
 
 

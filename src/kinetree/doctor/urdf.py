@@ -15,8 +15,6 @@ from kinetree.spatial import Plucker
 from kinetree.spatial.rotation import rx, ry, rz
 from kinetree.spelling import did_you_mean
 
-__all__ = ["read_facts"]
-
 _ZERO, _LIMITS = (0.0, 0.0, 0.0), ("lower", "upper", "effort", "velocity")
 
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from kinetree.expr.node import LEAVES
 
-__all__ = ["WEIGHTS", "OperationCount", "cost", "count_operations", "depth"]
-
 # Cost of an operation relative to an addition, from the throughput of current processors.
 WEIGHTS = {
     "const": 0, "input": 0, "carry": 0, "repeat": 0, "final": 0,

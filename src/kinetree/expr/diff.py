@@ -14,8 +14,6 @@ from kinetree.expr import simplify
 from kinetree.expr.count import cost
 from kinetree.expr.forward import DERIVATIVES, FLAT, by_node, direction_sets, forward
 
-__all__ = ["derivatives", "estimates", "jacobian"]
-
 _CLEAR = 3.0  # ratio of estimated costs beyond which only the better way is tried
 
 

@@ -15,8 +15,6 @@ from kinetree.errors import TraceError
 from kinetree.expr import simplify
 from kinetree.expr.refusals import NotANumber, mixed_traces
 
-__all__ = ["Condition", "Elementary", "as_condition"]
-
 
 class Condition(NotANumber):
     """A comparison of traced numbers, or several combined by ``&``, ``|`` and ``~``."""

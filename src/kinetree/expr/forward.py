@@ -9,8 +9,6 @@ from kinetree.expr.node import CONDITIONS
 from kinetree.expr.repeat import loop_of
 from kinetree.expr.substitute import copy_node, fresh_carries
 
-__all__ = ["DERIVATIVES", "FLAT", "direction_sets", "forward"]
-
 # --- derivatives of every operation, for forward and reverse accumulation alike ------------------
 
 FLAT = frozenset(("const", "input", "repeat", *CONDITIONS))

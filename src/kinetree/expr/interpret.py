@@ -12,8 +12,6 @@ from kinetree.errors import ShapeError
 from kinetree.expr.node import CONDITIONS, OPERATIONS
 from kinetree.expr.repeat import by_scope, loop_of
 
-__all__ = ["MEANING", "evaluate", "holds", "run"]
-
 
 def _real(x):
     return x.real if np.iscomplexobj(x) else x

@@ -9,8 +9,6 @@ from contextlib import contextmanager
 
 from kinetree.errors import TraceError
 
-__all__ = ["NotANumber", "NotTraceable", "explained", "mixed_traces"]
-
 AVAILABLE = (
     "+ - * / ** abs sqrt sin cos tan arcsin arccos arctan arctan2 hypot exp log tanh and "
     "kinetree.select"

@@ -14,8 +14,6 @@ from typing import Any
 from kinetree.expr.node import LEAVES, Graph
 from kinetree.expr.repeat import free_loops
 
-__all__ = ["regroup"]
-
 _SUMS = frozenset("+-")
 
 

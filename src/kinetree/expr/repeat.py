@@ -23,8 +23,6 @@ import numpy as np
 from kinetree.errors import TraceError
 from kinetree.expr.node import Expr
 
-__all__ = ["Loop", "by_scope", "check_scopes", "free_loops", "loop_of", "repeat"]
-
 
 @dataclass(frozen=True)
 class Loop:

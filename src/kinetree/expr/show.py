@@ -3,8 +3,6 @@
 from kinetree.expr.node import CONDITIONS, LEAVES, OPERATIONS
 from kinetree.expr.repeat import by_scope, loop_of
 
-__all__ = ["check_graph", "dot", "listing"]
-
 _INFIX = {"+", "-", "*", "/", "<", "<=", "==", "and", "or"}
 
 

@@ -9,23 +9,6 @@ import math
 
 from kinetree.errors import TraceError
 
-__all__ = [
-    "EXACT",
-    "NEUTRAL",
-    "RULES",
-    "add",
-    "atan2",
-    "combine",
-    "compare",
-    "div",
-    "mul",
-    "neg",
-    "negate",
-    "select",
-    "sub",
-    "unary",
-]
-
 
 def add(g, a, b):
     """``a + b``."""

@@ -4,8 +4,6 @@ from kinetree.expr import simplify
 from kinetree.expr.node import LEAVES
 from kinetree.expr.repeat import loop_of
 
-__all__ = ["copy_node", "fresh_carries", "substitute"]
-
 _RULES = {"+": simplify.add, "-": simplify.sub, "*": simplify.mul, "/": simplify.div}
 _RULES |= {"neg": simplify.neg, "not": simplify.negate, "select": simplify.select}
 _RULES |= {"atan2": simplify.atan2}

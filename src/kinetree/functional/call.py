@@ -11,8 +11,6 @@ from kinetree.errors import ShapeError, SingularError, TraceError
 from kinetree.model import Model
 from kinetree.model.define import argument_shape, validate
 
-__all__ = ["Call", "bound_to", "check_arrays", "flatten", "over_samples", "read_signature"]
-
 MODEL_ARRAYS = ("q", "qd", "qdd", "tau", "f_ext", "point")
 """Arguments whose shapes the model knows."""
 

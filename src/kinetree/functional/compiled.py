@@ -15,8 +15,6 @@ from kinetree.model import Model
 from kinetree.model.arrays import as_given
 from kinetree.model.define import kept
 
-__all__ = ["CompiledFunction", "compile"]
-
 
 def compile(
     function: Callable[..., Any],

@@ -27,8 +27,6 @@ from kinetree.model import Model
 from kinetree.model.define import is_public
 from kinetree.spatial import Force
 
-__all__ = ["Derivative", "differentiate"]
-
 
 def differentiate(function: Callable[..., Any], wrt: Any, *, order: int = 1) -> Callable[..., Any]:
     """The derivative of a function, as a function of the same arguments.

@@ -27,8 +27,6 @@ from kinetree.model.arrays import require_unit_parts
 from kinetree.model.define import kernel_for
 from kinetree.spatial import ops
 
-__all__ = ["UserKernel", "kernel", "select"]
-
 _REMEMBERED = 256  # ways of calling one kernel on one model
 
 

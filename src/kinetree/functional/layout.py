@@ -2,8 +2,6 @@
 
 import numpy as np
 
-__all__ = ["labels", "layout", "position_unit", "velocity_unit"]
-
 
 def labels(model):
     """For every coordinate the body that it moves, last bodies first in rank."""

@@ -25,8 +25,6 @@ from kinetree.errors import ModelError, ShapeError, UnknownNameError
 from kinetree.model.parts import JointDynamics
 from kinetree.spatial import Inertia, Plucker, skew
 
-__all__ = ["DYNAMICS", "Parameter", "is_parameter", "parameter", "with_parameters"]
-
 DYNAMICS = ("armature", "damping", "friction", "stiffness")
 _KINDS = ("gravity", "inertia", "mass", "placement", *DYNAMICS)
 

@@ -29,17 +29,6 @@ from kinetree.quantities import FUNCTIONS, dynamics
 from kinetree.quantities.external_forces import external_forces
 from kinetree.spatial.ops import check_pivot
 
-__all__ = [
-    "Prepared",
-    "apply",
-    "bind",
-    "leaves_of",
-    "map_leaves",
-    "prepare",
-    "require_solvable",
-    "result_form",
-]
-
 
 @cache
 def _signature(function):

@@ -30,15 +30,6 @@ from kinetree.functional.transformed import Transformed, checked_wrt, takes_stat
 from kinetree.functional.variables import Variables
 from kinetree.model import Model
 
-__all__ = [
-    "JacobianVectorProduct",
-    "VectorJacobianProduct",
-    "brackets",
-    "jvp",
-    "step_slopes",
-    "vjp",
-]
-
 
 def jvp(function: Callable[..., Any], wrt: Any) -> Callable[..., Any]:
     """The rate of a function along a tangent: the product ``J v`` of its derivative.

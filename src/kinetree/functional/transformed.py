@@ -16,8 +16,6 @@ from kinetree.functional.prepare import bind, prepare, require_traceable
 from kinetree.functional.variables import tangent_shape
 from kinetree.model.define import is_public
 
-__all__ = ["Group", "Transformed", "checked_wrt", "takes_states", "with_group"]
-
 
 @dataclass(frozen=True)
 class Group:

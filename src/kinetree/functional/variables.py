@@ -6,8 +6,6 @@ from kinetree.expr.node import Expr, Graph
 from kinetree.expr.substitute import substitute
 from kinetree.functional.parameters import DYNAMICS, parameter, with_parameters
 
-__all__ = ["Variables", "tangent_shape"]
-
 
 def tangent_shape(call, name):
     """Shape of the space in which an array of a call, or a parameter of its model, can move."""

@@ -18,8 +18,6 @@ from kinetree.model.arrays import as_model
 from kinetree.model.define import kept
 from kinetree.quantities.regressors import regressor
 
-__all__ = ["BaseParameters", "base_parameters", "inertial_parameters", "parameter_names"]
-
 TEN = ("m", "h_x", "h_y", "h_z", "I_xx", "I_xy", "I_yy", "I_xz", "I_yz", "I_zz")
 
 

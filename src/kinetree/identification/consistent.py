@@ -18,8 +18,6 @@ from kinetree.model import Model
 from kinetree.spatial import Inertia
 from kinetree.spatial.pseudo_inertia import from_pseudo_inertia, pseudo_inertia
 
-__all__ = ["Possible", "possible_parameters"]
-
 
 @dataclass(frozen=True)
 class Possible:

@@ -15,8 +15,6 @@ from kinetree.identification.base import base_parameters, require_freedoms
 if TYPE_CHECKING:
     from kinetree.model import Model
 
-__all__ = ["Excitation", "exciting_trajectory", "fourier_trajectory"]
-
 
 class Excitation(NamedTuple):
     """Positions, velocities and accelerations over time."""

@@ -14,8 +14,6 @@ from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector
 from kinetree.model.gearing import Gearing
 
-__all__ = ["Identification", "identify"]
-
 
 @dataclass(frozen=True, eq=False)
 class Identification:

@@ -5,8 +5,6 @@ import numpy as np
 from kinetree.errors import ModelError, ShapeError
 from kinetree.model.arrays import as_position_vector
 
-__all__ = ["Limits", "limits_of"]
-
 _NONE = 1e300  # compiled code wants finite numbers
 
 

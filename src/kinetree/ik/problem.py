@@ -25,8 +25,6 @@ from kinetree.model.define import kept, kernel_for
 from kinetree.model.gearing import with_leaders
 from kinetree.model.limits import position_index
 
-__all__ = ["FIRST_DAMPING", "STEPS", "Problem", "damped_step", "solve"]
-
 # --- The damped step -----------------------------------------------------------------------------
 
 

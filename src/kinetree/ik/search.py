@@ -14,8 +14,6 @@ import numpy as np
 from kinetree.ik.limits import limits_of
 from kinetree.ik.problem import FIRST_DAMPING, STEPS
 
-__all__ = ["Found", "attempt", "reasons", "search", "settle"]
-
 _REST = 0.9  # at rest: the error after some iterations, relative to before
 _ACROSS = 0.5  # of the way to the opposite limit, from the middle
 _BEND = 2.0  # size of a bend: radians, or typical lengths

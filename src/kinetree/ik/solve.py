@@ -25,8 +25,6 @@ from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_model
 from kinetree.model.define import require_tree
 
-__all__ = ["REASONS", "InverseKinematics", "inverse_kinematics"]
-
 _TASKS = (PoseTask, PositionTask, OrientationTask, CenterOfMassTask)
 
 Task: TypeAlias = PoseTask | PositionTask | OrientationTask | CenterOfMassTask | PostureTask

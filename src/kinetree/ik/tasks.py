@@ -23,8 +23,6 @@ from kinetree.spatial.rotation import (
     rotation_log,
 )
 
-__all__ = ["CenterOfMassTask", "OrientationTask", "PoseTask", "PositionTask", "PostureTask"]
-
 _NOT_A_ROTATION = 1e-4  # how far from orthonormal a rotation matrix may be: float32, or typed in
 
 

@@ -9,10 +9,6 @@ from kinetree.algorithms.passive import spring_and_damper_force
 from kinetree.errors import ShapeError, SimulationError, SingularError
 from kinetree.model.dynamics import joints_with
 
-__all__ = [
-    "STIFF", "NamingTime", "all_finite", "check_finite_state", "joint_of", "largest_size", "remedy",
-]  # fmt: skip
-
 STIFF = ("rosenbrock", "implicit_midpoint", "variational", "generalized_alpha")
 """Integrators for stiff springs and dampers; the first two for any tree."""
 _STIFF_STEP = 1.0  # of the time in which a damper acts; explicit steps are stable up to 2 to 4

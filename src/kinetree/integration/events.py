@@ -10,8 +10,6 @@ from kinetree.errors import ShapeError, SimulationError
 from kinetree.functional.kernel import UserKernel
 from kinetree.model.arrays import as_configuration, as_joint_vector
 
-__all__ = ["Event", "EventRecord", "UserEvents", "UserWatch"]
-
 
 @dataclass(frozen=True)
 class Event:

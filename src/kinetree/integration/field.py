@@ -8,8 +8,6 @@ from kinetree.integration.prescription import Prescription
 from kinetree.model.dynamics import joints_with
 from kinetree.quantities import dynamics, hybrid
 
-__all__ = ["Field", "PrescribedField", "has_passive_forces", "is_traceable"]
-
 
 @dataclass(frozen=True)
 class Field:

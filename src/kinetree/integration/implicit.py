@@ -13,8 +13,6 @@ from kinetree.integration.manifold import bracket_matrix, dexp, dexp_inverse, lo
 from kinetree.quantities import dynamics
 from kinetree.spatial.ops import check_pivot
 
-__all__ = ["ImplicitMidpoint", "Rosenbrock", "VariationalMidpoint", "factor", "newton", "solve"]
-
 
 @dataclass(frozen=True)
 class ImplicitMidpoint(Integrator):

@@ -13,8 +13,6 @@ from kinetree.arrays.kinds import Array
 from kinetree.integration.manifold import settled
 from kinetree.model import Model
 
-__all__ = ["Integrator", "Stages", "Stepped"]
-
 
 class Stages(NamedTuple):
     """Rates inside a step, for its interpolant: of local coordinates, velocities and work.

@@ -7,8 +7,6 @@ import numpy as np
 from kinetree.functional.kernel import kernel
 from kinetree.integration.manifold import is_flat, local_rate, move
 
-__all__ = ["Interpolant", "cubic", "states_inside"]
-
 _GOOD_ENOUGH = 6  # order of the series for dexp⁻¹
 
 

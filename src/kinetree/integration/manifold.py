@@ -18,18 +18,6 @@ from kinetree.joints.jet import jets
 from kinetree.model.dynamics import has_dynamics
 from kinetree.spatial.ops import less, select, stumpff, stumpff_rate
 
-__all__ = [
-    "bracket_matrix",
-    "dexp",
-    "dexp_inverse",
-    "is_flat",
-    "joint_rate",
-    "local_rate",
-    "move",
-    "settled",
-    "turns_over",
-]
-
 _SERIES = ((1, 1 / 2), (2, 1 / 12), (4, -1 / 720))  # brackets, coefficient: Bernoulli numbers
 
 

@@ -5,8 +5,6 @@ import numpy as np
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ShapeError, SimulationError
 
-__all__ = ["RecordedMotion"]
-
 _CLOSE = 1e-9  # of the duration: how far beyond its ends a motion is still known
 
 

@@ -7,8 +7,6 @@ from kinetree.integration.implicit import RODAS3, ImplicitMidpoint, Rosenbrock, 
 from kinetree.integration.integrator import Integrator
 from kinetree.spelling import did_you_mean
 
-__all__ = ["INTEGRATORS", "integrator_named"]
-
 INTEGRATORS = {
     integrator.name: integrator
     for integrator in (

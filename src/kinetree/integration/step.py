@@ -15,8 +15,6 @@ from kinetree.integration.breakdown import NamingTime
 from kinetree.integration.integrator import Stages, Stepped
 from kinetree.integration.interpolant import Interpolant
 
-__all__ = ["DEFECT", "Step", "Stepper"]
-
 DEFECT = 1e-9  # last correction of Newton's method, relative to the speed, that will do
 
 

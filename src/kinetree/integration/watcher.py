@@ -12,8 +12,6 @@ from kinetree.integration.events import EventRecord
 from kinetree.integration.interpolant import states_inside
 from kinetree.quantities import dynamics
 
-__all__ = ["FRACTIONS", "Watcher", "bracket", "may_cross", "mechanical_energy", "root"]
-
 _ZENO = (1e-6, 3)  # seconds between an event and itself, times in a row: it will never end
 
 

@@ -9,19 +9,6 @@ from kinetree.spatial.rotation import rotation_about
 from kinetree.spatial.transform import rx, ry, rz
 from kinetree.spatial.vector3 import cross
 
-__all__ = [
-    "as_axis",
-    "axis_angle",
-    "axis_offset",
-    "axis_rotation",
-    "axis_shift",
-    "axis_tilt",
-    "completed_basis",
-    "forces",
-    "index_of",
-    "motions",
-]
-
 _LETTERS = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1)}
 _EXPECTED = "must be 'x', 'y', 'z', one of them with a sign, or three finite numbers, not all zero"
 

@@ -50,8 +50,6 @@ from kinetree.errors import JointError
 from kinetree.joints.subspaces import dual_basis
 from kinetree.spatial import Force, Inertia, Motion, Plucker, log
 
-__all__ = ["UNIT_TOLERANCE", "AbstractJoint", "as_choice", "as_number"]
-
 UNIT_TOLERANCE = 5e-7
 """How far from one the length of a quaternion may be: four roundings of single precision.
 

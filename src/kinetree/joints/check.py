@@ -12,8 +12,6 @@ from kinetree.errors import JointError
 from kinetree.joints.base import AbstractJoint
 from kinetree.spatial import Force, Motion, Plucker, dense, exp
 
-__all__ = ["check_joint"]
-
 _STEP = 1e-4  # of the differences below: truncation and rounding both stay under 1e-10
 _TOLERANCE = 1e-8
 

@@ -18,7 +18,6 @@ from kinetree.spatial.vector3 import unskew
 if TYPE_CHECKING:
     from kinetree.spatial import Plucker
 
-__all__ = ["CustomJoint"]
 
 _STEPS = 10
 """How often compiled code improves the coordinates; where that is not enough, it says so."""

@@ -23,8 +23,6 @@ from kinetree.spatial.vector3 import ZERO3
 if TYPE_CHECKING:
     from kinetree.spatial import Force
 
-__all__ = ["Cylindrical"]
-
 
 @dataclass(frozen=True)
 class Cylindrical(AbstractJoint):

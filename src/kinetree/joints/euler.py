@@ -16,8 +16,6 @@ from kinetree.spatial.vector3 import ZERO3, cross, identity3
 if TYPE_CHECKING:
     from kinetree.spatial import Plucker
 
-__all__ = ["Euler", "successive_turns"]
-
 
 def successive_turns(axes, q, qd):
     """Rotation ``E``, axes and bias of a gimbal, all in the coordinates of the last frame.

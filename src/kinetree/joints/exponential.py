@@ -17,8 +17,6 @@ from kinetree.spatial.vector3 import ZERO3, cross
 if TYPE_CHECKING:
     from kinetree.spatial import Plucker
 
-__all__ = ["Exponential"]
-
 
 @dataclass(frozen=True)
 class Exponential(AbstractJoint):

@@ -13,8 +13,6 @@ from kinetree.spatial import Motion, Plucker, displacement_velocity
 if TYPE_CHECKING:
     from kinetree.spatial import Force, Inertia
 
-__all__ = ["Fixed", "Following"]
-
 
 @dataclass(frozen=True)
 class Fixed(AbstractJoint):

@@ -20,8 +20,6 @@ from kinetree.spatial.rotation import (
 if TYPE_CHECKING:
     from kinetree.spatial import Force
 
-__all__ = ["Free"]
-
 
 @dataclass(frozen=True)
 class Free(AbstractJoint):

@@ -21,8 +21,6 @@ from kinetree.spatial.vector3 import ZERO3
 if TYPE_CHECKING:
     from kinetree.spatial import Force
 
-__all__ = ["Helical"]
-
 
 @dataclass(frozen=True)
 class Helical(AbstractJoint):

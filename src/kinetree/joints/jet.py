@@ -8,8 +8,6 @@ import numpy as np
 
 from kinetree.spatial import ops
 
-__all__ = ["Jet", "jets"]
-
 
 def jets(x, direction):
     """``x + t direction`` as an array of jets in ``t``."""

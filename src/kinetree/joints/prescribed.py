@@ -13,8 +13,6 @@ from kinetree.joints.base import AbstractJoint, unit_forces, unit_motions
 if TYPE_CHECKING:
     from kinetree.spatial import Motion, Plucker
 
-__all__ = ["Prescribed", "PrescribedInstant"]
-
 
 class _WithoutFreedom(AbstractJoint):
     """What both share: no variables, six constraint forces."""

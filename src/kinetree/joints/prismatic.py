@@ -14,8 +14,6 @@ from kinetree.spatial.vector3 import ZERO3, identity3
 if TYPE_CHECKING:
     from kinetree.spatial import Force, Plucker
 
-__all__ = ["Prismatic"]
-
 
 @dataclass(frozen=True)
 class Prismatic(AbstractJoint):

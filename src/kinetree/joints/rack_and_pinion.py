@@ -15,7 +15,6 @@ from kinetree.spatial.vector3 import ZERO3, identity3
 if TYPE_CHECKING:
     from kinetree.spatial import Force
 
-__all__ = ["RackAndPinion"]
 
 _Z = (0, 0, 1)
 

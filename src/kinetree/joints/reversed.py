@@ -18,8 +18,6 @@ from kinetree.spatial import Motion
 if TYPE_CHECKING:
     from kinetree.spatial import Force, Plucker
 
-__all__ = ["Reversed"]
-
 
 @dataclass(frozen=True)
 class Reversed(AbstractJoint):

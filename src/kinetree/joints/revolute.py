@@ -25,8 +25,6 @@ from kinetree.spatial.vector3 import ZERO3, identity3
 if TYPE_CHECKING:
     from kinetree.spatial import Force, Plucker
 
-__all__ = ["Revolute"]
-
 
 @dataclass(frozen=True)
 class Revolute(AbstractJoint):

@@ -17,8 +17,6 @@ from kinetree.spatial.vector3 import cross
 if TYPE_CHECKING:
     from kinetree.spatial import Force, Plucker
 
-__all__ = ["Screw"]
-
 
 @dataclass(frozen=True)
 class Screw(AbstractJoint):

@@ -12,8 +12,6 @@ from kinetree.spatial import Force, Motion, Plucker
 from kinetree.spatial.rotation import quaternion_from_rotation, rotation_from_quaternion
 from kinetree.spatial.vector3 import ZERO3, cross, identity3
 
-__all__ = ["SphereInCylinder"]
-
 _ROTATION = Spherical()
 
 

@@ -21,8 +21,6 @@ from kinetree.spatial.vector3 import ZERO3, cross
 if TYPE_CHECKING:
     from kinetree.spatial import Force, Plucker
 
-__all__ = ["Spherical", "random_quaternion"]
-
 
 @dataclass(frozen=True)
 class Spherical(AbstractJoint):

@@ -9,8 +9,6 @@ from kinetree.errors import ShapeError, SingularError
 from kinetree.spatial import Force
 from kinetree.spatial.ops import less, select, sqrt
 
-__all__ = ["active_subspace_from_wrench", "dual_basis", "orthogonal_complement"]
-
 
 def orthogonal_complement(S):
     """Orthonormal columns perpendicular to the independent columns of ``S``, by reflections."""

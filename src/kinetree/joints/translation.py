@@ -10,8 +10,6 @@ from kinetree.spatial import Motion, displacement_velocity, xlt
 if TYPE_CHECKING:
     from kinetree.spatial import Force, Plucker
 
-__all__ = ["Translation"]
-
 
 @dataclass(frozen=True)
 class Translation(AbstractJoint):

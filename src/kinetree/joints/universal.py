@@ -17,8 +17,6 @@ from kinetree.spatial.vector3 import ZERO3, cross, identity3
 if TYPE_CHECKING:
     from kinetree.spatial import Plucker
 
-__all__ = ["Universal"]
-
 
 @dataclass(frozen=True)
 class Universal(AbstractJoint):

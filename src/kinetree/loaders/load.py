@@ -18,8 +18,6 @@ from kinetree.loaders.xml import root_tag
 from kinetree.model import Model, lump_fixed
 from kinetree.spelling import did_you_mean
 
-__all__ = ["FORMATS", "Format", "Loaded", "Options", "load", "loads", "read"]
-
 _SHOWN = 10
 
 

@@ -15,8 +15,6 @@ from kinetree.loaders.report import short
 from kinetree.loaders.xml import LIMIT_BYTES
 from kinetree.spelling import did_you_mean
 
-__all__ = ["Folders", "content"]
-
 _SCHEMES = {
     "package": ("package.xml", ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH")),
     "model": ("model.config", ("GZ_SIM_RESOURCE_PATH", "SDF_PATH", "GAZEBO_MODEL_PATH")),

@@ -5,8 +5,6 @@ from typing import Any
 
 from kinetree.errors import LoadError
 
-__all__ = ["LIMIT_BODIES", "Notice", "Report", "tag_of"]
-
 LIMIT_BODIES = 3_000
 """Bodies that a file may have; reading one takes about a millisecond."""
 

@@ -12,8 +12,6 @@ from lxml import etree  # type: ignore[import-untyped]
 from kinetree.errors import LoadError
 from kinetree.loaders.report import Report, short, tag_of
 
-__all__ = ["LIMIT_BYTES", "LIMIT_ELEMENTS", "Node", "numbers_in", "parse", "root_tag"]
-
 LIMIT_BYTES = 32 * 2**20
 LIMIT_ELEMENTS = 100_000  # with their attributes
 LIMIT_ATTRIBUTES = 500  # of one element; looking one up takes as many steps as there are

@@ -17,20 +17,6 @@ from kinetree.errors import (
 from kinetree.joints import Prescribed
 from kinetree.joints.base import UNIT_TOLERANCE
 
-__all__ = [
-    "as_configuration",
-    "as_given",
-    "as_joint_vector",
-    "as_model",
-    "as_numbers",
-    "as_position_vector",
-    "as_seconds",
-    "check_batches",
-    "check_finite",
-    "require_instant",
-    "require_unit_parts",
-]
-
 
 def as_model(model):
     """``model`` itself, if it is one (or a view of one)."""

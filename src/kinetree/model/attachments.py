@@ -15,8 +15,6 @@ from kinetree.model.names import number_of
 from kinetree.model.parts import Actuator, Coupling, Posture, as_floats, as_placement
 from kinetree.model.transfer import loop_state
 
-__all__ = ["Attachments"]
-
 
 class Attachments:
     """The calls that add couplings, geometry, actuators and postures. Each returns the caller."""

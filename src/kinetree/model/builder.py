@@ -18,8 +18,6 @@ from kinetree.spatial import Inertia
 if TYPE_CHECKING:
     from kinetree.spatial import Plucker
 
-__all__ = ["ModelBuilder", "from_arrays"]
-
 
 class ModelBuilder(Attachments):
     """Collects the parts, then builds the model. Every call returns the builder.

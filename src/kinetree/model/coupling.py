@@ -11,8 +11,6 @@ from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ModelError
 from kinetree.joints.jet import Jet
 
-__all__ = ["Coupling", "require_written"]
-
 
 @dataclass(frozen=True)
 class Coupling:

@@ -3,8 +3,6 @@
 from kinetree.model.dynamics import joints_with
 from kinetree.model.validate import joints_without_inertia
 
-__all__ = ["leader_text", "summary"]
-
 
 def summary(model) -> str:
     """One line per body: number, name, parent, joint and its kind, degrees of freedom, mass."""

@@ -24,7 +24,6 @@ from kinetree.spatial.axial_screw import dh_step, scrx, scrz
 if TYPE_CHECKING:
     from kinetree.joints.base import AbstractJoint
 
-__all__ = ["DHRow", "DHTable", "dh_from_axes", "dh_from_model", "from_dh"]
 
 _KINDS: dict[str, Any] = {
     kind.spelling: kind for kind in (Revolute, Prismatic, Cylindrical, Helical)

@@ -5,8 +5,6 @@ import numpy as np
 from kinetree.errors import LoopError
 from kinetree.model.limits import constant_ratio
 
-__all__ = ["actuation", "has_dynamics", "joint_values", "joints_with"]
-
 
 def joint_values(model, name):
     """Armature, damping, friction or stiffness of every velocity variable of all joints."""

@@ -8,8 +8,6 @@ from types import FunctionType
 
 import numpy as np
 
-__all__ = ["fingerprint", "is_plain"]
-
 
 def fingerprint(model) -> str:
     """SHA-256 over names, structure and numbers of a model, as a hexadecimal string."""

@@ -19,11 +19,6 @@ from kinetree.spatial.ops import less
 if TYPE_CHECKING:
     from kinetree.model import Model
 
-__all__ = [
-    "Gearing", "coupled_parent", "elimination_tree", "expand", "expand_acceleration",
-    "expand_velocity", "full_posture", "in_order", "independent_variables", "inertia_pattern",
-    "leading_posture", "reduce", "reduce_velocity", "require_leader", "with_leaders",
-]  # fmt: skip
 
 FOLLOWING_TOLERANCE = 1e-6
 """Largest distance [m or rad], relative to the position, from where a follower belongs."""

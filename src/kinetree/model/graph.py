@@ -15,8 +15,6 @@ from kinetree.errors import ModelError
 from kinetree.model.dynamics import has_dynamics
 from kinetree.model.tree import children, depths, numbering_count, regular_order, supports
 
-__all__ = ["ConnectivityGraph", "SpanningTree", "best_tree", "cut_cost", "importance"]
-
 
 @dataclass(frozen=True)
 class SpanningTree:

@@ -9,18 +9,6 @@ from kinetree.errors import ModelError
 from kinetree.model.gearing import Gearing
 from kinetree.model.parts import Limits
 
-__all__ = [
-    "Bounds",
-    "constant_ratio",
-    "effort_limits",
-    "position_bounds",
-    "position_index",
-    "position_limits",
-    "ratio_to_leader",
-    "travel",
-    "velocity_limits",
-]
-
 _SAMPLES, _HALVINGS, _FAR = 256, 60, 10.0
 
 

@@ -14,10 +14,6 @@ from kinetree.model.define import POSITION, quantity
 if TYPE_CHECKING:
     from kinetree.model import Model
 
-__all__ = [
-    "configuration_rate", "difference", "integrate", "neutral", "normalize", "random_configuration",
-]  # fmt: skip
-
 
 def neutral(model):
     """Every joint at its neutral position."""

@@ -21,8 +21,6 @@ from kinetree.model.parts import Body, Frame, JointDynamics, Limits, Loop, as_pl
 from kinetree.model.validate import check_inertia_type, check_joint_type
 from kinetree.spatial import Inertia, Plucker
 
-__all__ = ["MechanismGraph"]
-
 
 class _Joint(NamedTuple):
     name: str

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from kinetree.joints.base import AbstractJoint
     from kinetree.spatial import Inertia
 
-__all__ = ["Model"]
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 _FIELDS = (

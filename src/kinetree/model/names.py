@@ -4,8 +4,6 @@ from kinetree.errors import UnknownNameError
 from kinetree.model.parts import Frame
 from kinetree.spelling import OF_MODELS, did_you_mean, name_here
 
-__all__ = ["body_index", "frame", "joint_index", "no_attribute", "number_of", "posture"]
-
 
 def number_of(name, names, role, where) -> int:
     """Position of ``name`` among ``names``; the error says what ``role`` it was to play."""

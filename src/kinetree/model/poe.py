@@ -21,8 +21,6 @@ from kinetree.spatial import Motion, Plucker, exp
 if TYPE_CHECKING:
     from kinetree.spatial import Inertia
 
-__all__ = ["from_poe", "link_poses", "link_screws", "to_poe"]
-
 
 def from_poe(
     screws: Sequence,

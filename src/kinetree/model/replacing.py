@@ -7,8 +7,6 @@ import numpy as np
 from kinetree.errors import ModelError
 from kinetree.spatial import Inertia, Plucker
 
-__all__ = ["map_numbers", "replaced_parts"]
-
 
 def replaced_parts(model, fields, *, inertia, **of_joints):
     """Bodies of the copy, and its loops and actuators, as fields of a model.

@@ -27,8 +27,6 @@ from kinetree.model.parts import (
 )
 from kinetree.spatial import Inertia, Plucker
 
-__all__ = ["FORMAT", "from_dict", "to_dict"]
-
 # --- numbers, transforms, limits and joints ------------------------------------------------------
 
 

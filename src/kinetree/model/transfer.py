@@ -7,15 +7,6 @@ import numpy as np
 from kinetree.errors import LoopError, ModelError
 from kinetree.model.parts import Posture
 
-__all__ = [
-    "body_motion",
-    "held_positions",
-    "inside",
-    "loop_state",
-    "transferred",
-    "transferred_postures",
-]
-
 
 def transferred(model, number, X):
     """Frames, loops, couplings, geometry and actuators on new numbers, as fields of a model.

@@ -12,19 +12,6 @@ import numpy as np
 
 from kinetree.errors import ModelError
 
-__all__ = [
-    "check_parents",
-    "children",
-    "connectivity_matrix",
-    "depths",
-    "expanded_parent",
-    "numbering_count",
-    "regular_order",
-    "subtrees",
-    "support_matrix",
-    "supports",
-]
-
 
 def check_parents(parent, names=None):
     """Raise unless ``parent`` is a regular numbering: ``0 ≤ λ(i) < i`` — RBDA (4.2)."""

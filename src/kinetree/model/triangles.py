@@ -20,16 +20,6 @@ import numpy as np
 
 from kinetree.errors import LoadError
 
-__all__ = [
-    "DRAWN",
-    "FORMATS",
-    "LIMIT_BYTES",
-    "MOST_TRIANGLES",
-    "convex_hull",
-    "open_scene",
-    "read_triangles",
-]
-
 FORMATS = (".stl", ".obj", ".ply", ".off")
 """Files with one surface, of which inertias and contacts are computed."""
 DRAWN = (*FORMATS, ".dae", ".glb", ".gltf")

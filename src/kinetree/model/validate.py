@@ -23,15 +23,6 @@ from kinetree.model.validate_attachments import (
 )
 from kinetree.spatial import Inertia, Plucker
 
-__all__ = [
-    "check_inertia_type",
-    "check_joint_type",
-    "check_model",
-    "check_parts",
-    "inertia_defect",
-    "joints_without_inertia",
-]
-
 
 def check_parts(model):
     """Raise ModelError unless the bodies of a model are bodies, its frames frames and so on."""

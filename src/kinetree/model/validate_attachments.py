@@ -13,15 +13,6 @@ from kinetree.model.geometry import HeightField, Mesh, Plane, Shape
 from kinetree.model.parts import JointDynamics
 from kinetree.spatial import Plucker, log
 
-__all__ = [
-    "check_actuator",
-    "check_couplings",
-    "check_dynamics",
-    "check_loops",
-    "check_posture",
-    "check_shape",
-]
-
 _LONGEST_LAW = 1000
 
 

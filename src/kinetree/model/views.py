@@ -15,19 +15,6 @@ from kinetree.spatial.arithmetic import AxialRotation
 from kinetree.spatial.axial_screw import AxialScrew
 from kinetree.spatial.planar_inertia import restrict
 
-__all__ = [
-    "ModelView",
-    "axial_view",
-    "code_key",
-    "condensed",
-    "dense_view",
-    "lumped_inertias",
-    "planar_view",
-    "screw_view",
-    "snapped",
-    "uncondensed",
-]
-
 
 class ModelView:
     """A model whose spatial quantities pass through ``convert`` on their way out."""

@@ -17,7 +17,6 @@ from kinetree.simulation.results.panels import COLORS, words
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["eigenvalues", "sparsity", "tree"]
 
 _SHORT = 22
 

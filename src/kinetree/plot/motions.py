@@ -25,8 +25,6 @@ from kinetree.simulation.results.trajectory import Trajectory
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["constraint_error", "contact_forces", "energy", "joints", "overview", "phase"]
-
 
 def overview(trajectory: Trajectory, *, joints: Sequence[str] | None = None) -> "Figure":
     """Joints, forces, energy and loops at once: what ``trajectory.plot()`` draws."""

@@ -5,8 +5,6 @@ from contextlib import contextmanager
 from kinetree.simulation.results import panels
 from kinetree.simulation.results.packages import need
 
-__all__ = ["STYLE", "heading", "sheet"]
-
 STYLE = {
     **panels.STYLE,
     "axes.prop_cycle": f"cycler(color={list(panels.COLORS)})",

@@ -87,7 +87,8 @@ def by_armature(model: Model) -> Model:
     for i, gear in moved.items():
         rotor = bodies[i - 1]
         joint, ratio = _driven(gear, i)
-        axis = np.array(rotor.joint.axis, dtype=float)
+        turned: Any = rotor.joint  # a Revolute joint, says _gear
+        axis = np.array(turned.axis, dtype=float)
         inertia = ratio**2 * axis @ np.asarray(rotor.inertia.rotational, dtype=float) @ axis
         own = bodies[joint - 1].dynamics or JointDynamics()
         armature = (own.armature[0] if own.armature else 0.0) + float(inertia)

@@ -9,8 +9,6 @@ from kinetree.errors import ContactError, SimulationError
 from kinetree.integration.breakdown import joint_of
 from kinetree.simulation.equal_steps import Record, after_hooks
 
-__all__ = ["Tolerance", "run_adaptive_steps"]
-
 _SAFETY, _SHRINK, _GROW = 0.9, 0.2, 5.0
 
 

@@ -15,8 +15,6 @@ from kinetree.loops.kinematics.loop_joints import actuation_matrix
 from kinetree.model.arrays import as_numbers
 from kinetree.model.limits import constant_ratio
 
-__all__ = ["Constant", "Recorded", "Sampled", "as_controller", "at_instants", "call_with_model"]
-
 _CLOSE = 1e-9  # of a sampling period: what counts as the same instant
 
 

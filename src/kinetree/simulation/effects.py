@@ -10,8 +10,6 @@ from kinetree.simulation.forces.friction import friction_of
 from kinetree.simulation.forces.limits import StiffLimits, limits_of
 from kinetree.simulation.forces.loop_joints import loop_joint_forces_of
 
-__all__ = ["Effects", "effects_of"]
-
 
 @dataclass(frozen=True)
 class Effects:

@@ -10,8 +10,6 @@ from kinetree.integration.breakdown import NamingTime, check_finite_state, large
 from kinetree.integration.manifold import settled
 from kinetree.integration.step import Step
 
-__all__ = ["Clock", "Motion", "Record", "after_hooks", "run_equal_steps"]
-
 _CHUNK = 10_000  # steps in one call of compiled code, so that it can be interrupted
 _BLOCK = 100  # steps that are looked at together
 

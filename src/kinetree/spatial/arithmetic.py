@@ -12,8 +12,6 @@ from kinetree.spatial.ops import cos, sin
 from kinetree.spatial.transform import Plucker
 from kinetree.spatial.vector3 import cross, symmetric
 
-__all__ = ["AxialRotation", "compose", "rotate_general", "rotate_symmetric", "rotation_product"]
-
 
 def rotation_product(*factors):
     """``F₁ F₂ … Fₙ G`` of proper rotations: n (18m + 12a) + 6m + 3a.

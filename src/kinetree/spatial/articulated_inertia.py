@@ -14,8 +14,6 @@ from kinetree.spatial.vector3 import cross, identity3, skew, symmetric, symmetri
 if TYPE_CHECKING:
     from kinetree.spatial import Plucker
 
-__all__ = ["ArticulatedInertia", "dyadic"]
-
 
 class ArticulatedInertia:
     """Apparent inertia of a handle, ``[[I, H], [Hᵀ, M]]``: 21 numbers, no mass centre.

@@ -17,8 +17,6 @@ from kinetree.spatial.transform import Plucker, rz
 from kinetree.spatial.vector import Force, Motion
 from kinetree.spatial.vector3 import symmetric
 
-__all__ = ["AxialScrew", "ScrewProduct", "dh_step", "scrx", "scry", "scrz", "three_screws"]
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AxialScrew(CoordinateTransform):

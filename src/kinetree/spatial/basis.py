@@ -17,8 +17,6 @@ from kinetree.spatial.vector import Force, Motion
 if TYPE_CHECKING:
     from kinetree.spatial import Plucker
 
-__all__ = ["DualBasis", "reciprocal"]
-
 
 @dataclass(frozen=True, eq=False)
 class DualBasis:

@@ -10,17 +10,6 @@ from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ShapeError
 from kinetree.spatial.vector3 import skew
 
-__all__ = [
-    "crf",
-    "crm",
-    "force_transform",
-    "mcI",
-    "rot",
-    "swap_matrix_order",
-    "swap_vector_order",
-    "xlt",
-]
-
 
 def rot(E):
     """Motion transform of a pure rotation with coordinate rotation ``E`` — RBDA (2.19)."""

@@ -22,17 +22,6 @@ from kinetree.spatial.vector3 import cross, skew
 if TYPE_CHECKING:
     from kinetree.spatial import Plucker
 
-__all__ = [
-    "apparent_derivative",
-    "carried_rate",
-    "classical_acceleration",
-    "point_acceleration",
-    "point_velocity",
-    "spatial_acceleration",
-    "transform_rate",
-    "true_derivative",
-]
-
 
 def true_derivative(ring: Any, x: Any, v_A: Motion) -> Any:
     """Coordinates of ``dx/dt`` in a frame that moves at ``v_A`` — RBDA (2.36)–(2.38).

@@ -24,7 +24,6 @@ from kinetree.spatial.vector import Force, Motion
 if TYPE_CHECKING:
     from kinetree.spatial import Plucker
 
-__all__ = ["Dyadic", "inertia_dyads"]
 
 _DUAL = {Motion: Force, Force: Motion}
 

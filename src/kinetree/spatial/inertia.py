@@ -14,8 +14,6 @@ from kinetree.spatial.vector3 import ZERO3, as_vector3, cross, identity3, skew, 
 if TYPE_CHECKING:
     from kinetree.spatial import Plucker
 
-__all__ = ["Inertia"]
-
 
 class Inertia:
     """Inertia of a rigid body: mass, first moment ``h = m c``, rotational inertia about O.

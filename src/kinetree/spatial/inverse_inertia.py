@@ -18,8 +18,6 @@ from kinetree.spatial.vector3 import as_vector3, identity3, skew, symmetric_prod
 if TYPE_CHECKING:
     from kinetree.spatial import Inertia, Plucker
 
-__all__ = ["InverseInertia"]
-
 
 class InverseInertia:
     """``Φ = [[angular, coupling], [couplingᵀ, linear]]``: maps a ``Force`` to a ``Motion``."""

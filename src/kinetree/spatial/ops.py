@@ -15,26 +15,6 @@ import numpy as np
 
 from kinetree.errors import ArrayKindError, SingularError
 
-__all__ = [
-    "absolute",
-    "atan2",
-    "check_pivot",
-    "cos",
-    "digits",
-    "exp",
-    "is_symbolic",
-    "less",
-    "log",
-    "magnitude",
-    "rational",
-    "select",
-    "sin",
-    "sqrt",
-    "stumpff",
-    "stumpff_rate",
-    "tanh",
-]
-
 _NATIVE = (float, int, complex, np.number)
 
 

@@ -16,8 +16,6 @@ from kinetree.spatial.planar import (
 from kinetree.spatial.transform import Plucker
 from kinetree.spatial.vector import Force, Motion
 
-__all__ = ["PlanarArticulatedInertia", "PlanarInertia", "lift", "restrict"]
-
 
 class PlanarInertia(PlanarOperator):
     """Inertia of a planar rigid body: mass, first moment ``h = m c`` (2,), inertia about O.

@@ -15,8 +15,6 @@ import numpy as np
 from kinetree.errors import SpatialTypeError
 from kinetree.spatial.vector import Force, Motion, SpatialVector
 
-__all__ = ["CoordinateTransform"]
-
 
 class CoordinateTransform(ABC):
     """Base of all transforms from frame A to frame B."""

@@ -20,14 +20,6 @@ from kinetree.spatial.inertia import Inertia
 from kinetree.spatial.ops import exp, log, magnitude, sqrt
 from kinetree.spatial.vector3 import identity3
 
-__all__ = [
-    "from_log_cholesky",
-    "from_pseudo_inertia",
-    "log_cholesky",
-    "log_cholesky_jacobian",
-    "pseudo_inertia",
-]
-
 
 def pseudo_inertia(I):
     """``P`` of an inertia, a symmetric (4, 4) matrix."""

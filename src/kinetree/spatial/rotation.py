@@ -13,22 +13,6 @@ from kinetree.spatial.ops import atan2, digits, is_symbolic, less, rational, sel
 from kinetree.spatial.transform import rx, ry, rz
 from kinetree.spatial.vector3 import identity3, norm, skew
 
-__all__ = [
-    "check_euler_sequence",
-    "euler_angles",
-    "euler_rotation",
-    "quaternion_exp",
-    "quaternion_from_rotation",
-    "quaternion_log",
-    "quaternion_product",
-    "quaternion_rate",
-    "quaternion_velocity",
-    "rotation_about",
-    "rotation_exp",
-    "rotation_from_quaternion",
-    "rotation_log",
-]
-
 
 def rotation_about(axis, c, s):
     """``E`` for a turn about the unit vector ``axis`` by the angle with cosine c and sine s."""

@@ -16,17 +16,6 @@ from kinetree.errors import ShapeError, SingularError, SpatialTypeError
 from kinetree.spatial.vector import Force, Motion
 from kinetree.spatial.vector3 import as_vector3, cross
 
-__all__ = [
-    "Screw",
-    "axis_point",
-    "classify",
-    "magnitude",
-    "moment_about",
-    "pitch",
-    "split",
-    "split_at_point",
-]
-
 _TOLERANCE = 64 * np.finfo(float).eps
 
 

@@ -19,8 +19,6 @@ from kinetree.spatial.protocol import CoordinateTransform
 from kinetree.spatial.vector import Force, Motion
 from kinetree.spatial.vector3 import ZERO3, as_vector3, cross, identity3, skew
 
-__all__ = ["Plucker", "rot", "rotx", "roty", "rotz", "rx", "ry", "rz", "xlt"]
-
 
 class Plucker(CoordinateTransform):
     """A coordinate transform for spatial vectors: rotation ``E`` after shift of origin ``r``."""

@@ -16,17 +16,6 @@ from kinetree.errors import ShapeError, SpatialTypeError
 from kinetree.spatial import dense
 from kinetree.spatial.vector3 import ZERO3, cross
 
-__all__ = [
-    "Force",
-    "Motion",
-    "SpatialVector",
-    "Transposed",
-    "crf",
-    "crm",
-    "cross_force",
-    "cross_motion",
-]
-
 
 class SpatialVector:
     """What motions and forces have in common: a vector space of pairs of 3-vectors."""

@@ -6,18 +6,6 @@ from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ShapeError
 from kinetree.spatial.ops import sqrt
 
-__all__ = [
-    "ZERO3",
-    "as_vector3",
-    "cross",
-    "identity3",
-    "norm",
-    "skew",
-    "symmetric",
-    "symmetric_product",
-    "unskew",
-]
-
 # Structural zeros and ones are integers, so that exact numbers (Fraction) stay exact.
 ZERO3 = np.zeros(3, dtype=int)
 ZERO3.flags.writeable = False

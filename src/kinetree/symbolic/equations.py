@@ -23,8 +23,6 @@ from kinetree.symbolic import printing
 from kinetree.symbolic.parameters import exact, exact_model, inertial_symbols, sympy, with_symbols
 from kinetree.symbolic.trigonometry import Arranger
 
-__all__ = ["EquationsOfMotion", "equations_of_motion", "lagrange_equations"]
-
 
 @names_itself
 def equations_of_motion(

@@ -19,8 +19,6 @@ from kinetree.errors import MissingPackageError, ModelError, UnknownNameError
 from kinetree.model.views import snapped
 from kinetree.spatial import Inertia, Plucker
 
-__all__ = ["exact", "exact_model", "inertial_symbols", "sympy", "with_symbols"]
-
 
 def sympy():
     """The module ``sympy``, imported when it is first needed."""

@@ -5,8 +5,6 @@ import numpy as np
 from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.symbolic.parameters import sympy
 
-__all__ = ["evaluate", "latex", "python"]
-
 
 def latex(equations, form, digits):
     """See ``EquationsOfMotion.latex``."""

@@ -11,8 +11,6 @@ from itertools import combinations
 
 from kinetree.symbolic.parameters import sympy
 
-__all__ = ["Arranger", "Term", "series", "terms_of"]
-
 
 class Term:
     """A number times a monomial of symbols times a product of sines and cosines."""

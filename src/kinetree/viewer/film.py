@@ -10,16 +10,6 @@ from kinetree.viewer.painting import Painter
 from kinetree.viewer.scenes.camera import framing
 from kinetree.viewer.scenes.description import LAYERS, SHOWN
 
-__all__ = [
-    "FILMS",
-    "PICTURES",
-    "check_layers",
-    "film",
-    "images_per_second",
-    "picture",
-    "write_film",
-]
-
 FILMS = (".mp4", ".gif")
 PICTURES = (".png", ".jpg")
 

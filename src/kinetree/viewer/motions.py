@@ -21,8 +21,6 @@ from kinetree.viewer.scenes.contacts import Contacts
 from kinetree.viewer.scenes.description import Scene
 from kinetree.viewer.scenes.stage import Stage
 
-__all__ = ["FRAMES_PER_SECOND", "Motion", "motion_of", "scene_of", "staged"]
-
 FRAMES_PER_SECOND = 30
 _MOST = 200_000  # nodes times states: some ten megabytes
 _FAR = 1e15  # no picture has room for more

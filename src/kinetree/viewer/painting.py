@@ -9,8 +9,6 @@ from kinetree.viewer.scenes.description import SHOWN, Surface
 from kinetree.viewer.scenes.places import arrow_pieces, at_time, between, rotations
 from kinetree.viewer.scenes.surfaces import normals
 
-__all__ = ["Painter", "rasterized"]
-
 _SKY, _GROUND, _LINE = (
     np.array(c) for c in ((0.965, 0.972, 0.98), (0.90, 0.91, 0.925), (0.70, 0.72, 0.745))
 )

@@ -21,8 +21,6 @@ from kinetree.viewer.scenes.description import SHOWN, Scene
 if TYPE_CHECKING:
     from kinetree.viewer.browser.app import Viewer
 
-__all__ = ["Page", "embedded", "picture", "record", "save_html", "view"]
-
 
 def view(
     what: Viewable,

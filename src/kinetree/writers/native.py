@@ -11,8 +11,6 @@ from kinetree.model import geometry
 from kinetree.model.coupling import require_written
 from kinetree.writers.native_parts import inertia_table, joint_table, placement_keys
 
-__all__ = ["to_toml", "value"]
-
 _UNBOUNDED = (-math.inf, math.inf)
 
 

@@ -12,8 +12,6 @@ from kinetree.spatial import Inertia
 from kinetree.spatial.rotation import euler_angles, euler_rotation
 from kinetree.spatial.vector3 import symmetric
 
-__all__ = ["inertia_table", "joint_table", "placement_keys"]
-
 _IDENTITY = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
 
 

@@ -8,8 +8,6 @@ from kinetree.errors import ModelError, calling
 from kinetree.model import Model
 from kinetree.model.arrays import as_model
 
-__all__ = ["WRITERS", "save"]
-
 
 def _to_urdf(model) -> str:
     from kinetree.writers.urdf import to_urdf

@@ -17,8 +17,6 @@ from kinetree.model.geometry import Box, Capsule, Cylinder, Mesh, Sphere
 from kinetree.model.model import STANDARD_GRAVITY
 from kinetree.spatial.rotation import euler_angles
 
-__all__ = ["to_urdf"]
-
 
 def to_urdf(model) -> str:
     """A model as URDF.

@@ -9,16 +9,6 @@ from contextlib import contextmanager
 from functools import cache
 from threading import Lock
 
-__all__ = [
-    "MachineCode",
-    "default_lanes",
-    "host",
-    "is_provided",
-    "load",
-    "object_code",
-    "provide",
-]
-
 
 class MachineCode:
     """A loaded module; keeps it alive."""

@@ -9,8 +9,6 @@ from typing import Any
 
 from kinetree.errors import BackendError, MissingPackageError
 
-__all__ = ["OPTIONS", "Function", "compiled", "cupy", "host", "loaded"]
-
 OPTIONS = ("--std=c++17", "--disable-warnings")
 """Options for every program, besides the processor: rounding as IEEE says, products fused."""
 

@@ -8,8 +8,6 @@ import numpy as np
 
 from kinetree.codegen.render.cstyle import Language, assignments, identifier
 
-__all__ = ["NOT_FINITE", "PIECE", "UNSAFE", "C", "argument_name", "declaration", "offset", "render"]
-
 PIECE = 400  # assignments
 NOT_FINITE, UNSAFE = 1, 2  # what a function returns: bits, 0 when all is well
 

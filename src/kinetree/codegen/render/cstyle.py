@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 from kinetree.expr.repeat import free_loops, loop_of
 
-__all__ = ["Assignment", "Language", "Value", "assignments", "identifier"]
-
 _ATOM, _SIGN, _PRODUCT, _SUM, _COMPARISON = 5, 4, 3, 2, 1  # how tightly a text binds
 _INFIX = {
     "+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT,

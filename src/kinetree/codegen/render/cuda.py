@@ -32,8 +32,6 @@ from kinetree.codegen.render.cuda_places import Tile, given_up, kept, tiles
 from kinetree.codegen.watch import hidden_inputs
 from kinetree.expr.node import LEAVES
 
-__all__ = ["LARGEST_BLOCK", "Layout", "Whole", "render"]
-
 LARGEST_BLOCK = 256  # threads
 _BYTES = 60 * 1024  # of the tiles of a warp, at most; three of them leave room for a cache
 _STAGED = 160  # numbers of a sample's inputs that go through tiles

@@ -11,8 +11,6 @@ from kinetree.codegen.render.c import C
 from kinetree.codegen.render.cuda_entry import CudaText, head, result_name
 from kinetree.codegen.render.cuda_places import PITCH, WARP
 
-__all__ = ["render_assembly"]
-
 _UNIT = 32  # numbers of a result that stay together
 
 

@@ -6,8 +6,6 @@ from importlib import resources
 from kinetree.codegen.render.cuda_places import PITCH, WARP
 from kinetree.codegen.render.minimax import RANGE
 
-__all__ = ["CudaText", "Entry", "head", "result_name"]
-
 
 class Entry:
     """The functions ``load`` and ``run``.

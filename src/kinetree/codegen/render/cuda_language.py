@@ -7,8 +7,6 @@ from kinetree.codegen.render.cuda_places import PITCH, WARP
 from kinetree.codegen.render.minimax import COS, HALF_PI, RANGE, ROUND, SIN, TWO_OVER_PI
 from kinetree.expr.node import LEAVES
 
-__all__ = ["Cuda", "angles_of", "elementary"]
-
 
 def angles_of(program, tiles):
     """Places ``(argument, offset)`` of staged inputs that only sines and cosines look at."""

@@ -17,8 +17,6 @@ from kinetree.codegen.render.cuda_entry import CudaText
 from kinetree.codegen.render.cuda_places import kept
 from kinetree.expr.node import LEAVES
 
-__all__ = ["Pieces", "render_pieces"]
-
 
 @dataclass(frozen=True)
 class Pieces:

@@ -12,8 +12,6 @@ from math import gcd
 from kinetree.codegen.render.c import offset
 from kinetree.expr.node import LEAVES
 
-__all__ = ["PITCH", "WARP", "Kept", "Tile", "given_up", "kept", "tiles"]
-
 WARP = 32  # threads
 PITCH = WARP + 1  # numbers from one kept number of all threads to the next: no banks are shared
 _LITTLE = (

@@ -17,8 +17,6 @@ from kinetree.codegen.repeat import LoopStep
 from kinetree.codegen.schedule import schedule
 from kinetree.codegen.watch import what_to_watch
 
-__all__ = ["render"]
-
 
 def render(program, dtype="float64", lanes=2):
     """IR text of a program; its entry point is ``loop``."""

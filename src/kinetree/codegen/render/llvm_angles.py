@@ -8,8 +8,6 @@ operations, and only independent chains keep the processor busy.
 from kinetree.codegen.render.llvm_math import RANGE, sincos_function, sincos_near
 from kinetree.codegen.render.llvm_types import Vector, declarations
 
-__all__ = ["angle_places", "angles", "angles_at_once"]
-
 _IN_FLIGHT = 64  # bytes of one sine that are computed together
 
 

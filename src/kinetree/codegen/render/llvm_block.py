@@ -4,8 +4,6 @@ import numpy as np
 
 from kinetree.codegen.render.llvm_checks import CheckWriter
 
-__all__ = ["BlockWriter", "input_places"]
-
 _BINARY = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
 _COMPARE = {"<": "olt", "<=": "ole", "==": "oeq"}
 

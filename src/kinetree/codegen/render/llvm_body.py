@@ -1,7 +1,5 @@
 """The body of a function in LLVM IR, instruction by instruction."""
 
-__all__ = ["Body", "by_lane", "c_name"]
-
 
 class Body:
     """Collects instructions; every method returns the name of its result."""

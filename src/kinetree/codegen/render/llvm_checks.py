@@ -1,6 +1,5 @@
 """Conditions that code checks while it runs: those of the program, and that all is finite."""
 
-__all__ = ["CheckWriter"]
 
 # --- How results get to memory: in pairs where they come so, constants and zeros ahead of all else
 

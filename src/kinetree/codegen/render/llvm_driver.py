@@ -11,8 +11,6 @@ The work is done by one function that all kernels share, and is told about a ker
 from kinetree.codegen.render.llvm_table import field, record
 from kinetree.codegen.render.llvm_types import declarations
 
-__all__ = ["STACK", "driver"]
-
 STACK = 65536  # bytes; more comes from the heap, since threads may have small stacks
 
 

@@ -18,8 +18,6 @@ from kinetree.codegen.render.llvm_single import single
 from kinetree.codegen.render.llvm_types import Vector, declarations
 from kinetree.codegen.render.minimax import EXP, LN2, LOG2_E, ROUND, TANH
 
-__all__ = ["shared_symbol", "shared_symbols", "shared_text"]
-
 # --- Vector exponential, hyperbolic tangent and logarithm in LLVM IR -----------------------------
 # ``exp`` reduces ``x = n log 2 + r`` by two fused multiply-subtractions, of which the first leaves
 # no

@@ -15,18 +15,6 @@ from kinetree.codegen.render.llvm_driver import STACK
 from kinetree.codegen.render.llvm_table import FIRST_RANK, field, record
 from kinetree.codegen.render.llvm_types import declarations
 
-__all__ = [
-    "CONTIGUOUS_AND_ALIGNED",
-    "DATA",
-    "DESCRIPTOR",
-    "DIMENSIONS",
-    "FLAGS",
-    "HOST",
-    "NDIM",
-    "TYPE",
-    "single",
-]
-
 HOST = (
     "array_type",  # PyArray_Type
     "descriptor",  # the dtype object

@@ -1,7 +1,5 @@
 """What the functions that kernels share have to know about a kernel: ``@kernel``, a table in IR."""
 
-__all__ = ["FIRST_RANK", "field", "record", "table"]
-
 _FIELDS = (
     "step",  # the function that computes one vector of samples
     "prepare",  # the function that writes what does not change in staged results, or null

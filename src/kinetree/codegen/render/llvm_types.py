@@ -4,8 +4,6 @@ import struct
 from dataclasses import dataclass
 from functools import cached_property
 
-__all__ = ["Vector", "declarations"]
-
 
 @dataclass(frozen=True)
 class Vector:

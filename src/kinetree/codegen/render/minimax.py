@@ -1,10 +1,5 @@
 """Numbers behind sines, arctangents and exponentials, where a language spells them out itself."""
 
-__all__ = [
-    "ATAN", "COS", "EXP", "HALF_PI", "LN2", "LOG2_E", "RANGE", "ROUND", "SIN", "TANH",
-    "TWO_OVER_PI",
-]  # fmt: skip
-
 RANGE = {"float64": 2.0**20, "float32": 2.0**12}
 
 TWO_OVER_PI = 0.6366197723675814

@@ -7,8 +7,6 @@ import numpy as np
 
 from kinetree.codegen.render.cstyle import Language, assignments, identifier
 
-__all__ = ["function", "render"]
-
 
 class _NumPy(Language):
     inputs_have_names = True

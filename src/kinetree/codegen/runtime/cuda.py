@@ -12,8 +12,6 @@ from kinetree.codegen.cache import open_store
 from kinetree.codegen.compile.nvrtc import cupy, driver
 from kinetree.errors import DeviceMemoryError
 
-__all__ = ["CudaKernel", "cuda_kernel"]
-
 _BLOCKS = (128, 256, 64, 32)  # threads; what is likely best comes first
 _WARP = 32  # threads
 _LARGE = 2**20  # samples; a batch of this size shows what is fast

@@ -13,8 +13,6 @@ from kinetree.codegen.inline import compact, evaluated
 from kinetree.codegen.program import Argument
 from kinetree.expr.diff import jacobian
 
-__all__ = ["gradients", "rates", "transposed"]
-
 
 def rates(kernel, wrt):
     """Rates of the results of a kernel: it takes the inputs, then rates of those in ``wrt``.

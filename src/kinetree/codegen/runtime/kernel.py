@@ -23,8 +23,6 @@ from kinetree.codegen.runtime.single import gufunc, single_call
 from kinetree.codegen.runtime.threads import run_threaded
 from kinetree.errors import KinetreeError, ShapeError, SingularError, TraceError
 
-__all__ = ["Kernel"]
-
 _FLOAT64 = np.dtype(np.float64)
 _LEAN = (("float64", False), ("float64", True))  # variants: for single samples, for batches
 _BRIEF = 4096  # numbers of a batch that takes microseconds: no threads, nobody else waits

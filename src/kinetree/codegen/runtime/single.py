@@ -18,8 +18,6 @@ from kinetree.codegen.render.llvm_single import (
     TYPE,
 )
 
-__all__ = ["gufunc", "signature", "single_call"]
-
 _ARRAY_TYPE, _RETURN, _NEW_ARRAY = 2, 76, 93  # places in NumPy's API table, fixed since NumPy 1.0
 _METH_FASTCALL_KEYWORDS = 0x0080 | 0x0002
 _HAVE_VECTORCALL = 1 << 11  # Py_TPFLAGS_HAVE_VECTORCALL

@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["KEPT_BYTES", "empty", "run_threaded", "set_threads", "threads"]
-
 MINIMUM_PER_THREAD = 2048  # scalars of input and output; less is not worth waking a thread
 
 

@@ -17,8 +17,6 @@ from kinetree.contact.complementarity.residuals import Certificate, residuals
 from kinetree.contact.complementarity.rows import Rows, matrix_and_vector
 from kinetree.errors import ShapeError
 
-__all__ = ["LARGEST_ENUMERATED", "enumerated", "lemke", "pivoting"]
-
 LARGEST_ENUMERATED = 14
 """Rows of the largest problem that ``enumerated`` takes: it tries 2ⁿ bases."""
 

@@ -20,8 +20,6 @@ from kinetree.contact.complementarity.quadratic import ForceSolution
 from kinetree.contact.complementarity.rows import Rows, mixed
 from kinetree.errors import ShapeError
 
-__all__ = ["PolyhedralSolution", "complementarity_problem", "solve"]
-
 
 class PolyhedralSolution(NamedTuple):
     """Forces of a mixed problem whose friction cones have flat sides.

@@ -24,8 +24,6 @@ from kinetree.contact.complementarity.rows import Rows, bounds, matrix_and_vecto
 from kinetree.errors import ShapeError, SingularError
 from kinetree.model.arrays import as_numbers, check_finite
 
-__all__ = ["ForceSolution", "MotionSolution", "in_accelerations", "in_forces"]
-
 
 class ForceSolution(NamedTuple):
     """Solution of a linear complementarity problem or quadratic program in forces.

@@ -7,16 +7,6 @@ import numpy as np
 
 from kinetree.contact.complementarity.rows import BEYOND, Rows, nearest, obeyed, scaled
 
-__all__ = [
-    "Certificate",
-    "Equations",
-    "Residuals",
-    "certificate_of",
-    "cone_certificate",
-    "relative_error",
-    "residuals",
-]
-
 
 class Residuals(NamedTuple):
     """By how much a solution misses what it should be, all zero in exact arithmetic.

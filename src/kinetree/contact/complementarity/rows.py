@@ -26,21 +26,6 @@ from kinetree.functional.kernel import select
 from kinetree.model.arrays import as_numbers
 from kinetree.spatial.ops import sqrt
 
-__all__ = [
-    "BEYOND",
-    "LAWS",
-    "Rows",
-    "bounds",
-    "less",
-    "matrix_and_vector",
-    "mixed",
-    "nearest",
-    "newton_matrix",
-    "numbers",
-    "obeyed",
-    "scaled",
-]
-
 LAWS = ("coulomb", "convex")
 """Names of the friction laws."""
 

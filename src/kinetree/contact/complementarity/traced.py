@@ -17,8 +17,6 @@ from kinetree.errors import UnknownNameError
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import select
 
-__all__ = ["KernelSolution", "Sweeps", "in_kernel", "largest", "newton_step"]
-
 _SHORTER = (0.5, 0.2)  # parts of a Newton step that are tried besides the whole
 
 

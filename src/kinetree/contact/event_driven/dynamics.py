@@ -21,8 +21,6 @@ from kinetree.contact.mobility import tree_force
 from kinetree.contact.scene import Scene
 from kinetree.loops.kinematics.constraint import constraint
 
-__all__ = ["Instant", "PhaseDynamics", "PhaseMotion", "closed_positions", "closed_velocities"]
-
 _RANK = 1e-10
 _SLOWEST = 1e-13  # [m/s] sliding below which its direction is not to be trusted
 

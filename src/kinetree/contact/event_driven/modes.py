@@ -4,8 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["MODES", "OPEN", "SLIDES", "STICKS", "TOUCHES", "Mode", "centred"]
-
 OPEN, TOUCHES, STICKS, SLIDES = range(4)
 MODES = ("apart", "touches", "sticks", "slides")
 """Names of the modes; contacts that touch have no friction."""

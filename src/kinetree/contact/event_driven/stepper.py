@@ -17,8 +17,6 @@ from kinetree.integration.events import EventRecord, UserEvents
 from kinetree.integration.step import Step, Stepper
 from kinetree.integration.watcher import Watcher
 
-__all__ = ["ContactEvents", "PhaseStepper", "event_driven_stepper"]
-
 
 def event_driven_stepper(settings, effects, method, field, q, events, *, compiled):
     """Stepper and hooks for ``EventDriven``."""

@@ -12,8 +12,6 @@ from kinetree.errors import ContactError, SimulationError
 from kinetree.integration.events import EventRecord
 from kinetree.integration.watcher import mechanical_energy
 
-__all__ = ["Transitions"]
-
 _SURE = 0.5  # of the tolerance: what opens or slips, once an event has said that something does
 _DOUBT = 1e-3  # the same for the contact of which an event has said it
 

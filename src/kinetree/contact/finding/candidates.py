@@ -19,8 +19,6 @@ from kinetree.contact.finding.closed_forms import touches
 from kinetree.contact.finding.shapes import Placed
 from kinetree.spatial import cross
 
-__all__ = ["point_velocities", "positions", "terms", "velocities"]
-
 
 def positions(model, q, pairs):
     """Gaps (n,), points (n, 3) and axes (n, 3, 3) of the potential contacts of pairs.

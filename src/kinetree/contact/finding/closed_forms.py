@@ -29,8 +29,6 @@ from kinetree.model.geometry import (
 from kinetree.spatial import cross
 from kinetree.spatial.ops import less, select, sqrt
 
-__all__ = ["has_closed_form", "is_compiled", "touches"]
-
 # --- A ball on a height field, by Newton's method ------------------------------------------------
 # In a ditch that is narrower than the ball there are two, and other shapes may touch with
 # corners, edges and faces at any number of places: see ``terrain``, which is not compiled.

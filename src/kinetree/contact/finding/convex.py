@@ -11,8 +11,6 @@ from kinetree.contact.finding.supports import farthest, support
 from kinetree.errors import MissingPackageError, ModelError, SingularError
 from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, HeightField, Plane, Sphere
 
-__all__ = ["Nearest", "convex_distance", "way_out"]
-
 # [m] of GJK, for shapes that are apart, and EPA, for those that overlap, which fails if pressed.
 _TOLERANCES = ((1e-12, 1e-8), (1e-6, 1e-6))
 _SHALLOW = 1e-4  # of the size of the smaller shape: overlap that is not looked at twice

@@ -18,8 +18,6 @@ from kinetree.contact.finding.height_fields import height_and_derivatives
 from kinetree.contact.finding.shapes import hull_of
 from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, HeightField, Plane, Sphere
 
-__all__ = ["contact_rates", "corner", "curved", "edge", "flat", "surface_at", "surfaces_between"]
-
 
 def contact_rates(contacts, v_p, v_s):
     """Rates of the points and normals of contacts, each (n, 3).

@@ -11,8 +11,6 @@ from kinetree.contact.finding.terrain import on_terrain
 from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, HeightField, Plane, Sphere
 from kinetree.quantities import kinematics
 
-__all__ = ["bounds", "find_contacts", "near_pairs", "place_shapes", "sweep_and_prune"]
-
 _SAME = 1e-9  # [m] points of a pair that are nearer than this are one
 
 

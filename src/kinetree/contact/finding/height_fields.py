@@ -13,12 +13,6 @@ from kinetree.algorithms.dual import Dual
 from kinetree.contact.finding.shapes import absolute, clamped
 from kinetree.spatial.ops import less, select
 
-__all__ = [
-    "Surface", "grid", "grid_spacing", "ground_at", "height_and_derivatives", "hollow",
-    "minima_of_grid", "surface_at_points",
-]  # fmt: skip
-
-
 SAMPLES = 4
 """Samples of the ground between two heights."""
 

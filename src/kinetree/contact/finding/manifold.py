@@ -12,8 +12,6 @@ from kinetree.contact.finding.shapes import hull_of, touch
 from kinetree.contact.finding.supports import farthest_points
 from kinetree.model.geometry import Plane
 
-__all__ = ["clipped", "hull_order", "manifold", "on_plane"]
-
 _FACE = 1e-7  # [rad] by which the normal may miss that of a face
 
 

@@ -9,8 +9,6 @@ from kinetree.joints import Fixed
 from kinetree.model.geometry import Geometry, HeightField, Plane
 from kinetree.spelling import did_you_mean
 
-__all__ = ["Pair", "coefficients", "coefficients_of", "pair_name", "pairs_of"]
-
 
 class Pair(NamedTuple):
     """Two shapes that may touch, the one on the lower body first.

@@ -10,18 +10,6 @@ from kinetree.errors import MissingPackageError
 from kinetree.model.triangles import convex_hull, read_triangles
 from kinetree.spatial.ops import less, select, sqrt
 
-__all__ = [
-    "COMPILED_VERTICES",
-    "Placed",
-    "Touch",
-    "absolute",
-    "chosen",
-    "clamped",
-    "direction",
-    "hull_of",
-    "touch",
-]
-
 _TINY = 1e-12  # [m] below this, two points have no direction between them
 
 

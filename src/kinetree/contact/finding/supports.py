@@ -13,8 +13,6 @@ import numpy as np
 from kinetree.contact.finding.shapes import Placed, hull_of
 from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Mesh, Sphere
 
-__all__ = ["Support", "farthest_points", "support"]
-
 
 class Support(NamedTuple):
     """A farthest point (3,), its derivative (3, 3), and the edge or the face normal there."""

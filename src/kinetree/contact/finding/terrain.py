@@ -31,8 +31,6 @@ from kinetree.contact.finding.terrain_points import (
 )
 from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, HeightField, Sphere
 
-__all__ = ["on_terrain"]
-
 _RIM = 32  # samples of a rim at least
 
 

@@ -16,11 +16,6 @@ from kinetree.contact.finding.height_fields import (
     minima_of_grid,
 )
 
-__all__ = [
-    "Found", "nearest_to_corners", "nearest_to_curves", "nearest_to_ellipsoid", "nearest_to_face",
-    "nearest_to_round",
-]  # fmt: skip
-
 _STEPS = 30  # of Newton's method
 _DONE = 1e-9  # of the spacing: steps that end it
 _CONVERGED = 1e-9  # of the size: conditions that count as met

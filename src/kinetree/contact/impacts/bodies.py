@@ -15,15 +15,6 @@ from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.quantities import kinematics
 from kinetree.spatial import Force, Motion
 
-__all__ = [
-    "BodyCollision",
-    "arrested_collision",
-    "frictionless_collision",
-    "joint_space_impulse",
-    "velocity_change",
-    "velocity_step",
-]
-
 
 class BodyCollision(NamedTuple):
     """Velocity steps, impulse and energy of a collision of two bodies."""

@@ -18,8 +18,6 @@ from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.kinematics.space import tree_inertia
 from kinetree.quantities import dynamics
 
-__all__ = ["Collision", "Impact", "ImpactResiduals", "finished"]
-
 VELOCITY_TOLERANCE = 1e-6
 """Velocity error of loops [rad/s, or lengths of the mechanism per second], relative to ``qd``,
 above which a state is refused."""

@@ -25,8 +25,6 @@ from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.model.model import Model
 from kinetree.quantities import kinematics
 
-__all__ = ["capture", "impact"]
-
 _ORDERS = {"simultaneous": simultaneous_impacts, "sequential": sequential_impacts}
 
 

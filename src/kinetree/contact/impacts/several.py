@@ -25,8 +25,6 @@ from kinetree.contact.complementarity import cones
 from kinetree.contact.impacts.single import single_impact
 from kinetree.errors import ImpactError
 
-__all__ = ["islands", "sequential_impacts", "simultaneous_impacts"]
-
 _ROUNDS = 20_000
 _NOISE = 1e-9  # of the work of restitution, from the solver
 _REST = 1e-9  # of the fastest approach: what is left of a sequence ends without restitution

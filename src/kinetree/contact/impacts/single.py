@@ -23,8 +23,6 @@ from kinetree.integration.explicit import DORMAND_PRINCE
 from kinetree.integration.watcher import root
 from kinetree.spelling import did_you_mean
 
-__all__ = ["LAWS", "require_law", "single_impact"]
-
 LAWS = ("newton", "poisson", "energetic")
 """Names of the laws."""
 

@@ -33,8 +33,6 @@ from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.model.model import Model
 from kinetree.spatial import Force, Inertia, Motion, cross_force
 
-__all__ = ["BodyContact", "ContactMotion", "ContactResiduals", "body_contact", "forward_dynamics"]
-
 _FINITE = float(np.finfo(float).max)
 _STILL = 1e-9  # of the accelerations at hand: what counts as none
 

@@ -18,17 +18,6 @@ from kinetree.contact.rigid.problem import require_no_closing, require_solution
 from kinetree.errors import InfeasibleContactError, PainleveError, UnknownNameError
 from kinetree.spelling import did_you_mean
 
-__all__ = [
-    "METHODS",
-    "Reduced",
-    "directions",
-    "frictionless_forces",
-    "reduced",
-    "require_method",
-    "sliding_forces",
-    "solve",
-]
-
 _TOLERANCE, _STEPS, _ROUNDS = 1e-12, 60, 30
 
 

@@ -18,16 +18,6 @@ from kinetree.contact.contacts import bias, jacobian, velocity
 from kinetree.contact.mobility import free_acceleration, mobility
 from kinetree.errors import InfeasibleContactError
 
-__all__ = [
-    "HITTING",
-    "TOUCHING",
-    "Problem",
-    "contact_states",
-    "problem_at",
-    "require_no_closing",
-    "require_solution",
-]
-
 
 @dataclass(frozen=True)
 class Problem:

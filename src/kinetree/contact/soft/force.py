@@ -32,8 +32,6 @@ from kinetree.functional.kernel import kernel
 from kinetree.model.model import Model
 from kinetree.spelling import did_you_mean
 
-__all__ = ["LAWS", "SoftContact"]
-
 LAWS = ("hunt_crossley", "linear", "patch")
 """Names of normal laws."""
 

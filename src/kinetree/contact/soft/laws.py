@@ -19,19 +19,6 @@ from kinetree.errors import ModelError
 from kinetree.functional.kernel import select
 from kinetree.spatial import ops
 
-__all__ = [
-    "Dahl",
-    "HuntCrossley",
-    "Linear",
-    "NormalLaw",
-    "Regularized",
-    "Stiction",
-    "TangentialLaw",
-    "positive",
-    "require_positive",
-    "root",
-]
-
 _each_root = np.frompyfunc(ops.sqrt, 1, 1)
 
 

@@ -16,8 +16,6 @@ from kinetree.contact.soft.laws import TOUCHING, NormalLaw, positive, require_po
 from kinetree.errors import ModelError
 from kinetree.functional.kernel import select
 
-__all__ = ["NonlinearPatch", "Patch", "SeriesSpring", "TwoSurfaces", "lumped"]
-
 
 @dataclass(frozen=True)
 class Patch(NormalLaw):

@@ -12,8 +12,6 @@ from kinetree.spatial.ops import stumpff
 from kinetree.spatial.rotation import rotation_exp
 from kinetree.spatial.vector3 import cross
 
-__all__ = ["Inertia", "straight_motion", "turning"]
-
 
 class Inertia:
     """``M = H(q) + diag(extra)`` of a tree, ready to be divided by.

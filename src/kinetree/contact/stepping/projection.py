@@ -12,8 +12,6 @@ from kinetree.contact.complementarity.traced import largest
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import select
 
-__all__ = ["CLOSED", "projected"]
-
 CLOSED = 1e-10
 """Penetration, or error of a loop, [m or rad] with which positions are left as they are."""
 _TRIES = 3  # of 1, 3 and 9 rounds

@@ -19,8 +19,6 @@ from kinetree.contact.finding.detection import bounds
 from kinetree.contact.finding.shapes import Placed
 from kinetree.functional.layout import velocity_unit
 
-__all__ = ["NO_JOINT_ROWS", "Instant", "JointRows", "StepConstraints", "coupled_rows", "is_short"]
-
 UNBOUNDED = np.inf
 
 

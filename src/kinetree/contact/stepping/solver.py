@@ -10,8 +10,6 @@ from kinetree.contact.complementarity.traced import Sweeps, largest, newton_step
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import select
 
-__all__ = ["Problem", "solve_in_kernel", "solve_in_python"]
-
 DAMPING = (0.1, 0.3, 1.0, 3.0, 10.0)
 """Weights of staying where one is, round by round, times the error relative to the forces."""
 SWEEPS = (2, 0, 0, 0)

@@ -38,8 +38,6 @@ from kinetree.model.dynamics import joint_values
 from kinetree.quantities import dynamics
 from kinetree.spatial.ops import sqrt
 
-__all__ = ["ContactStep", "Ended", "balanced", "prescribed_over"]
-
 DEEP = 1e-13
 """Penetration [m or rad] up to which velocities take it out, at the cost of a little energy: for
 rounding errors, so that they do not add up. More is left to ``projection``."""

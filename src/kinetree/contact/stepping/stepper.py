@@ -32,8 +32,6 @@ from kinetree.integration.watcher import Watcher
 from kinetree.model.limits import position_bounds, position_index
 from kinetree.model.tree import supports
 
-__all__ = ["ContactStepper", "time_stepper"]
-
 _ONE = np.array(1.0)
 _FEW = 8  # samples
 _NAMED = 3  # pairs that a message names

@@ -19,18 +19,6 @@ from kinetree.model.arrays import as_configuration, as_numbers, check_finite
 from kinetree.quantities.dynamics import external_forces
 from kinetree.writers.mjcf import to_mjcf
 
-__all__ = [
-    "frame_name",
-    "from_f_ext",
-    "from_jacobian",
-    "from_model",
-    "from_pose",
-    "to_f_ext",
-    "to_jacobian",
-    "to_model",
-    "to_pose",
-]
-
 _SHOWN = 10
 
 

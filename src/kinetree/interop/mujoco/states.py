@@ -20,8 +20,6 @@ from kinetree.loaders.mjcf.values import joint_names, model_name
 from kinetree.model import Model
 from kinetree.writers.mjcf.elements import Part, parts_of
 
-__all__ = ["from_a", "from_q", "from_tau", "from_v", "to_a", "to_q", "to_tau", "to_v"]
-
 _KINDS = ("free", "ball", "slide", "hinge")  # mjtJoint
 
 

@@ -19,8 +19,6 @@ from kinetree.joints import (
 )
 from kinetree.joints.axis import index_of
 
-__all__ = ["JointMap", "as_kinetree", "as_pinocchio", "kind_of", "same_joint", "universal_letters"]
-
 # --- Variables of a joint ------------------------------------------------------------------------
 # Every function takes and returns arrays over leading batch axes, variables last. The two sets of
 # velocity variables differ at most in their order, whatever the joint: both are the same rates, or

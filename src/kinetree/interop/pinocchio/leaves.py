@@ -10,20 +10,6 @@ from kinetree.joints import Helical
 from kinetree.model import Coupling
 from kinetree.spatial import Inertia, Plucker
 
-__all__ = [
-    "Leaf",
-    "MissingLibraryError",
-    "add_mimic_joints",
-    "couplings",
-    "followers",
-    "from_inertia",
-    "from_se3",
-    "leaves",
-    "pinocchio",
-    "to_inertia",
-    "to_se3",
-]
-
 
 class Leaf(NamedTuple):
     """A joint that is a whole joint of Pinocchio's model, or part of one."""

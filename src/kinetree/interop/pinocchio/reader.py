@@ -11,8 +11,6 @@ from kinetree.interop.pinocchio.leaves import couplings, from_inertia, from_se3,
 from kinetree.model import Body, Frame, JointDynamics, Limits, Model
 from kinetree.spatial import Inertia
 
-__all__ = ["from_model"]
-
 
 def from_model(pin_model: Any) -> Model:
     """The mechanism that ``pin_model`` describes, as a kinetree model.

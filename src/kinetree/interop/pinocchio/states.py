@@ -19,19 +19,6 @@ from kinetree.joints import Fixed
 from kinetree.model import Model
 from kinetree.spatial import Inertia
 
-__all__ = [
-    "from_a",
-    "from_parameters",
-    "from_q",
-    "from_tau",
-    "from_v",
-    "to_a",
-    "to_parameters",
-    "to_q",
-    "to_tau",
-    "to_v",
-]
-
 
 def to_q(model: Model, pin_model: Any, q: ArrayLike) -> Array:
     """Pinocchio's configuration, (..., pin_model.nq), from kinetree's, (..., nq)."""

@@ -13,8 +13,6 @@ from kinetree.model import Model
 from kinetree.model.dynamics import has_dynamics
 from kinetree.spatial import Plucker
 
-__all__ = ["to_model"]
-
 _UNLIMITED = np.finfo(float).max
 
 

@@ -22,8 +22,6 @@ from kinetree.model import Model
 from kinetree.model.model import STANDARD_GRAVITY
 from kinetree.spelling import did_you_mean
 
-__all__ = ["read_dh", "read_dh_document"]
-
 _LIMITS = ("lower", "upper", "velocity", "effort")
 
 

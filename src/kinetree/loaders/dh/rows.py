@@ -9,8 +9,6 @@ from kinetree.model.dh import DHRow, from_dh
 from kinetree.spatial import Inertia
 from kinetree.spatial.vector3 import symmetric
 
-__all__ = ["CONVENTIONS", "LISTS", "MOST_ROWS", "NUMBERS", "TEXTS", "Entry", "to_model"]
-
 CONVENTIONS = {
     "modified": "modified", "proximal": "modified", "craig": "modified",
     "standard": "standard", "distal": "standard", "classic": "standard",

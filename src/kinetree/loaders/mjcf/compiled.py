@@ -11,9 +11,6 @@ from kinetree.loaders.mjcf.tree import geometry_of, sites_of, tree_of
 from kinetree.loaders.mjcf.values import AllBut, model_name, names_of, placement, shift, unused
 from kinetree.model import Actuator, Coupling, Loop, Model, Posture
 
-__all__ = ["from_compiled"]
-
-
 ATTRIBUTES = {
     "mujoco": {"model"},
     "option": {"gravity", "density", "viscosity", "wind"},

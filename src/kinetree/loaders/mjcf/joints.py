@@ -12,8 +12,6 @@ from kinetree.joints import AbstractJoint, Free, Prismatic, Revolute, Spherical
 from kinetree.loaders.mjcf.values import mujoco
 from kinetree.model import JointDynamics, Limits
 
-__all__ = ["Variables", "anchor", "disabled", "dynamics_of", "joint_of", "limits_of", "variables"]
-
 FREE, BALL, SLIDE, HINGE = range(4)  # mjtJoint
 ATTRIBUTES = {
     "joint": {

@@ -13,8 +13,6 @@ import numpy as np
 from kinetree.joints import AbstractJoint, Free, Planar
 from kinetree.spatial.rotation import rotation_from_quaternion
 
-__all__ = ["FREE", "PLANAR", "SAME", "JointMap", "map_of"]
-
 
 class JointMap:
     """The same variables in both."""

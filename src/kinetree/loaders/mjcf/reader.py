@@ -10,8 +10,6 @@ from kinetree.loaders.mjcf.values import compiled, mujoco
 from kinetree.loaders.report import Notice, short, tag_of
 from kinetree.model import Model
 
-__all__ = ["read_mjcf"]
-
 
 def read_mjcf(source: bytes, report, folders, options) -> Model:
     """The mechanism in an MJCF file.

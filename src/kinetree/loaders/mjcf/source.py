@@ -18,8 +18,6 @@ from kinetree.loaders.paths import Folders
 from kinetree.loaders.report import LIMIT_BODIES, label, short
 from kinetree.loaders.xml import LIMIT_BYTES, numbers_in, parse
 
-__all__ = ["Source", "prepare"]
-
 LIMIT_FILES = 256
 LIMIT_ASSET_BYTES = 512 * 2**20
 _PLACE = re.compile(r"(?:Element (?:name )?'[^']*'(?:, id -?\d+)?, )?line (\d+)$")

@@ -37,9 +37,6 @@ from kinetree.model.geometry import (
 )
 from kinetree.spatial import Inertia, Plucker
 
-__all__ = ["Place", "Tree", "geometry_of", "sites_of", "tree_of"]
-
-
 ATTRIBUTES = {
     "body": POSE | {"name", "childclass", "mocap", "gravcomp", "fuse", "simple"},
     "geom": POSE | {

@@ -10,24 +10,6 @@ from kinetree.spatial import Inertia, Plucker
 from kinetree.spatial.rotation import rotation_from_quaternion
 from kinetree.spatial.vector3 import identity3
 
-__all__ = [
-    "POSE",
-    "AllBut",
-    "MissingLibraryError",
-    "body_names",
-    "compiled",
-    "inertia_of",
-    "is_identity",
-    "joint_names",
-    "model_name",
-    "mujoco",
-    "names_of",
-    "placement",
-    "shift",
-    "unused",
-]
-
-
 POSE = {"pos", "quat", "axisangle", "xyaxes", "zaxis", "euler"}
 """Attributes that say where something is."""
 

@@ -28,8 +28,6 @@ from kinetree.spatial.transform import rx, ry, rz
 from kinetree.spatial.vector3 import identity3
 from kinetree.spelling import did_you_mean
 
-__all__ = ["JointTable", "read_joint"]
-
 _DEEPEST = 8  # joints inside joints
 
 

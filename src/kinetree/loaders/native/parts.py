@@ -13,8 +13,6 @@ from kinetree.spatial import Inertia, Plucker
 from kinetree.spatial.rotation import euler_rotation, rotation_about, rotation_from_quaternion
 from kinetree.spatial.vector3 import ZERO3, identity3, symmetric
 
-__all__ = ["orientation", "placement", "placement_of", "read_color", "read_inertia", "read_shape"]
-
 
 def placement(table: Table) -> Plucker | None:
     """The placement that a table describes by its own keys; None if it has none of them."""

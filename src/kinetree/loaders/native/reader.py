@@ -23,8 +23,6 @@ from kinetree.loaders.toml.table import Table, read_parameters
 from kinetree.model import JointDynamics, Limits, Model, ModelBuilder
 from kinetree.model.model import STANDARD_GRAVITY
 
-__all__ = ["VERSION", "read_toml"]
-
 VERSION = 1
 _UNBOUNDED = (float("-inf"), float("inf"))
 

@@ -12,8 +12,6 @@ from kinetree.loaders.sdf.links import Link, read_link
 from kinetree.loaders.xml import LIMIT_BYTES, Node, parse
 from kinetree.spatial import Plucker
 
-__all__ = ["Description", "Includes"]
-
 _OLDEST, _RENAMED = (1, 5), (1, 7)
 _DEEPEST = 32  # models in models, and files that include files
 _MOST = 1000  # included files

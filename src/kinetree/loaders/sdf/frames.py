@@ -16,8 +16,6 @@ from kinetree.spatial import Plucker
 from kinetree.spatial.rotation import rotation_from_quaternion
 from kinetree.spelling import did_you_mean
 
-__all__ = ["WORLD", "FrameEntry", "Frames", "Pose", "Scope", "flag_in", "number_in", "pose_in"]
-
 WORLD = "world"
 _MOST = 10_000
 _FAR = 20  # frames on the way

@@ -6,8 +6,6 @@ from typing import NamedTuple
 from kinetree.loaders.sdf.frames import Scope, flag_in, number_in
 from kinetree.loaders.xml import Node
 
-__all__ = ["TYPES", "Axis", "Joint", "Mimic", "read_joint"]
-
 # How many axes each type has.
 TYPES = {
     "revolute": 1, "continuous": 1, "prismatic": 1, "screw": 1, "gearbox": 2, "universal": 2,

@@ -16,8 +16,6 @@ from kinetree.model.validate import inertia_defect
 from kinetree.spatial import Inertia, Plucker
 from kinetree.spatial.vector3 import ZERO3
 
-__all__ = ["Link", "read_link"]
-
 _DENSITY = 1000.0  # [kg/m³] where the file says nothing, as the standard has it
 
 

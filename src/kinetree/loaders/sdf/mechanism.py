@@ -24,8 +24,6 @@ from kinetree.model import JointDynamics, Limits
 from kinetree.spatial import Plucker
 from kinetree.spatial.vector3 import ZERO3
 
-__all__ = ["Arc", "Connections", "arcs_of"]
-
 
 class Arc(NamedTuple):
     """A joint between two links, either of which may be the world."""

@@ -17,8 +17,6 @@ from kinetree.model.model import STANDARD_GRAVITY
 from kinetree.spatial import Inertia, Plucker
 from kinetree.spatial.rotation import quaternion_from_rotation
 
-__all__ = ["read_sdf"]
-
 _GRAVITY = (0.0, 0.0, -9.8)  # of a world that does not say, by the standard
 
 

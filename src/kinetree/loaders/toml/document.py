@@ -7,8 +7,6 @@ from typing import Any
 from kinetree.errors import LoadError
 from kinetree.loaders.toml.expressions import ExpressionError, evaluate
 
-__all__ = ["Document", "decoded", "key_lines"]
-
 try:
     import tomllib  # pyright: ignore[reportMissingImports]
 except ModuleNotFoundError:  # before Python 3.11

@@ -15,18 +15,6 @@ from functools import lru_cache
 
 from kinetree.spelling import did_you_mean
 
-__all__ = [
-    "CONSTANTS",
-    "FUNCTIONS",
-    "RESERVED",
-    "UNITS",
-    "ExpressionError",
-    "apply",
-    "evaluate",
-    "names_in",
-    "parse",
-]
-
 UNITS = {"rad": 1.0, "deg": math.pi / 180, "turn": 2 * math.pi, "cm": 1e-2, "mm": 1e-3}
 CONSTANTS = {"pi": math.pi, "inf": math.inf}
 FUNCTIONS = {

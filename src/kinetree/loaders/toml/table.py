@@ -8,8 +8,6 @@ from kinetree.loaders.toml.document import Document
 from kinetree.loaders.toml.expressions import RESERVED, ExpressionError, names_in, parse
 from kinetree.spelling import close_names, did_you_mean
 
-__all__ = ["Table", "read_parameters"]
-
 _REQUIRED = object()
 _NAMES = {dict: "a table", list: "an array", str: "text", bool: "true or false"}
 

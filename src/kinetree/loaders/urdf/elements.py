@@ -15,16 +15,6 @@ from kinetree.model import JointDynamics, Limits
 from kinetree.spatial import Plucker
 from kinetree.spatial.rotation import rotation_from_quaternion
 
-__all__ = [
-    "axis_in",
-    "joint_dynamics",
-    "joint_limits",
-    "loop_ends",
-    "loop_joint",
-    "origin_in",
-    "rotation_of_rpy",
-]
-
 _EXACT = 1e-15  # how far the sine and cosine of a right angle, rounded, are from 0
 
 

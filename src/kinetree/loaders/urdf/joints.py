@@ -12,8 +12,6 @@ from kinetree.model import JointDynamics, Limits
 from kinetree.spatial import Plucker
 from kinetree.spelling import did_you_mean
 
-__all__ = ["JOINT_TYPES", "Joint", "Mimic", "read_joints", "read_transmissions"]
-
 JOINT_TYPES = {
     "revolute": Revolute,
     "continuous": Revolute,

@@ -12,8 +12,6 @@ from kinetree.model.geometry import Box, Capsule, Cylinder, Mesh, Sphere
 from kinetree.model.validate import inertia_defect
 from kinetree.spatial import Inertia, Plucker
 
-__all__ = ["Link", "read_links"]
-
 
 class Look(NamedTuple):
     """A shape on a link."""

@@ -15,8 +15,6 @@ from kinetree.model.geometry import Geometry
 from kinetree.model.model import STANDARD_GRAVITY
 from kinetree.spatial import Plucker
 
-__all__ = ["read_urdf"]
-
 
 def read_urdf(source, report, folders, options) -> Model:
     """The model in a URDF text.

@@ -6,8 +6,6 @@ from kinetree.loaders.xml import Node
 from kinetree.model.tree import regular_order
 from kinetree.spelling import did_you_mean
 
-__all__ = ["Tree", "find", "leaders"]
-
 
 class Tree:
     """The tree of a file.

@@ -27,8 +27,6 @@ from kinetree.quantities.dynamics import external_forces
 from kinetree.spatial import Force
 from kinetree.spelling import did_you_mean
 
-__all__ = ["ClosedMotion", "LoopClosure", "Rule", "closure", "loop_chains"]
-
 
 class ClosedMotion(NamedTuple):
     """The whole mechanism, from its independent variables."""

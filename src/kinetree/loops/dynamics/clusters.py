@@ -22,8 +22,6 @@ from kinetree.model.gearing import with_leaders
 from kinetree.model.transfer import transferred, transferred_postures
 from kinetree.spatial import Plucker
 
-__all__ = ["Cluster", "Renumbered", "block_null_space", "clusters", "renumber"]
-
 
 class Cluster(NamedTuple):
     """A minimal loop cluster."""

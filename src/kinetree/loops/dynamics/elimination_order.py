@@ -16,8 +16,6 @@ import heapq
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-__all__ = ["EliminationOrder", "elimination_order", "half_bandwidth"]
-
 
 class EliminationOrder(NamedTuple):
     """What a factorisation does, before any number is known."""

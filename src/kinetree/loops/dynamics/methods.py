@@ -24,21 +24,6 @@ from kinetree.errors import ShapeError, SingularError
 from kinetree.loops.kinematics.constraint import independent_rows, rank
 from kinetree.loops.linear.coordinates import variable_names
 
-__all__ = [
-    "Accelerations",
-    "Counting",
-    "Instant",
-    "NullSpace",
-    "null_space",
-    "pivots",
-    "range_space",
-    "smallest_forces",
-    "solve_articulated",
-    "solve_kkt",
-    "solve_null_space",
-    "solve_range_space",
-]
-
 
 class Accelerations(NamedTuple):
     """What a method finds."""

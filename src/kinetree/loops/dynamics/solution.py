@@ -36,16 +36,6 @@ from kinetree.quantities.dynamics import external_forces
 from kinetree.spatial import Force
 from kinetree.spelling import did_you_mean
 
-__all__ = [
-    "METHODS",
-    "ConstrainedMotion",
-    "LoopForce",
-    "idle_forces",
-    "smallest",
-    "solve",
-    "uniqueness",
-]
-
 METHODS = ("null_space", "kkt", "range_space", "articulated", "sparse", "closure")
 """Names of the methods; ``"auto"`` is the first."""
 

@@ -31,8 +31,6 @@ from kinetree.model.arrays import require_instant
 from kinetree.model.define import kept
 from kinetree.spatial import Motion, Plucker, crf
 
-__all__ = ["BodyMotion", "order_of", "solve", "solve_bodies"]
-
 
 class BodyMotion(NamedTuple):
     """Accelerations of the bodies and forces of the joints, in base coordinates."""

@@ -24,16 +24,6 @@ from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_model
 from kinetree.quantities.kinematics import poses
 
-__all__ = [
-    "assemble",
-    "assemblies",
-    "assemblies_nearby",
-    "held",
-    "is_assembled",
-    "ranks",
-    "scattered",
-]
-
 _SPREADS = (0.1, 0.4, 1.0, 2.0, 3.0)  # of starts around a guess [rad or lengths of the mechanism]
 _EACH = 6
 _SLACK = 1e-9  # beyond the limit of a loop joint [m or rad]

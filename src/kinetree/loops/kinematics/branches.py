@@ -22,8 +22,6 @@ from kinetree.loops.kinematics.space import space_of
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_model
 
-__all__ = ["Branch", "SingularPoint", "follow"]
-
 _LONGEST = 0.2  # of one step, in rad or lengths of the mechanism
 _AT_A_PASS = 0.02  # of a step across a singular point
 _SMALL = 0.25  # correction onto the manifold, relative to the way along the tangent

@@ -19,20 +19,6 @@ from kinetree.functional.kernel import kernel
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_model
 
-__all__ = [
-    "Constraint",
-    "closing",
-    "closure_error",
-    "compiled",
-    "constraint",
-    "dependencies",
-    "error",
-    "independent_rows",
-    "loop_gaps",
-    "rank",
-    "with_misalignment",
-]
-
 
 class Constraint(NamedTuple):
     """``K qdd = k`` with its errors; rows of the loops in order, then one for each coupling."""

@@ -15,8 +15,6 @@ from kinetree.loops.kinematics.constraint import closing
 from kinetree.loops.kinematics.space import space_of
 from kinetree.model.limits import position_index
 
-__all__ = ["Descent", "Limits", "descend", "limits_of", "smallest_error"]
-
 _FIRST, _LESS, _MORE = 0.1, 0.2, 4.0  # damping, and its factors after a step that succeeds or fails
 _LEAST, _MOST = 1e-6, 1e10
 _NEAR = 0.1  # error of configurations in which it is decided which constraints count

@@ -29,8 +29,6 @@ from kinetree.loops.kinematics.projection import project_configuration
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_model
 
-__all__ = ["Mobility", "Replacement", "mobilities", "mobility"]
-
 
 @dataclass(frozen=True)
 class Replacement:

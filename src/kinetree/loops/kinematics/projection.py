@@ -27,15 +27,6 @@ from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.model.define import kept
 
-__all__ = [
-    "POSITION_TOLERANCE",
-    "fast_projection",
-    "mechanical_energy",
-    "project_configuration",
-    "project_state",
-    "project_velocity",
-]
-
 POSITION_TOLERANCE = 1e-12
 """Closure error [rad, or parts of the size of a loop] with which a configuration is closed."""
 _NEAREST_STEPS, _AT_REST = 500, 1e-13

@@ -22,8 +22,6 @@ from kinetree.loops.linear.coordinates import variable_names, velocity_columns
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_model
 
-__all__ = ["Singularity", "determines", "singularities", "singularity", "stabilization_time"]
-
 _SHARE = 0.1  # of the largest entry, from which variables and constraints are named
 _WARN = 1e4
 

@@ -13,8 +13,6 @@ from kinetree.errors import ShapeError
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
 
-__all__ = ["ModelSpace", "Space", "VectorSpace", "metric", "space_of"]
-
 
 class Space(Protocol):
     """Configurations and the tangent vectors between them."""

@@ -22,8 +22,6 @@ from kinetree.loops.linear.velocity_basis import (
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_model
 
-__all__ = ["CoordinateMotion", "ImplicitStep", "coordinate_motion", "implicit_step"]
-
 
 class CoordinateMotion(NamedTuple):
     """A motion of all joints that keeps loops closed."""

@@ -16,8 +16,6 @@ from kinetree.loops.kinematics.constraint import rank
 from kinetree.model.arrays import as_numbers, check_finite
 from kinetree.model.gearing import require_leader
 
-__all__ = ["Coordinates", "coordinates", "variable_names", "velocity_columns"]
-
 
 def velocity_columns(model, names, what):
     """Numbers of the velocity variables of some joints; of all joints for None."""

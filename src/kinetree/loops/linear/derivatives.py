@@ -40,18 +40,6 @@ from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.spatial import Force
 
-__all__ = [
-    "ForceDerivatives",
-    "MotionDerivatives",
-    "TorqueDerivatives",
-    "force_derivatives",
-    "forces_along",
-    "invariant_derivatives",
-    "joint_forces_along",
-    "motion_derivatives",
-    "torque_derivatives",
-]
-
 
 class MotionDerivatives(NamedTuple):
     """How a closed mechanism moves with its independent coordinates, all (..., nv, p)."""

@@ -44,13 +44,6 @@ from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.quantities.dynamics import external_forces
 
-__all__ = [
-    "LinearModel",
-    "ManifoldLinearization",
-    "linearize_in_coordinates",
-    "linearize_on_manifold",
-]
-
 
 @dataclass(frozen=True)
 class LinearModel:

@@ -29,8 +29,6 @@ from kinetree.loops.linear.velocity_basis import (
     velocity_basis,
 )
 
-__all__ = ["differences", "recursion"]
-
 
 @kernel
 def _closure(m, q, qd, qdd):

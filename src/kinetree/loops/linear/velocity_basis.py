@@ -29,24 +29,6 @@ from kinetree.loops.linear.coordinates import Coordinates
 from kinetree.model.define import kept
 from kinetree.quantities.dynamics import inverse_dynamics, mass_matrix, passive_force
 
-__all__ = [
-    "MotionState",
-    "VelocityBasis",
-    "accelerations",
-    "along_columns",
-    "coordinate_accelerations",
-    "coordinate_changes",
-    "coordinate_jacobian",
-    "coordinate_rates",
-    "coordinate_values",
-    "loop_coordinates_along",
-    "moved",
-    "require_closed",
-    "require_loops",
-    "spanning_tree",
-    "velocity_basis",
-]
-
 _STEPS = 50
 
 

@@ -10,24 +10,6 @@ from kinetree.errors import SingularError
 from kinetree.loops.kinematics.constraint import rank
 from kinetree.loops.state_space.system import ConstrainedSystem
 
-__all__ = [
-    "Dimensions",
-    "Drift",
-    "Solved",
-    "acceleration_residual",
-    "dimensions",
-    "drift",
-    "energy_gradient",
-    "invariant_gradient",
-    "invariants",
-    "newton",
-    "project_all",
-    "project_position",
-    "project_velocity",
-    "rate_gradient",
-    "velocity_residual",
-]
-
 
 def velocity_residual(system, q, v):
     """``G v``, (m,) — Spencer (2.2)."""

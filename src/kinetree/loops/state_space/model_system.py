@@ -18,8 +18,6 @@ from kinetree.model.arrays import as_joint_vector, as_model
 from kinetree.model.dynamics import has_dynamics
 from kinetree.quantities import dynamics
 
-__all__ = ["system_of"]
-
 
 def system_of(
     model: Model,

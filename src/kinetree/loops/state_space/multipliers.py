@@ -12,11 +12,6 @@ from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import SingularError
 from kinetree.loops.state_space.system import ConstraintTerms
 
-__all__ = [
-    "Stabilization", "acceleration", "multipliers", "recovered_multipliers",
-    "velocity_products",
-]  # fmt: skip
-
 
 class Stabilization(NamedTuple):
     """``0 = gddot + 2 alpha gdot + beta² g`` in the place of ``gddot = 0`` — Spencer (3.8).

@@ -19,8 +19,6 @@ from kinetree.loops.state_space.invariants import project_position
 from kinetree.loops.state_space.multipliers import Stabilization, solved_inertia, velocity_products
 from kinetree.loops.state_space.system import ConstrainedSystem
 
-__all__ = ["SVDEvaluation", "SVDForm", "SingularPass", "SingularityWatch"]
-
 THRESHOLD = 1e-12
 """Singular values below this times the largest count as zero."""
 

@@ -20,8 +20,6 @@ from kinetree.functional.products import jvp
 from kinetree.loops.kinematics.constraint import independent_rows
 from kinetree.loops.kinematics.space import Space, VectorSpace
 
-__all__ = ["ConstrainedSystem", "ConstraintTerms", "Relation", "derived_relation", "given_relation"]
-
 
 class ConstraintTerms(NamedTuple):
     """The constraint at one state."""

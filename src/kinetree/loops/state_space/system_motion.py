@@ -26,8 +26,6 @@ from kinetree.loops.state_space.multipliers import Stabilization
 from kinetree.loops.state_space.svd_form import SingularityWatch, SVDForm
 from kinetree.loops.state_space.system import ConstrainedSystem
 
-__all__ = ["SystemMotion", "instants", "integrate_system", "runge_kutta_step"]
-
 BAUMGARTE = Stabilization(10.0, 10.0)
 """What the thesis takes [1/s]."""
 HOLDS = ("nothing", "baumgarte", "projection", "all", "energy")

@@ -27,8 +27,6 @@ from kinetree.loops.kinematics.constraint import (
 from kinetree.loops.kinematics.projection import project_configuration
 from kinetree.loops.stepping.motion import Chosen, no_inertia, whitening
 
-__all__ = ["Choice", "better_choice", "check_start", "choose", "warn_of_singular_start"]
-
 _AWAY = 1e-2  # how far to look, in radians and in lengths of the mechanism
 _LOOKS = 4
 _SINGULAR = 1e-10  # smallest eigenvalue of an inertia matrix that counts, its diagonal being one

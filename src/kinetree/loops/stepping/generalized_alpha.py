@@ -31,8 +31,6 @@ from kinetree.integration.manifold import move
 from kinetree.integration.step import Stepper
 from kinetree.loops.stepping.motion import closed
 
-__all__ = ["AlphaStepper", "Coefficients"]
-
 _ITERATIONS = 8
 _CONVERGED = 1e-9  # last correction of the velocities, relative to the speed, that will do
 

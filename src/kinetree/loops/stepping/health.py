@@ -17,8 +17,6 @@ from kinetree.algorithms.closed.scaling import typical_length
 from kinetree.integration.events import EventRecord
 from kinetree.loops.stepping.projected import Checks
 
-__all__ = ["UNHEALTHY", "Judge", "Passes", "SingularPass", "refined"]
-
 UNHEALTHY = 0.1
 """Health, relative to the best seen, below which steps are looked at closely."""
 _ENERGY, _KICK = 1e-9, 1e-12  # of the energy at play, that a step may lose or be kicked by

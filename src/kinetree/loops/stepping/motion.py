@@ -25,19 +25,6 @@ from kinetree.functional.kernel import kernel, select
 from kinetree.quantities import dynamics
 from kinetree.spatial.ops import sqrt
 
-__all__ = [
-    "Chosen",
-    "Closed",
-    "acceleration",
-    "closed",
-    "constrained_energy",
-    "driven_acceleration",
-    "no_inertia",
-    "orthogonal",
-    "smallest",
-    "whitening",
-]
-
 
 @dataclass(frozen=True)
 class Chosen:

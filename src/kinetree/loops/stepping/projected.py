@@ -23,8 +23,6 @@ from kinetree.loops.stepping.motion import (
     driven_acceleration,
 )
 
-__all__ = ["DOUBTFUL", "Checks", "Constrained", "Projected", "projected_steps"]
-
 
 @dataclass(frozen=True)
 class Constrained:

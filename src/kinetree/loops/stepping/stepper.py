@@ -18,8 +18,6 @@ from kinetree.loops.stepping.health import Judge, Passes, refined
 from kinetree.loops.stepping.motion import closed
 from kinetree.loops.stepping.projected import Checks, projected_steps
 
-__all__ = ["ProjectedStepper"]
-
 _MORE = 12  # Newton's steps when those of a step were not enough
 _OPEN = 1e-9  # error, in pure numbers, with which a simulation does not go on
 

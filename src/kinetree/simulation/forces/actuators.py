@@ -11,8 +11,6 @@ from kinetree.functional.kernel import select
 from kinetree.model.limits import ratio_to_leader
 from kinetree.spelling import did_you_mean
 
-__all__ = ["Drive", "TorqueSpeed", "drive_of"]
-
 
 @dataclass(frozen=True)
 class TorqueSpeed:

@@ -20,16 +20,6 @@ from kinetree.model.gearing import Gearing
 from kinetree.model.limits import ratio_to_leader
 from kinetree.quantities import dynamics, kinematics
 
-__all__ = [
-    "ExternalForce",
-    "PassiveForces",
-    "PythonForce",
-    "as_force",
-    "leading_levels",
-    "nominal_mobility",
-    "on_variables",
-]
-
 
 def as_force(force):
     """A force of the user's as one that can be added up: kernels as they are, others checked."""

@@ -24,8 +24,6 @@ from kinetree.errors import ModelError, UnknownNameError
 from kinetree.model import Model
 from kinetree.simulation.forces.applied import leading_levels, nominal_mobility, on_variables
 
-__all__ = ["Friction", "friction_of"]
-
 REFERENCE_STEP = 2e-3
 """Steps [s] up to which smooth friction of its own choice of width is stable: twice the usual."""
 

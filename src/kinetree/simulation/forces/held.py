@@ -22,8 +22,6 @@ from kinetree.integration.step import Stepper, _step
 from kinetree.quantities import dynamics
 from kinetree.simulation.forces.friction import Friction
 
-__all__ = ["FieldByMode", "Held", "HeldStepper", "Mode"]
-
 
 @dataclass
 class Mode:

@@ -18,8 +18,6 @@ from kinetree.model import Model
 from kinetree.model.limits import position_bounds, position_index
 from kinetree.simulation.forces.applied import nominal_mobility, on_variables
 
-__all__ = ["RigidLimits", "StiffLimits", "limits_of", "warn_outside"]
-
 FAR_OUTSIDE = 0.1
 """How far outside its limits a joint may start without a warning, as part of its travel."""
 

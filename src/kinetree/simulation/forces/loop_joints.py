@@ -18,8 +18,6 @@ from kinetree.quantities import dynamics
 from kinetree.simulation.forces.friction import REFERENCE_STEP, Friction
 from kinetree.simulation.forces.limits import RigidLimits, StiffLimits
 
-__all__ = ["LoopJointForces", "loop_joint_forces_of"]
-
 
 @dataclass(frozen=True)
 class LoopJointForces:

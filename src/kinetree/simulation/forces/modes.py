@@ -22,8 +22,6 @@ from kinetree.integration.watcher import Watcher, mechanical_energy
 from kinetree.model.limits import position_bounds, position_index
 from kinetree.simulation.forces.held import FieldByMode, HeldStepper, Mode
 
-__all__ = ["Modes", "solve_box"]
-
 COMPILED = 12
 """Variables that can be held, up to which a step is one kernel: solving for the forces that hold
 them takes the cube of their number of operations, at every stage."""

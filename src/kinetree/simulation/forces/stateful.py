@@ -19,8 +19,6 @@ from kinetree.integration.field import Field
 from kinetree.integration.step import Stepper, _step
 from kinetree.quantities import dynamics
 
-__all__ = ["StatefulStepper", "stateful_forces"]
-
 _FASTEST = 2.5  # rate times step: the smallest stability limit is 2
 
 

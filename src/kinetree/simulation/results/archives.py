@@ -28,8 +28,6 @@ from kinetree.integration.events import EventRecord
 from kinetree.loops.stepping.health import SingularPass
 from kinetree.simulation.results.report import Report
 
-__all__ = ["FREE_BYTES", "UNFOLDING", "Archive", "check_size", "plain", "regular_size", "revived"]
-
 FREE_BYTES = 256 * 2**20
 """What any file may unfold to."""
 UNFOLDING = 20

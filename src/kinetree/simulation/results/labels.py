@@ -3,8 +3,6 @@
 from functools import lru_cache
 from typing import NamedTuple
 
-__all__ = ["Variable", "positions", "velocities"]
-
 
 class Variable(NamedTuple):
     """An entry of ``q`` or ``qd``.

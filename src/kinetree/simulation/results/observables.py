@@ -10,8 +10,6 @@ from kinetree.functional.kernel import kernel
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.quantities import centroidal, dynamics
 
-__all__ = ["Observables", "drive_forces", "loop_errors", "observe"]
-
 
 class Observables(NamedTuple):
     """Scalars and vectors of every state.

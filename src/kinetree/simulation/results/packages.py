@@ -4,8 +4,6 @@ import importlib
 
 from kinetree.errors import MissingPackageError
 
-__all__ = ["need"]
-
 
 def need(module, purpose, extra):
     """The module of that name, or an error with what to install for ``purpose``."""

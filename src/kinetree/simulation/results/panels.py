@@ -13,19 +13,6 @@ import numpy as np
 from kinetree.simulation.results.packages import need
 from kinetree.spelling import printable
 
-__all__ = [
-    "COLORS",
-    "DASHES",
-    "GREY",
-    "STYLE",
-    "Line",
-    "Panel",
-    "dash_of",
-    "draw_rows",
-    "title",
-    "words",
-]
-
 COLORS = (
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f4fbf", "#8c613c",
     "#c2185b", "#4d4d4d",

@@ -16,8 +16,6 @@ from kinetree.functional.kernel import kernel, select
 from kinetree.integration.manifold import is_flat, local_rate
 from kinetree.simulation.results.observables import observe
 
-__all__ = ["joint_motion", "one_of_many", "resample", "some_times"]
-
 # Annotations of kernels are shapes:
 # ruff: noqa: F821
 # pyright: reportInvalidTypeForm=false

@@ -17,8 +17,6 @@ from kinetree.model.dynamics import has_dynamics
 from kinetree.quantities import dynamics
 from kinetree.simulation.forces.limits import beyond_effort
 
-__all__ = ["Report", "check_result"]
-
 _WHERE_ANY = (
     "rejected", "event_energy", "loop_error", "loop_rate_error", "refined", "singular_passes",
 )  # fmt: skip

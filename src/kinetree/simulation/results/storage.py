@@ -21,8 +21,6 @@ from kinetree.simulation.results.archives import Archive, check_size, plain, reg
 from kinetree.simulation.results.packages import need
 from kinetree.spelling import printable
 
-__all__ = ["SUFFIXES", "load", "save"]
-
 FORMAT = "kinetree trajectory 1"
 SUFFIXES = (".npz", ".parquet", ".nc")
 """How the names of files end, one for each format."""

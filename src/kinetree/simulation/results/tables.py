@@ -5,8 +5,6 @@ import numpy as np
 from kinetree.simulation.results import labels
 from kinetree.simulation.results.packages import need
 
-__all__ = ["columns", "to_pandas", "to_xarray"]
-
 _SCALARS = {"energy": "J", "work": "J", "loop_error": "m or rad"}
 _NAMES = {
     "q": "joint positions",

@@ -12,8 +12,6 @@ from kinetree.arrays.kinds import ArrayLike
 from kinetree.model import Model
 from kinetree.simulation.results import parts, plotting, storage, tables
 
-__all__ = ["Trajectory"]
-
 
 @dataclass(frozen=True, repr=False)
 class Trajectory:

@@ -13,8 +13,6 @@ from kinetree.errors import ShapeError, SimulationError
 from kinetree.functional.kernel import kernel
 from kinetree.integration.implicit import factor, solve
 
-__all__ = ["Adjoint", "along_tangents", "inverse_rates"]
-
 
 class Adjoint:
     """Reverse pass of a rollout: gradients of one cost, or of several at once.

@@ -22,8 +22,6 @@ from kinetree.simulation.rollouts.inputs import names_of, require_kernel
 from kinetree.simulation.rollouts.rollout import run_of
 from kinetree.simulation.rollouts.run import over_chunks
 
-__all__ = ["FinalState", "RolloutGradient", "final_state_derivatives", "rollout_gradient"]
-
 
 @dataclass(frozen=True)
 class RolloutGradient:

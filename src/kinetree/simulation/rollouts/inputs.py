@@ -13,18 +13,6 @@ from kinetree.integration.prescription import check_rates, prescribed_start
 from kinetree.model.arrays import as_joint_vector, as_numbers, as_position_vector
 from kinetree.spelling import did_you_mean
 
-__all__ = [
-    "Given",
-    "RolloutArrays",
-    "apply",
-    "collect",
-    "names_of",
-    "number",
-    "prescribed_arrays",
-    "require_kernel",
-    "sample_shape",
-]
-
 
 @dataclass(frozen=True)
 class Given:

@@ -23,8 +23,6 @@ from kinetree.functional.parameters import parameter
 from kinetree.integration.step import DEFECT
 from kinetree.simulation.rollouts.inputs import sample_shape
 
-__all__ = ["ArrayRollout", "foreign_arrays", "rollout_of"]
-
 
 @dataclass(frozen=True)
 class ArrayRollout:

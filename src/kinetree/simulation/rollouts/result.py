@@ -9,8 +9,6 @@ from kinetree.functional.parameters import with_parameters
 from kinetree.quantities import dynamics
 from kinetree.simulation.results.trajectory import Trajectory
 
-__all__ = ["Rollout"]
-
 
 class Rollout:
     """Motions of a batch of mechanisms.

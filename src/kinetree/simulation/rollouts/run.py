@@ -14,8 +14,6 @@ from kinetree.integration.step import DEFECT
 from kinetree.loops.stepping.projected import DOUBTFUL
 from kinetree.simulation.rollouts.result import Rollout
 
-__all__ = ["Run", "new_arrays", "over_chunks", "whole_number"]
-
 
 class Run:
     """A rollout that is about to be taken.

@@ -26,8 +26,6 @@ from kinetree.model.arrays import as_configuration, check_finite, require_unit_p
 from kinetree.model.define import kept, kernel_for
 from kinetree.simulation.rollouts.inputs import apply, number
 
-__all__ = ["Transition"]
-
 
 @dataclass(frozen=True)
 class Transition:

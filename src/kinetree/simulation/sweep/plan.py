@@ -12,8 +12,6 @@ from kinetree.errors import SweepError
 from kinetree.functional.kernel import UserKernel
 from kinetree.model import Model
 
-__all__ = ["Plan", "digest", "from_grid", "from_samples"]
-
 
 @dataclass(frozen=True)
 class Plan:

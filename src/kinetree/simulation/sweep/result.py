@@ -12,8 +12,6 @@ from kinetree.simulation.results.packages import need
 from kinetree.simulation.sweep.store import Folder, read_manifest, read_runs
 from kinetree.spelling import did_you_mean
 
-__all__ = ["Sweep"]
-
 
 class Sweep:
     """The runs of a sweep, in the order of their numbers.

@@ -17,8 +17,6 @@ from kinetree.errors import SweepError
 from kinetree.simulation.results.packages import need
 from kinetree.simulation.sweep.work import Chunk
 
-__all__ = ["on_cluster", "on_threads", "reporter"]
-
 _MOST = 64  # chunks that wait at the scheduler, at least
 
 

@@ -21,8 +21,6 @@ from kinetree.simulation.results.archives import Archive, regular_size
 from kinetree.simulation.sweep.work import Chunk
 from kinetree.spelling import printable
 
-__all__ = ["FORMAT", "Folder", "Memory", "read_manifest", "read_runs", "save_arrays", "write_whole"]
-
 FORMAT = "kinetree sweep 1"
 _MANIFEST_BYTES = 2**20
 _MOST_CHUNKS = 10**6

@@ -28,8 +28,6 @@ from kinetree.simulation.sweep.store import (
 from kinetree.simulation.sweep.work import Work, model_parameters, work_of
 from kinetree.spelling import did_you_mean
 
-__all__ = ["sweep"]
-
 
 def sweep(
     model: Model, run: Callable | Mapping[str, Any], grid: Mapping[str, Any] | None = None, *,

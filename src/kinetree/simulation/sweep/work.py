@@ -10,8 +10,6 @@ import numpy as np
 from kinetree.errors import SweepError
 from kinetree.functional.parameters import is_parameter, parameter, with_parameters
 
-__all__ = ["Chunk", "Work", "model_parameters", "named", "work_of"]
-
 _EXTRAS = ("seed", "rng")
 
 

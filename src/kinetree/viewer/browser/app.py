@@ -18,8 +18,6 @@ from kinetree.viewer.motions import Motion, staged
 from kinetree.viewer.page import save_page
 from kinetree.viewer.scenes.stage import Stage
 
-__all__ = ["Viewer"]
-
 
 class Viewer:
     """A mechanism in the browser, with sliders; and its motion, if it has one.

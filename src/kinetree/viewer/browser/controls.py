@@ -21,8 +21,6 @@ from kinetree.viewer.film import write_film
 from kinetree.viewer.scenes.description import LAYERS
 from kinetree.viewer.scenes.places import at_time, between, rotations
 
-__all__ = ["LayerPanel", "Player", "SavePanel"]
-
 
 class LayerPanel:
     """Boxes to tick, what arrows mean, and what could not be drawn."""

@@ -8,8 +8,6 @@ from kinetree.viewer.scenes.camera import framing
 from kinetree.viewer.scenes.description import SHOWN
 from kinetree.viewer.scenes.places import rotations
 
-__all__ = ["ASIDE", "Drawing"]
-
 _SEE_THROUGH = 0.3
 ASIDE = 0.09  # of the distance: the panel with the sliders is on the right
 _NARROW = 1.0  # width over height, below which the panel is at the bottom instead

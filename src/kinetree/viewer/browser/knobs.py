@@ -15,8 +15,6 @@ from kinetree.spatial.rotation import (
     rotation_from_quaternion,
 )
 
-__all__ = ["Knob", "Knobs"]
-
 _SEQUENCE = "zyx"
 _TURNS = ("yaw", "pitch", "roll")
 

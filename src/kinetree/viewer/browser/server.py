@@ -17,8 +17,6 @@ from urllib.parse import urlsplit
 from kinetree.errors import ViewError
 from kinetree.simulation.results.packages import need
 
-__all__ = ["dress", "is_own_page", "quiet", "start"]
-
 FIRST_PORT = 8080
 _starting = threading.Lock()
 

@@ -15,8 +15,6 @@ from kinetree.viewer.scenes.description import Part, Surface
 from kinetree.viewer.scenes.places import along
 from kinetree.viewer.scenes.surfaces import ball, coarser, creased, rod, surface_of
 
-__all__ = ["body_parts", "mesh_pieces", "scale_of", "shapes_seen"]
-
 # Where nothing has a colour of its own: calm, and light enough to be shaded.
 _COLORS = ((0.55, 0.64, 0.74), (0.86, 0.72, 0.50), (0.62, 0.73, 0.60), (0.78, 0.62, 0.62))
 _BASE = (0.62, 0.62, 0.64)

@@ -4,8 +4,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-__all__ = ["Camera", "framing"]
-
 _ANGLE = np.radians(35.0)
 _FILLED, _WIDTH = 0.82, 1.3  # of the picture; its width over its height
 

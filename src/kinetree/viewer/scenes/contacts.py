@@ -16,7 +16,6 @@ from kinetree.viewer.scenes.surfaces import ball, cone
 if TYPE_CHECKING:
     from kinetree.contact.scene import Scene as ContactScene
 
-__all__ = ["Contacts", "contact_arrows", "contact_parts", "contact_places", "contacts_of"]
 
 _POINT, _FORCE, _CONE = (0.1, 0.35, 0.85), (0.84, 0.1, 0.1), (0.25, 0.55, 0.95)
 

@@ -12,8 +12,6 @@ import numpy as np
 
 from kinetree.arrays.kinds import ArrayLike
 
-__all__ = ["LAYERS", "SHOWN", "Arrows", "Part", "Scene", "Surface", "round_number"]
-
 LAYERS = {
     "bodies": "bodies",
     "ghost": "ghost",

@@ -6,8 +6,6 @@ from kinetree.model.geometry import HeightField, Plane
 from kinetree.viewer.scenes.description import Part, Surface, round_number
 from kinetree.viewer.scenes.surfaces import surface_of
 
-__all__ = ["ground_height", "is_terrain", "terrain_parts"]
-
 _SHEET, _LINES, _HILLS = (0.78, 0.81, 0.85), (0.52, 0.56, 0.62), (0.70, 0.69, 0.65)
 
 

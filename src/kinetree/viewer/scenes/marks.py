@@ -5,19 +5,6 @@ import numpy as np
 from kinetree.viewer.scenes.description import Arrows, Part, Surface, round_number
 from kinetree.viewer.scenes.surfaces import ball, joined, rod
 
-__all__ = [
-    "applied_arrows",
-    "center_parts",
-    "frame_parts",
-    "inertia_parts",
-    "joint_arrows",
-    "loop_arrows",
-    "loop_parts",
-    "mass_centers",
-    "scaled",
-    "velocity_arrows",
-]
-
 AXES = ((0.85, 0.15, 0.15), (0.1, 0.6, 0.2), (0.15, 0.3, 0.9))
 _CENTER, _TOTAL, _INERTIA = (0.95, 0.75, 0.1), (0.85, 0.1, 0.1), (0.35, 0.45, 0.95)
 

@@ -10,19 +10,6 @@ from kinetree.functional.kernel import kernel
 from kinetree.quantities import kinematics
 from kinetree.viewer.scenes.surfaces import cone, rod
 
-__all__ = [
-    "Places",
-    "along",
-    "arrow_pieces",
-    "at_time",
-    "between",
-    "places",
-    "quaternions",
-    "rotations",
-    "shaft_and_head",
-    "velocities",
-]
-
 
 class Places(NamedTuple):
     """Of all bodies, the base first.

@@ -10,8 +10,6 @@ from kinetree.viewer.scenes.bodies import body_parts, scale_of, shapes_seen
 from kinetree.viewer.scenes.description import Part, Scene
 from kinetree.viewer.scenes.places import places, quaternions, velocities
 
-__all__ = ["Stage"]
-
 _GHOST = (0.45, 0.55, 0.7)
 _DIRECTIONS = np.array([d for d in np.ndindex(3, 3, 3) if d != (1, 1, 1)]) - 1
 

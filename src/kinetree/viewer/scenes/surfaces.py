@@ -8,8 +8,6 @@ from kinetree.contact.finding.height_fields import height_and_derivatives
 from kinetree.model import geometry
 from kinetree.viewer.scenes.description import Surface
 
-__all__ = ["ball", "coarser", "cone", "creased", "joined", "normals", "rod", "surface_of", "turned"]
-
 # --- Normals: smooth where a surface is round, sharp at edges ------------------------------------
 
 _EDGE = np.cos(np.radians(35.0))

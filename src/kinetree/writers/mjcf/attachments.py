@@ -19,14 +19,6 @@ from kinetree.writers.mjcf.elements import (
     range_attributes,
 )
 
-__all__ = [
-    "write_actuators",
-    "write_constraints",
-    "write_frames",
-    "write_geometry",
-    "write_postures",
-]
-
 _MESHES = (".stl", ".obj", ".msh")
 
 

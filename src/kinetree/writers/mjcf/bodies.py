@@ -18,8 +18,6 @@ from kinetree.writers.mjcf.elements import (
     range_attributes,
 )
 
-__all__ = ["write_bodies"]
-
 _SMALLEST_MOMENT = 2e-15  # MuJoCo refuses smaller ones [kg m²]
 _WORLD = "world"
 

@@ -23,8 +23,6 @@ from kinetree.joints import (
 from kinetree.joints.axis import completed_basis
 from kinetree.spatial.rotation import quaternion_from_rotation
 
-__all__ = ["Part", "element", "numbers", "parts_of", "pose_attributes", "range_attributes"]
-
 
 def element(parent, tag, /, **attributes):
     """Append an element; attributes that are None are left out."""

@@ -21,8 +21,6 @@ from kinetree.loops.stepping.motion import acceleration
 from kinetree.loops.stepping.projected import Constrained
 from kinetree.model import Model
 
-__all__ = ["Atlas", "ChartMotion", "ChartStepper", "integrate_on_charts"]
-
 
 class Atlas:
     """Charts along a motion.

@@ -11,16 +11,6 @@ from kinetree.errors import SingularError
 from kinetree.loops.state_space.invariants import project_position
 from kinetree.loops.state_space.system import ConstrainedSystem
 
-__all__ = [
-    "AbstractChart",
-    "ChartPoint",
-    "Verification",
-    "independent_system",
-    "inverted",
-    "row_condition",
-    "verify",
-]
-
 
 class ChartPoint(NamedTuple):
     """A state found from its coordinates, with what was computed on the way."""

@@ -11,8 +11,6 @@ from kinetree.loops.state_space.charts.chart import independent_system, inverted
 from kinetree.loops.state_space.charts.position_chart import END, AbstractPositionChart
 from kinetree.loops.state_space.system import ConstrainedSystem
 
-__all__ = ["LinearChart", "dependent_columns", "linear", "partition", "tangent"]
-
 
 class LinearChart(AbstractPositionChart):
     """Independent coordinates ``y_q = R (q - q_bar)``, dependent ones ``w = S (q - q_bar)``.

@@ -22,8 +22,6 @@ from kinetree.loops.state_space.system import (
 )
 from kinetree.model import Model
 
-__all__ = ["NonlinearChart", "declared", "nonlinear"]
-
 
 class NonlinearChart(AbstractPositionChart):
     """Independent coordinates that ``R(q, y_q) = 0`` defines; ``y_v`` is their derivative.

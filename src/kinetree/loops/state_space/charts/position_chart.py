@@ -14,8 +14,6 @@ from kinetree.loops.state_space.charts.chart import (
 )
 from kinetree.loops.state_space.invariants import newton, rate_gradient
 
-__all__ = ["END", "AbstractPositionChart"]
-
 END = "the chart ends here"
 
 

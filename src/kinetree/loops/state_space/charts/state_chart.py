@@ -26,8 +26,6 @@ from kinetree.loops.state_space.system import (
     given_relation,
 )
 
-__all__ = ["LinearStateChart", "StateChart", "linear_state", "state"]
-
 _END = "the chart ends here"
 
 
