@@ -30,7 +30,6 @@ Json = Annotated[bool, flag("--json", help="Print JSON.")]
 
 # --- The robot -----------------------------------------------------------------------------------
 
-__all__ += ["describe", "missing", "open_robot"]
 
 SUFFIXES = {".urdf", ".xml", ".mjcf", ".sdf", ".world", ".toml", ".csv", ".json"}
 
