@@ -60,7 +60,7 @@ class KinetreeError(Exception):
     def named(self, function: str) -> None:
         """Let the message begin with the function that was called, unless it has its name.
 
-        Algorithms know what is wrong with a model, and not which function was asked.
+        Algorithms know what is wrong with a model, and not which function was called.
         """
         text = str(self.args[0]) if self.args else ""
         if function not in text:
@@ -82,7 +82,7 @@ def refuse_formulas(function, args, cause=None):
     for x in args:
         if hasattr(x, "scalar_type") and x.scalar_type().kind == "O":
             raise TraceError(
-                f"{function} compares numbers on the host; model {x.name!r} has symbols or traced "
+                f"{function} compares numbers in Python; model {x.name!r} has symbols or traced "
                 f"parameters in the place of some: put numbers in first, as by model.replace(...), "
                 f"or call it outside the kernel"
             ) from cause
@@ -187,7 +187,7 @@ class UnknownNameError(KinetreeError, KeyError):
 
 
 class MissingPackageError(KinetreeError, ImportError):
-    """A package that is not installed, and that what was asked for needs."""
+    """A package that is needed for this call, and not installed."""
 
 
 class PickleError(KinetreeError, PicklingError):
@@ -199,7 +199,7 @@ class InteropError(KinetreeError, ValueError):
 
 
 class ContactError(KinetreeError, ArithmeticError):
-    """A contact problem that has no answer, or was asked where there is none."""
+    """A contact problem without a solution, or a state without contact forces."""
 
 
 class ImpactError(ContactError):

@@ -1,4 +1,4 @@
-"""Mechanisms that float: the base moves, and everything is seen from it.
+"""Floating bases: mechanisms whose base moves, with every quantity relative to the base.
 
     base = kt.floating.of(kt.samples.quadruped())
     a_0, qdd = kt.floating.forward_dynamics(base, q, v_0, qd, tau, gravity=(0, 0, -9.81))
@@ -176,7 +176,7 @@ def generalized_jacobian(base: FloatingBase, q: ArrayLike, frame: str) -> Array:
 
 @names_itself
 def base_state(model: Model, q: ArrayLike, qd: ArrayLike) -> tuple[Array, Array, Array, Array]:
-    """State and gravity seen from the base: ``q, v_0, qd, gravity`` of a model on a free joint."""
+    """State and gravity relative to the base: ``q, v_0, qd, gravity`` of a free-floating model."""
     of(model)
     q, qd = as_given(q, "q"), as_given(qd, "qd")
     return q[..., 7:], qd[..., :6], qd[..., 6:], _gravity(model, q)

@@ -148,7 +148,7 @@ def test_a_cost_of_a_rollout_and_its_derivatives_come_as_tensors():
 
 def test_what_is_followed_and_what_does_not_mix_is_refused(four_bar):
     q = tensor(four_bar.neutral(), follow=True)
-    refused = "computes on the host and has no derivative there, nor can it be traced by"
+    refused = "computes on the CPU, in Python: it has no derivative, nor can it be traced by"
     with pytest.raises(
         kt.errors.ArrayKindError, match=f"assemble {refused} torch: detach q first, or"
     ):

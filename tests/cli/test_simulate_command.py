@@ -165,7 +165,7 @@ def test_mistakes_of_plot_are_one_line(tmp_path, monkeypatch):
     (tmp_path / "other.npz").write_text("something else")
     for arguments, message in (
         (["none.npz"], "there is no file 'none.npz'; kinetree simulate ROBOT --out none.npz makes"),
-        (["other.npz"], "other.npz: this is no trajectory of kinetree"),
+        (["other.npz"], "other.npz: this is not a trajectory of kinetree"),
         (["other.npz", "-o", "picture"], "picture must end in .png, .pdf or .svg"),
     ):
         result = CliRunner().invoke(app, ["plot", *arguments])

@@ -106,7 +106,7 @@ def test_block_on_an_incline_sticks_below_the_cone_and_slides_above():
         soft = SoftContact(Scene(m, friction=limit * (1 + part)), **law)
         state = soft.start(m, q0)
         state[0, 1:] = down * G * np.sin(np.deg2rad(a)) / 5e4
-        tau, _ = soft.acting(m, 0.0, q0, at_rest, state, 0.0)
+        tau, _ = soft.force_and_rate(m, 0.0, q0, at_rest, state, 0.0)
         qdd = kt.forward_dynamics(m, q0, at_rest, tau)
         slides = G * np.sin(np.deg2rad(a)) * max(-part, 0)
         assert_close(qdd, slides * down, scale=G, ulps=1000)
@@ -185,7 +185,7 @@ def test_friction_patch_turns_with_the_surface_that_carries_it():
     qd = np.array([2.0, 0, 0, 2.0, -0.2, 0.4, 0])  # all turn together
     state = soft.start(m, q)
     state[..., 1:] = [1e-5, 0, 0]
-    _, rate = soft.acting(m, 0.0, q, qd, state, 0.0)
+    _, rate = soft.force_and_rate(m, 0.0, q, qd, state, 0.0)
     assert_close(rate[0, 1:], [0, 2e-5, 0], scale=1.0)
 
 

@@ -332,7 +332,7 @@ def test_tables_do_not_unfold_either(tmp_path, monkeypatch, suffix):
 def test_a_header_that_claims_more_than_there_is(tmp_path):
     claim = array_file(np.zeros(4)).replace(b"(4,)", b"(4000000000,)")
     path = rewritten(tmp_path, t=claim[: len(claim) - 9] + claim[-9:])
-    with pytest.raises(kt.LoadError, match="this is no trajectory of kinetree"):
+    with pytest.raises(kt.LoadError, match="this is not a trajectory of kinetree"):
         kt.Trajectory.load(path)
 
 
@@ -358,9 +358,9 @@ def test_methods_of_packing_that_numpy_does_not_write(tmp_path):
         ({"": "kinetree.samples.names"}, "nothing that a trajectory holds"),
         ({"": "kinetree.cli.app.app"}, "nothing that a trajectory holds"),
         ({"": "results.report.Report", "steps": "x"}, "steps of Report cannot be 'x'"),
-        ({"": "events.event.EventRecord"}, "this is no trajectory"),
+        ({"": "events.event.EventRecord"}, "this is not a trajectory"),
         ([[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]], "nested more than 16 deep"),
-        ({"": "array", "values": [1, [2]]}, "this is no trajectory"),
+        ({"": "array", "values": [1, [2]]}, "this is not a trajectory"),
     ],
 )
 def test_files_name_classes_of_a_fixed_table_alone(tmp_path, report, message):
@@ -380,7 +380,7 @@ def test_the_table_names_classes_as_files_do():
 
 def test_json_that_is_nested_without_end(tmp_path):
     path = rewritten(tmp_path, about=array_file("[" * 100_000))
-    with pytest.raises(kt.LoadError, match="this is no trajectory"):
+    with pytest.raises(kt.LoadError, match="this is not a trajectory"):
         kt.Trajectory.load(path)
 
 

@@ -268,6 +268,6 @@ def test_shapes_and_methods_are_named():
         return kt.cartesian_forces(m, q, tau)
 
     with pytest.raises(
-        kt.errors.TraceError, match="cartesian_forces decides about ranks on the host"
+        kt.errors.TraceError, match="cartesian_forces decides about ranks on the CPU, in Python"
     ):
         inside(m, q, np.zeros(m.nv))

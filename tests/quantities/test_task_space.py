@@ -255,7 +255,7 @@ def test_messages(arm):
     def inside(m, q):
         return kt.task_freedom(m, q, hand).inertia
 
-    with pytest.raises(kt.errors.TraceError, match="decides about a rank on the host"):
+    with pytest.raises(kt.errors.TraceError, match="decides about a rank on the CPU, in Python"):
         inside(m, q)
 
 

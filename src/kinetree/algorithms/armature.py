@@ -1,7 +1,7 @@
 """Armature: inertia that joints drive apart from the bodies, such as rotors behind their gears.
 
 It adds a constant to the diagonal of ``H`` and nothing else: no velocity terms, no momentum of the
-mechanism, no load on its bearings. Algorithms say so in one line each, which does nothing for a
+mechanism, no load on its bearings. Algorithms add it in one line each, which does nothing for a
 joint without armature.
 """
 

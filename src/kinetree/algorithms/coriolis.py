@@ -67,7 +67,7 @@ def coriolis_matrix(model, q, qd):
     """``C(q, qd)``, (nv, nv), with ``C qd`` the Coriolis force and ``dH/dt - 2C`` skew-symmetric.
 
     Where ``qd`` is the rate of ``q``, it is the matrix of the Christoffel symbols,
-    ``C_ij = Σ_k Γ_ijk qd_k`` — Lynch & Park (9.87). Where time moves a joint no matrix does both.
+    ``C_ij = Σ_k Γ_ijk qd_k`` — Lynch & Park (9.87). With prescribed joints no matrix does both.
     """
     return half_inertia_rate(model, q, qd)
 

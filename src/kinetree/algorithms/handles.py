@@ -4,7 +4,7 @@ A handle is a place on a body where joints can still be attached. ``A12`` has a 
 that it keeps and a set 2 that joints are about to connect to set 3 of ``A34``, which keeps set 4.
 Inverse inertias, because handles of one body do not move independently. All in one coordinate
 system, forces of actuators already in the bias accelerations: ``T_a tau`` on set 3, ``-T_a tau``
-on set 2. Host-only: the rank of ``Y`` is decided by its eigenvalues.
+on set 2. Cannot be traced: the rank of ``Y`` is decided by its eigenvalues.
 """
 
 from typing import NamedTuple

@@ -27,8 +27,8 @@ def refuses(*features, use):
     """Let a text raise where a model has one of the features.
 
     Args:
-        features: ``"loops"``, ``"couplings"``, ``"armature"``, or ``"prescribed"``: joints that
-            time moves.
+        features: ``"loops"``, ``"couplings"``, ``"armature"``, or ``"prescribed"``: joints whose
+            motion is a function of time.
         use: what to use instead, the end of a sentence.
     """
     for feature in features:
@@ -53,7 +53,7 @@ def refuses(*features, use):
 
 
 def timed_joints(model) -> tuple[int, ...]:
-    """Numbers of the prescribed joints: those that time moves, whatever their variables."""
+    """Numbers of the prescribed joints: those that move with time, whatever their variables."""
     return tuple(i for i in range(1, model.body_count + 1) if model.joint[i].moves_by_itself)
 
 

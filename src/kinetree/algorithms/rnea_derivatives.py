@@ -38,7 +38,6 @@ __all__ = [
     "CompositeBodies",
     "CompositeForces",
     "InverseDynamicsDerivatives",
-    "carried",
     "composite_bodies",
     "composite_bodies_in_body_coordinates",
     "composite_forces",
@@ -49,6 +48,7 @@ __all__ = [
     "joint_space_inertia",
     "require_applicable",
     "subtree_sums",
+    "to_parent",
 ]
 
 
@@ -177,7 +177,7 @@ def joint_space_inertia(model, bodies):
     for i in range(1, model.body_count + 1):
         H[i, i], F = J[i].T @ bodies.F[i], bodies.F[i]
         for below, j in _steps(model, i):
-            F = carried(X[below], F)
+            F = to_parent(X[below], F)
             H[j, i] = J[j].T @ F
             H[i, j] = H[j, i].T
     return armature.inertia(model, _assembled(model, H))
@@ -196,14 +196,14 @@ def force_derivatives(model, bodies, forces):
         f_q = f_q + crf(J[i], fC[i])  # felt by all joints that do not turn along
         F, M = bodies.F[i], BC[i].T @ J[i]
         for below, j in _steps(model, i):
-            f_q, f_qd, F, M = (carried(X[below], f) for f in (f_q, f_qd, F, M))
+            f_q, f_qd, F, M = (to_parent(X[below], f) for f in (f_q, f_qd, F, M))
             dq[j, i], dqd[j, i] = J[j].T @ f_q, J[j].T @ f_qd
             dq[i, j], dqd[i, j] = F.T @ Jdd[j] + M.T @ Jd[j], F.T @ Jv[j] + M.T @ J[j]
         if fx is not None:  # external forces stay where they are while the axis turns
             turned = crf(J[i], fx[i])
             dq[i, i] = dq[i, i] - turned.T @ J[i]
             for below, j in _steps(model, i):
-                turned = carried(X[below], turned)
+                turned = to_parent(X[below], turned)
                 dq[i, j] = dq[i, j] - turned.T @ J[j]
     return _assembled(model, dq), _assembled(model, dqd)
 
@@ -216,17 +216,17 @@ def _steps(model, i):
         i = lam[i]
 
 
-def carried(X, x):
+def to_parent(X, x):
     """``x`` of a body in the coordinates of its parent."""
     return x if X is None else X.inv_apply(x)
 
 
-def subtree_sums(lam, X, x, carried=carried):
+def subtree_sums(lam, X, x, to_parent=to_parent):
     """Sums of ``x`` over subtrees."""
     total = list(x)
     for i in range(len(lam) - 1, 0, -1):
         if lam[i] != 0:
-            total[lam[i]] = total[lam[i]] + carried(X[i], total[i])
+            total[lam[i]] = total[lam[i]] + to_parent(X[i], total[i])
     return total
 
 
@@ -287,16 +287,16 @@ def composite_bodies_in_body_coordinates(model, q, qd):
         v[i] = v_lam[i] + v_J
         Sd[i] = crm(v_lam[i], S[i])
         B[i] = BodyCoriolis.of(model.inertia[i], 2 * v[i])
-    IC, BC = subtree_sums(lam, X, model.inertia), subtree_sums(lam, X, B, _carried)
+    IC, BC = subtree_sums(lam, X, model.inertia), subtree_sums(lam, X, B, _coriolis_to_parent)
     F = [None, *(IC[i] @ S[i] for i in range(1, NB + 1))]
     return CompositeBodies(X_0, X, v, v_lam, S, Sd, list(model.inertia), B, IC, BC, F)
 
 
-def _carried(X, B):
+def _coriolis_to_parent(X, B):
     """``Xᵀ B X``; about coordinate axes at their lower cost — RBDA §A.4."""
     if isinstance(X, ScrewProduct):
         for factor in X.factors:
-            B = _carried(factor, B)
+            B = _coriolis_to_parent(factor, B)
         return B
     if not isinstance(X, AxialScrew):
         return B.inverse_transformed(X)

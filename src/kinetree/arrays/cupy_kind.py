@@ -92,7 +92,7 @@ def is_followed(x):
 
 
 def to_numpy(x):
-    """A copy of the numbers on the host."""
+    """A copy of the numbers in the memory of the CPU."""
     return cupy.asnumpy(x)
 
 

@@ -17,9 +17,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def on_host(function: F) -> F:
-    """Let a function that computes on the host take arrays of other libraries, and return them.
+    """Let a function that computes on the CPU take arrays of other libraries, and return them.
 
-    Arrays may be in lists, dicts and dataclasses, too. Their numbers are copied to the host, and
+    Arrays may be in lists, dicts and dataclasses, too. Their numbers are copied to the CPU, and
     those of arrays in the result to where the arrays were; single numbers stay numbers. Derivatives
     stop here, with an error.
     """
@@ -58,7 +58,7 @@ def on_host(function: F) -> F:
 
 
 def _kind(function, arguments):
-    """The module that knows the arrays; raise if derivatives of one are asked for."""
+    """The module for arrays of this kind; raise if autograd or a transformation follows one."""
     named = {}
     for name, x in arguments.items():
         arrays: list = []
@@ -69,7 +69,7 @@ def _kind(function, arguments):
     for name, x in named.items():
         if kind.is_followed(x):
             raise ArrayKindError(
-                f"{function} computes on the host and has no derivative there, nor can it be "
+                f"{function} computes on the CPU, in Python: it has no derivative, nor can it be "
                 f"traced by {kind_of(x)}: detach {name} first, or call it outside the "
                 f"transformation"
             )
@@ -78,7 +78,7 @@ def _kind(function, arguments):
 
 @dataclasses.dataclass(frozen=True)
 class _Name:
-    """Of an argument, as ``common`` asks for it."""
+    """Name and shape of an argument, as ``common`` needs them."""
 
     name: str
     shape = ()

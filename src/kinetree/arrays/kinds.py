@@ -1,6 +1,6 @@
 """Whose array is this: NumPy's, CuPy's, PyTorch's or JAX's.
 
-A kind is told by the type of an array, without importing the library that it comes from.
+The type of an array decides, without importing the library that it comes from.
 """
 
 from typing import Any, TypeAlias

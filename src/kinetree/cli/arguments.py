@@ -77,7 +77,7 @@ def bind(function, model, given) -> dict:
     if "of" in parameter_of and parameter_of["of"] not in arguments:
         frames = [*model.frame_names, *model.body_names]
         misuse(f"{name} of what? Give --of and one of {', '.join(frames)}")
-    if "in" in parameter_of:  # the answer says so
+    if "in" in parameter_of:  # the answer names the coordinates
         arguments.setdefault(parameter_of["in"], "world")
     return {p: _value(model, p, arguments.get(p)) for p in words if p in arguments or p in needed}
 

@@ -151,7 +151,7 @@ def _store(root, limit):
 
 
 def open_store() -> Store:
-    """The store that the environment variables ask for."""
+    """The store that the environment variables select."""
     try:
         root = cache_folder()
     except FileNotFoundError as error:
@@ -204,8 +204,7 @@ def _complain(place, error):
 
 # --- One file of the cache: its format, and reading it without trusting it -----------------------
 # A file holds machine code, so it is used only when it belongs to this user alone, is whole, and
-# was
-# written for exactly the key that is asked for.
+# was written for exactly the requested key.
 
 FORMAT = 1
 _MAGIC = b"KINETREE"

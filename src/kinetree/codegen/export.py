@@ -1,7 +1,7 @@
 """Programs as a folder of C: header, source, a self-test, and a Makefile that runs it.
 
-The text is C99 and needs nothing but the C library's math functions. This module knows programs;
-what their numbers mean is told to it by ``kinetree.functional.export``.
+The text is C99 and needs nothing but the C library's math functions. This module handles
+programs; the meaning of their numbers comes from ``kinetree.functional.export``.
 """
 
 import re

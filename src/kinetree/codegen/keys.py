@@ -1,6 +1,6 @@
 """What identifies compiled code, as text that is the same in every process.
 
-A *request* names what is asked for: the kernel's key, this version of kinetree's source, the
+A *request* names the code wanted: the kernel's key, this version of kinetree's source, the
 versions that tracing depends on. It is known before anything is traced. A *program* is named by a
 digest of its LLVM text, and its machine code by that, the compiler and the processor. The cache
 maps requests to programs and programs to machine code: a warm start needs no tracing, and code
@@ -24,7 +24,7 @@ def request_key(kernel, dtype, lanes, host=None):
     """The text that identifies a kernel's code before it is traced; None when nothing does.
 
     Args:
-        kernel: what is asked for.
+        kernel: the requested one.
         dtype: the precision.
         lanes: samples at a time, or another word for the variant of the code.
         host: compiler and processor; LLVM's and this one by default.

@@ -210,10 +210,9 @@ def _origins(rows):
 
 
 # --- Which results of a program are computed together, and what they need of each other ----------
-# Of the results of a robot each depends on few joints. Those that depend on the same ones have most
-# of their history in common: they form a family, and families are taken limb by limb, the trunk
-# after
-# its limbs.
+# Of the results of a robot each depends on few joints. Those that depend on the same ones have
+# most of their history in common: they form a family, and families are taken limb by limb, the
+# trunk after its limbs.
 
 _TOGETHER = 0.6  # of the operations that a family may have: those of several in one share
 _SHORT = 60  # operations of a history that cost less than a number written and read

@@ -23,7 +23,7 @@ from kinetree.arrays.kinds import ArrayLike
 from kinetree.control.equilibria import motion_under
 from kinetree.errors import LoopError, UnknownNameError
 from kinetree.functional.differentiate import differentiate
-from kinetree.functional.products import brackets, step_slopes
+from kinetree.functional.products import brackets, step_derivatives
 from kinetree.loops.linear.linearization import LinearModel, linearize_in_coordinates
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_seconds
@@ -138,7 +138,7 @@ def _euler(model, q, qd, d, dt):
     eye, zero = np.eye(model.nv), np.zeros_like(d[0])
     velocity = np.concatenate([dt * d[0], eye + dt * d[1], dt * d[2]], axis=-1)
     start = np.concatenate([zero + eye, zero, zero], axis=-1)
-    shifted, moved = step_slopes(model, q, dt * qd)
+    shifted, moved = step_derivatives(model, q, dt * qd)
     rows = np.concatenate([shifted @ start + dt * moved @ velocity, velocity], axis=-2)
     return Linearization(rows[..., : 2 * model.nv], rows[..., 2 * model.nv :])
 

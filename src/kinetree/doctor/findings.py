@@ -121,7 +121,7 @@ KINDS = {
     ),
     "inertia-positive": Kind(
         "error",
-        "the body would gain energy when it is slowed down; simulations blow up",
+        "the body would gain energy when it is slowed down; simulations diverge",
         "export the inertia again, about the mass centre; look for a wrong sign or column",
     ),
     "inertia-triangle": Kind(

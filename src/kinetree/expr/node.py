@@ -54,7 +54,7 @@ class Graph:
         nodes: the nodes, ``(op, *operands)``, ``("const", value)`` or ``("input", name, index)``.
         known: node number of every node.
         handles: what stands for each node in traced code: a float, an Expr or a Condition; None
-            where nothing has asked for it, see ``handle``.
+            where it has not been used yet, see ``handle``.
         checks: conditions that must hold when the code runs, ``(node number, message or None)``.
     """
 
@@ -65,7 +65,7 @@ class Graph:
         self.known = {}
         self.handles = []
         self.checks = []
-        self.latest = None, []  # roots that ``reachable`` was asked about, and its answer
+        self.latest = None, []  # roots of the last call of ``reachable``, and its result
 
     def node(self, *key):
         """Number of the node ``(op, *operands)``, new or known."""
@@ -82,7 +82,7 @@ class Graph:
     def handle(self, i):
         """What stands for node ``i`` in traced code.
 
-        Made when it is asked for: most nodes come from derivatives and from rearranging, which work
+        Made on first use: most nodes come from derivatives and from rearranging, which work
         with the numbers of nodes.
         """
         found = self.handles[i]
@@ -143,7 +143,7 @@ class Graph:
     def reachable(self, roots):
         """Node numbers that ``roots`` depend on, in evaluation order."""
         roots = tuple(roots)
-        if roots != self.latest[0]:  # nodes do not change, and often the same ones are asked for
+        if roots != self.latest[0]:  # nodes do not change, and the same roots often come again
             self.latest = roots, _reachable(self.nodes, roots)
         return list(self.latest[1])
 

@@ -1,7 +1,7 @@
 """What cannot be traced, and what to write instead.
 
-A trace follows every sample at once: nothing may depend on the value of one. Python asks a value
-for its truth in ``if``, ``while``, ``min``, ``max`` and ``in``, and for a machine number in
+A trace follows every sample at once: nothing may depend on the value of one. Python needs the
+truth of a value in ``if``, ``while``, ``min``, ``max`` and ``in``, and a machine number in
 ``math.sin``, ``int`` or an assignment into a float array; each is refused here with advice.
 """
 

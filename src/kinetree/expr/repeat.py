@@ -81,7 +81,7 @@ def by_scope(graph, order):
 
 
 def check_scopes(graph, roots, checks):
-    """The ``checks`` that matter, after making sure that no ``root`` is a value inside a loop.
+    """The ``checks`` that matter, after a check that no ``root`` is a value inside a loop.
 
     Checks inside a loop whose result is used nowhere are left out, like the loop.
     """

@@ -111,7 +111,7 @@ class UserKernel:
         return self._without_model if model is None else model.kernels
 
     def _known(self, args):
-        """The compiled function of an earlier call of the same look, told by the last axes."""
+        """The compiled function of an earlier call whose arguments had the same last axes."""
         if not args:
             return None
         with_model = type(args[0]) is Model
@@ -147,7 +147,7 @@ _BY_VALUE = ("cloudpickle", "dill")  # they send the function itself
 
 
 def _refuse_to_pickle(function):
-    """Raise PickleError, unless who asks sends functions that have no name to find them by."""
+    """Raise PickleError, unless the pickler sends functions by value, without a name."""
     frame = sys._getframe(1)
     while frame is not None:
         if frame.f_globals.get("__name__", "").partition(".")[0] in _BY_VALUE:

@@ -38,7 +38,7 @@ class Parameter:
         shape: of its array.
         tangent: shape of the space in which it can change; equal to ``shape`` but for placements.
         value: takes a model to the array it has there.
-        changes: takes a model and an array to what ``Model.replace`` is told, or a kind of joint
+        changes: takes a model and an array to what ``Model.replace`` takes, or a kind of joint
             dynamics.
         rates: takes an array to its rates along each tangent direction, (*shape, n).
         conditions: takes a traced array to conditions that compiled code must check.

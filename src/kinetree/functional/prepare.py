@@ -2,8 +2,8 @@
 
 A *traceable* is a function of ``kinetree.quantities``, a ``@kernel``, or a derivative of one.
 ``bind`` sorts the arguments of a call into model, arrays and options; ``apply`` runs the traceable
-for one sample, on numbers of any kind; ``prepare`` compiles it, with model parameters as inputs
-where that is asked for.
+for one sample, on numbers of any kind; ``prepare`` compiles it, with the requested model parameters
+as inputs.
 """
 
 import copy
@@ -55,8 +55,8 @@ def bind(function, args, options):
     method = bound.arguments.get("method")
     if function is dynamics.forward_dynamics and method in ("implicit", "maximal"):
         raise LoopError(
-            f"forward_dynamics by method {method!r} decides ranks for every sample, on the host, "
-            f"and cannot be compiled; leave out the method"
+            f"forward_dynamics by method {method!r} decides ranks for every sample, on the CPU "
+            f"in Python, and cannot be compiled; leave out the method"
         )
     if isinstance(f_ext, dict):
         bound.arguments["f_ext"] = external_forces(model, f_ext)
@@ -250,7 +250,7 @@ def require_solvable(name, model, parameters=()):
     """
     if not _inverts_inertia(name) or not model.nv:
         return
-    if model.loops:  # what moves no inertia may be carried along
+    if model.loops:  # a joint that moves no inertia by itself may still be driven by its loop
         return
     rng = np.random.default_rng(0)
     values = {p: _typical(parameter(model, p), model, rng) for p in parameters}

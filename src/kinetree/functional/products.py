@@ -7,8 +7,8 @@
     g_q, g_qd = pull(m, q, qd, qdd, cotangent=w)
 
 Each is one pass over the graph of the function, forward or backward, and costs a few times as much
-as the function, whatever the number of its variables. Through ``kinetree.repeat`` there is no way
-back, so that ``vjp`` carries all directions forward there.
+as the function, whatever the number of its variables. Reverse mode through ``kinetree.repeat`` is
+not supported: there ``vjp`` uses forward mode along all directions.
 """
 
 from abc import abstractmethod
@@ -172,8 +172,8 @@ class JacobianVectorProduct(Product):
         directions = [d for name in self.names() for d in variables.directions[name]]
         direction = {}
         for d, rate in zip(directions, (x for t in tangents for x in np.ravel(t)), strict=True):
-            for i, slope in d.items():
-                direction[i] = direction.get(i, 0) + slope * rate
+            for i, derivative in d.items():
+                direction[i] = direction.get(i, 0) + derivative * rate
         leaves = [np.asarray(leaf, dtype=object) for leaf in leaves_of(y)]
         flat = np.concatenate([leaf.ravel() for leaf in leaves])
         rates = variables.restored(jacobian(variables.graph, flat, [direction], "forward")[:, 0])
@@ -253,8 +253,7 @@ def _matched(form, value, path, name):
 
 # --- What axes that turn with the body do to small changes of a configuration --------------------
 # For joints whose ``qd`` is the derivative of ``q``, configurations add like vectors. Others, such
-# as
-# spherical joints, live on a curved manifold, in which directions do not commute.
+# as spherical joints, live on a curved manifold, in which directions do not commute.
 
 
 @kernel
@@ -268,9 +267,9 @@ def _moved(m, q, qd):
 
 
 _rate_matrix = differentiate(_rate, wrt="qd")
-_rate_slope = differentiate(_rate, wrt="q")
+_rate_by_position = differentiate(_rate, wrt="q")
 _rate_matrix_along = jvp(_rate_matrix, wrt="q")
-_moved_slopes = differentiate(_moved, wrt=("q", "qd"))
+_moved_derivatives = differentiate(_moved, wrt=("q", "qd"))
 
 
 def is_vector_space(model) -> bool:
@@ -286,16 +285,16 @@ def brackets(model, q, qd):
     """
     if is_vector_space(model) or not np.any(qd):
         return np.zeros((*np.shape(qd), model.nv))
-    bracket = _rate_slope(model, q, qd) - _rate_matrix_along(model, q, qd, tangents=qd)
+    bracket = _rate_by_position(model, q, qd) - _rate_matrix_along(model, q, qd, tangents=qd)
     return _velocities(model, q, bracket)
 
 
-def step_slopes(model, q, dv):
+def step_derivatives(model, q, dv):
     """Derivatives of ``integrate(q, dv)`` in its tangent space, with respect to both."""
     if is_vector_space(model):
         return np.eye(model.nv), np.eye(model.nv)
     end = _moved(model, q, dv)
-    return [_velocities(model, end, rates) for rates in _moved_slopes(model, q, dv)]
+    return [_velocities(model, end, rates) for rates in _moved_derivatives(model, q, dv)]
 
 
 def _velocities(model, q, rates):

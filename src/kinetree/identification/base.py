@@ -3,7 +3,7 @@
 Most of the ten parameters of a body act on the joints only together with others: a mass on the
 axis of a hinge does the same as one on the body before it (RBDA §9.7). Which ones do is decided by
 numbers: regressors at random states, stacked, have as many independent columns as there are base
-parameters, and tell how the others depend on them (Gautier, J. Robotic Systems 1991). Host-only.
+parameters, and show how the others depend on them (Gautier, J. Robotic Systems 1991).
 """
 
 from dataclasses import dataclass
@@ -132,12 +132,12 @@ def _independent(W, norms, tolerance):
 
 def _combinations(W, norms, chosen):
     """``K`` with ``W p = W[:, chosen] K p`` for any ``p``."""
-    chosen, acting = list(chosen), np.flatnonzero(norms)
+    chosen, nonzero = list(chosen), np.flatnonzero(norms)
     K = np.zeros((len(chosen), W.shape[1]))
-    unit = W[:, acting] / norms[acting]
+    unit = W[:, nonzero] / norms[nonzero]
     B, *_ = np.linalg.lstsq(W[:, chosen] / norms[chosen], unit, rcond=None)
     B[np.abs(B) < 1e-10] = 0.0
-    K[:, acting] = B * norms[acting] / norms[chosen][:, None]
+    K[:, nonzero] = B * norms[nonzero] / norms[chosen][:, None]
     K[:, chosen] = np.eye(len(chosen))
     return K
 

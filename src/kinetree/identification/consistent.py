@@ -1,4 +1,4 @@
-"""Inertias that fit the data and that bodies can have, by an interior-point method. Host-only.
+"""Physically consistent inertias that fit the data best, by an interior-point method.
 
 Bodies are possible where their pseudo-inertias are positive definite, a convex set, and the data
 are linear in them: the best fit among the possible ones is a convex problem (Sousa & Cortesão,

@@ -1,4 +1,4 @@
-"""Periodic motions that show the inertias of a mechanism: Fourier series. Host-only.
+"""Exciting motions for identification: periodic, Fourier series.
 
 The usual choice for identification (Swevers et al., IEEE T-RA 1997): band-limited, periodic, so
 that measurements can be averaged, with exact velocities and accelerations.

@@ -1,4 +1,4 @@
-"""``identify``: base parameters from measured motion, by weighted least squares. Host-only."""
+"""``identify``: base parameters from measured motion, by weighted least squares."""
 
 import warnings
 from dataclasses import dataclass

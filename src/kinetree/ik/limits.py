@@ -34,7 +34,7 @@ class Limits:
         """``q`` with every variable moved to the limit that it exceeds."""
         return np.clip(q, self.lower, self.upper)
 
-    def holding(self, problem, q, gradient, slack=0.0):
+    def active(self, problem, q, gradient, slack=0.0):
         """Position variables at a limit that the error pushes them against, (..., nq) of bool.
 
         Those count as at a limit that are within ``slack`` of it.

@@ -1,4 +1,4 @@
-"""Attempts and restarts over a batch of targets: the part of the iteration that is host code.
+"""Attempts and restarts over a batch of targets: the part of the iteration in Python.
 
 An attempt alternates between compiled iterations and a look at the results. Targets that have been
 reached drop out. Where the error no longer gets smaller the arm has come to rest in a local
@@ -110,7 +110,7 @@ def attempt(problem, found, rows, q, target, limits, iterations, tolerance, numb
 
 def _leap(problem, limits, q, gradient, leaps, wide):
     """Configurations away from a local minimum, after so many leaps before."""
-    held = limits.holding(problem, q, gradient)
+    held = limits.active(problem, q, gradient)
     across = limits.middle - _ACROSS * (q - limits.middle)
     bent = moved(problem, q, _BEND * problem.bends[leaps % len(problem.bends)], wide)
     return limits.clip(np.where(held, across, np.where(held.any(1, keepdims=True), q, bent)))
@@ -172,11 +172,10 @@ def settle(problem, found, target, posture, limits, tolerance):
 
 
 # --- Reasons of failure: limits, singular configuration, out of reach ----------------------------
-# Host code on the few targets that failed. It first goes to the bottom of the local minimum in
-# which
-# the search ended, by Newton's method with the true curvature of the error: where a target is out
-# of
-# reach the error stays large, and the curvature that damped least squares leaves out matters.
+# In Python, for the few targets that failed. It first goes to the bottom of the local minimum in
+# which the search ended, by Newton's method with the true curvature of the error: where a target
+# is out of reach the error stays large, and the curvature that damped least squares leaves out
+# matters.
 
 _NEWTON_STEPS = 60
 _SMALL = 1e-8  # radius below which steps are negligible
@@ -280,6 +279,6 @@ def _held(problem, limits, q, gradient):
     """
     full = np.zeros((len(gradient), problem.model.nv))
     full[:, problem.v_moving] = gradient
-    held = limits.holding(problem, q, full, slack=_SLACK)
+    held = limits.active(problem, q, full, slack=_SLACK)
     k = problem.q_of_v[problem.v_moving]
     return held, ~(held[:, k] & (k >= 0))

@@ -1,7 +1,7 @@
 """What every joint can do — RBDA §3.5, §4.4.
 
 A joint goes from a predecessor frame ``p`` to a successor frame ``s``. All its vectors are in
-successor coordinates. Algorithms call ``jcalc`` and never ask what kind of joint it is.
+successor coordinates. Algorithms call ``jcalc`` and never test what kind of joint it is.
 
 To add a kind, subclass ``AbstractJoint`` as a frozen dataclass whose fields are the parameters,
 set ``nq`` and ``nv``, and write three methods: ``jcalc``, ``constraint_subspace`` and
@@ -264,7 +264,7 @@ class AbstractJoint(ABC):
 
     @property
     def moves_by_itself(self) -> bool:
-        """Whether time moves the joint when its variables rest, as it moves a prescribed one."""
+        """Whether the joint moves while its variables rest: its motion is prescribed."""
         _, _, v_J, c_J = self.jcalc(self.neutral(), np.zeros(self.nv, dtype=int))
         return bool(np.any(v_J.to_array() != 0) or np.any(c_J.to_array() != 0))
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 _STEPS = 10
-"""How often compiled code improves the coordinates; where that is not enough, it says so."""
+"""How often compiled code improves the coordinates; if that is not enough, it raises an error."""
 _SETTLED = 1e-26
 """Square of the relative step after which coordinates count as found."""
 

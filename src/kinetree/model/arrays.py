@@ -102,9 +102,9 @@ def as_numbers(x, name):
         a = np.asarray(x)
     except (TypeError, RuntimeError) as error:  # as CuPy and JAX say it, and as torch does
         raise ArrayKindError(
-            f"{name}: here NumPy arrays are needed, on the host, got {type(x).__name__} on "
+            f"{name}: here NumPy arrays are needed, on the CPU, got {type(x).__name__} on "
             f"another device, or followed by autograd or a transformation; copy the numbers to the "
-            f"host first"
+            f"CPU first"
         ) from error
     except ValueError:
         raise ShapeError(f"{name} must be an array, got rows of different lengths") from None

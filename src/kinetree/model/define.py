@@ -392,7 +392,7 @@ def by_the_book() -> Iterator[None]:
 def composed(function: F) -> F:
     """Make a public function of a model and arrays one of ``FUNCTIONS``.
 
-    As it is, for one that consists of others, or decides about ranks on the host.
+    The function stays unchanged: it consists of others, or decides about ranks on the CPU.
     """
     FUNCTIONS[function.__name__] = function
     return function

@@ -225,7 +225,7 @@ def dh_from_axes(
 
 @names_itself
 def dh_from_model(model: Model, *, tool: str | None = None, tolerance: float = 1e-9) -> DHTable:
-    """The table of an unbranched model whose joints all have an axis; inertias are not carried.
+    """The table of an unbranched model whose joints all have an axis; inertias are left out.
 
     Args:
         model: a chain of revolute, prismatic, cylindrical and helical joints.

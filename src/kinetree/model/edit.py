@@ -174,8 +174,8 @@ def attach(
     """Mount ``other`` on a body or frame of ``model``: its base becomes part of that body.
 
     Args:
-        model: what carries; its gravity holds for both.
-        other: what is carried.
+        model: the model that ``other`` is mounted on; its gravity holds for both.
+        other: the model to mount.
         on: name of a body or frame of ``model``; the base by default.
         at: where on it the base of ``other`` sits: a position (3,) or a ``Plucker``.
         prefix: put before every name of ``other``; its base stays as a frame of that name.

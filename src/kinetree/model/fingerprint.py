@@ -10,7 +10,7 @@ import numpy as np
 
 
 def fingerprint(model) -> str:
-    """SHA-256 over names, structure and numbers of a model, as a hexadecimal string."""
+    """SHA-256 over names, structure and parameters of a model, as a hexadecimal string."""
     parts, attached = [], (model.couplings, model.geometry, model.actuators, model.postures)
     _describe(
         [model.name, model.body_names, model.gravity, model.bodies, model.frames, model.loops],

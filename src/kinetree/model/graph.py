@@ -189,8 +189,7 @@ def _orders(mu, placed=(0,), ready=None):
 # 3. cuts joints with many freedoms, so that there are few variables and few constraints.
 #
 # Points 2 and 3 are improved by exchanging one joint at a time, from several starts; the tree of
-# the
-# order in which joints were given is one of them, so the result is never worse than that.
+# the order in which joints were given is one of them, so the result is never worse than that.
 
 _PASSIVE = ("stiffness", "damping", "friction")
 _LARGEST_EXCHANGE = 64

@@ -1,7 +1,7 @@
 """Mechanisms as they are found: bodies, and joints between any two of them — RBDA §4.1.
 
 A kinematic tree needs every joint to point away from the base and every body frame to sit on a
-joint. ``MechanismGraph`` asks for neither: it chooses a spanning tree, turns joints round, moves
+joint. ``MechanismGraph`` needs neither: it chooses a spanning tree, turns joints round, moves
 body frames and closes loops, and hands over a ``Model`` of the same mechanism.
 """
 

@@ -45,7 +45,7 @@ def posture(model, name):
 
 
 def no_attribute(model, name) -> str:
-    """What to tell somebody who asks a model for an attribute that it does not have."""
+    """Message for an attribute that a model does not have."""
     here = name_here(name, OF_MODELS)
     if here is not None:
         return f"a Model has no attribute {name!r}; write {here}"

@@ -180,7 +180,7 @@ def _obj(data):
 def _ply(data):
     head, found, _ = data[: 2**16].partition(b"end_header")
     if not found:
-        raise _RefusedError("this is no PLY mesh: its header does not end")
+        raise _RefusedError("this is not a PLY mesh: its header does not end")
     counts = [int(n[:20]) for n in re.findall(rb"^[ \t]*element[ \t]+\S+[ \t]+(\d+)", head, re.M)]
     _claimed(sum(counts), data)
     _limited(max(counts, default=0), MOST_TRIANGLES, "vertices or triangles")
@@ -277,14 +277,14 @@ def _glb(data):
     """A binary glTF file without what is not drawn, or which would be fetched from elsewhere."""
     magic, version, _ = _GLB.unpack_from(data)
     if magic != b"glTF" or version != 2:
-        raise _RefusedError("this is no binary glTF 2 mesh")
+        raise _RefusedError("this is not a binary glTF 2 mesh")
     chunks, at = [], _GLB.size
     while at + _CHUNK.size <= len(data) and len(chunks) < 2:
         length, kind = _CHUNK.unpack_from(data, at)
         chunks.append((kind, data[at + _CHUNK.size : at + _CHUNK.size + length]))
         at += _CHUNK.size + length
     if not chunks or chunks[0][0] != b"JSON":
-        raise _RefusedError("this is no binary glTF mesh: it does not begin with JSON")
+        raise _RefusedError("this is not a binary glTF mesh: it does not begin with JSON")
     binary = next((content for kind, content in chunks[1:] if kind == b"BIN\0"), b"")
     return _container(_harmless(json.loads(chunks[0][1])), binary)
 

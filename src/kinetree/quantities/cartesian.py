@@ -1,9 +1,9 @@
 """Between bodies and joints: velocities and forces in Cartesian and in generalised coordinates.
 
-Simulators that keep every body apart speak of velocities and forces of bodies; kinetree of joints.
-The way from joints to bodies is the Jacobian; the way back is unique only for velocities that the
-joints allow. A force comes with three questions, and ``applied_force`` asks them: where it acts,
-along whose axes it is given, and whether a torque goes with it. Tutorial, section 6.
+Simulators in maximal coordinates use velocities and forces of bodies; kinetree those of joints. The
+Jacobian leads from joints to bodies; its inverse is unique only for velocities that the joints
+allow. ``applied_force`` describes a force by its point of application, the axes of its components
+and a torque. Tutorial, section 6.
 """
 
 from typing import Any, Literal, NamedTuple
@@ -156,7 +156,7 @@ def generalized_velocity(
 ) -> GeneralizedVelocity:
     """Joint velocities from velocities of all bodies — tutorial (61), (66).
 
-    Host code, by singular values: coordinates may be singular.
+    Computed on the CPU, by singular values: coordinates may be singular.
 
     Args:
         model: the mechanism.
@@ -168,7 +168,7 @@ def generalized_velocity(
     """
     if method not in ("least_squares", "joints"):
         raise UnknownNameError(f"method must be 'least_squares' or 'joints', got {method!r}")
-    V = _on_host(velocities, "velocities", "generalized_velocity")
+    V = _untraced(velocities, "velocities", "generalized_velocity")
     if V.shape[-2:] != (as_model(model).body_count, 6):
         raise ShapeError(
             f"velocities must have shape (..., body_count, 6) with body_count = "
@@ -243,7 +243,7 @@ def cartesian_forces(model: Model, q: ArrayLike, tau: ArrayLike) -> CartesianFor
     """Forces on the bodies that are worth ``tau`` at the joints — tutorial (70).
 
     There are many; this is the smallest set, in the sense of the sum of squares of all components,
-    newtons and newton metres alike. Host code, by singular values.
+    newtons and newton metres alike. Computed on the CPU, by singular values.
 
     Args:
         model: the mechanism.
@@ -254,7 +254,7 @@ def cartesian_forces(model: Model, q: ArrayLike, tau: ArrayLike) -> CartesianFor
         A named tuple of ``force`` and ``torque``, each (..., body_count, 3), at the mass centres,
         or at the origins of bodies without mass.
     """
-    tau = as_joint_vector(model, _on_host(tau, "tau", "cartesian_forces"), "tau")
+    tau = as_joint_vector(model, _untraced(tau, "tau", "cartesian_forces"), "tau")
     J = jacobians(model, q, frame="aligned")
     check_batches("cartesian_forces", q=(J, 3), tau=(tau, 1))
     R = poses(model, q)[..., :3, :3]
@@ -274,14 +274,14 @@ def cartesian_forces(model: Model, q: ArrayLike, tau: ArrayLike) -> CartesianFor
 def joint_torques(model: Model, q: ArrayLike, tau: ArrayLike) -> Array:
     """Torques at the joints that are worth ``tau``, (..., body_count, 3) — tutorial (71).
 
-    The smallest, in coordinates of the parent body: ``forces_of_joint_torques`` takes them. Host
-    code, by singular values.
+    The smallest, in coordinates of the parent body: ``forces_of_joint_torques`` takes them.
+    Computed on the CPU, by singular values.
 
     Raises:
         SingularError: for a joint whose force no torque can replace: it slides, or its axes are in
             line (gimbal lock).
     """
-    tau = as_joint_vector(model, _on_host(tau, "tau", "joint_torques"), "tau")
+    tau = as_joint_vector(model, _untraced(tau, "tau", "joint_torques"), "tau")
     if model.couplings:
         forces = np.zeros((*tau.shape[:-1], model.uncoupled.nv), tau.dtype)
         forces[..., model.independent_variables[1]] = tau
@@ -327,11 +327,11 @@ def _cross(a, b, axis=-1):
     return np.stack([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx], axis)
 
 
-def _on_host(x, name, function):
+def _untraced(x, name, function):
     x = as_numbers(x, name)
     if x.dtype == object:
         raise TraceError(
-            f"{function} decides about ranks on the host and cannot be traced; call it outside the "
-            f"kernel"
+            f"{function} decides about ranks on the CPU, in Python, and cannot be traced; call it "
+            f"outside the kernel"
         )
     return x

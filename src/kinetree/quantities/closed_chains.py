@@ -60,7 +60,7 @@ def forward_dynamics(model, arrays):
     try:
         qdd, health = _kernel(model, 0, len(arrays)).call(*arrays)
     except TraceError:  # a joint of the user's own that cannot be compiled
-        return _on_host(model, *arrays)
+        return _by_numpy(model, *arrays)
     return qdd if np.all(health >= 1) else _repaired(model, arrays, qdd, health)
 
 
@@ -203,7 +203,7 @@ def _kernel(model, number, count):
         return _motion(model, next(islice(ways(model), number, None)), q, *arrays)
 
     def reference(arrays):
-        qdd = _on_host(model, *arrays)
+        qdd = _by_numpy(model, *arrays)
         return qdd, np.ones(qdd.shape[:-1])[()]
 
     key = ("closed_chains.forward_dynamics", number)
@@ -279,7 +279,7 @@ def _one(model, q, qd, tau, f_ext=None):
     return joint_space.forward_dynamics(model, q, qd, tau, _as_forces(f_ext))
 
 
-def _on_host(model, *arrays):
+def _by_numpy(model, *arrays):
     """All samples, one after the other."""
     named = dict(zip(_NAMES, map(np.asarray, arrays), strict=False))
     validate(model, named)

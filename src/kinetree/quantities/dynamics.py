@@ -111,11 +111,11 @@ def _forward_dynamics(model, q, qd, tau, f_ext=None, method=None):
     if method is None:
         forces = () if f_ext is None else (external_forces(model, f_ext),)
         return closed_chains.forward_dynamics(model, (q, qd, tau, *forces))
-    if method in _ON_HOST:
-        return _forward_dynamics_on_host(model, q, qd, tau, f_ext, method)
+    if method in _BY_NUMPY:
+        return _forward_dynamics_by_numpy(model, q, qd, tau, f_ext, method)
     if method not in BY_METHOD:
         raise UnknownNameError(
-            f"forward_dynamics has no method {method!r}; use one of {[*BY_METHOD, *_ON_HOST]}"
+            f"forward_dynamics has no method {method!r}; use one of {[*BY_METHOD, *_BY_NUMPY]}"
         )
     require_tree(as_model(model), f"forward_dynamics(method={method!r})")
     return BY_METHOD[method](model, q, qd, tau, f_ext)
@@ -186,17 +186,17 @@ def _forward_dynamics_crba(model, q, qd, tau, f_ext=None) -> Any:
 
 
 BY_METHOD = {"aba": _forward_dynamics_aba, "crba": _forward_dynamics_crba}
-_ON_HOST = {"implicit": joint_space.forward_dynamics, "maximal": maximal.forward_dynamics}
+_BY_NUMPY = {"implicit": joint_space.forward_dynamics, "maximal": maximal.forward_dynamics}
 
 
 @on_host
-def _forward_dynamics_on_host(model, q, qd, tau, f_ext, method):
+def _forward_dynamics_by_numpy(model, q, qd, tau, f_ext, method):
     """With ranks decided by values, one sample at a time."""
     if any(np.asarray(a).dtype == object for a in (q, qd, tau)):
         raise TraceError(
             f"forward_dynamics of model {model.name!r}, by method {method!r}, solves a general "
-            f"linear system on the host and cannot be traced: call it outside the kernel, or "
-            f"without a method, for an order of elimination that is chosen beforehand"
+            f"linear system on the CPU, in Python, and cannot be traced: call it outside the "
+            f"kernel, or without a method, for an order of elimination that is chosen beforehand"
         )
     arguments = {
         "q": as_configuration(model, q),
@@ -208,7 +208,7 @@ def _forward_dynamics_on_host(model, q, qd, tau, f_ext, method):
 
     def one(q, qd, tau, forces=None):
         forces = None if forces is None else [None, *(Force.from_array(f) for f in forces)]
-        return _ON_HOST[method](model, q, qd, tau, forces)
+        return _BY_NUMPY[method](model, q, qd, tau, forces)
 
     core = [1, 1, 1, 2][: len(arguments)]
     return over_batch(one, arguments, core=core, shape=(model.nv,))
@@ -278,7 +278,7 @@ def coriolis_matrix(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """A matrix ``C`` with ``C qd`` the velocity terms of the bias force, (..., nv, nv).
 
     Of the many such matrices this is one for which ``dH/dt - 2C`` is skew-symmetric. With
-    prescribed joints no matrix does both, and ``JointError`` says so.
+    prescribed joints no matrix does both, and ``JointError`` is raised.
     """
 
 

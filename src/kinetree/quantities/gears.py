@@ -103,8 +103,8 @@ def by_armature(model: Model) -> Model:
 
 def _driven(gear, i):
     """The joint that rotor ``i`` drives, and how many times as fast the rotor turns."""
-    slope = gear.coefficients[1]
-    return (gear.source, slope) if gear.joint == i else (gear.joint, 1 / slope)
+    ratio = gear.coefficients[1]
+    return (gear.source, ratio) if gear.joint == i else (gear.joint, 1 / ratio)
 
 
 def _moved_to_joint(actuator, gear):

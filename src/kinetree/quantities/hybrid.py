@@ -1,4 +1,4 @@
-"""Some joints move as told, the others as they are pushed: hybrid dynamics.
+"""Hybrid dynamics: accelerations of some joints are given, forces at the others.
 
     tau, qdd = kt.hybrid_dynamics(m, q, qd, tau, qdd, given=["shoulder"])
 

@@ -70,7 +70,7 @@ def regressor(
         rotors: add ``nv`` columns for the inertia of rotors as felt at the joint, ``qdd``.
 
     Returns:
-        (..., nv, n) with ``n = 10 body_count``, plus the columns asked for. The ten columns of a
+        (..., nv, n) with ``n = 10 body_count``, plus the requested columns. The ten columns of a
         body are zero in the rows of joints that do not support it.
     """
 

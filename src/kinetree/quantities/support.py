@@ -1,6 +1,6 @@
 """Does it stand? The distance of a point to the edge of the polygon of support.
 
-Host code: which contacts are corners of the polygon depends on the numbers.
+Computed on the CPU: which contacts are corners of the polygon depends on the numbers.
 """
 
 import numpy as np
@@ -88,7 +88,9 @@ def _horizontal_axes(up):
 def _points(x, name):
     x = as_numbers(x, name)
     if x.dtype == object:
-        raise TraceError(f"support_margin works on the host and cannot be traced: {name} is traced")
+        raise TraceError(
+            f"support_margin works on the CPU, in Python, and cannot be traced: {name} is traced"
+        )
     if x.shape[-1:] != (3,):
         raise ShapeError(f"{name} must have 3 coordinates, (..., 3), got shape {x.shape}")
     return check_finite(x, name)

@@ -5,8 +5,8 @@ rows of it: ``V = J qd``. Its acceleration ``dV/dt = J qdd + dJ/dt qd`` is that 
 (classical) for ``frame="aligned"``, and a spatial acceleration otherwise. Forces on the task,
 moment first, are those with the power ``F·V``.
 
-Where ``J`` lacks full row rank some accelerations are impossible, and ``SingularError`` says so;
-``task_freedom`` tells which, and ``damping`` bounds the inertia instead.
+Where ``J`` lacks full row rank some accelerations are impossible, and ``SingularError`` is raised;
+``task_freedom`` finds which, and ``damping`` bounds the inertia instead.
 """
 
 from collections.abc import Sequence
@@ -337,7 +337,7 @@ def task_freedom(
 ) -> TaskFreedom:
     """Rank, condition and free directions of a task in one configuration; nothing is an error.
 
-    The decision about the rank is made on the host, by singular values; options as in
+    The rank is decided on the CPU, by singular values; options as in
     ``operational_space_inertia``. Loops are honoured: what they forbid is blocked.
 
     Args:
@@ -354,8 +354,8 @@ def task_freedom(
         raise ShapeError(f"task_freedom takes one configuration (nq,), got shape {q.shape}")
     if q.dtype == object:
         raise TraceError(
-            "task_freedom decides about a rank on the host and cannot be traced; call it outside "
-            "the kernel, or use damping= there"
+            "task_freedom decides about a rank on the CPU, in Python, and cannot be traced; call "
+            "it outside the kernel, or use damping= there"
         )
     rows = _rows(rows)
     point = reference_point(frame, point)

@@ -98,7 +98,7 @@ def random_closed_mechanism(
 
 
 def _spanning_tree(rng, kind, bodies):
-    """Mostly a chain; its axes are parallel, or meet, where ``kind`` says so."""
+    """Mostly a chain; its axes are parallel if planar, and meet if spherical."""
     builder = ModelBuilder(f"random linkage, {kind}", gravity=5 * rng.standard_normal(3))
     names = ["base"]
     for i in range(1, bodies + 1):

@@ -226,7 +226,7 @@ INSTANT = Feature(
     "`model.at(t)` of a model with `Prescribed` joints",
     _joint(lambda s, joint: isinstance(joint, PrescribedInstant)),
 )
-TIMED = Feature("`Prescribed` joints, which time moves", _joint(_moves_with_time))
+TIMED = Feature("`Prescribed` joints, functions of time", _joint(_moves_with_time))
 PRESCRIBED = Feature("`prescribed=`", _prescribed)
 PYTHON_FORCE = Feature("`forces=` in plain Python", _python_force)
 PYTHON_MOTION = Feature("`prescribed=` in plain Python", _python_motion)

@@ -42,7 +42,7 @@ def equations_of_motion(
     Args:
         model: the mechanism, without loops. Its numbers may be SymPy formulas already; floats are
             taken for the short decimals they print as.
-        symbols: numbers of the model that are to be symbols: names such as ``"gravity"``,
+        symbols: parameters of the model that are to be symbols: names such as ``"gravity"``,
             ``"mass:<body>"``, ``"center:<body>"``, ``"moments:<body>"``, ``"placement:<joint>"``
             (see ``symbolic.parameters``), or a dict from these to names of symbols.
         coordinates: what the joint positions are called: ``"q"`` for ``q1``, ``q2``, ...
@@ -107,7 +107,7 @@ def _by_christoffel(model, H, q, qd):
 def _by_recursion(model, H, q, qd):
     """The same from the recursive algorithms, for joints of any kind."""
     n, q, qd = model.nv, np.array(q), np.array(qd)
-    matrix = None  # no matrix times qd is what joints cause that time moves
+    matrix = None  # velocity terms of prescribed joints are not a matrix times qd
     if not timed_joints(model):
         matrix = _formulas(coriolis.coriolis_matrix(model, q, qd), (n, n))
     C = _formulas(rnea.coriolis_force(model, q, qd), (n, 1))
@@ -123,7 +123,7 @@ class EquationsOfMotion:
         H: joint-space inertia matrix, (nv, nv).
         C: Coriolis and centrifugal forces, without gravity, (nv, 1).
         coriolis_matrix: with ``coriolis_matrix * qd == C`` and ``dH/dt - 2 coriolis_matrix``
-            skew-symmetric, (nv, nv); None where time moves joints: no matrix does both.
+            skew-symmetric, (nv, nv); None with prescribed joints: no matrix does both.
         g: forces that hold the mechanism against gravity, (nv, 1).
         q: symbols of positions.
         qd: symbols of velocities.

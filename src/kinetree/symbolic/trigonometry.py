@@ -105,7 +105,7 @@ def _shortened(number):
 
 
 def _without_rounding(found):
-    """Without terms that are there only because the numbers of the model are rounded."""
+    """Without terms that are there only because the model's parameters are rounded."""
     if not found:
         return found
     largest = max(abs(float(x)) for h in found.values() for x in h.values())
@@ -187,7 +187,7 @@ class Arranger:
         self.common = tuple(common)
 
     def __call__(self, expression):
-        """The same expression, readable; as it is if it is no polynomial in sines and cosines."""
+        """The same expression, readable; unchanged unless a polynomial in sines and cosines."""
         terms = terms_of(expression, self.angles)
         if terms is None:
             return expression

@@ -4,7 +4,7 @@ Five block equations say what is known about two handles and the joint between t
 in a composite system, as nearly upper triangular as its zeros allow, brought to triangular form
 by block elimination, and back-substituted until the wanted unknown stands alone as an affine
 function of the given one. The book does this with symbols for each new set of equations; here
-it is done with numbers, for any set. Host-only: pivots are tested for rank.
+it is done with numbers, for any set. Cannot be traced: pivots are tested for rank.
 """
 
 from itertools import permutations

@@ -105,7 +105,7 @@ def operational_space_dynamics(model, q, qd, tau, frames, f_ext=None, rows=None)
 def handle_freedom(model, q, frames, rows=None):
     """Rank and condition number of ``J``, for numbers only (singular values) — RBDA (7.14).
 
-    The inertia exists when the rank is the number of rows, and blows up with the square of the
+    The inertia exists when the rank is the number of rows, and grows with the square of the
     condition number.
     """
     s = np.linalg.svd(np.asarray(handle_jacobian(model, q, frames, rows), float), compute_uv=False)

@@ -75,7 +75,7 @@ def coriolis_force(model, q, qd):
     A, G, Gamma, L = stacked_operators(model, q)
     bodies = range(1, model.body_count + 1)
     v_J, c_J = (_stack([model.jcalc(i, q, qd)[k].to_array() for i in bodies]) for k in (2, 3))
-    V = L @ v_J  # v_J = A qd, but for joints that time moves
+    V = L @ v_J  # v_J = A qd, but for prescribed joints
     Vd = L @ (c_J - _ad(v_J) @ (Gamma @ V))
     return A.T @ L.T @ (G @ Vd - _ad(V).T @ (G @ V))
 

@@ -198,10 +198,9 @@ def _interpolated(view, vertices, faces, normal, rows, columns):
 
 
 # --- Depth buffer: triangles into pixels ---------------------------------------------------------
-# Triangles are sorted by the size of the square of pixels that they lie in, and all of one size are
-# looked at together: which pixel centres are inside, and how deep. Of large squares, only those
-# tiles
-# are looked at that the triangle can be in.
+# Triangles are sorted by the size of the square of pixels that they lie in, and all of one size
+# are looked at together: which pixel centres are inside, and how deep. Of large squares, only
+# those tiles are looked at that the triangle can be in.
 
 _NEAR = 1e-3
 _AT_ONCE = 4_000_000  # pixels looked at together

@@ -183,9 +183,8 @@ def loop_signs(model, p, s):
 #     Tᵀ (a_J - v_s × v_J - σ°) + T°ᵀ (v_J - σ) = 0
 #
 # where ``a_J = a_s - a_p`` and ``°`` is the rate of coordinates. The book drops ``σ`` (8.9) and, in
-# (8.47), ``T°``; both matter for joints that time moves, for universal joints and for those that
-# slide along a turning axis. The variables of a loop joint are not part of ``q``: ``T`` and ``σ``
-# are
+# (8.47), ``T°``; both matter for prescribed joints, for universal joints and for those that slide
+# along a turning axis. The variables of a loop joint are not part of ``q``: ``T`` and ``σ`` are
 # functions of the relative pose ``X_J``, and their rates are those along the relative motion, also
 # for bodies that are not where, or do not move as, the joint has it.
 

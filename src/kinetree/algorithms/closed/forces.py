@@ -4,7 +4,7 @@ The position of a loop joint is not part of ``q``: it is measured on the two bod
 ``tau_k`` along its freedoms is the spatial force ``T_a tau_k`` on the successor and its opposite on
 the predecessor; in joint space (8.5), (8.33)
 
-    tau_a = J_Lᵀ T_a tau_k = B tau_k        qd_k = Bᵀ qd  (+ what time moves)
+    tau_a = J_Lᵀ T_a tau_k = B tau_k        qd_k = Bᵀ qd  (+ prescribed rates)
 
 ``T_a`` is taken where the joint is, so it may vary. ``C - tau_a`` in one pass is inverse dynamics
 at zero acceleration with the forces of ``forces_on_bodies`` as external ones — Tables 8.2 and 8.3.

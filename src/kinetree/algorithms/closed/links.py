@@ -162,12 +162,10 @@ def link_states(chain, q, qd, qdd) -> LinkStates:
 #     Jddot_i    =  X_i Jddot_P     - 2 v_J × X_i Jdot_P + v_J × v_J × X_i J_P - v_Jdot × X_i J_P
 #
 # The thesis writes ``S_i × J_i`` for ``S_i × X_i J_P``, which is the same for a joint with one
-# axis;
-# as they stand the equations hold for any joint with axes fixed in its link. (The dots of ``Jddot``
-# are misprinted there.) A virtual link ``i`` and the frame ``i'`` on the body that it must meet
-# have
-# the same velocity, ``Ĝ v̂ = 0`` with ``Ĝ = A J``, where the constant ``A`` takes ``J_i - J_i'``
-# (A.9).
+# axis; as they stand the equations hold for any joint with axes fixed in its link. (The dots of
+# ``Jddot`` are misprinted there.) A virtual link ``i`` and the frame ``i'`` on the body that it
+# must meet have the same velocity, ``Ĝ v̂ = 0`` with ``Ĝ = A J``, where the constant ``A`` takes
+# ``J_i - J_i'`` (A.9).
 
 
 class ClosureDerivatives(NamedTuple):

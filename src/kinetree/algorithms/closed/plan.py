@@ -152,8 +152,7 @@ def _eliminate(A, rank):
 #
 #     E (a_s' - a_p') = 0,    a' = a_linear + ω × v_linear of the point,
 #
-# the same equation as that of ``constraints`` for a loop that is closed. The rows of the
-# moments
+# the same equation as that of ``constraints`` for a loop that is closed. The rows of the moments
 # stay as they are.
 
 AXES = ("root", "predecessor", "successor")

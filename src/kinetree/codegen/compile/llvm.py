@@ -1,4 +1,4 @@
-"""IR text to machine code, with LLVM for the host's CPU.
+"""IR text to machine code, with LLVM for the CPU of this machine.
 
 Compiling gives object code, which is bytes and can be kept; loading puts it into executable memory
 and resolves what it refers to. llvmlite is imported when first needed.
@@ -147,7 +147,7 @@ _provided, _kept = set(), []
 
 @cache
 def default_lanes(dtype, small=False):
-    """Samples per vector of batch code: as many as one register of the host holds.
+    """Samples per vector of batch code: as many as one register of this CPU holds.
 
     Small programs take two registers' worth: there is room for them, and more independent work
     keeps the processor busy. For large ones that compiles twice as long and is no faster: see

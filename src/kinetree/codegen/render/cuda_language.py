@@ -96,10 +96,10 @@ def _names(side, arguments):
 # branch. Angles that are computed on the way go through ``sincos_any``, which has one.
 #
 # Errors are those of ``llvm_math`` (1.53 ulp in float32, 1.46 in float64) within ``RANGE``. Beyond
-# it
-# the angle itself is rounded, to 2.4e-7 rad in float32 and 4.4e-16 rad in float64, which is a
-# thousandth of the distance between numbers of that size. ``sincos_any`` takes CUDA's own functions
-# there. The arctangent, the exponential, the logarithm and the hyperbolic tangent are CUDA's.
+# it the angle itself is rounded, to 2.4e-7 rad in float32 and 4.4e-16 rad in float64, which is a
+# thousandth of the distance between numbers of that size. ``sincos_any`` takes CUDA's own
+# functions there. The arctangent, the exponential, the logarithm and the hyperbolic tangent are
+# CUDA's.
 
 
 def elementary(dtype) -> str:

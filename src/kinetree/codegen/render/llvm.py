@@ -2,7 +2,7 @@
 
 The module has one function per block of the schedule, ``block_k(frame, workspace, constants,
 status)``, and ``step``, which calls them. ``frame`` holds, for every argument and lane, a pointer
-to that sample's contiguous data; so blocks know nothing about strides, broadcasting or remainders.
+to that sample's contiguous data; so strides, broadcasting and remainders are not handled in blocks.
 The loop over samples and what blocks call are functions that all kernels share: ``llvm_shared``.
 Constants are read from a table: building them in registers takes up to five instructions each.
 """

@@ -5,7 +5,7 @@ Where the data of each sample is contiguous, blocks read and write it in place. 
 the samples left over at the end, data goes through packed copies; a lane without a sample of its
 own repeats the last one. ``status`` counts vectors in which a check failed.
 
-The work is done by one function that all kernels share, and is told about a kernel by a table.
+The work is done by one function that all kernels share; a table describes the kernel to it.
 """
 
 from kinetree.codegen.render.llvm_table import field, record

@@ -20,13 +20,11 @@ from kinetree.codegen.render.minimax import EXP, LN2, LOG2_E, ROUND, TANH
 
 # --- Vector exponential, hyperbolic tangent and logarithm in LLVM IR -----------------------------
 # ``exp`` reduces ``x = n log 2 + r`` by two fused multiply-subtractions, of which the first leaves
-# no
-# rounding error, and multiplies a polynomial in ``r`` by ``2ⁿ`` in two halves, so that results at
-# both ends of the range, infinite and subnormal ones included, come out right.
+# no rounding error, and multiplies a polynomial in ``r`` by ``2ⁿ`` in two halves, so that results
+# at both ends of the range, infinite and subnormal ones included, come out right.
 #
 # ``tanh`` is an odd polynomial up to ``|x| = 0.55`` and ``1 - 2 / (exp(2 |x|) + 1)`` beyond:
-# nothing
-# cancels near zero and nothing overflows. The logarithm is the C library's, lane by lane.
+# nothing cancels near zero and nothing overflows. The logarithm is the C library's, lane by lane.
 #
 # Largest error measured, in units in the last place, against quadruple precision at two million
 # numbers each (tests/codegen/test_vector_math.py has fewer):

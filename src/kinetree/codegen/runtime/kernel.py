@@ -64,10 +64,11 @@ class Kernel:
     def program(self):
         """The traced program, ready to be compiled."""
         program = regrouped(self.make_program())
-        traced, told = ([a.shape for a in outputs] for outputs in (program.outputs, self.outputs))
-        if traced != told:  # compiled code would write where nothing belongs to it
+        both = (program.outputs, self.outputs)
+        traced, declared = ([a.shape for a in outputs] for outputs in both)
+        if traced != declared:  # compiled code would write beyond its arrays
             raise TraceError(
-                f"{self.name} was said to return arrays of the shapes {told} and returns {traced}"
+                f"{self.name} is declared to return the shapes {declared}, and returns {traced}"
             )
         return program
 

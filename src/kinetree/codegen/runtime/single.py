@@ -1,4 +1,4 @@
-"""Making the machine code of ``render.llvm_single`` a Python callable."""
+"""The machine code of ``render.llvm_single`` as a Python callable."""
 
 import ctypes
 import sys
@@ -153,9 +153,8 @@ def single_call(name, dtype, general, alone=None, wide=None, most=0):
 
 # --- Compiled loops as real NumPy generalised ufuncs ---------------------------------------------
 # NumPy creates ufuncs from C function pointers through its C API; the table of that API is
-# reachable
-# from Python, so a loop compiled a moment ago becomes a ufunc without any C of ours. Broadcasting,
-# ``out=``, and releasing the interpreter lock come with it.
+# reachable from Python, so a loop compiled a moment ago becomes a ufunc without any C of ours.
+# Broadcasting, ``out=``, and releasing the interpreter lock come with it.
 
 _TYPE_NUMBERS = {"float32": 11, "float64": 12}
 _FROM_FUNC_AND_DATA_AND_SIGNATURE = 31  # its place in the API table, fixed since NumPy 1.0

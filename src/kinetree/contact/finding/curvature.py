@@ -34,16 +34,16 @@ def contact_rates(contacts, v_p, v_s):
     turn, travel = _matrices(contacts)
     p_p, p_s = contacts.point - n * gap / 2, contacts.point + n * gap / 2
     at_p, at_s = (v[:, 3:] + np.cross(v[:, :3], p) for v, p in ((v_p, p_p), (v_s, p_s)))
-    carried = np.cross(v_p[:, :3], n)  # the rate of the normal if it were fixed to the predecessor
+    with_p = np.cross(v_p[:, :3], n)  # the rate of the normal if it were fixed to the predecessor
     slip = at_s - at_p
     slip = slip - n * np.sum(n * slip, axis=1, keepdims=True)
     spin = np.cross(v_s[:, :3] - v_p[:, :3], n)
-    # One point: travel_p s_p + gap turn_p s_p - travel_s s_s = slip - gap carried.
+    # One point: travel_p s_p + gap turn_p s_p - travel_s s_s = slip - gap with_p.
     # One normal: turn_p s_p + turn_s s_s = spin.
     scale = gap[..., None]
     A = np.block([[travel[:, 0] + scale * turn[:, 0], -travel[:, 1]], [turn[:, 0], turn[:, 1]]])
-    s = _solved(A, np.concatenate([slip - gap * carried, spin], axis=1))
-    normal_rate = carried + _times(turn[:, 0], s[:, :3])
+    s = _solved(A, np.concatenate([slip - gap * with_p, spin], axis=1))
+    normal_rate = with_p + _times(turn[:, 0], s[:, :3])
     on_p, on_s = at_p + _times(travel[:, 0], s[:, :3]), at_s + _times(travel[:, 1], s[:, 3:])
     return (on_p + on_s) / 2, normal_rate
 

@@ -212,7 +212,7 @@ def _collision(model, q, qd, contacts, tolerance, given):
 # λ_n``, and gives back some of what it stored in the tangential and the torsional direction. The
 # model is algebraic (Brach): sliding and spinning are reversed, ``ζ' = -E ζ`` as in RBDA (11.71),
 # if that takes no more than friction has; otherwise friction is at its limit, against the sliding
-# or spinning at the start. Rows are (normal, tangent 1, tangent 2, spin). Host-only.
+# or spinning at the start. Rows are (normal, tangent 1, tangent 2, spin).
 
 
 def patch_impact(W, zeta, restitution, limits):

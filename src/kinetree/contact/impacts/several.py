@@ -79,7 +79,7 @@ def sequential_impacts(W, zeta, e, mu, law):
         step = single_impact(W[k, :, k], now[k], e[k], mu[k], law)
         impulse[k] += step
         now = now + np.einsum("nab,b->na", W[:, :, k], step)
-    _solved(W, zeta, mu)  # says so if there is nothing to find
+    _solved(W, zeta, mu)  # raises if there is no solution
     raise ImpactError(
         f"{_ROUNDS} impacts one after the other at {len(zeta)} contacts, and bodies still approach "
         f"at {-np.min(now[:, 0]):.3g} m/s; use order='simultaneous'"

@@ -9,6 +9,7 @@ steps, batched, and differentiable where the laws are. Points and normals are th
 undeformed shapes, and follow the contact as it moves.
 """
 
+import warnings
 from functools import cached_property
 
 import numpy as np
@@ -166,6 +167,14 @@ class SoftContact:
         return np.concatenate([z, zeros], axis=-1)
 
     def acting(
+        self, model: Model, t: float, q: ArrayLike, qd: ArrayLike, state: ArrayLike, elapsed: float
+    ) -> tuple[Array, Array]:
+        """Deprecated name of ``force_and_rate``."""
+        message = "SoftContact.acting is deprecated: use SoftContact.force_and_rate"
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        return self.force_and_rate(model, t, q, qd, state, elapsed)
+
+    def force_and_rate(
         self, model: Model, t: float, q: ArrayLike, qd: ArrayLike, state: ArrayLike, elapsed: float
     ) -> tuple[Array, Array]:
         """Joint forces (..., nv), and rates of the states (..., n, state_size).

@@ -217,10 +217,10 @@ class ContactStepper(Stepper):
             t, tau = arrays["t"][at[0]], found[at]
             q, qd, qdd = motions.at(model, t, arrays["q"][at], arrays["qd"][at])
             push = _push(step.constraints.at(model, q, qd), history, at)
-            acting = self.field.joint_force(model, t, q, qd, tau)
-            qdd = mobility.free_acceleration(model, q, qd, acting + push, motions.names, qdd)
-            total = mobility.drive_forces(model, q, qd, acting, qdd, push, motions.names)
-            found[at] = np.where(free, tau, total - acting)
+            applied = self.field.joint_force(model, t, q, qd, tau)
+            qdd = mobility.free_acceleration(model, q, qd, applied + push, motions.names, qdd)
+            total = mobility.drive_forces(model, q, qd, applied, qdd, push, motions.names)
+            found[at] = np.where(free, tau, total - applied)
         return found
 
     def _taken(self, t, h, q, qd, tau, count):

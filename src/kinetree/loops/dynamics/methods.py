@@ -124,9 +124,9 @@ class Instant:
 
 # --- KKT: accelerations and constraint forces at once, RBDA §8.5, method 1 -----------------------
 # The matrix of (8.36) is symmetric and indefinite, and has the rank ``n + rank K``. So it is
-# regular
-# as soon as no constraint repeats others: dependent rows are left out, and their forces are zero.
-# Any solution of the rows that remain solves the others too, up to what these contradict.
+# regular as soon as no constraint repeats others: dependent rows are left out, and their forces
+# are zero. Any solution of the rows that remain solves the others too, up to what these
+# contradict.
 
 
 def solve_kkt(instant: Instant, *, rows=None) -> Accelerations:
@@ -163,12 +163,10 @@ def _independent_rows(instant):
 
 # --- null space: independent accelerations first, RBDA §8.5, method 3, and §8.8 ------------------
 # The solutions of ``K qdd = k`` are ``G ydd + g``, where ``y`` are some of the joint variables.
-# Both
-# ``G`` and ``g`` come from Gaussian elimination, which is stopped after the last independent row:
-# with complete pivoting, which finds the independent variables, or with partial pivoting on the
-# columns of the others, if the caller chose them. The rows that are left over are dropped; what
-# they
-# miss is reported. Bodies may be massless where others carry them along.
+# Both ``G`` and ``g`` come from Gaussian elimination, which is stopped after the last independent
+# row: with complete pivoting, which finds the independent variables, or with partial pivoting on
+# the columns of the others, if the caller chose them. The rows that are left over are dropped;
+# what they miss is reported. Bodies may be massless where others carry them along.
 
 
 class Pivots(NamedTuple):

@@ -157,8 +157,7 @@ def _apply(A, x):
 # --- compiled projection in the metric of the masses ---------------------------------------------
 # The rows must be independent: ``K H⁻¹ Kᵀ`` is factorised without pivoting, and pivots are checked
 # at run time. Positions take chord steps, which use the factors of the start: the drift of a step
-# of
-# an integrator is so small that each gains as many digits as the state is off.
+# of an integrator is so small that each gains as many digits as the state is off.
 
 _STEPS = 3
 _MOST = 4  # sets of rows for which one model gets kernels

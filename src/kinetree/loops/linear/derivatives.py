@@ -147,8 +147,7 @@ _force_rate = jvp(_force, wrt=("q", "qd", "qdd"))
 # --- torque derivatives: Spencer 4.3, 4.6 --------------------------------------------------------
 # For planning: with as many motors as degrees of freedom, a motion ``y(t)`` of the independent
 # coordinates determines their forces, and the gradient of a cost such as ``∫ |tau|² dt`` follows
-# from
-# the derivatives of the forces with respect to ``y``, ``yd`` and ``ydd``.
+# from the derivatives of the forces with respect to ``y``, ``yd`` and ``ydd``.
 
 
 class TorqueDerivatives(NamedTuple):

@@ -167,14 +167,12 @@ _METHODS = {"equations": equations, "recursion": recursion, "differences": diffe
 # --- all joint variables, tangent to the manifold: Spencer 4.1 -----------------------------------
 # On the manifold of states ``x = (q, qd)`` the motion is ``dx/dt = f(x)``, and small deviations
 # must be tangent to it: ``H dx = 0``, with ``H`` the derivative of the invariants ``(error,
-# rate)``.
-# A linear model in all variables is
+# rate)``. A linear model in all variables is
 #
 #     A = [Df] Π        H Π = 0     Π² = Π
 #
 # for any such projector ``Π``: how ``f`` goes on off the manifold then makes no difference. ``A``
-# has
-# two zeros for each constraint, the directions in which a simulation would drift, and at an
+# has two zeros for each constraint, the directions in which a simulation would drift, and at an
 # equilibrium its other eigenvalues do not depend on ``Π`` (Theorems 4.1.1, 4.1.2).
 
 

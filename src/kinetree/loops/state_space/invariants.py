@@ -176,9 +176,9 @@ def _error_bound(lengths):
 
 # --- projection onto the invariants: Spencer §3.1.3, (3.10), (3.11) ------------------------------
 # Plain norms, so that coordinates of different units count alike;
-# ``kt.loops.project_configuration``
-# and its companions, for models, have others. Two algorithms that are not the same: position then
-# velocity, each onto its own constraint, and everything at once, perhaps with energy.
+# ``kt.loops.project_configuration`` and its companions, for models, have others. Two algorithms
+# that are not the same: position then velocity, each onto its own constraint, and everything at
+# once, perhaps with energy.
 
 RCOND = 1e-12
 """Singular values below this times the largest count as zero."""

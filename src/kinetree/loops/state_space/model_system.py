@@ -54,7 +54,7 @@ def system_of(
             )
     tree = model.replace(loops=())
     space, units = space_of(model), scaling(model)
-    acting = passive and any(
+    has_passive_forces = passive and any(
         has_dynamics(part, name)
         for part in (*model.bodies, *model.loops)
         for name in ("stiffness", "damping", "friction")
@@ -63,12 +63,12 @@ def system_of(
 
     def F(t, q, v):
         total = force(t, q, v) - dynamics.bias_force(tree, q, v, f_ext)
-        return total + dynamics.passive_force(model, q, v) if acting else total
+        return total + dynamics.passive_force(model, q, v) if has_passive_forces else total
 
     def energy_gradient(q, v):
         return np.concatenate([_energy_gradient(tree, q, v), dynamics.mass_matrix(tree, q) @ v])
 
-    isolated = tau is None and f_ext is None and not acting
+    isolated = tau is None and f_ext is None and not has_passive_forces
     return ConstrainedSystem(
         n=model.nv,
         m=len(units.rows),

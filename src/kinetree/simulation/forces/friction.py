@@ -145,7 +145,7 @@ def _levels(model) -> list:
 
 
 def friction_of(model, given) -> Friction | None:
-    """Friction by name (``"smooth"``, ``"exact"``, None) or as given, with the model's numbers."""
+    """Friction by name (``"smooth"``, ``"exact"``, None) or as given, with its parameters."""
     if given is None:
         return None
     if isinstance(given, str):

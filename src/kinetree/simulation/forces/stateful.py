@@ -1,9 +1,9 @@
 """Stateful forces: states of their own are integrated along with the motion.
 
-A force with ``acting``, ``start``, ``settled`` and ``state_size`` — ``kt.contact.SoftContact`` is
-one — depends on states of its own, whose rates it returns with the joint forces. An explicit
-Runge–Kutta method integrates them: at every stage they are where the rates of the stages before
-have taken them.
+A force with ``force_and_rate``, ``start``, ``settled`` and ``state_size``, such as
+``kt.contact.SoftContact``, depends on states of its own, whose rates it returns with the joint
+forces. An explicit Runge–Kutta method integrates them: at every stage they are where the rates of
+the stages before have taken them.
 """
 
 import copy
@@ -47,7 +47,7 @@ class StatefulField:
         """Joint forces, and rates of the states."""
         total, rates = self.field.joint_force(model, t, q, qd, tau), []
         for force, state in zip(self.forces, self._split(s), strict=True):
-            joint_force, rate = force.acting(model, t, q, qd, state, elapsed)
+            joint_force, rate = force.force_and_rate(model, t, q, qd, state, elapsed)
             total = total + joint_force
             rates.append(rate)
         return total, self._joined(rates, np.shape(s)[:-1])

@@ -65,7 +65,7 @@ def load(cls, path, model=None):
         raise
     except Exception as error:  # archives and their libraries raise whatever they run into
         why = printable(str(error)[:300]) or type(error).__name__
-        raise LoadError(f"{path}: this is no trajectory of kinetree ({why})") from error
+        raise LoadError(f"{path}: this is not a trajectory of kinetree ({why})") from error
     return cls(model, **records, **arrays)
 
 

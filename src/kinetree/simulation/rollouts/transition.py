@@ -245,11 +245,11 @@ def _shapes(inputs):
     return {i.name: i.shape for i in inputs}
 
 
-# --- Slopes of traced numbers along the directions in which arrays can change --------------------
+# --- Gradients of traced numbers along the directions in which arrays can change -----------------
 
 
 def gradients_along(total, arrays, rates):
-    """Slopes of an expression along the directions of each array; (*tangent) each."""
+    """Gradients of an expression along the directions of each array; (*tangent) each."""
     if not hasattr(total, "graph"):  # a number that depends on nothing
         return [np.zeros(_tangent(a, r), dtype=object) for a, r in zip(arrays, rates, strict=True)]
     directions = [

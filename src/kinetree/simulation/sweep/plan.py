@@ -139,8 +139,7 @@ def _drawing(seed, i):
 
 # --- A digest of what a sweep is about, so that only its own results are ever taken up again -----
 # Functions count by what they do: byte code, constants, defaults and what they close over. What
-# they
-# read from global variables, and what the functions do that they call, no digest covers.
+# they read from global variables, and what the functions do that they call, no digest covers.
 
 
 def digest(*things) -> str:

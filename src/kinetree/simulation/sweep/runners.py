@@ -64,7 +64,7 @@ class _Cluster:
     def result(self, future):
         """The results, or None if every worker that tried died of it."""
         try:
-            return future.result()  # asks again by itself where the one who knew it is gone
+            return future.result()  # dask computes it again where the worker that had it is gone
         except self.distributed.KilledWorker:
             return None
         except self.distributed.client.CancelledError as error:

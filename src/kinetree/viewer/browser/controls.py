@@ -205,7 +205,7 @@ class SavePanel:
                 self.films[label] = button
 
     def _save(self, event, suffix, make):
-        """Send what ``make`` makes; while it is made, and where it cannot be, the page says so."""
+        """Send what ``make`` makes; the page shows a notice meanwhile, and where it fails."""
         name = (
             "".join(c if c.isalnum() else "_" for c in self.viewer.model.name[:_LONGEST]) or "scene"
         )

@@ -163,19 +163,19 @@ def write_actuators(model, root):
         joint, gear = model.joint[a.joint], np.array(a.gear)
         name = model.joint_names[a.joint - 1]
         parts = parts_of(joint, name)
-        acting = [p for p in parts if np.any(gear[p.v])] or list(parts[-1:])
-        pushes = isinstance(joint, (Free, Planar)) and any(p.kind == "slide" for p in acting)
-        if len(acting) != 1 or pushes:
+        driven = [p for p in parts if np.any(gear[p.v])] or list(parts[-1:])
+        pushes = isinstance(joint, (Free, Planar)) and any(p.kind == "slide" for p in driven)
+        if len(driven) != 1 or pushes:
             raise InteropError(
                 f"actuator {a.name!r} has gear {list(a.gear)} on joint {name!r}, a "
                 f"{type(joint).__name__}: a motor of MJCF acts along one variable of a joint, or "
                 f"turns a ball or free joint"
             )
-        gear = gear[acting[0].v]
+        gear = gear[driven[0].v]
         if isinstance(joint, Free) and name in written:
-            acting, gear = [acting[0]._replace(name=name)], [0, 0, 0, *gear]
+            driven, gear = [driven[0]._replace(name=name)], [0, 0, 0, *gear]
         element(
-            section, "motor", name=a.name, joint=acting[0].name, gear=gear,
+            section, "motor", name=a.name, joint=driven[0].name, gear=gear,
             **range_attributes("ctrlrange", a.control, "ctrllimited"),
             **range_attributes("forcerange", a.effort, "forcelimited"),
         )  # fmt: skip

@@ -120,10 +120,9 @@ class Atlas:
 
 
 # --- integration on charts: Spencer §1.1, §2.2.2 -------------------------------------------------
-# Every stage asks the chart for its state, so that all of them satisfy the constraints. The methods
-# know nothing of it. Multistep methods begin anew in every chart, since old rates are in
-# coordinates
-# of the old one.
+# Every stage gets its state from the chart, so that all satisfy the constraints. The methods
+# themselves are ordinary ones. Multistep methods begin anew in every chart, since old rates are in
+# coordinates of the old one.
 
 _ADAMS = np.array([55, -59, 37, -9]) / 24  # of order 4, latest first
 
@@ -281,11 +280,11 @@ class _Forces:
     """Accelerations of one sample; remembers the power of the joint forces at every stage."""
 
     model: Model
-    acting: Constrained
+    field: Constrained
     tau: np.ndarray
     powers: list = field(default_factory=list)
 
     def __call__(self, t, q, qd):
-        total = self.acting.joint_force(self.model, t, q, qd, self.tau)
+        total = self.field.joint_force(self.model, t, q, qd, self.tau)
         self.powers.append(float(total @ qd))
-        return acceleration(self.model, q, qd, total, chosen=self.acting.chosen)
+        return acceleration(self.model, q, qd, total, chosen=self.field.chosen)
