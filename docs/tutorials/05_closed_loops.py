@@ -79,7 +79,7 @@ print(digger.joint_names, "closed by", digger.loop_names)
 kt.viewer.picture(digger, "digger.png", size=(520, 380), direction=(0.4, -1, 0.3))
 
 # %%
-# What must the cylinder supply? A digging motion: piston and stick are told, the other joints
+# What must the cylinder supply? A digging motion: piston and stick are given, the other joints
 # follow. `coordinate_motion` makes positions, velocities and accelerations of all joints from those
 # of the two.
 

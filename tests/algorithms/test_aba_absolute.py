@@ -46,7 +46,7 @@ def test_first_pass_has_the_velocities_of_the_kinematics(rng):
 
 @pytest.mark.covers("RBDA 7.3", by=aba_absolute.articulated_bodies)
 def test_printed_equation_7_40_with_IA_in_place_of_Ia_would_be_wrong(rng):
-    """The bias force of a parent changes by (IA - Ia) c, which is no rounding error."""
+    """The bias force of a parent changes by (IA - Ia) c, which is not a rounding error."""
     model = samples.chain(3)
     q, qd, tau = random_state(model, rng)
     bodies = aba_absolute.bodies_in_base(model, q, qd)

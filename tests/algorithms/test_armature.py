@@ -224,7 +224,7 @@ def test_exact_numbers_stay_exact(rng):
     assert rnea.inverse_dynamics(model, one, one, qdd).tolist() == [1]
 
 
-def test_algorithms_without_a_place_for_it_say_so(case):
+def test_algorithms_without_a_place_for_it_raise(case):
     model, q, qd, tau, _ = case
     if not model.armature_joints:
         pytest.fail("every case has armature somewhere")

@@ -143,7 +143,7 @@ def test_a_string_around_three_discs_constrains_three_bodies_at_once(rng):
     assert_close(string.at(q, qd).k, -second, ulps=1, condition=1e9)
 
 
-def test_inequality_is_not_an_equation_until_someone_says_so():
+def test_an_inequality_becomes_an_equation_only_on_request():
     contact = ConstraintFunction(lambda q, qd, t: qd, lambda q, t: q, equality=False)
     assert contact.kind == "inequality, holonomic, scleronomic"
     with pytest.raises(ModelError, match=r"only while contact lasts.*equality=True"):

@@ -89,7 +89,7 @@ def test_stacked_constraints_hold_both(rng):
     assert_close(both.error, [0, 0, 1])
 
 
-def test_different_constraints_are_told_apart():
+def test_different_constraints_are_distinguished():
     implicit, explicit = four_bar_both()
     K, k, G, g = implicit.K, implicit.k, explicit.G, explicit.g
     for wrong_K, wrong_k, error, match in (

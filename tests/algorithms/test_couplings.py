@@ -91,7 +91,7 @@ def test_motion_is_that_of_the_reduced_system(gear, rng):
 
 
 def test_forces_across_joints_carry_those_of_couplings_and_armature(rng):
-    """Newton and Euler, told the motion, ask for the same forces; the bearings take their part."""
+    """Newton and Euler give the same forces for the motion; the bearings take their part."""
     model = machine(rng)
     q, qd = state(model, rng)
     s = maximal.solution(model, q, qd, rng.standard_normal(model.nv))

@@ -88,7 +88,7 @@ def test_repeated_constraints_change_no_acceleration_and_are_counted(rng):
     assert_close(twice.b, once.b, condition=cond)
     assert twice.contradiction < 1e-12 * np.abs(c).max() * cond
     torn = join(A12, A34, np.hstack([T, T[:, :1]]), c, stabilization=np.array([0, 0, 0, 1.0]))
-    assert torn.contradiction > 0.5  # asks for two different accelerations along one direction
+    assert torn.contradiction > 0.5  # requires two different accelerations along one direction
 
 
 @pytest.mark.covers("RBDA 7.5", by=join)

@@ -1,6 +1,6 @@
 """Every public text × every feature of a model: the right answer, or an error that names both.
 
-A mechanism with gears, joints that time moves, or armature is a plain tree whose joints move
+A mechanism with gears, prescribed joints, or armature is a plain tree whose joints move
 together, ``Q = γ(q)``, ``Qd = G qd + σ``, ``Qdd = G qdd + g``. Both are written down here by hand.
 What a text says about the one follows from what it says about the other, by the rule that belongs
 to its kind; that texts are right for plain trees is what other tests are about. Loops are added as
@@ -130,7 +130,7 @@ class Feature:
         return jacobians.frame_jacobian(PLAIN, Q, PLAIN.frame(name), reference) @ G
 
     def frame_bias(self, name, reference="body"):
-        """``Jd qd`` with what time moves."""
+        """``Jd qd`` with the terms of prescribed joints."""
         state = self.state(self.q, self.qd, 0 * self.qd)
         return jacobians.frame_acceleration(PLAIN, *state, PLAIN.frame(name), reference)
 
@@ -317,12 +317,12 @@ def _array(J):
 
 
 def moving(f, t):
-    """``Q`` and ``G`` a little later; time moves some joints."""
+    """``Q`` and ``G`` a little later; some joints are prescribed."""
     later, G = f.full(f.q + t * f.qd)
     return later + t * f.bias(f.q, f.qd)[0], G
 
 
-def slopes(function, *at):
+def derivatives(function, *at):
     """Derivatives of a function of arrays with respect to each of them."""
     h, found = 1e-6, []
     for k, x in enumerate(at):
@@ -339,10 +339,10 @@ FREE = (1, 3, 5)
 def hybrid(f, _):
     """(9.1), solved for what is not given, with the loops that there are."""
     n, loose = f.model.nv, _free_variables(f)
-    told = np.setdiff1d(np.arange(n), loose)
+    given = np.setdiff1d(np.arange(n), loose)
     H, C = f.H(f.q), f.C()
     qdd = f.qdd.copy()
-    b = f.tau[loose] - C[loose] - H[np.ix_(loose, told)] @ qdd[told]
+    b = f.tau[loose] - C[loose] - H[np.ix_(loose, given)] @ qdd[given]
     qdd[loose] = np.linalg.solve(H[np.ix_(loose, loose)], b)
     return [H @ qdd + C, qdd]
 
@@ -355,13 +355,15 @@ def _free_variables(f):
 def response(f, _):
     n, loose = f.model.nv, _free_variables(f)
     R = np.zeros((n, n))
-    told = np.setdiff1d(np.arange(n), loose)
+    given = np.setdiff1d(np.arange(n), loose)
     H = f.H(f.q)
     inverse = np.linalg.inv(H[np.ix_(loose, loose)])
     R[np.ix_(loose, loose)] = inverse
-    R[np.ix_(loose, told)] = -inverse @ H[np.ix_(loose, told)]
-    R[np.ix_(told, loose)] = -R[np.ix_(loose, told)].T
-    R[np.ix_(told, told)] = H[np.ix_(told, told)] + H[np.ix_(told, loose)] @ R[np.ix_(loose, told)]
+    R[np.ix_(loose, given)] = -inverse @ H[np.ix_(loose, given)]
+    R[np.ix_(given, loose)] = -R[np.ix_(loose, given)].T
+    R[np.ix_(given, given)] = (
+        H[np.ix_(given, given)] + H[np.ix_(given, loose)] @ R[np.ix_(loose, given)]
+    )
     return R
 
 
@@ -413,7 +415,7 @@ C_RULE = Rule(lambda f, _: f.C())
 
 
 def _gravity(f, _):
-    """What gravity takes; what joints cause that time moves is no part of it."""
+    """Forces against gravity; those of prescribed joints are not part of them."""
     at_rest = f.q, _zero(f), _zero(f)
     return f.force(*at_rest) - f.force(*at_rest, gravity=False)
 
@@ -462,7 +464,7 @@ def _rate(f, of):
     return (found[0] - found[1]) / (2 * h)
 
 
-class SlopeRule(Rule):
+class DerivativeRule(Rule):
     """Compared with differences."""
 
     def check(self, text, f):
@@ -541,7 +543,7 @@ def _allowed(f):
 
 
 def _energy_rate(f):
-    """``dT/dt``, the power of all forces, of those that move the joints that time moves as well."""
+    """``dT/dt``, the power of all forces, of those that move prescribed joints as well."""
     Q, Qd, Qdd = f.state(f.q, f.qd, f.qdd)
     return Qd @ (rnea.inverse_dynamics(WEIGHTLESS, Q, Qd, Qdd) + f.A @ Qdd)
 
@@ -592,8 +594,8 @@ RULES = {
         lambda f, plain: plain(*f.state(f.q, f.qd, f.qdd)[:2]), lambda x: x.v
     ),
     "aba_absolute.forward_dynamics": QDD_RULE,
-    "aba_derivatives.forward_dynamics_derivatives": SlopeRule(
-        lambda f, _: slopes(lambda q, qd, tau: f.accelerations(tau, q, qd), f.q, f.qd, f.tau)
+    "aba_derivatives.forward_dynamics_derivatives": DerivativeRule(
+        lambda f, _: derivatives(lambda q, qd, tau: f.accelerations(tau, q, qd), f.q, f.qd, f.tau)
     ),
     "aba_variants.body_response": Rule(
         lambda f, _: _handle_in_base(f), lambda x: [x.Phi, x.b]
@@ -605,7 +607,7 @@ RULES = {
     ),
     "centroidal.center_of_mass_acceleration": Rule(bodies),
     "centroidal.center_of_mass_jacobian": Rule(columns),
-    "centroidal.center_of_mass_jacobian_rate": SlopeRule(
+    "centroidal.center_of_mass_jacobian_rate": DerivativeRule(
         lambda f, _: [_rate(f, lambda Q, G: centroidal.center_of_mass_jacobian(PLAIN, Q) @ G)]
     ),
     "centroidal.center_of_mass_velocity": Rule(bodies),
@@ -617,12 +619,12 @@ RULES = {
         )
     ),
     "centroidal.centroidal_momentum_matrix": Rule(columns),
-    "centroidal.centroidal_momentum_matrix_rate": SlopeRule(
+    "centroidal.centroidal_momentum_matrix_rate": DerivativeRule(
         lambda f, _: [_rate(f, lambda Q, G: centroidal.centroidal_momentum_matrix(PLAIN, Q) @ G)]
     ),
     "centroidal.centroidal_momentum_rate": Rule(bodies),
     "centroidal.momentum_matrix": Rule(columns),
-    "centroidal.momentum_matrix_rate": SlopeRule(
+    "centroidal.momentum_matrix_rate": DerivativeRule(
         lambda f, _: [_rate(f, lambda Q, G: _array(centroidal.momentum_matrix(PLAIN, Q)) @ G)]
     ),
     "centroidal.momentum_rate": Rule(bodies),
@@ -661,12 +663,12 @@ RULES = {
     "fewest_operations.forward_dynamics_by_articulated_bodies": QDD_RULE,
     "fewest_operations.forward_dynamics_by_inertia_matrix": QDD_RULE,
     "fewest_operations.gravity_force": G_RULE,
-    "fewest_operations.forward_dynamics_derivatives": SlopeRule(
-        lambda f, _: slopes(lambda q, qd, tau: f.accelerations(tau, q, qd), f.q, f.qd, f.tau)
+    "fewest_operations.forward_dynamics_derivatives": DerivativeRule(
+        lambda f, _: derivatives(lambda q, qd, tau: f.accelerations(tau, q, qd), f.q, f.qd, f.tau)
     ),
     "fewest_operations.inertia_factors": Rule(H_RULE.expected, lambda L: _product(L)),
-    "fewest_operations.inverse_dynamics_derivatives": SlopeRule(
-        lambda f, _: slopes(f.force, f.q, f.qd, f.qdd)
+    "fewest_operations.inverse_dynamics_derivatives": DerivativeRule(
+        lambda f, _: derivatives(f.force, f.q, f.qd, f.qdd)
     ),
     "floating_base.equation_of_motion": Rule(
         lambda f, _: floated(f, "equation"), lambda x: [x.I0c, x.F, x.H, x.p0c, x.C]
@@ -692,9 +694,9 @@ RULES = {
         lambda f, plain: Motion.from_array(plain(f.full(f.q)[0]).to_array() @ f.full(f.q)[1])
     ),
     "jacobians.frame_acceleration": Rule(bodies, reference="world"),
-    "jacobians.frame_hessian": SlopeRule(lambda f, _: _hessian(f), reference="world"),
+    "jacobians.frame_hessian": DerivativeRule(lambda f, _: _hessian(f), reference="world"),
     "jacobians.frame_jacobian": Rule(columns),
-    "jacobians.frame_jacobian_rate": SlopeRule(
+    "jacobians.frame_jacobian_rate": DerivativeRule(
         lambda f, _: [_rate(f, lambda Q, G: jacobians.frame_jacobian(PLAIN, Q, FRAME, "body") @ G)],
         reference="body",
     ),
@@ -711,14 +713,14 @@ RULES = {
         @ (crba.joint_space_inertia(PLAIN, f.full(f.q)[0]) + f.A)
         @ f.state(f.q, f.qd, f.qdd)[1]
     ),
-    "energy.kinetic_energy_rate": SlopeRule(lambda f, _: [_energy_rate(f)]),
-    "energy.mass_matrix_rate": SlopeRule(
+    "energy.kinetic_energy_rate": DerivativeRule(lambda f, _: [_energy_rate(f)]),
+    "energy.mass_matrix_rate": DerivativeRule(
         lambda f, _: [_rate(f, lambda Q, G: _inertia(f, Q, G))]
     ),
-    "energy.mass_matrix_rate_by_axial_turns": SlopeRule(
+    "energy.mass_matrix_rate_by_axial_turns": DerivativeRule(
         lambda f, _: [_rate(f, lambda Q, G: _inertia(f, Q, G))]
     ),
-    "energy.potential_energy_rate": SlopeRule(
+    "energy.potential_energy_rate": DerivativeRule(
         lambda f, _: [_rate(f, lambda Q, G: algorithms.energy.potential_energy(PLAIN, Q))]
     ),
     "maximal.forward_dynamics": QDD_RULE,
@@ -767,8 +769,8 @@ RULES = {
     "rnea_derivatives.composite_bodies": Rule(
         lambda f, plain: plain(*f.state(f.q, f.qd, f.qdd)[:2]), lambda x: x.v
     ),
-    "rnea_derivatives.inverse_dynamics_derivatives": SlopeRule(
-        lambda f, _: slopes(f.force, f.q, f.qd, f.qdd)
+    "rnea_derivatives.inverse_dynamics_derivatives": DerivativeRule(
+        lambda f, _: derivatives(f.force, f.q, f.qd, f.qdd)
     ),
     "rnea_tensor.bias_force": C_RULE,
     "rnea_tensor.gravity_force": G_RULE,

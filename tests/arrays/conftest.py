@@ -1,4 +1,4 @@
-"""Two devices for JAX, where there is one processor: before JAX asks how many there are."""
+"""Two devices for JAX, where there is one processor: before JAX counts them."""
 
 import os
 

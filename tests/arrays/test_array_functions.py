@@ -1,4 +1,4 @@
-"""Functions around kernels take arrays of other libraries: as one kernel, or on the host."""
+"""Functions around kernels take arrays of other libraries: as one kernel, or on the CPU."""
 
 import inspect
 import re
@@ -55,10 +55,10 @@ def test_steps_and_differences_have_derivatives(body, rng):
     assert gradcheck(lambda q, step: body.integrate(body.normalize(q), step), (q, step))
     assert gradcheck(lambda a, b: body.difference(*map(body.normalize, (a, b))), (q, more))
     still = torch.zeros(6, dtype=torch.float64, requires_grad=True)
-    slope = torch.autograd.functional.jacobian(
+    jacobian = torch.autograd.functional.jacobian(
         lambda v: body.difference(q, body.integrate(q, v)), still
     )
-    np.testing.assert_allclose(slope, np.eye(6), rtol=0, atol=1e-14)
+    np.testing.assert_allclose(jacobian, np.eye(6), rtol=0, atol=1e-14)
 
 
 def test_kernels_check_what_numpy_arrays_are_checked_for(body, rng):
@@ -96,7 +96,7 @@ def test_quasi_velocities_have_derivatives(rng):
     assert gradcheck(lambda q, y: tuple(kt.quasi_velocity_dynamics(model, q, y, scaled)), given)
 
 
-# --- on the host ---------------------------------------------------------------------------------
+# --- by NumPy on the CPU -------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +104,7 @@ def four_bar():
     return kt.samples.four_bar()
 
 
-def test_arrays_of_the_host_come_back_in_tuples_dicts_and_records(four_bar):
+def test_arrays_computed_in_numpy_come_back_in_tuples_dicts_and_records(four_bar):
     q, rest = np.array(four_bar.neutral()), np.zeros(four_bar.nv)
     expected = kt.loops.solve(four_bar, q, rest, rest)
     for convert, kind in ((tensor, torch.Tensor), (jnp.asarray, jax.Array)):
@@ -188,13 +188,13 @@ def _parameters(function):
 
 def test_the_page_says_of_every_function_where_it_is_computed():
     text = (Path(__file__).parents[2] / "docs" / "arrays.md").read_text(encoding="utf-8")
-    told = {}
+    listed = {}
     for names, by in re.findall(r"^\| (`.*`) \| (\w+) \|$", text, re.MULTILINE):
         for name in re.findall(r"`([\w.]+)`", names):
-            assert told.setdefault(name, by) == by
+            assert listed.setdefault(name, by) == by
     known = functions()
     others = {"view", "sweep", "support_margin", "xlt", "Model.jcalc"}  # of other things
-    assert set(known) - others == set(told) - others
+    assert set(known) - others == set(listed) - others
     for name, function in known.items():
         if name not in others:
-            assert (told[name] == "host") == hasattr(function, "is_on_host"), name
+            assert (listed[name] == "host") == hasattr(function, "is_on_host"), name

@@ -17,7 +17,7 @@ def model():
     return kt.samples.pendulum()
 
 
-def test_kinds_are_told_by_type():
+def test_kinds_are_found_by_type():
     assert kind_of(torch.zeros(2)) == "torch"
     assert kind_of(torch.nn.Parameter(torch.zeros(2))) == "torch"
     assert kind_of(jnp.zeros(2)) == "jax"

@@ -1,4 +1,4 @@
-"""CuPy arrays, as far as that can be told without a device: what a launch is told."""
+"""CuPy arrays, as far as they can be tested without a device: the arguments of a launch."""
 
 import sys
 

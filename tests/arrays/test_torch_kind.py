@@ -103,9 +103,9 @@ def test_own_kernels_and_compiled_functions(model, state):
     target = torch.zeros(3, dtype=torch.float64, requires_grad=True)
     found = cost(model, *state[:2], target)
     assert found["cost"].shape == (3,)
-    (slope,) = torch.autograd.grad(found["cost"].sum(), target)
+    (derivative,) = torch.autograd.grad(found["cost"].sum(), target)
     expected = -2 * kt.center_of_mass(model, state[0]).sum(0)
-    torch.testing.assert_close(slope, expected, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(derivative, expected, rtol=1e-12, atol=1e-12)
     heavier = kt.compile(kt.inverse_dynamics, model, parameters="gravity", dtype=np.float32)
     assert heavier(*state, torch.zeros(3, dtype=torch.float64)).dtype is torch.float32
 
@@ -155,10 +155,10 @@ def test_rollouts_that_follow_motions_have_no_derivatives():
         return np.array([t]), np.array([1.0]), np.array([0.0])
 
     q0 = torch.zeros(1, dtype=torch.float64)
-    told = {"prescribed": {model.joint_names[0]: turning}, "steps": 2}
-    assert type(kt.rollout(model, q0, **told).q) is torch.Tensor
+    options = {"prescribed": {model.joint_names[0]: turning}, "steps": 2}
+    assert type(kt.rollout(model, q0, **options).q) is torch.Tensor
     with pytest.raises(kt.errors.ArrayKindError, match="prescribed joints are computed on the CPU"):
-        kt.rollout(model, q0.requires_grad_(), **told)
+        kt.rollout(model, q0.requires_grad_(), **options)
 
 
 def test_states_that_an_implicit_method_did_not_find_are_not_numbers(monkeypatch):

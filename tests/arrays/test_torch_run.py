@@ -1,4 +1,4 @@
-"""Torch tensors on a device that is not there: what launches are told."""
+"""Torch tensors on a simulated device: the arguments of launches."""
 
 import contextlib
 import sys

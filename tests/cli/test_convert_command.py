@@ -26,7 +26,7 @@ def test_the_dynamics_survives(tmp_path, suffix):
     assert np.allclose(H, kt.mass_matrix(model, q), rtol=1e-12)
 
 
-def test_files_are_replaced_only_if_told_to(tmp_path):
+def test_files_are_replaced_only_on_request(tmp_path):
     path = tmp_path / "p.urdf"
     assert run("samples", "write", "pendulum", str(path)).exit_code == 0
     again = run("convert", "pendulum", str(path))

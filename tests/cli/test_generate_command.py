@@ -57,7 +57,7 @@ def test_mistakes_are_explained(arguments, message):
     assert message in result.stderr
 
 
-def test_without_matplotlib_the_tour_says_so(monkeypatch):
+def test_without_matplotlib_the_tour_names_the_missing_package(monkeypatch):
     assert plot.missing() is None
     monkeypatch.setattr(plot.importlib.util, "find_spec", lambda name: None)
     assert 'pip install "kinetree[plot]"' in plot.missing()

@@ -45,7 +45,7 @@ def test_people_get_a_table_and_whether_to_trust_it():
 
 
 @pytest.mark.filterwarnings("default::kinetree.SimulationWarning")
-def test_a_result_that_cannot_be_trusted_says_so():
+def test_a_result_that_cannot_be_trusted_is_marked():
     result = run("double_pendulum", "--qd", "60,0", "-d", 0.04, "--dt", 0.02)
     assert result.exit_code == 0
     assert "look at the warnings" in result.stdout

@@ -33,12 +33,12 @@ def test_robots_become_pages_and_pictures(tmp_path):
 def test_motions_become_films(tmp_path, motion, monkeypatch):
     import kinetree.viewer as viewer
 
-    asked = {}
-    monkeypatch.setattr(viewer, "record", lambda *a, **o: asked.update(o) or a[1])
+    options = {}
+    monkeypatch.setattr(viewer, "record", lambda *a, **o: options.update(o) or a[1])
     result = run(motion, "-o", tmp_path / "a.gif", "--speed", 2, "-s", "frames,forces")
     assert result.exit_code == 0, result.output
-    assert asked["speed"] == 2
-    assert asked["show"][-2:] == ("frames", "forces")
+    assert options["speed"] == 2
+    assert options["show"][-2:] == ("frames", "forces")
 
 
 def test_the_server_says_where_it_is(motion, monkeypatch):

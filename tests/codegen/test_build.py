@@ -163,12 +163,12 @@ def test_programs_with_few_numbers_in_and_out_are_small(monkeypatch, name, small
     """An arm of nine joints: 27 in and 9 out; 9 in and 81 out, which would compile three times as
     long and be no faster.
     """
-    asked = []
+    sizes = []
     monkeypatch.setattr(
-        build_module, "default_lanes", lambda dtype, small: asked.append(small) or 2
+        build_module, "default_lanes", lambda dtype, small: sizes.append(small) or 2
     )
     build(kernel_of(kt.samples.chain(9), name), "float64", True)
-    assert asked == [small]
+    assert sizes == [small]
 
 
 def test_another_processor_compiles_its_own(monkeypatch, folder):

@@ -35,7 +35,7 @@ def test_each_platform_has_its_place(monkeypatch, tmp_path):
     assert cache_folder({}, "win32") == inside("AppData", "Local", "kinetree", "Cache")
 
 
-def test_a_user_without_a_home_is_told(monkeypatch):
+def test_a_user_without_a_home_is_an_error(monkeypatch):
     monkeypatch.setattr(os.path, "expanduser", lambda path: path)
     with pytest.raises(FileNotFoundError, match="no home folder"):
         cache_folder({}, sys.platform)
@@ -59,6 +59,6 @@ def test_sizes(text, size):
 
 
 @pytest.mark.parametrize("text", ["much", "-1", "1 XB", "MB", "1e9"])
-def test_what_is_no_size_is_refused(text):
+def test_what_is_not_a_size_is_refused(text):
     with pytest.raises(ValueError, match=f"KINETREE_CACHE_SIZE must be a size .* got '{text}'"):
         size_limit({"KINETREE_CACHE_SIZE": text})

@@ -67,7 +67,7 @@ def test_slices_of_rows_together_are_the_result(rng, tmp_path):
 
 
 @kt.kernel
-def slopes(model, q, qd, qdd):
+def derivatives(model, q, qd, qdd):
     """Derivatives of inverse dynamics by position."""
     return kt.differentiate(kt.inverse_dynamics, wrt="q")(model, q, qd, qdd)
 
@@ -76,7 +76,7 @@ def slopes(model, q, qd, qdd):
 def test_parts_together_are_the_result(dtype, rng, tmp_path):
     model = kt.samples.quadruped()
     layout = Layout(bytes=20_000, written=20_000, longest=1000, part=1500)
-    kernel = slopes.compiled(model, model.neutral(), *np.zeros((2, model.nv)))
+    kernel = derivatives.compiled(model, model.neutral(), *np.zeros((2, model.nv)))
     pieces = render_pieces(kernel.program, dtype, layout)
     assert pieces.work > 50
     assert len(pieces.texts) > 3

@@ -25,7 +25,7 @@ MEMORY = 32 * 2**20  # bytes of the device
 
 
 class Device:
-    """What the driver and the compiler are told."""
+    """Arguments of the driver and the compiler."""
 
     def __init__(self):
         self.launches, self.texts, self.attributes = [], [], []
@@ -152,7 +152,7 @@ def test_blocks_fill_the_multiprocessors():
     assert cuda._most_blocks(ATTRIBUTES, function, 50_000, 128) == 10 * 1
 
 
-def test_the_same_launch_again_is_told_the_same(device):
+def test_the_same_launch_again_passes_the_same_arguments(device):
     compiled = cuda.CudaKernel(kernel(), "float32", 0)
     for count, steps in ((1000, [2, 2, 2]), (1000, [2, 0, 2]), (5_000_000, [2, 2, 2])):
         again = compiled.again(steps, count)

@@ -11,12 +11,12 @@ def inner(x: (2,), s: ()):
     return s * x * x, (x * x).sum() * s
 
 
-slope = kt.differentiate(inner, wrt=("x", "s"))
+derivative = kt.differentiate(inner, wrt=("x", "s"))
 
 
 @kt.kernel
 def outer(x: (2,), s: ()):
-    (by_x, by_s), (total_by_x, total_by_s) = slope(x, 2 * s)
+    (by_x, by_s), (total_by_x, total_by_s) = derivative(x, 2 * s)
     return by_x, by_s, total_by_x, total_by_s
 
 

@@ -28,7 +28,7 @@ def kernel(key=("model", "quantity"), name="f", shape=(3,)):
     )
 
 
-def test_everything_asked_for_is_in_the_request(monkeypatch):
+def test_everything_requested_is_in_the_request_key(monkeypatch):
     requests = [
         request_key(kernel(), "float64", 1),
         request_key(kernel(), "float64", 4),
@@ -58,7 +58,7 @@ def test_what_has_no_lasting_name_has_no_request(key):
     assert request_key(kernel(key=key), "float64", 1) is None
 
 
-def test_a_program_is_told_apart_by_text_processor_and_recipe(monkeypatch):
+def test_a_program_is_identified_by_text_processor_and_recipe(monkeypatch):
     found = {program_key("1" * 64), program_key("2" * 64)}
     monkeypatch.setattr(keys, "_recipe", lambda: "another way to compile")
     found.add(program_key("1" * 64))
@@ -67,7 +67,7 @@ def test_a_program_is_told_apart_by_text_processor_and_recipe(monkeypatch):
     assert len(found) == 4
 
 
-def test_the_host_is_named_completely():
+def test_compiler_and_processor_are_named_completely():
     import llvmlite
     import llvmlite.binding as binding
 

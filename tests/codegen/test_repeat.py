@@ -332,8 +332,8 @@ def test_derivatives_of_nested_loops_with_a_count_at_run_time(rng):
     dd = differentiate(f, wrt="x", order=2)
     for n in range(4):
         x = rng.normal(size=2)
-        slope = [f.reference(x + 1e-30j * e, float(n)).imag / 1e-30 for e in np.eye(2)]
-        assert_close(d(x, float(n)), slope, ulps=500)
+        derivative = [f.reference(x + 1e-30j * e, float(n)).imag / 1e-30 for e in np.eye(2)]
+        assert_close(d(x, float(n)), derivative, ulps=500)
         curvature = np.array(
             [(d(x + 1e-5 * e, float(n)) - d(x - 1e-5 * e, float(n))) / 2e-5 for e in np.eye(2)]
         )

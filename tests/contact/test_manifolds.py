@@ -170,9 +170,15 @@ def test_spline_goes_through_its_heights_and_is_level_beyond(rng):
     s = height_and_derivatives(field, x, y)
     up, right = height_and_derivatives(field, x, y + h), height_and_derivatives(field, x + h, y)
     down, left = height_and_derivatives(field, x, y - h), height_and_derivatives(field, x - h, y)
-    slopes = [right.h - left.h, up.h - down.h, right.hx - left.hx, up.hx - down.hx, up.hy - down.hy]
+    derivatives = [
+        right.h - left.h,
+        up.h - down.h,
+        right.hx - left.hx,
+        up.hx - down.hx,
+        up.hy - down.hy,
+    ]
     np.testing.assert_allclose(
-        np.array(slopes) / (2 * h), [s.hx, s.hy, s.hxx, s.hxy, s.hyy], atol=1e-8
+        np.array(derivatives) / (2 * h), [s.hx, s.hy, s.hxx, s.hxy, s.hyy], atol=1e-8
     )
 
 

@@ -114,7 +114,7 @@ def test_polygons_approach_a_disc():
 
 
 @pytest.mark.covers("RBDA 11.6", by=reduced)
-def test_curved_contact_is_reduced_to_the_accuracy_asked_for():
+def test_curved_contact_is_reduced_to_the_requested_accuracy():
     circle = contacts_at(ring(120))
     coarse, fine = reduced(circle, accuracy=0.1), reduced(circle, accuracy=1e-3)
     assert 4 < coarse.size < fine.size < 100

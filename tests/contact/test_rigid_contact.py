@@ -322,7 +322,7 @@ def test_rigid_contact_pretends_no_derivatives():
             kt.differentiate(function, wrt="qd")(BOX, ON_GROUND, STILL)
 
 
-def test_what_cannot_be_asked():
+def test_wrong_arguments():
     scene = Scene(BOX, friction=0.5)
     with pytest.raises(UnknownNameError, match=r"no method 'lemk'.*lemke"):
         forward_dynamics(BOX, ON_GROUND, STILL, STILL, scene, method="lemk")

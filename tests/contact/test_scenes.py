@@ -136,8 +136,8 @@ def test_terms_in_a_kernel_and_over_a_batch(feet, rng):
     gaps, speeds = depth(model, q, qd)
     assert gaps.shape == (5, feet.candidates.size)
     assert_close(gaps, feet.candidate_terms(model, q, qd)[0], scale=1.0)
-    slope = kt.differentiate(depth, wrt="q")(model, q[0], qd[0])[0]
-    assert_close(slope @ qd[0], speeds[0], ulps=1000)
+    derivative = kt.differentiate(depth, wrt="q")(model, q[0], qd[0])[0]
+    assert_close(derivative @ qd[0], speeds[0], ulps=1000)
 
 
 def test_candidates_name_bodies_and_coefficients(feet):

@@ -166,7 +166,7 @@ def test_two_balls_push_each_other_alike():
 
 
 def test_friction_patch_turns_with_the_surface_that_carries_it():
-    """The same motion seen from a base that turns: a ball at rest on a spinning disc."""
+    """The same motion relative to a base that turns: a ball at rest on a spinning disc."""
     plate = kt.shapes.box(1.0, 1.0, 0.1, mass=50.0)
     builder = kt.ModelBuilder("plate").body("plate", joint=kt.Revolute("z"), inertia=plate)
     builder = builder.body(
@@ -199,7 +199,7 @@ def place(m, q, qd):
 
 @pytest.mark.covers("RBDA 11.8", by=SoftContact)
 def test_gradient_of_a_rollout_through_a_bounce():
-    """A ball that falls, bounces with spin and friction; slopes against finite differences."""
+    """A ball that falls, bounces with spin and friction; gradients against finite differences."""
     m = ball()
     soft = SoftContact(
         Scene(m, friction=0.4), stiffness=2e4, damping=0.3, tangential=Regularized(0.05)
@@ -216,10 +216,10 @@ def test_gradient_of_a_rollout_through_a_bounce():
 
     lowest = np.min(kt.rollout(m, q0, qd0, **given).q[:, 2])
     assert lowest < RADIUS - 1e-3  # it did touch
-    slopes = [(value(h * e, 0 * e) - value(-h * e, 0 * e)) / (2 * h) for e in eye]
-    assert_close(found.q0, slopes, scale=1, ulps=1e8)
-    slopes = [(value(0 * e, h * e) - value(0 * e, -h * e)) / (2 * h) for e in eye]
-    assert_close(found.qd0, slopes, scale=1, ulps=1e8)
+    gradient = [(value(h * e, 0 * e) - value(-h * e, 0 * e)) / (2 * h) for e in eye]
+    assert_close(found.q0, gradient, scale=1, ulps=1e8)
+    gradient = [(value(0 * e, h * e) - value(0 * e, -h * e)) / (2 * h) for e in eye]
+    assert_close(found.qd0, gradient, scale=1, ulps=1e8)
 
 
 def test_batch_of_rollouts_is_what_single_simulations_are(resting):

@@ -1,4 +1,4 @@
-"""Bodies that start inside each other: said so, and pushed apart slowly."""
+"""Bodies that start inside each other: a warning, and they are pushed apart slowly."""
 
 import numpy as np
 import pytest

@@ -223,7 +223,7 @@ def test_rows_are_in_groups_of_what_may_touch():
     assert coupled_rows(StepConstraints(linkage, Scene(linkage, []))) == [5]
 
 
-def test_long_steps_are_taken_on_the_host(ball, rough):
+def test_long_steps_are_taken_in_python(ball, rough):
     host = TimeStepping(rough.scene, compiled_rows=2)
     ends = [
         kt.simulate(ball, _at(ball, 0.1), [0, 0, 0, 1.0, 0, 0], duration=0.005, contact=contact)

@@ -1,4 +1,4 @@
-"""Random drops of a chain: contact never adds energy, and nothing blows up."""
+"""Random drops of a chain: contact never adds energy, and nothing diverges."""
 
 import numpy as np
 import pytest

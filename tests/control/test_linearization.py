@@ -24,7 +24,7 @@ def state(m, rng):
     return m.random_configuration(rng), *rng.standard_normal((2, m.nv))
 
 
-def slopes(m, advance, q, qd, tau, h=1e-5):
+def derivatives(m, advance, q, qd, tau, h=1e-5):
     """Derivatives of a step in the tangent spaces of its ends, by central differences."""
     q1, qd1 = advance(q, qd, tau)
 
@@ -54,7 +54,7 @@ def test_the_rate_of_the_flow(joint, rng):
     q, qd, tau = state(m, rng)
     A, B = linearize(m, q, qd, tau)
     ahead, back = (
-        slopes(m, lambda q, v, u, s=s: step(m, lambda *_: u, 0.0, q, v, s), q, qd, tau)
+        derivatives(m, lambda q, v, u, s=s: step(m, lambda *_: u, 0.0, q, v, s), q, qd, tau)
         for s in (h, -h)
     )
     for exact, a, b in zip((A, B), ahead, back, strict=True):
@@ -84,7 +84,7 @@ def test_a_step_of_semi_implicit_euler(joint, rng):
         qd = qd + dt * kt.forward_dynamics(m, q, qd, tau)
         return m.integrate(q, dt * qd), qd
 
-    exact = slopes(m, advance, q, qd, tau)
+    exact = derivatives(m, advance, q, qd, tau)
     for found, expected in zip(linearize(m, q, qd, tau, dt=dt, method="euler"), exact, strict=True):
         assert np.abs(found - expected).max() < 1e-7 * max(np.abs(expected).max(), 1.0)
 
@@ -102,7 +102,7 @@ def test_holding_the_input_is_exact_at_an_equilibrium():
             q, qd = step(m, lambda *_: tau, 0.0, q, qd, dt / 20)
         return q, qd
 
-    for found, expected in zip((A_d, B_d), slopes(m, advance, q, zero, tau), strict=True):
+    for found, expected in zip((A_d, B_d), derivatives(m, advance, q, zero, tau), strict=True):
         assert np.abs(found - expected).max() < 1e-6
 
 

@@ -1,4 +1,4 @@
-"""Controllers ask the motors for what springs, dampers and friction of the joints do not do."""
+"""Controllers request from motors what springs, dampers and friction of joints do not do."""
 
 import numpy as np
 import pytest

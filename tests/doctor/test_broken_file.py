@@ -71,7 +71,7 @@ def test_suspicious_but_possible():
         (b"<!DOCTYPE x [<!ENTITY a 'b'>]><robot name='r'><link name='&a;'/></robot>", "DOCTYPE"),
     ],
 )
-def test_what_is_no_robot_is_one_finding(tmp_path, content, message):
+def test_what_is_not_a_robot_is_one_finding(tmp_path, content, message):
     path = tmp_path / "odd.urdf"
     path.write_bytes(content)
     (finding,) = check(path)

@@ -61,5 +61,5 @@ def test_a_loop_that_holds_everything():
 
 
 @pytest.mark.parametrize("name", ["five_bar"])
-def test_a_singular_start_is_no_redundancy(name):
+def test_a_singular_start_is_not_a_redundancy(name):
     assert check(getattr(kt.samples, name)()) == ()

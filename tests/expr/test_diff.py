@@ -60,7 +60,7 @@ def value(g, array, x=POINT[0], y=POINT[1], functions=None):
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_slopes_equal_the_complex_step(name, mode):
+def test_derivatives_equal_the_complex_step(name, mode):
     g, inputs, f = traced(FUNCTIONS[name])
     J = jacobian(g, f, [{v.i: 1} for v in inputs], mode)
     x, y = POINT
@@ -83,7 +83,7 @@ def test_second_derivatives_to_thirty_digits(name, mode):
     assert error < 1e-30 * max(1, *(abs(float(e)) for e in exact))
 
 
-def test_the_slope_of_abs_jumps_at_zero():
+def test_the_derivative_of_abs_jumps_at_zero():
     g, (x, _), f = traced(lambda x, y: abs(x))
     J = jacobian(g, f, [{x.i: 1}])
     assert [float(value(g, J, x=s)[0, 0]) for s in (-2.0, 0.0, 2.0)] == [-1, 1, 1]

@@ -85,9 +85,9 @@ def test_complex_step_gives_derivatives_of_every_operation():
     h, at = 1e-30, {"x": 0.3, "y": 0.7}
     for name in at:
         step = {k: np.array(v + (1j * h if k == name else 0)) for k, v in at.items()}
-        slope = evaluate(graph, [u.i], step)[0].imag / h
+        derivative = evaluate(graph, [u.i], step)[0].imag / h
         near = [evaluate(graph, [u.i], {**at, name: at[name] + d})[0] for d in (1e-6, -1e-6)]
-        assert slope == pytest.approx((near[0] - near[1]) / 2e-6, rel=1e-8)
+        assert derivative == pytest.approx((near[0] - near[1]) / 2e-6, rel=1e-8)
 
 
 def test_the_branch_that_is_not_chosen_may_be_undefined():

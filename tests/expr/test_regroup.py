@@ -39,7 +39,7 @@ def test_a_sum_of_products_takes_one_instruction_per_product():
     assert instructions(regrouped(program)) == 4
 
 
-def test_a_sum_begins_with_what_is_no_product():
+def test_a_sum_begins_with_what_is_not_a_product():
     inputs = [Argument("x", (7,))]
     program = trace(lambda x: (x[0] * x[1] + x[2] * x[3]) - (x[4] * x[5] - x[6]), inputs)
     assert instructions(program) == 5

@@ -465,7 +465,7 @@ def _require_right(f, cell, b, motion, given):
         allowed = max_of(mean) / COARSE
     f.same((ends[1] - c.qd) / b.h, mean, scale=1.0, tolerance=allowed)
     f.same(ends[0], q, scale=max_of(q, 1.0), tolerance=1e-7)
-    f.holds(cell.also(b, motion, given), "what the option asks for")
+    f.holds(cell.also(b, motion, given), "what the option requires")
     if cell.function == "simulate":
         energies = b.start_energy, b.energy(*ends)
         f.same(

@@ -702,7 +702,7 @@ def _(f, c):
     found = f(c.model, c.q, c.qd)
     H = c.ref.H
     if c.singular:
-        return f.holds(found.condition > 1e12 and found.causes, "it says so")
+        return f.holds(found.condition > 1e12 and found.causes, "it reports the causes")
     f.same(found.condition, np.linalg.cond(H) if len(H) else 1.0, tolerance=1e-6)
     return f.holds(np.isfinite(found.round_trip), "a number")
 

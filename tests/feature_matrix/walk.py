@@ -101,7 +101,7 @@ class Checked:
         )
 
     def holds(self, condition, message=""):
-        """Require something that is no number."""
+        """Require something that is not a number."""
         self.compared += 1
         assert condition, f"{self.name} of {self.case.feature}: {message}"
 
@@ -137,7 +137,7 @@ class Outcome:
 
 
 def outcome(name, function, case, compiled=False) -> Outcome:
-    """Ask a function about a case; AssertionError unless it is right or refuses by name."""
+    """Call a function for a case; AssertionError unless it is right or refuses by name."""
     checked = Checked(name, function, case, compiled)
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)

@@ -91,8 +91,8 @@ def test_derivatives_with_respect_to_parameters(m, state, rng):
 def test_what_does_not_depend_on_a_batched_parameter_has_its_axes(m, state):
     q, qd, _ = state
     energy = kt.compile(kt.kinetic_energy, m, parameters="gravity")
-    slope, gravity = kt.differentiate(energy, wrt="q"), np.ones((4, 3))
-    for exact in (energy, slope):  # complex numbers take part in complex-step derivatives
+    derivative, gravity = kt.differentiate(energy, wrt="q"), np.ones((4, 3))
+    for exact in (energy, derivative):  # complex numbers take part in complex-step derivatives
         plain, found = exact(q, qd, gravity), exact(q + 0j, qd, gravity)
         assert plain.shape == found.shape
         np.testing.assert_allclose(found, plain, rtol=1e-13)

@@ -30,8 +30,8 @@ def reach_cost(m, q, target: (3,)):
 
 @kernel
 def linearised(m, q, qd):
-    slope = differentiate(kt.gravity_force, wrt="q")(m, q)
-    return {"work": slope @ qd, "twice": 2 * kt.kinetic_energy(m, q, qd)}
+    gradient = differentiate(kt.gravity_force, wrt="q")(m, q)
+    return {"work": gradient @ qd, "twice": 2 * kt.kinetic_energy(m, q, qd)}
 
 
 @kernel
@@ -47,8 +47,8 @@ def exponentials(x: (3,)):
 def test_exponentials_of_users(rng):
     x = rng.uniform(0.5, 2.0, (6, 3))
     assert_close(exponentials(x), exponentials.reference(x), ulps=4)
-    slopes = [along(exponentials.function, row) for row in x]
-    assert_close(differentiate(exponentials, wrt="x")(x), np.array(slopes), ulps=10)
+    derivatives = [along(exponentials.function, row) for row in x]
+    assert_close(differentiate(exponentials, wrt="x")(x), np.array(derivatives), ulps=10)
 
 
 @pytest.mark.parametrize("function", [np.sqrt, np.log])

@@ -222,10 +222,10 @@ def test_kernels_call_kernels(q):
 
 def test_complex_numbers_go_through_the_function(q):
     step = 1e-30
-    slope = reach_cost(ARM, q[0] + 1j * step * np.eye(2)[0], np.zeros(3)).imag / step
+    derivative = reach_cost(ARM, q[0] + 1j * step * np.eye(2)[0], np.zeros(3)).imag / step
     h = 1e-6 * np.eye(2)[0]
     difference = reach_cost(ARM, q[0] + h, np.zeros(3)) - reach_cost(ARM, q[0] - h, np.zeros(3))
-    assert slope == pytest.approx(difference / 2e-6, rel=1e-6, abs=1e-8)
+    assert derivative == pytest.approx(difference / 2e-6, rel=1e-6, abs=1e-8)
 
 
 def _traced_functions(m):

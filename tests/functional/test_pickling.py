@@ -42,7 +42,7 @@ def test_a_kernel_comes_back_as_itself():
 
 
 @pytest.mark.parametrize("kernel", [sent_kernels.hidden(), sent_kernels.squared])
-def test_what_has_no_name_says_so(kernel):
+def test_what_has_no_name_raises(kernel):
     message = "cannot be pickled: .* a lambda or was defined inside .* at the top of a module"
     with pytest.raises(kt.errors.PickleError, match=message):
         pickle.dumps(kernel)

@@ -184,13 +184,13 @@ def test_the_same_product_is_one_object(m, rng):
 def test_a_second_call_reads_its_arguments_as_the_first(rng):
     m = kt.samples.pendulum()
     q = rng.standard_normal(1)
-    slope = kt.differentiate(kt.gravity_force, wrt="q")(m, q)[0]
+    derivative = kt.differentiate(kt.gravity_force, wrt="q")(m, q)[0]
     for wrt, vectors in (
         ("q", (np.array([2.0]), [2.0], (2.0,))),
         (("q",), ((np.array([2.0]),), [np.array([2.0])], ([2.0],))),
     ):
         for vector in vectors * 2:
-            assert_close(jvp(kt.gravity_force, wrt)(m, q, tangents=vector), 2 * slope, ulps=4)
+            assert_close(jvp(kt.gravity_force, wrt)(m, q, tangents=vector), 2 * derivative, ulps=4)
     with pytest.raises(kt.ShapeError, match="tangents must be a tuple of arrays, one each for q"):
         jvp(kt.gravity_force, ("q",))(m, q, tangents=np.array([2.0]))
     pair = jvp(kt.kinetic_energy, ("q", "qd"))

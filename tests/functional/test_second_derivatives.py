@@ -131,9 +131,9 @@ def test_the_derivative_of_a_pose_is_a_velocity(joint, rng):
     m = mechanism(rng, joint)
     q = m.random_configuration(rng)
     T, J = kt.pose(m, q + 0j, "tool").real, kt.jacobian(m, q + 0j, "tool", frame="body").real
-    slope = kt.differentiate(kt.pose, wrt="q")(m, q + 0j, "tool").real
+    rates = kt.differentiate(kt.pose, wrt="q")(m, q + 0j, "tool").real
     for k in range(m.nv):
-        W = np.linalg.solve(T, slope[..., k])
+        W = np.linalg.solve(T, rates[..., k])
         agree(W[[2, 0, 1], [1, 2, 0]], J[:3, k])
         agree(W[:3, 3], J[3:, k])
         agree(W[:3, :3], -W[:3, :3].T)

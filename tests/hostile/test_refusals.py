@@ -130,10 +130,10 @@ def test_archives_and_unknown_formats_are_refused(tmp_path, kind):
         mesh_pieces(path)
 
 
-def test_an_archive_under_another_name_is_no_mesh(tmp_path):
+def test_an_archive_under_another_name_is_not_a_mesh(tmp_path):
     path = tmp_path / "mesh.glb"
     path.write_bytes(archive({"mesh.stl": BOX.export(file_type="stl")}))
-    with pytest.raises(kt.LoadError, match="no binary glTF 2 mesh"):
+    with pytest.raises(kt.LoadError, match="not a binary glTF 2 mesh"):
         mesh_pieces(path)
 
 

@@ -35,12 +35,12 @@ def test_the_gradient_is_the_derivative_of_the_squared_error(seed):
             return e @ e / 2
 
         e, J = task.rows(model, q, numbers)
-        slopes = [
+        derivatives = [
             (half_square(model.integrate(q, h * d)) - half_square(model.integrate(q, -h * d)))
             / (2 * h)
             for d in np.eye(model.nv)
         ]
-        np.testing.assert_allclose(-(J.T @ e), slopes, atol=1e-7 * (1 + e @ e))
+        np.testing.assert_allclose(-(J.T @ e), derivatives, atol=1e-7 * (1 + e @ e))
 
 
 def test_the_jacobian_of_the_mass_centre_is_the_derivative_of_its_position():

@@ -122,10 +122,10 @@ def test_the_joint_with_the_smallest_number_leads_there(rng):
     tau = kt.inverse_dynamics(m, q, qd, P.from_a(m, theirs, x, v, a))
     expected = pin.rnea(theirs, theirs.createData(), x, v, a)
     assert_close(P.to_tau(m, theirs, q, tau), expected, ulps=1000)
-    slopes = np.array([1.0, 0.5, -1.0])  # of a, b, c by a
-    assert_close(theirs.armature, [0.2 * slopes @ slopes])
-    assert_close(theirs.damping, [0.1 * slopes @ slopes])
-    assert_close(theirs.upperDryFrictionLimit, [0.3 * np.abs(slopes).sum()])
+    ratios = np.array([1.0, 0.5, -1.0])  # of a, b, c by a
+    assert_close(theirs.armature, [0.2 * ratios @ ratios])
+    assert_close(theirs.damping, [0.1 * ratios @ ratios])
+    assert_close(theirs.upperDryFrictionLimit, [0.3 * np.abs(ratios).sum()])
 
 
 @pytest.mark.parametrize("coefficients", [(0.0, 1.0, 0.5), (0.3, 0.0), (0.4,)])

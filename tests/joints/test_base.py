@@ -94,7 +94,7 @@ def test_more_position_than_velocity_variables_or_other_ones(joint, rng):
     assert np.linalg.matrix_rank(joint.rate_matrix(q)) == joint.nv <= joint.nq
 
 
-def test_time_does_not_matter_unless_a_joint_says_so():
+def test_joints_do_not_depend_on_time_by_default():
     joint = Revolute("z")
     assert joint.at(3.0) is joint
 

@@ -215,7 +215,7 @@ def test_broken_joint_is_caught_with_the_right_message(message):
     assert type(BROKEN[message]).__name__ in str(error.value)
 
 
-def test_something_that_is_no_joint_is_caught():
+def test_something_that_is_not_a_joint_is_caught():
     with pytest.raises(JointError, match="must be an instance of AbstractJoint, got 'z'"):
         check_joint("z")
 

@@ -49,8 +49,8 @@ def test_unnormalised_quaternion_is_no_rotation_and_is_reported(rng):
     p = 1.1 * joint.random(rng)
     E = joint.transform(p).E
     assert np.max(np.abs(E @ E.T - np.eye(3))) > 0.01
-    told = "quaternion (w, x, y, z) must have unit length, got length 1.1; model.normalize(q)"
-    assert joint.defect(p) == f"{told} scales it"
+    defect = "quaternion (w, x, y, z) must have unit length, got length 1.1; model.normalize(q)"
+    assert joint.defect(p) == f"{defect} scales it"
     assert_close(np.linalg.norm(joint.normalize(p)), 1.0, ulps=2)
     assert joint.defect(joint.normalize(p)) is None
 

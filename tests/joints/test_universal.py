@@ -39,7 +39,7 @@ def test_shafts_at_an_angle_turn_at_the_rates_of_the_textbook():
     shaft = np.array([0, -np.sin(bend), np.cos(bend)])  # of the output, in the parent frame
     for turn in (0.3, 1.0, 1.4):
         # The input fork, on the z shaft, carries the x axis of the cross; the output shaft is the
-        # child's z axis and must point along `shaft`, seen from the turned input fork.
+        # child's z axis and must point along `shaft`, relative to the turned input fork.
         c, s = np.cos(turn), np.sin(turn)
         seen = np.array([[c, s, 0], [-s, c, 0], [0, 0, 1]]) @ shaft
         q = np.array([np.arctan2(-seen[1], seen[2]), np.arcsin(seen[0])])

@@ -214,7 +214,7 @@ def test_bad_toml(old, new, message):
     assert message in str(caught.value)
 
 
-def test_text_that_is_no_table():
+def test_text_that_is_not_a_table():
     for source in (b"\xff\xfe\0a", b"a\0b", "é".encode("latin-1")):
         with pytest.raises(LoadError, match=r"is not UTF-8 text|zero byte"):
             loads(source, "dh")

@@ -90,7 +90,7 @@ def test_json_is_read(tmp_path):
         ('{"a": NaN}', "m.json"),
     ],
 )
-def test_json_that_is_no_model(tmp_path, text, message):
+def test_json_that_is_not_a_model(tmp_path, text, message):
     path = tmp_path / "m.json"
     path.write_text(text)
     with pytest.raises(LoadError, match=message):
@@ -121,7 +121,7 @@ def test_format_by_name():
         loads(arm(), "URDF")
 
 
-def test_a_file_is_no_text():
+def test_a_file_is_not_text():
     for name in ("robot.urdf", "models/robot.xml"):
         with pytest.raises(LoadError, match=f"'{name}' is the name of a file, not its text; load"):
             loads(name)
@@ -152,7 +152,7 @@ def test_bytes_and_encodings():
         (3, "load needs the path of a file, got int"),
     ],
 )
-def test_what_is_no_file(path, message):
+def test_what_is_not_a_file(path, message):
     with pytest.raises(LoadError, match=message):
         load(path)
 

@@ -95,7 +95,7 @@ def test_floating_base_that_has_no_effect_is_an_error_if_strict(files):
         load(files["json"], floating_base=True, strict=True)
 
 
-def test_a_table_in_toml_says_so_too():
+def test_a_table_in_toml_warns_too():
     text = 'dh = "modified"\n[[joint]]\na = 0\nalpha = 0\nd = 0\n'
     with pytest.warns(kt.ModelWarning, match="floating_base=True"):
         loads(text, "toml", floating_base=True)

@@ -74,7 +74,7 @@ def test_open_meshes_need_a_hull(tmp_path):
         ("a.exe", b"", "not '.exe'"),
     ],
 )
-def test_what_is_no_mesh(tmp_path, name, content, message):
+def test_what_is_not_a_mesh(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(LoadError, match=message):
         mesh_inertia(tmp_path / name, mass=1.0)

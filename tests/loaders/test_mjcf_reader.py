@@ -223,6 +223,6 @@ def test_gravity_and_name():
     assert model.gravity.tolist() == [1, 2, 3]
 
 
-def test_the_total_mass_is_what_the_compiler_is_told():
+def test_the_total_mass_is_that_of_the_compiler_option():
     model = loaded(TREES["hinge"].replace("<mujoco>", '<mujoco><compiler settotalmass="5"/>'))
     assert sum(body.inertia.mass for body in model.bodies) == pytest.approx(5, rel=1e-14)

@@ -133,6 +133,6 @@ def test_a_joint_that_does_not_move_is_not_driven():
     assert model.actuators == ()
 
 
-def test_a_reduction_that_is_no_number_is_an_error():
+def test_a_reduction_that_is_not_a_number_is_an_error():
     with pytest.raises(LoadError, match="<mechanicalReduction>: the content must be a number"):
         read(arm("continuous", "", SIMPLE.replace(">50<", "><")))

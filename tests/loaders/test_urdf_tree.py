@@ -63,7 +63,7 @@ TOOL = robot(
         ),
     ],
 )
-def test_what_is_no_tree(text, message):
+def test_what_is_not_a_tree(text, message):
     with pytest.raises(LoadError, match=message):
         read(text)
 

@@ -36,7 +36,7 @@ def test_comments_and_processing_instructions_are_gone():
         (b"<robot name='a\x00b'/>", r"robot.urdf:1: this is not well-formed XML"),
     ],
 )
-def test_what_is_no_xml_is_refused_with_the_line(source, message):
+def test_what_is_not_xml_is_refused_with_the_line(source, message):
     with pytest.raises(LoadError, match=message):
         parse(source, "robot.urdf")
 
@@ -137,7 +137,7 @@ def test_numbers(text, values):
         ("-inf", 1, "must be finite, got '-inf'"),
     ],
 )
-def test_what_is_no_number(text, count, message):
+def test_what_is_not_a_number(text, count, message):
     with pytest.raises(ValueError, match=message):
         numbers_in(text, count)
 
@@ -157,7 +157,7 @@ def test_attributes_of_a_node():
 
 
 @pytest.mark.parametrize(
-    ("ask", "message"),
+    ("read", "message"),
     [
         (lambda n: n.need("link"), "robot.xml:1: <joint name='a'>: attribute 'link' is missing"),
         (lambda n: n.need("empty"), "attribute 'empty' is empty"),
@@ -168,9 +168,9 @@ def test_attributes_of_a_node():
         (lambda n: n.text_numbers(1), "the content must be a number, got ''"),
     ],
 )
-def test_what_is_missing_or_wrong_is_told_with_file_line_and_tag(ask, message):
+def test_what_is_missing_or_wrong_is_reported_with_file_line_and_tag(read, message):
     with pytest.raises(LoadError, match=message):
-        ask(node("<joint name='a' empty='' xyz='1 2'><b/><b/></joint>"))
+        read(node("<joint name='a' empty='' xyz='1 2'><b/><b/></joint>"))
 
 
 def test_long_values_are_cut_in_messages():

@@ -106,7 +106,7 @@ def test_velocities_that_are_not_rates_are_accounted_for(rng):
     )
     turn = Spherical().random(rng)
 
-    def follow(y):  # the second ball turns as the first, seen from another side
+    def follow(y):  # the second ball turns as the first, in another frame
         back = np.array([turn[0], *-turn[1:]])
         return [*y, *quaternion_product(quaternion_product(turn, y), back)]
 

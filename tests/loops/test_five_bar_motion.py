@@ -157,7 +157,7 @@ def test_every_combination_follows_the_pendulum(form, hold):
     np.testing.assert_allclose(motion.multipliers[:, 0], force / 2, atol=1e-3)
 
 
-def test_a_motion_that_blows_up_is_an_error():
+def test_a_motion_that_diverges_is_an_error():
     wild = ConstrainedSystem(**{**vars(pendulum()), "F": lambda t, q, v: np.array([np.inf, 0.0])})
     q, v = pendulum_state(-1.0, 2.0)
     with np.errstate(all="ignore"), pytest.raises(SimulationError, match="blew up in the step"):

@@ -52,12 +52,12 @@ def test_errors_from_afar_agree_with_those_from_near_to_second_order(joint, rng)
 
 
 @pytest.mark.parametrize("name", ["four_bar", "slider_crank", "bennett", "five_bar"])
-def test_on_closed_loops_the_slope_is_the_constraint_matrix(name):
+def test_on_closed_loops_the_derivative_is_the_constraint_matrix(name):
     model = sample(name)
     q, rest = model.neutral(), np.zeros(model.nv)
-    error, slope = closing(model, q)
+    error, derivative = closing(model, q)
     c = constraint(model, q, rest)
-    assert_close(slope, c.K, ulps=100)
+    assert_close(derivative, c.K, ulps=100)
     assert_close(error, np.zeros(len(error)), scale=1.0)
 
 
@@ -135,7 +135,7 @@ def test_weights_say_which_joint_gives_way():
     assert abs(stiff_rocker[2] - 0.2) < 1e-3
 
 
-def test_limits_are_respected_where_asked():
+def test_limits_are_respected_on_request():
     model = sample("four_bar")
     model = model.replace(limits={"rocker_joint": kt.Limits(-0.1, 0.1)})
     q = assemble(model, [1.2, 0, 0], limits=True)

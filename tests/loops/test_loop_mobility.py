@@ -163,7 +163,7 @@ def test_the_condition_of_the_five_bar():
     assert flat.joints == model.joint_names
 
 
-def test_a_warning_where_it_is_asked_for():
+def test_a_warning_on_request():
     model = sample("five_bar")
     with pytest.warns(SingularityWarning, match="'five-bar' is near singular: condition"):
         singularity(model, model.posture("singular").q, warn=True)

@@ -71,13 +71,13 @@ def test_the_difference_to_the_nearest_point_is_a_combination_of_constraints(wei
     q = project_configuration(model, start, weights=given, nearest=True)
     W = {"mass": tree_inertia(model, start), "plain": np.eye(model.nv)}.get(weights, given)
     gradient = W @ model.difference(start, q)
-    D = _slope_of_difference(model, start, q)
+    D = _derivative_of_difference(model, start, q)
     K = closing(model, q)[1]
     multipliers = np.linalg.lstsq(K.T, D.T @ gradient, rcond=1e-10)[0]
     assert np.max(np.abs(K.T @ multipliers - D.T @ gradient)) < 1e-7 * np.max(np.abs(gradient))
 
 
-def _slope_of_difference(model, start, q, h=1e-6):
+def _derivative_of_difference(model, start, q, h=1e-6):
     columns = [
         (model.difference(start, model.integrate(q, h * e))
          - model.difference(start, model.integrate(q, -h * e))) / (2 * h)

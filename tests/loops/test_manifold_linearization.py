@@ -120,7 +120,7 @@ def test_what_stabilisation_adds_is_off_the_manifold(moving):
     stable = RESTS["stable"]
     q, _ = equilibrium(m, posture(np.round(stable["directions"], 1)), actuated=[])
 
-    def slopes(q, qd, T):
+    def derivatives(q, qd, T):
         def f(x):
             options = {"stabilization": T, "closure_tolerance": np.inf}
             return np.concatenate(
@@ -130,12 +130,12 @@ def test_what_stabilisation_adds_is_off_the_manifold(moving):
         x = np.concatenate([q, qd])
         return np.stack([(f(x + h * e) - f(x - h * e)) / (2 * h) for e in np.eye(8)], axis=-1)
 
-    extra = np.linalg.eigvals(slopes(q, REST, 0.1))
+    extra = np.linalg.eigvals(derivatives(q, REST, 0.1))
     same_numbers(extra, [*stable["eigenvalues"], -10, -10, -10, -10], 0.05)
     q, qd = moving
     full = linearize_on_manifold(m, q, qd, REST)
     for T in (None, 0.1):  # whatever f does off the manifold
-        assert np.abs(slopes(q, qd, T) @ full.projector - full.A).max() < 1e-7
+        assert np.abs(derivatives(q, qd, T) @ full.projector - full.A).max() < 1e-7
 
 
 @pytest.mark.covers("Spencer 4.1", by=linearize_on_manifold)

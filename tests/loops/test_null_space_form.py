@@ -100,7 +100,7 @@ def test_only_the_product_of_the_rate_of_g_with_velocities_is_asked_for(rng):
     plain = system_of(samples.five_bar())
 
     def never(q, v):
-        raise AssertionError("the matrix Gdot was asked for")
+        raise AssertionError("the matrix Gdot was computed")
 
     system = ConstrainedSystem(**{**vars(plain), "rate_gradient": never})
     q = np.zeros(4)

@@ -124,7 +124,7 @@ def test_compiled_code_batches_and_the_issue():
     assert_close(kt.forward_dynamics(model, q, qd, tau[0]), found[0], ulps=100)
 
 
-def test_every_constraint_counts_where_the_loop_says_so():
+def test_every_constraint_counts_where_misalignment_is_zero():
     q, _ = state()
     rest = np.zeros(3)
     plain = misaligned(1e-6)
@@ -152,7 +152,7 @@ def test_the_limit_is_part_of_the_model(tmp_path):
         misaligned(0.0, misalignment=-1.0)
 
 
-# --- what is no misalignment ---------------------------------------------------------------------
+# --- what is not a misalignment ------------------------------------------------------------------
 
 
 def test_a_singular_configuration_is_none():
@@ -318,7 +318,7 @@ def test_a_batch_that_does_not_close_says_which_sample(method):
         kt.forward_dynamics(model, q, 0 * q, 0 * q, **options)
 
 
-def test_what_is_no_matrix_has_no_rank():
+def test_what_is_not_a_matrix_has_no_rank():
     model = misaligned(0.0)
     with pytest.raises(ModelError, match=r"ranks are those of a constraint matrix, got a model"):
         kt.loops.rank(model, state()[0])

@@ -141,7 +141,7 @@ def test_bodies_may_be_massless_where_others_carry_them(method):
 
 @pytest.mark.covers("RBDA 8.5", by=solve)
 def test_contradictions_of_redundant_constraints_are_reported(rng):
-    """A hinge of a planar loop bent by a little: the residual says so, and qdd hardly changes."""
+    """A hinge of a planar loop bent by a little: the residual shows it, and qdd hardly changes."""
     model, q, qd = random_closed_mechanism(11, kind="planar", bodies=4)
     loop, tau = model.loops[0], rng.standard_normal(model.nv)
     tilt = Plucker(np.array([[1, 0, 0], [0, 1, -1e-6], [0, 1e-6, 1]]), np.zeros(3))

@@ -114,7 +114,7 @@ def test_terms_that_contradict_each_other_are_named(changes, rng):
 
 @pytest.mark.parametrize("size", [1e-6, 1e6])
 def test_terms_of_any_size_pass(size, rng):
-    """Differences know how well they know a slope."""
+    """Differences estimate their own error."""
     system = pendulum()
     scaled = replace(
         system, g=lambda q: size * system.g(q / size), G=lambda q: system.G(q / size),
@@ -145,7 +145,7 @@ def test_springs_and_dampers_of_loop_joints_act():
     assert_close(multipliers.acceleration(free.independent(q), 0, q, v), bare, ulps=1e5)
 
 
-def test_joints_that_time_moves_have_no_place_in_a_system():
+def test_prescribed_joints_have_no_place_in_a_system():
     model = samples.four_bar().replace(postures=(), limits={"coupler_joint": None})
     prescribed = PrescribedInstant(model.joint[2], (0.0,), (0.5,), (0.0,))
     with pytest.raises(JointError, match="system_of has no place for joint 'coupler_joint' of mod"):

@@ -57,8 +57,8 @@ def cost(c):
     tau, dy, dyd, dydd = torque_derivatives(LOADER, q, qd, qdd, actuated=MOTORS, independent=JOINTS)
     tau, dy, dyd, dydd = (a / 1e3 for a in (tau, dy, dyd, dydd))
     gradient = sum(
-        np.einsum("ti,tij,tk->jk", tau, slope, b)
-        for slope, b in ((dy, basis), (dyd, rates), (dydd, accelerations))
+        np.einsum("ti,tij,tk->jk", tau, derivative, b)
+        for derivative, b in ((dy, basis), (dyd, rates), (dydd, accelerations))
     )
     return np.sum(tau**2) / 2, gradient
 
@@ -70,8 +70,10 @@ def test_the_gradient_of_a_cost_of_forces(rng):
     for index in np.ndindex(c.shape):
         e = np.zeros_like(c)
         e[index] = h
-        slope = 8 * (cost(c + e)[0] - cost(c - e)[0]) - (cost(c + 2 * e)[0] - cost(c - 2 * e)[0])
-        assert abs(slope / (12 * h) - gradient[index]) < 1e-8 * np.abs(gradient).max()
+        derivative = 8 * (cost(c + e)[0] - cost(c - e)[0]) - (
+            cost(c + 2 * e)[0] - cost(c - 2 * e)[0]
+        )
+        assert abs(derivative / (12 * h) - gradient[index]) < 1e-8 * np.abs(gradient).max()
 
 
 def test_forces_bring_about_the_motion(rng):

@@ -124,7 +124,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize(("call", "error", "message"), CALLS.values(), ids=CALLS.keys())
-def test_a_wrong_argument_is_told_what_to_do(call, error, message):
+def test_a_wrong_argument_raises_an_error_with_advice(call, error, message):
     with pytest.raises(error, match=message):
         call()
 

@@ -32,7 +32,7 @@ def test_a_missing_package_is_one_kind_of_error(package, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(
         kt.errors.MissingPackageError, match=rf'pip install "kinetree\[{extra}\]"'
-    ) as told:
+    ) as caught:
         use(tmp_path)
-    assert isinstance(told.value, ImportError)
-    assert isinstance(told.value, kt.KinetreeError)
+    assert isinstance(caught.value, ImportError)
+    assert isinstance(caught.value, kt.KinetreeError)

@@ -1,4 +1,4 @@
-"""What a newcomer gets wrong, and is told: the thing, what was expected, what came, what to do."""
+"""Mistakes of newcomers: errors name the thing, what was expected, what came, what to do."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ CASES = {
         lambda: log(np.eye(6)), kt.errors.SpatialTypeError,
         "log takes a Plucker transform, got ndarray",
     ),
-    "motion that is no tuple": (
+    "motion that is not a tuple": (
         lambda: kt.Prescribed(HINGE, lambda t: 5.0).at(2.0),
         kt.errors.JointError, r"Revolute joint must return \(q, qd, qdd\), got 5.0 at t = 2",
     ),

@@ -174,7 +174,7 @@ def test_the_line_is_that_of_the_users_code_not_of_a_library():
         calls_a_helper(ARM, np.zeros(2))
 
 
-def test_what_needs_the_host_is_refused_by_name():
+def test_what_computes_in_python_is_refused_by_name():
     @kernel
     def accelerate(m, q, qd, tau):
         return kt.forward_dynamics(m, q, qd, tau, method="implicit")

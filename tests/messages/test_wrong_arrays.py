@@ -72,7 +72,7 @@ def test_masked_values_are_no_numbers(function):
         function(np.ma.array(Q, mask=[False, True]))
 
 
-def test_a_mask_that_hides_nothing_is_no_harm():
+def test_a_mask_that_hides_nothing_does_no_harm():
     assert_close(kt.gravity_force(ARM, np.ma.array(Q)), kt.gravity_force(ARM, Q))
 
 
@@ -80,13 +80,15 @@ def test_a_mask_that_hides_nothing_is_no_harm():
 
 
 def test_floats_as_objects_are_floats():
-    slope = kt.differentiate(kt.inverse_dynamics, wrt="q")
+    derivative = kt.differentiate(kt.inverse_dynamics, wrt="q")
     objects = Q.astype(object)
-    found = slope(ARM, objects, objects, objects)
+    found = derivative(ARM, objects, objects, objects)
     assert found.dtype == float
-    assert_close(found, slope(ARM, Q, Q, Q), scale=30)
-    assert_close(slope(ARM, np.array([0, 1], object), Q, Q), slope(ARM, [0, 1], Q, Q), scale=30)
-    for function in (slope, kt.inverse_dynamics):
+    assert_close(found, derivative(ARM, Q, Q, Q), scale=30)
+    assert_close(
+        derivative(ARM, np.array([0, 1], object), Q, Q), derivative(ARM, [0, 1], Q, Q), scale=30
+    )
+    for function in (derivative, kt.inverse_dynamics):
         with pytest.raises(kt.errors.ArrayKindError, match="Decimal"):
             function(ARM, np.array([Decimal(1), Decimal(2)]), Q, Q)
 
@@ -112,9 +114,9 @@ def test_where_results_cannot_go(out, message):
 
 
 def test_where_results_of_derivatives_and_batches_cannot_go():
-    slopes = kt.differentiate(kt.inverse_dynamics, wrt=("q", "qd"))
+    derivatives = kt.differentiate(kt.inverse_dynamics, wrt=("q", "qd"))
     with pytest.raises(kt.ShapeError, match=r"out\[1\] must have .* \(2, 2\), got \(2, 3\)"):
-        slopes(ARM, Q, Q, Q, out=(np.zeros((2, 2)), np.zeros((2, 3))))
+        derivatives(ARM, Q, Q, Q, out=(np.zeros((2, 2)), np.zeros((2, 3))))
     with pytest.raises(kt.ShapeError, match=r"out must have .* \(4, 2\), got \(3, 2\)"):
         kt.compile(kt.inverse_dynamics, ARM)(np.zeros((4, 2)), Q, Q, out=np.zeros((3, 2)))
 

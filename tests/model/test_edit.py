@@ -203,7 +203,7 @@ def test_only_floating_mechanisms_can_change_their_root():
 
 
 def test_an_attached_model_moves_as_on_its_own_base(rng):
-    """On a link that stands still, the carried model does not notice the difference."""
+    """On a link that stands still, the mounted model moves as if fixed to the base."""
     model, other = panda(), decorated(random_tree(5, rng, joints=JOINTS), rng)
     at = random_placement(rng)
     both = attach(model, other, on="grasp", at=at, prefix="tool_")

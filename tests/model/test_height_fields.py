@@ -35,7 +35,7 @@ def test_wrong_heights_are_named(heights, size, message):
         two_bodies(HeightField(heights, size), Sphere(0.1), fixed=True)
 
 
-def test_formats_without_height_fields_say_so():
+def test_formats_without_height_fields_raise():
     model = two_bodies(FIELD, Sphere(0.1), fixed=True)
     with pytest.raises(InteropError, match=r"'a' is a height field.*save the model as JSON"):
         to_toml(model)

@@ -27,8 +27,8 @@ def test_integrate_undoes_difference(rng):
 def test_configuration_rate_is_the_slope_of_integrate(rng):
     m = random_tree(12, rng)
     q, qd, h = m.random_configuration(rng), rng.standard_normal(m.nv), 1e-5
-    slope = (m.integrate(q, h * qd) - m.integrate(q, -h * qd)) / (2 * h)
-    np.testing.assert_allclose(m.configuration_rate(q, qd), slope, rtol=1e-8, atol=1e-8)
+    derivative = (m.integrate(q, h * qd) - m.integrate(q, -h * qd)) / (2 * h)
+    np.testing.assert_allclose(m.configuration_rate(q, qd), derivative, rtol=1e-8, atol=1e-8)
 
 
 def test_batches_broadcast(rng):

@@ -140,7 +140,7 @@ def test_names_are_found_and_typos_are_answered():
         m.frame("grsp")
 
 
-def test_replace_changes_what_it_is_told_and_nothing_else():
+def test_replace_changes_the_given_fields_and_nothing_else():
     m = panda()
     n = m.replace(
         inertia={"link3": BALL},

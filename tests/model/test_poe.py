@@ -122,14 +122,14 @@ def test_inverse_dynamics_is_the_recursion_of_the_text(rng):
 
 @pytest.mark.covers("Lynch & Park 9.3", by=from_poe)
 def test_a_moving_base_starts_the_recursion_with_its_velocity(rng):
-    """``V_0`` and ``V̇_0`` of a base that time moves; its position is where it passes the origin."""
+    """``V_0`` and ``V̇_0`` of a prescribed base; its position is where it passes the origin."""
     screws, home, inertias = random_arm(rng)
     g, tool = np.array([0.3, -0.2, -9.81]), np.eye(4)
     state = rng.standard_normal((3, len(screws)))
     V_0, Vd_0 = rng.standard_normal((2, 6))
     arm = from_poe(screws, home, inertias, gravity=g)
     here = Free().neutral()
-    carried = attach(
+    mounted = attach(
         ModelBuilder(gravity=g)
         .body("cart", joint=PrescribedInstant(Free(), tuple(here), tuple(V_0), tuple(Vd_0)))
         .build(),
@@ -140,7 +140,7 @@ def test_a_moving_base_starts_the_recursion_with_its_velocity(rng):
         screws, home, inertias, state, tool=tool, F_tip=np.zeros(6),
         V_0=V_0, Vd_0=Vd_0 + np.concatenate([np.zeros(3), -g]),
     )  # fmt: skip
-    assert_close(rnea.inverse_dynamics(carried, *state), tau, ulps=1e4)
+    assert_close(rnea.inverse_dynamics(mounted, *state), tau, ulps=1e4)
 
 
 @pytest.mark.parametrize("model", [arm(), scara(), chain(6)], ids=lambda m: m.name)

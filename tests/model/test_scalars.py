@@ -77,8 +77,8 @@ def test_complex_numbers_carry_derivatives(rng):
     m = panda()
     q, (qd, qdd) = m.random_configuration(rng), rng.standard_normal((2, m.nv))
     scaled = m.map_numbers(complex).replace(gravity=m.gravity * (1 + 1e-30j))
-    slope = rnea.inverse_dynamics(scaled, q, qd, qdd).imag / 1e-30
-    assert_close(slope, rnea.gravity_force(m, q), ulps=1e3)
+    derivative = rnea.inverse_dynamics(scaled, q, qd, qdd).imag / 1e-30
+    assert_close(derivative, rnea.gravity_force(m, q), ulps=1e3)
 
 
 def test_integers_stay_and_everything_else_goes_through():

@@ -111,6 +111,6 @@ def test_the_model_that_ships_with_mujoco_loads_and_agrees(rng):
     tau = M.to_tau(model, mj_model, q, rnea.inverse_dynamics(model, q, qd, qdd))
     scale = np.max(np.abs(data.qfrc_bias))
     np.testing.assert_allclose(tau, data.qfrc_bias, rtol=0, atol=1e-10 * scale)
-    told = {notice.what for notice in notices}
-    assert {"<tendon>", "<sensor>", "<light>", "<custom>"} <= told
+    reported = {notice.what for notice in notices}
+    assert {"<tendon>", "<sensor>", "<light>", "<custom>"} <= reported
     assert all(notice.line for notice in notices)

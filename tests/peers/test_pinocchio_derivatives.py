@@ -101,5 +101,5 @@ def test_derivatives_of_the_dynamics(name, floating, rng):
     tau = kt.inverse_dynamics(ours, q, qd, qdd)
     exact = pin.computeABADerivatives(theirs, data, x, A @ qd, P.to_tau(ours, theirs, q, tau))
     d = kt.differentiate(kt.forward_dynamics, wrt=("q", "qd", "tau"))(ours, q + 0j, qd, tau)
-    for found, slope in zip(d, exact, strict=True):
-        agree(found, np.linalg.solve(A, slope) @ A)
+    for found, derivative in zip(d, exact, strict=True):
+        agree(found, np.linalg.solve(A, derivative) @ A)

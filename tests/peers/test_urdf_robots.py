@@ -53,7 +53,7 @@ def test_robot(name, rng):
 
 
 def _without_couplings(model):
-    """Pinocchio drops them. An impossible inertia is told again with every copy of the model."""
+    """Pinocchio drops them. Every copy of a model reports impossible inertias again."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore" if not model.strict else "error")
         return model.replace(couplings=())

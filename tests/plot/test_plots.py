@@ -1,4 +1,4 @@
-"""Plots: what is on them, whatever the mechanism; told apart without colours."""
+"""Plots: what is on them, whatever the mechanism; lines differ without colours."""
 
 import importlib
 

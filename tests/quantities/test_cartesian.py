@@ -156,10 +156,10 @@ def test_applied_forces_broadcast_and_trace(rng):
     assert batch.shape == (4, 6)
     one = kt.applied_force(m, q[2], "tool", force=f[2], frame="body", at=(0, 0, 0.1))
     assert_close(batch[2], one)
-    slope = kt.differentiate(kt.applied_force, wrt="q")(
+    derivative = kt.differentiate(kt.applied_force, wrt="q")(
         m, q[0], "tool", force=f[0], frame="body", at=np.array([0, 0, 0.1])
     )
-    assert slope.shape == (6, m.nv)
+    assert derivative.shape == (6, m.nv)
 
 
 # --- torques at joints ---------------------------------------------------------------------------

@@ -115,9 +115,9 @@ def test_complex_numbers_go_through_the_same_text(rng):
     model = kt.samples.four_bar()
     q, qd, tau = (x[0] for x in moving_states(model, rng))
     direction, h = rng.normal(size=3), 1e-30
-    slope = kt.forward_dynamics(model, q, qd, tau + 1j * h * direction).imag / h
+    derivative = kt.forward_dynamics(model, q, qd, tau + 1j * h * direction).imag / h
     assert_close(
-        slope, by_ranks(model, q, qd, tau + direction) - by_ranks(model, q, qd, tau), ulps=1e5
+        derivative, by_ranks(model, q, qd, tau + direction) - by_ranks(model, q, qd, tau), ulps=1e5
     )
 
 
@@ -141,11 +141,11 @@ def test_weak_pivots_go_to_the_second_way(rng, monkeypatch):
     model = kt.samples.four_bar()
     q, qd, tau = moving_states(model, rng)
     expected = kt.forward_dynamics(model, q, qd, tau)
-    asked = []
+    called = []
     kernel = closed_chains._kernel
 
     def weak(model, number, count):
-        asked.append(number)
+        called.append(number)
         if number:
             return kernel(model, number, count)
 
@@ -158,7 +158,7 @@ def test_weak_pivots_go_to_the_second_way(rng, monkeypatch):
 
     monkeypatch.setattr(closed_chains, "_kernel", weak)
     found = kt.forward_dynamics(model, q, qd, tau)
-    assert asked == [0, 1]
+    assert called == [0, 1]
     assert_close(found, expected, ulps=1e5)
 
 

@@ -123,7 +123,7 @@ def test_functions_are_not_written(tmp_path):
         kt.save(hand(), tmp_path / "x.xml")
 
 
-def test_couplings_are_told_in_words():
+def test_couplings_are_described_in_words():
     text = hand().summary()
     assert "coupling mean: mid = (0.5 one + 0.5 two)" in text
     model = hand(couplings=(Coupling("cam", 4, sources=(2, 3), function=ops.atan2),))
@@ -195,8 +195,10 @@ def test_linearization_is_the_derivative_of_the_dynamics(rng):
     A, B = kt.linearize(model, q, qd, tau)[:2]
     h = 1e-6
     moved = [kt.forward_dynamics(model, q + s * e, qd, tau) for e in np.eye(3) for s in (h, -h)]
-    slopes = np.array([(a - b) / (2 * h) for a, b in zip(moved[::2], moved[1::2], strict=True)]).T
-    np.testing.assert_allclose(A[3:, :3], slopes, rtol=1e-5, atol=1e-6)
+    derivatives = np.array(
+        [(a - b) / (2 * h) for a, b in zip(moved[::2], moved[1::2], strict=True)]
+    ).T
+    np.testing.assert_allclose(A[3:, :3], derivatives, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(B[3:], kt.inverse_mass_matrix(model, q), rtol=1e-9)
 
 
@@ -307,7 +309,7 @@ def test_a_follower_that_is_named_is_no_variable_and_says_who_leads(call):
         call(hand(), np.zeros(3), "mid")
 
 
-def test_a_joint_that_is_held_says_so():
+def test_a_joint_that_is_held_is_refused():
     model = hand(couplings=(Coupling("stop", 4, 0, (0.3,)),))
     with pytest.raises(
         ModelError, match=r"'mid' of model 'hand' is held by coupling 'stop'.*leave"

@@ -1,4 +1,4 @@
-"""Floating bases seen from the base: the same motions as on a free joint."""
+"""Floating bases, relative to the base: the same motions as on a free joint."""
 
 import numpy as np
 import pytest

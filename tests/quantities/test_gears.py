@@ -331,7 +331,7 @@ def test_refusals_of_rotors():
         gears.armature_error(model, model.neutral())
 
 
-def test_a_body_that_is_not_round_is_no_rotor():
+def test_a_body_that_is_not_round_is_not_a_rotor():
     model = geared_arm()
     assert gears.rotors(model.replace(inertia={"rotor1": link(0.1)})) == ("rotor2",)
 

@@ -1,4 +1,4 @@
-"""Hybrid dynamics: some joints move as told, the others as they are pushed."""
+"""Hybrid dynamics: accelerations of some joints are given, forces at the others."""
 
 import numpy as np
 import pytest
@@ -97,8 +97,8 @@ def test_entries_that_follow_are_not_read(rng):
     given = tuple(model.joint_names[model.body_names.index(b) - 1] for b in given)
     first = hybrid_dynamics(model, q, qd, tau, qdd, given)
     free = hybrid.variables(model, free_joints(model, given))
-    told = np.setdiff1d(np.arange(model.nv), free)
-    tau[told], qdd[free] = 1e3, -1e3
+    prescribed = np.setdiff1d(np.arange(model.nv), free)
+    tau[prescribed], qdd[free] = 1e3, -1e3
     again = hybrid_dynamics(model, q, qd, tau, qdd, given)
     np.testing.assert_array_equal(first.tau, again.tau)
     np.testing.assert_array_equal(first.qdd, again.qdd)
@@ -138,18 +138,20 @@ def test_the_response_is_the_derivative_of_what_follows(rng):
     given = model.joint_names[1:4]
     at = hybrid.variables(model, free_joints(model, given))
     rest = np.setdiff1d(np.arange(model.nv), at)
-    slopes = kt.differentiate(hybrid_dynamics, wrt=("tau", "qdd"))(model, q, qd, tau, qdd, given)
-    (tau_tau, tau_qdd), (qdd_tau, qdd_qdd) = slopes
+    derivatives = kt.differentiate(hybrid_dynamics, wrt=("tau", "qdd"))(
+        model, q, qd, tau, qdd, given
+    )
+    (tau_tau, tau_qdd), (qdd_tau, qdd_qdd) = derivatives
     R, condition = hybrid_response(model, q, given), conditioning(model, q)
     scale = float(np.max(np.abs(R)))
-    for rows, columns, slope in (
+    for rows, columns, derivative in (
         (at, at, qdd_tau), (at, rest, qdd_qdd), (rest, at, tau_tau), (rest, rest, tau_qdd),
     ):  # fmt: skip
         part = np.ix_(rows, columns)
-        assert_close(slope[part], R[part], scale=scale, condition=condition)
+        assert_close(derivative[part], R[part], scale=scale, condition=condition)
     assert_close(hybrid_response(model, q), kt.inverse_mass_matrix(model, q), condition=condition)
-    all_told = hybrid_response(model, q, model.joint_names)
-    assert_close(all_told, kt.mass_matrix(model, q), condition=10)
+    all_given = hybrid_response(model, q, model.joint_names)
+    assert_close(all_given, kt.mass_matrix(model, q), condition=10)
 
 
 def test_derivatives_equal_the_complex_step(rng):
@@ -157,13 +159,13 @@ def test_derivatives_equal_the_complex_step(rng):
     (q, qd, tau), qdd = random_state(model, rng), rng.standard_normal(model.nv)
     given = model.joint_names[2:4]
     free = free_joints(model, given)
-    slopes = kt.differentiate(hybrid_dynamics, wrt="q")(model, q, qd, tau, qdd, given)
+    derivatives = kt.differentiate(hybrid_dynamics, wrt="q")(model, q, qd, tau, qdd, given)
     h = 1e-30
     for k, e in enumerate(np.eye(model.nv)):
         step = hybrid.hybrid_dynamics(model, q + 1j * h * e, qd, tau, qdd, free=free).imag / h
         scale = float(np.max(np.abs(step)))
-        assert_close(slopes[0][:, k], step[0], scale=scale, condition=1e3)
-        assert_close(slopes[1][:, k], step[1], scale=scale, condition=1e3)
+        assert_close(derivatives[0][:, k], step[0], scale=scale, condition=1e3)
+        assert_close(derivatives[1][:, k], step[1], scale=scale, condition=1e3)
 
 
 def test_work_of_a_joint_that_moves_as_told_balances_the_energy(rng):
@@ -175,7 +177,7 @@ def test_work_of_a_joint_that_moves_as_told_balances_the_energy(rng):
 
 
 def test_a_joint_without_inertia_may_move_as_told(rng):
-    """A thin rod on its own axis cannot be pushed; told how to turn, it does."""
+    """A thin rod on its own axis cannot be pushed; a given acceleration turns it."""
     rod = kt.shapes.rod(1.0, mass=1.0, axis="x")
     model = (
         kt.ModelBuilder("idle hinge")
@@ -184,8 +186,8 @@ def test_a_joint_without_inertia_may_move_as_told(rng):
         .build()
     )  # fmt: skip
     q, qd, tau = random_state(model, rng)
-    told = hybrid_dynamics(model, q, qd, tau, np.ones(2), given=[model.joint_names[1]])
-    assert np.all(np.isfinite(told.qdd))
+    found = hybrid_dynamics(model, q, qd, tau, np.ones(2), given=[model.joint_names[1]])
+    assert np.all(np.isfinite(found.qdd))
     with pytest.raises(kt.SingularError, match="pin"):
         hybrid_dynamics(model, q, qd, tau, np.ones(2))
 
@@ -200,10 +202,10 @@ def test_names_that_are_not_known_are_reported(rng):
 
 
 def test_joints_that_time_moves_count_once(rng):
-    """Forces of a plain tree in the same state, of which one joint is told by the model itself."""
+    """Forces of a plain tree in the same state, of which one joint is prescribed."""
     plain = binary_tree()
-    told = PrescribedInstant(plain.joint[2], (0.3,), (0.7,), (-0.4,))
-    model = plain.replace(joint={plain.joint_names[1]: told})
+    prescribed = PrescribedInstant(plain.joint[2], (0.3,), (0.7,), (-0.4,))
+    model = plain.replace(joint={plain.joint_names[1]: prescribed})
     others = np.delete(np.arange(7), 1)
     q, qd, tau, qdd = rng.standard_normal((4, 6))
     full = [np.insert(x, 1, value) for x, value in ((q, 0.3), (qd, 0.7), (qdd, -0.4))]

@@ -56,8 +56,8 @@ def test_derivative_of_a_relative_pose_and_hessian_of_a_jacobian(state):
     q = state[0][0]
     options = {"frame": "aligned", "relative_to": "link3"}
     J = kt.jacobian(PANDA, q, "tool", **options)
-    slope = kt.differentiate(kt.pose, wrt="q")(PANDA, q, "tool", relative_to="link3")
-    assert_close(slope[:3, 3], J[3:], scale=1)
+    derivative = kt.differentiate(kt.pose, wrt="q")(PANDA, q, "tool", relative_to="link3")
+    assert_close(derivative[:3, 3], J[3:], scale=1)
     H = kt.differentiate(kt.jacobian, wrt="q")(PANDA, q, "tool", **options)
     assert_close(H, kt.hessian(PANDA, q, "tool", **options), scale=1)
 

@@ -125,7 +125,7 @@ def test_redundant_robot(rows, rng):
     least, other = J_bar @ V, np.linalg.pinv(J) @ V
     assert_close(J @ other, V, condition=cond)
     assert least @ H @ least <= other @ H @ other * (1 + 1e-12)
-    # null-space forces do not accelerate the task, task forces give what is asked for
+    # null-space forces do not accelerate the task, task forces give the requested acceleration
     a = rng.standard_normal(len(J))
     tau = kt.task_space_inverse_dynamics(m, q, qd, a, "tool", **where) + N.T @ tau_0
     qdd = kt.forward_dynamics(m, q, qd, tau)
@@ -223,10 +223,10 @@ def test_any_numbers_batches_and_precision(arm, rng):
     m, hand = arm
     q, qd, a = state(m, rng)
     function = kt.task_space_inverse_dynamics
-    slope = function(m, q + 1j * STEP * qd, qd, a, hand).imag / STEP
+    derivative = function(m, q + 1j * STEP * qd, qd, a, hand).imag / STEP
     exact = kt.differentiate(function, wrt="q")(m, q, qd, a, hand) @ qd
     J = kt.jacobian(m, q, hand, frame="body")
-    assert_close(slope, exact, condition=condition_of(m, q, J) ** 2)
+    assert_close(derivative, exact, condition=condition_of(m, q, J) ** 2)
     one = function(m, q, qd, a, hand)
     batch = function(m, np.tile(q, (2, 3, 1)), qd, a, hand)
     assert batch.shape == (2, 3, m.nv)

@@ -22,7 +22,7 @@ def test_the_state_closes_the_loops_and_keeps_them_closed(kind, seed):
 
 @pytest.mark.parametrize("kind", LINKAGE_KINDS[1:])
 @pytest.mark.parametrize("seed", range(4))
-def test_constraints_are_redundant_where_the_kind_says_so(kind, seed):
+def test_constraints_of_these_kinds_are_redundant(kind, seed):
     model, q, _ = random_closed_mechanism(seed, kind=kind)
     K = loop_constraints(model, q, model.zero_velocity).K
     redundancy = len(K) - np.linalg.matrix_rank(K, tol=1e-9)
@@ -40,7 +40,7 @@ def test_every_kind_of_joint_closes_a_loop(joint):
     assert max(np.abs(c.error).max(), np.abs(c.rate).max()) < 1e-13
 
 
-def test_numbers_and_joints_are_those_asked_for():
+def test_numbers_and_joints_are_the_requested_ones():
     model, _, _ = random_closed_mechanism(
         1, kind="spatial", bodies=9, loops=2, loop_joints=(Cylindrical("x"),)
     )

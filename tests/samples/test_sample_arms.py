@@ -12,8 +12,8 @@ def test_pendulum_swings_at_the_frequency_of_the_book():
     model = samples.pendulum()
     (H,) = crba.joint_space_inertia(model, np.zeros(1))[0]
     assert_close(H, 0.2 / 3 + 1.0 * (1 + 0.4 * 0.05**2))
-    (slope,) = rnea.gravity_force(model, np.array([np.pi / 2]))
-    assert_close(slope, 9.81 * (0.2 * 0.5 + 1.0))
+    (torque,) = rnea.gravity_force(model, np.array([np.pi / 2]))
+    assert_close(torque, 9.81 * (0.2 * 0.5 + 1.0))
     assert_close(frame_pose(model, np.zeros(1), "tip")[:3, 3], np.array([0.0, 0, -1]))
 
 

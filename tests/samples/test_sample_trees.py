@@ -8,7 +8,7 @@ from kinetree import samples
 from kinetree.joints import REPRESENTATIVES, Free, Prismatic
 
 
-def test_chain_is_unbranched_and_tree_branches_as_told():
+def test_chain_is_unbranched_and_tree_branches_as_given():
     assert samples.chain(5).parent == (-1, 0, 1, 2, 3, 4)
     assert samples.chain(3).bodies[2].inertia.mass == samples.chain(5).bodies[2].inertia.mass
     assert samples.tree(7, 2).parent == (-1, 0, 1, 1, 2, 2, 3, 3)

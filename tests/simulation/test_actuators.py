@@ -46,7 +46,7 @@ def test_a_motor_with_a_load_turns_as_fast_as_its_curve_lets_it():
     assert_balanced(motion, 1e-7)
 
 
-def test_a_motor_below_its_curve_does_as_told_and_brakes_at_full_force():
+def test_a_motor_below_its_curve_follows_its_command_and_brakes_at_full_force():
     m = wheel(0.5)
     motors = {"motor": kt.TorqueSpeed(stall=1.5, free_speed=300.0)}
     motion = kt.simulate(m, [0.0], duration=1.0, dt=0.01, controls=[0.5], motors=motors)

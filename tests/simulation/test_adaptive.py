@@ -56,16 +56,16 @@ def test_with_the_same_number_of_evaluations_steps_that_adapt_lose_less_energy()
     assert adaptive.report.rejected > 0
 
 
-def test_a_controller_is_asked_on_its_grid_and_held_in_between():
-    asked = []
+def test_a_controller_is_called_on_its_grid_and_held_in_between():
+    called = []
 
     def controller(t, q, qd):
-        asked.append(t)
+        called.append(t)
         return -0.2 * qd
 
     motion = kt.simulate(PENDULUM, START, controller=controller, rtol=1e-8, **OPTIONS)
     assert_trusted(motion, energy=1e-6)
-    np.testing.assert_allclose(sorted(set(asked)), motion.t, atol=1e-12)
+    np.testing.assert_allclose(sorted(set(called)), motion.t, atol=1e-12)
     held = kt.simulate(PENDULUM, START, controller=controller, duration=0.5, dt=0.05, limits=None)
     np.testing.assert_allclose(held.q, motion.q[:11], atol=1e-3)
 

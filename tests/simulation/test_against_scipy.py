@@ -1,4 +1,4 @@
-"""Motions against SciPy's DOP853 at 1e-12, which knows nothing of manifolds."""
+"""Motions against SciPy's DOP853 at 1e-12, which integrates in plain coordinates."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def rate(model, q, qd):
 def reference(model, q, qd, force=None):
     """State at the end, by position variables and their rates; quaternions as four numbers."""
 
-    def slope(t, y):
+    def state_rate(t, y):
         q, qd = model.normalize(y[: model.nq]), y[model.nq :]  # stages leave the unit sphere
         total = kt.passive_force(model, q, qd)
         if force is not None:
@@ -27,7 +27,7 @@ def reference(model, q, qd, force=None):
         return np.concatenate([rate(model, q, qd), kt.forward_dynamics(model, q, qd, total)])
 
     found = solve_ivp(
-        slope, (0, DURATION), np.concatenate([q, qd]), "DOP853", rtol=1e-12, atol=1e-12
+        state_rate, (0, DURATION), np.concatenate([q, qd]), "DOP853", rtol=1e-12, atol=1e-12
     )
     end = found.y[:, -1]
     return model.normalize(end[: model.nq]), end[model.nq :]

@@ -1,4 +1,4 @@
-"""Mechanisms with loops and couplings: what holds without being asked, and what is refused."""
+"""Mechanisms with loops and couplings: what holds by default, and what is refused."""
 
 import numpy as np
 import pytest
@@ -156,9 +156,9 @@ def test_forces_that_are_plain_python_act_on_mechanisms_with_loops():
 
     run = {"duration": 0.1, "dt": 5e-3}
     plain = kt.simulate(model, q, forces=push, **run)
-    told = kt.simulate(model, q, controller=lambda t, q, qd: [0.3, 0.0, 0.0], **run)
+    controlled = kt.simulate(model, q, controller=lambda t, q, qd: [0.3, 0.0, 0.0], **run)
     assert_trusted(plain, energy=1e-9, loops=1e-14)
-    np.testing.assert_allclose(plain.q, told.q, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(plain.q, controlled.q, rtol=0, atol=1e-13)
 
 
 def test_steps_that_adapt_end_on_the_constraints():

@@ -1,4 +1,4 @@
-"""Compiled accelerations and projections against the general solutions on the host."""
+"""Compiled accelerations and projections against the general solutions in NumPy."""
 
 import numpy as np
 import pytest
@@ -60,11 +60,11 @@ def test_velocities_change_as_by_an_impulse_of_the_constraint_forces(rng):
 
 
 def test_an_equation_that_says_nothing_new_has_no_say(rng):
-    """At a singular position, whatever it asks for."""
+    """At a singular position, whatever acceleration is requested."""
     model = kt.samples.five_bar()
     q = np.array(model.posture("singular").q, dtype=float)
     chosen = choose(model, q).chosen
     equations = orthogonal(whitening(model, q), chosen(constraint(model, q, np.zeros(4)).K))
     assert min(equations.health) < 1e-25
-    asked = np.array([1.0, 0.0]) if equations.health[0] < 1e-25 else np.array([0.0, 1.0])
-    assert np.max(np.abs(smallest(equations, asked))) < 10
+    requested = np.array([1.0, 0.0]) if equations.health[0] < 1e-25 else np.array([0.0, 1.0])
+    assert np.max(np.abs(smallest(equations, requested))) < 10

@@ -137,7 +137,7 @@ def test_what_charts_cannot_do_is_named():
 
 
 def test_generalized_alpha_takes_stiff_springs_in_its_stride():
-    """A spring of 20 kHz, far beyond the step: explicit steps blow up, these damp it."""
+    """A spring of 20 kHz, far beyond the step: explicit steps diverge, these damp it."""
     model, q, _, _ = hinges()
     rest = float(q[0])
     stiff = kt.JointDynamics(stiffness=2e7, damping=0.0, rest=rest + 1e-6)

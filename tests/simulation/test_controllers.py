@@ -13,18 +13,18 @@ def pd(t, q, qd):
     return -40.0 * q - 8.0 * qd
 
 
-def test_a_sampled_controller_is_asked_at_its_own_rate_and_held():
-    asked = []
+def test_a_sampled_controller_is_called_at_its_own_rate_and_held():
+    called = []
 
     def controller(t, q, qd):
-        asked.append(t)
+        called.append(t)
         return pd(t, q, qd)
 
     m = 2.0
     motion = kt.simulate(
         block(m), [1.0], duration=1.0, dt=1e-3, controller=kt.Sampled(controller, rate=50)
     )
-    assert np.allclose(asked, np.arange(51) / 50, atol=1e-12)
+    assert np.allclose(called, np.arange(51) / 50, atol=1e-12)
     # Between samples the force is constant: x, v by the formula of a digital controller.
     x, v, h = 1.0, 0.0, 1 / 50
     for k in range(50):

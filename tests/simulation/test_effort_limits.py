@@ -24,10 +24,10 @@ def too_strong(t, q, qd):
     return np.array([40.0, -6.0 if t > 0.015 else 4.0])
 
 
-def test_a_controller_beyond_the_limits_is_told_which_joint():
-    with pytest.warns(kt.SimulationWarning, match=MESSAGE) as told:
+def test_a_controller_beyond_the_limits_gets_a_warning_that_names_the_joint():
+    with pytest.warns(kt.SimulationWarning, match=MESSAGE) as caught:
         motion = kt.simulate(ARM, np.zeros(2), duration=0.05, dt=1e-2, controller=too_strong)
-    assert len(told) == 1
+    assert len(caught) == 1
     assert motion.report.warnings
 
 

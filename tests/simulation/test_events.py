@@ -72,7 +72,7 @@ def test_there_and_back_in_one_step_are_two_events():
         assert np.allclose([e.t for e in motion.events], [expected / g], atol=1e-11)
 
 
-def test_almost_touching_is_no_event():
+def test_almost_touching_is_not_an_event():
     v = np.sqrt(2 * g * (1 - 1e-9))
     passes = kt.Event(lambda t, q, qd: q[0] - 1.0)
     assert not kt.simulate(ball(), [0.0], [v], duration=0.6, dt=0.2, events=passes).events

@@ -167,7 +167,7 @@ def test_samples_of_a_batch_stick_on_their_own():
     assert_balanced(motion, 1e-6)
 
 
-def test_no_friction_if_told_so():
+def test_no_friction_on_request():
     motion = kt.simulate(block(friction=3.0), [0.0], [1.0], duration=1.0, dt=0.1, friction=None)
     assert_close(motion.q[-1], np.array([1.0]))
     assert_balanced(motion, 1e-14)
@@ -213,7 +213,7 @@ def test_box_program_satisfies_its_conditions(rng):
         assert np.all(w[f == high] <= 1e-12 * scale)
 
 
-def test_forces_that_switch_without_end_are_told_what_to_do():
+def test_forces_that_switch_without_end_raise_an_error_with_advice():
     def switches(model, t, q, qd):
         return np.array([12.0 if qd[0] <= 0 else -12.0])
 

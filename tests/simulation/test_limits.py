@@ -182,7 +182,7 @@ def test_limits_of_arms_on_a_floating_base():
         assert_balanced(motion, 1e-2 if options["limits"] == "stiff" else 1e-8)
 
 
-def test_no_limits_if_told_so():
+def test_no_limits_on_request():
     motion = kt.simulate(block(limits=BOUNDS), [0.0], [1.0], duration=2.0, dt=0.1, limits=None)
     assert_close(motion.q[-1], np.array([2.0]))
     assert_balanced(motion, 1e-14)

@@ -51,12 +51,12 @@ def shaken(axis):
 def effective_gravity(axis, duration):
     """The end of the same motion: a pendulum in the gravity that the pivot feels."""
 
-    def slope(t, y):
+    def state_rate(t, y):
         up, along = (shaking(t)[2], 0.0) if axis == "z" else (0.0, shaking(t)[2])
         return y[1], (along * np.cos(y[0]) - (g + up) * np.sin(y[0])) / LENGTH
 
     start = START[0][1], START[1][1]
-    return solve_ivp(slope, (0, duration), start, "DOP853", rtol=1e-12, atol=1e-13).y[:, -1]
+    return solve_ivp(state_rate, (0, duration), start, "DOP853", rtol=1e-12, atol=1e-13).y[:, -1]
 
 
 # --- a pendulum on a shaken pivot ----------------------------------------------------------------
@@ -86,7 +86,7 @@ def test_a_shaken_pendulum_feels_effective_gravity(axis):
 
 
 def test_forces_are_those_of_inverse_dynamics_and_their_work_is_the_energy():
-    # Damping and a spring at the pivot are overcome by the drive, too; the controller is not asked.
+    # The drive overcomes damping and a spring at the pivot, too; the controller is not called.
     m = shaken("x").replace(dynamics={"pivot": kt.JointDynamics(damping=2.0, stiffness=5.0)})
     found = kt.simulate(
         m, *START, duration=1.0, dt=2e-3, prescribed={"pivot": shake}, integrator="rk6",
@@ -192,10 +192,12 @@ def test_a_spherical_joint_moves_as_prescribed_and_a_rheonomic_joint_agrees():
     q0, qd0 = np.array([1, 0, 0, 0, 0.3]), np.array([2.3, 0, 1.7, -0.2])
     other = model(kt.Prescribed(kt.Spherical(), rolling))
 
-    def slope(t, y):
+    def state_rate(t, y):
         return y[1], aba.forward_dynamics(other.at(t), y[:1], y[1:], np.zeros(1))[0]
 
-    expected = solve_ivp(slope, (0, 0.5), [0.3, -0.2], "DOP853", rtol=1e-9, atol=1e-10).y[:, -1]
+    expected = solve_ivp(state_rate, (0, 0.5), [0.3, -0.2], "DOP853", rtol=1e-9, atol=1e-10).y[
+        :, -1
+    ]
     found = kt.simulate(
         given, q0, qd0, duration=0.5, dt=5e-3, prescribed={"ball": kt.kernel(rolling)}
     )
@@ -268,8 +270,8 @@ def test_a_ball_leaves_a_shaken_table_when_the_table_falls_faster():
     assert np.all(lands.qd[0] == lands.qd_after[0])
     assert np.isclose(lands.qd_after[1], -0.5 * lands.qd[1])
     resting, flying = found.t < leaves.t, (found.t > leaves.t) & (found.t < lands.t)
-    carried = 2.0 * (g + table.function(found.t)[2])
-    assert np.allclose(found.tau[resting, 0], carried[resting], atol=1e-10)
+    weight = 2.0 * (g + table.function(found.t)[2])
+    assert np.allclose(found.tau[resting, 0], weight[resting], atol=1e-10)
     assert np.allclose(found.tau[flying, 0], 0, atol=1e-10)
     assert found.report.energy_error < 1e-6
 
@@ -357,11 +359,11 @@ def test_rollouts_and_their_derivatives():
     def end(model, q):
         return q[1]
 
-    slope = kt.rollout_gradient(m, *START, terminal=end, steps=60, **options)
+    gradient = kt.rollout_gradient(m, *START, terminal=end, steps=60, **options)
     q0, e = np.array(START[0]), np.array([0, 1e-5])
     ends = [kt.rollout(m, q0 + s * e, START[1], steps=60, **options).q[-1, 1] for s in (1, -1)]
-    assert np.isclose(slope.q0[1], (ends[0] - ends[1]) / 2e-5, rtol=1e-8)
-    assert slope.q0[0] == 0 == slope.qd0[0]
+    assert np.isclose(gradient.q0[1], (ends[0] - ends[1]) / 2e-5, rtol=1e-8)
+    assert gradient.q0[0] == 0 == gradient.qd0[0]
     with pytest.raises(TraceError, match=r"\('pivot'\): .* write @kinetree\.kernel"):
         kt.rollout(m, *START, steps=1, prescribed={"pivot": shaking})
 

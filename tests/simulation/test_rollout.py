@@ -370,7 +370,7 @@ def test_starts_with_open_loops_are_refused():
     fails(kt.LoopError, "q0.*does not close loop 'pin'", model.neutral() + 0.1, model=model)
 
 
-def test_what_blows_up_is_named_with_its_time_and_sample():
+def test_what_diverges_is_named_with_its_time_and_sample():
     @kt.kernel
     def explosive(model, t, q, qd):
         return qd * qd * qd

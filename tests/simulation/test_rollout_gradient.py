@@ -79,19 +79,19 @@ def test_gradient_of_many_steps_agrees_with_complex_steps(model, integrator, ste
     tau, dt = 0.2 * rng.standard_normal((steps, model.nv)), 5e-3
     found = gradient(model, q, qd, tau, integrator, dt)
 
-    def slope(q, qd, tau):
+    def derivative(q, qd, tau):
         return cost_of_motion(model, q, qd, tau, integrator, dt).imag / STEP
 
     along_tau = rng.standard_normal(tau.shape)
     along_q, along_qd = rng.standard_normal((2, model.nv))
     checks = [
-        (np.sum(found.tau * along_tau), slope(q, qd, tau + 1j * STEP * along_tau)),
-        (found.q0 @ along_q, slope(moved(model, q, along_q), qd, tau)),
-        (found.qd0 @ along_qd, slope(q, qd + 1j * STEP * along_qd, tau)),
+        (np.sum(found.tau * along_tau), derivative(q, qd, tau + 1j * STEP * along_tau)),
+        (found.q0 @ along_q, derivative(moved(model, q, along_q), qd, tau)),
+        (found.qd0 @ along_qd, derivative(q, qd + 1j * STEP * along_qd, tau)),
     ]
     one = np.zeros(tau.shape)
     one[3, -1] = 1  # a single input: nothing averages out
-    checks.append((found.tau[3, -1], slope(q, qd, tau + 1j * STEP * one)))
+    checks.append((found.tau[3, -1], derivative(q, qd, tau + 1j * STEP * one)))
     for actual, expected in checks:
         assert_close(actual, expected, ulps=1e-9 / EPS)
     assert_close(found.value, cost_of_motion(model, q, qd, tau, integrator, dt), ulps=1e5)
@@ -106,15 +106,15 @@ def test_parameters_and_gains_of_a_policy_have_slopes(rng):
         arguments={"gain": gain},
     )  # fmt: skip
 
-    def slope(gain=gain, mass=0.7):
+    def derivative(gain=gain, mass=0.7):
         changed = {"mass:lower": np.asarray(mass), "gravity": values["gravity"]}
         model = with_parameters(PENDULUM, changed)
         return cost_of_motion(model, q + 0j, qd, tau, "rk4", 5e-3, gain).imag / STEP
 
     along = rng.standard_normal(2)
-    expected = slope(gain=gain + 1j * STEP * along)
+    expected = derivative(gain=gain + 1j * STEP * along)
     assert_close(found.arguments["gain"] @ along, expected, ulps=1e-9 / EPS)
-    assert_close(found.parameters["mass:lower"], slope(mass=0.7 + 1j * STEP), ulps=1e-9 / EPS)
+    assert_close(found.parameters["mass:lower"], derivative(mass=0.7 + 1j * STEP), ulps=1e-9 / EPS)
     assert found.parameters["gravity"].shape == (3,)
     assert found.arguments["target"].shape == (3,)
     assert found.arguments["weight"].shape == ()
@@ -252,8 +252,10 @@ def test_gradient_of_the_weights_of_a_network(rng):
             arguments={"target": TARGET, **weights},
         )  # fmt: skip
 
-    slopes, h = found(weights).arguments, 1e-5
+    derivatives, h = found(weights).arguments, 1e-5
     for name, x in weights.items():
         along = rng.standard_normal(x.shape)
         ahead, back = (found({**weights, name: x + s * h * along}).value for s in (1, -1))
-        assert np.sum(slopes[name] * along) == pytest.approx((ahead - back) / (2 * h), rel=1e-6)
+        assert np.sum(derivatives[name] * along) == pytest.approx(
+            (ahead - back) / (2 * h), rel=1e-6
+        )

@@ -46,7 +46,7 @@ def test_what_is_stored_does_not_change_the_motion():
     assert_close(some.t, np.append(all_of_it.t[::7], all_of_it.t[-1]))
 
 
-def test_a_duration_that_is_no_multiple_of_the_step_ends_in_a_shorter_one():
+def test_a_duration_that_is_not_a_multiple_of_the_step_ends_in_a_shorter_one():
     motion = run(duration=0.0105)
     assert_trusted(motion, energy=1e-8)
     assert motion.report.steps == 11
@@ -62,7 +62,7 @@ def test_no_duration_is_the_state_at_the_start():
     assert_close(motion.q[0], START)
 
 
-def test_time_starts_where_it_is_told_to():
+def test_time_starts_at_t0():
     def force(model, t, q, qd):
         return np.sin(t) * np.ones(2)
 
@@ -76,16 +76,16 @@ def test_time_starts_where_it_is_told_to():
 # --- controllers and work ------------------------------------------------------------------------
 
 
-def test_controllers_are_asked_at_the_start_of_every_step_and_once_at_the_end():
-    asked = []
+def test_controllers_are_called_at_the_start_of_every_step_and_once_at_the_end():
+    called = []
 
     def controller(t, q, qd):
-        asked.append(t)
+        called.append(t)
         return -0.3 * qd
 
     motion = run(controller=controller, duration=0.01)
     assert_trusted(motion, energy=1e-8)
-    assert_close(np.array(asked), motion.t)
+    assert_close(np.array(called), motion.t)
     assert_close(motion.tau, -0.3 * motion.qd)
 
 
@@ -199,7 +199,7 @@ def _ball():
     return kt.shapes.sphere(0.1, mass=1.0)
 
 
-def test_progress_is_told_the_time():
+def test_progress_gets_the_time():
     times = []
     run(progress=times.append, store_every=10)
     assert times[0] == 0.0
@@ -248,14 +248,14 @@ def test_implicit_integrators_are_for_trees():
         kt.simulate(model, model.posture("home").q, duration=0.1, integrator="variational")
 
 
-def test_joints_that_time_moves_are_refused_by_name():
+def test_prescribed_joints_are_refused_by_name():
     swing = kt.Prescribed(kt.Revolute("y"), lambda t: ([np.sin(t)], [np.cos(t)], [-np.sin(t)]))
     model = kt.ModelBuilder("swing").body("seat", joint=swing, inertia=_ball()).build()
     with pytest.raises(JointError, match=r"joint 'seat_joint' .* is moved by time itself"):
         kt.simulate(model, np.zeros(0), duration=0.1)
 
 
-def test_a_motion_that_blows_up_says_when_and_where():
+def test_an_error_says_when_and_where_a_motion_diverged():
     @kt.kernel
     def runaway(model, t, q, qd):
         return np.array([0, 1]) * (1 + qd * qd) * 1e3

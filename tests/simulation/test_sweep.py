@@ -151,9 +151,11 @@ def test_vectors_on_an_axis_stand_beside_their_numbers():
 
 
 def test_progress_is_reported_to_a_function():
-    told = []
-    sweep(PENDULUM, noisy, {"k": range(5)}, chunk=2, progress=lambda *p: told.append(p), threads=1)
-    assert told == [(0, 5), (2, 5), (4, 5), (5, 5)]
+    reported = []
+    sweep(
+        PENDULUM, noisy, {"k": range(5)}, chunk=2, progress=lambda *p: reported.append(p), threads=1
+    )
+    assert reported == [(0, 5), (2, 5), (4, 5), (5, 5)]
 
 
 def test_a_bar_goes_to_standard_error(capsys):

@@ -45,13 +45,13 @@ def test_a_sweep_that_was_stopped_goes_on_where_it_was(tmp_path, function):
         sweep(MODEL, function, GRID, folder=tmp_path / "s", chunk=3, threads=1)
     assert COUNTED["ran"] == list(range(11))
     COUNTED.update(ran=[], stop=None)
-    told = []
+    reported = []
     found = sweep(
         MODEL, function, GRID, folder=tmp_path / "s", chunk=7, threads=1,
-        progress=lambda done, total: told.append(done),
+        progress=lambda done, total: reported.append(done),
     )  # fmt: skip
     assert COUNTED["ran"] == list(range(9, 20))  # three chunks of three were finished
-    assert told[0] == 9
+    assert reported[0] == 9
     assert found["square"].tolist() == [k * k for k in range(20)]
     assert np.array_equal(found["noise"], sweep(MODEL, function, GRID)["noise"])
 
@@ -134,9 +134,15 @@ def test_the_manifest_says_what_it_is_about(tmp_path, function):
 )
 def test_another_sweep_is_not_mixed_in(tmp_path, function, change, what):
     sweep(MODEL, function, GRID, folder=tmp_path)
-    asked = {"model": MODEL, "run": function, "grid": GRID, **change}
+    changed = {"model": MODEL, "run": function, "grid": GRID, **change}
     with pytest.raises(SweepError, match=f"holds another sweep, .* by square: {what}"):
-        sweep(asked.pop("model"), asked.pop("run"), asked.pop("grid"), folder=tmp_path, **asked)
+        sweep(
+            changed.pop("model"),
+            changed.pop("run"),
+            changed.pop("grid"),
+            folder=tmp_path,
+            **changed,
+        )
 
 
 def test_folders_of_other_things_are_left_alone(tmp_path, function):

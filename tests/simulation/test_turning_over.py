@@ -36,10 +36,10 @@ def test_a_rotation_vector_goes_round_and_round():
 
 @pytest.mark.parametrize("watched", [True, False])
 def test_a_controller_sees_the_variables_that_it_acts_on(watched):
-    told, taken = [], []
+    given, taken = [], []
 
     def controller(t, q, qd):
-        told.append(np.linalg.norm(q))
+        given.append(np.linalg.norm(q))
         return np.zeros(3)
 
     hooks = [lambda step: taken.append(np.linalg.norm(step.q0))] if watched else []
@@ -47,9 +47,9 @@ def test_a_controller_sees_the_variables_that_it_acts_on(watched):
         VECTOR, [0.0, 3.3, 0.0], [0.0, 5.0, 0.0], duration=1.0, dt=5e-3, controller=controller,
         hooks=hooks,
     )  # fmt: skip
-    assert max(told) <= np.pi  # also at the start, and always before it answers
+    assert max(given) <= np.pi  # also at the start, and always before it answers
     if watched:
-        assert taken == told[: len(taken)]
+        assert taken == given[: len(taken)]
 
 
 def test_rollouts_turn_over_too():

@@ -45,7 +45,7 @@ def rate(x):
 @pytest.mark.covers("RBDA 2.10", "6-D Guide 1: Differentiation", by=true_derivative)
 @pytest.mark.parametrize("make", [random_motion, random_force])
 def test_true_and_apparent_derivative_in_a_moving_frame(make, rng):
-    """x(t) = x + t xd in base coordinates, seen from a frame that moves at v_A."""
+    """x(t) = x + t xd in base coordinates, relative to a frame that moves at v_A."""
     x, xd = make(rng), make(rng)
     X0, v_A = random_placement(rng), random_motion(rng)  # v_A in A coordinates
     X = exp(v_A * (1j * H)) @ X0

@@ -119,7 +119,7 @@ class TestScrew:
 
 
 def test_rounding_errors_do_not_make_a_line_general(rng):
-    """A rotation about an axis, seen from a frame far away."""
+    """A rotation about an axis, relative to a frame far away."""
     spin = Motion([0, 0, 1], [0, 0, 0])
     for _ in range(20):
         X = random_placement(rng) @ xlt(100 * rng.standard_normal(3))

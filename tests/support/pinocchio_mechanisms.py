@@ -138,7 +138,7 @@ def assert_same_dynamics(ours, theirs, q, v, a):
 
 
 def _unbounded(axis):
-    """Pinocchio's Python has no way to set the axis of this kind; its URDF reader does it."""
+    """Pinocchio's Python cannot set the axis of this kind; its URDF reader can."""
     xyz = " ".join(map(repr, axis.tolist()))
     model = pin.buildModelFromXML(
         f'<robot name="wheel"><link name="base"/><link name="wheel"><inertial><mass value="1"/>'

@@ -10,7 +10,7 @@ import kinetree as kt
 from kinetree.quantities import FUNCTIONS
 
 ON_HOST = tuple(name for name, f in FUNCTIONS.items() if hasattr(f, "is_on_host"))
-"""Those that compute on the host whatever they are given."""
+"""Those that compute with NumPy, on the CPU, whatever they are given."""
 
 OPTIONS = {"frame": "aligned", "rows": ("x",), "damping": 0.1}
 LEFT_OUT = ("relative_to", "kind", "method", "given", "friction", "rotors", "tolerance")

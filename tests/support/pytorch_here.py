@@ -1,7 +1,7 @@
 """Whether the tests of PyTorch run here.
 
 Its wheel for x86-64 brings gigabytes of CUDA, so pyproject.toml leaves it out of the tests there;
-``make torch`` installs it and runs what was left out. Where pyproject.toml asks for it, it must be
+``make torch`` installs it and runs what was left out. Where pyproject.toml requires it, it must be
 there, and tests that cannot import it fail.
 """
 

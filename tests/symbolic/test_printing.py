@@ -35,7 +35,7 @@ def test_latex_of_matrices(planar):
         planar.latex(form="words")
 
 
-def test_numbers_are_decimals_of_the_digits_asked_for():
+def test_numbers_are_decimals_of_the_requested_digits():
     eq = equations_of_motion(kt.samples.pendulum())
     assert eq.latex(digits=3) == (
         "\\begin{aligned}\n\\tau_{1} &= 1.07 \\ddot{q}_{1} + 10.8 \\sin {q_{1}}\n\\end{aligned}"

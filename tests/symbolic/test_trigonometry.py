@@ -27,7 +27,7 @@ def test_products_become_sums_of_angles():
 
 
 @pytest.mark.parametrize("expression", [sin(L * a), cos(a) / m, sp.sqrt(m), sin(a + 1), cos(a / 2)])
-def test_what_is_no_polynomial_is_left_alone(expression):
+def test_what_is_not_a_polynomial_is_left_alone(expression):
     assert series(expression, [a, b]) is None
     assert Arranger([a, b], [m], [])(expression) == expression
 

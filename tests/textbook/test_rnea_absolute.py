@@ -1,4 +1,4 @@
-"""Newton–Euler in base coordinates: the same quantities, seen from the base."""
+"""Newton–Euler in base coordinates: the same quantities, relative to the base."""
 
 import numpy as np
 import pytest

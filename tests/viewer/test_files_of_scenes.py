@@ -76,7 +76,7 @@ def test_a_picture_shows_the_mechanism_in_its_colours(tmp_path):
     assert np.sum(np.any(np.abs(image.astype(int) - other) > 40, axis=-1)) > 80
 
 
-def test_a_picture_has_the_layers_that_were_asked_for():
+def test_a_picture_has_the_requested_layers():
     pictures = [
         viewer.picture(PENDULUM, size=(80, 60), show=show)
         for show in (("bodies",), ("bodies", "frames"), ("bodies", "inertias"))
@@ -90,15 +90,15 @@ def test_a_picture_has_the_layers_that_were_asked_for():
 @pytest.mark.parametrize("name", ["swing.mp4", "swing.gif"])
 def test_films_have_as_many_images_as_their_time_asks_for(tmp_path, name):
     model, q = swinging()
-    told = []
+    reported = []
     path = viewer.record(
         model, tmp_path / name, q, size=(64, 48), rate=20, t=np.linspace(0, 0.2, 7),
-        progress=told.append,
+        progress=reported.append,
     )  # fmt: skip
     found = images(path)
     assert len(found) == 5
     assert np.any(np.abs(found[0].astype(int) - found[-1]) > 40)
-    assert told == pytest.approx([0, 0.05, 0.1, 0.15, 0.2])
+    assert reported == pytest.approx([0, 0.05, 0.1, 0.15, 0.2])
 
 
 def test_slow_motion_shows_the_states_in_between(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""What the live viewer has on its stage, seen from the server: no browser is needed."""
+"""What the live viewer has on its stage, on the side of the server: no browser is needed."""
 
 import numpy as np
 import pytest

@@ -55,7 +55,7 @@ def test_the_scene_of_the_viewer_has_them(rolling):
     assert any(part.name == "friction cone 1" for part in stage.parts)
 
 
-def test_a_motion_without_contact_says_so(rolling):
+def test_a_motion_without_contact_raises(rolling):
     _, scene, _ = rolling
     motion = kt.simulate(kt.samples.pendulum(), [0.1], duration=0.01)
     with pytest.raises(

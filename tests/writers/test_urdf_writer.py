@@ -201,7 +201,7 @@ def test_geometry(tmp_path):
     ]
 
 
-def test_shapes_that_urdf_lacks_are_told():
+def test_shapes_that_urdf_lacks_are_reported():
     builder = ModelBuilder("m").geometry(Plane()).geometry(Ellipsoid((1, 2, 3)))
     with pytest.warns(
         ModelWarning, match="2 shapes are not written, since URDF has no Ellipsoid, Plane"
