@@ -201,18 +201,19 @@ def draw(results, batch=4096):
     import matplotlib.pyplot as plt
 
     functions = list(dict.fromkeys(r["function"] for r in next(iter(results.values()))))
-    figure, panels = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
-    for axes, n, title in zip(
-        panels, (batch, 1), (f"batch of {batch}", "single call from Python"), strict=True
-    ):
+    figure, panels = plt.subplots(3, 1, figsize=(10, 9), layout="constrained")
+    titles = {batch: f"batch of {batch}", 16: "batch of 16", 1: "single call from Python"}
+    for axes, (n, title) in zip(panels, titles.items(), strict=True):
         width = 0.8 / len(results)
         for k, (name, rows) in enumerate(results.items()):
             by_function = {r["function"]: r["ratio"] for r in rows if r["batch"] == n}
             places = np.arange(len(functions)) + (k - (len(results) - 1) / 2) * width
-            axes.bar(places, [by_function[f] for f in functions], width, label=name)
+            axes.bar(places, [by_function.get(f, np.nan) for f in functions], width, label=name)
         axes.axhline(1, color="black", linewidth=0.8)
         axes.set_xticks(range(len(functions)), functions, rotation=20)
         axes.set_title(title)
+        axes.set_yscale("log")
+        axes.grid(axis="y", which="both", alpha=0.3)
         axes.set_ylabel("times faster than Pinocchio")
     panels[0].legend()
     path = HERE.parent / "docs" / "speed.png"

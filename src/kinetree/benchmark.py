@@ -103,8 +103,8 @@ def difference(ours, one, answer, n, samples=3):
 
 
 FUNCTIONS = (
-    "RNEA", "ABA", "CRBA", "inverse of H", "dRNEA", "dABA", "Jacobian", "Coriolis", "centroidal",
-    "regressor",
+    "RNEA", "ABA", "ABA, f_ext", "CRBA", "inverse of H", "dRNEA", "dABA", "Coriolis", "centroidal",
+    "regressor", "pose", "Jacobian", "velocity", "integrate", "difference",
 )  # fmt: skip
 _ANGULAR_FIRST = [3, 4, 5, 0, 1, 2]
 
@@ -156,6 +156,26 @@ def peer_cases(model, pin_model, n, seed=0):
     def square(k, M):
         return np.reshape(M, (model.nv, model.nv))[np.ix_(order, order)]
 
+    wrench = rng.standard_normal((n, 6))
+    forces = []  # in the coordinates of the joint that carries the body
+    for k in range(n):
+        pin.forwardKinematics(pin_model, data, pq[k])
+        forces.append(pin.StdVec_Force([pin.Force.Zero() for _ in range(pin_model.njoints)]))
+        base = pin.Force(wrench[k, _ANGULAR_FIRST])
+        forces[k][joint] = data.oMi[joint].actInv(base)
+    f_ext = {last: wrench if n > 1 else wrench[0]}
+    ends = model.integrate(q, x)
+    p_ends = np.atleast_2d(P.to_q(model, pin_model, ends))
+    px = P.to_v(model, pin_model, np.atleast_2d(q), np.atleast_2d(x))
+
+    def pose(k):
+        pin.forwardKinematics(pin_model, data, pq[k])
+        return data.oMi[joint]
+
+    def velocity(k):
+        pin.forwardKinematics(pin_model, data, pq[k], pv[k])
+        return pin.getVelocity(pin_model, data, joint)
+
     def rnea_batch():
         pin.rneaInParallel(1, pool, columns[0], columns[1], columns[2], out)
 
@@ -174,6 +194,31 @@ def peer_cases(model, pin_model, n, seed=0):
             lambda k: pin.aba(pin_model, data, pq[k], pv[k], pt[k]),
             aba_batch if n > 1 else None,
             from_a,
+        ),
+        "ABA, f_ext": case(
+            lambda: kt.forward_dynamics(model, q, qd, x, f_ext),
+            lambda k: pin.aba(pin_model, data, pq[k], pv[k], pt[k], forces[k]),
+            None,
+            from_a,
+        ),
+        "pose": case(lambda: kt.pose(model, q, last), pose, None, lambda k, T: T.homogeneous),
+        "velocity": case(
+            lambda: kt.velocity(model, q, qd, last, frame="body"),
+            velocity,
+            None,
+            lambda k, v: v.vector[_ANGULAR_FIRST],
+        ),
+        "integrate": case(
+            lambda: model.integrate(q, x),
+            lambda k: pin.integrate(pin_model, pq[k], px[k]),
+            None,
+            lambda k, end: P.from_q(model, pin_model, end),
+        ),
+        "difference": case(
+            lambda: model.difference(q, ends),
+            lambda k: pin.difference(pin_model, pq[k], p_ends[k]),
+            None,
+            lambda k, dv: P.from_v(model, pin_model, pq[k], dv),
         ),
         "CRBA": case(
             lambda: kt.mass_matrix(model, q),

@@ -29,15 +29,21 @@ _FLOAT = np.dtype(float)
 
 
 def _rows(model, f_ext):
-    """Single forces in plain arrays, the common case, without ceremony; None for all others."""
-    array = np.zeros((model.body_count, 6))
+    """Plain arrays of one shape, the common case, without ceremony; None for all others."""
     bodies = model.kernels.get("external_forces") or _bodies(model)
+    array = shape = None
     for name, f in f_ext.items():
-        if type(f) is not np.ndarray or f.shape != (6,) or f.dtype is not _FLOAT:
+        if type(f) is not np.ndarray or f.dtype is not _FLOAT or f.shape != (shape or f.shape):
             return None
+        if array is None:
+            shape = f.shape
+            if shape[-1:] != (6,):
+                return None
+            array = np.zeros((*shape[:-1], model.body_count, 6))
         i = bodies.get(name, -1)
         if i > 0:  # the base takes any force without moving
-            array[i - 1] += f
+            row = array[..., i - 1, :]
+            row += f
         elif i < 0:
             return None
     return array
