@@ -85,14 +85,14 @@ def test_files_of_other_things_are_refused(tmp_path, suffix):
     with pytest.raises(kt.LoadError, match="no such file"):
         kt.Trajectory.load(path)
     path.write_bytes(b"something else altogether, and long enough to be read")
-    with pytest.raises(kt.LoadError, match="no trajectory of kinetree"):
+    with pytest.raises(kt.LoadError, match="not a trajectory of kinetree"):
         kt.Trajectory.load(path)
 
 
 def test_other_archives_are_refused(tmp_path):
     path = tmp_path / "other.npz"
     np.savez(path, x=np.zeros(3))
-    with pytest.raises(kt.LoadError, match="no trajectory of kinetree"):
+    with pytest.raises(kt.LoadError, match="not a trajectory of kinetree"):
         kt.Trajectory.load(path)
     np.savez(path, about=np.array(json.dumps({"format": "kinetree trajectory 99"})))
     with pytest.raises(kt.LoadError, match="format is 'kinetree trajectory 99'"):
