@@ -1,6 +1,6 @@
 """First steps.
 
-A robot that ships with the package: what it is made of, what gravity asks of it, how it falls,
+A robot that ships with the package: what it is made of, the torques of gravity, how it falls,
 and how a controller holds it. Every figure on this page was drawn by the code above it.
 """
 
@@ -57,8 +57,8 @@ fall = kt.simulate(m, q, duration=0.5)
 print(fall.report)
 
 # %%
-# Now with a controller: any function of time and state that returns torques. This one asks
-# inverse dynamics for the torques of a spring and a damper.
+# Now with a controller: any function of time and state that returns torques. This one gets
+# the torques of a spring and a damper from inverse dynamics.
 
 goal = q + np.array([0.8, 0.4, -0.5, 0.3, 0.6, 0.0])
 hold = kt.control.ComputedTorque(m, goal, kp=40.0)

@@ -52,14 +52,14 @@ for finding in kt.check(robot):
     print("   ", finding.fix)
 
 # %%
-# The slide goes to 800 *metres*, which was meant to be millimetres. Mend the text and ask again.
+# The slide goes to 800 *metres*, which was meant to be millimetres. Fix the text and check again.
 
 fixed = kt.loads(URDF.replace('upper="800"', 'upper="0.8"'))
 print("findings:", len(kt.check(fixed)))
 
 # %%
-# Move the tool along a circle: 60 targets, solved in one call. Only the position matters here, so
-# the task says so.
+# Move the tool along a circle: 60 targets, solved in one call. Only the position matters here:
+# a `PositionTask`.
 
 turn = np.linspace(0, 2 * np.pi, 60)
 targets = np.stack([0.6 + 0.15 * np.cos(turn), 0.15 * np.sin(turn), 0 * turn + 0.3], axis=-1)

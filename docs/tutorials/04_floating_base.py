@@ -22,7 +22,7 @@ kt.viewer.picture(m, "quadruped.png", q, size=(520, 360))
 
 # %%
 # Because orientation is a quaternion, one does not add to `q`; one moves along a velocity, by
-# `m.integrate`, and `m.difference` is the way back. So the quaternion keeps its length.
+# `m.integrate`, and `m.difference` is the inverse. So the quaternion keeps its length.
 
 lean = np.zeros(m.nv)
 lean[0] = 0.1  # rad about the axis of the trunk, which points forward

@@ -56,9 +56,9 @@ ax.set_ylim(-0.1, 1.6)
 # 3. *Speed*: in the air, put the foot where the body will be half-way through the next stance, and
 #    a little farther if it is too fast.
 #
-# A controller is any function of time and state. It may ask the model where the foot is. Since it
-# switches, we let contact go in equal steps this time: `TimeStepping` finds velocities and impulses
-# of each step together, and does not mind how often contacts change.
+# A controller is any function of time and state. It may compute from the model where the foot is.
+# Since it switches, we let contact go in equal steps this time: `TimeStepping` finds velocities and
+# impulses of each step together, however often contacts change.
 
 STANCE, SPEED = 0.35, 0.8  # duration of a stance [s], wanted speed [m/s]
 

@@ -62,8 +62,8 @@ print("skew-symmetric:", sp.simplify(skew + skew.T) == sp.zeros(2))
 (_, thetad), (xdd, thetadd) = eq.qd, eq.qdd
 F = sp.Symbol("F")
 motion = sp.solve([eq.tau[0] - F, eq.tau[1]], [xdd, thetadd])
-slope = sp.diff(motion[thetadd], theta).subs({theta: sp.pi, thetad: 0, F: 0})
-print("theta'' = a theta with a =", sp.factor(sp.simplify(slope)))
+derivative = sp.diff(motion[thetadd], theta).subs({theta: sp.pi, thetad: 0, F: 0})
+print("theta'' = a theta with a =", sp.factor(sp.simplify(derivative)))
 
 # %%
 # Is it the same as the numbers? Put values in and compare with the compiled function.

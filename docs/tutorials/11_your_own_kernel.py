@@ -31,7 +31,7 @@ q = np.array([0.3, 0.8, 0.05, 0.0])
 print(f"along x: {effective_mass(m, q, [1.0, 0, 0]):.3f} kg")
 
 # %%
-# The body knows nothing of batches; leading axes of the arguments make them, and broadcast. Here a
+# The body is written for one sample; leading axes of the arguments make batches, and broadcast. A
 # full circle of directions in six postures:
 
 angle = np.linspace(0, 2 * np.pi, 181)
@@ -66,15 +66,15 @@ print("more than 100 times faster than the text:", slower > 100)
 # %%
 # Derivatives come by the same way. With respect to `q`, to the direction, or twice:
 
-slope = kt.differentiate(effective_mass, wrt="q")
-print("slopes:", slope(m, q, [1.0, 0, 0]).round(3))
+derivative = kt.differentiate(effective_mass, wrt="q")
+print("derivatives:", derivative(m, q, [1.0, 0, 0]).round(3))
 h = 1e-6
 shifted = effective_mass(m, q + h * np.eye(4)[1], [1.0, 0, 0])
 print("by differences:", ((shifted - effective_mass(m, q, [1.0, 0, 0])) / h).round(3))
 
 # %%
-# Numbers of the model are compiled in. `kt.compile` keeps some of them as inputs: what does a load
-# at the tool do? One body, 200 masses.
+# Parameters of the model are compiled in. `kt.compile` keeps some of them as inputs: what does a
+# load at the tool do? One body, 200 masses.
 
 loaded = kt.compile(effective_mass, m, parameters=f"mass:{m.body_names[-1]}")
 loads = np.linspace(0.1, 10, 200)

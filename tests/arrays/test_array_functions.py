@@ -197,4 +197,4 @@ def test_the_page_says_of_every_function_where_it_is_computed():
     assert set(known) - others == set(listed) - others
     for name, function in known.items():
         if name not in others:
-            assert (listed[name] == "host") == hasattr(function, "is_on_host"), name
+            assert (listed[name] == "CPU") == hasattr(function, "is_on_host"), name
