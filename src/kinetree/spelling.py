@@ -1,4 +1,4 @@
-"""What somebody may have meant who wrote a name that is not known."""
+"""Suggestions for names that are not known."""
 
 import difflib
 

@@ -43,7 +43,7 @@ def test_malformed_nodes_are_named(node, problem):
 
 def test_duplicates_wrong_checks_and_wrong_roots_are_named():
     graph, z = sample()
-    with pytest.raises(AssertionError, match="a condition is no result"):
+    with pytest.raises(AssertionError, match="a condition is not a result"):
         check_graph(graph, [2])
     graph.checks.append((z.i, None))
     with pytest.raises(AssertionError, match="checked, but not a condition"):

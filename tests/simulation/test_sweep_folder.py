@@ -151,7 +151,7 @@ def test_folders_of_other_things_are_left_alone(tmp_path, function):
     (tmp_path / "odd" / "manifest.json").write_text('{"format": "something else"}')
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "manifest.json").write_text("{")
-    with pytest.raises(SweepError, match="is no folder of a sweep"):
+    with pytest.raises(SweepError, match="is not a folder of a sweep"):
         sweep(MODEL, function, GRID, folder=tmp_path / "file")
     with pytest.raises(
         SweepError, match="has format 'something else', expected 'kinetree sweep 1'"

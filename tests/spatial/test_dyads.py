@@ -126,7 +126,7 @@ class TestInertiaDyads:
         assert_close(Dyadic.from_dyads(g, g).to_matrix(), X.apply(I).to_matrix())
 
     def test_negative_inertia_is_refused(self):
-        with pytest.raises(ModelError, match="not positive is no sum of dyads"):
+        with pytest.raises(ModelError, match="is not positive is not a sum of dyads"):
             inertia_dyads(Inertia.from_mass_center(1.0, np.zeros(3), np.diag([-1.0, 1, 1])))
         with pytest.raises(SpatialTypeError, match="needs an Inertia, got Motion"):
             inertia_dyads(Motion.zero())

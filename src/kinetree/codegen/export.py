@@ -222,7 +222,7 @@ def _comment(lines):
     """A block comment in plain ASCII, whatever names are in its lines."""
     texts = [printable(line).encode("ascii", "replace").decode() for line in lines]
     # Neither the start nor the end of a comment, nor a trigraph; a backslash at the end of a line
-    # is no matter between those.
+    # does not matter between those.
     texts = [re.sub(r"\*(?=/)|/(?=\*)|\?(?=\?)", r"\g<0> ", text) for text in texts]
     text = "\n".join(f" * {line}".rstrip() for line in texts)
     return f"/*{text[2:]}\n */"

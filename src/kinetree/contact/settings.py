@@ -93,7 +93,7 @@ class EventDriven:
         order: of impacts at several contacts: ``"simultaneous"`` or ``"sequential"``.
         rest_velocity: contacts that would leave an impact slower than this stay closed [m/s]: where
             bounces become ever faster, they end.
-        stick_velocity: sliding that is slower than this where it stops is none [m/s].
+        stick_velocity: sliding that is slower than this where it stops counts as sticking [m/s].
         gap_tolerance: what counts as closed [m].
         velocity_tolerance: what counts as neither closing nor opening [m/s].
         acceleration_tolerance: with which a contact must want to open or slip before it does

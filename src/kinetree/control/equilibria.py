@@ -82,7 +82,7 @@ def equilibrium(
         forces that hold a mechanism with more motors than freedoms these are the smallest.
 
     Raises:
-        EquilibriumError: there is none, or it was not found; with the joints that are to blame.
+        EquilibriumError: there is none, or it was not found; with the joints that stay loaded.
     """
     q0 = as_configuration(as_model(model), q0)
     driven = velocity_columns(model, actuated, "actuated")
@@ -159,9 +159,9 @@ def _explanation(model, idle, stiffness, force, sample):
         else "no small motion makes it less; start elsewhere, drive more joints or hold fewer"
     )
     return (
-        f"{where}model {model.name!r} finds no rest: {np.max(np.abs(force)):.4g} N or N·m of its "
-        f"load stay on the joints {_joint_names(model, blamed)}, which are not driven, and "
-        f"{reason}"
+        f"{where}model {model.name!r} has no equilibrium here: {np.max(np.abs(force)):.4g} N or "
+        f"N·m of its load stay on the joints {_joint_names(model, blamed)}, which are not driven, "
+        f"and {reason}"
     )
 
 
@@ -257,7 +257,7 @@ def _closed_explanation(model, left, driven):
     blamed = np.abs(left) > 0.1 * np.max(np.abs(left))
     blamed[driven] = False
     return (
-        f"model {model.name!r} finds no rest: {np.max(np.abs(left)):.4g} N or N·m of its load are "
-        f"carried neither by its loops nor by the driven joints, and show at the joints "
+        f"model {model.name!r} has no equilibrium here: {np.max(np.abs(left)):.4g} N or N·m of its "
+        f"load are carried neither by its loops nor by the driven joints, and show at the joints "
         f"{_joint_names(model, blamed)}; start elsewhere, drive more joints or hold fewer"
     )

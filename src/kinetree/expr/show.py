@@ -131,7 +131,7 @@ def check_graph(graph, roots=()):
     for i, _ in graph.checks:
         assert nodes[i][0] in CONDITIONS, f"node {i}, {nodes[i]!r}: checked, but not a condition"
     for i in roots:
-        assert nodes[i][0] not in CONDITIONS, f"node {i}, {nodes[i]!r}: a condition is no result"
+        assert nodes[i][0] not in CONDITIONS, f"node {i}, {nodes[i]!r}: a condition is not a result"
 
 
 def _problem(nodes, i):

@@ -44,7 +44,7 @@ def solve(A, b):
     """``A⁻¹ b`` for a symmetric positive definite matrix of any kind of numbers.
 
     Nothing is checked: where rounding spoils the matrix the result is useless, and may not be
-    finite. An iteration that keeps only what reduces its error does not mind.
+    finite. The iteration keeps only steps that reduce its error.
     """
     n = len(b)
     L, D, inverse = (np.zeros(shape, dtype=object) for shape in ((n, n), n, n))

@@ -252,11 +252,11 @@ def _with_extrema(evaluate, theta, values):
 
 def _vertex(x, g):
     """Lowest value of the parabola through three points."""
-    slope = np.diff(g) / np.diff(x)
-    curvature = (slope[1] - slope[0]) / (x[2] - x[0])
+    rate = np.diff(g) / np.diff(x)
+    curvature = (rate[1] - rate[0]) / (x[2] - x[0])
     if curvature <= 0:
         return g[1]
-    middle = slope[0] + curvature * (x[1] - x[0])  # slope at the middle point
+    middle = rate[0] + curvature * (x[1] - x[0])  # rate at the middle point
     return g[1] - middle**2 / (4 * curvature)
 
 

@@ -54,7 +54,7 @@ UNIT_TOLERANCE = 5e-7
 """How far from one the length of a quaternion may be: four roundings of single precision.
 
 Quaternions that were stored in float32, or printed with seven digits, pass; steps of integrators
-stay far below. Beyond it, somebody forgot to normalise, and rotations would stretch what they turn.
+stay far below. Beyond it, a quaternion was not normalised: rotations would stretch vectors.
 """
 
 

@@ -40,7 +40,7 @@ def require_instant(model, function):
 
 
 def _remedy(given) -> str:
-    """How to make a model of what somebody took for one."""
+    """Advice for an object that is not a model: how to make one of it."""
     if hasattr(given, "build"):
         return "; call its build() first"
     if isinstance(given, (str, PathLike)):

@@ -70,7 +70,7 @@ def _as_numbers(given, what):
 
 @dataclass(frozen=True)
 class JointDynamics:
-    """What happens in a joint of its own accord, one entry per velocity variable, zero by default.
+    """Passive dynamics of a joint, one entry per velocity variable, zero by default.
 
     One number alone is that of every velocity variable of the joint.
 

@@ -25,7 +25,7 @@ def check_parents(parent, names=None):
             path = " -> ".join(_label(k, names) for k in cycle)
             raise ModelError(
                 f"bodies hang on each other in a circle, not on the base: {path}. A joint that "
-                f"closes a kinematic loop is no parent joint: add it as a loop"
+                f"closes a kinematic loop is not a parent joint: add it as a loop"
             )
         raise ModelError(
             f"parent of body {_label(i, names)} is {_label(p, names)}, but a regular numbering "

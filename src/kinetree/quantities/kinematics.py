@@ -6,8 +6,8 @@ The six coordinates of a motion, angular first, can mean several things, and ``f
 - ``"body"``: spatial motion in the frame's own coordinates.
 - ``"aligned"``: at the frame's origin, along the axes of the base: the geometric Jacobian.
 
-``relative_to`` names another frame that takes the place of the base in all of these: the result is
-what somebody sees who rides on it.
+``relative_to`` names another frame that takes the place of the base in all of these: motion
+relative to that frame, in its coordinates.
 """
 
 from functools import partial

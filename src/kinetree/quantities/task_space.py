@@ -151,7 +151,7 @@ def operational_space_inertia(
             of names from ``("rx", "ry", "rz", "x", "y", "z")``.
         point: a point fixed to the frame, (..., 3), to take the place of its origin.
         damping: added to the diagonal of ``J H⁻¹ Jᵀ`` [1/kg, 1/(kg·m²)]; no inertia then exceeds
-            ``1 / damping``, and singular configurations are no error.
+            ``1 / damping``, and singular configurations raise no error.
     """
 
 

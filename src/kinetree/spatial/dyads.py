@@ -115,8 +115,8 @@ def inertia_dyads(I: Inertia) -> "Dyadic":
     rounding = 64 * np.finfo(float).eps * np.max(np.abs(I.rotational))
     if I.mass < 0 or moments[0] < -rounding:
         raise ModelError(
-            f"an inertia that is not positive is no sum of dyads: mass {I.mass:.6g} kg, principal "
-            f"moments {moments.tolist()} kg m²"
+            f"an inertia that is not positive is not a sum of dyads: mass {I.mass:.6g} kg, "
+            f"principal moments {moments.tolist()} kg m²"
         )
     O = np.zeros((3, 3))
     at_center = Force(

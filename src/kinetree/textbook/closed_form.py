@@ -2,7 +2,7 @@
 
 What recursive algorithms replaced: O(n²) for velocities, O(n³) for accelerations and more for the
 equation of motion. They show the structure, and check the recursions. Joints must not depend on
-time: a prescribed motion is no sum over velocity variables.
+time: a prescribed motion is not a sum over velocity variables.
 """
 
 from typing import NamedTuple

@@ -168,7 +168,7 @@ def _open(folder, model, run, work, plan, chunk):
 def _begin(folder, model, work, plan, chunk, parts, study):
     """Write what the sweep is about; the manifest last, since it implies that the rest is there."""
     if folder.exists() and (not folder.is_dir() or any(folder.glob("chunk-*.npz"))):
-        raise SweepError(f"{folder} exists and is no folder of a sweep; choose another one")
+        raise SweepError(f"{folder} exists and is not a folder of a sweep; choose another one")
     folder.mkdir(parents=True, exist_ok=True)
     runs = {f"value:{name}": _storable(array) for name, array in plan.values.items()}
     runs |= {f"axis:{name}": _storable(array) for name, array in plan.axes.items()}
