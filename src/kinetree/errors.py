@@ -1,4 +1,4 @@
-"""What can go wrong, by name.
+"""Errors and warnings of kinetree.
 
 Every error is also the built-in exception a Python user would expect, so both
 ``except kinetree.ShapeError`` and ``except ValueError`` work. Messages name the

@@ -1,4 +1,4 @@
-"""What texts do not honour, said where they begin.
+"""Features of models that an algorithm does not support, declared by a decorator.
 
     @refuses("loops", "couplings", use="kinetree.forward_dynamics")
     def forward_dynamics_1(model, q, qd, tau): ...

@@ -1,4 +1,4 @@
-"""Whose array is this: NumPy's, CuPy's, PyTorch's or JAX's.
+"""Kinds of arrays: NumPy's, CuPy's, PyTorch's or JAX's.
 
 The type of an array decides, without importing the library that it comes from.
 """

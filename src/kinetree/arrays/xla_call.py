@@ -1,4 +1,4 @@
-"""How XLA calls us: its C interface for foreign functions, by ctypes.
+"""XLA's C interface for foreign functions, by ctypes.
 
 XLA calls a C function with a frame that holds addresses and shapes of all arrays. Ours is a Python
 function that ctypes makes callable; it takes the interpreter lock, finds the kernel by its number,

@@ -1,4 +1,4 @@
-"""What identifies compiled code, as text that is the same in every process.
+"""Keys of compiled code, as text that is the same in every process.
 
 A *request* names the code wanted: the kernel's key, this version of kinetree's source, the
 versions that tracing depends on. It is known before anything is traced. A *program* is named by a

@@ -1,4 +1,4 @@
-"""From a graph to blocks of statements that a compiler can digest.
+"""Schedule a graph: blocks of statements small enough for a compiler.
 
 Three decisions, each a function: which products fuse with the addition that consumes them, where
 the straight line is cut into blocks (compile time grows faster than the length of a function), and

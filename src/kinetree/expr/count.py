@@ -1,4 +1,4 @@
-"""How much work a graph is: operation counts in the book's convention, cost, and depth.
+"""Cost of a graph: operation counts in the book's convention, weighted cost, and depth.
 
 What stands in the body of a loop counts once.
 """

@@ -1,4 +1,4 @@
-"""What every operation of the graph means: the reference that all compiled code must agree with.
+"""Meaning of every operation of the graph: the reference for all compiled code.
 
 ``evaluate`` computes nodes of a graph from arrays, one operation at a time, in the arithmetic of
 the arrays: float64, float32, longdouble, complex (for complex-step derivatives: comparisons look at

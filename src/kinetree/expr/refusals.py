@@ -1,4 +1,4 @@
-"""What cannot be traced, and what to write instead.
+"""Errors for code that cannot be traced, with advice on what to write instead.
 
 A trace follows every sample at once: nothing may depend on the value of one. Python needs the
 truth of a value in ``if``, ``while``, ``min``, ``max`` and ``in``, and a machine number in

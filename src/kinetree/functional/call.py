@@ -1,4 +1,4 @@
-"""What one call of a user's kernel passes: a model, arrays with their shapes, and options."""
+"""Arguments of one call of a user's kernel: a model, arrays with their shapes, and options."""
 
 import inspect
 from typing import Any

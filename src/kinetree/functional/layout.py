@@ -1,4 +1,4 @@
-"""What the numbers in the arrays of a model mean: whose they are, and their units."""
+"""Meaning of the entries in the arrays of a model: joint or body, and unit."""
 
 import numpy as np
 

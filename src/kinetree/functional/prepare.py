@@ -1,4 +1,4 @@
-"""From a function and what it is called with to compiled code, for functions of functions.
+"""Compile a function for the arguments of a call, for functions of functions.
 
 A *traceable* is a function of ``kinetree.quantities``, a ``@kernel``, or a derivative of one.
 ``bind`` sorts the arguments of a call into model, arrays and options; ``apply`` runs the traceable

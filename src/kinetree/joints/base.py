@@ -1,4 +1,4 @@
-"""What every joint can do — RBDA §3.5, §4.4.
+"""``AbstractJoint``, the interface of every joint — RBDA §3.5, §4.4.
 
 A joint goes from a predecessor frame ``p`` to a successor frame ``s``. All its vectors are in
 successor coordinates. Algorithms call ``jcalc`` and never test what kind of joint it is.

@@ -1,4 +1,4 @@
-"""What a mechanism is — RBDA chapter 4."""
+"""Models of mechanisms: bodies, joints, frames, limits, geometry — RBDA chapter 4."""
 
 from kinetree.model import geometry, shapes, views
 from kinetree.model.builder import ModelBuilder, from_arrays

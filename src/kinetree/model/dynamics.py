@@ -1,4 +1,4 @@
-"""What joints do of their own accord and what drives them, as arrays over all variables."""
+"""Passive joint dynamics and actuators of a model, as arrays over all variables."""
 
 import numpy as np
 

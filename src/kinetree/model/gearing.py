@@ -1,4 +1,4 @@
-"""Between the variables of a model with couplings and those of all its joints — RBDA §3.2, §9.6.
+"""Couplings: independent variables to those of all joints, and back — RBDA §3.2, §9.6.
 
 ``y`` are the variables that follow nothing, ``q = γ(y)`` those of all joints, and
 

@@ -1,4 +1,4 @@
-"""What bodies look like and where they touch: shapes fixed to bodies.
+"""Geometry: visual and collision shapes fixed to bodies.
 
 Geometry plays no part in the dynamics; viewers, collision checks and file formats use it. Sizes
 are in metres. Shapes are centred on their own frame and those with an axis have it along z.

@@ -1,4 +1,4 @@
-"""Between bodies and joints: velocities and forces in Cartesian and in generalised coordinates.
+"""Cartesian velocities and forces of bodies, from and to generalised ones of joints.
 
 Simulators in maximal coordinates use velocities and forces of bodies; kinetree those of joints. The
 Jacobian leads from joints to bodies; its inverse is unique only for velocities that the joints

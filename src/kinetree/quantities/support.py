@@ -1,4 +1,4 @@
-"""Does it stand? The distance of a point to the edge of the polygon of support.
+"""Stability margin: the distance of a point to the edge of the polygon of support.
 
 Computed on the CPU: which contacts are corners of the polygon depends on the numbers.
 """

@@ -1,4 +1,4 @@
-"""What does not go together in a simulation: one table.
+"""Table of the options of a simulation that are not compatible.
 
 Errors of ``simulate``, ``rollout`` and ``rollout_gradient``, the table in docs/simulation.md and
 the refusals that tests expect all come from ``CONFLICTS``. A ``Feature`` finds something in a

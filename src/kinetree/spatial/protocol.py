@@ -1,4 +1,4 @@
-"""What makes an object a coordinate transform: ``apply`` and ``inv_apply``; the rest is spelling.
+"""Protocol of coordinate transforms: ``apply`` and ``inv_apply``; the rest follows from them.
 
     X @ m            motion to B                 X.star @ f       force to B
     X.T @ f          force back to A             X.T @ I @ X      inertia back to A

@@ -1,4 +1,4 @@
-"""What the literature has beside the texts in use: variants, originals, derivations.
+"""Algorithms of the literature beside those in use: variants, originals, derivations.
 
 No public function is computed by these texts. They are there to be read next to the book and as
 independent answers for the tests: ``kt.textbook.rnea_3d`` is the recursive Newton-Euler algorithm

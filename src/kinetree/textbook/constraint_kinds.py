@@ -1,4 +1,4 @@
-"""What kind of constraint: the functions behind the matrices — RBDA §3.4, Fig. 3.1.
+"""Kinds of constraints: the functions behind the matrices — RBDA §3.4, Fig. 3.1.
 
 At velocity level every equality constraint reads ``φ⁰(q, t) + Σ φⁱ(q, t) qdᵢ = 0``, holonomic
 (3.30) or not (3.29). A holonomic one is the rate of a position function; a nonholonomic one is

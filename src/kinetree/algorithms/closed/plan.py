@@ -1,4 +1,4 @@
-"""How the constraints of a model are to be eliminated: decided once, for all its configurations.
+"""Plan of elimination for the constraints of a model, made once for all its configurations.
 
 The choice is made from a handful of configurations in which the loops are closed. Pivots are
 compared in units of the mechanism: columns by the inertia of the joints, rows by their size. Of

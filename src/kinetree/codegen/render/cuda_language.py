@@ -1,4 +1,4 @@
-"""How CUDA C spells what a program does."""
+"""Operations of a program in CUDA C."""
 
 from kinetree.codegen.parts import LEFT, WORK
 from kinetree.codegen.render.c import C, offset

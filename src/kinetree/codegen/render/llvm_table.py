@@ -1,4 +1,4 @@
-"""What the functions that kernels share have to know about a kernel: ``@kernel``, a table in IR."""
+"""``@kernel``: the table in IR that describes a kernel to the functions that kernels share."""
 
 _FIELDS = (
     "step",  # the function that computes one vector of samples

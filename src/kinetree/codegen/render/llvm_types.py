@@ -1,4 +1,4 @@
-"""How one vector of samples is spelled in LLVM IR."""
+"""Types of LLVM IR for one vector of samples."""
 
 import struct
 from dataclasses import dataclass

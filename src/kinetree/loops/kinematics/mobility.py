@@ -1,4 +1,4 @@
-"""How a mechanism can move: freedoms, redundant constraints, over-constraint — RBDA §8.10.
+"""Mobility: degrees of freedom, redundant constraints, over-constraint — RBDA §8.10.
 
 Counting joints and loops gives the mobility of mechanisms whose constraints are independent. Others
 move more freely than the count says, every planar linkage with hinges among them; and there are

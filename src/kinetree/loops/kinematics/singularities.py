@@ -1,4 +1,4 @@
-"""How near a mechanism is to a singular configuration, and what gives way there.
+"""Singular configurations: distance to the next one, and the motions it frees.
 
 At a singularity constraints become dependent: the smallest of their singular values vanishes, and a
 motion that they forbade is free for an instant — Spencer §3.1, RBDA §8.10. The same measure

@@ -1,4 +1,4 @@
-"""What exact motion preserves: ``g = 0`` and ``G v = 0`` — Spencer §2.1.1, (2.7)–(2.10)."""
+"""Invariants of exact motion: ``g = 0`` and ``G v = 0`` — Spencer §2.1.1, (2.7)–(2.10)."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple

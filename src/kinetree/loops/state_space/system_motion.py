@@ -27,7 +27,7 @@ from kinetree.loops.state_space.svd_form import SingularityWatch, SVDForm
 from kinetree.loops.state_space.system import ConstrainedSystem
 
 BAUMGARTE = Stabilization(10.0, 10.0)
-"""What the thesis takes [1/s]."""
+"""The value of the thesis [1/s]."""
 HOLDS = ("nothing", "baumgarte", "projection", "all", "energy")
 
 

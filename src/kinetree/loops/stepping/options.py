@@ -1,4 +1,4 @@
-"""How constraints are kept in a simulation: what ``simulate(constraints=...)`` takes."""
+"""Constraint methods of a simulation: the values of ``simulate(constraints=...)``."""
 
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,1 +1,1 @@
-"""What acts on joints while they move: applied forces, friction, stops, motors."""
+"""Forces on joints during a simulation: applied forces, friction, stops, motors."""

@@ -1,1 +1,1 @@
-"""What a simulation returns: tables, files, pictures, and whether it can be trusted."""
+"""Results of a simulation: tables, files, plots, and a report of their accuracy."""

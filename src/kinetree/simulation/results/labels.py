@@ -1,4 +1,4 @@
-"""What the variables of a model are called, and their units: for tables, legends and axes."""
+"""Names and units of the variables of a model, for tables, legends and axes."""
 
 from functools import lru_cache
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""What a sweep gives back: the runs with their values, results and failures."""
+"""Results of a sweep: the runs with their values, results and failures."""
 
 from collections.abc import Sequence
 from pathlib import Path

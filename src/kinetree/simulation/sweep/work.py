@@ -1,4 +1,4 @@
-"""What is done with each run, and with a chunk of them, on whatever thread or machine."""
+"""The work of one run of a sweep, and of a chunk of runs, on any thread or machine."""
 
 import inspect
 from collections.abc import Callable

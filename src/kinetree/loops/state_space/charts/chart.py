@@ -1,4 +1,4 @@
-"""What a chart is: independent states that give the whole state, at least nearby — Spencer §2.2."""
+"""Charts: independent states that give the whole state, at least nearby — Spencer §2.2."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
