@@ -42,7 +42,7 @@ def _compiled(function):
     return lambda m: function.compiled(m, m.neutral(), *np.zeros((2, m.nv)))
 
 
-DEFINITIONS = {
+FUNCTIONS = {
     "rnea": lambda m: kernel_of(m, "inverse_dynamics"),
     "aba": lambda m: kernel_of(m, "forward_dynamics"),
     "crba": lambda m: kernel_of(m, "mass_matrix"),

@@ -41,7 +41,7 @@ durations, ropes = np.linspace(2, 14, 80), rng.normal(4.0, 0.2, 100)
 inertias = [hanging(LOAD, rope).parameters() for rope in ropes]
 start = np.zeros((len(durations), len(ropes), 2))
 motion = kt.rollout(
-    crane, start, steps=750, dt=0.02, policy=drive, arguments={"duration": durations[:, None]},
+    crane, start, steps=750, dt=0.02, controller=drive, arguments={"duration": durations[:, None]},
     parameters={"inertia:load": np.array(inertias)}, store_every=750,
 )  # fmt: skip
 

@@ -521,8 +521,7 @@ def _(f, c):
     f.holds(all(s.plain >= 0 and s.lumped >= 0 for s in found.values()), f"{found}")
 
 
-not_of_a_model("of a joint", "equivalence.invariant_inertias", "equivalence.is_invariant",
-               "check_joint")  # fmt: skip
+not_of_a_model("of a joint", "equivalence.invariant_inertias", "equivalence.is_invariant")
 
 
 # --- identification ------------------------------------------------------------------------------

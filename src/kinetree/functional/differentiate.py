@@ -74,7 +74,7 @@ class Derivative(Transformed):
     def __call__(self, model=None, *arrays, **options) -> Any:
         """The derivative for the arguments that the function takes."""
         if not options and type(model) is Model:  # as in an earlier call
-            known = model.kernels.get(self)
+            known = model.memo.get(self)
             if known is not None and known[0] == len(arrays):
                 return known[1].call(*arrays)
         return super().__call__(model, *arrays, **options)

@@ -108,14 +108,14 @@ class UserKernel:
         return found
 
     def _kernels(self, model):
-        return self._without_model if model is None else model.kernels
+        return self._without_model if model is None else model.memo
 
     def _known(self, args):
         """The compiled function of an earlier call whose arguments had the same last axes."""
         if not args:
             return None
         with_model = type(args[0]) is Model
-        known = (args[0].kernels if with_model else self._without_model).get(self)
+        known = (args[0].memo if with_model else self._without_model).get(self)
         return None if known is None else known.get(_look(args[with_model:]))
 
     def _remember(self, args, options, call, compiled):

@@ -94,7 +94,7 @@ class Product(Transformed):
     def __call__(self, model=None, *arrays, **options) -> Any:
         """The product for the arguments that the function takes, and the vector."""
         if len(options) == 1 and type(model) is Model:  # as in an earlier call
-            known = model.kernels.get(self)
+            known = model.memo.get(self)
             if known is not None and known[0] == len(arrays):
                 parts = _plain_parts(options.get(self.keyword))
                 if len(arrays) + len(parts) == len(known[1].inputs):
@@ -199,7 +199,7 @@ class VectorJacobianProduct(Product):
         form = result_form(self.function, call)
         if form is not None:
             return form
-        kernels = self._kernels if call.model is None else call.model.kernels
+        kernels = self._kernels if call.model is None else call.model.memo
         key = (self, "form", call.key)
         if key not in kernels:
 

@@ -85,7 +85,7 @@ class Transformed(ABC):
         prepared = self.prepared(call)
         count, model = len(args) - 1, call.model
         if model is not None and out is None and self.is_plain(call, count, options):
-            model.kernels[self] = count, prepared.kernel if prepared.plain else prepared
+            model.memo[self] = count, prepared.kernel if prepared.plain else prepared
         return prepared.call(*call.arrays.values(), out=out)
 
     @abstractmethod
@@ -94,7 +94,7 @@ class Transformed(ABC):
 
     def prepared(self, call):
         """The compiled form for the model, options and shapes of a call."""
-        kernels = self._kernels if call.model is None else call.model.kernels
+        kernels = self._kernels if call.model is None else call.model.memo
         prepared = kernels.get((self, call.key))
         if prepared is None:
             prepared = kernels[self, call.key] = prepare(self, call)

@@ -8,9 +8,10 @@ model. Everything else follows from the signature: arrays without a default are 
 compiled code, arrays that may be None are inputs when they are given, and whatever is not an array
 is an option that is compiled in. A function that names no algorithm is the text of its own.
 
-This is the only place that builds a kernel for a model, and ``Model.kernels`` the only memo of
-them. Batches, arrays of other libraries, derivatives, exported code, the reference and the tests
-find all functions in ``FUNCTIONS``.
+This is the only place that builds a kernel for a model. ``Model.kernels`` keeps those of quantities
+by name and options, and ``kept`` everything else that belongs to a model. Batches, arrays of other
+libraries, derivatives, exported code, the reference and the tests find all functions in
+``FUNCTIONS``.
 """
 
 import functools
@@ -431,9 +432,9 @@ def kept(model, key, make) -> Any:
         key: a tuple that begins with the name of the function that owns it.
         make: computes it the first time.
     """
-    found = model.kernels.get(key)
+    found = model.memo.get(key)
     if found is None:
-        found = model.kernels[key] = make()
+        found = model.memo[key] = make()
     return found
 
 

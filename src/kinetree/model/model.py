@@ -39,7 +39,7 @@ _FIELDS = (
     "base_name",
 )  # fmt: skip
 
-_COMPILED = ("kernels",)
+_COMPILED = ("kernels", "memo")
 
 
 class Model:
@@ -128,7 +128,12 @@ class Model:
 
     @cached_property
     def kernels(self) -> dict:
-        """What was compiled for this model so far; see ``kinetree.model.define``."""
+        """Quantities compiled for this model so far, by name and options; see ``define``."""
+        return {}
+
+    @cached_property
+    def memo(self) -> dict:
+        """What else is kept with this model, by ``kinetree.model.define.kept``."""
         return {}
 
     @cached_property

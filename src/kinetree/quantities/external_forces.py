@@ -30,7 +30,7 @@ _FLOAT = np.dtype(float)
 
 def _rows(model, f_ext):
     """Plain arrays of one shape, the common case, without ceremony; None for all others."""
-    bodies = model.kernels.get("external_forces") or _bodies(model)
+    bodies = model.memo.get("external_forces") or _bodies(model)
     array = shape = None
     for name, f in f_ext.items():
         if type(f) is not np.ndarray or f.dtype is not _FLOAT or f.shape != (shape or f.shape):
