@@ -55,6 +55,7 @@ check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports
+	$(BIN)/python .ci/house.py
 	$(BIN)/python docs/make_book.py --check
 
 # Tests run make, which must not take ours for its own, and Python, many times: let it keep bytecode.

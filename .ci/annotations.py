@@ -3,7 +3,7 @@
 The public surface is what the reference documents: ``kt``'s own names, those of its public
 submodules, and the public methods of their classes.
 
-    python .ci/annotations.py [--list] [module prefix ...]
+    python .ci/annotations.py [module prefix ...]
 """
 
 import inspect

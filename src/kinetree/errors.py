@@ -5,6 +5,7 @@ Every error is also the built-in exception a Python user would expect, so both
 thing, say what was expected and what came, and what to do about it.
 """
 
+import importlib
 from collections.abc import Callable
 from contextlib import contextmanager
 from functools import wraps
@@ -289,3 +290,18 @@ class BackendError(KinetreeError, AssertionError):
 
 class ViewError(KinetreeError, RuntimeError):
     """A viewer cannot start."""
+
+
+# --- Packages that only some results need, imported on demand ------------------------------------
+
+
+def need(module, purpose, extra):
+    """The module of that name, or an error with what to install for ``purpose``."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise MissingPackageError(
+            f"{purpose} needs the package {package}, which cannot be imported ({error}): "
+            f'pip install "kinetree[{extra}]"'
+        ) from error

@@ -16,9 +16,9 @@ from support.closeness import assert_close
 import kinetree as kt
 from kinetree.codegen import build as build_module
 from kinetree.codegen import cache, keys
+from kinetree.codegen import machine_code as llvm
 from kinetree.codegen.build import build
 from kinetree.codegen.cache import open_store
-from kinetree.codegen.compile import llvm
 from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.render.llvm import render
 from kinetree.codegen.runtime.kernel import Kernel

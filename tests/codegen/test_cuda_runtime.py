@@ -9,7 +9,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 import kinetree as kt
-from kinetree.codegen.compile import nvrtc
+from kinetree.codegen import nvrtc
 from kinetree.codegen.render.cuda import Layout
 from kinetree.codegen.runtime import cuda
 from kinetree.errors import BackendError, DeviceMemoryError, MissingPackageError

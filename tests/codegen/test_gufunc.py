@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.backends import llvm
 
-from kinetree.codegen.compile.llvm import load, object_code
+from kinetree.codegen.machine_code import load, object_code
 from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.render.llvm import render
 from kinetree.codegen.runtime.single import gufunc, signature

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from kinetree.codegen import keys
-from kinetree.codegen.compile import llvm
+from kinetree.codegen import machine_code as llvm
 from kinetree.codegen.keys import program_key, request_key, source_digest
 from kinetree.codegen.program import Argument
 

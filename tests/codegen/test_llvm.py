@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.backends import llvm
 
-from kinetree.codegen.compile.llvm import default_lanes, object_code
+from kinetree.codegen.machine_code import default_lanes, object_code
 from kinetree.codegen.program import Argument, trace
 from kinetree.codegen.render.llvm import render
 from kinetree.codegen.render.llvm_shared import shared_symbols, shared_text

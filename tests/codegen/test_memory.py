@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from kinetree.codegen.compile import llvm
+from kinetree.codegen import machine_code as llvm
 from kinetree.codegen.runtime import threads
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.simulation.results import packages
+from kinetree import errors
 
 mpl.use("Agg")
 from matplotlib import pyplot
@@ -175,7 +175,7 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch):
             raise ModuleNotFoundError("No module named 'matplotlib'")
         return real(name, *rest)
 
-    monkeypatch.setattr(packages.importlib, "import_module", without)
+    monkeypatch.setattr(errors.importlib, "import_module", without)
     with pytest.raises(kt.errors.MissingPackageError, match=r'pip install "kinetree\[plot\]"'):
         kt.plot.tree(DOUBLE)
 

@@ -7,7 +7,7 @@ from support.mechanisms import arm, assert_balanced, block
 
 import kinetree as kt
 from kinetree.errors import ShapeError, SimulationError, UnknownNameError
-from kinetree.simulation.effects import effects_of
+from kinetree.simulation.setup import effects_of
 
 
 def test_spring_and_damper_of_a_joint_act_by_themselves():

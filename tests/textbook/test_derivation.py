@@ -6,7 +6,7 @@ from support.closeness import assert_close
 from support.spatial_quantities import Pair
 
 from kinetree.errors import SingularError
-from kinetree.textbook import assembly, derivation
+from kinetree.textbook import aba_variants, derivation
 
 
 def given_equations(p, *, inverted, implicit):
@@ -20,9 +20,9 @@ def given_equations(p, *, inverted, implicit):
 def test_elimination_reproduces_every_row_of_the_table(n, rng):
     p = Pair(rng, n)
     cases = {
-        (False, False): assembly.standard(p.I1, p.p1, p.I2, p.p2, p.S, p.c, p.tau),
-        (True, True): assembly.variant_1(p.Phi1, p.b1, p.Phi2, p.b2, p.T, p.Ta, p.c, p.tau),
-        (False, True): assembly.variant_2(p.I1, p.p1, p.I2, p.p2, p.T, p.Ta, p.c, p.tau),
+        (False, False): aba_variants.standard(p.I1, p.p1, p.I2, p.p2, p.S, p.c, p.tau),
+        (True, True): aba_variants.variant_1(p.Phi1, p.b1, p.Phi2, p.b2, p.T, p.Ta, p.c, p.tau),
+        (False, True): aba_variants.variant_2(p.I1, p.p1, p.I2, p.p2, p.T, p.Ta, p.c, p.tau),
     }
     for (inverted, implicit), formulae in cases.items():
         equations = given_equations(p, inverted=inverted, implicit=implicit)
@@ -38,7 +38,7 @@ def test_elimination_finds_the_fourth_combination_too(rng):
     p = Pair(rng, 2)
     equations = given_equations(p, inverted=True, implicit=False)
     Phi, b = derivation.derive(equations, "a1", "f")
-    IA, pA, _, _ = assembly.standard(p.I1, p.p1, p.I2, p.p2, p.S, p.c, p.tau)
+    IA, pA, _, _ = aba_variants.standard(p.I1, p.p1, p.I2, p.p2, p.S, p.c, p.tau)
     assert_close(Phi @ IA, np.eye(6), condition=p.condition)
     assert_close(b, -Phi @ pA, condition=p.condition, scale=1 + np.abs(b).max())
 

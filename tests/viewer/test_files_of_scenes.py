@@ -11,9 +11,8 @@ import trimesh
 from imageio_ffmpeg import get_ffmpeg_exe
 
 import kinetree as kt
-from kinetree import viewer
+from kinetree import errors, viewer
 from kinetree.model import geometry
-from kinetree.simulation.results import packages
 from kinetree.viewer import film
 from kinetree.viewer.painting import rasterized
 
@@ -228,7 +227,7 @@ def test_a_missing_package_is_named_with_its_extra(tmp_path, monkeypatch, packag
             raise ModuleNotFoundError(f"No module named {name!r}")
         return real(name, *rest)
 
-    monkeypatch.setattr(packages.importlib, "import_module", without)
+    monkeypatch.setattr(errors.importlib, "import_module", without)
     with pytest.raises(kt.errors.MissingPackageError, match=rf"{purpose} needs .*kinetree\[view\]"):
         use(tmp_path)
 

@@ -9,16 +9,16 @@ from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
+from kinetree.codegen import nvrtc
 from kinetree.codegen.cache import open_store
-from kinetree.codegen.compile import nvrtc
-from kinetree.codegen.compile.llvm import (
+from kinetree.codegen.keys import program_key, request_key
+from kinetree.codegen.machine_code import (
     default_lanes,
     is_provided,
     load,
     object_code,
     provide,
 )
-from kinetree.codegen.keys import program_key, request_key
 
 _loaded = WeakValueDictionary()  # machine code in use, by request and by program
 _recent = deque(maxlen=64)  # some of what was used lately stays when its model goes

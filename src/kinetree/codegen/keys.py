@@ -15,7 +15,8 @@ from functools import cache
 
 import numpy as np
 
-from kinetree.codegen.compile import llvm, nvrtc
+from kinetree.codegen import machine_code as llvm
+from kinetree.codegen import nvrtc
 
 _IMPORTED = time.time() - 2.0  # [s] files older than this are what this process runs
 

@@ -2,8 +2,8 @@
 
 from contextlib import contextmanager
 
+from kinetree.errors import need
 from kinetree.simulation.results import panels
-from kinetree.simulation.results.packages import need
 
 STYLE = {
     **panels.STYLE,

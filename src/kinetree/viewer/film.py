@@ -4,8 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kinetree.errors import KinetreeError, UnknownNameError
-from kinetree.simulation.results.packages import need
+from kinetree.errors import KinetreeError, UnknownNameError, need
 from kinetree.viewer.painting import Painter
 from kinetree.viewer.scenes.camera import framing
 from kinetree.viewer.scenes.description import LAYERS, SHOWN

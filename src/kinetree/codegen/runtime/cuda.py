@@ -9,7 +9,7 @@ from threading import local
 
 from kinetree.codegen.build import build_cuda
 from kinetree.codegen.cache import open_store
-from kinetree.codegen.compile.nvrtc import cupy, driver
+from kinetree.codegen.nvrtc import cupy, driver
 from kinetree.errors import DeviceMemoryError
 
 _BLOCKS = (128, 256, 64, 32)  # threads; what is likely best comes first

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.simulation.results.packages import need
+from kinetree.errors import need
 from kinetree.spelling import printable
 
 COLORS = (

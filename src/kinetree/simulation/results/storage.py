@@ -14,11 +14,17 @@ from pathlib import Path
 
 import numpy as np
 
-from kinetree.errors import KinetreeError, LoadError, MissingPackageError, ModelError, ModelWarning
+from kinetree.errors import (
+    KinetreeError,
+    LoadError,
+    MissingPackageError,
+    ModelError,
+    ModelWarning,
+    need,
+)
 from kinetree.model import Model, serialize
 from kinetree.simulation.results import tables
 from kinetree.simulation.results.archives import Archive, check_size, plain, regular_size, revived
-from kinetree.simulation.results.packages import need
 from kinetree.spelling import printable
 
 FORMAT = "kinetree trajectory 1"

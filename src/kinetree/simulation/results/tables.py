@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from kinetree.errors import need
 from kinetree.simulation.results import labels
-from kinetree.simulation.results.packages import need
 
 _SCALARS = {"energy": "J", "work": "J", "loop_error": "m or rad"}
 _NAMES = {

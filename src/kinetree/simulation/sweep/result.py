@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.arrays.kinds import Array
-from kinetree.errors import SweepError, UnknownNameError
-from kinetree.simulation.results.packages import need
+from kinetree.errors import SweepError, UnknownNameError, need
 from kinetree.simulation.sweep.store import Folder, read_manifest, read_runs
 from kinetree.spelling import did_you_mean
 

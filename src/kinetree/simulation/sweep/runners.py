@@ -13,8 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from kinetree.errors import SweepError
-from kinetree.simulation.results.packages import need
+from kinetree.errors import SweepError, need
 from kinetree.simulation.sweep.work import Chunk
 
 _MOST = 64  # chunks that wait at the scheduler, at least

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kinetree.errors import KinetreeError
-from kinetree.simulation.results.packages import need
+from kinetree.errors import KinetreeError, need
 from kinetree.spelling import printable
 from kinetree.viewer.browser.drawing import ASIDE
 from kinetree.viewer.browser.server import dress

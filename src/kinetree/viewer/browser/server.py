@@ -14,8 +14,7 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
-from kinetree.errors import ViewError
-from kinetree.simulation.results.packages import need
+from kinetree.errors import ViewError, need
 
 FIRST_PORT = 8080
 _starting = threading.Lock()
