@@ -19,13 +19,13 @@ _DEPRECATED = {
         "projection",
         "rnea_3d",
         "rnea_absolute",
-        "assembly",
         "state_space",
         "stacked",
         "constrained_body",
         "constraint_kinds",
     )
 } | {
+    "assembly": "kinetree.textbook.aba_variants",
     "assembly_plan": "kinetree.algorithms.closed.divide_and_conquer",
     "closed_chain": "kinetree.algorithms.closed.forward_dynamics",
     "closed_chain_derivatives": "kinetree.algorithms.closed.links",
