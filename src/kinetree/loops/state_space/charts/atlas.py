@@ -1,7 +1,8 @@
 """One chart after another: a new one where the old one becomes poor — Spencer §2.3.3, Remark 1."""
 
+import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -282,7 +283,7 @@ class _Forces:
     model: Model
     field: Constrained
     tau: np.ndarray
-    powers: list = field(default_factory=list)
+    powers: list = dataclasses.field(default_factory=list)
 
     def __call__(self, t, q, qd):
         total = self.field.joint_force(self.model, t, q, qd, self.tau)
