@@ -13,49 +13,50 @@ from kinetree.model.arrays import as_given, check_finite
 from kinetree.model.define import kept
 from kinetree.spatial import Force, Motion
 
-
-def external_forces(model: Model, f_ext: Any) -> Array:
-    """External forces as one array (..., body_count, 6), in the order of the bodies."""
-    if type(f_ext) is dict:
-        rows = _rows(model, f_ext)
-        if rows is not None:
-            return rows
-    elif type(f_ext) is np.ndarray and f_ext.shape == (model.body_count, 6):
-        return f_ext  # kernels look at its numbers
-    return _external_forces(model, f_ext)
-
-
 _FLOAT = np.dtype(float)
 
 
-def _rows(model, f_ext):
-    """Plain arrays of one shape, the common case, without ceremony; None for all others."""
-    bodies = model.memo.get("external_forces") or _bodies(model)
+def external_forces(model: Model, f_ext: Any) -> Array:
+    """External forces as one array (..., body_count, 6), in the order of the bodies."""
+    if type(f_ext) is np.ndarray and f_ext.shape == (model.body_count, 6):
+        return f_ext  # kernels look at its numbers
+    if type(f_ext) is not dict:
+        return _any_forces(model, f_ext)
+    # Plain arrays of one shape, by name: the common case, without ceremony.
+    bodies, zero = model.memo.get("external_forces") or _places(model)
     array = shape = None
     for name, f in f_ext.items():
-        if type(f) is not np.ndarray or f.dtype is not _FLOAT or f.shape != (shape or f.shape):
-            return None
+        i = bodies.get(name)
+        if i is None or type(f) is not np.ndarray or f.dtype is not _FLOAT:
+            return _any_forces(model, f_ext)
         if array is None:
             shape = f.shape
-            if shape[-1:] != (6,):
-                return None
-            array = np.zeros((*shape[:-1], model.body_count, 6))
-        i = bodies.get(name, -1)
-        if i > 0:  # the base takes any force without moving
+            array = zero.copy() if shape == (6,) else np.zeros((*shape[:-1], *zero.shape))
+        if f.shape != shape or shape[-1:] != (6,):
+            return _any_forces(model, f_ext)
+        if i == 0:  # the base takes any force without moving
+            continue
+        if len(shape) == len(f_ext) == 1:
+            array[i - 1] = f
+        else:
             row = array[..., i - 1, :]
             row += f
-        elif i < 0:
-            return None
-    return array
+    return zero if array is None else array
 
 
-def _bodies(model):
-    """The number of the body of every frame."""
+def _places(model):
+    """The number of the body of every frame, and forces that are zero."""
     names = (*model.body_names, *model.frame_names)
-    return kept(model, "external_forces", lambda: {n: model.frame(n).body for n in names})
+
+    def make():
+        zero = np.zeros((model.body_count, 6))
+        zero.flags.writeable = False
+        return {n: model.frame(n).body for n in names}, zero
+
+    return kept(model, "external_forces", make)
 
 
-def _external_forces(model, f_ext):
+def _any_forces(model, f_ext):
     if isinstance(f_ext, dict):
         forces = {name: _force(name, f) for name, f in f_ext.items()}
         if any(map(is_foreign, forces.values())):
