@@ -212,8 +212,10 @@ def draw(results, batch=4096):
         axes.axhline(1, color="black", linewidth=0.8)
         axes.set_xticks(range(len(functions)), functions, rotation=20)
         axes.set_title(title)
-        axes.set_yscale("log")
-        axes.grid(axis="y", which="both", alpha=0.3)
+        axes.set_yscale("log", subs=[])
+        axes.set_yticks([1, 2, 5, 10, 20, 50, 100], labels=map(str, [1, 2, 5, 10, 20, 50, 100]))
+        axes.set_ylim(0.8)
+        axes.grid(axis="y", alpha=0.3)
         axes.set_ylabel("times faster than Pinocchio")
     panels[0].legend()
     path = HERE.parent / "docs" / "speed.png"

@@ -25,7 +25,7 @@ from kinetree.errors import KinetreeError, ShapeError, SingularError, TraceError
 
 _FLOAT64 = np.dtype(np.float64)
 _LEAN = (("float64", False), ("float64", True))  # variants: for single samples, for batches
-_BRIEF = 4096  # numbers of a batch that takes microseconds: no threads, nobody else waits
+_BRIEF = 8192  # numbers of a batch that takes microseconds: no threads, nobody else waits
 
 _NATIVE = frozenset((np.ndarray, float, int, list, tuple, np.float64, np.float32))
 
