@@ -273,3 +273,11 @@ def test_a_clock_with_many_steps_has_no_longer_one():
     assert clock.time(clock.count) - clock.time(clock.count - 1) < 1e-3
     assert Clock(0.0, 0.7, 0.1).count == 7
     assert Clock(1e6, 1e6 + 5.0, 1e-3).count == 5000
+
+
+def test_a_mechanism_without_freedoms_simulates_by_every_integrator():
+    still = kt.ModelBuilder("still").body("a", joint=kt.Fixed(), inertia=kt.Inertia.zero()).build()
+    for integrator in ("rk4", "rosenbrock"):
+        motion = kt.simulate(still, still.neutral(), duration=0.01, integrator=integrator)
+        assert motion.q.shape == (11, 0)
+        assert motion.q.dtype == float

@@ -166,7 +166,7 @@ class Kernel:
             self._check_out(out, batch, dtype)
         if self.is_empty:
             self.validate(arrays)  # ufuncs have no axes of length zero
-            return _copied(self.reference(arrays), out)
+            return _copied(_of_type(self.reference(arrays), dtype), out)
         if out is not None:  # inputs may be needed again after results have been written
             arrays = [a.copy() if _overlaps(a, out) else a for a in arrays]
         return self._run(arrays, batch, dtype, out)
@@ -261,6 +261,14 @@ class Kernel:
 def _overlaps(array, out):
     outs = out if isinstance(out, tuple) else (out,)
     return any(o is not None and np.may_share_memory(array, o) for o in outs)
+
+
+def _of_type(result, dtype):
+    """Results of a text that had no number to tell their type by."""
+    if isinstance(result, tuple):
+        return tuple(_of_type(r, dtype) for r in result)
+    result = np.asarray(result)
+    return result.astype(dtype) if result.dtype.kind == "O" else result[()]
 
 
 def _copied(result, out):
