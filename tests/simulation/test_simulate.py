@@ -276,7 +276,8 @@ def test_a_clock_with_many_steps_has_no_longer_one():
 
 
 def test_a_mechanism_without_freedoms_simulates_by_every_integrator():
-    still = kt.ModelBuilder("still").body("a", joint=kt.Fixed(), inertia=kt.Inertia.zero()).build()
+    inertia = kt.Inertia.from_mass_center(1.0, np.zeros(3), np.eye(3))
+    still = kt.ModelBuilder("still").body("a", joint=kt.Fixed(), inertia=inertia).build()
     for integrator in ("rk4", "rosenbrock"):
         motion = kt.simulate(still, still.neutral(), duration=0.01, integrator=integrator)
         assert motion.q.shape == (11, 0)
