@@ -24,7 +24,8 @@ def external_forces(model: Model, f_ext: Any) -> Array:
         return _any_forces(model, f_ext)
     # Plain arrays of one shape, by name: the common case, without ceremony.
     bodies, zero = model.memo.get("external_forces") or _places(model)
-    array = shape = None
+    array: Any = None
+    shape: Any = None
     for name, f in f_ext.items():
         i = bodies.get(name)
         if i is None or type(f) is not np.ndarray or f.dtype is not _FLOAT:

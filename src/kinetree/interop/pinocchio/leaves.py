@@ -72,7 +72,7 @@ class MissingLibraryError(InteropError, MissingPackageError):
 def pinocchio() -> Any:
     """The ``pinocchio`` module, or an error that says how to get it."""
     try:
-        import pinocchio as library
+        import pinocchio as library  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise MissingLibraryError(
             f"kinetree.interop.pinocchio needs Pinocchio, which cannot be imported ({error}): "
