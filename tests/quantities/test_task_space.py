@@ -283,3 +283,13 @@ def test_a_task_of_a_mechanism_with_loops_needs_it_closed():
     m = kt.samples.four_bar()
     with pytest.raises(kt.ShapeError, match="q does not close loop"):
         kt.task_freedom(m, kt.loops.assemble(m) + 0.3, m.body_names[2])
+
+
+def test_damping_is_checked_on_every_call():
+    """Also on those that find their kernel."""
+    m = kt.samples.panda()
+    q = m.neutral()
+    kt.operational_space_inertia(m, q, "tool", damping=0.1)
+    for bad in (-1.0, 0.0, np.nan):
+        with pytest.raises(kt.ShapeError, match="damping must be"):
+            kt.operational_space_inertia(m, q, "tool", damping=bad)

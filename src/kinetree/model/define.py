@@ -185,7 +185,7 @@ class Quantity:
         if self.check is not None:
             self.check(model, given)
         for name, read in self.read.items():
-            if given[name] is not None:
+            if given.get(name) is not None:
                 given[name] = read(model, given[name])
         extra = tuple(n for n in self.optional if given[n] is not None)
         kernel = self.kernel(model, extra, **{n: given[n] for n in self.options})

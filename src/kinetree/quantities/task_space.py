@@ -81,18 +81,16 @@ def _check(model, given):
     for name in ("acceleration", "force"):
         if name in given:
             _check_vector(given[name], name, given["rows"])
-    damping = given.get("damping")
-    if damping is not None:
-        _check_damping(model, damping, "damping")
 
 
-def _check_damping(model, damping, name):
-    damping = as_given(damping, name)
+def _damping(model, damping):
+    """The damping of every call, also of those that find their kernel: it must be positive."""
+    damping = as_given(damping, "damping")
     if is_foreign(damping) or damping.dtype == object:
-        return
+        return damping
     if not np.all(damping > 0):
         raise ShapeError(f"damping must be positive, got {damping.min()}")
-    check_finite(damping, name, core=0)
+    return check_finite(damping, "damping", core=0)
 
 
 def _check_vector(x, name, rows):
@@ -122,9 +120,9 @@ def _task_quantity(shape, algorithm):
         arrays={
             "acceleration": Argument((_size,)),
             "force": Argument((_size,)),
-            "damping": Argument((), _check_damping),
+            "damping": Argument(()),
         },
-        read={"rows": lambda model, rows: _rows(rows)},
+        read={"rows": lambda model, rows: _rows(rows), "damping": _damping},
         check=_check,
     )
 
