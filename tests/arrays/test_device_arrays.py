@@ -20,7 +20,8 @@ def test_precision_is_that_of_numpy_arrays():
 def test_a_device_needs_cupy(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)
     with pytest.raises(
-        kt.errors.MissingPackageError, match=r'need CuPy.*pip install "kinetree\[gpu\]"'
+        kt.errors.MissingPackageError,
+        match=r'needs the package cupy.*pip install "kinetree\[gpu\]"',
     ):
         device.require_cupy()
 

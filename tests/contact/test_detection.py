@@ -127,7 +127,9 @@ def test_what_coal_cannot_do_is_named(monkeypatch):
     with pytest.raises(SingularError, match=r"coal found no distance between Box.*ignore="):
         convex_distance(a, b)
     monkeypatch.setitem(sys.modules, "coal", None)
-    with pytest.raises(MissingPackageError, match=r'needs coal.*pip install "kinetree\[contact\]"'):
+    with pytest.raises(
+        MissingPackageError, match=r'needs the package coal.*pip install "kinetree\[contact\]"'
+    ):
         convex_distance(a, b)
 
 

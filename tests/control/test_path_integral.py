@@ -55,5 +55,5 @@ def test_arrays_must_be_known_and_there(monkeypatch):
     with pytest.raises(kt.ShapeError, match="arrays must be 'numpy' or 'cupy', got 'torch'"):
         controller(arrays="torch")
     monkeypatch.setitem(sys.modules, "cupy", None)
-    with pytest.raises(kt.errors.MissingPackageError, match="need CuPy"):
+    with pytest.raises(kt.errors.MissingPackageError, match="needs the package cupy"):
         controller(arrays="cupy")

@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 from math import prod
 
-from kinetree.errors import DeviceMemoryError, MissingPackageError
+from kinetree.errors import DeviceMemoryError, need
 
 
 class Plans(dict):
@@ -23,14 +23,7 @@ class Plans(dict):
 
 def require_cupy():
     """The module ``cupy``, which compiles and launches kernels."""
-    try:
-        import cupy  # pyright: ignore[reportMissingImports]
-    except ImportError as error:
-        raise MissingPackageError(
-            "arrays on a CUDA device need CuPy, which compiles and launches kernels there: "
-            'pip install "kinetree[gpu]"; or move the arrays to the CPU'
-        ) from error
-    return cupy
+    return need("cupy", "computing with arrays on a GPU", "gpu")
 
 
 def launch(kernel, dtype, device, operands, outputs, batch, stream):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from kinetree.errors import BackendError, MissingPackageError
+from kinetree.errors import BackendError, need
 
 OPTIONS = ("--std=c++17", "--disable-warnings")
 """Options for every program, besides the processor: rounding as IEEE says, products fused."""
@@ -45,14 +45,7 @@ class Function:
 @cache
 def cupy() -> Any:
     """The package CuPy."""
-    try:
-        import cupy as found  # pyright: ignore[reportMissingImports]
-    except ImportError as error:
-        raise MissingPackageError(
-            f"arrays on a GPU need the package cupy, which cannot be imported ({error}): "
-            f'pip install "kinetree[gpu]"'
-        ) from error
-    return found
+    return need("cupy", "computing with arrays on a GPU", "gpu")
 
 
 @cache

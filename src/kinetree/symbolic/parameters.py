@@ -10,25 +10,18 @@
 """
 
 from dataclasses import replace
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from kinetree.errors import MissingPackageError, ModelError, UnknownNameError
+from kinetree.errors import ModelError, UnknownNameError, need
 from kinetree.model.views import snapped
 from kinetree.spatial import Inertia, Plucker
 
 
 def sympy():
     """The module ``sympy``, imported when it is first needed."""
-    try:
-        return import_module("sympy")
-    except ImportError as error:
-        raise MissingPackageError(
-            f"formulas need SymPy, which cannot be imported ({error}); "
-            f'pip install "kinetree[symbolic]"'
-        ) from error
+    return need("sympy", "writing formulas", "symbolic")
 
 
 _AXES = "xyz"

@@ -1,6 +1,5 @@
 """Distance of any two convex shapes: the library coal (GJK), depth (EPA), and a refinement."""
 
-import importlib
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -8,7 +7,7 @@ import numpy as np
 
 from kinetree.contact.finding.shapes import Placed, hull_of
 from kinetree.contact.finding.supports import farthest, support
-from kinetree.errors import MissingPackageError, ModelError, SingularError
+from kinetree.errors import ModelError, SingularError, need
 from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, HeightField, Plane, Sphere
 
 # [m] of GJK, for shapes that are apart, and EPA, for those that overlap, which fails if pressed.
@@ -115,13 +114,7 @@ def _of_hull(coal, hull):
 
 
 def _coal():
-    try:
-        return importlib.import_module("coal")
-    except ImportError as error:
-        raise MissingPackageError(
-            f"contact between general convex shapes needs coal, which cannot be imported "
-            f'({error}): pip install "kinetree[contact]"'
-        ) from error
+    return need("coal", "contact between general convex shapes", "contact")
 
 
 # --- Refinement of the normal --------------------------------------------------------------------
@@ -276,10 +269,4 @@ _DIRECTIONS = _spread(60)
 
 
 def _convex_hull():
-    try:
-        return importlib.import_module("scipy.spatial").ConvexHull
-    except ImportError as error:
-        raise MissingPackageError(
-            f"the depth of shapes inside each other needs SciPy, which cannot be imported "
-            f'({error}): pip install "kinetree[contact]"'
-        ) from error
+    return need("scipy.spatial", "the depth of shapes inside each other", "contact").ConvexHull

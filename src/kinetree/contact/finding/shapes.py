@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.errors import MissingPackageError
+from kinetree.errors import need
 from kinetree.model.triangles import convex_hull, read_triangles
 from kinetree.spatial.ops import less, select, sqrt
 
@@ -106,11 +106,6 @@ def hull_of(mesh) -> Hull:
 @lru_cache(maxsize=256)
 def _hull(path, scale, changed):
     del changed  # a file that has changed is read again
-    try:
-        hull = convex_hull(read_triangles(path, scale), path)
-    except ImportError as error:
-        raise MissingPackageError(
-            f"the convex hull of {path!r} needs SciPy, which cannot be imported ({error}): "
-            f'pip install "kinetree[contact]"'
-        ) from error
+    need("scipy", f"the convex hull of {path!r}", "contact")
+    hull = convex_hull(read_triangles(path, scale), path)
     return Hull(np.array(hull.vertices), np.array(hull.faces), np.array(hull.face_normals))
