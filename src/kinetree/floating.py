@@ -175,11 +175,23 @@ def generalized_jacobian(base: FloatingBase, q: ArrayLike, frame: str) -> Array:
 
 
 @names_itself
-def base_state(model: Model, q: ArrayLike, qd: ArrayLike) -> tuple[Array, Array, Array, Array]:
-    """State and gravity relative to the base: ``q, v_0, qd, gravity`` of a free-floating model."""
+def base_state(
+    model: Model, q: ArrayLike, qd: ArrayLike, f_ext: ArrayLike | None = None
+) -> tuple[Array, ...]:
+    """State, gravity and forces relative to the base: ``q, v_0, qd, gravity`` and ``f_ext``.
+
+    Args:
+        model: a free-floating model.
+        q: joint positions, the base first, (..., nq).
+        qd: joint velocities, the base first, (..., nv).
+        f_ext: external forces on all bodies in world coordinates, (..., body_count, 6). If given,
+            the result has a fifth part: the same forces in the coordinates of the base, as the
+            functions of ``kinetree.floating`` take them — RBDA §9.4.
+    """
     of(model)
     q, qd = as_given(q, "q"), as_given(qd, "qd")
-    return q[..., 7:], qd[..., :6], qd[..., 6:], _gravity(model, q)
+    state = q[..., 7:], qd[..., :6], qd[..., 6:], _gravity(model, q)
+    return state if f_ext is None else (*state, _forces_at_base(model, q, f_ext))
 
 
 def joint_state(q_0: ArrayLike, q: ArrayLike, v_0: ArrayLike, qd: ArrayLike) -> tuple[Array, Array]:
@@ -322,7 +334,18 @@ def _jacobian(m, q, inertia, f_0, f_ext, *, frame):
     return J + floating_base.jacobian_correction(equation)
 
 
+def _to_base(m, q):
+    """Transform from world to base coordinates."""
+    X_J, *_ = m.jcalc(1, q, m.zero_velocity)
+    return X_J @ m.tree_transform[1]
+
+
 @kernel
 def _gravity(m, q):
-    X_0, *_ = m.jcalc(1, q, m.zero_velocity)
-    return (X_0 @ m.tree_transform[1] @ m.a_g).linear
+    return (_to_base(m, q) @ m.a_g).linear
+
+
+@kernel
+def _forces_at_base(m, q, f_ext):
+    X_0 = _to_base(m, q)
+    return np.array([(X_0.star @ Force.from_array(f)).to_array() for f in f_ext])

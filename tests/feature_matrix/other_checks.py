@@ -225,8 +225,10 @@ def _(f, c):
 
 @check("floating.base_state")
 def _(f, c):
-    q, v_0, qd, gravity = f(c.model, c.q, c.qd)
+    f_ext = np.ones((c.ref.count, 6))
+    q, v_0, qd, gravity, forces = f(c.model, c.q, c.qd, f_ext)
     a = Afloat(c, f)
+    f.same(forces[..., 3:], f_ext[..., 3:] @ a.R)
     f.same(np.concatenate([q, v_0, qd]), np.concatenate([a.q, a.v_0, a.qd]))
     f.same(gravity, a.gravity)
 

@@ -1,5 +1,7 @@
 """Floating bases, relative to the base: the same motions as on a free joint."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support.closeness import assert_close
@@ -79,6 +81,30 @@ def test_compiled_batches_equal_the_free_joint(rng):
     H, C = floating.reduced_equation(base, q_, v_0, qd_, gravity)
     left = np.einsum("kij,kj->ki", H, joints) + C
     assert_close(left, tau[:, 6:], scale=scale, condition=condition)
+
+
+@pytest.mark.covers("RBDA 9.4", "RBDA 9.5", by=floating.base_state)
+@pytest.mark.parametrize("placement", [None, kt.rotx(0.4) @ kt.xlt(0.3, -1.0, 2.0)])
+def test_external_forces_of_the_world_are_converted_to_the_base(rng, placement):
+    model = kt.samples.quadruped()
+    if placement is not None:  # the free joint need not start at the origin of the world
+        first = replace(model.bodies[0], placement=placement)
+        model = model.replace(bodies=[first, *model.bodies[1:]])
+    base = floating.of(model)
+    q = np.array([model.random_configuration(rng) for _ in range(3)])
+    qd, tau = rng.standard_normal((2, 3, model.nv))
+    tau[:, :6] = 0
+    f_ext = 10 * rng.standard_normal((3, model.body_count, 6))
+    *state, gravity, forces = floating.base_state(model, q, qd, f_ext)
+    a_0, qdd = floating.forward_dynamics(base, *state, tau[:, 6:], gravity, forces)
+    expected = kt.forward_dynamics(model, q, qd, tau, f_ext=f_ext)
+    scale, condition = float(np.max(np.abs(expected))), conditioning(model, q[0])
+    assert_close(np.concatenate([a_0, qdd], -1), expected, scale=scale, condition=condition)
+    a_0, found = floating.inverse_dynamics(base, *state, qdd, gravity, forces)
+    assert_close(found, tau[:, 6:], scale=scale, condition=condition)
+    assert not np.allclose(forces, f_ext)
+    with pytest.raises(kt.ShapeError, match=r"f_ext"):
+        floating.base_state(model, q, qd, f_ext[:, 1:])
 
 
 @pytest.mark.covers("RBDA 9.5", by=floating_base.momentum)
