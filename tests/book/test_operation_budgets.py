@@ -133,7 +133,7 @@ def test_statements_about_the_cost_curves():
     assert next(n for n in solve if solve[n] > best("CRBA", n).total) == 45
 
 
-@pytest.mark.covers("RBDA 10.3", by=inertia_matrix_cost)
+@pytest.mark.covers("RBDA 10.3", "RBDA Table 10.2", by=inertia_matrix_cost)
 @pytest.mark.parametrize("n", range(1, 13))
 def test_unbranched_tree_costs_what_the_table_says(n):
     parent = range(-1, n)

@@ -29,6 +29,7 @@ def random_floating(rng, bodies):
 @pytest.mark.covers("RBDA 9.4", "RBDA Table 9.4", by=floating_base.forward_dynamics)
 @pytest.mark.covers("RBDA 9.5", "RBDA Table 9.6", by=floating_base.inverse_dynamics)
 @pytest.mark.covers("RBDA 9.3", "RBDA Table 9.5", by=floating_base.equation_of_motion)
+@pytest.mark.covers("RBDA Example 9.2", by=floating_base.reduced_equation)
 @pytest.mark.parametrize("seed", range(40))
 def test_both_views_give_the_same_motion(seed):
     rng = np.random.default_rng(seed)
@@ -107,7 +108,7 @@ def test_external_forces_of_the_world_are_converted_to_the_base(rng, placement):
         floating.base_state(model, q, qd, f_ext[:, 1:])
 
 
-@pytest.mark.covers("RBDA 9.5", by=floating_base.momentum)
+@pytest.mark.covers("RBDA 9.5", "RBDA Example 9.3", by=floating_base.momentum)
 def test_momentum_is_that_of_the_model_on_a_free_joint(rng):
     model = kt.samples.quadruped()
     base = floating.of(model)
@@ -263,3 +264,22 @@ def test_what_is_not_unique_with_loops_says_what_to_use(name, rng):
     )
     with pytest.raises(kt.LoopError, match=message):
         getattr(floating, name)(base, q_, v_0, qd_, *arrays)
+
+
+@pytest.mark.covers("RBDA Example 9.2", by=floating_base.reduced_equation)
+def test_the_reduced_equation_has_none_of_the_zeros_of_a_branched_tree(rng):
+    """A binary tree of seven bodies: 27 nonzeros in ``H``, 49 in ``H_fl``, which is dense."""
+    builder = kt.ModelBuilder("binary tree")
+    for i in range(1, 8):
+        on = None if i == 1 else f"b{i // 2}"
+        builder.body(
+            f"b{i}", on=on, joint=kt.Revolute("xyz"[i % 3]), at=tuple(rng.normal(size=3)),
+            inertia=random_inertia(rng),
+        )  # fmt: skip
+    tree, q = builder.build(), rng.normal(size=7)
+    base = floating.FloatingBase(tree, random_inertia(rng))
+    equation = floating.equation_of_motion(base, q, np.zeros(6), np.zeros(7))
+    H_fl, _ = floating.reduced_equation(base, q, np.zeros(6), np.zeros(7))
+    assert np.count_nonzero(equation.H) == 27
+    assert np.count_nonzero(H_fl) == 49
+    assert np.all(np.linalg.eigvalsh(H_fl) > 0)

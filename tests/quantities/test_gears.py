@@ -198,6 +198,7 @@ def test_armature_misses_what_a_spinning_body_does(rng):
     assert abs(tilt[0][1] - tilt[1][1]) == pytest.approx(gyroscopic, rel=1e-9)
 
 
+@pytest.mark.covers("RBDA Example 9.5", by=(gears.armature_error, gears.by_armature))
 def test_the_shortcut_becomes_exact_for_small_fast_rotors(rng):
     """At constant ``ρ² I`` the errors vanish with the rotor, as ``ρ I`` does."""
     q, qd = rng.normal(size=(2, 3))
@@ -207,7 +208,7 @@ def test_the_shortcut_becomes_exact_for_small_fast_rotors(rng):
     np.testing.assert_allclose(errors[:-1] / errors[1:], 10, rtol=0.15)
 
 
-@pytest.mark.covers("RBDA 9.6", by=aba.forward_dynamics)
+@pytest.mark.covers("RBDA 9.6", "RBDA Example 9.5", by=aba.forward_dynamics)
 def test_armature_is_rotor_inertia_in_all_algorithms(rng):
     """(9.28): D_i = SᵀU_i + I_rot in the ABA, I_rot qdd_i in the RNEA, the diagonal in the CRBA."""
     model = kt.samples.double_pendulum()

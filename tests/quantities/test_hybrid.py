@@ -42,7 +42,7 @@ def partitioned_solve(model, q, qd, tau, qdd, free, f_ext=None):
 
 
 @pytest.mark.covers(
-    "RBDA 9.1", "RBDA 9.2", "RBDA Table 9.3",
+    "RBDA 9.1", "RBDA 9.2", "RBDA Table 9.2", "RBDA Table 9.3",
     by=(hybrid.hybrid_dynamics, hybrid.hybrid_dynamics_by_articulated_bodies),
 )  # fmt: skip
 @pytest.mark.parametrize("seed", range(25))
@@ -131,6 +131,7 @@ def test_the_binary_tree_of_the_book_has_its_reduced_tree(rng):
         assert_close(hybrid.free_joint_inertia(model, q, free), H[np.ix_(at, at)])
 
 
+@pytest.mark.covers("RBDA Example 9.1", by=hybrid.response)
 def test_the_response_is_the_derivative_of_what_follows(rng):
     model = random_tree(6, rng, joints=[kt.Revolute("x"), kt.Spherical(), kt.Prismatic("y")])
     q, qd, tau = random_state(model, rng)
