@@ -3,11 +3,11 @@
 import numpy as np
 
 from kinetree.errors import JointError
-from kinetree.spatial import Force, Motion
+from kinetree.spatial import Force, Inertia, Motion
 from kinetree.spatial.ops import atan2, cos, sin
 from kinetree.spatial.rotation import rotation_about
 from kinetree.spatial.transform import rx, ry, rz
-from kinetree.spatial.vector3 import cross
+from kinetree.spatial.vector3 import cross, identity3
 
 _LETTERS = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1)}
 _EXPECTED = "must be 'x', 'y', 'z', one of them with a sign, or three finite numbers, not all zero"
@@ -84,6 +84,23 @@ def forces(*columns):
     if not columns:
         return Force(np.zeros((3, 0), int), np.zeros((3, 0), int))
     return Force(*(np.column_stack(part) for part in zip(*columns, strict=True)))
+
+
+# --- Inertia that may move across a joint with an axis — RBDA §9.7, Table 9.7 --------------------
+
+
+def rod_along(axis, inertia):
+    """The rod along the axis, without mass, that has the second moment of a body along it."""
+    a, I = np.array(axis), inertia.rotational
+    second_moment = np.trace(I) / 2 - a @ I @ a
+    return Inertia(0, 0 * inertia.first_moment, second_moment * (identity3() - np.outer(a, a)))
+
+
+def mass_on(axis, inertia):
+    """That rod, with the mass and the first moment along the axis of the body."""
+    a = np.array(axis)
+    along = a * (a @ inertia.first_moment)
+    return Inertia(inertia.mass, along, rod_along(axis, inertia).rotational)
 
 
 # --- Position errors of joints that share an axis — RBDA §8.3, Table 8.1, for any axis -----------

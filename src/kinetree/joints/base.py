@@ -288,6 +288,11 @@ def _unit_columns(indices):
     return columns
 
 
+def point_mass(inertia):
+    """The mass of a body at its origin: what may move across a joint that turns about it."""
+    return Inertia(inertia.mass, 0 * inertia.first_moment, 0 * inertia.rotational)
+
+
 # --- checks of parameters ------------------------------------------------------------------------
 
 

@@ -15,9 +15,10 @@ from kinetree.joints.axis import (
     completed_basis,
     forces,
     motions,
+    rod_along,
 )
 from kinetree.joints.base import AbstractJoint
-from kinetree.spatial import Motion, Plucker
+from kinetree.spatial import Inertia, Motion, Plucker
 from kinetree.spatial.vector3 import ZERO3
 
 if TYPE_CHECKING:
@@ -64,6 +65,9 @@ class Cylindrical(AbstractJoint):
 
     def loop_alignment(self, X: Plucker) -> Any:
         return np.array(self.axis) @ X.E @ np.array(self.axis)
+
+    def movable_inertia(self, inertia: Inertia) -> Inertia:
+        return rod_along(self.axis, inertia)
 
     def random(self, rng: np.random.Generator) -> Array:
         return np.array([rng.uniform(-np.pi, np.pi), rng.uniform(-1, 1)])

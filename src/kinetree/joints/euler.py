@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kinetree.arrays.kinds import Array
-from kinetree.joints.base import AbstractJoint, unit_forces
-from kinetree.spatial import Force, Motion, rot
+from kinetree.joints.base import AbstractJoint, point_mass, unit_forces
+from kinetree.spatial import Force, Inertia, Motion, rot
 from kinetree.spatial.ops import absolute, cos, sin
 from kinetree.spatial.rotation import check_euler_sequence, euler_angles
 from kinetree.spatial.transform import rx, ry, rz
@@ -85,6 +85,9 @@ class Euler(AbstractJoint):
     def singularity(self, q: Array) -> Any:
         """``|det S|``: the cosine, or for sequences such as ``"zxz"`` sine, of the second angle."""
         return absolute(sin(q[1]) if self.sequence[0] == self.sequence[2] else cos(q[1]))
+
+    def movable_inertia(self, inertia: Inertia) -> Inertia:
+        return point_mass(inertia)
 
     def random(self, rng: np.random.Generator) -> Array:
         middle = rng.uniform(-1.2, 1.2)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kinetree.arrays.kinds import Array
-from kinetree.joints.base import AbstractJoint, unit_forces
+from kinetree.joints.base import AbstractJoint, point_mass, unit_forces
 from kinetree.joints.spherical import random_quaternion
-from kinetree.spatial import Force, Motion, rot
+from kinetree.spatial import Force, Inertia, Motion, rot
 from kinetree.spatial.lie import left_jacobian, left_jacobian_inverse
 from kinetree.spatial.ops import less, select, sqrt, stumpff, stumpff_rate
 from kinetree.spatial.rotation import quaternion_log, rotation_exp, rotation_log
@@ -64,6 +64,9 @@ class Exponential(AbstractJoint):
         short = q * select(beyond, 1 - 2 * np.pi / theta, 1)
         rate = left_jacobian_inverse(short).T @ (left_jacobian(q).T @ qd)
         return short, np.array([select(beyond, a, b) for a, b in zip(rate, qd, strict=True)])
+
+    def movable_inertia(self, inertia: Inertia) -> Inertia:
+        return point_mass(inertia)
 
     def random(self, rng: np.random.Generator) -> Array:
         return quaternion_log(random_quaternion(rng))

@@ -12,10 +12,12 @@ from kinetree.joints.axis import (
     axis_rotation,
     completed_basis,
     forces,
+    mass_on,
     motions,
+    rod_along,
 )
 from kinetree.joints.base import AbstractJoint, as_number
-from kinetree.spatial import Motion, Plucker
+from kinetree.spatial import Inertia, Motion, Plucker
 from kinetree.spatial.vector3 import ZERO3
 
 if TYPE_CHECKING:
@@ -65,6 +67,9 @@ class Helical(AbstractJoint):
         turns = np.array(self.axis) @ X.r / self.pitch
         rest = axis_angle(self.axis, X.E @ axis_rotation(self.axis, turns).T)
         return np.array([turns + rest / (1 + self.pitch * self.pitch)])
+
+    def movable_inertia(self, inertia: Inertia) -> Inertia:
+        return rod_along(self.axis, inertia) if self.pitch else mass_on(self.axis, inertia)
 
     def random(self, rng: np.random.Generator) -> Array:
         return rng.uniform(-np.pi, np.pi, 1)

@@ -14,9 +14,10 @@ from kinetree.joints.axis import (
     completed_basis,
     forces,
     motions,
+    rod_along,
 )
 from kinetree.joints.base import AbstractJoint, as_choice
-from kinetree.spatial import Motion, Plucker
+from kinetree.spatial import Inertia, Motion, Plucker
 from kinetree.spatial.ops import cos, sin, stumpff
 from kinetree.spatial.vector3 import ZERO3
 
@@ -96,6 +97,9 @@ class Planar(AbstractJoint):
 
     def bracket(self, u: Array, v: Array) -> Array:
         return np.array([0, u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]])
+
+    def movable_inertia(self, inertia: Inertia) -> Inertia:
+        return rod_along(self.axis, inertia)
 
     def random(self, rng: np.random.Generator) -> Array:
         return np.array([rng.uniform(-np.pi, np.pi), *rng.uniform(-1, 1, 2)])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kinetree.arrays.kinds import Array
-from kinetree.joints.axis import as_axis, axis_offset, completed_basis, forces, index_of, motions
+from kinetree.joints.axis import as_axis, axis_offset, completed_basis, forces, motions
 from kinetree.joints.base import AbstractJoint
 from kinetree.spatial import Inertia, Motion, displacement_velocity, xlt
 from kinetree.spatial.vector3 import ZERO3, identity3
@@ -54,7 +54,5 @@ class Prismatic(AbstractJoint):
     def loop_alignment(self, X: "Plucker") -> Any:
         return X.E[0, 0] + X.E[1, 1] + X.E[2, 2] - 1
 
-    def movable_inertia(self, inertia: Inertia) -> Inertia | None:
-        if index_of(self.axis) is None:
-            return None
+    def movable_inertia(self, inertia: Inertia) -> Inertia:
         return Inertia(0, 0 * inertia.first_moment, inertia.rotational)  # resistance to turning

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kinetree.arrays.kinds import Array
-from kinetree.joints.axis import axis_angle, forces, motions
+from kinetree.joints.axis import axis_angle, forces, mass_on, motions, rod_along
 from kinetree.joints.base import AbstractJoint, as_number
-from kinetree.spatial import Motion, Plucker, rz
+from kinetree.spatial import Inertia, Motion, Plucker, rz
 from kinetree.spatial.ops import cos, sin
 from kinetree.spatial.vector3 import ZERO3, identity3
 
@@ -70,6 +70,9 @@ class RackAndPinion(AbstractJoint):
         turns = X.r[0] / R
         rest = axis_angle(_Z, X.E @ rz(turns).T)
         return np.array([turns + rest / (1 + R * R)])
+
+    def movable_inertia(self, inertia: Inertia) -> Inertia:
+        return rod_along(_Z, inertia) if self.radius else mass_on(_Z, inertia)
 
     def random(self, rng: np.random.Generator) -> Array:
         return rng.uniform(-np.pi, np.pi, 1)

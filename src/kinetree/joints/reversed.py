@@ -16,7 +16,7 @@ from kinetree.joints.spherical import Spherical
 from kinetree.spatial import Motion
 
 if TYPE_CHECKING:
-    from kinetree.spatial import Force, Plucker
+    from kinetree.spatial import Force, Inertia, Plucker
 
 
 @dataclass(frozen=True)
@@ -98,6 +98,9 @@ class Reversed(AbstractJoint):
 
     def random(self, rng: np.random.Generator) -> Array:
         return self.joint.random(rng)
+
+    def movable_inertia(self, inertia: "Inertia") -> "Inertia | None":
+        return self.joint.movable_inertia(inertia)  # looks the same from both sides
 
     def reparameterize(self, q: Array, qd: Array) -> tuple[Array, Array]:
         return self.joint.reparameterize(q, qd)

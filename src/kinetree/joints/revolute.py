@@ -15,12 +15,12 @@ from kinetree.joints.axis import (
     axis_tilt,
     completed_basis,
     forces,
-    index_of,
+    mass_on,
     motions,
 )
 from kinetree.joints.base import AbstractJoint
 from kinetree.spatial import Inertia, Motion, rot
-from kinetree.spatial.vector3 import ZERO3, identity3
+from kinetree.spatial.vector3 import ZERO3
 
 if TYPE_CHECKING:
     from kinetree.spatial import Force, Plucker
@@ -67,13 +67,5 @@ class Revolute(AbstractJoint):
     def random(self, rng: np.random.Generator) -> Array:
         return rng.uniform(-np.pi, np.pi, 1)
 
-    def movable_inertia(self, inertia: Inertia) -> Inertia | None:
-        aligned = index_of(self.axis)
-        if aligned is None:
-            return None
-        # A mass on the axis, and a rod along it.
-        k, I = aligned[0], inertia.rotational
-        along = identity3()[k]
-        second_moment = np.trace(I) / 2 - I[k, k]
-        rod = second_moment * (identity3() - np.outer(along, along))
-        return Inertia(inertia.mass, inertia.first_moment * along, rod)
+    def movable_inertia(self, inertia: Inertia) -> Inertia:
+        return mass_on(self.axis, inertia)

@@ -11,7 +11,7 @@ from kinetree.joints.axis import as_axis
 from kinetree.joints.base import AbstractJoint
 from kinetree.joints.helical import Helical
 from kinetree.joints.prismatic import Prismatic
-from kinetree.spatial import Motion, xlt
+from kinetree.spatial import Inertia, Motion, xlt
 from kinetree.spatial.vector3 import cross
 
 if TYPE_CHECKING:
@@ -80,6 +80,10 @@ class Screw(AbstractJoint):
     def coordinates(self, X: "Plucker") -> Array:
         inner, to_point = self._resolved()
         return inner.coordinates(to_point @ X @ to_point.inverse())
+
+    def movable_inertia(self, inertia: Inertia) -> Inertia | None:
+        inner, to_point = self._resolved()
+        return to_point.inv_apply(inner.movable_inertia(to_point.apply(inertia)))
 
     def random(self, rng: np.random.Generator) -> Array:
         return self._resolved()[0].random(rng)

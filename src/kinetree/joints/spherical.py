@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kinetree.arrays.kinds import Array
-from kinetree.joints.base import AbstractJoint, unit_forces, unit_motions
+from kinetree.joints.base import AbstractJoint, point_mass, unit_forces, unit_motions
 from kinetree.spatial import Inertia, Motion, rot
 from kinetree.spatial.rotation import (
     quaternion_exp,
@@ -68,10 +68,8 @@ class Spherical(AbstractJoint):
     def bracket(self, u: Array, v: Array) -> Array:
         return cross(u, v)
 
-    def movable_inertia(
-        self, inertia: Inertia
-    ) -> Inertia | None:  # a point mass in the centre of the joint
-        return Inertia(inertia.mass, 0 * inertia.first_moment, 0 * inertia.rotational)
+    def movable_inertia(self, inertia: Inertia) -> Inertia:
+        return point_mass(inertia)
 
     def neutral(self) -> Array:
         return np.array([1.0, 0.0, 0.0, 0.0])

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from kinetree.arrays.kinds import Array
 from kinetree.joints.base import AbstractJoint, unit_forces, unit_motions
-from kinetree.spatial import Motion, displacement_velocity, xlt
+from kinetree.spatial import Inertia, Motion, displacement_velocity, xlt
 
 if TYPE_CHECKING:
     from kinetree.spatial import Force, Plucker
@@ -36,3 +36,6 @@ class Translation(AbstractJoint):
 
     def loop_alignment(self, X: "Plucker") -> Any:
         return X.E[0, 0] + X.E[1, 1] + X.E[2, 2] - 1
+
+    def movable_inertia(self, inertia: Inertia) -> Inertia:
+        return Inertia(0, 0 * inertia.first_moment, inertia.rotational)  # resistance to turning

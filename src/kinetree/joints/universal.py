@@ -8,9 +8,9 @@ import numpy as np
 from kinetree.arrays.kinds import Array
 from kinetree.errors import JointError
 from kinetree.joints.axis import forces
-from kinetree.joints.base import AbstractJoint
+from kinetree.joints.base import AbstractJoint, point_mass
 from kinetree.joints.euler import successive_turns
-from kinetree.spatial import Force, Motion, rot
+from kinetree.spatial import Force, Inertia, Motion, rot
 from kinetree.spatial.ops import atan2
 from kinetree.spatial.vector3 import ZERO3, cross, identity3
 
@@ -73,6 +73,9 @@ class Universal(AbstractJoint):
         return np.array([X.E[j, i], *(X.E @ X.r)])
 
     loop_gap = loop_error
+
+    def movable_inertia(self, inertia: Inertia) -> Inertia:
+        return point_mass(inertia)
 
     def random(self, rng: np.random.Generator) -> Array:
         return rng.uniform(-np.pi, np.pi, 2)
