@@ -6,12 +6,13 @@ from support.closeness import assert_close
 
 from kinetree.algorithms import rnea
 from kinetree.codegen.program import Argument, trace
+from kinetree.errors import LoadError, UnknownNameError
 from kinetree.expr import simplify
 from kinetree.expr.count import count_operations
 from kinetree.expr.interpret import evaluate, run
 from kinetree.expr.show import check_graph, listing
 from kinetree.expr.substitute import substitute
-from kinetree.joints import Spherical
+from kinetree.joints import Exponential, Spherical
 from kinetree.samples import arm, chain, panda, random_tree, scara
 from kinetree.spatial.vector3 import cross
 from kinetree.textbook.record import Recorded, Recording, savings
@@ -72,6 +73,90 @@ def test_recording_and_simplifying_equals_tracing(rng):
     state = rng.standard_normal((3, 3))
     values = evaluate(graph, roots, dict(zip(("q", "qd", "qdd"), state, strict=True)))
     assert_close(values, run(program, *state)[0])
+
+
+EVERYTHING = """\
+# what every statement looks like
+t0 = x[0]
+t1 = I[0, 2]
+t2 = t[]
+t3 = 0.1
+t4 = t0 + t1
+t5 = t4 <= t3
+t6 = not(t5)
+t7 = t5 or t6
+t8 = neg(t2)
+t9 = atan2(t8, t0)
+t10 = select(t7, t9, t3)  # the last
+
+return t10, t0
+"""
+
+
+@pytest.mark.covers("RBDA 10.4", by=(Recording.write, Recording.read))
+def test_recorded_statements_go_through_a_file(rng, tmp_path):
+    """Two programs: one records any algorithm, the other simplifies what it finds in the file."""
+    model = random_tree(3, rng, joints=(Spherical(), Exponential()))
+    recording = Recording()
+    q, qd = recording.array("q", (model.nq,)), recording.array("qd", (model.nv,))
+    tau = rnea.bias_force(model, q, qd)
+    recording.write(tmp_path / "bias.txt", tau)
+    again, results = Recording.read(tmp_path / "bias.txt")
+    assert again.nodes == recording.nodes  # constants to the last bit
+    assert [x.i for x in results] == [x.i for x in tau]
+    again.write(tmp_path / "again.txt", results)
+    assert (tmp_path / "again.txt").read_bytes() == (tmp_path / "bias.txt").read_bytes()
+    inputs = {"q": model.random_configuration(rng), "qd": rng.standard_normal(model.nv)}
+    values = evaluate(*again.simplified(results), inputs)
+    assert_close(values, rnea.bias_force(model, *inputs.values()), ulps=1000)
+    # and the other way round: new statements after those that were read
+    graph, roots = again.simplified([results[0] * 2])
+    assert_close(evaluate(graph, roots, inputs)[0], 2 * values[0])
+
+
+@pytest.mark.covers("RBDA Table 10.3", by=(Recording.write, Recording.read))
+def test_the_file_of_the_book_has_29_operations(tmp_path):
+    recording = Recording()
+    recording.write(tmp_path / "table", torque(recording.array("v", (3,))))
+    again, results = Recording.read(tmp_path / "table")
+    assert again.operations == 29
+    assert str(count_operations(*again.simplified(results))) == "4m + 1a"
+
+
+def test_every_statement_of_the_format_is_read(tmp_path):
+    path = tmp_path / "all.txt"
+    path.write_text(EVERYTHING, encoding="utf-8")
+    recording, results = Recording.read(path)
+    assert len(recording.nodes) == 11
+    inputs = {"x": np.array([0.4]), "I": np.array([[0, 0, -0.7]]), "t": np.array(0.3)}
+    found = evaluate(*recording.simplified(results), inputs)
+    assert_close(found, [np.arctan2(-0.3, 0.4), 0.4])
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("t3 = t0 + t9", "t3 = t0 + t3"), ("t3 = ", "t3 = t0 ^ t1"),
+        ("t3 = sin(t0, t1)", "t4 = 1.0"), ("t3 = x[1 2]", "t3 = t0 + 1.0"),
+        ("t3 = evil(t0)", "t3 = __import__('os')"), ("t3 = x[0,,1]", "x = t0"),
+        ("return t3", "return 1.0"),
+    ],
+)  # fmt: skip
+def test_lines_that_are_no_statements_are_named(line, text, tmp_path):
+    for wrong in (line, text):
+        path = tmp_path / "wrong.txt"
+        path.write_text(f"t0 = x[0]\nt1 = 2.0\nt2 = t0 * t1\n{wrong}\nreturn t2\n")
+        with pytest.raises(LoadError, match=r"wrong.txt, line 4: expected the statement 't3 = "):
+            Recording.read(path)
+    path.write_text("t0 = x[0]\n")
+    with pytest.raises(LoadError, match=r"the last line, 'return .*is missing"):
+        Recording.read(path)
+    path.write_text("return\nt0 = 1.0\n")
+    with pytest.raises(LoadError, match="line 2"):
+        Recording.read(path)
+    recording = Recording()
+    with pytest.raises(UnknownNameError, match="'gradient by q'"):
+        recording.write(path, recording.array("gradient by q", (1,)))
 
 
 def test_simplifying_again_changes_nothing():

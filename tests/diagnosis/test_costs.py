@@ -7,6 +7,7 @@ from kinetree.diagnosis.costs import operation_counts
 from kinetree.diagnosis.published import (
     Cost,
     best,
+    cost_curves,
     crossover,
     factorization_cost,
     forward_dynamics_cost,
@@ -27,6 +28,48 @@ def test_the_inertia_matrix_is_cheaper_up_to_eight_joints():
     assert articulated(8).total == 2925
     ratios = {n: matrix(n).total / articulated(n).total for n in (18, 30, 45)}
     assert ratios == pytest.approx({18: 1.638, 30: 2.613, 45: 4.147}, abs=5e-4)
+
+
+FIG_10_4 = {  # RNEA, CRBA, factorize and solve, their sum, ABA: m + a
+    2: (140, 107, 9, 256, 351), 8: (1184, 1421, 316, 2921, 2925),
+    18: (2924, 6171, 2721, 11816, 7215), 45: (7622, 34980, 35355, 77957, 18798),
+}  # fmt: skip
+
+
+@pytest.mark.covers("RBDA 10.3", by=cost_curves)
+def test_curves_of_the_figure_with_equal_weights():
+    assert list(zip(*cost_curves(FIG_10_4).values(), strict=True)) == list(FIG_10_4.values())
+
+
+@pytest.mark.covers("RBDA 10.3", by=cost_curves)
+@pytest.mark.parametrize(
+    ("addition", "wins_up_to", "ratio_at_8", "ratio_at_18", "solve_above"),
+    [(1.0, 8, 0.9986, 1.6377, 45), (0.5, 7, 1.0132, 1.6775, 48), (0.25, 7, 1.0246, 1.7084, 50)],
+)
+def test_cheaper_additions_hardly_change_the_curves(
+    addition, wins_up_to, ratio_at_8, ratio_at_18, solve_above
+):
+    sizes = range(2, 60)
+    curves = cost_curves(sizes, addition)
+    parts = [curves[k] for k in ("RNEA", "CRBA", "factorize and solve")]
+    assert curves["inertia matrix"] == pytest.approx([sum(p) for p in zip(*parts, strict=True)])
+    ratio = {
+        n: a / b for n, a, b in zip(sizes, curves["inertia matrix"], curves["ABA"], strict=True)
+    }
+    assert max(n for n in sizes if ratio[n] < 1) == wins_up_to
+    assert (ratio[8], ratio[18]) == pytest.approx((ratio_at_8, ratio_at_18), abs=5e-5)
+    solve, matrix = (dict(zip(sizes, p, strict=True)) for p in parts[:0:-1])
+    assert min(n for n in sizes if solve[n] > matrix[n]) == solve_above
+    found = crossover(
+        lambda n: best("factorize and solve", n),
+        lambda n: inertia_matrix_cost(range(-1, n)),
+        addition=addition,
+    )
+    assert found == solve_above
+    one = cost_curves(sizes)["inertia matrix"]
+    shape = [a / b * one[-1] / curves["inertia matrix"][-1] for a, b in
+             zip(curves["inertia matrix"], one, strict=True)]  # fmt: skip
+    assert max(abs(s - 1) for s in shape) < 0.06
 
 
 def test_factorizing_meets_the_inertia_matrix_at_forty_five_joints():

@@ -6,7 +6,7 @@ are multiplications and divisions, ``a`` additions and subtractions; sines and c
 and sign changes are free. The formulas are meant for ``n ≥ 2``: some are negative at 1.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -22,6 +22,10 @@ class Cost:
     def total(self) -> int:
         """Both together."""
         return self.m + self.a
+
+    def weighted(self, addition: float = 1.0) -> float:
+        """Both together, an addition counting as a fraction of a multiplication."""
+        return self.m + addition * self.a
 
     def __add__(self, other):
         return Cost(self.m + other.m, self.a + other.a)
@@ -84,10 +88,16 @@ TABLE_10_1 = (
 )  # fmt: skip
 
 
-def best(algorithm, n) -> Cost:
-    """The lowest published cost of an algorithm for a chain of ``n`` joints."""
+def best(algorithm, n, addition=1.0) -> Cost:
+    """The lowest published cost of an algorithm for a chain of ``n`` joints.
+
+    Args:
+        algorithm: ``"RNEA"``, ``"CRBA"``, ``"factorize and solve"`` or ``"ABA"``.
+        n: number of joints.
+        addition: cost of an addition, that of a multiplication being one.
+    """
     rows = [row(n) for row in TABLE_10_1 if row.algorithm == algorithm]
-    return min(rows, key=lambda cost: cost.total)
+    return min(rows, key=lambda cost: cost.weighted(addition))
 
 
 # What one step of the composite-rigid-body algorithm takes — RBDA §10.3.1, (10.12): adding two
@@ -151,6 +161,40 @@ def forward_dynamics_cost(n, source="Featherstone 2005") -> Cost:
     return best("RNEA", n) + inertia(n) + best("factorize and solve", n)
 
 
-def crossover(first, second, n=range(2, 200)) -> int:
-    """The first of some sizes at which ``first(n)`` costs more operations than ``second(n)``."""
-    return next(k for k in n if first(k).total > second(k).total)
+def crossover(first, second, n=range(2, 200), addition=1.0) -> int:
+    """The first of some sizes at which ``first(n)`` costs more than ``second(n)``.
+
+    Args:
+        first: function of the number of joints that returns a ``Cost``.
+        second: another.
+        n: sizes to try, in ascending order.
+        addition: cost of an addition, that of a multiplication being one.
+    """
+    return next(k for k in n if first(k).weighted(addition) > second(k).weighted(addition))
+
+
+def cost_curves(
+    sizes: Iterable[int], addition: float = 1.0, source: str = "Featherstone 2005"
+) -> dict[str, list[float]]:
+    """The curves of RBDA Fig. 10.4: costs of forward dynamics of chains, and of its parts.
+
+    Args:
+        sizes: numbers of joints.
+        addition: cost of an addition, that of a multiplication being one; the figure has 1, 0.5
+            and 0.25, between processors that add and multiply equally fast and those that do not.
+        source: author of the formula for the inertia matrix.
+
+    Returns:
+        One list each, in the order of ``sizes``, for ``"RNEA"``, ``"CRBA"``, ``"factorize and
+        solve"``, their sum ``"inertia matrix"``, and ``"ABA"``.
+    """
+    sizes = list(sizes)
+    inertia = next(r for r in TABLE_10_1 if r.algorithm == "CRBA" and r.source == source)
+    parts: dict[str, Callable] = {
+        "RNEA": lambda n: best("RNEA", n, addition),
+        "CRBA": inertia,
+        "factorize and solve": lambda n: best("factorize and solve", n, addition),
+        "inertia matrix": lambda n: forward_dynamics_cost(n, source),
+        "ABA": lambda n: best("ABA", n, addition),
+    }
+    return {k: [cost(n).weighted(addition) for n in sizes] for k, cost in parts.items()}

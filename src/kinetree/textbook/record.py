@@ -7,14 +7,31 @@ kinetree's own traces simplify as they go. This records an algorithm word for wo
     v = recording.array("v", (3,))
     tau = cross(v, I @ v) @ s                  # 29 operations
     graph, roots = recording.simplified([tau])  # 5 operations
+
+The two steps may be two programs with a file between them: ``recording.write(path, tau)`` and
+``Recording.read(path)``. The file is text, UTF-8, one statement a line and one assignment to every
+variable, numbered in the order of execution; the last line names the results. After ``#`` comes a
+comment. With ``k`` the number of a statement, and ``a``, ``b``, ``c`` those of earlier ones:
+
+    tk = 0.1                       a constant, with as many digits as it takes to be exact
+    tk = v[0]                      an entry of an input; I[0, 2] of a matrix, t[] of a number
+    tk = ta * tb                   one of + - * / < <= == and or
+    tk = sin(ta)                   one of neg not abs sqrt sin cos exp log tanh
+    tk = atan2(ta, tb)             angle of the point (tb, ta)
+    tk = select(ta, tb, tc)        tb where the condition ta holds, else tc
+    return ta, tb                  the results, flattened; the last line
 """
 
-from typing import NamedTuple
+import re
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinetree.errors import LoadError, UnknownNameError
 from kinetree.expr.count import OperationCount, count_operations
-from kinetree.expr.node import Graph
+from kinetree.expr.node import OPERATIONS, Graph
 from kinetree.expr.refusals import NotTraceable
 from kinetree.expr.substitute import substitute
 
@@ -56,6 +73,42 @@ class Recording:
         """A graph, and its roots for ``results``, by the rules of ``kinetree.expr.simplify``."""
         graph = Graph()
         return graph, substitute(self, [self.number(x) for x in np.ravel(results)], {}, graph)
+
+    # --- a file of statements -----------------------------------------------------------------
+
+    def write(self, path: str | PathLike, results: Any) -> None:
+        """Write all statements and the results to a file; the module says in which format."""
+        roots = [self.number(x) for x in np.ravel(results)]
+        lines = [f"t{i} = {_statement(node)}" for i, node in enumerate(self.nodes)]
+        lines.append(("return " + ", ".join(f"t{i}" for i in roots)).rstrip())
+        Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    @classmethod
+    def read(cls, path: str | PathLike) -> "tuple[Recording, np.ndarray]":
+        """The recording and the results that a file holds, as ``write`` has left them.
+
+        Raises:
+            LoadError: names the line that is not a statement of the format.
+        """
+        recording, results = cls(), None
+        for number, text in enumerate(Path(path).read_text(encoding="utf-8").split("\n"), start=1):
+            line = text.partition("#")[0].strip()
+            if not line:
+                continue
+            node = None if results is not None else _parsed(line, len(recording.nodes))
+            if node is None:
+                expected = f"'t{len(recording.nodes)} = ...'"
+                raise LoadError(
+                    f"{path}, line {number}: expected the statement {expected} of earlier ones, "
+                    f"or 'return ...' as the last line; got {line!r}"
+                )
+            if node[0] == "return":
+                results = [Recorded(recording, i) for i in node[1:]]
+            else:
+                recording.add(*node)
+        if results is None:
+            raise LoadError(f"{path}: the last line, 'return ...' with the results, is missing")
+        return recording, np.array(results, dtype=object)
 
 
 class Recorded(NotTraceable):
@@ -148,6 +201,56 @@ class Recorded(NotTraceable):
     def check_pivot(self, scale, message):
         """The number itself: checks are not recorded."""
         return self
+
+
+_INFIX = ("+", "-", "*", "/", "<", "<=", "==", "and", "or")
+_CALLS = ("neg", "not", "abs", "sqrt", "sin", "cos", "exp", "log", "tanh", "atan2", "select")
+
+
+def _statement(node):
+    op, *operands = node
+    if op == "const":
+        return repr(float(operands[0]))
+    if op == "input":
+        name, index = operands
+        if not str(name).isidentifier():
+            raise UnknownNameError(f"inputs in a file need names such as 'qd', got {name!r}")
+        return f"{name}[{', '.join(map(str, index))}]"
+    names = [f"t{i}" for i in operands]
+    return f" {op} ".join(names) if op in _INFIX else f"{op}({', '.join(names)})"
+
+
+def _parsed(line, count):
+    """The node of a statement, ``("return", ...)``, or None for anything else."""
+    if line == "return" or line.startswith("return "):
+        operands = _operands(line.removeprefix("return"), count)
+        return None if operands is None else ("return", *operands)
+    head, _, text = line.partition(" = ")
+    if head != f"t{count}":
+        return None
+    if found := re.fullmatch(r"([^\W\d]\w*)\[([\d, ]*)\]", text):
+        index = [i.strip() for i in found[2].split(",")] if found[2].strip() else []
+        valid = all(i.isdigit() for i in index)
+        return ("input", found[1], tuple(int(i) for i in index)) if valid else None
+    if found := re.fullmatch(r"(t\d+) (\S+) (t\d+)", text):
+        op, arguments, allowed = found[2], f"{found[1]}, {found[3]}", _INFIX
+    elif found := re.fullmatch(r"(\w+)\((.*)\)", text):
+        op, arguments, allowed = found[1], found[2], _CALLS
+    else:
+        try:
+            return "const", float(text)
+        except ValueError:
+            return None
+    operands = _operands(arguments, count) if op in allowed else None
+    return (op, *operands) if operands is not None and len(operands) == OPERATIONS[op] else None
+
+
+def _operands(text, count):
+    """Numbers of earlier statements, or None."""
+    names = [name.strip() for name in text.split(",")] if text.strip() else []
+    if not all(re.fullmatch(r"t\d+", name) and int(name[1:]) < count for name in names):
+        return None
+    return [int(name[1:]) for name in names]
 
 
 class Savings(NamedTuple):
