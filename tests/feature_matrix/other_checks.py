@@ -719,9 +719,9 @@ def _(f, c):
     from feature_matrix.checks import homogeneous
 
     target = homogeneous(c.ref.frame(c.name)[1])
-    start = c.plain.integrate(c.q, 0.01 * c.y) if not c.model.loops else c.q
-    found = f(c.model, c.name, target, start)
+    found = f(c.model, c.name, target, c.plain.integrate(c.q, 0.01 * c.y))
     r = c.moving(q=np.asarray(found.q, float), qd=0 * c.qd)
+    f.holds(found.success, found.reason)
     f.same(homogeneous(r.frame(c.name)[1]), target, scale=max_of(target), tolerance=1e-6)
 
 

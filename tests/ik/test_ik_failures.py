@@ -147,11 +147,6 @@ def test_what_makes_no_sense_is_refused_by_name(what):
         kt.inverse_kinematics(kt.samples.panda(), *args, **options)
 
 
-def test_mechanisms_with_loops_are_refused():
-    with pytest.raises(kt.LoopError, match="inverse_kinematics is not defined"):
-        kt.inverse_kinematics(kt.samples.four_bar(), "coupler", np.zeros(3))
-
-
 def test_a_model_without_mass_has_no_mass_centre():
     model = kt.ModelBuilder("light").body("a", joint=kt.Revolute("z")).build()
     with pytest.raises(kt.ModelError, match="has no mass"):

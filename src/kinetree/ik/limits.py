@@ -16,9 +16,11 @@ class Limits:
         upper: largest values.
         middle: between the two; where a side is open, one unit inside the other.
         are_any: whether there is any bound.
+        are_of_model: whether those of loop joints hold, too.
     """
 
-    def __init__(self, problem, lower, upper):
+    def __init__(self, problem, lower, upper, are_of_model=False):
+        self.are_of_model = are_of_model
         self.lower, self.upper = np.maximum(lower, -_NONE), np.minimum(upper, _NONE)
         below, above = self.lower > -_NONE, self.upper < _NONE
         self.are_any = bool(np.any(below | above))
@@ -73,7 +75,7 @@ def limits_of(problem, limits) -> Limits:
                 f"its velocities are not their rates; pass limits=False, or limits=(lower, upper) "
                 f"that leave it free"
             )
-    found = Limits(problem, lower, upper)
+    found = Limits(problem, lower, upper, are_of_model=limits is True)
     return problem.known_limits.setdefault(True, found) if limits is True else found
 
 

@@ -7,6 +7,10 @@ the mechanism itself has, so that one damping suits both. Step by step the itera
 
 clips the joints to their limits, and keeps what reduces the error: Levenberg and Marquardt's
 method with an active set of bounds. Where a step fails it is repeated with more damping.
+
+Loops that the tasks move are further rows of ``J`` and ``e``, in units of each loop: the search
+passes through open loops, which leads from one assembly to another, and ends where all rows vanish.
+Where no such configuration exists, ``search`` goes on along closed ones.
 """
 
 from dataclasses import dataclass, replace
@@ -14,6 +18,9 @@ from functools import cached_property
 
 import numpy as np
 
+from kinetree.algorithms.closed.constraints import closure_errors, loop_constraints, loop_signs
+from kinetree.algorithms.closed.rank import rank_policy, scaling
+from kinetree.algorithms.closed.scaling import rows_of
 from kinetree.codegen.inline import evaluated
 from kinetree.codegen.program import Argument, trace
 from kinetree.errors import ModelError
@@ -94,14 +101,46 @@ class Problem:
     @cached_property
     def bodies(self):
         """The bodies whose joints affect the tasks."""
-        moved = {i for task in self.tasks for i in task.supports(self.model)}
-        bodies = sorted(with_leaders(self.model, moved))
+        moved = with_leaders(
+            self.model, {i for task in self.tasks for i in task.supports(self.model)}
+        )
+        bodies = sorted(moved.union(*(self._inside(loop) for loop in self.loops)))
         if not any(self.model.joint[i].nv for i in bodies):
             raise ModelError(
                 f"nothing in model {self.model.name!r} moves the frames of the tasks: "
                 f"{', '.join(str(task.signature[:-1]) for task in self.tasks)}"
             )
         return bodies
+
+    @cached_property
+    def loops(self):
+        """The loops that change with the tasks, directly or by way of other loops."""
+        moved = with_leaders(
+            self.model, {i for task in self.tasks for i in task.supports(self.model)}
+        )
+        found, left = [], list(self.model.loops)
+        while True:
+            new = [loop for loop in left if moved & self._inside(loop)]
+            if not new:
+                return tuple(found)
+            found, left = [*found, *new], [loop for loop in left if loop not in new]
+            moved = moved.union(*(self._inside(loop) for loop in new))
+
+    def _inside(self, loop):
+        """Bodies whose joints change the closure of a loop."""
+        inside = loop_signs(self.model, loop.predecessor, loop.successor)
+        return with_leaders(self.model, set(inside))
+
+    @cached_property
+    def closing_rows(self):
+        """Numbers of the rows of these loops, less those that are redundant but for misalignment.
+
+        Rows that repeat others exactly stay: damping copes with them.
+        """
+        owners = {f"loop {loop.name!r}" for loop in self.loops}
+        rows = [k for k, row in enumerate(rows_of(self.model)) if row.owner in owners]
+        counting = rank_policy(self.model).rows if rows else None
+        return rows if counting is None else [k for k in rows if k in set(counting.tolist())]
 
     @cached_property
     def q_moving(self):
@@ -143,28 +182,54 @@ class Problem:
 
     @cached_property
     def e_scale(self):
-        """Factors of the errors: weights, in units of radians or the typical length."""
+        """Factors of the errors: weights, in units of radians or the typical length; of loops, 1.
+
+        Errors of loops are in units of the loops already.
+        """
         return np.array(
             [
                 task.signature[-1] / (1.0 if unit == "rad" else self.length)
                 for task in self.tasks
                 for unit in task.units
             ]
+            + [1.0] * len(self.closing_rows)
         )
+
+    @cached_property
+    def task_rows(self) -> int:
+        """Number of rows before those of the loops."""
+        return sum(len(task.units) for task in self.tasks)
 
     # --- texts --------------------------------------------------------------------------------
 
     def equations(self, q, target):
-        """Scaled errors, their scaled Jacobian for what moves, and the square of the true error."""
+        """Scaled errors, their scaled Jacobian for what moves, and squares of the true errors.
+
+        The squares are those of the tasks [m, rad] and of the loops [rad, parts of their size].
+        """
         errors, rows, at = [], [], 0
         for task in self.tasks:
             e, J = task.rows(self.model, q, target[at : at + task.size])
             errors.append(e)
             rows.append(J)
             at += task.size
+        true = np.concatenate(errors)
+        gap = self._gap(q)
+        if len(gap):
+            units = scaling(self.model).rows[self.closing_rows]
+            K = loop_constraints(self.model, q, self.model.zero_velocity).K[self.closing_rows]
+            errors.append(-gap)
+            rows.append(K * units[:, None])
         e, J = np.concatenate(errors), np.concatenate(rows)[:, self.v_moving]
         J = J * self.e_scale[:, None] * self.v_scale[self.v_moving]
-        return e * self.e_scale, J, e @ e
+        return e * self.e_scale, J, np.array([true @ true, gap @ gap], dtype=object)
+
+    def _gap(self, q):
+        """Errors of the loops, in units of each loop."""
+        if not self.closing_rows:
+            return np.zeros(0, dtype=int)
+        units = scaling(self.model).rows[self.closing_rows]
+        return closure_errors(self.model, q)[self.closing_rows] * units
 
     def shift(self, q, dv):
         """``q`` after the scaled step ``dv`` of what moves."""
@@ -196,7 +261,7 @@ class Problem:
         return np.array(free, dtype=object)
 
     def descend(self, q, target, lower, upper, damping):
-        """Some iterations: ``q``; (damping, scaled error², true error²); gradient ``Jᵀ e``."""
+        """Some iterations: ``q``; (damping, scaled error², true errors²); gradient ``Jᵀ e``."""
 
         def step(state):
             x, e, J, before, true, mu = state
@@ -226,7 +291,7 @@ class Problem:
         x, e, J, square, true, mu = repeat(step, state, STEPS)
         g = np.zeros(self.model.nv, dtype=object)
         g[self.v_moving] = J.T @ e
-        return whole(x), np.array([mu, square, true], dtype=object), g
+        return whole(x), np.array([mu, square, *true], dtype=object), g
 
     def glide(self, q, target, lower, upper, posture, gain):
         """Some steps towards a posture, along configurations that fulfil the tasks."""
@@ -302,11 +367,11 @@ class Problem:
         shapes |= {"lower": (nq,), "upper": (nq,), "posture": (nq,), "damping": (), "gain": ()}
         shapes["step"] = (len(self.v_moving),)
         names, outputs = {
-            "descend": (("q", "target", "lower", "upper", "damping"), ((nq,), (3,), (nv,))),
+            "descend": (("q", "target", "lower", "upper", "damping"), ((nq,), (4,), (nv,))),
             "glide": (("q", "target", "lower", "upper", "posture", "gain"), ((nq,),)),
             "distance": (("q", "posture"), ((),)),
             "shift": (("q", "step"), ((nq,),)),
-            "equations": (("q", "target"), ((m,), (m, len(self.v_moving)), ())),
+            "equations": (("q", "target"), ((m,), (m, len(self.v_moving)), (2,))),
         }[text]
         inputs = [Argument(n, shapes[n]) for n in names]
         function = getattr(self, text)

@@ -8,15 +8,22 @@ numbers, and targets are independent: results do not depend on what else is in t
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from kinetree.ik.limits import limits_of
 from kinetree.ik.problem import FIRST_DAMPING, STEPS
+from kinetree.loops.kinematics import descent
+from kinetree.loops.kinematics.loop_joints import limit_distances
+from kinetree.loops.kinematics.projection import POSITION_TOLERANCE
 
 _REST = 0.9  # at rest: the error after some iterations, relative to before
 _ACROSS = 0.5  # of the way to the opposite limit, from the middle
 _BEND = 2.0  # size of a bend: radians, or typical lengths
+CLOSED = 1e-10
+"""Closure error [rad, or parts of the size of a loop] with which loops count as closed."""
+_SLACK_OF_LOOPS = 1e-9  # beyond the limit of a loop joint [m or rad]
 
 
 @dataclass(eq=False)
@@ -26,7 +33,7 @@ class Found:
     Attributes:
         q: configurations, (n, nq).
         cost: squares of the scaled errors, (n,).
-        error: norms of the errors [m, rad], (n,).
+        error: norms of the errors [m, rad], (n,); larger than the tolerance while loops are open.
         iterations: how many there were, (n,).
         attempts: number of the attempt that ``q`` comes from, (n,).
         wide: whether to use the code for batches, even for one target.
@@ -79,6 +86,7 @@ def search(problem, q, target, limits, restarts, seed, *, iterations, tolerance,
             drawn = problem.model.random_configuration(rng)
             start[:, problem.q_moving] = drawn[problem.q_moving]
         attempt(problem, found, rows, start, target, limits, iterations, tolerance, number)
+        _discard(problem, found, rows[found.error[rows] < tolerance], limits)
         rows = rows[found.error[rows] >= tolerance]
     return found
 
@@ -91,8 +99,8 @@ def attempt(problem, found, rows, q, target, limits, iterations, tolerance, numb
         q, state, gradient = problem.run(
             "descend", q, target[rows], limits.lower, limits.upper, damping, wide=found.wide
         )
-        damping, cost, square = state.T.copy()
-        error = np.sqrt(square)
+        damping, cost, *squares = state.T.copy()
+        error = errors(np.array(squares).T, tolerance)
         found.iterations[rows] += STEPS
         found.improve(rows, q, cost, error, number)
         left = error >= tolerance
@@ -106,6 +114,22 @@ def attempt(problem, found, rows, q, target, limits, iterations, tolerance, numb
             q[rest] = _leap(problem, limits, q[rest], gradient[rest], leaps[rest], found.wide)
             damping[rest], before[rest] = FIRST_DAMPING, np.inf
             leaps[rest] += 1
+
+
+def errors(squares, tolerance):
+    """Norms of the errors of the tasks; beyond the tolerance where a loop is open, (n,)."""
+    task, gap = np.sqrt(squares.T)
+    return np.maximum(task, gap * (tolerance / CLOSED))
+
+
+def _discard(problem, found, rows, limits):
+    """Forget what reaches its target with a loop joint beyond its limits."""
+    if not limits.are_of_model or not any(loop.limits is not None for loop in problem.loops):
+        return
+    beyond = np.zeros(len(rows), dtype=bool)
+    for sides in limit_distances(problem.model, found.q[rows]).values():
+        beyond |= np.any(np.minimum(*sides) < -_SLACK_OF_LOOPS, axis=-1)
+    found.cost[rows[beyond]] = found.error[rows[beyond]] = np.inf
 
 
 def _leap(problem, limits, q, gradient, leaps, wide):
@@ -178,6 +202,7 @@ def settle(problem, found, target, posture, limits, tolerance):
 # matters.
 
 _NEWTON_STEPS = 60
+_STARTS = 20  # configurations from which loops are closed, before they are called open
 _SMALL = 1e-8  # radius below which steps are negligible
 _AT_REST = 1e-6  # gradient of the error, relative to the error, at which a search is at rest
 _LOST = 1e-6  # singular value, relative to the largest, at which a direction is lost
@@ -189,54 +214,105 @@ _SHIFT = 1e-4  # of a joint, for differences of the gradient
 def reasons(problem, found, rows, target, limits, *, iterations, tolerance, wide):
     """The reason for every failed target ``rows``, an array of words."""
     target = target[rows]
-    _descend_fully(problem, found, rows, target, limits)
+    closed = _close(problem, found, rows, target, limits)
+    _descend_fully(problem, found, rows[closed], target[closed], limits)
     q = found.q[rows]
-    e, J, gradient = _state(problem, q, target, wide)
-    _, free = _held(problem, limits, q, gradient)
-    resting = _is_resting(e, J, gradient * free)
-    curvature = np.linalg.eigvalsh(_curvature(problem, q, target, free, wide))[:, 0]
-    downward = curvature < _DOWNWARD * np.linalg.norm(J, axis=(1, 2)) ** 2
-    singular = np.where(resting, downward, _rank_lost(J * free[:, None]))
+    state, _, free = _state(problem, limits, q, target, wide)
+    resting = _is_resting(problem, state, free)
+    curvature = np.linalg.eigvalsh(_curvature(problem, q, target, state, free, wide))[:, 0]
+    downward = curvature < _DOWNWARD * np.linalg.norm(state.J, axis=(1, 2)) ** 2
+    singular = np.where(resting, downward, _rank_lost(problem, state.J * free[:, None]))
     words = np.where(singular, "singular", np.where(resting, "out of reach", "iterations"))
-    held = np.flatnonzero(~np.all(free, axis=1))
+    held = np.flatnonzero(~np.all(free, axis=1) | np.isinf(found.error[rows]))
     if len(held):
         options = {"iterations": iterations, "tolerance": tolerance, "wide": wide}
         open_ = limits_of(problem, False)
         without = search(problem, q[held], target[held], open_, 2, 0, **options)
         words[held[without.error < tolerance]] = "limits"
+    words[~closed] = "open loops"
     words[found.error[rows] < tolerance] = "converged"
     return words
+
+
+def _close(problem, found, rows, target, limits):
+    """Close the loops of what was found, and measure it by its tasks alone; which are closed."""
+    closed, rng = np.ones(len(rows), dtype=bool), np.random.default_rng(0)
+    if not problem.closing_rows:
+        return closed
+    for number in range(_STARTS):
+        left = np.flatnonzero(~closed) if number else np.arange(len(rows))
+        q = found.q[rows[left]]
+        if number:
+            q[:, problem.q_moving] = problem.model.random_configuration(rng)[problem.q_moving]
+        q, closed[left] = _closed(problem, q, limits)
+        found.q[rows[left[closed[left]]]] = q[closed[left]]
+        if np.all(closed):
+            break
+    e, _, squares = problem.run("equations", found.q[rows], target, wide=found.wide)
+    never = np.isinf(found.error[rows]) | ~closed
+    found.cost[rows] = np.sum(e[:, : problem.task_rows] ** 2, axis=1)
+    found.error[rows] = np.where(never, np.inf, np.sqrt(squares[:, 0]))
+    return closed
+
+
+def _closed(problem, q, limits):
+    """Configurations near ``q`` that close the loops, and which of them do."""
+    bounds = descent.Limits(limits.lower, limits.upper, problem.q_of_v)
+    free = np.isin(np.arange(problem.model.nv), problem.v_moving)
+    ended = descent.descend(
+        problem.model, limits.clip(q), free=free, limits=bounds, tolerance=POSITION_TOLERANCE,
+        iterations=100,
+    )  # fmt: skip
+    return ended.q, ended.error <= CLOSED
 
 
 def _descend_fully(problem, found, rows, target, limits):
     """Improve what was found, within the same local minimum; saddles are not left."""
     wide, radius = found.wide, np.ones(len(rows))
     for _ in range(_NEWTON_STEPS):
-        e, J, gradient = _state(problem, found.q[rows], target, wide)
-        held, free = _held(problem, limits, found.q[rows], gradient)
-        going = ~_is_resting(e, J, gradient * free) & (radius > _SMALL)
+        if not len(rows):
+            return
+        q = found.q[rows]
+        state, held, free = _state(problem, limits, q, target, wide)
+        going = ~_is_resting(problem, state, free) & (radius > _SMALL)
         if not np.any(going):
             return
-        rows, target, radius = rows[going], target[going], radius[going]
-        e, gradient, held, free = e[going], gradient[going], held[going], free[going]
-        q = found.q[rows]
-        step = _newton_step(_curvature(problem, q, target, free, wide), gradient * free)
+        rows, target, radius, q = rows[going], target[going], radius[going], q[going]
+        state, held, free = _State(*(x[going] for x in state)), held[going], free[going]
+        H = _curvature(problem, q, target, state, free, wide)
+        step = _newton_step(H, state.gradient * free)
         size = np.linalg.norm(step, axis=1)
         step *= np.minimum(1, radius / (size + 1e-300))[:, None]
         trial = limits.clip(moved(problem, q, step, wide))
         trial = np.where(held, limits.nearest(q), trial)
-        e_t, _, true = problem.run("equations", trial, target, wide=wide)
-        cost = np.einsum("ni,ni->n", e_t, e_t)
-        better = cost < np.einsum("ni,ni->n", e, e)
+        closed = np.ones(len(rows), dtype=bool)
+        if problem.closing_rows:
+            trial, closed = _closed(problem, trial, limits)
+        e_t, _, squares = problem.run("equations", trial, target, wide=wide)
+        cost = np.sum(e_t[:, : problem.task_rows] ** 2, axis=1)
+        cost = np.where(closed, cost, np.inf)
+        better = cost < np.sum(state.e[:, : problem.task_rows] ** 2, axis=1)
         radius = np.where(better, np.minimum(2 * radius, 1), np.minimum(size, radius) / 4)
-        found.improve(rows, trial, cost, np.sqrt(true))
+        found.improve(rows, trial, cost, np.sqrt(squares[:, 0]))
         found.iterations[rows] += 1
 
 
-def _is_resting(e, J, gradient):
+class _State(NamedTuple):
+    """Errors and their derivatives, one row for each target."""
+
+    e: np.ndarray
+    """Scaled errors of the tasks, and the multipliers of the loops in place of their errors."""
+    J: np.ndarray
+    """Jacobian of the tasks and of the loops."""
+    gradient: np.ndarray
+    """``Jᵀ e``: down the error; with multipliers, along closed loops."""
+
+
+def _is_resting(problem, state, free):
     """Whether the error does not change, to first order, whatever may move."""
-    size = np.linalg.norm(J, axis=(1, 2)) * np.linalg.norm(e, axis=1)
-    return np.linalg.norm(gradient, axis=1) <= _AT_REST * size
+    m = problem.task_rows
+    size = np.linalg.norm(state.J[:, :m], axis=(1, 2)) * np.linalg.norm(state.e[:, :m], axis=1)
+    return np.linalg.norm(state.gradient * free, axis=1) <= _AT_REST * size
 
 
 def _newton_step(H, gradient):
@@ -248,28 +324,61 @@ def _newton_step(H, gradient):
     return np.einsum("nij,nj->ni", vectors, along)
 
 
-def _rank_lost(J):
-    """Whether the tasks are not independent, to first order."""
-    values = np.linalg.svd(J, compute_uv=False)
-    return values[:, -1] <= _LOST * values[:, 0]
+def _rank_lost(problem, J):
+    """Whether the tasks are not independent, to first order and along closed loops."""
+    m, lost = problem.task_rows, []
+    for one in J:
+        P, rank = _along_loops(one[m:])
+        s = np.linalg.svd(one[:m] @ P, compute_uv=False)[: J.shape[2] - rank]
+        lost.append(not len(s) or s[-1] <= _LOST * s[0])
+    return np.array(lost)
 
 
-def _state(problem, q, target, wide):
-    """Scaled errors, Jacobians and gradients."""
+def _along_loops(K):
+    """The projector onto motions that keep loops closed, and how many directions it takes."""
+    _, s, V = np.linalg.svd(K, full_matrices=False)
+    V = V[s > _LOST * np.max(s, initial=1.0)]
+    return np.eye(K.shape[1]) - V.T @ V, len(V)
+
+
+def _state(problem, limits, q, target, wide):
+    """The state, position variables that a limit holds back, and velocities that are free.
+
+    Multipliers of the loops are those that leave the least of the gradient; what a limit holds
+    back has none of its own, so they are found twice.
+    """
     e, J, _ = problem.run("equations", q, target, wide=wide)
-    return e, J, np.einsum("nij,ni->nj", J, e)
+    m = problem.task_rows
+    down, K = np.einsum("nij,ni->nj", J[:, :m], e[:, :m]), J[:, m:]
+    held, free = _held(problem, limits, q, down) if not K.shape[1] else (None, None)
+    for _ in range(2 if K.shape[1] else 0):
+        mask = np.ones(down.shape) if free is None else free
+        backwards = np.linalg.pinv(np.swapaxes(K * mask[:, None], 1, 2), rcond=_LOST)
+        e[:, m:] = -np.einsum("nij,nj->ni", backwards, down * mask)
+        held, free = _held(problem, limits, q, np.einsum("nij,ni->nj", J, e))
+    return _State(e, J, np.einsum("nij,ni->nj", J, e)), held, free
 
 
-def _curvature(problem, q, target, free, wide):
-    """Second derivatives of half the squared error, over the joints that are free."""
+def _curvature(problem, q, target, state, free, wide):
+    """Second derivatives of half the squared error along closed loops, over joints that are free.
+
+    Those of the Lagrangian: of the loops, multiplied by what they hold.
+    """
     n, count = free.shape
+    m = problem.task_rows
     steps = _SHIFT * np.tile(np.eye(count), (n, 1))
     q, target = np.repeat(q, count, axis=0), np.repeat(target, count, axis=0)
-    ahead, behind = (
-        _state(problem, moved(problem, q, sign * steps, wide), target, wide)[2] for sign in (1, -1)
-    )
-    H = ((behind - ahead) / (2 * _SHIFT)).reshape(n, count, count)  # the derivative is -Jᵀ e
-    return (H + np.swapaxes(H, 1, 2)) / 2 * free[:, :, None] * free[:, None, :]
+    multipliers, gradients = np.repeat(state.e[:, m:], count, axis=0), []
+    for sign in (1, -1):
+        e, J, _ = problem.run("equations", moved(problem, q, sign * steps, wide), target, wide=wide)
+        e[:, m:] = multipliers
+        gradients.append(np.einsum("nij,ni->nj", J, e))
+    H = ((gradients[1] - gradients[0]) / (2 * _SHIFT)).reshape(n, count, count)  # of -Jᵀ e
+    H = (H + np.swapaxes(H, 1, 2)) / 2 * free[:, :, None] * free[:, None, :]
+    if not problem.closing_rows:
+        return H
+    P = np.array([_along_loops(K)[0] for K in state.J[:, m:] * free[:, None]])
+    return P @ H @ P
 
 
 def _held(problem, limits, q, gradient):

@@ -6,6 +6,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from kinetree.algorithms.closed.rank import scaling
+from kinetree.algorithms.closed.scaling import rows_of
 from kinetree.arrays.batch import batch_shape
 from kinetree.arrays.dispatch import as_numpy
 from kinetree.arrays.host import on_host
@@ -13,7 +15,7 @@ from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ShapeError, UnreachableError
 from kinetree.ik.limits import limits_of
 from kinetree.ik.problem import Problem
-from kinetree.ik.search import reasons, search, settle
+from kinetree.ik.search import CLOSED, reasons, search, settle
 from kinetree.ik.tasks import (
     CenterOfMassTask,
     OrientationTask,
@@ -21,9 +23,10 @@ from kinetree.ik.tasks import (
     PositionTask,
     PostureTask,
 )
+from kinetree.loops.kinematics.assembly import assemble
+from kinetree.loops.kinematics.constraint import closure_error
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_model
-from kinetree.model.define import require_tree
 
 _TASKS = (PoseTask, PositionTask, OrientationTask, CenterOfMassTask)
 
@@ -38,6 +41,7 @@ REASONS = {
     "limits": "the target can be reached, but not within the joint limits, as far as was found",
     "singular": "the search ended in a singular configuration, where no small step of the joints "
     "helps although larger ones might; try other starts, or more restarts",
+    "open loops": "no configuration within the joint limits was found that closes the loops",
     "iterations": "the error was still getting smaller when the iterations ran out",
 }
 """Reasons why a search ends."""
@@ -49,6 +53,7 @@ class InverseKinematics:
 
     Attributes:
         q: configurations, (..., nq); where ``success`` is False, the closest that were found.
+            They close the loops, unless ``reason`` is ``"open loops"``.
         success: whether the error is below the tolerance, (...).
         error: norm of all errors of the tasks, radians and metres in one, (...).
         iterations: number of iterations, in all attempts, (...).
@@ -105,10 +110,11 @@ def inverse_kinematics(
 
     Levenberg and Marquardt's method on the manifold of configurations, within joint limits, with
     restarts from random configurations where it fails. A target that is not reached is not an
-    error: ``success`` is False and ``reason`` says why; ``.require()`` raises an error.
+    error: ``success`` is False and ``reason`` says why; ``.require()`` raises an error. Loops are
+    closed in the result, to 1e-10 rad or parts of their size, whether ``q0`` closes them or not.
 
     Args:
-        model: the mechanism, without loops.
+        model: the mechanism.
         frame: name of a frame or body; or a list of tasks, such as ``PoseTask("tool", target)``,
             ``CenterOfMassTask(point)`` and ``PostureTask(q)``.
         target: where the frame should be: poses (..., 4, 4), or positions (..., 3) [m]. None when
@@ -125,7 +131,7 @@ def inverse_kinematics(
         An ``InverseKinematics`` with ``q`` (..., nq), ``success``, ``error`` and ``reason``.
         Always in double precision.
     """
-    require_tree(as_model(model), "inverse_kinematics")
+    as_model(model)
     tasks, posture = _tasks(frame, target)
     for name, value in (("restarts", restarts), ("iterations", iterations)):
         if not isinstance(value, (int, np.integer)) or value < (name == "iterations"):
@@ -147,6 +153,7 @@ def inverse_kinematics(
     ]
     numbers, q = np.concatenate(rows[: len(tasks)], axis=1), rows[len(tasks)].copy()
     q[:, problem.q_moving] = bounds.clip(q)[:, problem.q_moving]
+    q = _with_other_loops_closed(problem, q)
     options = {"iterations": iterations, "tolerance": tolerance, "wide": len(q) > 1}
     found = search(problem, q, numbers, bounds, restarts, seed, **options)
     if posture is not None:
@@ -203,12 +210,30 @@ def _task(frame, target):
     )
 
 
+def _with_other_loops_closed(problem, q):
+    """``q`` with those loops closed that the tasks do not move, the rest as it is."""
+    others = [f"loop {p.name!r}" for p in problem.model.loops if p not in problem.loops]
+    rows = [k for k, row in enumerate(rows_of(problem.model)) if row.owner in others]
+    if not rows:
+        return q
+    gap = np.asarray(closure_error(problem.model, q))[:, rows] * scaling(problem.model).rows[rows]
+    if np.all(np.abs(gap) <= CLOSED):
+        return q
+    closed = assemble(problem.model, q)
+    closed[:, problem.q_moving] = q[:, problem.q_moving]
+    return closed
+
+
 def _result(problem, found, numbers, bounds, restarts, batch, options):
     reason = np.full(len(found.q), "converged", dtype="<U12")
     failed = np.flatnonzero(found.error >= options["tolerance"])
     if len(failed):
         reason[failed] = reasons(problem, found, failed, numbers, bounds, **options)
-    success = found.error < options["tolerance"]
+    if problem.closing_rows:  # until here, open loops were part of the error
+        error = np.sqrt(problem.run("equations", found.q, numbers, wide=found.wide)[2][:, 0])
+    else:
+        error = found.error
+    success = reason == "converged"
 
     def shaped(a):
         a = a.reshape((*batch, *a.shape[1:]))
@@ -216,6 +241,6 @@ def _result(problem, found, numbers, bounds, restarts, batch, options):
 
     restarts = np.where(success, found.attempts, restarts)
     return InverseKinematics(
-        shaped(found.q), shaped(success), shaped(found.error), shaped(found.iterations),
+        shaped(found.q), shaped(success), shaped(error), shaped(found.iterations),
         shaped(restarts), shaped(reason), options["tolerance"],
     )  # fmt: skip
