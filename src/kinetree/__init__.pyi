@@ -79,6 +79,7 @@ from kinetree.loops.stepping.options import GeneralizedAlpha as GeneralizedAlpha
 from kinetree.loops.stepping.options import Projection as Projection
 from kinetree.model import Actuator as Actuator
 from kinetree.model import Body as Body
+from kinetree.model import ConstraintFunction as ConstraintFunction
 from kinetree.model import Coupling as Coupling
 from kinetree.model import Frame as Frame
 from kinetree.model import JointDynamics as JointDynamics

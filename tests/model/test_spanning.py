@@ -6,7 +6,6 @@ from support.closeness import assert_close
 
 import kinetree as kt
 from kinetree.joints import Prismatic, Revolute, Spherical, Universal
-from kinetree.loops.linear.velocity_basis import spanning_tree as without_loops
 from kinetree.model import ConnectivityGraph, JointDynamics, Limits, MechanismGraph
 from kinetree.model.graph import best_tree, cut_cost, importance
 
@@ -100,7 +99,7 @@ def test_postures_go_along_to_another_tree():
     recut = graph.to_model(["coupler_joint", "rocker_joint", "pin"])
     q = np.array(recut.posture("moving").q)
     assert recut.loop_names == ("crank_joint",)
-    tree = without_loops(model)
+    tree = model.spanning_tree
     for body in model.body_names[1:]:
         here = kt.pose(tree, np.zeros(3), body)
         link = f"{body}_link" if f"{body}_link" in recut.frame_names else body

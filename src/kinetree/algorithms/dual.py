@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from kinetree.expr.elementary import Elementary
 from kinetree.spatial.ops import atan2, cos, exp, less, log, select, sin, sqrt, tanh
 
-__all__ = ["Dual", "derivative_along", "rate_of", "value_of"]
+__all__ = ["Dual", "derivative_along", "duals", "rate_of", "value_of"]
 
 
 def _with_dual(operation):
@@ -24,7 +25,7 @@ def _with_dual(operation):
     return operator
 
 
-class Dual:
+class Dual(Elementary):
     """A number and its rate of change."""
 
     __slots__ = ("rate", "value")
@@ -70,6 +71,20 @@ class Dual:
     def __gt__(self, other):
         return _comparison(less(other.value, self.value))
 
+    @_with_dual
+    def __le__(self, other):
+        return _comparison(self.value <= other.value)
+
+    @_with_dual
+    def __ge__(self, other):
+        return _comparison(self.value >= other.value)
+
+    def __pos__(self):
+        return self
+
+    def __abs__(self):
+        return select(self < 0, -self, self)
+
     def sin(self):
         """Sine."""
         return Dual(sin(self.value), cos(self.value) * self.rate)
@@ -97,6 +112,10 @@ class Dual:
         t = tanh(self.value)
         return Dual(t, (1 - t * t) * self.rate)
 
+    def arctan2(self, x):
+        """Angle of the point (x, self), by the name that NumPy looks for."""
+        return Dual.atan2(self, x)
+
     @staticmethod
     def atan2(y, x):
         """Angle of the point (x, y)."""
@@ -122,6 +141,17 @@ class _Comparison:
     def require(self):
         self.condition.require()
 
+    def __and__(self, other):
+        return _comparison(self.condition & getattr(other, "condition", other))
+
+    def __or__(self, other):
+        return _comparison(self.condition | getattr(other, "condition", other))
+
+    def __invert__(self):
+        return _comparison(~self.condition)
+
+    __rand__, __ror__ = __and__, __or__
+
 
 def _comparison(outcome):
     return outcome if isinstance(outcome, (bool, np.bool_)) else _Comparison(outcome)
@@ -142,7 +172,12 @@ def _part(array, part):
     return np.array([part(y) for y in array.ravel()]).reshape(array.shape)
 
 
+def duals(values, rates):
+    """An array of numbers with their rates, an array of the same shape."""
+    pairs = zip(np.ravel(values), np.ravel(rates), strict=True)
+    return np.array([Dual(a, b) for a, b in pairs], dtype=object).reshape(np.shape(values))
+
+
 def derivative_along(function, x, direction):
     """``d/dt function(x + t direction)`` at ``t = 0``, for a function from array to array."""
-    x = np.array([Dual(a, b) for a, b in zip(x, direction, strict=True)], dtype=object)
-    return rate_of(function(x))
+    return rate_of(function(duals(x, direction)))

@@ -27,8 +27,9 @@ def refuses(*features, use):
     """Let a text raise where a model has one of the features.
 
     Args:
-        features: ``"loops"``, ``"couplings"``, ``"armature"``, or ``"prescribed"``: joints whose
-            motion is a function of time.
+        features: ``"loops"``, constraints of one's own among them; ``"constraints"``, these alone;
+            ``"couplings"``, ``"armature"``, or ``"prescribed"``: joints whose motion is a function
+            of time.
         use: what to use instead, the end of a sentence.
     """
     for feature in features:
@@ -61,7 +62,13 @@ def timed_joints(model) -> tuple[int, ...]:
 
 
 def _loops(model):
+    if model.constraints and not model.loops:
+        return f"constraint {model.constraints[0].name!r}"
     return model.loops and f"the loop that joint {model.loops[0].name!r} closes"
+
+
+def _constraints(model):
+    return model.constraints and f"constraint {model.constraints[0].name!r}"
 
 
 def _couplings(model):
@@ -80,12 +87,14 @@ def _timed(model):
 
 _FOUND = {
     "loops": _loops,
+    "constraints": _constraints,
     "couplings": _couplings,
     "armature": _armature,
     "prescribed": _timed,
 }
 _ERROR = {
     "loops": LoopError,
+    "constraints": LoopError,
     "couplings": ModelError,
     "armature": ModelError,
     "prescribed": JointError,

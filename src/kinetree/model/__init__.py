@@ -2,6 +2,7 @@
 
 from kinetree.model import geometry, shapes, views
 from kinetree.model.builder import ModelBuilder, from_arrays
+from kinetree.model.constraint_function import ConstraintFunction
 from kinetree.model.dh import DHRow, DHTable, dh_from_axes, dh_from_model, from_dh
 from kinetree.model.edit import attach, extract, floating, lock, lump_fixed, reroot
 from kinetree.model.graph import ConnectivityGraph, SpanningTree
@@ -23,6 +24,7 @@ __all__ = [
     "Actuator",
     "Body",
     "ConnectivityGraph",
+    "ConstraintFunction",
     "Coupling",
     "DHRow",
     "DHTable",

@@ -1,7 +1,7 @@
 """Building a model, body by body, in any order."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ModelError
 from kinetree.joints import AbstractJoint, Fixed, Helical, Prismatic, Revolute
 from kinetree.model.attachments import Attachments
+from kinetree.model.constraint_function import ConstraintFunction
 from kinetree.model.model import STANDARD_GRAVITY, Model
 from kinetree.model.names import number_of
 from kinetree.model.parts import Body, Frame, JointDynamics, Limits, Loop, as_placement
@@ -45,6 +46,7 @@ class ModelBuilder(Attachments):
         self._bodies: list[dict] = []
         self._frames: list[tuple] = []
         self._loops: list[tuple] = []
+        self._constraints: list[ConstraintFunction] = []
 
     def body(
         self,
@@ -124,6 +126,28 @@ class ModelBuilder(Attachments):
         self._loops.append((name, predecessor, successor, joint, *ends, *others))
         return self
 
+    def constraint(
+        self,
+        name: str,
+        *,
+        position: Callable | None = None,
+        rate: Callable | None = None,
+        rows: int = 1,
+        unit: Any = "m",
+    ) -> "ModelBuilder":
+        """Add a constraint of your own: functions of ``model``, ``q``, ``qd`` and ``t``.
+
+        Args:
+            name: unique name, among the constraints.
+            position: ``position(model, q, t)``, kept at zero; none for a nonholonomic constraint.
+            rate: ``rate(model, q, qd, t)``, linear in ``qd``, kept at zero; the derivative of
+                ``position`` by default. Both take what they need of these arguments.
+            rows: number of equations.
+            unit: of the position error, ``"m"`` or ``"rad"``; one for all rows, or one for each.
+        """
+        self._constraints.append(ConstraintFunction(name, position, rate, rows, unit))
+        return self
+
     def build(self, *, strict: bool = True) -> Model:
         """The finished, validated model."""
         names = [self._base_name, *(b["name"] for b in self._bodies)]
@@ -171,6 +195,7 @@ class ModelBuilder(Attachments):
             tuple(bodies),
             frames=tuple(frames),
             loops=tuple(loops),
+            constraints=tuple(self._constraints),
             **attachments,
             gravity=self._gravity,
             name=self._name,

@@ -439,11 +439,18 @@ def kept(model, key, make) -> Any:
 
 
 def require_tree(model, function):
-    """Raise LoopError when the model has loops."""
-    if model.loops:
+    """Raise LoopError when the model has loops, or constraints of its own."""
+    if model.is_constrained:
         raise LoopError(
-            f"{function} is not defined for model {model.name!r}, whose joint "
-            f"{model.loops[0].name!r} closes a loop: its joint forces are not independent. "
-            f"forward_dynamics(model, ...) and loops.inverse_dynamics(model, ...) honour loops; "
-            f"model.replace(loops=()) is the spanning tree alone"
+            f"{function} is not defined for model {model.name!r}, whose "
+            f"{first_constraint(model)}: its joint forces are not independent. "
+            f"forward_dynamics(model, ...) and loops.inverse_dynamics(model, ...) honour loops "
+            f"and constraints; model.spanning_tree is the tree alone"
         )
+
+
+def first_constraint(model) -> str:
+    """The first loop or constraint of a model, in words."""
+    if model.loops:
+        return f"joint {model.loops[0].name!r} closes a loop"
+    return f"constraint {model.constraints[0].name!r} is no joint"

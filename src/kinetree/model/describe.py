@@ -25,6 +25,9 @@ def summary(model) -> str:
     for loop in model.loops:
         ends = (model.body_names[k] for k in (loop.predecessor, loop.successor))
         lines.append(f"loop {loop.name}: {_kind(loop.joint)} from {' to '.join(ends)}")
+    for c in model.constraints:
+        rows = f"{c.rows} {'row' if c.rows == 1 else 'rows'}"
+        lines.append(f"constraint {c.name}: {c.kind.partition(', ')[2]}, {rows}")
     lines += [f"coupling {c.name}: {_formula(model, c)}" for c in model.couplings]
     for what in ("armature", "damping", "friction", "stiffness"):
         joints = joints_with(model, what)

@@ -13,6 +13,7 @@ import numpy as np
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import LoopError, ModelError, names_itself
 from kinetree.joints import Fixed, Free
+from kinetree.model.constraint_function import require_none_moved
 from kinetree.model.mechanism import MechanismGraph
 from kinetree.model.model import Model
 from kinetree.model.parts import Body, Frame, Posture, as_placement
@@ -78,6 +79,7 @@ def lock(model: Model, positions: Mapping[str, ArrayLike], *, lump: bool = False
         raise ModelError(
             f"lock needs positions by joint name, such as {{'elbow': 0.5}}, got {positions!r}"
         )
+    require_none_moved(model)
     held = held_positions(model, positions)
     bodies = list(model.bodies)
     for i, q in held.items():
@@ -180,6 +182,7 @@ def attach(
         at: where on it the base of ``other`` sits: a position (3,) or a ``Plucker``.
         prefix: put before every name of ``other``; its base stays as a frame of that name.
     """
+    require_none_moved(model, other)
     frame = model.frame(model.base_name if on is None else on)
     mount, shift = as_placement(at) @ frame.placement, model.body_count
     count = other.body_count + 1
@@ -236,6 +239,7 @@ def extract(model: Model, body: str) -> Model:
     i = model.body_index(body)
     if i == 0:
         return model
+    require_none_moved(model)
     subtree = model.subtree[i]
     number: list[Any] = [None] * (model.body_count + 1)
     number[model.parent[i]] = 0
@@ -265,6 +269,7 @@ def floating(
         world: name of the new base.
         joint_name: name of the free joint.
     """
+    require_none_moved(model)
     inertia = Inertia.zero() if inertia is None else inertia
     root = Body(model.base_name, 0, Free(), Plucker.identity(), inertia, joint_name)
     number = range(1, model.body_count + 2)
@@ -287,6 +292,7 @@ def grounded(model: Model) -> Model:
             f"grounded makes the only body on the base of a model the base; model {model.name!r} "
             f"has {', '.join(map(repr, roots)) or 'no bodies'} there"
         )
+    require_none_moved(model)
     X = model.tree_transform[1]
     number = [None, *range(model.body_count)]
     part = inside(model, range(1, model.body_count + 1), model.body_names[1])

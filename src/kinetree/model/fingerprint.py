@@ -4,7 +4,7 @@ import hashlib
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from functools import lru_cache
-from types import FunctionType
+from types import CodeType, FunctionType
 
 import numpy as np
 
@@ -18,6 +18,8 @@ def fingerprint(model) -> str:
     )
     if any(attached):
         _describe(attached, parts.append)
+    if model.constraints:
+        _describe(model.constraints, parts.append)
     return hashlib.sha256(b"".join(part + b"\0" for part in parts)).hexdigest()
 
 
@@ -51,11 +53,13 @@ def _describe(x, add):
         # Integers and floats count alike, and adding zero makes -0.0 and 0.0 one number.
         add(repr(float(x) + 0.0).encode())
     elif isinstance(x, FunctionType):  # its text, not its address
-        code = x.__code__
         add(_kind(x))
-        _describe([x.__qualname__, code.co_code, code.co_names], add)
-        _describe([c for c in code.co_consts if not hasattr(c, "co_code")], add)
+        _describe([x.__qualname__, x.__code__], add)
         _describe([c.cell_contents for c in x.__closure__ or ()], add)
+        if x.__defaults__ or x.__kwdefaults__:
+            _describe([*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).items()], add)
+    elif isinstance(x, CodeType):
+        _describe([x.co_code, x.co_names, x.co_consts], add)
     elif (names := _attributes(type(x))) is not None:
         add(_kind(x))
         for name in names:
@@ -98,7 +102,7 @@ def is_plain(model) -> bool:
     another with the same fingerprint in another process.
     """
     parts = (*model.bodies, *model.frames, *model.loops, *model.couplings, *model.geometry)
-    parts += (*model.actuators, *model.postures)
+    parts += (*model.actuators, *model.postures, *model.constraints)
     return _is_plain(model.gravity) and all(map(_is_plain, parts))
 
 

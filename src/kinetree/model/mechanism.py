@@ -14,6 +14,7 @@ from kinetree.joints import AbstractJoint, Free
 from kinetree.joints.reversed import Reversed
 from kinetree.model.arrays import as_model
 from kinetree.model.attachments import Attachments
+from kinetree.model.constraint_function import require_none_moved
 from kinetree.model.graph import ConnectivityGraph, SpanningTree, best_tree, importance
 from kinetree.model.model import STANDARD_GRAVITY, Model
 from kinetree.model.names import number_of
@@ -121,6 +122,7 @@ class MechanismGraph(Attachments):
         Joints named in ``without`` are left out, with couplings, actuators and positions of theirs.
         """
         names = as_model(model).body_names
+        require_none_moved(model)
         for name in without:
             _check_known(
                 name, (*model.joint_names, *(j.name for j in model.loops)), "joint to omit"

@@ -12,6 +12,7 @@ from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ModelWarning
 from kinetree.joints.fixed import Following
 from kinetree.model import gearing, manifold, names, serialize, tree
+from kinetree.model.constraint_function import ConstraintFunction
 from kinetree.model.describe import summary
 from kinetree.model.dynamics import actuation, has_dynamics, joint_values
 from kinetree.model.fingerprint import fingerprint
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 _FIELDS = (
-    "frames", "loops", "couplings", "geometry", "actuators", "postures", "gravity", "name",
-    "base_name",
+    "frames", "loops", "constraints", "couplings", "geometry", "actuators", "postures", "gravity",
+    "name", "base_name",
 )  # fmt: skip
 
 _COMPILED = ("kernels", "memo")
@@ -53,6 +54,7 @@ class Model:
         bodies: the moving bodies, each after its parent.
         frames: named frames fixed to bodies.
         loops: joints that close loops.
+        constraints: constraints of one's own, functions of position, velocity and time.
         couplings: joints that follow other joints.
         geometry: what bodies look like and where they touch.
         actuators: what drives the joints.
@@ -69,6 +71,7 @@ class Model:
         *,
         frames: tuple[Frame, ...] = (),
         loops: tuple[Loop, ...] = (),
+        constraints: tuple[ConstraintFunction, ...] = (),
         couplings: tuple[Coupling, ...] = (),
         geometry: tuple[Geometry, ...] = (),
         actuators: tuple[Actuator, ...] = (),
@@ -80,6 +83,7 @@ class Model:
     ):
         self.name, self.base_name, self.strict = name, base_name, strict
         self.bodies, self.frames, self.loops = tuple(bodies), tuple(frames), tuple(loops)
+        self.constraints = tuple(constraints)
         self.couplings, self.geometry = tuple(couplings), tuple(geometry)
         self.actuators, self.postures = tuple(actuators), tuple(postures)
         check_parts(self)
@@ -187,6 +191,23 @@ class Model:
             return gearing.coupled_parent(self)
         return tree.expanded_parent(self.parent, [0, *(b.joint.nv for b in self.bodies)])
 
+    # --- constraints -------------------------------------------------------------------------
+
+    @property
+    def is_constrained(self) -> bool:
+        """Whether there are equations beside those of the tree: of loops, or one's own."""
+        return bool(self.loops or self.constraints)
+
+    @property
+    def is_rheonomic(self) -> bool:
+        """Whether a constraint of one's own depends on time; see ``at``."""
+        return any(c.rheonomic for c in self.constraints)
+
+    @cached_property
+    def spanning_tree(self) -> "Model":
+        """The same mechanism without loops and constraints; itself, without any."""
+        return self.replace(loops=(), constraints=()) if self.is_constrained else self
+
     @property
     def a_g(self) -> Motion:
         """Gravity as a spatial acceleration."""
@@ -201,7 +222,7 @@ class Model:
             return self
         with warnings.catch_warnings():  # defects of the bodies were reported before
             warnings.simplefilter("ignore", ModelWarning)
-            bare = self.replace(couplings=(), postures=())
+            bare = self.replace(couplings=(), postures=(), constraints=())
             self.__dict__["uncoupled"] = bare  # in which the postures are written
             postures = [gearing.full_posture(self, p) for p in self.postures]
             return bare.replace(postures=postures) if postures else bare
@@ -271,14 +292,23 @@ class Model:
         return actuation(self)
 
     def at(self, t: float) -> "Model":
-        """The model at time ``t`` [s], for joints that time itself moves — RBDA §3.5."""
+        """The model at time ``t`` [s], for joints and constraints that time moves — RBDA §3.5."""
         parts = (*self.bodies, *self.loops)
         if all(part.joint.at(t) == part.joint for part in parts):
-            return self
+            return self._with_constraints_at(t) if self.is_rheonomic else self
         bodies = [replace(b, joint=b.joint.at(t)) for b in self.bodies]
-        return self.replace(
-            bodies=bodies, loops=[replace(loop, joint=loop.joint.at(t)) for loop in self.loops]
-        )
+        loops = [replace(loop, joint=loop.joint.at(t)) for loop in self.loops]
+        constraints = [c.at(t) for c in self.constraints]
+        return self.replace(bodies=bodies, loops=loops, constraints=constraints)
+
+    def _with_constraints_at(self, t):
+        """A copy at an instant, traced or not, that shares with this model what time leaves."""
+        found, tree = object.__new__(Model), self.spanning_tree
+        left = ("fingerprint", "constraints", *_COMPILED)
+        found.__dict__.update({k: v for k, v in self.__dict__.items() if k not in left})
+        constraints = tuple(c.at(t) for c in self.constraints)
+        found.__dict__.update(constraints=constraints, spanning_tree=tree, numeric=self.numeric)
+        return found
 
     def neutral(self) -> Array:
         """The configuration in which every joint is at its neutral position, (nq,)."""
@@ -375,8 +405,8 @@ class Model:
             limits: new limits by joint name.
             dynamics: new armature, damping and so on by joint name.
             strict: whether inertias must be those of solid bodies; as before by default.
-            **fields: new ``bodies``, ``frames``, ``loops``, ``couplings``, ``geometry``,
-                ``actuators``, ``postures``, ``gravity``, ``name``, ``base_name``.
+            **fields: new ``bodies``, ``frames``, ``loops``, ``constraints``, ``couplings``,
+                ``geometry``, ``actuators``, ``postures``, ``gravity``, ``name``, ``base_name``.
         """
         unknown = set(fields) - {"bodies", *_FIELDS}
         if unknown:
@@ -393,6 +423,19 @@ class Model:
         )  # fmt: skip
         strict = self.strict if strict is None else strict
         return Model(strict=strict, **{**kept, **fields, **parts})
+
+    def with_constraint(
+        self,
+        name: str,
+        *,
+        position: Callable | None = None,
+        rate: Callable | None = None,
+        rows: int = 1,
+        unit: Any = "m",
+    ) -> "Model":
+        """A copy with one more constraint of one's own, see ``ConstraintFunction``."""
+        more = ConstraintFunction(name, position, rate, rows, unit)
+        return self.replace(constraints=(*self.constraints, more))
 
     def map_numbers(self, fn: Callable) -> "Model":
         """A copy whose numbers (inertias, placements, gravity, joint dynamics) went through ``fn``.
@@ -417,13 +460,11 @@ class Model:
         return summary(self)
 
     def __repr__(self):
-        return (
-            f"Model({self.name!r}: {_count(self.bodies, 'body', 'bodies')}, nq={self.nq}, "
-            f"nv={self.nv}"
-            + (f", {_count(self.loops, 'loop', 'loops')}" if self.loops else "")
-            + (f", {_count(self.couplings, 'coupling', 'couplings')}" if self.couplings else "")
-            + ")"
-        )
+        parts = [("loop", self.loops), ("constraint", self.constraints)]
+        parts = [(one, things) for one, things in (*parts, ("coupling", self.couplings)) if things]
+        more = "".join(f", {_count(things, one, f'{one}s')}" for one, things in parts)
+        bodies = _count(self.bodies, "body", "bodies")
+        return f"Model({self.name!r}: {bodies}, nq={self.nq}, nv={self.nv}{more})"
 
 
 def _count(things, one, many):

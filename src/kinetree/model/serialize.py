@@ -13,6 +13,7 @@ import kinetree.joints
 from kinetree.errors import KinetreeError, ModelError
 from kinetree.joints import AbstractJoint
 from kinetree.model import geometry as shapes
+from kinetree.model.constraint_function import require_none_written
 from kinetree.model.coupling import require_written
 from kinetree.model.geometry import Geometry
 from kinetree.model.parts import (
@@ -133,6 +134,7 @@ FORMAT = "kinetree model 1"
 
 def to_dict(model):
     """A model as plain data."""
+    require_none_written(model, "a dictionary")
     names, joint_names = model.body_names, (None, *model.joint_names)
     return {
         "format": FORMAT,

@@ -9,6 +9,7 @@ import numpy as np
 
 from kinetree.errors import ModelError, ModelWarning
 from kinetree.joints import AbstractJoint
+from kinetree.model.constraint_function import ConstraintFunction
 from kinetree.model.gearing import with_leaders
 from kinetree.model.geometry import Geometry
 from kinetree.model.parts import Actuator, Body, Coupling, Frame, Limits, Loop, Posture
@@ -27,8 +28,8 @@ from kinetree.spatial import Inertia, Plucker
 def check_parts(model):
     """Raise ModelError unless the bodies of a model are bodies, its frames frames and so on."""
     kinds = {
-        "bodies": Body, "frames": Frame, "loops": Loop, "couplings": Coupling,
-        "geometry": Geometry, "actuators": Actuator, "postures": Posture,
+        "bodies": Body, "frames": Frame, "loops": Loop, "constraints": ConstraintFunction,
+        "couplings": Coupling, "geometry": Geometry, "actuators": Actuator, "postures": Posture,
     }  # fmt: skip
     for name, kind in kinds.items():
         for part in getattr(model, name):
@@ -52,6 +53,13 @@ def check_model(model, *, strict):
     for loop in model.loops:
         _check_loop(model, loop, strict)
     check_loops(model)
+    for constraint in model.constraints:
+        if not constraint.equality:
+            raise ModelError(
+                f"constraint {constraint.name!r} is an inequality, an equation only while contact "
+                f"lasts: if it does, make it with equality=True; contacts that open belong to "
+                f"simulate(contact=...)"
+            )
     check_couplings(model)
     for geometry in model.geometry:
         what = f"geometry {geometry.name!r}" if geometry.name else "geometry"
@@ -69,6 +77,7 @@ def _check_names(model):
     kinds = {
         "body": model.body_names,
         "joint": (*model.joint_names, *(x.name for x in (*model.loops, *model.couplings))),
+        "constraint": tuple(c.name for c in model.constraints),
         "frame": model.frame_names,
         "actuator": tuple(a.name for a in model.actuators),
         "posture": tuple(p.name for p in model.postures),

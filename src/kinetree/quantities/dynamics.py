@@ -68,7 +68,7 @@ def _with_both(text, lean):
 
 def _inverse_dynamics(model, q, qd, qdd, f_ext=None):
     """Every call for which there is no compiled code yet, or a mechanism with loops."""
-    if not as_model(model).loops:
+    if not as_model(model).is_constrained:
         return inverse_dynamics.definition(model, q, qd, qdd, f_ext)
     forces = () if f_ext is None else (external_forces(model, f_ext),)
     return closed_chains.inverse_dynamics(model, (q, qd, qdd, *forces))
@@ -106,7 +106,7 @@ def inverse_dynamics(
 
 def _forward_dynamics(model, q, qd, tau, f_ext=None, method=None):
     """Every call for which there is no compiled code yet, or that chooses a method."""
-    if method is None and not as_model(model).loops:
+    if method is None and not as_model(model).is_constrained:
         return forward_dynamics.definition(model, q, qd, tau, f_ext)
     if method is None:
         forces = () if f_ext is None else (external_forces(model, f_ext),)

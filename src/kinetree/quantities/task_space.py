@@ -372,7 +372,7 @@ def _response(model, q, frame, reference, rows, point):
         task = texts.Task(model, q, frame, reference, rows, point)
         return task.Y / np.sqrt(task.L.diagonal())[:, None]
     loops = joint_space.constraint(model, q, model.zero_velocity)
-    check_loops_closed(model, loops.loops, CLOSURE_TOLERANCE)
+    check_loops_closed(model, loops, CLOSURE_TOLERANCE)
     K = loops.implicit.K
     G = loops.implicit.some(kept_rows(model, K)).to_explicit(rank=int(rank_at(model, K))).G
     J = frame_jacobian(model, q, frame, reference, point)[list(texts.task_rows(rows))]

@@ -119,7 +119,7 @@ class Setup:
             return modes.stepper(*given, groups, compiled=self.compiled)
         if stateful_forces(self.forces):
             stepper: Stepper = StatefulStepper(model, *given, q, compiled=self.compiled)
-        elif model.loops:
+        elif model.is_constrained:
             stepper = constrained_stepper(
                 self.constraint, model, *given, q, qd,
                 dt=dt, compiled=self.compiled, adaptive=self.adaptive,
@@ -130,7 +130,7 @@ class Setup:
 
     def rollout_step(self, q, qd) -> tuple[Integrator, Any]:
         """Method and field of the steps of a rollout from starts (n, nq) and (n, nv)."""
-        if not self.model.loops:
+        if not self.model.is_constrained:
             return self.steps, self.field
         return projected(self.model, self.steps, self.field, q, qd)
 
@@ -147,7 +147,7 @@ def composed(
     return Setup(
         function,
         model,
-        integrator_named(integrator, adaptive=adaptive, constrained=bool(model.loops)),
+        integrator_named(integrator, adaptive=adaptive, constrained=model.is_constrained),
         constraint_named(constraints),
         contact,
         attached,

@@ -8,6 +8,7 @@ import numpy as np
 
 from kinetree.errors import InteropError, ModelError
 from kinetree.model import geometry
+from kinetree.model.constraint_function import require_none_written
 from kinetree.model.coupling import require_written
 from kinetree.writers.native_parts import inertia_table, joint_table, placement_keys
 
@@ -19,6 +20,7 @@ def to_toml(model) -> str:
 
     docs/formats.md describes the format. A joint that moves by a Python function cannot be written.
     """
+    require_none_written(model, "a file")
     top = {"kinetree": 1, "name": model.name, "base": model.base_name, "gravity": model.gravity}
     lines = [assignment(key, given, key) for key, given in top.items()]
     for key, tables in (

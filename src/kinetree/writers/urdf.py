@@ -12,6 +12,7 @@ from lxml import etree  # type: ignore[import-untyped]
 from kinetree.errors import InteropError, ModelWarning
 from kinetree.joints import Fixed, Free, Planar, Prismatic, Reversed, Revolute
 from kinetree.model.arrays import as_model
+from kinetree.model.constraint_function import require_none_written
 from kinetree.model.coupling import require_written
 from kinetree.model.geometry import Box, Capsule, Cylinder, Mesh, Sphere
 from kinetree.model.model import STANDARD_GRAVITY
@@ -28,7 +29,7 @@ def to_urdf(model) -> str:
     Raises:
         InteropError: for joints of the tree that URDF does not have.
     """
-    model = as_model(model)
+    require_none_written(as_model(model), "a URDF")
     robot = etree.Element("robot", nsmap={"kinetree": NAMESPACE})
     _name(robot, model.name)
     _add_links(robot, model)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.algorithms.coupled import for_all_joints
-from kinetree.algorithms.dual import Dual, rate_of, value_of
+from kinetree.algorithms.dual import Dual, duals, rate_of, value_of
 from kinetree.errors import UnknownNameError
 from kinetree.spatial import Force, Motion, Plucker, crm
 from kinetree.spatial.vector3 import cross
@@ -27,6 +27,8 @@ __all__ = [
     "LoopMotion",
     "closure_errors",
     "coupled_rows",
+    "function_errors",
+    "function_rows",
     "is_steady",
     "loop_constraints",
     "loop_errors",
@@ -40,7 +42,7 @@ __all__ = [
 
 
 class LoopConstraints(NamedTuple):
-    """Loops at one instant: rows of the loops in order."""
+    """Constraints at one instant: rows of the loops in order, then those of one's own."""
 
     K: np.ndarray
     """Constraint matrix, (nc, nv)."""
@@ -72,7 +74,7 @@ class LoopMotion(NamedTuple):
 
 
 def loop_constraints(model, q, qd, *, coordinates="loop") -> LoopConstraints:
-    """``K``, ``k`` and the errors of all loops.
+    """``K``, ``k`` and the errors of all loops, then of the constraints of one's own.
 
     Args:
         model: the mechanism.
@@ -82,7 +84,7 @@ def loop_constraints(model, q, qd, *, coordinates="loop") -> LoopConstraints:
             ``"base"``, all in base coordinates, as the book has it.
     """
     parts = [loop_rows(model, loop, q, qd, coordinates) for loop in model.loops]
-    return stacked(model, parts)
+    return stacked(model, [*parts, *function_rows(model, q, qd)])
 
 
 def stacked(model, parts) -> LoopConstraints:
@@ -103,7 +105,7 @@ def loop_errors(model, q):
     parts = [
         loop.joint.loop_error(loop_motion(model, loop, q, at_rest).X_J) for loop in model.loops
     ]
-    return np.concatenate([at_rest[:0], *parts])
+    return np.concatenate([at_rest[:0], *parts, *function_errors(model, q)])
 
 
 def closure_errors(model, q):
@@ -116,7 +118,7 @@ def closure_errors(model, q):
     """
     rest = model.zero_velocity
     errors = [loop.joint.loop_gap(loop_motion(model, loop, q, rest).X_J) for loop in model.loops]
-    return np.concatenate([rest[:0], *errors])
+    return np.concatenate([rest[:0], *errors, *function_errors(model, q)])
 
 
 @for_all_joints(coupled_rows)
@@ -236,12 +238,7 @@ def is_steady(joint) -> bool:
 def _moving(X, v):
     """``X`` with its rate of change: ``dE/dt = -ω × E``, ``dr/dt = Eᵀ v``."""
     E_rate, r_rate = -cross(v.angular, X.E), X.E.T @ v.linear
-    return Plucker(_duals(X.E, E_rate), _duals(X.r, r_rate))
-
-
-def _duals(values, rates):
-    pairs = zip(np.ravel(values), np.ravel(rates), strict=True)
-    return np.array([Dual(a, b) for a, b in pairs], dtype=object).reshape(np.shape(values))
+    return Plucker(duals(X.E, E_rate), duals(X.r, r_rate))
 
 
 class _Kind(NamedTuple):
@@ -273,3 +270,70 @@ def _kind_of(joint):
         is_constant=numbers and all(np.array_equal(T[0], a) for a in T),
         moves=not numbers or any(np.any(s) for s in sigma),
     )
+
+
+# --- constraints of one's own: RBDA §3.4 ---------------------------------------------------------
+# The functions of a ``ConstraintFunction`` are run on dual numbers: ``K`` column by column, along
+# unit velocities, and ``k`` along the motion with ``qd`` held, of the rate of a position twice. At
+# rates ``φ = K qd + φ_t`` with ``dφ/dt = K qdd - k``, ``k`` has the derivatives by time as well.
+
+
+def function_rows(model, q, qd) -> list[LoopConstraints]:
+    """``LoopConstraints`` of each constraint of one's own."""
+    tree = _tree(model)
+    return [_rows_of_function(tree, c, np.asarray(q), np.asarray(qd)) for c in model.constraints]
+
+
+def function_errors(model, q) -> list:
+    """Position errors of each, zero for a constraint of velocities alone."""
+    tree = _tree(model)
+    return [_error_of_function(tree, c, np.asarray(q), c.t) for c in model.constraints]
+
+
+def _tree(model):
+    """The model that functions of one's own get; views of a model have the model itself."""
+    return getattr(model, "model", model).spanning_tree if model.constraints else model
+
+
+def _error_of_function(model, c, q, t):
+    if not c.holonomic:
+        return np.zeros(c.rows, dtype=int)
+    return c.value("position", model=model, q=q, t=t)
+
+
+def _rate_of_function(model, c, q, qd, t):
+    if c.rate is not None:
+        return c.value("rate", model=model, q=q, qd=qd, t=t)
+    return rate_of(_error_of_function(model, c, duals(q, _flow(model, q, qd)), _moved(c, t)))
+
+
+def _rows_of_function(model, c, q, qd):
+    t, rest, columns = c.t, model.zero_velocity, []
+    for e in np.eye(model.nv, dtype=int):
+        if c.rate is not None:
+            values = c.value("rate", model=model, q=q, qd=duals(rest, e), t=t)
+        else:
+            values = _error_of_function(model, c, duals(q, _flow(model, q, e)), t)
+        columns.append(rate_of(values))
+    K = np.column_stack(columns) if columns else np.zeros((c.rows, 0))
+    along = duals(q, _flow(model, q, qd))
+    return LoopConstraints(
+        K,
+        -rate_of(_rate_of_function(model, c, along, qd, _moved(c, t))),
+        _error_of_function(model, c, q, t),
+        _rate_of_function(model, c, q, qd, t),
+    )
+
+
+def _moved(c, t):
+    """Time, as it goes on."""
+    return Dual(t, 1) if c.rheonomic else t
+
+
+def _flow(model, q, qd):
+    """``dq/dt``, (nq,) — RBDA (3.7)."""
+    joints = range(1, model.body_count + 1)
+    parts = [
+        model.joint[i].configuration_rate(q[model.q_slice[i]], qd[model.v_slice[i]]) for i in joints
+    ]
+    return np.concatenate([q[:0], *parts])

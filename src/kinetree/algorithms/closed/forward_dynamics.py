@@ -153,7 +153,8 @@ def is_closed(model, q, qd, c, tolerance=CLOSURE_TOLERANCE):
         explain what is wrong.
     """
     closures = [closure_error(condensed(model), loop, q) for loop in model.loops]
-    error = np.concatenate([model.zero_velocity[:0], *(e for e, _ in closures)])
+    own = c.error[sum(len(e) for e, _ in closures) :]  # of constraints that are no loops
+    error = np.concatenate([model.zero_velocity[:0], *(e for e, _ in closures), own])
     aligned = [less(0, alignment) for _, alignment in closures]
     pure = [x * scaling(model).rows for x in (error, c.rate)]
     tolerance = tolerance + rank_policy(model).slack

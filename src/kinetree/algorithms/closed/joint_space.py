@@ -41,14 +41,23 @@ rate of it, relative to the speed."""
 
 
 class JointSpaceConstraint(NamedTuple):
-    """Loops at one instant."""
+    """Loops, and constraints of one's own, at one instant."""
 
     implicit: Implicit
-    """``K qdd = k``: rows of the loop joints."""
+    """``K qdd = k``: rows of the loop joints, then those of one's own."""
     loops: list
     """``JointConstraint`` of each loop joint."""
     scale: float
     """Size of the terms that ``k`` was computed from."""
+    rate: np.ndarray
+    """Velocity error, (nc,)."""
+    qd: np.ndarray
+    """Velocity variables, (nv,)."""
+
+    @property
+    def own(self) -> slice:
+        """Rows of the constraints of one's own."""
+        return slice(sum(len(loop.rate) for loop in self.loops), None)
 
 
 class Solution(NamedTuple):
@@ -67,7 +76,7 @@ class Solution(NamedTuple):
 
 
 def constraint(model, q, qd, *, stabilization=None) -> JointSpaceConstraint:
-    """``K`` and ``k`` of the loops, with what is needed to check that the loops are closed.
+    """``K`` and ``k`` of all constraints, with what is needed to check that they hold.
 
     Args:
         model: the mechanism.
@@ -82,8 +91,9 @@ def constraint(model, q, qd, *, stabilization=None) -> JointSpaceConstraint:
     loops = [loop_constraint(loop, X_0, in_base) for loop in model.loops]
     k = c.k if stabilization is None else c.stabilized(stabilization)
     sizes = [loop.scale + _size(a[loop.successor]) + _size(a[loop.predecessor]) for loop in loops]
-    scale = float(np.linalg.norm([*sizes, qd @ qd]))  # all of it rounds
-    return JointSpaceConstraint(Implicit(c.K, k, error=c.error), loops, scale)
+    own = c.k[sum(len(loop.rate) for loop in loops) :]
+    scale = float(np.linalg.norm([*sizes, *own, qd @ qd]))  # all of it rounds
+    return JointSpaceConstraint(Implicit(c.K, k, error=c.error), loops, scale, c.rate, qd)
 
 
 def solution(
@@ -105,7 +115,7 @@ def solution(
             is refused; infinite to take any state.
     """
     c = constraint(model, q, qd, stabilization=stabilization)
-    check_loops_closed(model, c.loops, closure_tolerance)
+    check_loops_closed(model, c, closure_tolerance)
     H, C = crba.joint_space_inertia(model, q), rnea.bias_force(model, q, qd, f_ext)
     system = EquationOfMotion(H, C, np.asarray(tau, dtype=float))
     if rank_tolerance is not None:
@@ -156,22 +166,23 @@ def closure_limit(model, far, tolerance=CLOSURE_TOLERANCE):
 
     Whether there is any is looked for only if errors ``far`` exceed the tolerance.
     """
-    if np.all(far <= tolerance) or not model.loops:
+    if np.all(far <= tolerance) or not model.is_constrained:
         return tolerance
     return tolerance + rank_policy(model).slack
 
 
-def check_loops_closed(model, loops, tolerance, sample=""):
-    """Raise ShapeError for a loop that is open, or about to be.
+def check_loops_closed(model, c: JointSpaceConstraint, tolerance, sample=""):
+    """Raise ShapeError for a loop that is open, or about to be, and for other constraints broken.
 
     Args:
         model: the mechanism.
-        loops: its ``JointConstraint``.
+        c: its constraints.
         tolerance: largest error that passes for drift, see ``CLOSURE_TOLERANCE``.
         sample: how a message calls the state, after ``q`` or ``qd``.
     """
+    _check_functions(model, c, tolerance, sample)
     rows, at = scaling(model).rows, 0
-    for loop, J in zip(model.loops, loops, strict=True):
+    for loop, J in zip(model.loops, c.loops, strict=True):
         length, of_loop = loop_length(model, loop), rows[at : at + len(J.rate)]
         at += len(J.rate)
         units = np.repeat([1.0, 1 / length], 3)
@@ -192,6 +203,39 @@ def check_loops_closed(model, loops, tolerance, sample=""):
                 f"rad/s, or sizes of the loop ({length:.3g} m) per second, at most {limit:.3g} "
                 f"passes for drift; project qd onto the velocities that the loop allows"
             )
+
+
+def _check_functions(model, c, tolerance, sample):
+    """The same for constraints of one's own."""
+    units, start = scaling(model), c.own.start
+    speed = np.max(np.abs(c.qd / units.columns), initial=1.0)
+    for own in model.constraints:
+        rows = slice(start, start + own.rows)
+        start += own.rows
+        far, rate = (
+            float(np.max(np.abs(x[rows] * units.rows[rows]))) for x in (c.implicit.error, c.rate)
+        )
+        limit = closure_limit(model, max(far, rate / speed), tolerance)
+        at = f" at t = {own.t:g} s" if own.rheonomic else ""
+        if not far <= limit:
+            raise ShapeError(
+                f"q{sample} does not satisfy constraint {own.name!r}{at}: its position error is "
+                f"{_largest(c.implicit.error[rows], own)}; at most {limit:.3g} rad, or {limit:.3g} "
+                f"of the size of the mechanism, passes for drift; "
+                f"kinetree.loops.assemble finds positions that do"
+            )
+        if not rate <= limit * speed:
+            raise ShapeError(
+                f"qd{sample} does not satisfy constraint {own.name!r}{at}: its velocity error is "
+                f"{_largest(c.rate[rows], own)}/s; at most {limit * speed:.3g} rad/s, or sizes of "
+                f"the mechanism per second, passes for drift; "
+                f"kinetree.loops.project_velocity finds velocities that do"
+            )
+
+
+def _largest(errors, own):
+    k = int(np.argmax(np.abs(errors)))
+    return f"{abs(float(errors[k])):.3g} {own.units[k]}"
 
 
 def _in_words(gap, length):

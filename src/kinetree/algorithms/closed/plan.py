@@ -14,6 +14,7 @@ from kinetree.algorithms import crba
 from kinetree.algorithms.closed.constraints import (
     LoopConstraints,
     coupled_rows,
+    function_rows,
     is_steady,
     loop_root,
     loop_rows,
@@ -65,8 +66,9 @@ class Plan(NamedTuple):
 
 
 def stacked_rows(model, q, qd, axes) -> LoopConstraints:
-    """Constraints of all loops, with turned rows; see ``turned_rows``."""
-    return stacked(model, [turned_rows(model, loop, q, qd, axes) for loop in model.loops])
+    """Constraints of all loops, with turned rows, see ``turned_rows``, and those of one's own."""
+    parts = [turned_rows(model, loop, q, qd, axes) for loop in model.loops]
+    return stacked(model, [*parts, *function_rows(model, q, qd)])
 
 
 def make_plan(model, axes, samples) -> Plan:

@@ -115,7 +115,7 @@ def kept_rows(model, K):
 
 def kept_rows_at(model, q):
     """The same for the configuration ``q``, (nq,)."""
-    if not model.loops:
+    if not model.is_constrained:
         return None
     return kept_rows(model, loop_constraints(model, q, model.zero_velocity).K)
 

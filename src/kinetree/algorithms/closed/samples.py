@@ -85,6 +85,12 @@ def _matrix_and_error(model, q):
     return c.K, c.error
 
 
+def _of_positions(space):
+    """1 for the rows that constrain positions, 0 for those of velocities alone, (nc,)."""
+    own = [c.holonomic for c in space.model.constraints for _ in range(c.rows)]
+    return np.array([1.0] * (len(space.units.rows) - len(own)) + own)
+
+
 def _scattered(model, space, near, count, seeds=()):
     """Closed configurations, up to ``count``: near the postures first, then all over."""
     rng = np.random.default_rng(7)
@@ -110,9 +116,10 @@ def _closed(space, q, near):
 
     Constraints with singular values up to ``near`` are left alone, and may miss by as much.
     """
-    model, polished = space.model, False
+    model, polished, positions = space.model, False, _of_positions(space)
     for _ in range(30):
         K, e = space.at(q)
+        K = K * positions[:, None]
         U, s, Vt = np.linalg.svd(K, full_matrices=False)
         counts = s > max(near, 1e-8) * np.maximum(s[:, :1] if not near else 1.0, 1e-300)
         along = np.einsum("nij,ni->nj", U, e) * counts

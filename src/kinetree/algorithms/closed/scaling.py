@@ -22,9 +22,10 @@ class Row(NamedTuple):
     """One constraint: what it belongs to, which motion it forbids, the unit of its error."""
 
     owner: str
-    """``"loop 'pin'"`` or ``"coupling 'gear'"``."""
+    """``"loop 'pin'"`` or ``"constraint 'rope'"``."""
     direction: str
-    """``"rotation about x"``, ``"translation along y"``, in the frames of the loop joint."""
+    """``"rotation about x"``, ``"translation along y"``, in the frames of the loop joint; for a
+    constraint of one's own, its number, ``"row 0"``."""
     unit: str
     """``"rad"`` or ``"m"``."""
 
@@ -81,7 +82,10 @@ class Scaling:
 
 
 def units_of(model) -> Scaling:
-    """Units of a model: every row in lengths of its loop, every column of its smallest loop."""
+    """Units of a model: every row in lengths of its loop, every column of its smallest loop.
+
+    Constraints of one's own are in lengths of the mechanism.
+    """
     whole, lengths = typical_length(model), [loop_length(model, loop) for loop in model.loops]
     rows, own = [], np.full(model.body_count + 1, np.inf)
     for loop, length in zip(model.loops, lengths, strict=True):
@@ -89,6 +93,7 @@ def units_of(model) -> Scaling:
         inner = with_leaders(model, loop_signs(model, loop.predecessor, loop.successor))
         own[list(inner)] = np.minimum(own[list(inner)], length)
     own[np.isinf(own)] = whole
+    rows += [1.0 if row.unit == "rad" else 1 / whole for row in _rows_of_functions(model)]
     joints = enumerate(model.joint[1:], start=1)
     columns = [1.0 if turns else own[i] for i, joint in joints for turns in velocity_turns(joint)]
     return Scaling(np.array(rows), np.array(columns), whole)
@@ -126,8 +131,17 @@ def _largest_span(joints):
 
 
 def rows_of(model) -> list[Row]:
-    """What every row of ``K`` says: the loops in order."""
-    return [row for loop in model.loops for row in _rows_of_loop(loop)]
+    """What every row of ``K`` says: the loops in order, then the constraints of one's own."""
+    loops = [row for loop in model.loops for row in _rows_of_loop(loop)]
+    return loops + _rows_of_functions(model)
+
+
+def _rows_of_functions(model):
+    return [
+        Row(f"constraint {c.name!r}", f"row {n}", unit)
+        for c in model.constraints
+        for n, unit in enumerate(c.units)
+    ]
 
 
 def _rows_of_loop(loop):

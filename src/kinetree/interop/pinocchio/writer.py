@@ -10,6 +10,7 @@ from kinetree.interop.pinocchio.kinds import as_pinocchio
 from kinetree.interop.pinocchio.leaves import add_mimic_joints, pinocchio, to_inertia, to_se3
 from kinetree.joints import Fixed
 from kinetree.model import Model
+from kinetree.model.constraint_function import require_none_written
 from kinetree.model.dynamics import has_dynamics
 from kinetree.spatial import Plucker
 
@@ -39,6 +40,7 @@ def to_model(model: Model) -> Any:
             f"{', '.join(repr(loop.name) for loop in model.loops)}. Remove them with "
             f"model.replace(loops=()) and add constraint models on Pinocchio's side"
         )
+    require_none_written(model, "a pinocchio.Model")
     result = pin.Model()
     result.name = model.name
     result.gravity.linear = np.asarray(model.gravity, dtype=float)

@@ -124,7 +124,7 @@ def solve(
     name = METHODS[0] if method == "auto" else method
     instant = _instant(model, q, qd, tau, f_ext, stabilization, loop_tau, rank)
     constraint = instant.constraint
-    check_loops_closed(model, constraint.loops, closure_tolerance)
+    check_loops_closed(model, constraint, closure_tolerance)
     found = _method(name, instant, independent, rank, closure)
 
     K, lam = instant.K, smallest(instant, found.lam)

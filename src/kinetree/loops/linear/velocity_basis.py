@@ -26,7 +26,6 @@ from kinetree.functional.kernel import kernel
 from kinetree.functional.products import jvp
 from kinetree.loops.kinematics.constraint import Constraint, closure_error, constraint
 from kinetree.loops.linear.coordinates import Coordinates
-from kinetree.model.define import kept
 from kinetree.quantities.dynamics import inverse_dynamics, mass_matrix, passive_force
 
 _STEPS = 50
@@ -197,14 +196,9 @@ def along_columns(rate, model, *arrays, tangents, f_ext=None) -> Any:
 
 
 def require_loops(model, instead):
-    """Raise LoopError for a model without loops, and say what to do instead."""
-    if not model.loops:
+    """Raise LoopError for a model without loops or constraints, and say what to do instead."""
+    if not model.is_constrained:
         raise LoopError(f"model {model.name!r} has no loops: {instead}")
-
-
-def spanning_tree(model):
-    """The model without its loops; the same object every time."""
-    return kept(model, "spanning tree", lambda: model.replace(loops=()))
 
 
 class MotionState(NamedTuple):
@@ -222,7 +216,7 @@ class MotionState(NamedTuple):
     def constraint_force(self):
         """``Kᵀ lam``, (..., nv): what motion and gravity take beyond motors and joints."""
         forces = () if self.f_ext is None else (self.f_ext,)
-        total = inverse_dynamics(spanning_tree(self.model), self.q, self.qd, self.qdd, *forces)
+        total = inverse_dynamics(self.model.spanning_tree, self.q, self.qd, self.qdd, *forces)
         return total - passive_force(self.model, self.q, self.qd) - self.tau
 
     def multipliers(self, basis: VelocityBasis):
@@ -250,7 +244,7 @@ def accelerations(model, q, qd, tau, f_ext, c: Constraint, basis: VelocityBasis)
     G, inverse = basis
     g = np.einsum("...nc,...c->...n", inverse[..., G.shape[-1] :], c.k)
     load = -MotionState(model, q, qd, g, tau, f_ext).constraint_force()
-    G_T, H = np.swapaxes(G, -1, -2), mass_matrix(spanning_tree(model), q)
+    G_T, H = np.swapaxes(G, -1, -2), mass_matrix(model.spanning_tree, q)
     ydd = np.linalg.solve(G_T @ H @ G, G_T @ load[..., None])
     return g + (G @ ydd)[..., 0]
 
@@ -263,4 +257,4 @@ def require_closed(model, q, qd, c: Constraint):
     for sample in map(tuple, np.argwhere(suspect)):
         found = joint_space.constraint(model, q[sample], qd[sample])
         name = f" of sample {tuple(map(int, sample))}" if sample else ""
-        check_loops_closed(model, found.loops, CLOSURE_TOLERANCE, name)
+        check_loops_closed(model, found, CLOSURE_TOLERANCE, name)

@@ -12,7 +12,6 @@ import numpy as np
 from kinetree.algorithms.closed.forces import loop_joint_motion
 from kinetree.errors import ModelError
 from kinetree.loops.kinematics.loop_joints import loop_motion_of, loop_slices
-from kinetree.loops.linear.velocity_basis import spanning_tree
 from kinetree.model.dynamics import has_dynamics
 from kinetree.quantities import dynamics
 from kinetree.simulation.forces.friction import REFERENCE_STEP, Friction
@@ -97,7 +96,7 @@ def _mobility(model):
     """Acceleration of each loop variable for a unit of force at neutral, the loops open."""
     q: Any = model.neutral()
     B = loop_motion_of(model, q).B
-    return np.diagonal(B.T @ dynamics.inverse_mass_matrix(spanning_tree(model), q) @ B)
+    return np.diagonal(B.T @ dynamics.inverse_mass_matrix(model.spanning_tree, q) @ B)
 
 
 def _width(law, acceleration):

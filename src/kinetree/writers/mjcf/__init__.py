@@ -8,6 +8,7 @@ from lxml import etree  # type: ignore[import-untyped]
 from kinetree.errors import InteropError, ModelWarning
 from kinetree.joints import Free
 from kinetree.model.arrays import as_model
+from kinetree.model.constraint_function import require_none_written
 from kinetree.writers.mjcf.attachments import (
     write_actuators,
     write_constraints,
@@ -37,7 +38,8 @@ def to_mjcf(model) -> str:
     Warns:
         ModelWarning: for velocity limits, and meshes that MuJoCo cannot read.
     """
-    coupled, model = as_model(model), as_model(model).uncoupled
+    require_none_written(as_model(model), "an MJCF")
+    coupled, model = model, model.uncoupled
     if model.scalar_type().hasobject:
         raise InteropError(
             f"MJCF holds numbers, and model {model.name!r} has formulas; give its parameters values"

@@ -1,0 +1,160 @@
+"""Constraints of one's own: functions of position, velocity and time — RBDA §3.4, Fig. 3.1.
+
+At velocity level every equality constraint reads ``φ⁰(q, t) + Σ φⁱ(q, t) qdᵢ = 0``, holonomic
+(3.30) or not (3.29). A holonomic one is the rate of a position function; a nonholonomic one is
+the rate of nothing, and leaves the system more freedom of position than of velocity.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from kinetree.errors import ModelError, ShapeError
+
+__all__ = ["UNITS", "ConstraintFunction", "require_none_moved", "require_none_written"]
+
+UNITS = ("m", "rad")
+"""What the error of a constraint is measured in: lengths of the mechanism, or angles."""
+
+_TAKEN = {"position": ("model", "q", "t"), "rate": ("model", "q", "qd", "t")}
+
+
+@dataclass(frozen=True)
+class ConstraintFunction:
+    """A constraint that Python functions define, as part of a model.
+
+    The functions are written for one sample, as under ``@kt.kernel``: with NumPy, ``kt.select``
+    and kinetree's functions, for numbers of any kind. Each takes what it needs of ``model``, ``q``,
+    ``qd`` and ``t``, by these names, and returns a number or an array (rows,). ``model`` is the
+    spanning tree, without loops and constraints. Derivatives are computed from the functions.
+
+    Attributes:
+        name: unique name, among the constraints.
+        position: ``position(model, q, t)``, which the constraint keeps at zero; None if there is
+            no such function, which makes the constraint nonholonomic.
+        rate: ``rate(model, q, qd, t)``, linear in ``qd``, which it keeps at zero; by default the
+            time derivative of ``position``.
+        rows: number of equations.
+        unit: ``"m"`` or ``"rad"``, of the position error, one for all rows or one for each. Lengths
+            are compared with that of the mechanism, where ranks and errors are judged.
+        equality: False for a contact that may open, which a model cannot have.
+        t: the instant [s], of a constraint that depends on time; ``model.at(t)`` changes it.
+    """
+
+    name: str
+    position: Callable | None = None
+    rate: Callable | None = None
+    rows: int = 1
+    unit: Any = "m"
+    equality: bool = True
+    t: Any = 0.0
+
+    def __post_init__(self):
+        what = f"constraint {self.name!r}"
+        if self.position is None and self.rate is None:
+            raise ModelError(f"{what} needs a function position(q), or rate(q, qd), or both")
+        for role in _TAKEN:
+            self._parameters(role)
+        if not isinstance(self.rows, (int, np.integer)) or self.rows < 1:
+            raise ModelError(f"{what}: rows must be a whole number from 1, got {self.rows!r}")
+        if isinstance(self.unit, (list, tuple)):
+            object.__setattr__(self, "unit", tuple(self.unit))
+        if len(self.units) != self.rows or not set(self.units) <= set(UNITS):
+            raise ModelError(
+                f"{what}: unit must be 'm' or 'rad', or {self.rows} of these for its rows, got "
+                f"{self.unit!r}"
+            )
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """The unit of each row."""
+        return self.unit if isinstance(self.unit, tuple) else (self.unit,) * self.rows
+
+    @property
+    def holonomic(self) -> bool:
+        """Whether it constrains positions, and not velocities alone."""
+        return self.position is not None
+
+    @cached_property
+    def rheonomic(self) -> bool:
+        """Whether time appears in it: one of its functions takes ``t``."""
+        return any("t" in self._parameters(role) for role in _TAKEN)
+
+    @property
+    def kind(self) -> str:
+        """Its place in the hierarchy, in words."""
+        words = [
+            "equality" if self.equality else "inequality",
+            "holonomic" if self.holonomic else "nonholonomic",
+            "rheonomic" if self.rheonomic else "scleronomic",
+        ]
+        return ", ".join(words)
+
+    def at(self, t: Any) -> "ConstraintFunction":
+        """The constraint at the instant ``t`` [s]; itself, where time does not appear."""
+        return replace(self, t=t) if self.rheonomic else self
+
+    def value(self, role: str, /, **values: Any) -> Any:
+        """What one of the functions returns, (rows,).
+
+        Args:
+            role: ``"position"`` or ``"rate"``.
+            **values: ``model``, ``q``, ``qd`` and ``t``, of which it gets those that it takes.
+        """
+        function = _written(getattr(self, role))
+        given = {name: values[name] for name in self._parameters(role)}
+        found = np.asarray(function(**given))
+        found = found.reshape(1) if found.ndim == 0 else found
+        if found.shape != (self.rows,):
+            raise ShapeError(
+                f"{role} of constraint {self.name!r} must return {self.rows} numbers, as many as "
+                f"its rows, got shape {found.shape}"
+            )
+        return found
+
+    def _parameters(self, role):
+        """Names of what a function takes."""
+        function = _written(getattr(self, role))
+        if function is None:
+            return ()
+        what = f"{role} of constraint {self.name!r}"
+        expected = f"a function of {', '.join(_TAKEN[role])}, or of some of these"
+        if not callable(function):
+            raise ModelError(f"{what} must be {expected}, got {function!r}")
+        parameters = inspect.signature(function).parameters.values()
+        names = tuple(p.name for p in parameters if p.name in _TAKEN[role])
+        others = [p.name for p in parameters if p.name not in names and p.default is p.empty]
+        if others:
+            raise ModelError(f"{what} must be {expected}; it takes {others[0]!r}")
+        return names
+
+
+def _written(function):
+    """The function that a kernel was made of, or the function itself."""
+    return getattr(function, "function", function)
+
+
+def require_none_written(model, where):
+    """Raise ModelError for constraints, which a file or dictionary cannot hold."""
+    if model.constraints:
+        raise ModelError(
+            f"constraint {model.constraints[0].name!r} of model {model.name!r} consists of Python "
+            f"functions, which {where} cannot hold: write model.replace(constraints=()), and add "
+            f"them after loading with model.with_constraint(...)"
+        )
+
+
+def require_none_moved(*models):
+    """Raise ModelError for constraints whose functions are written for other variables."""
+    for model in models:
+        if model.constraints:
+            raise ModelError(
+                f"constraint {model.constraints[0].name!r} of model {model.name!r} is written for "
+                f"its joint variables, which would change: start from "
+                f"model.replace(constraints=()), and add constraints to the result with "
+                f"model.with_constraint(...)"
+            )
