@@ -478,6 +478,19 @@ def _(f, c):
     closes(f, c, found.q[-1])
 
 
+@check("loops.compare_forms")
+def _(f, c):
+    f.makers = ("system_of",)
+    system = kt.loops.system_of(c.model)
+    h = 1e-5 * min(1.0, np.sqrt(c.length))
+    found = f(system, c.q, c.qd, 2 * h, h, forms=("svd", "regularized"), holds=("ascher-chin",))
+    f.same(len(found.motions), 2)
+    a = c.ref.accelerations(passive(c))
+    for motion in found.motions.values():
+        f.same(motion.v[-1], c.qd + 2 * h * a, scale=max_of(c.qd), tolerance=1e-5)
+        closes(f, c, motion.q[-1])
+
+
 @check("loops.block_null_space")
 def _(f, c):
     from kinetree.loops.dynamics.methods import Instant

@@ -1,9 +1,12 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support.closeness import assert_close
-from support.linkages import SINGULAR, absolute_five_bar, five_bar, pendulum
+from support.linkages import HOME, SINGULAR, absolute_five_bar, five_bar, pendulum
 
 from kinetree import samples
+from kinetree.errors import ShapeError, SingularError, SingularityWarning
 from kinetree.loops.state_space import multipliers
 from kinetree.loops.state_space.model_system import system_of
 from kinetree.loops.state_space.multipliers import Stabilization
@@ -41,15 +44,38 @@ def test_the_form_does_not_fail_at_the_singular_point():
     system = absolute_five_bar()
     found = {}
     for name, theta in (("minus", [np.pi, 0, 0, -np.pi]), ("plus", [np.pi, 0, 0, np.pi])):
-        seen = SVDForm(system).evaluate(0.0, np.array(theta), np.zeros(4))
+        seen = SVDForm(system).evaluate(0.0, np.array(theta), np.zeros(4), warn=False)
         assert seen.rank == 1
         assert seen.kappa > 1e12
         found[name] = seen.vdot
     for vdot in found.values():
         assert np.all(np.isfinite(vdot))
         np.testing.assert_allclose(vdot[[0, 1]], -vdot[[3, 2]], atol=1e-9)  # symmetric
-    seen = SVDForm(five_bar()).evaluate(0.0, SINGULAR, np.zeros(4))
+    with pytest.warns(SingularityWarning, match="leave 3 of 4 directions free instead of 2"):
+        seen = SVDForm(five_bar()).evaluate(0.0, SINGULAR, np.zeros(4))
     assert np.all(np.isfinite(seen.vdot))
+
+
+@pytest.mark.covers("Spencer 3.1", by=SVDForm.evaluate)
+def test_a_rank_is_found_or_refused():
+    """Of the constraints as they are, of repeated ones, and where neighbours cannot be found."""
+    system = absolute_five_bar()
+    doubled = system.with_rows([0, 1, 0])
+    flat, rest = np.array([np.pi, 0, 0, -np.pi]), np.zeros(4)
+    for one in (system, doubled):
+        form = SVDForm(one)
+        assert form.evaluate(0.0, flat, rest, warn=False).rank == 1
+        assert form.rank == 2
+    assert SVDForm(doubled, rank=2).evaluate(0.0, HOME, rest).rank == 2
+    with pytest.raises(ShapeError, match=r"rank = 1 of SVDForm contradicts .* of which 2"):
+        SVDForm(system, rank=1).evaluate(0.0, HOME, rest)
+    with pytest.raises(ShapeError, match=r"rank = 3 .* 2 are independent here and next to it"):
+        SVDForm(doubled, rank=3).evaluate(0.0, HOME, rest)
+    torn = replace(doubled, g=lambda q: doubled.g(q) + 1 + q @ q)
+    with pytest.raises(SingularError, match="cannot tell redundant constraints from a singul"):
+        SVDForm(torn).evaluate(0.0, HOME, rest)
+    with pytest.raises(ShapeError, match=r"from 0 to less than 1.* got threshold = 2"):
+        SVDForm(system, threshold=2)
 
 
 @pytest.mark.covers("Spencer 3.1", by=SVDForm.evaluate)
@@ -163,6 +189,7 @@ def test_passes_are_found_between_samples():
     assert event.time == pytest.approx(exact, abs=1e-12)
     assert event.kappa == pytest.approx(1 / event.sigma)
     assert str(event).startswith("near singular at t = 0.7137 s: smallest singular value")
+    assert str(event).endswith("may have gone through a bifurcation")
 
 
 def test_far_approaches_do_not_count_and_a_singular_start_does():

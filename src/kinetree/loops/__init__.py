@@ -86,7 +86,12 @@ from kinetree.loops.state_space.svd_form import (
     SVDForm,
 )
 from kinetree.loops.state_space.system import ConstrainedSystem, ConstraintTerms
-from kinetree.loops.state_space.system_motion import SystemMotion, integrate_system
+from kinetree.loops.state_space.system_motion import (
+    FormComparison,
+    SystemMotion,
+    compare_forms,
+    integrate_system,
+)
 
 __all__ = [
     "METHODS",
@@ -104,6 +109,7 @@ __all__ = [
     "Dimensions",
     "Drift",
     "EliminationOrder",
+    "FormComparison",
     "ImplicitStep",
     "LimitDistance",
     "LinearModel",
@@ -131,6 +137,7 @@ __all__ = [
     "closed_forms",
     "closure_error",
     "clusters",
+    "compare_forms",
     "constraint",
     "coordinate_motion",
     "dependencies",

@@ -235,12 +235,34 @@ def project_velocity(system, q: ArrayLike, v, *, rcond=RCOND) -> Array:
     return v - np.linalg.pinv(G, rcond=rcond) @ (G @ v)
 
 
+def post_stabilize(system, q, v, *, repeats=2, rcond=RCOND):
+    """The state after a step, moved towards ``h = 0`` — Ascher and Chin; [19, 20] of Spencer.
+
+    ``x - F(x) h(x)`` with ``F = diag(pinv(G), pinv(G))``, so that positions and velocities are
+    corrected with one and the same matrix. It is not iterated until it converges: one correction
+    leaves errors of velocities as small as those of positions times the speed, the second leaves
+    the square of them.
+
+    Args:
+        system: the constrained system.
+        q: configuration, (nq,).
+        v: velocity, (n,).
+        repeats: corrections.
+        rcond: singular values of ``G`` below this times the largest count as zero.
+    """
+    for _ in range(repeats):
+        g, G = system.g(q), system.G(q)
+        inverse = np.linalg.pinv(G, rcond=rcond)
+        q, v = system.space.move(q, -inverse @ g), v - inverse @ (G @ v)
+    return q, v
+
+
 def project_all(system, q, v, *, energy=None, tolerance=1e-3, rcond=1e-4, limit=50):
     """The state near ``q, v`` on all invariants, found simultaneously.
 
     Args:
-        system: the constrained system, in a vector space.
-        q: configuration, (n,).
+        system: the constrained system.
+        q: configuration, (nq,).
         v: velocity, (n,).
         energy: total energy to hold [J], one more invariant; None for none. Only conservative
             systems have one. At rest in an equilibrium it cannot be changed by small steps.
@@ -253,9 +275,8 @@ def project_all(system, q, v, *, energy=None, tolerance=1e-3, rcond=1e-4, limit=
     weights = np.ones(system.m) if system.weights is None else np.asarray(system.weights)
     weights = np.concatenate([weights, weights, *([] if energy is None else [[1.0]])])
 
-    x = np.concatenate([q, v]).astype(float)
+    q, v = (np.asarray(x, dtype=float) for x in (q, v))
     for _ in range(limit):
-        q, v = x[:n], x[n:]
         h = invariants(system, q, v)
         if energy is not None:
             h = np.append(h, system.energy(q, v) - energy)
@@ -265,14 +286,15 @@ def project_all(system, q, v, *, energy=None, tolerance=1e-3, rcond=1e-4, limit=
         H = invariant_gradient(system, q, v)
         if energy is not None:
             H = np.concatenate([H, energy_gradient(system, q, v)[None]])
-        x = x - np.linalg.pinv(H * weights[:, None], rcond=rcond) @ (weights * h)
+        dx = np.linalg.pinv(H * weights[:, None], rcond=rcond) @ (weights * h)
+        q, v = system.space.move(q, -dx[:n]), v - dx[n:]
     else:
         raise SingularError(
             f"a projection onto the invariants has not converged in {limit} steps: they are "
             f"{size:.3g}, wanted are {tolerance:.3g}; near a kinematic singularity a larger rcond "
             f"than {rcond:.3g} makes shorter steps"
         )
-    return x[:n], x[n:]
+    return q, v
 
 
 def energy_gradient(system, q, v):

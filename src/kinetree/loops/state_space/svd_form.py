@@ -5,15 +5,17 @@
 with ``G = U [diag(sigma) 0] [V1 V2]ᵀ``. Where ``G`` loses rank the pseudoinverse leaves the lost
 direction alone. The form says how near a singularity is, and whether the pass is benign; it does
 not resolve the singularity. At the singular point itself ``V2`` is an arbitrary part of a larger
-null space, so that the branch on which the motion goes on is decided by rounding.
+null space, so that the branch on which the motion goes on is decided by rounding: a
+``SingularityWarning`` says so.
 """
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
 
 from kinetree.arrays.kinds import ArrayLike
-from kinetree.errors import ShapeError, SingularError
+from kinetree.errors import ShapeError, SingularError, SingularityWarning
 from kinetree.loops.kinematics.constraint import rank as rank_of
 from kinetree.loops.state_space.invariants import project_position
 from kinetree.loops.state_space.multipliers import Stabilization, solved_inertia, velocity_products
@@ -21,10 +23,8 @@ from kinetree.loops.state_space.system import ConstrainedSystem
 
 THRESHOLD = 1e-12
 """Singular values below this times the largest count as zero."""
-
-
 _AWAY = 1e-2
-"""How far from a configuration it is looked for others, in units of the coordinates."""
+"""How far from a configuration others are sought, in units of the coordinates."""
 
 
 def _rank_at(system, q):
@@ -62,6 +62,23 @@ class SVDEvaluation(NamedTuple):
     rank: int
     """Singular values that count: fewer than there should be at a singularity."""
 
+    @property
+    def is_arbitrary(self) -> bool:
+        """Whether the state is right at a singularity, so that rounding has chosen ``K``."""
+        return self.kappa * THRESHOLD >= 1
+
+
+def arbitrary(t, seen: SVDEvaluation):
+    """What to know of an evaluation right at a singularity, at the time ``t`` [s]."""
+    n, p = seen.K.shape
+    return (
+        f"the constraints are dependent at t = {t:.6g} s: smallest singular value "
+        f"{seen.sigma[-1]:.3g}, condition {seen.kappa:.3g}. They leave {p + 1} of {n} directions "
+        f"free instead of {p}, of which rounding errors have chosen {p}: accelerations are "
+        f"arbitrary, and the motion goes on on one of several branches. Start a little away from "
+        f"the singularity to choose"
+    )
+
 
 class SVDForm:
     """Accelerations of a constrained system by singular values.
@@ -92,11 +109,18 @@ class SVDForm:
             q: a configuration away from singularities at which independent constraints are
                 counted; by default they are counted all over the manifold of a model, and for
                 other systems where the form is first evaluated, and next to that.
-            rank: their number, if known.
+            rank: their number, if known. One that contradicts the constraints is refused at the
+                first evaluation.
             threshold: see above.
             damping: see above.
             stabilization: see above.
         """
+        if not (0 <= threshold < 1 and 0 <= damping < np.inf):
+            raise ShapeError(
+                f"threshold of SVDForm is relative to the largest singular value, from 0 to less "
+                f"than 1, and damping is not negative; got threshold = {threshold!r} and damping = "
+                f"{damping!r}"
+            )
         if rank is not None and rank not in range(min(system.m, system.n) + 1):
             raise ShapeError(
                 f"rank must be a whole number from 0 to {min(system.m, system.n)}, as the system "
@@ -105,6 +129,7 @@ class SVDForm:
         self.system, self.stabilization = system, stabilization
         self.threshold, self.damping = threshold, damping
         self._rank = rank if q is None or rank is not None else _rank_at(system, q)
+        self._unchecked = rank is not None
 
     @property
     def rank(self) -> int | None:
@@ -117,8 +142,13 @@ class SVDForm:
         """``vdot``, (n,)."""
         return self.evaluate(t, q, v).vdot
 
-    def evaluate(self, t: float, q: ArrayLike, v: ArrayLike) -> SVDEvaluation:
-        """``vdot`` with its diagnostics."""
+    def evaluate(self, t: float, q: ArrayLike, v: ArrayLike, *, warn: bool = True) -> SVDEvaluation:
+        """``vdot`` with its diagnostics.
+
+        Warns:
+            SingularityWarning: the state is right at a singularity, where ``V2`` and with it
+                ``vdot`` is arbitrary; not with ``warn=False``.
+        """
         system, r = self.system, self._rank_near(q)
         terms = system.constraint(q, v)
         rows = self._row_units()
@@ -132,7 +162,10 @@ class SVDForm:
         kappa = sigma[0] / sigma[-1] if r and sigma[-1] > 0 else (np.inf if r else 1.0)
         indicator = abs(float(U[:, -1] @ (rows * terms.Gdot_v))) if r else 0.0
         count = int(np.sum(sigma > self.threshold * sigma[0])) if r else 0
-        return SVDEvaluation(V2 @ z + c, sigma, float(kappa), indicator, V2, c, count)
+        found = SVDEvaluation(V2 @ z + c, sigma, float(kappa), indicator, V2, c, count)
+        if warn and found.is_arbitrary:
+            warnings.warn(arbitrary(t, found), SingularityWarning, stacklevel=2)
+        return found
 
     def pseudo_inverse(self, q: ArrayLike) -> np.ndarray:
         """``pinv(G)`` as this form has it, (n, m) — Spencer (3.4)."""
@@ -142,9 +175,32 @@ class SVDForm:
 
     def _rank_near(self, q):
         """The rank, counted here and on the manifold next to here if it is not known yet."""
+        if self._unchecked:
+            self._check_rank(q)
         if self.rank is None:
-            self._rank = max(_rank_at(self.system, x) for x in (q, *_next_to(self.system, q)))
+            here, near = _rank_at(self.system, q), _next_to(self.system, q)
+            if not near and here < min(self.system.m, self.system.n):
+                raise SingularError(
+                    f"{here} of {self.system.m} constraints are independent here, and no "
+                    f"configuration that satisfies them was found next to it, so that SVDForm "
+                    f"cannot tell redundant constraints from a singularity: give rank=, or q= away "
+                    f"from singularities"
+                )
+            self._rank = max([here, *(_rank_at(self.system, x) for x in near)])
         return self._rank
+
+    def _check_rank(self, q):
+        """Refuse a rank that is less than that here, or more than that here and next to here."""
+        least = here = _rank_at(self.system, q)
+        if here < self._rank:
+            least = max([here, *(_rank_at(self.system, x) for x in _next_to(self.system, q))])
+        if here > self._rank or least < self._rank:
+            raise ShapeError(
+                f"rank = {self._rank} of SVDForm contradicts the constraints, of which {least} are "
+                f"independent here{'' if here > self._rank else ' and next to it'}; leave rank out "
+                f"to have it counted"
+            )
+        self._unchecked = False
 
     def _row_units(self):
         """Factors of the constraints: where some are redundant, those that make them comparable."""
@@ -186,7 +242,8 @@ class SingularPass(NamedTuple):
     def __str__(self):
         return (
             f"near singular at t = {self.time:.4f} s: smallest singular value {self.sigma:.3g}, "
-            f"condition {self.kappa:.3g}, indicator {self.indicator:.3g}"
+            f"condition {self.kappa:.3g}, indicator {self.indicator:.3g}; the motion may have gone "
+            f"through a bifurcation"
         )
 
 
