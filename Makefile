@@ -9,7 +9,7 @@ DOCS_STAMP := $(VENV)/.installed-for-docs
 PACKAGES = $(VENV)/lib/python3*/site-packages
 ONLY ?= all
 
-.PHONY: help demo test check unit chromium pythons torch fuzz bench docs book uncovered format clean
+.PHONY: help demo test check unit chromium pythons torch fuzz mutants bench docs book uncovered format clean
 
 help:
 	@echo "make demo       load a sample robot, compute, draw: the five-minute tour"
@@ -21,6 +21,7 @@ help:
 	@echo "                ONLY=ends: the oldest with the lowest, the newest with the newest"
 	@echo "make torch      install PyTorch and run its tests, where 'make test' leaves them out"
 	@echo "make fuzz       thousands of random mechanisms, broken files, CUDA texts (minutes to hours)"
+	@echo "make mutants    2,000 small changes of the source, the tests that cover them, what survives (hours)"
 	@echo "make bench      kinetree against Pinocchio and MuJoCo, one process, answers compared"
 	@echo "make docs       the documentation site, in out/site: pages, tutorials and gallery are run"
 	@echo "make book       rewrite docs/book.md, the map from the literature to the code"
@@ -86,6 +87,10 @@ fuzz: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --hypothesis-profile fuzz tests/algorithms tests/textbook tests/joints tests/model \
 		tests/loaders/test_fuzz_files.py tests/hostile tests/feature_matrix
 	$(BIN)/python benchmarks/gpu_check.py --on-cpu --limit 7200
+
+# It goes on where it was stopped; MUTANTS="--only spatial --sample 50" is a quick look.
+mutants: $(STAMP)
+	PYTHONPATH=tests $(BIN)/python -m mutants $(MUTANTS)
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/run.py

@@ -1,0 +1,284 @@
+"""``make mutants``: change the source, run the tests that cover the change, list what survives.
+
+    python -m mutants cover     which tests execute which lines, into out/mutants/coverage.jsonl
+    python -m mutants run       a sample of mutants, into out/mutants/results.jsonl
+    python -m mutants report    what became of them, into out/mutants/report.md
+    python -m mutants           the three, one after the other
+
+``cover`` and ``run`` go on where they were stopped, after ``--time-limit`` or otherwise. A mutant
+is tried on at most 40 tests that pass without it and together take at most 40 s: one of each test
+function first, the quickest and those whose file is named after the module before others. It is
+dead when one of them fails, when Python crashes, or when they do not end in the time limit of
+30 s and three times what they take without it. A line that no test executes lets all mutants live.
+Survivors that change nothing are explained in equivalent.txt.
+"""
+
+import argparse
+import json
+import os
+import random
+import sys
+import time
+from collections import Counter, defaultdict
+from pathlib import Path
+
+from mutants.changes import edits
+from mutants.children import PACKAGES, ROOT, record_file, run_all, try_mutant, warm_up
+
+TESTS = (
+    "spatial", "joints", "algorithms", "textbook", "quantities", "loops", "contact", "functional",
+    "model", "simulation", "control", "ik", "identification", "symbolic", "diagnosis", "messages",
+)  # fmt: skip
+OUT = ROOT / "out" / "mutants"
+MOST_TESTS, MOST_SECONDS = 40, 40.0
+LONGEST_TEST = 60.0  # [s] with its lines recorded
+SLOWER = {0: 1.0, 1: 3.0, 2: 6.0}  # as if tests farther away took that many times longer
+
+
+# --- Which tests execute which lines --------------------------------------------------------------
+
+
+def cover(options):
+    """Record what every test executes; test files that are done are not recorded again."""
+    path = options.out / "coverage.jsonl"
+    done = {tuple(entry["file"]) for entry in _read(path) if "file" in entry}
+    tasks = []
+    for folder in options.tests.split(","):
+        place = ROOT / "tests" / folder
+        for file in [place] if place.is_file() else sorted(place.rglob("test_*.py")):
+            name = file.relative_to(ROOT).as_posix()
+            parts = 1 + file.read_text(encoding="utf-8").count("\ndef test") // 8
+            tasks += [
+                ((name, k, parts), 600.0, record_file(name, k, parts, LONGEST_TEST))
+                for k in range(parts)
+                if (name, k, parts) not in done
+            ]
+    with path.open("a", encoding="utf-8") as file:
+        for n, (task, found, ending, seconds) in enumerate(_all(tasks, options), 1):
+            for entry in found:
+                file.write(json.dumps(entry) + "\n")
+            file.write(json.dumps({"file": task}) + "\n")
+            file.flush()
+            wrong = [e["test"] for e in found if not e["passed"]]
+            note = f", left out: {wrong}" if wrong else "" if found else f", no tests ({ending})"
+            print(f"{n}/{len(tasks)} {task[0]} {len(found)} tests, {seconds:.0f} s{note}")
+
+
+class Covering:
+    """The tests that execute each line, and how long they take."""
+
+    def __init__(self, path):
+        self.seconds, self.lines = {}, defaultdict(lambda: defaultdict(list))
+        for entry in _read(path):
+            if entry.get("passed"):
+                self.seconds[entry["test"]] = entry["seconds"]
+                for file, numbers in entry["lines"].items():
+                    for number in numbers:
+                        self.lines[file][number].append(entry["test"])
+
+    def of(self, path, edit):
+        """Tests for a change of a file, the most telling first, within the limits."""
+        first, last = edit.lines
+        # What runs at import is noticed by a test that executes anything of the file.
+        numbers = range(first, last + 1) if edit.scope else list(self.lines[path])
+        found = {test for n in numbers for test in self.lines[path].get(n, ())}
+        by_function = defaultdict(list)
+        for test in sorted(found, key=lambda t: (self.seconds[t], t)):
+            by_function[test.split("[")[0]].append(test)
+
+        def cost(function):
+            return (self.seconds[by_function[function][0]] + 0.05) * SLOWER[
+                _distance(path, function)
+            ]
+
+        chosen, total, turn = [], 0.0, 0
+        functions = sorted(by_function, key=cost)
+        while any(turn < len(by_function[f]) for f in functions):
+            for function in functions:
+                if turn < len(by_function[function]) and len(chosen) < MOST_TESTS:
+                    test = by_function[function][turn]
+                    if not chosen or total + self.seconds[test] <= MOST_SECONDS:
+                        chosen.append(test)
+                        total += self.seconds[test]
+            turn += 1
+        return chosen, total
+
+
+def _distance(path, test):
+    """0 when a test file is named after the module, 1 when after the package, else 2."""
+    module, file = Path(path), Path(test.split("::")[0])
+    name, tested = module.stem, file.stem.removeprefix("test_")
+    if name in tested or tested in name:
+        return 0
+    return 1 if file.parent.name in module.parts else 2
+
+
+# --- A sample of mutants --------------------------------------------------------------------------
+
+
+def sample(seed, only=()):
+    """Every change of the packages as (path, number, edit), in a random order.
+
+    Each beginning of that order has about the same share of every file.
+    """
+    found = []
+    for package in PACKAGES:
+        for file in sorted((ROOT / package).rglob("*.py")):
+            path = file.relative_to(ROOT).as_posix()
+            if only and not path.startswith(tuple(f"src/kinetree/{name}" for name in only)):
+                continue
+            all_edits = edits(file.read_text(encoding="utf-8"))[1]
+            rng = random.Random(f"{seed} {path}")
+            order, shift = rng.sample(range(len(all_edits)), len(all_edits)), rng.random()
+            for k, number in enumerate(order):
+                found.append(((k + shift) / len(all_edits), path, number, all_edits[number]))
+    found.sort(key=lambda entry: entry[:3])
+    return [entry[1:] for entry in found]
+
+
+def run(options):
+    """Try the mutants of the sample that were not tried yet."""
+    path = options.out / "results.jsonl"
+    results = {entry["id"]: entry for entry in _read(path)}
+    covering, explained = Covering(options.out / "coverage.jsonl"), _explained()
+    tasks, entries, control = [], {}, set()
+    for file, number, edit in sample(options.seed, options.only)[: options.sample]:
+        name = f"{file}:{edit.lines[0]}:{number}"
+        again = options.again and results.get(name, {}).get("status") in ("survived", "not covered")
+        if name in results and not again:
+            continue
+        tests, total = covering.of(file, edit)
+        entries[name] = {
+            "id": name, "path": file, "line": edit.lines[0], "kind": edit.kind,
+            "scope": edit.scope, "tests": len(tests),
+        }  # fmt: skip
+        number = None if options.control else number
+        limit = 30 + 3 * total
+        known = explained[file, edit.scope]
+        tasks.append((name, limit, try_mutant(file, number, tests, known)))
+        control.update(tests)
+    print(f"{len(tasks)} mutants to try, {len(results)} tried before, {len(control)} tests")
+    counts = Counter()
+    with (Path(os.devnull) if options.control else path).open("a", encoding="utf-8") as file:
+        for name, found, ending, seconds in _all(tasks, options):
+            entry = entries[name]
+            for part in found:
+                entry.update(part)
+            entry.update(status=_status(entry, ending, explained), seconds=round(seconds, 2))
+            file.write(json.dumps(entry) + "\n")
+            file.flush()
+            counts[entry["status"]] += 1
+            if options.control and entry["status"] != "survived":
+                print("fails without a change:", entry)
+            if entry["status"] in ("survived", "not covered"):
+                print(f"{counts.total()}: {entry['status']} {_line(entry)}", flush=True)
+    print(dict(counts))
+
+
+def _status(entry, ending, explained):
+    if entry.get("change") in explained[entry["path"], entry["scope"]]:
+        return "equivalent"
+    if "failed" in entry:
+        return "killed"
+    if ending != "done":
+        return {"timeout": "timeout", "crashed": "killed"}[ending]
+    if entry["tests"] and entry.get("passed") != entry["tests"]:
+        return f"only {entry.get('passed')} of {entry['tests']} tests ran"
+    return "survived" if entry["tests"] else "not covered"
+
+
+def _explained():
+    """Changes that are known to change nothing, by file and function."""
+    found = defaultdict(set)
+    for line in (Path(__file__).parent / "equivalent.txt").read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            path, scope, change, _ = (part.strip() for part in line.split(" | "))
+            found[path, scope].add(change)
+    return found
+
+
+# --- The report -----------------------------------------------------------------------------------
+
+
+def report(options):
+    """Write what became of the mutants, by package, and the survivors."""
+    results = {entry["id"]: entry for entry in _read(options.out / "results.jsonl")}.values()
+    names = ("killed", "timeout", "survived", "not covered", "equivalent")
+    rows = defaultdict(Counter)
+    for entry in results:
+        rows[entry["path"].split("/")[2]][entry["status"]] += 1
+        rows["all"][entry["status"]] += 1
+    lines = [
+        "# Mutants",
+        "",
+        f"| package | mutants | {' | '.join(names)} | die | die, of those not equivalent |",
+    ]
+    lines.append("|---" * (len(names) + 4) + "|")
+    for package, row in rows.items():
+        dead, every = row["killed"] + row["timeout"], row.total()
+        shares = f"{dead / every:.1%} | {dead / max(1, every - row['equivalent']):.1%}"
+        cells = " | ".join(str(row[name]) for name in names)
+        lines.append(f"| {package} | {every} | {cells} | {shares} |")
+    others = {s for row in rows.values() for s in row} - set(names)
+    for status in ("survived", "not covered", "timeout", "equivalent", *sorted(others)):
+        found = [e for e in results if e["status"] == status]
+        found.sort(key=lambda e: (e["path"], e["line"]))
+        lines += ["", f"## {status}: {len(found)}", "", *(f"- {_line(e)}" for e in found)]
+    text = "\n".join(lines) + "\n"
+    (options.out / "report.md").write_text(text, encoding="utf-8")
+    print(text.split("##")[0])
+    print(f"survivors are listed in {options.out / 'report.md'}")
+
+
+def _line(entry):
+    scope = f" {entry['scope']}" if entry["scope"] else ""
+    return f"{entry['path']}:{entry['line']}{scope}  {entry.get('change', entry['kind'])}"
+
+
+# --- The command ----------------------------------------------------------------------------------
+
+
+def _all(tasks, options):
+    end = time.monotonic() + options.time_limit if options.time_limit else None
+    return run_all(tasks, options.jobs, end)
+
+
+def _read(path):
+    if not path.exists():
+        return []
+    with path.open(encoding="utf-8") as file:
+        return [json.loads(line) for line in file if line.endswith("\n")]
+
+
+def main(arguments):
+    """Entry point."""
+    parser = argparse.ArgumentParser(prog="python -m mutants", description=__doc__.splitlines()[0])
+    parser.add_argument("stage", nargs="?", choices=("cover", "run", "report"))
+    parser.add_argument("--sample", type=int, default=2000, help="mutants to draw")
+    parser.add_argument("--seed", default="0", help="of the draw")
+    parser.add_argument(
+        "--only",
+        type=lambda s: s.split(","),
+        default=(),
+        help="packages or files, such as spatial,joints/planar.py",
+    )
+    parser.add_argument(
+        "--tests", default=",".join(TESTS), help="folders or files of tests to record"
+    )
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
+    parser.add_argument("--time-limit", type=float, help="seconds after which nothing new begins")
+    parser.add_argument("--again", action="store_true", help="try survivors again")
+    parser.add_argument(
+        "--control", action="store_true", help="run without changes: no test may fail"
+    )
+    parser.add_argument("--out", type=Path, default=OUT, help="folder of what is recorded")
+    options = parser.parse_args(arguments)
+    options.out.mkdir(parents=True, exist_ok=True)
+    warm_up()
+    for stage in (cover, run, report):
+        if options.stage in (None, stage.__name__):
+            stage(options)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,98 @@
+"""``make mutants``: which changes it makes and which it does not; what is tested dies."""
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from mutants.changes import edits, mutated
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def changes(source):
+    return [mutated(source, k)[1].split("  ->  ")[1] for k in range(len(edits(source)[1]))]
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("a + b", ["a - b"]),
+        ("x -= a", ["x += a"]),
+        ("-a * b", ["-a / b", "a * b"]),
+        ("a @ b", ["b @ a"]),
+        ("A.T @ b", ["b @ A.T", "A @ b"]),
+        ("x * -1.0", ["x * 1.0", "x * -2.0"]),
+        ("x ** 2", ["x * 2", "x ** 3"]),
+        ("0.5 * x", ["0.5 / x", "1.0 * x"]),
+        ("x[2]", ["x[3]"]),
+        ("A[i, 0]", ["A[0, i]", "A[i - 1, 0]", "A[i, 1]"]),
+        ("x[:n]", ["x[n:]"]),
+        ("x < y", ["x >= y"]),
+        ("len(x) < 3", ["len(x) >= 3", "len(x) <= 3", "len(x) < 4"]),
+        ("a and not b", ["a or not b", "a and b"]),
+        ("y if ready else z", ["y if not ready else z"]),
+        ("cross(a, b)", ["cross(b, a)"]),
+        ("cross(a, a)", []),
+        ("X.inverse()", ["X"]),
+        ("X.inv_apply(v.linear)", ["X.apply(v.linear)", "X.inv_apply(v.angular)"]),
+        ("np.sin(x) + abs(y)", ["np.sin(x) - abs(y)", "np.cos(x) + abs(y)", "np.sin(x) + y"]),
+        ("max(a, b)", ["min(a, b)"]),
+        ("np.where(c, a, b)", ["np.where(c, b, a)"]),
+        ("f(x, both=True)", ["f(x, both=False)"]),
+    ],
+)
+def test_what_is_changed(source, expected):
+    assert changes(source) == expected
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def f(a: x[1] = b) -> y[2]:\n    '''a + b'''",
+        "x: list[-1]",
+        "raise Error(f'{a + b} of {3}', a - b)",
+        "warnings.warn(text, stacklevel=2)",
+        "word = f'{a - b}s' if many else ''",
+        "if TYPE_CHECKING:\n    x = 1",
+        "__all__ = ['a'] + b",
+        "if a: pass  # pragma: no cover",
+        "x = 1e-9",
+        "close = 100 * eps",
+        "limit = 50",
+        "np.zeros((3, 3))",
+        "[None] * n",
+        "zip(a, b, strict=True)",
+        "@dataclass(frozen=True)\nclass A:\n    pass",
+        "class A:\n    def __repr__(self):\n        return a + b",
+    ],
+)
+def test_what_is_not_changed(source):
+    assert changes(source) == []
+
+
+def test_a_mutant_differs_in_one_place_and_keeps_its_lines():
+    source = "def f(a, b):\n    c = a - b\n    return c * (a + b)\n"
+    original = [ast.dump(node) for node in ast.walk(ast.parse(source))]
+    tree, change = mutated(source, 0)
+    assert change == "c = a - b  ->  c = a + b"
+    assert edits(source)[1][0].lines == (2, 2)
+    assert edits(source)[1][0].scope == "f"
+    assert ast.unparse(tree) == source.replace("a - b", "a + b").strip()
+    assert [ast.dump(node) for node in ast.walk(ast.parse(source))] == original
+
+
+def test_mutants_from_end_to_end(tmp_path):
+    """Cross products and skew matrices are tested: what changes them dies, in its own process."""
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT / 'tests'}"}
+    command = [sys.executable, "-m", "mutants", "--jobs=2", f"--out={tmp_path}", "--sample=2"]
+    command += ["--tests=spatial/test_vector3.py", "--only=spatial/vector3.py"]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    results = [*map(json.loads, (tmp_path / "results.jsonl").read_text().splitlines())]
+    assert [entry["status"] for entry in results] == ["killed"] * 2
+    assert all(entry["failed"].startswith("tests/spatial/test_vector3.py") for entry in results)
+    assert "| spatial | 2 | 2 | 0 | 0 | 0 | 0 | 100.0%" in result.stdout
