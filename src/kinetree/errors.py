@@ -25,6 +25,7 @@ __all__ = [
     "ExcitationWarning",
     "IdentifiabilityError",
     "ImpactError",
+    "IndeterminateWarning",
     "InfeasibleContactError",
     "InteropError",
     "JointError",
@@ -166,6 +167,10 @@ class SingularityWarning(UserWarning):
 
 class MisalignmentWarning(UserWarning):
     """Constraints of loops that repeat others, up to a misalignment, and are left out for that."""
+
+
+class IndeterminateWarning(UserWarning):
+    """Forces that the equations of motion leave open, as redundant constraints do."""
 
 
 class UnreachableError(KinetreeError, ValueError):

@@ -172,6 +172,41 @@ def _(f, c):
             f.same(actual, expected, tolerance=1e-8)
 
 
+@check("joint_reactions")
+def _(f, c):
+    """Newton's and Euler's equations of every body, and the work along every joint."""
+    r, m, along = c.ref, c.plain, {"frame": "world", "f_ext": c.f_ext}
+    if c.singular:
+        given, qdd = {"qdd": c.qdd}, c.qdd
+    else:
+        given, qdd = {"tau": c.tau}, r.accelerations(c.tau, c.f_ext)
+    found = f(c.model, c.q, c.qd, **given, **along)
+    acting = np.zeros((m.body_count + 1, 6))
+    ends = [*((b.parent, i) for i, b in enumerate(m.bodies, 1)),
+            *((p.predecessor, p.successor) for p in m.loops)]  # fmt: skip
+    for (p, s), force in zip(ends, found, strict=True):
+        acting[s], acting[p] = acting[s] + force, acting[p] - force
+    needed, scale = r.body_forces(qdd) - c.f_ext, max_of(found, c.f_ext)
+    f.same(acting[1:], needed, scale=scale)
+    bearing, drive = (f(c.model, c.q, c.qd, **given, **along, part=p) for p in ("bearing", "drive"))
+    f.same(bearing + drive, found, scale=scale)
+    q = r.full(c.q)
+    for i, b in enumerate(m.bodies, 1):
+        R, p = r.T[i]
+        S = np.kron(np.eye(2), R) @ r._subspace(b.joint, q[i]) if b.joint.nv else np.zeros((6, 0))
+        n = bearing[i - 1, :3] - np.cross(p, bearing[i - 1, 3:])
+        power = S.T @ np.concatenate([n, bearing[i - 1, 3:]])
+        f.same(power, 0 * power, scale=scale * c.length)
+
+
+@check("unique_reactions")
+def _(f, c):
+    found = f(c.model, c.q)
+    redundant = len(c.ref.rows[0]) > c.ref.rank
+    f.same(found.shape, (len(c.model.joint_names) + len(c.model.loops), 6))
+    f.holds(found.all() != redundant, "unique unless constraints are redundant")
+
+
 @check("passive_force")
 def _(f, c):
     f.same(f(c.model, c.q, c.qd), passive(c))

@@ -307,6 +307,15 @@ class Reference:
             tau = tau + Jc[:3].T @ (I @ dw + cross(w, I @ w))
         return tau
 
+    def body_forces(self, qdd):
+        """Forces that the bodies need besides their weight, about the origin of the base."""
+        a, found = self.J @ qdd + self.a_bias, []
+        for i, m, p, c, I in self.centers():
+            w, dw = self.v[i, :3], a[i, :3]
+            force = m * (a[i, 3:] + cross(dw, c) + cross(w, cross(w, c)) - self.gravity)
+            found.append([*(I @ dw + cross(w, I @ w) + cross(p + c, force)), *force])
+        return np.reshape(found, (-1, 6))
+
     @cached_property
     def C(self):
         return self.required(np.zeros(self.nv))

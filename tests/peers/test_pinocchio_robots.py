@@ -10,7 +10,16 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from kinetree.algorithms import aba, centroidal, crba, energy, jacobians, kinematics, rnea
+from kinetree.algorithms import (
+    aba,
+    centroidal,
+    crba,
+    energy,
+    jacobians,
+    kinematics,
+    reactions,
+    rnea,
+)
 from kinetree.errors import ModelWarning, SingularError
 from kinetree.interop import pinocchio as P
 from kinetree.model import Model
@@ -213,6 +222,10 @@ def _check_inverse_dynamics(t, rng):
     f_ext, f_local = _external_forces(t, rng)
     tau = pin.rnea(t.theirs, t.data, t.x, t.v, t.a, f_local)
     _agree(rnea.inverse_dynamics(t.ours, t.q, t.qd, t.qdd, f_ext), P.from_tau(*back, tau))
+    f = reactions.joint_reactions(
+        t.ours, t.q, t.qd, t.qdd, f_ext, joints=range(1, t.ours.body_count + 1)
+    )
+    _agree(f, np.array([[*x.angular, *x.linear] for x in t.data.f][1:]))
 
     _agree(crba.joint_space_inertia(t.ours, t.q), _inertia_matrix(t))
 

@@ -13,7 +13,8 @@ ON_HOST = tuple(name for name, f in FUNCTIONS.items() if hasattr(f, "is_on_host"
 """Those that compute with NumPy, on the CPU, whatever they are given."""
 
 OPTIONS = {"frame": "aligned", "rows": ("x",), "damping": 0.1}
-LEFT_OUT = ("relative_to", "kind", "method", "given", "friction", "rotors", "tolerance")
+LEFT_OUT = ("relative_to", "kind", "method", "given", "friction", "rotors", "tolerance",
+            "part", "joint", "loop_tau")  # fmt: skip
 VECTORS = ("point", "force", "torque", "at")
 
 
@@ -43,7 +44,7 @@ class States:
                 found[name] = OPTIONS[name]
             elif name in ("q", "qd"):
                 found[name] = getattr(self, name)
-            elif name not in LEFT_OUT:
+            elif name not in LEFT_OUT and (name, function) != ("tau", kt.joint_reactions):
                 found[name] = self.rng.normal(size=(self.count, *self._shape(function, name)))
         if function is kt.task_freedom:
             found["q"], found["point"] = found["q"][0], None

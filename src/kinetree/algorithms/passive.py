@@ -7,7 +7,7 @@ from kinetree.algorithms.coupled import for_all_joints, force
 from kinetree.model.dynamics import has_dynamics
 from kinetree.spatial.ops import less, select
 
-__all__ = ["passive_force", "spring_and_damper_force", "stretch"]
+__all__ = ["own_force", "passive_force", "spring_and_damper_force", "stretch"]
 
 
 @for_all_joints(force)
@@ -20,13 +20,14 @@ def passive_force(model, q, qd):
     tau = [model.zero_velocity[:0]]
     for i, body in enumerate(model.bodies, start=1):
         q_i, qd_i = q[model.q_slice[i]], qd[model.v_slice[i]]
-        tau.append(_spring_and_damper(body, q_i, qd_i) + _friction(body, qd_i))
-
-    def of_loop(loop, q_k, qd_k):
-        return _spring_and_damper(loop, q_k, qd_k) + _friction(loop, qd_k)
-
+        tau.append(own_force(body, q_i, qd_i))
     names = ("stiffness", "damping", "friction")
-    return _with_loops(model, q, qd, np.concatenate(tau), of_loop, names)
+    return _with_loops(model, q, qd, np.concatenate(tau), own_force, names)
+
+
+def own_force(part, q, qd):
+    """Spring, damper and dry friction of the joint of a body, or of a loop joint."""
+    return _spring_and_damper(part, q, qd) + _friction(part, qd)
 
 
 @for_all_joints(force)

@@ -71,6 +71,8 @@ def active_subspace_from_wrench(joint, q, wrench):
         )
     S = joint.motion_subspace(q)
     power = S.T @ Force.from_array(F)
+    if power.dtype.kind not in "fi":  # traced or exact numbers
+        return Force.from_array(F @ dual_basis(power).T)
     if joint.nv == 1:
         scale = float(np.max(np.abs(S.to_array())) * np.max(np.abs(F)))
         independent = abs(power[0, 0]) > 64 * np.finfo(float).eps * scale

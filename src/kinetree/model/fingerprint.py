@@ -32,6 +32,8 @@ _ADDED_LATER = {
     ("Coupling", "sources"),
     ("Coupling", "weights"),
     ("Coupling", "function"),
+    ("JointDynamics", "active_predecessor"),
+    ("JointDynamics", "active_successor"),
 }
 """What parts did not have when fingerprints began: where it is not there, it is not described."""
 
@@ -65,7 +67,8 @@ def _describe(x, add):
         for name in names:
             value = getattr(x, name)
             if (type(x).__name__, name) not in _ADDED_LATER or value or _is_zero_limit(name, value):
-                _describe(value, add)
+                # of two that may be left out and look alike, say which
+                _describe([name, value] if name.startswith("active_") else value, add)
     elif type(x).__repr__ is object.__repr__:  # its repr would be an address
         add(_kind(x))
         for name, value in sorted(getattr(x, "__dict__", {}).items()):

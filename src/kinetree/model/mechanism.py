@@ -6,6 +6,7 @@ body frames and closes loops, and hands over a ``Model`` of the same mechanism.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from kinetree.arrays.kinds import ArrayLike
@@ -245,7 +246,7 @@ class MechanismGraph(Attachments):
             placement, inertia = near @ Y[parent].inverse(), self._bodies[names[i]]
             if not _is_identity(far):
                 inertia = inertia.transformed(far)
-            of_joint = (j.name, j.limits, j.dynamics)
+            of_joint = (j.name, j.limits, j.dynamics if forward[i] else turned_drive(j.dynamics))
             bodies.append(Body(names[i], parent, joint, placement, inertia, *of_joint))
             Y.append(far)
 
@@ -288,6 +289,14 @@ class MechanismGraph(Attachments):
 def reversed_joint(joint):
     """The joint with its polarity turned round — RBDA §4.1.3, Table 4.2."""
     return joint.joint if isinstance(joint, Reversed) else Reversed(joint)
+
+
+def turned_drive(dynamics):
+    """Dynamics of a joint whose polarity is turned round: its drive is on the other side now."""
+    if dynamics is None or not (dynamics.active_predecessor or dynamics.active_successor):
+        return dynamics
+    p, s = dynamics.active_predecessor, dynamics.active_successor
+    return replace(dynamics, active_predecessor=s, active_successor=p)
 
 
 def _is_identity(X):

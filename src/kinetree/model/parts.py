@@ -10,10 +10,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from kinetree.arrays.kinds import Array
 from kinetree.errors import ModelError
-from kinetree.joints import AbstractJoint, Fixed
+from kinetree.joints import AbstractJoint, Fixed, active_subspace_from_wrench
 from kinetree.model.coupling import Coupling
-from kinetree.spatial import Inertia, Plucker, xlt
+from kinetree.spatial import Force, Inertia, Plucker, xlt
 
 __all__ = [
     "Actuator",
@@ -84,6 +85,12 @@ class JointDynamics:
         friction: largest force of dry friction [N or N·m].
         stiffness: of a spring [N/m or N·m].
         rest: position variables at which the spring is slack, (nq,); neutral by default.
+        active_predecessor: wrench (moment, force) that the drive exerts on the successor, six
+            numbers for each velocity variable, in coordinates of the joint's predecessor frame,
+            where the drive is mounted; of any size. It decides which load the bearing sees, not
+            the motion. By default the drive is a pure force along the freedoms — RBDA §3.5.
+        active_successor: the same in coordinates of the successor frame, for a drive that moves
+            with it.
     """
 
     armature: Any = ()
@@ -91,9 +98,11 @@ class JointDynamics:
     friction: Any = ()
     stiffness: Any = ()
     rest: Any = ()
+    active_predecessor: Any = ()
+    active_successor: Any = ()
 
     def __post_init__(self):
-        for name in ("armature", "damping", "friction", "stiffness", "rest"):
+        for name in self.__dataclass_fields__:
             object.__setattr__(self, name, _as_numbers(getattr(self, name), name))
 
 
@@ -125,11 +134,27 @@ class Jointed(Part):
     """A part with a joint; what is one number for all variables of the joint is spread."""
 
     joint: AbstractJoint
+    dynamics: JointDynamics | None
 
     def __post_init__(self):
         super().__post_init__()
         for name in ("limits", "dynamics"):
             object.__setattr__(self, name, spread(getattr(self, name), self.joint))
+
+    def active_subspace(self, q: Array) -> Force:
+        """``T_a`` of the joint at ``q``, through which its drive acts — RBDA (3.35), Example 3.2.
+
+        In successor coordinates, with ``T_aᵀ S = 1``: that of the joint unless ``dynamics`` says
+        otherwise.
+        """
+        d = self.dynamics
+        given = () if d is None else d.active_predecessor or d.active_successor
+        if d is None or not given:
+            return self.joint.active_subspace(q)
+        wrench = Force.from_array(np.array(given).reshape(-1, 6).T)
+        if d.active_predecessor:
+            wrench = self.joint.transform(q).star @ wrench
+        return active_subspace_from_wrench(self.joint, q, wrench)
 
 
 def _frozen(x):

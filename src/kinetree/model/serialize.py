@@ -216,8 +216,14 @@ def _of_joint(part, name):
     """Limits and dynamics of a body's joint or of a loop joint."""
     return {
         "limits": part.limits and limits(part.limits),
-        "dynamics": part.dynamics and _fields(part.dynamics, f"dynamics of joint {name!r}"),
+        "dynamics": part.dynamics and _dynamics(part.dynamics, f"dynamics of joint {name!r}"),
     }
+
+
+def _dynamics(given, what):
+    """Dynamics of a joint; older versions read those without a drive of its own."""
+    found = _fields(given, what).items()
+    return {key: x for key, x in found if x or not key.startswith("active_")}
 
 
 def _geometry(g, names):

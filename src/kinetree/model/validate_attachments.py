@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.errors import JointError, ModelError, ModelWarning
+from kinetree.errors import JointError, ModelError, ModelWarning, SingularError
 from kinetree.joints import AbstractJoint
 from kinetree.model.geometry import HeightField, Mesh, Plane, Shape
-from kinetree.model.parts import JointDynamics
+from kinetree.model.parts import JointDynamics, Loop
 from kinetree.spatial import Plucker, log
 
 _LONGEST_LAW = 1000
@@ -23,14 +23,16 @@ def check_dynamics(d, joint, joint_name, strict):
     what = f"dynamics of joint {joint_name!r}"
     if not isinstance(d, JointDynamics):
         raise ModelError(f"{what} must be JointDynamics, got {type(d).__name__}")
-    for name in ("armature", "damping", "friction", "stiffness", "rest"):
-        values, size = getattr(d, name), joint.nq if name == "rest" else joint.nv
+    sizes = {"rest": joint.nq, "active_predecessor": 6 * joint.nv, "active_successor": 6 * joint.nv}
+    for field in fields(d):
+        name, values = field.name, getattr(d, field.name)
+        size = sizes.get(name, joint.nv)
         if len(values) not in (0, size):
             raise ModelError(f"{what}: {name} needs {size} entries, got {len(values)}")
         numbers = [x for x in values if isinstance(x, float)]
         if not np.all(np.isfinite(numbers)):
             raise ModelError(f"{what}: {name} must be finite, got {list(values)}")
-        if name != "rest" and min(numbers, default=0.0) < 0:
+        if name not in sizes and min(numbers, default=0.0) < 0:
             message = f"{what}: {name} must not be negative, got {min(numbers):.6g}"
             if strict:
                 raise ModelError(message)
@@ -39,6 +41,23 @@ def check_dynamics(d, joint, joint_name, strict):
         defect = joint.defect(np.array(d.rest))
         if defect:
             raise ModelError(f"{what}: rest position: {defect}")
+    if d.active_predecessor and d.active_successor:
+        raise ModelError(f"{what}: the drive is mounted on the predecessor or on the successor")
+    drive = d.active_predecessor or d.active_successor
+    if drive and all(isinstance(x, float) for x in drive):
+        _check_drive(d, joint, what)
+
+
+def _check_drive(d, joint, what):
+    """Raise ModelError for a drive that moves nothing — RBDA (3.35): ``T_aᵀ S = 1``."""
+    part, rng = Loop(what, 0, 0, joint, dynamics=d), np.random.default_rng(1)
+    for attempt in range(2):  # the first may be singular by chance
+        try:
+            part.active_subspace(joint.random(rng))
+            return
+        except SingularError as error:
+            if attempt:
+                raise ModelError(f"{what}: {error}") from None
 
 
 def check_couplings(model):

@@ -9,6 +9,7 @@ from kinetree.quantities import (
     hybrid,
     kinematics,
     lagrangian,
+    reactions,
     regressors,
     support,
     task_space,
@@ -19,6 +20,7 @@ from kinetree.quantities.dynamics import *
 from kinetree.quantities.hybrid import *
 from kinetree.quantities.kinematics import *
 from kinetree.quantities.lagrangian import *
+from kinetree.quantities.reactions import *
 from kinetree.quantities.regressors import *
 from kinetree.quantities.support import *
 from kinetree.quantities.task_space import *
@@ -30,6 +32,7 @@ __all__ += dynamics.__all__
 __all__ += hybrid.__all__
 __all__ += kinematics.__all__
 __all__ += lagrangian.__all__
+__all__ += reactions.__all__
 __all__ += regressors.__all__
 __all__ += support.__all__
 __all__ += task_space.__all__

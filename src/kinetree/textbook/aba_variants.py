@@ -99,7 +99,7 @@ def _in_base(model, q, qd, tau, f_ext):
     for i in range(1, NB + 1):
         q_i = q[model.q_slice[i]]
         T[i] = (X_0[i].T @ model.joint[i].constraint_subspace(q_i)).to_array()
-        Ta[i] = (X_0[i].T @ model.joint[i].active_subspace(q_i)).to_array()
+        Ta[i] = (X_0[i].T @ model.bodies[i - 1].active_subspace(q_i)).to_array()
         tau_J[i] = tau[model.v_slice[i]]
     I, p, c = ([None] + [_dense(y) for y in x[1:]] for x in (I, p, c))
     return _Joints(I, p, c, T, Ta, tau_J)

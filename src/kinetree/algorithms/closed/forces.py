@@ -58,7 +58,7 @@ def loop_joint_motion(model, q, qd, loops=None) -> LoopJointMotion:
         _, _, sigma, _ = joint.jcalc(q_k, np.zeros(joint.nv, dtype=int))
         positions.append(q_k)
         velocities.append(joint.velocity_variables(q_k, m.v_J - sigma))
-        T_a = m.X_s.T @ joint.active_subspace(q_k)  # to coordinates of the loop's root
+        T_a = m.X_s.T @ loop.active_subspace(q_k)  # to coordinates of the loop's root
         B = np.zeros((model.nv, joint.nv), model.scalar_type(q))
         for j, J in m.J.items():
             B[model.v_slice[j]] = J.T @ T_a
@@ -96,7 +96,7 @@ def active_force(loop, X_0, tau):
     """
     X_p = loop.predecessor_placement @ X_0[loop.predecessor]
     X_s = loop.successor_placement @ X_0[loop.successor]
-    return X_s.T @ (loop.joint.active_subspace(_measured(loop, X_s @ X_p.inverse())) @ tau)
+    return X_s.T @ (loop.active_subspace(_measured(loop, X_s @ X_p.inverse())) @ tau)
 
 
 def reference_position(loop):

@@ -290,7 +290,7 @@ def joint_constraints(model, q, qd, X_0, v):
     for i in range(1, model.body_count + 1):
         joint, q_i = model.joint[i], q[model.q_slice[i]]
         _, _, v_J, c_J = model.jcalc(i, q, qd)
-        T, T_a = joint.constraint_subspace(q_i), joint.active_subspace(q_i)
+        T, T_a = joint.constraint_subspace(q_i), model.bodies[i - 1].active_subspace(q_i)
         joints.append(_in_base(model.parent[i], i, X_0[i], v, T, T_a, v_J, c_J))
     return joints + [loop_constraint(loop, X_0, v) for loop in model.loops]
 

@@ -112,7 +112,7 @@ def solve_bodies(
     for i, body in enumerate(model.bodies, start=1):
         as_loop = Loop(body.joint_name, body.parent, i, body.joint, body.placement)
         X_J = X_0[i] @ (body.placement @ X_0[body.parent]).inverse()
-        T_a = body.joint.active_subspace(body.joint.coordinates(X_J))
+        T_a = body.active_subspace(body.joint.coordinates(X_J))
         joints.append(loop_constraint(as_loop, X_0, v)._replace(T_a=X_0[i].T @ T_a))
     joints += [loop_constraint(loop, X_0, v) for loop in model.loops]
     with calling("solve_bodies"):

@@ -1,0 +1,279 @@
+"""Joint reactions: what every joint transmits, and what its bearing has to carry.
+
+    f = kt.joint_reactions(arm, q, qd, qdd)                      # (..., joints, 6)
+    n, f = np.split(kt.joint_reactions(arm, q, qd, qdd, joint="elbow", part="bearing"), 2, -1)
+
+A result has a row for each joint of the tree, in the order of ``model.joint_names``, and then one
+for each joint that closes a loop (``model.loop_names``). Moments come first, forces last.
+"""
+
+import warnings
+from typing import Any, Literal
+
+import numpy as np
+
+from kinetree.algorithms import reactions as texts
+from kinetree.algorithms.closed.constraints import loop_constraints
+from kinetree.algorithms.closed.inverse_dynamics import actuated_freedoms, loop_slices
+from kinetree.algorithms.closed.rank import counted, rank_policy, scaling
+from kinetree.algorithms.closed.scaling import rows_of
+from kinetree.arrays.host import on_host
+from kinetree.arrays.kinds import Array, ArrayLike
+from kinetree.errors import IndeterminateWarning, LoopError, ShapeError, UnknownNameError
+from kinetree.model import Model
+from kinetree.model.arrays import as_configuration, as_given, as_model
+from kinetree.model.define import Array as Argument
+from kinetree.model.define import composed, kept, quantity
+from kinetree.quantities import closed_chains
+from kinetree.quantities.dynamics import Forces, forward_dynamics
+from kinetree.quantities.external_forces import external_forces
+from kinetree.spelling import did_you_mean
+
+__all__ = ["joint_reactions", "unique_reactions"]
+
+Part = Literal["total", "bearing", "drive"]
+
+
+@composed
+def joint_reactions(
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike | None = None,
+    *,
+    tau: ArrayLike | None = None,
+    f_ext: Forces = None,
+    loop_tau: dict[str, ArrayLike] | None = None,
+    part: Part = "total",
+    frame: str = "joint",
+    joint: str | None = None,
+) -> Array:
+    """Forces across the joints: what each predecessor exerts on its successor — RBDA §5.3.
+
+    Give the motion ``qdd``, or the joint forces ``tau`` that cause it. Where constraints of loops
+    are redundant, reactions are not unique: an ``IndeterminateWarning`` says of which joints, the
+    smallest constraint forces are returned, and ``unique_reactions`` says which components count.
+
+    Args:
+        model: the mechanism. With loops, ``tau`` is traced and compiled; from ``qdd`` alone the
+            forces of the actuators are found first, as ``inverse_dynamics`` does.
+        q: joint positions [m, rad], (..., nq).
+        qd: joint velocities [m/s, rad/s], (..., nv).
+        qdd: joint accelerations [m/s², rad/s²], (..., nv).
+        tau: joint forces [N, N·m], (..., nv), as in ``forward_dynamics``: those of the actuators
+            plus ``passive_force``. With loops, both may be given, if they belong together.
+        f_ext: forces acting on bodies, as in ``inverse_dynamics``.
+        loop_tau: forces along loop joints by name [N, N·m], each (..., nv_k), besides ``tau``.
+        part: ``"total"``; ``"bearing"``, the load ``T lam`` that neither actuator nor spring nor
+            gear carries, and which does no work; ``"drive"``, the rest, ``T_a Sᵀ f``. For ``T_a``
+            see ``JointDynamics.active_predecessor``.
+        frame: coordinates of the result. ``"joint"``: in the joint's successor frame, at its
+            origin; ``"predecessor"``: in its predecessor frame; ``"body"``: in the frame of the
+            successor body, which for joints of the tree is that of the joint; ``"aligned"``: at
+            the origin of the successor frame, along the axes of the base; ``"world"``: about the
+            origin of the base, as in ``f_ext``. Or the name of a frame or body of the model.
+        joint: name of the only joint that is wanted; then the result is (..., 6).
+
+    Returns:
+        Moments [N·m] and forces [N], (..., joints, 6).
+    """
+    options = _options(as_model(model), joint, part, frame)
+    extra = {} if f_ext is None else {"f_ext": external_forces(model, f_ext)}
+    if loop_tau:
+        extra["loop_tau"] = _along_loops(model, loop_tau)
+    if (qdd is None) == (tau is None) and not (model.loops and qdd is not None):
+        raise ShapeError(
+            "joint_reactions needs the motion qdd or the joint forces tau"
+            + ("" if qdd is None else ", not both: of a tree, the motion determines the reactions")
+        )
+    if model.loops:
+        _warn(model)
+    if qdd is None:
+        found = _of_forces(model, q, qd, tau, **extra, **options)
+    elif tau is not None:
+        found = _of_both(model, q, qd, qdd, tau, **extra, **options)
+    elif model.loops:
+        found = _of_closed_motion(model, q, qd, qdd, **extra, **options)
+    else:
+        found = _of_motion(model, q, qd, qdd, **extra, **options)
+    return found if joint is None else found[..., 0, :]
+
+
+def _names(model):
+    return (*model.joint_names, *model.loop_names)
+
+
+def _options(model, joint, part, frame):
+    if part not in texts.PARTS:
+        choices = ", ".join(map(repr, texts.PARTS))
+        raise UnknownNameError(f"part of a reaction must be one of {choices}, got {part!r}")
+    if not isinstance(frame, str):
+        raise UnknownNameError(f"frame must be a name, got {frame!r}")
+    if frame not in texts.FRAMES:
+        try:
+            model.frame(frame)
+        except UnknownNameError as error:
+            choices = ", ".join(map(repr, texts.FRAMES))
+            raise UnknownNameError(f"frame must be one of {choices}, or a name: {error}") from None
+    names = _names(model)
+    if joint is not None and joint not in names:
+        raise UnknownNameError(
+            f"model {model.name!r} has no joint {joint!r}; {did_you_mean(joint, names)}"
+        )
+    return {"joint": joint, "part": part, "frame": frame}
+
+
+def _along_loops(model, loop_tau):
+    """Forces along all loop joints in order, (..., nv_L)."""
+    slices = loop_slices(model)
+    parts = {name: np.zeros(at.stop - at.start) for name, at in slices.items()}
+    for name, given in loop_tau.items():
+        if name not in slices:
+            raise UnknownNameError(
+                f"loop_tau: model {model.name!r} has no loop joint {name!r}; "
+                f"{did_you_mean(name, slices, 'it has none')}"
+            )
+        f, n = as_given(given, f"loop_tau[{name!r}]"), len(parts[name])
+        f = f[None] if f.ndim == 0 else f
+        if f.shape[-1:] != (n,):
+            raise ShapeError(f"loop_tau[{name!r}] must have shape (..., {n}), got {f.shape}")
+        parts[name] = f
+    batch = np.broadcast_shapes(*(f.shape[:-1] for f in parts.values()))
+    return np.concatenate([np.broadcast_to(f, batch + f.shape[-1:]) for f in parts.values()], -1)
+
+
+# --- kernels -------------------------------------------------------------------------------------
+
+
+def _count(model, options):
+    return len(_names(model)) if options["joint"] is None else 1
+
+
+def _text(model, options):
+    """The text for what callers asked for."""
+    names, joint, frame = _names(model), options["joint"], options["frame"]
+    wanted = range(1, len(names) + 1) if joint is None else [names.index(joint) + 1]
+    frame = frame if frame in texts.FRAMES else model.frame(frame)
+    chosen = {"joints": tuple(wanted), "part": options["part"], "frame": frame}
+    return lambda *state, **forces: texts.joint_reactions(model, *state, **forces, **chosen)
+
+
+_LOOPS = {
+    "lam": Argument((lambda model, _: len(rows_of(model)),)),
+    "loop_tau": Argument((lambda model, _: sum(loop.joint.nv for loop in model.loops),)),
+}
+
+
+def _reactions(function):
+    shape = (_count, 6)
+    return quantity(shape, public=False, called="joint_reactions", arrays=_LOOPS)(function)
+
+
+@_reactions
+def _of_motion(
+    model, q, qd, qdd, f_ext=None, lam=None, loop_tau=None, *, joint, part, frame
+) -> Any:
+    """From the motion, and from the forces of the loop joints."""
+    reactions = _text(model, {"joint": joint, "part": part, "frame": frame})
+    return reactions(q, qd, qdd, f_ext=f_ext, lam=lam, loop_tau=loop_tau)
+
+
+@_reactions
+def _of_both(model, q, qd, qdd, tau, f_ext=None, loop_tau=None, *, joint, part, frame) -> Any:
+    """From motion and joint forces of a mechanism with loops."""
+    reactions = _text(model, {"joint": joint, "part": part, "frame": frame})
+    lam = texts.multipliers(model, q, qd, qdd, tau, texts.pushed(model, q, f_ext, loop_tau))
+    return reactions(q, qd, qdd, f_ext=f_ext, lam=lam, loop_tau=loop_tau)
+
+
+@_reactions
+def _of_forces(model, q, qd, tau, f_ext=None, loop_tau=None, *, joint, part, frame) -> Any:
+    """From the joint forces."""
+    reactions = _text(model, {"joint": joint, "part": part, "frame": frame})
+    forces = texts.pushed(model, q, f_ext, loop_tau)
+    given = () if forces is None else (np.array([f.to_array() for f in forces[1:]]).reshape(-1, 6),)
+    qdd = forward_dynamics(model, q, qd, tau, *given)
+    lam = texts.multipliers(model, q, qd, qdd, tau, forces) if model.loops else None
+    return reactions(q, qd, qdd, f_ext=f_ext, lam=lam, loop_tau=loop_tau)
+
+
+@on_host
+def _of_closed_motion(model, q, qd, qdd, f_ext=None, loop_tau=None, **options):
+    """With the actuator forces that produce the motion, the smallest; ranks are decided here."""
+    if loop_tau is not None:
+        raise LoopError("with qdd alone, forces of loop joints are found: give tau with loop_tau")
+    freedoms = actuated_freedoms(model)
+    found = closed_chains.actuator_forces(model, freedoms, q, qd, qdd, f_ext)
+    given = {"lam": found.lam} | ({} if f_ext is None else {"f_ext": f_ext})
+    if freedoms.in_loop_joints:
+        u = {n: found.u[..., at] for n, at in freedoms.slices.items() if n in model.loop_names}
+        given["loop_tau"] = _along_loops(model, u)
+    return _of_motion(model, q, qd, qdd, **given, **options)
+
+
+# --- which reactions are unique: RBDA §8.4, §8.10 ------------------------------------------------
+
+
+@quantity((lambda model, _: len(rows_of(model)), "nv"), public=False, called="unique_reactions")
+def _constraint_matrix(model, q) -> Any:
+    """``K``, a row for each constraint of a loop joint."""
+    return loop_constraints(model, q, model.zero_velocity).K
+
+
+_IDLE = 1e-9  # part of a unit vector that counts as none
+
+
+@composed
+@on_host
+def unique_reactions(
+    model: Model,
+    q: ArrayLike,
+    *,
+    part: Part = "total",
+    frame: str = "joint",
+    joint: str | None = None,
+) -> np.ndarray:
+    """Which components of ``joint_reactions`` are unique, (..., joints, 6) of True and False.
+
+    All are, in a mechanism without redundant constraints. Where constraints repeat others, the
+    mechanism carries forces that move nothing, and only stiffness would tell how large they are.
+    Computed on the CPU, by singular values; arguments as in ``joint_reactions``.
+    """
+    q = as_configuration(as_model(model), q).astype(float)
+    options = _options(model, joint, part, frame)
+    batch, count = q.shape[:-1], _count(model, options)
+    unique = np.ones((*batch, count, 6), dtype=bool)
+    if model.loops:
+        units, zero = scaling(model), np.zeros(model.nv)
+        K = _constraint_matrix(model, q)
+        size = np.repeat([1.0, units.length], 3)  # forces count as moments over a length
+        for index in np.ndindex(batch):
+            U, s, _ = np.linalg.svd(units.apply(K[index]))
+            idle = units.rows * U[:, int(counted(s, units)) :].T
+            lam = np.concatenate([np.zeros((1, idle.shape[1])), idle])
+            f = _of_motion(model, q[index], zero, zero, lam=lam, **options)
+            unique[index] = np.all(np.abs(f[1:] - f[0]) * size < _IDLE, axis=0)
+    return unique if joint is None else unique[..., 0, :]
+
+
+def _warn(model):
+    """Say once for a model that some of its reactions are not unique."""
+
+    def make():
+        policy = rank_policy(model.numeric)
+        rank, rows = policy.generic_rank(), len(rows_of(model))
+        if policy.manifold.matrices is None or rank is None or rank == rows:
+            return "unique"
+        unique = unique_reactions(model.numeric, policy.manifold.q[0])
+        open_ones = [n for n, u in zip(_names(model), unique, strict=True) if not u.all()]
+        warnings.warn(
+            f"model {model.name!r} has {rows - rank} redundant constraints in its loops: the "
+            f"reactions of {', '.join(map(repr, open_ones))} are not unique, and the smallest "
+            f"constraint forces are returned; kinetree.unique_reactions(model, q) says which "
+            f"components are the same for all",
+            IndeterminateWarning,
+            stacklevel=6,
+        )
+        return "warned"
+
+    kept(model, "uniqueness of reactions", make)
