@@ -190,8 +190,9 @@ def _(f, c):
         names = names[:1] if c.model.loops else names
     path = {}
     for n in names:
-        start = c.q[c.plain.q_slice[c.plain.joint_index(n)]]
-        path[n] = np.stack([start, start + 0.01])
+        i = c.plain.joint_index(n)
+        start, joint = c.q[c.plain.q_slice[i]], c.plain.joint[i]
+        path[n] = np.stack([start, joint.integrate(start, np.full(joint.nv, 0.01))])
     found = f(c.model, c.q, path)
     closes(f, c, found.q[-1])
     for n in names:

@@ -81,8 +81,10 @@ def follow(
     Args:
         model: the mechanism.
         q: a closed configuration to start from, (nq,); it moves straight to the first inputs.
-        inputs: paths of positions by joint name, each (count,) or (count, variables of the joint):
-            as many variables as the mechanism has freedoms.
+        inputs: paths of positions by joint name, each (count,) or (count, nq of the joint): of as
+            many velocity variables as the mechanism has freedoms. Between two positions a joint
+            moves straight on, as ``joint.integrate`` does: a free or ball joint turns about one
+            axis.
         tolerance: closure error [m or rad] of the configurations.
 
     Raises:
@@ -92,8 +94,8 @@ def follow(
     """
     q = as_configuration(as_model(model), q).astype(float)
     path = _path(model, q, inputs)
-    walker = _Walker(model, q, [model.q_slice[model.joint_index(name)] for name in inputs],
-                     held(model, q, list(inputs))[1], tolerance)  # fmt: skip
+    joints = [model.joint_index(name) for name in inputs]
+    walker = _Walker(model, q, joints, held(model, q, list(inputs))[1], tolerance)
     walker.check_start()
     reached = []
     for n in range(1, len(path)):
@@ -114,8 +116,6 @@ def _path(model, q, inputs):
     for name, values in inputs.items():
         i = model.joint_index(name)
         joint, at = model.joint[i], model.q_slice[i]
-        if not joint.rates_are_velocities:
-            raise LoopError(f"joint {name!r}, a {type(joint).__name__}, cannot be an input")
         values = np.asarray(values, dtype=float)
         values = values[:, None] if values.ndim == 1 else values
         if values.ndim != 2 or values.shape[1] != joint.nq:
@@ -123,6 +123,11 @@ def _path(model, q, inputs):
                 f"the path of joint {name!r} must have the shape (count, {joint.nq}), got "
                 f"{values.shape}"
             )
+        for k, position in enumerate(values):
+            if joint.defect(position):
+                raise ShapeError(
+                    f"position {k} of joint {name!r} in its path: {joint.defect(position)}"
+                )
         rows.append(values)
         start.append(q[at])
     if len({len(r) for r in rows}) > 1:
@@ -190,23 +195,23 @@ class _Walker:
                 q, side, direction = step
                 if side * self.side < 0:
                     at = t + h * abs(self.side) / (abs(self.side) + abs(side))
-                    self._report("pass", start + at * (end - start), place + at)
+                    self._report("pass", self._between(start, end, at), place + at)
                 self.q, self.side, self.direction, t, h = q, side, direction, t + h, 2 * h
                 continue
             h /= 2
             if h < _SHORTEST:
-                self._report("end", start + t * (end - start), place + t)
+                self._report("end", self._between(start, end, t), place + t)
                 return False
         return True
 
     def _step(self, start, end, t, h):
         """Configuration, side and direction after a step; None if it is too long."""
-        tangent = self._tangent(end - start)
+        tangent = self._tangent(self._way(start, end))
         along, columns = h * tangent, self.scale.columns
         length = np.linalg.norm(along / columns)
         if length > _LONGEST:
             return None
-        guess = self._set(self.space.move(self.q, along), start + (t + h) * (end - start))
+        guess = self._set(self.space.move(self.q, along), self._between(start, end, t + h))
         found = descend(self.model, guess[None], free=self.free, tolerance=self.tolerance,
                         iterations=25)  # fmt: skip
         if found.error[0] > self.enough:
@@ -220,9 +225,33 @@ class _Walker:
             return None
         return q, side, self.space.difference(self.q, q) / h
 
-    def _tangent(self, dy):
-        K, dq = self.scale.apply(closing(self.model, self.q)[1]), np.zeros(self.model.nv)
-        dq[~self.free] = dy / self.scale.columns[~self.free]
+    def _way(self, start, end):
+        """Velocities of the inputs that lead from one position to the other, (nv,)."""
+        way = np.zeros(self.model.nv)
+        for i, a, b in self._parts(start, end):
+            way[self.model.v_slice[i]] = self.model.joint[i].difference(a, b)
+        return way
+
+    def _between(self, start, end, t):
+        """Positions of the inputs a part ``t`` of the way."""
+        joint = self.model.joint
+        positions = [
+            joint[i].integrate(a, t * joint[i].difference(a, b))
+            for i, a, b in self._parts(start, end)
+        ]
+        return np.concatenate(positions)
+
+    def _parts(self, *positions):
+        """Each input joint, and its part of some rows of positions."""
+        at = 0
+        for i in self.inputs:
+            size = self.model.joint[i].nq
+            yield i, *(y[at : at + size] for y in positions)
+            at += size
+
+    def _tangent(self, way):
+        K = self.scale.apply(closing(self.model, self.q)[1])
+        dq = way / self.scale.columns
         U, s, Vt = np.linalg.svd(K[:, self.free], full_matrices=False)
         if self.direction is not None and s.size and s[-1] < _SINGULAR * s[0]:
             return self.direction  # straight on
@@ -234,11 +263,9 @@ class _Walker:
         return float(np.linalg.det(K[self.rows][:, self.free]))
 
     def _set(self, q, y):
-        q, at = np.array(q), 0
-        for part in self.inputs:
-            size = part.stop - part.start
-            q[part] = y[at : at + size]
-            at += size
+        q = np.array(q)
+        for i, position in self._parts(y):
+            q[self.model.q_slice[i]] = position
         return q
 
     def _report(self, kind, y, place):
