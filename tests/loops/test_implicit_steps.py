@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from support.linkages import spatial_chain
 
 import kinetree as kt
 from kinetree.loops.kinematics.constraint import closure_error, constraint
@@ -73,11 +72,5 @@ def test_errors_name_what_is_wrong(state):
         kt.UnknownNameError, match=r"no scheme 'rk4'; use one of \['backward_euler'"
     ):
         implicit_step(STIFF, q, qd, tau, 0.01, scheme="rk4")
-    free, at = spatial_chain(
-        np.random.default_rng(0), kt.Free(), cut=kt.joints.SphereInCylinder("x")
-    )
-    rest = np.zeros(6)
-    with pytest.raises(kt.LoopError, match="coordinates whose rates are their derivatives"):
-        implicit_step(free, at, rest, rest, 0.01, independent="tangent")
     with pytest.raises(kt.KinetreeError, match=r"does not converge|finds no closed configuration"):
         implicit_step(STIFF, q, 1e3 * qd, tau, 1.0, independent=CRANK)

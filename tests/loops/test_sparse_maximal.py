@@ -5,10 +5,11 @@ import pytest
 from support.closeness import assert_close
 from support.states import random_instant
 
+import kinetree
 from kinetree.algorithms import aba, rnea
 from kinetree.algorithms.closed import maximal
-from kinetree.algorithms.kinematics import base_velocities
-from kinetree.errors import ModelError, SingularError
+from kinetree.algorithms.kinematics import base_velocities, body_accelerations
+from kinetree.errors import SingularError
 from kinetree.loops.dynamics import methods
 from kinetree.loops.dynamics.methods import Instant
 from kinetree.loops.dynamics.sparse_maximal import order_of, solve, solve_bodies
@@ -97,14 +98,45 @@ def test_bodies_that_were_pulled_apart_come_together():
     assert abs(gaps[T] - expected) < 0.2 * expected
 
 
-def test_what_is_about_joint_variables_has_no_place_between_bodies():
-    model, X_0, v = four_bar(), *base_velocities(four_bar(), np.zeros(3), np.zeros(3))
-    armed = model.replace(dynamics={"crank_joint": JointDynamics(armature=1.0)})
-    with pytest.raises(ModelError, match="solve_bodies has no place for armature"):
-        solve_bodies(armed, X_0, v, np.zeros(3))
-    geared = model.replace(couplings=(Coupling("gear", 3, 1),))
-    with pytest.raises(ModelError, match="no joint variables to couple, as 'gear'"):
-        solve_bodies(geared, X_0, v, np.zeros(3))
+@pytest.mark.covers("RBDA 8.13", by=solve_bodies)
+def test_gears_and_armature_act_on_the_variables_that_the_bodies_are_at(rng):
+    """Three links and a fourth that follows the first by a curve; against articulated bodies."""
+    model = chain(4).replace(
+        couplings=(Coupling("gear", 4, 1, (0.1, -1.5, 0.4)),),
+        dynamics={"link2_joint": JointDynamics(armature=0.7)},
+    )
+    q, qd, tau = model.random_configuration(rng), *rng.standard_normal((2, 3))
+    X_0, v = base_velocities(model.uncoupled, model.expand(q), model.expand_velocity(q, qd))
+    found = solve_bodies(model, X_0, v, tau)
+    qdd = kinetree.forward_dynamics(model, q, qd, tau)
+    full, all_qdd = model.uncoupled, model.expand_acceleration(q, qd, qdd)
+    _, _, a = body_accelerations(full, model.expand(q), model.expand_velocity(q, qd), all_qdd)
+    for i in range(1, 5):
+        expected = X_0[i].inv_apply(a[i]).to_array()
+        assert_close(found.a[i].to_array(), expected, ulps=1e6)
+
+
+def test_a_gear_that_slipped_comes_back():
+    model, T, dt = chain(3), 0.02, 1e-3
+    model = model.replace(couplings=(Coupling("gear", 3, 1, (0.0, 2.0)),), gravity=np.zeros(3))
+    slip, q, qd = 1e-4, np.array([0.2, 0.3, 0.4]), np.zeros(3)
+    X_0, v = base_velocities(model.uncoupled, q + np.array([0, 0, slip]), qd)
+    for _ in range(60):
+        a = solve_bodies(model, X_0, v, np.zeros(2), stabilization=T).a
+        v = [v_i + a_i * dt for v_i, a_i in zip(v, a, strict=True)]
+        X_0 = [X_i @ exp(v_i * dt) for X_i, v_i in zip(X_0, v, strict=True)]
+    placement = [body.placement for body in model.bodies]
+    at = [
+        float(
+            model.bodies[i - 1].joint.coordinates(
+                X_0[i] @ (placement[i - 1] @ X_0[i - 1]).inverse()
+            )[0]
+        )
+        for i in (1, 3)
+    ]
+    left = at[1] - 2 * at[0]
+    expected = slip * (1 + 60 * dt / T) * np.exp(-60 * dt / T)
+    assert abs(left - expected) < 0.2 * expected
 
 
 def test_bodies_without_inertia_are_named():

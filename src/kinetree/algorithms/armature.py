@@ -7,9 +7,7 @@ joint without armature.
 
 import numpy as np
 
-from kinetree.errors import ModelError
-
-__all__ = ["forces", "inertia", "is_present", "joint_inertia", "power", "quadratic", "refuse"]
+__all__ = ["forces", "inertia", "is_present", "joint_inertia", "power", "quadratic"]
 
 
 def is_present(model, i) -> bool:
@@ -46,13 +44,3 @@ def power(model, qd, qdd):
 def quadratic(model, qd):
     """``qdᵀ A qd``, twice the kinetic energy of the armature."""
     return qd @ (model.armature * qd) if model.armature_joints else 0
-
-
-def refuse(model, algorithm):
-    """Raise ModelError for a model with armature, in an algorithm that has no place for it."""
-    if model.armature_joints:
-        joint = model.joint_names[model.armature_joints[0] - 1]
-        raise ModelError(
-            f"{algorithm} has no place for armature, which joint {joint!r} of model "
-            f"{model.name!r} has; aba, crba and maximal honour it"
-        )

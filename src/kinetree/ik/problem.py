@@ -105,6 +105,8 @@ class Problem:
             self.model, {i for task in self.tasks for i in task.supports(self.model)}
         )
         bodies = sorted(moved.union(*(self._inside(loop) for loop in self.loops)))
+        if self._own:
+            bodies = list(range(1, self.model.body_count + 1))
         if not any(self.model.joint[i].nv for i in bodies):
             raise ModelError(
                 f"nothing in model {self.model.name!r} moves the frames of the tasks: "
@@ -114,7 +116,12 @@ class Problem:
 
     @cached_property
     def loops(self):
-        """The loops that change with the tasks, directly or by way of other loops."""
+        """The loops that change with the tasks, directly or by way of other loops.
+
+        Constraints of one's own may depend on any joint, and take all loops with them.
+        """
+        if self._own:
+            return self.model.loops
         moved = with_leaders(
             self.model, {i for task in self.tasks for i in task.supports(self.model)}
         )
@@ -131,13 +138,20 @@ class Problem:
         inside = loop_signs(self.model, loop.predecessor, loop.successor)
         return with_leaders(self.model, set(inside))
 
+    @property
+    def _own(self):
+        """Constraints of one's own that positions must satisfy."""
+        return [c for c in self.model.constraints if c.holonomic]
+
     @cached_property
     def closing_rows(self):
         """Numbers of the rows of these loops, less those that are redundant but for misalignment.
 
-        Rows that repeat others exactly stay: damping copes with them.
+        Rows that repeat others exactly stay: damping copes with them. Then those of constraints of
+        one's own.
         """
         owners = {f"loop {loop.name!r}" for loop in self.loops}
+        owners |= {f"constraint {c.name!r}" for c in self._own}
         rows = [k for k, row in enumerate(rows_of(self.model)) if row.owner in owners]
         counting = rank_policy(self.model).rows if rows else None
         return rows if counting is None else [k for k in rows if k in set(counting.tolist())]

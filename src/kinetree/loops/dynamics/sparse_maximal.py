@@ -19,17 +19,17 @@ import numpy as np
 
 from kinetree.algorithms import armature
 from kinetree.algorithms.closed.joint_space import joint_constraints, loop_constraint, reduced
-from kinetree.algorithms.couplings import all_joints
+from kinetree.algorithms.couplings import all_joints, coupling_rows
 from kinetree.algorithms.handles import generalised_inverse, pushing
 from kinetree.algorithms.kinematics import base_velocities
 from kinetree.arrays.kinds import ArrayLike
-from kinetree.errors import ModelError, SingularError, calling
+from kinetree.errors import SingularError, calling
 from kinetree.loops.dynamics.elimination_order import EliminationOrder, elimination_order
 from kinetree.loops.dynamics.methods import Accelerations, Instant
 from kinetree.model import Loop, Model
 from kinetree.model.arrays import require_instant
 from kinetree.model.define import kept
-from kinetree.spatial import Motion, Plucker, crf
+from kinetree.spatial import Motion, Plucker, crf, crm
 
 
 class BodyMotion(NamedTuple):
@@ -94,29 +94,52 @@ def solve_bodies(
     """Accelerations of bodies whose positions and velocities are given one by one.
 
     Args:
-        model: the mechanism, without couplings and armature, which are about joint variables.
+        model: the mechanism. Couplings and armature, which are about joint variables, act on those
+            that the positions and velocities of the bodies amount to.
         X_0: transform from base to body coordinates for every body, entry 0 for the base.
         v: velocity of every body in base coordinates, entry 0 for the base.
         tau: joint forces of the tree joints [N or N·m], (nv,).
         f_ext: force on each body in base coordinates, entry 0 unused.
-        stabilization: time constant [s] with which the errors of all joints decay; None for none.
+        stabilization: time constant [s] with which the errors of all joints and couplings decay;
+            None for none.
     """
-    armature.refuse(model, "solve_bodies")
     require_instant(model, "solve_bodies")
-    if model.couplings:
-        raise ModelError(
-            f"solve_bodies has no joint variables to couple, as {model.couplings[0].name!r} of "
-            f"model {model.name!r} does; use the method 'sparse' of solve"
-        )
-    joints = []
+    full, joints = model.uncoupled, []
+    q, qd = np.zeros(full.nq), np.zeros(full.nv)
     for i, body in enumerate(model.bodies, start=1):
-        as_loop = Loop(body.joint_name, body.parent, i, body.joint, body.placement)
-        X_J = X_0[i] @ (body.placement @ X_0[body.parent]).inverse()
-        T_a = body.active_subspace(body.joint.coordinates(X_J))
-        joints.append(loop_constraint(as_loop, X_0, v)._replace(T_a=X_0[i].T @ T_a))
+        J, q[full.q_slice[i]], qd[full.v_slice[i]] = _measured(body, i, X_0, v)
+        joints.append(J)
     joints += [loop_constraint(loop, X_0, v) for loop in model.loops]
+    rows, order = coupling_rows(model, q, qd), order_of(model)
+    if stabilization is not None:
+        behind = q - model.expand(q[model.independent_variables[0]]) if model.couplings else q
+        error = [behind[full.q_slice[c.joint].start] for c in model.couplings]
+        k = rows.k - 2 / stabilization * (rows.K @ qd) - np.array(error) / stabilization**2
+        rows = rows._replace(k=k)
+    if model.couplings:
+        forces = np.zeros(full.nv)
+        forces[model.independent_variables[1]] = tau
+        tau = forces
     with calling("solve_bodies"):
-        return _solved(model, X_0, v, joints, tau, f_ext, stabilization)
+        return _solved(full, X_0, v, joints, tau, f_ext, stabilization, rows, order)
+
+
+def _measured(body, i, X_0, v):
+    """The constraint of a tree joint, with the position and velocity variables that it is at.
+
+    ``c`` is the acceleration that the constraint demands along ``T``, and that of the joint
+    variables, from velocity products, along ``T_a``.
+    """
+    joint, p = body.joint, body.parent
+    J = loop_constraint(Loop(body.joint_name, p, i, joint, body.placement), X_0, v)
+    q = joint.coordinates(X_0[i] @ (body.placement @ X_0[p]).inverse())
+    v_J, T_a = X_0[i] @ (v[i] - v[p]), body.active_subspace(q)
+    qd = T_a.T @ (v_J - joint.jcalc(q, np.zeros(joint.nv))[2])
+    c = X_0[i].inv_apply(joint.jcalc(q, qd)[3]) + crm(v[i], v[i] - v[p])
+    T_a = X_0[i].T @ T_a
+    both = np.concatenate([J.T.to_array(), T_a.to_array()], axis=1).astype(float)
+    c = np.linalg.solve(both.T, np.concatenate([J.T.T @ J.c, T_a.T @ c]).astype(float))
+    return J._replace(T_a=T_a, c=Motion.from_array(c)), q, qd
 
 
 def _solved(model, X_0, v, joints, tau, f_ext, stabilization, rows=None, order=None):

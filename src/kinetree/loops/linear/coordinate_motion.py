@@ -7,11 +7,18 @@ import numpy as np
 
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
-from kinetree.errors import LoopError, ShapeError, SimulationError, UnknownNameError
+from kinetree.errors import (
+    LoopError,
+    ShapeError,
+    SimulationError,
+    UnknownNameError,
+    UnreachableError,
+)
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.linear.coordinates import coordinates
 from kinetree.loops.linear.linearization import linearize_in_coordinates
 from kinetree.loops.linear.velocity_basis import (
+    closed_where,
     coordinate_accelerations,
     coordinate_rates,
     coordinate_values,
@@ -49,14 +56,15 @@ def coordinate_motion(
     Args:
         model: the mechanism, with loops or couplings.
         q0: a closed configuration near the first ``y``, which selects the assembly, (nq,).
-        y: values of the coordinates [m or rad], (p,), or (samples, p) along a motion.
-        yd: their rates, like ``y``.
-        ydd: their accelerations, like ``y``.
+        y: values of the coordinates [m or rad], (p,), or (samples, p) along a motion; of a free or
+            ball joint what leads there from its neutral position,
+            ``joint.difference(joint.neutral(), q)``.
+        yd: their velocity variables, like ``y``: rates of ``y``, except for free and ball joints.
+        ydd: the rates of these, like ``y``.
         independent: names of the joints whose variables are the coordinates.
 
     Raises:
-        LoopError: the rates of a coordinate are not the derivatives of its values, as those of a
-            free or ball joint are not; ``model.integrate`` moves these.
+        LoopError: some variables of a free or ball joint are coordinates, and others are not.
     """
     q0 = as_configuration(as_model(model), q0)
     require_loops(model, "the variables of all its joints are independent")
@@ -69,13 +77,6 @@ def coordinate_motion(
             f"{', '.join(str(a.shape) for a in given)}"
         ) from None
     chosen = coordinates(model, constraint(model, q0, np.zeros(model.nv)).K, independent)
-    if not chosen.flat:
-        raise LoopError(
-            f"coordinate_motion cannot take {', '.join(map(repr, chosen.names))} of model "
-            f"{model.name!r} as coordinates: velocity variables of a free or ball joint are not "
-            f"the derivatives of its positions. Name other joints as independent; or move q0 by "
-            f"model.integrate and close the loops with kt.loops.assemble"
-        )
     if y.ndim not in (1, 2) or y.shape[-1] != len(chosen.names):
         raise ShapeError(
             f"y must have shape ({len(chosen.names)},) or (samples, {len(chosen.names)}) for the "
@@ -83,7 +84,7 @@ def coordinate_motion(
         )
     positions, q = [], q0
     for sample in y.reshape(-1, y.shape[-1]):
-        q = moved(model, q, sample - coordinate_values(model, q, chosen), chosen)
+        q = _with_values(model, q, sample, chosen)
         positions.append(q)
     q = np.array(positions).reshape(*y.shape[:-1], model.nq)
     K = constraint(model, q, np.zeros(model.nv)).K
@@ -92,6 +93,41 @@ def coordinate_motion(
     products = coordinate_accelerations(model, q, qd, np.zeros(model.nv), chosen)
     wanted = np.concatenate([ydd - products, constraint(model, q, qd).k], axis=-1)
     return CoordinateMotion(q, qd, np.einsum("...nc,...c->...n", basis.inverse, wanted))
+
+
+def _with_values(model, q, y, chosen):
+    """The closed configuration near ``q`` whose coordinates have the values ``y``, (nq,)."""
+    if chosen.flat:
+        return moved(model, q, y - coordinate_values(model, q, chosen), chosen)
+    taken, target = np.any(chosen.rows, axis=0), {}
+    for i in range(1, model.body_count + 1):
+        joint, at = model.joint[i], model.v_slice[i]
+        if not np.any(taken[at]) or joint.rates_are_velocities:
+            continue
+        if not np.all(taken[at]):
+            raise LoopError(
+                f"coordinate_motion takes all variables of joint {model.joint_names[i - 1]!r} of "
+                f"model {model.name!r} as coordinates, or none: those of a free or ball joint "
+                f"have no values of their own, since their rates are not independent"
+            )
+        target[i] = joint.integrate(joint.neutral(), chosen.rows[:, at].T @ y)
+
+    def lacking(q):
+        """By a free or ball joint, the way to its position from where it is."""
+        dy = y - coordinate_values(model, q, chosen)
+        for i, position in target.items():
+            rows, way = chosen.rows[:, model.v_slice[i]], q[model.q_slice[i]]
+            mine = np.any(rows, axis=1)
+            dy[mine] = (rows @ model.joint[i].difference(way, position))[mine]
+        return dy
+
+    found = closed_where(model, q, lacking, chosen)
+    if found is not None:
+        return found
+    raise UnreachableError(
+        f"model {model.name!r} finds no closed configuration with {', '.join(chosen.names)} at "
+        f"{np.asarray(y)}: start nearer, or choose other independent joints"
+    )
 
 
 # --- implicit steps on a chart: Spencer 4.6 ------------------------------------------------------
@@ -104,6 +140,10 @@ def coordinate_motion(
 # by Newton's method, whose iteration matrix is made of ``A`` of ``linearize_in_coordinates``: no
 # differences, and quadratic convergence. All iterates are closed configurations. For stiff
 # mechanisms, whose springs and dampers are those of the joints.
+#
+# Of free and ball joints ``y1 - y0`` is ``difference(q0, q1)``, so that the step is a method on the
+# group: the mean of two velocities leads from one position to the other, which is of second order,
+# too. ``A`` then leaves out terms of the size ``h yd``, and convergence is linear in these.
 
 _WEIGHTS = {"backward_euler": 1.0, "trapezoid": 0.5}
 _ITERATIONS = 30
@@ -144,8 +184,7 @@ def implicit_step(
         dt: length of the step [s].
         f_ext: forces acting on bodies, held over the step.
         scheme: ``"trapezoid"``, of second order; ``"backward_euler"``, of first order, damps.
-        independent: coordinates, as in ``linearize_in_coordinates``; their rates must be their
-            derivatives.
+        independent: coordinates, as in ``linearize_in_coordinates``.
         tolerance: correction of ``z`` relative to its size at which iterations end.
         linearization: method of ``linearize_in_coordinates`` for the iteration matrix.
 
@@ -159,11 +198,6 @@ def implicit_step(
     weight, corrections = dt * _WEIGHTS[scheme], []
     start = linearize_in_coordinates(model, q, qd, tau, f_ext, independent=independent)
     chosen, p = start.chosen, len(start.coordinates)
-    if not chosen.flat:
-        raise LoopError(
-            f"an implicit step needs coordinates whose rates are their derivatives; of "
-            f"{', '.join(map(repr, chosen.names))} some are not: choose other independent joints"
-        )
     known = dt * start.rate - weight * start.rate  # the explicit part of the step
     change, here = dt * start.rate, start  # of z, and the linear model there
     yd = coordinate_rates(model, q, qd, chosen)

@@ -114,21 +114,39 @@ def moved(model, q, dy, chosen, near=None):
     Raises:
         UnreachableError: no configuration with these coordinates was found.
     """
-    start, left = q, np.inf
-    q = q if near is None else near
+    found = closed_where(
+        model,
+        q if near is None else near,
+        lambda at: dy - coordinate_changes(model, q, at, chosen),
+        chosen,
+    )
+    if found is not None:
+        return found
+    raise UnreachableError(
+        f"model {model.name!r} finds no closed configuration with {', '.join(chosen.names)} "
+        f"changed by {np.asarray(dy)}: start nearer, or choose other independent joints"
+    )
+
+
+def closed_where(model, q, lacking, chosen):
+    """The closed configuration near ``q`` where nothing is ``lacking``; None if none was found.
+
+    Args:
+        model: the mechanism.
+        q: where to begin, (nq,).
+        lacking: function of a configuration: what the coordinates have to change by, (p,).
+        chosen: the coordinates.
+    """
+    left = np.inf
     for _ in range(_STEPS):
-        wanted = dy - coordinate_changes(model, start, q, chosen)
-        error = np.concatenate([wanted, -closure_error(model, q)])
+        error = np.concatenate([lacking(q), -closure_error(model, q)])
         K = constraint(model, q, np.zeros(model.nv)).K
         step = velocity_basis(model, q, K, chosen).inverse @ error
         before, left = left, float(np.max(np.abs(step / scaling(model).columns), initial=0))
         if left <= 4e-16 or (before < 1e-12 and left >= before / 2):
             return q
         q = model.integrate(q, step)
-    raise UnreachableError(
-        f"model {model.name!r} finds no closed configuration with {', '.join(chosen.names)} "
-        f"changed by {np.asarray(dy)}: start nearer, or choose other independent joints"
-    )
+    return None
 
 
 def loop_coordinates_along(state, chosen, dq, dqd):
