@@ -7,9 +7,9 @@ from support.textbook import Arm, random_state, rate, two_link_arm
 
 from kinetree import samples
 from kinetree.algorithms import crba, jacobians, kinematics, rnea, sparsity
-from kinetree.joints import Prescribed, Revolute
-from kinetree.model import Model
-from kinetree.spatial import dense
+from kinetree.joints import Free, Prescribed, Prismatic, Revolute, Spherical
+from kinetree.model import Frame, Model, edit
+from kinetree.spatial import Inertia, Plucker, dense, rot, rx
 from kinetree.textbook import stacked
 
 
@@ -99,6 +99,52 @@ def test_factor_without_the_last_velocity_is_not_the_passive_matrix(rng):
     assert_close(C @ qd, rnea.coriolis_force(m, q, qd), scale=np.max(np.abs(H)) * (1 + qd @ qd))
     N = rate(lambda q: crba.joint_space_inertia(m, q), m, q, qd) - 2 * C
     assert np.max(np.abs(N + N.T)) > 1e-3 * np.max(np.abs(H))
+
+
+@pytest.mark.covers("Lynch & Park 9.4", by=stacked.stacked_vectors)
+def test_base_terms_stand_in_the_first_block_and_the_tip_in_the_last(rng):
+    """LP-45, (9.69)–(9.71): block content, with the tip moved by Ad of T_{n+1,n} transposed."""
+    chain = samples.chain(4)
+    tip = Plucker(rot(rx(0.4)).E, np.array([0.1, -0.3, 0.2]))
+    m = chain.replace(frames=(Frame("tip", 4, tip),))
+    q, (V_0, Vd_0, F) = m.random_configuration(rng), rng.standard_normal((3, 6))
+    V, Vd, F_tip = stacked.stacked_vectors(m, q, V_0, Vd_0, F, "tip")
+    X_1 = kinematics.joint_transforms(m, q)[0][1].to_matrix()
+    assert_close(V[:6], X_1 @ V_0, scale=5)
+    assert_close(Vd[:6], X_1 @ Vd_0, scale=5)
+    assert not np.any(V[6:])
+    assert not np.any(Vd[6:])
+    assert_close(F_tip[18:], tip.to_matrix().T @ F, scale=5)
+    assert not np.any(F_tip[:18])
+    still = stacked.stacked_vectors(m, q)
+    assert not np.any(still.V_base)
+    assert not np.any(still.F_tip)
+    assert_close(still.Vd_base[:6], X_1 @ [0, 0, 0, *-m.gravity], scale=20)
+    assert_close(stacked.stacked_vectors(m, q, F_tip=F).F_tip[18:], F)  # the last body itself
+
+
+@pytest.mark.covers("Lynch & Park 9.4", by=(stacked.stacked_vectors, stacked.inverse_dynamics))
+@pytest.mark.parametrize("bodies", [1, 4, 6])
+def test_a_moving_base_and_a_tip_enter_as_they_do_on_a_free_joint(bodies, rng):
+    """(9.77)–(9.80) against the recursion for the same mechanism on a base that moves."""
+    m = samples.random_tree(bodies, rng, joints=[Revolute("x"), Prismatic("y"), Spherical()])
+    q, (qd, qdd) = m.random_configuration(rng), rng.standard_normal((2, m.nv))
+    V_0, Vd_0, F = rng.standard_normal((3, 6))
+    weightless = edit.floating(m.replace(gravity=(0.0, 0.0, 0.0)), inertia=Inertia.zero())
+    origin = Free().neutral()
+    moving = np.concatenate([V_0, qd]), np.concatenate([Vd_0, qdd])
+    tau = rnea.inverse_dynamics(weightless, np.concatenate([origin, q]), *moving)[6:]
+    tip = m.body_names[-1]
+    J = jacobians.frame_jacobian(m, q, m.frame(tip), "body")
+    found = stacked.inverse_dynamics(m, q, qd, qdd, V_0, Vd_0, F)
+    assert_close(found, tau + J.T @ F, scale=100 + np.max(np.abs(tau)))
+    plain = stacked.inverse_dynamics(m, q, qd, qdd)
+    expected = rnea.inverse_dynamics(m, q, qd, qdd)
+    assert_close(plain, expected, scale=100 + np.max(np.abs(expected)))
+    V = stacked.stacked_vectors(m, q, V_0).V_base  # the velocities themselves: (9.77)
+    A, _, _, L = stacked.stacked_operators(m, q)
+    v = kinematics.body_velocities(weightless, np.concatenate([origin, q]), moving[0])[1]
+    assert_close(L @ (A @ qd + V), stack(v)[6:], scale=20)
 
 
 def test_shapes_and_sparsity(rng):

@@ -14,6 +14,7 @@ from kinetree.algorithms.kinematics import (
     body_velocities,
     joint_transforms,
 )
+from kinetree.errors import ShapeError
 from kinetree.joints import REPRESENTATIVES, Free, Prismatic, Revolute, Spherical
 from kinetree.model import ModelBuilder
 from kinetree.samples import random_inertia, random_placement, random_tree
@@ -21,12 +22,65 @@ from kinetree.spatial import dense
 from kinetree.textbook.state_space import (
     configuration_rate,
     configuration_rate_matrix,
+    euler_motion,
+    euler_step,
     join_state,
     split_state,
     state_derivative,
 )
 
 KINDS = (*REPRESENTATIVES, Slot())
+
+
+@pytest.mark.covers("Lynch & Park 9.5", by=(euler_step, euler_motion))
+def test_halving_the_step_of_euler_halves_the_error():
+    """LP-58: dx/dt = f(x, t) of any kind, here x' = x cos t with the solution exp(sin t)."""
+    errors = []
+    for h in 0.1 / 2 ** np.arange(6):
+        times, states = euler_motion(lambda x, t: x * np.cos(t), 1.0, 0.0, 2.0, h)
+        assert len(times) == len(states) == round(2.0 / h) + 1
+        assert times[-1] == 2.0
+        errors.append(abs(states[-1] - np.exp(np.sin(2.0))))
+    ratios = np.array(errors[:-1]) / errors[1:]
+    np.testing.assert_allclose(ratios[-2:], 2.0, atol=0.05)
+    assert abs(ratios[-1] - 2) < abs(ratios[0] - 2)
+    # one step, by hand, and a last one that is shorter
+    step = euler_step(lambda x, t: np.array([x[1], -t]), np.array([1.0, 2.0]), 3.0, 0.5)
+    assert step.tolist() == [2.0, 0.5]
+    times, _ = euler_motion(lambda x, t: 0 * x, np.zeros(2), 1.0, 2.0, 0.3)
+    assert_close(np.diff(times), [0.3, 0.3, 0.3, 0.1], ulps=50)
+    with pytest.raises(ShapeError, match="must be positive"):
+        euler_step(lambda x, t: x, 1.0, 0.0, -0.1)
+
+
+@pytest.mark.covers("Lynch & Park 9.5", by=euler_step)
+def test_a_step_of_euler_on_the_manifold_keeps_quaternions_and_halves_its_error_too(rng):
+    model = random_tree(2, rng, joints=[Spherical(), Free()])
+    q0, a, b = model.random_configuration(rng), *rng.standard_normal((2, model.nv))
+
+    def f(q, t):
+        return a + b * np.sin(3 * t)
+
+    def end(h):
+        return euler_motion(f, q0, 0.0, 1.0, h, move=model.integrate)[1][-1]
+
+    exact = end(1 / 4096)
+    errors = [np.linalg.norm(model.difference(end(1 / n), exact)) for n in (16, 32, 64)]
+    np.testing.assert_allclose(np.array(errors[:-1]) / errors[1:], 2.0, atol=0.1)
+    assert_close(model.normalize(exact), exact, ulps=20 * 4096)
+
+
+@pytest.mark.covers("Lynch & Park 9.5", by=euler_step)
+def test_free_fall_is_exact_in_the_velocity_which_positions_follow_with_the_old_one(rng):
+    """(q, qd) of a mechanism as one state: q is updated with the old velocity."""
+    drop = ModelBuilder("drop").body("b", joint=Prismatic("z"), inertia=random_inertia(rng)).build()
+
+    def f(x, t):
+        return state_derivative(drop, x, np.zeros(1))
+
+    _, x = euler_motion(f, np.array([0.0, 1.0]), 0.0, 1.0, 0.25)
+    assert_close(x[:, 1], 1.0 - 9.81 * np.arange(5) / 4, ulps=50)
+    assert_close(np.diff(x[:, 0]), x[:-1, 1] / 4, ulps=50)
 
 
 def rk4(derivative, x, h, steps):

@@ -386,6 +386,12 @@ def in_task(of):
     return lambda f, _: of(Task(f))
 
 
+def _shortest(f, bias):
+    """What moves the last coordinate of the frame by the given number, beside a bias."""
+    J = f.jacobian("pad")[5:]
+    return J.T @ (TAU[:1] - bias[5:]) / (J @ J.T)[0, 0]
+
+
 def _handle(f):
     J = f.jacobian("pad")
     qdd = f.accelerations(f.tau)
@@ -702,6 +708,14 @@ RULES = {
     ),
     "jacobians.frame_pose": Rule(at_rest),
     "jacobians.frame_velocity": Rule(bodies),
+    "jacobians.joint_acceleration": Rule(
+        lambda f, _: _shortest(f, f.frame_bias("pad")), rows=(5,), reference="body",
+    ),
+    "jacobians.joint_velocity": Rule(
+        lambda f, _: _shortest(f, jacobians.frame_velocity(
+            PLAIN, *f.state(f.q, _zero(f), _zero(f))[:2], FRAME, "body")),
+        velocity=TAU[:1], rows=(5,), reference="body",
+    ),
     "kinematics.base_velocities": Rule(lambda f, plain: plain(*f.state(f.q, f.qd, f.qdd)[:2])),
     "kinematics.body_accelerations": Rule(bodies),
     "kinematics.body_velocities": Rule(lambda f, plain: plain(*f.state(f.q, f.qd, f.qdd)[:2])),
@@ -777,6 +791,7 @@ RULES = {
     "rnea_tensor.inverse_dynamics": TAU_RULE,
     "stacked.coriolis_force": VELOCITY_RULE,
     "stacked.gravity_force": G_RULE,
+    "stacked.inverse_dynamics": TAU_RULE,
     "stacked.joint_space_inertia": H_RULE,
     "state_space.configuration_rate": Rule(lambda f, _: f.qd, alpha="qd"),
     "state_space.configuration_rate_matrix": Rule(lambda f, _: np.eye(f.model.nv)),
@@ -811,7 +826,7 @@ PARTS = {
     "kinematics.subspace_rate", "maximal.equations", "joint_space.joint_constraints",
     "newton_kinematics.newton_history", "newton_kinematics.newton_step",
     "reactions.joint_reactions", "reactions.multipliers", "reactions.pushed",
-    "stacked.stacked_operators", "state_space.split_state",
+    "stacked.stacked_operators", "stacked.stacked_vectors", "state_space.split_state",
 }  # fmt: skip
 """What texts are made of, or what tests of their own look at: no motion, force or inertia."""
 OF_LOOPS = (

@@ -123,6 +123,21 @@ def _(f, c):
             f.same(actual, expected, scale=max_of(expected, c.ref.v))
 
 
+@check("joint_velocity", "joint_acceleration")
+def _(f, c):
+    """One coordinate that can change in any case, and comes out as it was asked for."""
+    reached = kt.velocity if f.name == "joint_velocity" else kt.acceleration
+    J = jacobian(c, "aligned", c.q)
+    J = J @ c.ref.null if c.plain.loops else J
+    k = int(np.argmax(np.max(np.abs(J), axis=1, initial=0.0)))
+    rows = {"frame": "aligned", "rows": (list(ROWS)[k],)}
+    state = () if f.name == "joint_velocity" else (c.qd,)
+    kind = {} if f.name == "joint_velocity" else {"kind": "classical"}
+    x = f(c.model, c.q, *state, np.array([0.3]), c.name, **rows)
+    found = reached(c.plain, c.q, *state, x, c.name, frame="aligned", **kind)
+    f.same(found[k], 0.3, scale=max_of(c.ref.a_bias, c.ref.v, 1.0), tolerance=1e-9)
+
+
 # --- dynamics ------------------------------------------------------------------------------------
 
 

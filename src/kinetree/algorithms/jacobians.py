@@ -18,6 +18,7 @@ are ``J qd`` and their rates ``J qdd + Jd qd``, apart from what prescribed joint
 import numpy as np
 
 from kinetree.algorithms.coupled import columns, curved, for_all_joints, rates_of
+from kinetree.algorithms.honours import refuses
 from kinetree.algorithms.kinematics import (
     base_transforms,
     body_accelerations,
@@ -27,6 +28,7 @@ from kinetree.algorithms.kinematics import (
 )
 from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.spatial import Motion, Plucker, crm, cross, xlt
+from kinetree.spatial.ops import check_pivot
 from kinetree.spatial.vector3 import ZERO3, as_vector3
 
 __all__ = [
@@ -41,6 +43,8 @@ __all__ = [
     "frame_jacobian_rate",
     "frame_pose",
     "frame_velocity",
+    "joint_acceleration",
+    "joint_velocity",
 ]
 
 
@@ -297,6 +301,72 @@ def frame_bias_acceleration(model, q, qd, *frame, **options):
     ``J qd`` holds the velocity of a point.
     """
     return frame_acceleration(model, q, qd, model.zero_velocity, *frame, **options)
+
+
+# --- inverse maps — Lynch & Park (9.93), (9.94) --------------------------------------------------
+
+
+@refuses("loops", use="kinetree.joint_velocity, which honours loops")
+def joint_velocity(model, q, velocity, frame, reference="world", *, rows=range(6), **options):
+    """``qd = J⁻¹ V``, (nv,); the smallest there is where the joints are more than the rows.
+
+    Args:
+        model: the mechanism.
+        q: configuration, (nq,).
+        velocity: ``V``, some coordinates of the velocity of the frame, (k,).
+        frame: a ``Frame``, see ``model.frame``.
+        reference: ``"world"``, ``"body"`` or ``"aligned"``.
+        rows: numbers of those coordinates.
+        **options: ``point`` and ``observer``, as in ``frame_jacobian``.
+
+    Raises:
+        SingularError: the rows of ``J`` depend on each other in this configuration.
+    """
+    J, rows = frame_jacobian(model, q, frame, reference, **options), list(rows)
+    still = frame_velocity(model, q, model.zero_velocity, frame, reference, **options)
+    return _solved(J[rows], velocity - still[rows], lambda _: singular_jacobian(model, frame))
+
+
+@refuses("loops", use="kinetree.joint_acceleration, which honours loops")
+def joint_acceleration(
+    model, q, qd, acceleration, frame, reference="world", *, rows=range(6), **options
+):
+    """``qdd = J⁻¹ (dV/dt - Jd qd)``, (nv,), with ``dV/dt`` classical for the reference aligned."""
+    J, rows = frame_jacobian(model, q, frame, reference, **options), list(rows)
+    kind = "classical" if reference == "aligned" else "spatial"
+    bias = frame_bias_acceleration(model, q, qd, frame, reference, kind, **options)
+    return _solved(J[rows], acceleration - bias[rows], lambda _: singular_jacobian(model, frame))
+
+
+def _solved(J, b, message):
+    """The smallest ``x`` with ``J x = b``, by orthogonalising the rows: ``J = U Y``, last first.
+
+    ``U`` is unit upper triangular and the rows of ``Y`` are orthogonal, so that ``Y x = U⁻¹ b`` is
+    solved row by row. What is left of a dependent row is far below the threshold of pivots, as
+    the *square* of it is tested.
+    """
+    y, w = list(J), list(b)
+    squares: list = [None] * len(y)
+    for k in reversed(range(len(y))):
+        squares[k] = check_pivot(y[k] @ y[k], J[k] @ J[k], lambda k=k: message(k))
+        for i in range(k):
+            u = (y[i] @ y[k]) / squares[k]
+            y[i], w[i] = y[i] - u * y[k], w[i] - u * w[k]
+    x = 0 * J[0] if len(y) else np.zeros(J.shape[1], dtype=int)
+    for row, value, square in zip(y, w, squares, strict=True):
+        x = x + row * (value / square)
+    return x
+
+
+def singular_jacobian(model, frame):
+    """What to say where the Jacobian of a frame has no inverse."""
+    return (
+        f"the Jacobian of {frame.name!r} is singular in this configuration of model "
+        f"{model.name!r}: no joint velocities give the frame every velocity. Ask for fewer "
+        f"coordinates (rows=...), move away from the singularity, or take "
+        f"dynamically_consistent_inverse with damping=...; task_freedom tells which directions "
+        f"are blocked"
+    )
 
 
 def _both(seen, carry, motions):

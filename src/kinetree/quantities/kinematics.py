@@ -10,15 +10,29 @@ The six coordinates of a motion, angular first, can mean several things, and ``f
 relative to that frame, in its coordinates.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Literal
 
+import numpy as np
+
 from kinetree.algorithms import jacobians as texts
+from kinetree.algorithms.closed.constraints import loop_constraints
+from kinetree.algorithms.closed.joint_space import (
+    CLOSURE_TOLERANCE,
+    check_loops_closed,
+    constraint,
+)
+from kinetree.algorithms.closed.rank import kept_rows, rank_at
+from kinetree.algorithms.task_space import task_rows
+from kinetree.arrays.batch import over_batch
+from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import Array, ArrayLike
-from kinetree.errors import ShapeError, UnknownNameError
+from kinetree.errors import ShapeError, SingularError, TraceError, UnknownNameError
 from kinetree.model import Model
-from kinetree.model.arrays import as_given, check_finite
-from kinetree.model.define import quantity
+from kinetree.model.arrays import as_given, as_model, as_numbers, check_finite
+from kinetree.model.define import DEFINITIONS, quantity
+from kinetree.model.define import Array as Argument
 
 __all__ = [
     "acceleration",
@@ -27,6 +41,8 @@ __all__ = [
     "jacobian",
     "jacobian_rate",
     "jacobians",
+    "joint_acceleration",
+    "joint_velocity",
     "pose",
     "poses",
     "velocity",
@@ -63,6 +79,8 @@ def _check(model, given):
         model.frame(given["relative_to"])
     if "frame" in given:
         reference_point(given["frame"], given.get("point"))
+    if "rows" in given:
+        task_rows(given["rows"])
 
 
 _frame_quantity = partial(quantity, check=_check)
@@ -199,6 +217,141 @@ def bias_acceleration(
 
     It is ``jacobian_rate @ qd`` with ``kind="spatial"`` for the frames world and body, and with
     ``kind="classical"`` for aligned.
+    """
+
+
+# --- inverse maps --------------------------------------------------------------------------------
+
+Rows = str | Sequence[str] | None
+
+
+def _inverse_map(algorithm):
+    """A text about the inverse of a Jacobian, for the names that callers use."""
+
+    def of_names(model, *state, name, frame, rows, relative_to, **options):
+        observer = None if relative_to is None else model.frame(relative_to)
+        options = {**options, "rows": task_rows(rows), "observer": observer}
+        return algorithm(model, *state, model.frame(name), frame, **options)
+
+    return of_names
+
+
+def _with_loops(name):
+    """Calls without a kernel: with loops, the answer is sought among the motions they allow."""
+
+    def otherwise(model, *args, **options):
+        defined = DEFINITIONS[name]
+        if not as_model(model).loops:
+            return defined(model, *args, **options)
+        bound = defined.signature.bind(model, *args, **options)
+        bound.apply_defaults()
+        given = dict(bound.arguments)
+        given.pop("model")
+        _check(model, given)
+        arrays = {n: given.pop(n) for n in defined.required}
+        return _allowed_by_loops(model, name, arrays, given)
+
+    return otherwise
+
+
+@on_host
+def _allowed_by_loops(model, function, arrays, options):
+    arrays = {n: as_numbers(x, n) for n, x in arrays.items()}
+    if any(x.dtype == object for x in arrays.values()):
+        raise TraceError(
+            f"{function} of a mechanism with loops decides about ranks on the CPU, in Python, and "
+            f"cannot be traced; call it outside the kernel"
+        )
+    of_frame = {n: options[n] for n in ("name", "frame", "point", "relative_to")}
+    rows = list(task_rows(options["rows"]))
+
+    def one(q, *rest):
+        qd = rest[0].real if len(rest) == 2 else np.zeros(model.nv)
+        q, wanted = q.real, rest[-1].real
+        J = jacobian(model, q, **of_frame)[rows]
+        c = constraint(model, q, qd)
+        check_loops_closed(model, c.loops, CLOSURE_TOLERANCE)
+        K = c.implicit.K
+        if len(rest) == 2:
+            kind = "classical" if options["frame"] == "aligned" else "spatial"
+            bias, k = bias_acceleration(model, q, qd, kind=kind, **of_frame), c.implicit.k
+        else:
+            bias, k = velocity(model, q, qd, **of_frame), -loop_constraints(model, q, qd).rate
+        keep = kept_rows(model, K)
+        K, k = (K, k) if keep is None else (K[keep], k[keep])
+        U, s, Vt = np.linalg.svd(K)
+        r = int(rank_at(model, c.implicit.K)) if keep is None else len(K)
+        held, free = Vt[:r].T @ ((U[:, :r].T @ k) / s[:r]), Vt[r:].T
+        A = J @ free
+        if np.linalg.matrix_rank(A, tol=1e-8 * np.linalg.norm(J)) < len(J):
+            raise SingularError(texts.singular_jacobian(model, model.frame(options["name"])))
+        return held + free @ (np.linalg.pinv(A) @ (wanted - bias[rows] - J @ held))
+
+    return over_batch(one, arrays, core=[1] * len(arrays), shape=(model.nv,))
+
+
+def _inverse_quantity(name):
+    size = Argument((lambda model, options: len(task_rows(options["rows"])),))
+    return _frame_quantity(
+        ("nv",),
+        _inverse_map(getattr(texts, name)),
+        arrays={"velocity": size, "acceleration": size},
+        read={"rows": lambda model, rows: rows if isinstance(rows, str) else tuple(rows)},
+        otherwise=_with_loops(name),
+    )
+
+
+@_inverse_quantity("joint_velocity")
+def joint_velocity(
+    model: Model,
+    q: ArrayLike,
+    velocity: ArrayLike,
+    name: str,
+    *,
+    frame: Coordinates = "world",
+    rows: Rows = None,
+    point: ArrayLike | None = None,
+    relative_to: str | None = None,
+) -> Array:
+    """Joint velocities ``qd = J⁻¹ V`` that give a frame or body the velocity ``V``, (..., nv).
+
+    Lynch & Park (9.93). Where there are more joints than coordinates of the frame, the result is
+    the shortest vector ``qd``; ``dynamically_consistent_inverse`` gives that of least energy. With
+    loops, it is sought among the velocities that they allow, on the CPU.
+
+    Args:
+        model: the mechanism.
+        q: joint positions, (..., nq).
+        velocity: ``V``, (..., k).
+        name: name of the frame or body.
+        frame: meaning of the coordinates, as in ``jacobian``.
+        rows: which coordinates are given: all six, ``"linear"``, ``"angular"``, or a tuple of names
+            from ``("rx", "ry", "rz", "x", "y", "z")``.
+        point: as in ``jacobian``.
+        relative_to: as in ``jacobian``.
+
+    Raises:
+        SingularError: some velocities of the frame are impossible in this configuration.
+    """
+
+
+@_inverse_quantity("joint_acceleration")
+def joint_acceleration(
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    acceleration: ArrayLike,
+    name: str,
+    *,
+    frame: Coordinates = "world",
+    rows: Rows = None,
+    point: ArrayLike | None = None,
+    relative_to: str | None = None,
+) -> Array:
+    """Joint accelerations ``J⁻¹ (dV/dt - Jd qd)`` that give a frame an acceleration, (..., nv).
+
+    Lynch & Park (9.94), with ``qd = J⁻¹ V`` from ``joint_velocity``. ``dV/dt`` is that of a point
+    for ``frame="aligned"`` and spatial otherwise; all else as in ``joint_velocity``.
     """
 
 

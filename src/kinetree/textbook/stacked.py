@@ -1,7 +1,7 @@
 """The equations of all bodies as one matrix equation — Lynch & Park §9.4, (9.62)–(9.84).
 
-The velocities of all bodies, stacked, satisfy ``V = Γ V + A qd``, where ``Γ`` holds the transforms
-from parents; ``L = (1 - Γ)⁻¹`` solves the recursion once and for all, and
+The velocities of all bodies, stacked, satisfy ``V = Γ V + A qd + V_base``, where ``Γ`` holds the
+transforms from parents; ``L = (1 - Γ)⁻¹`` solves the recursion once and for all. For a base at rest
 
     H = Aᵀ Lᵀ G L A,    c = Aᵀ Lᵀ (G L (c_J - [ad_Aqd] Γ V) - [ad_V]ᵀ G V),    g = Aᵀ Lᵀ G L V̇_base
 
@@ -19,14 +19,17 @@ from kinetree.algorithms import armature
 from kinetree.algorithms.coupled import congruent, for_all_joints, force
 from kinetree.algorithms.honours import refuses
 from kinetree.algorithms.kinematics import joint_transforms
-from kinetree.spatial import dense
+from kinetree.spatial import Force, Motion, dense
 
 __all__ = [
     "StackedOperators",
+    "StackedVectors",
     "coriolis_force",
     "gravity_force",
+    "inverse_dynamics",
     "joint_space_inertia",
     "stacked_operators",
+    "stacked_vectors",
 ]
 
 
@@ -41,6 +44,17 @@ class StackedOperators(NamedTuple):
     """Transforms from parent to body, nilpotent, (6N, 6N)."""
     L: np.ndarray
     """Transforms from every ancestor, ``(1 - Γ)⁻¹``, (6N, 6N)."""
+
+
+class StackedVectors(NamedTuple):
+    """What enters the recursions from the base and the tip, (9.69)–(9.71), (6N,) each."""
+
+    V_base: np.ndarray
+    """Velocity of the base, in the coordinates of bodies that stand on it; zero for all others."""
+    Vd_base: np.ndarray
+    """Acceleration of the base, likewise."""
+    F_tip: np.ndarray
+    """Force of the tip, at the body that carries it and in its coordinates; zero elsewhere."""
 
 
 def stacked_operators(model, q) -> StackedOperators:
@@ -62,6 +76,47 @@ def stacked_operators(model, q) -> StackedOperators:
     return StackedOperators(A, G, Gamma, L)
 
 
+def stacked_vectors(model, q, V_0=None, Vd_0=None, F_tip=None, tip=None) -> StackedVectors:
+    """Velocity and acceleration of the base and force of the tip, stacked — (9.69)–(9.71).
+
+    Args:
+        model: the mechanism; several bodies may stand on its base.
+        q: configuration, (nq,).
+        V_0: velocity of the base in its own coordinates, (6,); zero by default.
+        Vd_0: its acceleration, gravity subtracted, (6,); ``-a_g`` by default, a base at rest.
+        F_tip: force that the tip exerts on the environment, in the coordinates of its frame, (6,).
+        tip: name of the frame, the book's {n+1}, or body; the last body by default.
+    """
+    X, _ = joint_transforms(model, q)
+    parts = np.zeros((3, 6 * model.body_count), dtype=model.scalar_type(q))
+    V_0 = model.zero_motion if V_0 is None else Motion.from_array(np.asarray(V_0))
+    Vd_0 = -model.a_g if Vd_0 is None else Motion.from_array(np.asarray(Vd_0))
+    for i in range(1, model.body_count + 1):
+        if model.parent[i] == 0:
+            parts[:2, _rows(i)] = (X[i] @ V_0).to_array(), (X[i] @ Vd_0).to_array()
+    if F_tip is not None:
+        frame = model.frame(model.body_names[-1] if tip is None else tip)
+        force = frame.placement.T @ Force.from_array(np.asarray(F_tip))
+        parts[2, _rows(frame.body)] = force.to_array()
+    return StackedVectors(*parts)
+
+
+@for_all_joints(force)
+def inverse_dynamics(model, q, qd, qdd, V_0=None, Vd_0=None, F_tip=None, tip=None):
+    """``tau`` by the explicit equations of all bodies, (9.77)–(9.80) corrected.
+
+    On a base that may move, with a force at the tip; arguments as in ``stacked_vectors``.
+    """
+    A, G, Gamma, L = stacked_operators(model, q)
+    V_base, Vd_base, F_tip = stacked_vectors(model, q, V_0, Vd_0, F_tip, tip)
+    bodies = range(1, model.body_count + 1)
+    v_J, c_J = (_stack([model.jcalc(i, q, qd)[k].to_array() for i in bodies]) for k in (2, 3))
+    V = L @ (v_J + V_base)  # v_J = A qd, but for prescribed joints
+    Vd = L @ (A @ qdd + c_J - _ad(v_J) @ (Gamma @ V + V_base) + Vd_base)
+    F = L.T @ (G @ Vd - _ad(V).T @ (G @ V) + F_tip)
+    return armature.forces(model, A.T @ F, qdd)
+
+
 @for_all_joints(congruent)
 def joint_space_inertia(model, q):
     """``H = Aᵀ Lᵀ G L A`` — Lynch & Park (9.82)."""
@@ -72,12 +127,8 @@ def joint_space_inertia(model, q):
 @refuses("couplings", use="rnea.coriolis_force")
 def coriolis_force(model, q, qd):
     """The velocity terms, ``Aᵀ Lᵀ (G L (c_J - [ad_Aqd] Γ V) - [ad_V]ᵀ G V)`` — (9.83) corrected."""
-    A, G, Gamma, L = stacked_operators(model, q)
-    bodies = range(1, model.body_count + 1)
-    v_J, c_J = (_stack([model.jcalc(i, q, qd)[k].to_array() for i in bodies]) for k in (2, 3))
-    V = L @ v_J  # v_J = A qd, but for prescribed joints
-    Vd = L @ (c_J - _ad(v_J) @ (Gamma @ V))
-    return A.T @ L.T @ (G @ Vd - _ad(V).T @ (G @ V))
+    zero = model.zero_velocity
+    return inverse_dynamics(model, q, qd, zero, Vd_0=np.zeros(6, dtype=int))
 
 
 @refuses("prescribed", use="rnea.gravity_force")
@@ -85,12 +136,7 @@ def coriolis_force(model, q, qd):
 def gravity_force(model, q):
     """``Aᵀ Lᵀ G L V̇_base`` with the base accelerating at ``-g`` — Lynch & Park (9.84)."""
     A, G, _, L = stacked_operators(model, q)
-    X, _ = joint_transforms(model, q)
-    base = [
-        (X[i] @ -model.a_g if model.parent[i] == 0 else model.zero_motion).to_array()
-        for i in range(1, model.body_count + 1)
-    ]
-    return A.T @ L.T @ G @ L @ _stack(base)
+    return A.T @ L.T @ G @ L @ stacked_vectors(model, q).Vd_base
 
 
 def _rows(i):

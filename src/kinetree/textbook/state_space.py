@@ -9,10 +9,13 @@ import numpy as np
 
 from kinetree.algorithms import aba
 from kinetree.algorithms.closed import joint_space
+from kinetree.errors import ShapeError
 
 __all__ = [
     "configuration_rate",
     "configuration_rate_matrix",
+    "euler_motion",
+    "euler_step",
     "join_state",
     "split_state",
     "state_derivative",
@@ -61,6 +64,40 @@ def state_derivative(model, x, tau, f_ext=None, *, stabilization=None):
     else:
         alpha_d = aba.forward_dynamics(model, q, alpha, tau, f_ext)
     return np.concatenate([configuration_rate(model, q, alpha), alpha_d])
+
+
+def euler_step(f, x, t, h, *, move=None):
+    """``x + h f(x, t)``: one step of Euler's method for ``dx/dt = f(x, t)`` — Lynch & Park §9.5.
+
+    Its error grows with ``h²``, and that of a motion of many steps with ``h``. ``kt.simulate`` has
+    better methods.
+
+    Args:
+        f: rates of the state, at a state and a time.
+        x: the state: a number or an array of any shape.
+        t: the time.
+        h: the step, positive.
+        move: where the state is not a vector, how to move from ``x`` along ``h f``: with
+            ``model.integrate``, ``f`` gives velocity variables and quaternions keep their length.
+    """
+    if not h > 0:
+        raise ShapeError(f"the step h must be positive, got {h!r}")
+    dx = h * np.asarray(f(x, t))
+    return x + dx if move is None else move(x, dx)
+
+
+def euler_motion(f, x, t0, t_f, h, *, move=None):
+    """Times and states ``x[k]``, k = 0 … N, of Euler's method; arguments as in ``euler_step``.
+
+    The last of N steps is shorter, where ``t_f - t0`` is not a multiple of ``h``. The book's loop
+    runs from 1 to N; it has to start at 0.
+    """
+    count = max(int(np.ceil((t_f - t0) / h - 1e-9)), 0)
+    times, states = [float(t0)], [np.asarray(x)]
+    for k in range(count):
+        times.append(float(t0 + (k + 1) * h) if k < count - 1 else float(t_f))
+        states.append(euler_step(f, states[-1], times[-2], times[-1] - times[-2], move=move))
+    return np.array(times), np.array(states)
 
 
 def split_state(model, x):
