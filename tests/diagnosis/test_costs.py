@@ -119,6 +119,17 @@ def test_deep_trees_prefer_articulated_bodies_and_shallow_ones_the_matrix():
     assert operation_counts(shallow).cheapest_forward_dynamics == "crba"
 
 
-def test_loops_are_refused_by_name():
-    with pytest.raises(kt.LoopError, match="operation_counts"):
-        operation_counts(kt.samples.four_bar())
+@pytest.mark.covers("RBDA 10.3", by=operation_counts)
+def test_loops_are_counted_with_what_solves_them():
+    found = operation_counts(kt.samples.ladder())
+    tree = operation_counts(kt.samples.ladder().spanning_tree)
+    for name in ("inverse dynamics (RNEA)", "inertia matrix (CRBA)", "factorize and solve (LTDL)"):
+        assert found.texts[name] == tree.texts[name]
+    assert found.texts["loop constraints (K, k)"].total > 0
+    assert found.cheapest_forward_dynamics == "null_space"
+    assert "forward dynamics (ABA)" not in found.texts
+    assert "null space (cluster by cluster)" in str(found)
+    leanest = found.generated["forward dynamics (leanest)"].total
+    parts = ("inverse dynamics (RNEA)", "inertia matrix (CRBA)", "loop constraints (K, k)",
+             "null space (cluster by cluster)")  # fmt: skip
+    assert leanest < 2 * sum(found.texts[part].total for part in parts)

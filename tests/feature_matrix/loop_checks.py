@@ -225,8 +225,9 @@ def _(f, c):
 
 @check("loops.solve")
 def _(f, c):
+    massless = any(not I[0] for I in c.ref.inertias)  # "sparse" inverts the inertia of each body
     for forces in (None, c.f_ext):
-        for method in ("auto", "kkt", "sparse"):
+        for method in ("auto", "kkt", *(() if massless else ("sparse",))):
             found = f(c.model, c.q, c.qd, c.tau, forces, method=method)
             qdd = c.ref.accelerations(c.tau, forces)
             f.same(found.qdd, qdd, tolerance=1e-8)

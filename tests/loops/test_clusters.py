@@ -5,11 +5,21 @@ import pytest
 from support.closeness import assert_close
 from support.states import random_instant
 
-from kinetree.loops.dynamics.clusters import block_null_space, clusters, renumber
+import kinetree as kt
+from kinetree.algorithms.closed.plan import make_plan
+from kinetree.algorithms.closed.rank import closed_configurations
+from kinetree.diagnosis.costs import null_space_cost
+from kinetree.loops.dynamics import methods
+from kinetree.loops.dynamics.clusters import (
+    block_null_space,
+    clusters,
+    renumber,
+    solve_by_clusters,
+)
 from kinetree.loops.dynamics.methods import Instant, null_space
 from kinetree.loops.dynamics.solution import solve
 from kinetree.model import Coupling
-from kinetree.samples import clustered_linkage, corner_ladder, ladder, stewart
+from kinetree.samples import clustered_linkage, corner_ladder, four_bar, ladder, stewart
 
 
 def at_home(model):
@@ -99,9 +109,37 @@ def test_block_by_block_is_the_same_as_all_at_once(seed):
     assert_close(found.g, whole.g, ulps=1e6, scale=1 + np.abs(whole.g).max())
 
 
-def test_smaller_blocks_take_fewer_operations():
-    """Elimination of r of n variables in m rows takes about m n r products."""
-    instant = at_home(clustered_linkage())
-    whole = instant.K.size * instant.rank
-    parts = sum(len(c.rows) ** 2 * len(c.columns) for c in clusters(instant.model))
-    assert parts < 0.1 * whole
+@pytest.mark.covers("RBDA 8.9", by=solve_by_clusters)
+@pytest.mark.parametrize("seed", range(6))
+def test_the_solver_by_clusters_moves_the_mechanism_as_others_do(seed):
+    instant = random_instant(seed, loops=2, bodies=6)
+    found, expected = solve_by_clusters(instant), methods.solve_kkt(instant)
+    size = 1 + np.abs(expected.qdd).max()
+    assert_close(found.qdd, expected.qdd, ulps=1e7, scale=size)
+    K = instant.K
+    scale = 1 + np.abs(K.T @ expected.lam).max()
+    assert_close(K.T @ found.lam, K.T @ expected.lam, ulps=1e8, scale=scale)
+
+
+def test_several_clusters_and_joints_in_none_are_solved_block_by_block(rng):
+    for model in (clustered_linkage(), ladder(4)):
+        home = model.neutral() if not model.postures else np.array(model.postures[0].q)
+        tau = rng.standard_normal(model.nv)
+        found = kt.loops.solve(model, home, np.zeros(model.nv), tau)
+        assert found.method == "null_space"
+        other = kt.loops.solve(model, home, np.zeros(model.nv), tau, method="kkt")
+        assert_close(found.qdd, other.qdd, ulps=1e8, scale=1 + np.abs(other.qdd).max())
+
+
+@pytest.mark.parametrize(
+    ("make", "count", "saved"),
+    [(clustered_linkage, 3, 90), (ladder, 4, 75), (stewart, 1, 0), (four_bar, 1, 0)],
+)
+def test_two_clusters_or_more_take_fewer_operations(make, count, saved):
+    """Texts traced from ``H``, ``K`` and ``k`` on, with and without the zeros between blocks."""
+    model = make()
+    plan = make_plan(model, None, closed_configurations(model))
+    whole, blocks = (null_space_cost(model, plan, by_blocks).total for by_blocks in (False, True))
+    assert len(clusters(model)) == count
+    assert (blocks < whole) == (count > 1)
+    assert 100 * (1 - blocks / whole) >= saved

@@ -8,15 +8,23 @@ counts as a multiplication.
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from kinetree.algorithms import aba, crba, ltl, rnea
-from kinetree.algorithms.sparsity import sparsity
+from kinetree.algorithms.closed import elimination
+from kinetree.algorithms.closed.constraints import loop_constraints
+from kinetree.algorithms.closed.forward_dynamics import constrained_acceleration, ways
+from kinetree.algorithms.closed.plan import Plan, make_plan
+from kinetree.algorithms.closed.rank import closed_configurations
+from kinetree.algorithms.sparsity import pattern, sparsity
 from kinetree.codegen.program import Argument, cheapest, trace
 from kinetree.diagnosis.published import Cost, factorization_cost, inertia_matrix_cost
 from kinetree.errors import names_itself
 from kinetree.expr.count import count_operations
+from kinetree.loops.dynamics.clusters import clusters
 from kinetree.model import Model
 from kinetree.model.arrays import as_model
-from kinetree.model.define import require_tree
+from kinetree.quantities import closed_chains
 from kinetree.quantities.dynamics import (
     BY_METHOD,
     forward_dynamics,
@@ -41,6 +49,14 @@ _TEXTS = {
 }  # fmt: skip
 
 
+_METHODS = {
+    "forward dynamics (ABA)": "aba",
+    "forward dynamics (CRBA, LTDL)": "crba",
+    "forward dynamics (null space)": "null_space",
+    "forward dynamics (range space)": "range_space",
+}
+
+
 @dataclass(frozen=True)
 class Costs:
     """Operations of the main algorithms for one model.
@@ -50,7 +66,10 @@ class Costs:
         bodies, depth: how many, and how many of them are in line at most.
         D1, D2: entries of the inertia matrix below its diagonal, and what factorising it adds —
             RBDA (6.28), (10.6).
-        texts: of the algorithm as it is written, traced for the model, by name.
+        texts: of the algorithm as it is written, traced for the model, by name. With loops, RNEA
+            and CRBA are those of the spanning tree, and there are the constraints ``K, k`` and
+            what solves for ``qdd``, from ``H``, ``K`` and ``k`` on, with a block of ``G`` for each
+            cluster of loops and with one for all — RBDA §8.9.
         generated: of the code that is compiled, after choosing the leanest formulation, by name.
         published: what the book's formulas give for a tree of as many revolute joints, by name.
     """
@@ -66,10 +85,12 @@ class Costs:
 
     @property
     def cheapest_forward_dynamics(self) -> str:
-        """``"aba"`` or ``"crba"``: the method whose text takes fewer operations."""
-        articulated = self.texts["forward dynamics (ABA)"].total
-        matrix = self.texts["forward dynamics (CRBA, LTDL)"].total
-        return "aba" if articulated <= matrix else "crba"
+        """The method whose text takes the fewest operations.
+
+        ``"aba"`` or ``"crba"``; with loops, ``"null_space"`` or ``"range_space"``.
+        """
+        named = {m: self.texts[text].total for text, m in _METHODS.items() if text in self.texts}
+        return min(named, key=lambda method: named[method])
 
     def __str__(self):
         header = f"{self.model}: {self.bodies} bodies, {self.depth} in line"
@@ -83,14 +104,21 @@ class Costs:
 
 @names_itself
 def operation_counts(model: Model) -> Costs:
-    """Additions and multiplications of the main algorithms for a model without loops."""
-    require_tree(as_model(model), "operation_counts")
+    """Additions and multiplications of the main algorithms for a model, with loops or without."""
+    tree, constrained = as_model(model).spanning_tree, model.is_constrained
     texts, generated = {}, {}
     for name, (text, arrays, public) in _TEXTS.items():
-        texts[name] = _count(_traced(model, text, arrays))
+        if constrained and name in _METHODS:
+            continue
+        texts[name] = _count(_traced(tree, text, arrays))
         if public is not None:
-            generated[name] = _count(_program(model, public))
-    generated["forward dynamics (leanest)"] = _count(_program(model, forward_dynamics))
+            generated[name] = _count(_program(tree, public))
+    if constrained:
+        texts |= _closed_texts(model)
+        program = closed_chains.forward_dynamics_program(model)
+    else:
+        program = _program(model, forward_dynamics)
+    generated["forward dynamics (leanest)"] = _count(program)
     zeros = sparsity(model.expanded_parent)
     depth = max((len(s) for s in model.support), default=0)
     return Costs(
@@ -99,8 +127,51 @@ def operation_counts(model: Model) -> Costs:
     )  # fmt: skip
 
 
-def _traced(model, text, arrays):
-    sizes = {"q": (model.nq,), "H": (model.nv, model.nv)}
+def _closed_texts(model):
+    """What loops take: constraints, and solving under them."""
+    found = {
+        "loop constraints (K, k)": _count(
+            _traced(model, lambda m, q, qd: loop_constraints(m, q, qd)[:2], ("q", "qd"))
+        )
+    }
+    plan = make_plan(model, None, closed_configurations(model))
+    for name, blocks in (
+        ("null space (all loops at once)", False), ("null space (cluster by cluster)", True),
+    ):  # fmt: skip
+        found[name] = null_space_cost(model, plan, blocks)
+    for way in ways(model):
+
+        def solved(m, q, qd, tau, way=way):
+            return constrained_acceleration(m, q, qd, tau, way=way)[:2]
+
+        count = _count(_traced(model, solved, ("q", "qd", "tau")))
+        found[f"forward dynamics ({way.method})"] = count
+    return found
+
+
+def null_space_cost(model, plan: Plan, blocks: bool) -> Cost:
+    """Operations of the null-space method from ``H``, ``K`` and ``k`` on — RBDA (8.40), §8.9.
+
+    Args:
+        model: the mechanism.
+        plan: an order of elimination of its constraints as they are, along no other axes.
+        blocks: whether zeros of ``K`` outside the blocks of the clusters are known.
+    """
+    n, rows = model.nv, len(plan.pivots) + len(plan.redundant)
+    known = np.full((rows, n), not blocks)
+    for cluster in clusters(model) if blocks else ():
+        known[np.ix_(cluster.rows, cluster.columns)] = True
+    inertia = pattern(model.expanded_parent)
+
+    def text(m, H, b, K, k):
+        H, K = np.where(inertia, H, 0), np.where(known, K, 0)
+        return elimination.null_space(H, b, K, k, plan.pivots)[0]
+
+    return _count(_traced(model, text, ("H", "b", "K", "k"), rows))
+
+
+def _traced(model, text, arrays, rows=0):
+    sizes = {"q": (model.nq,), "H": (model.nv, model.nv), "K": (rows, model.nv), "k": (rows,)}
     inputs = [Argument(name, sizes.get(name, (model.nv,))) for name in arrays]
     return cheapest([trace(lambda *state: text(model, *state), inputs)])
 

@@ -64,6 +64,11 @@ def forward_dynamics(model, arrays):
     return qdd if np.all(health >= 1) else _repaired(model, arrays, qdd, health)
 
 
+def forward_dynamics_program(model):
+    """The program that is compiled for the forward dynamics of a mechanism with loops."""
+    return _kernel(model, 0, 3).program
+
+
 def inverse_dynamics(model, arrays):
     """Joint forces that produce an acceleration, (..., nv): the smallest, where there are many.
 

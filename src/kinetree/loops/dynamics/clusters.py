@@ -8,14 +8,21 @@ Couplings count: one joins the joint that follows to the joint that leads.
 
 import heapq
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from kinetree.algorithms.closed.constraints import loop_signs
+from kinetree.algorithms.closed.systems import EquationOfMotion
 from kinetree.errors import calling
-from kinetree.loops.dynamics.methods import Instant, NullSpace, null_space
+from kinetree.loops.dynamics.methods import (
+    Accelerations,
+    Instant,
+    NullSpace,
+    null_space,
+    smallest_forces,
+)
 from kinetree.loops.kinematics.constraint import rank
 from kinetree.model import Model
 from kinetree.model.gearing import with_leaders
@@ -27,7 +34,7 @@ class Cluster(NamedTuple):
     """A minimal loop cluster."""
 
     loops: tuple
-    """Names of its loop joints."""
+    """Names of its loop joints, and of constraints of one's own."""
     joints: tuple
     """Numbers of the tree joints in it, ascending."""
     rows: np.ndarray
@@ -66,7 +73,8 @@ def clusters(model: Model) -> tuple[Cluster, ...]:
 def _constraints(model):
     """Name, joints and rows of every loop; names and rows as lists.
 
-    What a joint that follows others does is up to its leaders, which belong here, too.
+    What a joint that follows others does is up to its leaders, which belong here, too. A constraint
+    of one's own may depend on every joint.
     """
     row = 0
     for loop in model.loops:
@@ -74,6 +82,9 @@ def _constraints(model):
         joints = with_leaders(model, loop_signs(model, loop.predecessor, loop.successor))
         yield [loop.name], joints, list(range(row, row + count))
         row += count
+    for own in model.constraints:
+        yield [own.name], set(range(1, model.body_count + 1)), list(range(row, row + own.rows))
+        row += own.rows
 
 
 def _variables(model, joints):
@@ -118,24 +129,80 @@ def _in_order(model, order):
     return Renumbered(renumbered, order, q, v)
 
 
-def block_null_space(instant: Instant) -> NullSpace:
-    """``G`` and ``g``, cluster by cluster; variables in no cluster are independent."""
-    with calling("block_null_space"):
-        model, K, k, units = instant.model, instant.K, instant.k, instant.units
-    parts, total = [], 0
+# --- block by block ------------------------------------------------------------------------------
+
+
+class Block(NamedTuple):
+    """``qdd = G ydd + g`` for the variables of one cluster, or for those in none."""
+
+    columns: np.ndarray
+    """Numbers of its velocity variables."""
+    free: np.ndarray
+    """Numbers of its independent variables, ascending."""
+    G: np.ndarray | None
+    """``G_i``; None for variables in no cluster, which are all independent."""
+    g: np.ndarray
+    """``g_i``."""
+    rank: int
+    """Number of its independent constraints."""
+
+    def across(self, H):
+        """``H_ai G_i``, of the columns of ``H`` that belong to the block."""
+        return H[:, self.columns] if self.G is None else H[:, self.columns] @ self.G
+
+    def along(self, x):
+        """``G_iᵀ x_i``, of the rows of a vector or matrix that belong to the block."""
+        return x[self.columns] if self.G is None else self.G.T @ x[self.columns]
+
+
+def _blocks(instant: Instant) -> list[Block]:
+    """The blocks of ``G`` and ``g``, cluster by cluster; last, the variables in no cluster."""
+    model, K, k, units = instant.model, instant.K, instant.k, instant.units
+    found = []
     for c in clusters(model):
         K_i, k_i = K[np.ix_(c.rows, c.columns)], k[c.rows]
         scaled = units.part(c.rows, c.columns)
         part = null_space(K_i, k_i, rank(K_i, scaled), scaled)
-        parts.append((c.columns, part))
-        total += part.rank
-    inner = np.concatenate([np.zeros(0, int), *(columns for columns, _ in parts)])
-    chosen = [columns[part.independent] for columns, part in parts]
-    free = np.sort(np.concatenate([np.setdiff1d(np.arange(model.nv), inner), *chosen]))
+        found.append(Block(c.columns, c.columns[part.independent], part.G, part.g, part.rank))
+    inner = np.concatenate([np.zeros(0, int), *(block.columns for block in found)])
+    outer = np.setdiff1d(np.arange(model.nv), inner)
+    return [*found, Block(outer, outer, None, np.zeros(len(outer)), 0)]
+
+
+def block_null_space(instant: Instant) -> NullSpace:
+    """``G`` and ``g``, cluster by cluster; variables in no cluster are independent."""
+    with calling("block_null_space"):
+        model, K, k = instant.model, instant.K, instant.k
+    blocks = _blocks(instant)
+    free = np.sort(np.concatenate([block.free for block in blocks]))
     G, g = np.zeros((model.nv, len(free))), np.zeros(model.nv)
     G[free, range(len(free))] = 1
-    for columns, part in parts:
-        at = np.searchsorted(free, columns[part.independent])
-        G[np.ix_(columns, at)] = part.G
-        g[columns] = part.g
-    return NullSpace(G, g, free, total, K @ g - k)
+    for block in blocks[:-1]:
+        G[np.ix_(block.columns, np.searchsorted(free, block.free))] = block.G
+        g[block.columns] = block.g
+    return NullSpace(G, g, free, sum(block.rank for block in blocks), K @ g - k)
+
+
+def solve_by_clusters(instant: Instant) -> Accelerations:
+    """The null-space method with a block of ``G`` for each cluster — RBDA (8.46), §8.9.
+
+    ``GᵀHG`` has the blocks ``G_iᵀ H_ij G_j``: none where clusters are on different branches.
+    """
+    blocks, H = _blocks(instant), instant.H
+    place = np.cumsum([0, *(len(block.free) for block in blocks)])
+    at = [slice(a, b) for a, b in pairwise(place)]
+    g, M = np.zeros(instant.model.nv), np.zeros((place[-1], place[-1]))
+    for block in blocks:
+        g[block.columns] = block.g
+    force, right = instant.force - H @ g, np.zeros(place[-1])
+    for j, block in enumerate(blocks):
+        right[at[j]] = block.along(force)
+        HG = block.across(H)
+        for i, other in enumerate(blocks[: j + 1]):
+            if np.any(H[np.ix_(other.columns, block.columns)]):
+                M[at[i], at[j]] = other.along(HG)
+                M[at[j], at[i]] = M[at[i], at[j]].T
+    ydd, qdd = EquationOfMotion(M, np.zeros_like(right), right).acceleration(), g
+    for j, block in enumerate(blocks):
+        qdd[block.columns] += ydd[at[j]] if block.G is None else block.G @ ydd[at[j]]
+    return Accelerations(qdd, smallest_forces(instant, H @ qdd - instant.force))

@@ -2,7 +2,8 @@
 
 The methods are those of RBDA chapter 8, and differ in what they factorise:
 
-    null_space    GᵀHG, (n - r) by (n - r)      §8.5, method 3; allows massless bodies
+    null_space    GᵀHG, (n - r) by (n - r)      §8.5, method 3; allows massless bodies; §8.9,
+                                                one cluster of loops at a time
     kkt           the whole of (8.36)           §8.5, method 1; allows massless bodies
     range_space   H, then K H⁻¹ Kᵀ              §8.5, method 2
     articulated   pairs of articulated bodies   §7.5; no couplings, no armature
@@ -26,7 +27,7 @@ from kinetree.algorithms.kinematics import base_transforms, joint_transforms
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import LoopError, ShapeError, UnknownNameError
-from kinetree.loops.dynamics import methods, sparse_maximal
+from kinetree.loops.dynamics import clusters, methods, sparse_maximal
 from kinetree.loops.dynamics.closure_functions import LoopClosure
 from kinetree.loops.dynamics.methods import Instant
 from kinetree.loops.linear.coordinates import velocity_columns
@@ -209,6 +210,9 @@ def _method(name, instant, independent, rank, closure):
             users = ", ".join(repr(m) for m in METHODS if option in taken[m])
             raise LoopError(f"method {name!r} does not take {option}; {users} does")
     if name == "null_space":
+        by_clusters = independent is None and rank is None and instant.rows is None
+        if by_clusters and len(clusters.clusters(instant.model)) > 1:
+            return clusters.solve_by_clusters(instant)
         return methods.solve_null_space(instant, independent=_columns(instant.model, independent))
     if name == "closure":
         if closure is None:
