@@ -31,6 +31,9 @@ ROUGH = BALL.replace(
 )
 
 
+GUIDED = BALL.with_constraint("guide", position=lambda q, t: q[0] - np.sin(t), unit="rad")
+
+
 def patch(model):
     return SoftContact(Scene(model, []), stiffness=1e4, damping=50.0, law="patch")
 
@@ -69,7 +72,7 @@ def pairs_of(model):
 def found():
     seen = {}
     for function in ("simulate", "rollout"):
-        for model in (ROUGH, LOOP, LOOP.replace(dynamics={"crank_joint": kt.JointDynamics(
+        for model in (ROUGH, LOOP, GUIDED, LOOP.replace(dynamics={"crank_joint": kt.JointDynamics(
             friction=0.1)}, limits={"crank_joint": kt.Limits((-9.0,), (9.0,))})):  # fmt: skip
             for given in pairs_of(model):
                 for conflict, message in conflicts(composed(function, model, **given)):

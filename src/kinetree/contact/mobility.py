@@ -44,7 +44,7 @@ def mobility(model, q, given=()):
         given: names of prescribed joints, whose motion no force changes.
     """
     free = free_variables(model, given)
-    if free.all() and not model.loops:
+    if free.all() and not model.is_constrained:
         return dynamics.inverse_mass_matrix(model, q)
     still = np.zeros(model.nv)
     G, _ = _motions(model, q, still, free, still)
@@ -86,7 +86,7 @@ def loop_forces(model, q, missing, free):
 
     The smallest, where they are not unique.
     """
-    if not model.loops:
+    if not model.is_constrained:
         return np.zeros(0), np.zeros(model.nv)
     K, units = constraint(model, q, np.zeros(model.nv)).K, scaling(model)
     rows = kept_rows(model, K)
@@ -100,7 +100,7 @@ def loop_forces(model, q, missing, free):
 def _motions(model, q, qd, free, known):
     """``G`` and ``g``: loops allow accelerations ``G ydd + g``, with ``known`` in ``g``."""
     at = np.flatnonzero(free)
-    if not model.loops:
+    if not model.is_constrained:
         return np.eye(model.nv)[:, at], known
     found, units = constraint(model, q, qd), scaling(model)
     K, right = found.K[:, at], found.k - found.K @ known

@@ -8,6 +8,7 @@ import numpy as np
 from kinetree.arrays.batch import batch_shape
 from kinetree.arrays.kinds import is_foreign, refuse_masked
 from kinetree.errors import ShapeError, SingularError, TraceError
+from kinetree.expr.node import Expr
 from kinetree.model import Model
 from kinetree.model.define import argument_shape, validate
 
@@ -139,6 +140,8 @@ class Call:
     @property
     def is_traced(self) -> bool:
         """Whether compiled code does not apply: traced, complex or exact numbers."""
+        if self.model is not None and isinstance(self.model.instant, Expr):
+            return True
         return any(not is_foreign(a) and a.dtype.kind in "Oc" for a in self.arrays.values())
 
     def apply(self, function, arrays):
@@ -155,6 +158,13 @@ class Call:
         other = object.__new__(Call)
         other.__dict__.update(self.__dict__)
         other.arrays = dict(zip(self.arrays, map(np.asarray, arrays), strict=True))
+        return other
+
+    def at(self, t):
+        """The same call at an instant, for a model with constraints that depend on time."""
+        other = object.__new__(Call)
+        other.__dict__.update(self.__dict__)
+        other.model = self.model.timeless.at(t)
         return other
 
     def extended(self, values, shapes):

@@ -24,7 +24,7 @@ from kinetree.expr.refusals import explained
 from kinetree.functional.call import Call, check_arrays, flatten, over_samples, read_signature
 from kinetree.model import Model
 from kinetree.model.arrays import require_unit_parts
-from kinetree.model.define import kernel_for
+from kinetree.model.define import AtInstant, kernel_for
 from kinetree.spatial import ops
 
 _REMEMBERED = 256  # ways of calling one kernel on one model
@@ -101,11 +101,21 @@ class UserKernel:
     # --- one kernel for each model, set of options and shapes ---------------------------------
 
     def _compiled(self, call):
+        if call.model is not None and call.model.timeless is not call.model:
+            return self._timed(call)
         kernels, key = self._kernels(call.model), (self, *call.key)
         found = kernels.get(key)
         if found is None:
             found = kernels[key] = _compile(self, call)
         return found
+
+    def _timed(self, call):
+        """Code for all instants of a model with constraints that depend on time, at one of them."""
+        kernels, key = call.model.timeless.memo, (self, "at an instant", *call.key)
+        found = kernels.get(key)
+        if found is None:
+            found = kernels[key] = _compile(self, call, timed=True)
+        return _Compiled(AtInstant(found.kernel, call.model.instant), found.pack)
 
     def _kernels(self, model):
         return self._without_model if model is None else model.memo
@@ -190,12 +200,19 @@ class _Compiled:
         return result if self.pack is None else self.pack(result)
 
 
-def _compile(user, call):
-    """Trace the function for what a call passes."""
+def _compile(user, call, *, timed=False):
+    """Trace the function for what a call passes; ``timed``: with the instant as last input."""
     inputs = [Argument(name, shape) for name, shape in call.shapes.items()]
+    inputs += [Argument("instant", ())] * timed
     form = {}
 
+    def taken(arrays):
+        """The call at its instant, and the other arrays."""
+        *arrays, t = arrays if timed else (*arrays, None)
+        return call.at(np.asarray(t)[()]) if timed else call, arrays
+
     def of_arrays(*symbols):
+        call, symbols = taken(symbols)
         if call.model is not None and "q" in call.arrays:
             require_unit_parts(call.model, dict(zip(call.arrays, symbols, strict=True))["q"])
         arrays = [a if a.shape else a[()] for a in symbols]
@@ -206,6 +223,7 @@ def _compile(user, call):
         program = trace(of_arrays, inputs, user.__name__)
 
     def reference(arrays):
+        call, arrays = taken(arrays)
         results, _ = flatten(user._reference(call.with_arrays(arrays)), user.__name__)
         return results[0] if len(results) == 1 else results
 
@@ -216,7 +234,7 @@ def _compile(user, call):
         program.outputs,
         lambda: program,
         reference=reference,
-        validate=lambda arrays: check_arrays(call.with_arrays(arrays)),
+        validate=lambda arrays: check_arrays(call.with_arrays(arrays[: len(call.arrays)])),
     )
     return _Compiled(kernel, form["pack"])
 

@@ -55,7 +55,7 @@ def remedy(model, h, method="", otherwise="take a smaller dt") -> str:
     rate, joint, what = found
     which = (
         "constraints='generalized_alpha' of kinetree.simulate"
-        if model.loops
+        if model.is_constrained
         else " or ".join(f"integrator={name!r}" for name in STIFF[:2])
     )
     return (
@@ -98,7 +98,7 @@ def check_finite_state(model, t, q, qd, h=None, method=""):
     where = _sample(bad if np.any(bad) else ~np.isfinite(q))
     joint = f" joint {joint_of(model, qd)!r}" if model.nv else ""
     stiff = "an integrator for stiff systems such as 'rosenbrock'"
-    if model.loops:
+    if model.is_constrained:
         stiff = "constraints='generalized_alpha' for stiff springs and dampers"
     otherwise = f"take a smaller dt, {stiff}, or look at the forces"
     raise SimulationError(

@@ -24,6 +24,8 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, TypeVar
 
+import numpy as np
+
 from kinetree.arrays.batch import over_batch
 from kinetree.codegen.inline import evaluated, shortest, trace_of
 from kinetree.codegen.program import Argument, cheapest, trace
@@ -417,6 +419,20 @@ def kernel_for(
     return Kernel(
         name, inputs, outputs, make_program, reference=reference, validate=validate, key=key
     )
+
+
+class AtInstant:
+    """A kernel whose last input is time, at one instant."""
+
+    def __init__(self, kernel, t):
+        self.kernel, self.t = kernel, np.array(t, dtype=float)
+
+    def call(self, *arrays):
+        """The results for the other inputs."""
+        return self.kernel.call(*arrays, self.t)
+
+    def __getattr__(self, name):
+        return getattr(object.__getattribute__(self, "kernel"), name)
 
 
 def kernel_of(model, quantity, /, extra=(), **options) -> Kernel:

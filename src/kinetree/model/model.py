@@ -203,6 +203,19 @@ class Model:
         """Whether a constraint of one's own depends on time; see ``at``."""
         return any(c.rheonomic for c in self.constraints)
 
+    @property
+    def instant(self) -> Any:
+        """Time [s] at which constraints that depend on it are taken; None without any."""
+        return next((c.t for c in self.constraints if c.rheonomic), None)
+
+    @cached_property
+    def timeless(self) -> "Model":
+        """The model on which ``at`` was called, whose compiled code takes the instant; or itself.
+
+        Where joints, too, move with time, every instant has a model and code of its own.
+        """
+        return self
+
     @cached_property
     def spanning_tree(self) -> "Model":
         """The same mechanism without loops and constraints; itself, without any."""
@@ -308,6 +321,7 @@ class Model:
         found.__dict__.update({k: v for k, v in self.__dict__.items() if k not in left})
         constraints = tuple(c.at(t) for c in self.constraints)
         found.__dict__.update(constraints=constraints, spanning_tree=tree, numeric=self.numeric)
+        found.__dict__["timeless"] = self.timeless
         return found
 
     def neutral(self) -> Array:

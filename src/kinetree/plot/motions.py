@@ -53,9 +53,9 @@ def energy(trajectory: Trajectory) -> "Figure":
 def constraint_error(trajectory: Trajectory) -> "Figure":
     """Position and velocity errors of the loops over time, on logarithmic axes."""
     model = as_motion(trajectory).model
-    if not model.loops:
+    if not model.is_constrained:
         raise ModelError(f"model {model.name!r} has no loops that could be open")
-    found = loop_errors(model, trajectory.q, trajectory.qd)
+    found = loop_errors(model, trajectory.t, trajectory.q, trajectory.qd)
     names = (("position error", "m or rad"), ("velocity error", "m/s or rad/s"))
     with sheet(1, 2, (9, 2.8), sharex=True) as (figure, grid):
         for axes, error, (name, unit) in zip(grid[0], found, names, strict=True):

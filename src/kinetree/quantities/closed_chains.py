@@ -38,7 +38,7 @@ from kinetree.codegen.program import Argument, trace
 from kinetree.errors import ShapeError, SingularError, TraceError
 from kinetree.expr.node import Expr
 from kinetree.model.arrays import as_configuration, as_joint_vector, require_unit_parts
-from kinetree.model.define import argument_shape, kept, kernel_for, validate
+from kinetree.model.define import AtInstant, argument_shape, kept, kernel_for, validate
 from kinetree.spatial import Force
 from kinetree.spatial.ops import less, select
 
@@ -149,17 +149,17 @@ def _inverse_terms(model, arrays, with_loop_joints) -> Terms:
     sizes = Terms((nc, nv), (nc,), (nc,), (nc,), (nv,), (nv,), (nv, loops))
     filled = [n for n, size in enumerate(sizes) if 0 not in size]  # empty ones cannot be compiled
 
-    def text(q, qd, qdd, f_ext=None):
+    def text(model, q, qd, qdd, f_ext=None):
         forces = _as_forces(f_ext)
         found = terms(model, q, qd, qdd, forces, with_loop_joints=with_loop_joints)
         return tuple(found[n] for n in filled)
 
-    def reference(arrays):
+    def reference(model, arrays):
         pairs = [*zip(map(np.asarray, arrays), shapes, strict=True)]
         batch = np.broadcast_shapes(*(a.shape[: a.ndim - len(shape)] for a, shape in pairs))
         count = prod(batch)
         flat = [np.broadcast_to(a, batch + shape).reshape(count, *shape) for a, shape in pairs]
-        samples = [text(*sample) for sample in zip(*flat, strict=True)]
+        samples = [text(model, *sample) for sample in zip(*flat, strict=True)]
         parts = [np.array(part, dtype=float) for part in zip(*samples, strict=True)]
         return tuple(part.reshape((*batch, *part.shape[1:])) for part in parts)
 
@@ -168,7 +168,7 @@ def _inverse_terms(model, arrays, with_loop_joints) -> Terms:
     try:
         found = kernel.call(*arrays)
     except TraceError:  # a joint of the user's own that cannot be compiled
-        found = reference(arrays)
+        found = reference(model, arrays)
     found = dict(zip(filled, found, strict=True))
     batch = found[4].shape[:-1] if found else ()
     return Terms(*(found.get(n, np.zeros((*batch, *size))) for n, size in enumerate(sizes)))
@@ -203,11 +203,11 @@ _NAMES = ("q", "qd", "tau", "f_ext")
 def _kernel(model, number, count):
     """The compiled solver of a number, for so many arrays: ``qdd`` and its health."""
 
-    def checked(q, *arrays):
+    def checked(model, q, *arrays):
         require_unit_parts(model, q)
         return _motion(model, next(islice(ways(model), number, None)), q, *arrays)
 
-    def reference(arrays):
+    def reference(model, arrays):
         qdd = _by_numpy(model, *arrays)
         return qdd, np.ones(qdd.shape[:-1])[()]
 
@@ -223,27 +223,40 @@ def _compiled(model, key, names, sizes, text, reference):
         key: of the kernel among those of the model; the first part names the function.
         names: of the arrays that it takes.
         sizes: shapes of the results of one sample.
-        text: function of the arrays of one sample.
-        reference: function of a list of arrays, where numbers are not plain.
+        text: function of the model and the arrays of one sample.
+        reference: function of the model and a list of arrays, where numbers are not plain.
     """
     function, *_ = key
-    key = (*key, len(names))
+    base, key = model.timeless, (*key, len(names))
+    timed = base is not model  # the instant is one more input
+
+    def now(arrays):
+        """The model and the other arrays."""
+        *arrays, t = arrays if timed else (*arrays, None)
+        return base.at(np.asarray(t)[()]) if timed else model, arrays
+
+    def traced(*arrays):
+        model, arrays = now(arrays)
+        return text(model, *arrays)
 
     def make():
         name = function.rpartition(".")[2]
         inputs = [Argument(n, argument_shape(model, n)) for n in names]
+        inputs += [Argument("instant", ())] * timed
         return kernel_for(
             model,
             name,
             inputs,
             [Argument(f"out{n}", size) for n, size in enumerate(sizes)],
-            lambda: trace(text, inputs, name),
-            reference=reference,
-            validate=lambda arrays: validate(model, dict(zip(names, arrays, strict=True))),
-            key=key,
+            lambda: trace(traced, inputs, name),
+            reference=lambda arrays: reference(*now(arrays)),
+            validate=lambda arrays: validate(model, dict(zip(names, arrays, strict=False))),
+            key=None if timed else key,
         )
 
-    return kept(model, key, make)
+    if not timed:
+        return kept(model, key, make)
+    return AtInstant(kept(base, ("at an instant", *key), make), model.instant)
 
 
 def _way(model, number):

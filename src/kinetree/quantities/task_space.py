@@ -18,7 +18,7 @@ import numpy as np
 from kinetree.algorithms import crba, ltl
 from kinetree.algorithms import task_space as texts
 from kinetree.algorithms.closed import joint_space
-from kinetree.algorithms.closed.joint_space import CLOSURE_TOLERANCE, check_loops_closed
+from kinetree.algorithms.closed.joint_space import CLOSURE_TOLERANCE, check_constraints_hold
 from kinetree.algorithms.closed.rank import kept_rows, rank_at
 from kinetree.algorithms.crba import require_independent_joints
 from kinetree.algorithms.jacobians import frame_jacobian
@@ -368,11 +368,11 @@ def task_freedom(
 
 def _response(model, q, frame, reference, rows, point):
     """``H^-½ Jᵀ``, up to a rotation; with loops that of the motions ``qd = G y`` they allow."""
-    if not model.loops:
+    if not model.is_constrained:
         task = texts.Task(model, q, frame, reference, rows, point)
         return task.Y / np.sqrt(task.L.diagonal())[:, None]
     loops = joint_space.constraint(model, q, model.zero_velocity)
-    check_loops_closed(model, loops, CLOSURE_TOLERANCE)
+    check_constraints_hold(model, loops, CLOSURE_TOLERANCE)
     K = loops.implicit.K
     G = loops.implicit.some(kept_rows(model, K)).to_explicit(rank=int(rank_at(model, K))).G
     J = frame_jacobian(model, q, frame, reference, point)[list(texts.task_rows(rows))]

@@ -146,7 +146,22 @@ def _moves_with_time(s, joint):
 
 
 def _loops(s):
+    if s.model.constraints and not s.model.loops:
+        return f"constraint {s.model.constraints[0].name!r} of model {s.model.name!r}"
     return f"the loops of model {s.model.name!r}" if s.model.loops else ""
+
+
+def _own(which):
+    """How errors call the first constraint of one's own of some kind."""
+
+    def found(s):
+        for c in s.model.constraints:
+            if which(c):
+                kind = c.kind.partition(", ")[2]
+                return f"constraint {c.name!r} of model {s.model.name!r}, which is {kind}"
+        return ""
+
+    return found
 
 
 def _kept_loops(s):
@@ -219,8 +234,14 @@ STATELESS = Feature(
     f"integrators {_integrators(lambda m: not _moves_states(m))}",
     _integrator(lambda m: not _moves_states(m)),
 )
-LOOPS = Feature("loops", _loops)
-KEPT_LOOPS = Feature("loops, unless `contact=TimeStepping(...)` keeps them", _kept_loops)
+LOOPS = Feature("loops and constraints of one's own", _loops)
+NO_MANIFOLD = Feature(
+    "nonholonomic and rheonomic constraints", _own(lambda c: not c.holonomic or c.rheonomic)
+)
+RHEONOMIC = Feature("rheonomic constraints, functions of time", _own(lambda c: c.rheonomic))
+KEPT_LOOPS = Feature(
+    "loops and constraints, unless `contact=TimeStepping(...)` keeps them", _kept_loops
+)
 NO_GROUP = Feature("joints of your own whose rates are not velocities", _joint(_has_no_group))
 INSTANT = Feature(
     "`model.at(t)` of a model with `Prescribed` joints",
@@ -238,6 +259,7 @@ RIGID_LIMITS = Feature(
 )
 ADAPTIVE = Feature("`rtol=`, `atol=`", lambda s: "steps that adapt" if s.adaptive else "")
 CHARTS = Feature("`constraints='charts'`", _constraint(_called("charts")))
+ENERGY = Feature("`constraints='projection+energy'`", _constraint(_called("projection+energy")))
 ALPHA = Feature("`constraints='generalized_alpha'`", _constraint(_called("generalized_alpha")))
 MOVES_ALL = Feature(
     "`constraints='projection+energy'`, `'charts'`, `'generalized_alpha'`",
@@ -394,6 +416,19 @@ CONFLICTS = tuple(
         (
             MOVES_ALL, PRESCRIBED, "it changes the motion of all joints, also of prescribed ones",
             "use `'projection'` or `'baumgarte'`", LoopError,
+        ),
+        (
+            CHARTS, NO_MANIFOLD, "charts are of the manifold of positions that constraints allow, "
+            "the same at all times", "use `'projection'`, `'baumgarte'` or `'generalized_alpha'`",
+            LoopError,
+        ),
+        (
+            ENERGY, RHEONOMIC, "velocities longer or shorter than those of the constraint violate "
+            "it", "use `'projection'`", LoopError,
+        ),
+        (
+            STEPS_ITSELF, RHEONOMIC, "its steps keep constraints as they are at one instant",
+            "use `SoftContact`", LoopError,
         ),
         (
             CHARTS, ADAPTIVE, "charts take steps of equal length", "leave out `rtol` and `atol`",

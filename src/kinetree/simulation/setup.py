@@ -121,7 +121,7 @@ class Setup:
             stepper: Stepper = StatefulStepper(model, *given, q, compiled=self.compiled)
         elif model.is_constrained:
             stepper = constrained_stepper(
-                self.constraint, model, *given, q, qd,
+                self.constraint, model, *given, q, qd, t0=self.t0,
                 dt=dt, compiled=self.compiled, adaptive=self.adaptive,
             )  # fmt: skip
         else:
@@ -132,7 +132,7 @@ class Setup:
         """Method and field of the steps of a rollout from starts (n, nq) and (n, nv)."""
         if not self.model.is_constrained:
             return self.steps, self.field
-        return projected(self.model, self.steps, self.field, q, qd)
+        return projected(self.model, self.steps, self.field, q, qd, self.t0)
 
 
 def composed(

@@ -142,7 +142,7 @@ def simulate(
         arrays["tau"] = drive_forces(stepper, arrays)
     record.events = _with_passes(record.events, stepper)
     seen = observe(model, arrays["q"], arrays["qd"])
-    open_by = loop_errors(model, arrays["q"], arrays["qd"])
+    open_by = loop_errors(model, *(arrays[name] for name in ("t", "q", "qd")))
     return Trajectory(
         model,
         energy=seen.kinetic + seen.gravity + seen.elastic,

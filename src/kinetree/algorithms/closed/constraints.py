@@ -38,6 +38,7 @@ __all__ = [
     "loop_rows",
     "loop_signs",
     "stacked",
+    "velocity_rows",
 ]
 
 
@@ -288,6 +289,15 @@ def function_errors(model, q) -> list:
     """Position errors of each, zero for a constraint of velocities alone."""
     tree = _tree(model)
     return [_error_of_function(tree, c, np.asarray(q), c.t) for c in model.constraints]
+
+
+def velocity_rows(model) -> list[int]:
+    """Numbers of the rows that constrain velocities alone: those of nonholonomic constraints.
+
+    They are among the last rows.
+    """
+    holonomic = [c.holonomic for c in model.constraints for _ in range(c.rows)]
+    return [k - len(holonomic) for k, x in enumerate(holonomic) if not x]
 
 
 def _tree(model):

@@ -88,8 +88,8 @@ class DivideAndConquer(NamedTuple):
     is small."""
 
 
-@refuses("couplings", "armature", use="implicit or maximal, which honour both")
-def divide_and_conquer(model, q, qd, tau, f_ext=None, *, stabilization=None, plan=None):
+@refuses("constraints", "couplings", "armature", use="implicit, which honours all of them")
+def divide_and_conquer(model, q, qd, tau, f_ext=None, *, stabilization=None, plan=None, rows=None):
     """Assemble, disassemble, and everything that comes with it.
 
     Args:
@@ -100,11 +100,13 @@ def divide_and_conquer(model, q, qd, tau, f_ext=None, *, stabilization=None, pla
         f_ext: external force on each body in base coordinates, entry 0 unused.
         stabilization: time constant [s] with which loop errors decay; None for none.
         plan: order of assembly; the balanced one by default.
+        rows: numbers of the rows of loop joints that count; those that are not nearly redundant by
+            default.
     """
     bodies = bodies_in_base(model, q, qd, f_ext)
     constraints = joint_constraints(model, q, qd, bodies.X_0, bodies.v)
     of_tree, of_loops = constraints[: model.body_count], constraints[model.body_count :]
-    kept = [*of_tree, *reduced(of_loops, kept_rows_at(model, q))]
+    kept = [*of_tree, *reduced(of_loops, kept_rows_at(model, q) if rows is None else rows)]
     joints = {
         j: _Joint.of(J, stabilization if j > model.body_count else None)
         for j, J in enumerate(kept, start=1)

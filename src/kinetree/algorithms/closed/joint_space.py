@@ -23,6 +23,7 @@ __all__ = [
     "ClosureErrors",
     "JointSpaceConstraint",
     "Solution",
+    "check_constraints_hold",
     "check_loops_closed",
     "closure_limit",
     "constraint",
@@ -115,7 +116,7 @@ def solution(
             is refused; infinite to take any state.
     """
     c = constraint(model, q, qd, stabilization=stabilization)
-    check_loops_closed(model, c, closure_tolerance)
+    check_constraints_hold(model, c, closure_tolerance)
     H, C = crba.joint_space_inertia(model, q), rnea.bias_force(model, q, qd, f_ext)
     system = EquationOfMotion(H, C, np.asarray(tau, dtype=float))
     if rank_tolerance is not None:
@@ -171,8 +172,8 @@ def closure_limit(model, far, tolerance=CLOSURE_TOLERANCE):
     return tolerance + rank_policy(model).slack
 
 
-def check_loops_closed(model, c: JointSpaceConstraint, tolerance, sample=""):
-    """Raise ShapeError for a loop that is open, or about to be, and for other constraints broken.
+def check_constraints_hold(model, c: JointSpaceConstraint, tolerance, sample=""):
+    """Raise ShapeError for a loop that is open, or about to be, or a constraint that is broken.
 
     Args:
         model: the mechanism.
@@ -180,9 +181,14 @@ def check_loops_closed(model, c: JointSpaceConstraint, tolerance, sample=""):
         tolerance: largest error that passes for drift, see ``CLOSURE_TOLERANCE``.
         sample: how a message calls the state, after ``q`` or ``qd``.
     """
+    check_loops_closed(model, c.loops, tolerance, sample)
     _check_functions(model, c, tolerance, sample)
+
+
+def check_loops_closed(model, loops, tolerance, sample=""):
+    """The same for loops alone, given by their ``JointConstraint``."""
     rows, at = scaling(model).rows, 0
-    for loop, J in zip(model.loops, c.loops, strict=True):
+    for loop, J in zip(model.loops, loops, strict=True):
         length, of_loop = loop_length(model, loop), rows[at : at + len(J.rate)]
         at += len(J.rate)
         units = np.repeat([1.0, 1 / length], 3)

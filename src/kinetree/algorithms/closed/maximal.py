@@ -32,6 +32,7 @@ from kinetree.algorithms.closed.systems import (
     implicit_equations,
 )
 from kinetree.algorithms.couplings import CouplingRows, all_joints
+from kinetree.algorithms.honours import refuses
 from kinetree.algorithms.kinematics import base_velocities
 from kinetree.spatial import Force, Motion, crf
 
@@ -141,6 +142,7 @@ def incidence(model):
     return np.kron(P, np.eye(6))
 
 
+@refuses("constraints", use="implicit, which honours them")
 def equations(model, q, qd, tau, f_ext=None, *, stabilization=None, rows=None) -> Equations:
     """Everything that (3.74) is made of.
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms.closed.constraints import loop_constraints
+from kinetree.algorithms.closed.constraints import loop_constraints, velocity_rows
 from kinetree.algorithms.closed.scaling import units_of
 from kinetree.algorithms.closed.subspace import RANK_TOLERANCE
 from kinetree.expr.count import cost
@@ -85,12 +85,6 @@ def _matrix_and_error(model, q):
     return c.K, c.error
 
 
-def _of_positions(space):
-    """1 for the rows that constrain positions, 0 for those of velocities alone, (nc,)."""
-    own = [c.holonomic for c in space.model.constraints for _ in range(c.rows)]
-    return np.array([1.0] * (len(space.units.rows) - len(own)) + own)
-
-
 def _scattered(model, space, near, count, seeds=()):
     """Closed configurations, up to ``count``: near the postures first, then all over."""
     rng = np.random.default_rng(7)
@@ -116,10 +110,10 @@ def _closed(space, q, near):
 
     Constraints with singular values up to ``near`` are left alone, and may miss by as much.
     """
-    model, polished, positions = space.model, False, _of_positions(space)
+    model, polished, velocities = space.model, False, velocity_rows(space.model)
     for _ in range(30):
         K, e = space.at(q)
-        K = K * positions[:, None]
+        K[:, velocities] = 0
         U, s, Vt = np.linalg.svd(K, full_matrices=False)
         counts = s > max(near, 1e-8) * np.maximum(s[:, :1] if not near else 1.0, 1e-300)
         along = np.einsum("nij,ni->nj", U, e) * counts

@@ -21,7 +21,7 @@ from kinetree.integration.watcher import Watcher
 def event_driven_stepper(settings, effects, method, field, q, events, *, compiled):
     """Stepper and hooks for ``EventDriven``."""
     model = effects.model
-    tree = model.replace(loops=()) if model.loops else model
+    tree = model.spanning_tree
     transitions = Transitions(settings, PhaseDynamics(model, tree, settings.scene, field))
     stepper = PhaseStepper(method, field, transitions, compiled=compiled)
     groups = [UserEvents(events, model)] if events else []

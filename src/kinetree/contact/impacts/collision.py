@@ -43,7 +43,7 @@ class Collision:
 
     def __post_init__(self):
         """Refuse velocities that loops do not allow: the impulse would have to undo them, too."""
-        if not self.model.loops:
+        if not self.model.is_constrained:
             return
         found, units = constraint(self.model, self.q, self.qd), scaling(self.model)
         rows = kept_rows(self.model, found.K)
@@ -185,7 +185,7 @@ def finished(collision, rows, impulse, friction, *, couple=None, law, solver=0.0
     zeta = collision.zeta + collision.J @ dqd
     loop_impulse, of_loops = collision.loop_impulse(u)
     gained = H @ dqd
-    opening = constraint(model, q, dqd).rate if model.loops else np.zeros(0)
+    opening = constraint(model, q, dqd).rate if model.is_constrained else np.zeros(0)
     residuals = ImpactResiduals(
         momentum=_norm((gained - u - of_loops)[collision.free])
         / max(_norm(gained), np.finfo(float).tiny),

@@ -110,7 +110,7 @@ class StepConstraints:
     @property
     def closes(self) -> bool:
         """Whether there are loops."""
-        return bool(self.model.loops)
+        return self.model.is_constrained
 
     @property
     def _counting(self):

@@ -47,7 +47,7 @@ def time_stepper(settings, effects, method, field, q, events, *, compiled):
         require_movable(scene, prescription)
     constraints = StepConstraints(model, scene, joints, not scene.open_pairs, settings.reach)
     compiled = compiled and constraints.compiled and is_short(constraints, settings.compiled_rows)
-    tree = model.replace(loops=()) if constraints.closes else model
+    tree = model.spanning_tree
     step = ContactStep(constraints, settings, tree, solve_in_kernel, prescription)
     stepper = ContactStepper(model, method, field, step, q.shape[:-1], compiled=compiled)
     stepper.inside = _starts_inside(constraints, q)

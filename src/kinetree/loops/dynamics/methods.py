@@ -55,6 +55,8 @@ class Instant:
             unused; or None.
         stabilization: time constant [s] with which errors decay; None for none.
         known_rank: number of independent constraints, if the caller knows it better.
+        chosen_rows: numbers of the constraints that count, if the caller knows that they imply the
+            others.
     """
 
     model: Any
@@ -64,6 +66,7 @@ class Instant:
     f_ext: Any = None
     stabilization: float | None = None
     known_rank: int | None = None
+    chosen_rows: Any = None
 
     @cached_property
     def H(self):
@@ -103,11 +106,17 @@ class Instant:
     @cached_property
     def rank(self):
         """Number of independent constraints."""
-        return rank(self.K, self.units) if self.known_rank is None else self.known_rank
+        if self.known_rank is not None:
+            return self.known_rank
+        if self.chosen_rows is None:
+            return rank(self.K, self.units)
+        return rank(self.K[self.chosen_rows], self.units.part(self.chosen_rows))
 
     @cached_property
     def rows(self):
         """Numbers of the constraints that count, where others are nearly redundant; else None."""
+        if self.chosen_rows is not None:
+            return self.chosen_rows
         return kept_rows(self.model, self.K) if self.known_rank is None else None
 
     @cached_property
@@ -129,16 +138,13 @@ class Instant:
 # contradict.
 
 
-def solve_kkt(instant: Instant, *, rows=None) -> Accelerations:
+def solve_kkt(instant: Instant) -> Accelerations:
     """The solution of (8.36) without the rows that say nothing new.
 
-    Args:
-        instant: the equations.
-        rows: numbers of the rows to keep, if it is known which are independent in every
-            configuration — it rarely is: a mechanism can change its mobility.
+    With ``chosen_rows``, these and no others: they must be independent in every configuration, and
+    which are is rarely known. A mechanism can change its mobility.
     """
-    rows = _independent_rows(instant) if rows is None else rows
-    rows = np.asarray(rows, dtype=int)
+    rows = _independent_rows(instant) if instant.chosen_rows is None else instant.chosen_rows
     A, b = implicit_equations(instant.system, Implicit(instant.K[rows], instant.k[rows]))
     size = np.sqrt(np.maximum(np.abs(A).max(axis=1, initial=0.0), np.finfo(float).tiny))
     try:
@@ -282,10 +288,12 @@ def solve_null_space(instant: Instant, *, independent=None) -> Accelerations:
 
 def smallest_forces(instant: Instant, tau_c):
     """The smallest ``lam`` with ``Kᵀ lam = tau_c``, moments and forces times length alike."""
-    rows, columns = instant.units.rows, instant.units.columns
-    U, s, Vt = np.linalg.svd(instant.units.apply(instant.K), full_matrices=False)
+    every = Counting(instant.K, instant.k, instant.units)
+    K, _, units = every if instant.chosen_rows is None else instant.counting
+    U, s, Vt = np.linalg.svd(units.apply(K), full_matrices=False)
     r = instant.rank
-    return rows * (U[:, :r] @ ((Vt[:r] @ (columns * tau_c)) / s[:r]))
+    lam = units.rows * (U[:, :r] @ ((Vt[:r] @ (units.columns * tau_c)) / s[:r]))
+    return lam if instant.chosen_rows is None else instant.forces(lam)
 
 
 # --- range space: constraint forces first, RBDA §8.5, method 2 -----------------------------------
@@ -356,9 +364,12 @@ def solve_articulated(instant: Instant) -> Accelerations:
         instant.tau,
         instant.f_ext,
         stabilization=instant.stabilization,
+        rows=instant.chosen_rows,
     )
+    loops = joint_space.reduced(instant.constraint.loops, instant.chosen_rows)
     lam = [
         np.linalg.lstsq(loop.T.to_array().astype(float), f.to_array(), rcond=None)[0]
-        for loop, f in zip(instant.constraint.loops, found.f_J[model.body_count + 1 :], strict=True)
+        for loop, f in zip(loops, found.f_J[model.body_count + 1 :], strict=True)
     ]
-    return Accelerations(found.qdd, np.concatenate([np.zeros(0), *lam]))
+    lam = np.concatenate([np.zeros(0), *lam])
+    return Accelerations(found.qdd, lam if instant.chosen_rows is None else instant.forces(lam))

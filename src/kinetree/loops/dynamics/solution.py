@@ -15,14 +15,15 @@ says which parts of the loop forces are not. One sample at a time, on the CPU.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import add
 from typing import NamedTuple
 
 import numpy as np
 
 from kinetree.algorithms.closed.forces import active_force, forces_on_bodies
-from kinetree.algorithms.closed.joint_space import CLOSURE_TOLERANCE, check_loops_closed
+from kinetree.algorithms.closed.joint_space import CLOSURE_TOLERANCE, check_constraints_hold
+from kinetree.algorithms.closed.scaling import rows_of
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
@@ -96,6 +97,7 @@ def solve(
     method: str = "auto",
     independent: Sequence[str] | Sequence[int] | None = None,
     rank: int | None = None,
+    rows: Sequence[int] | None = None,
     stabilization: float | None = None,
     loop_tau: dict | None = None,
     closure: LoopClosure | None = None,
@@ -115,6 +117,9 @@ def solve(
             come first, for ``null_space``; by default those that determine the others best.
         rank: number of independent constraints, if known, for ``null_space``, ``kkt`` and
             ``range_space``; by default it is found from ``K``.
+        rows: numbers of the rows of ``K`` that are solved, for all methods but ``closure``: the
+            others are known to follow from them, in every configuration, and their entries of
+            ``lam`` are zero. By default all that say something new — RBDA §8.5.
         stabilization: time constant [s] with which position and velocity errors of the loops decay;
             None leaves them alone — RBDA (8.22).
         loop_tau: joint forces of loop joints [N, N·m], by name; none by default.
@@ -123,12 +128,12 @@ def solve(
             is refused.
     """
     name = METHODS[0] if method == "auto" else method
-    instant = _instant(model, q, qd, tau, f_ext, stabilization, loop_tau, rank)
+    instant = _instant(model, q, qd, tau, f_ext, stabilization, loop_tau, rank, rows)
     constraint = instant.constraint
-    check_loops_closed(model, constraint, closure_tolerance)
-    found = _method(name, instant, independent, rank, closure)
+    check_constraints_hold(model, constraint, closure_tolerance)
+    found = _method(name, instant, independent, rank, rows, closure)
 
-    K, lam = instant.K, smallest(instant, found.lam)
+    K, lam = instant.K, found.lam if rows is not None else smallest(instant, found.lam)
     return ConstrainedMotion(
         qdd=found.qdd,
         loop_forces=loop_forces(instant, lam, _by_loop(model, loop_tau)),
@@ -142,7 +147,7 @@ def solve(
     )
 
 
-def _instant(model, q, qd, tau, f_ext, stabilization, loop_tau, rank):
+def _instant(model, q, qd, tau, f_ext, stabilization, loop_tau, rank, rows):
     """The instant, with checked arguments."""
     q = as_configuration(as_model(model), q)
     qd, tau = as_joint_vector(model, qd, "qd"), as_joint_vector(model, tau, "tau")
@@ -165,7 +170,28 @@ def _instant(model, q, qd, tau, f_ext, stabilization, loop_tau, rank):
         raise ShapeError(
             f"stabilization must be a time constant above 0 s, or None, got {stabilization!r}"
         )
-    return Instant(model, q, qd, tau, forces, stabilization, rank)
+    instant = Instant(model, q, qd, tau, forces, stabilization, rank)
+    return instant if rows is None else _with_rows(instant, rows)
+
+
+def _with_rows(instant, rows):
+    """The same with some rows alone, if they imply the others."""
+    count, model = len(instant.K), instant.model
+    given = np.atleast_1d(np.asarray(rows))
+    numbers = given.astype(int) if given.dtype.kind in "iu" else np.array([-1])
+    if given.ndim != 1 or len(set(numbers)) < len(given) or not set(numbers) <= set(range(count)):
+        raise ShapeError(
+            f"rows must be different numbers from 0 to {count - 1}, of constraints of model "
+            f"{model.name!r} that are kept, got {rows!r}"
+        )
+    chosen = replace(instant, chosen_rows=numbers)
+    if chosen.rank < instant.rank and instant.known_rank is None:
+        raise LoopError(
+            f"rows {numbers.tolist()} of the constraints of model {model.name!r} do not imply the "
+            f"others here: their rank is {chosen.rank}, that of all rows {instant.rank}; "
+            f"kinetree.loops.independent_rows finds rows that do"
+        )
+    return chosen
 
 
 def _by_loop(model, loop_tau):
@@ -188,7 +214,7 @@ def _by_loop(model, loop_tau):
 
 
 def _checked_rank(model, rank):
-    rows = sum(6 - loop.joint.nv for loop in model.loops)
+    rows = len(rows_of(model))
     if rank not in range(min(rows, model.nv) + 1):
         raise ShapeError(
             f"rank must be a whole number from 0 to {min(rows, model.nv)}, as model {model.name!r} "
@@ -197,11 +223,12 @@ def _checked_rank(model, rank):
     return int(rank)
 
 
-def _method(name, instant, independent, rank, closure):
+def _method(name, instant, independent, rank, rows, closure):
     """Call a method by name with the options it takes; others raise an error."""
-    given = {"independent": independent, "rank": rank, "closure": closure}
-    taken = {"null_space": ("independent", "rank"), "kkt": ("rank",), "range_space": ("rank",)}
-    taken |= {"closure": ("closure",), "articulated": (), "sparse": ()}
+    given = {"independent": independent, "rank": rank, "rows": rows, "closure": closure}
+    taken = {"null_space": ("independent", "rank", "rows"), "kkt": ("rank", "rows")}
+    taken |= {"range_space": ("rank", "rows"), "articulated": ("rows",), "sparse": ("rows",)}
+    taken["closure"] = ("closure",)
     if name not in taken:
         hint = did_you_mean(name, METHODS, f"there are {', '.join(METHODS)}")
         raise UnknownNameError(f"loops.solve has no method {name!r}; {hint}")
@@ -209,6 +236,12 @@ def _method(name, instant, independent, rank, closure):
         if value is not None and option not in taken[name]:
             users = ", ".join(repr(m) for m in METHODS if option in taken[m])
             raise LoopError(f"method {name!r} does not take {option}; {users} does")
+    if instant.model.constraints and "rank" not in taken[name]:
+        own = instant.model.constraints[0].name
+        raise LoopError(
+            f"method {name!r} joins bodies by joints alone, and does not honour constraint {own!r} "
+            f"of model {instant.model.name!r}; 'null_space', 'kkt' and 'range_space' do"
+        )
     if name == "null_space":
         by_clusters = independent is None and rank is None and instant.rows is None
         if by_clusters and len(clusters.clusters(instant.model)) > 1:
@@ -264,7 +297,11 @@ def smallest(instant: Instant, lam):
 
 def uniqueness(instant: Instant):
     """Which entries of ``lam`` are unique, (nc,)."""
-    return np.all(np.abs(idle_forces(instant)) < _ZERO, axis=1)
+    if instant.chosen_rows is None:
+        return np.all(np.abs(idle_forces(instant)) < _ZERO, axis=1)
+    K, _, units = instant.counting
+    idle = np.linalg.svd(units.apply(K))[0][:, instant.rank :]
+    return instant.forces(np.all(np.abs(idle) < _ZERO, axis=1)).astype(bool)
 
 
 def loop_forces(instant: Instant, lam, loop_tau):

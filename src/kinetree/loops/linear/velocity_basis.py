@@ -16,7 +16,7 @@ from kinetree.algorithms.closed import joint_space
 from kinetree.algorithms.closed.joint_space import (
     CLOSURE_TOLERANCE,
     ClosureErrors,
-    check_loops_closed,
+    check_constraints_hold,
 )
 from kinetree.algorithms.closed.links import ClosedChain, link_states
 from kinetree.algorithms.closed.rank import RANK_TOLERANCE, scaling
@@ -275,4 +275,4 @@ def require_closed(model, q, qd, c: Constraint):
     for sample in map(tuple, np.argwhere(suspect)):
         found = joint_space.constraint(model, q[sample], qd[sample])
         name = f" of sample {tuple(map(int, sample))}" if sample else ""
-        check_loops_closed(model, found, CLOSURE_TOLERANCE, name)
+        check_constraints_hold(model, found, CLOSURE_TOLERANCE, name)

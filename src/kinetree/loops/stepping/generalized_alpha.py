@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.algorithms import rnea
-from kinetree.algorithms.closed.constraints import loop_constraints
+from kinetree.algorithms.closed.constraints import loop_constraints, velocity_rows
 from kinetree.errors import SimulationError
 from kinetree.expr.repeat import repeat
 from kinetree.functional.differentiate import differentiate
@@ -89,14 +89,18 @@ _gradient = differentiate(_imbalance, wrt="a")
 
 @kernel
 def _alpha_step(model, t, h, q, qd, tau, mean, qdd, *, method, field):
-    chosen, beta = field.chosen, method()[2]
-    given = (t, h, q, qd, tau, mean, qdd)
+    chosen, (beta, gamma) = field.chosen, method()[2:]
+    given, moving = (t, h, q, qd, tau, mean, qdd), velocity_rows(model)
+    ends = model.at(t + h)
 
     def improved(state):
         a, force, _ = state
         end = _ahead(model, a, h, q, qd, mean, qdd, method)
-        c = loop_constraints(model, end.q, end.qd)
-        K, missing = chosen(c.K), -chosen(c.error) / (beta * h * h)
+        c = loop_constraints(ends, end.q, end.qd)
+        missing = -c.error / (beta * h * h)
+        if moving:  # rows that have no position
+            missing[moving] = -c.rate[moving] / (gamma * h)
+        K, missing = chosen(c.K), chosen(missing)
         rest = _imbalance(model, a, *given, method=method, field=field) - K.T @ force
         gradient = _gradient(model, a, *given, method=method, field=field)
         S = factor(gradient + chosen.weight * (K.T @ K) if chosen.weight else gradient)
@@ -106,14 +110,21 @@ def _alpha_step(model, t, h, q, qd, tau, mean, qdd, *, method, field):
         force = force + (df - chosen.weight * missing if chosen.weight else df)
         return a + da, force, np.sqrt(h * h * (da @ da))
 
-    none = 0 * chosen(loop_constraints(model, q, qd).k)
+    none = 0 * chosen(loop_constraints(ends, q, qd).k)
     a, _, defect = repeat(improved, (mean, none, 0 * t), _ITERATIONS)
     end = _ahead(model, a, h, q, qd, mean, qdd, method)
-    q1, qd1 = closed(model, end.q, end.qd, chosen=chosen)[:2]
-    before = field.joint_force(model, t, q, qd, tau) @ qd
-    after = field.joint_force(model, t + h, q1, qd1, tau) @ qd1
+    q1, qd1 = closed(ends, end.q, end.qd, chosen=chosen)[:2]
+    before = _power(model, t, q, qd, tau, field)
+    after = _power(model, t + h, q1, qd1, tau, field)
     defect = defect / np.sqrt(1 + qd1 @ qd1)
     return q1, qd1, h / 2 * (before + after), a, end.qdd, defect
+
+
+def _power(model, t, q, qd, tau, field):
+    """Power of joint forces, and of constraints that move with time [W]."""
+    if model.is_rheonomic:
+        return field(model, t, q, qd, tau)[1]
+    return field.joint_force(model, t, q, qd, tau) @ qd
 
 
 class AlphaStepper(Stepper):

@@ -231,11 +231,12 @@ def constraint_named(given):
     return given
 
 
-def projected(model, method, field, q, qd):
+def projected(model, method, field, q, qd, t0):
     """Integrator and field of steps that end on the constraints, for starts ``q, qd`` (n, ...)."""
-    check_start(model, np.asarray(q, dtype=float), np.asarray(qd, dtype=float))
+    now = model.at(t0)
+    check_start(now, np.asarray(q, dtype=float), np.asarray(qd, dtype=float))
     prescribed = () if field.prescription is None else field.prescription.variables(model)
-    choice = choose(model, np.asarray(q, dtype=float).reshape(-1, model.nq)[0], prescribed)
+    choice = choose(now, np.asarray(q, dtype=float).reshape(-1, model.nq)[0], prescribed)
     return Projected(_looped(method), choice.chosen), Constrained(field, choice.chosen)
 
 
@@ -247,7 +248,7 @@ def _looped(method):
 
 
 def constrained_stepper(
-    constraint, model, method, field, q, qd, *, dt, compiled, adaptive
+    constraint, model, method, field, q, qd, *, t0, dt, compiled, adaptive
 ) -> Stepper:
     """The stepper of a mechanism with loops or couplings from a start.
 
@@ -258,14 +259,16 @@ def constrained_stepper(
         field: accelerations of the tree.
         q: positions at the start, (..., nq).
         qd: velocities at the start, (..., nv).
+        t0: time there [s].
         dt: length of a step [s].
         compiled: whether a step can be one kernel.
         adaptive: whether steps are as long as their error allows.
     """
-    check_start(model, q, qd)
+    check_start(model.at(t0), q, qd)
     first = np.zeros(model.nq) if not q.size else q.reshape(-1, model.nq)[0]
     prescription = field.prescription
-    choice = choose(model, first, () if prescription is None else prescription.variables(model))
+    prescribed = () if prescription is None else prescription.variables(model)
+    choice = choose(model.at(t0), first, prescribed)
     if choice.singular:
         warn_of_singular_start(model)
     if isinstance(constraint, Baumgarte):

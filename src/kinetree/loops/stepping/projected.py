@@ -22,6 +22,7 @@ from kinetree.loops.stepping.motion import (
     constrained_energy,
     driven_acceleration,
 )
+from kinetree.quantities import dynamics
 
 
 @dataclass(frozen=True)
@@ -55,14 +56,20 @@ class Constrained:
         return self.field.joint_force(model, t, q, qd, tau)
 
     def __call__(self, model, t, q, qd, tau):
-        """Joint accelerations (..., nv), and the power of all joint forces [W], (...)."""
+        """Joint accelerations (..., nv), and the power of all joint forces [W], (...).
+
+        Constraints that move with time do work, which counts.
+        """
         if self.prescription is not None:
             qd, qdd, total, drives = self._driven(model, t, q, qd, tau)
-            return qdd, ((total + drives) * qd).sum(-1)
-        total = self.joint_force(model, t, q, qd, tau)
-        qdd = acceleration(
-            model, q, qd, total, chosen=self.chosen, time_constant=self.time_constant
-        )
+            total = total + drives
+        else:
+            total = self.joint_force(model, t, q, qd, tau)
+            qdd = acceleration(
+                model.at(t), q, qd, total, chosen=self.chosen, time_constant=self.time_constant
+            )
+        if model.is_rheonomic:  # of joints and constraints: all that moves the bodies
+            total = dynamics.inverse_dynamics(model.spanning_tree, q, qd, qdd)
         return qdd, (total * qd).sum(-1)
 
     def drive_force(self, model, t, q, qd, tau):
@@ -74,7 +81,7 @@ class Constrained:
         q, qd, qdd = self.prescription.at(model, t, q, qd)
         total = self.joint_force(model, t, q, qd, tau)
         qdd, drives = driven_acceleration(
-            model, q, qd, total, qdd, chosen=self.chosen, time_constant=self.time_constant
+            model.at(t), q, qd, total, qdd, chosen=self.chosen, time_constant=self.time_constant
         )
         return qd, qdd, total, drives
 
@@ -132,7 +139,9 @@ class Projected(Integrator):
     def step(self, field, model, t, h, q, qd, tau):
         """See ``Integrator.step``; with ``checks``."""
         after = self.inner.step(field, model, t, h, q, qd, tau)
-        found = closed(model, after.q, after.qd, chosen=self.chosen, iterations=self.iterations)
+        found = closed(
+            model.at(t + h), after.q, after.qd, chosen=self.chosen, iterations=self.iterations
+        )
         q1, qd1, position, velocity, kick, health = found
         kinetic, before = constrained_energy(model, q, qd)
         kinetic, energy = constrained_energy(model, q1, qd1)

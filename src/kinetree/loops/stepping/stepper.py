@@ -43,7 +43,7 @@ class ProjectedStepper(Stepper):
 
     def stepped(self, t, h, q, qd, tau, *, full=False):
         """The end of a step of ``h`` seconds, the loops closed."""
-        after = self._closed(super().stepped(t, h, q, qd, tau, full=full))
+        after = self._closed(t + h, super().stepped(t, h, q, qd, tau, full=full))
         if q.shape[:-1] != self.judge.health.shape:
             return after  # one sample of a batch, to locate an event
         again = ~self._is_fine(Checks.of(after.checks))
@@ -115,13 +115,13 @@ class ProjectedStepper(Stepper):
 
     # --- care --------------------------------------------------------------------------------
 
-    def _closed(self, after):
+    def _closed(self, t, after):
         """The same after more of Newton's steps, where they are needed."""
         position = after.checks[..., 0]
         if np.all(position <= self.judge.closed) or not np.all(np.isfinite(after.qd)):
             return after
         q, qd, *found = closed(
-            self.model, after.q, after.qd, chosen=self.method.chosen, iterations=_MORE
+            self.model.at(t), after.q, after.qd, chosen=self.method.chosen, iterations=_MORE
         )
         checks = np.array(after.checks)
         checks[..., 0], checks[..., 1] = found[:2]
@@ -132,7 +132,7 @@ class ProjectedStepper(Stepper):
         q1, qd1, work, checks = (np.array(x) for x in (*after[:3], after.checks))
         for index in map(tuple, np.argwhere(again)):
             state = q[index], qd[index]
-            chosen = better_choice(self.model, state[0], self.method.chosen)
+            chosen = better_choice(self.model.at(t), state[0], self.method.chosen)
             stepper = self if chosen is None else self._with(chosen, alone=not index)
             if chosen is not None:
                 one = stepper.plain(t, h, *state, tau[index])
@@ -151,7 +151,7 @@ class ProjectedStepper(Stepper):
 
     def plain(self, t, h, q, qd, tau):
         """A step that is not looked at."""
-        return self._closed(super().stepped(t, h, q, qd, tau))
+        return self._closed(t + h, super().stepped(t, h, q, qd, tau))
 
     def _with(self, chosen, *, alone):
         """A stepper that solves other equations: this one from now on, if there is one sample."""
@@ -166,14 +166,15 @@ class ProjectedStepper(Stepper):
         chosen = self.method.chosen
         if not np.all(np.isfinite(q)):
             return
-        far = chosen.largest_error(np.asarray(error(self.model, q)))
+        model = self.model.at(t)
+        far = chosen.largest_error(np.asarray(error(model, q)))
         if far <= _OPEN:
             return
-        part, gap = max(loop_gaps(self.model, q).items(), key=lambda item: item[1])
+        part, gap = max(loop_gaps(model, q).items(), key=lambda item: item[1])
         raise SimulationError(
             f"the simulation of {self.model.name!r} cannot close {part} at the end of the step to "
             f"t = {t:.6g} s{f' in sample {index}' if index else ''}: it stays open by {gap:.3g} m "
-            f"or rad; {_advice(self.model, q, chosen) or remedy(self.model, h, self.method.name)}"
+            f"or rad; {_advice(model, q, chosen) or remedy(self.model, h, self.method.name)}"
         )
 
 

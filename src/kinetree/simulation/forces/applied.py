@@ -189,7 +189,7 @@ def nominal_mobility(model) -> np.ndarray:
 
     The diagonal of ``H⁻¹``, without loops, which only make it smaller.
     """
-    tree = model.replace(loops=()) if model.loops else model
+    tree = model.spanning_tree
     try:
         return np.diagonal(dynamics.inverse_mass_matrix(tree, tree.neutral()))
     except SingularError:  # massless joints: forward dynamics will name them

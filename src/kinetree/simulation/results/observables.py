@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinetree.algorithms.closed.constraints import loop_constraints
 from kinetree.algorithms.energy import elastic_energy
 from kinetree.errors import calling
 from kinetree.functional.kernel import kernel
@@ -46,17 +47,23 @@ def _observe(model, q, qd):
     )
 
 
-def loop_errors(model, q, qd):
-    """Largest position and velocity errors of a loop or coupling, (...) each.
+def loop_errors(model, t, q, qd):
+    """Largest position and velocity errors of a loop or constraint, (T, ...) each.
 
-    In metres or radians, and in these per second.
+    In metres or radians, and in these per second; ``t`` are the times of the states, (T,).
     """
-    if not model.loops:
+    if not model.is_constrained:
         return np.zeros((2, *q.shape[:-1]))
-    found = constraint(model, q, qd)
-    return tuple(
-        np.max(np.abs(np.asarray(x)), axis=-1, initial=0.0) for x in (found.error, found.rate)
-    )
+    found = constraint(model, q, qd)[2:]
+    if model.is_rheonomic:
+        now = _errors_at.compiled(model, 0.0, model.neutral(), np.zeros(model.nv))
+        found = now.call(t.reshape(-1, *[1] * (qd.ndim - 2)), q, qd)
+    return tuple(np.max(np.abs(np.asarray(x)), axis=-1, initial=0.0) for x in found)
+
+
+@kernel
+def _errors_at(model, t, q, qd):
+    return tuple(loop_constraints(model.at(t), q, qd)[2:])
 
 
 # --- forces of the drives of prescribed joints, along a motion -----------------------------------

@@ -28,7 +28,7 @@ def plot(trajectory, *, joints=None):
     forces = force_panel(trajectory, chosen)
     rows += [(forces, None)] if forces else []
     rows.append((energy_panel(trajectory), balance_panel(trajectory)))
-    if trajectory.model.loops:
+    if trajectory.model.is_constrained:
         rows.append(closure_panels(trajectory))
     return draw_rows(trajectory, rows)
 
@@ -134,7 +134,7 @@ def balance_panel(trajectory):
 
 def closure_panels(trajectory):
     """How far loops and couplings are from closed, and how fast they open."""
-    found = loop_errors(trajectory.model, trajectory.q, trajectory.qd)
+    found = loop_errors(trajectory.model, trajectory.t, trajectory.q, trajectory.qd)
     titles = ("closure error of loops", "closure velocity error")
     return tuple(
         Panel(title, unit, [Line("", _columns(error), "#b00020")], by_joint=False)

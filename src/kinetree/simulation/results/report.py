@@ -198,7 +198,7 @@ def _floats_freely(model, field, tau):
         len(roots) == 1
         and isinstance(roots[0].joint, Free)
         and not any(has_dynamics(roots[0], name) for name in _AT_THE_ROOT)
-        and not (model.loops or field.forces)
+        and not (model.is_constrained or field.forces)
         and not np.any(tau[..., :6])
     )
 
@@ -209,7 +209,7 @@ def _inertia_matrices(model, q, chosen):
     Where others carry bodies without inertia along, of the motions that the constraints allow.
     """
     q = q.reshape(q.size // max(model.nq, 1), model.nq)
-    if not model.loops:
+    if not model.is_constrained:
         return dynamics.mass_matrix(model, q[:: max(1, len(q) // _SAMPLES)])
     some = q[:: max(1, len(q) // 8)]  # one by one, in Python
     H = np.array([crba.joint_space_inertia(model, x) for x in some])

@@ -1,0 +1,252 @@
+"""Constraints of one's own, with mechanisms whose motion is known — RBDA §3.4."""
+
+import numpy as np
+import pytest
+from support.closeness import assert_close
+
+import kinetree as kt
+from kinetree.algorithms.closed.constraints import function_rows
+from kinetree.errors import ShapeError
+
+G = 9.81
+SOLVERS = ("null_space", "kkt", "range_space")
+
+
+def compact(mass, com=(0.0, 0.0, 0.0), about_z=0.0):
+    """A body with a mass centre and a moment of inertia about the z axis through it."""
+    return kt.Inertia.from_mass_center(mass, np.array(com), np.diag([about_z, about_z, about_z]))
+
+
+# --- a skate: the Chaplygin sleigh ---------------------------------------------------------------
+# A blade at the origin of the body moves along the body's x axis alone; the mass centre is ``a`` in
+# front of it. With ``J = I + m a²``, ``v' = a w²`` and ``J w' = -m a v w``, so that
+#
+#     v = √(2E/m) tanh(κ t)     w = √(2E/J) sech(κ t)     κ = a √(2 E m) / J
+
+MASS, AHEAD, ABOUT = 2.0, 0.3, 0.4
+J = ABOUT + MASS * AHEAD**2
+
+
+def sleigh():
+    def sideways(q, qd):
+        return np.cos(q[2]) * qd[1] - np.sin(q[2]) * qd[0]
+
+    return (
+        kt.ModelBuilder("sleigh", gravity=(0, 0, 0))
+        .body("x", joint=kt.Prismatic("x"))
+        .body("y", on="x", joint=kt.Prismatic("y"))
+        .body("sleigh", on="y", joint=kt.Revolute("z"), inertia=compact(MASS, (AHEAD, 0, 0), ABOUT))
+        .constraint("blade", rate=sideways)
+        .build()
+    )
+
+
+def sleigh_motion(t, energy=1.0):
+    """Speed of the blade and turning rate."""
+    kappa = AHEAD * np.sqrt(2 * energy * MASS) / J
+    return (
+        np.sqrt(2 * energy / MASS) * np.tanh(kappa * t),
+        np.sqrt(2 * energy / J) / np.cosh(kappa * t),
+    )
+
+
+@pytest.mark.covers("RBDA 3.4", by=function_rows)
+@pytest.mark.parametrize(
+    ("constraints", "off"),
+    [("projection", 1e-9), ("baumgarte", 1e-9), ("none", 1e-9), ("generalized_alpha", 1e-4)],
+)
+def test_a_skate_moves_as_chaplygin_says(constraints, off):
+    model = sleigh()
+    t0, duration = -1.0, 2.0  # from gliding backwards to gliding forwards
+    v, w = sleigh_motion(t0)
+    motion = kt.simulate(
+        model, [0, 0, 0.2], [v * np.cos(0.2), v * np.sin(0.2), w], duration=duration, dt=0.01,
+        constraints=constraints, t0=t0,
+    )  # fmt: skip
+    v, w = sleigh_motion(motion.t)
+    angle = motion.q[:, 2]
+    along = np.cos(angle) * motion.qd[:, 0] + np.sin(angle) * motion.qd[:, 1]
+    assert np.max(np.abs(along - v)) < off
+    assert np.max(np.abs(motion.qd[:, 2] - w)) < off
+    assert np.max(np.abs(motion.energy - 1.0)) < off
+    across = np.cos(angle) * motion.qd[:, 1] - np.sin(angle) * motion.qd[:, 0]
+    assert np.max(np.abs(across)) < (1e-13 if constraints == "projection" else off)
+
+
+# --- a coin that rolls ---------------------------------------------------------------------------
+# A thin disc whose axis makes the angle ``theta`` with the vertical can roll with ``theta`` and the
+# rate of precession ``Omega`` constant: its centre then moves on a circle. With the rate ``w3`` of
+# turning about its axis (Neimark and Fufaev, Dynamics of Nonholonomic Systems, ch. II):
+#
+#     (I3 + m r²) w3 Ω sin θ = I1 Ω² sin θ cos θ - m g r cos θ
+
+RADIUS = 0.1
+
+
+def coin():
+    def axis_and_arm(model, q):
+        """Axis of the coin, and from its centre to the lowest point of the rim."""
+        n = kt.pose(model, q, "coin")[:3, 2]
+        up = np.array([0, 0, 1]) - n[2] * n
+        return n, -RADIUS * up / np.sqrt(1 - n[2] ** 2)
+
+    def height(model, q):
+        return kt.pose(model, q, "coin")[2, 3] + axis_and_arm(model, q)[1][2]
+
+    def slip(model, q, qd):
+        v = kt.velocity(model, q, qd, "coin", frame="aligned")
+        return (v[3:] + np.cross(v[:3], axis_and_arm(model, q)[1]))[:2]
+
+    inertia = kt.Inertia.from_mass_center(1.0, np.zeros(3), RADIUS**2 * np.diag([0.25, 0.25, 0.5]))
+    return (
+        kt.ModelBuilder("coin")
+        .body("coin", joint=kt.Free(), inertia=inertia)
+        .constraint("touch", position=height)
+        .constraint("roll", rate=slip, rows=2)
+        .build()
+    )
+
+
+@pytest.mark.covers("RBDA 3.4", by=function_rows)
+def test_a_coin_rolls_in_a_circle():
+    model = coin()
+    theta, precession = 1.2, 4.0
+    s, c = np.sin(theta), np.cos(theta)
+    w3 = (0.25 * precession**2 * s * c - G / RADIUS * c) / (1.5 * precession * s)
+    E = np.array([[c, 0, -s], [0, 1, 0], [s, 0, c]])  # to the coin: its z axis is (s, 0, c)
+    X = kt.Plucker(E, np.array([0, 0, RADIUS * s]))
+    q = model.joint[1].coordinates(X)
+    n, up = np.array([s, 0, c]), np.array([0, 0, 1.0])
+    # rates about the axis and across it: the part of the precession that is not along the axis
+    w = w3 * n + precession * (up - c * n)
+    v = -np.cross(w, -RADIUS * (up - c * n) / s)
+    qd = np.concatenate([E @ w, E @ v])
+    rates = kt.loops.constraint(model, q, qd)
+    assert_close(rates.error, np.zeros(3), scale=1)
+    assert_close(rates.rate, np.zeros(3), scale=1)
+
+    motion = kt.simulate(model, q, qd, duration=2.0, dt=0.005)
+    poses = kt.pose(model, motion.q, "coin")
+    assert np.max(np.abs(poses[:, 2, 3] - RADIUS * s)) < 1e-9
+    assert np.max(np.abs(poses[:, 2, 2] - c)) < 1e-8
+    turned = precession * motion.t
+    axes = s * np.array([np.cos(turned), np.sin(turned)]).T
+    assert np.max(np.abs(poses[:, :2, 2] - axes)) < 1e-7
+    radius = v[1] / precession  # of the circle of the centre, about a point on the x axis
+    path = radius * np.array([np.cos(turned) - 1, np.sin(turned)]).T
+    assert np.max(np.abs(poses[:, :2, 3] - path)) < 1e-7
+    assert np.max(np.abs(motion.energy / motion.energy[0] - 1)) < 1e-9
+    assert motion.loop_error.max() < 1e-14
+
+
+# --- a rope over pulleys -------------------------------------------------------------------------
+# The end of a rope with a mass ``m1`` runs over a pulley that turns, down to a loose pulley that
+# carries ``m2``, and up again to the ceiling: ``z1 + 2 z2`` and ``z1 - r turn`` stay what they are.
+
+M1, M2, PULLEY, ROUND = 1.5, 2.0, 0.03, 0.2
+
+
+def rope(length=0.0):
+    def rest(q):
+        z1, z2, turn = q
+        return z1 + 2 * z2 - length, z1 - ROUND * turn
+
+    return (
+        kt.ModelBuilder("rope")
+        .body("load", joint=kt.Prismatic("z"), inertia=compact(M1))
+        .body("loose", joint=kt.Prismatic("z"), inertia=compact(M2))
+        .body("pulley", joint=kt.Revolute("z"), inertia=compact(0.0, about_z=PULLEY))
+        .constraint("rope", position=rest, rows=2)
+        .build(strict=False)
+    )
+
+
+def rope_acceleration():
+    """``(m1 + m2/4 + I/r²) a = -m1 g + m2 g / 2``, of the load."""
+    return (-M1 + M2 / 2) * G / (M1 + M2 / 4 + PULLEY / ROUND**2)
+
+
+@pytest.mark.covers("RBDA 3.4", by=function_rows)
+@pytest.mark.filterwarnings("ignore::kinetree.errors.ModelWarning")
+def test_a_rope_over_pulleys_accelerates_as_atwood_says(rng):
+    model, a = rope(), rope_acceleration()
+    q, qd = np.array([0.4, -0.2, 2.0]), np.array([1.0, -0.5, 5.0])
+    exact = np.array([a, -a / 2, a / ROUND])
+    assert_close(kt.forward_dynamics(model, q, qd, np.zeros(3)), exact, ulps=100)
+    assert_close(kt.forward_dynamics(model, q, qd, np.zeros(3), method="implicit"), exact, ulps=1e3)
+    for method in SOLVERS:
+        found = kt.loops.solve(model, q, qd, np.zeros(3), method=method)
+        assert_close(found.qdd, exact, ulps=1e3)
+        # tension, and the force by which the rope turns the pulley
+        assert_close(found.lam[0], -M2 * (exact[1] + G) / -2, ulps=1e3)
+        assert_close(found.lam[1], -PULLEY * exact[2] / ROUND, ulps=1e3)
+    tau = kt.inverse_dynamics(model, q, qd, exact)
+    assert_close(tau, np.zeros(3), scale=30)
+    motion = kt.simulate(model, q, qd, duration=0.5, dt=0.01)
+    t = motion.t[:, None]
+    assert_close(motion.q, q + qd * t + exact * t**2 / 2, ulps=1e4)
+
+
+# --- a moving guide: a bead on a rod that turns --------------------------------------------------
+# Without gravity a bead at rest on a rod that turns at the rate ``w`` flies out, r = r0 cosh(w t).
+
+TURNING = 2.0
+
+
+def bead():
+    def off_the_rod(q, t):
+        return q[0] * np.sin(TURNING * t) - q[1] * np.cos(TURNING * t)
+
+    return (
+        kt.ModelBuilder("bead", gravity=(0, 0, 0))
+        .body("x", joint=kt.Prismatic("x"))
+        .body("bead", on="x", joint=kt.Prismatic("y"), inertia=compact(1.0))
+        .constraint("rod", position=off_the_rod)
+        .build()
+    )
+
+
+def bead_state(t):
+    """Position, velocity and acceleration."""
+    w = TURNING
+    r, rd = np.cosh(w * t), w * np.sinh(w * t)
+    along = np.array([np.cos(w * t), np.sin(w * t)])
+    across = np.array([-np.sin(w * t), np.cos(w * t)])
+    return (x.T for x in (r * along, rd * along + r * w * across, 2 * rd * w * across))
+
+
+@pytest.mark.covers("RBDA 3.4", by=function_rows)
+@pytest.mark.parametrize(
+    ("constraints", "off"),
+    [("projection", 1e-10), ("baumgarte", 1e-9), ("none", 1e-10), ("generalized_alpha", 1e-3)],
+)
+def test_a_bead_on_a_rod_that_turns_flies_out(constraints, off):
+    t0 = 0.3
+    q, qd, _ = bead_state(t0)
+    motion = kt.simulate(bead(), q, qd, t0=t0, duration=0.7, dt=0.005, constraints=constraints)
+    q, qd, _ = bead_state(motion.t)
+    assert np.max(np.abs(motion.q - q)) < off
+    assert np.max(np.abs(motion.qd - qd)) < 2 * off
+    assert motion.loop_error.max() < (1e-14 if constraints == "projection" else off)
+    assert np.max(np.abs(motion.energy - motion.energy[0] - motion.work)) < 4 * off  # the rod works
+
+
+@pytest.mark.covers("RBDA 3.4", by=function_rows)
+def test_a_moving_guide_at_any_instant():
+    model = bead()
+    for t in (-0.4, 0.0, 0.9):
+        q, qd, qdd = bead_state(t)
+        now = model.at(t)
+        c = kt.loops.constraint(now, q, qd)
+        assert_close([*c.error, *c.rate], np.zeros(2), scale=10)
+        assert_close(kt.forward_dynamics(now, q, qd, np.zeros(2)), qdd, ulps=1e3, scale=10)
+        assert_close(kt.loops.solve(now, q, qd, np.zeros(2)).qdd, qdd, ulps=1e3, scale=10)
+        batch = kt.forward_dynamics(now, np.array([q, q]), np.array([qd, qd]), np.zeros(2))
+        assert_close(batch, [qdd, qdd], ulps=1e3, scale=10)
+        found = kt.loops.project_velocity(now, q, np.zeros(2))
+        assert_close(kt.loops.constraint(now, q, found).rate, [0.0], scale=10)
+        closed = kt.loops.project_configuration(now, q + 0.05)
+        assert abs(kt.loops.constraint(now, closed, qd).error[0]) < 1e-11
+    assert model.at(0.3) != model.at(0.4)
+    with pytest.raises(ShapeError, match=r"does not satisfy constraint 'rod' at t = 0\.5 s"):
+        kt.forward_dynamics(model.at(0.5), q, qd, np.zeros(2))
