@@ -105,6 +105,23 @@ def test_contact_forces_are_normal_and_tangential_and_part_of_friction():
         kt.plot.contact_forces(t=np.arange(3.0), forces=forces)
 
 
+def test_reactions_are_magnitudes_of_many_joints_and_components_of_one():
+    swing = motion(DOUBLE)
+    f = swing.reactions(part="bearing", frame="aligned")
+    figure = kt.plot.reactions(swing, part="bearing", frame="aligned")
+    assert titles(figure) == ["bearing force", "bearing moment"]
+    lines = figure.axes[0].get_lines()
+    assert [line.get_label() for line in lines] == list(DOUBLE.joint_names)
+    np.testing.assert_array_equal(lines[1].get_ydata(), np.linalg.norm(f[:, 1, 3:], axis=-1))
+    name = DOUBLE.joint_names[0]
+    figure = kt.plot.reactions(swing, name, frame="aligned")
+    assert titles(figure) == [f"reaction force of {name}", "reaction moment"]
+    z = swing.reactions(name, frame="aligned")[:, 5]
+    np.testing.assert_array_equal(figure.axes[0].get_lines()[2].get_ydata(), z)
+    with pytest.raises(kt.UnknownNameError, match="has no joint 'knee'"):
+        kt.plot.reactions(swing, ["knee"])
+
+
 def test_contacts_that_never_push_are_left_out():
     forces = np.zeros((3, 4, 3))
     forces[1, 2, 0] = 5.0

@@ -139,6 +139,28 @@ def test_forces_on_bodies_act_at_their_mass_centres():
         viewer.scene(moving(), forces=np.zeros((4, 2, 6)))
 
 
+@pytest.mark.filterwarnings("ignore::kinetree.errors.IndeterminateWarning")
+def test_reactions_of_joints_are_arrows_at_their_origins():
+    motion = moving()
+    scene = viewer.scene(motion, reactions="bearing")
+    force, moment = (
+        next((a for a in scene.arrows if a.name == f"reaction {n}"), None)
+        for n in ("forces", "moments")
+    )
+    f = motion.reactions(part="bearing", frame="aligned")
+    scale = np.linalg.norm(force.vectors[0, 0]) / np.linalg.norm(f[0, 0, 3:])
+    assert_close(force.vectors, scale * f[..., 3:], ulps=99)
+    assert_close(force.origins, scene.positions[:, 1:3], ulps=1)
+    assert moment is None or moment.layer == "reactions"  # hinges of a plane mechanism: hardly any
+    given = viewer.scene(motion, reactions=f).arrows
+    assert_close(next(a for a in given if a.name == "reaction forces").vectors, force.vectors)
+    still = viewer.scene(FOUR_BAR, FOUR_BAR.neutral(), reactions="total")
+    force = next(a for a in still.arrows if a.name == "reaction forces")
+    assert force.origins.shape == (1, 4, 3)  # three joints, and the one that closes the loop
+    with pytest.raises(kt.ShapeError, match=r"'total', 'bearing' or 'drive', or those .*\(3, 2, 6"):
+        viewer.scene(motion, reactions=np.zeros((4, 2, 6)))
+
+
 def test_loops_that_are_open_show_by_how_much():
     closed = viewer.scene(FOUR_BAR, FOUR_BAR.neutral())
     gap = next(a for a in closed.arrows if a.layer == "loops")

@@ -12,7 +12,15 @@ the same look.
 from typing import TYPE_CHECKING
 
 from kinetree.plot.mechanisms import eigenvalues, sparsity, tree
-from kinetree.plot.motions import constraint_error, contact_forces, energy, joints, overview, phase
+from kinetree.plot.motions import (
+    constraint_error,
+    contact_forces,
+    energy,
+    joints,
+    overview,
+    phase,
+    reactions,
+)
 from kinetree.plot.sheet import STYLE
 from kinetree.spelling import suggesting
 
@@ -25,6 +33,7 @@ __all__ = [
     "joints",
     "overview",
     "phase",
+    "reactions",
     "sparsity",
     "tree",
 ]

@@ -1,13 +1,16 @@
-"""Motions over time: joints, energy, loop errors, phase portraits, contact forces."""
+"""Motions over time: joints, energy, loop errors, phase portraits, contact forces, reactions."""
 
 from collections.abc import Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kinetree.arrays.kinds import ArrayLike
-from kinetree.errors import ModelError, ShapeError
+from kinetree.errors import ModelError, ShapeError, UnknownNameError
 from kinetree.plot.sheet import heading, sheet
+from kinetree.quantities.dynamics import Forces
+from kinetree.quantities.reactions import Part
 from kinetree.simulation.results.labels import positions, velocities
 from kinetree.simulation.results.observables import loop_errors
 from kinetree.simulation.results.panels import COLORS, GREY, dash_of, draw_rows, title, words
@@ -21,6 +24,7 @@ from kinetree.simulation.results.plotting import (
     plot,
 )
 from kinetree.simulation.results.trajectory import Trajectory
+from kinetree.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -161,7 +165,65 @@ def contact_forces(
     if friction is not None:
         bearable = float(friction) * np.where(normal > 0, normal, np.nan)
         panels.append(("part of what friction bears", "[1]", sideways / bearable))
-    largest = np.argsort(-np.abs(normal).max(axis=0, initial=0.0), kind="stable")
+    with _compared(t, panels, labels) as (figure, grid):
+        if friction is not None:
+            grid[-1, 0].axhline(1.0, color="#555555", linewidth=0.8)
+            grid[-1, 0].set_ylim(0, 1.1)
+    return figure
+
+
+def reactions(
+    trajectory: Trajectory,
+    names: str | Sequence[str] | None = None,
+    *,
+    part: Part = "total",
+    frame: str = "joint",
+    f_ext: Forces = None,
+) -> "Figure":
+    """Forces and moments that joints transmit, over time: what to choose bearings by.
+
+    Of one joint the components; of several the magnitudes, those of the largest in colour.
+
+    Args:
+        trajectory: one motion.
+        names: of the joints, of the tree or closing loops; all by default.
+        part: ``"total"``; ``"bearing"``, what the drive does not carry; or ``"drive"``.
+        frame: coordinates, as in ``kt.joint_reactions``; moments are about its origin.
+        f_ext: as in ``trajectory.reactions``.
+    """
+    model = as_motion(trajectory).model
+    if trajectory.q.ndim != 2:
+        raise ShapeError(
+            f"reactions are drawn of one motion, such as trajectory.motion(0); this trajectory has "
+            f"a batch of shape {trajectory.q.shape[1:-1]}"
+        )
+    known = [*model.joint_names, *model.loop_names]
+    names = [names] if isinstance(names, str) else known if names is None else list(names)
+    for name in names:
+        if name not in known:
+            raise UnknownNameError(
+                f"model {model.name!r} has no joint {name!r}; {did_you_mean(name, known)}"
+            )
+    found = trajectory.reactions(part=part, frame=frame, f_ext=f_ext)
+    chosen = np.asarray(found)[:, [known.index(name) for name in names]]
+    moment, force = chosen[..., :3], chosen[..., 3:]
+    if len(names) == 1:
+        labels, moment, force = ["x", "y", "z"], moment[:, 0], force[:, 0]
+    else:
+        labels = [words(name) for name in names]
+        moment, force = (np.linalg.norm(x, axis=-1) for x in (moment, force))
+    whose = {"total": "reaction", "bearing": "bearing", "drive": "drive"}[part]
+    of_one = f" of {names[0]}" if len(names) == 1 else ""
+    panels = [(f"{whose} force{of_one}", "[N]", force), (f"{whose} moment", "[N·m]", moment)]
+    with _compared(trajectory.t, panels, labels) as (figure, _):
+        title(figure, trajectory)
+    return figure
+
+
+@contextmanager
+def _compared(t, panels, labels):
+    """Panels with the same lines each, those that are largest in the first of them in colour."""
+    largest = np.argsort(-np.abs(panels[0][2]).max(axis=0, initial=0.0), kind="stable")
     named = sorted(int(k) for k in largest[: len(COLORS)])
     others = [k for k in range(len(labels)) if k not in named]
     with sheet(len(panels), 1, (8, 1.9 * len(panels) + 0.4), sharex=True) as (figure, grid):
@@ -175,10 +237,7 @@ def contact_forces(
             axes.margins(x=0.01)
             if np.nanmin(values, initial=0.0) >= 0:
                 axes.set_ylim(0, None if np.nanmax(values, initial=0.0) > 0 else 1)
-        if friction is not None:
-            grid[-1, 0].axhline(1.0, color="#555555", linewidth=0.8)
-            grid[-1, 0].set_ylim(0, 1.1)
+        yield figure, grid
         grid[-1, 0].set_xlabel("time [s]")
         place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.02), "borderaxespad": 0.3}
         grid[0, 0].legend(handlelength=2.2, **place)
-    return figure

@@ -150,6 +150,7 @@ def simulate(
         events=tuple(record.events),
         report=check_result(model, stepper, record, arrays, seen, open_by, adaptive=adaptive),
         contact=None if record.notes is None else record.notes.history(),
+        acted=stepper,
         **arrays,
     )
 

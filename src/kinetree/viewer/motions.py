@@ -14,6 +14,7 @@ from kinetree.loaders.load import load
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration
 from kinetree.quantities.dynamics import external_forces
+from kinetree.quantities.reactions import Part, joint_reactions
 from kinetree.simulation.results.storage import SUFFIXES
 from kinetree.simulation.results.trajectory import Trajectory
 from kinetree.spelling import did_you_mean
@@ -39,6 +40,7 @@ class Motion:
         q: positions, (T, nq).
         qd: velocities, (T, nv), or None.
         tau: joint forces, (T, nv), or None.
+        source: the trajectory that it is of, or None.
     """
 
     model: Model
@@ -46,6 +48,7 @@ class Motion:
     q: np.ndarray
     qd: Any = None
     tau: Any = None
+    source: Any = None
 
     @property
     def moves(self) -> bool:
@@ -55,7 +58,15 @@ class Motion:
     def at(self, which) -> "Motion":
         """Some of its states."""
         parts = [None if x is None else x[which] for x in (self.qd, self.tau)]
-        return Motion(self.model, self.t[which], self.q[which], *parts)
+        source = None if self.source is None else self.source[which]
+        return Motion(self.model, self.t[which], self.q[which], *parts, source)
+
+    def reactions(self, part: Part) -> np.ndarray:
+        """Of the joints, along the axes of the base, (T, joints, 6); at rest, without a motion."""
+        if self.source is not None:
+            return np.asarray(self.source.reactions(part=part, frame="aligned"))
+        zero = np.zeros(self.model.nv)
+        return joint_reactions(self.model, self.q, zero, zero, part=part, frame="aligned")
 
     def drawable(self) -> tuple[np.ndarray, list[str]]:
         """Indices of the states that are finite, and a notice about the others."""
@@ -120,6 +131,7 @@ def scene_of(
     *,
     t: ArrayLike | None = None,
     forces: ArrayLike | None = None,
+    reactions: Part | ArrayLike | None = None,
     contacts: Contacts | None = None,
     ghost: Viewable | ArrayLike | None = None,
     collision: bool = False,
@@ -132,26 +144,34 @@ def scene_of(
         q: as in ``view``.
         t: as in ``view``.
         forces: as in ``view``.
+        reactions: as in ``view``.
         contacts: as in ``view``.
         ghost: as in ``view``.
         collision: as in ``view``.
         rate: states a second at most.
     """
     motion = motion_of(what, q, t)
-    return staged(Stage(motion.model, collision=collision), motion, forces, contacts, ghost, rate)
+    stage = Stage(motion.model, collision=collision)
+    return staged(stage, motion, forces, reactions, contacts, ghost, rate)
 
 
-def staged(stage, motion, forces=None, contacts=None, ghost=None, rate: float = FRAMES_PER_SECOND):
+def staged(
+    stage, motion, forces=None, reactions=None, contacts=None, ghost=None,
+    rate: float = FRAMES_PER_SECOND,
+):  # fmt: skip
     """The scene of a motion on a stage; what comes with it is thinned with it."""
     which, notices = motion.thinned(rate)
     shown = motion.at(which)
     if forces is not None:
         forces = _thinned_forces(motion, forces, which)
+    if reactions is not None:
+        reactions = _thinned_reactions(motion, reactions, which)
     touching = None if contacts is None else contacts.at(motion.t, shown.t)
     second = None if ghost is None else _alongside(ghost, shown)
     scene = stage.scene(
-        shown.t, shown.q, shown.qd, shown.tau, forces=forces, touching=touching, ghost=second
-    )
+        shown.t, shown.q, shown.qd, shown.tau, forces=forces, reactions=reactions,
+        touching=touching, ghost=second,
+    )  # fmt: skip
     return replace(scene, notices=(*scene.notices, *notices))
 
 
@@ -167,6 +187,20 @@ def _thinned_forces(motion, forces, which):
             f"one for all; got {wrenches.shape}"
         )
     return wrenches[which]
+
+
+def _thinned_reactions(motion, reactions, which):
+    """Reactions of the joints at some of the times, computed or given."""
+    if isinstance(reactions, str):
+        return motion.at(which).reactions(reactions)
+    joints = motion.model.body_count + len(motion.model.loops)
+    expected, given = (len(motion.t), joints, 6), np.asarray(reactions, dtype=float)
+    if given.shape not in (expected, expected[1:]):
+        raise ShapeError(
+            f"reactions must be 'total', 'bearing' or 'drive', or those of joint_reactions with "
+            f"frame='aligned', of shape {expected}; got {given.shape}"
+        )
+    return np.broadcast_to(given, expected)[which]
 
 
 def _alongside(ghost, shown):
@@ -216,7 +250,8 @@ def _recorded(trajectory):
             f"the trajectory holds {count} motions; choose one to be shown, such as "
             f"trajectory.motion(0), and perhaps another as its ghost"
         )
-    return Motion(trajectory.model, trajectory.t, trajectory.q, trajectory.qd, trajectory.tau)
+    arrays = (trajectory.t, trajectory.q, trajectory.qd, trajectory.tau)
+    return Motion(trajectory.model, *arrays, trajectory)
 
 
 def _opened(name):

@@ -11,6 +11,7 @@ import numpy as np
 
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ModelWarning
+from kinetree.quantities.reactions import Part
 from kinetree.viewer import film
 from kinetree.viewer.motions import Viewable, motion_of, scene_of
 from kinetree.viewer.page import page
@@ -28,6 +29,7 @@ def view(
     *,
     t: ArrayLike | None = None,
     forces: ArrayLike | None = None,
+    reactions: Part | ArrayLike | None = None,
     contacts: Contacts | None = None,
     ghost: Viewable | ArrayLike | None = None,
     show: str | Sequence[str] = SHOWN,
@@ -47,6 +49,9 @@ def view(
             ``home`` where there is one, else the neutral position.
         t: times of ``q`` [s], (T,); 30 a second unless given.
         forces: on the bodies, as ``f_ext`` of the dynamics: one for all times, or (T, NB, 6).
+        reactions: of the joints: ``"total"``, ``"bearing"`` or ``"drive"``, in a motion under the
+            forces that acted, else at rest; or an array (T, joints, 6) of ``joint_reactions`` with
+            ``frame="aligned"``. Drawn in the layer ``"reactions"``.
         contacts: ``kinetree.viewer.Contacts`` at all times.
         ghost: a second motion of the same mechanism, or a configuration (nq,), drawn pale.
         show: names of the layers that are shown at first; ``kinetree.viewer.LAYERS`` has all.
@@ -68,8 +73,8 @@ def view(
     from kinetree.viewer.browser.app import Viewer
 
     viewer = Viewer(
-        motion, show=show, forces=forces, contacts=contacts, ghost=ghost, collision=collision,
-        shadows=shadows, port=port, host=host, origins=origins,
+        motion, show=show, forces=forces, reactions=reactions, contacts=contacts, ghost=ghost,
+        collision=collision, shadows=shadows, port=port, host=host, origins=origins,
     )  # fmt: skip
     for notice in viewer.notices:
         warnings.warn(notice, ModelWarning, stacklevel=2)
@@ -120,7 +125,8 @@ def save_html(
         show: names of the layers that are shown at first.
         direction: from the mechanism to the eye, (3,); a good one by default.
         zoom: larger than one to come closer.
-        **options: ``t``, ``forces``, ``contacts``, ``ghost``, ``collision`` as in ``view``.
+        **options: ``t``, ``forces``, ``reactions``, ``contacts``, ``ghost``, ``collision`` as in
+            ``view``.
 
     Returns:
         The path.
@@ -180,7 +186,8 @@ def picture(
         show: names of the layers to draw.
         direction: from the mechanism to the eye, (3,); a good one by default.
         zoom: larger than one to come closer.
-        **options: ``t``, ``forces``, ``contacts``, ``ghost``, ``collision`` as in ``view``.
+        **options: ``t``, ``forces``, ``reactions``, ``contacts``, ``ghost``, ``collision`` as in
+            ``view``.
     """
     scene = _scene(what, q, options)
     look = {"size": size, "show": show, "direction": direction, "zoom": zoom}
@@ -214,7 +221,8 @@ def record(
         direction: from the mechanism to the eye, (3,); a good one by default.
         zoom: larger than one to come closer.
         progress: called with the time that is drawn [s].
-        **options: ``t``, ``forces``, ``contacts``, ``ghost``, ``collision`` as in ``view``.
+        **options: ``t``, ``forces``, ``reactions``, ``contacts``, ``ghost``, ``collision`` as in
+            ``view``.
     """
     scene = _scene(what, q, {**options, "rate": film.images_per_second(rate, speed)})
     look = {"size": size, "show": show, "direction": direction, "zoom": zoom}

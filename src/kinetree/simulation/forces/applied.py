@@ -118,10 +118,13 @@ class ExternalForce:
         """Whether it can be compiled into a step."""
         return not callable(self.force) or isinstance(self.force, UserKernel)
 
+    def at(self, t) -> Any:
+        """Moment and force at the time ``t`` [s], (6,)."""
+        return self._six(self.force(t)) if callable(self.force) else np.array(self.force)
+
     def __call__(self, model, t, q, qd):
         """Joint forces ``Jᵀ f``, (..., nv)."""
-        given = self.force
-        f = self._six(given(t)) if callable(given) else np.array(given)
+        f = self.at(t)
         reference = "aligned" if self.coordinates == "base" else "body"
         J = kinematics.jacobian(model, q, self.frame, frame=reference)
         return (J * f[..., :, None]).sum(-2)

@@ -1,4 +1,4 @@
-"""Energy, momentum and constraint error along a motion."""
+"""Energy, momentum, constraint error and joint reactions along a motion."""
 
 from typing import Any, NamedTuple
 
@@ -6,10 +6,14 @@ import numpy as np
 
 from kinetree.algorithms.closed.constraints import loop_constraints
 from kinetree.algorithms.energy import elastic_energy
-from kinetree.errors import calling
+from kinetree.errors import ContactError, calling
 from kinetree.functional.kernel import kernel
+from kinetree.integration.field import Field
 from kinetree.loops.kinematics.constraint import constraint
-from kinetree.quantities import centroidal, dynamics
+from kinetree.quantities import cartesian, centroidal, dynamics
+from kinetree.quantities.external_forces import external_forces
+from kinetree.quantities.reactions import joint_reactions
+from kinetree.simulation.forces.applied import ExternalForce
 
 
 class Observables(NamedTuple):
@@ -93,3 +97,55 @@ def drive_forces(stepper, arrays) -> np.ndarray:
         return compiled.call(times, q, qd, tau)
     each = zip(t, q, qd, tau, strict=True)
     return np.array([field_at(now[0]).drive_force(model, *now) for now in each])
+
+
+# --- reactions of the joints, along a motion -----------------------------------------------------
+
+
+def reactions(trajectory, f_ext, **options) -> np.ndarray:
+    """``joint_reactions`` at all times, under the forces that acted, (T, ..., joints, 6).
+
+    Args:
+        trajectory: the motion, and what moved it in ``acted``.
+        f_ext: further forces on bodies, as in ``inverse_dynamics``; those of contacts.
+        **options: of ``joint_reactions``.
+    """
+    model, stepper = trajectory.model, trajectory.acted
+    field = Field() if stepper is None else stepper.field
+    touching = [force for force in field.forces if hasattr(force, "scene")]
+    pushing = [force for force in field.forces if isinstance(force, ExternalForce)]
+    if (touching or trajectory.contact is not None) and f_ext is None:
+        raise ContactError(
+            f"reactions of model {model.name!r} depend on where contact forces act, which the "
+            f"trajectory does not hold: give them as f_ext, (T, ..., body_count, 6)"
+        )
+    by_forces = f_ext is not None or model.loops  # else the accelerations say all
+    t, q, qd, tau = (getattr(trajectory, name) for name in ("t", "q", "qd", "tau"))
+    field_at = getattr(stepper, "field_at", lambda t: field)
+    given, pushes = np.zeros(qd.shape), np.zeros((*qd.shape[:-1], model.body_count, 6))
+    for k, now in enumerate(zip(t, q, qd, tau, strict=True)):
+        here = field_at(now[0])
+        if by_forces:
+            given[k] = here.joint_force(model, *now)
+            if hasattr(here, "constraint_force"):  # of stops and dry friction that hold
+                given[k] += here.constraint_force(model, *now)
+            if here.prescription is not None:
+                given[k] += now[-1] * (1 - here.prescription.others(model))
+            given[k] -= sum(force(model, *now[:3]) for force in (*touching, *pushing))
+        else:
+            given[k] = here(model, *now)[0]
+        for force in pushing:
+            pushes[k, ..., model.frame(force.frame).body - 1, :] += _push(model, force, *now[:2])
+    if f_ext is not None:
+        pushes = pushes + np.asarray(external_forces(model, f_ext), dtype=float)
+    what = {"f_ext": pushes} if pushing or f_ext is not None else {}
+    return joint_reactions(
+        model, q, qd, **{"tau" if by_forces else "qdd": given}, **what, **options
+    )
+
+
+def _push(model, force, t, q):
+    """An ``ExternalForce`` in base coordinates, (..., 6)."""
+    n, f = np.split(force.at(t), 2, axis=-1)
+    frame = "aligned" if force.coordinates == "base" else "body"
+    return cartesian.applied_force(model, q, force.frame, force=f, torque=n, frame=frame)

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,10 @@ import numpy as np
 
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.model import Model
+from kinetree.quantities.dynamics import Forces
+from kinetree.quantities.reactions import Part
 from kinetree.simulation.results import parts, plotting, storage, tables
+from kinetree.simulation.results.observables import reactions
 
 
 @dataclass(frozen=True, repr=False)
@@ -31,6 +34,7 @@ class Trajectory:
         events: ``EventRecord`` s in order of time.
         report: checks of the result.
         contact: contact forces and residuals, a ``ContactHistory``, where there was contact.
+        acted: what exerted forces, for ``reactions``; None in a trajectory from a file.
     """
 
     model: Model
@@ -44,6 +48,7 @@ class Trajectory:
     events: tuple = ()
     report: Any = None
     contact: Any = None
+    acted: Any = field(default=None, compare=False)
 
     def __len__(self):
         return len(self.t)
@@ -52,6 +57,9 @@ class Trajectory:
         batch = f" of a batch of shape {self.q.shape[1:-1]}" if self.q.ndim > 2 else ""
         span = f", t = {self.t[0]:g} to {self.t[-1]:g} s" if len(self) else ""
         return f"<Trajectory of {self.model.name!r}: {len(self)} states{batch}{span}>"
+
+    def __getstate__(self):
+        return self.__dict__ | {"acted": None}  # functions of the user's cannot be sent
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays by name, time first."""
@@ -78,6 +86,28 @@ class Trajectory:
         are interpolated linearly.
         """
         return parts.resample(self, times)
+
+    def reactions(
+        self,
+        joint: str | None = None,
+        *,
+        part: Part = "total",
+        frame: str = "joint",
+        f_ext: Forces = None,
+    ) -> np.ndarray:
+        """Forces across the joints at all times, (T, ..., joints, 6): ``kt.joint_reactions``.
+
+        Under all forces that acted: ``kt.ExternalForce`` pushes bodies, other ``forces`` count as
+        joint forces. A trajectory from a file or a rollout does not hold those; then it was the
+        controller, and what joints have of their own.
+
+        Args:
+            joint: name of the only joint that is wanted; then the result is (T, ..., 6).
+            part: ``"total"``, ``"bearing"`` or ``"drive"``.
+            frame: coordinates of the result, as in ``kt.joint_reactions``.
+            f_ext: further forces on bodies at each time, such as those of contacts.
+        """
+        return reactions(self, f_ext, joint=joint, part=part, frame=frame)
 
     # --- files, tables, pictures -----------------------------------------------------------------
 

@@ -32,14 +32,15 @@ class Viewer:
     """
 
     def __init__(
-        self, motion, *, show, forces=None, contacts=None, ghost=None, collision=False,
-        shadows=True, port=None, host="127.0.0.1", origins=(),
+        self, motion, *, show, forces=None, reactions=None, contacts=None, ghost=None,
+        collision=False, shadows=True, port=None, host="127.0.0.1", origins=(),
     ):  # fmt: skip
         self.model, self.motion = motion.model, motion.at(motion.drawable()[0])
         self.stage = Stage(motion.model, collision=collision)
-        self.scene = staged(self.stage, motion, forces, contacts, ghost)
+        self.scene = staged(self.stage, motion, forces, reactions, contacts, ghost)
         # What comes with a motion is not there when its joints are dragged elsewhere.
-        self._besides = (None, None, None) if motion.moves else (forces, contacts, ghost)
+        besides = (forces, reactions, contacts, ghost)
+        self._besides = (None,) * len(besides) if motion.moves else besides
         self.notices = self.scene.notices
         self.q = np.array(self.motion.q[0])
         self.knobs = Knobs(self.model, self.stage.size)

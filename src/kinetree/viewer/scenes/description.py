@@ -18,6 +18,7 @@ LAYERS = {
     "contacts": "contacts",
     "loops": "loop errors",
     "forces": "forces",
+    "reactions": "joint reactions",
     "velocities": "velocities",
     "center": "centre of mass",
     "inertias": "inertia ellipsoids",
@@ -25,7 +26,7 @@ LAYERS = {
 }
 """Layers that can be shown or hidden, and their labels, in the order of the list."""
 
-SHOWN = ("bodies", "ghost", "contacts", "loops")
+SHOWN = ("bodies", "ghost", "contacts", "loops", "reactions")
 """Layers that are shown by default."""
 
 

@@ -141,10 +141,17 @@ def applied_arrows(model, placed, wrenches, size):
     return _pair("applied", points, force, moment, size)
 
 
-def _pair(whose, points, forces, moments, size):
+def reaction_arrows(model, placed, wrenches, size):
+    """What joints transmit, (T, joints, 6) along the axes of the base, at their origins."""
+    ends = [loop_frame(placed, loop.successor, loop.successor_placement)[0] for loop in model.loops]
+    points = np.concatenate([placed.positions[:, 1:], *(p[:, None] for p in ends)], axis=1)
+    return _pair("reaction", points, wrenches[..., 3:], wrenches[..., :3], size, "reactions")
+
+
+def _pair(whose, points, forces, moments, size, layer="forces"):
     return (
-        scaled(f"{whose} forces", "forces", _FORCE, points, forces, "N", size),
-        scaled(f"{whose} moments", "forces", _MOMENT, points, moments, "N·m", size),
+        scaled(f"{whose} forces", layer, _FORCE, points, forces, "N", size),
+        scaled(f"{whose} moments", layer, _MOMENT, points, moments, "N·m", size),
     )
 
 
@@ -179,15 +186,8 @@ def loop_ends(model, placed):
     """
     starts, gaps = np.zeros((2, len(placed.positions), len(model.loops), 3))
     for k, loop in enumerate(model.loops):
-        ends = []
-        for body, placement in (
-            (loop.predecessor, loop.predecessor_placement),
-            (loop.successor, loop.successor_placement),
-        ):
-            local = np.asarray(placement.r, dtype=float)
-            R = placed.rotations[:, body]
-            ends.append((placed.positions[:, body] + R @ local, R @ _rotation(placement)))
-        (start, _), (end, axes) = ends
+        start, _ = loop_frame(placed, loop.predecessor, loop.predecessor_placement)
+        end, axes = loop_frame(placed, loop.successor, loop.successor_placement)
         gap = np.einsum("tji,tj->ti", axes, end - start)  # in the successor's frame
         S = np.asarray(loop.joint.motion_subspace(loop.joint.neutral()).linear, dtype=float)
         slides = S.reshape(3, -1)
@@ -206,5 +206,8 @@ def loop_arrows(model, placed):
     return Arrows("loop errors", "loops", _GAP, starts, gaps, legend)
 
 
-def _rotation(placement):
-    return np.asarray(placement.E, dtype=float).T
+def loop_frame(placed, body, placement):
+    """Origin (T, 3) and axes (T, 3, 3) of a frame of a loop joint on a body."""
+    R = placed.rotations[:, body]
+    origin = placed.positions[:, body] + R @ np.asarray(placement.r, dtype=float)
+    return origin, R @ np.asarray(placement.E, dtype=float).T

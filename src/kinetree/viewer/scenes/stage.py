@@ -90,7 +90,9 @@ class Stage:
         length = np.linalg.norm(gravity)
         return -gravity / length if length > 0 else np.array([0.0, 0.0, 1.0])
 
-    def scene(self, t, q, qd=None, tau=None, *, forces=None, touching=None, ghost=None) -> Scene:
+    def scene(
+        self, t, q, qd=None, tau=None, *, forces=None, reactions=None, touching=None, ghost=None
+    ) -> Scene:
         """The scene of a motion.
 
         Args:
@@ -99,6 +101,7 @@ class Stage:
             qd: velocities, (T, nv), for arrows.
             tau: joint forces, (T, nv), for arrows.
             forces: on bodies, as ``f_ext`` of the dynamics, (T, NB, 6), for arrows.
+            reactions: of the joints at their origins, along the axes of the base, (T, joints, 6).
             touching: ``Contacts`` at these times.
             ghost: positions of a second motion of the same mechanism, (T, nq).
         """
@@ -131,6 +134,8 @@ class Stage:
             pointing += marks.joint_arrows(model, placed, q, tau, size)
         if forces is not None:
             pointing += marks.applied_arrows(model, placed, forces, size)
+        if reactions is not None:
+            pointing += marks.reaction_arrows(model, placed, reactions, size)
         if qd is not None and np.any(qd):
             speed = velocities(model, q, qd)
             pointing += marks.velocity_arrows(model, placed, speed, size)
