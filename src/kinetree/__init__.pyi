@@ -73,10 +73,12 @@ from kinetree.joints import Translation as Translation
 from kinetree.joints import Universal as Universal
 from kinetree.loaders.load import load as load
 from kinetree.loaders.load import loads as loads
+from kinetree.loops.stepping.options import AscherChin as AscherChin
 from kinetree.loops.stepping.options import Baumgarte as Baumgarte
 from kinetree.loops.stepping.options import Charts as Charts
 from kinetree.loops.stepping.options import GeneralizedAlpha as GeneralizedAlpha
 from kinetree.loops.stepping.options import Projection as Projection
+from kinetree.loops.stepping.options import SequentialRegularization as SequentialRegularization
 from kinetree.model import Actuator as Actuator
 from kinetree.model import Body as Body
 from kinetree.model import ConstraintFunction as ConstraintFunction

@@ -53,7 +53,14 @@ def sleigh_motion(t, energy=1.0):
 @pytest.mark.covers("RBDA 3.4", by=function_rows)
 @pytest.mark.parametrize(
     ("constraints", "off"),
-    [("projection", 1e-9), ("baumgarte", 1e-9), ("none", 1e-9), ("generalized_alpha", 1e-4)],
+    [
+        ("projection", 1e-9),
+        ("baumgarte", 1e-9),
+        ("none", 1e-9),
+        ("generalized_alpha", 1e-4),
+        ("ascher_chin", 1e-9),
+        ("sequential_regularization", 1e-8),
+    ],
 )
 def test_a_skate_moves_as_chaplygin_says(constraints, off):
     model = sleigh()
@@ -218,7 +225,14 @@ def bead_state(t):
 @pytest.mark.covers("RBDA 3.4", by=function_rows)
 @pytest.mark.parametrize(
     ("constraints", "off"),
-    [("projection", 1e-10), ("baumgarte", 1e-9), ("none", 1e-10), ("generalized_alpha", 1e-3)],
+    [
+        ("projection", 1e-10),
+        ("baumgarte", 1e-9),
+        ("none", 1e-10),
+        ("generalized_alpha", 1e-3),
+        ("ascher_chin", 1e-10),
+        ("sequential_regularization", 1e-8),
+    ],
 )
 def test_a_bead_on_a_rod_that_turns_flies_out(constraints, off):
     t0 = 0.3

@@ -97,6 +97,59 @@ def test_baumgarte_keeps_the_order_of_the_integrator(start):
     assert 1e-13 < motion.report.loop_error < 1e-6
 
 
+# --- Ascher and Chin, Ascher and Lin -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("start", [hinges, balls])
+@pytest.mark.parametrize("name", ["ascher_chin", "sequential_regularization"])
+def test_corrected_and_regularized_steps_keep_the_order(start, name):
+    order, motion = orders(start, name, "rk4", (0.005, 0.0025))
+    assert order > 3.6
+    assert motion.report.loop_error < (1e-12 if name == "ascher_chin" else 1e-6)
+
+
+def test_drift_of_all_ways_to_keep_constraints_compared():
+    model, q, _, _ = hinges()
+    run = {"duration": 1.0, "dt": 5e-3, "integrator": "rk4"}
+    ways = (
+        "none", "baumgarte", "sequential_regularization", kt.AscherChin(rate=50.0),
+        kt.AscherChin(repeats=1), "ascher_chin", "projection",
+    )  # fmt: skip
+    with pytest.warns(kt.SimulationWarning, match="loops open"):  # without any
+        motions = [kt.simulate(model, q, constraints=way, **run) for way in ways]
+    reports = [motion.report for motion in motions]
+    drift = [report.loop_error for report in reports]
+    assert drift[0] > 10 * drift[1] > 10 * drift[3]  # 1.7e-6, 1.1e-7, 8.6e-8 m
+    assert drift[3] > 1e6 * drift[4]
+    np.testing.assert_allclose(drift[2], drift[1], rtol=0.05)
+    assert drift[5] < 1e-14
+    assert reports[4].loop_rate_error > 1e6 * reports[5].loop_rate_error
+    true = kt.simulate(model, q, duration=1.0, dt=5e-4).q[::10]
+    error = [np.max(np.abs(motion.q - true)) for motion in motions]
+    np.testing.assert_allclose(error[-2], error[-1], rtol=1e-4)  # that of the step, 1.9e-6 rad
+    assert error[-3] < 1.2 * error[-1]
+    assert max(error[0], error[3]) < 3 * error[-1]
+    np.testing.assert_allclose(error[2], error[1], rtol=1e-3)  # that of Baumgarte's terms, 2.7e-5
+    assert [report.constraints for report in reports][-2:] == ["ascher_chin", "projection"]
+
+
+def test_errors_decay_at_the_rate_of_ascher_and_chin():
+    model, q, _, _ = hinges()
+    rate, apart = 20.0, q + np.array([0.0, 0.0, 1e-6])
+    motion = kt.simulate(model, apart, duration=0.2, dt=2e-3, constraints=kt.AscherChin(rate=rate))
+    expected = motion.loop_error[0] * np.exp(-rate * motion.t)
+    np.testing.assert_allclose(motion.loop_error, expected, atol=0.02 * motion.loop_error[0])
+
+
+def test_settings_that_make_no_sense_are_named():
+    with pytest.raises(ShapeError, match="makes 1 to 99 corrections, got 0"):
+        kt.AscherChin(repeats=0)
+    with pytest.raises(ShapeError, match=r"must be positive \[1/s\], got -1"):
+        kt.AscherChin(rate=-1)
+    with pytest.raises(ShapeError, match=r"an epsilon between 0 and 1 .* got epsilon = 2"):
+        kt.SequentialRegularization(epsilon=2)
+
+
 # --- charts ---------------------------------------------------------------------------------------
 
 
@@ -158,6 +211,14 @@ def test_without_damping_generalized_alpha_keeps_the_energy_of_its_order():
         for dt in (0.005, 0.0025)
     ]
     assert np.log2(errors[0] / errors[1]) > 1.9
+
+
+def test_generalized_alpha_stores_some_steps_only():
+    model, q, _, _ = hinges()
+    run = {"duration": 0.1, "dt": 5e-3, "constraints": "generalized_alpha"}
+    every, some = (kt.simulate(model, q, store_every=k, **run) for k in (1, 7))
+    np.testing.assert_allclose(some.q[:-1], every.q[:-1:7], atol=1e-14)
+    np.testing.assert_allclose(some.q[-1], every.q[-1], atol=1e-14)
 
 
 def test_what_generalized_alpha_cannot_do_is_named():

@@ -10,8 +10,8 @@ import kinetree as kt
 from kinetree.integration.integrator import Stepped
 from kinetree.loops.kinematics.projection import project_configuration, project_velocity
 from kinetree.loops.stepping.choice import better_choice, choose
-from kinetree.loops.stepping.health import Judge, SingularPass, refined
-from kinetree.loops.stepping.options import Projection
+from kinetree.loops.stepping.health import Judge, SingularPass, passes_of, refined
+from kinetree.loops.stepping.options import CONSTRAINTS, Projection
 from kinetree.loops.stepping.projected import Checks
 from kinetree.loops.stepping.stepper import ProjectedStepper
 
@@ -107,6 +107,45 @@ def test_without_refinement_the_energy_suffers():
     )
     assert other < 1e-7
     assert other <= one
+
+
+@pytest.mark.covers("Spencer 3.1", by=passes_of)
+@pytest.mark.parametrize("store_every", [1, 10])
+@pytest.mark.parametrize("name", [name for name in CONSTRAINTS if "energy" not in name])
+def test_passes_are_events_however_constraints_are_kept(name, store_every):
+    model = five_bar()
+    run = {"duration": 0.9, "dt": 5e-3, "store_every": store_every, "constraints": name}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", kt.SimulationWarning)  # the energy of generalized-alpha
+        motion = kt.simulate(model, np.array(model.posture("home").q), **run)
+    (event,) = motion.events
+    assert isinstance(event, SingularPass)
+    np.testing.assert_allclose(event.t, 0.65082, rtol=0, atol=2e-4)
+    assert event.sigma < 1e-2
+    assert event.kappa > 100
+    assert event.indicator < 0.1  # 32 on the way to the next
+    assert motion.report.singular_passes == 1
+    assert str(event).startswith("singular configuration at t = 0.65")
+    assert str(event).endswith("may have gone through a bifurcation")
+    found = kt.loops.singularity(model, event.q)
+    np.testing.assert_allclose([event.sigma, event.kappa], [found.sigma, found.kappa], rtol=1e-6)
+
+
+def test_passes_of_a_batch_have_the_number_of_their_sample():
+    model = five_bar()
+    home = np.array(model.posture("home").q)
+    other = project_configuration(model, home + np.array([0.1, 0.0, 0.0, 0.05]))
+    motion = kt.simulate(model, [other, home], duration=0.8, dt=5e-3, constraints="baumgarte")
+    (event,) = motion.events
+    assert event.sample == (1,)
+    np.testing.assert_allclose(event.t, 0.65082, rtol=0, atol=2e-4)
+
+
+def test_a_step_that_fails_at_a_singularity_names_it():
+    run = {"duration": 1.9, "constraints": "generalized_alpha"}
+    text = r"t = 1\.853 s did not converge.* close to a singular configuration"
+    with pytest.raises(kt.SimulationError, match=text):
+        kt.simulate(five_bar(), through().q[0], **run)
 
 
 def test_passes_are_found_whatever_is_stored():

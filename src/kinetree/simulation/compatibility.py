@@ -25,7 +25,7 @@ from kinetree.integration.explicit import ExplicitRungeKutta, SemiImplicitEuler
 from kinetree.integration.field import is_traceable
 from kinetree.integration.registry import INTEGRATORS
 from kinetree.joints.prescribed import PrescribedInstant
-from kinetree.loops.stepping.options import Baumgarte, Projection, Uncorrected
+from kinetree.loops.stepping.options import AscherChin, Baumgarte, Projection, Uncorrected
 from kinetree.simulation.forces.applied import name_of
 from kinetree.simulation.forces.stateful import stateful_forces
 
@@ -199,7 +199,7 @@ def _constraint(which):
 
 
 def _leaves_prescribed(constraint):
-    kept = isinstance(constraint, (Projection, Baumgarte, Uncorrected))
+    kept = isinstance(constraint, (Projection, AscherChin, Baumgarte, Uncorrected))
     return kept and not getattr(constraint, "energy", False)
 
 

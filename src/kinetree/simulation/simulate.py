@@ -12,6 +12,7 @@ from kinetree.integration.events import Event
 from kinetree.integration.integrator import Integrator
 from kinetree.integration.manifold import settled, turns_over
 from kinetree.integration.prescription import check_rates, prescribed_start, require_untouched
+from kinetree.loops.stepping.health import passes_of
 from kinetree.loops.stepping.stepper import ProjectedStepper
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_seconds
@@ -83,8 +84,9 @@ def simulate(
         constraints: how loops and couplings are kept. ``"projection"``: every step ends on them,
             to rounding error; close to singular configurations steps are taken in parts.
             ``"projection+energy"``: velocities are then scaled to the energy that the joint forces
-            left. ``"baumgarte"``: errors decay; ``"none"``: they grow. Or an instance of
-            ``kt.Projection`` or ``kt.Baumgarte``.
+            left. ``"ascher_chin"``: they are reduced after every step. ``"baumgarte"`` and
+            ``"sequential_regularization"``: they decay; ``"none"``: they grow. Or an instance, such
+            as ``kt.Projection`` or ``kt.Baumgarte``.
         prescribed: motions by the names of prescribed joints, such as ``{"shoulder": motion}``,
             whatever force they take; only the other joints are integrated. A motion is a function
             of time [s] that returns position, velocity and acceleration variables ``(q, qd, qdd)``
@@ -140,7 +142,7 @@ def simulate(
     arrays = record.arrays()
     if prescription is not None:
         arrays["tau"] = drive_forces(stepper, arrays)
-    record.events = _with_passes(record.events, stepper)
+    record.events = _with_passes(record.events, stepper, arrays, store_every)
     seen = observe(model, arrays["q"], arrays["qd"])
     open_by = loop_errors(model, *(arrays[name] for name in ("t", "q", "qd")))
     return Trajectory(
@@ -189,9 +191,16 @@ def _tolerance(rtol, atol, max_step):
     return Tolerance(float(rtol), float(atol), float(max_step))
 
 
-def _with_passes(events, stepper):
+def _with_passes(events, stepper, arrays, store_every):
     """Events, and where the mechanism was close to a singular configuration, in order of time."""
-    passes = stepper.passes.found if isinstance(stepper, ProjectedStepper) else []
+    chosen = getattr(stepper.field, "chosen", None)
+    if isinstance(stepper, ProjectedStepper):
+        passes = stepper.passes.found
+    elif chosen is None or not chosen.rows or len(arrays["t"]) < 3:
+        return events
+    else:
+        states = (arrays[name] for name in ("t", "q", "qd"))
+        passes = passes_of(stepper.model, chosen, *states, store_every)
     return sorted([*events, *passes], key=lambda event: event.t) if passes else events
 
 

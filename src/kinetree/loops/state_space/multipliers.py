@@ -56,7 +56,7 @@ def recovered_multipliers(system, t, q, v, vdot):
 
 
 def regularized_acceleration(
-    system, t, q, v, *, epsilon=1e-4, iterations=4, stabilization: Stabilization | None = None
+    system, t, q, v, *, epsilon=1e-6, iterations=4, stabilization: Stabilization | None = None
 ):
     """``vdot`` by sequential regularisation, (n,) — Ascher and Lin; [22, 23] of Spencer.
 

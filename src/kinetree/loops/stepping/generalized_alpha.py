@@ -29,6 +29,7 @@ from kinetree.integration.implicit import factor, solve
 from kinetree.integration.integrator import Stepped
 from kinetree.integration.manifold import move
 from kinetree.integration.step import Stepper
+from kinetree.loops.stepping.health import near_singularity
 from kinetree.loops.stepping.motion import closed
 
 _ITERATIONS = 8
@@ -146,13 +147,19 @@ class AlphaStepper(Stepper):
         numbers = (np.array(x, dtype=float) for x in (t, h))
         q1, qd1, work, a, now, defect = self._alpha.call(*numbers, q, qd, tau, mean, qdd)
         if not np.max(defect, initial=0.0) <= _CONVERGED:
+            why = near_singularity(self.model.at(t), self.field.chosen, q)
             raise SimulationError(
                 f"a generalized-alpha step of {h:.3g} s from t = {t:.6g} s did not converge: its "
                 f"last correction was {np.max(defect):.2g} of the speed, at most {_CONVERGED:g} "
-                f"will do; take a smaller dt"
+                f"will do; take a smaller dt{why}"
             )
         self._memory = {self._key(q, qd): (mean, qdd), self._key(q1, qd1): (a, now)}
         return Stepped(q1, qd1, work)
+
+    def steps(self, t, h, q, qd, tau, count):
+        """``q, qd, work`` after several steps with the same ``tau``, one by one."""
+        states = self.walk([t + k * h for k in range(count + 1)], q, qd, tau)
+        return *states[-1][:2], sum(state[2] for state in states)
 
     def _remembered(self, t, q, qd, tau):
         """Mean and acceleration at the start; anew where a state was not the end of a step."""

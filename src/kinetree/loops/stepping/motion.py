@@ -113,8 +113,36 @@ class Closed(NamedTuple):
     health: Any
 
 
+@dataclass(frozen=True)
+class Regularization:
+    """Sequential regularisation of the constraint equations — Ascher and Lin; Spencer [22, 23].
+
+    With ``K a = k`` and forces ``l`` of the last round, ``(H + w KᵀK) a = f + Kᵀ (l + w k)``, then
+    ``l += w (k - K a)``: positive definite whatever the rank of ``K``. Every round leaves a share
+    of the error of about ``epsilon``, more near singular configurations.
+
+    Attributes:
+        epsilon: mean inertia over ``w``, the equations being pure numbers.
+        rounds: how often forces are improved.
+    """
+
+    epsilon: float
+    rounds: int
+
+    def __call__(self, model, H, f, K, k):
+        """``a`` and ``l``."""
+        lam = ltl.dense(model.nv)
+        w = sum(H[i, i] for i in range(model.nv)) / (model.nv * self.epsilon)
+        L = ltl.ltdl(H + w * (K.T @ K), lam, lambda _: no_inertia(model))
+        a, forces = 0 * f, 0 * k
+        for _ in range(self.rounds):
+            a = ltl.solve_ltdl(L, lam, f + K.T @ (forces + w * k))
+            forces = forces + w * (k - K @ a)
+        return a, forces
+
+
 @kernel
-def acceleration(model, q, qd, tau, chosen, time_constant=None):
+def acceleration(model, q, qd, tau, chosen, time_constant=None, regularization=None):
     """Joint accelerations under the joint forces ``tau`` and the constraints, (..., nv).
 
     Args:
@@ -124,12 +152,13 @@ def acceleration(model, q, qd, tau, chosen, time_constant=None):
         tau: all joint forces, (..., nv).
         chosen: equations that are solved.
         time_constant: with which errors decay [s]; None for none — RBDA (8.22).
+        regularization: how nearly dependent equations are solved; None for least squares.
     """
-    return _accelerated(model, q, qd, tau, None, chosen, time_constant)[0]
+    return _accelerated(model, q, qd, tau, None, chosen, time_constant, regularization)[0]
 
 
 @kernel
-def driven_acceleration(model, q, qd, tau, qdd, chosen, time_constant=None):
+def driven_acceleration(model, q, qd, tau, qdd, chosen, time_constant=None, regularization=None):
     """Joint accelerations with prescribed joints, and the forces that these take, (..., nv).
 
     Args:
@@ -140,17 +169,21 @@ def driven_acceleration(model, q, qd, tau, qdd, chosen, time_constant=None):
         qdd: accelerations, (..., nv), of which those of the prescribed joints are read.
         chosen: equations that are solved.
         time_constant: as above.
+        regularization: as above.
     """
-    a, forces = _accelerated(model, q, qd, tau, qdd, chosen, time_constant)
+    a, forces = _accelerated(model, q, qd, tau, qdd, chosen, time_constant, regularization)
     prescribed = list(chosen.prescribed)
     forces = forces[: len(prescribed)] * np.array(chosen.prescribed_units)
     return chosen.others(a) + (qdd - chosen.others(qdd)), _at(model.nv, prescribed, forces)
 
 
-def _accelerated(model, q, qd, tau, qdd, chosen, time_constant):
+def _accelerated(model, q, qd, tau, qdd, chosen, time_constant, regularization):
     """Accelerations, and the forces of all equations."""
     c = loop_constraints(model, q, qd)
     k = c.k if time_constant is None else c.stabilized(time_constant)
+    if regularization is not None:
+        H, f = crba.joint_space_inertia(model, q), tau - rnea.bias_force(model, q, qd)
+        return regularization(model, H, f, chosen.matrix(c.K), chosen.right(k, qdd))
     inertia = whitening(model, q, chosen.matrix(c.K), chosen.weight)
     equations = orthogonal(inertia, chosen.matrix(c.K))
     x, k = inertia.forces(tau - rnea.bias_force(model, q, qd)), chosen.right(k, qdd)
@@ -171,6 +204,48 @@ def _at(size, variables, values):
 
 
 @kernel
+def constraint_health(model, t, q, chosen):
+    """``Closed.health`` of a configuration at a time."""
+    K = chosen.matrix(loop_constraints(model.at(t), q, model.zero_velocity).K)
+    return _least(orthogonal(whitening(model, q, K, chosen.weight), K).health)
+
+
+@kernel
+def post_stabilized(model, q, qd, share, chosen, *, repeats):
+    """The state moved by a share of ``F h`` towards ``h = (error, rate) = 0``, several times.
+
+    ``F`` is the inverse of ``K`` that is smallest in the metric of ``H``, for positions and
+    velocities alike — Ascher, Chin, Petzold and Reich; Spencer [20].
+    """
+    K = chosen.matrix(loop_constraints(model, q, qd).K) if chosen.weight else None
+    inertia = whitening(model, q, K, chosen.weight)
+
+    def corrected(state):
+        q, qd = state
+        dx, dv, _, _ = _corrections(model, q, qd, inertia, chosen)
+        dq, dqd = (chosen.others(inertia.motion(share * y)) for y in (dx, dv))
+        return model.integrate(q, dq), qd + dqd
+
+    return repeat(corrected, (q, qd), repeats)
+
+
+def _corrections(model, q, qd, inertia, chosen):
+    """Whitened corrections of positions and velocities, with the equations."""
+    c = loop_constraints(model, q, qd)
+    equations = orthogonal(inertia, chosen.matrix(c.K))
+    dx = -smallest(equations, chosen.right(c.error))
+    dv = -smallest(equations, chosen.right(c.rate))
+    return dx, dv, c, equations
+
+
+def _least(values):
+    least = values[0]
+    for value in values[1:]:
+        least = select(value < least, value, least)
+    return least
+
+
+@kernel
 def closed(model, q, qd, chosen, *, iterations=3):
     """The state without errors next to one with small errors, in the metric of ``H``.
 
@@ -183,16 +258,10 @@ def closed(model, q, qd, chosen, *, iterations=3):
 
     def improved(state):
         q, qd, x = state[:3]
-        c = loop_constraints(model, q, qd)
-        equations = orthogonal(inertia, chosen.matrix(c.K))
-        dx = -smallest(equations, chosen.right(c.error))
-        dv = -smallest(equations, chosen.right(c.rate))
-        health = equations.health[0]
-        for other in equations.health[1:]:
-            health = select(other < health, other, health)
+        dx, dv, c, equations = _corrections(model, q, qd, inertia, chosen)
         errors = chosen.largest_error(c.error), chosen.largest_error(c.rate)
         dq, dqd = (chosen.others(inertia.motion(y)) for y in (dx, dv))
-        return model.integrate(q, dq), qd + dqd, x + dv, *errors, health
+        return model.integrate(q, dq), qd + dqd, x + dv, *errors, _least(equations.health)
 
     none = 0 * q[0]
     state = (q, qd, 0 * qd, none, none, none)

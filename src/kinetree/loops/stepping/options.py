@@ -16,7 +16,8 @@ from kinetree.loops.state_space.charts.atlas import ChartStepper
 from kinetree.loops.state_space.charts.linear_chart import partition, tangent
 from kinetree.loops.stepping.choice import Choice, check_start, choose, warn_of_singular_start
 from kinetree.loops.stepping.generalized_alpha import AlphaStepper, Coefficients
-from kinetree.loops.stepping.projected import Constrained, Projected
+from kinetree.loops.stepping.motion import Regularization
+from kinetree.loops.stepping.projected import Constrained, PostStabilized, Projected
 from kinetree.loops.stepping.stepper import ProjectedStepper
 from kinetree.model import Model
 from kinetree.spelling import did_you_mean
@@ -85,7 +86,7 @@ class Baumgarte:
     def of(self, model: Model, dt: float) -> "Baumgarte":
         """The same with a time constant."""
         sensible = max(np.sqrt(typical_length(model) / 9.81) / 3, 10 * dt)
-        return Baumgarte(float(self.time_constant or sensible))
+        return replace(self, time_constant=float(self.time_constant or sensible))
 
     def stepper(
         self,
@@ -100,6 +101,90 @@ class Baumgarte:
     ) -> Stepper:
         """What takes steps."""
         constrained = Constrained(field, choice.chosen, self.time_constant)
+        return Stepper(model, method, constrained, compiled=compiled)
+
+
+@dataclass(frozen=True)
+class AscherChin:
+    """Stabilisation of the invariant manifold — Ascher and Chin; Spencer §1.1, [19, 20].
+
+    After every step the state moves by ``-F(x) h(x)`` towards the constraints ``h = 0`` of
+    positions and velocities. A fixed number of corrections, and nothing is checked: cheaper than
+    ``Projection``, which iterates until constraints hold, and looks after singular configurations.
+
+    Args:
+        repeats: corrections after every step; two leave errors far below those of the step.
+        rate: ``gamma`` of ``x' = f(x) - gamma F(x) h(x)`` [1/s], so that errors decay in the time
+            ``1 / gamma``, not at once. Takes one correction.
+    """
+
+    repeats: int = 2
+    rate: float | None = None
+    name = "ascher_chin"
+
+    def __post_init__(self):
+        if self.repeats not in range(1, 100):
+            raise ShapeError(f"AscherChin makes 1 to 99 corrections, got {self.repeats!r}")
+        if self.rate is not None and not 0 < self.rate < np.inf:
+            raise ShapeError(f"the rate of AscherChin must be positive [1/s], got {self.rate!r}")
+
+    def stepper(
+        self,
+        model: Model,
+        method: Integrator,
+        field: Field,
+        choice: Choice,
+        batch: tuple[int, ...],
+        *,
+        compiled: bool,
+        adaptive: bool,
+    ) -> Stepper:
+        """What takes steps."""
+        repeats = self.repeats if self.rate is None else 1
+        steps = PostStabilized(method, choice.chosen, repeats, self.rate)
+        return Stepper(model, steps, Constrained(field, choice.chosen), compiled=compiled)
+
+
+@dataclass(frozen=True)
+class SequentialRegularization(Baumgarte):
+    """Penalties that are improved by forces in rounds — Ascher and Lin; Spencer §1.1, [22, 23].
+
+    Equations of motion stay regular where constraints become dependent, at the price of loops that
+    open a little there. Errors decay as in Baumgarte's method.
+
+    Args:
+        time_constant: as for ``Baumgarte`` [s].
+        epsilon: what a round leaves of the error of constraint forces, about. Less than 1e-8
+            costs digits.
+        rounds: how often forces are improved.
+    """
+
+    epsilon: float = 1e-6
+    rounds: int = 4
+    name = "sequential_regularization"
+
+    def __post_init__(self):
+        super().__post_init__()
+        if not (0 < self.epsilon < 1 and self.rounds in range(1, 100)):
+            raise ShapeError(
+                f"SequentialRegularization needs an epsilon between 0 and 1 and 1 to 99 rounds, "
+                f"got epsilon = {self.epsilon!r} and rounds = {self.rounds!r}"
+            )
+
+    def stepper(
+        self,
+        model: Model,
+        method: Integrator,
+        field: Field,
+        choice: Choice,
+        batch: tuple[int, ...],
+        *,
+        compiled: bool,
+        adaptive: bool,
+    ) -> Stepper:
+        """What takes steps."""
+        way = Regularization(self.epsilon, self.rounds)
+        constrained = Constrained(field, choice.chosen, self.time_constant, way)
         return Stepper(model, method, constrained, compiled=compiled)
 
 
@@ -206,6 +291,8 @@ CONSTRAINTS = {
     "charts": Charts(),
     "generalized_alpha": GeneralizedAlpha(),
     "baumgarte": Baumgarte(),
+    "ascher_chin": AscherChin(),
+    "sequential_regularization": SequentialRegularization(),
     "none": Uncorrected(),
 }
 """By name: what ``simulate(constraints=...)`` takes for an instance."""

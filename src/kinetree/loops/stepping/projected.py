@@ -17,10 +17,12 @@ from kinetree.integration.field import Field
 from kinetree.integration.integrator import Integrator
 from kinetree.loops.stepping.motion import (
     Chosen,
+    Regularization,
     acceleration,
     closed,
     constrained_energy,
     driven_acceleration,
+    post_stabilized,
 )
 from kinetree.quantities import dynamics
 
@@ -35,11 +37,13 @@ class Constrained:
         field: all forces that act.
         chosen: which of the constraint equations are solved.
         time_constant: with which errors decay [s], Baumgarte's method; None for none — RBDA (8.22).
+        regularization: how nearly dependent equations are solved; None for least squares.
     """
 
     field: Field
     chosen: Chosen
     time_constant: float | None = None
+    regularization: Regularization | None = None
 
     @property
     def forces(self):
@@ -65,12 +69,15 @@ class Constrained:
             total = total + drives
         else:
             total = self.joint_force(model, t, q, qd, tau)
-            qdd = acceleration(
-                model.at(t), q, qd, total, chosen=self.chosen, time_constant=self.time_constant
-            )
+            qdd = acceleration(model.at(t), q, qd, total, **self._equations)
         if model.is_rheonomic:  # of joints and constraints: all that moves the bodies
             total = dynamics.inverse_dynamics(model.spanning_tree, q, qd, qdd)
         return qdd, (total * qd).sum(-1)
+
+    @property
+    def _equations(self):
+        names = ("chosen", "time_constant", "regularization")
+        return {name: getattr(self, name) for name in names}
 
     def drive_force(self, model, t, q, qd, tau):
         """``tau`` with the forces of the drives in place, (..., nv)."""
@@ -80,9 +87,7 @@ class Constrained:
         """Velocities, accelerations, joint forces, and those that prescribed joints need."""
         q, qd, qdd = self.prescription.at(model, t, q, qd)
         total = self.joint_force(model, t, q, qd, tau)
-        qdd, drives = driven_acceleration(
-            model.at(t), q, qd, total, qdd, chosen=self.chosen, time_constant=self.time_constant
-        )
+        qdd, drives = driven_acceleration(model.at(t), q, qd, total, qdd, **self._equations)
         return qd, qdd, total, drives
 
 
@@ -156,6 +161,39 @@ class Projected(Integrator):
         checks = Checks(*after.checks)
         kick = DOUBTFUL * np.sqrt(checks.kick / (_KICK * checks.kinetic + _KICK * DOUBTFUL))
         return select(kick < checks.position, checks.position, kick)
+
+    def interpolation(self, theta):
+        """Weights of the stages of the inner method."""
+        return self.inner.interpolation(theta)
+
+
+@dataclass(frozen=True)
+class PostStabilized(Integrator):
+    """Steps of another method, after which errors are reduced — Ascher and Chin.
+
+    Attributes:
+        inner: the method.
+        chosen: which of the constraint equations are solved.
+        repeats: corrections after a step.
+        rate: with which errors decay [1/s]; None for a whole correction.
+    """
+
+    inner: Integrator
+    chosen: Chosen
+    repeats: int = 2
+    rate: float | None = None
+
+    def __post_init__(self):
+        for name in ("name", "order", "error_order", "differentiates", "solves"):
+            object.__setattr__(self, name, getattr(self.inner, name))
+
+    def step(self, field, model, t, h, q, qd, tau):
+        """See ``Integrator.step``."""
+        after = self.inner.step(field, model, t, h, q, qd, tau)
+        share = 1 + 0 * h if self.rate is None else 1 - np.exp(-self.rate * h)
+        state = after.q, after.qd, share
+        q1, qd1 = post_stabilized(model.at(t + h), *state, chosen=self.chosen, repeats=self.repeats)
+        return after._replace(q=q1, qd=qd1)
 
     def interpolation(self, theta):
         """Weights of the stages of the inner method."""

@@ -36,7 +36,8 @@ class ProjectedStepper(Stepper):
 
     def __init__(self, model, method, field, *, compiled, health, refine):
         super().__init__(model, method, field, compiled=compiled)
-        self.judge, self.passes, self.refine = Judge(model, health), Passes(model), refine
+        self.judge, self.refine = Judge(model, health), refine
+        self.passes = Passes(model, method.chosen)
         self.refined = self.substeps = 0
 
     # --- steps -------------------------------------------------------------------------------
@@ -51,7 +52,7 @@ class ProjectedStepper(Stepper):
             after = self._with_care(t, h, q, qd, tau, after, again)
         self.judge.learn(Checks.of(after.checks[None]))
         health = Checks.of(after.checks).health
-        self.passes.look(t + h, after.q, health, self.judge.health)
+        self.passes.look(t + h, after.q, after.qd, health, self.judge.health)
         return after
 
     def walk(self, instants, q, qd, tau):
@@ -91,7 +92,7 @@ class ProjectedStepper(Stepper):
         if count:
             self.judge.learn(Checks(*(c[:count] for c in checks)))
         for k in sorted({0, count - 2, count - 1} & set(range(count))):  # next to those with care
-            self.passes.look(instants[k + 1], states[k][0], checks.health[k], self.judge.health)
+            self.passes.look(instants[k + 1], *states[k][:2], checks.health[k], self.judge.health)
         return states[:count]
 
     def _is_fine(self, checks):

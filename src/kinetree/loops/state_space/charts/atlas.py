@@ -92,22 +92,28 @@ class Atlas:
             ``q, v`` at its end. If the chart ends within the step, or becomes poor, the step is
             made again in a chart that begins where the step does.
         """
+        found = None
         try:
             found = self._advanced(t, q, v, advance)
             if not self.is_worn:
                 return found
         except SingularError:
-            found = None
-        if np.array_equal(q, self._where):
-            if found is None:
-                raise SingularError(
-                    f"no chart reaches the end of the step from t = {t:.6g} s; take a shorter "
-                    f"step, or pass singularities with kt.loops.SVDForm"
-                )
-            return found
-        self.chart = self._begin(q, v)
-        self.changes += 1
-        return self._advanced(t, q, v, advance)
+            pass
+        if not np.array_equal(q, self._where):
+            self.chart = self._begin(q, v)
+            self.changes += 1
+            try:
+                return self._advanced(t, q, v, advance)
+            except SingularError:
+                found = None
+        if found is None:
+            sigma = np.linalg.svd(self.system.G(q), compute_uv=False)
+            raise SingularError(
+                f"no chart reaches the end of the step from t = {t:.6g} s, where the condition of "
+                f"the constraints is {sigma[0] / sigma[self._rank - 1]:.3g}; take a shorter step, "
+                f"or pass singularities with kt.loops.SVDForm or constraints='projection'"
+            )
+        return found
 
     def _advanced(self, t, q, v, advance):
         y = advance(self.chart, t, self.chart.coordinates(q, v))
