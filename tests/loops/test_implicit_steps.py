@@ -74,3 +74,43 @@ def test_errors_name_what_is_wrong(state):
         implicit_step(STIFF, q, qd, tau, 0.01, scheme="rk4")
     with pytest.raises(kt.KinetreeError, match=r"does not converge|finds no closed configuration"):
         implicit_step(STIFF, q, 1e3 * qd, tau, 1.0, independent=CRANK)
+
+
+def floating_pair():
+    """A free body in a slot, and a joint on it."""
+    chain = spatial_chain(
+        np.random.default_rng(0), kt.Free(), kt.Revolute("y"), cut=kt.joints.SphereInCylinder("x")
+    )
+    return *chain, None
+
+
+def floating_tree():
+    m = kt.samples.satellite()
+    return m, m.neutral(), None
+
+
+@pytest.mark.parametrize("make", [floating_pair, floating_tree])
+@pytest.mark.parametrize(("scheme", "order"), [("trapezoid", 2), ("backward_euler", 1)])
+def test_orders_and_convergence_on_a_curved_manifold(make, scheme, order):
+    """Displacements from the start of a step take the place of coordinates."""
+    m, q0, independent = make()
+    rng = np.random.default_rng(3)
+    qd0 = kt.loops.project_velocity(m, q0, rng.standard_normal(m.nv))
+    tau = np.zeros(m.nv)
+
+    def end(steps, scheme):
+        q, qd = q0, qd0
+        for _ in range(steps):
+            q, qd, corrections = implicit_step(
+                m, q, qd, tau, 0.05 / steps, scheme=scheme, independent=independent
+            )
+            assert len(corrections) <= 6  # quadratic convergence
+        return q, qd
+
+    exact_q, exact_qd = end(48, "trapezoid")
+    assert np.abs(closure_error(m, exact_q)).max(initial=0) < 1e-13
+    errors = []
+    for steps in (4, 8):
+        q, qd = end(steps, scheme)
+        errors.append(max(np.abs(m.difference(exact_q, q)).max(), np.abs(qd - exact_qd).max()))
+    assert abs(np.log2(errors[0] / errors[1]) - order) < 0.25 * order

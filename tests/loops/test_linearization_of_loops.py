@@ -271,8 +271,10 @@ def test_errors_name_what_is_wrong():
         linearize_in_coordinates(m, rest, rest, rest, independent="boom_joint")
     with pytest.raises(kt.UnknownNameError, match="has no method 'magic'"):
         linearize_in_coordinates(m, rest, rest, rest, method="magic")
-    with pytest.raises(kt.LoopError, match=r"has no loops: use kinetree.linear"):
-        linearize_in_coordinates(kt.samples.pendulum(), [0.0], [0.0], [0.0])
+    with pytest.raises(kt.LoopError, match=r"6 degrees of freedom here; .* got 1: shoulder_joint"):
+        linearize_in_coordinates(
+            kt.samples.ur5(), *np.zeros((3, 6)), independent=["shoulder_joint"]
+        )
     five = kt.samples.five_bar()
     with pytest.raises(kt.errors.JointError, match=r"'right_support' .* Use method='equations'"):
         linearize_in_coordinates(five, np.zeros(4), np.zeros(4), np.zeros(4), method="recursion")

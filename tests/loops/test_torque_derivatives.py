@@ -101,8 +101,16 @@ def test_motors_that_do_not_control_the_mechanism_are_named():
         coordinate_motion(LOADER, rest, [0.0, 9.0], [0.0] * 2, [0.0] * 2, independent=JOINTS)
 
 
-def test_coordinates_of_a_free_joint_are_refused():
+def test_coordinates_of_a_free_joint_are_displacements(rng):
+    """A loader that floats: position by displacement, velocity by velocity variables."""
     floating = kt.edit.floating(LOADER)
-    independent, nothing = ["floating", *JOINTS], np.zeros(8)
-    with pytest.raises(kt.LoopError, match=r"coordinate_motion .*'floating\[0\]'.* derivatives"):
-        coordinate_motion(floating, floating.neutral(), *[nothing] * 3, independent=independent)
+    names, chosen = ["floating", *JOINTS], [0, 1, 2, 3, 4, 5, 6, 11]
+    y, yd, ydd = 0.3 * rng.standard_normal((3, 4, 8))
+    q, qd, qdd = coordinate_motion(floating, floating.neutral(), y, yd, ydd, independent=names)
+    c = constraint(floating, q, qd)
+    assert np.abs(closure_error(floating, q)).max() < 1e-13
+    assert np.abs(c.rate).max() < 1e-12
+    assert_close(np.einsum("tcn,tn->tc", c.K, qdd), c.k, ulps=1e5, scale=10)
+    displaced = floating.difference(floating.neutral(), q)
+    for found, given in ((displaced, y), (qd, yd), (qdd, ydd)):
+        assert_close(found[:, chosen], given, ulps=1e4, scale=1)

@@ -24,7 +24,7 @@ from kinetree.control.equilibria import motion_under
 from kinetree.errors import LoopError, UnknownNameError
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.products import brackets, step_derivatives
-from kinetree.loops.linear.linearization import LinearModel, linearize_in_coordinates
+from kinetree.loops.linear.linearization import LinearModel, linear_model
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_seconds
 from kinetree.quantities.dynamics import forward_dynamics, passive_force
@@ -103,7 +103,7 @@ def _closed(model, q, qd, tau, f_ext, dt, method, independent):
             f"a step of semi-implicit Euler does not keep the loops of model {model.name!r} "
             f"closed; use method='zoh', or no dt for continuous time"
         )
-    linear = linearize_in_coordinates(model, q, qd, tau, f_ext, independent=independent)
+    linear = linear_model(model, q, qd, tau, f_ext, independent)
     if dt is None:
         return linear
     # the rate of a fixed point of the motion acts like one more input

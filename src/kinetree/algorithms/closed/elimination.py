@@ -5,12 +5,17 @@ one order for all samples, which is what compiled code needs. Rows are dicts fro
 entry; zeros are left out. The pivots come back, for the caller to see whether they were any good.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from kinetree.algorithms import ltl
 from kinetree.errors import SingularError
 
-__all__ = ["is_zero", "null_space", "positive_solution", "range_space", "solve_for", "sparse_rows"]
+__all__ = [
+    "NullSpaceBasis", "is_zero", "null_space", "null_space_basis", "positive_solution", "projected",
+    "range_space", "solve_for", "sparse_rows", "transposed_product",
+]  # fmt: skip
 
 
 def is_zero(x) -> bool:
@@ -111,28 +116,64 @@ def null_space(H, b, K, k, pivots):
     Returns:
         ``qdd``; the pivots of the constraints, then those of the projected inertia matrix.
     """
-    n, constant = len(b), len(b)  # the constant term of an equation counts as one more unknown
-    rows = dict(enumerate(sparse_rows(np.column_stack([K, -np.asarray(k)]))))
+    G, g, free, sizes = null_space_basis(K, k, pivots)
+    n = len(b)
+    rest = [b[i] - _dot(row, g) for i, row in enumerate(sparse_rows(H))]
+    place = {j: c for c, j in enumerate(free)}
+    ydd, more = positive_solution(projected(H, G, free), transposed_product(G, free, rest))
+    qdd = [g[i] + sum((x * ydd[place[j]] for j, x in G[i].items()), start=0) for i in range(n)]
+    return np.array(qdd), [*sizes, *more]
+
+
+class NullSpaceBasis(NamedTuple):
+    """``qd = G yd`` and ``qdd = G ydd + g`` for variables ``y`` that follow nothing."""
+
+    G: list
+    """A dict for every variable, from independent variables to factors."""
+    g: list
+    """Numbers, or arrays of as many as there are right-hand sides."""
+    free: list
+    """Numbers of the independent variables, in ascending order."""
+    pivots: list
+    """What was divided by."""
+
+
+def null_space_basis(K, k, pivots) -> NullSpaceBasis:
+    """``K G = 0`` and ``K g = k``, by the pivots of a plan — RBDA (8.39).
+
+    ``k`` may have several columns, (nc, columns); ``g`` then has as many.
+    """
+    n = constant = np.shape(K)[1]  # the constant term of an equation counts as one more unknown
+    rows = dict(enumerate(sparse_rows(K)))
+    for i, x in enumerate(k):
+        if np.ndim(x) or not is_zero(x):
+            rows[i][constant] = -x
     solved, sizes = solve_for(rows, pivots)
     g = [solved[i].pop(constant, 0) if i in solved else 0 for i in range(n)]
     free = [j for j in range(n) if j not in solved]
-    G = [solved.get(i, {i: 1}) for i in range(n)]
+    return NullSpaceBasis([solved.get(i, {i: 1}) for i in range(n)], g, free, sizes)
 
-    inertia = sparse_rows(H)
-    HG = [_combined(row, G) for row in inertia]
-    rest = [b[i] - _dot(row, g) for i, row in enumerate(inertia)]
-    M = [[0] * len(free) for _ in free]
-    right = [0] * len(free)
+
+def projected(H, G, free):
+    """``Gᵀ H G`` of a symmetric matrix: the lower triangle."""
     place = {j: c for c, j in enumerate(free)}
-    for i in range(n):
-        for j, x in G[i].items():
-            right[place[j]] = right[place[j]] + x * rest[i]
-            for c, y in HG[i].items():
+    HG = [_combined(row, G) for row in sparse_rows(H)]
+    M = [[0] * len(free) for _ in free]
+    for row, products in zip(G, HG, strict=True):
+        for j, x in row.items():
+            for c, y in products.items():
                 if place[c] <= place[j]:
                     M[place[j]][place[c]] = M[place[j]][place[c]] + x * y
-    ydd, more = positive_solution(M, right)
-    qdd = [g[i] + sum((x * ydd[place[j]] for j, x in G[i].items()), start=0) for i in range(n)]
-    return np.array(qdd), [*sizes, *more]
+    return M
+
+
+def transposed_product(G, free, x):
+    """``Gᵀ x``; the entries of ``x`` may be arrays."""
+    place, total = {j: c for c, j in enumerate(free)}, [0] * len(free)
+    for row, value in zip(G, x, strict=True):
+        for j, factor in row.items():
+            total[place[j]] = total[place[j]] + factor * value
+    return total
 
 
 def _combined(row, G):

@@ -34,7 +34,10 @@ from kinetree.model.define import kept
 from kinetree.model.views import condensed
 from kinetree.spatial.ops import absolute, less, select
 
-__all__ = ["ClosedChainMotion", "Way", "constrained_acceleration", "is_closed", "ways"]
+__all__ = [
+    "ClosedChainMotion", "Way", "constrained_acceleration", "health_of", "is_closed", "way_for",
+    "ways",
+]  # fmt: skip
 
 SMALLEST_PIVOT = 1e-3
 """Smallest pivot of a constraint, relative to its usual size; squared, of an inertia."""
@@ -95,13 +98,18 @@ def constrained_acceleration(
     """
     way = next(ways(model)) if way is None else way
     qdd, sizes, c = _solved(model, q, qd, tau, f_ext, way.method, way.plan, stabilization)
+    return ClosedChainMotion(qdd, health_of(way, sizes, c, qdd), c)
+
+
+def health_of(way, sizes, c, qdd):
+    """``health`` of a solution, from the sizes of its pivots and the constraints left out."""
     health = 1 / SMALLEST_PIVOT
     for size, usual, limit in zip(sizes, way.pivots, _limits(way), strict=True):
         ratio = absolute(size) * (1 / (limit * usual))
         health = select(less(ratio, health), ratio, health)
     for is_violated in _violations(way.plan, c, qdd):
         health = select(is_violated, 0, health)
-    return ClosedChainMotion(qdd, health, c)
+    return health
 
 
 def _solved(model, q, qd, tau, f_ext, method, plan, stabilization=None):
@@ -186,6 +194,34 @@ def ways(model):
         yield second
     if first is not None and not first.is_safe:
         yield first
+
+
+def way_for(model, independent) -> Way | None:
+    """The null-space way in which some chosen variables are the independent ones.
+
+    Args:
+        model: the mechanism.
+        independent: their numbers; None for the variables that suit elimination best.
+
+    Returns:
+        None where the variables do not determine the others in the configurations that were tried,
+        or the mechanism has another number of freedoms.
+    """
+    model = model.numeric
+    try:
+        next(ways(model))
+    except SingularError:
+        return None
+    known = kept(model, "ways to solve loops", dict)
+    best = known["null space"]
+    if independent is None or best is None:
+        return best
+    columns = tuple(sorted(independent))
+    if columns not in known:
+        plan = make_plan(model, best.plan.axes, known["samples"], columns)
+        fits = len(plan.pivots) + len(columns) == model.nv
+        known[columns] = _way(model, "null space", plan) if fits else None
+    return known[columns]
 
 
 def _best_way(model, method, samples):

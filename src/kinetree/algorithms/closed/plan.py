@@ -39,6 +39,7 @@ __all__ = [
 
 _POOR = 1e-3  # of the largest, for a pivot that does not suit a configuration
 _WORTHY = 0.1  # of the best pivot, for one that causes less work
+_ROUNDING = 1e-10  # of a pivot that is zero
 
 
 class Plan(NamedTuple):
@@ -71,13 +72,14 @@ def stacked_rows(model, q, qd, axes) -> LoopConstraints:
     return stacked(model, [*parts, *function_rows(model, q, qd)])
 
 
-def make_plan(model, axes, samples) -> Plan:
+def make_plan(model, axes, samples, independent=()) -> Plan:
     """Independent constraints and pivots of a model, for rows along the given axes.
 
     Args:
         model: the mechanism.
         axes: see ``turned_rows``.
         samples: configurations, (n, nq), with the loops closed.
+        independent: numbers of variables that no constraint is solved for.
     """
     rehearsal = Rehearsal(
         lambda q: (
@@ -104,7 +106,7 @@ def make_plan(model, axes, samples) -> Plan:
     scaled = np.where(np.abs(scaled) > 1e-13, scaled, 0)
 
     generic = ranks == ranks.max()
-    pivots = _eliminate(scaled[generic], int(ranks.max()))
+    pivots = _eliminate(scaled[generic], int(ranks.max()), independent)
     redundant = tuple(i for i in range(len(rows)) if i not in {i for i, _ in pivots})
     misalignment = units.policy.misalignment
     return Plan(
@@ -118,15 +120,18 @@ def make_plan(model, axes, samples) -> Plan:
     )
 
 
-def _eliminate(A, rank):
-    """Pivots for a stack of matrices, (samples, rows, columns)."""
+def _eliminate(A, rank, independent=()):
+    """Pivots for a stack of matrices, (samples, rows, columns); none in independent columns."""
     pivots = []
     nonzero = np.any(A != 0, axis=0)
     open_rows, open_columns = np.ones(A.shape[1], bool), np.ones(A.shape[2], bool)
+    open_columns[list(independent)] = False
     for _ in range(rank):
         size = np.min(np.abs(A), axis=0) * np.outer(open_rows, open_columns)
         if size.max() < _POOR:  # no pivot suits all configurations: one that suits most
             size = np.median(np.abs(A), axis=0) * np.outer(open_rows, open_columns)
+        if independent and size.max() < _ROUNDING:  # they do not determine the others
+            break
         work = np.outer(nonzero[:, open_columns].sum(1) - 1, nonzero[open_rows].sum(0) - 1)
         candidates = size >= _WORTHY * size.max()
         work = np.where(candidates, work, np.inf)

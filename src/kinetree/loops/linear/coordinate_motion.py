@@ -7,23 +7,17 @@ import numpy as np
 
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
-from kinetree.errors import (
-    LoopError,
-    ShapeError,
-    SimulationError,
-    UnknownNameError,
-    UnreachableError,
-)
+from kinetree.errors import ShapeError, SimulationError, UnknownNameError
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.linear.coordinates import coordinates
-from kinetree.loops.linear.linearization import linearize_in_coordinates
+from kinetree.loops.linear.linearization import linear_model
 from kinetree.loops.linear.velocity_basis import (
-    closed_where,
     coordinate_accelerations,
+    coordinate_jacobian,
     coordinate_rates,
     coordinate_values,
     moved,
-    require_loops,
+    turned,
     velocity_basis,
 )
 from kinetree.model import Model
@@ -51,23 +45,24 @@ def coordinate_motion(
     *,
     independent: Sequence[str],
 ) -> CoordinateMotion:
-    """All joints of a closed mechanism, for a motion of its independent coordinates.
+    """All joints of a mechanism, for a motion of its independent coordinates.
+
+    Of free and ball joints, whose velocity variables are not the derivatives of positions, ``y``
+    are displacements from the neutral position, ``model.difference(model.neutral(), q)``, and
+    ``yd`` and ``ydd`` velocity variables and their derivatives.
 
     Args:
-        model: the mechanism, with loops or couplings.
+        model: the mechanism; without loops all its variables are independent.
         q0: a closed configuration near the first ``y``, which selects the assembly, (nq,).
-        y: values of the coordinates [m or rad], (p,), or (samples, p) along a motion; of a free or
-            ball joint what leads there from its neutral position,
-            ``joint.difference(joint.neutral(), q)``.
+        y: values of the coordinates [m or rad], (p,), or (samples, p) along a motion.
         yd: their velocity variables, like ``y``: rates of ``y``, except for free and ball joints.
         ydd: the rates of these, like ``y``.
         independent: names of the joints whose variables are the coordinates.
 
     Raises:
-        LoopError: some variables of a free or ball joint are coordinates, and others are not.
+        UnreachableError: no closed configuration has these coordinates.
     """
     q0 = as_configuration(as_model(model), q0)
-    require_loops(model, "the variables of all its joints are independent")
     given = [np.asarray(a, dtype=float) for a in (y, yd, ydd)]
     try:
         y, yd, ydd = np.broadcast_arrays(*given)
@@ -82,9 +77,10 @@ def coordinate_motion(
             f"y must have shape ({len(chosen.names)},) or (samples, {len(chosen.names)}) for the "
             f"coordinates {', '.join(map(repr, chosen.names))}, got {y.shape}"
         )
-    positions, q = [], q0
+    positions, q, neutral = [], q0, model.neutral()
     for sample in y.reshape(-1, y.shape[-1]):
-        q = _with_values(model, q, sample, chosen)
+        start = q if chosen.flat else neutral
+        q = moved(model, start, sample - coordinate_values(model, start, chosen), chosen, q)
         positions.append(q)
     q = np.array(positions).reshape(*y.shape[:-1], model.nq)
     K = constraint(model, q, np.zeros(model.nv)).K
@@ -93,41 +89,6 @@ def coordinate_motion(
     products = coordinate_accelerations(model, q, qd, np.zeros(model.nv), chosen)
     wanted = np.concatenate([ydd - products, constraint(model, q, qd).k], axis=-1)
     return CoordinateMotion(q, qd, np.einsum("...nc,...c->...n", basis.inverse, wanted))
-
-
-def _with_values(model, q, y, chosen):
-    """The closed configuration near ``q`` whose coordinates have the values ``y``, (nq,)."""
-    if chosen.flat:
-        return moved(model, q, y - coordinate_values(model, q, chosen), chosen)
-    taken, target = np.any(chosen.rows, axis=0), {}
-    for i in range(1, model.body_count + 1):
-        joint, at = model.joint[i], model.v_slice[i]
-        if not np.any(taken[at]) or joint.rates_are_velocities:
-            continue
-        if not np.all(taken[at]):
-            raise LoopError(
-                f"coordinate_motion takes all variables of joint {model.joint_names[i - 1]!r} of "
-                f"model {model.name!r} as coordinates, or none: those of a free or ball joint "
-                f"have no values of their own, since their rates are not independent"
-            )
-        target[i] = joint.integrate(joint.neutral(), chosen.rows[:, at].T @ y)
-
-    def lacking(q):
-        """By a free or ball joint, the way to its position from where it is."""
-        dy = y - coordinate_values(model, q, chosen)
-        for i, position in target.items():
-            rows, way = chosen.rows[:, model.v_slice[i]], q[model.q_slice[i]]
-            mine = np.any(rows, axis=1)
-            dy[mine] = (rows @ model.joint[i].difference(way, position))[mine]
-        return dy
-
-    found = closed_where(model, q, lacking, chosen)
-    if found is not None:
-        return found
-    raise UnreachableError(
-        f"model {model.name!r} finds no closed configuration with {', '.join(chosen.names)} at "
-        f"{np.asarray(y)}: start nearer, or choose other independent joints"
-    )
 
 
 # --- implicit steps on a chart: Spencer 4.6 ------------------------------------------------------
@@ -143,7 +104,7 @@ def _with_values(model, q, y, chosen):
 #
 # Of free and ball joints ``y1 - y0`` is ``difference(q0, q1)``, so that the step is a method on the
 # group: the mean of two velocities leads from one position to the other, which is of second order,
-# too. ``A`` then leaves out terms of the size ``h yd``, and convergence is linear in these.
+# too.
 
 _WEIGHTS = {"backward_euler": 1.0, "trapezoid": 0.5}
 _ITERATIONS = 30
@@ -174,17 +135,19 @@ def implicit_step(
     tolerance: float = 1e-12,
     linearization: str = "equations",
 ) -> ImplicitStep:
-    """One implicit step of a closed mechanism, which stays closed.
+    """One implicit step of a mechanism, whose loops stay closed.
 
     Args:
-        model: the mechanism, with loops or couplings.
+        model: the mechanism; without loops all its variables are independent.
         q: joint positions that close the loops, (nq,).
         qd: joint velocities that keep them closed, (nv,).
         tau: forces of the motors, held over the step, (nv,).
         dt: length of the step [s].
         f_ext: forces acting on bodies, held over the step.
         scheme: ``"trapezoid"``, of second order; ``"backward_euler"``, of first order, damps.
-        independent: coordinates, as in ``linearize_in_coordinates``.
+        independent: coordinates, as in ``linearize_in_coordinates``. Those of free and ball joints
+            are displacements from ``q``, ``model.integrate(q, dy)``, for which both schemes are of
+            the same order.
         tolerance: correction of ``z`` relative to its size at which iterations end.
         linearization: method of ``linearize_in_coordinates`` for the iteration matrix.
 
@@ -196,19 +159,20 @@ def implicit_step(
             f"implicit_step has no scheme {scheme!r}; use one of {list(_WEIGHTS)}"
         )
     weight, corrections = dt * _WEIGHTS[scheme], []
-    start = linearize_in_coordinates(model, q, qd, tau, f_ext, independent=independent)
+    start = linear_model(model, q, qd, tau, f_ext, independent)
     chosen, p = start.chosen, len(start.coordinates)
+    if independent is None or isinstance(independent, str):  # the same ones over the step
+        independent = chosen.rows
     known = dt * start.rate - weight * start.rate  # the explicit part of the step
     change, here = dt * start.rate, start  # of z, and the linear model there
     yd = coordinate_rates(model, q, qd, chosen)
     at_q, at_qd = q, qd
     for _ in range(_ITERATIONS):
         at_q, at_qd = _state(model, at_q, q, change, yd, chosen)
-        here = linearize_in_coordinates(
-            model, at_q, at_qd, tau, f_ext, independent=independent, method=linearization
-        )
+        here = linear_model(model, at_q, at_qd, tau, f_ext, independent, linearization)
         residual = change - known - weight * here.rate
-        step = np.linalg.solve(np.eye(2 * p) - weight * here.A, -residual)
+        A = _by_displacements(model, q, at_q, here)
+        step = np.linalg.solve(np.eye(2 * p) - weight * A, -residual)
         change = change + step
         corrections.append(float(np.max(np.abs(step))))
         if corrections[-1] <= tolerance * max(1.0, float(np.max(np.abs(change)))):
@@ -219,6 +183,17 @@ def implicit_step(
         f"an implicit step of {dt:.3g} s does not converge for model {model.name!r}: corrections "
         f"{', '.join(f'{c:.2g}' for c in corrections[-3:])}; take shorter steps"
     )
+
+
+def _by_displacements(model, q, at_q, linear):
+    """``A`` for displacements of ``y`` from ``q``, as the equations of a step have them."""
+    if linear.chosen.flat:
+        return linear.A
+    p, A = len(linear.coordinates), linear.A.copy()
+    gradient = coordinate_jacobian(model, at_q, turned(model, q, at_q, linear.chosen)) @ linear.G
+    A[:p, :p] = 0
+    A[p:, :p] = A[p:, :p] @ np.linalg.inv(gradient)
+    return A
 
 
 def _state(model, near, q, change, yd, chosen):

@@ -14,6 +14,7 @@ from kinetree.algorithms.closed.rank import scaling
 from kinetree.errors import LoopError, ShapeError, SingularError, UnknownNameError
 from kinetree.loops.kinematics.constraint import rank
 from kinetree.model.arrays import as_numbers, check_finite
+from kinetree.model.define import kept
 from kinetree.model.gearing import require_leader
 
 
@@ -64,6 +65,20 @@ def coordinates(model, K, independent=None) -> Coordinates:
             for variables of the tree that are, in the first sample, far from dependent.
     """
     freedom = _freedom(model, K)
+    if freedom == 0:
+        raise LoopError(f"model {model.name!r} cannot move here: it has no degree of freedom")
+    first = _null_rows(scaling(model).apply(K[(0,) * (K.ndim - 2)]), freedom)
+    return _requested(model, independent, freedom, K, first)
+
+
+def coordinates_of_basis(model, K, G, independent=None) -> Coordinates:
+    """The same, where a basis ``G`` of the velocities that ``K`` allows is known, (..., nv, p)."""
+    first = G[(0,) * (G.ndim - 2)]
+    directions = np.linalg.qr(first / scaling(model).columns[:, None])[0].T
+    return _requested(model, independent, G.shape[-1], K, directions)
+
+
+def _requested(model, independent, freedom, K, first):
     if isinstance(independent, str):
         if independent != "tangent":
             raise UnknownNameError(
@@ -74,9 +89,9 @@ def coordinates(model, K, independent=None) -> Coordinates:
         flat = all(joint.rates_are_velocities for joint in model.joint[1:])
         return Coordinates(names, _null_rows(K, freedom), flat=flat)
     if independent is None:
-        first = K.reshape(-1, *K.shape[-2:])[0]
-        return _from_columns(model, _far_from_dependent(model, first, freedom))
-    if not _are_names(independent):
+        columns = _far_from_dependent(first)
+        return kept(model, ("coordinates", columns), lambda: _from_columns(model, columns))
+    if not are_names(independent):
         return _from_matrix(model, independent, freedom, K.shape[:-2])
     return _from_names(model, independent, freedom)
 
@@ -97,20 +112,24 @@ def _null_rows(K, freedom):
     return np.linalg.svd(K)[2][..., K.shape[-1] - freedom :, :]
 
 
-def _far_from_dependent(model, K, freedom):
-    """Numbers of velocity variables that determine the others, by Gram–Schmidt with pivoting."""
-    rest, chosen = _null_rows(scaling(model).apply(K), freedom), []
-    for _ in range(freedom):
+def _far_from_dependent(rest):
+    """Numbers of velocity variables that determine the others, by Gram–Schmidt with pivoting.
+
+    ``rest`` are orthonormal directions of the motion, (p, nv), in the units of the mechanism.
+    """
+    chosen = []
+    for _ in range(len(rest)):
         lengths = np.linalg.norm(rest, axis=0)
         lengths[chosen] = -1.0
         best = int(np.argmax(lengths >= lengths.max() * (1 - 1e-9)))
         chosen.append(best)
         direction = rest[:, best] / lengths[best]
         rest = rest - np.outer(direction, direction @ rest)
-    return np.array(sorted(chosen), dtype=int)
+    return tuple(sorted(chosen))
 
 
-def _are_names(independent):
+def are_names(independent):
+    """Whether coordinates are requested by names of joints or variables."""
     return not isinstance(independent, np.ndarray) and all(isinstance(n, str) for n in independent)
 
 
@@ -130,8 +149,24 @@ def _from_matrix(model, R, freedom, batch):
     return Coordinates(tuple(f"y[{k}]" for k in range(freedom)), R, flat=flat)
 
 
+def coordinates_by_name(model, names) -> Coordinates:
+    """Coordinates by names, however many degrees of freedom there are."""
+    return _from_columns(model, _columns(model, names))
+
+
 def _from_names(model, names, freedom):
     """Coordinates by names of joints, or of single variables such as ``"ball[1]"``."""
+    columns = _columns(model, names)
+    if len(columns) != freedom:
+        given = [_labels(model)[at] for at in columns]
+        raise LoopError(
+            f"model {model.name!r} has {freedom} degrees of freedom here; as many independent "
+            f"variables are needed, got {len(columns)}: {', '.join(given) or 'none'}"
+        )
+    return _from_columns(model, columns)
+
+
+def _columns(model, names):
     chain, labels = ClosedChain(model), _labels(model)
     joints, columns = (*model.joint_names, *model.loop_names), []
     for name in names:
@@ -140,13 +175,7 @@ def _from_names(model, names, freedom):
             columns += range(chain.nv)[chain.v_slice[i]]
         else:
             columns.append(labels.index(name))
-    given = [labels[at] for at in columns]
-    if len(columns) != freedom:
-        raise LoopError(
-            f"model {model.name!r} has {freedom} degrees of freedom here; as many independent "
-            f"variables are needed, got {len(columns)}: {', '.join(given) or 'none'}"
-        )
-    return _from_columns(model, columns)
+    return columns
 
 
 def _from_columns(model, columns):

@@ -33,7 +33,6 @@ from kinetree.loops.linear.velocity_basis import (
     VelocityBasis,
     along_columns,
     loop_coordinates_along,
-    require_loops,
     velocity_basis,
 )
 from kinetree.model import Model
@@ -88,6 +87,8 @@ def _along(state, chosen, dq, dqd):
 
 def _constraint_along(state, dq, dqd):
     motion = (state.model, state.q, state.qd, state.qdd)
+    if not state.model.is_constrained:
+        return (np.zeros((*dq.shape[:-2], 0, dq.shape[-1])),) * 2
     return along_columns(_constraint_rate, *motion, tangents=(dq, dqd))
 
 
@@ -116,6 +117,8 @@ def forces_along(state: MotionState, lam, dq, dqd, dqdd):
 
     The forces ``lam`` of the constraints, (..., nc), and those on the bodies stay what they are.
     """
+    if not state.model.is_constrained:
+        return joint_forces_along(state, dq, dqd, dqdd)
     model, q, qd, qdd, _, f_ext = state
     tangents = (dq, dqd, dqdd)
     return along_columns(_force_rate, model, q, qd, qdd, lam, tangents=tangents, f_ext=f_ext)
@@ -123,8 +126,8 @@ def forces_along(state: MotionState, lam, dq, dqd, dqdd):
 
 def joint_forces_along(state: MotionState, dq, dqd, dqdd):
     """How ``ID - tau_passive`` changes along columns of ``q``, ``qd`` and ``qdd``."""
-    nothing = np.zeros_like(constraint(state.model, state.q, state.qd).k)
-    return forces_along(state, nothing, dq, dqd, dqdd)
+    model, q, qd, qdd, _, f_ext = state
+    return along_columns(_load_rate, model, q, qd, qdd, tangents=(dq, dqd, dqdd), f_ext=f_ext)
 
 
 @kernel
@@ -134,13 +137,19 @@ def _constraint_motion(m, q, qd, qdd):
 
 
 @kernel
-def _force(m, q, qd, qdd, lam, f_ext=None):
+def _load(m, q, qd, qdd, f_ext=None):
     forces = None if f_ext is None else [None, *map(Force.from_array, f_ext)]
-    load = fewest.inverse_dynamics(m, q, qd, qdd, forces) - passive.passive_force(m, q, qd)
+    return fewest.inverse_dynamics(m, q, qd, qdd, forces) - passive.passive_force(m, q, qd)
+
+
+@kernel
+def _force(m, q, qd, qdd, lam, f_ext=None):
+    load = _load(m, q, qd, qdd, f_ext)
     return load - loop_constraints(m, q, m.zero_velocity).K.T @ lam
 
 
 _constraint_rate = jvp(_constraint_motion, wrt=("q", "qd"))
+_load_rate = jvp(_load, wrt=("q", "qd", "qdd"))
 _force_rate = jvp(_force, wrt=("q", "qd", "qdd"))
 
 
@@ -177,7 +186,7 @@ def torque_derivatives(
     """Forces that a motion takes, and how they change with the motion.
 
     Args:
-        model: the mechanism, with loops or couplings.
+        model: the mechanism; without loops all its variables are independent.
         q: joint positions that close the loops, (..., nq).
         qd: joint velocities that keep them closed, (..., nv).
         qdd: joint accelerations that keep them closed, (..., nv); see ``coordinate_motion``.
@@ -189,7 +198,6 @@ def torque_derivatives(
         SingularError: the driven joints do not control the mechanism here.
     """
     q = as_configuration(as_model(model), q)
-    require_loops(model, "use kinetree.differentiate(kinetree.inverse_dynamics, ...)")
     qd, qdd = as_joint_vector(model, qd, "qd"), as_joint_vector(model, qdd, "qdd")
     K = constraint(model, q, qd).K
     chosen = coordinates(model, K, independent)

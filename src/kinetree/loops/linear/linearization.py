@@ -16,18 +16,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinetree.algorithms.closed.rank import scaling
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import Array, ArrayLike
-from kinetree.errors import LoopError, UnknownNameError
+from kinetree.errors import UnknownNameError
 from kinetree.functional.products import brackets
 from kinetree.loops.kinematics.constraint import constraint
-from kinetree.loops.linear.coordinates import Coordinates, coordinates
+from kinetree.loops.linear.coordinates import (
+    Coordinates,
+    are_names,
+    coordinates,
+    coordinates_by_name,
+    coordinates_of_basis,
+)
 from kinetree.loops.linear.derivatives import (
     force_derivatives,
     invariant_derivatives,
     motion_derivatives,
 )
 from kinetree.loops.linear.methods import differences, recursion
+from kinetree.loops.linear.tangent_dynamics import tangent_dynamics
 from kinetree.loops.linear.velocity_basis import (
     MotionState,
     VelocityBasis,
@@ -37,7 +45,6 @@ from kinetree.loops.linear.velocity_basis import (
     coordinate_rates,
     loop_coordinates_along,
     require_closed,
-    require_loops,
     velocity_basis,
 )
 from kinetree.model import Model
@@ -89,13 +96,13 @@ def linearize_in_coordinates(
     independent: Sequence[str] | str | ArrayLike | None = None,
     method: str = "equations",
 ) -> LinearModel:
-    """Equations of motion of a closed mechanism to first order, in independent coordinates.
+    """Equations of motion to first order, in independent coordinates.
 
     ``kt.linearize`` gives the same for every mechanism, in continuous or discrete time; here the
     method of Spencer's thesis can be chosen.
 
     Args:
-        model: the mechanism, with loops or couplings.
+        model: the mechanism; without loops all its variables are independent.
         q: joint positions that close the loops, (..., nq).
         qd: joint velocities that keep them closed, (..., nv).
         tau: forces of the motors, (..., nv). Springs, dampers and friction of the joints are part
@@ -112,25 +119,139 @@ def linearize_in_coordinates(
     Returns:
         A ``LinearModel``.
     """
+    return linear_model(model, q, qd, tau, f_ext, independent, method)
+
+
+def linear_model(model, q, qd, tau, f_ext, independent, method="equations") -> LinearModel:
+    """The same, for arrays on the CPU."""
     if method not in _METHODS:
         raise UnknownNameError(
             f"kinetree.loops.linearize_in_coordinates has no method {method!r}; use one of "
             f"{list(_METHODS)}"
         )
+    if method == "equations":
+        found = _by_plan(model, q, qd, tau, f_ext, independent)
+        if found is not None:
+            return found
     state, chosen, basis = motion_state(model, q, qd, tau, f_ext, independent)
-    A21, A22, B2 = _METHODS[method](state, chosen, basis)
-    _, q, qd, qdd, *_ = state
+    return _assembled(state, chosen, basis.G, *_METHODS[method](state, chosen, basis))
 
-    p = len(chosen.names)
-    A = np.zeros((*qd.shape[:-1], 2 * p, 2 * p))
+
+def _assembled(state, chosen, G, A21, A22, B2, at=None):
+    """The linear model from its blocks; ``at`` are the numbers of tree variables ``y``."""
+    model, q, qd, qdd, *_ = state
+    batch, p = qdd.shape[:-1], len(chosen.names)
+    A, B, rate = (
+        np.zeros((*batch, *size)) for size in ((2 * p, 2 * p), (2 * p, model.nv), (2 * p,))
+    )
     if not chosen.flat:
-        A[..., :p, :p] = chosen.rows @ brackets(model, q, qd) @ basis.G
-    A[..., :p, p:], A[..., p:, :p], A[..., p:, p:] = np.eye(p), A21, A22
-    B = np.concatenate([np.zeros_like(B2), B2], axis=-2)
-    yd = coordinate_rates(model, q, qd, chosen)
-    ydd = coordinate_accelerations(model, q, qd, qdd, chosen)
-    rate = np.concatenate([yd, ydd], axis=-1)
-    return LinearModel(A, B, rate, chosen.names, basis.G, qdd, chosen)
+        A[..., :p, :p] = chosen.rows @ brackets(model, q, qd) @ G
+    A[..., range(p), range(p, 2 * p)] = 1
+    A[..., p:, :p], A[..., p:, p:], B[..., p:, :] = A21, A22, B2
+    if at is None:
+        rate[..., :p] = coordinate_rates(model, q, qd, chosen)
+        rate[..., p:] = coordinate_accelerations(model, q, qd, qdd, chosen)
+    else:
+        rate[..., :p], rate[..., p:] = qd[..., at], qdd[..., at]
+    return LinearModel(A, B, rate, chosen.names, G, qdd, chosen)
+
+
+# --- the compiled way: LN-17, a few forward dynamics ---------------------------------------------
+
+
+def _by_plan(model, q, qd, tau, f_ext, independent):
+    """The linear model by ``tangent_dynamics``, or None where its plan does not fit.
+
+    Names of tree joints have a plan of their own. Other coordinates ``yd = R qd`` follow from those
+    ``z`` of the best plan: with ``T = R G``,
+
+        dy = T dz     dyd = L dz + T dzd     L = R V + ∂R/∂q .. qd
+    """
+    q, qd, tau = (np.asarray(a) for a in (q, qd, tau))
+    if f_ext is not None:
+        f_ext = external_forces(as_model(model), f_ext)
+    wanted = _requested(as_model(model), independent)
+    if wanted is None or not model.nv:
+        return None
+    t = tangent_dynamics(model, wanted.columns, q, qd, tau, f_ext)
+    if t is None:
+        return None
+    state = MotionState(model, q, qd, t.qdd, tau, f_ext)
+    if wanted.columns is None:
+        return _in_other_coordinates(state, t, independent)
+    return _in_variables(state, t, wanted)
+
+
+def _in_variables(state, t, wanted):
+    _, _, at, order = wanted
+    if order is None:
+        return _assembled(state, wanted.chosen, t.G, t.W[..., at, :], t.U[..., at, :], t.B, at)
+    G, W, U, B = t.G[..., order], t.W[..., order], t.U[..., order], t.B[..., order, :]
+    return _assembled(state, wanted.chosen, G, W[..., at, :], U[..., at, :], B, at)
+
+
+class _Requested(NamedTuple):
+    """Coordinates that are variables of the tree, ``chosen``; or others, if that is None."""
+
+    chosen: Any = None
+    columns: Any = None
+    """Their numbers, in ascending order."""
+    at: Any = None
+    """Their numbers, in the order in which they were named."""
+    order: Any = None
+    """Where they are among the columns of the plan; None in ascending order."""
+
+
+def _requested(model, independent):
+    """What coordinates a caller requests; None for what the general way must refuse."""
+    if isinstance(independent, str) or independent is None or not are_names(independent):
+        return _Requested()
+    key = ("named coordinates", tuple(independent))
+    if key not in model.memo:
+        model.memo[key] = _named(model, independent)
+    return model.memo[key]
+
+
+def _named(model, names):
+    chosen = coordinates_by_name(model, names)
+    if chosen.loops or not chosen.names:
+        return _Requested()
+    at = [int(np.argmax(row)) for row in chosen.rows]
+    if len(set(at)) != len(at) or (not model.is_constrained and len(at) != model.nv):
+        return None
+    columns = tuple(sorted(at))
+    order = [columns.index(k) for k in at]
+    return _Requested(chosen, columns, at, None if order == sorted(order) else order)
+
+
+def _in_other_coordinates(state, t, independent):
+    """The linear model in ``y`` with ``yd = R qd``, from that in the variables of a plan."""
+    model, q, qd, *_ = state
+    state = state._replace(q=np.broadcast_to(q, (*t.qdd.shape[:-1], model.nq)))
+    state = state._replace(qd=np.broadcast_to(qd, t.qdd.shape))
+    K = constraint(model, state.q, state.qd).K
+    chosen = coordinates_of_basis(model, K, t.G, independent)
+    if independent is None and np.array_equal(chosen.rows, np.eye(model.nv)[list(t.columns)]):
+        return _in_variables(state, t, _Requested(chosen, t.columns, list(t.columns)))
+    R = coordinate_jacobian(model, state.q, chosen)
+    T = R @ t.G
+    units = scaling(model).columns
+    sizes = np.linalg.norm(R * units, axis=-1)[..., None] * np.linalg.norm(
+        t.G / units[:, None], axis=-2, keepdims=True
+    )
+    s = np.linalg.svd(T / np.where(sizes > 0, sizes, 1), compute_uv=False)
+    if not np.all(s[..., -1] > _DETERMINED):
+        return None  # the general way decides, and says what is wrong
+    y1, z1 = loop_coordinates_along(state, chosen, t.G, t.V)
+    _, z2 = loop_coordinates_along(state, chosen, np.zeros_like(t.G), t.G)
+    inverse = np.linalg.inv(T)
+    A22 = (R @ t.U + z2) @ inverse
+    A21 = (R @ t.W + z1 - A22 @ (R @ t.V + y1)) @ inverse
+    return _assembled(state, chosen, t.G @ inverse, A21, A22, T @ t.B)
+
+
+_DETERMINED = 1e-5
+"""Smallest singular value, of coordinates and columns of unit length, that leaves no doubt."""
 
 
 def motion_state(
@@ -139,15 +260,12 @@ def motion_state(
     """The motion of a closed mechanism in a state, and coordinates for it."""
     q = as_configuration(as_model(model), q)
     qd, tau = as_joint_vector(model, qd, "qd"), as_joint_vector(model, tau, "tau")
-    require_loops(model, "use kinetree.linearize, whose states are all joint variables")
     batch = np.broadcast_shapes(*(a.shape[:-1] for a in (q, qd, tau)))
     q, qd, tau = (np.broadcast_to(a, (*batch, a.shape[-1])) for a in (q, qd, tau))
     f_ext = None if f_ext is None else external_forces(model, f_ext)
     c = constraint(model, q, qd)
     require_closed(model, q, qd, c)
     chosen = coordinates(model, c.K, independent)
-    if not chosen.names:
-        raise LoopError(f"model {model.name!r} cannot move here: it has no degree of freedom")
     basis = velocity_basis(model, q, c.K, chosen)
     qdd = accelerations(model, q, qd, tau, f_ext, c, basis)
     return MotionState(model, q, qd, qdd, tau, f_ext), chosen, basis
@@ -207,7 +325,7 @@ def linearize_on_manifold(
     """The equations of motion to first order, in all joint variables.
 
     Args:
-        model: the mechanism, with loops or couplings.
+        model: the mechanism; without loops all its variables are independent.
         q: joint positions that close the loops, (..., nq).
         qd: joint velocities that keep them closed, (..., nv).
         tau: forces of the motors, (..., nv).

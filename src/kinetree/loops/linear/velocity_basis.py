@@ -8,6 +8,7 @@ Redundant rows of ``K`` do no harm: the system is then solved in the sense of le
 is consistent. CPU only.
 """
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,12 +21,14 @@ from kinetree.algorithms.closed.joint_space import (
 )
 from kinetree.algorithms.closed.links import ClosedChain, link_states
 from kinetree.algorithms.closed.rank import RANK_TOLERANCE, scaling
-from kinetree.errors import LoopError, SingularError, UnreachableError
+from kinetree.errors import SingularError, UnreachableError
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
 from kinetree.functional.products import jvp
 from kinetree.loops.kinematics.constraint import Constraint, closure_error, constraint
+from kinetree.loops.kinematics.space import space_of
 from kinetree.loops.linear.coordinates import Coordinates
+from kinetree.loops.state_space.multipliers import solved_inertia
 from kinetree.quantities.dynamics import inverse_dynamics, mass_matrix, passive_force
 
 _STEPS = 50
@@ -114,39 +117,32 @@ def moved(model, q, dy, chosen, near=None):
     Raises:
         UnreachableError: no configuration with these coordinates was found.
     """
-    found = closed_where(
-        model,
-        q if near is None else near,
-        lambda at: dy - coordinate_changes(model, q, at, chosen),
-        chosen,
-    )
-    if found is not None:
-        return found
+    start, left = q, np.inf
+    q = q if near is None else near
+    for _ in range(_STEPS):
+        wanted = dy - coordinate_changes(model, start, q, chosen)
+        error = np.concatenate([wanted, -closure_error(model, q)])
+        K = constraint(model, q, np.zeros(model.nv)).K
+        step = velocity_basis(model, q, K, turned(model, start, q, chosen)).inverse @ error
+        before, left = left, float(np.max(np.abs(step / scaling(model).columns), initial=0))
+        if left <= 4e-16 or (before < 1e-12 and left >= before / 2):
+            return q
+        q = model.integrate(q, step)
     raise UnreachableError(
         f"model {model.name!r} finds no closed configuration with {', '.join(chosen.names)} "
         f"changed by {np.asarray(dy)}: start nearer, or choose other independent joints"
     )
 
 
-def closed_where(model, q, lacking, chosen):
-    """The closed configuration near ``q`` where nothing is ``lacking``; None if none was found.
+def turned(model, q0, q, chosen):
+    """Coordinates whose rates at ``q`` are those of ``coordinate_changes(model, q0, q, chosen)``.
 
-    Args:
-        model: the mechanism.
-        q: where to begin, (nq,).
-        lacking: function of a configuration: what the coordinates have to change by, (p,).
-        chosen: the coordinates.
+    The same, where rates are derivatives; displacements of free and ball joints turn their axes.
     """
-    left = np.inf
-    for _ in range(_STEPS):
-        error = np.concatenate([lacking(q), -closure_error(model, q)])
-        K = constraint(model, q, np.zeros(model.nv)).K
-        step = velocity_basis(model, q, K, chosen).inverse @ error
-        before, left = left, float(np.max(np.abs(step / scaling(model).columns), initial=0))
-        if left <= 4e-16 or (before < 1e-12 and left >= before / 2):
-            return q
-        q = model.integrate(q, step)
-    return None
+    if chosen.flat:
+        return chosen
+    gradient = space_of(model).difference_gradient(q0, q)
+    return replace(chosen, rows=chosen.rows @ gradient)
 
 
 def loop_coordinates_along(state, chosen, dq, dqd):
@@ -213,12 +209,6 @@ def along_columns(rate, model, *arrays, tangents, f_ext=None) -> Any:
 # --- state, forces and accelerations -------------------------------------------------------------
 
 
-def require_loops(model, instead):
-    """Raise LoopError for a model without loops or constraints, and say what to do instead."""
-    if not model.is_constrained:
-        raise LoopError(f"model {model.name!r} has no loops: {instead}")
-
-
 class MotionState(NamedTuple):
     """Inputs of ``forward_dynamics`` and its result; any leading batch axes."""
 
@@ -263,7 +253,7 @@ def accelerations(model, q, qd, tau, f_ext, c: Constraint, basis: VelocityBasis)
     g = np.einsum("...nc,...c->...n", inverse[..., G.shape[-1] :], c.k)
     load = -MotionState(model, q, qd, g, tau, f_ext).constraint_force()
     G_T, H = np.swapaxes(G, -1, -2), mass_matrix(model.spanning_tree, q)
-    ydd = np.linalg.solve(G_T @ H @ G, G_T @ load[..., None])
+    ydd = solved_inertia(G_T @ H @ G, G_T @ load[..., None])
     return g + (G @ ydd)[..., 0]
 
 

@@ -1,0 +1,227 @@
+"""Accelerations of a closed mechanism to first order along motions that keep it closed, compiled.
+
+With the independent variables ``y`` of a plan of elimination, ``qd = G yd``, deviations are
+
+    dq = G dy     dqd = V dy + G dyd     dqdd = W dy + U dyd + G B dtau
+
+The forces ``f = ID(q, qd, qdd) - passive(q, qd) - Kᵀ lam`` and the rows ``r = K qd``,
+``a = K qdd - k`` are differentiated along these columns alone, never with respect to all variables
+one by one, with ``lam`` and ``qdd`` held at their values; the plan, its pivots and the factors of
+``GᵀHG`` are those of forward dynamics (``algorithms.closed.forward_dynamics``):
+
+    K V = -dr          K c = -da          dqdd = c + G dydd          GᵀHG dydd = -Gᵀ (df + H c)
+
+This is Spencer (B.1)–(B.5) for joints of any kind. Where a plan does not fit, ``health`` is less
+than 1 and ``loops.linear.derivatives`` takes its place.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms import fewest_operations as fewest
+from kinetree.algorithms import passive
+from kinetree.algorithms.closed.elimination import (
+    is_zero,
+    null_space_basis,
+    positive_solution,
+    projected,
+    solve_for,
+    sparse_rows,
+    transposed_product,
+)
+from kinetree.algorithms.closed.forward_dynamics import health_of, is_closed, way_for
+from kinetree.algorithms.closed.plan import stacked_rows
+from kinetree.codegen.program import Argument, trace
+from kinetree.errors import SingularError, TraceError
+from kinetree.functional.differentiate import differentiate
+from kinetree.functional.kernel import kernel
+from kinetree.functional.products import jvp
+from kinetree.model.arrays import require_unit_parts
+from kinetree.model.define import argument_shape, kernel_for, validate
+from kinetree.model.views import condensed
+from kinetree.quantities.dynamics import forward_dynamics, passive_force
+from kinetree.spatial import Force
+from kinetree.spatial.ops import select
+
+
+class TangentDynamics(NamedTuple):
+    """Derivatives of the motion by independent variables of the tree; any leading batch axes."""
+
+    G: Any
+    """``∂q/∂y`` and ``∂qd/∂yd``, (..., nv, p)."""
+    V: Any
+    """``∂qd/∂y``, (..., nv, p)."""
+    W: Any
+    """``∂qdd/∂y`` at constant forces of the motors, (..., nv, p)."""
+    U: Any
+    """``∂qdd/∂yd``, (..., nv, p)."""
+    B: Any
+    """``∂ydd/∂tau``, (..., p, nv)."""
+    qdd: Any
+    """(..., nv)"""
+    columns: tuple
+    """Numbers of the variables ``y``."""
+
+
+def tangent_dynamics(model, columns, q, qd, tau, f_ext=None) -> TangentDynamics | None:
+    """The derivatives, or None where the plan does not fit some of the samples.
+
+    Args:
+        model: the mechanism; without loops all variables are independent.
+        columns: numbers of the independent variables; None for those that suit elimination best.
+        q: joint positions, (..., nq), real numbers like the others.
+        qd: joint velocities, (..., nv).
+        tau: forces of the motors, (..., nv).
+        f_ext: forces on the bodies, (..., body_count, 6), or None.
+    """
+    arrays = (q, qd, tau) if f_ext is None else (q, qd, tau, f_ext)
+    if not model.is_constrained:
+        return _of_tree(model, *arrays)
+    key = ("linear model", columns, len(arrays))
+    found = model.memo.get(key)
+    if found is None:
+        found = model.memo[key] = kernel_and_columns(model, columns, len(arrays))
+    kernel, free = found
+    if kernel is None:
+        return None
+    try:
+        *parts, health = kernel.call(*arrays)
+    except (TraceError, SingularError):  # a joint that cannot be compiled, or no pivot at all
+        return None
+    return TangentDynamics(*parts, free) if np.all(health >= 1) else None
+
+
+# --- mechanisms without loops --------------------------------------------------------------------
+
+_accelerations = differentiate(forward_dynamics, wrt=("q", "qd", "tau"))
+_passive = differentiate(passive_force, wrt=("q", "qd"))
+
+
+def _of_tree(model, q, qd, tau, *forces):
+    total = tau + passive_force(model, q, qd)
+    W, U, B = _accelerations(model, q, qd, total, *forces)
+    by_q, by_qd = _passive(model, q, qd)
+    qdd = forward_dynamics(model, q, qd, total, *forces)
+    G = np.broadcast_to(np.eye(model.nv), B.shape)
+    every = tuple(range(model.nv))
+    return TangentDynamics(G, np.zeros_like(B), W + B @ by_q, U + B @ by_qd, B, qdd, every)
+
+
+# --- mechanisms with loops -----------------------------------------------------------------------
+
+
+@kernel
+def _forces(m, q, qd, qdd, lam, f_ext=None, *, axes=None):
+    """``f`` and ``a``, one after the other."""
+    forces = None if f_ext is None else [None, *map(Force.from_array, f_ext)]
+    c = stacked_rows(condensed(m), q, qd, axes)
+    load = fewest.inverse_dynamics(m, q, qd, qdd, forces) - passive.passive_force(m, q, qd)
+    return np.concatenate([load - c.K.T @ lam, c.K @ qdd - c.k])
+
+
+@kernel
+def _rate(m, q, qd, *, axes=None):
+    return stacked_rows(condensed(m), q, qd, axes).rate
+
+
+_forces_along = jvp(_forces, wrt=("q", "qd"))
+_rate_along = jvp(_rate, wrt="q")
+
+
+_NAMES = ("q", "qd", "tau", "f_ext")
+
+
+def kernel_and_columns(model, columns, count):
+    """The kernel for so many arrays, and the numbers of its independent variables."""
+    way = way_for(model, columns)
+    if way is None:
+        return None, None
+    n, names, p = model.nv, _NAMES[:count], model.nv - len(way.plan.pivots)
+    inputs = [Argument(name, argument_shape(model, name)) for name in names]
+    shapes = ((n, p), (n, p), (n, p), (n, p), (p, n), (n,), ())
+    if p == 0:
+        return None, None
+
+    def text(q, *arrays):
+        require_unit_parts(model, q)
+        return _text(model, way, q, *arrays)
+
+    kernel = kernel_for(
+        model,
+        "linear_model",
+        inputs,
+        [Argument(f"out{k}", shape) for k, shape in enumerate(shapes)],
+        lambda: trace(text, inputs, "linear_model"),
+        reference=_refuse,
+        validate=lambda arrays: validate(model, dict(zip(names, arrays, strict=True))),
+        key=("loops.linear_model", columns, count),
+    )
+    dependent = {j for _, j in way.plan.pivots}
+    return kernel, tuple(j for j in range(n) if j not in dependent)
+
+
+def _refuse(arrays):
+    raise TraceError("a linear model of a closed mechanism takes real numbers")
+
+
+def _text(m, way, q, qd, tau, f_ext=None):
+    """``G``, ``V``, ``W``, ``U``, ``B``, ``qdd`` and their health, by one plan."""
+    axes, pivots = way.plan.axes, way.plan.pivots
+    forces = None if f_ext is None else [None, *map(Force.from_array, f_ext)]
+    c, n = stacked_rows(condensed(m), q, qd, axes), m.nv
+    H = fewest.joint_space_inertia(m, q)
+    total = tau + passive.passive_force(m, q, qd)
+    b = total - fewest.bias_force(m, q, qd, forces)
+    basis, g, free, sizes = null_space_basis(c.K, c.k, pivots)
+    inertia = projected(H, basis, free)
+    G = _dense(basis, free)
+    ydd, more = positive_solution(inertia, list(G.T @ (b - H @ np.array(g))))
+    qdd = np.array(g) + G @ np.array(ydd)
+
+    lam = _multipliers(c.K, H @ qdd - b, pivots)
+    r = [_rate_along(m, q, qd, tangents=column, axes=axes) for column in G.T]
+    V = _particular(c.K, -np.stack(r, axis=-1), pivots, n)
+    rest = () if f_ext is None else (f_ext,)
+    along = [*zip(G.T, V.T, strict=True), *((0 * column, column) for column in G.T)]
+    d = [_forces_along(m, q, qd, qdd, lam, *rest, tangents=pair, axes=axes) for pair in along]
+    d = np.stack(d, axis=-1)
+    products = _particular(c.K, -d[n:], pivots, n)
+    right = [d[:n], H @ products, np.eye(n, dtype=int)]
+    right = np.concatenate([-(right[0] + right[1]), right[2]], axis=1)
+    found = np.stack(positive_solution(inertia, transposed_product(basis, free, right))[0])
+    p = len(free)
+    motion = products + G @ found[:, : 2 * p]
+
+    health = health_of(way, [*sizes, *more], c, qdd)
+    for condition in is_closed(m, q, qd, c):
+        health = select(condition, health, 0)
+    return G, V, motion[:, :p], motion[:, p:], found[:, 2 * p :], qdd, health
+
+
+def _dense(basis, free):
+    """``G`` as an array, (nv, p)."""
+    G = np.zeros((len(basis), len(free)), dtype=object)
+    for i, row in enumerate(basis):
+        for j, x in row.items():
+            G[i, free.index(j)] = x
+    return G
+
+
+def _particular(K, right, pivots, n):
+    """``x`` with ``K x = right`` whose independent rows are zero, (n, columns)."""
+    x = null_space_basis(K, right, pivots).g
+    return np.stack([np.zeros(right.shape[1], dtype=int) + row for row in x])
+
+
+def _multipliers(K, force, pivots):
+    """``lam`` with ``Kᵀ lam = force``, zero for redundant rows: the pivots serve again."""
+    n = len(K)
+    columns = {j: {**row} for j, row in enumerate(sparse_rows(np.asarray(K).T))}
+    kept_rows = {i for i, _ in pivots}
+    rows = {j: {i: x for i, x in columns[j].items() if i in kept_rows} for _, j in pivots}
+    for j, row in rows.items():
+        if not is_zero(force[j]):
+            row[n] = -force[j]
+    solved, _ = solve_for(rows, [(j, i) for i, j in pivots])
+    return np.array([solved[i].get(n, 0) if i in solved else 0 for i in range(n)])
