@@ -61,9 +61,9 @@ def test_motion_of_a_free_joint_and_a_crank_moves_all_joints(model, start):
     np.testing.assert_allclose(found.qdd[1], change, atol=1e-5)
 
 
-def test_single_variables_of_a_free_joint_have_no_values(model, start):
+def test_variables_of_a_free_joint_that_do_not_determine_the_motion_are_named(model, start):
     names = ["floating[0]", *(f"floating[{k}]" for k in range(2, 6)), *model.joint_names[1:3]]
-    with pytest.raises(kt.LoopError, match="all variables of joint 'floating'"):
+    with pytest.raises(kt.SingularError, match=r"'floating\[0\]'.* do not determine the motion"):
         kt.loops.coordinate_motion(
             model, start, np.zeros(7), np.zeros(7), np.zeros(7), independent=names
         )
@@ -79,7 +79,7 @@ def test_implicit_steps_of_a_floating_linkage_are_of_second_order(model, start):
         q, v = start, qd
         for _ in range(steps):
             q, v, corrections = kt.loops.implicit_step(model, q, v, tau, 0.1 / steps)
-            assert len(corrections) < 12
+            assert len(corrections) <= 6
         assert np.max(np.abs(kt.loops.closure_error(model, q))) < 1e-12
         errors.append(np.linalg.norm([*model.difference(exact.q[-1], q), *(exact.qd[-1] - v)]))
     assert 3.0 < errors[0] / errors[1] < 5.0

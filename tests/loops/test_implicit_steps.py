@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.linkages import spatial_chain
 
 import kinetree as kt
 from kinetree.loops.kinematics.constraint import closure_error, constraint

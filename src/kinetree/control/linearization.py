@@ -75,7 +75,7 @@ def linearize(
         A ``Linearization``, or a ``kinetree.loops.LinearModel``, which has ``A`` and ``B``, too.
     """
     _check(dt, method)
-    if as_model(model).loops:
+    if as_model(model).is_constrained:
         return _closed(model, q, qd, tau, f_ext, dt, method, independent)
     if independent is not None:
         raise LoopError(
