@@ -200,3 +200,49 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch):
 def test_the_style_is_one_that_matplotlib_takes():
     with pyplot.style.context(kt.plot.STYLE):
         assert mpl.rcParams["axes.prop_cycle"].by_key()["color"][0] == "#0072b2"
+
+
+# --- postures -------------------------------------------------------------------------------------
+
+
+def drawn(figure):
+    """Ends of the lines of stick figures, and all texts."""
+    lines = [
+        line.get_xydata() for line in figure.axes[0].get_lines() if line.get_linestyle() == "-"
+    ]
+    texts = [*(text.get_text() for text in figure.axes[0].texts), *figure.texts]
+    return np.array(lines), texts
+
+
+def test_stick_figures_have_links_where_they_are():
+    five_bar = kt.samples.five_bar()
+    q = np.array([five_bar.neutral(), five_bar.posture("singular").q])
+    figure = kt.plot.postures(five_bar, q)
+    lines, texts = drawn(figure)
+    lengths = np.linalg.norm(lines[:, 1] - lines[:, 0], axis=1)
+    np.testing.assert_allclose(lengths, [1.0, 1.5, 1.5, 1.0] * 2, atol=1e-12)
+    np.testing.assert_allclose(lines[4:, :, 1], 0, atol=1e-12)  # all on the line of the supports
+    np.testing.assert_allclose(lines[3, 1], [1, 0], atol=1e-12)
+    assert figure.axes[0].get_ylabel() == "z [m]"
+    assert titles(figure) == ["five-bar, 2 postures"]
+    assert sorted(texts[:5]) == ["1", "2", "3", "4", "5"]
+    last = texts[5].get_text().splitlines()[-1].split()
+    assert " ".join(last).replace("_", " ") == "5 right support"
+    assert not kt.plot.postures(five_bar, q, numbers=False).texts
+
+
+@pytest.mark.parametrize("name", kt.samples.names())
+def test_every_sample_can_be_drawn(name):
+    model = kt.samples.load(name)
+    figure = kt.plot.postures(model, model.neutral())
+    listed = figure.texts[0].get_text().splitlines()
+    assert len(listed) == min(len(model.joint_names) + len(model.loops), 40) or listed[-1] == "…"
+
+
+def test_postures_that_cannot_be_drawn_are_named():
+    with pytest.raises(kt.UnknownNameError, match=r"no plane 'zx'; use one of"):
+        kt.plot.postures(FOUR_BAR, FOUR_BAR.neutral(), plane="zx")
+    with pytest.raises(kt.ShapeError, match=r"\(nq,\) or \(n, nq\), got q of shape \(1, 1, 3\)"):
+        kt.plot.postures(FOUR_BAR, FOUR_BAR.neutral()[None, None])
+    with pytest.raises(kt.ModelError, match="'empty' has no bodies to draw"):
+        kt.plot.postures(kt.ModelBuilder("empty").build(), [])

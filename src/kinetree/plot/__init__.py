@@ -11,7 +11,7 @@ the same look.
 
 from typing import TYPE_CHECKING
 
-from kinetree.plot.mechanisms import eigenvalues, sparsity, tree
+from kinetree.plot.mechanisms import eigenvalues, postures, sparsity, tree
 from kinetree.plot.motions import (
     constraint_error,
     contact_forces,
@@ -33,6 +33,7 @@ __all__ = [
     "joints",
     "overview",
     "phase",
+    "postures",
     "reactions",
     "sparsity",
     "tree",

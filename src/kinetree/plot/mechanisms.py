@@ -1,4 +1,4 @@
-"""Diagrams of mechanisms and of linear models: trees, sparsity patterns, eigenvalues."""
+"""Diagrams of mechanisms and of linear models: trees, postures, sparsity patterns, eigenvalues."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -8,9 +8,11 @@ import numpy as np
 from kinetree.algorithms.sparsity import pattern
 from kinetree.algorithms.sparsity import sparsity as measured
 from kinetree.arrays.kinds import ArrayLike
-from kinetree.errors import ShapeError
+from kinetree.errors import ModelError, ShapeError, UnknownNameError
 from kinetree.model import Model
+from kinetree.model.arrays import as_configuration, as_model
 from kinetree.plot.sheet import heading, sheet
+from kinetree.quantities import kinematics
 from kinetree.simulation.results.labels import velocities
 from kinetree.simulation.results.panels import COLORS, words
 
@@ -104,6 +106,140 @@ def _node(axes, model, i, at, names):
             kind, at, xytext=(0, -11.5), textcoords="offset points", ha="center", va="center",
             fontsize=6, color="#6a7078", zorder=4,
         )  # fmt: skip
+
+
+_PLANES = {"xy": (0, 1), "xz": (0, 2), "yz": (1, 2), "3d": (0, 1, 2)}
+_FLAT = 0.05  # of the size: thickness up to which a mechanism is drawn in a plane
+_LISTED = 40
+
+
+def postures(
+    model: Model, q: ArrayLike, *, plane: str | None = None, numbers: bool = True
+) -> "Figure":
+    """Stick figures of a mechanism in one posture, or in a sequence of them.
+
+    Joints are dots, those that close loops squares, and places on the base triangles. Frames have
+    the numbers of their bodies, as in ``model.body_names``, those of loop joints the ones after;
+    a list has the names of the joints, such as ``kt.linearize(independent=...)`` takes.
+
+    Args:
+        model: the mechanism.
+        q: joint positions, (nq,) or (n, nq), such as ``trajectory.q[::100]``; earlier ones are
+            paler, and the last one has the numbers.
+        plane: ``"xy"``, ``"xz"``, ``"yz"`` or ``"3d"``; by default the plane in which the mechanism
+            lies, if there is one.
+        numbers: write numbers of frames, and the list.
+    """
+    if not as_model(model).bodies:
+        raise ModelError(f"model {model.name!r} has no bodies to draw")
+    q = np.atleast_2d(as_configuration(model, q))
+    if q.ndim != 2:
+        raise ShapeError(f"postures are (nq,) or (n, nq), got q of shape {q.shape}")
+    if plane not in (None, *_PLANES):
+        raise UnknownNameError(f"there is no plane {plane!r}; use one of {list(_PLANES)}")
+    sticks, joints = _skeleton(model, q)
+    points = np.concatenate([joints, *sticks.values()], axis=1).reshape(-1, 3)
+    extent = np.ptp(points, axis=0)
+    size = float(np.max(extent)) or 1.0
+    if plane is None:
+        thin = int(np.argmin(extent))
+        flat = extent[thin] <= _FLAT * size
+        plane = ("yz", "xz", "xy")[thin] if flat else "3d"
+    axis = list(_PLANES[plane])
+    options = {"subplot_kw": {"projection": "3d"}} if plane == "3d" else {}
+    with sheet(size=(6.4 if numbers else 4.6, 4.2), **options) as (figure, grid):
+        axes = grid[0, 0]
+        axes.plot(*sticks[0][-1][:, axis].T, "^", color="#8a8f98", markersize=11, zorder=1)
+        for k in range(len(q)):
+            shade = 1.0 if len(q) == 1 else 0.15 + 0.85 * ((k + 1) / len(q)) ** 2
+            _figure(axes, model, sticks, joints[k], k, axis, shade)
+        if numbers:
+            _numbers(axes, model, joints[-1][:, axis], size)
+        axes.set_aspect("equal")
+        for name, i in zip("xyz", axis, strict=False):
+            low, high = np.min(points[:, i]) - 0.1 * size, np.max(points[:, i]) + 0.1 * size
+            axes.set(**{f"{name}lim": (low, high), f"{name}label": f"{'xyz'[i]} [m]"})
+        count = f", {len(q)} postures" if len(q) > 1 else ""
+        heading(axes, f"{model.name}{count}")
+    return figure
+
+
+def _skeleton(model, q):
+    """Ends of the sticks of each body, {i: (n, ends, 3)}, and all joints, (n, NB + loops, 3)."""
+    X = np.asarray(kinematics.poses(model, q), dtype=float)
+    base = np.broadcast_to(np.eye(4), (len(q), 1, 4, 4))
+    X = np.concatenate([base, X.reshape(len(q), -1, 4, 4)], axis=1)
+
+    def at(i, r):
+        r = np.asarray(r, dtype=float)
+        return X[:, i, :3, :3] @ r + X[:, i, :3, 3]
+
+    ends: dict = {}
+    for body in model.bodies:
+        ends.setdefault(body.parent, []).append(at(body.parent, body.placement.r))
+    loops = []
+    for loop in model.loops:
+        sides = (loop.predecessor, loop.predecessor_placement.r), (
+            loop.successor, loop.successor_placement.r)  # fmt: skip
+        for i, r in sides:
+            ends.setdefault(i, []).append(at(i, r))
+        loops.append(at(*sides[1]))
+    for i, body in enumerate(model.bodies, start=1):
+        mass = float(body.inertia.mass)
+        if i not in ends and mass > 0:  # to its frames, or twice as far as its mass centre
+            tips = [f.placement.r for f in model.frames if f.body == i]
+            tips = tips or [2 * np.asarray(body.inertia.first_moment, dtype=float) / mass]
+            ends[i] = [at(i, r) for r in tips]
+    joints = np.stack([*X[:, 1:, :3, 3].swapaxes(0, 1), *loops], axis=1)
+    return {i: np.stack(found, axis=1) for i, found in ends.items()}, joints
+
+
+def _figure(axes, model, sticks, joints, k, axis, shade):
+    """One posture."""
+    for i, body in enumerate(model.bodies, start=1):
+        color, start = COLORS[i % len(COLORS)], joints[i - 1][axis]
+        ends = sticks.get(i, np.zeros((k + 1, 0, 3)))[k][:, axis]
+        if len(ends) > 1 and len(axis) == 2:
+            corners = np.concatenate([start[None], ends])
+            around = corners - corners.mean(axis=0)
+            corners = corners[np.argsort(np.arctan2(*around.T[::-1]))]
+            axes.fill(*corners.T, color=color, alpha=0.25 * shade, linewidth=0)
+        for end in ends:
+            axes.plot(*np.array([start, end]).T, color=color, alpha=shade, linewidth=2.4)
+        siblings = [j for j, b in enumerate(model.bodies, start=1) if b.parent == body.parent]
+        rail = np.array([sticks[body.parent][k][siblings.index(i)][axis], start])
+        if not np.allclose(*rail):  # of a joint that slides
+            axes.plot(*rail.T, color=color, alpha=0.8 * shade, linewidth=1, linestyle=(0, (3, 2)))
+    count = model.body_count
+    for points, mark in ((joints[:count], "o"), (joints[count:], "s")):
+        axes.plot(
+            *points[:, axis].T, mark, color="#333333", markerfacecolor="white", markersize=5,
+            alpha=shade, zorder=4,
+        )  # fmt: skip
+
+
+def _numbers(axes, model, joints, size):
+    """Numbers of frames, those in the same place together, and what they are the numbers of."""
+    names = [*model.joint_names, *model.loop_names]
+    middle, left = joints.mean(axis=0), list(range(len(names)))
+    while left:
+        here = [k for k in left if np.linalg.norm(joints[k] - joints[left[0]]) < 0.02 * size]
+        left = [k for k in left if k not in here]
+        away = joints[here[0]] - middle
+        away = away / (np.linalg.norm(away) or 1.0)
+        axes.text(
+            *(joints[here[0]] + 0.05 * size * away), ",".join(str(k + 1) for k in here),
+            ha="center", va="center", fontsize=8, fontweight="bold", zorder=5,
+        )  # fmt: skip
+    listed = [
+        f"{k + 1:2d}".replace(" ", "\u2007") + f"  {words(name)}" for k, name in enumerate(names)
+    ]
+    listed = listed[:_LISTED]
+    listed += ["…"] if len(names) > _LISTED else []
+    axes.figure.text(
+        0.76, 0.5, "\n".join(listed), ha="left", va="center", fontsize=min(8, 250 / len(listed))
+    )
+    axes.figure.get_layout_engine().set(rect=(0, 0, 0.74, 1))
 
 
 _NAMED = 32
