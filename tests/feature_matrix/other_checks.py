@@ -673,8 +673,8 @@ def _(f, c):
         for i in c.ref.leaders
         if c.plain.joint[i].nv and c.plain.joint_names[i - 1] != keep
     }
-    if c.model.loops:
-        held = {}
+    if c.model.is_constrained:
+        return closed_equations(f, c)
     model = kt.edit.lock(c.model, held)
     found = f(model)
     at = (
@@ -695,7 +695,35 @@ def _(f, c):
     r = c.moving(qd=qd)
     f.same(number(found.H), r.H[at][:, at], tolerance=1e-8)
     bias = number(found.C + found.g).ravel()
-    f.same(bias, r.C[at], scale=max_of(r.C[at], r.H), tolerance=1e-8)
+    return f.same(bias, r.C[at], scale=max_of(r.C[at], r.H), tolerance=1e-8)
+
+
+def closed_equations(f, c):
+    """Of a linkage, whose formulas are short: the floating one on the ground, as it is there."""
+    if c.feature == "loop that floats":
+        model = kt.edit.grounded(c.model)
+        q, qd = c.q[7:], c.qd[6:]
+        r = Reference(model, q, qd)
+        qd = r.null @ (r.null.T @ qd)
+        r = r.at_velocity(qd)
+    else:
+        model, q, qd, r = c.model, c.q, c.qd, c.ref
+    found = f(model)
+    values = dict(zip((*found.q, *found.qd), (*q, *qd), strict=True))
+
+    def number(M):
+        M = M.subs(values)
+        return np.array([float(x) for x in M]).reshape(M.shape)
+
+    f.same(number(found.H), r.H, tolerance=1e-8)
+    f.same(number(found.C + found.g).ravel(), r.C, scale=max_of(r.C, r.H), tolerance=1e-8)
+    K, k = r.rows
+    f.same(projector(number(found.K)), projector(K), tolerance=1e-8)
+    qdd = np.linalg.pinv(K) @ k
+    scale = max_of(found_k := number(found.k), qdd)
+    f.same(number(found.K) @ qdd, found_k.ravel(), scale=scale, tolerance=1e-8)
+    f.same(number(found.closure), 0 * number(found.closure), scale=1.0, tolerance=1e-8)
+    f.same(len(found.lam), r.rank)
 
 
 @check("health")

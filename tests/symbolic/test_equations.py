@@ -209,9 +209,58 @@ class TestSymbols:
             equations_of_motion(two_link_arm(g=0.0), symbols=["gravity"])
 
 
-def test_loops_are_refused():
-    with pytest.raises(kt.LoopError, match="equations_of_motion is not defined for model"):
-        equations_of_motion(kt.samples.four_bar())
+class TestLoops:
+    """``H qdd + C + g = tau + Kᵀ lam`` and ``K qdd = k`` of a slider-crank — RBDA (8.36)."""
+
+    @pytest.fixture(scope="class")
+    def model(self):
+        return kt.samples.slider_crank()
+
+    @pytest.fixture(scope="class")
+    def equations(self, model):
+        return equations_of_motion(model, symbols=["gravity"])
+
+    @pytest.fixture(scope="class")
+    def state(self, model):
+        rng = np.random.default_rng(0)
+        q = kt.loops.assemble(model, 0.3 * rng.standard_normal(model.nv))
+        qd = kt.loops.project_velocity(model, q, rng.standard_normal(model.nv))
+        return q, qd, rng.standard_normal(model.nv)
+
+    @pytest.mark.covers("RBDA 8.5", by=equations_of_motion)
+    def test_they_have_the_motion_of_forward_dynamics(self, model, equations, state):
+        q, qd, tau = state
+        at = dict(zip((*equations.q, *equations.qd), (*q, *qd), strict=True)) | equations.values
+        H, C, g, K, k, closure = (
+            np.array(x.subs(at).tolist(), dtype=float)
+            for x in (equations.H, equations.C, equations.g, equations.K, equations.k,
+                      equations.closure)
+        )  # fmt: skip
+        assert np.abs(closure).max() < 1e-12
+        assert np.linalg.matrix_rank(K) == len(K) == len(equations.lam)
+        A = np.block([[H, -K.T], [K, np.zeros((len(K), len(K)))]])
+        x = np.linalg.solve(A, np.concatenate([tau - C[:, 0] - g[:, 0], k[:, 0]]))
+        qdd, lam = x[: model.nv], x[model.nv :]
+        np.testing.assert_allclose(qdd, kt.forward_dynamics(model, q, qd, tau), rtol=1e-9)
+        forces = {str(s): value for s, value in zip(equations.lam, lam, strict=True)}
+        np.testing.assert_allclose(equations.evaluate(q, qd, qdd, **forces), tau, atol=1e-9)
+        tree = kt.inverse_dynamics(model.spanning_tree, q, qd, qdd)
+        np.testing.assert_allclose(equations.evaluate(q, qd, qdd), tree, rtol=1e-9)
+
+    def test_they_are_written_with_the_forces_of_the_loop(self, equations, state):
+        text = equations.latex()
+        assert r"\lambda_{1}" in text
+        assert text.count("&=") == len(equations.q) + len(equations.lam)
+        assert "K &=" in equations.latex("matrices")
+        space: dict = {}
+        exec(equations.python(), space)
+        q, qd, qdd = state
+        lam = np.arange(1.0, 1 + len(equations.lam))
+        found = space["inverse_dynamics"](q, qd, qdd, lam, 9.81)
+        forces = {str(s): value for s, value in zip(equations.lam, lam, strict=True)}
+        np.testing.assert_allclose(found, equations.evaluate(q, qd, qdd, g=9.81, **forces))
+        with pytest.raises(kt.UnknownNameError, match="they have lam1"):
+            equations.evaluate(q, qd, qdd, lam9=1.0)
 
 
 def test_without_sympy_the_message_says_what_to_install(monkeypatch):

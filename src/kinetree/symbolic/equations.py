@@ -3,7 +3,7 @@
 The inertia matrix comes from the composite-rigid-body algorithm, run on symbols, and the rest from
 it and the potential energy by Christoffel's symbols — Lynch & Park (9.12), (9.13). With joints
 whose velocities are not the rates of their positions, everything comes from the recursive
-algorithms.
+algorithms. Loops add their forces ``Kᵀ lam`` and the equations ``K qdd = k`` — RBDA (8.36).
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 
 from kinetree.algorithms import coriolis, crba, energy, rnea
+from kinetree.algorithms.closed.constraints import loop_constraints
+from kinetree.algorithms.closed.plan import make_plan
+from kinetree.algorithms.closed.rank import closed_configurations
 from kinetree.algorithms.honours import timed_joints
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ShapeError, names_itself
 from kinetree.model import Model
 from kinetree.model.arrays import as_model
-from kinetree.model.define import require_tree
 from kinetree.symbolic import printing
 from kinetree.symbolic.parameters import exact, exact_model, inertial_symbols, sympy, with_symbols
 from kinetree.symbolic.trigonometry import Arranger
@@ -31,7 +33,7 @@ def equations_of_motion(
     *,
     coordinates: str = "q",
 ) -> "EquationsOfMotion":
-    """``tau = H(q) qdd + C(q, qd) + g(q)`` as SymPy formulas.
+    """``tau = H(q) qdd + C(q, qd) + g(q)`` as SymPy formulas; with loops ``- K(q)ᵀ lam``.
 
         eq = kt.equations_of_motion(kt.samples.double_pendulum(), symbols=("gravity",))
         print(eq.latex())
@@ -40,8 +42,9 @@ def equations_of_motion(
     formulas fill pages.
 
     Args:
-        model: the mechanism, without loops. Its numbers may be SymPy formulas already; floats are
-            taken for the short decimals they print as.
+        model: the mechanism. Its numbers may be SymPy formulas already; floats are taken for the
+            short decimals they print as. Of its loops, and of constraints of its own, those
+            equations count that do not follow from others.
         symbols: parameters of the model that are to be symbols: names such as ``"gravity"``,
             ``"mass:<body>"``, ``"center:<body>"``, ``"moments:<body>"``, ``"placement:<joint>"``
             (see ``symbolic.parameters``), or a dict from these to names of symbols.
@@ -51,8 +54,8 @@ def equations_of_motion(
         ``EquationsOfMotion``.
     """
     sp = sympy()
-    require_tree(as_model(model), "equations_of_motion")
-    given, values = with_symbols(exact_model(model), symbols)
+    closed, values = with_symbols(exact_model(as_model(model)), symbols)
+    given = closed.spanning_tree
     q = _named(coordinates, given.nq)
     qd, qdd = (_named(coordinates + dots, given.nv) for dots in ("d", "dd"))
     gravity = set().union(*(sp.sympify(x).free_symbols for x in given.gravity))
@@ -64,9 +67,28 @@ def equations_of_motion(
     matrix, C, g = terms(given, H, q, qd)
     C, g = C.applyfunc(readable), g.applyfunc(readable)
     matrix = None if matrix is None else matrix.applyfunc(readable)
+    loops = _loops(model, closed, q, qd, readable) if model.is_constrained else ()
     return EquationsOfMotion(
-        model, H, C, matrix, g, tuple(q), tuple(qd), tuple(qdd), values,
+        model, H, C, matrix, g, tuple(q), tuple(qd), tuple(qdd), values, *loops,
     )  # fmt: skip
+
+
+def _loops(model, closed, q, qd, readable):
+    """``K``, ``k``, position errors and symbols of the forces, of independent constraints."""
+    c = loop_constraints(closed, np.array(q), np.array(qd))
+    rows = _independent(model, c.K)
+    K, k, error = (np.asarray(x, dtype=object)[rows] for x in (c.K, c.k, c.error))
+    shapes = ((len(rows), len(qd)), (len(rows), 1), (len(rows), 1))
+    made = [_formulas(x, s).applyfunc(readable) for x, s in zip((K, k, error), shapes, strict=True)]
+    return (*made, tuple(_named("lam", len(rows))))
+
+
+def _independent(model, K):
+    """Rows that say what all say where the mechanism is not singular; those with symbols, all."""
+    some = [i for i, row in enumerate(np.asarray(K)) if any(exact(x) != 0 for x in row)]
+    if model.scalar_type().kind == "O":
+        return some
+    return list(make_plan(model, None, closed_configurations(model)).rows)
 
 
 def _named(name, count):
@@ -118,6 +140,9 @@ def _by_recursion(model, H, q, qd):
 class EquationsOfMotion:
     """``tau = H qdd + C + g``, all formulas in ``q``, ``qd``, ``qdd`` and the chosen parameters.
 
+    Of a mechanism with loops, ``tau = H qdd + C + g - Kᵀ lam`` with ``K qdd = k``, and ``H``, ``C``
+    and ``g`` are those of its spanning tree.
+
     Attributes:
         model: the mechanism they are of.
         H: joint-space inertia matrix, (nv, nv).
@@ -129,6 +154,11 @@ class EquationsOfMotion:
         qd: symbols of velocities.
         qdd: symbols of accelerations.
         values: the numbers that the symbols stand for in the model.
+        K: matrix of the independent constraints of the loops, (r, nv); None without loops.
+        k: their right-hand sides, ``K qdd = k``, (r, 1); None without loops.
+        closure: their position errors, which vanish where the loops are closed, (r, 1); None
+            without loops.
+        lam: symbols of their forces.
     """
 
     model: Model
@@ -140,45 +170,61 @@ class EquationsOfMotion:
     qd: tuple
     qdd: tuple
     values: dict
+    K: Any = None
+    k: Any = None
+    closure: Any = None
+    lam: tuple = ()
 
     @property
     def tau(self) -> Any:
         """The joint forces, (nv, 1)."""
         sp, n = sympy(), len(self.qdd)
         rows = [
-            sp.Add(*(self.H[i, j] * self.qdd[j] for j in range(n)), self.C[i], self.g[i])
+            sp.Add(
+                *(self.H[i, j] * self.qdd[j] for j in range(n)), self.C[i], self.g[i],
+                *(-self.K[row, i] * force for row, force in enumerate(self.lam)),
+            )
             for i in range(n)
-        ]
+        ]  # fmt: skip
         return sp.Matrix(n, 1, rows)
 
     @property
     def parameters(self) -> Any:
         """The symbols that are parameters, by name."""
         found = self.H.free_symbols | self.C.free_symbols | self.g.free_symbols
+        for x in (self.K, self.k, self.closure):
+            found = found | (set() if x is None else x.free_symbols)
         own = found - {*self.q, *self.qd, *self.qdd}
         return tuple(sorted(own, key=str))
 
     @property
     def symbols(self) -> Any:
         """Every symbol by its name."""
-        return {str(s): s for s in (*self.q, *self.qd, *self.qdd, *self.parameters)}
+        return {str(s): s for s in (*self.q, *self.qd, *self.qdd, *self.lam, *self.parameters)}
 
     def latex(self, form: str = "equations", digits: int = 6) -> str:
         """The equations as LaTeX.
 
         Args:
-            form: ``"equations"``, one for each joint force; or ``"matrices"``, ``H``, ``C`` and
-                ``g``.
+            form: ``"equations"``, one for each joint force and for each constraint of the loops;
+                or ``"matrices"``, ``H``, ``C`` and ``g``, and with loops ``K`` and ``k``.
             digits: of numbers that are not short fractions.
         """
         return printing.latex(self, form, digits)
 
     def python(self, name: str = "inverse_dynamics") -> str:
-        """Source text of a Python function ``tau = name(q, qd, qdd, <parameters>)``."""
+        """Source text of a Python function ``tau = name(q, qd, qdd, <parameters>)``.
+
+        With loops, their forces ``lam`` come after ``qdd``.
+        """
         return printing.python(self, name)
 
     def evaluate(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, **parameters: Any) -> Array:
-        """Joint forces for numbers, (nv,); parameters have the values of the model by default."""
+        """Joint forces for numbers, (nv,); parameters have the values of the model by default.
+
+        With loops, their forces are parameters as well, ``lam1`` and so on, and zero by default:
+        what is left are the joint forces of the spanning tree.
+        """
         return printing.evaluate(self, q, qd, qdd, parameters)
 
     def __repr__(self):

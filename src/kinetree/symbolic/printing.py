@@ -13,9 +13,13 @@ def latex(equations, form, digits):
             rf"\tau_{{{i}}} &= {_joined(equations, i - 1, digits)}"
             for i in range(1, len(equations.qd) + 1)
         ]
+        for row in range(len(equations.lam)):
+            rows.append(f"{_constraint(equations, row, digits)}")
         return "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"
     if form == "matrices":
         blocks = {"H": equations.H, "C": equations.C, "g": equations.g}
+        if equations.lam:
+            blocks |= {"K": equations.K, "k": equations.k}
         rows = [f"{name} &= {_formula(equations, x, digits)}" for name, x in blocks.items()]
         return "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"
     raise UnknownNameError(f"latex has no form {form!r}; use 'equations' or 'matrices'")
@@ -34,6 +38,19 @@ def _joined(equations, i, digits):
         else:
             pieces.append(_formula(equations, h * qdd, digits))
     pieces += [_formula(equations, x[i], digits) for x in (equations.C, equations.g)]
+    for row, force in enumerate(equations.lam):
+        pieces.append(_formula(equations, -equations.K[row, i] * force, digits))
+    return _sum(pieces)
+
+
+def _constraint(equations, row, digits):
+    """One constraint of a loop: accelerations on the left, velocities on the right."""
+    pairs = zip(equations.K[row, :], equations.qdd, strict=True)
+    left = _sum([_formula(equations, K * qdd, digits) for K, qdd in pairs])
+    return f"{left} &= {_formula(equations, equations.k[row], digits)}"
+
+
+def _sum(pieces):
     text = ""
     for piece in pieces:
         if piece != "0":
@@ -56,6 +73,8 @@ _FRACTIONS = (1, 2, 3, 4, 6, 8)  # denominators that are better read than decima
 def _symbol_names(equations):
     """LaTeX of the coordinates: dots above, numbers below."""
     names = {}
+    for number, force in enumerate(equations.lam, start=1):
+        names[force] = rf"\lambda_{{{number}}}"
     for dots, symbols in (("", equations.q), ("d", equations.qd), ("dd", equations.qdd)):
         accent = {"": "{}", "d": r"\dot{{{}}}", "dd": r"\ddot{{{}}}"}[dots]
         for number, symbol in enumerate(symbols, start=1):
@@ -69,12 +88,14 @@ def python(equations, name):
     """See ``EquationsOfMotion.python``."""
     sp = sympy()
     common, rows = sp.cse(list(equations.tau), symbols=sp.numbered_symbols("x"))
-    arguments = ", ".join(["q", "qd", "qdd", *map(str, equations.parameters)])
+    loops = ["lam"] if equations.lam else []
+    arguments = ", ".join(["q", "qd", "qdd", *loops, *map(str, equations.parameters)])
     functions = [f for f in ("cos", "exp", "log", "sin", "sqrt", "tanh") if _uses(f, rows, common)]
     lines = [f"from math import {', '.join(functions)}", "", ""] if functions else []
     lines.append(f"def {name}({arguments}):")
     lines.append(f'    """Joint forces of {equations.model.name}."""')
-    for vector, symbols in (("q", equations.q), ("qd", equations.qd), ("qdd", equations.qdd)):
+    for vector in ("q", "qd", "qdd", "lam"):
+        symbols = getattr(equations, vector)
         if symbols:
             lines.append(f"    [{', '.join(map(str, symbols))}] = {vector}")
     lines += [f"    {symbol} = {_code(x)}" for symbol, x in common]
@@ -97,18 +118,19 @@ def evaluate(equations, q, qd, qdd, parameters):
     """See ``EquationsOfMotion.evaluate``."""
     sp = sympy()
     numbers = {str(s): v for s, v in equations.values.items()}
-    unknown = set(parameters) - set(map(str, equations.parameters))
+    known = (*equations.lam, *equations.parameters)
+    unknown = set(parameters) - set(map(str, known))
     if unknown:
         raise UnknownNameError(
             f"the equations have no parameter {min(unknown)!r}; they have "
-            f"{', '.join(map(str, equations.parameters)) or 'none'}"
+            f"{', '.join(map(str, known)) or 'none'}"
         )
-    numbers.update(parameters)
+    numbers.update({str(s): 0.0 for s in equations.lam} | parameters)
     missing = [str(s) for s in equations.parameters if str(s) not in numbers]
     if missing:
         raise ShapeError(f"the model gives no number for {', '.join(missing)}: pass them by name")
-    symbols = (*equations.q, *equations.qd, *equations.qdd, *equations.parameters)
-    given = [*q, *qd, *qdd, *(float(numbers[str(s)]) for s in equations.parameters)]
+    symbols = (*equations.q, *equations.qd, *equations.qdd, *known)
+    given = [*q, *qd, *qdd, *(float(numbers[str(s)]) for s in known)]
     if len(given) != len(symbols):
         raise ShapeError(
             f"evaluate takes {len(equations.q)} positions, {len(equations.qd)} velocities and "
