@@ -1,6 +1,7 @@
 """Equations of motion in closed form."""
 
 import sys
+from functools import cache
 
 import numpy as np
 import pytest
@@ -209,27 +210,30 @@ class TestSymbols:
             equations_of_motion(two_link_arm(g=0.0), symbols=["gravity"])
 
 
+@cache
+def slider_crank_equations():
+    return equations_of_motion(kt.samples.slider_crank(), symbols=["gravity"])
+
+
 class TestLoops:
     """``H qdd + C + g = tau + Kᵀ lam`` and ``K qdd = k`` of a slider-crank — RBDA (8.36)."""
 
-    @pytest.fixture(scope="class")
-    def model(self):
-        return kt.samples.slider_crank()
+    model = kt.samples.slider_crank()
 
-    @pytest.fixture(scope="class")
-    def equations(self, model):
-        return equations_of_motion(model, symbols=["gravity"])
+    @pytest.fixture
+    def equations(self):
+        return slider_crank_equations()
 
-    @pytest.fixture(scope="class")
-    def state(self, model):
-        rng = np.random.default_rng(0)
+    @pytest.fixture
+    def state(self):
+        rng, model = np.random.default_rng(0), self.model
         q = kt.loops.assemble(model, 0.3 * rng.standard_normal(model.nv))
         qd = kt.loops.project_velocity(model, q, rng.standard_normal(model.nv))
         return q, qd, rng.standard_normal(model.nv)
 
     @pytest.mark.covers("RBDA 8.5", by=equations_of_motion)
-    def test_they_have_the_motion_of_forward_dynamics(self, model, equations, state):
-        q, qd, tau = state
+    def test_they_have_the_motion_of_forward_dynamics(self, equations, state):
+        model, (q, qd, tau) = self.model, state
         at = dict(zip((*equations.q, *equations.qd), (*q, *qd), strict=True)) | equations.values
         H, C, g, K, k, closure = (
             np.array(x.subs(at).tolist(), dtype=float)
