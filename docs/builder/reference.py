@@ -30,7 +30,7 @@ PAGES = {
     ),
     "task_space": (
         "Task space and Cartesian forces",
-        ["quantities.task_space", "quantities.cartesian"],
+        ["quantities.task_space", "quantities.cartesian", "quantities.maximal"],
         [],
     ),
     "kernels": (

@@ -167,7 +167,9 @@ def test_what_is_followed_and_what_does_not_mix_is_refused(four_bar):
 
 # --- which is which ------------------------------------------------------------------------------
 
-ARRAYS = {"q", "qd", "qdd", "tau", "q0", "q1", "v", "y", "K", "A", "velocities", "f_ext"}
+ARRAYS = {"q", "qd", "qdd", "tau", "q0", "q1", "v", "y", "K", "A", "velocities", "f_ext",
+    "poses", "state",
+}  # fmt: skip
 PLACES = ("contact", "control", "floating", "gears", "loops")
 
 
@@ -193,7 +195,7 @@ def test_the_page_says_of_every_function_where_it_is_computed():
         for name in re.findall(r"`([\w.]+)`", names):
             assert listed.setdefault(name, by) == by
     known = functions()
-    others = {"view", "sweep", "support_margin", "xlt", "Model.jcalc"}  # of other things
+    others = {"repeat", "view", "sweep", "support_margin", "xlt", "Model.jcalc"}  # of other things
     assert set(known) - others == set(listed) - others
     for name, function in known.items():
         if name not in others:

@@ -616,6 +616,37 @@ def _(f, c):
     f.same(f(c.model, c.q, c.name, force=force, torque=torque, at=at, frame="body"), expected)
 
 
+def bodies_of(c):
+    """State of all bodies from the reference: about mass centres, or origins of massless ones."""
+    R, p = (np.reshape([T[k] for T in c.ref.T[1:]], (-1, *s)) for k, s in ((0, (3, 3)), (1, (3,))))
+    masses = [I if c.value(I.mass) else None for I in c.model.inertia[1:]]
+    points = [np.zeros(3) if I is None else [c.value(x) for x in I.center_of_mass] for I in masses]
+    lever = (R @ np.reshape(points, (-1, 3, 1)))[..., 0]
+    V = np.reshape(c.ref.v[1:], (-1, 6))
+    return p + lever, R, V[:, 3:] + np.cross(V[:, :3], lever), V[:, :3]
+
+
+@check("maximal_state")
+def _(f, c):
+    found = f(c.model, c.q, c.qd)
+    for actual, expected in zip(found[:4], bodies_of(c), strict=True):
+        f.same(actual, expected, scale=max_of(expected, c.length * 1.0))
+
+
+@check("generalized_position")
+def _(f, c):
+    expected = np.reshape([homogeneous(T) for T in c.ref.T[1:]], (-1, 4, 4))
+    found = f(c.model, expected, near=c.q)
+    f.same(found.q, c.q, scale=max_of(c.q, 1.0), tolerance=1e-8)
+
+
+@check("generalized_state")
+def _(f, c):
+    found = f(c.model, bodies_of(c), near=c.q)
+    f.same(found.q, c.q, scale=max_of(c.q, 1.0), tolerance=1e-8)
+    f.same(found.qd, c.qd, tolerance=1e-7)
+
+
 @check("generalized_velocity")
 def _(f, c):
     V = c.ref.J[1:] @ c.qd

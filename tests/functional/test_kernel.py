@@ -243,6 +243,8 @@ def _traced_functions(m):
         "christoffel": lambda f, q, v, a, t, e, p: f(m, q),
         "bias_acceleration": lambda f, q, v, a, t, e, p: f(m, q, v, tip, frame="body", point=p),
         "hessian": lambda f, q, v, a, t, e, p: f(m, q, tip, frame="aligned", point=p),
+        "joint_velocity": lambda f, q, v, a, t, e, p: f(m, q, a[:6], tip, frame="body", point=p),
+        "joint_acceleration": lambda f, q, v, a, t, e, p: f(m, q, v, a[:6], tip, frame="aligned"),
         "jacobians": lambda f, q, v, a, t, e, p: f(m, q, frame="body"),
         "poses": lambda f, q, v, a, t, e, p: f(m, q),
         "applied_force": lambda f, q, v, a, t, e, p: f(m, q, tip, force=p, frame="aligned", at=p),

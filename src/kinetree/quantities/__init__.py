@@ -9,6 +9,7 @@ from kinetree.quantities import (
     hybrid,
     kinematics,
     lagrangian,
+    maximal,
     reactions,
     regressors,
     support,
@@ -20,6 +21,7 @@ from kinetree.quantities.dynamics import *
 from kinetree.quantities.hybrid import *
 from kinetree.quantities.kinematics import *
 from kinetree.quantities.lagrangian import *
+from kinetree.quantities.maximal import *
 from kinetree.quantities.reactions import *
 from kinetree.quantities.regressors import *
 from kinetree.quantities.support import *
@@ -32,6 +34,7 @@ __all__ += dynamics.__all__
 __all__ += hybrid.__all__
 __all__ += kinematics.__all__
 __all__ += lagrangian.__all__
+__all__ += maximal.__all__
 __all__ += reactions.__all__
 __all__ += regressors.__all__
 __all__ += support.__all__

@@ -38,6 +38,8 @@ __all__ = [
     "joint_torques",
 ]
 
+Method = Literal["least_squares", "joints"]
+
 
 # --- from bodies to joints -----------------------------------------------------------------------
 
@@ -61,7 +63,7 @@ def _applied_force(model, q, *, name, frame, at_center, force=None, torque=None,
         at = there.placement.point(model.inertia[there.body].center_of_mass)
     r = at if frame == "world" and not at_center else p if at is None else p + R @ at
     r = zero if r is None else r
-    return np.concatenate([n + _cross(r, f), f + zero])
+    return np.concatenate([n + cross(r, f), f + zero])
 
 
 @composed
@@ -152,7 +154,7 @@ def generalized_velocity(
     velocities: ArrayLike,
     *,
     frame: Coordinates = "world",
-    method: Literal["least_squares", "joints"] = "least_squares",
+    method: Method = "least_squares",
 ) -> GeneralizedVelocity:
     """Joint velocities from velocities of all bodies — tutorial (61), (66).
 
@@ -168,7 +170,7 @@ def generalized_velocity(
     """
     if method not in ("least_squares", "joints"):
         raise UnknownNameError(f"method must be 'least_squares' or 'joints', got {method!r}")
-    V = _untraced(velocities, "velocities", "generalized_velocity")
+    V = untraced(velocities, "velocities", "generalized_velocity")
     if V.shape[-2:] != (as_model(model).body_count, 6):
         raise ShapeError(
             f"velocities must have shape (..., body_count, 6) with body_count = "
@@ -211,9 +213,9 @@ def _in_body_coordinates(model, q, V, frame):
     R, r = T[..., :3, :3], T[..., :3, 3]
     w, u = V[..., :3], V[..., 3:]
     if frame == "world":
-        u = u - _cross(r, w)  # from the origin of the base to that of the body
+        u = u - cross(r, w)  # from the origin of the base to that of the body
     turn = np.swapaxes(R, -1, -2)
-    return np.concatenate([_turned(turn, w), _turned(turn, u)], axis=-1)
+    return np.concatenate([turned(turn, w), turned(turn, u)], axis=-1)
 
 
 def _moved(T_parent, T, v, parent):
@@ -221,8 +223,8 @@ def _moved(T_parent, T, v, parent):
     R = np.swapaxes(T[..., :3, :3], -1, -2) @ T_parent[..., :3, :3]
     apart = np.swapaxes(T_parent[..., :3, :3], -1, -2) @ (T[..., :3, 3:] - T_parent[..., :3, 3:])
     w, u = v[..., parent - 1, :3], v[..., parent - 1, 3:]
-    u = u - _cross(apart[..., 0], w)
-    return np.concatenate([_turned(R, w), _turned(R, u)], axis=-1)
+    u = u - cross(apart[..., 0], w)
+    return np.concatenate([turned(R, w), turned(R, u)], axis=-1)
 
 
 # --- from joints to bodies -----------------------------------------------------------------------
@@ -254,15 +256,15 @@ def cartesian_forces(model: Model, q: ArrayLike, tau: ArrayLike) -> CartesianFor
         A named tuple of ``force`` and ``torque``, each (..., body_count, 3), at the mass centres,
         or at the origins of bodies without mass.
     """
-    tau = as_joint_vector(model, _untraced(tau, "tau", "cartesian_forces"), "tau")
+    tau = as_joint_vector(model, untraced(tau, "tau", "cartesian_forces"), "tau")
     J = jacobians(model, q, frame="aligned")
     check_batches("cartesian_forces", q=(J, 3), tau=(tau, 1))
     R = poses(model, q)[..., :3, :3]
     w, u = J[..., :3, :], J[..., 3:, :]
     masses = [I if I.mass != 0 else None for I in model.inertia[1:]]
     centers = np.array([np.zeros(3) if I is None else I.center_of_mass for I in masses])
-    c = _turned(R, centers.reshape(model.body_count, 3))[..., None]
-    u = u + _cross(w, np.broadcast_to(c, w.shape), axis=-2)
+    c = turned(R, centers.reshape(model.body_count, 3))[..., None]
+    u = u + cross(w, np.broadcast_to(c, w.shape), axis=-2)
     flat = np.concatenate([w, u], -2).reshape(*J.shape[:-3], 6 * model.body_count, model.nv)
     f = np.linalg.pinv(np.swapaxes(flat, -1, -2)) @ tau[..., None]
     f = f.reshape(*f.shape[:-2], model.body_count, 6)
@@ -281,7 +283,7 @@ def joint_torques(model: Model, q: ArrayLike, tau: ArrayLike) -> Array:
         SingularError: for a joint whose force no torque can replace: it slides, or its axes are in
             line (gimbal lock).
     """
-    tau = as_joint_vector(model, _untraced(tau, "tau", "joint_torques"), "tau")
+    tau = as_joint_vector(model, untraced(tau, "tau", "joint_torques"), "tau")
     if model.couplings:
         forces = np.zeros((*tau.shape[:-1], model.uncoupled.nv), tau.dtype)
         forces[..., model.independent_variables[1]] = tau
@@ -318,16 +320,19 @@ def _parent_rotations(model, q):
     return np.concatenate([base, R], axis=-3)[..., list(model.parent[1:]), :, :]
 
 
-def _turned(R, v):
+def turned(R, v):
+    """Vectors (..., 3) after rotations (..., 3, 3)."""
     return (R @ v[..., None])[..., 0]
 
 
-def _cross(a, b, axis=-1):
+def cross(a, b, axis=-1):
+    """Cross products along an axis."""
     (ax, ay, az), (bx, by, bz) = np.moveaxis(a, axis, 0), np.moveaxis(b, axis, 0)
     return np.stack([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx], axis)
 
 
-def _untraced(x, name, function):
+def untraced(x, name, function):
+    """``x`` as numbers; raise TraceError for traced ones."""
     x = as_numbers(x, name)
     if x.dtype == object:
         raise TraceError(
