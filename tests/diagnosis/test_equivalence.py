@@ -223,3 +223,36 @@ def test_a_comparison_says_what_it_found():
     heavy = panda.replace(inertia={"link7": kt.shapes.sphere(0.2, mass=5.0)})
     assert str(equivalence.compare(panda, panda)).startswith("equivalent: ")
     assert str(equivalence.compare(panda, heavy)).startswith("not equivalent: ")
+
+
+@pytest.mark.covers("RBDA 9.7", by=equivalence.compare)
+def test_a_particle_at_the_pin_of_a_loop_may_belong_to_either_body():
+    """The linkages move alike; their spanning trees, which the pin does not tie, do not."""
+    model = kt.samples.four_bar()
+    (pin,) = model.loops
+    coupler, rocker = (
+        model.replace(
+            inertia={
+                model.body_names[i]: model.inertia[i] + Inertia.from_particles([0.7], [placement.r])
+            }
+        )
+        for i, placement in (
+            (pin.predecessor, pin.predecessor_placement),
+            (pin.successor, pin.successor_placement),
+        )
+    )
+    assert max(equivalence.compare(coupler, rocker)) < 1e-12
+    assert max(equivalence.compare(model, coupler)) > 0.1
+    trees = coupler.spanning_tree, rocker.spanning_tree
+    assert min(equivalence.compare(*trees)) > 0.01
+    with pytest.raises(kt.ModelError, match="do not have the same loops"):
+        equivalence.compare(coupler, rocker.spanning_tree)
+
+
+def test_lumped_linkages_move_alike_and_take_no_more_operations():
+    for make in (kt.samples.four_bar, kt.samples.five_bar):
+        model = make()
+        assert max(equivalence.compare(model, equivalence.lumped(model))) < 1e-10
+        found = equivalence.savings(model)
+        assert set(found) == {"RNEA", "CRBA", "closed loops"}
+        assert all(s.lumped <= s.plain for s in found.values())

@@ -260,7 +260,7 @@ def test_loops_inside_a_subtree_go_along_and_others_are_an_error():
     model = humanoid().replace(loops=[Loop("tendon", *ends)])
     assert extract(model, "left_thigh").loops[0].successor == 3
     assert extract(model, "torso").loops == ()
-    with pytest.raises(LoopError, match="'tendon' leads out of the subtree of 'left_shank'"):
+    with pytest.raises(LoopError, match="'tendon' ties the subtree of 'left_shank' to body"):
         extract(model, "left_shank")
 
 

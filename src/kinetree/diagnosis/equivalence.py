@@ -17,10 +17,16 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.algorithms import aba, crba, rnea
+from kinetree.algorithms.closed import joint_space
+from kinetree.algorithms.closed.forward_dynamics import constrained_acceleration, ways
+from kinetree.algorithms.closed.rank import closed_configurations, rank_at
 from kinetree.codegen.program import Argument, trace
 from kinetree.errors import ModelError, ModelWarning, names_itself
 from kinetree.expr.count import count_operations
 from kinetree.joints import AbstractJoint
+from kinetree.loops.kinematics.constraint import constraint
+from kinetree.loops.linear.coordinates import coordinates
+from kinetree.loops.linear.velocity_basis import velocity_basis
 from kinetree.model import Model
 from kinetree.model.arrays import as_model
 from kinetree.model.views import lumped_inertias
@@ -71,30 +77,66 @@ def compare(
 ) -> Comparison:
     """Differences of two models in inertia matrix, inverse and forward dynamics, at random states.
 
+    With loops, the states are those that these allow, and inertias and forces count along the
+    motions that they allow: two linkages may be equivalent although their spanning trees are not.
+
     Args:
         a: a model.
-        b: another, with the same joints.
+        b: another, with the same joints and loops.
         samples: number of states.
         rng: a random generator, or a seed.
     """
     joints = [[body.joint for body in m.bodies] for m in (as_model(a), as_model(b))]
-    if joints[0] != joints[1]:
-        raise ModelError(
-            f"models {a.name!r} and {b.name!r} do not have the same joints, so their motions "
-            f"cannot be compared variable by variable"
-        )
+    loops = [[_geometry(loop) for loop in m.loops] for m in (a, b)]
+    constraints = [m.constraints for m in (a, b)]
+    for what, (one, other) in (("joints", joints), ("loops", loops), ("constraints", constraints)):
+        if one != other:
+            raise ModelError(
+                f"models {a.name!r} and {b.name!r} do not have the same {what}, so their motions "
+                f"cannot be compared variable by variable"
+            )
     rng = np.random.default_rng(rng)
+    forward = joint_space.forward_dynamics if a.is_constrained else aba.forward_dynamics
     worst = np.zeros(3)
-    for _ in range(samples):
-        q, (qd, u) = a.random_configuration(rng), rng.standard_normal((2, a.nv))
+    for q, G, qd, qdd in _states(a, samples, rng):
+        tau = rng.standard_normal(a.nv)
         pairs = (
-            [crba.joint_space_inertia(m, q) for m in (a, b)],
-            [rnea.inverse_dynamics(m, q, qd, u) for m in (a, b)],
-            [aba.forward_dynamics(m, q, qd, u) for m in (a, b)],
+            [G.T @ crba.joint_space_inertia(m, q) @ G for m in (a, b)],
+            [G.T @ rnea.inverse_dynamics(m, q, qd, qdd) for m in (a, b)],
+            [forward(m, q, qd, tau) for m in (a, b)],
         )
         found = [_difference(*pair) for pair in pairs]
         worst = np.maximum(worst, found)
     return Comparison(*map(float, worst))
+
+
+def _geometry(loop):
+    """What ties which bodies of a loop together, and where."""
+    placements = (loop.predecessor_placement, loop.successor_placement)
+    where = [np.asarray(x).tolist() for X in placements for x in (X.E, X.r)]
+    return loop.predecessor, loop.successor, loop.joint, where
+
+
+def _states(model, samples, rng):
+    """Random states: positions, a basis of the allowed motions, velocities and accelerations."""
+    if not model.is_constrained:
+        for _ in range(samples):
+            yield (
+                model.random_configuration(rng),
+                np.eye(model.nv),
+                *rng.standard_normal((2, model.nv)),
+            )
+        return
+    closed = closed_configurations(model)
+    ranks = rank_at(model, constraint(model, closed, np.zeros(model.nv)).K)
+    closed = closed[ranks == np.max(ranks)]  # at a singularity, the motion is not determined
+    for q in closed[rng.integers(len(closed), size=samples)]:
+        still = constraint(model, q, np.zeros(model.nv))
+        G, inverse = velocity_basis(model, q, still.K, coordinates(model, still.K))
+        yd, ydd = rng.standard_normal((2, G.shape[1]))
+        drift = inverse[:, G.shape[1] :]  # of constraints that move with time
+        qd = G @ yd - drift @ still.rate
+        yield q, G, qd, G @ ydd + drift @ constraint(model, q, qd).k
 
 
 def _difference(x, y):
@@ -186,12 +228,17 @@ class Savings(NamedTuple):
 
 @names_itself
 def savings(model: Model) -> dict:
-    """Operations that lumping saves in RNEA, CRBA and ABA: ``Savings`` by name of the algorithm."""
-    texts = {
-        "RNEA": (rnea.inverse_dynamics, 3),
-        "CRBA": (crba.joint_space_inertia, 1),
-        "ABA": (aba.forward_dynamics, 3),
-    }
+    """Operations that lumping saves in RNEA, CRBA and ABA: ``Savings`` by name of the algorithm.
+
+    With loops, the first two are those of the spanning tree, and in place of ABA there is
+    ``"closed loops"``: their forward dynamics by the null space or the range space.
+    """
+    texts: dict = {"RNEA": (rnea.inverse_dynamics, 3), "CRBA": (crba.joint_space_inertia, 1)}
+    if as_model(model).is_constrained:
+        way = next(ways(model))
+        texts["closed loops"] = (lambda m, *s: constrained_acceleration(m, *s, way=way).qdd, 3)
+    else:
+        texts["ABA"] = (aba.forward_dynamics, 3)
     lean, found = lumped(model), {}
     for name, (text, count) in texts.items():
         sizes = [("q", (model.nq,)), ("qd", (model.nv,)), ("u", (model.nv,))][:count]

@@ -83,10 +83,15 @@ def inside(model, bodies, body):
         LoopError: for a loop or a coupling between one of them and another body.
     """
     for loop in model.loops:
-        if (loop.predecessor in bodies) != (loop.successor in bodies):
+        ends = (loop.predecessor, loop.successor)
+        if (ends[0] in bodies) != (ends[1] in bodies):
+            outside = model.body_names[ends[0] if ends[1] in bodies else ends[1]]
+            whole = max(set(model.support[ends[0]]) & set(model.support[ends[1]]), default=0)
             raise LoopError(
-                f"loop joint {loop.name!r} leads out of the subtree of {body!r}: remove it first "
-                f"(model.replace(loops=...))"
+                f"loop joint {loop.name!r} ties the subtree of {body!r} to body {outside!r} "
+                f"outside of it, and alone it would not move as it does there: take the subtree "
+                f"of {model.body_names[whole]!r}, which has the whole loop, or remove the loop "
+                f"first (model.replace(loops=...))"
             )
     for c in model.couplings:
         if any((c.joint in bodies) != (i in bodies) for i in c.leaders):
