@@ -6,7 +6,7 @@ from support.closeness import assert_close
 
 import kinetree as kt
 from kinetree.algorithms.closed.constraints import function_rows
-from kinetree.errors import ShapeError
+from kinetree.errors import LoopError, ShapeError
 
 G = 9.81
 SOLVERS = ("null_space", "kkt", "range_space")
@@ -264,3 +264,144 @@ def test_a_moving_guide_at_any_instant():
     assert model.at(0.3) != model.at(0.4)
     with pytest.raises(ShapeError, match=r"does not satisfy constraint 'rod' at t = 0\.5 s"):
         kt.forward_dynamics(model.at(0.5), q, qd, np.zeros(2))
+
+
+# --- derivatives, compiled loops, and what else there is -----------------------------------------
+
+
+def finite_difference(f, x, h=1e-6):
+    return np.array([(f(x + e) - f(x - e)) / (2 * h) for e in h * np.eye(len(x))]).T
+
+
+def guided_pendulum():
+    """A double pendulum whose tip is kept on a curve that moves, by a function of kinetree's."""
+
+    def off_the_curve(model, q, t):
+        x, _, z = kt.pose(model, q, "tip")[:3, 3]
+        return x - 0.3 * np.sin(t) - 0.2 * z * z
+
+    arm = kt.samples.double_pendulum()
+    tip = kt.Frame("tip", 2, kt.Plucker(np.eye(3), np.array([0, 0, -0.7])))
+    return arm.replace(frames=[tip]).with_constraint("curve", position=off_the_curve)
+
+
+def guided_state(model, rng):
+    q = kt.loops.assemble(model, rng.uniform(0.2, 0.8, 2))
+    return q, kt.loops.project_velocity(model, q, rng.standard_normal(2)), rng.standard_normal(2)
+
+
+def test_rows_are_derivatives_of_the_functions(rng):
+    model = guided_pendulum().at(0.4)
+    q, qd, qdd = rng.standard_normal((3, 2))
+    c = kt.loops.constraint(model, q, qd)
+
+    def along(t):  # the motion with these rates
+        now = model.at(0.4 + t)
+        there = kt.loops.constraint(now, q + t * qd + t * t / 2 * qdd, qd + t * qdd)
+        return np.array([there.error[0], there.rate[0]])
+
+    h = 1e-5
+    rates = (along(h) - along(-h)) / (2 * h)
+    assert_close(rates, [c.rate[0], (c.K @ qdd - c.k)[0]], ulps=1, condition=1e7)
+    (by_text,) = function_rows(model, q, qd)
+    for one, other in zip(by_text, c, strict=True):
+        assert_close(np.asarray(one, dtype=float), other, ulps=1e3)
+
+
+def test_forward_dynamics_and_its_derivatives(rng):
+    model = guided_pendulum().at(0.4)
+    q, qd, tau = guided_state(model, rng)
+    found = kt.forward_dynamics(model, q, qd, tau)
+    for method in SOLVERS:
+        assert_close(kt.loops.solve(model, q, qd, tau, method=method).qdd, found, ulps=1e4)
+    by_tau = kt.differentiate(kt.forward_dynamics, wrt="tau")(model, q, qd, tau)
+    difference = finite_difference(lambda x: kt.forward_dynamics(model, q, qd, x), tau, 1e-3)
+    assert_close(by_tau, difference, ulps=1, condition=1e6)
+    # along velocities that the constraint allows
+    allowed = np.linalg.svd(kt.loops.constraint(model, q, qd).K)[2][1]
+    by_qd = kt.differentiate(kt.forward_dynamics, wrt="qd")(model, q, qd, tau) @ allowed
+    h = 1e-5
+    ends = [kt.forward_dynamics(model, q, qd + s * h * allowed, tau) for s in (1, -1)]
+    assert_close(by_qd, (ends[0] - ends[1]) / (2 * h), ulps=1, condition=1e7)
+    mass = kt.differentiate(kt.forward_dynamics, wrt=f"mass:{model.body_names[2]}")
+    name, I = model.body_names[2], model.inertia[2]
+    heavier = [
+        kt.forward_dynamics(model.replace(inertia={name: I * (1 + s * 1e-6)}), q, qd, tau)
+        for s in (1, -1)
+    ]
+    expected = (heavier[0] - heavier[1]) / 2e-6 / I.mass
+    assert_close(mass(model, q, qd, tau), expected, ulps=1, condition=1e7)
+
+
+def test_linear_models_of_a_holonomic_constraint(rng):
+    model = guided_pendulum().at(0.4)
+    q, qd, tau = guided_state(model, rng)
+    linear = kt.linearize(model, q, qd, tau)
+    other = kt.loops.linearize_in_coordinates(
+        model, q, qd, tau, independent=linear.coordinates, method="differences"
+    )
+    assert_close(linear.A, other.A, ulps=1, condition=1e9)
+    assert_close(linear.B, other.B, ulps=1, condition=1e9)
+    with pytest.raises(LoopError, match=r"'recursion' .* does not honour constraint 'curve'"):
+        kt.loops.linearize_in_coordinates(model, q, qd, tau, method="recursion")
+
+
+def test_the_linear_model_of_a_skate_that_glides():
+    """Turning decays at the rate ``m a v / J``; the other four modes neither grow nor decay."""
+    model, v, angle = sleigh(), 1.5, 0.2
+    qd = np.array([v * np.cos(angle), v * np.sin(angle), 0.0])
+    linear = kt.linearize(model, [0.0, 0.0, angle], qd, np.zeros(3))
+    assert linear.A.shape == (5, 5)
+    assert linear.coordinates == ("x_joint", "y_joint", "sleigh_joint")
+    assert len(linear.velocities) == 2
+    modes = np.sort(linear.eigenvalues.real)
+    assert_close(modes[0], -MASS * AHEAD * v / J, ulps=1e3)
+    assert_close(modes[1:], np.zeros(4), scale=1, ulps=1e3)
+    with pytest.raises(LoopError, match="'blade' of model 'sleigh' is nonholonomic"):
+        kt.loops.linearize_in_coordinates(model, [0.0, 0.0, angle], qd, np.zeros(3))
+    with pytest.raises(LoopError, match="coordinates and velocities are chosen apart"):
+        kt.linearize(model, [0.0, 0.0, angle], qd, np.zeros(3), independent=["x_joint"])
+
+
+def test_the_linear_model_of_a_coin_follows_its_motion(rng):
+    """A small change of a start, after a step, against the change of the simulated end."""
+    model = coin()
+    q = kt.loops.assemble(model, model.integrate(model.neutral(), rng.uniform(0.5, 1.0, 6)))
+    qd = kt.loops.project_velocity(model, q, rng.standard_normal(6))
+    linear = kt.linearize(model, q, qd, np.zeros(6))
+    n = len(linear.coordinates)
+    assert (n, len(linear.velocities)) == (5, 3)
+
+    def rate(dz, du):
+        """``dz/dt`` and ``du/dt`` in the state with these changes."""
+        at = kt.loops.project_configuration(model, model.integrate(q, linear.G @ dz))
+        picked = linear.chosen.rows
+        at = model.integrate(at, linear.G @ (dz - picked @ model.difference(q, at)))
+        at = kt.loops.project_configuration(model, at)
+        fast = [_variables(model).index(name) for name in linear.velocities]
+        moving = _with_velocities(model, at, fast, qd[fast] + du)
+        return at, moving, fast
+
+    h, columns = 1e-5, []
+    for k in range(n + 3):
+        ends = []
+        for s in (h, -h):
+            step = np.zeros(n + 3)
+            step[k] = s
+            at, moving, fast = rate(step[:n], step[n:])
+            qdd = kt.forward_dynamics(model, at, moving, np.zeros(6))
+            ends.append(qdd[fast])
+        columns.append((ends[0] - ends[1]) / (2 * h))
+    assert np.max(np.abs(linear.A[n:] - np.array(columns).T)) < 1e-4 * (1 + np.abs(linear.A).max())
+
+
+def _variables(model):
+    joint = model.joint_names[0]
+    return [f"{joint}[{k}]" for k in range(model.nv)]
+
+
+def _with_velocities(model, q, fast, values):
+    """Velocities that the constraints allow, with some of them given."""
+    K = kt.loops.constraint(model, q, np.zeros(model.nv)).K
+    rows = np.concatenate([K, np.eye(model.nv)[fast]])
+    return np.linalg.solve(rows, np.concatenate([np.zeros(len(K)), values]))

@@ -18,6 +18,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from kinetree.algorithms.closed.constraints import velocity_rows
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.control.equilibria import motion_under
@@ -25,6 +26,7 @@ from kinetree.errors import LoopError, UnknownNameError
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.products import brackets, step_derivatives
 from kinetree.loops.linear.linearization import LinearModel, linear_model
+from kinetree.loops.linear.nonholonomic import linearize_nonholonomic
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_seconds
 from kinetree.quantities.dynamics import forward_dynamics, passive_force
@@ -54,7 +56,8 @@ def linearize(
     """The equations of motion to first order about a state, for ``x = (dq, dqd)``.
 
     Args:
-        model: the mechanism. With loops or couplings, ``x = (dy, dyd)`` for independent ``y``.
+        model: the mechanism. With loops, ``x = (dy, dyd)`` for independent ``y``; with nonholonomic
+            constraints there are more coordinates ``y`` than velocities.
         q: joint positions, (..., nq), which close the loops.
         qd: joint velocities, (..., nv).
         tau: forces of the motors, (..., nv). Springs and dampers of the joints are part of the
@@ -79,7 +82,7 @@ def linearize(
         return _closed(model, q, qd, tau, f_ext, dt, method, independent)
     if independent is not None:
         raise LoopError(
-            f"model {model.name!r} has no loops: all its joint variables are "
+            f"model {model.name!r} has no loops or constraints: all its joint variables are "
             f"independent, got independent={independent!r}"
         )
     q = as_configuration(model, q)
@@ -103,7 +106,10 @@ def _closed(model, q, qd, tau, f_ext, dt, method, independent):
             f"a step of semi-implicit Euler does not keep the loops of model {model.name!r} "
             f"closed; use method='zoh', or no dt for continuous time"
         )
-    linear = linear_model(model, q, qd, tau, f_ext, independent)
+    if velocity_rows(model):
+        linear = linearize_nonholonomic(model, q, qd, tau, f_ext, independent=independent)
+    else:
+        linear = linear_model(model, q, qd, tau, f_ext, independent)
     if dt is None:
         return linear
     # the rate of a fixed point of the motion acts like one more input

@@ -165,7 +165,7 @@ class Derivative(Transformed):
 def recursions(name, model, wrt):
     """Ways to the derivatives of the public function ``name``; none where there is no recursion."""
     of, arguments = _RECURSIONS.get(name, (None, frozenset()))
-    is_tree = not (model.loops or model.couplings)
+    is_tree = not (model.is_constrained or model.couplings)
     if of is None or not set(wrt) <= arguments or not is_tree or not is_applicable(model):
         return ()
     return tuple(partial(of, in_body_coordinates) for in_body_coordinates in (False, True))

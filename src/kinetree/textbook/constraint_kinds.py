@@ -1,100 +1,18 @@
-"""Kinds of constraints: the functions behind the matrices — RBDA §3.4, Fig. 3.1.
+"""Kinds of constraints and the freedoms that they leave — RBDA §3.4, Fig. 3.1.
 
-At velocity level every equality constraint reads ``φ⁰(q, t) + Σ φⁱ(q, t) qdᵢ = 0``, holonomic
-(3.30) or not (3.29). A holonomic one is the rate of a position function; a nonholonomic one is
-the rate of nothing, and leaves the system more freedom of position than of velocity.
-CPU only: derivatives along the motion are taken by complex step.
+A ``kt.ConstraintFunction`` is holonomic or not, and moves with time or not; ``kind`` says which. A
+nonholonomic one is the rate of nothing, and takes away velocities only.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from kinetree.algorithms.closed.constraints import function_rows, loop_constraints, velocity_rows
 from kinetree.algorithms.closed.subspace import Subspace
-from kinetree.algorithms.closed.systems import Implicit
-from kinetree.errors import ModelError, ShapeError
+from kinetree.errors import ShapeError
 
-__all__ = ["ConstraintFunction", "Freedoms", "freedoms"]
-
-STEP = 1e-30  # of the complex step: no subtraction, hence no rounding error to balance
-
-
-@dataclass(frozen=True)
-class ConstraintFunction:
-    """A constraint as functions of position, velocity and time.
-
-    Write ``rate`` and ``position`` so that they take complex arguments.
-
-    Attributes:
-        rate: ``rate(q, qd, t)``, linear in ``qd``, which the constraint keeps at zero.
-        position: ``position(q, t)``, whose time derivative ``rate`` is; None if there is no such
-            function, which makes the constraint nonholonomic.
-        scleronomic: whether time does not appear; otherwise the constraint is rheonomic.
-        equality: False for a contact that may open; it can be used as an equation only while it
-            is known to stay closed.
-        configuration_rate: ``dq/dt`` as a function of ``(q, qd)``, where that is not ``qd``
-            itself: ``model.configuration_rate`` does it.
-    """
-
-    rate: Callable
-    position: Callable | None = None
-    scleronomic: bool = True
-    equality: bool = True
-    configuration_rate: Callable | None = None
-
-    @property
-    def holonomic(self) -> bool:
-        """Whether it constrains positions, and not velocities alone."""
-        return self.position is not None
-
-    @property
-    def kind(self) -> str:
-        """Its place in the hierarchy, in words."""
-        words = [
-            "equality" if self.equality else "inequality",
-            "holonomic" if self.holonomic else "nonholonomic",
-            "scleronomic" if self.scleronomic else "rheonomic",
-        ]
-        return ", ".join(words)
-
-    def at(self, q, qd, t=0.0) -> Implicit:
-        """The constraint at one instant: ``K qd = rate``, ``K qdd = k``."""
-        if not self.equality:
-            raise ModelError(
-                "an inequality constraint is an equation only while contact lasts; if it does, "
-                "make the constraint with equality=True"
-            )
-        q, qd = np.asarray(q, dtype=float), np.asarray(qd, dtype=float)
-        offset = np.asarray(self.rate(q, np.zeros_like(qd), t))
-        columns = [np.asarray(self.rate(q, e, t)) - offset for e in np.eye(len(qd))]
-        error = np.zeros(len(offset)) if self.position is None else self.position(q, t)
-        return Implicit(np.column_stack(columns), -self._along_motion(q, qd, t), -offset, error)
-
-    def check(self, q, qd, t=0.0, *, tolerance=1e-10):
-        """Raise unless ``rate`` is linear in ``qd`` and the time derivative of ``position``."""
-        at, value = self.at(q, qd, t), np.asarray(self.rate(q, qd, t))
-        scale = tolerance * (1.0 + float(np.max(np.abs(at.K))) * float(np.linalg.norm(qd)))
-        if np.any(np.abs(at.K @ qd - at.rate - value) > scale):
-            raise ShapeError("the rate of a constraint must be linear in qd")
-        if self.position is None:
-            return
-        q_step, t_step = self._step(np.asarray(q, dtype=float), qd, t)
-        derivative = np.imag(self.position(q_step, t_step)) / STEP
-        if np.any(np.abs(derivative - value) > scale):
-            raise ShapeError(
-                f"rate is not the time derivative of position: {value.tolist()} against "
-                f"{derivative.tolist()}"
-            )
-
-    def _along_motion(self, q, qd, t):
-        """``Kd qd + φ⁰d``: derivative of the rate along the motion, ``qd`` held."""
-        q_step, t_step = self._step(q, qd, t)
-        return np.imag(self.rate(q_step, qd, t_step)) / STEP
-
-    def _step(self, q, qd, t):
-        flow = qd if self.configuration_rate is None else self.configuration_rate(q, qd)
-        return q + 1j * STEP * np.asarray(flow), (t if self.scleronomic else t + 1j * STEP)
+__all__ = ["Freedoms", "check_functions", "freedoms"]
 
 
 @dataclass(frozen=True)
@@ -110,16 +28,39 @@ class Freedoms:
     velocity: int
 
 
-def freedoms(constraints, q, qd, t=0.0) -> Freedoms:
-    """Freedoms of a system with ``len(qd)`` velocity variables under equality constraints.
+def freedoms(model, q) -> Freedoms:
+    """Freedoms that loops and constraints of one's own leave in the configuration ``q``, (nq,).
 
     Takes the word of each constraint for being nonholonomic: such rows take away velocities only.
     """
-    everything = np.zeros((0, len(qd)))
-    holonomic = np.zeros((0, len(qd)))
-    for constraint in constraints:
-        K = constraint.at(q, qd, t).K
-        everything = np.vstack([everything, K])
-        if constraint.holonomic:
-            holonomic = np.vstack([holonomic, K])
-    return Freedoms(*(Subspace.null(K, "motion").dim for K in (holonomic, everything)))
+    K = loop_constraints(model, np.asarray(q, dtype=float), model.zero_velocity).K.astype(float)
+    of_positions = K.copy()
+    of_positions[velocity_rows(model)] = 0
+    return Freedoms(*(Subspace.null(rows, "motion").dim for rows in (of_positions, K)))
+
+
+def check_functions(model, q, qd, *, tolerance=1e-10):
+    """Raise ShapeError unless rates are linear in ``qd`` and time derivatives of positions.
+
+    Args:
+        model: the mechanism, with constraints of one's own.
+        q: position variables, (nq,).
+        qd: velocity variables, (nv,), none of them zero.
+        tolerance: relative error that passes for rounding.
+    """
+    q, qd = np.asarray(q, dtype=float), np.asarray(qd, dtype=float)
+    given = [c for c in model.constraints if c.holonomic and c.rate is not None]
+    derivable = model.replace(constraints=[replace(c, rate=None) for c in given])
+    at_rest = function_rows(model, q, 0 * qd)
+    for c, now, rest in zip(model.constraints, function_rows(model, q, qd), at_rest, strict=True):
+        scale = tolerance * (1 + np.max(np.abs(now.K)) * np.linalg.norm(qd))
+        if np.any(np.abs(now.K @ qd + rest.rate - now.rate) > scale):
+            raise ShapeError(f"the rate of constraint {c.name!r} must be linear in qd")
+    for c, derived in zip(given, function_rows(derivable, q, qd), strict=True):
+        value = c.value("rate", model=model.spanning_tree, q=q, qd=qd, t=c.t)
+        scale = tolerance * (1 + np.max(np.abs(derived.K)) * np.linalg.norm(qd))
+        if np.any(np.abs(derived.rate - value) > scale):
+            raise ShapeError(
+                f"the rate of constraint {c.name!r} is not the time derivative of its position: "
+                f"{np.asarray(value).tolist()} against {derived.rate.tolist()}"
+            )

@@ -79,6 +79,16 @@ class _Space:
         K, error = self._rehearsal.values(q=q)
         return self.units.apply(K.astype(float)), error.astype(float) * self.units.rows
 
+    def defined(self, q):
+        """The same after ``q``, without those in which a function of one's own has no value."""
+        if not len(q):
+            nc = len(self.units.rows)
+            return q, np.zeros((0, nc, self.model.nv)), np.zeros((0, nc))
+        with np.errstate(all="ignore"):
+            K, error = self.at(q)
+        good = np.isfinite(K).all(axis=(1, 2)) & np.isfinite(error).all(axis=1)
+        return q[good], K[good], error[good]
+
 
 def _matrix_and_error(model, q):
     c = loop_constraints(model, q, model.zero_velocity)
@@ -112,7 +122,7 @@ def _closed(space, q, near):
     """
     model, polished, velocities = space.model, False, velocity_rows(space.model)
     for _ in range(30):
-        K, e = space.at(q)
+        q, K, e = space.defined(q)
         K[:, velocities] = 0
         U, s, Vt = np.linalg.svd(K, full_matrices=False)
         counts = s > max(near, 1e-8) * np.maximum(s[:, :1] if not near else 1.0, 1e-300)
@@ -126,13 +136,9 @@ def _closed(space, q, near):
         polished = not np.any(is_open)  # one more step
         steps = -np.einsum("nji,nj->ni", Vt, along / np.where(counts, s, 1.0))
         steps /= np.maximum(1.0, np.linalg.norm(steps, axis=1, keepdims=True))
-        q = np.array(
-            [
-                model.normalize(model.integrate(*pair))
-                for pair in zip(q, steps * space.units.columns, strict=True)
-            ]
-        )
-    K, e = space.at(q)
+        moved = zip(q, steps * space.units.columns, strict=True)
+        q = np.array([model.normalize(model.integrate(*pair)) for pair in moved]).reshape(q.shape)
+    q, K, e = space.defined(q)
     good = np.max(np.abs(e), axis=1, initial=0) <= max(near, _CLOSED)
     if near:
         U, s, _ = np.linalg.svd(K, full_matrices=False)

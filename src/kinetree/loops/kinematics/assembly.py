@@ -14,7 +14,7 @@ from kinetree.algorithms.closed.rank import scaling
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import AssemblyError, LoopError, ShapeError
-from kinetree.loops.kinematics.constraint import closing, loop_gaps, rank
+from kinetree.loops.kinematics.constraint import closing, loop_gaps, rank, velocity_matrix
 from kinetree.loops.kinematics.descent import descend, limits_of, smallest_error
 from kinetree.loops.kinematics.loop_joints import limit_distances
 from kinetree.loops.kinematics.projection import POSITION_TOLERANCE
@@ -289,7 +289,7 @@ _TOLERANCE = 1e-6  # a singular value this small, relative to the largest, is th
 
 def assemblies_nearby(model, q, seed=0):
     """Assemblies about a tenth of a radian from ``q``, in random directions, (count, nq)."""
-    if not model.loops:
+    if not model.is_constrained:
         return q[None]
     free, rng = np.ones(model.nv, dtype=bool), np.random.default_rng(seed)
     starts = scattered(model, q, _SPREAD, free, None, rng, _COUNT)
@@ -303,6 +303,6 @@ def ranks(
     """Rank of some columns of ``K`` in every configuration (count, nq), (count,)."""
     if not len(q):
         return np.zeros(0, dtype=int)
-    units, K = scaling(model).part(columns=columns), np.asarray(closing(model, q)[1])[..., columns]
+    units, K = scaling(model).part(columns=columns), velocity_matrix(model, q)[..., columns]
     found = np.asarray(rank(units.apply(K), tolerance=tolerance))
     return np.minimum(found, rank(K, units))  # without what is nearly redundant

@@ -5,7 +5,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms.closed.constraints import closure_errors, loop_constraints, loop_errors
+from kinetree.algorithms.closed.constraints import (
+    closure_errors,
+    loop_constraints,
+    loop_errors,
+    velocity_rows,
+)
 from kinetree.algorithms.closed.rank import (
     counted,
     independent,
@@ -21,7 +26,7 @@ from kinetree.model.arrays import as_configuration, as_model
 
 
 class Constraint(NamedTuple):
-    """``K qdd = k`` with its errors; rows of the loops in order, then one for each coupling."""
+    """``K qdd = k`` with its errors; rows of the loops in order, then those of one's own."""
 
     K: Any
     """Constraint matrix, (..., nc, nv)."""
@@ -36,7 +41,7 @@ class Constraint(NamedTuple):
 def constraint(
     model: Model, q: ArrayLike, qd: ArrayLike, *, coordinates: str = "loop"
 ) -> Constraint:
-    """Constraints of loops and couplings on the joint accelerations: ``K qdd = k``.
+    """Constraints on the joint accelerations, of loops and of one's own: ``K qdd = k``.
 
     The equation holds off the constraint manifold too: the rate of change of ``rate`` is
     ``K qdd - k`` in every state. To first order in the errors, that of ``error`` is ``rate``.
@@ -174,6 +179,15 @@ def closing(model, q) -> Any:
         return _closure_error.reference(model, q), constraint(model, q, rest).K
 
 
+def velocity_matrix(model, q) -> np.ndarray:
+    """The derivative of ``closing``, with rows of nonholonomic constraints in place of zeros."""
+    K, moving = np.array(closing(model, q)[1]), velocity_rows(model)
+    if moving:
+        rest = np.zeros((*q.shape[:-1], model.nv))
+        K[..., moving, :] = np.asarray(constraint(model, q, rest).K)[..., moving, :]
+    return K
+
+
 @kernel
 def _closure_error(model, q):
     return closure_errors(model, q)
@@ -188,7 +202,7 @@ def _closure_and_gradient(model, q):
 
 
 def owners(model) -> list[str]:
-    """To what each row belongs: ``"loop 'pin'"``, ``"coupling 'gear'"``; one for each."""
+    """To what each row belongs: ``"loop 'pin'"``, ``"constraint 'rope'"``; one for each."""
     return list(dict.fromkeys(row.owner for row in rows_of(model)))
 
 

@@ -10,6 +10,7 @@ from math import prod
 
 import numpy as np
 
+from kinetree.algorithms.closed.constraints import velocity_rows
 from kinetree.algorithms.closed.rank import rank_policy, scaling
 from kinetree.algorithms.closed.scaling import rows_of
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
@@ -19,11 +20,11 @@ from kinetree.joints import Cylindrical, Revolute, SphereInCylinder, Spherical
 from kinetree.joints.base import AbstractJoint
 from kinetree.loops.kinematics.assembly import assemble, assemblies_nearby, ranks
 from kinetree.loops.kinematics.constraint import (
-    closing,
     constraint,
     dependencies,
     independent_rows,
     rank,
+    velocity_matrix,
 )
 from kinetree.loops.kinematics.projection import project_configuration
 from kinetree.model import Model
@@ -66,6 +67,9 @@ class Mobility:
         couplings: number of couplings.
         is_planar: whether all bodies move in parallel planes, by joints for such motion.
         replacements: loop joints that impose fewer constraints and allow the same motion.
+        own: number of constraints of one's own, rows of ``ConstraintFunction``.
+        position_freedoms: dimension of the set of configurations that are reached from here: the
+            mobility, and one for each independent nonholonomic constraint — RBDA §3.4.
     """
 
     name: str
@@ -80,6 +84,8 @@ class Mobility:
     couplings: int
     is_planar: bool
     replacements: tuple[Replacement, ...]
+    own: int
+    position_freedoms: int
 
     @property
     def mobility(self) -> int:
@@ -104,12 +110,13 @@ class Mobility:
     @property
     def spatial_count(self) -> int:
         """Freedoms of all joints less six for each loop — RBDA (8.53)."""
-        return self.joint_freedoms - 6 * self.loops - self.couplings
+        return self.joint_freedoms - 6 * self.loops - self.couplings - self.own
 
     @property
     def planar_count(self) -> int | None:
         """Freedoms of all joints less three for each loop — RBDA (8.54); None if not planar."""
-        return self.joint_freedoms - 3 * self.loops - self.couplings if self.is_planar else None
+        own = self.couplings + self.own
+        return self.joint_freedoms - 3 * self.loops - own if self.is_planar else None
 
     @property
     def corrected_count(self) -> int:
@@ -122,10 +129,12 @@ class Mobility:
             f"  {self.freedoms} freedoms of the tree - {self.rank} independent of "
             f"{self.constraints} constraints",
             f"  counting joints and loops: {self.joint_freedoms} - 6 * {self.loops}"
-            f"{f' - {self.couplings}' if self.couplings else ''} = {self.spatial_count}"
+            f"{f' - {own}' if (own := self.couplings + self.own) else ''} = {self.spatial_count}"
             + (f", and {self.redundancy} redundant: {self.corrected_count}" * bool(self.redundancy))
             + (f"; in the plane {self.planar_count}" if self.is_planar else ""),
         ]
+        if self.position_freedoms > self.mobility:
+            lines.append(f"  nonholonomic: positions have {self.position_freedoms} freedoms")
         if self.is_variable:
             others = " or ".join(str(m) for m in self.nearby)
             lines.append(f"  only here: close by the mobility is {others}; a singular position")
@@ -157,7 +166,9 @@ def mobility(
     if q is None:
         q = assemble(model)
     q = project_configuration(as_model(model), q, weights="plain", iterations=100)
-    K, scale, rows = closing(model, q)[1], scaling(model), rows_of(model)
+    K, scale, rows = velocity_matrix(model, q), scaling(model), rows_of(model)
+    of_positions = np.array(K)
+    of_positions[velocity_rows(model)] = 0
     chosen = set(independent_rows(K, scale, tolerance=tolerance).tolist())
     touched = np.max(np.abs(dependencies(K, scale, tolerance=tolerance)), axis=0, initial=0.0)
     near = assemblies_nearby(model, q, seed)
@@ -176,6 +187,8 @@ def mobility(
         couplings=len(model.couplings),
         is_planar=_is_planar(model, q),
         replacements=fewer_constraints(model, places) if len(chosen) < len(rows) else (),
+        own=sum(c.rows for c in model.constraints),
+        position_freedoms=model.nv - rank(of_positions, scale, tolerance=tolerance),
     )
 
 

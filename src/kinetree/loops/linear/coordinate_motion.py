@@ -7,7 +7,7 @@ import numpy as np
 
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
-from kinetree.errors import ShapeError, SimulationError, UnknownNameError
+from kinetree.errors import LoopError, ShapeError, SimulationError, UnknownNameError
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.linear.coordinates import coordinates
 from kinetree.loops.linear.linearization import linear_model
@@ -17,7 +17,9 @@ from kinetree.loops.linear.velocity_basis import (
     coordinate_rates,
     coordinate_values,
     moved,
+    require_holonomic,
     turned,
+    velocities,
     velocity_basis,
 )
 from kinetree.model import Model
@@ -63,6 +65,7 @@ def coordinate_motion(
         UnreachableError: no closed configuration has these coordinates.
     """
     q0 = as_configuration(as_model(model), q0)
+    require_holonomic(model)
     given = [np.asarray(a, dtype=float) for a in (y, yd, ydd)]
     try:
         y, yd, ydd = np.broadcast_arrays(*given)
@@ -85,7 +88,7 @@ def coordinate_motion(
     q = np.array(positions).reshape(*y.shape[:-1], model.nq)
     K = constraint(model, q, np.zeros(model.nv)).K
     basis = velocity_basis(model, q, K, chosen)
-    qd = np.einsum("...np,...p->...n", basis.G, yd)
+    qd = velocities(model, q, yd, basis)
     products = coordinate_accelerations(model, q, qd, np.zeros(model.nv), chosen)
     wanted = np.concatenate([ydd - products, constraint(model, q, qd).k], axis=-1)
     return CoordinateMotion(q, qd, np.einsum("...nc,...c->...n", basis.inverse, wanted))
@@ -158,6 +161,11 @@ def implicit_step(
         raise UnknownNameError(
             f"implicit_step has no scheme {scheme!r}; use one of {list(_WEIGHTS)}"
         )
+    if as_model(model).is_rheonomic:
+        raise LoopError(
+            f"implicit_step keeps constraints as they are at one instant, and those of model "
+            f"{model.name!r} move with time; use kinetree.simulate(constraints='generalized_alpha')"
+        )
     weight, corrections = dt * _WEIGHTS[scheme], []
     start = linear_model(model, q, qd, tau, f_ext, independent)
     chosen, p = start.chosen, len(start.coordinates)
@@ -201,4 +209,4 @@ def _state(model, near, q, change, yd, chosen):
     p = len(yd)
     q = moved(model, q, change[:p], chosen, near)
     K = constraint(model, q, np.zeros(model.nv)).K
-    return q, velocity_basis(model, q, K, chosen).G @ (yd + change[p:])
+    return q, velocities(model, q, yd + change[p:], velocity_basis(model, q, K, chosen))

@@ -33,6 +33,7 @@ from kinetree.loops.linear.velocity_basis import (
     VelocityBasis,
     along_columns,
     loop_coordinates_along,
+    require_holonomic,
     velocity_basis,
 )
 from kinetree.model import Model
@@ -80,12 +81,13 @@ def _along(state, chosen, dq, dqd):
 
     Of ``yd`` and ``ydd``, what they change beyond ``R dqd`` and ``R dqdd``.
     """
-    r, a = _constraint_along(state, dq, dqd)
+    r, a = constraint_along(state, dq, dqd)
     y, z = loop_coordinates_along(state, chosen, dq, dqd)
     return np.concatenate([y, r], axis=-2), np.concatenate([z, a], axis=-2)
 
 
-def _constraint_along(state, dq, dqd):
+def constraint_along(state, dq, dqd):
+    """How ``K qd``, less what moves with time, and ``K qdd - k`` change along columns."""
     motion = (state.model, state.q, state.qd, state.qdd)
     if not state.model.is_constrained:
         return (np.zeros((*dq.shape[:-2], 0, dq.shape[-1])),) * 2
@@ -96,7 +98,7 @@ def invariant_derivatives(state: MotionState):
     """``K`` and ``∂(K qd)/∂q``, each (..., nc, nv): rows of the derivative of ``(error, rate)``."""
     still = np.zeros((*state.qd.shape, state.model.nv))
     each = still + np.eye(state.model.nv)
-    return _constraint_along(state, still, each)[0], _constraint_along(state, each, still)[0]
+    return constraint_along(state, still, each)[0], constraint_along(state, each, still)[0]
 
 
 def force_derivatives(
@@ -198,6 +200,7 @@ def torque_derivatives(
         SingularError: the driven joints do not control the mechanism here.
     """
     q = as_configuration(as_model(model), q)
+    require_holonomic(model)
     qd, qdd = as_joint_vector(model, qd, "qd"), as_joint_vector(model, qdd, "qdd")
     K = constraint(model, q, qd).K
     chosen = coordinates(model, K, independent)

@@ -45,6 +45,7 @@ from kinetree.loops.linear.velocity_basis import (
     coordinate_rates,
     loop_coordinates_along,
     require_closed,
+    require_holonomic,
     velocity_basis,
 )
 from kinetree.model import Model
@@ -129,6 +130,7 @@ def linear_model(model, q, qd, tau, f_ext, independent, method="equations") -> L
             f"kinetree.loops.linearize_in_coordinates has no method {method!r}; use one of "
             f"{list(_METHODS)}"
         )
+    require_holonomic(as_model(model))
     if method == "equations":
         found = _by_plan(model, q, qd, tau, f_ext, independent)
         if found is not None:
@@ -338,6 +340,7 @@ def linearize_on_manifold(
         raise UnknownNameError(
             f"projector must be 'orthogonal' or 'coordinates', got {projector!r}"
         )
+    require_holonomic(as_model(model))
     state, chosen, basis = motion_state(model, q, qd, tau, f_ext, independent)
     A21, A22, B2 = equations(state, chosen, basis)
     G, V, W, U = motion_derivatives(state, chosen, basis)

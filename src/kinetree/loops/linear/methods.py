@@ -18,6 +18,7 @@ case without motors.
 import numpy as np
 
 from kinetree.algorithms.closed.links import ClosedChain, closure_derivatives
+from kinetree.errors import LoopError
 from kinetree.functional.kernel import kernel
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.linear.derivatives import joint_forces_along
@@ -26,6 +27,7 @@ from kinetree.loops.linear.velocity_basis import (
     coordinate_accelerations,
     coordinate_rates,
     moved,
+    velocities,
     velocity_basis,
 )
 
@@ -38,6 +40,11 @@ def _closure(m, q, qd, qdd):
 def recursion(state, chosen, basis):
     """Lower blocks of ``A`` and ``B``; ``basis`` has checked that the coordinates will do."""
     model = state.model
+    if model.constraints:
+        raise LoopError(
+            f"method 'recursion' goes along the links of loops, and does not honour constraint "
+            f"{model.constraints[0].name!r} of model {model.name!r}; use 'equations'"
+        )
     chain = ClosedChain(model)
     chain.require_constant_axes()
     G, dG, Gdot, Gddot = _closure(model, state.q, state.qd, state.qdd)
@@ -99,7 +106,7 @@ def _differences(model, q, qd, tau, f_ext, chosen):
         here = moved(model, q, dy, chosen) if np.any(dy) else q
         K = constraint(model, here, np.zeros(model.nv)).K
         basis = velocity_basis(model, here, K, chosen)
-        v = basis.G @ (yd + dyd)
+        v = velocities(model, here, yd + dyd, basis)
         qdd = accelerations(model, here, v, tau + dtau, f_ext, constraint(model, here, v), basis)
         return coordinate_accelerations(model, here, v, qdd, chosen)
 

@@ -7,7 +7,7 @@ import numpy as np
 from kinetree.algorithms.closed.constraints import loop_constraints, loop_errors
 from kinetree.algorithms.closed.rank import scaling
 from kinetree.arrays.kinds import ArrayLike
-from kinetree.errors import JointError, ShapeError, refuse_formulas
+from kinetree.errors import JointError, LoopError, ShapeError, refuse_formulas
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
 from kinetree.loops.kinematics.constraint import compiled
@@ -52,7 +52,14 @@ def system_of(
                 f"moves: constraints of a constrained system do not depend on time. Use "
                 f"kinetree.forward_dynamics, or kinetree.simulate(prescribed=...)"
             )
-    tree = model.replace(loops=())
+    for c in model.constraints:
+        if c.rheonomic or not c.holonomic:
+            raise LoopError(
+                f"system_of has no place for constraint {c.name!r} of model {model.name!r}, which "
+                f"is {c.kind.partition(', ')[2]}: those of a constrained system are functions of "
+                f"position alone. Use kinetree.forward_dynamics, or kinetree.simulate"
+            )
+    tree = model.spanning_tree
     space, units = space_of(model), scaling(model)
     has_passive_forces = passive and any(
         has_dynamics(part, name)
