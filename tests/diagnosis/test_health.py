@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.diagnosis.health import Health, health
+from kinetree.diagnosis.health import Health, health, wanted
 
 
 def test_a_sound_robot_has_nothing_to_report():
@@ -57,9 +57,47 @@ def test_influence_is_the_derivative_with_respect_to_inertias(rng):
         np.testing.assert_allclose(found[name], np.max(np.abs(change)), rtol=1e-4, atol=1e-6)
 
 
-def test_loops_are_refused_by_name():
-    with pytest.raises(kt.LoopError, match="health"):
-        health(kt.samples.four_bar())
+def test_closed_mechanisms_in_good_shape_have_nothing_to_report():
+    for make in (kt.samples.four_bar, kt.samples.loader):
+        found = health(make())
+        assert found.is_good, str(found)
+        assert found.round_trip < 1e-11
+        assert max(found.digits_lost) < 6
+
+
+@pytest.mark.covers("RBDA 10.1", by=health)
+def test_loops_that_are_nearly_singular_are_the_fourth_cause():
+    """A parallelogram near the pose in which all links are in line."""
+    model = kt.samples.five_bar()
+    flat = np.array(model.posture("singular").q)
+    conditions = []
+    for away in (1e-2, 1e-4, 1e-6):
+        q = kt.loops.assemble(model, flat + away * np.array([1.0, -2.0, 0.5, 0.0]))
+        found = health(model, q)
+        near = kt.loops.singularity(model, q)
+        conditions.append(near.kappa)
+        (cause,) = [c for c in found.causes if "closure of the loops" in c.what] or [None]
+        assert (cause is not None) == (near.kappa > 1e3)
+    assert f"{near.kappa:.3g}" in cause.what
+    assert "'link" in cause.what
+    assert "SVDForm" in cause.advice
+    assert conditions == sorted(conditions)
+    at = health(model, flat)
+    assert any("closure of the loops" in c.what for c in at.causes)
+
+
+def test_influence_of_inertias_in_a_linkage_is_a_derivative():
+    model = kt.samples.four_bar()
+    q = kt.loops.assemble(model, np.array([0.4, 0.1, 0.2]))
+    qd = kt.loops.project_velocity(model, q, np.ones(3))
+    found, h = health(model, q, qd).influence, 1e-6
+    qdd = wanted(model, q, qd)
+    tau = kt.inverse_dynamics(model, q, qd, qdd)
+    for name, I in zip(model.body_names[1:], model.inertia[1:], strict=True):
+        heavier = model.replace(inertia={name: (1 + h) * I}, strict=False)
+        change = (kt.forward_dynamics(heavier, q, qd, tau) - qdd) / h
+        expected = np.max(np.abs(change)) / np.max(np.abs(qdd))
+        np.testing.assert_allclose(found[name], expected, rtol=1e-4, atol=1e-6)
 
 
 def ball(joint, **options):

@@ -735,6 +735,11 @@ def closed_equations(f, c):
 def _(f, c):
     found = f(c.model, c.q, c.qd)
     H = c.ref.H
+    if c.model.is_constrained:
+        size = kt.loops.scaling(c.plain).columns
+        _, _, Vt = np.linalg.svd(c.ref.rows[0] * size)
+        N = size[:, None] * Vt[c.ref.rank :].T
+        H = N.T @ H @ N
     if c.singular:
         return f.holds(found.condition > 1e12 and found.causes, "it reports the causes")
     f.same(found.condition, np.linalg.cond(H) if len(H) else 1.0, tolerance=1e-6)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kinetree.algorithms.closed.rank import RANK_TOLERANCE, rank_at, scaling
 from kinetree.algorithms.crba import joint_space_inertia
 from kinetree.algorithms.jacobians import all_poses
 from kinetree.algorithms.kinematics import base_velocities
@@ -12,9 +13,11 @@ from kinetree.algorithms.regressors import regressor
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ShapeError, SingularError
+from kinetree.loops.kinematics.assembly import assemble
+from kinetree.loops.kinematics.constraint import constraint
+from kinetree.loops.kinematics.singularities import singularity
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
-from kinetree.model.define import require_tree
 from kinetree.quantities.dynamics import forward_dynamics, inverse_dynamics
 
 _ALL_DIGITS = 15.9
@@ -26,7 +29,8 @@ class Health:
 
     Attributes:
         model: its name.
-        condition: condition number of the inertia matrix.
+        condition: condition number of the inertia matrix; with loops, along the motions that they
+            allow, in radians and lengths of the loops.
         worst_chain: what a straight chain of as many equal links would have.
         round_trip: relative error of accelerations after inverse and forward dynamics; infinite
             where there are no accelerations, in a singular configuration.
@@ -70,12 +74,14 @@ def health(model: Model, q: ArrayLike | None = None, qd: ArrayLike | None = None
     """Accuracy of the dynamics of a model at a state.
 
     Args:
-        model: the mechanism, without loops.
-        q: joint positions, (nq,); neutral by default.
+        model: the mechanism.
+        q: joint positions, (nq,); neutral by default, or a configuration near that closes the
+            loops.
         qd: joint velocities, (nv,); at rest by default.
     """
-    require_tree(as_model(model), "health")
-    q = np.asarray(model.neutral() if q is None else as_configuration(model, q))
+    if q is None:
+        q = assemble(model) if as_model(model).is_constrained else model.neutral()
+    q = np.asarray(as_configuration(as_model(model), q))
     qd = np.zeros(model.nv) if qd is None else as_joint_vector(model, qd, "qd")
     if q.ndim != 1 or qd.ndim != 1:
         raise ShapeError(
@@ -89,7 +95,7 @@ def health(model: Model, q: ArrayLike | None = None, qd: ArrayLike | None = None
         found.append(singular_motion(error))
         round_trip, lost = np.inf, (0.0, _ALL_DIGITS)
         weights = [np.inf] * model.body_count
-    found += singular_variables(model, q)
+    found += [*singular_variables(model, q), *singular_loops(model, q)]
     if not found:
         found += sensitive_chain(model, q, condition_number(model, q, scaled=True))
     found += [
@@ -119,6 +125,7 @@ FAST = 1e3
 UNLIKE = 1e5
 SENSITIVE = 1e4
 SINGULAR = 1e-3
+CLOSURE = 1e3  # condition number of the constraints of loops
 MANY_DIGITS = 8.0
 
 
@@ -236,6 +243,28 @@ def singular_variables(model, q):
     return found
 
 
+def singular_loops(model, q):
+    """Loops close to where their constraints become dependent, the fourth cause of RBDA §10.1.
+
+    There accelerations and loop forces are small differences of large numbers.
+    """
+    if not model.is_constrained:
+        return []
+    near = singularity(model, q)
+    if near.kappa < CLOSURE:
+        return []
+    return [
+        Cause(
+            f"the closure of the loops is close to singular: the condition number of the "
+            f"constraints is {near.kappa:.3g}, and they hardly forbid a motion of "
+            f"{', '.join(map(repr, near.joints))}",
+            "errors grow by as much in accelerations and in the forces of the loops; keep away "
+            "from this configuration, or pass it with what is made for it (kt.loops.SVDForm, "
+            "simulate(constraints=...))",
+        )
+    ]
+
+
 def unexplained(digits):
     """Digits that forward dynamics lost for another reason."""
     return Cause(
@@ -259,12 +288,13 @@ def sensitive_chain(model, q, condition):
     """
     if condition < SENSITIVE:
         return []
-    H = joint_space_inertia(model, q)
+    N = allowed(model, q)
+    H = N.T @ joint_space_inertia(model, q) @ N
     if not np.all(np.diagonal(H) > 0):  # then nothing moves as it should, see ``singular_motion``
         return []
     d = np.sqrt(np.diagonal(H))
     _, shapes = np.linalg.eigh(H / np.outer(d, d))
-    joint = model.joint_names[_owner(model, int(np.argmax(np.abs(shapes[:, 0] / d)))) - 1]
+    joint = model.joint_names[_owner(model, int(np.argmax(np.abs(N @ (shapes[:, 0] / d))))) - 1]
     depth = max(len(s) for s in model.support)
     return [
         Cause(
@@ -285,6 +315,28 @@ def _owner(model, k):
 # own errors are wanted, run as everybody calls them.
 
 
+def allowed(model, q) -> np.ndarray:
+    """A basis of the velocities that loops allow, (nv, p), orthonormal in units of the loops.
+
+    Without loops, the unit matrix.
+    """
+    if not model.is_constrained:
+        return np.eye(model.nv)
+    K, units = constraint(model, q, np.zeros(model.nv)).K, scaling(model)
+    _, _, Vt = np.linalg.svd(units.apply(K))
+    return units.columns[:, None] * Vt[int(rank_at(model, K)) :].T
+
+
+def wanted(model, q, qd) -> np.ndarray:
+    """An acceleration to compute with: 1 in every direction that loops allow, (nv,)."""
+    if not model.is_constrained:
+        return np.ones(model.nv)
+    N, c, units = allowed(model, q), constraint(model, q, qd), scaling(model)
+    A = units.apply(c.K)
+    least = np.linalg.pinv(A, rcond=RANK_TOLERANCE) @ (units.rows * c.k)
+    return units.columns * least + np.sum(N, axis=1)
+
+
 def condition_number(model, q, *, scaled=False) -> float:
     """Of the inertia matrix: relative errors of ``tau`` may grow by as much in ``qdd``.
 
@@ -296,12 +348,13 @@ def condition_number(model, q, *, scaled=False) -> float:
         scaled: measure every variable such that its own inertia is one; the number then does not
             depend on units, and armature and light links at the tip count for what they are.
     """
-    if not model.nv:
+    N = allowed(model, q)
+    if not N.shape[1]:
         return 1.0
-    H = joint_space_inertia(model, q)
+    H = N.T @ joint_space_inertia(model, q) @ N
     if not np.all(np.diagonal(H) > 0):
         return np.inf
-    d = np.sqrt(np.diagonal(H)) if scaled else np.ones(model.nv)
+    d = np.sqrt(np.diagonal(H)) if scaled else np.ones(len(H))
     return float(np.linalg.cond(H / np.outer(d, d)))
 
 
@@ -314,9 +367,10 @@ def round_trip_error(model, q, qd) -> float:
     """Largest relative error of accelerations after inverse and then forward dynamics."""
     if not model.nv:
         return 0.0
-    wanted = np.ones(model.nv)
-    tau = inverse_dynamics(model, q, qd, wanted)
-    return float(np.max(np.abs(forward_dynamics(model, q, qd, tau) - wanted)))
+    qdd = wanted(model, q, qd)
+    tau = inverse_dynamics(model, q, qd, qdd)
+    error = np.max(np.abs(forward_dynamics(model, q, qd, tau) - qdd))
+    return float(error / max(np.max(np.abs(qdd)), np.finfo(float).tiny))
 
 
 def digits_lost(model, q, qd):
@@ -325,7 +379,7 @@ def digits_lost(model, q, qd):
     Measured: the same code is run in single precision, whose errors are large enough to be seen in
     double precision. Inputs are rounded beforehand, so that both start from the same numbers.
     """
-    single = [np.asarray(x, np.float32) for x in (q, qd, np.ones(model.nv))]
+    single = [np.asarray(x, np.float32) for x in (q, qd, wanted(model, q, qd))]
     single[0] = _on_the_manifold(model, single[0])
     double = [x.astype(np.float64) for x in single]
     found = []
@@ -348,11 +402,14 @@ def _on_the_manifold(model, q):
 def influence(model, q, qd):
     """Relative change of the accelerations per relative change of each body's inertia, (bodies,).
 
-    ``tau = Y π`` is linear in the inertias ``π``, so ``H δqdd = -Y δπ`` at equal forces.
+    ``tau = Y π`` is linear in the inertias ``π``, so ``H δqdd = -Y δπ`` at equal forces, along the
+    motions that loops allow.
     """
-    qdd = np.ones(model.nv)
-    Y = regressor(model, q, qd, qdd).reshape(model.nv, model.body_count, 10)
+    qdd, N = wanted(model, q, qd), allowed(model, q)
+    Y = regressor(model.spanning_tree, q, qd, qdd).reshape(model.nv, model.body_count, 10)
     parameters = np.reshape([I.parameters() for I in model.inertia[1:]], (model.body_count, 10))
     forces = np.einsum("ikp,kp->ik", Y, parameters)
-    changes = np.linalg.solve(joint_space_inertia(model, q), forces)
-    return np.max(np.abs(changes), axis=0, initial=0.0)
+    H = joint_space_inertia(model, q)
+    changes = N @ np.linalg.solve(N.T @ H @ N, N.T @ forces)
+    size = max(np.max(np.abs(qdd), initial=0.0), np.finfo(float).tiny)
+    return np.max(np.abs(changes), axis=0, initial=0.0) / size
