@@ -17,6 +17,7 @@ PAGES = {
         "Dynamics",
         [
             "quantities.dynamics",
+            "quantities.reactions",
             "quantities.hybrid",
             "quantities.lagrangian",
             "quasi_velocities",

@@ -13,7 +13,7 @@ from support.mujoco_mechanisms import (
     random_state,
 )
 
-from kinetree.algorithms import crba, energy, jacobians, passive, rnea
+from kinetree.algorithms import crba, energy, jacobians, passive, reactions, rnea
 from kinetree.interop import mujoco as M
 from kinetree.spatial import Force
 
@@ -67,6 +67,22 @@ def test_bias_force_is_qfrc_bias(name, rng):
     qdd = M.from_a(model, mj_model, data.qpos, data.qvel, np.zeros(mj_model.nv))
     expected = M.from_tau(model, mj_model, data.qpos, data.qfrc_bias)
     assert_same(rnea.inverse_dynamics(model, q, qd, qdd), expected)
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_reactions_are_cfrc_int(name, rng):
+    """What a body gets from its parent, about the mass centre of the tree that it is in."""
+    model, mj_model, data, q, qd = pair(name, rng)
+    mujoco.mj_rnePostConstraint(mj_model, data)
+    qdd = M.from_a(model, mj_model, data.qpos, data.qvel, data.qacc)
+    joints = range(1, model.body_count + 1)
+    f = reactions.joint_reactions(model, q, qd, qdd, joints=joints, frame="world")
+    for i in range(1, mj_model.nbody):
+        body = mj_model.body(i).name
+        if body in model.body_names[1:]:
+            n, force = np.split(f[model.body_index(body) - 1], 2)
+            center = data.subtree_com[mj_model.body_rootid[i]]
+            assert_same([*(n - np.cross(center, force)), *force], data.cfrc_int[i])
 
 
 @every_mechanism

@@ -139,6 +139,29 @@ def test_drives_survive_files_and_fingerprints(tmp_path):
         path = tmp_path / f"beam.{suffix}"
         kt.save(one, path)
         assert kt.load(path).bodies[-1].dynamics.active_predecessor == wrench
+    with pytest.warns(
+        kt.ModelWarning, match="not in the MJCF: where drives push, of joints 'wall'"
+    ):
+        kt.save(one, tmp_path / "beam.xml")
+
+
+def test_a_drive_stays_on_its_body_when_the_joint_is_turned_round():
+    """The same linkage, described from either end of its joint: one T_a, seen from both sides."""
+    rod, q = kt.shapes.rod(1.0, mass=1.0, at=(0.5, 0, 0), axis="x"), np.array([0.4])
+    loads = []
+    for bodies in (("a", "b"), ("b", "a")):
+        graph = kt.model.MechanismGraph("two").body("a", inertia=rod).body("b", inertia=rod)
+        graph.joint("fixed", Fixed(), predecessor="base", successor=bodies[0])
+        graph.joint(
+            "hinge", Revolute("z"), predecessor="a", successor="b",
+            dynamics=JointDynamics(active_predecessor=(0, 0, 0.1, 1, 0, 0)),
+        )  # fmt: skip
+        model = graph.to_model()
+        loads.append(model.bodies[1].active_subspace(q).to_array()[:, 0])
+    forward, turned = loads
+    c, s = 10 * np.cos(q[0]), 10 * np.sin(q[0])
+    assert_close(forward, [0, 0, 1, c, -s, 0], ulps=20)  # on b, in its frame
+    assert_close(turned, [0, 0, -1, -10, 0, 0], ulps=20)  # on a, in the frame where the drive is
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -369,3 +392,20 @@ def test_messages():
     q = kt.loops.assemble(bar, [0.4, 0.0, 0.0])
     with pytest.raises(ShapeError, match="tau does not produce the acceleration"):
         kt.joint_reactions(bar, q, np.zeros(3), np.zeros(3), tau=np.ones(3))
+
+
+def test_constraints_of_ones_own_push_along_the_joints():
+    """Two slides, of which one must follow the other: the tree carries what the motion takes."""
+    box = kt.shapes.box(0.1, 0.1, 0.1, mass=2.0)
+    model = (
+        ModelBuilder("cross", gravity=(0, 0, -9.81))
+        .body("carriage", joint=kt.Prismatic("x"), inertia=box)
+        .body("slide", on="carriage", joint=kt.Prismatic("y"), inertia=box)
+        .build()
+        .with_constraint("diagonal", position=lambda q: q[0] - q[1])
+    )
+    f = kt.joint_reactions(model, np.zeros(2), np.zeros(2), tau=np.array([6.0, 0.0]))
+    # 4 ax + 2 ay = 6 with ax = ay
+    expected = [[0, 0, 0, 4.0, 2.0, 39.24], [0, 0, 0, 2.0, 2.0, 19.62]]
+    assert_close(f, expected, ulps=50)
+    assert kt.unique_reactions(model, np.zeros(2)).all()

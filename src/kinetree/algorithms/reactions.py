@@ -62,13 +62,11 @@ def joint_reactions(
     X, S = joint_transforms(model, q)
     X_0, NB = base_transforms(model, X), model.body_count
     closing = _loop_forces(model, q, qd, X_0, lam, loop_tau)
-    forces = [Force.zero() for _ in X_0] if closing or f_ext is not None else None
-    if forces is not None and f_ext is not None:
-        forces = [forces[0], *f_ext[1:]]
+    acting = [Force.zero() for _ in X_0] if f_ext is None else [Force.zero(), *f_ext[1:]]
     for loop, (X_s, drive, bearing) in zip(model.loops, closing, strict=True):
         f, p, s = X_s.T @ (drive + bearing), loop.predecessor, loop.successor
-        forces[s], forces[p] = forces[s] + f, forces[p] - f
-    f = newton_euler(model, q, qd, qdd, forces).f
+        acting[s], acting[p] = acting[s] + f, acting[p] - f
+    f = newton_euler(model, q, qd, qdd, acting if closing else f_ext).f
 
     rows = []
     for n in joints:

@@ -135,7 +135,8 @@ class Quantity:
     Attributes:
         name: name of the public function.
         signature: of the public function.
-        shape: shape of one result, as in ``Array``.
+        shape: shape of one result, as in ``Array``; or a function of the model and the options
+            that returns it.
         algorithms: functions of the model, the required arrays in order, and all else by name; the
             first is the reference, the one with the fewest operations is compiled.
         needs: functions of the model and the name that raise where the quantity is undefined.
@@ -152,7 +153,7 @@ class Quantity:
 
     name: str
     signature: inspect.Signature
-    shape: tuple
+    shape: Any
     algorithms: tuple[Callable, ...]
     needs: tuple[Callable, ...] = ()
     arrays: dict[str, Array] = field(default_factory=dict)
@@ -219,7 +220,8 @@ class Quantity:
 
     def shape_of(self, model, options) -> tuple:
         """Shape of one sample of the result."""
-        return _sizes(model, self.shape, options)
+        shape = self.shape(model, options) if callable(self.shape) else self.shape
+        return _sizes(model, shape, options)
 
     def inputs(self, model, extra=(), options=None) -> list[Argument]:
         """What the compiled code takes."""

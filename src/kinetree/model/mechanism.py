@@ -293,7 +293,7 @@ def reversed_joint(joint):
 
 def turned_drive(dynamics):
     """Dynamics of a joint whose polarity is turned round: its drive is on the other side now."""
-    if dynamics is None or not (dynamics.active_predecessor or dynamics.active_successor):
+    if dynamics is None or not dynamics.drive:
         return dynamics
     p, s = dynamics.active_predecessor, dynamics.active_successor
     return replace(dynamics, active_predecessor=s, active_successor=p)

@@ -101,6 +101,11 @@ class JointDynamics:
     active_predecessor: Any = ()
     active_successor: Any = ()
 
+    @property
+    def drive(self) -> tuple:
+        """The wrenches of the drive, on whichever side it is mounted; empty by default."""
+        return self.active_predecessor or self.active_successor
+
     def __post_init__(self):
         for name in self.__dataclass_fields__:
             object.__setattr__(self, name, _as_numbers(getattr(self, name), name))
@@ -148,10 +153,9 @@ class Jointed(Part):
         otherwise.
         """
         d = self.dynamics
-        given = () if d is None else d.active_predecessor or d.active_successor
-        if d is None or not given:
+        if d is None or not d.drive:
             return self.joint.active_subspace(q)
-        wrench = Force.from_array(np.array(given).reshape(-1, 6).T)
+        wrench = Force.from_array(np.array(d.drive).reshape(-1, 6).T)
         if d.active_predecessor:
             wrench = self.joint.transform(q).star @ wrench
         return active_subspace_from_wrench(self.joint, q, wrench)

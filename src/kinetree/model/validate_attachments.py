@@ -43,8 +43,7 @@ def check_dynamics(d, joint, joint_name, strict):
             raise ModelError(f"{what}: rest position: {defect}")
     if d.active_predecessor and d.active_successor:
         raise ModelError(f"{what}: the drive is mounted on the predecessor or on the successor")
-    drive = d.active_predecessor or d.active_successor
-    if drive and all(isinstance(x, float) for x in drive):
+    if d.drive and all(isinstance(x, float) for x in d.drive):
         _check_drive(d, joint, what)
 
 

@@ -34,7 +34,119 @@ __all__ = ["joint_reactions", "unique_reactions"]
 Part = Literal["total", "bearing", "drive"]
 
 
-@composed
+def _joint_reactions(
+    model, q, qd, qdd=None, *, tau=None, f_ext=None, loop_tau=None, part, frame, joint
+):
+    """Every call for which there is no compiled code yet, or a motion of a mechanism with loops."""
+    loops = as_model(model).loops
+    if qdd is None and tau is None:
+        raise ShapeError("joint_reactions needs the motion qdd or the joint forces tau")
+    if qdd is not None and tau is not None and not loops:
+        raise ShapeError(
+            "joint_reactions needs the motion qdd or the joint forces tau, not both: of a tree, "
+            "the motion determines the reactions"
+        )
+    _check(model, joint, part, frame)
+    options = {"part": part, "frame": frame, "joint": joint}
+    if loops:
+        _warn(model)
+        if tau is None:
+            return _of_closed_motion(model, q, qd, qdd, f_ext, loop_tau, **options)
+    given = {"tau": tau, "f_ext": f_ext, "loop_tau": loop_tau or None, **options}
+    return joint_reactions.definition(model, q, qd, qdd, **given)
+
+
+def _names(model):
+    return (*model.joint_names, *model.loop_names)
+
+
+def _check(model, joint, part, frame):
+    """Raise for names that mean nothing."""
+    if part not in texts.PARTS:
+        choices = ", ".join(map(repr, texts.PARTS))
+        raise UnknownNameError(f"part of a reaction must be one of {choices}, got {part!r}")
+    if not isinstance(frame, str):
+        raise UnknownNameError(f"frame must be a name, got {frame!r}")
+    if frame not in texts.FRAMES:
+        try:
+            model.frame(frame)
+        except UnknownNameError as error:
+            choices = ", ".join(map(repr, texts.FRAMES))
+            raise UnknownNameError(f"frame must be one of {choices}, or a name: {error}") from None
+    names = _names(model)
+    if joint is not None and joint not in names:
+        raise UnknownNameError(
+            f"model {model.name!r} has no joint {joint!r}; {did_you_mean(joint, names)}"
+        )
+
+
+def _along_loops(model, loop_tau):
+    """Forces along all loop joints in order, (..., nv_L)."""
+    slices = loop_slices(model)
+    parts = {name: np.zeros(at.stop - at.start) for name, at in slices.items()}
+    for name, given in loop_tau.items():
+        if name not in slices:
+            raise UnknownNameError(
+                f"loop_tau: model {model.name!r} has no loop joint {name!r}; "
+                f"{did_you_mean(name, slices, 'it has none')}"
+            )
+        f, n = as_given(given, f"loop_tau[{name!r}]"), len(parts[name])
+        f = f[None] if f.ndim == 0 else f
+        if f.shape[-1:] != (n,):
+            raise ShapeError(f"loop_tau[{name!r}] must have shape (..., {n}), got {f.shape}")
+        parts[name] = f
+    batch = np.broadcast_shapes(*(f.shape[:-1] for f in parts.values()))
+    return np.concatenate([np.broadcast_to(f, batch + f.shape[-1:]) for f in parts.values()], -1)
+
+
+# --- texts ---------------------------------------------------------------------------------------
+
+
+def _shape(model, options):
+    return (6,) if options["joint"] is not None else (len(_names(model)), 6)
+
+
+def _of_motion(
+    model, q, qd, qdd, f_ext=None, lam=None, loop_tau=None, *, part="total", frame="joint",
+    joint=None,
+):  # fmt: skip
+    """From the motion, and from the forces of the loop joints."""
+    names = _names(model)
+    wanted = range(1, len(names) + 1) if joint is None else [names.index(joint) + 1]
+    frame = frame if frame in texts.FRAMES else model.frame(frame)
+    given = {"f_ext": f_ext, "lam": lam, "loop_tau": loop_tau}
+    f = texts.joint_reactions(
+        model, q, qd, qdd, **given, joints=tuple(wanted), part=part, frame=frame
+    )
+    return f if joint is None else f[0]
+
+
+def _of_state(
+    model, q, qd, qdd=None, tau=None, f_ext=None, loop_tau=None, *, part, frame, joint
+):  # fmt: skip
+    """From the motion, from the joint forces, or from both."""
+    forces, lam = texts.pushed(model, q, f_ext, loop_tau), None
+    if qdd is None:
+        given: Any = None
+        if forces is not None:
+            given = np.array([f.to_array() for f in forces[1:]]).reshape(-1, 6)
+        qdd = forward_dynamics(model, q, qd, tau, given)
+    if model.loops:
+        lam = texts.multipliers(model, q, qd, qdd, tau, forces)
+    options = {"part": part, "frame": frame, "joint": joint}
+    return _of_motion(model, q, qd, qdd, f_ext, lam, loop_tau, **options)
+
+
+_ALONG = Argument((lambda model, _: sum(loop.joint.nv for loop in model.loops),))
+
+
+@quantity(
+    _shape,
+    _of_state,
+    arrays={"loop_tau": _ALONG},
+    read={"f_ext": external_forces, "loop_tau": _along_loops},
+    otherwise=_joint_reactions,
+)
 def joint_reactions(
     model: Model,
     q: ArrayLike,
@@ -77,138 +189,40 @@ def joint_reactions(
     Returns:
         Moments [N·m] and forces [N], (..., joints, 6).
     """
-    options = _options(as_model(model), joint, part, frame)
-    extra = {} if f_ext is None else {"f_ext": external_forces(model, f_ext)}
-    if loop_tau:
-        extra["loop_tau"] = _along_loops(model, loop_tau)
-    if (qdd is None) == (tau is None) and not (model.loops and qdd is not None):
-        raise ShapeError(
-            "joint_reactions needs the motion qdd or the joint forces tau"
-            + ("" if qdd is None else ", not both: of a tree, the motion determines the reactions")
-        )
-    if model.loops:
-        _warn(model)
-    if qdd is None:
-        found = _of_forces(model, q, qd, tau, **extra, **options)
-    elif tau is not None:
-        found = _of_both(model, q, qd, qdd, tau, **extra, **options)
-    elif model.loops:
-        found = _of_closed_motion(model, q, qd, qdd, **extra, **options)
-    else:
-        found = _of_motion(model, q, qd, qdd, **extra, **options)
-    return found if joint is None else found[..., 0, :]
 
 
-def _names(model):
-    return (*model.joint_names, *model.loop_names)
+# --- motions of mechanisms with loops ------------------------------------------------------------
+
+_ROWS = Argument((lambda model, _: len(rows_of(model)),))
 
 
-def _options(model, joint, part, frame):
-    if part not in texts.PARTS:
-        choices = ", ".join(map(repr, texts.PARTS))
-        raise UnknownNameError(f"part of a reaction must be one of {choices}, got {part!r}")
-    if not isinstance(frame, str):
-        raise UnknownNameError(f"frame must be a name, got {frame!r}")
-    if frame not in texts.FRAMES:
-        try:
-            model.frame(frame)
-        except UnknownNameError as error:
-            choices = ", ".join(map(repr, texts.FRAMES))
-            raise UnknownNameError(f"frame must be one of {choices}, or a name: {error}") from None
-    names = _names(model)
-    if joint is not None and joint not in names:
-        raise UnknownNameError(
-            f"model {model.name!r} has no joint {joint!r}; {did_you_mean(joint, names)}"
-        )
-    return {"joint": joint, "part": part, "frame": frame}
-
-
-def _along_loops(model, loop_tau):
-    """Forces along all loop joints in order, (..., nv_L)."""
-    slices = loop_slices(model)
-    parts = {name: np.zeros(at.stop - at.start) for name, at in slices.items()}
-    for name, given in loop_tau.items():
-        if name not in slices:
-            raise UnknownNameError(
-                f"loop_tau: model {model.name!r} has no loop joint {name!r}; "
-                f"{did_you_mean(name, slices, 'it has none')}"
-            )
-        f, n = as_given(given, f"loop_tau[{name!r}]"), len(parts[name])
-        f = f[None] if f.ndim == 0 else f
-        if f.shape[-1:] != (n,):
-            raise ShapeError(f"loop_tau[{name!r}] must have shape (..., {n}), got {f.shape}")
-        parts[name] = f
-    batch = np.broadcast_shapes(*(f.shape[:-1] for f in parts.values()))
-    return np.concatenate([np.broadcast_to(f, batch + f.shape[-1:]) for f in parts.values()], -1)
-
-
-# --- kernels -------------------------------------------------------------------------------------
-
-
-def _count(model, options):
-    return len(_names(model)) if options["joint"] is None else 1
-
-
-def _text(model, options):
-    """The text for what callers asked for."""
-    names, joint, frame = _names(model), options["joint"], options["frame"]
-    wanted = range(1, len(names) + 1) if joint is None else [names.index(joint) + 1]
-    frame = frame if frame in texts.FRAMES else model.frame(frame)
-    chosen = {"joints": tuple(wanted), "part": options["part"], "frame": frame}
-    return lambda *state, **forces: texts.joint_reactions(model, *state, **forces, **chosen)
-
-
-_LOOPS = {
-    "lam": Argument((lambda model, _: len(rows_of(model)),)),
-    "loop_tau": Argument((lambda model, _: sum(loop.joint.nv for loop in model.loops),)),
-}
-
-
-def _reactions(function):
-    shape = (_count, 6)
-    return quantity(shape, public=False, called="joint_reactions", arrays=_LOOPS)(function)
-
-
-@_reactions
-def _of_motion(
-    model, q, qd, qdd, f_ext=None, lam=None, loop_tau=None, *, joint, part, frame
-) -> Any:
-    """From the motion, and from the forces of the loop joints."""
-    reactions = _text(model, {"joint": joint, "part": part, "frame": frame})
-    return reactions(q, qd, qdd, f_ext=f_ext, lam=lam, loop_tau=loop_tau)
-
-
-@_reactions
-def _of_both(model, q, qd, qdd, tau, f_ext=None, loop_tau=None, *, joint, part, frame) -> Any:
-    """From motion and joint forces of a mechanism with loops."""
-    reactions = _text(model, {"joint": joint, "part": part, "frame": frame})
-    lam = texts.multipliers(model, q, qd, qdd, tau, texts.pushed(model, q, f_ext, loop_tau))
-    return reactions(q, qd, qdd, f_ext=f_ext, lam=lam, loop_tau=loop_tau)
-
-
-@_reactions
-def _of_forces(model, q, qd, tau, f_ext=None, loop_tau=None, *, joint, part, frame) -> Any:
-    """From the joint forces."""
-    reactions = _text(model, {"joint": joint, "part": part, "frame": frame})
-    forces = texts.pushed(model, q, f_ext, loop_tau)
-    given = () if forces is None else (np.array([f.to_array() for f in forces[1:]]).reshape(-1, 6),)
-    qdd = forward_dynamics(model, q, qd, tau, *given)
-    lam = texts.multipliers(model, q, qd, qdd, tau, forces) if model.loops else None
-    return reactions(q, qd, qdd, f_ext=f_ext, lam=lam, loop_tau=loop_tau)
+@quantity(
+    _shape,
+    _of_motion,
+    arrays={"lam": _ROWS, "loop_tau": _ALONG},
+    read={"f_ext": external_forces},
+    called="joint_reactions",
+    public=False,
+)
+def _under(model, q, qd, qdd, f_ext=None, lam=None, loop_tau=None, *, part, frame, joint) -> Any:
+    """Reactions under known forces of the loop joints."""
 
 
 @on_host
-def _of_closed_motion(model, q, qd, qdd, f_ext=None, loop_tau=None, **options):
+def _of_closed_motion(model, q, qd, qdd, f_ext, loop_tau, **options):
     """With the actuator forces that produce the motion, the smallest; ranks are decided here."""
     if loop_tau is not None:
         raise LoopError("with qdd alone, forces of loop joints are found: give tau with loop_tau")
-    freedoms = actuated_freedoms(model)
+    freedoms, f_ext = (
+        actuated_freedoms(model),
+        None if f_ext is None else external_forces(model, f_ext),
+    )
     found = closed_chains.actuator_forces(model, freedoms, q, qd, qdd, f_ext)
     given = {"lam": found.lam} | ({} if f_ext is None else {"f_ext": f_ext})
     if freedoms.in_loop_joints:
         u = {n: found.u[..., at] for n, at in freedoms.slices.items() if n in model.loop_names}
         given["loop_tau"] = _along_loops(model, u)
-    return _of_motion(model, q, qd, qdd, **given, **options)
+    return _under(model, q, qd, qdd, **given, **options)
 
 
 # --- which reactions are unique: RBDA §8.4, §8.10 ------------------------------------------------
@@ -240,9 +254,9 @@ def unique_reactions(
     Computed on the CPU, by singular values; arguments as in ``joint_reactions``.
     """
     q = as_configuration(as_model(model), q).astype(float)
-    options = _options(model, joint, part, frame)
-    batch, count = q.shape[:-1], _count(model, options)
-    unique = np.ones((*batch, count, 6), dtype=bool)
+    _check(model, joint, part, frame)
+    options, batch = {"part": part, "frame": frame, "joint": joint}, q.shape[:-1]
+    unique = np.ones((*batch, *_shape(model, options)), dtype=bool)
     if model.loops:
         units, zero = scaling(model), np.zeros(model.nv)
         K = _constraint_matrix(model, q)
@@ -251,9 +265,9 @@ def unique_reactions(
             U, s, _ = np.linalg.svd(units.apply(K[index]))
             idle = units.rows * U[:, int(counted(s, units)) :].T
             lam = np.concatenate([np.zeros((1, idle.shape[1])), idle])
-            f = _of_motion(model, q[index], zero, zero, lam=lam, **options)
+            f = _under(model, q[index], zero, zero, lam=lam, **options)
             unique[index] = np.all(np.abs(f[1:] - f[0]) * size < _IDLE, axis=0)
-    return unique if joint is None else unique[..., 0, :]
+    return unique
 
 
 def _warn(model):

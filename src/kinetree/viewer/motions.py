@@ -57,9 +57,8 @@ class Motion:
 
     def at(self, which) -> "Motion":
         """Some of its states."""
-        parts = [None if x is None else x[which] for x in (self.qd, self.tau)]
-        source = None if self.source is None else self.source[which]
-        return Motion(self.model, self.t[which], self.q[which], *parts, source)
+        parts = [None if x is None else x[which] for x in (self.qd, self.tau, self.source)]
+        return Motion(self.model, self.t[which], self.q[which], *parts)
 
     def reactions(self, part: Part) -> np.ndarray:
         """Of the joints, along the axes of the base, (T, joints, 6); at rest, without a motion."""

@@ -118,7 +118,7 @@ class ExternalForce:
         """Whether it can be compiled into a step."""
         return not callable(self.force) or isinstance(self.force, UserKernel)
 
-    def at(self, t) -> Any:
+    def at(self, t: Any) -> Any:
         """Moment and force at the time ``t`` [s], (6,)."""
         return self._six(self.force(t)) if callable(self.force) else np.array(self.force)
 

@@ -124,7 +124,7 @@ def reactions(trajectory, f_ext, **options) -> np.ndarray:
     field_at = getattr(stepper, "field_at", lambda t: field)
     given, pushes = np.zeros(qd.shape), np.zeros((*qd.shape[:-1], model.body_count, 6))
     for k, now in enumerate(zip(t, q, qd, tau, strict=True)):
-        here = field_at(now[0])
+        here: Any = field_at(now[0])
         if by_forces:
             given[k] = here.joint_force(model, *now)
             if hasattr(here, "constraint_force"):  # of stops and dry friction that hold

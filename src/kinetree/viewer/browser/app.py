@@ -40,7 +40,7 @@ class Viewer:
         self.scene = staged(self.stage, motion, forces, reactions, contacts, ghost)
         # What comes with a motion is not there when its joints are dragged elsewhere.
         besides = (forces, reactions, contacts, ghost)
-        self._besides = (None,) * len(besides) if motion.moves else besides
+        self._besides = (None, None, None, None) if motion.moves else besides
         self.notices = self.scene.notices
         self.q = np.array(self.motion.q[0])
         self.knobs = Knobs(self.model, self.stage.size)

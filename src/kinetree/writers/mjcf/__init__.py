@@ -67,6 +67,9 @@ def to_mjcf(model) -> str:
     limited = [loop.name for loop in model.loops if loop.limits is not None]
     if limited:
         left_out.append(f"limits of loop joints {', '.join(map(repr, limited[:4]))}")
+    driven = [b.joint_name for b in model.bodies if b.dynamics and b.dynamics.drive]
+    if driven:
+        left_out.append(f"where drives push, of joints {', '.join(map(repr, driven[:4]))}")
     if left_out:
         what = "; ".join(left_out[:4]) + (f" and {len(left_out) - 4} more" * (len(left_out) > 4))
         warnings.warn(f"model {model.name!r}: not in the MJCF: {what}", ModelWarning, stacklevel=3)
