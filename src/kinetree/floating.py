@@ -9,9 +9,9 @@ external forces and the acceleration ``a_0`` are in the coordinates of the base:
 it is, does not matter. Both views give the same motion; ``joint_state`` leads from the one to the
 other.
 
-Loops are honoured where the answer is one: motions, momentum, Jacobians. Joint forces of a
-mechanism with loops are not unique, so ``inverse_dynamics`` and the coefficients of the equation of
-motion are for trees, as those of ``kt.inverse_dynamics`` and ``kt.mass_matrix`` are.
+Loops are honoured. Joint forces are then the smallest of many, as those of ``kt.inverse_dynamics``;
+coefficients of the equation of motion belong to independent coordinates of the joints, as those of
+``kt.mass_matrix`` do.
 """
 
 from typing import Any, NamedTuple
@@ -19,18 +19,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.algorithms import floating_base
+from kinetree.algorithms.closed.inverse_dynamics import actuated_freedoms
 from kinetree.algorithms.jacobians import frame_jacobian
 from kinetree.arrays.dispatch import namespace
+from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import Array, ArrayLike, common, is_foreign
 from kinetree.codegen.program import Argument
-from kinetree.errors import LoopError, ModelError, ShapeError, names_itself
+from kinetree.errors import ModelError, ShapeError, names_itself
 from kinetree.functional.kernel import kernel
 from kinetree.joints import Free
 from kinetree.model import Model
 from kinetree.model.arrays import as_given, as_model
 from kinetree.model.define import kept
 from kinetree.model.edit import floating, grounded
+from kinetree.quantities.closed_chains import actuator_forces
+from kinetree.quantities.dynamics import Names
 from kinetree.quantities.dynamics import forward_dynamics as closed_forward_dynamics
+from kinetree.quantities.loops import allowed_velocities, require_no_choice
 from kinetree.spatial import Force, Inertia, Motion
 
 __all__ = [
@@ -103,7 +108,7 @@ def forward_dynamics(
     Returns:
         ``a_0``, the spatial acceleration of the base, (..., 6), and ``qdd``, (..., nv).
     """
-    if _tree_of(base).loops:
+    if _tree_of(base).is_constrained:
         return _on_free_joint(base, q, v_0, qd, tau, gravity, f_ext)
     return _call(_forward, base, (q, v_0, qd, tau, gravity), f_ext)
 
@@ -121,10 +126,14 @@ def inverse_dynamics(
     """Acceleration of the base and joint forces, from joint accelerations — RBDA Table 9.6.
 
     Nothing but ``f_ext`` holds the base, which moves as the joints make it. Arguments and results
-    as in ``forward_dynamics``; no loops.
+    as in ``forward_dynamics``. With loops, which ``qdd`` must keep closed, the forces are those of
+    ``kinetree.inverse_dynamics``: the smallest of the actuated joints, and those of springs and
+    dampers.
     """
-    _require_tree(base, "floating.inverse_dynamics")
-    return _call(_inverse, base, (q, v_0, qd, qdd, gravity), f_ext)
+    a_0, tau = _call(_inverse, base, (q, v_0, qd, qdd, gravity), f_ext)
+    if not base.tree.is_constrained:
+        return a_0, tau
+    return a_0, _smallest_forces(base, q, v_0, qd, a_0, qdd, gravity, f_ext)
 
 
 @names_itself
@@ -135,10 +144,17 @@ def equation_of_motion(
     qd: ArrayLike,
     gravity: ArrayLike = (0.0, 0.0, 0.0),
     f_ext: ArrayLike | None = None,
+    *,
+    independent: Names = None,
 ) -> EquationOfMotion:
-    """Coefficients of the equation of motion of base and joints, no loops — RBDA Table 9.5."""
-    _require_tree(base, "floating.equation_of_motion")
-    return EquationOfMotion(*_call(_equation, base, (q, v_0, qd, gravity), f_ext))
+    """Coefficients of the equation of motion of base and joints — RBDA Table 9.5.
+
+    With loops, ``ydd`` of the independent coordinates takes the place of ``qdd``, and ``Gᵀ tau``
+    that of ``tau``; ``independent`` names them, ``kinetree.loops.independent(base.tree)`` those
+    by default. Other arguments are as in ``forward_dynamics``.
+    """
+    options = {"independent": _chosen(base, independent)}
+    return EquationOfMotion(*_call(_equation, base, (q, v_0, qd, gravity), f_ext, **options))
 
 
 @names_itself
@@ -149,10 +165,15 @@ def reduced_equation(
     qd: ArrayLike,
     gravity: ArrayLike = (0.0, 0.0, 0.0),
     f_ext: ArrayLike | None = None,
+    *,
+    independent: Names = None,
 ) -> tuple[Array, Array]:
-    """``H, C`` of ``H qdd + C = tau``, base eliminated, no loops — RBDA (9.14)–(9.16)."""
-    _require_tree(base, "floating.reduced_equation")
-    return _call(_reduced, base, (q, v_0, qd, gravity), f_ext)
+    """``H, C`` of ``H qdd + C = tau``, base eliminated — RBDA (9.14)–(9.16).
+
+    With loops, of ``H ydd + C = Gᵀ tau`` for the coordinates of ``equation_of_motion``.
+    """
+    options = {"independent": _chosen(base, independent)}
+    return _call(_reduced, base, (q, v_0, qd, gravity), f_ext, **options)
 
 
 @names_itself
@@ -238,15 +259,29 @@ def _floating(base) -> Model:
     return kept(base.tree, ("floating", *base.inertia.parameters().tolist()), make)
 
 
-def _require_tree(base, function):
-    """Raise LoopError when the mechanism has loops."""
-    if loops := _tree_of(base).loops:
-        raise LoopError(
-            f"{function} is not defined for model {base.tree.name!r}, whose joint "
-            f"{loops[0].name!r} closes a loop: its joint forces are not independent. "
-            f"floating.forward_dynamics(base, ...) honours loops; so does "
-            f"loops.inverse_dynamics(model, ...), of the model on its free joint"
-        )
+@on_host
+def _smallest_forces(base, q, v_0, qd, a_0, qdd, gravity, f_ext):
+    """Joint forces of a mechanism with loops, by that on a free joint, which nothing drives."""
+    model = _floating(base)
+    names = ("q", "v_0", "qd", "a_0", "qdd", "gravity")
+    q, v_0, qd, a_0, qdd, gravity = (
+        np.asarray(as_given(x, n))
+        for n, x in zip(names, (q, v_0, qd, a_0, qdd, gravity), strict=True)
+    )
+    falling = np.concatenate([np.zeros(3), -gravity])
+    origin = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
+    q, v = joint_state(origin, q, v_0, qd)
+    _, a = joint_state(origin, q, a_0 + falling, qdd)
+    driven = [n for n in actuated_freedoms(model).names if n != model.joint_names[0]]
+    forces = None if f_ext is None else _forces(base, f_ext)
+    return actuator_forces(model, actuated_freedoms(model, driven), q, v, a, forces).tau[..., 6:]
+
+
+def _chosen(base, independent):
+    """Names of coordinates as an option of a kernel; an error where there is no choice."""
+    if not _tree_of(base).is_constrained:
+        require_no_choice(base.tree, independent)
+    return independent if independent is None or isinstance(independent, str) else (*independent,)
 
 
 # --- compiled ------------------------------------------------------------------------------------
@@ -308,15 +343,24 @@ def _coefficients(m, q, v_0, qd, gravity, inertia, f_0, f_ext):
     return floating_base.equation_of_motion(m, I_0, q, v_0, qd, _falling(gravity), forces)
 
 
+def _closed(m, q, v_0, qd, *rest, independent):
+    """Coefficients for the coordinates of a mechanism with loops: ``qdd = G ydd + g``."""
+    equation = _coefficients(m, q, v_0, qd, *rest)
+    if not m.is_constrained:
+        return equation
+    found = allowed_velocities(m, q, qd, independent=independent)
+    return floating_base.in_coordinates(equation, found[:, :-1], found[:, -1])
+
+
 @kernel
-def _equation(m, q, v_0, qd, gravity, inertia, f_0, f_ext):
-    I0c, *rest = _coefficients(m, q, v_0, qd, gravity, inertia, f_0, f_ext)
+def _equation(m, q, v_0, qd, gravity, inertia, f_0, f_ext, *, independent):
+    I0c, *rest = _closed(m, q, v_0, qd, gravity, inertia, f_0, f_ext, independent=independent)
     return I0c.to_matrix(), *rest
 
 
 @kernel
-def _reduced(m, q, v_0, qd, gravity, inertia, f_0, f_ext):
-    equation = _coefficients(m, q, v_0, qd, gravity, inertia, f_0, f_ext)
+def _reduced(m, q, v_0, qd, gravity, inertia, f_0, f_ext, *, independent):
+    equation = _closed(m, q, v_0, qd, gravity, inertia, f_0, f_ext, independent=independent)
     return floating_base.reduced_equation(equation)
 
 

@@ -12,14 +12,19 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from kinetree.algorithms.closed.constraints import loop_constraints
+from kinetree.algorithms.closed.rank import scaling
+from kinetree.arrays.dispatch import as_numpy
 from kinetree.arrays.kinds import ArrayLike
-from kinetree.errors import ShapeError, names_itself
+from kinetree.errors import LoopError, ShapeError, names_itself
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
 from kinetree.model import Model
 from kinetree.model.arrays import as_given, as_model
-from kinetree.model.define import require_tree
 from kinetree.quantities.dynamics import inverse_dynamics, mass_matrix
+from kinetree.spatial.ops import less
 
 __all__ = ["QuasiVelocityDynamics", "quasi_velocity_dynamics"]
 
@@ -44,26 +49,59 @@ def quasi_velocity_dynamics(
     """The equation of motion for velocities ``y`` with ``qd = B(model, q) y``.
 
     Args:
-        model: the mechanism, without loops.
+        model: the mechanism. Loops have to allow every velocity ``B y``: their forces do no work
+            then, and drop out like those of other constraints. ``kinetree.loops.null_space`` in
+            ``B`` gives all that they allow.
         q: joint positions, (..., nq).
         y: the new velocities, (..., k).
         B: a function of the model and one ``q``, written as for ``@kt.kernel``, that returns
             (nv, k). It is compiled, and differentiated exactly.
+
+    Raises:
+        LoopError: ``B`` has velocities that the loops forbid.
     """
-    require_tree(as_model(model), "quasi_velocity_dynamics")
+    tree = as_model(model).spanning_tree
     of_q, rate = _compiled(B)
     Bq, y = of_q(model, q), as_given(y, "y")
     if Bq.ndim < 2 or Bq.shape[-2] != model.nv:
         raise ShapeError(f"B must return (nv, k) with nv = {model.nv}, got {Bq.shape[-2:]}")
     if y.ndim == 0 or y.shape[-1] != Bq.shape[-1]:
         raise ShapeError(f"y must have shape (..., k), k = {Bq.shape[-1]} as B; got {y.shape}")
+    if model.is_constrained:
+        _require_allowed(model, q, Bq)
     qd = (Bq @ y[..., None])[..., 0]
     Bd = (rate(model, q) @ qd[..., None, :, None])[..., 0]
     Bt = Bq.swapaxes(-1, -2)
-    force = inverse_dynamics(model, q, qd, (Bd @ y[..., None])[..., 0])
+    force = inverse_dynamics(tree, q, qd, (Bd @ y[..., None])[..., 0])
     return QuasiVelocityDynamics(
-        Bt @ mass_matrix(model, q) @ Bq, (Bt @ force[..., None])[..., 0], Bq, qd
+        Bt @ mass_matrix(tree, q) @ Bq, (Bt @ force[..., None])[..., 0], Bq, qd
     )
+
+
+_ALLOWED = 1e-9
+"""Part of a velocity that loops may forbid, for rounding errors."""
+
+
+@kernel
+def _rows(m, q):
+    return loop_constraints(m, q, m.zero_velocity).K
+
+
+def _require_allowed(model, q, B):
+    """Raise LoopError for velocities that loops forbid, in units of the mechanism."""
+    units, K, B = scaling(model), _rows(model, q), as_numpy(B)
+    pure = B / units.columns[:, None]
+    torn = np.sum((units.apply(as_numpy(K)) @ pure) ** 2, axis=-2)
+    limit = _ALLOWED**2 * np.sum(pure**2, axis=-2) + np.finfo(float).tiny
+    for sample in np.ndindex(torn.shape):
+        allowed: Any = less(torn[sample], limit[sample])
+        if not isinstance(allowed, (bool, np.bool_)):
+            allowed.require()
+        elif not allowed:
+            raise LoopError(
+                f"column {sample[-1]} of B is no velocity that the loops and constraints of model "
+                f"{model.name!r} allow: build B of kinetree.loops.null_space(model, q, qd).G"
+            )
 
 
 @lru_cache(maxsize=64)

@@ -832,6 +832,7 @@ PARTS = {
 OF_LOOPS = (
     "constraints",
     "forces",
+    "independent",
     "inverse_dynamics",
     "links",
     "plan",

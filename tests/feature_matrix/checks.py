@@ -141,24 +141,69 @@ def _(f, c):
 # --- dynamics ------------------------------------------------------------------------------------
 
 
+class Coordinates:
+    """The independent coordinates of a mechanism, whose equation of motion has coefficients.
+
+    Attributes:
+        columns: velocity variables; all of a tree.
+        G, g: of ``qdd = G ydd + g``.
+    """
+
+    def __init__(self, c, names=None):
+        self.r = r = c.ref
+        self.columns = np.arange(r.nv)
+        if c.model.loops:
+            joints = zip(c.model.joint_names, c.model.joint[1:], strict=True)
+            own = [n if j.nv == 1 else f"{n}[{k}]" for n, j in joints for k in range(j.nv)]
+            self.columns = [own.index(n) for n in names or kt.loops.independent(c.model)]
+        K, k = r.rows
+        self.G = r.coordinates_at(c.q, self.columns)
+        self.g = np.linalg.pinv(K) @ k
+        self.g = self.g - self.G @ self.g[self.columns]
+
+    def force(self, tau):
+        """``Gᵀ (tau + H g)``."""
+        return self.G.T @ (tau + self.r.H @ self.g)
+
+    def inertia_at(self, q, t=0.0):
+        G = self.r.coordinates_at(q, self.columns)
+        return G.T @ self.r.mass_matrix_at(q, t) @ G
+
+
 @check("mass_matrix")
 def _(f, c):
-    f.same(f(c.model, c.q), c.ref.H)
+    y = Coordinates(c)
+    f.same(f(c.model, c.q), y.G.T @ c.ref.H @ y.G)
+    if c.model.loops:
+        y = Coordinates(c, others(c))
+        f.same(f(c.model, c.q, independent=others(c)), y.G.T @ c.ref.H @ y.G)
+
+
+def others(c):
+    """Coordinates other than those that a linkage would have chosen."""
+    return (*kt.loops.independent(c.model)[:-1], "rock")
 
 
 @check("inverse_mass_matrix")
 def _(f, c):
-    f.same(f(c.model, c.q) @ c.ref.H, np.eye(c.ref.nv))
+    A, N = f(c.model, c.q), c.ref.null
+    f.same(N.T @ (c.ref.H @ A - np.eye(c.ref.nv)), 0 * N.T, scale=1.0)
+    f.same(A, N @ N.T @ A, scale=max_of(A))
 
 
 @check("bias_force")
 def _(f, c):
-    f.same(f(c.model, c.q, c.qd), c.ref.C)
-    f.same(f(c.model, c.q, c.qd, c.f_ext), c.ref.C - c.ref.forces(c.f_ext))
+    y = Coordinates(c)
+    f.same(f(c.model, c.q, c.qd), y.force(c.ref.C), tolerance=1e-8)
+    loaded = c.ref.C - c.ref.forces(c.f_ext)
+    f.same(f(c.model, c.q, c.qd, c.f_ext), y.force(loaded), tolerance=1e-8)
 
 
 @check("gravity_force")
 def _(f, c):
+    if c.model.loops:  # many forces do, as those of inverse_dynamics
+        tau = kt.gravity_force(c.model, c.q)
+        return f.same(c.ref.null.T @ tau, c.ref.null.T @ c.ref.weight)
     f.same(f(c.model, c.q), c.ref.weight, scale=max_of(c.ref.weight, c.ref.H))
 
 
@@ -252,11 +297,12 @@ def of_joint(part, q, qd):
 
 @check("coriolis_matrix")
 def _(f, c):
-    C = f(c.model, c.q, c.qd)
-    expected = c.ref.required(0 * c.qd, np.zeros(3)) - prescribed_force(c)
-    f.same(C @ c.qd, expected, scale=size_of_H(c))
-    skew = c.ref.Hd - 2 * C
-    f.same(skew, -skew.T, scale=max_of(c.ref.Hd, C, c.ref.H))
+    C, y = f(c.model, c.q, c.qd), Coordinates(c)
+    expected = y.force(c.ref.required(0 * c.qd, np.zeros(3)) - prescribed_force(c))
+    f.same(C @ c.qd[y.columns], expected, scale=size_of_H(c))
+    rate = c.ref.along(y.inertia_at)
+    skew = rate - 2 * C
+    f.same(skew, -skew.T, scale=max_of(rate, C, c.ref.H), tolerance=1e-8)
 
 
 def prescribed_force(c):
@@ -281,10 +327,16 @@ def prescribed_force(c):
 
 @check("christoffel")
 def _(f, c):
-    c3 = f(c.model, c.q)
-    for qd in (c.qd, c.qdd):
-        expected = symmetric_part(c, qd)
-        f.same(np.einsum("ijk,k->ij", c3, qd) @ qd, expected, scale=size_of_H(c))
+    c3, y = f(c.model, c.q), Coordinates(c)
+    for yd in (c.qd[y.columns], c.qdd[y.columns]):
+        qd = y.G @ yd
+        moving = c.moving(qd=qd)
+        K, k = moving.rows
+        g = np.linalg.pinv(K) @ k
+        expected = y.G.T @ (symmetric_part(c, qd) + c.ref.H @ (g - y.G @ g[y.columns]))
+        f.same(np.einsum("ijk,k->ij", c3, yd) @ yd, expected, scale=max_of(size_of_H(c), expected))
+    if c.model.loops and all(j.rates_are_velocities for j in c.model.joint[1:]):
+        f.same(c3, np.swapaxes(c3, 1, 2), scale=max_of(c3))
 
 
 def size_of_H(c):
@@ -307,9 +359,14 @@ def _(f, c):
     f.same(f(c.model, c.q), c.ref.potential_at(c.q))
 
 
+def given_joints(c):
+    """A joint whose acceleration is given: in a loop, if there is one."""
+    return (("rock" if c.model.loops else c.free_joint),) if c.free_joint else ()
+
+
 @check("hybrid_dynamics")
 def _(f, c):
-    given = (c.free_joint,) if c.free_joint else ()
+    given = given_joints(c)
     mask = np.zeros(c.ref.nv, bool)
     for name in given:
         mask[c.plain.v_slice[c.plain.joint_index(name)]] = True
@@ -318,13 +375,15 @@ def _(f, c):
         expected = c.ref.accelerations(c.tau, given=(mask, c.qdd))
         f.same(qdd, expected)
     f.same(qdd[mask], c.qdd[mask])
-    f.same(tau, c.ref.required(qdd))
+    N = c.ref.null  # along which the forces of loops do no work
+    total = c.ref.required(qdd)
+    f.same(N.T @ tau, N.T @ total, scale=max_of(total, c.ref.C), tolerance=1e-8)
     f.same(tau[~mask], c.tau[~mask], scale=max_of(tau))
 
 
 @check("hybrid_response")
 def _(f, c):
-    given = (c.free_joint,) if c.free_joint else ()
+    given = given_joints(c)
     prescribed = np.zeros(c.ref.nv, bool)
     for name in given:
         prescribed[c.plain.v_slice[c.plain.joint_index(name)]] = True
@@ -332,7 +391,9 @@ def _(f, c):
     # of a free variable the column is its force, of a prescribed one its acceleration
     qdd = np.where(prescribed[:, None], np.eye(len(H)), R)
     tau = np.where(prescribed[:, None], R, np.eye(len(H)))
-    f.same(H @ qdd, tau, scale=max_of(H, tau))
+    N = c.ref.null
+    f.same(N.T @ (H @ qdd - tau), 0 * N.T, scale=max_of(H, tau))
+    f.same(qdd, N @ N.T @ qdd, scale=max_of(qdd))
 
 
 # --- energy, momentum, the whole -----------------------------------------------------------------
@@ -345,7 +406,8 @@ def _(f, c):
 
 @check("mass_matrix_rate")
 def _(f, c):
-    f.same(f(c.model, c.q, c.qd), c.ref.Hd, scale=max_of(c.ref.Hd, c.ref.H))
+    rate = c.ref.along(Coordinates(c).inertia_at)
+    f.same(f(c.model, c.q, c.qd), rate, scale=max_of(rate, c.ref.H), tolerance=1e-8)
 
 
 def kinetic_rate(c, qdd):
@@ -497,16 +559,32 @@ class Task:
     """One coordinate of the motion of the last frame."""
 
     def __init__(self, c):
-        self.J = jacobian(c, TASK["frame"], c.q)[[ROWS[r] for r in TASK["rows"]]]
-        bias = accelerations(c, 0 * c.qdd, "aligned", "classical")
-        self.bias = bias[[ROWS[r] for r in TASK["rows"]]]
-        self.Hi = np.linalg.inv(c.ref.H)
+        rows = [ROWS[r] for r in task_of(c)["rows"]]
+        self.J = jacobian(c, "aligned", c.q)[rows]
+        self.bias = accelerations(c, 0 * c.qdd, "aligned", "classical")[rows]
+        N = c.ref.null  # of a tree, all motions
+        self.Hi = N @ np.linalg.inv(N.T @ c.ref.H @ N) @ N.T
         self.inverse = self.J @ self.Hi @ self.J.T
-        self.args = (c.model, c.q)
+        self.own = self.J @ c.ref.accelerations(0 * c.tau) + self.bias  # acceleration without force
+        still = c.moving(qd=0 * c.qd)
+        self.fall = -self.Hi @ c.ref.weight if not c.model.loops else still.accelerations(0 * c.tau)
 
     @property
     def inertia(self):
         return np.linalg.inv(self.inverse)
+
+    @property
+    def eta(self):
+        return -self.inertia @ self.own
+
+    @property
+    def gravity(self):
+        return -self.inertia @ self.J @ self.fall
+
+
+def task_of(c):
+    """Options of the task: out of their plane linkages do not move."""
+    return TASK | {"rows": ("x",)} if c.model.loops else TASK
 
 
 def of_task(name):
@@ -515,7 +593,7 @@ def of_task(name):
     def register(require):
         @check(name)
         def _(f, c):
-            possible = not (c.singular or c.model.loops) and c.ref.nv
+            possible = not c.singular and c.ref.nv
             require(f, c, Task(c) if possible else None)
 
         return require
@@ -525,35 +603,32 @@ def of_task(name):
 
 @of_task("operational_space_inertia")
 def _(f, c, task):
-    actual = f(c.model, c.q, c.name, **TASK)
+    actual = f(c.model, c.q, c.name, **task_of(c))
     f.same(actual, task.inertia)
 
 
 @of_task("inverse_operational_space_inertia")
 def _(f, c, task):
-    actual = f(c.model, c.q, c.name, **TASK)
+    actual = f(c.model, c.q, c.name, **task_of(c))
     f.same(actual, task.inverse if task else np.zeros((1, 1)))
 
 
 @of_task("operational_space_bias")
 def _(f, c, task):
-    actual = f(c.model, c.q, c.qd, c.name, **TASK)
-    expected = task.inertia @ (task.J @ task.Hi @ c.ref.C - task.bias)
-    f.same(actual, expected, scale=max_of(expected, task.inertia))
+    actual = f(c.model, c.q, c.qd, c.name, **task_of(c))
+    f.same(actual, task.eta, scale=max_of(task.eta, task.inertia))
 
 
 @of_task("operational_space_gravity")
 def _(f, c, task):
-    actual = f(c.model, c.q, c.name, **TASK)
-    expected = task.inertia @ task.J @ task.Hi @ c.ref.weight
-    f.same(actual, expected, scale=max_of(expected, task.inertia))
+    actual = f(c.model, c.q, c.name, **task_of(c))
+    f.same(actual, task.gravity, scale=max_of(task.gravity, task.inertia))
 
 
 @of_task("operational_space_dynamics")
 def _(f, c, task):
-    actual = f(c.model, c.q, c.qd, c.name, **TASK)
-    gravity = task.inertia @ task.J @ task.Hi @ c.ref.weight
-    bias = task.inertia @ (task.J @ task.Hi @ c.ref.C - task.bias)
+    actual = f(c.model, c.q, c.qd, c.name, **task_of(c))
+    gravity, bias = task.gravity, task.eta
     f.same(actual.inertia, task.inertia)
     f.same(actual.gravity, gravity, scale=max_of(gravity, bias, task.inertia))
     f.same(actual.coriolis, bias - gravity, scale=max_of(gravity, bias, task.inertia))
@@ -561,30 +636,29 @@ def _(f, c, task):
 
 @of_task("dynamically_consistent_inverse")
 def _(f, c, task):
-    actual = f(c.model, c.q, c.name, **TASK)
+    actual = f(c.model, c.q, c.name, **task_of(c))
     f.same(actual, task.Hi @ task.J.T @ task.inertia)
 
 
 @of_task("null_space_projector")
 def _(f, c, task):
-    actual = f(c.model, c.q, c.name, **TASK)
+    actual = f(c.model, c.q, c.name, **task_of(c))
     f.same(actual, np.eye(c.ref.nv) - task.Hi @ task.J.T @ task.inertia @ task.J)
 
 
 @of_task("task_space_inverse_dynamics")
 def _(f, c, task):
     a = c.vector[:1]
-    actual = f(c.model, c.q, c.qd, a, c.name, **TASK)
+    actual = f(c.model, c.q, c.qd, a, c.name, **task_of(c))
     qdd = c.ref.accelerations(actual)
     f.same(task.J @ qdd + task.bias, a, scale=max_of(a, task.bias, task.J @ qdd))
-    eta = task.inertia @ (task.J @ task.Hi @ c.ref.C - task.bias)
-    f.same(actual, task.J.T @ (task.inertia @ a + eta))
+    f.same(actual, task.J.T @ (task.inertia @ a + task.eta))
 
 
 @of_task("task_space_forward_dynamics")
 def _(f, c, task):
     force = c.vector[:1] * c.force
-    actual = f(c.model, c.q, c.qd, force, c.name, **TASK)
+    actual = f(c.model, c.q, c.qd, force, c.name, **task_of(c))
     if task is None:
         return f.same(actual, np.zeros(1))
     expected = task.J @ c.ref.accelerations(task.J.T @ force) + task.bias

@@ -1,7 +1,7 @@
 """What is required of ``kinetree.loops``: with loops, and of mechanisms that have none."""
 
 import numpy as np
-from feature_matrix.checks import kinetic_rate, max_of, passive
+from feature_matrix.checks import Coordinates, kinetic_rate, max_of, passive
 from feature_matrix.walk import check, not_of_a_model
 
 import kinetree as kt
@@ -491,6 +491,27 @@ def _(f, c):
     for motion in found.motions.values():
         f.same(motion.v[-1], c.qd + 2 * h * a, scale=max_of(c.qd), tolerance=1e-5)
         closes(f, c, motion.q[-1])
+
+
+@check("loops.independent")
+def _(f, c):
+    y = Coordinates(c, f(c.model))
+    f.same(np.linalg.matrix_rank(c.ref.null[y.columns]), c.ref.nv - c.ref.rank)
+
+
+@check("loops.null_space")
+def _(f, c):
+    found, y = f(c.model, c.q, c.qd), Coordinates(c, L.independent(c.model))
+    f.same(found.G, y.G)
+    f.same(found.g, y.g, scale=max_of(y.g, c.qd), tolerance=1e-8)
+    f.holds(found.coordinates == L.independent(c.model), "names")
+
+
+@check("loops.null_space_rate")
+def _(f, c):
+    found, y = f(c.model, c.q, c.qd), Coordinates(c, L.independent(c.model))
+    rate = c.ref.along(lambda q, t: c.ref.coordinates_at(q, y.columns))
+    f.same(found, rate, scale=max_of(rate, y.G), tolerance=1e-8)
 
 
 @check("loops.block_null_space")

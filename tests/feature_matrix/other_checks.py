@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from feature_matrix.checks import kinetic_rate, max_of, parameters, passive  # noqa: F401
+from feature_matrix.checks import Coordinates, kinetic_rate, max_of, parameters, passive  # noqa: F401
 from feature_matrix.loop_checks import acceleration_derivatives, projector
 from feature_matrix.reference import Reference
 from feature_matrix.walk import check, not_of_a_model, numbers
@@ -215,6 +215,13 @@ class Afloat:
         self.gravity = self.R.T @ c.ref.gravity
         self.args = (self.base, self.q, self.v_0, self.qd)
 
+    def coordinates(self, c):
+        """Of base and joints: those of the base are all independent."""
+        if not c.model.loops:
+            return Coordinates(c)
+        base = (f"{c.model.joint_names[0]}[{k}]" for k in range(6))
+        return Coordinates(c, (*base, *kt.loops.independent(self.base.tree)))
+
 
 @check("floating.of")
 def _(f, c):
@@ -258,19 +265,21 @@ def _(f, c):
 @check("floating.inverse_dynamics")
 def _(f, c):
     a = Afloat(c, f)
-    a_0, tau = f(*a.args, c.qdd[6:], a.gravity)
-    forces = c.ref.required(np.concatenate([a_0, c.qdd[6:]]))
+    qdd = c.ref.accelerations(c.tau)[6:] if c.model.loops else c.qdd[6:]
+    a_0, tau = f(*a.args, qdd, a.gravity)
+    forces = c.ref.required(np.concatenate([a_0, qdd]))
     f.same(forces[:6], np.zeros(6), scale=max_of(c.ref.C), tolerance=1e-8)
-    f.same(tau, forces[6:], scale=max_of(c.ref.C), tolerance=1e-8)
+    N = c.ref.null[6:]  # along which the forces of loops do no work
+    f.same(N.T @ tau, N.T @ forces[6:], scale=max_of(c.ref.C), tolerance=1e-8)
 
 
 @check("floating.equation_of_motion")
 def _(f, c):
     a = Afloat(c, f)
-    found = f(*a.args, a.gravity)
+    found, y = f(*a.args, a.gravity), a.coordinates(c)
     H = np.block([[found.I0c, found.F], [found.F.T, found.H]])
-    f.same(H, c.ref.H)
-    f.same(np.concatenate([found.p0c, found.C]), c.ref.C, tolerance=1e-8)
+    f.same(H, y.G.T @ c.ref.H @ y.G)
+    f.same(np.concatenate([found.p0c, found.C]), y.force(c.ref.C), tolerance=1e-8)
 
 
 @check("floating.reduced_equation")
@@ -279,8 +288,9 @@ def _(f, c):
     H, C = f(*a.args, a.gravity)
     tau = c.tau.copy()
     tau[:6] = 0
-    qdd = c.ref.accelerations(tau)[6:]
-    f.same(H @ qdd + C, c.tau[6:], scale=max_of(C, c.tau), tolerance=1e-8)
+    y = a.coordinates(c)
+    ydd = c.ref.accelerations(tau)[y.columns][6:]
+    f.same(H @ ydd + C, (y.G.T @ tau)[6:], scale=max_of(C, c.tau), tolerance=1e-8)
 
 
 @check("floating.momentum")
@@ -664,6 +674,11 @@ def _(f, c):
     def same_variables(m, q):
         return np.eye(m.nv) + 0 * np.sum(q[:1])
 
+    if c.model.loops:
+        y = Coordinates(c)
+        found = f(c.model, c.q, c.qd[y.columns], lambda m, q: kt.loops.null_space(m, q, 0 * c.qd).G)
+        f.same(found.inertia, y.G.T @ c.ref.H @ y.G)
+        return f.same(found.bias, y.force(c.ref.C), tolerance=1e-8)
     found = f(c.model, c.q, c.qd, same_variables)
     f.same(found.inertia, c.ref.H)
     f.same(found.bias, c.ref.C, scale=max_of(c.ref.C, c.ref.H))

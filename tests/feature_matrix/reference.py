@@ -369,6 +369,17 @@ class Reference:
             columns.append(np.concatenate([w, R.T @ (np.imag(d1) / STEP)]))
         return np.array(columns).reshape(joint.nv, 6).T
 
+    def coordinates_at(self, q, columns):
+        """``G`` with ``qd = G yd`` for the velocity variables ``columns``, (nv, p)."""
+        K = [np.zeros((0, self.nv))]
+        for loop in self.model.loops:
+            at, J = self._relative(loop, q)
+            S = self._subspace(loop.joint, at)
+            left = np.linalg.svd(S)[0][:, np.linalg.matrix_rank(S) :] if S.size else np.eye(6)
+            K.append(left.T @ J)
+        N = np.linalg.svd(np.concatenate(K))[2][self.rank :].T
+        return N @ np.linalg.inv(N[list(columns)])
+
     @cached_property
     def rows(self):
         """``K``, ``k`` with ``K qdd = k`` for all loops: what their joints forbid."""

@@ -215,14 +215,6 @@ class TestMechanismsWithLoops:
         assert kt.pose(four_bar, q, four_bar.body_names[-1]).shape == (4, 4)
         assert np.isfinite(kt.potential_energy(four_bar, q))
 
-    @pytest.mark.parametrize(
-        "function",
-        [kt.mass_matrix, kt.inverse_mass_matrix, kt.gravity_force, kt.christoffel],
-    )
-    def test_the_others_refuse(self, four_bar, function):
-        with pytest.raises(kt.LoopError, match=r"closes a loop.*forward_dynamics.*loops=\(\)"):
-            function(four_bar, assembled(four_bar))
-
     def test_tree_methods_refuse(self, four_bar):
         zero = np.zeros(four_bar.nv)
         with pytest.raises(kt.LoopError, match="method='aba'"):

@@ -253,17 +253,39 @@ def test_momentum_and_jacobian_of_a_mechanism_with_loops(rng):
     assert_close(found, moved[:, :6] @ recoil + moved[:, 6:] @ qd_, condition=1e3)
 
 
-@pytest.mark.parametrize("name", ["inverse_dynamics", "equation_of_motion", "reduced_equation"])
-def test_what_is_not_unique_with_loops_says_what_to_use(name, rng):
+def test_joint_forces_of_a_mechanism_with_loops_are_the_smallest(rng):
     model, q, qd, tau = floating_four_bar(rng)
-    base, (q_, v_0, qd_, _) = floating.of(model), floating.base_state(model, q, qd)
-    arrays = (tau[6:],) if name == "inverse_dynamics" else ()
-    message = (
-        rf"floating\.{name} is not defined for model .* joint .* closes a loop.*"
-        r"floating\.forward_dynamics\(base, \.\.\.\) honours loops.*loops\.inverse_dynamics"
-    )
-    with pytest.raises(kt.LoopError, match=message):
-        getattr(floating, name)(base, q_, v_0, qd_, *arrays)
+    base, (q_, v_0, qd_, gravity) = floating.of(model), floating.base_state(model, q, qd)
+    a_0, qdd = floating.forward_dynamics(base, q_, v_0, qd_, tau[6:], gravity)
+    again, forces = floating.inverse_dynamics(base, q_, v_0, qd_, qdd, gravity)
+    scale = float(np.max(np.abs([*a_0, *qdd])))
+    assert_close(again, a_0, scale=scale, condition=1e4)
+    motors = [base.tree.driven_joint(a) for a in base.tree.actuators]
+    assert np.count_nonzero(forces) == len(motors) == 1
+    for found, expected in zip(
+        floating.forward_dynamics(base, q_, v_0, qd_, forces, gravity), (a_0, qdd), strict=True
+    ):
+        assert_close(found, expected, scale=scale, condition=1e5)
+
+
+def test_equation_of_motion_of_a_mechanism_with_loops(rng):
+    model, q, qd, tau = floating_four_bar(rng)
+    base, (q_, v_0, qd_, gravity) = floating.of(model), floating.base_state(model, q, qd)
+    a_0, qdd = floating.forward_dynamics(base, q_, v_0, qd_, tau[6:], gravity)
+    for independent in (None, "rocker_joint"):
+        options = {"independent": independent}
+        G, _, names = kt.loops.null_space(base.tree, q_, qd_, **options)
+        ydd = qdd[[base.tree.joint_names.index(name) for name in names]]
+        e = floating.equation_of_motion(base, q_, v_0, qd_, gravity, **options)
+        scale = float(np.max(np.abs(e.I0c))) * float(np.max(np.abs([*a_0, *qdd])))
+        assert_close(e.I0c @ a_0 + e.F @ ydd + e.p0c, np.zeros(6), scale=scale, condition=1e4)
+        load = G.T @ tau[6:]
+        assert_close(e.F.T @ a_0 + e.H @ ydd + e.C, load, scale=scale, condition=1e4)
+        H, C = floating.reduced_equation(base, q_, v_0, qd_, gravity, **options)
+        assert_close(H @ ydd + C, load, scale=scale, condition=1e4)
+    tree = floating.FloatingBase(base.tree.spanning_tree, base.inertia)
+    with pytest.raises(kt.LoopError, match=r"has no loops.*got independent='rocker_joint'"):
+        floating.reduced_equation(tree, q_, v_0, qd_, independent="rocker_joint")
 
 
 @pytest.mark.covers("RBDA Example 9.2", by=floating_base.reduced_equation)

@@ -173,6 +173,16 @@ def reduced_equation(equation):
     return H - F.T @ by_force(F), C - F.T @ by_force(p0c)
 
 
+def in_coordinates(equation, G, g):
+    """The equation for independent coordinates of the joints, with ``qdd = G ydd + g``.
+
+    Loops between the bodies, the base among them, leave its six motions as free as they were.
+    """
+    _, F, H, p0c, C = equation
+    H_G = H @ G
+    return equation._replace(F=F @ G, H=G.T @ H_G, p0c=p0c + F @ g, C=G.T @ (C + H @ g))
+
+
 def momentum(equation, v_0, qd):
     """Momentum of the whole mechanism, ``I0c v_0 + F qd``, (6,) — RBDA Example 9.3."""
     return (equation.I0c @ v_0).to_array() + equation.F @ qd

@@ -21,6 +21,8 @@ from kinetree.model.gearing import elimination_tree, inertia_pattern
 from kinetree.spatial import crf, crm, dyadic
 
 __all__ = [
+    "closed_hybrid_dynamics",
+    "closed_response",
     "expanded_reduced_parent",
     "free_joint_inertia",
     "given_forces_and_accelerations",
@@ -85,6 +87,7 @@ def given_forces_and_accelerations(model, tau, qdd, free):
     """``tau`` with zeros for the prescribed joints, ``qdd`` with zeros for the free ones."""
     of_free = np.zeros(model.nv, int)
     of_free[variables(model, free)] = 1
+    of_free = of_free.reshape(model.nv, *[1] * (np.ndim(tau) - 1))  # vectors, or columns
     return tau * of_free, qdd * (1 - of_free)
 
 
@@ -92,6 +95,58 @@ def variables(model, joints):
     """Numbers of the velocity variables of some joints, in order."""
     slices = [np.arange(model.nv)[model.v_slice[i]] for i in sorted(joints)]
     return np.concatenate([np.zeros(0, int), *slices])
+
+
+# --- loops: the given accelerations are coordinates ----------------------------------------------
+# With the variables of the prescribed joints among the coordinates ``y`` of a closed mechanism,
+# ``qdd = G ydd + g``, its equation of motion splits like that of a tree,
+#
+#     [H11 H12] [ydd_1]   [C1]   [G1ᵀ tau]
+#     [H21 H22] [qdd_2] + [C2] = [G2ᵀ tau]
+#
+# where ``G1ᵀ tau`` has no force of the prescribed joints in it, and ``G2ᵀ tau`` each of them once:
+# the columns ``G2`` put ``-K2 qdd_2`` on the right-hand side of the constraints.
+
+
+def closed_hybrid_dynamics(allowed, tau, qdd, f_ext=None, *, free):
+    """Forces and accelerations of all joints of a mechanism with loops, (2, nv).
+
+    Args:
+        allowed: the motions that loops allow (``closed.independent``), the variables of the
+            prescribed joints among the independent ones.
+        tau: joint forces, (nv,), of which those of the free joints are read.
+        qdd: joint accelerations, (nv,), of which those of the other joints are read.
+        f_ext: external forces on bodies in base coordinates, or None.
+        free: numbers of the joints whose forces are given.
+    """
+    return np.stack(_closed_hybrid(allowed, tau, qdd, allowed.bias(f_ext), allowed.g, free))
+
+
+def closed_response(allowed, *, free):
+    """``response`` of a mechanism with loops: a column for each force or acceleration given."""
+    units, none = np.eye(allowed.model.nv, dtype=int), 0 * allowed.g[:, None]
+    zero = np.zeros((allowed.G.shape[1], 1), int)
+    tau, qdd = _closed_hybrid(allowed, units, units, zero, none, free)
+    of_free = np.zeros(allowed.model.nv, bool)
+    of_free[variables(allowed.model, free)] = True
+    return np.where(of_free[:, None], qdd, tau)
+
+
+def _closed_hybrid(allowed, tau, qdd, bias, g, free):
+    model, G, H = allowed.model, allowed.G, allowed.inertia
+    tau, given = given_forces_and_accelerations(model, tau, qdd, free)
+    coordinates = np.array(allowed.columns, dtype=int)
+    at = variables(model, free)
+    first = np.flatnonzero(np.isin(coordinates, at))  # of ydd_1, and of qdd_2
+    second = np.flatnonzero(~np.isin(coordinates, at))
+    ydd = given[coordinates]
+    drive = G.T @ tau - bias - H @ ydd  # what the coordinates that are free feel
+    moved = np.zeros(np.shape(drive), dtype=np.result_type(drive, float))
+    moved[first] = allowed.solve(drive[first], first)
+    qdd = G @ (ydd + moved) + g
+    forces = np.zeros(np.shape(qdd), dtype=np.result_type(drive, float))
+    forces[coordinates[second]] = (H @ moved - drive)[second]
+    return tau + forces, qdd
 
 
 # --- the inertia of the free joints --------------------------------------------------------------

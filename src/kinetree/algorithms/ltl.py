@@ -63,11 +63,11 @@ def ltl(H, lam, message=not_positive):
     return L
 
 
-def ltdl(H, lam, message=not_positive):
+def ltdl(H, lam, message=not_positive, check=check_pivot):
     """``L`` (unit lower triangular, below the diagonal) and ``D`` (on it) with ``H = LᵀDL``."""
     L = np.tril(H)
     for k in reversed(range(len(lam))):
-        L[k, k] = check_pivot(L[k, k], H[k, k], lambda k=k: message(k))
+        L[k, k] = check(L[k, k], H[k, k], lambda k=k: message(k))
         for i in ancestors(lam, k):
             a = L[k, i] / L[k, k]
             for j in (i, *ancestors(lam, i)):

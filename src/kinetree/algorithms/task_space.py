@@ -13,6 +13,7 @@ singularity ``Lambda`` grows without bound; ``damping``, added to the diagonal o
 it.
 """
 
+from functools import wraps
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,19 +74,27 @@ FEWEST = Ways(fewest.inertia_factors, fewest.bias_force, fewest.gravity_force)
 class Task:
     """The motion of a frame, or some coordinates of it, and what resists it.
 
+    With loops, ``G H_y⁻¹ Gᵀ`` takes the place of ``H⁻¹`` in all formulas, with the inertia ``H_y``
+    of the motions ``qd = G yd`` that the loops allow.
+
     Attributes:
         J: Jacobian of the task, (k, nv).
-        L: sparse factors of ``H``.
-        Y: ``L⁻ᵀ Jᵀ``, so that ``Phi = Yᵀ D⁻¹ Y``, (nv, k).
+        L: sparse factors of ``H``, or those of ``H_y``.
+        Y: ``L⁻ᵀ Jᵀ``, so that ``Phi = Yᵀ D⁻¹ Y``, (nv, k); with loops ``L⁻ᵀ (J G)ᵀ``, (p, k).
     """
 
-    def __init__(self, model, q, frame, reference, rows=None, point=None, ways=BOOK):
+    def __init__(self, model, q, frame, reference, rows=None, point=None, ways=BOOK, allowed=None):
         self.model, self.q, self.frame, self.ways = model, q, frame, ways
         self.reference, self.point, self.rows = reference, point, list(task_rows(rows))
+        self.allowed = allowed
         self.J = frame_jacobian(model, q, frame, reference, point)[self.rows]
-        self.L = ways.factors(model, q)
-        self.Y = ltl.solve_lt(self.L, model.expanded_parent, self.J.T, unit=True)
-        self.Y = self.Y.reshape(self.J.T.shape)
+        J, self.lam = self.J, model.expanded_parent
+        if allowed is None:
+            self.L = ways.factors(model, q)
+        else:
+            J, self.lam = self.J @ allowed.G, ltl.dense(allowed.G.shape[1])
+            self.L = allowed.factors()
+        self.Y = ltl.solve_lt(self.L, self.lam, J.T, unit=True).reshape(J.T.shape)
 
     def inverse_inertia(self):
         """``Phi = J H⁻¹ Jᵀ``, (k, k)."""
@@ -122,8 +131,10 @@ class Task:
         return L
 
     def free_response(self, force):
-        """Joint accelerations ``H⁻¹ force``."""
-        return ltl.solve_ltdl(self.L, self.model.expanded_parent, force)
+        """Joint accelerations ``H⁻¹ force``, of a vector or columns."""
+        if self.allowed is None:
+            return ltl.solve_ltdl(self.L, self.lam, force).reshape(np.shape(force))
+        return self.allowed.G @ ltl.solve_ltdl(self.L, self.lam, self.allowed.G.T @ force)
 
     def velocity_product(self, qd):
         """``Jd qd``, (k,)."""
@@ -133,14 +144,20 @@ class Task:
 
     def bias_acceleration(self, qd):
         """``b = Jd qd - J H⁻¹ C``: how the task accelerates on its own — RBDA (7.10)."""
-        C = self.ways.bias_force(self.model, self.q, qd)
-        return self.velocity_product(qd) - self.J @ self.free_response(C)
+        if self.allowed is None:
+            C = self.ways.bias_force(self.model, self.q, qd)
+            return self.velocity_product(qd) - self.J @ self.free_response(C)
+        g = self.allowed.g  # that of the loops themselves
+        qdd = g - self.free_response(self.allowed.tree_force(g))
+        return self.velocity_product(qd) + self.J @ qdd
 
     def _not_free(self):
         where, J = "this", self.J
         if any(hasattr(x, "check_pivot") for x in J.flat):  # traced: no row of numbers would do
             q = self.model.random_configuration(np.random.default_rng(0))
             where, J = "any", frame_jacobian(self.model, q, self.frame, self.reference)[self.rows]
+        elif self.allowed is not None:
+            J = J @ self.allowed.G
         rank = np.linalg.matrix_rank(np.array(J, dtype=complex))
         return (
             f"the operational-space inertia of {self.frame.name!r} does not exist in {where} "
@@ -160,27 +177,40 @@ class Task:
         )
 
 
-@refuses("loops", use="kinetree.task_freedom, which honours loops")
+def _honours_loops(text):
+    """Let a text refuse loops, unless it is told what motions they allow."""
+    refusing = refuses("loops", use="kinetree.task_freedom, which honours loops")(text)
+
+    @wraps(text)
+    def of_model(model, *arrays, allowed=None, **options):
+        if allowed is None:
+            return refusing(model, *arrays, **options)
+        return text(model, *arrays, allowed=allowed, **options)
+
+    return of_model
+
+
+@_honours_loops
 def inverse_inertia(model, q, frame, reference, **task):
     """``Phi = J H⁻¹ Jᵀ``, (k, k)."""
     return Task(model, q, frame, reference, **task).inverse_inertia()
 
 
-@refuses("loops", use="kinetree.task_freedom, which honours loops")
+@_honours_loops
 def inertia(model, q, frame, reference, damping=None, **task):
     """``Lambda``, (k, k) — Lynch & Park (9.98), RBDA (7.12)."""
     task = Task(model, q, frame, reference, **task)
     return task.inertia_times(np.eye(len(task.J), dtype=int), damping)
 
 
-@refuses("loops", use="kinetree.task_freedom, which honours loops")
+@_honours_loops
 def bias(model, q, qd, frame, reference, damping=None, **task):
     """``eta = Lambda (J H⁻¹ C - Jd qd)``, gravity included, (k,) — Lynch & Park (9.99)."""
     task = Task(model, q, frame, reference, **task)
     return task.inertia_times(-task.bias_acceleration(qd), damping)
 
 
-@refuses("loops", use="kinetree.task_freedom, which honours loops")
+@_honours_loops
 def gravity(model, q, frame, reference, damping=None, **task):
     """``eta`` at rest, ``Lambda J H⁻¹ g``, (k,)."""
     task = Task(model, q, frame, reference, **task)
@@ -188,16 +218,14 @@ def gravity(model, q, frame, reference, damping=None, **task):
     return task.inertia_times(task.J @ task.free_response(g), damping)
 
 
-@refuses("loops", use="kinetree.task_freedom, which honours loops")
+@_honours_loops
 def consistent_inverse(model, q, frame, reference, damping=None, **task):
     """``H⁻¹ Jᵀ Lambda``, (nv, k): the right inverse of ``J`` with least kinetic energy."""
     task = Task(model, q, frame, reference, **task)
-    n = (model.nv, len(task.J))
-    H_inv_Jt = ltl.solve_ltdl(task.L, model.expanded_parent, task.J.T).reshape(n)
-    return task.inertia_times(H_inv_Jt.T, damping).T
+    return task.inertia_times(task.free_response(task.J.T).T, damping).T
 
 
-@refuses("loops", use="kinetree.task_freedom, which honours loops")
+@_honours_loops
 def null_space_projector(model, q, frame, reference, damping=None, **task):
     """``N = 1 - J̄ J``, (nv, nv): joint motions that leave the task alone; ``Nᵀ`` for forces."""
     J_bar = consistent_inverse(model, q, frame, reference, damping, **task)
@@ -205,14 +233,14 @@ def null_space_projector(model, q, frame, reference, damping=None, **task):
     return np.eye(model.nv, dtype=int) - J_bar @ J[list(task_rows(task.get("rows")))]
 
 
-@refuses("loops", use="kinetree.task_freedom, which honours loops")
+@_honours_loops
 def task_inverse_dynamics(model, q, qd, acceleration, frame, reference, damping=None, **task):
     """``tau = Jᵀ (Lambda dV/dt + eta)``: joint forces for an acceleration of the task, (nv,)."""
     task = Task(model, q, frame, reference, **task)
     return task.J.T @ task.inertia_times(acceleration - task.bias_acceleration(qd), damping)
 
 
-@refuses("loops", use="kinetree.task_freedom, which honours loops")
+@_honours_loops
 def task_forward_dynamics(model, q, qd, force, frame, reference, **task):
     """``dV/dt = Phi F + b`` under a force on the task alone, (k,); never singular."""
     task = Task(model, q, frame, reference, **task)

@@ -187,10 +187,15 @@ def _labels(model, shape, function, arguments):
 
 def _names(model, axis, function, arguments):
     """Names for the entries along an axis, as the catalogue describes it."""
+    from kinetree.algorithms.closed.independent import named_variables
     from kinetree.algorithms.task_space import ROWS, task_rows
     from kinetree.identification.base import parameter_names, velocity_names
+    from kinetree.quantities.loops import coordinate_count
 
-    if axis == "nv":
+    if axis is coordinate_count and model.is_constrained:
+        chosen = named_variables(model, arguments.get("independent"))
+        return [velocity_names(model)[i] for i in chosen]
+    if axis in ("nv", coordinate_count):
         return velocity_names(model)
     if callable(axis) and function.endswith("regressor"):
         chosen = {name: arguments[name] for name in ("friction", "rotors") if name in arguments}

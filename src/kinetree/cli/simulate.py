@@ -235,7 +235,7 @@ def controller(model, name, goal):
     driven = _driven(model)
     law = kt.control.GravityCompensation(model)
     if name == "pd":
-        inertia = np.diagonal(kt.mass_matrix(model, goal))
+        inertia = np.diagonal(kt.mass_matrix(model.spanning_tree, goal))
         kp, kd = BANDWIDTH**2 * inertia, 2 * BANDWIDTH * inertia
         law = kt.control.PDWithFeedforward(model, goal, kp, kd, feedforward="gravity")
     most = np.where(model.effort_limits > 0, model.effort_limits, np.inf)  # as far as motors go

@@ -19,8 +19,8 @@ from kinetree.loops.linear.velocity_basis import MotionState, velocity_basis
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_model
 from kinetree.quantities.dynamics import (
-    bias_force,
     forward_dynamics,
+    gravity_force,
     inverse_dynamics,
     passive_force,
 )
@@ -38,10 +38,16 @@ def motor_forces(model, q, qd, qdd):
     return inverse_dynamics(model, q, qd, qdd) - passive_force(model, q, qd)
 
 
-@kernel
 def holding_forces(m, q):
-    """Forces of the motors that hold the mechanism at rest, (..., nv)."""
-    return bias_force(m, q, m.zero_velocity) - passive_force(m, q, m.zero_velocity)
+    """Forces of the motors that hold the mechanism at rest, (..., nv); with loops the smallest."""
+    if m.is_constrained:  # which forces these are is decided on the CPU
+        return gravity_force(m, q) - passive_force(m, q, np.zeros(m.nv))
+    return _holding_forces(m, q)
+
+
+@kernel
+def _holding_forces(m, q):
+    return gravity_force(m, q) - passive_force(m, q, m.zero_velocity)
 
 
 def motion_under(model, q, qd, tau, f_ext=None):
@@ -101,7 +107,7 @@ def equilibrium(
     return Equilibrium(q, tau)
 
 
-_stiffness = differentiate(holding_forces, wrt="q")
+_stiffness = differentiate(_holding_forces, wrt="q")
 
 
 def _balanced(model, q, idle, movable, sample):

@@ -249,10 +249,6 @@ class Quantity:
                 return shortest([functools.partial(by, a, arrays) for a in algorithms], graph)
             return evaluated(kernel.program, arrays)
 
-        def validate(arrays):
-            for name, array in zip(names, arrays, strict=True):
-                _check(model, array, name, self.known[name], options)
-
         def checked(algorithm):
             def with_checks(*symbols):
                 for name, symbol in zip(names, symbols, strict=True):
@@ -269,10 +265,15 @@ class Quantity:
             [Argument("out0", shape)],
             lambda: cheapest([trace(checked(a), inputs, self.name) for a in algorithms]),
             reference=reference,
-            validate=validate,
+            validate=lambda arrays: self.validate(model, names, arrays, options),
             key=key,
         )
         return kernel
+
+    def validate(self, model, names, arrays, options):
+        """Raise for arrays, by the names of arguments, that make no sense for a model."""
+        for name, array in zip(names, arrays, strict=True):
+            _check(model, array, name, self.known[name], options)
 
     def _bound(self, model, algorithm, names, options):
         """The algorithm as a function of arrays alone."""
@@ -295,6 +296,7 @@ def quantity(
     tree=False,
     needs=(),
     otherwise: Callable | None = None,
+    serve: Callable[[Quantity], Callable] | None = None,
     public=True,
     **definition,
 ) -> Callable[[F], F]:
@@ -306,6 +308,7 @@ def quantity(
         tree: whether it is undefined for mechanisms with loops.
         needs: as in ``Quantity``.
         otherwise: takes the calls for which there is no kernel, in place of the definition.
+        serve: makes such a function of the definition.
         public: whether it is one of ``FUNCTIONS``.
         **definition: further attributes of ``Quantity``.
     """
@@ -317,7 +320,8 @@ def quantity(
         if defined.name in DEFINITIONS:  # kernels are kept by name
             raise TypeError(f"there are two quantities {defined.name!r}")
         DEFINITIONS[defined.name] = defined
-        door: Any = _door(defined, function, otherwise or defined)
+        rest = otherwise if serve is None else serve(defined)
+        door: Any = _door(defined, function, rest or defined)
         door.definition = defined
         return composed(door) if public else door
 

@@ -4,6 +4,7 @@ Every function broadcasts over leading axes: ``q`` is (..., nq); ``qd``, ``qdd``
 (..., nv). Results have the precision of the inputs. Angular parts come first in 6-vectors.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import (
     TraceError,
     UnknownNameError,
+    calling,
 )
 from kinetree.model import Model
 from kinetree.model.arrays import (
@@ -36,6 +38,7 @@ from kinetree.model.arrays import (
 from kinetree.model.define import quantity, require_tree
 from kinetree.quantities import closed_chains
 from kinetree.quantities.external_forces import external_forces
+from kinetree.quantities.loops import coordinate_count, none_kept, with_loops
 from kinetree.spatial import Force
 
 __all__ = [
@@ -214,14 +217,33 @@ def _forward_dynamics_by_numpy(model, q, qd, tau, f_ext, method):
     return over_batch(one, arguments, core=core, shape=(model.nv,))
 
 
+# --- coefficients of the equation of motion ------------------------------------------------------
+# With loops, these are the coefficients for the independent coordinates ``y``, with
+# ``qd = G yd`` (``algorithms.closed.independent``): which variables these are is chosen once for a
+# model, and ``independent`` names others.
+
+Names = str | Sequence[str] | None
+"""Names of joints, or of single variables such as ``"ball[1]"``."""
+
+
 @quantity(
-    ("nv", "nv"),
+    (coordinate_count, coordinate_count),
     *_with_both(crba.joint_space_inertia, fewest.joint_space_inertia),
     tree=True,
     suits=fewest.suits,
+    selects=("independent",),
+    serve=with_loops(lambda at: at.inertia),
 )
-def mass_matrix(model: Model, q: ArrayLike) -> Array:
-    """The joint-space inertia matrix ``H(q)``, symmetric and positive definite, (..., nv, nv)."""
+def mass_matrix(model: Model, q: ArrayLike, *, independent: Names = None) -> Array:
+    """The joint-space inertia matrix ``H(q)``, symmetric and positive definite, (..., nv, nv).
+
+    Args:
+        model: the mechanism. With loops, the matrix is that of its independent coordinates ``y``,
+            ``Gᵀ H G`` with ``qd = G yd``, (..., p, p); ``kinetree.loops.null_space`` has ``G``.
+        q: joint positions, (..., nq); with loops, a configuration that closes them.
+        independent: of a mechanism with loops, names of the joints whose variables are ``y``, or of
+            single variables (``"ball[1]"``); ``kinetree.loops.independent(model)`` if left out.
+    """
 
 
 @quantity(
@@ -233,26 +255,54 @@ def mass_matrix(model: Model, q: ArrayLike) -> Array:
     needs=(require_independent_joints,),
     inverts_inertia=True,
     suits=fewest.suits,
+    serve=with_loops(lambda at: at.response(np.eye(at.model.nv, dtype=int)), none_kept),
 )
 def inverse_mass_matrix(model: Model, q: ArrayLike) -> Array:
-    """``H(q)⁻¹``, (..., nv, nv)."""
+    """``H(q)⁻¹``, (..., nv, nv): how joint forces accelerate the joints.
+
+    With loops it is ``G (Gᵀ H G)⁻¹ Gᵀ``, whatever the coordinates, and singular: forces that the
+    loops carry accelerate nothing.
+    """
 
 
 @quantity(
-    ("nv",), *_with_both(rnea.bias_force, fewest.bias_force), tree=True, read=FORCES,
+    (coordinate_count,),
+    *_with_both(rnea.bias_force, fewest.bias_force),
+    tree=True,
+    read=FORCES,
     suits=fewest.suits,
-)  # fmt: skip
-def bias_force(model: Model, q: ArrayLike, qd: ArrayLike, f_ext: Forces = None) -> Array:
-    """``C(q, qd)``: joint forces at zero acceleration; gravity included, (..., nv)."""
+    selects=("independent",),
+    serve=with_loops(lambda at, f_ext=None: at.bias(f_ext)),
+)
+def bias_force(
+    model: Model, q: ArrayLike, qd: ArrayLike, f_ext: Forces = None, *, independent: Names = None
+) -> Array:
+    """``C(q, qd)``: joint forces at zero acceleration; gravity included, (..., nv).
+
+    With loops, ``Gᵀ (C + H g)`` of the coordinates ``y`` of ``mass_matrix``, (..., p): the equation
+    of motion is ``mass_matrix @ ydd + bias_force = Gᵀ tau``.
+    """
+
+
+def _gravity_force(model, q):
+    """Every call for which there is no compiled code yet, or a mechanism with loops."""
+    if not as_model(model).is_constrained:
+        return gravity_force.definition(model, q)
+    with calling("gravity_force"):
+        rest = np.zeros(model.nv)
+        return closed_chains.inverse_dynamics(model, (q, rest, rest))
 
 
 @quantity(
-    ("nv",), *_with_both(rnea.gravity_force, fewest.gravity_force), tree=True, suits=fewest.suits
-)
+    ("nv",), *_with_both(rnea.gravity_force, fewest.gravity_force), tree=True, suits=fewest.suits,
+    otherwise=_gravity_force,
+)  # fmt: skip
 def gravity_force(model: Model, q: ArrayLike) -> Array:
     """Joint forces that hold the mechanism against gravity, ``C(q, 0)``, (..., nv).
 
-    Prescribed joints move all the same, and their part is in it.
+    Prescribed joints move all the same, and their part is in it. With loops, many forces hold it
+    still: these are the ones that ``inverse_dynamics`` finds at rest, the smallest of the actuated
+    joints with those of springs in the joints.
     """
 
 
@@ -268,25 +318,38 @@ def passive_force(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
 
 
 @quantity(
-    ("nv", "nv"),
+    (coordinate_count, coordinate_count),
     coriolis.coriolis_matrix,
     fewest.coriolis_matrix_in_root_coordinates,
     fewest.coriolis_matrix_by_axial_turns,
     tree=True,
+    selects=("independent",),
+    serve=with_loops(lambda at: at.coriolis()),
 )
-def coriolis_matrix(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
+def coriolis_matrix(
+    model: Model, q: ArrayLike, qd: ArrayLike, *, independent: Names = None
+) -> Array:
     """A matrix ``C`` with ``C qd`` the velocity terms of the bias force, (..., nv, nv).
 
     Of the many such matrices this is one for which ``dH/dt - 2C`` is skew-symmetric. With
-    prescribed joints no matrix does both, and ``JointError`` is raised.
+    prescribed joints no matrix does both, and ``JointError`` is raised. With loops it belongs to
+    the coordinates ``y`` of ``mass_matrix``, (..., p, p), and ``C yd`` are the velocity terms.
     """
 
 
-@quantity(("nv", "nv", "nv"), coriolis.christoffel, tree=True)
-def christoffel(model: Model, q: ArrayLike) -> Array:
+@quantity(
+    (coordinate_count, coordinate_count, coordinate_count),
+    coriolis.christoffel,
+    tree=True,
+    selects=("independent",),
+    serve=with_loops(lambda at: at.christoffel()),
+)
+def christoffel(model: Model, q: ArrayLike, *, independent: Names = None) -> Array:
     """Coefficients of the velocity products, ``C_ij = Σ Γ_ijk qd_k``, (..., nv, nv, nv).
 
-    Where ``qd`` is the derivative of ``q`` these are the Christoffel symbols of the first kind.
+    Where ``qd`` is the derivative of ``q`` these are the Christoffel symbols of the first kind;
+    with loops, those of the inertia matrix of the coordinates ``y`` of ``mass_matrix``,
+    (..., p, p, p).
     """
 
 

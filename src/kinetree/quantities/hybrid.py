@@ -11,12 +11,13 @@ from typing import Any, Literal, NamedTuple
 
 from kinetree.algorithms import hybrid
 from kinetree.arrays.kinds import Array, ArrayLike
-from kinetree.errors import UnknownNameError
+from kinetree.errors import LoopError, UnknownNameError, calling
 from kinetree.model import Model
 from kinetree.model.arrays import as_model
 from kinetree.model.define import composed, quantity
 from kinetree.model.gearing import require_leader
 from kinetree.quantities.dynamics import FORCES, Forces
+from kinetree.quantities.loops import with_loops
 
 __all__ = ["hybrid_dynamics", "hybrid_response"]
 
@@ -30,14 +31,25 @@ class HybridDynamics(NamedTuple):
     """Joint accelerations [m/s², rad/s²], (..., nv)."""
 
 
-def _both(*algorithms):
+def _given(model, options):
+    """The variables of the joints whose accelerations are given: coordinates of a closed chain."""
+    rest = [i for i in range(1, model.body_count + 1) if i not in options["free"]]
+    return tuple(map(int, hybrid.variables(model, rest)))
+
+
+def _both(*algorithms, loops=None):
     """``tau`` and ``qdd`` of all joints, one above the other."""
     return quantity(
-        (2, "nv"), *algorithms, tree=True, read=FORCES, called="hybrid_dynamics", public=False
-    )
+        (2, "nv"), *algorithms, tree=True, read=FORCES, called="hybrid_dynamics", public=False,
+        serve=loops and with_loops(loops, _given),
+    )  # fmt: skip
 
 
-@_both(hybrid.hybrid_dynamics_by_articulated_bodies, hybrid.hybrid_dynamics)
+@_both(
+    hybrid.hybrid_dynamics_by_articulated_bodies,
+    hybrid.hybrid_dynamics,
+    loops=hybrid.closed_hybrid_dynamics,
+)
 def _hybrid(model, q, qd, tau, qdd, f_ext=None, *, free) -> Any:
     """By the text with the fewest operations."""
 
@@ -69,7 +81,8 @@ def hybrid_dynamics(
     """Forces of the joints whose accelerations are given, and accelerations of all others.
 
     Args:
-        model: the mechanism, without loops.
+        model: the mechanism. With loops, the accelerations that are given must be independent of
+            each other: loops that tie them leave the forces undetermined.
         q: joint positions [m, rad], (..., nq).
         qd: joint velocities [m/s, rad/s], (..., nv).
         tau: joint forces [N, N·m], (..., nv); entries of the ``given`` joints are not read.
@@ -79,18 +92,30 @@ def hybrid_dynamics(
             a joint that follows others has none, name its leader.
         f_ext: forces acting on bodies, as in ``inverse_dynamics``.
         method: ``"aba"``, by articulated bodies; ``"crba"``, by the inertia matrix of the joints
-            that are free. By default the one with fewer operations.
+            that are free; both for trees. By default the one with fewer operations.
+
+    Raises:
+        SingularError: the loops tie accelerations that are given to each other.
     """
     if method not in _METHODS:
         raise UnknownNameError(
             f"hybrid_dynamics has no method {method!r}; use one of ['aba', 'crba']"
         )
     free = free_joints(model, given)
-    both = _METHODS[method](model, q, qd, tau, qdd, f_ext, free=free)
+    if method is not None and model.is_constrained:
+        raise LoopError(
+            f"hybrid_dynamics by method {method!r} is for trees, and model {model.name!r} has a "
+            f"loop or a constraint: leave out the method"
+        )
+    with calling("hybrid_dynamics"):
+        both = _METHODS[method](model, q, qd, tau, qdd, f_ext, free=free)
     return HybridDynamics(both[..., 0, :], both[..., 1, :])
 
 
-@quantity(("nv", "nv"), hybrid.response, tree=True, called="hybrid_response", public=False)
+@quantity(
+    ("nv", "nv"), hybrid.response, tree=True, called="hybrid_response", public=False,
+    serve=with_loops(hybrid.closed_response, _given),
+)  # fmt: skip
 def _hybrid_response(model, q, *, free) -> Any:
     """``hybrid_response`` by numbers of joints."""
 
@@ -101,9 +126,11 @@ def hybrid_response(model: Model, q: ArrayLike, given: str | Sequence[str] = ())
 
     Row and column ``k`` stand for variable ``k``: a row is its acceleration if the joint is free
     and its force if not, a column the other of the two. Joints that are all free give the inverse
-    of the inertia matrix, joints that are all prescribed give the inertia matrix.
+    of the inertia matrix, joints that are all prescribed give the inertia matrix. Loops are
+    honoured, as in ``hybrid_dynamics``.
     """
-    return _hybrid_response(model, q, free=free_joints(model, given))
+    with calling("hybrid_response"):
+        return _hybrid_response(model, q, free=free_joints(model, given))
 
 
 def free_joints(model, given):

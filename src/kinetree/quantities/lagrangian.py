@@ -14,7 +14,8 @@ from kinetree.errors import calling
 from kinetree.model import Model
 from kinetree.model.arrays import as_given
 from kinetree.model.define import composed, quantity
-from kinetree.quantities.dynamics import FORCES, Forces, forward_dynamics
+from kinetree.quantities.dynamics import FORCES, Forces, Names, forward_dynamics
+from kinetree.quantities.loops import coordinate_count, with_loops
 
 __all__ = [
     "generalized_force",
@@ -32,13 +33,20 @@ def generalized_momentum(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
 
 
 @quantity(
-    ("nv", "nv"),
+    (coordinate_count, coordinate_count),
     energy.mass_matrix_rate,
     energy.mass_matrix_rate_by_axial_turns,
     tree=True,
+    selects=("independent",),
+    serve=with_loops(lambda at: at.inertia_rate()),
 )
-def mass_matrix_rate(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
-    """``dH/dt`` while the mechanism moves at ``qd``, (..., nv, nv)."""
+def mass_matrix_rate(
+    model: Model, q: ArrayLike, qd: ArrayLike, *, independent: Names = None
+) -> Array:
+    """``dH/dt`` while the mechanism moves at ``qd``, (..., nv, nv).
+
+    With loops, the rate of the matrix of the coordinates ``y`` that ``mass_matrix`` returns.
+    """
 
 
 @quantity((), energy.kinetic_energy_rate)

@@ -5,23 +5,22 @@ rows of it: ``V = J qd``. Its acceleration ``dV/dt = J qdd + dJ/dt qd`` is that 
 (classical) for ``frame="aligned"``, and a spatial acceleration otherwise. Forces on the task,
 moment first, are those with the power ``F·V``.
 
-Where ``J`` lacks full row rank some accelerations are impossible, and ``SingularError`` is raised;
-``task_freedom`` finds which, and ``damping`` bounds the inertia instead.
+Loops are honoured: the motions that they forbid are none of the task's, and their own accelerations
+are part of its biases. Where ``J`` lacks full row rank some accelerations are impossible, and
+``SingularError`` is raised; ``task_freedom`` finds which, and ``damping`` bounds the inertia
+instead.
 """
 
 from collections.abc import Sequence
 from functools import partial
+from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms import crba, ltl
 from kinetree.algorithms import task_space as texts
-from kinetree.algorithms.closed import joint_space
-from kinetree.algorithms.closed.joint_space import CLOSURE_TOLERANCE, check_constraints_hold
-from kinetree.algorithms.closed.rank import kept_rows, rank_at
+from kinetree.algorithms.closed.independent import allowed_motion_at
 from kinetree.algorithms.crba import require_independent_joints
-from kinetree.algorithms.jacobians import frame_jacobian
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import Array, ArrayLike, is_foreign
 from kinetree.errors import ShapeError, TraceError, calling
@@ -30,6 +29,7 @@ from kinetree.model.arrays import as_configuration, as_given, as_model, check_fi
 from kinetree.model.define import Array as Argument
 from kinetree.model.define import composed, quantity
 from kinetree.quantities.kinematics import Coordinates, reference_point
+from kinetree.quantities.loops import none_kept, with_loops
 
 __all__ = [
     "dynamically_consistent_inverse",
@@ -109,11 +109,24 @@ def _rows(rows):
     return rows if rows is None or isinstance(rows, str) else tuple(rows)
 
 
+def _with_loops(algorithm):
+    """The text for mechanisms with loops, by the motions that these allow."""
+
+    def text(at, *, name, frame, **options):
+        vectors = [options.pop(n) for n in ("acceleration", "force") if n in options]
+        state = (at.q, at.qd, *vectors) if "qd" in signature(algorithm).parameters else (at.q,)
+        handle = at.model.frame(name)
+        return algorithm(at.model, *state, handle, frame, ways=texts.FEWEST, allowed=at, **options)
+
+    return with_loops(text, none_kept)
+
+
 def _task_quantity(shape, algorithm):
     """A quantity of a task: the motion of a frame, or some coordinates of it."""
     return quantity(
         shape,
         *_of_task(algorithm),
+        serve=_with_loops(algorithm),
         tree=True,
         needs=(require_independent_joints,),
         inverts_inertia=True,
@@ -141,7 +154,8 @@ def operational_space_inertia(
     """``Lambda = (J H⁻¹ Jᵀ)⁻¹``: the inertia felt at a frame, (..., k, k).
 
     Args:
-        model: the mechanism, without loops.
+        model: the mechanism; with loops, the inertia is ``(J G H_y⁻¹ Gᵀ Jᵀ)⁻¹`` of the motions
+            ``qd = G yd`` that they allow.
         q: joint positions, (..., nq).
         name: name of the frame or body.
         frame: coordinates: ``"world"``, ``"body"`` or ``"aligned"``, as in ``jacobian``.
@@ -275,7 +289,7 @@ def task_space_inverse_dynamics(
     """Joint forces ``Jᵀ (Lambda dV/dt + eta)`` that give the task an acceleration, (..., nv).
 
     Args:
-        model: the mechanism, without loops.
+        model: the mechanism; loops are honoured.
         q: joint positions, (..., nq).
         qd: joint velocities, (..., nv).
         acceleration: ``dV/dt``, (..., k).
@@ -367,22 +381,8 @@ def task_freedom(
 
 
 def _response(model, q, frame, reference, rows, point):
-    """``H^-½ Jᵀ``, up to a rotation; with loops that of the motions ``qd = G y`` they allow."""
-    if not model.is_constrained:
-        task = texts.Task(model, q, frame, reference, rows, point)
-        return task.Y / np.sqrt(task.L.diagonal())[:, None]
-    loops = joint_space.constraint(model, q, model.zero_velocity)
-    check_constraints_hold(model, loops, CLOSURE_TOLERANCE)
-    K = loops.implicit.K
-    G = loops.implicit.some(kept_rows(model, K)).to_explicit(rank=int(rank_at(model, K))).G
-    J = frame_jacobian(model, q, frame, reference, point)[list(texts.task_rows(rows))]
-    H = G.T @ crba.joint_space_inertia(model, q) @ G
-    L = ltl.ltl(H, ltl.dense(len(H)), lambda _: _no_inertia(model))
-    return ltl.solve_lt(L, ltl.dense(len(H)), (J @ G).T).reshape(len(H), len(J))
-
-
-def _no_inertia(model):
-    return (
-        f"task_freedom of model {model.name!r} is singular: some motion that its loops allow moves "
-        f"no inertia; give mass to the bodies that take part in it"
-    )
+    """``H^-½ Jᵀ``, up to a rotation; with loops that of the motions ``qd = G yd`` they allow."""
+    with calling("task_freedom"):
+        allowed = allowed_motion_at(model, q, model.zero_velocity) if model.is_constrained else None
+        task = texts.Task(model, q, frame, reference, rows, point, allowed=allowed)
+    return task.Y / np.sqrt(task.L.diagonal())[:, None]

@@ -5,6 +5,9 @@ The equation of motion of the whole mechanism, projected on the motion of one or
 handles move freely, that is when their Jacobian has full row rank. ``IA`` and ``pA`` are
 ``Lambda`` and ``eta`` of Lynch & Park (9.97)–(9.99).
 
+The mechanism may be any, loops included: then ``qd = G yd`` for the motions that they allow, with
+the inertia ``Gᵀ H G``, and the handles are those of the closed mechanism.
+
 ``frames`` is a frame or its name, or a sequence of them; several handles are stacked, (7.4).
 ``rows`` keeps only some of the 6 h coordinates: ``rows=(3, 4, 5)`` for the linear part of a
 single handle.
@@ -15,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.algorithms import ltl
+from kinetree.algorithms.closed.independent import allowed_motion_at
 from kinetree.algorithms.crba import inertia_factors
-from kinetree.algorithms.honours import refuses
 from kinetree.algorithms.jacobians import frame_jacobian
 from kinetree.algorithms.kinematics import body_accelerations
 from kinetree.algorithms.rnea import bias_force
@@ -53,25 +56,26 @@ def handle_jacobian(model, q, frames, rows=None):
     return J if rows is None else J[list(rows)]
 
 
-@refuses("loops", use="kinetree.task_freedom, which honours loops")
 def inverse_inertia(model, q, frames, rows=None):
     """``Phi = J H⁻¹ Jᵀ`` — RBDA (7.9). Always exists."""
     _, Y, D = _factored(model, q, frames, rows)
     return Y.T @ (Y / D)
 
 
-@refuses("loops", use="kinetree.task_freedom, which honours loops")
 def bias_acceleration(model, q, qd, tau, frames, f_ext=None, rows=None):
     """``b = Jd qd + J H⁻¹ (tau - C)``: how handles accelerate on their own — RBDA (7.10)."""
-    L, lam = inertia_factors(model, q), model.expanded_parent
-    qdd = ltl.solve_ltdl(L, lam, tau - bias_force(model, q, qd, f_ext))
+    if model.is_constrained:
+        allowed = allowed_motion_at(model, q, qd)
+        qdd = allowed.free_acceleration(f_ext) + allowed.response(tau)
+    else:
+        L, lam = inertia_factors(model, q), model.expanded_parent
+        qdd = ltl.solve_ltdl(L, lam, tau - bias_force(model, q, qd, f_ext))
     _, _, a = body_accelerations(model, q, qd, qdd)
     handles = _handles(model, frames)
     b = np.concatenate([(h.placement @ a[h.body]).to_array() for h in handles])
     return b if rows is None else b[list(rows)]
 
 
-@refuses("loops", use="kinetree.task_freedom, which honours loops")
 def handle_response(model, q, qd, tau, frames, f_ext=None, rows=None):
     """``Phi`` and ``b`` — RBDA (7.8)."""
     return HandleResponse(
@@ -80,7 +84,6 @@ def handle_response(model, q, qd, tau, frames, f_ext=None, rows=None):
     )
 
 
-@refuses("loops", use="kinetree.task_freedom, which honours loops")
 def operational_space_inertia(model, q, frames, rows=None):
     """``IA = (J H⁻¹ Jᵀ)⁻¹`` — RBDA (7.12), Lynch & Park (9.98).
 
@@ -94,21 +97,22 @@ def operational_space_inertia(model, q, frames, rows=None):
     return ltl.solve_ltdl(L, n, np.eye(len(J), dtype=int))
 
 
-@refuses("loops", use="kinetree.task_freedom, which honours loops")
 def operational_space_dynamics(model, q, qd, tau, frames, f_ext=None, rows=None):
     """``IA`` and ``pA = -IA b`` — RBDA (7.12), (7.13); with ``tau = 0`` Lynch & Park (9.97)."""
     IA = operational_space_inertia(model, q, frames, rows)
     return HandleEquation(IA, -IA @ bias_acceleration(model, q, qd, tau, frames, f_ext, rows))
 
 
-@refuses("loops", use="kinetree.task_freedom, which honours loops")
 def handle_freedom(model, q, frames, rows=None):
     """Rank and condition number of ``J``, for numbers only (singular values) — RBDA (7.14).
 
     The inertia exists when the rank is the number of rows, and grows with the square of the
     condition number.
     """
-    s = np.linalg.svd(np.asarray(handle_jacobian(model, q, frames, rows), float), compute_uv=False)
+    J = np.asarray(handle_jacobian(model, q, frames, rows), float)
+    if model.is_constrained:
+        J = J @ allowed_motion_at(model, q, model.zero_velocity).G
+    s = np.linalg.svd(J, compute_uv=False)
     J_rows = len(_handles(model, frames)) * 6 if rows is None else len(rows)
     rank = int(np.count_nonzero(s > 1e-10 * max(s, default=0)))
     return rank, (float(s[0] / s[-1]) if rank == J_rows else np.inf)
@@ -120,10 +124,17 @@ def _handles(model, frames):
 
 
 def _factored(model, q, frames, rows):
-    """``J``, ``Y = L⁻ᵀ Jᵀ`` and ``D`` (as a column) of ``H = LᵀDL``, so that Phi = Yᵀ D⁻¹ Y."""
+    """``J``, ``Y = L⁻ᵀ Jᵀ`` and ``D`` (as a column) of ``H = LᵀDL``, so that Phi = Yᵀ D⁻¹ Y.
+
+    With loops, ``J G`` and ``Gᵀ H G`` in the place of ``J`` and ``H``.
+    """
     J = handle_jacobian(model, q, frames, rows)
-    L = inertia_factors(model, q)
-    Y = ltl.solve_lt(L, model.expanded_parent, J.T, unit=True).reshape(J.T.shape)
+    if model.is_constrained:
+        allowed = allowed_motion_at(model, q, model.zero_velocity)
+        J, L, lam = J @ allowed.G, allowed.factors(), ltl.dense(allowed.G.shape[1])
+    else:
+        L, lam = inertia_factors(model, q), model.expanded_parent
+    Y = ltl.solve_lt(L, lam, J.T, unit=True).reshape(J.T.shape)
     return J, Y, L.diagonal()[:, None]
 
 

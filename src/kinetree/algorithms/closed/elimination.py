@@ -13,8 +13,9 @@ from kinetree.algorithms import ltl
 from kinetree.errors import SingularError
 
 __all__ = [
-    "NullSpaceBasis", "is_zero", "null_space", "null_space_basis", "positive_solution", "projected",
-    "range_space", "solve_for", "sparse_rows", "transposed_product",
+    "NullSpaceBasis", "is_zero", "null_space", "null_space_basis", "orthogonal_solution",
+    "positive_solution", "projected", "range_space", "solve_for", "sparse_rows",
+    "transposed_product",
 ]  # fmt: skip
 
 
@@ -101,6 +102,36 @@ def positive_solution(A, b):
 
 # --- the two solvers: RBDA (8.37), (8.40) --------------------------------------------------------
 # Both return the pivots they divided by, whose sizes show how far the result can be trusted.
+
+
+def orthogonal_solution(A, b):
+    """``x`` with ``A x = b`` by orthogonal columns, whatever the rows: no pivot is chosen.
+
+    Gram and Schmidt's method in the stable order, without square roots. Rows may be redundant.
+
+    Args:
+        A: (nc, r), of full column rank.
+        b: right-hand sides in the range of ``A``, (nc, m).
+
+    Returns:
+        ``x``, (r, m); for each column the square of the part that the ones before leave of it;
+        ``b - A x``, what is not in the range of ``A``.
+    """
+    (_, r), m = A.shape, b.shape[1]
+    columns = [*A.T, *b.T]
+    R, parts = {}, []
+    for k in range(r):
+        q = columns[k]
+        square = q @ q
+        parts.append(square / (A[:, k] @ A[:, k]))
+        for j in range(k + 1, r + m):
+            R[k, j] = (q @ columns[j]) / square
+            columns[j] = columns[j] - R[k, j] * q
+    x = [[R[k, r + j] for j in range(m)] for k in range(r)]
+    for k in reversed(range(r)):
+        for i in range(k):
+            x[i] = [a - R[i, k] * c for a, c in zip(x[i], x[k], strict=True)]
+    return np.array(x).reshape(r, m), parts, np.array(columns[r:]).reshape(m, len(A)).T
 
 
 def null_space(H, b, K, k, pivots):

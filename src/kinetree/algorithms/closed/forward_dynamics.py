@@ -35,8 +35,8 @@ from kinetree.model.views import condensed
 from kinetree.spatial.ops import absolute, less, select
 
 __all__ = [
-    "ClosedChainMotion", "Way", "constrained_acceleration", "health_of", "is_closed", "way_for",
-    "ways",
+    "ClosedChainMotion", "Way", "axes_to_try", "constrained_acceleration", "health_of", "is_closed",
+    "violations", "way_for", "ways",
 ]  # fmt: skip
 
 SMALLEST_PIVOT = 1e-3
@@ -107,7 +107,7 @@ def health_of(way, sizes, c, qdd):
     for size, usual, limit in zip(sizes, way.pivots, _limits(way), strict=True):
         ratio = absolute(size) * (1 / (limit * usual))
         health = select(less(ratio, health), ratio, health)
-    for is_violated in _violations(way.plan, c, qdd):
+    for is_violated in violations(way.plan, c, qdd):
         health = select(is_violated, 0, health)
     return health
 
@@ -132,7 +132,7 @@ def _limits(way):
     return np.array([SMALLEST_PIVOT] * n + [SMALLEST_PIVOT**2] * (len(way.pivots) - n))
 
 
-def _violations(plan, c, qdd):
+def violations(plan, c, qdd):
     """For each constraint that was left out, whether the result violates it."""
     moved = qdd / plan.column_size
     size = moved @ moved
@@ -226,13 +226,16 @@ def way_for(model, independent) -> Way | None:
 
 def _best_way(model, method, samples):
     """The way of a method that takes the fewest operations, or None."""
+    found = [_way(model, method, make_plan(model, a, samples)) for a in axes_to_try(model)]
+    return min((way for way in found if way), key=lambda way: way.cost, default=None)
+
+
+def axes_to_try(model):
+    """Axes of rows that hold a point, of which one may be the cheapest; see ``turned_rows``."""
     points = [holds_a_point(loop.joint) for loop in model.loops]
     small = model.nv <= 6  # for the others, turned rows always pay
     axes = AXES if any(points) else ()
-    if small or not axes or not all(points):
-        axes = (None, *axes)
-    found = [_way(model, method, make_plan(model, a, samples)) for a in axes]
-    return min((way for way in found if way), key=lambda way: way.cost, default=None)
+    return (None, *axes) if small or not axes or not all(points) else axes
 
 
 def _way(model, method, plan):

@@ -1,5 +1,6 @@
 """Constraint equations of loops and couplings, compiled and batched — RBDA §8.2, Table 8.4."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -11,18 +12,22 @@ from kinetree.algorithms.closed.constraints import (
     loop_errors,
     velocity_rows,
 )
-from kinetree.algorithms.closed.rank import (
-    counted,
-    independent,
-)
+from kinetree.algorithms.closed.independent import named_variables, variable_names
+from kinetree.algorithms.closed.rank import counted
+from kinetree.algorithms.closed.rank import independent as far_from_dependent
 from kinetree.algorithms.closed.scaling import Scaling, rows_of
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import Array, ArrayLike
-from kinetree.errors import ModelError, ShapeError, TraceError
+from kinetree.errors import LoopError, ModelError, ShapeError, TraceError, names_itself
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_model
+from kinetree.quantities.loops import (
+    allowed_velocities,
+    allowed_velocity_rate,
+    coordinate_names,
+)
 
 
 class Constraint(NamedTuple):
@@ -72,6 +77,80 @@ def _error(model, q):
     return loop_errors(model, q)
 
 
+# --- the same in independent coordinates: RBDA §3.2, §8.5 ----------------------------------------
+
+
+class NullSpaceMotion(NamedTuple):
+    """``qd = G yd`` and ``qdd = G ydd + g`` for the independent coordinates ``y``."""
+
+    G: Any
+    """(..., nv, p): columns that span the velocities which the loops allow."""
+    g: Any
+    """(..., nv): accelerations at ``ydd = 0``."""
+    coordinates: tuple[str, ...]
+    """Names of ``y``."""
+
+
+def independent(model: Model) -> tuple[str, ...]:
+    """Names of the variables that are the coordinates of a mechanism with loops by default.
+
+    They are chosen once for a model, such that the others follow from them in configurations all
+    over its manifold of closed loops. ``mass_matrix``, ``bias_force``, ``coriolis_matrix`` and the
+    like belong to them, unless ``independent=`` names others.
+    """
+    return coordinate_names(_with_constraints(model, "independent"))
+
+
+@names_itself
+def null_space(
+    model: Model, q: ArrayLike, qd: ArrayLike, *, independent: str | Sequence[str] | None = None
+) -> NullSpaceMotion:
+    """All joint velocities and accelerations from those of independent coordinates.
+
+    The equation of motion is ``GᵀHG ydd + Gᵀ(C + H g) = Gᵀ tau``, whose coefficients
+    ``kinetree.mass_matrix`` and ``kinetree.bias_force`` return. It is compiled and batched, and can
+    be called inside ``@kinetree.kernel``.
+
+    Args:
+        model: the mechanism, with loops.
+        q: joint positions that close the loops, (..., nq).
+        qd: joint velocities that keep them closed, (..., nv).
+        independent: names of the joints whose variables are the coordinates, or of single variables
+            such as ``"ball[1]"``; ``independent(model)`` if left out.
+
+    Raises:
+        ShapeError: the state does not close the loops.
+        SingularError: the coordinates do not determine the motion in this configuration.
+    """
+    found = allowed_velocities(
+        _with_constraints(model, "null_space"), q, qd, independent=independent
+    )
+    names = variable_names(model)
+    chosen = tuple(names[i] for i in named_variables(model, independent))
+    return NullSpaceMotion(found[..., :-1], found[..., -1], chosen)
+
+
+@names_itself
+def null_space_rate(
+    model: Model, q: ArrayLike, qd: ArrayLike, *, independent: str | Sequence[str] | None = None
+) -> Array:
+    """``dG/dt`` of ``null_space`` while the mechanism moves at ``qd``, (..., nv, p).
+
+    ``dG/dt @ yd`` is ``g``. Joints that move with time are refused: ``qd = G yd`` does not hold.
+    """
+    model = _with_constraints(model, "null_space_rate")
+    return allowed_velocity_rate(model, q, qd, independent=independent)
+
+
+def _with_constraints(model, function):
+    if not as_model(model).is_constrained:
+        raise LoopError(
+            f"{function}: model {model.name!r} has no loops: all its joint variables are "
+            f"independent, and G is the unit matrix"
+        )
+    return model
+
+
 # --- rank: RBDA §8.8, §8.10 ----------------------------------------------------------------------
 # Ranks are decided in units of the loops (``algorithms.closed.scaling``) and by one policy
 # (``algorithms.closed.rank``), which distinguishes rounding errors, misalignment and singular
@@ -104,7 +183,7 @@ def independent_rows(
     The row that is farthest from the span of those already chosen comes next, the first of
     several; in ascending order.
     """
-    return independent(_scaled(K, scaling), rank(K, scaling, tolerance=tolerance))
+    return far_from_dependent(_scaled(K, scaling), rank(K, scaling, tolerance=tolerance))
 
 
 @on_host

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from kinetree.algorithms.closed.independent import variable_names
 from kinetree.algorithms.closed.links import ClosedChain
 from kinetree.algorithms.closed.rank import scaling
 from kinetree.errors import LoopError, ShapeError, SingularError, UnknownNameError
@@ -202,15 +203,3 @@ def _labels(model):
     loops = [(loop.name, loop.joint.nv) for loop in model.loops]
     virtual = [name if n == 1 else f"{name}[{k}]" for name, n in loops for k in range(n)]
     return [*variable_names(model), *virtual]
-
-
-# --- names of variables --------------------------------------------------------------------------
-
-
-def variable_names(model):
-    """One name for each velocity variable: of its joint, with ``[k]`` where that has several."""
-    return tuple(
-        name if joint.nv == 1 else f"{name}[{k}]"
-        for name, joint in zip(model.joint_names, model.joint[1:], strict=True)
-        for k in range(joint.nv)
-    )

@@ -1,0 +1,454 @@
+"""Motions that loops allow, from independent variables: ``qd = G yd``, ``qdd = G ydd + g``.
+
+The constraints ``K qdd = k`` are solved for some of the variables (RBDA §8.5); the others are the
+independent coordinates ``y``. In these the mechanism has the equation of motion of a tree,
+
+    H_y ydd + C_y = Gᵀ tau        H_y = Gᵀ H G        C_y = Gᵀ (C + H g)
+
+because the forces of the loops do no work along ``G``. Everything that a tree has follows from it:
+
+    G H_y⁻¹ Gᵀ                    accelerations for unit joint forces
+    Gᵀ (C G + H dG/dt)            a Coriolis matrix, with ``dH_y/dt - 2 C_y`` skew-symmetric
+    J G H_y⁻¹ Gᵀ Jᵀ               accelerations of a frame for unit forces on it
+
+``allowed_motion`` has an order of elimination that was chosen once for the model
+(``coordinate_plan``), and can be traced; ``health`` tells whether it suits the sample.
+``allowed_motion_at`` decides about ranks for the configuration at hand, on the CPU.
+"""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms import coriolis, ltl
+from kinetree.algorithms import fewest_operations as fewest
+from kinetree.algorithms.closed import joint_space
+from kinetree.algorithms.closed.constraints import loop_constraints
+from kinetree.algorithms.closed.elimination import (
+    null_space_basis,
+    orthogonal_solution,
+    positive_solution,
+)
+from kinetree.algorithms.closed.forward_dynamics import (
+    SMALLEST_PIVOT,
+    axes_to_try,
+    is_closed,
+    violations,
+)
+from kinetree.algorithms.closed.joint_space import CLOSURE_TOLERANCE, check_constraints_hold
+from kinetree.algorithms.closed.plan import Plan, make_plan, stacked_rows
+from kinetree.algorithms.closed.rank import closed_configurations, counted, kept_rows, scaling
+from kinetree.algorithms.closed.samples import Rehearsal
+from kinetree.algorithms.closed.subspace import RANK_TOLERANCE
+from kinetree.algorithms.dual import duals, rate_of
+from kinetree.algorithms.honours import timed_joints
+from kinetree.errors import JointError, LoopError, SingularError
+from kinetree.model.define import kept
+from kinetree.model.views import condensed
+from kinetree.spatial.ops import absolute, less, select
+
+__all__ = [
+    "AllowedMotion",
+    "CoordinatePlan",
+    "allowed_motion",
+    "allowed_motion_at",
+    "coordinate_plan",
+    "independent_variables",
+    "variable_names",
+]
+
+SMALLEST_INERTIA = 1e-12
+"""Smallest pivot of ``H_y``, relative to its diagonal."""
+
+
+class AllowedMotion:
+    """What a mechanism with loops can do in a state, and what it takes; scalar-generic.
+
+    Attributes:
+        model: the mechanism.
+        q: position variables, (nq,).
+        qd: velocity variables, (nv,).
+        G: ``qd = G yd``, (nv, p).
+        g: ``qdd = G ydd + g``, (nv,).
+        columns: numbers of the velocity variables that are ``yd``.
+        pivots: of ``H_y``, relative to its diagonal, once something was solved.
+    """
+
+    def __init__(self, model, q, qd, G, g, columns, rates, solve):
+        self.model, self.q, self.qd, self.G, self.g = model, q, qd, G, g
+        self.columns, self.pivots = tuple(columns), []
+        self._rates, self._solve = rates, solve  # K(q) qd; and x with K x = b, zero along y
+
+    @cached_property
+    def H(self):
+        """Inertia matrix of the spanning tree, (nv, nv)."""
+        return fewest.joint_space_inertia(self.model, self.q)
+
+    @cached_property
+    def inertia(self):
+        """``H_y = Gᵀ H G``, (p, p), symmetric to the last digit."""
+        F, p = self.H @ self.G, self.G.shape[1]
+        H_y = np.zeros((p, p), dtype=F.dtype)
+        for i in range(p):
+            H_y[i, : i + 1] = H_y[: i + 1, i] = self.G[:, i] @ F[:, : i + 1]
+        return H_y
+
+    def tree_force(self, qdd, f_ext=None):
+        """Joint forces of the spanning tree for an acceleration, (nv,)."""
+        return fewest.inverse_dynamics(self.model, self.q, self.qd, qdd, f_ext)
+
+    def solve(self, b, rows=None):
+        """``H_y⁻¹ b``, for a vector or columns; of some rows and columns of ``H_y``, or all."""
+        H_y = self.inertia if rows is None else self.inertia[np.ix_(rows, rows)]
+        b = np.asarray(b)
+        if H_y.dtype.kind == "f":
+            _require_inertia(self.model, H_y)
+        x, D = positive_solution(H_y, b)
+        self.pivots = [d / H_y[k, k] for k, d in enumerate(D)]
+        return np.array(x, dtype=None if len(x) else float).reshape(b.shape)
+
+    def factors(self):
+        """``L`` and ``D`` of ``H_y = Lᵀ D L``, (p, p), in the form of ``ltl``."""
+        if self.inertia.dtype.kind == "f":
+            _require_inertia(self.model, self.inertia)
+        p = len(self.inertia)
+        L = ltl.ltdl(self.inertia, ltl.dense(p), check=lambda pivot, scale, message: pivot)
+        self.pivots = [L[k, k] / self.inertia[k, k] for k in range(p)]
+        return L
+
+    def response(self, tau):
+        """``G H_y⁻¹ Gᵀ tau``: accelerations due to joint forces, a vector or columns."""
+        return self.G @ self.solve(self.G.T @ tau)
+
+    def free_acceleration(self, f_ext=None):
+        """``qdd`` without joint forces, (nv,)."""
+        return self.g - self.response(self.tree_force(self.g, f_ext))
+
+    def rate_along(self, qd):
+        """Rate of ``G`` while the mechanism moves at ``qd``, (nv, p): ``K dG/dt = -dK/dt G``."""
+        require_unmoved(self.model)
+        q = duals(self.q, self.model.configuration_rate(self.q, qd))
+        columns = [rate_of(self._rates(q, v)) for v in self.G.T]  # of dK/dt G
+        return self._solve(-np.stack(columns, axis=-1)) if columns else 0 * self.G
+
+    # --- the equation of motion of the coordinates -----------------------------------------------
+
+    def bias(self, f_ext=None):
+        """``C_y = Gᵀ (C + H g)``, gravity included, (p,)."""
+        return self.G.T @ self.tree_force(self.g, f_ext)
+
+    def coriolis(self, qd=None):
+        """``Gᵀ (C G + H dG/dt)`` at the velocity of the state, or another, (p, p)."""
+        qd = self.qd if qd is None else qd
+        G_rate = self.rate_along(qd)
+        C = coriolis.half_inertia_rate(condensed(self.model), self.q, qd)
+        return self.G.T @ (C @ self.G + self.H @ G_rate)
+
+    def inertia_rate(self):
+        """``dH_y/dt``, (p, p)."""
+        C = self.coriolis()
+        return C + C.T
+
+    def christoffel(self):
+        """``Γ`` with ``C_ij = Σ Γ_ijk yd_k``, (p, p, p): the matrix is linear in the velocity."""
+        p = self.G.shape[1]
+        parts = [self.coriolis(self.G[:, k]) for k in range(p)]
+        return np.stack(parts, axis=-1) if parts else np.zeros((p, p, p))
+
+
+def require_unmoved(model):
+    """Raise JointError where time moves joints: ``qd = G yd`` does not hold then."""
+    timed = [model.joint_names[i - 1] for i in timed_joints(model)]
+    timed += [p.name for p in model.loops if p.joint.moves_by_itself]
+    timed += [c.name for c in model.constraints if c.rheonomic]
+    if timed:
+        raise JointError(
+            f"the rate of G is not defined for model {model.name!r}, whose prescribed joint or "
+            f"constraint {timed[0]!r} moves by itself: qd = G yd does not hold for it; bias_force "
+            f"has all velocity terms"
+        )
+
+
+def _require_inertia(model, H_y):
+    """Raise SingularError where some motion that the loops allow moves no inertia."""
+    d = np.diagonal(H_y)
+    scaled = H_y / np.sqrt(np.outer(d, d)) if np.all(d > 0) else np.diag(d)
+    if np.min(np.linalg.eigvalsh(scaled), initial=1.0) < SMALLEST_INERTIA:
+        raise SingularError(
+            f"the inertia matrix of model {model.name!r} is singular: some motion that its loops "
+            f"allow moves no inertia; give mass to the bodies that take part in it"
+        )
+
+
+# --- by a plan: compiled -------------------------------------------------------------------------
+
+
+class CoordinatePlan(NamedTuple):
+    """An order of elimination that leaves some variables independent."""
+
+    plan: Plan
+    usual: np.ndarray
+    """Usual sizes of its pivots."""
+    columns: tuple
+    """Numbers of the variables that are independent, in the order of coordinates."""
+
+
+def coordinate_plan(model, keep=()) -> CoordinatePlan | None:
+    """The plan of a model whose variables ``keep`` are independent; None where there is none.
+
+    Args:
+        model: the mechanism, with loops.
+        keep: numbers of velocity variables, all of the coordinates or some of them.
+    """
+    model, keep = model.numeric, tuple(keep)
+
+    def make():
+        found = [_rehearsed(model, axes, keep) for axes in axes_to_try(model)]
+        best = min((f for f in found if f), key=lambda f: f[0], default=None)
+        return (best and best[1],)
+
+    return kept(model, ("coordinate_plan", keep), make)[0]
+
+
+def _rehearsed(model, axes, keep):
+    """The cost of a plan, and the plan; None where a pivot is zero in all configurations."""
+
+    def sizes(q):
+        c = stacked_rows(condensed(model), q, model.zero_velocity, axes)
+        found = null_space_basis(c.K, c.k, plan.pivots)
+        return [x for row in found.G for x in row.values()], found.pivots
+
+    try:
+        plan = make_plan(model, axes, closed_configurations(model), keep)
+        if keep and len(plan.pivots) + len(independent_variables(model)) < model.nv:
+            return None  # the constraints tie them to each other
+        rehearsal = Rehearsal(sizes, q=(model.nq,))
+    except SingularError:
+        return None
+    usual = np.max(np.abs(rehearsal.values(q=plan.samples)[1]), axis=0, initial=0)
+    if not np.all(np.isfinite(usual)) or not np.all(usual > 0):
+        return None
+    solved = {j for _, j in plan.pivots}
+    free = tuple(j for j in range(model.nv) if j not in solved)
+    return rehearsal.cost(), CoordinatePlan(plan, usual, keep if set(keep) == set(free) else free)
+
+
+def independent_variables(model) -> tuple:
+    """Numbers of the velocity variables that are the coordinates of a model by default."""
+    found = coordinate_plan(model)
+    if found is not None:
+        return found.columns
+    q = closed_configurations(model)[0]
+    return _chosen(model, loop_constraints(model, q, model.zero_velocity).K, ())[0]
+
+
+def allowed_motion(model, q, qd, chosen: CoordinatePlan, *, anywhere=False):
+    """The motions that loops allow, by a plan, and how far to trust them.
+
+    Args:
+        model: the mechanism.
+        q: position variables, (nq,).
+        qd: velocity variables, (nv,).
+        chosen: the plan.
+        anywhere: whether to leave its pivots aside and solve for all dependent variables at once,
+            by orthogonal columns: more operations, and right wherever the coordinates determine the
+            motion. Derivatives of it are, too.
+
+    Returns:
+        An ``AllowedMotion``; and a function without arguments for its health, to be called after
+        what was to be computed: at least 1 where that is good.
+    """
+    view, plan = condensed(model), chosen.plan
+    c = stacked_rows(view, q, qd, plan.axes)
+    found = (_orthogonal if anywhere else _eliminated)(model, c, chosen)
+
+    def rates(q, qd):
+        return stacked_rows(view, q, qd, plan.axes).rate
+
+    at = AllowedMotion(model, q, qd, found.G, found.g, chosen.columns, rates, found.solve)
+
+    def health():
+        worst = 1 / SMALLEST_PIVOT
+        for ratio in (*found.ratios, *(d * (1 / SMALLEST_INERTIA) for d in at.pivots)):
+            worst = select(less(ratio, worst), ratio, worst)
+        still = c._replace(k=0 * c.k)
+        wrong = [violations(plan, still, column) for column in at.G.T]
+        for is_violated in (w for part in (violations(plan, c, at.g), *wrong) for w in part):
+            worst = select(is_violated, 0, worst)
+        for condition in is_closed(model, q, qd, c):
+            worst = select(condition, worst, 0)
+        return worst
+
+    return at, health
+
+
+class _Solved(NamedTuple):
+    """Constraints, solved for the dependent variables."""
+
+    G: np.ndarray
+    g: np.ndarray
+    ratios: list
+    """How far the system is from singular, at least 1 if it is far enough."""
+    solve: Callable
+    """``x`` with ``K x = b``, for columns ``b``, and zero along the coordinates."""
+
+
+def _eliminated(model, c, chosen):
+    """By the pivots of the plan."""
+    pivots = chosen.plan.pivots
+    basis = null_space_basis(c.K, c.k, pivots)
+    G = [[row.get(j, 0) for j in chosen.columns] for row in basis.G]
+    pairs = zip(basis.pivots, chosen.usual, strict=True)
+    ratios = [absolute(s) * (1 / (SMALLEST_PIVOT * usual)) for s, usual in pairs]
+
+    def solve(b):
+        g = null_space_basis(c.K, b, pivots).g
+        return np.array([x + np.zeros(b.shape[1], dtype=int) for x in g]).reshape(model.nv, -1)
+
+    return _Solved(np.array(G).reshape(model.nv, -1), np.array(basis.g), ratios, solve)
+
+
+def _orthogonal(model, c, chosen):
+    """By orthogonal columns; rows that are nearly redundant are left out, as in the plan."""
+    plan, units = chosen.plan, scaling(model)
+    kept_ones = plan.rows if plan.misalignment else range(len(c.k))
+    rows = np.array(kept_ones, dtype=int)
+    dependent, free = sorted(j for _, j in plan.pivots), list(chosen.columns)
+    weight = units.rows[rows]
+    A = weight[:, None] * c.K[np.ix_(rows, dependent)] * units.columns[dependent]
+
+    def found(b):
+        b = weight[:, None] * b[rows]
+        x, parts, _ = orthogonal_solution(A, b)
+        whole = np.zeros((model.nv, b.shape[1]), dtype=x.dtype if x.size else float)
+        whole[dependent] = units.columns[dependent, None] * x
+        return whole, parts
+
+    first, parts = found(np.column_stack([-c.K[:, free], c.k]))
+    G = first[:, :-1]
+    for n, j in enumerate(free):
+        G[j, n] = 1
+    ratios = [part * (1 / SMALLEST_PIVOT**2) for part in parts]
+    return _Solved(G, first[:, -1], ratios, lambda b: found(b)[0])
+
+
+# --- by singular values: one sample --------------------------------------------------------------
+
+
+def allowed_motion_at(model, q, qd, keep=(), every=False) -> AllowedMotion:
+    """The motions that loops allow in one state, ranks decided by singular values.
+
+    Args:
+        model: the mechanism.
+        q: position variables, (nq,).
+        qd: velocity variables, (nv,).
+        keep: numbers of variables that are to be independent.
+        every: whether these are all coordinates; else others are added as needed.
+
+    Raises:
+        ShapeError: the state does not close the loops.
+        SingularError: the variables ``keep`` do not determine the motion, or depend on each other.
+    """
+    found = joint_space.constraint(model, q, qd)
+    check_constraints_hold(model, found, CLOSURE_TOLERANCE)
+    K, k = found.implicit.K.astype(float), found.implicit.k.astype(float)
+    rows = kept_rows(model, K)
+    rows = np.arange(len(K)) if rows is None else rows
+    columns, freedom = _chosen(model, K, keep)
+    if every and len(keep) != freedom:
+        raise SingularError(
+            f"model {model.name!r} has {freedom} degrees of freedom in this configuration, and "
+            f"coordinates {_names(model, keep)}: a singularity, where other coordinates are needed"
+        )
+    units, K, k = scaling(model), K[rows], k[rows]
+    R = np.eye(model.nv)[list(columns)] / units.columns[list(columns), None]
+    size = np.concatenate([np.ones(len(R)), units.rows[rows]])
+    A = size[:, None] * np.concatenate([R, K]) * units.columns
+    U, s, Vt = np.linalg.svd(A, full_matrices=False)
+    if model.nv and s[-1] <= RANK_TOLERANCE * s[0]:
+        raise SingularError(
+            f"{_names(model, columns)} do not determine the motion of model {model.name!r} in this "
+            f"configuration: choose other joints as independent"
+        )
+    inverse = units.columns[:, None] * ((Vt.T / s) @ U.T) * size
+    p = len(columns)
+    G = inverse[:, :p] / units.columns[list(columns)]
+
+    def rates(q, qd):
+        return loop_constraints(model, q, qd).rate[rows]
+
+    g = inverse[:, p:] @ k
+    return AllowedMotion(model, q, qd, G, g, columns, rates, lambda b: inverse[:, p:] @ b)
+
+
+def _chosen(model, K, keep):
+    """Independent variables, those of ``keep`` among them, and how many there are."""
+    units = scaling(model)
+    _, s, Vt = np.linalg.svd(units.apply(K))
+    rank = int(counted(s, units))
+    rest, chosen = Vt[rank:].copy(), []
+    freedom = len(rest)
+    for n in range(max(freedom, len(keep))):
+        lengths = np.linalg.norm(rest, axis=0)
+        lengths[chosen] = -1.0
+        best = keep[n] if n < len(keep) else int(np.argmax(lengths >= lengths.max() * (1 - 1e-9)))
+        if lengths[best] <= 1e-9:
+            raise SingularError(
+                f"the loops of model {model.name!r}, which has {freedom} degrees of freedom here, "
+                f"tie the variables {_names(model, keep)} to each other: they cannot all be "
+                f"independent, nor all be given"
+            )
+        chosen.append(best)
+        direction = rest[:, best] / lengths[best]
+        rest = rest - np.outer(direction, direction @ rest)
+    return tuple(chosen) if len(keep) == freedom else tuple(sorted(chosen)), freedom
+
+
+def _names(model, columns):
+    names = variable_names(model)
+    return ", ".join(repr(names[i]) for i in columns) or "none"
+
+
+# --- names ---------------------------------------------------------------------------------------
+
+
+def variable_names(model):
+    """One name for each velocity variable: of its joint, with ``[k]`` where that has several."""
+    return tuple(
+        name if joint.nv == 1 else f"{name}[{k}]"
+        for name, joint in zip(model.joint_names, model.joint[1:], strict=True)
+        for k in range(joint.nv)
+    )
+
+
+def named_variables(model, independent) -> tuple:
+    """Numbers of the velocity variables that ``independent`` names; the default for None.
+
+    Args:
+        model: the mechanism.
+        independent: names of joints of the tree, or of single variables such as ``"ball[1]"``.
+    """
+    default = independent_variables(model)
+    if independent is None:
+        return default
+    names = [independent] if isinstance(independent, str) else list(independent)
+    labels, columns = variable_names(model), []
+    for name in names:
+        if name in model.loop_names:
+            raise LoopError(
+                f"independent: joint {name!r} closes a loop of model {model.name!r}, and its "
+                f"variables are no part of q; name joints of the tree"
+            )
+        if name in labels:
+            columns.append(labels.index(name))
+        else:
+            at = model.v_slice[model.joint_index(name)]
+            columns += range(at.start, at.stop)
+    if len(columns) != len(default) or len(set(columns)) != len(columns):
+        raise LoopError(
+            f"model {model.name!r} has {len(default)} degrees of freedom; as many independent "
+            f"variables are needed, got {len(columns)}: {_names(model, columns)}"
+        )
+    return tuple(columns)

@@ -1,0 +1,255 @@
+"""Quantities of mechanisms with loops: compiled, batched, ranks decided where they must be.
+
+``with_loops`` serves the calls of a quantity for which there is no kernel: trees by the definition
+of the quantity, mechanisms with loops by a text about the motions that the loops allow
+(``algorithms.closed.independent``). The text is compiled for the model, with an order of
+elimination that was chosen for it beforehand; every sample comes back with a number that says
+whether that suits it. Those that it does not suit take compiled code without such an order, and
+what is left is solved one by one, in Python, by the same text with ranks decided for the
+configuration; the errors say what is wrong. Inside kernels, and for derivatives, there is no order.
+"""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from kinetree.algorithms.closed.independent import (
+    allowed_motion,
+    allowed_motion_at,
+    coordinate_plan,
+    independent_variables,
+    named_variables,
+    variable_names,
+)
+from kinetree.arrays.batch import of_sample, over_batch
+from kinetree.arrays.dispatch import good_samples
+from kinetree.arrays.kinds import is_foreign
+from kinetree.codegen.inline import trace_of
+from kinetree.codegen.program import Argument, trace
+from kinetree.errors import LoopError, ShapeError, SingularError, TraceError
+from kinetree.model.arrays import as_model, require_unit_parts
+from kinetree.model.define import kept, kernel_for, quantity
+from kinetree.spatial import Force
+from kinetree.spatial.ops import less
+
+__all__ = [
+    "allowed_velocities", "allowed_velocity_rate", "coordinate_count", "coordinate_names",
+    "none_kept", "with_loops",
+]  # fmt: skip
+
+
+def coordinate_count(model, options) -> int:
+    """Number of the coordinates that describe a model: ``nv``, or its freedoms if it has loops."""
+    return len(independent_variables(model)) if model.is_constrained else model.nv
+
+
+def coordinate_names(model) -> tuple[str, ...]:
+    """Names of the independent coordinates of a mechanism with loops, as it chooses them."""
+    names = variable_names(model)
+    return tuple(names[i] for i in independent_variables(model))
+
+
+def none_kept(model, options) -> tuple:
+    """No variable has to be independent: what the result does not depend on."""
+    return ()
+
+
+def with_loops(text, keep=None):
+    """What ``serve``s the calls of a quantity for which there is no kernel.
+
+    Args:
+        text: takes an ``AllowedMotion`` and, by name, the arrays other than ``q`` and ``qd`` and
+            the options of the quantity.
+        keep: None where the result is about the coordinates that ``independent`` names; or a
+            function of the model and the options for the numbers of the variables that must be
+            among the independent ones.
+    """
+
+    def otherwise(definition, model, *args, **named):
+        if not as_model(model).is_constrained:
+            require_no_choice(model, named.pop("independent", None))
+            return definition(model, *args, **named)
+        bound = definition.signature.bind(model, *args, **named)
+        bound.apply_defaults()
+        given: dict[str, Any] = bound.arguments
+        if definition.check is not None:
+            definition.check(model, given)
+        for argument, read in definition.read.items():
+            if given.get(argument) is not None:
+                given[argument] = read(model, given[argument])
+        return _Closed(model, definition, text, keep, given).result()
+
+    return lambda definition: partial(otherwise, definition)
+
+
+def require_no_choice(model, independent):
+    """Raise LoopError where coordinates of a tree are chosen."""
+    if independent is not None:
+        raise LoopError(
+            f"model {model.name!r} has no loops: all its joint variables are independent, got "
+            f"independent={independent!r}"
+        )
+
+
+class _Closed:
+    """One call of a quantity of a mechanism with loops."""
+
+    def __init__(self, model, definition, text, keep, given):
+        self.model, self.definition, self.text = model, definition, text
+        extra = tuple(n for n in definition.optional if given[n] is not None)
+        self.names, self.extra = (*definition.required, *extra), extra
+        self.arrays = [given[n] for n in self.names]
+        self.options = {n: given[n] for n in definition.options}
+        self.every = keep is None
+        if keep is None:
+            self.keep = named_variables(model, given.get("independent"))
+        else:
+            self.keep = keep(model, self.options)
+        self.shape = definition.shape_of(model, self.options)
+        self.inputs = definition.inputs(model, extra, self.options)
+
+    def result(self):
+        """Of the quantity, for all samples."""
+        if any(map(is_foreign, self.arrays)):  # singular samples: NaN
+            self._require_plan()
+            found, health = self._kernel(anywhere=True).call(*self.arrays)
+            return good_samples(found, health >= 1)
+        if trace_of([np.asarray(a) for a in self.arrays]) is not None:
+            self._require_plan()
+            return self._over_batch(self._traced, self.arrays)
+        if coordinate_plan(self.model, self.keep) is None:
+            return self._one_by_one(self.arrays)
+        try:
+            found, health = self._kernel().call(*self.arrays)
+        except (TraceError, SingularError):  # joints of one's own; what has no solution somewhere
+            return self._one_by_one(self.arrays)
+        return found if np.all(health >= 1) else self._repaired(found, health)
+
+    def _require_plan(self):
+        if coordinate_plan(self.model, self.keep) is None:
+            raise SingularError(
+                f"{self.definition.called}: model {self.model.name!r} has no order of elimination "
+                f"for these coordinates that suits the configurations of its loops; choose others"
+            )
+
+    def _at(self, arrays, motion):
+        """The text for one sample, by what finds the motions that its state allows."""
+        given = dict(zip(self.names, arrays, strict=True))
+        if "f_ext" in given:
+            given["f_ext"] = [None, *map(Force.from_array, given["f_ext"])]
+        q, qd = given.pop("q"), given.pop("qd", self.model.zero_velocity)
+        return lambda at: self.text(at, **given, **self.options), motion(self.model, q, qd)
+
+    def _by_plan(self, *arrays, anywhere):
+        """Result and health, of numbers of any kind."""
+        plan = coordinate_plan(self.model, self.keep)
+        motion = partial(allowed_motion, chosen=plan, anywhere=anywhere)
+        text, (at, health) = self._at(arrays, motion)
+        found = text(at)
+        return found, health()
+
+    def _one(self, *arrays):
+        """The result by singular values; complex and exact numbers by what needs none."""
+        if any(np.asarray(a).dtype.kind in "cO" for a in arrays):
+            return self._by_plan(*arrays, anywhere=True)[0]
+        arrays = [np.asarray(a, float) for a in arrays]
+        motion = partial(allowed_motion_at, keep=self.keep, every=self.every)
+        text, at = self._at(arrays, motion)
+        return text(at)
+
+    def _traced(self, *arrays):
+        """Inside a kernel of the user's: what is not good there is computed outside it."""
+        found, health = self._by_plan(*arrays, anywhere=True)
+        is_good: Any = less(1, health)
+        if not isinstance(is_good, (bool, np.bool_)):
+            is_good.require()
+        return found
+
+    def _over_batch(self, function, arrays):
+        named = dict(zip(self.names, map(np.asarray, arrays), strict=True))
+        core = [len(i.shape) for i in self.inputs]
+        return over_batch(function, named, core=core, shape=self.shape)
+
+    def _one_by_one(self, arrays):
+        self._validate(arrays)
+        return self._over_batch(self._one, arrays)
+
+    def _validate(self, arrays):
+        self.definition.validate(self.model, self.names, arrays, self.options)
+
+    def _kernel(self, anywhere=False):
+        """Result and health, compiled."""
+
+        def text(q, *arrays):
+            require_unit_parts(self.model, q)
+            return self._by_plan(q, *arrays, anywhere=anywhere)
+
+        def reference(arrays):
+            found = self._over_batch(self._one, arrays)
+            return found, np.ones(np.shape(found)[: np.ndim(found) - len(self.shape)])[()]
+
+        called = self.definition.called
+        key = (f"loops.{self.definition.name}", *self.options.values(), self.keep, self.extra)
+        key = (*key, "anywhere") if anywhere else key
+
+        def make():
+            return kernel_for(
+                self.model,
+                called,
+                self.inputs,
+                [Argument("out0", self.shape), Argument("out1", ())],
+                lambda: trace(text, self.inputs, called),
+                reference=reference,
+                validate=self._validate,
+                key=key,
+            )
+
+        return kept(self.model, key, make)
+
+    def _repaired(self, found, health):
+        """The result, with the samples that are not good replaced."""
+        batch, count = np.shape(health), np.size(health)
+        flat = [
+            np.broadcast_to(a, batch + i.shape).reshape(count, *i.shape)
+            for a, i in zip(self.arrays, self.inputs, strict=True)
+        ]
+        found, health = np.array(found).reshape(count, *self.shape), np.reshape(health, count)
+        weak = (health > 0) & (health < 1)  # the pivots; at zero it is the state
+        if np.any(weak):
+            health = health.copy()
+            again = self._kernel(anywhere=True)
+            found[weak], health[weak] = again.call(*(a[weak] for a in flat))
+        for k in np.flatnonzero(~(health >= 1)):
+            try:
+                found[k] = self._one(*(a[k] for a in flat))
+            except (ShapeError, SingularError) as error:
+                raise of_sample(error, np.unravel_index(k, batch)) from error
+        return found.reshape(*batch, *self.shape)
+
+
+# --- G, g and the rate of G ----------------------------------------------------------------------
+
+
+@quantity(
+    ("nv", lambda model, options: coordinate_count(model, options) + 1),
+    tree=True,
+    selects=("independent",),
+    called="null_space",
+    public=False,
+    serve=with_loops(lambda at: np.concatenate([at.G, at.g[:, None]], axis=1)),
+)
+def allowed_velocities(model, q, qd, *, independent=None) -> Any:
+    """``G`` and, as its last column, ``g`` of ``qdd = G ydd + g``."""
+
+
+@quantity(
+    ("nv", coordinate_count),
+    tree=True,
+    selects=("independent",),
+    called="null_space_rate",
+    public=False,
+    serve=with_loops(lambda at: at.rate_along(at.qd)),
+)
+def allowed_velocity_rate(model, q, qd, *, independent=None) -> Any:
+    """``dG/dt`` while the mechanism moves at ``qd``."""
