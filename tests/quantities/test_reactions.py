@@ -30,7 +30,7 @@ def cantilever(joint=None, **dynamics):
     return builder.frame("tip", on="beam", at=(2.0, 0, 0)).build()
 
 
-@pytest.mark.covers("RBDA 5.3", by=texts.joint_reactions)
+@pytest.mark.covers("RBDA 5.3", "Lynch & Park 9.3", by=texts.joint_reactions)
 def test_reaction_of_a_static_cantilever():
     model, none = cantilever(), np.zeros(0)
     tip = np.array([0.0, 0, 0, 0, 0, -10.0])
@@ -224,8 +224,42 @@ def test_frames_are_coordinates_of_one_force(rng):
     R, p = T[:3, :3], T[:3, 3]
     expected = np.concatenate([R.T @ (world[:3] - np.cross(p, world[3:])), R.T @ world[3:]])
     assert_close(at(frame), expected, ulps=500, scale=np.max(np.abs(world)))
-    turned = np.linalg.norm(at("predecessor")[:3]), np.linalg.norm(at("predecessor")[3:])
-    assert_close(turned, [np.linalg.norm(at("joint")[:3]), np.linalg.norm(at("joint")[3:])])
+
+
+def test_frames_of_slides_and_of_loop_joints(rng):
+    """Every frame has its own origin and axes; all reactions are one force about the base."""
+    inertia = kt.shapes.box(0.1, 0.2, 0.3, mass=2.0)
+    model = ModelBuilder("slide").body(
+        "cart", joint=kt.Cylindrical("x"), at=random_placement(rng), inertia=inertia
+    ).build()  # fmt: skip
+    ends = {n: random_placement(rng) for n in ("predecessor_placement", "successor_placement")}
+    loop = kt.model.Loop("pull", 0, 1, Free(), **ends)
+    closed = model.replace(loops=(loop,))
+    q, qd, tau, push = model.random_configuration(rng), *rng.standard_normal((2, 2)), rng.random(6)
+    given = {"tau": tau, "loop_tau": {"pull": push}}
+    R_0, p_0 = np.eye(3), np.zeros(3)
+    T = kt.pose(model, q, "cart")
+    body = T[:3, :3], T[:3, 3]
+    X_T = model.bodies[0].placement
+
+    def on(frame, X):
+        return frame[0] @ X.E.T, frame[1] + frame[0] @ X.r
+
+    places = {
+        0: {"joint": body, "body": body, "predecessor": on((R_0, p_0), X_T), "cart": body,
+            "aligned": (R_0, body[1])},
+        1: {"joint": on(body, loop.successor_placement), "body": body, "cart": body,
+            "predecessor": on((R_0, p_0), loop.predecessor_placement),
+            "aligned": (R_0, on(body, loop.successor_placement)[1])},
+    }  # fmt: skip
+    world = kt.joint_reactions(closed, q, qd, **given, frame="world")
+    assert np.max(np.abs(world[1])) > 0.1
+    for k, frames in places.items():
+        n, f = np.split(world[k], 2)
+        for frame, (R, p) in frames.items():
+            found = np.real(kt.joint_reactions(closed, q + 0j, qd, **given, frame=frame)[k])
+            expected = np.concatenate([R.T @ (n - np.cross(p, f)), R.T @ f])
+            assert_close(found, expected, ulps=1e3, scale=np.max(np.abs(world)))
 
 
 # --- loops ---------------------------------------------------------------------------------------
@@ -302,6 +336,47 @@ def test_redundant_loops_say_so():
     assert kt.unique_reactions(ball, q).all()
     in_plane = [3, 5]
     assert_close(f[:, in_plane], g[:, in_plane], ulps=1e5)
+
+
+def test_a_linkage_that_is_stretched_out_says_so():
+    """All bars of a parallelogram in one line: its loop holds the pin in one direction only."""
+    bar = kt.shapes.rod(1.0, mass=1.0, at=(0.5, 0, 0), axis="x")
+    builder = ModelBuilder("flat")
+    for name, on in (("crank", None), ("coupler", "crank"), ("rocker", "coupler")):
+        at = (1.0, 0, 0) if on else None
+        builder.body(name, on=on, joint=Revolute("y"), at=at, inertia=bar)
+    builder.loop(
+        "pin", predecessor="base", successor="rocker", joint=SphereInCylinder("y"),
+        at=(1.0, 0, 0), successor_at=(1.0, 0, 0),
+    )  # fmt: skip
+    model, zero = builder.build(), np.zeros(3)
+    flat, bent = np.array([0, 0, np.pi]), kt.loops.assemble(model, [-0.5, 0.5, -2.6])
+    assert kt.unique_reactions(model, bent).all()
+    unique = kt.unique_reactions(model, flat, joint="pin", frame="world")
+    assert unique.tolist() == [True, True, True, False, True, True]  # pulled along the line
+    with pytest.warns(IndeterminateWarning, match="1 of its 2 constraints are independent"):
+        f = kt.joint_reactions(model, [flat, bent], zero, tau=zero, frame="world")
+    for q, found in zip((flat, bent), f, strict=True):
+        balance(model, q, zero, zero, found)
+
+
+def test_single_precision_and_tensors(rng):
+    import torch
+
+    model, zero, tau = ball_bearing(), np.zeros(3), rng.standard_normal(3)
+    q = kt.loops.assemble(model, [0.4, 0.0, 0.0])
+    f = kt.joint_reactions(model, q, zero, tau=tau)
+    short = kt.joint_reactions(*(x.astype("f4") if x is not model else x for x in (model, q, zero)),
+                               tau=tau.astype("f4"))  # fmt: skip
+    assert short.dtype == np.float32
+    assert_close(short, f, ulps=1e11)  # 1e-5
+    follow = torch.tensor(tau, requires_grad=True)
+    found = kt.joint_reactions(model, torch.tensor(q), torch.tensor(zero), tau=follow)
+    assert_close(found.detach().numpy(), f, ulps=10)
+    (gradient,) = torch.autograd.grad(found[3, 3], follow)
+    e = np.eye(3)
+    each = [kt.joint_reactions(model, q, zero, tau=tau + x, joint="pin")[3] - f[3, 3] for x in e]
+    assert_close(gradient.numpy(), each, ulps=1e5)
 
 
 def test_a_batch_is_its_samples_and_a_kernel_agrees(rng):

@@ -14,6 +14,7 @@ like external ones. They satisfy ``Kᵀ lam = tau_ID - tau``; where constraints 
 do, and ``multipliers`` returns the smallest, in units of the mechanism.
 """
 
+import warnings
 from operator import add
 from typing import Any
 
@@ -28,7 +29,7 @@ from kinetree.algorithms.coupled import for_all_joints
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
 from kinetree.algorithms.passive import own_force
 from kinetree.algorithms.rnea import newton_euler
-from kinetree.errors import ShapeError, SingularError
+from kinetree.errors import IndeterminateWarning, ShapeError, SingularError
 from kinetree.model.define import kept
 from kinetree.spatial import Force
 from kinetree.spatial.ops import less
@@ -151,18 +152,11 @@ def multipliers(model, q, qd, qdd, tau, f_ext=None):
     units, K = scaling(model), loop_constraints(model, q, qd).K
     total = fewest.inverse_dynamics(model, q, qd, qdd, f_ext)
     K, b = K * units.rows[:, None] * units.columns, (total - tau) * units.columns
-    if np.asarray(b).dtype.kind == "f" and np.asarray(K).dtype.kind == "f":
-        U, s, Vt = np.linalg.svd(K)
-        r = int(counted(s, units))
-        lam = U[:, :r] @ ((Vt[:r] @ b) / s[:r])
-        missing = float(np.linalg.norm(K.T @ lam - b))
+    if np.asarray(b).dtype.kind == np.asarray(K).dtype.kind == "f":
         size = max(float(np.linalg.norm(units.columns * f)) for f in (total, np.asarray(tau)))
-        if missing > (_AGREEMENT + 10 * rank_policy(model).misalignment) * size:
-            raise ShapeError(
-                f"tau does not produce the acceleration qdd of model {model.name!r}: the loops "
-                f"leave {missing:.3g} N·m of difference. Leave out qdd, or tau"
-            )
-        return units.rows * lam
+        return units.rows * _smallest(
+            model, K, b, size, max(_AGREEMENT, 1e4 * np.finfo(tau.dtype).eps)
+        )
     columns, usual = _columns(model.numeric)
     A = K[:, columns]
     z, pivots = positive_solution(A.T @ A, b[columns])
@@ -177,9 +171,37 @@ def multipliers(model, q, qd, qdd, tau, f_ext=None):
     return units.rows * lam
 
 
+def _smallest(model, K, b, size, agreement):
+    """The smallest ``lam`` with ``Kᵀ lam = b``, in pure numbers, where ranks can be decided."""
+    units = scaling(model)
+    U, s, Vt = np.linalg.svd(np.asarray(K, dtype=float))
+    r, generic = int(counted(s, units)), units.generic_rank()
+    lam = U[:, :r] @ ((Vt[:r] @ b) / s[:r])
+    missing = float(np.linalg.norm(K.T @ lam - b))
+    if missing > (agreement + 10 * rank_policy(model).misalignment) * size:
+        raise ShapeError(
+            f"tau does not produce the acceleration qdd of model {model.name!r}: the loops leave "
+            f"{missing:.3g} N·m of difference. Leave out qdd, or tau"
+        )
+    if r < (len(K) if generic is None else generic):  # the others are known to be redundant
+        warnings.warn(
+            f"the reactions of model {model.name!r} are not unique in this configuration, in which "
+            f"{r} of its {len(K)} constraints are independent: the smallest constraint forces are "
+            f"returned; kinetree.unique_reactions(model, q) says which components count",
+            IndeterminateWarning,
+            stacklevel=2,
+        )
+    return lam
+
+
 def _require(condition):
     if hasattr(condition, "require"):
         condition.require()
+
+
+def _least(A):
+    """Smallest singular value of matrices, in most of them."""
+    return np.median(np.min(np.linalg.svd(A, compute_uv=False), axis=-1, initial=np.inf))
 
 
 def _columns(model) -> Any:
@@ -194,7 +216,7 @@ def _columns(model) -> Any:
                 f"constraints can be chosen beforehand"
             )
         choices = sorted({tuple(independent(x.T, r)) for x in K})
-        best = max(choices, key=lambda c: np.median(np.linalg.svd(K[:, :, list(c)])[1][:, -1]))
+        best = max(choices, key=lambda c: _least(K[:, :, list(c)]))
         A = K[:, :, list(best)]
         pivots = np.array([positive_solution(x.T @ x, np.zeros(r))[1] for x in A])
         return list(map(int, best)), np.median(pivots.reshape(len(A), r), axis=0)
