@@ -283,12 +283,12 @@ def _(f, c):
     f.same(f(motor, c.q), B)
 
 
-def acceleration_derivatives(c, directions):
+def acceleration_derivatives(c, directions, tau=None):
     """Derivatives of the accelerations by velocities, springs and dampers included."""
 
     def qdd(s, e):
         r = c.moving(qd=c.qd + s * e)
-        return r.accelerations(c.tau + smooth(c, r))
+        return r.accelerations((c.tau if tau is None else tau) + smooth(c, r))
 
     columns = [c.ref.difference(lambda s, e=e: qdd(s, e)) for e in directions]
     return np.stack(columns, -1)
@@ -478,6 +478,18 @@ def _(f, c):
     a = c.ref.accelerations(passive(c))
     f.same(found.v[-1], c.qd + 2 * h * a, scale=max_of(c.qd), tolerance=1e-5)
     closes(f, c, found.q[-1])
+
+
+@check("loops.linearize_system")
+def _(f, c):
+    f.makers = ("system_of",)
+    found = f(kt.loops.system_of(c.model), c.q, c.qd)
+    n, N = c.ref.nv, c.ref.null
+    f.same(found.rate[n:], c.ref.accelerations(passive(c)), tolerance=1e-8)
+    f.same(projector(found.tangent[:n, : N.shape[1]].T), projector(N.T))
+    # accelerations by velocities that the constraints allow
+    d = acceleration_derivatives(c, N.T, np.zeros(n))
+    f.same(found.A[n:, n:] @ N, d, scale=max_of(d, found.A), tolerance=1e-6)
 
 
 @check("loops.compare_forms")

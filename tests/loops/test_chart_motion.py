@@ -47,12 +47,13 @@ def error_of(method, h, at_end, make=charts.partition):
 
 @pytest.mark.covers("Spencer 2.2", by=charts.integrate_on_charts)
 @pytest.mark.parametrize(
-    ("method", "order"), [("runge-kutta", 4), ("adams-bashforth", 4), ("trapezoid", 2)]
+    ("method", "order"),
+    [("runge-kutta", 4), ("adams-bashforth", 4), ("trapezoid", 2), ("bdf2", 2), ("bdf3", 3)],
 )
 @pytest.mark.parametrize("make", [charts.partition, charts.tangent])
 def test_methods_keep_their_order_across_charts(method, order, make, at_end):
     """A full turn of the pendulum, whose Cartesian coordinates each fail twice a turn."""
-    count = 200 if method == "adams-bashforth" else 50
+    count = {"adams-bashforth": 200, "bdf2": 75, "bdf3": 150}.get(method, 50)
     errors = []
     for n in (count, 2 * count):
         error, motion = error_of(method, TIME / n, at_end, make)

@@ -13,6 +13,7 @@ from kinetree.loops.state_space import charts, multipliers
 from kinetree.loops.state_space.charts.linear_chart import dependent_columns
 from kinetree.loops.state_space.invariants import invariant_gradient, invariants
 from kinetree.loops.state_space.model_system import system_of
+from kinetree.loops.state_space.system import ConstrainedSystem
 from kinetree.quantities import kinematics
 
 SYSTEM = five_bar()
@@ -401,7 +402,7 @@ def test_the_null_space_of_the_parallelogram_is_constant():
 
 @pytest.mark.covers("Spencer 2.4", by=charts.linear)
 def test_the_null_space_of_the_parallel_four_bar_off_its_branch():
-    """The printed formula, at a configuration that is not closed."""
+    """The printed formula, at a configuration that is not closed: columns of ``Dψ``."""
     L1, L2 = 1.3, 0.8
     q = np.array([0.9, 0.35, 0.2, -2.1])
     a, b = np.cumsum(q[1:]), np.array([L2, L1, L2])
@@ -409,5 +410,11 @@ def test_the_null_space_of_the_parallel_four_bar_off_its_branch():
     for j in range(3):
         G[:, 1 + j] = np.sum(b[j:] * np.array([-np.sin(a[j:]), np.cos(a[j:])]), axis=1)
     G[:, 0] = [L1 * sin(q[0]), -L1 * cos(q[0])]
-    K = np.linalg.inv(np.concatenate([np.eye(4)[:2], G]))[:, :2]
+    rest = np.zeros(4)
+    system = ConstrainedSystem(
+        n=4, m=2, M=lambda q: np.eye(4), F=lambda t, q, v: rest, g=lambda q: np.zeros(2),
+        G=lambda q: G, Gdot_v=lambda q, v: np.zeros(2),
+    )  # fmt: skip
+    chart = charts.linear(system, q, np.eye(4)[:2])
+    K = chart.derivative(q, rest)[:4, :2]
     np.testing.assert_allclose(K[2:], [[0.738830, -1.674620], [-1.384338, 0.444468]], atol=1e-6)

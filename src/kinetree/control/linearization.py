@@ -22,11 +22,13 @@ from kinetree.algorithms.closed.constraints import velocity_rows
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.control.equilibria import motion_under
-from kinetree.errors import LoopError, UnknownNameError
+from kinetree.errors import LoopError, ShapeError, UnknownNameError
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.products import brackets, step_derivatives
 from kinetree.loops.linear.linearization import LinearModel, linear_model
 from kinetree.loops.linear.nonholonomic import linearize_nonholonomic
+from kinetree.loops.state_space.linearized import SystemLinearization, linearize_system
+from kinetree.loops.state_space.system import ConstrainedSystem
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model, as_seconds
 from kinetree.quantities.dynamics import forward_dynamics, passive_force
@@ -43,25 +45,28 @@ class Linearization(NamedTuple):
 
 @on_host
 def linearize(
-    model: Model,
+    model: Model | ConstrainedSystem,
     q: ArrayLike,
     qd: ArrayLike,
-    tau: ArrayLike,
+    tau: ArrayLike | None = None,
     f_ext: ArrayLike | None = None,
     *,
     dt: float | None = None,
     method: Literal["zoh", "euler"] | None = None,
     independent: str | Sequence[str] | ArrayLike | None = None,
-) -> Linearization | LinearModel:
+) -> Linearization | LinearModel | SystemLinearization:
     """The equations of motion to first order about a state, for ``x = (dq, dqd)``.
 
     Args:
         model: the mechanism. With loops, ``x = (dy, dyd)`` for independent ``y``; with nonholonomic
-            constraints there are more coordinates ``y`` than velocities.
+            constraints there are more coordinates ``y`` than velocities. Or a
+            ``kinetree.loops.ConstrainedSystem``, for which ``independent`` is a matrix or a chart:
+            see ``kinetree.loops.linearize_system``.
         q: joint positions, (..., nq), which close the loops.
         qd: joint velocities, (..., nv).
-        tau: forces of the motors, (..., nv). Springs and dampers of the joints are part of the
-            linear system, and so is the force of dry friction, which is constant near a state.
+        tau: forces of the motors, (..., nv); zero by default. Springs and dampers of the joints are
+            part of the linear system, and so is the force of dry friction, which is constant near
+            a state.
         f_ext: forces acting on bodies, as in ``inverse_dynamics``; they stay what they are in base
             coordinates.
         dt: time between samples [s]; continuous time if it is left out.
@@ -75,9 +80,13 @@ def linearize(
             chosen if left out.
 
     Returns:
-        A ``Linearization``, or a ``kinetree.loops.LinearModel``, which has ``A`` and ``B``, too.
+        A ``Linearization``, or a ``kinetree.loops.LinearModel``, which has ``A`` and ``B``, too; of
+        a constrained system a ``kinetree.loops.SystemLinearization``.
     """
     _check(dt, method)
+    if isinstance(model, ConstrainedSystem):
+        return _of_system(model, q, qd, tau, f_ext, dt, independent)
+    tau = np.zeros(as_model(model).nv) if tau is None else tau
     if as_model(model).is_constrained:
         return _closed(model, q, qd, tau, f_ext, dt, method, independent)
     if independent is not None:
@@ -98,6 +107,15 @@ def linearize(
     A[..., nv:, :nv], A[..., nv:, nv:] = derivatives[0], derivatives[1]
     B = np.concatenate([np.zeros_like(derivatives[2]), derivatives[2]], axis=-2)
     return Linearization(A, B) if dt is None else Linearization(*held_input(A, B, dt))
+
+
+def _of_system(system, q, v, tau, f_ext, dt, independent):
+    if tau is not None or f_ext is not None or dt is not None:
+        raise ShapeError(
+            "linearize takes q, qd and independent= with a constrained system, whose forces are "
+            "its own: give tau and f_ext to kinetree.loops.system_of, and no dt"
+        )
+    return linearize_system(system, q, v, R=independent)
 
 
 def _closed(model, q, qd, tau, f_ext, dt, method, independent):

@@ -81,6 +81,11 @@ from kinetree.loops.linear.linearization import (
 )
 from kinetree.loops.state_space import charts
 from kinetree.loops.state_space.invariants import Dimensions, Drift, dimensions, drift
+from kinetree.loops.state_space.linearized import (
+    ChartLinearization,
+    SystemLinearization,
+    linearize_system,
+)
 from kinetree.loops.state_space.model_system import system_of
 from kinetree.loops.state_space.multipliers import Stabilization
 from kinetree.loops.state_space.svd_form import (
@@ -103,6 +108,7 @@ __all__ = [
     "ActuatorForces",
     "BodyMotion",
     "Branch",
+    "ChartLinearization",
     "ClosedMotion",
     "Cluster",
     "ConstrainedMotion",
@@ -131,6 +137,7 @@ __all__ = [
     "Singularity",
     "SingularityWatch",
     "Stabilization",
+    "SystemLinearization",
     "SystemMotion",
     "TorqueDerivatives",
     "actuation",
@@ -160,6 +167,7 @@ __all__ = [
     "limit_distances",
     "linearize_in_coordinates",
     "linearize_on_manifold",
+    "linearize_system",
     "loop_gaps",
     "loop_joint_forces",
     "loop_positions",

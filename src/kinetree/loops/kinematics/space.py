@@ -1,7 +1,8 @@
 """Where configurations live: a vector space, or the configuration manifold of a model.
 
 Charts need three operations: moving from a configuration along a tangent vector, the tangent
-vector from one configuration to another, and the rate of that vector along a velocity.
+vector from one configuration to another, and the rate of that vector along a velocity. Linear
+models need the brackets of directions that do not commute, too.
 """
 
 from typing import Any, Protocol
@@ -12,6 +13,7 @@ from kinetree.algorithms import crba
 from kinetree.errors import ShapeError
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
+from kinetree.functional.products import brackets
 
 
 class Space(Protocol):
@@ -32,6 +34,10 @@ class Space(Protocol):
         """What takes a velocity of ``q`` to the rate of ``difference(q0, q)``, (n, n)."""
         ...
 
+    def brackets(self, q, v) -> Any:
+        """The matrix of ``dq -> [dq, v]``, (n, n); zero where all directions commute."""
+        ...
+
 
 class VectorSpace:
     """Coordinates whose derivatives are the velocities."""
@@ -49,6 +55,10 @@ class VectorSpace:
     def difference_gradient(self, q0, q):
         """One."""
         return np.eye(len(q))
+
+    def brackets(self, q, v):
+        """Zero."""
+        return np.zeros((len(v), len(v)))
 
 
 class ModelSpace:
@@ -70,6 +80,10 @@ class ModelSpace:
     def difference_gradient(self, q0, q):
         """Derivative of ``model.difference(q0, q)``, (nv, nv)."""
         return _difference_gradient(self.model, q, q0)
+
+    def brackets(self, q, v):
+        """Of axes that turn with their bodies, (nv, nv)."""
+        return brackets(self.model, q, v)
 
 
 def space_of(model) -> Space:

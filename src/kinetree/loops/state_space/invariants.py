@@ -118,6 +118,7 @@ def newton(
     move=np.add,
     tolerance=1e-12,
     residual_tolerance=0.0,
+    weights=1.0,
     limit=30,
     what="the equations",
 ) -> Solved:
@@ -135,6 +136,8 @@ def newton(
         move: what adds a step to ``x``.
         tolerance: of the error bound, in the units of the steps.
         residual_tolerance: of the weighted norm of the residual.
+        weights: inverse sizes of the components of a step, in which its length is measured, so that
+            the number of steps does not depend on units.
         limit: of the number of steps.
         what: name of what is solved, for the error.
 
@@ -147,9 +150,10 @@ def newton(
         if residual <= residual_tolerance:
             return Solved(x, tuple(lengths), lengths[-1] if lengths else 0.0)
         x = move(x, dx)
-        lengths.append(float(np.linalg.norm(dx)))
+        lengths.append(float(np.linalg.norm(weights * dx)))
         error = _error_bound(lengths)
-        rounding = 8 * np.finfo(float).eps * max(1.0, float(np.linalg.norm(x)))
+        size = np.linalg.norm(weights * x if np.shape(x) == np.shape(dx) else x)
+        rounding = 8 * np.finfo(float).eps * max(1.0, float(size))
         stalled = len(lengths) > 1 and lengths[-1] >= lengths[0]
         if error <= tolerance or lengths[-1] <= max(rounding, tolerance * stalled):
             return Solved(x, tuple(lengths), min(error, max(lengths[-1], rounding)))

@@ -4,19 +4,27 @@ from collections.abc import Callable
 
 import numpy as np
 
+from kinetree.algorithms import fewest_operations as fewest
 from kinetree.algorithms.closed.constraints import loop_constraints, loop_errors
 from kinetree.algorithms.closed.rank import scaling
+from kinetree.algorithms.passive import passive_force
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import JointError, LoopError, ShapeError, refuse_formulas
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
 from kinetree.loops.kinematics.constraint import compiled
 from kinetree.loops.kinematics.space import space_of
-from kinetree.loops.state_space.system import ConstrainedSystem, ConstraintTerms
+from kinetree.loops.state_space.system import (
+    ConstrainedSystem,
+    ConstraintTerms,
+    central_differences,
+)
 from kinetree.model import Model
 from kinetree.model.arrays import as_joint_vector, as_model
 from kinetree.model.dynamics import has_dynamics
 from kinetree.quantities import dynamics
+from kinetree.quantities.dynamics import external_forces
+from kinetree.spatial import Force
 
 
 def system_of(
@@ -75,6 +83,17 @@ def system_of(
     def energy_gradient(q, v):
         return np.concatenate([_energy_gradient(tree, q, v), dynamics.mass_matrix(tree, q) @ v])
 
+    def derivatives(t, q, v, vdot, lam):
+        loads = () if f_ext is None else (external_forces(model, f_ext),)
+        by_q, by_v = _equation_derivatives(
+            model, q, v, vdot, lam, *loads, passive=has_passive_forces
+        )
+        if callable(tau):  # a function of the user's own
+            of_motors = central_differences(lambda q, v: force(t, q, v), q, v, space.move)
+            by_q[: model.nv] -= of_motors[0]
+            by_v[: model.nv] -= of_motors[1]
+        return by_q, by_v
+
     isolated = tau is None and f_ext is None and not has_passive_forces
     return ConstrainedSystem(
         n=model.nv,
@@ -89,6 +108,7 @@ def system_of(
         weights=units.rows,
         terms=lambda q, v: ConstraintTerms(*compiled(_terms, model, q, v)),
         rate_gradient=lambda q, v: _rate_gradient(model, q, v),
+        derivatives=derivatives,
         space=space,
         scaling=units,
     )
@@ -137,6 +157,20 @@ def _terms(model, q, qd):
 @kernel
 def _rate(model, q, qd):
     return loop_constraints(model, q, qd).rate
+
+
+@kernel
+def _equations(model, q, qd, qdd, lam, f_ext=None, *, passive=True):
+    """``M vdot - F + Gᵀ lam`` without motors, and ``G vdot + Gdot v``."""
+    forces = None if f_ext is None else [None, *map(Force.from_array, f_ext)]
+    load = fewest.inverse_dynamics(model, q, qd, qdd, forces)
+    if passive:
+        load = load - passive_force(model, q, qd)
+    c = loop_constraints(model, q, qd)
+    return np.concatenate([load + c.K.T @ lam, c.K @ qdd - c.k])
+
+
+_equation_derivatives = differentiate(_equations, wrt=("q", "qd"))
 
 
 @kernel

@@ -13,7 +13,7 @@ import numpy as np
 
 from kinetree.algorithms.closed.scaling import Scaling
 from kinetree.arrays.kinds import ArrayLike
-from kinetree.errors import ShapeError
+from kinetree.errors import ShapeError, TraceError
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
 from kinetree.functional.products import jvp
@@ -55,6 +55,11 @@ class ConstrainedSystem:
         terms: function of ``q, v`` that returns ``ConstraintTerms`` at once, where that is cheaper.
         rate_gradient: function of ``q, v``: derivative of ``G v`` along ``q``, (m, n); from
             ``Gdot_v`` by default.
+        derivatives: function of ``t, q, v, vdot, lam``: derivatives of the equations
+            ``(M vdot - F + Gᵀ lam, G vdot + Gdot v)`` along ``q`` and by ``v``, (n + m, n) each; by
+            differences of the functions above where it is None.
+        coordinate_weights: inverse sizes of the coordinates, in which errors of states are
+            measured, (n,); those of ``scaling`` by default, or 1.
         space: where ``q`` lives; a vector space by default.
         scaling: units for decisions about ranks; None if all numbers compare.
     """
@@ -71,6 +76,8 @@ class ConstrainedSystem:
     weights: Any = None
     terms: Callable | None = None
     rate_gradient: Callable | None = None
+    derivatives: Callable | None = None
+    coordinate_weights: Any = None
     space: Space = field(default_factory=VectorSpace)
     scaling: Scaling | None = None
 
@@ -87,6 +94,9 @@ class ConstrainedSystem:
     ) -> "ConstrainedSystem":
         """A system whose ``G`` and ``Gdot_v`` are derived from ``g``, exactly.
 
+        Linear models take the derivatives of ``M`` and ``F`` as well, exactly where these are
+        written as for ``@kt.kernel``, else by differences.
+
         Args:
             n: number of coordinates.
             M: function of ``q``.
@@ -99,6 +109,7 @@ class ConstrainedSystem:
         m = len(g(np.zeros(n)))
         if energy is not None:
             others = {"energy": energy, "energy_gradient": derived_gradient(energy), **others}
+        others = {"derivatives": derived_equations(M, F, G, Gdot_v), **others}
         return cls(n=n, m=m, M=M, F=F, g=g, G=G, Gdot_v=Gdot_v, **others)
 
     def constraint(self, q: ArrayLike, v: ArrayLike) -> ConstraintTerms:
@@ -161,7 +172,13 @@ class ConstrainedSystem:
 
     def with_rows(self, rows: Sequence[int] | ArrayLike) -> "ConstrainedSystem":
         """The same system with some of its constraints."""
-        gradient, scaling = self.rate_gradient, self.scaling
+        gradient, scaling, derivatives = self.rate_gradient, self.scaling, self.derivatives
+        all_rows = [*range(self.n), *(self.n + np.arange(self.m)[rows])]
+
+        def of_rows(t, q, v, vdot, lam):
+            every = np.zeros(self.m)
+            every[rows] = lam
+            return tuple(d[all_rows] for d in derivatives(t, q, v, vdot, every))
 
         def terms(q, v):
             return ConstraintTerms(*(term[rows] for term in self.constraint(q, v)))
@@ -175,6 +192,7 @@ class ConstrainedSystem:
             weights=None if self.weights is None else np.asarray(self.weights)[rows],
             terms=terms,
             rate_gradient=None if gradient is None else lambda q, v: gradient(q, v)[rows],
+            derivatives=None if derivatives is None else of_rows,
             scaling=scaling and scaling.part(rows),
         )
 
@@ -227,6 +245,55 @@ def derived_constraint(g):
 
     acceleration = jvp(rate, wrt="q")
     return g, differentiate(g, wrt="q"), lambda q, v: acceleration(q, v, tangents=v)
+
+
+def derived_equations(M, F, G, Gdot_v) -> Callable:
+    """Derivatives of the equations of motion, for ``ConstrainedSystem.derivatives``.
+
+    By differences, where ``M`` or ``F`` cannot be traced.
+    """
+
+    @kernel
+    def equations(t, q, v, vdot, lam):
+        J = G(q)
+        motion = M(q) @ vdot - F(t, q, v) + J.T @ lam
+        return np.concatenate([motion, J @ vdot + Gdot_v(q, v)])
+
+    exact = differentiate(equations, wrt=("q", "v"))
+    is_exact = True
+
+    def derivatives(t, q, v, vdot, lam):
+        nonlocal is_exact
+        if is_exact:
+            try:
+                return exact(float(t), *(np.asarray(x, dtype=float) for x in (q, v, vdot, lam)))
+            except TraceError:
+                is_exact = False
+        return differences_of_equations(M, F, G, Gdot_v)(t, q, v, vdot, lam)
+
+    return derivatives
+
+
+def differences_of_equations(M, F, G, Gdot_v, move=np.add) -> Callable:
+    """The same by central differences; ``move`` adds a step to ``q``."""
+
+    def derivatives(t, q, v, vdot, lam):
+        def equations(q, v):
+            J = G(q)
+            motion = M(q) @ vdot - F(t, q, v) + J.T @ lam
+            return np.concatenate([motion, J @ vdot + Gdot_v(q, v)])
+
+        return central_differences(equations, q, v, move)
+
+    return derivatives
+
+
+def central_differences(f, q, v, move=np.add, step=6e-6):
+    """Derivatives of ``f(q, v)`` along ``q`` and by ``v``, good to about nine digits."""
+    steps = step * np.eye(len(v))
+    by_q = [(f(move(q, e), v) - f(move(q, -e), v)) / (2 * step) for e in steps]
+    by_v = [(f(q, v + e) - f(q, v - e)) / (2 * step) for e in steps]
+    return np.stack(by_q, axis=-1), np.stack(by_v, axis=-1)
 
 
 def derived_gradient(energy) -> Callable:

@@ -167,8 +167,10 @@ def integrate_on_charts(
         v: velocity at the start, consistent with the constraints.
         duration: how long [s].
         step: of the integration [s]; the last one is shorter where it must be.
-        method: ``"runge-kutta"``, the classical one; ``"adams-bashforth"``, four steps; or
-            ``"trapezoid"``, implicit. All are of order 4 but the last, which is of order 2.
+        method: ``"runge-kutta"``, the classical one, and ``"adams-bashforth"``, four steps, both
+            explicit and of order 4; or implicit, for stiff systems: ``"backward-euler"``,
+            ``"trapezoid"``, ``"bdf2"`` and ``"bdf3"``, backward differences, of orders 1, 2, 2
+            and 3, solved with the linear model of the chart.
         make: what makes charts, as for ``Atlas``.
         growth: of the condition at which a chart ends, as for ``Atlas``.
         **options: for ``make``.
@@ -211,26 +213,64 @@ class _AdamsBashforth:
         return y + h * (_ADAMS @ np.array(self._rates))
 
 
-class _Trapezoid:
-    """Implicit; Newton's method with a matrix of differences from the start of the step."""
+class _Implicit:
+    """``z = known + weight f(z)`` by Newton's method with the linear model of the chart.
 
-    def __call__(self, chart, t, y, h):
-        rate = chart.rate
-        f, e, one = rate(t, y), 1e-7, np.eye(len(y))
-        A = np.array([(rate(t, y + e * d) - f) / e for d in one]).T
-        inverse = np.linalg.inv(one - h / 2 * A)
+    The iteration matrix ``1 - weight A`` is that of the iterate, which converges quadratically —
+    Spencer §4.6.
+    """
+
+    def solved(self, chart, t, z, known, weight):
+        one = np.eye(len(z))
 
         def step(z):
-            defect = z - y - h / 2 * (f + rate(t + h, z))
-            return -inverse @ defect, float(np.linalg.norm(defect))
+            linear = chart.linearize(t, z)
+            defect = z - known - weight * linear.rate
+            return -np.linalg.solve(one - weight * linear.A, defect), float(np.linalg.norm(defect))
 
-        return newton(step, y + h * f, tolerance=1e-12, what="a step of the trapezoid rule").x
+        return newton(step, z, tolerance=1e-12, what="an implicit step").x
+
+
+class _OneStep(_Implicit):
+    """``theta`` of the rate at the end of the step, the rest of that at its beginning."""
+
+    def __init__(self, theta):
+        self.theta = theta
+
+    def __call__(self, chart, t, y, h):
+        f = chart.rate(t, y)
+        return self.solved(chart, t + h, y + h * f, y + (1 - self.theta) * h * f, self.theta * h)
+
+
+class _BackwardDifferences(_Implicit):
+    """``z = Σ a_k y_k + b h f(z)`` from steps of equal length in one chart.
+
+    The first ones are made by the trapezoid rule, and so is a last one that is shorter.
+    """
+
+    def __init__(self, past, weight):
+        self.past, self.weight, self._start = np.array(past), weight, _OneStep(0.5)
+        self._chart, self._states, self._time, self._step = None, [], None, None
+
+    def __call__(self, chart, t, y, h):
+        if chart is not self._chart or abs(h - self._step) > 1e-6 * h:
+            self._chart, self._states, self._step = chart, [], h
+        elif self._time == t:
+            self._states = self._states[1:]  # the same step again
+        self._time, self._states = t, [y, *self._states[: len(self.past) - 1]]
+        if len(self._states) < len(self.past):
+            return self._start(chart, t, y, h)
+        guess = 2 * y - self._states[1]
+        return self.solved(chart, t + h, guess, self.past @ np.array(self._states), self.weight * h)
 
 
 _METHODS = {
     "runge-kutta": _RungeKutta,
     "adams-bashforth": _AdamsBashforth,
-    "trapezoid": _Trapezoid,
+    "trapezoid": lambda: _OneStep(0.5),
+    "backward-euler": lambda: _OneStep(1.0),
+    "bdf2": lambda: _BackwardDifferences([4 / 3, -1 / 3], 2 / 3),
+    "bdf3": lambda: _BackwardDifferences([18 / 11, -9 / 11, 2 / 11], 6 / 11),
 }
 
 

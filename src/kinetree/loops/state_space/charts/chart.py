@@ -9,6 +9,7 @@ import numpy as np
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import SingularError
 from kinetree.loops.state_space.invariants import project_position
+from kinetree.loops.state_space.linearized import ChartLinearization, linearize_chart
 from kinetree.loops.state_space.system import ConstrainedSystem
 
 
@@ -44,6 +45,10 @@ class AbstractChart(ABC):
 
     system: ConstrainedSystem
     health: float
+    is_linear = False
+    """Whether ``dy/dt`` is a constant matrix times ``f(x)``."""
+    residual_tolerance = 0.0
+    """Norm of the residual, in the weights of the system, at which a search ends in any case."""
 
     @property
     @abstractmethod
@@ -89,11 +94,35 @@ class AbstractChart(ABC):
             guess: a state nearby, as for ``state``.
         """
 
+    def linearize(self, t: float, y: ArrayLike, *, method: str = "equations") -> ChartLinearization:
+        """``dy/dt`` near ``y`` to first order, by as many columns as there are coordinates.
+
+        Args:
+            t: time [s].
+            y: coordinates, (P,).
+            method: ``"equations"``, from derivatives of the equations of motion;
+                ``"differences"`` of the motion on the chart; ``"forward differences"``.
+        """
+        return linearize_chart(self, t, y, method)
+
     def rate_by_pseudo_inverse(self, t: float, y: ArrayLike, acceleration: Callable) -> Array:
         """``dy/dt`` as the least-squares solution of ``Dψ ydot = f``, (P,) — Spencer (2.13)."""
         q, v = self.state(y)
         f = np.concatenate([v, acceleration(t, q, v)])
         return np.linalg.lstsq(self.derivative(q, v), f, rcond=None)[0]
+
+
+def coordinate_weights(system) -> Any:
+    """Inverse sizes of the coordinates, in which errors of states are measured, (n,) or 1."""
+    if system.coordinate_weights is not None:
+        return np.asarray(system.coordinate_weights, dtype=float)
+    return 1.0 if system.scaling is None else 1 / system.scaling.columns
+
+
+def row_weights(rows, weights) -> np.ndarray:
+    """Inverse sizes of equations ``rows dx = ..`` for ``dx`` of unit size."""
+    sizes = np.linalg.norm(rows / weights, axis=-1)
+    return 1 / np.where(sizes > 0, sizes, 1.0)
 
 
 def row_condition(A, inverse) -> float:

@@ -51,7 +51,7 @@ class LinearChart(AbstractPositionChart):
         inverse = inverted(np.concatenate([self.R, self.S]), "R and S are not independent")
         self.R_bar, self.S_bar = inverse[:, : self.p], inverse[:, self.p :]
         self.offset = q if offset is None else offset
-        self._zeros = np.zeros(self.p)
+        self.is_linear, self._zeros = system.space.flat, np.zeros(self.p)
         self.health = self.condition(q)  # or a SingularError
 
     def residual(self, q: ArrayLike, y_q: ArrayLike) -> np.ndarray:

@@ -9,8 +9,10 @@ from kinetree.loops.state_space import multipliers
 from kinetree.loops.state_space.charts.chart import (
     AbstractChart,
     ChartPoint,
+    coordinate_weights,
     inverted,
     row_condition,
+    row_weights,
 )
 from kinetree.loops.state_space.invariants import newton, rate_gradient
 
@@ -26,7 +28,7 @@ class AbstractPositionChart(AbstractChart):
 
     Attributes:
         system: the constrained system, with independent constraints.
-        tolerance: of the position error, in the units of ``q``.
+        tolerance: of the position error, in the weights of the coordinates.
         last: the state that was found last, where the next search starts.
     """
 
@@ -153,17 +155,18 @@ class AbstractPositionChart(AbstractChart):
 
     def _position(self, y_q, q):
         system = self.system
-        weights = 1.0 if system.weights is None else np.asarray(system.weights)
+        of_g = 1.0 if system.weights is None else np.asarray(system.weights)
+        weights = coordinate_weights(system)
 
         def step(q):
-            g, residual = system.g(q), self.residual(q, y_q)
-            B = self.inverse(self.position_rows(q, y_q), system.G(q))
-            size = np.sqrt(residual @ residual + (weights * g) @ (weights * g))
-            return -B @ np.concatenate([residual, g]), size
+            g, residual, rows = system.g(q), self.residual(q, y_q), self.position_rows(q, y_q)
+            B = self.inverse(rows, system.G(q))
+            pure = np.concatenate([row_weights(rows, weights) * residual, of_g * g])
+            return -B @ np.concatenate([residual, g]), float(np.linalg.norm(pure))
 
         return newton(
-            step, q, move=system.space.move, tolerance=self.tolerance,
-            what="the configuration of a chart",
+            step, q, move=system.space.move, tolerance=self.tolerance, weights=weights,
+            residual_tolerance=self.residual_tolerance, what="the configuration of a chart",
         )  # fmt: skip
 
 

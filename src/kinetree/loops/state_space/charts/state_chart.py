@@ -14,9 +14,11 @@ from kinetree.errors import ShapeError
 from kinetree.loops.state_space import multipliers
 from kinetree.loops.state_space.charts.chart import (
     AbstractChart,
+    coordinate_weights,
     independent_system,
     inverted,
     row_condition,
+    row_weights,
 )
 from kinetree.loops.state_space.invariants import Solved, invariant_gradient, invariants, newton
 from kinetree.loops.state_space.system import (
@@ -34,7 +36,7 @@ class StateChart(AbstractChart):
 
     Attributes:
         relation: ``R`` and its derivatives with respect to ``x`` and ``y``.
-        tolerance: of the state, positions and velocities alike.
+        tolerance: of the state, positions and velocities alike, in the weights of the coordinates.
         solved: how Newton's method found the last state.
     """
 
@@ -73,15 +75,22 @@ class StateChart(AbstractChart):
     def state(self, y: ArrayLike, guess: tuple | None = None) -> tuple[np.ndarray, np.ndarray]:
         """``q, v`` that have the coordinates ``y``: ψ."""
         y = np.asarray(y, dtype=float)
-        n, system, weights = self.system.n, self.system, self._weights()
+        n, system = self.system.n, self.system
+        of_g = np.ones(system.m) if system.weights is None else np.asarray(system.weights)
+        weights = np.tile(coordinate_weights(system) * np.ones(n), 2)
 
         def step(x):
             phi = np.concatenate([self.relation.value(x, y), invariants(system, x[:n], x[n:])])
             inverse = inverted(self._matrix(x, y), _END)
-            return -inverse @ phi, float(np.linalg.norm(weights * phi))
+            of_R = row_weights(self.relation.first(x, y), weights)
+            pure = np.concatenate([of_R, of_g, of_g]) * phi
+            return -inverse @ phi, float(np.linalg.norm(pure))
 
         start = self.last if guess is None else np.concatenate(guess)
-        self.solved = newton(step, start, tolerance=self.tolerance, what="the state of a chart")
+        self.solved = newton(
+            step, start, tolerance=self.tolerance, weights=weights,
+            residual_tolerance=self.residual_tolerance, what="the state of a chart",
+        )  # fmt: skip
         self.last, self._y = self.solved.x, y
         A = self._matrix(self.last, y)
         self.health = row_condition(A, inverted(A, _END))
@@ -137,11 +146,6 @@ class StateChart(AbstractChart):
         H = invariant_gradient(self.system, x[:n], x[n:])
         return np.concatenate([self.relation.first(x, y), H])
 
-    def _weights(self):
-        ones = np.ones(self.system.m)
-        g = ones if self.system.weights is None else np.asarray(self.system.weights)
-        return np.concatenate([np.ones(self.size), g, g])
-
 
 class LinearStateChart(StateChart):
     """Linear coordinates ``y = R (x - x_bar)`` of the state — Spencer §2.3.3.
@@ -153,6 +157,8 @@ class LinearStateChart(StateChart):
         S_bar: (2n, 2m): the inverse of ``[R; S]``.
         offset: ``x_bar``, (2n,).
     """
+
+    is_linear = True
 
     def __init__(
         self,
