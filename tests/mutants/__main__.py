@@ -19,6 +19,7 @@ import os
 import random
 import sys
 import time
+import zlib
 from collections import Counter, defaultdict
 from pathlib import Path
 
@@ -39,20 +40,19 @@ SLOWER = {0: 1.0, 1: 3.0, 2: 6.0}  # as if tests farther away took that many tim
 
 
 def cover(options):
-    """Record what every test executes; test files that are done are not recorded again."""
+    """Record what every test executes; test files that did not change are not recorded again."""
     path = options.out / "coverage.jsonl"
     done = {tuple(entry["file"]) for entry in _read(path) if "file" in entry}
     tasks = []
     for folder in options.tests.split(","):
         place = ROOT / "tests" / folder
         for file in [place] if place.is_file() else sorted(place.rglob("test_*.py")):
-            name = file.relative_to(ROOT).as_posix()
-            parts = 1 + file.read_text(encoding="utf-8").count("\ndef test") // 8
-            tasks += [
-                ((name, k, parts), 600.0, record_file(name, k, parts, LONGEST_TEST))
-                for k in range(parts)
-                if (name, k, parts) not in done
-            ]
+            name, text = file.relative_to(ROOT).as_posix(), file.read_text(encoding="utf-8")
+            parts = 1 + text.count("def test_") // 8
+            for k in range(parts):
+                task = (name, k, parts, zlib.crc32(text.encode()))
+                if task not in done:
+                    tasks.append((task, 600.0, record_file(name, k, parts, LONGEST_TEST)))
     with path.open("a", encoding="utf-8") as file:
         for n, (task, found, ending, seconds) in enumerate(_all(tasks, options), 1):
             for entry in found:
@@ -69,19 +69,28 @@ class Covering:
 
     def __init__(self, path):
         self.seconds, self.lines = {}, defaultdict(lambda: defaultdict(list))
-        for entry in _read(path):
-            if entry.get("passed"):
+        latest = {entry["test"]: entry for entry in _read(path) if "test" in entry}
+        for entry in latest.values():
+            if entry["passed"]:
                 self.seconds[entry["test"]] = entry["seconds"]
                 for file, numbers in entry["lines"].items():
                     for number in numbers:
                         self.lines[file][number].append(entry["test"])
 
     def of(self, path, edit):
-        """Tests for a change of a file, the most telling first, within the limits."""
+        """Tests for a change of a file, the most telling first, within the limits.
+
+        Returns:
+            The tests; how long they take [s]; whether any executes the line.
+        """
         first, last = edit.lines
-        # What runs at import is noticed by a test that executes anything of the file.
-        numbers = range(first, last + 1) if edit.scope else list(self.lines[path])
-        found = {test for n in numbers for test in self.lines[path].get(n, ())}
+        lines = self.lines[path]
+        found = {test for n in range(first, last + 1) for test in lines.get(n, ())}
+        covered = bool(found or not edit.scope)
+        if not found or not edit.scope:
+            # What runs at import, or when tests are collected, is noticed by a test that executes
+            # anything of the file, if at all.
+            found = {test for tests in lines.values() for test in tests}
         by_function = defaultdict(list)
         for test in sorted(found, key=lambda t: (self.seconds[t], t)):
             by_function[test.split("[")[0]].append(test)
@@ -101,7 +110,7 @@ class Covering:
                         chosen.append(test)
                         total += self.seconds[test]
             turn += 1
-        return chosen, total
+        return chosen, total, covered
 
 
 def _distance(path, test):
@@ -147,10 +156,10 @@ def run(options):
         again = options.again and results.get(name, {}).get("status") in ("survived", "not covered")
         if name in results and not again:
             continue
-        tests, total = covering.of(file, edit)
+        tests, total, covered = covering.of(file, edit)
         entries[name] = {
             "id": name, "path": file, "line": edit.lines[0], "kind": edit.kind,
-            "scope": edit.scope, "tests": len(tests),
+            "scope": edit.scope, "tests": len(tests), "covered": covered,
         }  # fmt: skip
         number = None if options.control else number
         limit = 30 + 3 * total
@@ -184,7 +193,7 @@ def _status(entry, ending, explained):
         return {"timeout": "timeout", "crashed": "killed"}[ending]
     if entry["tests"] and entry.get("passed") != entry["tests"]:
         return f"only {entry.get('passed')} of {entry['tests']} tests ran"
-    return "survived" if entry["tests"] else "not covered"
+    return "survived" if entry["tests"] and entry["covered"] else "not covered"
 
 
 def _explained():

@@ -8,6 +8,7 @@ Not made, because no test could or should notice them:
 - sizes of tolerances: numbers below 1e-3 or from 1e6, and products with ``eps``, ``tiny`` or a
   tolerance, since another one of that order decides the same. Comparisons with them are changed;
 - integers from 10 that are not an index: limits on iterations, sizes and counts;
+- which values tests draw: ``examples`` of joints, arguments of random numbers;
 - shapes of new arrays and operators on literal lists and strings, which fail at once;
 - ``<`` for ``<=`` between numbers that are not evidently integers, which differ on a set of measure
   zero; such a comparison is turned around instead;
@@ -41,6 +42,7 @@ ORDERED = {  # functions of which the order of two arguments matters, and the fi
     "subtract": 0, "divide": 0, "less": 0, "greater": 0, "solve": 0, "difference": 0, "where": 1,
     "select": 1, "rotate_symmetric": 0, "copysign": 0,
 }  # fmt: skip
+RANDOM = {"uniform", "normal", "standard_normal", "integers", "choice"}
 SHAPES = {"zeros", "ones", "empty", "eye", "full", "reshape", "broadcast_to", "identity"}
 UNSEEN = {"strict", "copy", "stacklevel", "maxsize"}
 INDICES = set("ijklbp")
@@ -100,11 +102,11 @@ def _readable(tree, edit, longest=88):
     """The largest expression or simple statement around a change that fits on a line."""
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
     node = chosen = edit.node
-    while not isinstance(node, ast.stmt) and len(ast.unparse(node)) <= longest:
+    while not isinstance(node, ast.stmt):
         chosen, node = node, parents[node]
-    if isinstance(node, ast.stmt) and not hasattr(node, "body"):
-        chosen = node if len(ast.unparse(node)) <= longest else chosen
-    return chosen if isinstance(chosen, (ast.expr, ast.stmt)) else node
+        if len(ast.unparse(node)) > longest:
+            return chosen
+    return chosen if hasattr(node, "body") else node
 
 
 class _Finder:
@@ -143,7 +145,7 @@ class _Finder:
     # --- Statements ---------------------------------------------------------------------------
 
     def on_functiondef(self, node):
-        if node.name in ("__repr__", "__str__"):
+        if node.name in ("__repr__", "__str__", "examples"):
             return
         for decorator in node.decorator_list:
             self._decorator(decorator)
@@ -305,7 +307,7 @@ class _Finder:
             args[k], args[k + 1] = args[k + 1], args[k]
             if ast.dump(args[k]) != ast.dump(args[k + 1]):
                 self._add("argument", node, args=args)
-        if name not in SHAPES:
+        if name not in SHAPES | RANDOM:
             for argument in node.args:
                 self.walk(argument)
         for keyword in node.keywords:
