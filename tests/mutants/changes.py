@@ -5,13 +5,15 @@ Not made, because no test could or should notice them:
 
 - annotations, imports, ``__all__``, ``__slots__``, blocks for type checkers, ``pragma: no cover``;
 - what only people read: docstrings, ``raise``, ``assert``, warnings, strings, ``__repr__``;
-- sizes of tolerances: numbers below 1e-3 or from 1e6, and products with ``eps``, ``tiny`` or a
-  tolerance, since another one of that order decides the same. Comparisons with them are changed;
+- sizes of tolerances: numbers below 1e-3 or from 1e6, and products with them, ``eps``, ``tiny`` or
+  a tolerance, since another one of that order decides the same. Comparisons with them are changed;
 - integers from 10 that are not an index: limits on iterations, sizes and counts;
 - which values tests draw: ``examples`` of joints, arguments of random numbers;
 - shapes of new arrays and operators on literal lists and strings, which fail at once;
 - ``<`` for ``<=`` between numbers that are not evidently integers, which differ on a set of measure
   zero; such a comparison is turned around instead;
+- ``a @ b`` in the other order unless both have names of matrices, since with a vector it fails at
+  once or is the same, and ``x ± 0 * y``;
 - what changes no result: options of ``dataclass`` and caches, ``strict``, ``copy``, ``stacklevel``.
 """
 
@@ -210,8 +212,11 @@ class _Finder:
             self._children_beyond_tolerance(node)
             return
         if isinstance(node.op, ast.MatMult):
-            swapped = ast.BinOp(left=node.right, op=node.op, right=node.left)
-            self._add("argument", node, swapped)
+            if all(map(_is_matrix, (node.left, node.right))):
+                swapped = ast.BinOp(left=node.right, op=node.op, right=node.left)
+                self._add("argument", node, swapped)
+        elif _adds_zero(node):
+            pass
         elif not any(map(_is_literal_sequence, (node.left, node.right))) and not _by_one(node):
             self._operator(node)
         self._children(node)
@@ -340,6 +345,19 @@ def _is_literal_sequence(node):
     return _is_text(node) or isinstance(node, (ast.List, ast.Tuple, ast.ListComp))
 
 
+def _is_matrix(node):
+    """Whether an operand has the name of a matrix or a transform: a capital."""
+    while isinstance(node, (ast.Subscript, ast.Call)) or getattr(node, "attr", "") == "T":
+        node = getattr(node, "value", None) or getattr(node, "func", None)
+    return (_name(node) or "")[:1].isupper()
+
+
+def _adds_zero(node):
+    """Whether this adds or subtracts ``0 * x``, which only has its type."""
+    zero = getattr(getattr(node.right, "left", None), "value", None) == 0
+    return isinstance(node.op, (ast.Add, ast.Sub)) and zero
+
+
 def _by_one(node):
     """Whether this multiplies with or divides by 1 or -1, where both are the same."""
     right = node.right.operand if isinstance(node.right, ast.UnaryOp) else node.right
@@ -363,6 +381,9 @@ def _is_tolerance(node):
         return False
     for side in (node.left, node.right):
         if isinstance(side, ast.BinOp) and _is_tolerance(side):
+            return True
+        size = getattr(side, "value", None)
+        if isinstance(side, ast.Constant) and isinstance(size, float) and 0 < size < 1e-3:
             return True
         name = (_name(side) or "").lower()
         if any(part in name for part in TOLERANCE):
