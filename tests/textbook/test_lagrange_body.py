@@ -116,7 +116,7 @@ def test_every_term_of_lagrange_has_the_value_of_the_text(kind, rng):
 V_0, FORCE = np.array([0.3, -0.2, 0.5, 1.0, 9.0, 2.0]), np.array([0.4, 0.0, -1.0])
 
 
-def run(kind, steps, pushed, h=1e-3):
+def run(kind, steps, pushed, h=2e-3):
     """Position, rotation and velocities in the end, by the classical method of order four."""
     q = np.zeros(body.COORDINATES[kind])
     if kind == "quaternion":
@@ -140,7 +140,7 @@ def run(kind, steps, pushed, h=1e-3):
 @pytest.mark.covers("Tutorial 4", by=(body.acceleration, body.equation_of_motion))
 def test_all_parameterisations_give_one_motion():
     """TU-23: force and torques, up to shortly before the second angle is 90°."""
-    ends = {kind: run(kind, 150, pushed=1) for kind in KINDS}
+    ends = {kind: run(kind, 100, pushed=1, h=1e-3) for kind in KINDS}
     for kind in ("euler", "quaternion"):
         for found, expected in zip(ends[kind], ends["exponential"], strict=True):
             np.testing.assert_allclose(found, expected, atol=1e-8)
@@ -155,7 +155,7 @@ def test_seven_coordinates_move_the_body_as_a_free_joint_does():
     start = np.concatenate([V_0[3:], V_0[:3]])
     motion = kt.simulate(model, model.neutral(), start, duration=0.8, rtol=1e-10, atol=1e-10)
     T = kt.pose(model, motion.q[-1], "b")
-    x, R, V = run("quaternion", 800, pushed=0)
+    x, R, V = run("quaternion", 400, pushed=0)
     np.testing.assert_allclose(x, T[:3, 3], atol=1e-7)
     np.testing.assert_allclose(R, T[:3, :3], atol=1e-7)
     np.testing.assert_allclose(V[3:], T[:3, :3] @ motion.qd[-1][:3], atol=1e-6)

@@ -209,11 +209,12 @@ class AbstractJoint(ABC):
             q[part] = q[part] / np.linalg.norm(q[part])
         return q
 
-    def reparameterize(self, q: Array, qd: Array) -> tuple[Array, Array]:
+    def reparameterize(self, q: Array, qd: Array, near: Array | None = None) -> tuple[Array, Array]:
         """The same state ``q, qd`` in variables that are good to go on with.
 
         Rounding errors of many steps take quaternions away from unit length; here they are brought
-        back from close to it. Joints whose variables become singular leave for others.
+        back from close to it. Joints whose variables become singular (``turns_over``) leave for
+        others; with ``near``, for those close to another position, so that a motion has no jump.
         """
         q = np.array(q)
         for part in self.unit_parts:

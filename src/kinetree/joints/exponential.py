@@ -10,7 +10,7 @@ from kinetree.joints.base import AbstractJoint, point_mass, unit_forces
 from kinetree.joints.spherical import random_quaternion
 from kinetree.spatial import Force, Inertia, Motion, rot
 from kinetree.spatial.lie import left_jacobian, left_jacobian_inverse
-from kinetree.spatial.ops import less, select, sqrt, stumpff, stumpff_rate
+from kinetree.spatial.ops import atan2, less, select, sqrt, stumpff, stumpff_rate
 from kinetree.spatial.rotation import quaternion_log, rotation_exp, rotation_log
 from kinetree.spatial.vector3 import ZERO3, cross
 
@@ -52,16 +52,25 @@ class Exponential(AbstractJoint):
         """``det S = 2 (1 - cos θ) / θ²``: 1 at zero, 0.4 at half a turn, 0 at a full turn."""
         return 2 * stumpff(q @ q)[2]
 
-    def reparameterize(self, q: Array, qd: Array) -> tuple[Array, Array]:
-        """The same orientation and velocity with an angle of at most half a turn less.
+    def reparameterize(self, q: Array, qd: Array, near: Array | None = None) -> tuple[Array, Array]:
+        """The same orientation and velocity with an angle of at most half a turn.
 
-        Beyond 180° ``q`` becomes ``(1 - 2π/θ) q``, and ``qd`` the rate of that; otherwise both
-        are returned as they are.
+        Beyond 180° ``q`` becomes ``(1 - 2πk/θ) q``, with ``k`` full turns left out, and ``qd`` the
+        rate of that; otherwise both are returned as they are. With ``near``, of this and its turn
+        the other way round, the one that is closer to a given position.
         """
         s = q @ q
         beyond = less(np.pi * np.pi, s)
-        theta = sqrt(select(beyond, s, 1 + 0 * s))
-        short = q * select(beyond, 1 - 2 * np.pi / theta, 1)
+        c, theta = stumpff(s), sqrt(select(beyond, s, 1 + 0 * s))
+        short = q * select(beyond, atan2(theta * c[1], c[0]) / theta, 1)
+        if near is not None:
+            r = short @ short
+            some = less(0, r)
+            turn = short * (1 - 2 * np.pi / sqrt(select(some, r, 1 + 0 * r)))
+            here, there = short - near, turn - near
+            other = less(there @ there, here @ here)
+            short = np.array([select(other, a, b) for a, b in zip(turn, short, strict=True)])
+            beyond = less(0, (short - q) @ (short - q))
         rate = left_jacobian_inverse(short).T @ (left_jacobian(q).T @ qd)
         return short, np.array([select(beyond, a, b) for a, b in zip(rate, qd, strict=True)])
 

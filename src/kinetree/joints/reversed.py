@@ -102,8 +102,8 @@ class Reversed(AbstractJoint):
     def movable_inertia(self, inertia: "Inertia") -> "Inertia | None":
         return self.joint.movable_inertia(inertia)  # looks the same from both sides
 
-    def reparameterize(self, q: Array, qd: Array) -> tuple[Array, Array]:
-        return self.joint.reparameterize(q, qd)
+    def reparameterize(self, q: Array, qd: Array, near: Array | None = None) -> tuple[Array, Array]:
+        return self.joint.reparameterize(q, qd, near)
 
     def singularity(self, q: Array) -> Any:
         return self.joint.singularity(q)

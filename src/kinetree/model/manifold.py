@@ -92,6 +92,16 @@ def normalize(model: "Model", q: ArrayLike) -> Array:
     return parts
 
 
+def continued(model, q, qd, near):
+    """The same state in variables that continue a motion from the configuration ``near``."""
+    q, qd = np.array(q), np.array(qd)
+    for i, joint in enumerate(model.joint[1:], start=1):
+        if joint.turns_over:
+            a, b = model.q_slice[i], model.v_slice[i]
+            q[a], qd[b] = joint.reparameterize(q[a], qd[b], near[a])
+    return q, qd
+
+
 def _join(model, part):
     parts = [part(i) for i in range(1, model.body_count + 1)]
     return np.concatenate(parts) if parts else np.zeros(0)

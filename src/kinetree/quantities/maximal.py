@@ -17,8 +17,9 @@ from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import ShapeError, SingularError, UnknownNameError, UnreachableError
 from kinetree.model import Model
 from kinetree.model.arrays import as_model, check_batches, check_finite
+from kinetree.model.define import CONFIGURATION, composed, quantity
 from kinetree.model.define import Array as Argument
-from kinetree.model.define import composed, quantity
+from kinetree.model.manifold import continued
 from kinetree.quantities.cartesian import (
     Method,
     cartesian_forces,
@@ -144,6 +145,12 @@ def _joint_by_joint(model, poses) -> Any:
     return np.concatenate(parts)
 
 
+@quantity(("nq",), arrays={"near": CONFIGURATION}, called="generalized_position", public=False)
+def _turned_over(model, q, near) -> Any:
+    """The same configuration with rotation vectors that continue a motion."""
+    return continued(model, q, model.zero_velocity, near)[0]
+
+
 @_of_poses(("body_count", 6))
 def _offsets(model, q, poses) -> Any:
     """Turn and shift of every body to the pose that it should have, along the axes of the base."""
@@ -172,7 +179,8 @@ def generalized_position(
         model: the mechanism.
         poses: homogeneous matrices of all moving bodies in the base, (..., body_count, 4, 4).
         near: a configuration, (..., nq): of the angles that count alike modulo 2π, and of the two
-            quaternions of a rotation, those closest to it are taken; by default angles within ±π.
+            quaternions or rotation vectors of an orientation, those closest to it are taken; by
+            default angles within ±π.
         method: ``"joints"``, from the pose of each body relative to its parent;
             ``"least_squares"``, which goes on to the smallest sum of squares of the distances of
             all bodies, angles [rad] and lengths [m] alike: for poses with errors of measurement.
@@ -256,6 +264,8 @@ def generalized_state(
 def _closest(model, q, near):
     """The same configuration in variables close to ``near``."""
     check_batches("generalized_position", poses=(q, 1), near=(np.asarray(near), 1))
+    if any(joint.turns_over for joint in model.joint[1:]):
+        q = _turned_over(model, q, near)
     q = np.array(np.broadcast_arrays(q, near)[0])
     near = np.broadcast_to(near, q.shape)
     for joint, part in zip(model.joint[1:], model.q_slice[1:], strict=True):

@@ -14,6 +14,7 @@ from kinetree.errors import ShapeError
 from kinetree.expr.repeat import repeat
 from kinetree.functional.kernel import kernel, select
 from kinetree.integration.manifold import is_flat, local_rate
+from kinetree.model.manifold import continued
 from kinetree.simulation.results.observables import observe
 
 # Annotations of kernels are shapes:
@@ -49,6 +50,7 @@ def resample(trajectory, times):
 
 @kernel
 def _between(model, q, qd, q1: ("nq",), qd1: ("nv",), s: (), h: ()):
+    q1, qd1 = continued(model, q1, qd1, q)
     d = model.difference(q, q1)
     a, b = h * qd, h * local_rate(model, q, d, qd1, order=6)
     c2, c3 = 3 * d - 2 * a - b, a + b - 2 * d

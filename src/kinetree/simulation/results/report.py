@@ -9,8 +9,9 @@ import numpy as np
 from kinetree.algorithms import crba
 from kinetree.algorithms.closed.rank import scaling
 from kinetree.errors import SimulationWarning
+from kinetree.functional.kernel import kernel
 from kinetree.integration.breakdown import joint_of, remedy
-from kinetree.joints import Free
+from kinetree.joints import AbstractJoint, Free
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.stepping.health import SingularPass
 from kinetree.model.dynamics import has_dynamics
@@ -46,6 +47,9 @@ class Report:
         smallest_pivot: of the inertia matrix, relative to its diagonal: 1 for joints that do not
             feel each other, 0 where it is singular.
         largest_advance: largest displacement of a joint in one step [rad or m].
+        smallest_distance: of the variables of a joint from where they are singular, as Euler
+            angles are in gimbal lock and rotation vectors at a full turn: 1 far away, 0 there; None
+            where no joint has such variables.
         contact: residuals of contact, ``kinetree.contact.Residuals``, or None without.
         warnings: what is wrong with these numbers.
     """
@@ -60,6 +64,7 @@ class Report:
     loop_error: float
     smallest_pivot: float
     largest_advance: float
+    smallest_distance: float | None = None
     loop_rate_error: float = 0.0
     constraints: str | None = None
     refined: int = 0
@@ -99,6 +104,8 @@ TOLERATED_ADVANCE = 1.0
 """Displacement of a joint in one step [rad or m] above which we warn."""
 SMALLEST_PIVOT = 1e-10
 """Relative pivot of the inertia matrix below which we warn."""
+SMALLEST_DISTANCE = 1e-3
+"""Distance of the variables of a joint from a singularity below which we warn."""
 TOLERATED_PENETRATION = 1e-9
 """Penetration at the end of a step [m or rad] above which we warn."""
 TOLERATED_SLIP = 1e-9
@@ -123,6 +130,7 @@ def check_result(model, stepper, record, arrays, seen, loop_error, *, adaptive) 
     H = _inertia_matrices(model, arrays["q"], chosen)
     kicked = any(_changes_the_state(event) for event in record.events)
     contact = None if record.notes is None else record.notes.history().worst
+    distances = _distances(model, arrays["q"])
     report = Report(
         integrator=stepper.method.name,
         steps=record.steps,
@@ -136,6 +144,7 @@ def check_result(model, stepper, record, arrays, seen, loop_error, *, adaptive) 
         loop_error=float(np.max(loop_error[0], initial=0.0)),
         smallest_pivot=_smallest_pivot(_of_others(model, stepper.field.prescription, H)),
         largest_advance=float(record.largest_advance),
+        smallest_distance=min((float(np.min(d)) for d in distances.values()), default=None),
         loop_rate_error=float(np.max(loop_error[1], initial=0.0)),
         constraints=getattr(stepper, "constraints", None),
         refined=getattr(stepper, "refined", 0),
@@ -144,6 +153,7 @@ def check_result(model, stepper, record, arrays, seen, loop_error, *, adaptive) 
     )
     inside = getattr(stepper, "inside", "")
     found = tuple(_warnings(model, report, arrays, loop_error[0], adaptive, inside))
+    found += tuple(_warnings_of_inertia(model, report, arrays["t"], distances))
     for message in found:
         warnings.warn(message, SimulationWarning, stacklevel=4)
     object.__setattr__(report, "warnings", found)
@@ -278,11 +288,50 @@ def _warnings(model, report, arrays, loop_error, adaptive, inside):
         yield f"{name}: {too_strong}"
     if report.contact is not None:
         yield from _warnings_of_contact(name, report.contact, smaller)
-    if report.smallest_pivot < SMALLEST_PIVOT:
+
+
+def _distances(model, q):
+    """Of the variables of joints from their singularities, by name of the joint, (T, ...)."""
+    joints = [i for i, j in enumerate(model.joint) if i and _may_be_singular(j)]
+    if not joints or not q.size:
+        return {}
+    found = _singularities(model, q)
+    return {model.joint_names[i - 1]: found[..., k] for k, i in enumerate(joints)}
+
+
+@kernel
+def _singularities(model, q):
+    parts = [
+        joint.singularity(q[at])
+        for joint, at in zip(model.joint[1:], model.q_slice[1:], strict=True)
+        if _may_be_singular(joint)
+    ]
+    return np.array(parts)
+
+
+def _may_be_singular(joint):
+    joint = getattr(joint, "joint", joint)  # of the reverse of a joint
+    return type(joint).singularity is not AbstractJoint.singularity
+
+
+def _warnings_of_inertia(model, report, t, distances):
+    """Inertia matrices that are nearly singular, because of the variables of a joint or not."""
+    close = f"the simulation of {model.name!r} comes close to a singular inertia matrix"
+    known = False
+    for joint, d in distances.items():
+        d = d.reshape(len(t), -1).min(axis=1)
+        if not d.min() >= SMALLEST_DISTANCE:
+            known, kind = True, type(model.joint[model.joint_index(joint)]).__name__
+            yield (
+                f"{close} at t = {t[np.argmin(d)]:.4g} s: the variables of joint {joint!r} "
+                f"({kind}) are singular there, by gimbal lock or at a full turn of a rotation "
+                f"vector, and their rates mean little. A kinetree.Spherical joint is singular "
+                f"nowhere"
+            )
+    if report.smallest_pivot < SMALLEST_PIVOT and not known:
         yield (
-            f"{name} comes close to a singular inertia matrix (smallest relative pivot "
-            f"{report.smallest_pivot:.2g}): accelerations there mean little. Look for bodies "
-            f"without mass, or Euler angles near their singularity"
+            f"{close} (smallest relative pivot {report.smallest_pivot:.2g}): accelerations there "
+            f"mean little. Look for bodies without mass"
         )
 
 
