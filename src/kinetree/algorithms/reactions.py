@@ -73,15 +73,15 @@ def joint_reactions(
     for n in joints:
         if n > NB:
             joint, (X_s, drive, bearing) = model.loops[n - NB - 1], closing[n - NB - 1]
-            X_p = joint.predecessor_placement @ X_0[joint.predecessor]
+            X_J = X_s @ (joint.predecessor_placement @ X_0[joint.predecessor]).inverse()
             to_body = joint.successor_placement
         else:
             joint, X_s, to_body = model.bodies[n - 1], X_0[n], model.identity_transform
-            X_p = model.tree_transform[n] @ X_0[model.parent[n]]
+            X_J = X[n] @ model.tree_transform[n].inverse()
             drive = joint.active_subspace(q[model.q_slice[n]]) @ (S[n].T @ f[n])
             bearing = f[n] - drive
         f_J = {"total": drive + bearing if n > NB else f[n], "bearing": bearing, "drive": drive}
-        rows.append(_placed(f_J[part], frame, X_s, X_p, to_body, X_0).to_array())
+        rows.append(_placed(f_J[part], frame, X_s, X_J, to_body, X_0).to_array())
     return np.array(rows).reshape(len(rows), 6)
 
 
@@ -93,7 +93,7 @@ def pushed(model, q, f_ext, loop_tau):
     return along if f_ext is None else [None, *map(add, along[1:], f_ext[1:])]
 
 
-def _placed(f, frame, X_s, X_p, to_body, X_0):
+def _placed(f, frame, X_s, X_J, to_body, X_0):
     """A force in successor coordinates, in those of ``frame``."""
     if frame == "joint":
         return f
@@ -102,7 +102,7 @@ def _placed(f, frame, X_s, X_p, to_body, X_0):
     if frame == "aligned":
         return Force(X_s.E.T @ f.angular, X_s.E.T @ f.linear)
     if frame == "predecessor":
-        return (X_s @ X_p.inverse()).T @ f
+        return X_J.T @ f
     if frame == "world":
         return X_s.T @ f
     return (X_s @ (frame.placement @ X_0[frame.body]).inverse()).T @ f

@@ -33,6 +33,9 @@ def summary(model) -> str:
         joints = joints_with(model, what)
         if joints:
             lines.append(f"{'springs' if what == 'stiffness' else what} in {', '.join(joints)}")
+    driven = joints_with(model, "active_predecessor", "active_successor")
+    if driven:
+        lines.append(f"drives with wrenches of their own in {', '.join(driven)}")
     for what in ("actuators", "postures"):
         if getattr(model, what):
             lines.append(f"{what}: " + ", ".join(x.name for x in getattr(model, what)))

@@ -55,14 +55,18 @@ def to_model(model: Model) -> Any:
         placement = to_se3(pin, frame.placement @ at.X)
         kind = pin.FrameType.OP_FRAME
         result.addFrame(pin.Frame(frame.name, at.joint, at.frame, placement, kind))
-    springs = [b.joint_name for b in model.bodies if has_dynamics(b, "stiffness")]
-    if springs:
-        warnings.warn(
-            f"model {model.name!r}: springs of joints {', '.join(map(repr, springs))} not "
-            f"converted, since Pinocchio has none",
-            ModelWarning,
-            stacklevel=2,
-        )
+    for what, names in (
+        ("springs", ("stiffness",)),
+        ("drives", ("active_predecessor", "active_successor")),
+    ):
+        joints = [b.joint_name for b in model.bodies if any(has_dynamics(b, n) for n in names)]
+        if joints:
+            warnings.warn(
+                f"model {model.name!r}: {what} of joints {', '.join(map(repr, joints))} not "
+                f"converted, since Pinocchio has none",
+                ModelWarning,
+                stacklevel=2,
+            )
     return add_mimic_joints(pin, result, model) if model.couplings else result
 
 
