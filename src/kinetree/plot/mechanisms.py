@@ -146,8 +146,8 @@ def postures(
         flat = extent[thin] <= _FLAT * size
         plane = ("yz", "xz", "xy")[thin] if flat else "3d"
     axis = list(_PLANES[plane])
-    options = {"subplot_kw": {"projection": "3d"}} if plane == "3d" else {}
-    with sheet(size=(6.4 if numbers else 4.6, 4.2), **options) as (figure, grid):
+    kind = {"projection": "3d"} if plane == "3d" else {}
+    with sheet(size=(6.4 if numbers else 4.6, 4.2), subplot_kw=kind) as (figure, grid):
         axes = grid[0, 0]
         axes.plot(*sticks[0][-1][:, axis].T, "^", color="#8a8f98", markersize=11, zorder=1)
         for k in range(len(q)):

@@ -199,8 +199,8 @@ def _with_passes(events, stepper, arrays, store_every):
     elif chosen is None or not chosen.rows or len(arrays["t"]) < 3:
         return events
     else:
-        states = (arrays[name] for name in ("t", "q", "qd"))
-        passes = passes_of(stepper.model, chosen, *states, store_every)
+        t, q, qd = (arrays[name] for name in ("t", "q", "qd"))
+        passes = passes_of(stepper.model, chosen, t, q, qd, store_every)
     return sorted([*events, *passes], key=lambda event: event.t) if passes else events
 
 

@@ -157,10 +157,12 @@ def _measures(model, chosen, q, qd):
     return float(s[last]), float(s[0] / s[last]) if s[last] > 0 else np.inf, indicator
 
 
-def _pass(model, chosen, t, q, qd, sine, sample) -> SingularPass:
+def _pass(model, chosen, t, state, sine, sample) -> SingularPass:
+    q, qd = state
+    sigma, kappa, indicator = _measures(model.at(t), chosen, q, qd)
     return SingularPass(
-        float(t), "singular configuration", q, qd, q, qd, 0.0, tuple(map(int, sample)),
-        float(sine), *_measures(model.at(t), chosen, q, qd),
+        float(t), "singular configuration", q, qd, q, qd, sample=tuple(map(int, sample)),
+        sine=float(sine), sigma=sigma, kappa=kappa, indicator=indicator,
     )  # fmt: skip
 
 
@@ -202,8 +204,8 @@ class Passes:
                 at, least = _vertex((t0, h0[index]), (t1, h1[index]), (t, health[index]))
                 ratio = max(least, 0.0) / best[index]
                 if ratio < _CLOSE:
-                    state = q1[index], qd1[index], np.sqrt(ratio), index
-                    self.found.append(_pass(self.model, self.chosen, at, *state))
+                    state, sine = (q1[index], qd1[index]), np.sqrt(ratio)
+                    self.found.append(_pass(self.model, self.chosen, at, state, sine, index))
         self._seen.append((t, np.array(q), np.array(qd), np.array(health)))
 
 
@@ -226,27 +228,29 @@ def passes_of(model, chosen, t, q, qd, steps) -> list[SingularPass]:
         motion = t, q[(slice(None), *index)], qd[(slice(None), *index)]
 
         def at(times, motion=motion):
-            states = _between(model, *motion, times)
+            states = _between(model, motion, times)
             return np.asarray(health_at.call(times, states[0])), states
 
-        health = at(grid)[0]
+        health = np.asarray(health_at.call(t, motion[1])) if parts == 1 else at(grid)[0]
         best, inner = np.max(health), health[1:-1]
         low = (inner <= health[:-2]) & (inner < health[2:]) & (inner < UNHEALTHY * best)
         for k in np.flatnonzero(low) + 1:
             ends = grid[k - 1], grid[k + 1]
             for _ in range(4):
-                times = np.linspace(*ends, 65)
+                times = np.linspace(ends[0], ends[1], 65)
                 values, states = at(times)
                 j = int(np.argmin(values[1:-1])) + 1
                 ends = times[j - 1], times[j + 1]
             if values[j] < _CLOSE * best:
-                state = states[0][j], states[1][j], np.sqrt(max(values[j], 0.0) / best)
-                found.append(_pass(model, chosen, times[j], *state, index))
+                sine = np.sqrt(max(values[j], 0.0) / best)
+                state = states[0][j], states[1][j]
+                found.append(_pass(model, chosen, times[j], state, sine, index))
     return found
 
 
-def _between(model, t, q, qd, times):
-    """States at times of a stored motion, by cubic interpolation."""
+def _between(model, motion, times):
+    """States at times of a stored motion ``t, q, qd``, by cubic interpolation."""
+    t, q, qd = motion
     k = np.clip(np.searchsorted(t, times, side="right") - 1, 0, len(t) - 2)
     h, x = (t[k + 1] - t[k])[:, None], ((times - t[k]) / (t[k + 1] - t[k]))[:, None]
     space, v0, v1 = space_of(model), h * qd[k], h * qd[k + 1]

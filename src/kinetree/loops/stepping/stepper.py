@@ -92,7 +92,8 @@ class ProjectedStepper(Stepper):
         if count:
             self.judge.learn(Checks(*(c[:count] for c in checks)))
         for k in sorted({0, count - 2, count - 1} & set(range(count))):  # next to those with care
-            self.passes.look(instants[k + 1], *states[k][:2], checks.health[k], self.judge.health)
+            q, qd = states[k][:2]
+            self.passes.look(instants[k + 1], q, qd, checks.health[k], self.judge.health)
         return states[:count]
 
     def _is_fine(self, checks):

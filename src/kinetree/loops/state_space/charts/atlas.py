@@ -107,10 +107,10 @@ class Atlas:
             except SingularError:
                 found = None
         if found is None:
-            sigma = np.linalg.svd(self.system.G(q), compute_uv=False)
+            sigma = np.linalg.svd(self.system.G(q), compute_uv=False)[: self.chart.system.m]
             raise SingularError(
                 f"no chart reaches the end of the step from t = {t:.6g} s, where the condition of "
-                f"the constraints is {sigma[0] / sigma[self._rank - 1]:.3g}; take a shorter step, "
+                f"the constraints is {sigma[0] / sigma[-1]:.3g}; take a shorter step, "
                 f"or pass singularities with kt.loops.SVDForm or constraints='projection'"
             )
         return found
