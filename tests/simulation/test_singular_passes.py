@@ -109,7 +109,6 @@ def test_without_refinement_the_energy_suffers():
     assert other <= one
 
 
-@pytest.mark.covers("Spencer 3.1", by=passes_of)
 @pytest.mark.parametrize("store_every", [1, 10])
 @pytest.mark.parametrize("name", [name for name in CONSTRAINTS if "energy" not in name])
 def test_passes_are_events_however_constraints_are_kept(name, store_every):
@@ -131,6 +130,14 @@ def test_passes_are_events_however_constraints_are_kept(name, store_every):
     np.testing.assert_allclose([event.sigma, event.kappa], [found.sigma, found.kappa], rtol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["projection", "ascher_chin"])
+def test_a_pass_of_steps_that_adapt_counts_once(name):
+    model, run = five_bar(), {"duration": 0.8, "rtol": 1e-7, "constraints": name}
+    (event,) = kt.simulate(model, np.array(model.posture("home").q), **run).events
+    np.testing.assert_allclose(event.t, 0.65082, rtol=0, atol=1e-4)
+
+
+@pytest.mark.covers("Spencer 3.1", by=passes_of)
 def test_passes_of_a_batch_have_the_number_of_their_sample():
     model = five_bar()
     home = np.array(model.posture("home").q)

@@ -142,7 +142,7 @@ def simulate(
     arrays = record.arrays()
     if prescription is not None:
         arrays["tau"] = drive_forces(stepper, arrays)
-    record.events = _with_passes(record.events, stepper, arrays, store_every)
+    record.events = _with_passes(record.events, stepper, arrays, store_every, adaptive)
     seen = observe(model, arrays["q"], arrays["qd"])
     open_by = loop_errors(model, *(arrays[name] for name in ("t", "q", "qd")))
     return Trajectory(
@@ -191,10 +191,10 @@ def _tolerance(rtol, atol, max_step):
     return Tolerance(float(rtol), float(atol), float(max_step))
 
 
-def _with_passes(events, stepper, arrays, store_every):
+def _with_passes(events, stepper, arrays, store_every, adaptive):
     """Events, and where the mechanism was close to a singular configuration, in order of time."""
     chosen = getattr(stepper.field, "chosen", None)
-    if isinstance(stepper, ProjectedStepper):
+    if isinstance(stepper, ProjectedStepper) and not adaptive:  # steps that count, all of them
         passes = stepper.passes.found
     elif chosen is None or not chosen.rows or len(arrays["t"]) < 3:
         return events
