@@ -5,6 +5,7 @@ import pytest
 from support.closeness import assert_close
 from support.textbook import Arm, random_state, rate, two_link_arm
 
+import kinetree as kt
 from kinetree import samples
 from kinetree.algorithms import crba, jacobians, kinematics, rnea, sparsity
 from kinetree.joints import Free, Prescribed, Prismatic, Revolute, Spherical
@@ -145,6 +146,32 @@ def test_a_moving_base_and_a_tip_enter_as_they_do_on_a_free_joint(bodies, rng):
     A, _, _, L = stacked.stacked_operators(m, q)
     v = kinematics.body_velocities(weightless, np.concatenate([origin, q]), moving[0])[1]
     assert_close(L @ (A @ qd + V), stack(v)[6:], scale=20)
+
+
+@pytest.mark.covers("Tutorial 6", by=(stacked.global_jacobian, stacked.global_order))
+def test_global_velocities_are_all_linear_first_then_all_angular(rng):
+    """TU-49, (60): against velocities one by one, and reordered from those of the library."""
+    m, q, qd, *_ = random_state(rng)
+    n = m.body_count
+    J = stacked.global_jacobian(m, q)
+    assert J.shape == (6 * n, m.nv)
+    V = J @ qd
+    state = kt.maximal_state(m, q, qd)
+    assert_close(V[: 3 * n].reshape(n, 3), state.velocity, scale=10)
+    assert_close(V[3 * n :].reshape(n, 3), state.angular_velocity, scale=10)
+    h = 1e-6  # and against positions, by a difference
+    x = [kt.maximal_state(m, m.integrate(q, s * h * qd), qd).position for s in (1, -1)]
+    np.testing.assert_allclose(V[: 3 * n], (x[0] - x[1]).ravel() / (2 * h), atol=1e-7)
+    # body by body, angular first: the order of the library, with points at the mass centres
+    by_body = np.concatenate([state.angular_velocity, state.velocity], axis=1).ravel()
+    order = stacked.global_order(n)
+    assert_close(by_body[order], V, scale=10)
+    assert_close(V[np.argsort(order)], by_body, scale=10)
+    assert sorted(order) == list(range(6 * n))
+    assert not np.allclose(by_body, V)  # the order matters
+    # what J is for, (61): only in its own order does it give the joint velocities back
+    assert_close(np.linalg.pinv(J) @ V, qd, condition=np.linalg.cond(J))
+    assert np.max(np.abs(np.linalg.pinv(J) @ by_body - qd)) > 1e-3
 
 
 def test_shapes_and_sparsity(rng):

@@ -790,6 +790,7 @@ RULES = {
     "rnea_tensor.gravity_force": G_RULE,
     "rnea_tensor.inverse_dynamics": TAU_RULE,
     "stacked.coriolis_force": VELOCITY_RULE,
+    "stacked.global_jacobian": Rule(columns),
     "stacked.gravity_force": G_RULE,
     "stacked.inverse_dynamics": TAU_RULE,
     "stacked.joint_space_inertia": H_RULE,

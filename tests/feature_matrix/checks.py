@@ -634,6 +634,16 @@ def _(f, c, task):
     f.same(actual.coriolis, bias - gravity, scale=max_of(gravity, bias, task.inertia))
 
 
+@of_task("ik.dynamics_at_pose")
+def _(f, c, task):
+    target = homogeneous(c.ref.frame(c.name)[1])
+    found = f(c.model, c.name, target, np.array([0.3]), c.q, limits=False, **task_of(c))
+    f.same(found.inertia, task.inertia, tolerance=1e-6)
+    f.same(found.gravity, task.gravity, scale=max_of(task.gravity, task.inertia), tolerance=1e-6)
+    reached = kt.velocity(c.plain, c.q, found.qd, c.name, frame="aligned")
+    f.same(reached[ROWS[task_of(c)["rows"][0]]], 0.3, tolerance=1e-6)
+
+
 @of_task("dynamically_consistent_inverse")
 def _(f, c, task):
     actual = f(c.model, c.q, c.name, **task_of(c))

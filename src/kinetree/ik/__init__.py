@@ -6,6 +6,7 @@ found.require()  # joint positions, or an error that says why there are none
 """
 
 from kinetree.ik.solve import REASONS, InverseKinematics, inverse_kinematics
+from kinetree.ik.task_space import PoseDynamics, dynamics_at_pose
 from kinetree.ik.tasks import (
     CenterOfMassTask,
     OrientationTask,
@@ -19,8 +20,10 @@ __all__ = [
     "CenterOfMassTask",
     "InverseKinematics",
     "OrientationTask",
+    "PoseDynamics",
     "PoseTask",
     "PositionTask",
     "PostureTask",
+    "dynamics_at_pose",
     "inverse_kinematics",
 ]

@@ -16,8 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.algorithms import armature
-from kinetree.algorithms.coupled import congruent, for_all_joints, force
+from kinetree.algorithms.coupled import columns, congruent, for_all_joints, force
 from kinetree.algorithms.honours import refuses
+from kinetree.algorithms.jacobians import frame_jacobian
 from kinetree.algorithms.kinematics import joint_transforms
 from kinetree.spatial import Force, Motion, dense
 
@@ -25,6 +26,8 @@ __all__ = [
     "StackedOperators",
     "StackedVectors",
     "coriolis_force",
+    "global_jacobian",
+    "global_order",
     "gravity_force",
     "inverse_dynamics",
     "joint_space_inertia",
@@ -137,6 +140,33 @@ def gravity_force(model, q):
     """``Aᵀ Lᵀ G L V̇_base`` with the base accelerating at ``-g`` — Lynch & Park (9.84)."""
     A, G, _, L = stacked_operators(model, q)
     return A.T @ L.T @ G @ L @ stacked_vectors(model, q).Vd_base
+
+
+# --- all linear velocities, then all angular ones — tutorial (57)–(60) --------------------------
+
+
+@for_all_joints(columns)
+def global_jacobian(model, q):
+    """``J`` with ``(v_1, ..., v_m, w_1, ..., w_m) = J qd``, (6m, nv) — tutorial (60).
+
+    Velocities of the mass centres (origins of bodies without mass) and angular velocities, along
+    the axes of the base. The order is not that of ``V`` above, which goes body by body.
+    """
+    parts = [np.zeros((2, 0, 3, model.nv), dtype=int)]
+    for i, name in enumerate(model.body_names[1:], start=1):
+        c = None if model.inertia[i].mass == 0 else model.inertia[i].center_of_mass
+        J = frame_jacobian(model, q, model.frame(name), "aligned", c)
+        parts.append(np.stack([J[3:], J[:3]])[:, None])
+    return np.concatenate(parts, axis=1).reshape(-1, model.nv)
+
+
+def global_order(count):
+    """Where the entries of (60) stand in a vector body by body, angular first, (6 count,).
+
+    ``V[global_order(m)]`` is in the order of (60); ``np.argsort(global_order(m))`` leads back.
+    """
+    rows = np.arange(6 * count).reshape(count, 2, 3)
+    return rows[:, ::-1].transpose(1, 0, 2).ravel()
 
 
 def _rows(i):
