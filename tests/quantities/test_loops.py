@@ -13,6 +13,7 @@ from kinetree.algorithms.closed.independent import (
     coordinate_plan,
 )
 from kinetree.algorithms.closed.rank import closed_configurations
+from kinetree.spatial import Inertia
 
 SAMPLES = ("five_bar", "excavator", "bennett", "parallel_four_bar")
 
@@ -165,6 +166,49 @@ def test_derivatives_where_a_pivot_of_the_plan_is_zero():
         inertia.append((rate(crank, q_n, tangents=qd), kt.mass_matrix_rate(crank, q_n, qd)))
     found, expected = (np.array(x) for x in zip(*inertia, strict=True))
     assert_close(found, expected, condition=1e5)
+
+
+def planar(constraint):
+    """A plate that slides in the plane and turns, under a constraint of one's own."""
+    small = Inertia.from_mass_center(0.1, np.zeros(3), 0.01 * np.eye(3))
+    b = kt.ModelBuilder("plate")
+    b.body("x", joint=kt.Prismatic("x"), inertia=small)
+    b.body("y", on="x", joint=kt.Prismatic("y"), inertia=small)
+    plate = Inertia.from_mass_center(1.0, (0.2, 0.0, 0.0), 0.1 * np.eye(3))
+    b.body("plate", on="y", joint=kt.Revolute("z"), inertia=plate)
+    return b.build().replace(constraints=(constraint,))
+
+
+def edge(q, qd):
+    """A skate moves along its edge: no function of the position says so."""
+    return [np.cos(q[2]) * qd[1] - np.sin(q[2]) * qd[0]]
+
+
+def guide(q, t):
+    """A guide that moves."""
+    return [q[0] - np.sin(t)]
+
+
+@pytest.mark.parametrize("constraint", [{"rate": edge}, {"position": guide}])
+def test_constraints_of_ones_own_have_coordinates_too(constraint, rng):
+    model = planar(kt.ConstraintFunction("own", **constraint))
+    q, tau = np.array([0.0, 0.2, 0.3]), rng.standard_normal(3)
+    qd = kt.loops.project_velocity(model, q, rng.standard_normal(3))
+    qdd, y = kt.forward_dynamics(model, q, qd, tau), coordinates(model)
+    G, g, _ = kt.loops.null_space(model, q, qd)
+    H, C = kt.mass_matrix(model, q), kt.bias_force(model, q, qd)
+    assert_close(H @ qdd[y] + C, G.T @ tau, scale=10.0)
+    assert_close(G @ qdd[y] + g, qdd, scale=10.0)
+    if constraint == {"position": guide}:
+        with pytest.raises(
+            kt.errors.JointError, match=r"coriolis_matrix: .* constraint 'own' moves by"
+        ):
+            kt.coriolis_matrix(model, q, qd)
+        return
+    C, rate = kt.coriolis_matrix(model, q, qd), kt.mass_matrix_rate(model, q, qd)
+    assert_close(C @ qd[y], kt.bias_force(model, q, qd), scale=10.0)  # gravity does no work
+    assert_close(rate - 2 * C, (2 * C - rate).T, scale=10.0)
+    assert_close(rate, kt.jvp(kt.mass_matrix, wrt="q")(model, q, tangents=qd), scale=10.0)
 
 
 # --- hybrid dynamics -----------------------------------------------------------------------------

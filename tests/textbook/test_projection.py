@@ -12,14 +12,19 @@ from support.states import (
     random_state,
 )
 
+import kinetree as kt
 from kinetree import samples
 from kinetree.algorithms import aba, crba, rnea
+from kinetree.algorithms.closed.rank import closed_configurations
+from kinetree.algorithms.closed.systems import block_diagonal
+from kinetree.algorithms.handles import as_handle_sets, join
 from kinetree.algorithms.jacobians import frame_acceleration, frame_jacobian_rate, frame_velocity
 from kinetree.algorithms.kinematics import base_transforms
 from kinetree.errors import SingularError, UnknownNameError
 from kinetree.joints import REPRESENTATIVES, Revolute
 from kinetree.model import Frame, ModelBuilder
-from kinetree.spatial import Force, Inertia
+from kinetree.samples import random_inertia
+from kinetree.spatial import Force, Inertia, Plucker, skew
 from kinetree.textbook import projection as pr
 
 
@@ -220,3 +225,94 @@ def test_an_unknown_handle_is_refused(rng):
     model = samples.chain(3)
     with pytest.raises(UnknownNameError, match="no frame or body 'hand'"):
         pr.inverse_inertia(model, np.zeros(3), ["link1", "hand"])
+
+
+# --- loops: A7 of RBDA §7.2.1 against the assembly of §7.5 ---------------------------------------
+
+
+def in_base(model, q, frames, Phi, b):
+    """The response of handles, each in its own coordinates, in those of the base."""
+    X = [Plucker(T[:3, :3].T, T[:3, 3]) for T in (kt.pose(model, q, name) for name in frames)]
+    back = block_diagonal([x.inverse().to_matrix() for x in X])
+    return back @ Phi @ back.T, back @ b
+
+
+def triangle(rng):
+    """Three bodies in a row, afloat, and a strut from the last to the first; with the parts of it.
+
+    Returns:
+        The closed model, the row of bodies and the strut, each with a configuration, and the points
+        at which balls join the strut to the others.
+    """
+    inertia = [random_inertia(rng) for _ in range(4)]
+
+    def row_of_bodies(there=(0.0, 0.0, 0.0)):
+        b = kt.ModelBuilder("row", gravity=(0.4, -1.0, -9.0))
+        b.body("a", joint=kt.Free(), inertia=inertia[0])
+        b.body("b", on="a", joint=kt.Revolute("z"), at=(0.5, 0.1, 0), inertia=inertia[1])
+        b.body("c", on="b", joint=kt.Revolute("y"), at=(0.4, 0, 0.2), inertia=inertia[2])
+        b.frame("tip", on="b", at=(0.1, 0.2, 0.3))
+        b.frame("end", on="c", at=(0.3, 0.1, 0))
+        b.frame("start", on="a", at=there)
+        return b
+
+    row = row_of_bodies().build()
+    q = row.random_configuration(rng)
+    far = rng.standard_normal(3)  # the other end of the strut
+    T = {name: kt.pose(row, q, name) for name in ("a", "end")}
+    there = (np.linalg.inv(T["a"]) @ T["end"] @ np.append(far, 1.0))[:3]
+    b = row_of_bodies(there)
+    row = b.build()
+    b.body("strut", on="c", joint=kt.Spherical(), at=(0.3, 0.1, 0), inertia=inertia[3])
+    b.frame("middle", on="strut", at=far / 2)
+    b.loop("ball", predecessor="a", successor="strut", joint=kt.Spherical(), at=there,
+           successor_at=far)  # fmt: skip
+    closed = b.build()
+    b = kt.ModelBuilder("strut", gravity=row.gravity)
+    b.body("strut", joint=kt.Free(), inertia=inertia[3])
+    b.frame("middle", on="strut", at=far / 2)
+    b.frame("near", on="strut", at=(0, 0, 0))
+    b.frame("far", on="strut", at=far)
+    strut, R = b.build(), T["end"][:3, :3]
+    w = np.sqrt(max(0.0, 1 + np.trace(R))) / 2
+    v = np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]]) / (4 * w)
+    points = T["end"][:3, 3], (T["end"] @ np.append(far, 1.0))[:3]
+    q_strut = np.concatenate([points[0], [w], v])
+    return closed, np.concatenate([q, [1.0, 0, 0, 0]]), (row, q), (strut, q_strut), points
+
+
+@pytest.mark.covers("RBDA 7.1", "RBDA 7.2", by=(pr.handle_response, pr.inverse_inertia))
+@pytest.mark.covers("RBDA 7.5", by=join)
+def test_handles_of_a_closed_mechanism_are_those_of_its_parts_joined_by_two_joints(rng):
+    closed, q, (row, q_row), (strut, q_strut), points = triangle(rng)
+    rest = [np.zeros(m.nv) for m in (closed, row, strut)]
+    tau = np.concatenate([np.zeros(6), [0.7, -1.1], np.zeros(3)])  # of the hinges in the row
+    kept = ["tip", "middle"]
+    response = pr.handle_response(closed, q, rest[0], tau, kept)
+    Phi, b = in_base(closed, q, kept, *response)
+
+    parts = []
+    for model, at, still, push, frames in (
+        (row, q_row, rest[1], tau[:8], ["tip", "end", "start"]),
+        (strut, q_strut, rest[2], rest[2], ["middle", "near", "far"]),
+    ):
+        found = pr.handle_response(model, at, still, push, frames)
+        parts.append(as_handle_sets(*in_base(model, at, frames, *found), [0], [1, 2]))
+    T = block_diagonal([np.concatenate([skew(p), np.eye(3)]) for p in points])
+    joined = join(*parts, T, np.zeros(12))
+    size = float(np.max(np.abs(joined.Phi)))
+    assert_close(Phi, joined.Phi, scale=size, condition=1e6)
+    assert_close(b, joined.b, scale=max(float(np.max(np.abs(joined.b))), size), condition=1e6)
+    rank, _ = pr.handle_freedom(closed, q, kept)
+    assert rank == np.linalg.matrix_rank(Phi, tol=1e-9 * size)
+
+
+def test_an_articulated_body_inertia_of_a_linkage_is_what_a_hand_feels(rng):
+    model = kt.samples.five_bar()
+    q = closed_configurations(model)[0]
+    qd = kt.loops.project_velocity(model, q, rng.standard_normal(model.nv))
+    IA, pA = pr.operational_space_dynamics(model, q, qd, np.zeros(model.nv), "link3", rows=(3, 5))
+    assert_close(IA, kt.operational_space_inertia(model, q, "link3", frame="body",
+                                                  rows=("x", "z")), condition=1e4)  # fmt: skip
+    eta = kt.operational_space_bias(model, q, qd, "link3", frame="body", rows=("x", "z"))
+    assert_close(pA, eta, condition=1e4)

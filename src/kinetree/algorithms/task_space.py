@@ -178,8 +178,8 @@ class Task:
 
 
 def _honours_loops(text):
-    """Let a text refuse loops, unless it is told what motions they allow."""
-    refusing = refuses("loops", use="kinetree.task_freedom, which honours loops")(text)
+    """Let a text refuse loops, unless the motions that they allow are given."""
+    refusing = refuses("loops", use="the functions of kinetree.quantities.task_space")(text)
 
     @wraps(text)
     def of_model(model, *arrays, allowed=None, **options):

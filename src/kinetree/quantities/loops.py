@@ -27,7 +27,7 @@ from kinetree.arrays.dispatch import good_samples
 from kinetree.arrays.kinds import is_foreign
 from kinetree.codegen.inline import trace_of
 from kinetree.codegen.program import Argument, trace
-from kinetree.errors import LoopError, ShapeError, SingularError, TraceError
+from kinetree.errors import LoopError, ShapeError, SingularError, TraceError, calling
 from kinetree.model.arrays import as_model, require_unit_parts
 from kinetree.model.define import kept, kernel_for, quantity
 from kinetree.spatial import Force
@@ -78,7 +78,8 @@ def with_loops(text, keep=None):
         for argument, read in definition.read.items():
             if given.get(argument) is not None:
                 given[argument] = read(model, given[argument])
-        return _Closed(model, definition, text, keep, given).result()
+        with calling(definition.called):
+            return _Closed(model, definition, text, keep, given).result()
 
     return lambda definition: partial(otherwise, definition)
 
@@ -138,7 +139,7 @@ class _Closed:
         given = dict(zip(self.names, arrays, strict=True))
         if "f_ext" in given:
             given["f_ext"] = [None, *map(Force.from_array, given["f_ext"])]
-        q, qd = given.pop("q"), given.pop("qd", self.model.zero_velocity)
+        q, qd = given.pop("q"), given.pop("qd", None)
         return lambda at: self.text(at, **given, **self.options), motion(self.model, q, qd)
 
     def _by_plan(self, *arrays, anywhere):

@@ -383,6 +383,6 @@ def task_freedom(
 def _response(model, q, frame, reference, rows, point):
     """``H^-½ Jᵀ``, up to a rotation; with loops that of the motions ``qd = G yd`` they allow."""
     with calling("task_freedom"):
-        allowed = allowed_motion_at(model, q, model.zero_velocity) if model.is_constrained else None
+        allowed = allowed_motion_at(model, q, None) if model.is_constrained else None
         task = texts.Task(model, q, frame, reference, rows, point, allowed=allowed)
     return task.Y / np.sqrt(task.L.diagonal())[:, None]

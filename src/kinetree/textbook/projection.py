@@ -111,7 +111,7 @@ def handle_freedom(model, q, frames, rows=None):
     """
     J = np.asarray(handle_jacobian(model, q, frames, rows), float)
     if model.is_constrained:
-        J = J @ allowed_motion_at(model, q, model.zero_velocity).G
+        J = J @ allowed_motion_at(model, q, None).G
     s = np.linalg.svd(J, compute_uv=False)
     J_rows = len(_handles(model, frames)) * 6 if rows is None else len(rows)
     rank = int(np.count_nonzero(s > 1e-10 * max(s, default=0)))
@@ -130,7 +130,7 @@ def _factored(model, q, frames, rows):
     """
     J = handle_jacobian(model, q, frames, rows)
     if model.is_constrained:
-        allowed = allowed_motion_at(model, q, model.zero_velocity)
+        allowed = allowed_motion_at(model, q, None)
         J, L, lam = J @ allowed.G, allowed.factors(), ltl.dense(allowed.G.shape[1])
     else:
         L, lam = inertia_factors(model, q), model.expanded_parent

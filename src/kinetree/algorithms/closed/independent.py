@@ -250,7 +250,7 @@ def allowed_motion(model, q, qd, chosen: CoordinatePlan, *, anywhere=False):
     Args:
         model: the mechanism.
         q: position variables, (nq,).
-        qd: velocity variables, (nv,).
+        qd: velocity variables, (nv,); None where they do not matter.
         chosen: the plan.
         anywhere: whether to leave its pivots aside and solve for all dependent variables at once,
             by orthogonal columns: more operations, and right wherever the coordinates determine the
@@ -260,7 +260,8 @@ def allowed_motion(model, q, qd, chosen: CoordinatePlan, *, anywhere=False):
         An ``AllowedMotion``; and a function without arguments for its health, to be called after
         what was to be computed: at least 1 where that is good.
     """
-    view, plan = condensed(model), chosen.plan
+    view, plan, moves = condensed(model), chosen.plan, qd is not None
+    qd = qd if moves else model.zero_velocity
     c = stacked_rows(view, q, qd, plan.axes)
     found = (_orthogonal if anywhere else _eliminated)(model, c, chosen)
 
@@ -277,7 +278,8 @@ def allowed_motion(model, q, qd, chosen: CoordinatePlan, *, anywhere=False):
         wrong = [violations(plan, still, column) for column in at.G.T]
         for is_violated in (w for part in (violations(plan, c, at.g), *wrong) for w in part):
             worst = select(is_violated, 0, worst)
-        for condition in is_closed(model, q, qd, c):
+        *positions, rates = is_closed(model, q, qd, c)
+        for condition in (*positions, rates) if moves else positions:
             worst = select(condition, worst, 0)
         return worst
 
@@ -343,7 +345,7 @@ def allowed_motion_at(model, q, qd, keep=(), every=False) -> AllowedMotion:
     Args:
         model: the mechanism.
         q: position variables, (nq,).
-        qd: velocity variables, (nv,).
+        qd: velocity variables, (nv,); None where they do not matter.
         keep: numbers of variables that are to be independent.
         every: whether these are all coordinates; else others are added as needed.
 
@@ -351,7 +353,12 @@ def allowed_motion_at(model, q, qd, keep=(), every=False) -> AllowedMotion:
         ShapeError: the state does not close the loops.
         SingularError: the variables ``keep`` do not determine the motion, or depend on each other.
     """
+    moves = qd is not None
+    qd = qd if moves else model.zero_velocity
     found = joint_space.constraint(model, q, qd)
+    if not moves:  # joints and constraints that time moves are not at rest
+        loops = [loop._replace(rate=0 * loop.rate) for loop in found.loops]
+        found = found._replace(rate=0 * found.rate, loops=loops)
     check_constraints_hold(model, found, CLOSURE_TOLERANCE)
     K, k = found.implicit.K.astype(float), found.implicit.k.astype(float)
     rows = kept_rows(model, K)
