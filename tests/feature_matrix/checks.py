@@ -128,7 +128,7 @@ def _(f, c):
     """One coordinate that can change in any case, and comes out as it was asked for."""
     reached = kt.velocity if f.name == "joint_velocity" else kt.acceleration
     J = jacobian(c, "aligned", c.q)
-    J = J @ c.ref.null if c.plain.loops else J
+    J = J @ c.ref.null if c.plain.is_constrained else J
     k = int(np.argmax(np.max(np.abs(J), axis=1, initial=0.0)))
     rows = {"frame": "aligned", "rows": (list(ROWS)[k],)}
     state = () if f.name == "joint_velocity" else (c.qd,)
@@ -209,7 +209,7 @@ def _(f, c):
 
 @check("inverse_dynamics")
 def _(f, c):
-    if c.model.loops:  # many forces do; what counts is what they do along allowed motions
+    if c.model.is_constrained:  # many forces do; what counts is what they do along allowed motions
         qdd = c.qdd if c.singular else c.ref.accelerations(c.tau)
         for forces in (None, c.f_ext):
             tau = kt.inverse_dynamics(c.model, c.q, c.qd, qdd, forces)

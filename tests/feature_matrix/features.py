@@ -50,10 +50,11 @@ class Case:
         self.f_ext = draw(m.body_count, 6) * self.force
         self.tau = self.tau * self.force
         self.point, self.vector = draw(3) * self.length, draw(3)
-        if m.loops:
+        if m.is_constrained:
             N = Reference(m, self.q, self.qd).null
             self.qd = N @ (N.T @ self.qd)
             self.qd = 2 * self.qd / np.max(np.abs(self.qd))
+            self.qd = self.qd + Reference(m, self.q, 0 * self.qd).moving
         self.name = "tip" if "tip" in m.frame_names else m.body_names[-1]
 
     @property
@@ -207,6 +208,25 @@ def _at_an_instant(rng):
     return model.replace(joint={"j2": model.joint[2].at(0.0)}, name="driven")
 
 
+def _guided(**functions):
+    """Hinges under a constraint that is no joint, in a state that satisfies it."""
+    model = hinges(np.random.default_rng(7), turned=False)  # for the sake of formulas
+    model = model.with_constraint("guide", unit="rad", **functions)
+    return model, np.array([0.4, -0.7, 0.9])
+
+
+def _curve(q):
+    return ops.sin(q[0]) - np.sin(0.4) + (q[1] + 0.7) * (1 + q[2]) + 0.5 * (q[2] - 0.9)
+
+
+def _moving_curve(q, t):
+    return _curve(q) + 0.3 * ops.sin(0.4 * np.pi * t) * (1 + q[1])  # the same after 5 s
+
+
+def _wheel(q, qd):
+    return qd[0] - ops.cos(q[2]) * qd[1] + 0.4 * q[1] * qd[2]
+
+
 MASS = sympy.Symbol("m_b")
 
 
@@ -247,6 +267,9 @@ FEATURES = {
         lambda: linkage(kt.Revolute("z"), inertia={"coupler": NOTHING}),
         "loop", "pin", "inertia", "mass",
     ),
+    "own constraint": _closed(lambda: _guided(position=_curve), "guide", "constraint"),
+    "nonholonomic constraint": _closed(lambda: _guided(rate=_wheel), "guide", "constraint"),
+    "moving constraint": _closed(lambda: _guided(position=_moving_curve), "guide", "constraint"),
     "follower": _plain(_mimic, "coupl", "follow", "gear"),
     "differential": _plain(_differential, "coupl", "follow", "cam", "mean"),
     "armature": _plain(lambda r: hinges(r, armature=(0.5, 0.0, 2.0)), "armature"),

@@ -45,13 +45,15 @@ def _(f, c):
 def _(f, c):
     found = f(c.model, c.q)
     f.same(found, 0 * found, scale=c.length)
-    f.same(len(found), sum(6 - p.joint.nv for p in c.plain.loops))
+    own = sum(p.rows for p in c.plain.constraints)
+    f.same(len(found), own + sum(6 - p.joint.nv for p in c.plain.loops))
 
 
 @check("loops.loop_gaps")
 def _(f, c):
     found = f(c.model, c.q)
-    f.holds(len(found) == len(c.model.loops), "a gap for every loop")
+    count = len(c.model.loops) + len(c.model.constraints)
+    f.holds(len(found) == count, "a gap for every loop and constraint")
     f.same(list(found.values()), np.zeros(len(found)), scale=c.length)
 
 
@@ -156,6 +158,7 @@ def _(f, c):
         hold = ["floating", "cran"]
     elif not c.model.loops:
         hold = [c.plain.joint_names[i - 1] for i in c.ref.leaders if c.plain.joint[i].nv]
+        hold = hold[c.ref.rank :]
     found = f(c.model, hold, q=c.q, starts=8)
     f.holds(len(found) >= 1, "one is where it stands")
     for q in found:
@@ -171,7 +174,8 @@ def _(f, c):
 @check("loops.project_velocity")
 def _(f, c):
     found = f(c.model, c.q, c.y, weights="plain")
-    f.same(found, c.ref.null @ (c.ref.null.T @ c.y), scale=max_of(c.y))
+    expected = c.ref.null @ (c.ref.null.T @ c.y) + c.ref.moving
+    f.same(found, expected, scale=max_of(c.y))
 
 
 @check("loops.project_state")
@@ -179,7 +183,7 @@ def _(f, c):
     q, qd = f(c.model, c.plain.integrate(c.q, 1e-3 * c.y), c.qd + 1e-3 * c.y)
     closes(f, c, q)
     r = c.moving(q=q, qd=qd)
-    f.same(r.rows[0] @ qd, 0 * r.rows[1], scale=max_of(r.rows[0]) * max_of(qd))
+    f.same(r.rows[0] @ (qd - r.moving), 0 * r.rows[1], scale=max_of(r.rows[0]) * max_of(qd))
 
 
 @check("loops.follow")
@@ -187,7 +191,7 @@ def _(f, c):
     names = ["floating", "cran"] if c.feature == "loop that floats" else None
     if names is None:
         names = [c.plain.joint_names[i - 1] for i in c.ref.leaders if c.plain.joint[i].nv]
-        names = names[:1] if c.model.loops else names
+        names = names[:1] if c.model.loops else names[c.ref.rank :]
     path = {}
     for n in names:
         i = c.plain.joint_index(n)
@@ -349,6 +353,7 @@ def _(f, c):
     names = ["floating", "cran"] if c.feature == "loop that floats" else ["cran"]
     if not c.model.loops:
         names = [c.plain.joint_names[i - 1] for i in c.ref.leaders if c.plain.joint[i].nv]
+        names = names[c.ref.rank :]
     qdd = allowed(c)
     columns = np.concatenate(
         [np.arange(c.ref.nv)[c.plain.v_slice[c.plain.joint_index(n)]] for n in names] or [[]]
@@ -365,6 +370,7 @@ def _(f, c):
     names = ["cran"] if c.feature != "loop that floats" else ["floating", "cran"]
     if not c.model.loops:
         names = [c.plain.joint_names[i - 1] for i in c.ref.leaders if c.plain.joint[i].nv]
+        names = names[c.ref.rank :]
     qdd = allowed(c)
     found = f(c.model, c.q, c.qd, qdd, actuated=names)
     at = np.concatenate(
@@ -404,7 +410,7 @@ def _(f, c):
 @check("loops.clusters")
 def _(f, c):
     found = f(c.model)
-    f.same(sum(len(k.loops) for k in found), len(c.model.loops))
+    f.same(sum(len(k.loops) for k in found), len(c.model.loops) + len(c.model.constraints))
     K = c.ref.rows[0]
     inside = np.zeros(c.ref.nv, bool)
     for k in found:

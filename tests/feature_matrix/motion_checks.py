@@ -23,7 +23,7 @@ def at_time(c, t):
     prescribed = {
         b.joint_name: b.joint.at(t) for b in c.model.bodies if isinstance(b.joint, kt.Prescribed)
     }
-    return c.model.replace(joint=prescribed) if prescribed else c.plain
+    return c.model.replace(joint=prescribed) if prescribed else c.plain.at(t)
 
 
 def step(c, tau):

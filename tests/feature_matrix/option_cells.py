@@ -446,13 +446,16 @@ def _moved(cell, b, given):
     if cell.function == "simulate":
         return kt.simulate(b.model, c.q, c.qd, duration=b.h, dt=b.h / steps, **given)
     if cell.option == "out":
-        given = {**given, "out": kt.rollout(b.model, c.q, 0 * c.qd, steps=steps, dt=b.h / steps)}
+        given = {
+            **given,
+            "out": kt.rollout(b.model, c.q, c.ref.moving, steps=steps, dt=b.h / steps),
+        }
     return kt.rollout(b.model, c.q, c.qd, steps=steps, dt=b.h / steps, **given)
 
 
 def _parts(cell, b):
     """Steps in the short time."""
-    if cell.label == "TimeStepping" and b.model.loops:
+    if cell.label == "TimeStepping" and b.model.is_constrained:
         return COARSE
     return 2 if cell.option == "store_every" else 1
 
@@ -483,9 +486,9 @@ def as_texts(choices):
     compiled, rolled = kernels._compile, transition.Transition._compiled
     choose = options.choose
 
-    def text(user, call):
-        if call.model is None or not user.function.__module__.startswith(STEPS):
-            return compiled(user, call)
+    def text(user, call, *, timed=False):
+        if timed or call.model is None or not user.function.__module__.startswith(STEPS):
+            return compiled(user, call, timed=timed)
 
         def results(*arrays):
             arrays = [np.asarray(a) for a in arrays]

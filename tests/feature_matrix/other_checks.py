@@ -159,10 +159,12 @@ def _(f, c):
     tau = c.tau
     found = f(c.model, c.q, c.qd, tau)
     p = c.ref.nv - c.ref.rank
-    f.same(found.A.shape, (2 * p, 2 * p))
+    nonholonomic = [own for own in c.plain.constraints if not own.holonomic]
+    n = p + sum(own.rows for own in nonholonomic)
+    f.same(found.A.shape, (n + p, n + p))
     N = c.ref.null
     response = N @ np.linalg.solve(N.T @ c.ref.H @ N, N.T)
-    if not c.model.loops:
+    if not c.model.is_constrained:
         f.same(found.B[p:], response, scale=max_of(response), tolerance=1e-8)
         some = np.eye(p) if p < 4 else np.stack([c.y, c.qdd])  # directions
         d = acceleration_derivatives(c, some) if p else np.zeros((0, 0))
@@ -175,7 +177,8 @@ def _(f, c):
             found.A[p:, :p] @ some.T, derivative, scale=max_of(derivative, response), tolerance=1e-6
         )
     else:
-        f.same(found.G @ found.B[p:], response, scale=max_of(response), tolerance=1e-8)
+        G = found.G_u if nonholonomic else found.G
+        f.same(G @ found.B[n:], response, scale=max_of(response), tolerance=1e-8)
 
 
 def moved_acceleration(c, s, e):
@@ -506,7 +509,7 @@ def _(f, c):
     found = f(c.model)
     if c.symbols or c.plain is not c.model:
         return f.holds(found.joint_names == c.model.joint_names, "joints")
-    tree = found.replace(loops=())  # masses may be negative there: no bodies for the reference
+    tree = found.spanning_tree  # masses may be negative there: no bodies for the reference
     f.same(kt.mass_matrix(tree, c.q + 0j).real, c.ref.H, tolerance=1e-8)
     C = kt.bias_force(tree, c.q + 0j, c.qd + 0j).real
     return f.same(C, c.ref.C, scale=max_of(c.ref.C), tolerance=1e-8)

@@ -396,7 +396,33 @@ class Reference:
                 return J @ self.qd - self._subspace(loop.joint, at) @ z
 
             k.append(-left.T @ self.difference(rate))
+        for own in self.model.constraints:
+            still = self.own_rate(own, self.q, np.zeros(self.nv))
+            columns = [self.own_rate(own, self.q, e) - still for e in np.eye(self.nv)]
+            K.append(np.array(columns).T)
+            k.append(-self.difference(
+                lambda s, own=own: self.own_rate(own, self.moved(self.q, self.qd, s), self.qd, s)
+            ))  # fmt: skip
         return np.concatenate(K), np.concatenate(k)
+
+    @cached_property
+    def moving(self):
+        """The smallest velocity that constraints which time moves require, (nv,)."""
+        rates = [self.own_rate(own, self.q, np.zeros(self.nv)) for own in self.model.constraints]
+        if not rates:
+            return np.zeros(self.nv)
+        loops = np.zeros(len(self.rows[0]) - sum(map(len, rates)))
+        return -np.linalg.pinv(self.rows[0]) @ np.concatenate([loops, *rates])
+
+    def own_rate(self, own, q, qd, t=0.0):
+        """Rate of change of a constraint that is no joint."""
+        if own.rate is not None:
+            return own.value("rate", model=self.model, q=q, qd=qd, t=own.t + t)
+        moved = q + 1j * STEP * self.rate(q, qd)
+        return (
+            np.imag(own.value("position", model=self.model, q=moved, t=own.t + t + 1j * STEP))
+            / STEP
+        )
 
     def loop_positions(self):
         """Variables of the loop joints, by name."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from kinetree.errors import ModelError, ShapeError
+from kinetree.errors import ModelError, ShapeError, TraceError
 
 __all__ = ["UNITS", "ConstraintFunction", "require_none_moved", "require_none_written"]
 
@@ -105,9 +105,19 @@ class ConstraintFunction:
             role: ``"position"`` or ``"rate"``.
             **values: ``model``, ``q``, ``qd`` and ``t``, of which it gets those that it takes.
         """
-        function = _written(getattr(self, role))
+        function, model = _written(getattr(self, role)), values.get("model")
         given = {name: values[name] for name in self._parameters(role)}
-        found = np.asarray(function(**given))
+        try:
+            found = np.asarray(function(**given))
+        except TypeError as error:
+            if all(np.asarray(x).dtype.kind in "fiub" for x in given.values() if x is not model):
+                raise
+            raise TraceError(
+                f"{role} of constraint {self.name!r} takes plain numbers alone, and is called with "
+                f"traced ones, formulas and numbers with their rates: {error}. Write np.sin for "
+                f"math.sin and so on, kinetree.select in place of if, and kinetree.spatial.ops for "
+                f"formulas"
+            ) from error
         found = found.reshape(1) if found.ndim == 0 else found
         if found.shape != (self.rows,):
             raise ShapeError(

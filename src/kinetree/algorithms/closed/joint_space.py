@@ -10,10 +10,16 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.algorithms import crba, rnea
-from kinetree.algorithms.closed.constraints import loop_constraints, loop_joint
+from kinetree.algorithms.closed.constraints import (
+    function_rows,
+    loop_constraints,
+    loop_joint,
+    stacked,
+)
 from kinetree.algorithms.closed.rank import kept_rows, rank_at, rank_policy, scaling
-from kinetree.algorithms.closed.scaling import loop_length
+from kinetree.algorithms.closed.scaling import loop_length, rows_of
 from kinetree.algorithms.closed.systems import EquationOfMotion, Implicit, apply_implicit
+from kinetree.algorithms.couplings import AllJoints, CouplingRows
 from kinetree.algorithms.kinematics import base_transforms, body_accelerations
 from kinetree.errors import ShapeError
 from kinetree.spatial import Force, Motion, crm, log
@@ -33,6 +39,7 @@ __all__ = [
     "loop_constraint",
     "reduced",
     "solution",
+    "with_own_rows",
 ]
 
 
@@ -299,6 +306,31 @@ def joint_constraints(model, q, qd, X_0, v):
         T, T_a = joint.constraint_subspace(q_i), model.bodies[i - 1].active_subspace(q_i)
         joints.append(_in_base(model.parent[i], i, X_0[i], v, T, T_a, v_J, c_J))
     return joints + [loop_constraint(loop, X_0, v) for loop in model.loops]
+
+
+def with_own_rows(model, q, qd, joints: AllJoints, stabilization=None, rows=None) -> AllJoints:
+    """All joints of a model, with its own constraints as further rows after the couplings.
+
+    Args:
+        model: the mechanism.
+        q: position variables, (nq,).
+        qd: velocity variables, (nv,).
+        joints: what ``all_joints`` gives for it.
+        stabilization: time constant [s] with which errors decay; None for none.
+        rows: numbers of the constraints that count, loops first; None for all.
+    """
+    if not model.constraints:
+        return joints
+    own = stacked(model, function_rows(model, q, qd))
+    k = own.k if stabilization is None else own.stabilized(stabilization)
+    K = np.zeros((len(k), joints.model.nv), np.asarray(own.K).dtype)
+    K[:, model.independent_variables[1] if model.couplings else slice(None)] = own.K
+    if rows is not None:
+        first = len(rows_of(model)) - len(k)
+        kept = [int(row) - first for row in rows if row >= first]
+        K, k = K[kept], k[kept]
+    pairs = zip(joints.rows, (K, k), strict=True)
+    return joints._replace(rows=CouplingRows(*(np.concatenate(pair) for pair in pairs)))
 
 
 def reduced(loops, rows):

@@ -17,10 +17,13 @@ import numpy as np
 
 from kinetree.algorithms.closed.joint_space import (
     CLOSURE_TOLERANCE,
+    check_constraints_hold,
     check_loops_closed,
+    constraint,
     expanded,
     joint_constraints,
     reduced,
+    with_own_rows,
 )
 from kinetree.algorithms.closed.rank import kept_rows_at
 from kinetree.algorithms.closed.subspace import RANK_TOLERANCE
@@ -32,7 +35,6 @@ from kinetree.algorithms.closed.systems import (
     implicit_equations,
 )
 from kinetree.algorithms.couplings import CouplingRows, all_joints
-from kinetree.algorithms.honours import refuses
 from kinetree.algorithms.kinematics import base_velocities
 from kinetree.spatial import Force, Motion, crf
 
@@ -63,7 +65,7 @@ class Equations(NamedTuple):
     armature: np.ndarray
     """Inertia of the joints, (nv,)."""
     couplings: CouplingRows
-    """Constraints on the accelerations of all joints."""
+    """Constraints on the accelerations of all joints: of couplings, then of one's own."""
 
     @property
     def active(self):
@@ -114,8 +116,8 @@ class Solution(NamedTuple):
     f_c: list
     """The part ``T lam`` of ``f_J`` that the bearings carry; the rest goes along ``T_a``."""
     lam: np.ndarray
-    """Constraint-force variables of the joints, then of the couplings, (n_c,); the smallest, where
-    they are not unique."""
+    """Constraint-force variables of the joints, then of the couplings and of constraints of one's
+    own, (n_c,); the smallest, where they are not unique."""
     rank: int
     """Number of independent constraints."""
     redundancy: int
@@ -142,7 +144,6 @@ def incidence(model):
     return np.kron(P, np.eye(6))
 
 
-@refuses("constraints", use="implicit, which honours them")
 def equations(model, q, qd, tau, f_ext=None, *, stabilization=None, rows=None) -> Equations:
     """Everything that (3.74) is made of.
 
@@ -156,7 +157,8 @@ def equations(model, q, qd, tau, f_ext=None, *, stabilization=None, rows=None) -
             simulations; None leaves them alone — RBDA (8.22).
         rows: numbers of the rows of loop joints that count, of all of them; None for all.
     """
-    model, q, qd, tau, couplings = all_joints(model, q, qd, tau)
+    every = all_joints(model, q, qd, tau)
+    model, q, qd, tau, couplings = with_own_rows(model, q, qd, every, stabilization)
     NB, a_g = model.body_count, model.a_g
     X_0, v = base_velocities(model, q, qd)
     I = [X_0[i].inv_apply(model.inertia[i]) for i in range(1, NB + 1)]
@@ -214,10 +216,13 @@ def solution(
     NB = model.body_count
     eq = equations(model, q, qd, tau, f_ext, stabilization=stabilization)
     loops, rows = eq.joints[NB:], None
+    if model.constraints:
+        check_constraints_hold(model, constraint(model, q, qd), closure_tolerance)
     check_loops_closed(model, loops, closure_tolerance)
     if rank_tolerance is None:
         rank_tolerance, rows = RANK_TOLERANCE, kept_rows_at(model, q)
         if rows is not None:
+            rows = rows[rows < sum(len(J.rate) for J in loops)]
             eq = equations(model, q, qd, tau, f_ext, stabilization=stabilization, rows=rows)
     size = float(np.linalg.norm([J.scale for J in eq.joints]))
     s = apply_implicit(eq.system, eq.constraint, tolerance=rank_tolerance, scale=size)

@@ -236,11 +236,11 @@ def _method(name, instant, independent, rank, rows, closure):
         if value is not None and option not in taken[name]:
             users = ", ".join(repr(m) for m in METHODS if option in taken[m])
             raise LoopError(f"method {name!r} does not take {option}; {users} does")
-    if instant.model.constraints and "rank" not in taken[name]:
+    if instant.model.constraints and name in ("articulated", "closure"):
         own = instant.model.constraints[0].name
         raise LoopError(
             f"method {name!r} joins bodies by joints alone, and does not honour constraint {own!r} "
-            f"of model {instant.model.name!r}; 'null_space', 'kkt' and 'range_space' do"
+            f"of model {instant.model.name!r}; 'null_space', 'kkt', 'range_space' and 'sparse' do"
         )
     if name == "null_space":
         by_clusters = independent is None and rank is None and instant.rows is None

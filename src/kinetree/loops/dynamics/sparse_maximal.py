@@ -18,12 +18,17 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.algorithms import armature
-from kinetree.algorithms.closed.joint_space import joint_constraints, loop_constraint, reduced
+from kinetree.algorithms.closed.joint_space import (
+    joint_constraints,
+    loop_constraint,
+    reduced,
+    with_own_rows,
+)
 from kinetree.algorithms.couplings import all_joints, coupling_rows
 from kinetree.algorithms.handles import generalised_inverse, pushing
 from kinetree.algorithms.kinematics import base_velocities
 from kinetree.arrays.kinds import ArrayLike
-from kinetree.errors import SingularError, calling
+from kinetree.errors import LoopError, SingularError, calling
 from kinetree.loops.dynamics.elimination_order import EliminationOrder, elimination_order
 from kinetree.loops.dynamics.methods import Accelerations, Instant
 from kinetree.model import Loop, Model
@@ -59,6 +64,8 @@ def order_of(model: Model) -> EliminationOrder:
             {b for j in (c.joint, *c.leaders) for b in (j, model.parent[j])}
             for c in model.couplings
         ]
+        whole = set(range(model.body_count + 1))  # what depends on what is up to the functions
+        rows += [whole] * sum(c.rows for c in model.constraints)
         return elimination_order(model.body_count, ends, rows, links)
 
     return kept(model, "elimination order", make)
@@ -67,7 +74,8 @@ def order_of(model: Model) -> EliminationOrder:
 def solve(instant: Instant) -> Accelerations:
     """Joint accelerations, and the forces of the loops."""
     of, T = instant.model, instant.stabilization
-    model, q, qd, tau, rows = all_joints(of, instant.q, instant.qd, instant.tau)
+    every = all_joints(of, instant.q, instant.qd, instant.tau)
+    model, q, qd, tau, rows = with_own_rows(of, instant.q, instant.qd, every, T, instant.rows)
     X_0, v = base_velocities(model, q, qd)
     joints = joint_constraints(model, q, qd, X_0, v)
     joints = [*joints[: model.body_count], *reduced(joints[model.body_count :], instant.rows)]
@@ -76,7 +84,7 @@ def solve(instant: Instant) -> Accelerations:
         J.T_a.T @ (moved.a[J.successor] - moved.a[J.predecessor] - J.c)  # T_aᵀ S = 1
         for J in joints[: model.body_count]
     ]
-    lam = moved.lam[model.body_count : len(joints)]
+    lam = moved.lam[model.body_count : len(joints)] + moved.lam[len(joints) + len(of.couplings) :]
     qdd, lam = (np.concatenate([np.zeros(0), *parts]) for parts in (qdd, lam))
     qdd = qdd[of.independent_variables[1]] if of.couplings else qdd
     return Accelerations(qdd, instant.forces(lam))
@@ -104,6 +112,12 @@ def solve_bodies(
             None for none.
     """
     require_instant(model, "solve_bodies")
+    if model.constraints:
+        raise LoopError(
+            f"solve_bodies has no joint variables, of which constraint "
+            f"{model.constraints[0].name!r} of model {model.name!r} is a function; use the method "
+            f"'sparse' of solve"
+        )
     full, joints = model.uncoupled, []
     q, qd = np.zeros(full.nq), np.zeros(full.nv)
     for i, body in enumerate(model.bodies, start=1):

@@ -15,7 +15,12 @@ from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import AssemblyError, LoopError, ShapeError, SingularError
 from kinetree.loops.kinematics.assembly import assemblies_nearby, held, ranks
-from kinetree.loops.kinematics.constraint import closing, independent_rows, loop_gaps
+from kinetree.loops.kinematics.constraint import (
+    closing,
+    independent_rows,
+    loop_gaps,
+    require_holonomic,
+)
 from kinetree.loops.kinematics.descent import descend, smallest_error
 from kinetree.loops.kinematics.projection import POSITION_TOLERANCE
 from kinetree.loops.kinematics.space import space_of
@@ -93,6 +98,7 @@ def follow(
         SingularError: they do not at ``q``, which is a singular point.
     """
     q = as_configuration(as_model(model), q).astype(float)
+    require_holonomic(model)
     path = _path(model, q, inputs)
     joints = [model.joint_index(name) for name in inputs]
     walker = _Walker(model, q, joints, held(model, q, list(inputs))[1], tolerance)

@@ -296,6 +296,16 @@ def loop_gaps(model: Model, q: ArrayLike) -> dict[str, np.ndarray]:
     }
 
 
+def require_holonomic(model):
+    """Raise LoopError for a nonholonomic constraint: some positions do not determine others."""
+    for c in model.constraints:
+        if not c.holonomic:
+            raise LoopError(
+                f"constraint {c.name!r} of model {model.name!r} is nonholonomic: positions have "
+                f"more freedoms than velocities; kinetree.linearize has coordinates for both"
+            )
+
+
 # --- compiled or as written ----------------------------------------------------------------------
 
 

@@ -17,7 +17,7 @@ from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import LoopError, SingularityWarning
 from kinetree.loops.kinematics.assembly import assemblies_nearby, ranks
-from kinetree.loops.kinematics.constraint import closing
+from kinetree.loops.kinematics.constraint import velocity_matrix
 from kinetree.loops.linear.coordinates import variable_names, velocity_columns
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_model
@@ -99,7 +99,7 @@ def singularities(
     q, scale = as_configuration(as_model(model), q), scaling(model)
     names = [hold] if isinstance(hold, str) else list(hold)
     free = np.setdiff1d(np.arange(model.nv), velocity_columns(model, names, "hold"))
-    K = scale.apply(closing(model, q)[1])[:, :, free]
+    K = scale.apply(velocity_matrix(model, q))[:, :, free]
     if rank is None:
         near = np.concatenate([q, assemblies_nearby(model, q[0])])
         rank = int(np.max(ranks(model, near, free), initial=0))
@@ -115,6 +115,7 @@ def singularities(
 def determines(model: Model, q: ArrayLike, joints: Sequence[str]) -> bool:
     """Whether the positions of some joints determine those of all others close to ``q``.
 
+    With nonholonomic constraints, it is whether their velocities determine those of all others.
     Where they do, other assemblies may have the same positions of these joints: ``assemblies``
     finds them, and ``follow`` stays on one — RBDA §8.10.
     """

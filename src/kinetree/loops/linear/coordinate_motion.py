@@ -8,7 +8,7 @@ import numpy as np
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import LoopError, ShapeError, SimulationError, UnknownNameError
-from kinetree.loops.kinematics.constraint import constraint
+from kinetree.loops.kinematics.constraint import constraint, require_holonomic
 from kinetree.loops.linear.coordinates import coordinates
 from kinetree.loops.linear.linearization import linear_model
 from kinetree.loops.linear.velocity_basis import (
@@ -17,7 +17,6 @@ from kinetree.loops.linear.velocity_basis import (
     coordinate_rates,
     coordinate_values,
     moved,
-    require_holonomic,
     turned,
     velocities,
     velocity_basis,

@@ -26,14 +26,13 @@ from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import SingularError
 from kinetree.functional.kernel import kernel
 from kinetree.functional.products import jvp
-from kinetree.loops.kinematics.constraint import constraint
+from kinetree.loops.kinematics.constraint import constraint, require_holonomic
 from kinetree.loops.linear.coordinates import Coordinates, coordinates, velocity_columns
 from kinetree.loops.linear.velocity_basis import (
     MotionState,
     VelocityBasis,
     along_columns,
     loop_coordinates_along,
-    require_holonomic,
     velocity_basis,
 )
 from kinetree.model import Model

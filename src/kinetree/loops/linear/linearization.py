@@ -21,7 +21,7 @@ from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import UnknownNameError
 from kinetree.functional.products import brackets
-from kinetree.loops.kinematics.constraint import constraint
+from kinetree.loops.kinematics.constraint import constraint, require_holonomic
 from kinetree.loops.linear.coordinates import (
     Coordinates,
     are_names,
@@ -45,7 +45,6 @@ from kinetree.loops.linear.velocity_basis import (
     coordinate_rates,
     loop_coordinates_along,
     require_closed,
-    require_holonomic,
     velocity_basis,
 )
 from kinetree.model import Model

@@ -21,7 +21,7 @@ from kinetree.algorithms.closed.joint_space import (
 )
 from kinetree.algorithms.closed.links import ClosedChain, link_states
 from kinetree.algorithms.closed.rank import RANK_TOLERANCE, scaling
-from kinetree.errors import LoopError, SingularError, UnreachableError
+from kinetree.errors import SingularError, UnreachableError
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
 from kinetree.functional.products import jvp
@@ -263,16 +263,6 @@ def accelerations(model, q, qd, tau, f_ext, c: Constraint, basis: VelocityBasis)
     G_T, H = np.swapaxes(G, -1, -2), mass_matrix(model.spanning_tree, q)
     ydd = solved_inertia(G_T @ H @ G, G_T @ load[..., None])
     return g + (G @ ydd)[..., 0]
-
-
-def require_holonomic(model):
-    """Raise LoopError for a nonholonomic constraint, which coordinates do not describe."""
-    for c in model.constraints:
-        if not c.holonomic:
-            raise LoopError(
-                f"constraint {c.name!r} of model {model.name!r} is nonholonomic: positions have "
-                f"more freedoms than velocities; kinetree.linearize has coordinates for both"
-            )
 
 
 def require_closed(model, q, qd, c: Constraint):
