@@ -152,7 +152,7 @@ class Coordinates:
     def __init__(self, c, names=None):
         self.r = r = c.ref
         self.columns = np.arange(r.nv)
-        if c.model.loops:
+        if c.model.is_constrained:
             joints = zip(c.model.joint_names, c.model.joint[1:], strict=True)
             own = [n if j.nv == 1 else f"{n}[{k}]" for n, j in joints for k in range(j.nv)]
             self.columns = [own.index(n) for n in names or kt.loops.independent(c.model)]
@@ -166,7 +166,7 @@ class Coordinates:
         return self.G.T @ (tau + self.r.H @ self.g)
 
     def inertia_at(self, q, t=0.0):
-        G = self.r.coordinates_at(q, self.columns)
+        G = self.r.coordinates_at(q, self.columns, t)
         return G.T @ self.r.mass_matrix_at(q, t) @ G
 
 
@@ -201,7 +201,7 @@ def _(f, c):
 
 @check("gravity_force")
 def _(f, c):
-    if c.model.loops:  # many forces do, as those of inverse_dynamics
+    if c.model.is_constrained:  # many forces do, as those of inverse_dynamics
         tau = kt.gravity_force(c.model, c.q)
         return f.same(c.ref.null.T @ tau, c.ref.null.T @ c.ref.weight)
     f.same(f(c.model, c.q), c.ref.weight, scale=max_of(c.ref.weight, c.ref.H))
@@ -567,7 +567,9 @@ class Task:
         self.inverse = self.J @ self.Hi @ self.J.T
         self.own = self.J @ c.ref.accelerations(0 * c.tau) + self.bias  # acceleration without force
         still = c.moving(qd=0 * c.qd)
-        self.fall = -self.Hi @ c.ref.weight if not c.model.loops else still.accelerations(0 * c.tau)
+        self.fall = -self.Hi @ c.ref.weight
+        if c.model.is_constrained:
+            self.fall = still.accelerations(0 * c.tau)
 
     @property
     def inertia(self):

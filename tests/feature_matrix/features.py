@@ -224,7 +224,7 @@ def _moving_curve(q, t):
 
 
 def _wheel(q, qd):
-    return qd[0] - ops.cos(q[2]) * qd[1] + 0.4 * q[1] * qd[2]
+    return qd[0] - ops.cos(q[2] / 2) * qd[1] / 2 + 0.2 * q[1] * qd[2]
 
 
 MASS = sympy.Symbol("m_b")

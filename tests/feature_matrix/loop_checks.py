@@ -528,7 +528,7 @@ def _(f, c):
 @check("loops.null_space_rate")
 def _(f, c):
     found, y = f(c.model, c.q, c.qd), Coordinates(c, L.independent(c.model))
-    rate = c.ref.along(lambda q, t: c.ref.coordinates_at(q, y.columns))
+    rate = c.ref.along(lambda q, t: c.ref.coordinates_at(q, y.columns, t))
     f.same(found, rate, scale=max_of(rate, y.G), tolerance=1e-8)
 
 

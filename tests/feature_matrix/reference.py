@@ -369,7 +369,7 @@ class Reference:
             columns.append(np.concatenate([w, R.T @ (np.imag(d1) / STEP)]))
         return np.array(columns).reshape(joint.nv, 6).T
 
-    def coordinates_at(self, q, columns):
+    def coordinates_at(self, q, columns, t=0.0):
         """``G`` with ``qd = G yd`` for the velocity variables ``columns``, (nv, p)."""
         K = [np.zeros((0, self.nv))]
         for loop in self.model.loops:
@@ -377,6 +377,7 @@ class Reference:
             S = self._subspace(loop.joint, at)
             left = np.linalg.svd(S)[0][:, np.linalg.matrix_rank(S) :] if S.size else np.eye(6)
             K.append(left.T @ J)
+        K += [self.own_matrix(own, q, t) for own in self.model.constraints]
         N = np.linalg.svd(np.concatenate(K))[2][self.rank :].T
         return N @ np.linalg.inv(N[list(columns)])
 
@@ -397,13 +398,16 @@ class Reference:
 
             k.append(-left.T @ self.difference(rate))
         for own in self.model.constraints:
-            still = self.own_rate(own, self.q, np.zeros(self.nv))
-            columns = [self.own_rate(own, self.q, e) - still for e in np.eye(self.nv)]
-            K.append(np.array(columns).T)
+            K.append(self.own_matrix(own, self.q))
             k.append(-self.difference(
                 lambda s, own=own: self.own_rate(own, self.moved(self.q, self.qd, s), self.qd, s)
             ))  # fmt: skip
         return np.concatenate(K), np.concatenate(k)
+
+    def own_matrix(self, own, q, t=0.0):
+        """``K`` of a constraint that is no joint."""
+        still = self.own_rate(own, q, np.zeros(self.nv), t)
+        return np.array([self.own_rate(own, q, e, t) - still for e in np.eye(self.nv)]).T
 
     @cached_property
     def moving(self):

@@ -20,7 +20,7 @@ from kinetree.algorithms import jacobians as texts
 from kinetree.algorithms.closed.constraints import loop_constraints
 from kinetree.algorithms.closed.joint_space import (
     CLOSURE_TOLERANCE,
-    check_loops_closed,
+    check_constraints_hold,
     constraint,
 )
 from kinetree.algorithms.closed.rank import kept_rows, rank_at
@@ -241,7 +241,7 @@ def _with_loops(name):
 
     def otherwise(model, *args, **options):
         defined = DEFINITIONS[name]
-        if not as_model(model).loops:
+        if not as_model(model).is_constrained:
             return defined(model, *args, **options)
         bound = defined.signature.bind(model, *args, **options)
         bound.apply_defaults()
@@ -270,7 +270,8 @@ def _allowed_by_loops(model, function, arrays, options):
         q, wanted = q.real, rest[-1].real
         J = jacobian(model, q, **of_frame)[rows]
         c = constraint(model, q, qd)
-        check_loops_closed(model, c.loops, CLOSURE_TOLERANCE)
+        moving = c.rate if len(rest) == 2 else 0 * c.rate  # at rest, time may move constraints
+        check_constraints_hold(model, c._replace(rate=moving), CLOSURE_TOLERANCE)
         K = c.implicit.K
         if len(rest) == 2:
             kind = "classical" if options["frame"] == "aligned" else "spatial"
