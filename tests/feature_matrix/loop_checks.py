@@ -503,7 +503,7 @@ def _(f, c):
     f.makers = ("system_of",)
     system = kt.loops.system_of(c.model)
     h = 1e-5 * min(1.0, np.sqrt(c.length))
-    found = f(system, c.q, c.qd, 2 * h, h, forms=("svd", "regularized"), holds=("ascher-chin",))
+    found = f(system, c.q, c.qd, 2 * h, h, forms=("svd", "regularized"), holds=("ascher_chin",))
     f.same(len(found.motions), 2)
     a = c.ref.accelerations(passive(c))
     for motion in found.motions.values():

@@ -231,9 +231,9 @@ def test_stick_figures_have_links_where_they_are():
     assert not kt.plot.postures(five_bar, q, numbers=False).texts
 
 
-@pytest.mark.parametrize("name", kt.samples.names())
-def test_every_sample_can_be_drawn(name):
-    model = kt.samples.load(name)
+@pytest.mark.parametrize("name", ["gyroscope", "loader", "stewart", "humanoid"])
+def test_samples_of_all_kinds_can_be_drawn(name):
+    model = getattr(kt.samples, name)()
     figure = kt.plot.postures(model, model.neutral())
     listed = figure.texts[0].get_text().splitlines()
     assert len(listed) == min(len(model.joint_names) + len(model.loops), 40) or listed[-1] == "…"

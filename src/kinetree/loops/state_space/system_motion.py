@@ -39,7 +39,7 @@ from kinetree.loops.state_space.system import ConstrainedSystem
 BAUMGARTE = Stabilization(10.0, 10.0)
 """The value of the thesis [1/s]."""
 FORMS = ("multipliers", "svd", "regularized")
-HOLDS = ("nothing", "baumgarte", "ascher-chin", "projection", "all", "energy")
+HOLDS = ("nothing", "baumgarte", "ascher_chin", "projection", "all", "energy")
 
 
 class SystemMotion(NamedTuple):
@@ -94,7 +94,7 @@ def integrate_system(
         step: of the integration [s]; the last one is shorter where it must be.
         form: of the equation of motion: ``"svd"``, which passes singularities; ``"multipliers"``,
             that of Lagrange; or ``"regularized"``, sequential regularisation by Ascher and Lin.
-        hold: what keeps the constraints. ``"nothing"``; ``"baumgarte"``; ``"ascher-chin"``, two
+        hold: what keeps the constraints. ``"nothing"``; ``"baumgarte"``; ``"ascher_chin"``, two
             corrections of positions and velocities together after every step; ``"projection"`` of
             positions and then of velocities after every step; ``"all"``, both at once;
             ``"energy"``, both at once with the energy of the start.
@@ -142,10 +142,13 @@ def integrate_system(
         warnings.warn(said, SingularityWarning, stacklevel=3)
     q, v = (np.array(part) for part in zip(*states, strict=True))
     kappa, indicator, lam, kinetic = (np.array(part) for part in zip(*logged, strict=True))
-    total = np.nan if system.energy is None else [system.energy(*state) for state in states]
+    total, held = (
+        np.nan if system.energy is None else system.energy(q[0], v[0]),
+        drift(system, q, v),
+    )
     return SystemMotion(
-        times, q, v, drift(system, q, v), kappa, indicator, lam, watch.passes, kinetic,
-        np.asarray(total) - kinetic,
+        times, q, v, held, kappa, indicator, lam, watch.passes, kinetic,
+        total + held.energy - kinetic,
     )  # fmt: skip
 
 
@@ -209,7 +212,7 @@ def _hold(system, hold, q, v, tolerance):
     energy = system.energy(q, v) if hold == "energy" else None
     if hold in ("nothing", "baumgarte"):
         return lambda q, v: (q, v)
-    if hold == "ascher-chin":
+    if hold == "ascher_chin":
         return lambda q, v: post_stabilize(system, q, v)
     if hold == "projection":
         return projected
