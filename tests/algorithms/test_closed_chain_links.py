@@ -55,10 +55,7 @@ def test_rates_of_cut_joints_are_the_derivatives_of_their_positions(rng):
     assert np.abs(v - (ahead - back) / (2 * h)).max() < 1e-9
 
 
-def test_joints_that_the_recursion_does_not_cover_are_named():
-    chain = ClosedChain(kt.samples.five_bar())
-    with pytest.raises(
-        kt.errors.JointError, match="joint 'right_support' of model 'five-bar' is Sphere"
-    ):
-        chain.require_constant_axes()
-    ClosedChain(loader()).require_constant_axes()
+def test_chains_say_whether_their_axes_are_fixed():
+    assert not ClosedChain(kt.samples.five_bar()).has_fixed_axes  # a sphere in a cylinder
+    assert not ClosedChain(kt.samples.satellite()).has_fixed_axes  # rates are not derivatives
+    assert ClosedChain(loader()).has_fixed_axes

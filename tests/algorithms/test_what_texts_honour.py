@@ -835,6 +835,7 @@ OF_LOOPS = (
     "forces",
     "independent",
     "inverse_dynamics",
+    "link_variations",
     "links",
     "plan",
     "rank",

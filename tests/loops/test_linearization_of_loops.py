@@ -6,8 +6,14 @@ from support.closeness import assert_close
 from support.linkages import allowed_velocity, parallel_four_bar, parallelogram, spatial_chain
 
 import kinetree as kt
-from kinetree.loops.linear.linearization import LinearModel, linearize_in_coordinates
-from kinetree.loops.linear.methods import recursion
+from kinetree.algorithms.closed.link_variations import link_variation
+from kinetree.loops.linear.linearization import (
+    LinearModel,
+    equations,
+    linearize_in_coordinates,
+    motion_state,
+)
+from kinetree.loops.linear.methods import along_links, recursion
 from kinetree.samples.earthmovers import loader
 from kinetree.samples.random_linkages import random_closed_mechanism
 
@@ -122,13 +128,36 @@ def test_joints_of_every_kind(chain, rng):
     m, q = JOINTS[chain](rng)
     qd, tau = allowed_velocity(m, q, rng), 3 * rng.standard_normal(m.nv)
     for independent in (None, "tangent"):
-        exact, differences = (
+        exact, by_recursion, differences = (
             linearize_in_coordinates(m, q, qd, tau, independent=independent, method=method)
-            for method in ("equations", "differences")
+            for method in ("equations", "recursion", "differences")
         )
         p = len(exact.coordinates)
         size = np.abs(exact.A).max()
         assert np.abs((differences.A - exact.A)[p:]).max() < 1e-8 * size
+        assert_close(by_recursion.A, exact.A, ulps=1e5, scale=size)
+        assert_close(by_recursion.B, exact.B, ulps=1e5)
+
+
+SAMPLES = ("corner_ladder", "five_bar", "hopping_leg", "parallel_four_bar", "satellite", "ur5")
+
+
+@pytest.mark.covers("Spencer 4.3", "Spencer 4.4", by=(along_links, link_variation))
+@pytest.mark.parametrize("name", [*SAMPLES, "loader", "random_tree"])
+def test_the_recursion_takes_every_sample(name, rng):
+    """Trees, floating bases, springs, curved loop joints, axes that turn; fixed axes as well."""
+    m = LOADER if name == "loader" else getattr(kt.samples, name)(**BODIES.get(name, {}))
+    q = kt.loops.project_configuration(m, m.integrate(m.neutral(), 0.1 * rng.normal(size=m.nv)))
+    qd, tau = allowed_velocity(m, q, rng), rng.standard_normal(m.nv)
+    f_ext = rng.standard_normal((m.body_count, 6))
+    state, chosen, basis = motion_state(m, q, qd, tau, f_ext, None)
+    found, exact = along_links(state, chosen), equations(state, chosen, basis)
+    size = max(np.abs(block).max() for block in exact[:2])
+    for a, b in zip(found, exact, strict=True):
+        assert_close(a, b, ulps=1e5, scale=max(size, np.abs(b).max()))
+
+
+BODIES = {"random_tree": {"bodies": 4}}
 
 
 @pytest.mark.parametrize("kind", ["planar", "spherical", "doubled"])
@@ -167,15 +196,12 @@ def test_couplings(rng):
     m = four.replace(bodies=(*four.bodies, wheel), couplings=(cam,), postures=())
     q = np.zeros(3)
     qd, tau = allowed_velocity(m, q, rng), rng.standard_normal(3)
-    exact, differences = (
+    exact, by_recursion, differences = (
         linearize_in_coordinates(m, q, qd, tau, independent=["crank_joint"], method=method)
-        for method in ("equations", "differences")
+        for method in ("equations", "recursion", "differences")
     )
     assert np.abs(differences.A - exact.A).max() < 1e-8 * np.abs(exact.A).max()
-    with pytest.raises(
-        kt.errors.JointError, match=r"coupling 'cam' of model .* leads one that has none"
-    ):
-        linearize_in_coordinates(m, q, qd, tau, independent=["crank_joint"], method="recursion")
+    assert_close(by_recursion.A, exact.A, ulps=1e4)
 
 
 def test_variables_of_loop_joints_as_coordinates(rng):
@@ -276,8 +302,6 @@ def test_errors_name_what_is_wrong():
             kt.samples.ur5(), *np.zeros((3, 6)), independent=["shoulder_joint"]
         )
     five = kt.samples.five_bar()
-    with pytest.raises(kt.errors.JointError, match=r"'right_support' .* Use method='equations'"):
-        linearize_in_coordinates(five, np.zeros(4), np.zeros(4), np.zeros(4), method="recursion")
     with pytest.raises(kt.LoopError, match=r"'right_support\[0\]', which .* cannot be a"):
         linearize_in_coordinates(
             five,

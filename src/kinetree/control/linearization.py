@@ -14,7 +14,7 @@ A mechanism with loops or couplings is described by independent coordinates ``y`
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from kinetree.functional.differentiate import differentiate
 from kinetree.functional.products import brackets, step_derivatives
 from kinetree.loops.linear.linearization import LinearModel, linear_model
 from kinetree.loops.linear.nonholonomic import linearize_nonholonomic
+from kinetree.loops.state_space.charts import AbstractChart
 from kinetree.loops.state_space.linearized import SystemLinearization, linearize_system
 from kinetree.loops.state_space.system import ConstrainedSystem
 from kinetree.model import Model
@@ -43,6 +44,26 @@ class Linearization(NamedTuple):
     """(..., 2 nv, nv)"""
 
 
+@overload
+def linearize(
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike,
+    tau: ArrayLike | None = None,
+    f_ext: ArrayLike | None = None,
+    *,
+    dt: float | None = None,
+    method: Literal["zoh", "euler"] | None = None,
+    independent: str | Sequence[str] | ArrayLike | None = None,
+) -> Linearization | LinearModel: ...
+@overload
+def linearize(
+    model: ConstrainedSystem,
+    q: ArrayLike,
+    qd: ArrayLike,
+    *,
+    independent: ArrayLike | AbstractChart | None = None,
+) -> SystemLinearization: ...
 @on_host
 def linearize(
     model: Model | ConstrainedSystem,
@@ -53,7 +74,7 @@ def linearize(
     *,
     dt: float | None = None,
     method: Literal["zoh", "euler"] | None = None,
-    independent: str | Sequence[str] | ArrayLike | None = None,
+    independent: Any = None,
 ) -> Linearization | LinearModel | SystemLinearization:
     """The equations of motion to first order about a state, for ``x = (dq, dqd)``.
 

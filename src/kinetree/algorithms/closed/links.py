@@ -18,13 +18,13 @@ from kinetree.algorithms.kinematics import (
     body_accelerations,
     joint_transforms,
 )
-from kinetree.errors import JointError
 from kinetree.model import tree
 from kinetree.spatial import Motion, crm
 
 __all__ = [
     "ClosedChain",
     "LinkStates",
+    "closed_rows",
     "closure_derivatives",
     "closure_rate_product",
     "jacobian_derivatives",
@@ -81,26 +81,16 @@ class ClosedChain:
         """``T_i``: the same without virtual links."""
         return tuple(j for j in self.subtree_with_virtual(i) if j <= self.real)
 
-    def require_constant_axes(self):
-        """Raise JointError for a joint whose axes move in its link, which no recursion covers."""
-        if self.model.couplings:
-            raise JointError(
-                f"the recursion for closed chains takes joints with variables of their own; "
-                f"coupling {self.model.couplings[0].name!r} of model {self.model.name!r} leads "
-                f"one that has none. Use method='equations', which honours couplings"
-            )
-        names = ("", *self.model.joint_names, *(loop.name for loop in self.model.loops))
-        for i in self.links:
-            joint = self.joint[i]
+    @property
+    def has_fixed_axes(self) -> bool:
+        """Whether axes are fixed in their links, and velocities the derivatives of positions."""
+
+        def is_fixed(joint):
             _, _, v_J, c_J = joint.jcalc(joint.neutral(), np.zeros(joint.nv, dtype=int))
             moves = np.any(v_J.to_array() != 0) or np.any(c_J.to_array() != 0)
-            if not (joint.constant_subspace and joint.rates_are_velocities) or moves:
-                raise JointError(
-                    f"the recursion for closed chains takes joints whose axes are fixed in the "
-                    f"link and whose velocity variables are the derivatives of the positions; "
-                    f"joint {names[i]!r} of model {self.model.name!r} is {joint}. Use "
-                    f"method='equations', which takes any joint"
-                )
+            return joint.constant_subspace and joint.rates_are_velocities and not moves
+
+        return all(is_fixed(self.joint[i]) for i in self.links)
 
 
 class LinkStates(NamedTuple):
@@ -189,8 +179,8 @@ def closure_derivatives(model, q, qd, qdd) -> ClosureDerivatives:
     dJ = jacobian_derivatives(chain, X, S, J)
     Jdot, Jddot = jacobian_rates(chain, X, S, J, v, vdot)
 
-    loops = [_closure(chain, J), _closure(chain, Jdot), _closure(chain, Jddot)]
-    gradient = np.stack([_closure(chain, dJ_j) for dJ_j in dJ], axis=-1)
+    loops = [closed_rows(chain, J), closed_rows(chain, Jdot), closed_rows(chain, Jddot)]
+    gradient = np.stack([closed_rows(chain, dJ_j) for dJ_j in dJ], axis=-1)
     return ClosureDerivatives(loops[0], gradient, *loops[1:])
 
 
@@ -244,7 +234,7 @@ def closure_rate_product(model, q, qd):
         P, v_J = chain.parent[i], S[i] @ v[chain.v_slice[i]]
         velocity[i] = X[i] @ velocity[P] + v_J
         product[i] = X[i] @ product[P] - crm(v_J, velocity[i])
-    return _closure(chain, product)
+    return closed_rows(chain, product)
 
 
 def _still(chain):
@@ -264,7 +254,7 @@ def _plus_columns(chain, J, i, S):
 # --- the rows of the constraint ------------------------------------------------------------------
 
 
-def _closure(chain, J):
+def closed_rows(chain, J):
     """``A J``: what of some motions of the links opens the loops."""
     parts = [np.zeros((0, *np.shape(J[0].angular)[1:]), dtype=int)]
     for i, loop in zip(chain.virtual, chain.model.loops, strict=True):

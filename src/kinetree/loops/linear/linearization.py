@@ -113,8 +113,8 @@ def linearize_in_coordinates(
             loops among them; ``"tangent"``: orthonormal directions of the tangent space; a matrix
             ``R`` (p, nv): ``yd = R qd``; None: a good choice of tree joints.
         method: ``"equations"``, derivatives of the equations of motion and of the constraints, for
-            any joints; ``"recursion"``, Spencer's recursions over all links, for joints with fixed
-            axes; ``"differences"``, by moving the independent coordinates, to check the others.
+            any joints; ``"recursion"``, Spencer's recursions over all links; ``"differences"``, by
+            moving the independent coordinates, to check the others.
 
     Returns:
         A ``LinearModel``.

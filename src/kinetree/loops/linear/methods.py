@@ -17,19 +17,24 @@ case without motors.
 
 import numpy as np
 
+from kinetree.algorithms.closed.link_variations import link_variation
 from kinetree.algorithms.closed.links import ClosedChain, closure_derivatives
 from kinetree.errors import LoopError
 from kinetree.functional.kernel import kernel
+from kinetree.functional.products import jvp
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.linear.derivatives import joint_forces_along
 from kinetree.loops.linear.velocity_basis import (
     accelerations,
+    along_columns,
     coordinate_accelerations,
     coordinate_rates,
     moved,
     velocities,
     velocity_basis,
 )
+from kinetree.quantities.dynamics import passive_force
+from kinetree.spatial import Force
 
 
 @kernel
@@ -46,7 +51,8 @@ def recursion(state, chosen, basis):
             f"{model.constraints[0].name!r} of model {model.name!r}; use 'equations'"
         )
     chain = ClosedChain(model)
-    chain.require_constant_axes()
+    if model.couplings or not chain.has_fixed_axes:
+        return along_links(state, chosen)
     G, dG, Gdot, Gddot = _closure(model, state.q, state.qd, state.qdd)
     p = len(chosen.names)
     R = np.zeros((*chosen.rows.shape[:-1], chain.nv))
@@ -73,6 +79,82 @@ def recursion(state, chosen, basis):
     )
     inertia = K_T @ joint_forces_along(state, still, still, K)
     return [np.linalg.solve(inertia, block) for block in blocks]
+
+
+# --- joints whose axes turn or move, and gears ----------------------------------------------------
+# Where ``K̂`` is no function of coordinates, its derivatives are those along its own columns:
+#
+#     Ĝ V̂ = -δr(K̂, 0)     Ĝ Ŵ = -δa(K̂, V̂)     Ĝ Û = -δa(0, K̂)
+#
+# for relative velocities ``r`` and accelerations ``a`` of virtual links and the bodies that they
+# meet; ``V̂`` is ``K̂dot``, ``Û`` is ``2 K̂dot`` and ``Ŵ`` is ``K̂ddot`` where axes are fixed. With the
+# loop forces held, ``Ĝᵀ φ = r``, the forces of all joints change by ``δτ̂``, and only ``K̂ᵀ δτ̂``
+# counts.
+
+
+def along_links(state, chosen):
+    """Lower blocks of ``A`` and ``B`` by the recursion along columns, for joints of every kind."""
+    model, n = state.model, state.model.nv
+    total, p = n + sum(loop.joint.nv for loop in model.loops), len(chosen.names)
+    batch = state.qd.shape[:-1]
+    identity, none = np.eye(total) + np.zeros((*batch, 1, 1)), np.zeros((*batch, total, total))
+    G, *_ = _along_links(state, identity, none, none)
+    R = np.zeros((*chosen.rows.shape[:-1], total))
+    R[..., :n] = chosen.rows
+    for row, k in chosen.loops:
+        R[..., row, n + k] = 1
+    R = np.broadcast_to(R, (*batch, p, total))
+    inverse = np.linalg.pinv(np.concatenate([R, G], axis=-2))
+    K, solve, still = inverse[..., :p], inverse[..., p:], np.zeros((*batch, total, p))
+    V = -solve @ _along_links(state, K, still, still)[1]
+    W = -solve @ _along_links(state, K, V, still)[2]
+    U = -solve @ _along_links(state, still, K, still)[2]
+    r = np.concatenate([state.constraint_force(), np.zeros((*batch, total - n))], axis=-1)
+    phi = np.einsum("...nc,...n->...c", solve, r) if model.loops else None
+    K_T = np.swapaxes(K, -1, -2)
+
+    def forces(dq, dv, da):
+        found = _along_links(state, dq, dv, da, phi)[3].copy()
+        found[..., :n, :] -= along_columns(
+            _passive_rate, model, state.q, state.qd, tangents=(dq[..., :n, :], dv[..., :n, :])
+        )
+        return found
+
+    inertia = K_T @ forces(still, still, K)
+    blocks = (-K_T @ forces(K, V, W), -K_T @ forces(still, K, U), K_T[..., :n])
+    return [np.linalg.solve(inertia, block) for block in blocks]
+
+
+def _along_links(state, dq, dv, da, phi=None):
+    """``LinkVariation`` along columns, matrices (..., rows, columns)."""
+    model, q, qd, qdd, _, f_ext = state
+    arrays = [x[..., None, :] for x in (q, qd, qdd)]
+    arrays += [np.swapaxes(x, -1, -2) for x in (dq, dv, da)]
+    if model.loops:
+        count = 6 * len(model.loops)
+        phi = np.zeros((*qd.shape[:-1], count)) if phi is None else phi
+        arrays.append(phi[..., None, :])
+        found = _links(model, *arrays, *(() if f_ext is None else (f_ext[..., None, :, :],)))
+        parts = np.split(found, [count, 2 * count, 3 * count], axis=-1)
+    else:
+        found = _bodies(model, *arrays, *(() if f_ext is None else (f_ext[..., None, :, :],)))
+        parts = [*(np.zeros((*found.shape[:-1], 0)),) * 3, found]
+    return [np.swapaxes(part, -1, -2) for part in parts]
+
+
+@kernel
+def _links(m, q, qd, qdd, dq, dv, da, phi, f_ext=None):
+    forces = None if f_ext is None else [None, *map(Force.from_array, f_ext)]
+    return np.concatenate(link_variation(m, q, qd, qdd, dq, dv, da, phi, forces))
+
+
+@kernel
+def _bodies(m, q, qd, qdd, dq, dv, da, f_ext=None):
+    forces = None if f_ext is None else [None, *map(Force.from_array, f_ext)]
+    return link_variation(m, q, qd, qdd, dq, dv, da, None, forces).forces
+
+
+_passive_rate = jvp(passive_force, wrt=("q", "qd"))
 
 
 # --- differences: Spencer 4.1, 4.5 ---------------------------------------------------------------

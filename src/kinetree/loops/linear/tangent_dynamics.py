@@ -86,10 +86,10 @@ def tangent_dynamics(model, columns, q, qd, tau, f_ext=None) -> TangentDynamics 
     if kernel is None:
         return None
     try:
-        *parts, health = kernel.call(*arrays)
+        G, V, W, U, B, qdd, health = kernel.call(*arrays)
     except (TraceError, SingularError):  # a joint that cannot be compiled, or no pivot at all
         return None
-    return TangentDynamics(*parts, free) if np.all(health >= 1) else None
+    return TangentDynamics(G, V, W, U, B, qdd, free) if np.all(health >= 1) else None
 
 
 # --- mechanisms without loops --------------------------------------------------------------------
@@ -136,12 +136,12 @@ def kernel_and_columns(model, columns, count):
     """The kernel for so many arrays, and the numbers of its independent variables."""
     way = way_for(model, columns)
     if way is None:
-        return None, None
+        return None, ()
     n, names, p = model.nv, _NAMES[:count], model.nv - len(way.plan.pivots)
     inputs = [Argument(name, argument_shape(model, name)) for name in names]
     shapes = ((n, p), (n, p), (n, p), (n, p), (p, n), (n,), ())
     if p == 0:
-        return None, None
+        return None, ()
 
     def text(q, *arrays):
         require_unit_parts(model, q)

@@ -118,7 +118,7 @@ def newton(
     move=np.add,
     tolerance=1e-12,
     residual_tolerance=0.0,
-    weights=1.0,
+    weights: Any = 1.0,
     limit=30,
     what="the equations",
 ) -> Solved:

@@ -172,7 +172,8 @@ class ConstrainedSystem:
 
     def with_rows(self, rows: Sequence[int] | ArrayLike) -> "ConstrainedSystem":
         """The same system with some of its constraints."""
-        gradient, scaling, derivatives = self.rate_gradient, self.scaling, self.derivatives
+        gradient, scaling = self.rate_gradient, self.scaling
+        derivatives: Any = self.derivatives
         all_rows = [*range(self.n), *(self.n + np.arange(self.m)[rows])]
 
         def of_rows(t, q, v, vdot, lam):

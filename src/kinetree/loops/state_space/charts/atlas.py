@@ -58,7 +58,8 @@ class Atlas:
             **options: for ``make``.
         """
         self.system, self.growth, self.changes = system, growth, 0
-        self._make, self._options, self._rank = make, options, None
+        self._make, self._options = make, options
+        self._rank: Any = None  # until the first chart has counted
         self.chart = self._begin(q, np.zeros(system.n) if v is None else v)
 
     @property
