@@ -14,7 +14,7 @@ from kinetree.algorithms.closed.systems import (
     collect,
     implicit_equations,
 )
-from kinetree.joints import Free, Revolute
+from kinetree.joints import Free, Revolute, Screw
 from kinetree.model import ModelBuilder
 from kinetree.samples import random_placement
 from kinetree.spatial import Force, Inertia, Motion, crf, crm, xlt
@@ -147,17 +147,30 @@ def test_spatial_solution_equals_the_three_dimensional_one(data):
 
 @pytest.mark.covers("6-D Guide 1: Two-Body Problem in 6-D", by=maximal.solution)
 def test_solution_does_not_depend_on_the_reference_point(data, rng):
+    """Both bodies with their frames at C1, or at any other point: the same motion, and (S39)."""
     I1, I2, s, f = in_space(**data)
     X = random_placement(rng)
 
-    def acceleration(I1, I2, s, f):
-        U = (I2 @ s).to_array()
-        apparent = I1.to_matrix() + I2.to_matrix() - np.outer(U, U) / (s.to_array() @ U)
-        return Motion.from_array(np.linalg.solve(apparent, f.to_array())), np.linalg.cond(apparent)
+    def solved(I1, I2, s, f):
+        model = (
+            ModelBuilder("two bodies", gravity=(0, 0, 0))
+            .body("B1", joint=Free(), inertia=I1)
+            .body("B2", on="B1", joint=Screw(s), inertia=I2)
+            .build()
+        )
+        q, zero = model.neutral(), np.zeros(7)
+        found = maximal.solution(model, q, zero, zero, [None, f, Force.zero()])
+        return found, np.linalg.cond(crba.joint_space_inertia(model, q))
 
-    a, _ = acceleration(I1, I2, s, f)
-    b, condition = acceleration(*(X.apply(x) for x in (I1, I2, s, f)))
-    assert_close(b.to_array(), (X @ a).to_array(), condition=condition)
+    U = (I2 @ s).to_array()
+    apparent = I1.to_matrix() + I2.to_matrix() - np.outer(U, U) / (s.to_array() @ U)
+    a = np.linalg.solve(apparent, f.to_array())
+    (here, condition), (there, other) = solved(I1, I2, s, f), solved(*map(X.apply, (I1, I2, s, f)))
+    assert_close(here.qdd[:6], a, condition=condition)
+    assert_close(there.qdd[:6], (X @ Motion.from_array(a)).to_array(), condition=other)
+    assert_close(there.qdd[6], here.qdd[6], condition=other)
+    force, moved = (x.f_J[2] for x in (here, there))
+    assert_close(moved.to_array(), (X.star @ force).to_array(), condition=other)
 
 
 @pytest.mark.covers("6-D Guide 1: Two-Body Problem in 6-D", by=aba.forward_dynamics)

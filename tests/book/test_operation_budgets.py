@@ -1,7 +1,10 @@
 """Operation counts of generated code against budgets and against RBDA Table 10.1 and §10.3."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from support.closeness import assert_close
 
 from kinetree.algorithms import aba, crba, rnea
 from kinetree.codegen.program import Argument, cheapest, trace
@@ -13,13 +16,14 @@ from kinetree.diagnosis.published import (
     inertia_matrix_cost,
 )
 from kinetree.expr.count import cost, count_operations
-from kinetree.expr.node import Graph
+from kinetree.expr.counting import counting, variables
 from kinetree.joints import Revolute
-from kinetree.model import ModelBuilder
+from kinetree.model import ModelBuilder, from_dh
 from kinetree.samples import chain, random_inertia, random_placement, tree
 from kinetree.spatial import Force, Inertia
 from kinetree.spatial.axial_screw import dh_step
 from kinetree.spatial.vector3 import symmetric
+from kinetree.textbook import crba_variants
 
 
 def program(algorithm, model):
@@ -185,24 +189,83 @@ def test_costs_of_random_trees_follow_from_the_subtrees(rng):
         assert D0 * 43 + D1 * 12 <= found.a <= D0 * 58 + D1 * 18
 
 
-@pytest.mark.covers("RBDA 10.3", by=dh_step)
-def test_steps_along_denavit_hartenberg_axes_cost_what_the_formula_counts():
-    """20m + 12a for a vector; at most 32m + 33a for an inertia beside 2m + 3a once per angle."""
-    graph = Graph()
+def gu(n, rng, masses=True):
+    """The book's GU(n): numbers of the steps, counted angles and inertias; masses as numbers."""
+    rows = rng.uniform(-1.5, 1.5, (n, 3))  # a, alpha, d
+    inertias = [random_inertia(rng) for _ in range(n)]
+    known = [
+        Inertia(I.mass if masses else variables(I.mass), variables(I.first_moment),
+                symmetric(*variables(I.rotational[np.tril_indices(3)])))
+        for I in inertias
+    ]  # fmt: skip
+    return rows, inertias, known
 
-    def symbols(name, count):
-        return np.array([graph.input(name, (k,)) for k in range(count)])
 
-    def counted(*results):
-        roots = [graph.number(x) for result in results for x in np.ravel(result)]
-        return count_operations(graph, roots)
+@pytest.mark.covers("RBDA 10.3", by=(dh_step, Inertia))
+def test_steps_along_denavit_hartenberg_axes_cost_what_the_formula_counts(rng):
+    """C-05: ra = 10a, vx = 20m + 12a, rx = 32m + 33a, with 2m + 3a of it once for the angle."""
+    theta = variables(0.7)
+    _, _, (I, J) = gu(2, rng, masses=False)
+    with counting() as ra:
+        I + J
+    assert str(ra) == "10a"
+    _, plain, (I, _) = gu(2, rng)
+    with counting() as once:
+        X = dh_step(0.3, 0.4, 0.5, theta)
+    assert str(once) == "2m + 3a"
+    with counting() as vx:
+        moved = X.inv_apply(Force(variables(rng.uniform(size=3)), variables(rng.uniform(size=3))))
+    assert str(vx) == "20m + 12a"
+    assert moved.linear.shape == (3,)
+    with counting() as rx:
+        moved = X.inv_apply(I)
+    assert str(rx) == "30m + 30a"  # and 2m + 3a for the angle: 32m + 33a
+    with counting() as general:  # a mass that is not known beforehand: 1m more for each screw
+        X.inv_apply(Inertia(variables(2.5), I.first_moment, I.rotational))
+    assert str(general) == "32m + 30a"
+    expected = dh_step(0.3, 0.4, 0.5, 0.7).to_plucker().inv_apply(plain[0])
+    assert_close(np.array(moved.parameters(), float), expected.parameters(), condition=10)
 
-    X = dh_step(0.3, 0.4, 0.5, graph.input("theta"))
-    F = X.inv_apply(Force(symbols("n", 3), symbols("f", 3)))
-    assert str(counted(F.angular, F.linear)) == "20m + 12a"
-    # The mass is a number: mass times distance is folded, which the book counts as a saving.
-    I = Inertia(2.5, symbols("h", 3), symmetric(*symbols("I", 6)))
-    moved = X.inv_apply(I)
-    count, formula = counted(moved.parameters()[1:]), Cost(32, 33) + Cost(2, 3)
-    assert count.multiplications <= formula.m
-    assert count.additions <= formula.a
+
+class Anew:
+    """A transform that takes every force vector for a general one, as the formula does.
+
+    Otherwise the zero with which it starts, and what it has in common with the inertia, save some.
+    """
+
+    def __init__(self, X):
+        self.X = X
+
+    def inv_apply(self, x):
+        if isinstance(x, Force):
+            x = Force(*(variables([float(e) for e in part]) for part in (x.angular, x.linear)))
+        return self.X.inv_apply(x)
+
+
+@pytest.mark.covers("RBDA 10.3", "RBDA Table 10.2", by=crba_variants.along_screws)
+@pytest.mark.parametrize("n", range(1, 13))
+def test_the_inertia_matrix_of_a_chain_takes_what_the_formula_says(n, rng):
+    """C-06: (10n² + 22n - 32)m + (6n² + 37n - 43)a on GU(n), exactly, and H itself is right."""
+    (row,) = (r for r in TABLE_10_1 if r.source == "Featherstone 2005")
+    assert row(n) == Cost(10 * n**2 + 22 * n - 32, 6 * n**2 + 37 * n - 43)
+
+    def counted(masses, anew):
+        rows, inertias, links = gu(n, rng, masses)
+        angles = rng.uniform(-1, 1, n)
+        with counting() as tally:
+            turns = [0.0, *(variables(q) for q in angles[1:])]
+            steps = [dh_step(*x, q) for x, q in zip(rows, turns, strict=True)]
+            H = crba_variants.along_screws([Anew(X) for X in steps] if anew else steps, links)
+        model = from_dh([(*x, 0.0) for x in rows])
+        bodies = [replace(b, inertia=I) for b, I in zip(model.bodies, inertias, strict=True)]
+        expected = crba.joint_space_inertia(model.replace(bodies=bodies), angles)
+        values = np.array([float(x) for x in H.ravel()]).reshape(n, n)
+        assert_close(values, expected, condition=100)
+        return Cost(tally.multiplications, tally.additions)
+
+    # The formula adds masses but does not multiply them by distances. Known beforehand, they are
+    # not added either; as variables, they are multiplied for each of the two screws.
+    assert counted(masses=True, anew=True) + Cost(0, n - 1) == row(n)
+    assert counted(masses=False, anew=True) == row(n) + Cost(2 * (n - 1), 0)
+    if n > 1:
+        assert counted(masses=True, anew=False).total < row(n).total

@@ -7,46 +7,64 @@ from support.closeness import assert_close
 import kinetree as kt
 from kinetree.algorithms import aba, aba_absolute
 from kinetree.diagnosis.health import frame_distance
+from kinetree.spatial.planar import PlanarForce, PlanarMotion, Xpln
+from kinetree.spatial.planar_inertia import PlanarInertia
+from kinetree.textbook.rigid_body import bias_force
+
+EXACT_AT_C = np.array([1.0, -1.0, 1.0])
 
 
 def plane_body(c):
-    """Unit mass and inertia, moving at unit angular velocity: (10.1) of the book, about O."""
-    x, y = c
-    I = np.array([[1 + x * x + y * y, -y, x], [-y, 1, 0], [x, 0, 1]])
-    v = np.array([1, y, -x])
-    f = np.array([1 + x + y, -1, 1])
-    p = I @ v
-    bias = np.array([v[1] * p[2] - v[2] * p[1], -v[0] * p[2], v[0] * p[1]])
-    return I, f - bias, np.array([1, y - 1, 1 - x])
+    """Unit mass and inertia about C, turning about C at unit velocity: (10.1) of the book, at O.
+
+    Returns ``I_O``, the right-hand side ``f_O - v_O ×* I_O v_O``, and the transform from O to C.
+    """
+    I, X = PlanarInertia.from_mass_center(1.0, np.array(c), 1.0), Xpln(0, c)
+    v = X.inv_apply(PlanarMotion.from_array(np.array([1.0, 0.0, 0.0])))
+    f = X.inv_apply(PlanarForce.from_array(EXACT_AT_C))
+    return I, f - bias_force(I, v), X
 
 
-@pytest.mark.covers("RBDA 10.1", by=frame_distance)
+@pytest.mark.covers("RBDA 10.1", by=(PlanarInertia, bias_force))
 def test_the_example_of_the_book_loses_four_digits():
-    I, right, exact = plane_body((100.0, 10.0))
-    np.testing.assert_array_equal(I, [[10101, -10, 100], [-10, 1, 0], [100, 0, 1]])
+    """A-02: c = (100, 10), the numbers of the text."""
+    I, right, X = plane_body((100.0, 10.0))
+    matrix, right = I.to_matrix(), right.to_array()
+    np.testing.assert_array_equal(matrix, [[10101, -10, 100], [-10, 1, 0], [100, 0, 1]])
     np.testing.assert_array_equal(right, [111, -1, 1])
-    assert abs(np.linalg.cond(I) / 1.0205e8 - 1) < 1e-3
-    error = np.abs(np.linalg.solve(I, right) - exact) / np.abs(exact)
-    assert np.max(error) < 1e-10
+    np.testing.assert_allclose(np.linalg.cond(matrix), 1.0205e8, rtol=1e-4)
+    exact = np.array([1.0, 9.0, -99.0])
+    assert_close(X.inv_apply(PlanarMotion.from_array(EXACT_AT_C)).to_array(), exact)
+    error = np.max(np.abs(np.linalg.solve(matrix, right) - exact) / np.abs(exact))
+    assert 1e-14 < error < 1e-11  # about one in 1e12
+    near, right, _ = plane_body((0.5, 0.1))  # next to the mass centre nothing is lost
+    a = np.linalg.solve(near.to_matrix(), right.to_array())
+    assert np.max(np.abs(a - [1.0, -0.9, 0.5])) < 1e-15
 
 
+@pytest.mark.covers("RBDA 10.1", by=(PlanarInertia, bias_force))
 def test_the_error_grows_with_the_square_of_the_distance(rng):
-    """At the mass centre; flat up to one radius of gyration, then by two digits a decade."""
+    """A-03: medians of the largest error at C; flat below one, then a slope of two."""
 
     def median(distance):
         errors = []
         for angle in rng.uniform(0, 2 * np.pi, 300):
-            x, y = distance * np.cos(angle), distance * np.sin(angle)
-            I, right, _ = plane_body((x, y))
-            a = np.linalg.solve(I, right)
-            at_center = np.array([a[0], a[1] - y * a[0], a[2] + x * a[0]])
-            errors.append(np.max(np.abs(at_center - np.array([1, -1, 1]))))
+            I, right, X = plane_body((distance * np.cos(angle), distance * np.sin(angle)))
+            a = np.linalg.solve(I.to_matrix(), right.to_array())
+            at_center = (X @ PlanarMotion.from_array(a)).to_array()
+            errors.append(np.max(np.abs(at_center - EXACT_AT_C)))
         return np.median(errors)
 
-    small, near, middle, far = (median(d) for d in (0.1, 1e2, 1e4, 1e6))
-    assert small < 1e-15
-    assert 3.0 < np.log10(middle / near) < 5.0
-    assert 3.0 < np.log10(far / middle) < 5.0
+    flat = [median(d) for d in (1e-3, 1e-2, 0.1, 1.0)]
+    assert max(flat) < 5e-16
+    distances = np.array([1e1, 1e2, 1e3, 1e4, 1e5, 1e6])
+    errors = np.array([median(d) for d in distances])
+    slope = np.polyfit(np.log10(distances), np.log10(errors), 1)[0]
+    assert 1.9 < slope < 2.15
+    expected = dict(zip((1e1, 1e2, 1e3, 1e4, 1e6), (6e-15, 8e-13, 7e-11, 7e-9, 7e-5), strict=True))
+    for distance, error in zip(distances, errors, strict=True):
+        if distance in expected:
+            assert 1 / 4 < error / expected[distance] < 4
 
 
 def test_body_coordinates_keep_what_base_coordinates_lose(rng):
@@ -64,6 +82,7 @@ def test_body_coordinates_keep_what_base_coordinates_lose(rng):
     assert np.max(np.abs(in_base - near)) / scale > 1e-10
 
 
+@pytest.mark.covers("RBDA 10.1", by=frame_distance)
 def test_ten_times_as_large_is_a_thousand_times_as_heavy():
     small, large = (kt.shapes.sphere(r, density=1000.0) for r in (0.1, 1.0))
     assert_close(large.mass / small.mass, 1e3)

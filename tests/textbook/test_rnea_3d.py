@@ -173,8 +173,9 @@ def test_recursion_of_the_tutorial_with_translations(rng):
 
 @pytest.mark.covers("Lynch & Park 9.1", "Tutorial 7", by=rnea.inverse_dynamics)
 def test_planar_arm_by_the_recursion_of_the_tutorial():
-    tau = tutorial_inverse_dynamics(two_link_arm(), Arm.q, Arm.qd, Arm.qdd)
-    assert_close(tau, Arm.tau)
+    arm = two_link_arm()
+    assert_close(tutorial_inverse_dynamics(arm, Arm.q, Arm.qd, Arm.qdd), Arm.tau)
+    assert_close(rnea.inverse_dynamics(arm, Arm.q, Arm.qd, Arm.qdd), Arm.tau)
 
 
 @pytest.mark.covers("Tutorial 7", by=rnea.newton_euler)

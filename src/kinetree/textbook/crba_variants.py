@@ -1,7 +1,8 @@
 """Other ways to the joint-space inertia matrix — RBDA §6.1–6.3, Lynch & Park §9.4.
 
 From the definition to ever less work; ``crba`` is where they lead. They serve as oracles for it,
-and to read. All are in base coordinates.
+and to read. All are in base coordinates, but for ``along_screws``, whose operations RBDA (10.2)
+counts.
 """
 
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from kinetree.spatial import Force, Motion
 
 __all__ = [
     "Column",
+    "along_screws",
     "column",
     "from_base_coordinates",
     "from_definition",
@@ -71,6 +73,32 @@ def from_unit_accelerations(model, q):
     """Column by column, ``H δ = ID_δ(q, δ)``: methods 1 and 2 of Walker and Orin — RBDA §6.1."""
     columns = [inertia_product(model, q, delta) for delta in np.eye(model.nv, dtype=int)]
     return np.array(columns).reshape(model.nv, model.nv).T
+
+
+def along_screws(steps, inertias):
+    """``H`` of a chain of hinges with frames after Denavit and Hartenberg — RBDA §10.3.1, (10.2).
+
+    In link coordinates, where the axes are ``e3``, products with them are entries of the others.
+    Takes ``(n - 1)(ra + rx) + n (n - 1)/2 vx``: ``ra`` to add two inertias, ``rx`` and ``vx`` to
+    move an inertia and a force vector to the parent, by two axial screws.
+
+    Args:
+        steps: transform from each link to the next, ``axial_screw.dh_step(a, alpha, d, q)``; the
+            first, from the base, is not used.
+        inertias: of the links, in their own coordinates.
+    """
+    n, I_c = len(steps), list(inertias)
+    H = [[None] * n for _ in range(n)]
+    for i in reversed(range(n)):
+        if i > 0:
+            I_c[i - 1] = I_c[i - 1] + steps[i].inv_apply(I_c[i])
+        H[i][i] = I_c[i].rotational[2, 2]
+        h = I_c[i].first_moment
+        F = Force(I_c[i].rotational[:, 2], np.array([-h[1], h[0], 0 * h[2]]))
+        for j in reversed(range(i)):
+            F = steps[j + 1].inv_apply(F)
+            H[i][j] = H[j][i] = F.angular[2]
+    return np.array(H)
 
 
 class Column(NamedTuple):
