@@ -287,27 +287,29 @@ def closed(request, rng):
 
 
 @pytest.mark.filterwarnings("ignore::kinetree.errors.IndeterminateWarning")
-def test_loops_agree_with_all_bodies_at_once(closed):
+def test_loops_agree_with_all_bodies_at_once(closed, rng):
     model, q, qd, tau = closed
-    found = maximal.solution(model, q, qd, tau)
+    f_ext = rng.standard_normal((model.body_count, 6))
+    found = maximal.solution(model, q, qd, tau, [None, *map(Force.from_array, f_ext)])
     unique = kt.unique_reactions(model, q, frame="world")
-    f = kt.joint_reactions(model, q, qd, tau=tau, frame="world")
-    drive = kt.joint_reactions(model, q, qd, tau=tau, frame="world", part="drive")
+    given = {"tau": tau, "f_ext": f_ext, "frame": "world"}
+    f = kt.joint_reactions(model, q, qd, **given)
+    drive = kt.joint_reactions(model, q + 0j, qd, **given, part="drive").real
     expected = np.array([x.to_array() for x in found.f_J[1:]])
     if not np.any(drive[model.body_count :]):  # loop joints without springs
-        size = np.max(np.abs(f))
-        assert_close(f[unique], expected[unique], ulps=1e8, scale=size)
+        assert_close(f[unique], expected[unique], ulps=1e8, scale=np.max(np.abs(f)))
     assert unique.any()
-    balance(model, q, qd, tau, f)
-    qdd = kt.forward_dynamics(model, q, qd, tau)
-    by_both = kt.joint_reactions(model, q, qd, qdd, tau=tau, frame="world")
+    balance(model, q, qd, tau, f, f_ext)
+    qdd = kt.forward_dynamics(model, q, qd, tau, f_ext)
+    by_both = kt.joint_reactions(model, q, qd, qdd, **given)
     assert_close(by_both, f, ulps=1e7)
 
 
-def balance(model, q, qd, tau, f):
+def balance(model, q, qd, tau, f, f_ext=None):
     """Newton and Euler of every body, from forces in base coordinates."""
-    solved = maximal.solution(model, q, qd, tau)
-    equations = maximal.equations(model, q, qd, tau)
+    f_ext = None if f_ext is None else [None, *map(Force.from_array, f_ext)]
+    solved = maximal.solution(model, q, qd, tau, f_ext)
+    equations = maximal.equations(model, q, qd, tau, f_ext)
     a = np.concatenate([x.to_array() for x in solved.a[1:]])
     needed = equations.I @ a + equations.p
     acting = equations.P @ f.ravel()
@@ -373,6 +375,10 @@ def test_single_precision_and_tensors(rng):
                                tau=tau.astype("f4"))  # fmt: skip
     assert short.dtype == np.float32
     assert_close(short, f, ulps=1e11)  # 1e-5
+    qdd = kt.forward_dynamics(model, q, zero, tau)
+    single = (x.astype("f4") for x in (q, zero, qdd, tau))
+    lam = texts.multipliers(model, *single)
+    assert_close(lam, texts.multipliers(model, q, zero, qdd, tau), ulps=1e11)
     follow = torch.tensor(tau, requires_grad=True)
     found = kt.joint_reactions(model, torch.tensor(q), torch.tensor(zero), tau=follow)
     assert_close(found.detach().numpy(), f, ulps=10)
@@ -380,6 +386,45 @@ def test_single_precision_and_tensors(rng):
     e = np.eye(3)
     each = [kt.joint_reactions(model, q, zero, tau=tau + x, joint="pin")[3] - f[3, 3] for x in e]
     assert_close(gradient.numpy(), each, ulps=1e5)
+
+
+def test_samples_are_solved_one_by_one_only_where_they_must(monkeypatch, rng):
+    def refuse(*_):
+        raise AssertionError("a good sample was not solved by compiled code")
+
+    monkeypatch.setattr(texts, "_smallest", refuse)
+    for model in (ball_bearing(), kt.samples.four_bar()):
+        q = np.array([kt.loops.assemble(model, [a, 0.0, 0.0]) for a in (0.2, 0.5, 0.9)])
+        tau, zero = 10.0 ** np.array([[-6], [0], [6]]) * rng.standard_normal((3, 3)), np.zeros(3)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", IndeterminateWarning)
+            model = model.replace(gravity=(0, 0, 0))
+            f = kt.joint_reactions(model, q, zero, tau=tau)
+            qdd = kt.forward_dynamics(model, q, zero, tau)
+            both = kt.joint_reactions(model, q, zero, qdd, tau=tau)
+        for one, other in zip(f, both, strict=True):
+            assert_close(one, other, ulps=1e5)
+
+
+@pytest.mark.filterwarnings("ignore::kinetree.errors.IndeterminateWarning")
+def test_the_smallest_constraint_forces_whatever_the_units(rng):
+    """In units of the mechanism they are those of the pseudoinverse; others are refused."""
+    model, zero = kt.samples.four_bar().replace(gravity=(0, 0, 0)), np.zeros(3)
+    q = kt.loops.assemble(model, [0.4, 0.0, 0.0])
+    units, K = kt.loops.scaling(model), kt.loops.constraint(model, q, zero).K
+    for size in (1e-6, 1.0, 1e6):
+        tau = size * rng.standard_normal(3)
+        qdd = kt.forward_dynamics(model, q, zero, tau)
+        b = kt.inverse_dynamics(model.replace(loops=()), q, zero, qdd) - tau
+        expected = units.rows * (np.linalg.pinv(units.apply(K).T) @ (b * units.columns))
+        assert_close(texts.multipliers(model, q, zero, qdd, tau), expected, ulps=1e5)
+        by_text = texts.multipliers(model, q + 0j, zero, qdd, tau)
+        assert_close(np.real(by_text), expected, ulps=1e6)
+        kt.joint_reactions(model, q, zero, qdd, tau=tau)
+        for wrong in (texts.multipliers, kt.joint_reactions):
+            given = {"qdd": qdd, "tau": tau + 1e-3 * size}
+            with pytest.raises(ShapeError, match="tau does not produce the acceleration qdd"):
+                wrong(model, q, zero, **given)
 
 
 def test_a_batch_is_its_samples_and_a_kernel_agrees(rng):

@@ -208,9 +208,9 @@ def _columns(model) -> Any:
     """Independent columns of ``K`` that suit most configurations, and the size of their pivots."""
 
     def make():
-        policy = rank_policy(model)
+        policy: Any = rank_policy(model)
         K, r = policy.manifold.matrices, policy.generic_rank()
-        if K is None or r is None:
+        if r is None:
             raise SingularError(
                 f"the loops of model {model.name!r} could not be closed, so that no columns of its "
                 f"constraints can be chosen beforehand"
