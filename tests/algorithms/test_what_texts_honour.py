@@ -822,6 +822,7 @@ RULES = {
 }  # fmt: skip
 
 PARTS = {
+    "joint_space.with_own_rows",
     "forward_dynamics.is_closed", "couplings.all_joints", "couplings.coupling_rows",
     "joint_space.constraint", "jacobians.frame_bias_acceleration", "kinematics.joint_transforms",
     "kinematics.subspace_rate", "maximal.equations", "joint_space.joint_constraints",
@@ -831,6 +832,7 @@ PARTS = {
 }  # fmt: skip
 """What texts are made of, or what tests of their own look at: no motion, force or inertia."""
 OF_LOOPS = (
+    "constraint_kinds",
     "constraints",
     "forces",
     "independent",
