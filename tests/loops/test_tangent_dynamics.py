@@ -62,16 +62,41 @@ def test_all_coordinates_of_the_loader_against_central_differences(independent, 
     assert_close(found.B, differences.B, ulps=1e6)
 
 
-def test_samples_that_no_plan_fits_are_solved_one_by_one(rng):
-    """Where coordinates lose hold of the others, and where ranks change, plans step aside."""
+def test_samples_that_no_plan_fits_are_solved_in_the_general_way():
+    """Near a dead point of the rocker, which then says little about the crank."""
+    m = MODELS.setdefault("four_bar", kt.samples.four_bar())
+    y = np.concatenate([np.linspace(0, 4.05, 40), np.linspace(4.07, 4.09, 41)])[:, None]
+    q, qd, _ = kt.loops.coordinate_motion(
+        m, np.zeros(3), y, np.ones_like(y), 0 * y, independent=["crank_joint"]
+    )
+    q, qd = q[40:], qd[40:]
+    names, tau = ["rocker_joint"], np.zeros(3)
+    t = tangent_dynamics(m, (2,), q, qd, tau)
+    poor = t.health < 1
+    assert 0 < poor.sum() < 20
+    found = linear_model(m, q, qd, tau, None, names)
+    for k in np.flatnonzero(poor):
+        state, chosen, basis = motion_state(m, q[k], qd[k], tau, None, names)
+        A21, *_ = equations(state, chosen, basis)
+        assert_close(found.A[k, 1:, :1], A21, ulps=1e6, condition=np.linalg.norm(basis.inverse))
+        assert_close(found.qdd[k], state.qdd, ulps=1e5, condition=np.linalg.norm(basis.inverse))
+    good = ~poor
+    alone = linear_model(m, q[good], qd[good], tau, None, names)
+    assert np.array_equal(found.A[good], alone.A)
+
+
+def test_states_that_no_plan_takes():
+    """Where ranks change, and where loops are open, the general way answers."""
     m = MODELS.setdefault("five_bar", kt.samples.five_bar())
     rest = np.zeros(4)
     singular = np.array(m.posture("singular").q, dtype=float)
-    assert tangent_dynamics(m, None, singular, rest, rest) is None
+    assert not tangent_dynamics(m, None, singular, rest, rest).health >= 1
     linear = linear_model(m, singular, rest, rest, None, None)
     assert len(linear.coordinates) == 3  # one more than elsewhere
-    with pytest.raises(kt.ShapeError, match=r"of sample \(1,\)"):
-        linear_model(m, np.array([[0, 0, 0, 0], [0.1, 0, 0, 0]]), rest, rest, None, None)
+    both = np.array([[0, 0, 0, 0], [0.1, 0, 0, 0]])
+    for independent in (None, ["link1_joint", "link2_joint"]):
+        with pytest.raises(kt.ShapeError, match=r"of sample \(1,\)"):
+            linear_model(m, both, rest, rest, None, independent)
 
 
 def test_a_tree_is_the_case_without_loops(rng):

@@ -68,18 +68,6 @@ def coordinates(model, K, independent=None) -> Coordinates:
     freedom = _freedom(model, K)
     if freedom == 0:
         raise LoopError(f"model {model.name!r} cannot move here: it has no degree of freedom")
-    first = _null_rows(scaling(model).apply(K[(0,) * (K.ndim - 2)]), freedom)
-    return _requested(model, independent, freedom, K, first)
-
-
-def coordinates_of_basis(model, K, G, independent=None) -> Coordinates:
-    """The same, where a basis ``G`` of the velocities that ``K`` allows is known, (..., nv, p)."""
-    first = G[(0,) * (G.ndim - 2)]
-    directions = np.linalg.qr(first / scaling(model).columns[:, None])[0].T
-    return _requested(model, independent, G.shape[-1], K, directions)
-
-
-def _requested(model, independent, freedom, K, first):
     if isinstance(independent, str):
         if independent != "tangent":
             raise UnknownNameError(
@@ -90,8 +78,7 @@ def _requested(model, independent, freedom, K, first):
         flat = all(joint.rates_are_velocities for joint in model.joint[1:])
         return Coordinates(names, _null_rows(K, freedom), flat=flat)
     if independent is None:
-        columns = _far_from_dependent(first)
-        return kept(model, ("coordinates", columns), lambda: _from_columns(model, columns))
+        return far_from_dependent(model, np.swapaxes(_null_rows(K, freedom), -1, -2))
     if not are_names(independent):
         return _from_matrix(model, independent, freedom, K.shape[:-2])
     return _from_names(model, independent, freedom)
@@ -113,11 +100,13 @@ def _null_rows(K, freedom):
     return np.linalg.svd(K)[2][..., K.shape[-1] - freedom :, :]
 
 
-def _far_from_dependent(rest):
-    """Numbers of velocity variables that determine the others, by Gram–Schmidt with pivoting.
+def far_from_dependent(model, G) -> Coordinates:
+    """Variables that determine the others, by Gram–Schmidt with pivoting in the first sample.
 
-    ``rest`` are orthonormal directions of the motion, (p, nv), in the units of the mechanism.
+    ``G`` is any basis of the velocities that the constraints allow, (..., nv, p).
     """
+    first = G[(0,) * (G.ndim - 2)]
+    rest = np.linalg.qr(first / scaling(model).columns[:, None])[0].T
     chosen = []
     for _ in range(len(rest)):
         lengths = np.linalg.norm(rest, axis=0)
@@ -126,7 +115,8 @@ def _far_from_dependent(rest):
         chosen.append(best)
         direction = rest[:, best] / lengths[best]
         rest = rest - np.outer(direction, direction @ rest)
-    return tuple(sorted(chosen))
+    columns = tuple(sorted(chosen))
+    return kept(model, ("coordinates", columns), lambda: _from_columns(model, columns))
 
 
 def are_names(independent):

@@ -11,7 +11,8 @@ way they do (Theorem 4.1.1).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy as np
 from kinetree.algorithms.closed.rank import scaling
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import Array, ArrayLike
-from kinetree.errors import UnknownNameError
+from kinetree.errors import LoopError, ShapeError, SingularError, UnknownNameError
 from kinetree.functional.products import brackets
 from kinetree.loops.kinematics.constraint import constraint, require_holonomic
 from kinetree.loops.linear.coordinates import (
@@ -27,7 +28,7 @@ from kinetree.loops.linear.coordinates import (
     are_names,
     coordinates,
     coordinates_by_name,
-    coordinates_of_basis,
+    far_from_dependent,
 )
 from kinetree.loops.linear.derivatives import (
     force_derivatives,
@@ -147,7 +148,7 @@ def _assembled(state, chosen, G, A21, A22, B2, at=None):
     )
     if not chosen.flat:
         A[..., :p, :p] = chosen.rows @ brackets(model, q, qd) @ G
-    A[..., range(p), range(p, 2 * p)] = 1
+    A[..., :p, p:] = _unit(p)
     A[..., p:, :p], A[..., p:, p:], B[..., p:, :] = A21, A22, B2
     if at is None:
         rate[..., :p] = coordinate_rates(model, q, qd, chosen)
@@ -155,6 +156,9 @@ def _assembled(state, chosen, G, A21, A22, B2, at=None):
     else:
         rate[..., :p], rate[..., p:] = qd[..., at], qdd[..., at]
     return LinearModel(A, B, rate, chosen.names, G, qdd, chosen)
+
+
+_unit = lru_cache(maxsize=64)(np.eye)
 
 
 # --- the compiled way: LN-17, a few forward dynamics ---------------------------------------------
@@ -177,10 +181,38 @@ def _by_plan(model, q, qd, tau, f_ext, independent):
     t = tangent_dynamics(model, wanted.columns, q, qd, tau, f_ext)
     if t is None:
         return None
-    state = MotionState(model, q, qd, t.qdd, tau, f_ext)
-    if wanted.columns is None:
-        return _in_other_coordinates(state, t, independent)
-    return _in_variables(state, t, wanted)
+    state, fits = MotionState(model, q, qd, t.qdd, tau, f_ext), t.health >= 1
+    if np.all(fits):
+        if wanted.columns is None:
+            return _in_other_coordinates(state, t, independent)
+        return _in_variables(state, t, wanted)
+    if wanted.columns is None or not np.any(fits):
+        return None
+    return _repaired(_in_variables(state, t, wanted), state, wanted.chosen, ~fits)
+
+
+def _repaired(linear, state, chosen, poor):
+    """The linear model, with the samples that the plan does not fit solved in the general way.
+
+    None where these cannot be solved, for the error to name the sample.
+    """
+    model, *arrays = state
+    shapes = (model.nq, model.nv, model.nv, model.nv)
+    q, qd, _, tau = (
+        np.broadcast_to(a, (*poor.shape, n))[poor] for a, n in zip(arrays[:4], shapes, strict=True)
+    )
+    f_ext = state.f_ext
+    if f_ext is not None:
+        f_ext = np.broadcast_to(f_ext, (*poor.shape, model.body_count, 6))[poor]
+    try:
+        of_poor = motion_state(model, q, qd, tau, f_ext, chosen.names)
+        rest = _assembled(of_poor[0], chosen, of_poor[2].G, *equations(*of_poor))
+    except (LoopError, ShapeError, SingularError):
+        return None
+    parts = {name: np.array(getattr(linear, name)) for name in ("A", "B", "rate", "G", "qdd")}
+    for name, part in parts.items():
+        part[poor] = getattr(rest, name)
+    return replace(linear, **parts)
 
 
 def _in_variables(state, t, wanted):
@@ -222,7 +254,7 @@ def _named(model, names):
         return None
     columns = tuple(sorted(at))
     order = [columns.index(k) for k in at]
-    return _Requested(chosen, columns, at, None if order == sorted(order) else order)
+    return _Requested(chosen, columns, np.array(at), None if order == sorted(order) else order)
 
 
 def _in_other_coordinates(state, t, independent):
@@ -230,18 +262,19 @@ def _in_other_coordinates(state, t, independent):
     model, q, qd, *_ = state
     state = state._replace(q=np.broadcast_to(q, (*t.qdd.shape[:-1], model.nq)))
     state = state._replace(qd=np.broadcast_to(qd, t.qdd.shape))
-    K = constraint(model, state.q, state.qd).K
-    chosen = coordinates_of_basis(model, K, t.G, independent)
-    if independent is None and np.array_equal(chosen.rows, np.eye(model.nv)[list(t.columns)]):
-        return _in_variables(state, t, _Requested(chosen, t.columns, list(t.columns)))
+    if independent is None:
+        chosen = far_from_dependent(model, t.G)
+        if np.array_equal(chosen.rows.argmax(axis=-1), t.columns):
+            return _in_variables(state, t, _Requested(chosen, t.columns, np.array(t.columns)))
+    else:
+        chosen = coordinates(model, constraint(model, state.q, state.qd).K, independent)
     R = coordinate_jacobian(model, state.q, chosen)
-    T = R @ t.G
-    units = scaling(model).columns
+    T, units = R @ t.G, scaling(model).columns
     sizes = np.linalg.norm(R * units, axis=-1)[..., None] * np.linalg.norm(
         t.G / units[:, None], axis=-2, keepdims=True
     )
     s = np.linalg.svd(T / np.where(sizes > 0, sizes, 1), compute_uv=False)
-    if not np.all(s[..., -1] > _DETERMINED):
+    if T.shape[-1] != T.shape[-2] or not np.all(s[..., -1] > _DETERMINED):
         return None  # the general way decides, and says what is wrong
     y1, z1 = loop_coordinates_along(state, chosen, t.G, t.V)
     _, z2 = loop_coordinates_along(state, chosen, np.zeros_like(t.G), t.G)

@@ -62,10 +62,12 @@ class TangentDynamics(NamedTuple):
     """(..., nv)"""
     columns: tuple
     """Numbers of the variables ``y``."""
+    health: Any
+    """At least 1 where all this is good, less or not a number where the plan does not fit."""
 
 
 def tangent_dynamics(model, columns, q, qd, tau, f_ext=None) -> TangentDynamics | None:
-    """The derivatives, or None where the plan does not fit some of the samples.
+    """The derivatives, or None where there is no plan.
 
     Args:
         model: the mechanism; without loops all variables are independent.
@@ -89,7 +91,7 @@ def tangent_dynamics(model, columns, q, qd, tau, f_ext=None) -> TangentDynamics 
         G, V, W, U, B, qdd, health = kernel.call(*arrays)
     except (TraceError, SingularError):  # a joint that cannot be compiled, or no pivot at all
         return None
-    return TangentDynamics(G, V, W, U, B, qdd, free) if np.all(health >= 1) else None
+    return TangentDynamics(G, V, W, U, B, qdd, free, health)
 
 
 # --- mechanisms without loops --------------------------------------------------------------------
@@ -105,7 +107,8 @@ def _of_tree(model, q, qd, tau, *forces):
     qdd = forward_dynamics(model, q, qd, total, *forces)
     G = np.broadcast_to(np.eye(model.nv), B.shape)
     every = tuple(range(model.nv))
-    return TangentDynamics(G, np.zeros_like(B), W + B @ by_q, U + B @ by_qd, B, qdd, every)
+    W, U = W + B @ by_q, U + B @ by_qd
+    return TangentDynamics(G, np.zeros_like(B), W, U, B, qdd, every, np.ones(()))
 
 
 # --- mechanisms with loops -----------------------------------------------------------------------
