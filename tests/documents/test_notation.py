@@ -16,17 +16,8 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "notation.md").read_text(encoding="utf-8")
 SPACES = ("", "contact", "control", "edit", "equivalence", "floating", "gears", "identification",
           "ik", "loops", "model", "symbolic")  # fmt: skip
-OVERLOADED = [
-    "λ",
-    "T",
-    "u",
-    "k",
-    "δ",
-    "α",
-    "N",
-    "K",
-    "F",
-]  # those that the list of symbols has more than once
+OVERLOADED = list("λTukδαNKF")  # more than once in the list of symbols
+UNNAMED = ("spelled out", "not used")
 
 
 def rows():
@@ -49,13 +40,11 @@ def test_every_meaning_has_a_name_of_its_own():
     meaning_of: dict = {}
     for letter, meanings, names in rows():
         assert len(meanings) == len(names) >= 2, letter
-        assert len(set(names) - {"spelled out"}) == len([n for n in names if n != "spelled out"])
+        named = [n for n in names if n not in UNNAMED]
+        assert len(set(named)) == len(named), letter
         for meaning, name in zip(meanings, names, strict=True):
             for code in re.findall(r"`([\w.]+)`", name):
-                if code not in (
-                    letter,
-                    letter.lower(),
-                ):  # a letter inside a text means what it says
+                if code not in (letter, letter.lower()):  # inside a text
                     assert meaning_of.setdefault(code, meaning) == meaning, (code, letter)
 
 

@@ -7,6 +7,7 @@ from support.textbook import Figure1, figure_1_tree, random_state
 
 import kinetree as kt
 from kinetree.joints import Euler, Exponential, Revolute, Spherical, Universal
+from kinetree.spatial.vector3 import unskew
 
 BALLS = [Euler("xyz"), Exponential(), Spherical()]
 TURNING = (Revolute("x"), Revolute((1.0, -2.0, 2.0)), Universal("xy"), Euler("zyx"), Spherical())
@@ -40,16 +41,32 @@ def test_joint_velocities_come_back_from_those_of_the_bodies(frame, method, rng)
 @pytest.mark.covers("Tutorial 6", by=kt.generalized_velocity)
 @pytest.mark.parametrize("ball", BALLS, ids=str)
 def test_any_independent_rows_of_consistent_velocities_give_the_same(ball, rng):
+    """TU-53: exactly nv of them, chosen at random, for consistent velocities only."""
     m, q = character(ball, rng)
     J = kt.jacobians(m, q, frame="aligned").reshape(-1, m.nv)
-    V = J @ Figure1.qd
-    for _ in range(3):
-        rows = rng.permutation(len(J))
-        chosen = next(
-            rows[:k] for k in range(m.nv, len(J) + 1) if np.linalg.matrix_rank(J[rows[:k]]) == m.nv
-        )
-        qd = np.linalg.pinv(J[chosen]) @ V[chosen]
-        assert_close(qd, Figure1.qd, condition=np.linalg.cond(J[chosen]))
+    V = (J @ Figure1.qd).reshape(-1, 6)
+    torn = V + 0.1 * rng.standard_normal(V.shape)
+    found, others = [], []
+    while len(found) < 4:
+        rows = rng.choice(len(J), m.nv, replace=False)
+        condition = np.linalg.cond(J[rows])
+        if condition < 1e4:
+            result = kt.generalized_velocity(m, q, V, frame="aligned", rows=rows)
+            assert result.rank == m.nv
+            assert_close(result.qd, Figure1.qd, condition=condition)
+            assert result.residual < 1e-9  # of all rows, also those that were left out
+            assert_close(result.qd, np.linalg.solve(J[rows], V.ravel()[rows]), condition=condition)
+            found.append(result.qd)
+            others.append(kt.generalized_velocity(m, q, torn, frame="aligned", rows=rows))
+    assert np.max(np.ptp(found, axis=0)) < 1e-9
+    assert np.max(np.ptp([x.qd for x in others], axis=0)) > 1e-2  # they do not agree any more
+    assert all(x.residual > 1e-2 for x in others)
+    dependent = kt.generalized_velocity(m, q, V, frame="aligned", rows=np.arange(m.nv - 1))
+    assert dependent.rank < m.nv
+    with pytest.raises(kt.ShapeError, match="rows must be whole numbers"):
+        kt.generalized_velocity(m, q, V, rows=[0, len(J)])
+    with pytest.raises(kt.UnknownNameError, match="rows are for method"):
+        kt.generalized_velocity(m, q, V, rows=[0], method="joints")
 
 
 @pytest.mark.covers("Tutorial 6", by=kt.generalized_velocity)
@@ -72,7 +89,10 @@ def test_gimbal_lock_shows_in_the_rank(rng):
 @pytest.mark.covers("Tutorial 6", by=kt.jacobians)
 @pytest.mark.parametrize("ball", BALLS, ids=str)
 def test_relative_angular_velocities_by_the_connectivity_matrix(ball, rng):
-    """Tutorial (62)–(65): ``D w = R Ĵ qd`` and ``Ĵ = Rᵀ D J``, in frames of the parents."""
+    """Tutorial (62)–(65): ``D w = R Ĵ qd`` and ``Ĵ = Rᵀ D J``, in frames of the parents.
+
+    TU-52: ``Ĵ`` of the joints by themselves, and relative velocities by differences of rotations.
+    """
     m, q = character(ball, rng)
     T, n = kt.poses(m, q), m.body_count
     D, R = np.eye(3 * n), np.zeros((3 * n, 3 * n))
@@ -82,14 +102,22 @@ def test_relative_angular_velocities_by_the_connectivity_matrix(ball, rng):
         if parent:
             D[block, 3 * (parent - 1) : 3 * parent] = -np.eye(3)
     J_w = kt.jacobians(m, q, frame="aligned")[:, :3].reshape(3 * n, m.nv)
-    J_hat = R.T @ D @ J_w
-    for k in range(n):
-        for i in range(n):
-            if i != k:
-                block = J_hat[3 * k : 3 * k + 3, m.v_slice[i + 1]]
-                assert_close(block, 0 * block, scale=10)
+    J_hat = np.zeros((3 * n, m.nv))  # block diagonal, each in its parent's frame
     qd = rng.standard_normal(m.nv)
-    assert_close(D @ J_w @ qd, R @ J_hat @ qd, scale=10)
+    for k in range(n):
+        X_J, S, *_ = m.jcalc(k + 1, q, qd)
+        E = X_J.E @ m.tree_transform[k + 1].E
+        J_hat[3 * k : 3 * k + 3, m.v_slice[k + 1]] = E.T @ S.angular
+    assert_close(R.T @ D @ J_w, J_hat, ulps=20, scale=1)
+    w = kt.maximal_state(m, q, qd).angular_velocity.ravel()
+    w_hat = R.T @ D @ w
+    assert_close(w_hat, J_hat @ qd, scale=5)
+    h = 1e-6
+    ends = [kt.poses(m, m.integrate(q, s * h * qd))[:, :3, :3] for s in (1, -1)]
+    for k, parent in enumerate(m.parent[1:]):  # [ŵ] = dR_k/dt R_kᵀ of the rotation in the parent
+        turn = [e[parent - 1].T @ e[k] if parent else e[k] for e in ends]
+        rate = (turn[0] - turn[1]) / (2 * h) @ ((turn[0] + turn[1]) / 2).T
+        np.testing.assert_allclose(unskew(rate), w_hat[3 * k : 3 * k + 3], atol=1e-8)
 
 
 # --- forces on bodies ----------------------------------------------------------------------------

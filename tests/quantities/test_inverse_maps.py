@@ -5,7 +5,6 @@ import pytest
 from support.closeness import assert_close
 
 import kinetree as kt
-from kinetree.algorithms import jacobians as texts
 from kinetree.algorithms.task_space import task_rows
 from kinetree.samples import random_tree
 
@@ -13,7 +12,7 @@ FRAMES = ["world", "body", "aligned"]
 KIND = {"world": "spatial", "body": "spatial", "aligned": "classical"}
 
 
-@pytest.mark.covers("Lynch & Park 9.6", by=(texts.joint_velocity, texts.joint_acceleration))
+@pytest.mark.covers("Lynch & Park 9.6", by=(kt.joint_velocity, kt.joint_acceleration))
 @pytest.mark.parametrize("frame", FRAMES)
 def test_round_trip_of_an_arm_with_six_joints(frame, rng):
     """LP-61: a square Jacobian, batched and compiled, against NumPy's inverse and its rate."""

@@ -155,10 +155,12 @@ def generalized_velocity(
     *,
     frame: Coordinates = "world",
     method: Method = "least_squares",
+    rows: ArrayLike | None = None,
 ) -> GeneralizedVelocity:
     """Joint velocities from velocities of all bodies — tutorial (61), (66).
 
-    Computed on the CPU, by singular values: coordinates may be singular.
+    Computed on the CPU, by singular values: coordinates may be singular. If the joints allow the
+    velocities, any ``nv`` independent rows of them give the same answer.
 
     Args:
         model: the mechanism.
@@ -167,9 +169,13 @@ def generalized_velocity(
         frame: what their coordinates mean, as in ``jacobian``.
         method: ``"least_squares"`` over all bodies, which mixes units where the velocities do not
             fit the joints; ``"joints"``, from the motion of each body relative to its parent.
+        rows: numbers of the coordinates to use, counted over all bodies, 0 to 6 body_count - 1; all
+            by default. Not with ``method="joints"``.
     """
     if method not in ("least_squares", "joints"):
         raise UnknownNameError(f"method must be 'least_squares' or 'joints', got {method!r}")
+    if rows is not None and method == "joints":
+        raise UnknownNameError("rows are for method='least_squares': 'joints' takes every body")
     V = untraced(velocities, "velocities", "generalized_velocity")
     if V.shape[-2:] != (as_model(model).body_count, 6):
         raise ShapeError(
@@ -183,9 +189,22 @@ def generalized_velocity(
         qd, rank = _joint_by_joint(model, q, V, frame)
     else:
         target = V.reshape(*V.shape[:-2], 6 * model.body_count, 1)
+        if rows is not None:
+            some = _chosen_rows(model, rows)
+            flat, target = flat[..., some, :], target[..., some, :]
         qd, rank = (np.linalg.pinv(flat) @ target)[..., 0], np.linalg.matrix_rank(flat)
     rest = V - (J @ qd[..., None, :, None])[..., 0]
     return GeneralizedVelocity(qd, np.max(np.abs(rest), axis=(-2, -1), initial=0.0), rank)
+
+
+def _chosen_rows(model, rows):
+    some, count = np.asarray(rows), 6 * model.body_count
+    if some.ndim != 1 or some.dtype.kind not in "iu" or np.any((some < 0) | (some >= count)):
+        raise ShapeError(
+            f"rows must be whole numbers, (k,), from 0 to 6 body_count - 1 = {count - 1}; got "
+            f"{rows!r}"
+        )
+    return some
 
 
 def _joint_by_joint(model, q, V, frame):
