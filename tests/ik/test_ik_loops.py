@@ -144,3 +144,25 @@ def test_a_floating_linkage_moves_as_a_whole():
     found = kt.inverse_kinematics(model, [PoseTask("coupler", target)])
     assert found.success
     assert gap(model, found.q) <= 1e-10
+
+
+def test_constraints_of_ones_own_hold_in_the_result():
+    """Three links, the elbow of which slides along the line y = 0.3."""
+    b, ball = kt.ModelBuilder("guided"), kt.shapes.sphere(0.1, mass=1.0)
+    b.body("a", joint=kt.Revolute("z"), inertia=ball)
+    b.body("b", on="a", joint=kt.Revolute("z"), at=(1, 0, 0), inertia=ball)
+    b.body("c", on="b", joint=kt.Revolute("z"), at=(1, 0, 0), inertia=ball)
+    tree = b.frame("tip", on="c", at=(0.5, 0, 0)).build()
+
+    def guide(model, q):
+        return kt.pose(model, q, "b")[1, 3] - 0.3
+
+    model = tree.with_constraint("guide", position=guide)
+    target = np.array([1.2, 0.8, 0.0])
+    found = kt.inverse_kinematics(model, "tip", target)
+    assert found.success
+    np.testing.assert_allclose(kt.pose(model, found.q, "tip")[:3, 3], target, atol=1e-8)
+    assert abs(guide(tree, found.q)) < 1e-9
+    far = kt.inverse_kinematics(model, "tip", 10 * target, restarts=1)
+    assert far.reason == "out of reach"
+    assert abs(guide(tree, far.q)) < 1e-9
