@@ -95,7 +95,7 @@ def equilibrium(
     idle = np.setdiff1d(np.arange(model.nv), driven)
     movable = np.setdiff1d(np.arange(model.nv), velocity_columns(model, hold, "hold"))
     q = np.array(q0, dtype=np.result_type(q0, np.float64))
-    if model.loops:
+    if model.is_constrained:
         held, tau = np.setdiff1d(np.arange(model.nv), movable), np.zeros((*q.shape[:-1], model.nv))
         for sample in np.ndindex(q.shape[:-1]):
             q[sample], tau[sample] = closed_equilibrium(model, q[sample], driven, held)

@@ -1,17 +1,26 @@
-"""Controllers in joint space: gravity compensation, computed torque, PD with feedforward."""
+"""Controllers in joint space: gravity compensation, computed torque, PD with feedforward.
 
-from collections.abc import Callable
+With loops, a controller chooses the accelerations of independent coordinates; those of the other
+joints follow, ``qdd = G ydd + g``, and the forces are the smallest of the driven joints that
+produce them.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from kinetree.algorithms.closed.independent import named_variables
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.control.equilibria import holding_forces, motor_forces
 from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.functional.kernel import kernel
+from kinetree.loops.kinematics.constraint import null_space
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
 from kinetree.quantities.dynamics import gravity_force
+from kinetree.quantities.loops import require_no_choice
 
 # --- References and gains ------------------------------------------------------------------------
 
@@ -55,6 +64,49 @@ def as_reference(model, reference):
     return checked
 
 
+class Freedoms:
+    """What a controller has a choice of: all joints, or with loops the independent coordinates.
+
+    Args:
+        model: the mechanism.
+        independent: of a mechanism with loops, names of the joints whose variables are the
+            coordinates; ``kinetree.loops.independent(model)`` if left out.
+
+    Attributes:
+        columns: numbers of the velocity variables that are the coordinates, (p,).
+        driven: which velocity variables may be driven, (nv,): with loops those of joints with
+            actuators, or all if there are none.
+    """
+
+    def __init__(self, model, independent=None):
+        self.model, self.independent = as_model(model), independent
+        self.columns = np.arange(model.nv)
+        self.driven = np.ones(model.nv)
+        if not model.is_constrained:
+            require_no_choice(model, independent)
+            return
+        self.columns = np.array(named_variables(model, independent), dtype=int)
+        if model.actuators:
+            joints = {a.joint for a in model.actuators if not a.loop}
+            owners = [
+                i for i, at in enumerate(model.v_slice) if i for _ in range(at.start, at.stop)
+            ]
+            self.driven = np.isin(owners, sorted(joints)).astype(float)
+
+    def allowed(self, q, qd, qdd):
+        """The acceleration that has the coordinates of ``qdd`` and that loops allow, (..., nv)."""
+        if not self.model.is_constrained:
+            return qdd
+        along = null_space(self.model, q, qd, independent=self.independent)
+        return (along.G @ qdd[..., self.columns, None])[..., 0] + along.g
+
+
+def without_springs(model):
+    """The model without springs, dampers and friction in its joints."""
+    bodies = [replace(body, dynamics=None) for body in model.bodies]
+    return model.replace(bodies=bodies, loops=[replace(p, dynamics=None) for p in model.loops])
+
+
 class Gain:
     """A factor for vectors with ``size`` entries: one number, one for each entry, or a matrix."""
 
@@ -94,23 +146,34 @@ class ComputedTorque:
         tau = inverse_dynamics(q, qd, qdd_r + kd (qd_r - qd) + kp (q_r - q)) - passive_force(q, qd)
 
     With an exact model the error ``e`` of every joint obeys ``ë + kd ė + kp e = 0``, whatever the
-    mechanism. Differences of configurations are ``model.difference``; velocities of spherical
-    joints are compared as numbers, each in its own frame, which keeps the error dynamics stable.
+    mechanism; with loops, that of every independent coordinate does. Differences of configurations
+    are ``model.difference``; velocities of spherical joints are compared as numbers, each in its
+    own frame, which keeps the error dynamics stable.
 
         follow = kt.control.ComputedTorque(m, lambda t: (q_r(t), qd_r(t), qdd_r(t)), kp=100)
         tau = follow(t, q, qd)
 
     Args:
-        model: the mechanism without loops, every joint driven.
+        model: the mechanism, every joint driven; with loops, as many as it has freedoms, or more.
         reference: a function of time that returns ``(q, qd, qdd)``, or a configuration to go to.
+            With loops, what it says of the independent coordinates counts.
         kp: stiffness per inertia [1/s²], a number, (nv,) or (nv, nv).
         kd: damping per inertia [1/s]; critical if left out.
+        independent: of a mechanism with loops, names of the joints whose variables are the
+            coordinates; ``kinetree.loops.independent(model)`` if left out.
     """
 
     def __init__(
-        self, model: Model, reference: Reference, kp: ArrayLike, kd: ArrayLike | None = None
+        self,
+        model: Model,
+        reference: Reference,
+        kp: ArrayLike,
+        kd: ArrayLike | None = None,
+        *,
+        independent: str | Sequence[str] | None = None,
     ):
         self.model, self.reference = model, as_reference(model, reference)
+        self.freedoms = Freedoms(model, independent)
         self.kp = Gain(kp, model.nv, "kp")
         self.kd = Gain(damping_for(kp, kd), model.nv, "kd")
 
@@ -118,7 +181,8 @@ class ComputedTorque:
         """Forces of the motors, (..., nv)."""
         q_r, qd_r, qdd_r = self.reference(t)
         e = configuration_error(self.model, q, q_r)
-        return motor_forces(self.model, q, qd, qdd_r + self.kd(qd_r - qd) + self.kp(e))
+        wanted = qdd_r + self.kd(qd_r - qd) + self.kp(e)
+        return motor_forces(self.model, q, qd, self.freedoms.allowed(q, qd, wanted))
 
 
 class GravityCompensation:
@@ -128,20 +192,23 @@ class GravityCompensation:
         tau = hold(t, q, qd)
 
     Pushed by hand, the mechanism moves as in space, and with damping comes to rest where it is let
-    go. Springs of the joints are not compensated.
+    go. Springs of the joints are not compensated. With loops, the forces are the smallest of the
+    driven joints that carry the weight.
 
     Args:
-        model: the mechanism, every joint driven.
+        model: the mechanism, every joint driven; with loops, as many as it has freedoms, or more.
         damping: of the joints, a number, (nv,) or (nv, nv).
     """
 
     def __init__(self, model: Model, damping: ArrayLike = 0.0):
         self.model = as_model(model)
         self.damping = Gain(damping, model.nv, "damping")
+        self.freedoms = Freedoms(model)
+        self._bare = without_springs(model) if model.is_constrained else model
 
     def __call__(self, t: float, q: ArrayLike, qd: ArrayLike) -> Array:
         """Forces of the motors, (..., nv)."""
-        return gravity_force(self.model, q) - self.damping(qd)
+        return gravity_force(self._bare, q) - self.freedoms.driven * self.damping(qd)
 
 
 class PDWithFeedforward:
@@ -153,8 +220,10 @@ class PDWithFeedforward:
     configuration, and what is computed ahead may be computed before the motion starts.
 
     Args:
-        model: the mechanism without loops, every joint driven.
-        reference: a function of time that returns ``(q, qd, qdd)``, or a configuration to go to.
+        model: the mechanism, every joint driven; with loops, as many as it has freedoms, or more:
+            springs and dampers are then at the driven joints.
+        reference: a function of time that returns ``(q, qd, qdd)``, or a configuration to go to;
+            with loops, one that closes them.
         kp: stiffness [N·m/rad, N/m], a number, (nv,) or (nv, nv).
         kd: damping [N·m·s/rad, N·s/m], likewise.
         feedforward: ``"reference"``: what the motors need for the reference; ``"gravity"``: what
@@ -177,13 +246,15 @@ class PDWithFeedforward:
             )
         self.model, self.reference = model, as_reference(model, reference)
         self.kp, self.kd = Gain(kp, model.nv, "kp"), Gain(kd, model.nv, "kd")
-        self.feedforward = feedforward
+        self.feedforward, self.freedoms = feedforward, Freedoms(model)
 
     def __call__(self, t: float, q: ArrayLike, qd: ArrayLike) -> Array:
         """Forces of the motors, (..., nv)."""
         q_r, qd_r, qdd_r = self.reference(t)
         tau = self.kp(configuration_error(self.model, q, q_r)) + self.kd(qd_r - qd)
+        tau = self.freedoms.driven * tau
         if self.feedforward == "reference":
+            qdd_r = self.freedoms.allowed(q_r, qd_r, qdd_r)
             tau = tau + motor_forces(self.model, q_r, qd_r, qdd_r)
         elif self.feedforward == "gravity":
             tau = tau + holding_forces(self.model, q)

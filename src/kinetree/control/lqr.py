@@ -190,7 +190,7 @@ class LQR:
 def _held(model, q, tau, columns):
     """The forces at the equilibrium; raises if it is not one."""
     idle = np.setdiff1d(np.arange(model.nv), columns)
-    if model.loops:
+    if model.is_constrained:
         weight, (G, _) = load_on_freedoms(model, q)
         smallest, _ = closed_holding_forces(model, q, columns)
     else:

@@ -4,6 +4,7 @@ O. Khatib, "A unified approach for motion and force control of robot manipulator
 space formulation" (1987); Lynch & Park §9.6 for the equations of motion in task space.
 """
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.control.equilibria import motor_forces
 from kinetree.control.joint_space import (
+    Freedoms,
     Gain,
     Reference,
     as_reference,
@@ -47,13 +49,15 @@ class OperationalSpaceControl:
 
     ``Λ = (J H⁻¹ Jᵀ)⁻¹`` is the inertia felt at the frame; what stands before ``H qdd_posture`` lets
     joint forces through that do not accelerate the frame. In directions in which the mechanism
-    cannot move the frame, ``Λ`` is capped instead of growing without bound.
+    cannot move the frame, ``Λ`` is capped instead of growing without bound. With loops ``H`` and
+    ``J`` are those of the independent coordinates, ``Gᵀ H G`` and ``J G``, and the forces are the
+    smallest of the driven joints that produce the motion.
 
         reach = kt.control.OperationalSpaceControl(m, "tool", pose, kp=100, posture=m.neutral())
         tau = reach(t, q, qd)
 
     Args:
-        model: the mechanism without loops, every joint driven.
+        model: the mechanism, every joint driven; with loops, as many as it has freedoms, or more.
         frame: name of the frame.
         reference: a pose (..., 4, 4) to go to, or a function of time that returns the pose, the
             velocity and the acceleration of the frame, (6,) each: angular first, then that of the
@@ -66,6 +70,8 @@ class OperationalSpaceControl:
             it that freedom is only damped.
         posture_kp: stiffness per inertia of the posture, a number, (nv,) or (nv, nv).
         posture_kd: damping per inertia of the posture; critical if left out.
+        independent: of a mechanism with loops, names of the joints whose variables are the
+            coordinates; ``kinetree.loops.independent(model)`` if left out.
     """
 
     def __init__(
@@ -80,11 +86,13 @@ class OperationalSpaceControl:
         posture: Reference | None = None,
         posture_kp: ArrayLike = 10.0,
         posture_kd: ArrayLike | None = None,
+        independent: str | Sequence[str] | None = None,
     ):
         if task not in ("pose", "position"):
             raise UnknownNameError(f"task must be 'pose' or 'position', got {task!r}")
         as_model(model).frame(frame)
         self.model, self.frame, self.task = model, frame, task
+        self.freedoms = Freedoms(model, independent)
         self.reference = _as_task_reference(reference, task)
         size = 6 if task == "pose" else 3
         self.kp = Gain(kp, size, "kp")
@@ -105,9 +113,10 @@ class OperationalSpaceControl:
         target, v_r, a_r = self.reference(t)
         error = self._error(pose(m, q, self.frame), target)
         wanted = a_r + self.kd(v_r - _times(J, qd)) + self.kp(error) - _times(J_rate, qd)
-        posture = self._posture(t, q, qd)
+        posture = self.freedoms.allowed(q, qd, self._posture(t, q, qd))
 
-        # J qdd = wanted and, as far as that leaves a choice, qdd = posture.
+        # J qdd = wanted and, as far as that leaves a choice, qdd = posture. With loops the inverse
+        # inertia is G (Gᵀ H G)⁻¹ Gᵀ, and leads from what they allow to what they allow.
         response = inverse_mass_matrix(m, q) @ np.swapaxes(J, -1, -2)
         force = _times(_capped_inverse(J @ response), wanted - _times(J, posture))
         return motor_forces(m, q, qd, posture + _times(response, force))

@@ -6,16 +6,20 @@ numbers: regressors at random states, stacked, have as many independent columns 
 parameters, and show how the others depend on them (Gautier, J. Robotic Systems 1991).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from kinetree.algorithms.closed.rank import closed_configurations, rank_at
 from kinetree.algorithms.regressors import joint_effects
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import IdentifiabilityError, UnknownNameError, names_itself
+from kinetree.loops.kinematics.constraint import constraint, null_space
 from kinetree.model import Model
 from kinetree.model.arrays import as_model
 from kinetree.model.define import kept
+from kinetree.quantities.loops import coordinate_count
 from kinetree.quantities.regressors import regressor
 
 TEN = ("m", "h_x", "h_y", "h_z", "I_xx", "I_xy", "I_yy", "I_xz", "I_yz", "I_zz")
@@ -56,22 +60,31 @@ def base_parameters(
     rotors: bool = False,
     tolerance: float = 1e-7,
     rng: np.random.Generator | int = 0,
+    independent: str | Sequence[str] | None = None,
 ) -> "BaseParameters":
     """The identifiable combinations of a model's parameters.
 
+    With loops, those that show in the forces along the motions that loops allow: fewer than of the
+    spanning tree.
+
     Args:
-        model: the mechanism, without loops. Only its geometry and its gravity count.
+        model: the mechanism. Only its geometry and its gravity count.
         friction: as in ``regressor``: parameters of friction as well.
         rotors: inertias of rotors as well.
         tolerance: a column is dependent when what is new in it, by its norm at random states, is
             a smaller part of the whole.
         rng: a NumPy random generator or a seed, for the states.
+        independent: of a mechanism with loops, names of the joints whose variables are the
+            coordinates of ``regressor``; ``kinetree.loops.independent(model)`` if left out. The
+            combinations do not depend on it.
 
     Returns:
         ``BaseParameters``.
     """
-    key = ("base_parameters", friction, rotors, tolerance, rng)
-    options = {"friction": friction, "rotors": rotors}
+    if independent is not None and not isinstance(independent, str):
+        independent = tuple(independent)
+    key = ("base_parameters", friction, rotors, tolerance, rng, independent)
+    options = {"friction": friction, "rotors": rotors, "independent": independent}
 
     def make():
         return _decided(model, options, tolerance, np.random.default_rng(rng))
@@ -89,7 +102,7 @@ def require_freedoms(model, function):
 
 
 def _decided(model, options, tolerance, rng):
-    names = parameter_names(model, **options)
+    names = parameter_names(model, friction=options["friction"], rotors=options["rotors"])
     W = _stacked(model, rng, len(names), options)
     norms = np.linalg.norm(W, axis=0)
     pure = norms / _units(model, len(names))
@@ -110,10 +123,29 @@ def _units(model, count):
 
 def _stacked(model, rng, count, options):
     """Regressors at random states, on top of each other: more rows than columns."""
-    samples = 20 + 2 * count // max(model.nv, 1)
-    q = np.array([model.random_configuration(rng) for _ in range(samples)])
-    qd, qdd = rng.standard_normal((2, samples, model.nv))
-    return np.reshape(regressor(model, q, qd, qdd, **options), (samples * model.nv, count))
+    samples = 20 + 2 * count // max(coordinate_count(model, {}), 1)
+    if model.is_constrained:
+        q, qd, qdd = allowed_states(model, samples, rng, options["independent"])
+    else:
+        q = np.array([model.random_configuration(rng) for _ in range(samples)])
+        qd, qdd = rng.standard_normal((2, samples, model.nv))
+    Y = regressor(model, q, qd, qdd, **options)
+    return np.reshape(Y, (len(q) * Y.shape[-2], count))
+
+
+def allowed_states(model, samples, rng, independent=None):
+    """Random states that loops allow: ``q`` (samples, nq), ``qd`` and ``qdd`` (samples, nv).
+
+    Some at each of fewer configurations, none of them singular.
+    """
+    closed = closed_configurations(model, 10 + samples // 4)
+    ranks = rank_at(model, constraint(model, closed, np.zeros(model.nv)).K)
+    closed = closed[ranks == np.max(ranks)]
+    q = closed[np.arange(samples) % len(closed)]
+    G = null_space(model, q, np.zeros((samples, model.nv)), independent=independent).G
+    yd, ydd = rng.standard_normal((2, samples, G.shape[-1], 1))
+    qd = (G @ yd)[..., 0]
+    return q, qd, (G @ ydd)[..., 0] + null_space(model, q, qd, independent=independent).g
 
 
 def _independent(W, norms, tolerance):
@@ -155,6 +187,7 @@ class BaseParameters:
             where it is independent, of the order of rounding where it is not.
         friction: whether parameters of friction are among them, as in ``regressor``.
         rotors: whether inertias of rotors are.
+        independent: of a mechanism with loops, the coordinates of ``regressor``.
     """
 
     model: Model
@@ -164,6 +197,7 @@ class BaseParameters:
     novelty: np.ndarray
     friction: bool | str = False
     rotors: bool = False
+    independent: str | tuple | None = None
 
     def __len__(self):
         return len(self.columns)
@@ -195,10 +229,20 @@ class BaseParameters:
         return self.combinations @ np.asarray(parameters)
 
     def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-        """The independent columns of the regressor, (..., nv, len(self))."""
+        """The independent columns of the regressor, (..., nv, len(self)); (..., p, ...) with loops.
+
+        Their product with the combinations is the joint force; with loops, ``Gᵀ tau``.
+        """
         options: dict = {"friction": self.friction, "rotors": self.rotors}
-        Y = regressor(self.model, q, qd, qdd, **options)
+        Y = regressor(self.model, q, qd, qdd, **options, independent=self.independent)
         return np.take(Y, self.columns, axis=-1)
+
+    def projected(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> Array:
+        """Joint forces as ``regressor`` has them: ``tau``, or with loops ``Gᵀ tau``, (..., p)."""
+        if not self.model.is_constrained:
+            return tau
+        G = null_space(self.model, q, qd, independent=self.independent).G
+        return np.einsum("...np,...n->...p", G, tau)
 
     def index(self, name: str) -> int:
         """Place of a parameter that is identifiable by itself, or of a combination by its label.

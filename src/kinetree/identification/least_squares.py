@@ -1,6 +1,7 @@
 """``identify``: base parameters from measured motion, by weighted least squares."""
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +25,8 @@ class Identification:
         values: the estimates, (n,).
         covariance: of their errors, (n, n).
         noise: standard deviation of the measured joint forces about the fit, (nv,) [N, N·m].
-        residuals: measured minus fitted joint forces, (..., nv).
+        residuals: measured minus fitted joint forces, (..., nv). With loops both are about
+            ``Gᵀ tau``, (p,) and (..., p).
         condition: condition number of the least-squares problem with columns of unit length.
             Below 100 the motion is exciting; far above, noise decides.
         parameters: with ``consistent=True`` a value for every single parameter, (len(names),):
@@ -90,7 +92,7 @@ class Identification:
         return float(self.parameters[self.base.names.index(name)])
 
     def predict(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-        """Joint forces by the estimates, (..., nv)."""
+        """Joint forces by the estimates, (..., nv); with loops ``Gᵀ tau``, (..., p)."""
         return self.base.regressor(q, qd, qdd) @ self.values
 
     def summary(self) -> str:
@@ -131,11 +133,13 @@ def identify(
     consistent: bool = False,
     regularisation: float = 0.1,
     tolerance: float = 1e-7,
+    independent: str | Sequence[str] | None = None,
 ) -> "Identification":
     """Estimate the inertial parameters of a mechanism from measured motion and joint forces.
 
     Solves ``Y(q, qd, qdd) p = tau`` for the base parameters, the combinations of parameters that
-    joint forces depend on. A parameter that is not identifiable by itself gets no number.
+    joint forces depend on. A parameter that is not identifiable by itself gets no number. With
+    loops it is ``Gᵀ Y p = Gᵀ tau``: what the loops carry need not be measured.
 
     Args:
         model: the mechanism; geometry and gravity are taken from it. Its inertias count only with
@@ -143,9 +147,10 @@ def identify(
         q: measured positions, (..., nq).
         qd: velocities, (..., nv).
         qdd: accelerations, (..., nv).
-        tau: joint forces, (..., nv).
+        tau: joint forces, (..., nv); zero at joints without a motor.
         weights: one over the standard deviation of the measured forces, (nv,) or (..., nv); zero
             leaves a measurement out. By default the spread about an unweighted fit, joint by joint.
+            With loops, of ``Gᵀ tau``, (p,) or (..., p).
         friction: identify friction too: ``"viscous"``, ``"coulomb"``, or both with True.
         rotors: identify the inertia of the rotors as felt at the joints too.
         consistent: find a whole model whose inertias are physically possible: where the data are
@@ -153,6 +158,8 @@ def identify(
         regularisation: with ``consistent``, how much a relative change of one of an inertia counts
             against a misfit of one standard deviation of one measurement.
         tolerance: of the rank decision, as in ``base_parameters``.
+        independent: of a mechanism with loops, names of the joints whose variables are the
+            coordinates of ``regressor``; ``kinetree.loops.independent(model)`` if left out.
 
     Returns:
         ``Identification``.
@@ -164,12 +171,14 @@ def identify(
         ExcitationWarning: where it shows some of them only faintly.
     """
     require_freedoms(model, "identify")
-    base = base_parameters(model, friction=friction, rotors=rotors, tolerance=tolerance)
+    options: dict = {"friction": friction, "rotors": rotors, "tolerance": tolerance}
+    base = base_parameters(model, **options, independent=independent)
     q, *vectors = _measurements(model, q, qd, qdd, tau)
     qd, qdd, tau = vectors
     if not rotors:  # what is known of them is not to be identified
         tau = tau - _armature_force(model, q, qd, qdd)
-    Y, n = base.regressor(q, qd, qdd), model.nv
+    tau = base.projected(q, qd, tau)
+    Y, n = base.regressor(q, qd, qdd), tau.shape[-1]
     if weights is None:
         _singular_values(base, Y.reshape(tau.size, len(base)))  # or an error
         weights = _weights_from_spread(Y, tau)

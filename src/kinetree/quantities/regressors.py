@@ -9,12 +9,14 @@ follow one another in the order of ``model.body_names[1:]``. Pinocchio has the s
 order, and numbers the bodies in its own way (``interop.pinocchio.to_parameters``).
 """
 
+from collections.abc import Sequence
 from typing import Literal
 
 from kinetree.algorithms import regressors as texts
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.model import Model
 from kinetree.model.define import quantity
+from kinetree.quantities.loops import coordinate_count, with_loops
 
 __all__ = [
     "energy_regressor",
@@ -38,13 +40,20 @@ def _check(model, given):
     texts.joint_effects(given["friction"])  # or an error
 
 
+def _along_loops(at, qdd, friction, rotors):
+    """``Gᵀ Y``: loops carry what is normal to the motions that they allow."""
+    return at.G.T @ texts.regressor(at.model, at.q, at.qd, qdd, friction=friction, rotors=rotors)
+
+
 @quantity(
-    ("nv", _parameter_count),
+    (coordinate_count, _parameter_count),
     texts.regressor,
     texts.regressor_by_axial_turns,
     tree=True,
     check=_check,
     read={"rotors": lambda model, rotors: bool(rotors)},
+    selects=("independent",),
+    serve=with_loops(_along_loops),
 )
 def regressor(
     model: Model,
@@ -54,24 +63,28 @@ def regressor(
     *,
     friction: Friction = False,
     rotors: bool = False,
+    independent: str | Sequence[str] | None = None,
 ) -> Array:
     """``Y`` with ``inverse_dynamics(model, q, qd, qdd) == Y @ p``, for the bodies of a model.
 
     Armature that the model has adds ``armature * qdd`` at each joint, which ``rotors`` has columns
-    for.
+    for. With loops it is ``Gᵀ Y`` for independent coordinates ``y`` with ``qd = G yd``: then
+    ``Gᵀ tau == regressor @ p`` for all joint forces ``tau`` that produce the motion.
 
     Args:
-        model: the mechanism, without loops.
+        model: the mechanism.
         q: joint positions [m, rad], (..., nq).
         qd: joint velocities [m/s, rad/s], (..., nv).
         qdd: joint accelerations [m/s², rad/s²], (..., nv).
         friction: add ``nv`` columns for ``"viscous"`` friction ``qd``, for ``"coulomb"`` friction
             ``sign(qd)``, or, with True, for one after the other.
         rotors: add ``nv`` columns for the inertia of rotors as felt at the joint, ``qdd``.
+        independent: of a mechanism with loops, names of the joints whose variables are ``y``;
+            ``kinetree.loops.independent(model)`` if left out.
 
     Returns:
-        (..., nv, n) with ``n = 10 body_count``, plus the requested columns. The ten columns of a
-        body are zero in the rows of joints that do not support it.
+        (..., nv, n) with ``n = 10 body_count``, plus the requested columns; (..., p, n) with loops.
+        The ten columns of a body are zero in the rows of joints that do not support it.
     """
 
 
