@@ -788,11 +788,12 @@ def parameters(c):
 
 @check("regressor")
 def _(f, c):
+    along = Coordinates(c).G.T
     bodies = f(c.model, c.q, c.qd, c.qdd) @ parameters(c)
-    armature = c.ref.G.T @ (c.ref.armature * (c.ref.G @ c.qdd + c.ref.g))
-    f.same(bodies + armature, c.ref.required(c.qdd))
+    armature = along @ c.ref.G.T @ (c.ref.armature * (c.ref.G @ c.qdd + c.ref.g))
+    f.same(bodies + armature, along @ c.ref.required(c.qdd))
     Y = f(c.model, c.q, c.qd, c.qdd, rotors=True)
-    f.same(Y @ np.concatenate([parameters(c), c.ref.armature]), c.ref.required(c.qdd))
+    f.same(Y @ np.concatenate([parameters(c), c.ref.armature]), along @ c.ref.required(c.qdd))
 
 
 @check("momentum_regressor")

@@ -11,6 +11,7 @@ from feature_matrix.walk import check, not_of_a_model, numbers
 
 import kinetree as kt
 from kinetree.contact import Contacts, contact_states
+from kinetree.identification.base import allowed_states
 from kinetree.spatial import Inertia
 
 # --- contact -------------------------------------------------------------------------------------
@@ -551,18 +552,28 @@ not_of_a_model("of a joint", "equivalence.invariant_inertias", "equivalence.is_i
 def _(f, c):
     base = f(c.model, rotors=True)
     p = base.combinations @ np.concatenate([parameters(c), c.ref.armature])
-    Y = np.asarray(base.regressor(c.q, c.qd, c.qdd))
-    f.same(Y @ p, c.ref.required(c.qdd), scale=max_of(c.ref.C, p), tolerance=1e-6)
+    y = Coordinates(c)
+    qdd = allowed_acceleration(c, y)
+    Y = np.asarray(base.regressor(c.q, c.qd, qdd))
+    f.same(Y @ p, y.G.T @ c.ref.required(qdd), scale=max_of(c.ref.C, p), tolerance=1e-6)
+
+
+def allowed_acceleration(c, y):
+    """One that loops allow."""
+    return y.G @ c.qdd[y.columns] + y.g if c.model.is_constrained else c.qdd
 
 
 @check("identify")
 def _(f, c):
     rng = np.random.default_rng(1)
-    count = 2 if c.model.loops else 4 + 60 // max(c.ref.nv, 1)  # more rows than parameters
-    q = np.array([c.plain.random_configuration(rng) for _ in range(count)]).reshape(count, len(c.q))
-    if c.model.loops:
-        q = np.repeat(c.q[None], count, 0)
-    qd, qdd = rng.standard_normal((2, count, c.ref.nv))
+    # more rows than parameters
+    count = 16 if c.model.is_constrained else 4 + 60 // max(c.ref.nv, 1)
+    if c.model.is_constrained:
+        q, qd, qdd = allowed_states(c.model, count, rng)
+    else:
+        q = np.array([c.plain.random_configuration(rng) for _ in range(count)])
+        q = q.reshape(count, len(c.q))
+        qd, qdd = rng.standard_normal((2, count, c.ref.nv))
     tau = np.array(
         [Reference(c.plain, *s[:2]).required(s[2]) for s in zip(q, qd, qdd, strict=True)]
     )
@@ -570,7 +581,11 @@ def _(f, c):
     base = kt.base_parameters(c.model)
     Y = np.asarray(base.regressor(q, qd, qdd))
     armature = np.array([identified_armature(c, *s) for s in zip(q, qd, qdd, strict=True)])
-    f.same(Y @ found.values + armature, tau, scale=max_of(tau), tolerance=1e-6)
+    expected = tau - armature
+    if c.model.is_constrained:
+        G = [c.ref.coordinates_at(x, Coordinates(c).columns) for x in q]
+        expected = np.einsum("snp,sn->sp", G, expected)
+    f.same(Y @ found.values, expected, scale=max_of(tau), tolerance=1e-6)
 
 
 def identified_armature(c, q, qd, qdd):
@@ -596,8 +611,13 @@ def _(f, c):
     f.same(found.q.shape, (12, len(c.q)))
     h = found.t[1] - found.t[0]
     for k in (3, 5):
-        rate = (found.q[k + 1] - found.q[k - 1]) / (2 * h)
+        rate = c.plain.difference(found.q[k - 1], found.q[k + 1]) / (2 * h)
         f.same(found.qd[k], rate, scale=max_of(found.qd), tolerance=0.2)
+    f.holds(not c.model.loops or closes_all(c, found.q), "closed")
+
+
+def closes_all(c, q):
+    return np.max(np.abs(kt.loops.closure_error(c.plain, q))) < 1e-9
 
 
 not_of_a_model("of times and coefficients", "identification.fourier_trajectory")

@@ -46,7 +46,45 @@ def test_more_candidates_are_no_worse():
     assert condition(30) <= condition(1)
 
 
-def test_joints_without_rates_are_named():
-    m = kt.samples.random_tree(1, 0, joints=[kt.Spherical()])
-    with pytest.raises(kt.ModelError, match="joint 'body1_joint' is Spherical"):
-        exciting_trajectory(m)
+def consistent(model, motion):
+    """Whether velocities and accelerations are the derivatives, by differences of second order."""
+    q, qd, qdd, h = motion.q, motion.qd, motion.qdd, motion.t[1]
+    rate = model.difference(q[:-2], q[2:]) / (2 * h)
+    np.testing.assert_allclose(rate, qd[1:-1], atol=0.01 * np.abs(qd).max())
+    change = (qd[2:] - qd[:-2]) / (2 * h)
+    np.testing.assert_allclose(change, qdd[1:-1], atol=0.02 * np.abs(qdd).max())
+
+
+def test_ball_and_free_joints_are_displaced_by_the_series():
+    for joint in (kt.Spherical(), kt.Free()):
+        m = kt.samples.random_tree(2, 0, joints=[joint, kt.Revolute("z")])
+        motion = exciting_trajectory(m, samples=800, harmonics=2, candidates=2, rng=0)
+        consistent(m, motion)
+        assert np.ptp(motion.q, axis=0).min() > 0.05
+
+
+@pytest.mark.parametrize("floating", [False, True])
+def test_independent_joints_of_a_linkage_move_by_the_series_and_the_others_follow(floating):
+    m = kt.samples.four_bar()
+    if floating:
+        m = kt.edit.floating(m, inertia=kt.shapes.sphere(0.2, mass=2.0))
+    motion = exciting_trajectory(m, samples=200, harmonics=1, candidates=1, rng=0)
+    consistent(m, motion)
+    assert np.abs(kt.loops.closure_error(m, motion.q)).max() < 1e-12
+    lower, upper = m.position_limits
+    assert np.all((motion.q >= lower) & (motion.q <= upper))
+
+
+def test_motors_are_moved_by_the_series_if_they_determine_the_rest():
+    m = kt.samples.four_bar()
+    one, other = (
+        exciting_trajectory(m, samples=50, candidates=1, rng=0, independent=names)
+        for names in (None, ["crank_joint"])
+    )
+    np.testing.assert_array_equal(one.q, other.q)
+    by_rocker = exciting_trajectory(
+        m, samples=50, candidates=1, rng=0, independent=["rocker_joint"]
+    )
+    assert np.abs(by_rocker.q - one.q).max() > 1e-3
+    with pytest.raises(kt.LoopError, match="1 degrees of freedom"):
+        exciting_trajectory(m, independent=["crank_joint", "rocker_joint"])

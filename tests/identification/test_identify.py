@@ -223,5 +223,3 @@ def test_arguments_are_checked(arm, motion, tau):
         identify(arm, *state, tau, weights=-np.ones(6))
     with pytest.raises(kt.ShapeError, match=r"tau must have shape"):
         identify(arm, *state, tau[:, :5])
-    with pytest.raises(kt.LoopError):
-        identify(kt.samples.four_bar(), *state, tau)

@@ -15,6 +15,7 @@ from kinetree.algorithms.closed.rank import closed_configurations, rank_at
 from kinetree.algorithms.regressors import joint_effects
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import IdentifiabilityError, UnknownNameError, names_itself
+from kinetree.loops.kinematics.assembly import assemble
 from kinetree.loops.kinematics.constraint import constraint, null_space
 from kinetree.model import Model
 from kinetree.model.arrays import as_model
@@ -140,7 +141,7 @@ def allowed_states(model, samples, rng, independent=None):
     """
     closed = closed_configurations(model, 10 + samples // 4)
     ranks = rank_at(model, constraint(model, closed, np.zeros(model.nv)).K)
-    closed = closed[ranks == np.max(ranks)]
+    closed = assemble(model, closed[ranks == np.max(ranks)])  # to the last digit
     q = closed[np.arange(samples) % len(closed)]
     G = null_space(model, q, np.zeros((samples, model.nv)), independent=independent).G
     yd, ydd = rng.standard_normal((2, samples, G.shape[-1], 1))

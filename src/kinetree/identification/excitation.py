@@ -4,13 +4,24 @@ The usual choice for identification (Swevers et al., IEEE T-RA 1997): band-limit
 that measurements can be averaged, with exact velocities and accelerations.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from kinetree.algorithms.closed.independent import named_variables, variable_names
 from kinetree.arrays.kinds import ArrayLike
-from kinetree.errors import ModelError, names_itself
+from kinetree.errors import LoopError, SingularError, UnreachableError, names_itself
+from kinetree.functional.kernel import kernel
+from kinetree.functional.products import jvp
 from kinetree.identification.base import base_parameters, require_freedoms
+from kinetree.loops.kinematics.assembly import assemble
+from kinetree.loops.kinematics.singularities import determines
+from kinetree.loops.kinematics.space import difference_gradient as displacement_gradient
+from kinetree.loops.kinematics.space import space_of
+from kinetree.loops.linear.coordinate_motion import coordinate_motion
+from kinetree.model.limits import position_index
+from kinetree.quantities.loops import coordinate_count, require_no_choice
 
 if TYPE_CHECKING:
     from kinetree.model import Model
@@ -62,11 +73,17 @@ def exciting_trajectory(
     amplitude: Any = 1.0,
     candidates: int = 20,
     rng: np.random.Generator | None = None,
+    independent: Sequence[str] | None = None,
 ) -> Excitation:
     """The best of some random Fourier series: the one with the least condition number.
 
+    Free and ball joints are displaced by the series from their neutral positions, as
+    ``joint.integrate`` does. With loops, independent joints move by the series, about a
+    configuration that closes the loops, and the others follow; the motion is made smaller where
+    they could not.
+
     Args:
-        model: the mechanism, with joints whose velocities are rates of their positions.
+        model: the mechanism.
         period: of the motion [s].
         samples: how many times, evenly over one period.
         harmonics: how many multiples of the basic frequency.
@@ -74,13 +91,11 @@ def exciting_trajectory(
             limits of position and velocity are kept.
         candidates: how many series to compare.
         rng: a NumPy random generator or a seed.
+        independent: of a mechanism with loops, names of the joints that the series moves, as many
+            variables as it has freedoms; those with motors, or ``kinetree.loops.independent``, if
+            left out.
     """
-    for body in model.bodies:
-        if not body.joint.rates_are_velocities:
-            raise ModelError(
-                f"a Fourier series moves joints whose velocities are the rates of their "
-                f"positions; joint {body.joint_name!r} is {body.joint!r}"
-            )
+    columns = _moved_variables(model, independent)
     require_freedoms(model, "exciting_trajectory")
     rng, base = np.random.default_rng(rng), base_parameters(model)
     t = np.linspace(0, period, samples, endpoint=False)
@@ -90,24 +105,113 @@ def exciting_trajectory(
         norms = np.linalg.norm(W, axis=0)
         return np.linalg.cond(W / np.maximum(norms, 1e-300)) if len(base) else 1.0
 
-    series = (
-        _random_series(model, t, period, harmonics, amplitude, rng)
-        for _ in range(max(candidates, 1))
-    )
-    return min(series, key=condition)
+    home = assemble(model, limits=True) if model.is_constrained else None
+    found = []
+    for _ in range(max(candidates, 1)):
+        series = _random_series(model, t, period, harmonics, amplitude, rng, columns, home)
+        if home is None:
+            yd, ydd = _velocities(model, columns, *series[1:])
+            found.append(Excitation(t, model.integrate(model.neutral(), series.q), yd, ydd))
+        else:
+            found.append(_followed(model, home, columns, series))
+    if not any(found):
+        raise LoopError(
+            f"exciting_trajectory found no motion that the loops of model {model.name!r} allow "
+            f"within its limits; name other joints by independent=, or lower the amplitude"
+        )
+    return min(filter(None, found), key=condition)
 
 
-def _random_series(model, t, period, harmonics, amplitude, rng):
-    """A random series within the limits of the joints."""
-    shape = (harmonics, model.nv)
+def _moved_variables(model, independent):
+    """Numbers of the velocity variables that the series moves."""
+    if not model.is_constrained:
+        require_no_choice(model, independent)
+        return np.arange(model.nv)
+    if independent is None:
+        joints = sorted({a.joint for a in model.actuators if not a.loop})
+        motors = [model.joint_names[i - 1] for i in joints]
+        count = sum(model.joint[i].nv for i in joints)
+        if count == coordinate_count(model, {}) and determines(model, assemble(model), motors):
+            independent = motors
+    return np.array(named_variables(model, independent), dtype=int)
+
+
+_RAMP = 20  # configurations on the way to the start of a series
+
+
+def _followed(model, home, columns, series):
+    """The motion of all joints for that of the independent ones, made smaller until they can.
+
+    None where even a small one is not possible.
+    """
+    names = [variable_names(model)[k] for k in columns]
+    middle = model.difference(model.neutral(), home)[columns]
+    (low, high), fastest = model.position_limits, model.velocity_limits
+    for part in 0.5 ** np.arange(8):
+        y = middle + part * (series.q - middle)
+        ramp = middle + np.linspace(0, 1, _RAMP, endpoint=False)[:, None] * (y[0] - middle)
+        yd, ydd = _velocities(model, columns, y, part * series.qd, part * series.qdd)
+        yd, ydd = (np.concatenate([0 * ramp, x]) for x in (yd, ydd))
+        try:
+            motion = coordinate_motion(
+                model, home, np.concatenate([ramp, y]), yd, ydd, independent=names
+            )
+        except (UnreachableError, SingularError):
+            continue
+        q, qd, qdd = (x[_RAMP:] for x in motion)
+        if np.all((q >= low) & (q <= high)) and np.all(np.abs(qd) <= fastest):
+            return Excitation(series.t, q, qd, qdd)
+    return None
+
+
+def _velocities(model, columns, y, rate, second):
+    """Velocity variables and their derivatives, (n, p) each, from rates of displacements.
+
+    A displacement ``u = difference(q0, q)`` has the rate ``D v``, hence ``D dv/dt = d²u/dt² -
+    dD/dt v``; ``D`` is one where velocities are the rates of positions.
+    """
+    if all(body.joint.rates_are_velocities for body in model.bodies):
+        return rate, second
+    full, q0 = np.zeros((3, len(y), model.nv)), model.neutral()
+    full[:, :, columns] = y, rate, second
+    q = model.integrate(q0, full[0])
+    D = space_of(model).difference_gradient(q0, q)
+    v = np.linalg.solve(D, full[1][..., None])[..., 0]
+    turning = _turning(model, q, q0, v, tangents=v)
+    turning = turning[-1] if isinstance(turning, tuple) else turning
+    a = np.linalg.solve(D, (full[2] - turning)[..., None])[..., 0]
+    return v[:, columns], a[:, columns]
+
+
+@kernel
+def _displacement_rate(model, q, q0, v):
+    return displacement_gradient(model, q, q0) @ v
+
+
+_turning = jvp(_displacement_rate, wrt="q")
+_WIDEST = 1.4  # of a free or ball joint about each axis [rad]: displacements end at half a turn
+
+
+def _random_series(model, t, period, harmonics, amplitude, rng, columns, home):
+    """A random series within the limits of the joints that it moves, about their middle or home."""
+    shape = (harmonics, len(columns))
     falling = 1 / np.arange(1, harmonics + 1)[:, None]
     sines, cosines = (rng.standard_normal(shape) * falling for _ in range(2))
     unit = fourier_trajectory(t, 0.0, sines, cosines, period)
-    (low, high), fastest = model.position_limits, model.velocity_limits
+    k = position_index(model)[columns]
+    flat, fastest = k >= 0, model.velocity_limits[columns]
+    low, high = (
+        np.where(flat, x[k], side)
+        for x, side in zip(model.position_limits, (-np.inf, np.inf), strict=True)
+    )
     limited = np.isfinite(low) & np.isfinite(high)
-    middle = np.zeros(model.nv)
+    middle = np.zeros(len(columns))
     middle[limited] = (low[limited] + high[limited]) / 2
+    if home is not None:
+        middle = model.difference(model.neutral(), home)[columns]
+        amplitude = amplitude if np.ndim(amplitude) == 0 else np.asarray(amplitude)[columns]
     reach = np.minimum(amplitude, np.minimum(high - middle, middle - low))
+    reach = np.where(flat, reach, np.minimum(reach, _WIDEST))
     size = reach / np.maximum(np.max(np.abs(unit.q), axis=0, initial=0.0), 1e-12)
     speed = np.maximum(np.max(np.abs(unit.qd), axis=0, initial=0.0), 1e-12)
     size = np.minimum(size, fastest / speed)

@@ -79,7 +79,7 @@ class ModelSpace:
 
     def difference_gradient(self, q0, q):
         """Derivative of ``model.difference(q0, q)``, (nv, nv)."""
-        return _difference_gradient(self.model, q, q0)
+        return difference_gradient(self.model, q, q0)
 
     def brackets(self, q, v):
         """Of axes that turn with their bodies, (nv, nv)."""
@@ -102,7 +102,7 @@ def _difference(model, q, q0):
     return model.difference(q0, q)
 
 
-_difference_gradient = differentiate(_difference, wrt="q")
+difference_gradient = differentiate(_difference, wrt="q")
 
 
 # --- metrics -------------------------------------------------------------------------------------
