@@ -464,6 +464,11 @@ def test_forces_along_loop_joints_pass_through_them(rng):
     f = kt.joint_reactions(*args, tau=np.zeros(3), loop_tau={"pin": push}, frame="world")
     solved = kt.loops.solve(*args, np.zeros(3), loop_tau={"pin": push})
     assert_close(f[3], solved.loop_forces["pin"].force.to_array(), ulps=1e6)
+    f_ext = rng.standard_normal((3, 6))
+    given = {"tau": np.zeros(3), "loop_tau": {"pin": push}, "f_ext": f_ext, "frame": "world"}
+    f = kt.joint_reactions(model, q + 0j, np.zeros(3), **given).real
+    both = kt.loops.solve(*args, np.zeros(3), f_ext, loop_tau={"pin": push})
+    assert_close(f[3], both.loop_forces["pin"].force.to_array(), ulps=1e6)
     # the same push in joint space moves the same, and loads other joints
     tau = kt.loops.loop_joint_forces(model, q, {"pin": push})
     assert_close(kt.forward_dynamics(*args, tau), solved.qdd, ulps=1e6)
