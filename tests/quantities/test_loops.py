@@ -168,6 +168,21 @@ def test_derivatives_where_a_pivot_of_the_plan_is_zero():
     assert_close(found, expected, condition=1e5)
 
 
+def test_derivatives_where_coordinates_hardly_determine_the_motion():
+    """Forward dynamics has a derivative all the same; what is written in coordinates says no."""
+    model, rest = kt.samples.five_bar(), np.zeros(4)
+    near = np.array([5.75085989, -0.65728796, -0.77982014, -2.21941135])
+    q = kt.loops.assemble(model, near, hold=["link1_joint"])
+    assert np.max(np.abs(kt.loops.null_space(model, q, rest).G)) > 1e3
+    columns = kt.differentiate(kt.forward_dynamics, wrt="tau")(model, q, rest, rest)
+    by_ranks = [kt.forward_dynamics(model, q, rest, e, method="implicit") for e in np.eye(4)]
+    fall = kt.forward_dynamics(model, q, rest, rest, method="implicit")
+    assert_close(columns, (np.array(by_ranks) - fall).T, scale=10.0, condition=10)
+    assert_close(columns, kt.inverse_mass_matrix(model, q), condition=1e3)
+    with pytest.raises(kt.SingularError, match=r"inverse_mass_matrix is lost .* model 'five-bar'"):
+        kt.differentiate(kt.inverse_mass_matrix, wrt="q")(model, q)
+
+
 def planar(constraint):
     """A plate that slides in the plane and turns, under a constraint of one's own."""
     small = Inertia.from_mass_center(0.1, np.zeros(3), 0.01 * np.eye(3))

@@ -16,10 +16,12 @@ import numpy as np
 from kinetree.algorithms import crba, ltl
 from kinetree.algorithms.crba import require_independent_joints
 from kinetree.algorithms.propagation import has_full_inertia, joint_inertia_bound
+from kinetree.arrays.batch import of_sample
 from kinetree.codegen.inline import compact, evaluated, trace_of
 from kinetree.codegen.program import Argument, cheapest, trace
-from kinetree.errors import LoopError
+from kinetree.errors import LoopError, SingularError
 from kinetree.expr.count import cost
+from kinetree.expr.interpret import holds
 from kinetree.functional.call import Call, bound_to, check_arrays
 from kinetree.functional.parameters import check_parameter, parameter, with_parameters
 from kinetree.model import Model
@@ -153,7 +155,7 @@ def prepare(function, call, parameters=()):
 
     @cache
     def exact():
-        """For numbers of many digits."""
+        """For numbers of many digits, and for configurations that pivots do not suit."""
         with by_the_book():
             return make_program()
 
@@ -173,6 +175,9 @@ def prepare(function, call, parameters=()):
         if all(a.dtype.kind in "fiub" for a in arrays):  # a check has failed: say why, if we can
             values = dict(zip(parameters, arrays[count:], strict=True))
             _run_plainly(function, call, with_parameters(model, values), arrays[:count])
+            if model is not None and model.is_constrained:  # pivots that do not suit all samples
+                _require_good(exact(), arrays, model)
+                return evaluated(exact(), arrays)
         is_exact = trace_of(arrays) is None and any(a.dtype == object for a in arrays)
         return evaluated(exact() if is_exact else kernel.program, arrays)
 
@@ -190,6 +195,19 @@ def prepare(function, call, parameters=()):
         key=key,
     )
     return Prepared(kernel, form)
+
+
+def _require_good(program, arrays, model):
+    """Raise SingularError for a sample of a closed chain that has a value, and no derivative."""
+    good = holds(program, *arrays)
+    if not np.all(good):
+        sample = np.argwhere(~good)[0]
+        error = SingularError(
+            f"{program.name} is lost to rounding errors in this configuration of model "
+            f"{model.name!r}: the coordinates chosen for its loops or constraints hardly determine "
+            f"the motion here; choose others, where independent= does, or move away from it"
+        )
+        raise of_sample(error, sample)
 
 
 def _require(call, parameters, symbols):

@@ -389,13 +389,19 @@ _BY_THE_BOOK = ContextVar("by_the_book", default=False)
 def by_the_book() -> Iterator[None]:
     """Trace the first algorithm of every quantity, whatever it costs.
 
-    Others combine parameters of the model beforehand, with the rounding errors of floats.
+    Others combine parameters of the model beforehand, with the rounding errors of floats; those of
+    closed chains have pivots that were chosen beforehand, and do not suit every configuration.
     """
     token = _BY_THE_BOOK.set(True)
     try:
         yield
     finally:
         _BY_THE_BOOK.reset(token)
+
+
+def is_by_the_book() -> bool:
+    """Whether what is traced now has to be right for all numbers, whatever it costs."""
+    return _BY_THE_BOOK.get()
 
 
 def composed(function: F) -> F:

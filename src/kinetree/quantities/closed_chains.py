@@ -19,6 +19,7 @@ import numpy as np
 
 from kinetree.algorithms.closed import joint_space
 from kinetree.algorithms.closed.forward_dynamics import constrained_acceleration, is_closed, ways
+from kinetree.algorithms.closed.independent import allowed_motion, coordinate_plan
 from kinetree.algorithms.closed.inverse_dynamics import (
     Actuated,
     Solution,
@@ -38,7 +39,14 @@ from kinetree.codegen.program import Argument, trace
 from kinetree.errors import ShapeError, SingularError, TraceError
 from kinetree.expr.node import Expr
 from kinetree.model.arrays import as_configuration, as_joint_vector, require_unit_parts
-from kinetree.model.define import AtInstant, argument_shape, kept, kernel_for, validate
+from kinetree.model.define import (
+    AtInstant,
+    argument_shape,
+    is_by_the_book,
+    kept,
+    kernel_for,
+    validate,
+)
 from kinetree.spatial import Force
 from kinetree.spatial.ops import less, select
 
@@ -205,7 +213,7 @@ def _kernel(model, number, count):
 
     def checked(model, q, *arrays):
         require_unit_parts(model, q)
-        return _motion(model, next(islice(ways(model), number, None)), q, *arrays)
+        return _motion(model, q, *arrays, way=next(islice(ways(model), number, None)))
 
     def reference(model, arrays):
         qdd = _by_numpy(model, *arrays)
@@ -267,7 +275,7 @@ def _way(model, number):
         return None
 
 
-def _motion(model, way, q, qd, tau, f_ext=None):
+def _motion(model, q, qd, tau, f_ext=None, *, way):
     """``qdd`` and the health of it, zero for a state that the mechanism cannot be in."""
     motion = constrained_acceleration(model, q, qd, tau, _as_forces(f_ext), way=way)
     health = motion.health
@@ -278,11 +286,29 @@ def _motion(model, way, q, qd, tau, f_ext=None):
 
 def _traced(model, *arrays):
     """Inside a kernel of the user's: what is not good there is computed outside it."""
-    qdd, health = _motion(model, next(ways(model)), *map(np.asarray, arrays))
+    arrays = [np.asarray(a) for a in arrays]
+    solve = _anywhere if is_by_the_book() else partial(_motion, way=next(ways(model)))
+    qdd, health = solve(model, *arrays)
     is_good = less(1, health)
     if not isinstance(is_good, (bool, np.bool_)):
         is_good.require()
     return qdd
+
+
+def _anywhere(model, q, qd, tau, f_ext=None):
+    """``qdd`` and its health with no variables to solve for: in the range space, if that exists.
+
+    Else for coordinates by orthogonal columns, which have no pivots that were chosen beforehand.
+    """
+    for way in ways(model):
+        if way.method == "range space":
+            return _motion(model, q, qd, tau, f_ext, way=way)
+    chosen = coordinate_plan(model)
+    if chosen is None:
+        return _motion(model, q, qd, tau, f_ext, way=next(ways(model)))
+    at, health = allowed_motion(model, q, qd, chosen, anywhere=True)
+    qdd = at.g + at.response(tau - at.tree_force(at.g, _as_forces(f_ext)))
+    return qdd, health()
 
 
 def _is_traced(a):
@@ -291,9 +317,9 @@ def _is_traced(a):
 
 
 def _one(model, q, qd, tau, f_ext=None):
-    """One sample in Python; complex and exact numbers by the text that is compiled."""
+    """One sample in Python; complex and exact numbers by a text without decisions."""
     if any(np.asarray(a).dtype.kind in "cO" for a in (q, qd, tau)):
-        return _motion(model, next(ways(model)), q, qd, tau, f_ext)[0]
+        return _anywhere(model, q, qd, tau, f_ext)[0]
     return joint_space.forward_dynamics(model, q, qd, tau, _as_forces(f_ext))
 
 

@@ -203,7 +203,7 @@ class _Closed:
                 lambda: trace(text, self.inputs, called),
                 reference=reference,
                 validate=self._validate,
-                key=key,
+                key=key if self.model.timeless is self.model else None,  # instants are many
             )
 
         return kept(self.model, key, make)
