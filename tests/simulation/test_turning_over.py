@@ -194,7 +194,7 @@ def test_derivatives_of_rollouts_go_through_the_change():
         np.testing.assert_allclose(found.q0[k], (values[0] - values[1]) / (2 * h), atol=1e-6)
 
 
-@pytest.mark.parametrize("method", ["aba", "crba"])
+@pytest.mark.parametrize("method", ["aba", "crba", "implicit", "maximal"])
 @pytest.mark.parametrize(
     ("joint", "q"),
     [(kt.joints.Euler("zyx"), [0.3, np.pi / 2, 0.1]), (kt.joints.Euler("zxz"), [0.3, 0.0, 0.1]),
@@ -208,6 +208,26 @@ def test_singular_variables_are_named_by_every_method_and_by_health(joint, q, me
     causes = " ".join(map(str, kt.health(model, q).causes))
     assert "'body_joint'" in causes
     assert "singular" in causes
+
+
+@pytest.mark.parametrize(
+    ("joint", "q"),
+    [(kt.joints.Euler("zyx"), [0.3, np.pi / 2, 0.1]), (Exponential(), [0.0, 2 * np.pi, 0.0]),
+     (kt.joints.Reversed(Exponential()), [0.0, 2 * np.pi, 0.0])],
+    ids=str,
+)  # fmt: skip
+def test_singular_variables_are_named_in_loops_as_well(joint, q):
+    """Nearly every motion is allowed there, and looks like one that moves no inertia."""
+    at = kt.pose(top(joint), q, "body")[:3, :3] @ [0.4, 0.0, 0.0]
+    builder = kt.ModelBuilder("hinge").body("body", joint=joint, inertia=INERTIA)
+    builder.loop(
+        "pin", predecessor="base", successor="body", joint=kt.Spherical(), at=at,
+        successor_at=(0.4, 0.0, 0.0),
+    )  # fmt: skip
+    model, z = builder.build(), np.zeros(3)
+    for solve in (kt.forward_dynamics, kt.loops.solve):
+        with pytest.raises(kt.SingularError, match="variables of joint 'body_joint'"):
+            solve(model, np.array(q), z, z + 1)
 
 
 def test_a_simulation_close_to_singular_variables_says_so():

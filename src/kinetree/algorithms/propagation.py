@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kinetree.algorithms import ltl
+from kinetree.errors import SingularError
 from kinetree.spatial import ArticulatedInertia, dyadic
 from kinetree.spatial.ops import check_pivot
 
@@ -76,17 +77,35 @@ def _is_structure(s):
     return np.issubdtype(s.dtype, np.integer)
 
 
+def singular_variables(model, i):
+    """What to say where the variables of joint ``i`` are singular."""
+    return (
+        f"forward dynamics is singular: the variables of joint {model.joint_names[i - 1]!r} "
+        f"({type(model.joint[i]).__name__}) are singular in this configuration, by gimbal lock or "
+        f"at a full turn of a rotation vector. Stay away from it, take other variables for the "
+        f"same state (joint.reparameterize), or make it a kinetree.Spherical joint, which is "
+        f"singular nowhere"
+    )
+
+
+def require_regular_variables(model, q):
+    """Raise SingularError for a joint whose variables are singular at ``q``, (nq,) of numbers.
+
+    Solvers that decide about ranks need it: they would take the motion for one of constraints.
+    """
+    for i, joint in enumerate(model.joint[1:], start=1):
+        if joint.may_be_singular and abs(joint.singularity(q[model.q_slice[i]])) < _SINGULAR:
+            raise SingularError(singular_variables(model, i))
+
+
+_SINGULAR = 1e-12  # of the determinant of the motion subspace: rounding errors
+
+
 def moves_no_inertia(model, i):
     """Why the equation of motion has no solution at joint ``i``."""
     joint, I = model.joint[i], model.inertia[i]
     if joint.nv > 1 and not joint.constant_subspace and has_full_inertia(I):
-        return (
-            f"forward dynamics is singular: the variables of joint {model.joint_names[i - 1]!r} "
-            f"({type(joint).__name__}) are singular in this configuration, by gimbal lock or at a "
-            f"full turn of a rotation vector. Stay away from it, take other variables for the same "
-            f"state (joint.reparameterize), or make it a kinetree.Spherical joint, which is "
-            f"singular nowhere"
-        )
+        return singular_variables(model, i)
     return (
         f"forward dynamics is singular: joint {model.joint_names[i - 1]!r} moves no inertia, so "
         f"any force gives it infinite acceleration. Give body {model.body_names[i]!r} or a body "

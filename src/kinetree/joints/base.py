@@ -225,6 +225,11 @@ class AbstractJoint(ABC):
         """Distance from a singularity of the variables: 1 far away, 0 where ``S`` loses rank."""
         return 1
 
+    @property
+    def may_be_singular(self) -> bool:
+        """Whether there are positions at which the variables are singular: see ``singularity``."""
+        return type(self).singularity is not AbstractJoint.singularity
+
     def defect(self, q: Array) -> str | None:
         """What is wrong with the numbers ``q`` as a position, or None."""
         for part in self.unit_parts:

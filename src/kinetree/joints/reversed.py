@@ -105,6 +105,10 @@ class Reversed(AbstractJoint):
     def reparameterize(self, q: Array, qd: Array, near: Array | None = None) -> tuple[Array, Array]:
         return self.joint.reparameterize(q, qd, near)
 
+    @property
+    def may_be_singular(self) -> bool:
+        return self.joint.may_be_singular
+
     def singularity(self, q: Array) -> Any:
         return self.joint.singularity(q)
 

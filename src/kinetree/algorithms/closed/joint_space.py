@@ -21,6 +21,7 @@ from kinetree.algorithms.closed.scaling import loop_length, rows_of
 from kinetree.algorithms.closed.systems import EquationOfMotion, Implicit, apply_implicit
 from kinetree.algorithms.couplings import AllJoints, CouplingRows
 from kinetree.algorithms.kinematics import base_transforms, body_accelerations
+from kinetree.algorithms.propagation import require_regular_variables
 from kinetree.errors import ShapeError
 from kinetree.spatial import Force, Motion, crm, log
 
@@ -124,6 +125,7 @@ def solution(
     """
     c = constraint(model, q, qd, stabilization=stabilization)
     check_constraints_hold(model, c, closure_tolerance)
+    require_regular_variables(model, q)
     H, C = crba.joint_space_inertia(model, q), rnea.bias_force(model, q, qd, f_ext)
     system = EquationOfMotion(H, C, np.asarray(tau, dtype=float))
     if rank_tolerance is not None:

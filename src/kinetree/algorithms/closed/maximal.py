@@ -36,6 +36,7 @@ from kinetree.algorithms.closed.systems import (
 )
 from kinetree.algorithms.couplings import CouplingRows, all_joints
 from kinetree.algorithms.kinematics import base_velocities
+from kinetree.algorithms.propagation import require_regular_variables
 from kinetree.spatial import Force, Motion, crf
 
 __all__ = ["Equations", "Solution", "equations", "forward_dynamics", "incidence", "solution"]
@@ -214,6 +215,7 @@ def solution(
             is refused as not assembled; infinite to take any state.
     """
     NB = model.body_count
+    require_regular_variables(model, q)
     eq = equations(model, q, qd, tau, f_ext, stabilization=stabilization)
     loops, rows = eq.joints[NB:], None
     if model.constraints:

@@ -25,6 +25,7 @@ from kinetree.algorithms.closed.forces import active_force, forces_on_bodies
 from kinetree.algorithms.closed.joint_space import CLOSURE_TOLERANCE, check_constraints_hold
 from kinetree.algorithms.closed.scaling import rows_of
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
+from kinetree.algorithms.propagation import require_regular_variables
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import LoopError, ShapeError, UnknownNameError
@@ -131,6 +132,7 @@ def solve(
     instant = _instant(model, q, qd, tau, f_ext, stabilization, loop_tau, rank, rows)
     constraint = instant.constraint
     check_constraints_hold(model, constraint, closure_tolerance)
+    require_regular_variables(model, instant.q)
     found = _method(name, instant, independent, rank, rows, closure)
 
     K, lam = instant.K, found.lam if rows is not None else smallest(instant, found.lam)

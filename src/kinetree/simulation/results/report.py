@@ -11,7 +11,7 @@ from kinetree.algorithms.closed.rank import scaling
 from kinetree.errors import SimulationWarning
 from kinetree.functional.kernel import kernel
 from kinetree.integration.breakdown import joint_of, remedy
-from kinetree.joints import AbstractJoint, Free
+from kinetree.joints import Free
 from kinetree.loops.kinematics.constraint import constraint
 from kinetree.loops.stepping.health import SingularPass
 from kinetree.model.dynamics import has_dynamics
@@ -292,7 +292,7 @@ def _warnings(model, report, arrays, loop_error, adaptive, inside):
 
 def _distances(model, q):
     """Of the variables of joints from their singularities, by name of the joint, (T, ...)."""
-    joints = [i for i, j in enumerate(model.joint) if i and _may_be_singular(j)]
+    joints = [i for i, j in enumerate(model.joint) if i and j.may_be_singular]
     if not joints or not q.size:
         return {}
     found = _singularities(model, q)
@@ -304,14 +304,9 @@ def _singularities(model, q):
     parts = [
         joint.singularity(q[at])
         for joint, at in zip(model.joint[1:], model.q_slice[1:], strict=True)
-        if _may_be_singular(joint)
+        if joint.may_be_singular
     ]
     return np.array(parts)
-
-
-def _may_be_singular(joint):
-    joint = getattr(joint, "joint", joint)  # of the reverse of a joint
-    return type(joint).singularity is not AbstractJoint.singularity
 
 
 def _warnings_of_inertia(model, report, t, distances):
