@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.algorithms.closed.constraints import loop_constraints
+from kinetree.algorithms.closed.independent import require_unmoved
 from kinetree.algorithms.closed.rank import scaling
 from kinetree.arrays.dispatch import as_numpy
 from kinetree.arrays.kinds import ArrayLike
@@ -61,6 +62,8 @@ def quasi_velocity_dynamics(
         LoopError: ``B`` has velocities that the loops forbid.
     """
     tree = as_model(model).spanning_tree
+    if model.is_constrained:
+        require_unmoved(model, "qd = B y")
     of_q, rate = _compiled(B)
     Bq, y = of_q(model, q), as_given(y, "y")
     if Bq.ndim < 2 or Bq.shape[-2] != model.nv:

@@ -697,7 +697,7 @@ def _(f, c):
     def same_variables(m, q):
         return np.eye(m.nv) + 0 * np.sum(q[:1])
 
-    if c.model.loops:
+    if c.model.is_constrained:
         y = Coordinates(c)
         found = f(c.model, c.q, c.qd[y.columns], lambda m, q: kt.loops.null_space(m, q, 0 * c.qd).G)
         f.same(found.inertia, y.G.T @ c.ref.H @ y.G)

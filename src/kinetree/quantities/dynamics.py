@@ -20,6 +20,7 @@ from kinetree.algorithms import (
 )
 from kinetree.algorithms import fewest_operations as fewest
 from kinetree.algorithms.closed import joint_space, maximal
+from kinetree.algorithms.closed.independent import require_unmoved
 from kinetree.algorithms.crba import require_independent_joints
 from kinetree.arrays.batch import over_batch
 from kinetree.arrays.host import on_host
@@ -289,6 +290,7 @@ def _gravity_force(model, q):
     if not as_model(model).is_constrained:
         return gravity_force.definition(model, q)
     with calling("gravity_force"):
+        require_unmoved(model, "a force that holds the mechanism still")
         rest = np.zeros(model.nv)
         return closed_chains.inverse_dynamics(model, (q, rest, rest))
 

@@ -42,7 +42,7 @@ from kinetree.algorithms.closed.plan import Plan, make_plan, stacked_rows
 from kinetree.algorithms.closed.rank import closed_configurations, counted, kept_rows, scaling
 from kinetree.algorithms.closed.samples import Rehearsal
 from kinetree.algorithms.closed.subspace import RANK_TOLERANCE
-from kinetree.algorithms.dual import duals, rate_of
+from kinetree.algorithms.dual import Dual, duals, rate_of
 from kinetree.algorithms.honours import timed_joints
 from kinetree.errors import JointError, LoopError, SingularError
 from kinetree.model.define import kept
@@ -56,6 +56,8 @@ __all__ = [
     "allowed_motion_at",
     "coordinate_plan",
     "independent_variables",
+    "named_variables",
+    "require_unmoved",
     "variable_names",
 ]
 
@@ -79,7 +81,7 @@ class AllowedMotion:
     def __init__(self, model, q, qd, G, g, columns, rates, solve):
         self.model, self.q, self.qd, self.G, self.g = model, q, qd, G, g
         self.columns, self.pivots = tuple(columns), []
-        self._rates, self._solve = rates, solve  # K(q) qd; and x with K x = b, zero along y
+        self._rates, self._solve = rates, solve  # of constraints; x with K x = b, zero along y
 
     @cached_property
     def H(self):
@@ -128,9 +130,13 @@ class AllowedMotion:
 
     def rate_along(self, qd):
         """Rate of ``G`` while the mechanism moves at ``qd``, (nv, p): ``K dG/dt = -dK/dt G``."""
-        require_unmoved(self.model)
-        q = duals(self.q, self.model.configuration_rate(self.q, qd))
-        columns = [rate_of(self._rates(q, v)) for v in self.G.T]  # of dK/dt G
+        model = self.model
+        require_unmoved(model, "the rate of G", constraints=False)
+        q, drift = duals(self.q, model.configuration_rate(self.q, qd)), 0
+        if model.is_rheonomic:  # time goes on with it
+            model = model.at(Dual(model.instant, 1))
+            drift = rate_of(self._rates(model, q, model.zero_velocity))
+        columns = [rate_of(self._rates(model, q, v)) - drift for v in self.G.T]  # of dK/dt G
         return self._solve(-np.stack(columns, axis=-1)) if columns else 0 * self.G
 
     # --- the equation of motion of the coordinates -----------------------------------------------
@@ -141,14 +147,16 @@ class AllowedMotion:
 
     def coriolis(self, qd=None):
         """``Gᵀ (C G + H dG/dt)`` at the velocity of the state, or another, (p, p)."""
-        qd = self.qd if qd is None else qd
-        G_rate = self.rate_along(qd)
+        require_unmoved(self.model, "a Coriolis matrix")
+        return self._half_inertia_rate(self.qd if qd is None else qd)
+
+    def _half_inertia_rate(self, qd):
         C = coriolis.half_inertia_rate(condensed(self.model), self.q, qd)
-        return self.G.T @ (C @ self.G + self.H @ G_rate)
+        return self.G.T @ (C @ self.G + self.H @ self.rate_along(qd))
 
     def inertia_rate(self):
         """``dH_y/dt``, (p, p)."""
-        C = self.coriolis()
+        C = self._half_inertia_rate(self.qd)
         return C + C.T
 
     def christoffel(self):
@@ -158,16 +166,16 @@ class AllowedMotion:
         return np.stack(parts, axis=-1) if parts else np.zeros((p, p, p))
 
 
-def require_unmoved(model):
-    """Raise JointError where time moves joints: ``qd = G yd`` does not hold then."""
+def require_unmoved(model, what, constraints=True):
+    """Raise JointError where time moves joints or constraints: ``qd = G yd`` does not hold."""
     timed = [model.joint_names[i - 1] for i in timed_joints(model)]
     timed += [p.name for p in model.loops if p.joint.moves_by_itself]
-    timed += [c.name for c in model.constraints if c.rheonomic]
+    timed += [c.name for c in model.constraints if constraints and c.rheonomic]
     if timed:
         raise JointError(
-            f"the rate of G is not defined for model {model.name!r}, whose prescribed joint or "
-            f"constraint {timed[0]!r} moves by itself: qd = G yd does not hold for it; bias_force "
-            f"has all velocity terms"
+            f"{what} has no meaning for model {model.name!r}, whose prescribed joint or constraint "
+            f"{timed[0]!r} moves by itself: the mechanism is never at rest, and qd is not G yd. "
+            f"bias_force and inverse_dynamics take its velocity into account"
         )
 
 
@@ -260,13 +268,13 @@ def allowed_motion(model, q, qd, chosen: CoordinatePlan, *, anywhere=False):
         An ``AllowedMotion``; and a function without arguments for its health, to be called after
         what was to be computed: at least 1 where that is good.
     """
-    view, plan, moves = condensed(model), chosen.plan, qd is not None
+    plan, moves = chosen.plan, qd is not None
     qd = qd if moves else model.zero_velocity
-    c = stacked_rows(view, q, qd, plan.axes)
+    c = stacked_rows(condensed(model), q, qd, plan.axes)
     found = (_orthogonal if anywhere else _eliminated)(model, c, chosen)
 
-    def rates(q, qd):
-        return stacked_rows(view, q, qd, plan.axes).rate
+    def rates(model, q, qd):
+        return stacked_rows(condensed(model), q, qd, plan.axes).rate
 
     at = AllowedMotion(model, q, qd, found.G, found.g, chosen.columns, rates, found.solve)
 
@@ -383,7 +391,7 @@ def allowed_motion_at(model, q, qd, keep=(), every=False) -> AllowedMotion:
     p = len(columns)
     G = inverse[:, :p] / units.columns[list(columns)]
 
-    def rates(q, qd):
+    def rates(model, q, qd):
         return loop_constraints(model, q, qd).rate[rows]
 
     g = inverse[:, p:] @ k

@@ -136,7 +136,7 @@ def null_space_rate(
 ) -> Array:
     """``dG/dt`` of ``null_space`` while the mechanism moves at ``qd``, (..., nv, p).
 
-    ``dG/dt @ yd`` is ``g``. Joints that move with time are refused: ``qd = G yd`` does not hold.
+    ``dG/dt @ yd`` is ``g``, where no constraint moves with time. Joints that do are refused.
     """
     model = _with_constraints(model, "null_space_rate")
     return allowed_velocity_rate(model, q, qd, independent=independent)
