@@ -380,3 +380,21 @@ def test_a_motor_at_a_rotor_has_the_speed_of_the_rotor():
     both = model.replace(actuators=(*model.actuators, Actuator("brake", 1)))
     with pytest.raises(ModelError, match="is also driven by"):
         kt.simulate(both, [0.0], duration=0.1, **options)
+
+
+def test_rotors_in_a_linkage_are_compared_along_the_motion_that_its_loop_allows():
+    """A rotor on the crank turns with it: what the armature misses is found by hand."""
+    I = kt.Inertia.from_mass_center(0.2, np.zeros(3), np.diag([1e-3, 2e-3, 1e-3]))
+    linkage = kt.samples.four_bar()
+    model = gears.add_rotor(linkage, "rocker_joint", ratio=20.0, inertia=I, on="crank")
+    q = kt.loops.assemble(model, np.array([0.4, 0.0, 0.0]), hold=["crank_joint"])
+    qd = kt.loops.project_velocity(model, q, np.ones(3))
+    error = gears.armature_error(model, q, qd)
+    G = kt.loops.null_space(model, q, qd).G[:, 0]
+    crank, rocker = G[0], G[2]
+    exact = 2e-3 * (crank + 20.0 * rocker) ** 2  # the axes are parallel
+    short = 2e-3 * (crank**2 + (20.0 * rocker) ** 2)
+    H = kt.mass_matrix(model, q)[0, 0]
+    np.testing.assert_allclose(error.inertia, abs(short - exact) / H, rtol=1e-9)
+    bare = gears.add_rotor(linkage, "crank_joint", ratio=20.0, inertia=I)
+    assert gears.armature_error(bare, q, qd).inertia < 1e-12

@@ -219,7 +219,8 @@ class Problem:
     def equations(self, q, target):
         """Scaled errors, their scaled Jacobian for what moves, and squares of the true errors.
 
-        The squares are those of the tasks [m, rad] and of the loops [rad, parts of their size].
+        The squares are that of the tasks [m, rad] and, if there are loops, that of the loops [rad,
+        parts of their size].
         """
         errors, rows, at = [], [], 0
         for task in self.tasks:
@@ -236,7 +237,8 @@ class Problem:
             rows.append(K * units[:, None])
         e, J = np.concatenate(errors), np.concatenate(rows)[:, self.v_moving]
         J = J * self.e_scale[:, None] * self.v_scale[self.v_moving]
-        return e * self.e_scale, J, np.array([true @ true, gap @ gap], dtype=object)
+        squares = [true @ true, gap @ gap] if len(gap) else [true @ true]
+        return e * self.e_scale, J, np.array(squares, dtype=object)
 
     def _gap(self, q):
         """Errors of the loops, in units of each loop."""
@@ -377,15 +379,19 @@ class Problem:
     def _compile(self, text):
         key = ("inverse_kinematics", text, *(task.signature for task in self.tasks))
         nq, nv, m = self.model.nq, self.model.nv, len(self.e_scale)
+        squares = 2 if self.closing_rows else 1
         shapes = {"q": (nq,), "target": (sum(t.size for t in self.tasks),)}
         shapes |= {"lower": (nq,), "upper": (nq,), "posture": (nq,), "damping": (), "gain": ()}
         shapes["step"] = (len(self.v_moving),)
         names, outputs = {
-            "descend": (("q", "target", "lower", "upper", "damping"), ((nq,), (4,), (nv,))),
+            "descend": (
+                ("q", "target", "lower", "upper", "damping"),
+                ((nq,), (2 + squares,), (nv,)),
+            ),
             "glide": (("q", "target", "lower", "upper", "posture", "gain"), ((nq,),)),
             "distance": (("q", "posture"), ((),)),
             "shift": (("q", "step"), ((nq,),)),
-            "equations": (("q", "target"), ((m,), (m, len(self.v_moving)), (2,))),
+            "equations": (("q", "target"), ((m,), (m, len(self.v_moving)), (squares,))),
         }[text]
         inputs = [Argument(n, shapes[n]) for n in names]
         function = getattr(self, text)

@@ -100,7 +100,7 @@ def attempt(problem, found, rows, q, target, limits, iterations, tolerance, numb
             "descend", q, target[rows], limits.lower, limits.upper, damping, wide=found.wide
         )
         damping, cost, *squares = state.T.copy()
-        error = errors(np.array(squares).T, tolerance)
+        error = errors(squares, tolerance)
         found.iterations[rows] += STEPS
         found.improve(rows, q, cost, error, number)
         left = error >= tolerance
@@ -118,8 +118,8 @@ def attempt(problem, found, rows, q, target, limits, iterations, tolerance, numb
 
 def errors(squares, tolerance):
     """Norms of the errors of the tasks; beyond the tolerance where a loop is open, (n,)."""
-    task, gap = np.sqrt(squares.T)
-    return np.maximum(task, gap * (tolerance / CLOSED))
+    task, *gap = squares
+    return np.sqrt(np.maximum(task, gap[0] * (tolerance / CLOSED) ** 2) if gap else task)
 
 
 def _discard(problem, found, rows, limits):

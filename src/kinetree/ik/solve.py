@@ -212,10 +212,10 @@ def _task(frame, target):
 
 def _with_other_loops_closed(problem, q):
     """``q`` with those loops closed that the tasks do not move, the rest as it is."""
+    if len(problem.loops) == len(problem.model.loops):
+        return q
     others = [f"loop {p.name!r}" for p in problem.model.loops if p not in problem.loops]
     rows = [k for k, row in enumerate(rows_of(problem.model)) if row.owner in others]
-    if not rows:
-        return q
     gap = np.asarray(closure_error(problem.model, q))[:, rows] * scaling(problem.model).rows[rows]
     if np.all(np.abs(gap) <= CLOSED):
         return q

@@ -24,6 +24,7 @@ from kinetree.model.define import quantity
 from kinetree.model.gearing import Gearing
 from kinetree.model.parts import Body, JointDynamics, Posture, as_placement
 from kinetree.quantities.dynamics import bias_force, mass_matrix
+from kinetree.quantities.loops import coordinate_names
 from kinetree.spatial import Inertia
 
 __all__ = ["ArmatureError", "add_rotor", "armature_error", "by_armature", "ratios", "rotors"]
@@ -134,6 +135,8 @@ class ArmatureError(NamedTuple):
 def armature_error(model: Model, q: ArrayLike, qd: ArrayLike | None = None) -> ArmatureError:
     """What the shortcut of ``by_armature`` costs in a state: relative errors of ``H`` and ``C``.
 
+    With loops these are those of the independent coordinates, see ``mass_matrix``.
+
     Args:
         model: with rotors as bodies, see ``add_rotor``.
         q: joint positions, (..., nq).
@@ -154,9 +157,10 @@ def armature_error(model: Model, q: ArrayLike, qd: ArrayLike | None = None) -> A
     of_q, of_v = exact.independent_variables
     q, qd = model.expand(q)[..., of_q], model.expand_velocity(q, qd)[..., of_v]
     short = by_armature(model)
-    H, dH = mass_matrix(exact, q), mass_matrix(short, q) - mass_matrix(exact, q)
+    y: dict = {"independent": coordinate_names(exact)} if model.is_constrained else {}
+    H, C = mass_matrix(exact, q, **y), bias_force(exact, q, qd, **y)
+    dH, dC = mass_matrix(short, q, **y) - H, bias_force(short, q, qd, **y) - C
     d = np.sqrt(np.diagonal(H, axis1=-2, axis2=-1))
-    C, dC = bias_force(exact, q, qd), bias_force(short, q, qd) - bias_force(exact, q, qd)
     return ArmatureError(
         names,
         float(np.max(np.abs(dH) / (d[..., :, None] * d[..., None, :]))),
