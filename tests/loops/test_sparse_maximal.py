@@ -139,6 +139,24 @@ def test_a_gear_that_slipped_comes_back():
     assert abs(left - expected) < 0.2 * expected
 
 
+def test_bodies_without_inertia_move_with_those_that_carry_them(rng):
+    """A coupler without mass does; a link without mass at the end of a chain has none."""
+    model = four_bar().replace(inertia={"coupler": Inertia.zero()})
+    qd, tau = np.array([1.0, 0.0, 0.0]), rng.standard_normal(3)
+    qd = kinetree.loops.project_velocity(model, np.zeros(3), qd, weights="plain")
+    X_0, v = base_velocities(model, np.zeros(3), qd)
+    found = solve_bodies(model, X_0, v, tau)
+    qdd = kinetree.forward_dynamics(model, np.zeros(3), qd, tau)
+    _, _, a = body_accelerations(model, np.zeros(3), qd, qdd)
+    for i in range(1, 4):
+        assert_close(found.a[i].to_array(), X_0[i].inv_apply(a[i]).to_array(), ulps=1e8)
+    assert (found.rank, found.redundancy) == (17, 3)  # of 15 + 5 rows, for 18 - 1 motions
+    end = chain(2).replace(inertia={"link2": Inertia.zero()})
+    X_0, v = base_velocities(end, np.zeros(2), np.zeros(2))
+    with pytest.raises(SingularError, match="nothing determines the acceleration of body 'link2'"):
+        solve_bodies(end, X_0, v, np.ones(2))
+
+
 def test_bodies_without_inertia_are_named():
     model = four_bar().replace(inertia={"rocker": Inertia.zero()})
     with pytest.raises(SingularError, match="body 'rocker' has none"):

@@ -227,6 +227,8 @@ def dh_from_axes(
 def dh_from_model(model: Model, *, tool: str | None = None, tolerance: float = 1e-9) -> DHTable:
     """The table of an unbranched model whose joints all have an axis; inertias are left out.
 
+    A loop that closes such a chain is left out, too: the table is that of the spanning tree.
+
     Args:
         model: a chain of revolute, prismatic, cylindrical and helical joints.
         tool: name of the end-effector frame.

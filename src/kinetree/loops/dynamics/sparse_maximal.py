@@ -103,7 +103,8 @@ def solve_bodies(
 
     Args:
         model: the mechanism. Couplings and armature, which are about joint variables, act on those
-            that the positions and velocities of the bodies amount to.
+            that the positions and velocities of the bodies amount to. If a body has no inertia of
+            its own, all equations are solved at once, in place of one block after the other.
         X_0: transform from base to body coordinates for every body, entry 0 for the base.
         v: velocity of every body in base coordinates, entry 0 for the base.
         tau: joint forces of the tree joints [N or N·m], (nv,).
@@ -135,7 +136,7 @@ def solve_bodies(
         forces[model.independent_variables[1]] = tau
         tau = forces
     with calling("solve_bodies"):
-        return _solved(full, X_0, v, joints, tau, f_ext, stabilization, rows, order)
+        return _solved(full, X_0, v, joints, tau, f_ext, stabilization, rows, order, massless=True)
 
 
 def _measured(body, i, X_0, v):
@@ -156,7 +157,9 @@ def _measured(body, i, X_0, v):
     return J._replace(T_a=T_a, c=Motion.from_array(c)), q, qd
 
 
-def _solved(model, X_0, v, joints, tau, f_ext, stabilization, rows=None, order=None):
+def _solved(
+    model, X_0, v, joints, tau, f_ext, stabilization, rows=None, order=None, massless=False
+):
     system = BlockSystem(order_of(model) if order is None else order)
     for i in range(1, model.body_count + 1):
         I = X_0[i].inv_apply(model.inertia[i])
@@ -173,7 +176,7 @@ def _solved(model, X_0, v, joints, tau, f_ext, stabilization, rows=None, order=N
     if rows is not None:
         for c, (K, k) in enumerate(zip(rows.K, rows.k, strict=True)):
             _couple(system, model, ("row", c), joints, K, k)
-    solved = system.solution(lambda node: f"body {model.body_names[node[1]]!r}")
+    solved = system.solution(lambda node: f"body {model.body_names[node[1]]!r}", massless)
 
     a = [Motion.zero(), *(Motion.from_array(solved.x["body", i + 1]) for i in range(len(X_0) - 1))]
     lam = [-solved.x["joint", n] for n in range(len(joints))]
@@ -235,6 +238,7 @@ def _couple(system, model, node, joints, K, k):
 # nowhere else. Every pivot block is either positive definite or negative semidefinite; the rank of
 # the latter is decided here.
 
+_DEPENDENT = 1e-11  # singular value, relative to the largest, of equations that repeat others
 _NO_INERTIA = 64 * np.finfo(float).eps
 """Relative pivot below which a body counts as massless."""
 
@@ -270,17 +274,50 @@ class BlockSystem:
         """Add to the block in row ``u`` and column ``v`` and to its mirror image."""
         _add(self.diagonal, self.off, u, v, block)
 
-    def solution(self, describe) -> BlockSolution:
+    def solution(self, describe, massless=False) -> BlockSolution:
         """Factorise, substitute, and once more for what rounding errors left over.
 
         Args:
             describe: what to call a node whose pivot should be positive definite and is not.
+            massless: whether to solve all at once where there is such a node.
         """
-        factors = self._factors(describe)
+        try:
+            factors = self._factors(describe)
+        except SingularError:
+            if not massless:
+                raise
+            return self._all_at_once(describe)
         x = factors.substitute(self.order, self.right)
         correction = factors.substitute(self.order, self._remainder(x))
         x = {node: x[node] + correction[node] for node in x}
         return BlockSolution(x, factors.rank, factors.redundancy)
+
+    def _all_at_once(self, describe):
+        """The solution of the whole matrix, if it determines the accelerations of all bodies."""
+        nodes = list(self.order.nodes)
+        place = np.cumsum([0, *(len(self.right[v]) for v in nodes)])
+        at = {v: slice(place[n], place[n + 1]) for n, v in enumerate(nodes)}
+        A = np.zeros((place[-1], place[-1]))
+        for v in nodes:
+            A[at[v], at[v]] = self.diagonal[v]
+            for u, B in self.off[v].items():
+                A[at[u], at[v]] = B
+        size = np.sqrt(np.maximum(np.abs(A).max(axis=1, initial=0.0), np.finfo(float).tiny))
+        U, s, Vt = np.linalg.svd(A / np.outer(size, size))
+        rank = int(np.sum(s > _DEPENDENT * np.max(s, initial=0.0)))
+        bodies = np.concatenate([np.full(len(self.right[v]), v[0] == "body") for v in nodes])
+        loose = np.any(np.abs(Vt[rank:]) > np.sqrt(_DEPENDENT), axis=0)
+        undetermined = [describe(v) for v in nodes if v[0] == "body" and np.any(loose[at[v]])]
+        if undetermined:
+            raise SingularError(
+                f"nothing determines the acceleration of {undetermined[0]}, which has no inertia: "
+                f"give it mass and rotational inertia, or constrain it"
+            )
+        b = np.concatenate([self.right[v] for v in nodes]) / size
+        x = Vt[:rank].T @ ((U[:, :rank].T @ b) / s[:rank]) / size
+        redundancy = len(s) - rank
+        rows = int(np.sum(~bodies))
+        return BlockSolution({v: x[at[v]] for v in nodes}, rows - redundancy, redundancy)
 
     def _factors(self, describe):
         diagonal, off = dict(self.diagonal), {v: dict(column) for v, column in self.off.items()}
