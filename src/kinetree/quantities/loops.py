@@ -78,8 +78,16 @@ def with_loops(text, keep=None):
         for argument, read in definition.read.items():
             if given.get(argument) is not None:
                 given[argument] = read(model, given[argument])
+        extra = tuple(n for n in definition.optional if given[n] is not None)
+        options = {n: given[n] for n in definition.options}
+        chosen = given.get("independent")
+        chosen = chosen if chosen is None or isinstance(chosen, str) else tuple(chosen)
         with calling(definition.called):
-            return _Closed(model, definition, text, keep, given).result()
+            key = ("loops", definition.name, *options.values(), chosen, extra)
+            closed = kept(
+                model, key, lambda: _Closed(model, definition, text, keep, extra, options, chosen)
+            )
+            return closed.result([given[n] for n in closed.names])
 
     return lambda definition: partial(otherwise, definition)
 
@@ -94,41 +102,39 @@ def require_no_choice(model, independent):
 
 
 class _Closed:
-    """One call of a quantity of a mechanism with loops."""
+    """A quantity of a mechanism with loops, for some options and coordinates."""
 
-    def __init__(self, model, definition, text, keep, given):
-        self.model, self.definition, self.text = model, definition, text
-        extra = tuple(n for n in definition.optional if given[n] is not None)
+    def __init__(self, model, definition, text, keep, extra, options, independent):
+        self.model, self.definition, self.text, self.options = model, definition, text, options
         self.names, self.extra = (*definition.required, *extra), extra
-        self.arrays = [given[n] for n in self.names]
-        self.options = {n: given[n] for n in definition.options}
-        self.every = keep is None
+        self.every, self.kernels = keep is None, {}
         if keep is None:
-            self.keep = named_variables(model, given.get("independent"))
+            self.keep = named_variables(model, independent)
         else:
-            self.keep = keep(model, self.options)
-        self.shape = definition.shape_of(model, self.options)
-        self.inputs = definition.inputs(model, extra, self.options)
+            self.keep = keep(model, options)
+        self.plan = coordinate_plan(model, self.keep)
+        self.shape = definition.shape_of(model, options)
+        self.inputs = definition.inputs(model, extra, options)
 
-    def result(self):
+    def result(self, arrays):
         """Of the quantity, for all samples."""
-        if any(map(is_foreign, self.arrays)):  # singular samples: NaN
+        if any(map(is_foreign, arrays)):  # singular samples: NaN
             self._require_plan()
-            found, health = self._kernel(anywhere=True).call(*self.arrays)
+            found, health = self._kernel(anywhere=True).call(*arrays)
             return good_samples(found, health >= 1)
-        if trace_of([np.asarray(a) for a in self.arrays]) is not None:
+        if trace_of([np.asarray(a) for a in arrays]) is not None:
             self._require_plan()
-            return self._over_batch(self._traced, self.arrays)
-        if coordinate_plan(self.model, self.keep) is None:
-            return self._one_by_one(self.arrays)
+            return self._over_batch(self._traced, arrays)
+        if self.plan is None:
+            return self._one_by_one(arrays)
         try:
-            found, health = self._kernel().call(*self.arrays)
+            found, health = self._kernel().call(*arrays)
         except (TraceError, SingularError):  # joints of one's own; what has no solution somewhere
-            return self._one_by_one(self.arrays)
-        return found if np.all(health >= 1) else self._repaired(found, health)
+            return self._one_by_one(arrays)
+        return found if np.all(health >= 1) else self._repaired(arrays, found, health)
 
     def _require_plan(self):
-        if coordinate_plan(self.model, self.keep) is None:
+        if self.plan is None:
             raise SingularError(
                 f"{self.definition.called}: model {self.model.name!r} has no order of elimination "
                 f"for these coordinates that suits the configurations of its loops; choose others"
@@ -144,8 +150,7 @@ class _Closed:
 
     def _by_plan(self, *arrays, anywhere):
         """Result and health, of numbers of any kind."""
-        plan = coordinate_plan(self.model, self.keep)
-        motion = partial(allowed_motion, chosen=plan, anywhere=anywhere)
+        motion = partial(allowed_motion, chosen=self.plan, anywhere=anywhere)
         text, (at, health) = self._at(arrays, motion)
         found = text(at)
         return found, health()
@@ -181,7 +186,11 @@ class _Closed:
 
     def _kernel(self, anywhere=False):
         """Result and health, compiled."""
+        if anywhere not in self.kernels:
+            self.kernels[anywhere] = self._compiled(anywhere)
+        return self.kernels[anywhere]
 
+    def _compiled(self, anywhere):
         def text(q, *arrays):
             require_unit_parts(self.model, q)
             return self._by_plan(q, *arrays, anywhere=anywhere)
@@ -190,30 +199,25 @@ class _Closed:
             found = self._over_batch(self._one, arrays)
             return found, np.ones(np.shape(found)[: np.ndim(found) - len(self.shape)])[()]
 
-        called = self.definition.called
-        key = (f"loops.{self.definition.name}", *self.options.values(), self.keep, self.extra)
-        key = (*key, "anywhere") if anywhere else key
+        name, called = self.definition.name, self.definition.called
+        key = (f"loops.{name}", *self.options.values(), self.keep, self.extra, anywhere)
+        return kernel_for(
+            self.model,
+            called,
+            self.inputs,
+            [Argument("out0", self.shape), Argument("out1", ())],
+            lambda: trace(text, self.inputs, called),
+            reference=reference,
+            validate=self._validate,
+            key=key if self.model.timeless is self.model else None,  # instants are many
+        )
 
-        def make():
-            return kernel_for(
-                self.model,
-                called,
-                self.inputs,
-                [Argument("out0", self.shape), Argument("out1", ())],
-                lambda: trace(text, self.inputs, called),
-                reference=reference,
-                validate=self._validate,
-                key=key if self.model.timeless is self.model else None,  # instants are many
-            )
-
-        return kept(self.model, key, make)
-
-    def _repaired(self, found, health):
+    def _repaired(self, arrays, found, health):
         """The result, with the samples that are not good replaced."""
         batch, count = np.shape(health), np.size(health)
         flat = [
             np.broadcast_to(a, batch + i.shape).reshape(count, *i.shape)
-            for a, i in zip(self.arrays, self.inputs, strict=True)
+            for a, i in zip(arrays, self.inputs, strict=True)
         ]
         found, health = np.array(found).reshape(count, *self.shape), np.reshape(health, count)
         weak = (health > 0) & (health < 1)  # the pivots; at zero it is the state
