@@ -12,7 +12,6 @@ way they do (Theorem 4.1.1).
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,7 +35,11 @@ from kinetree.loops.linear.derivatives import (
     motion_derivatives,
 )
 from kinetree.loops.linear.methods import differences, recursion
-from kinetree.loops.linear.tangent_dynamics import tangent_dynamics
+from kinetree.loops.linear.tangent_dynamics import (
+    TangentDynamics,
+    plan_blocks,
+    tangent_dynamics,
+)
 from kinetree.loops.linear.velocity_basis import (
     MotionState,
     VelocityBasis,
@@ -139,26 +142,20 @@ def linear_model(model, q, qd, tau, f_ext, independent, method="equations") -> L
     return _assembled(state, chosen, basis.G, *_METHODS[method](state, chosen, basis))
 
 
-def _assembled(state, chosen, G, A21, A22, B2, at=None):
-    """The linear model from its blocks; ``at`` are the numbers of tree variables ``y``."""
+def _assembled(state, chosen, G, A21, A22, B2, turning=None):
+    """The linear model from its blocks; ``turning`` is ``R [G dy, qd]``, if that is known."""
     model, q, qd, qdd, *_ = state
     batch, p = qdd.shape[:-1], len(chosen.names)
-    A, B, rate = (
-        np.zeros((*batch, *size)) for size in ((2 * p, 2 * p), (2 * p, model.nv), (2 * p,))
-    )
+    sizes = ((2 * p, 2 * p), (2 * p, model.nv), (2 * p,))
+    A, B, rate = (np.zeros((*batch, *size)) for size in sizes)
     if not chosen.flat:
-        A[..., :p, :p] = chosen.rows @ brackets(model, q, qd) @ G
-    A[..., :p, p:] = _unit(p)
+        unknown = turning is None
+        A[..., :p, :p] = chosen.rows @ brackets(model, q, qd) @ G if unknown else turning
+    A[..., :p, p:] = np.eye(p)
     A[..., p:, :p], A[..., p:, p:], B[..., p:, :] = A21, A22, B2
-    if at is None:
-        rate[..., :p] = coordinate_rates(model, q, qd, chosen)
-        rate[..., p:] = coordinate_accelerations(model, q, qd, qdd, chosen)
-    else:
-        rate[..., :p], rate[..., p:] = qd[..., at], qdd[..., at]
+    rate[..., :p] = coordinate_rates(model, q, qd, chosen)
+    rate[..., p:] = coordinate_accelerations(model, q, qd, qdd, chosen)
     return LinearModel(A, B, rate, chosen.names, G, qdd, chosen)
-
-
-_unit = lru_cache(maxsize=64)(np.eye)
 
 
 # --- the compiled way: LN-17, a few forward dynamics ---------------------------------------------
@@ -178,17 +175,26 @@ def _by_plan(model, q, qd, tau, f_ext, independent):
     wanted = _requested(as_model(model), independent)
     if wanted is None or not model.nv:
         return None
-    t = tangent_dynamics(model, wanted.columns, q, qd, tau, f_ext)
+    if wanted.at is not None and model.is_constrained:
+        t = plan_blocks(model, wanted.at, q, qd, tau, f_ext)
+    else:
+        t = tangent_dynamics(model, None, q, qd, tau, f_ext)
     if t is None:
         return None
-    state, fits = MotionState(model, q, qd, t.qdd, tau, f_ext), t.health >= 1
-    if np.all(fits):
-        if wanted.columns is None:
+    fits = t.health >= 1
+    if isinstance(t, TangentDynamics):
+        if not np.all(fits):
+            return None
+        state = MotionState(model, q, qd, t.qdd, tau, f_ext)
+        if wanted.at is None:
             return _in_other_coordinates(state, t, independent)
-        return _in_variables(state, t, wanted)
-    if wanted.columns is None or not np.any(fits):
-        return None
-    return _repaired(_in_variables(state, t, wanted), state, wanted.chosen, ~fits)
+        return _in_variables(state, t, wanted.chosen, list(wanted.at))
+    A, B, rate, G, qdd, _ = t
+    linear = LinearModel(A, B, rate, wanted.chosen.names, G, qdd, wanted.chosen)
+    if np.all(fits):
+        return linear
+    state = MotionState(model, q, qd, qdd, tau, f_ext)
+    return _repaired(linear, state, wanted.chosen, ~fits) if np.any(fits) else None
 
 
 def _repaired(linear, state, chosen, poor):
@@ -215,24 +221,20 @@ def _repaired(linear, state, chosen, poor):
     return replace(linear, **parts)
 
 
-def _in_variables(state, t, wanted):
-    _, _, at, order = wanted
-    if order is None:
-        return _assembled(state, wanted.chosen, t.G, t.W[..., at, :], t.U[..., at, :], t.B, at)
+def _in_variables(state, t, chosen, at):
+    """The linear model in the variables of the plan, numbers ``at`` in the order wanted."""
+    order = [t.columns.index(k) for k in at]
     G, W, U, B = t.G[..., order], t.W[..., order], t.U[..., order], t.B[..., order, :]
-    return _assembled(state, wanted.chosen, G, W[..., at, :], U[..., at, :], B, at)
+    turning = t.turning if np.ndim(t.turning) == 0 else t.turning[..., at, :][..., order]
+    return _assembled(state, chosen, G, W[..., at, :], U[..., at, :], B, turning)
 
 
 class _Requested(NamedTuple):
-    """Coordinates that are variables of the tree, ``chosen``; or others, if that is None."""
+    """Coordinates that are variables of the tree; or others, if there are None."""
 
     chosen: Any = None
-    columns: Any = None
-    """Their numbers, in ascending order."""
     at: Any = None
     """Their numbers, in the order in which they were named."""
-    order: Any = None
-    """Where they are among the columns of the plan; None in ascending order."""
 
 
 def _requested(model, independent):
@@ -252,9 +254,7 @@ def _named(model, names):
     at = [int(np.argmax(row)) for row in chosen.rows]
     if len(set(at)) != len(at) or (not model.is_constrained and len(at) != model.nv):
         return None
-    columns = tuple(sorted(at))
-    order = [columns.index(k) for k in at]
-    return _Requested(chosen, columns, np.array(at), None if order == sorted(order) else order)
+    return _Requested(chosen, tuple(at))
 
 
 def _in_other_coordinates(state, t, independent):
@@ -265,7 +265,7 @@ def _in_other_coordinates(state, t, independent):
     if independent is None:
         chosen = far_from_dependent(model, t.G)
         if np.array_equal(chosen.rows.argmax(axis=-1), t.columns):
-            return _in_variables(state, t, _Requested(chosen, t.columns, np.array(t.columns)))
+            return _in_variables(state, t, chosen, list(t.columns))
     else:
         chosen = coordinates(model, constraint(model, state.q, state.qd).K, independent)
     R = coordinate_jacobian(model, state.q, chosen)
@@ -281,7 +281,8 @@ def _in_other_coordinates(state, t, independent):
     inverse = np.linalg.inv(T)
     A22 = (R @ t.U + z2) @ inverse
     A21 = (R @ t.W + z1 - A22 @ (R @ t.V + y1)) @ inverse
-    return _assembled(state, chosen, t.G @ inverse, A21, A22, T @ t.B)
+    turning = t.turning if np.ndim(t.turning) == 0 else chosen.rows @ t.turning @ inverse
+    return _assembled(state, chosen, t.G @ inverse, A21, A22, T @ t.B, turning)
 
 
 _DETERMINED = 1e-5

@@ -32,11 +32,12 @@ from kinetree.algorithms.closed.elimination import (
 )
 from kinetree.algorithms.closed.forward_dynamics import health_of, is_closed, way_for
 from kinetree.algorithms.closed.plan import stacked_rows
+from kinetree.algorithms.dual import duals, rate_of
 from kinetree.codegen.program import Argument, trace
 from kinetree.errors import SingularError, TraceError
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
-from kinetree.functional.products import jvp
+from kinetree.functional.products import brackets, is_vector_space, jvp
 from kinetree.model.arrays import require_unit_parts
 from kinetree.model.define import argument_shape, kernel_for, validate
 from kinetree.model.views import condensed
@@ -62,8 +63,27 @@ class TangentDynamics(NamedTuple):
     """(..., nv)"""
     columns: tuple
     """Numbers of the variables ``y``."""
+    turning: Any
+    """``[G dy, qd]`` of axes that turn with their bodies, (..., nv, p); 0 where there are none."""
     health: Any
     """At least 1 where all this is good, less or not a number where the plan does not fit."""
+
+
+class PlanBlocks(NamedTuple):
+    """The linear model in variables of the tree, assembled; any leading batch axes."""
+
+    A: Any
+    """(..., 2 p, 2 p)"""
+    B: Any
+    """(..., 2 p, nv)"""
+    rate: Any
+    """(..., 2 p)"""
+    G: Any
+    """(..., nv, p)"""
+    qdd: Any
+    """(..., nv)"""
+    health: Any
+    """As in ``TangentDynamics``."""
 
 
 def tangent_dynamics(model, columns, q, qd, tau, f_ext=None) -> TangentDynamics | None:
@@ -80,18 +100,42 @@ def tangent_dynamics(model, columns, q, qd, tau, f_ext=None) -> TangentDynamics 
     arrays = (q, qd, tau) if f_ext is None else (q, qd, tau, f_ext)
     if not model.is_constrained:
         return _of_tree(model, *arrays)
-    key = ("linear model", columns, len(arrays))
+    found = _called(model, columns, arrays)
+    if found is None:
+        return None
+    (G, V, W, U, B, qdd, *turning, health), free = found
+    return TangentDynamics(G, V, W, U, B, qdd, free, turning[0] if turning else 0.0, health)
+
+
+def plan_blocks(model, at, q, qd, tau, f_ext=None) -> PlanBlocks | None:
+    """The linear model of a mechanism with loops, or None where there is no plan.
+
+    Args:
+        model: the mechanism.
+        at: numbers of the independent variables, in the order of the coordinates.
+        q: joint positions, (..., nq), real numbers like the others.
+        qd: joint velocities, (..., nv).
+        tau: forces of the motors, (..., nv).
+        f_ext: forces on the bodies, (..., body_count, 6), or None.
+    """
+    arrays = (q, qd, tau) if f_ext is None else (q, qd, tau, f_ext)
+    found = _called(model, tuple(sorted(at)), arrays, at)
+    return None if found is None else PlanBlocks(*found[0])
+
+
+def _called(model, columns, arrays, at=None):
+    """What the kernel returns, and the numbers of its variables; None where it cannot be called."""
+    key = ("linear model", columns, at, len(arrays))
     found = model.memo.get(key)
     if found is None:
-        found = model.memo[key] = kernel_and_columns(model, columns, len(arrays))
+        found = model.memo[key] = kernel_and_columns(model, columns, len(arrays), at)
     kernel, free = found
     if kernel is None:
         return None
     try:
-        G, V, W, U, B, qdd, health = kernel.call(*arrays)
+        return kernel.call(*arrays), free
     except (TraceError, SingularError):  # a joint that cannot be compiled, or no pivot at all
         return None
-    return TangentDynamics(G, V, W, U, B, qdd, free, health)
 
 
 # --- mechanisms without loops --------------------------------------------------------------------
@@ -108,7 +152,8 @@ def _of_tree(model, q, qd, tau, *forces):
     G = np.broadcast_to(np.eye(model.nv), B.shape)
     every = tuple(range(model.nv))
     W, U = W + B @ by_q, U + B @ by_qd
-    return TangentDynamics(G, np.zeros_like(B), W, U, B, qdd, every, np.ones(()))
+    turning = brackets(model, q, qd)
+    return TangentDynamics(G, np.zeros_like(B), W, U, B, qdd, every, turning, np.ones(()))
 
 
 # --- mechanisms with loops -----------------------------------------------------------------------
@@ -135,20 +180,27 @@ _rate_along = jvp(_rate, wrt="q")
 _NAMES = ("q", "qd", "tau", "f_ext")
 
 
-def kernel_and_columns(model, columns, count):
-    """The kernel for so many arrays, and the numbers of its independent variables."""
+def kernel_and_columns(model, columns, count, at=None):
+    """The kernel for so many arrays, and the numbers of its independent variables.
+
+    With ``at``, these numbers in the order of the coordinates, it returns ``PlanBlocks``.
+    """
     way = way_for(model, columns)
-    if way is None:
+    n, names = model.nv, _NAMES[:count]
+    p = 0 if way is None else n - len(way.plan.pivots)
+    if way is None or p == 0:
         return None, ()
-    n, names, p = model.nv, _NAMES[:count], model.nv - len(way.plan.pivots)
     inputs = [Argument(name, argument_shape(model, name)) for name in names]
-    shapes = ((n, p), (n, p), (n, p), (n, p), (p, n), (n,), ())
-    if p == 0:
-        return None, ()
+    if at is not None:
+        shapes = ((2 * p, 2 * p), (2 * p, n), (2 * p,), (n, p), (n,), ())
+    else:
+        turning = () if is_vector_space(model) else ((n, p),)
+        shapes = ((n, p), (n, p), (n, p), (n, p), (p, n), (n,), *turning, ())
 
     def text(q, *arrays):
         require_unit_parts(model, q)
-        return _text(model, way, q, *arrays)
+        found = _text(model, way, q, *arrays)
+        return found if at is None else _assembled(model, at, arrays[0], *found)
 
     kernel = kernel_for(
         model,
@@ -158,7 +210,7 @@ def kernel_and_columns(model, columns, count):
         lambda: trace(text, inputs, "linear_model"),
         reference=_refuse,
         validate=lambda arrays: validate(model, dict(zip(names, arrays, strict=True))),
-        key=("loops.linear_model", columns, count),
+        key=("loops.linear_model", columns, at, count),
     )
     dependent = {j for _, j in way.plan.pivots}
     return kernel, tuple(j for j in range(n) if j not in dependent)
@@ -199,7 +251,36 @@ def _text(m, way, q, qd, tau, f_ext=None):
     health = health_of(way, [*sizes, *more], c, qdd)
     for condition in is_closed(m, q, qd, c):
         health = select(condition, health, 0)
-    return G, V, motion[:, :p], motion[:, p:], found[:, 2 * p :], qdd, health
+    turning = () if is_vector_space(m) else (np.stack([_bracket(m, q, u, qd) for u in G.T], -1),)
+    return G, V, motion[:, :p], motion[:, p:], found[:, 2 * p :], qdd, *turning, health
+
+
+def _assembled(m, at, qd, G, V, W, U, B, qdd, *others):
+    """``PlanBlocks``, with the coordinates in the order of ``at``."""
+    *turning, health = others
+    order = [sorted(at).index(k) for k in at]
+    at, p = list(at), len(at)
+    A, B_all = np.zeros((2 * p, 2 * p), dtype=object), np.zeros((2 * p, m.nv), dtype=object)
+    if turning:
+        A[:p, :p] = turning[0][at][:, order]
+    A[range(p), range(p, 2 * p)] = 1
+    A[p:, :p], A[p:, p:], B_all[p:] = W[at][:, order], U[at][:, order], B[order]
+    return A, B_all, np.concatenate([qd[at], qdd[at]]), G[:, order], qdd, health
+
+
+def _bracket(m, q, u, v):
+    """``[u, v]`` of two velocities, (nv,): zero for joints whose rates are derivatives."""
+    found = []
+    for i in range(1, m.body_count + 1):
+        joint, at, q_i = m.joint[i], m.v_slice[i], q[m.q_slice[i]]
+        if joint.rates_are_velocities:
+            found.append(np.zeros(joint.nv, dtype=int))
+            continue
+        Q = joint.rate_matrix(q_i)
+        along_u, along_v = (rate_of(joint.rate_matrix(duals(q_i, Q @ w[at]))) for w in (u, v))
+        bracket = along_u @ v[at] - along_v @ u[at]
+        found.append(np.array(positive_solution(Q.T @ Q, list(Q.T @ bracket))[0]))
+    return np.concatenate(found)
 
 
 def _dense(basis, free):
