@@ -63,7 +63,7 @@ def bench(
         _against(against, robot, floating, folder, batches, as_json)
         return
     model = open_robot(robot, floating=floating, folders=folder).model
-    if model.loops:
+    if model.is_constrained:
         fail(f"{robot} has loops, and what is timed is for trees", code=2)
     rows = [measure(model, name, batches, seconds) for name in progress(_FUNCTIONS, "measuring")]
     if as_json:

@@ -185,7 +185,7 @@ def _report(motion):
     rows = [("energy error", f"{report.energy_error:.1e} of what is exchanged")]
     if report.momentum_error is not None:
         rows.append(("momentum error", f"{report.momentum_error:.1e}"))
-    if motion.model.loops:
+    if motion.model.is_constrained:
         rows.append(("loop error", f"{report.loop_error:.1e} m or rad"))
     if report.contact is not None:
         rows.append(("penetration", f"{report.contact.penetration:.1e} m"))

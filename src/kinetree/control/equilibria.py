@@ -8,7 +8,7 @@ import numpy as np
 from kinetree.algorithms.closed.rank import RANK_TOLERANCE
 from kinetree.arrays.host import on_host
 from kinetree.arrays.kinds import ArrayLike
-from kinetree.errors import EquilibriumError
+from kinetree.errors import EquilibriumError, LoopError
 from kinetree.functional.differentiate import differentiate
 from kinetree.functional.kernel import kernel
 from kinetree.loops.kinematics.constraint import closure_error, constraint
@@ -187,6 +187,11 @@ def load_on_freedoms(model, q):
     The load is gravity less the forces of springs; loops carry what is normal to the directions.
     """
     still = np.zeros(model.nv)
+    if model.is_rheonomic:
+        name = next(c.name for c in model.constraints if c.rheonomic)
+        raise LoopError(
+            f"model {model.name!r} is never at rest: its constraint {name!r} moves with time"
+        )
     K = constraint(model, q, still).K
     basis = velocity_basis(model, q, K, coordinates(model, K, "tangent"))
     return MotionState(model, q, still, still, still).constraint_force(), basis

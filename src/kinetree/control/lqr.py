@@ -17,6 +17,7 @@ from kinetree.control.riccati import (
     discrete_riccati,
 )
 from kinetree.errors import EquilibriumError, ShapeError, SingularError
+from kinetree.loops.kinematics.constraint import require_holonomic
 from kinetree.loops.linear.coordinates import velocity_columns
 from kinetree.loops.linear.velocity_basis import coordinate_changes, coordinate_rates
 from kinetree.model import Model
@@ -191,6 +192,7 @@ def _held(model, q, tau, columns):
     """The forces at the equilibrium; raises if it is not one."""
     idle = np.setdiff1d(np.arange(model.nv), columns)
     if model.is_constrained:
+        require_holonomic(model)
         weight, (G, _) = load_on_freedoms(model, q)
         smallest, _ = closed_holding_forces(model, q, columns)
     else:

@@ -84,7 +84,7 @@ CLOSED = 1e-6
 
 def loops(model, seed=0):
     """Loops that do not close, and constraints that repeat others or stop everything."""
-    if not model.loops:
+    if not model.is_constrained:
         return
     part, model = named("model", model.name), model.at(0.0)
     policy = rank_policy(model)
@@ -138,9 +138,11 @@ def _some(names, most=6):
 def _open(model, q):
     gaps, errors = loop_gaps(model, q), np.abs(closing(model, q)[0] * scaling(model).rows)
     owners = [row.owner for row in rows_of(model)]
-    for loop in model.loops:
-        owner = f"loop {loop.name!r}"
+    parts = [("loop", "loop joint", loop.name) for loop in model.loops]
+    parts += [("constraint", "constraint", c.name) for c in model.constraints]
+    for kind, called, name in parts:
+        owner = f"{kind} {name!r}"
         gap = gaps.get(owner, 0.0)
         if np.max(errors[[o == owner for o in owners]], initial=0.0) > CLOSED:
             text = f"it stays open by {gap:.3g} m or rad; no position was found that closes it"
-            yield found("loop-open", named("loop joint", loop.name), text)
+            yield found("loop-open", named(called, name), text)

@@ -10,6 +10,7 @@ import numpy as np
 
 from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import ModelWarning
+from kinetree.joints.base import AbstractJoint
 from kinetree.joints.fixed import Following
 from kinetree.model import gearing, manifold, names, serialize, tree
 from kinetree.model.constraint_function import ConstraintFunction
@@ -30,7 +31,6 @@ from kinetree.model.validate import check_model, check_parts
 from kinetree.spatial import Motion, Plucker
 
 if TYPE_CHECKING:
-    from kinetree.joints.base import AbstractJoint
     from kinetree.spatial import Inertia
 
 
@@ -306,13 +306,18 @@ class Model:
 
     def at(self, t: float) -> "Model":
         """The model at time ``t`` [s], for joints and constraints that time moves — RBDA §3.5."""
-        parts = (*self.bodies, *self.loops)
-        if all(part.joint.at(t) == part.joint for part in parts):
+        if not self._can_move or all(p.joint.at(t) == p.joint for p in (*self.bodies, *self.loops)):
             return self._with_constraints_at(t) if self.is_rheonomic else self
         bodies = [replace(b, joint=b.joint.at(t)) for b in self.bodies]
         loops = [replace(loop, joint=loop.joint.at(t)) for loop in self.loops]
         constraints = [c.at(t) for c in self.constraints]
         return self.replace(bodies=bodies, loops=loops, constraints=constraints)
+
+    @cached_property
+    def _can_move(self):
+        """Whether joints have a say about time."""
+        still = AbstractJoint.at
+        return any(type(part.joint).at is not still for part in (*self.bodies, *self.loops))
 
     def _with_constraints_at(self, t):
         """A copy at an instant, traced or not, that shares with this model what time leaves."""

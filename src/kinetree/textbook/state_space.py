@@ -57,7 +57,7 @@ def state_derivative(model, x, tau, f_ext=None, *, stabilization=None):
             pace of the integrator.
     """
     q, alpha = split_state(model, x)
-    if model.loops:
+    if model.is_constrained:
         # The intermediate points of an integrator do not close the loops; that is not an error.
         options = {"stabilization": stabilization, "closure_tolerance": np.inf}
         alpha_d = joint_space.forward_dynamics(model, q, alpha, tau, f_ext, **options)

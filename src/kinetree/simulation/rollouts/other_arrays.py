@@ -121,7 +121,7 @@ def _stand_ins(model, arrays, options, kernels, kind):
     """
     velocity = np.zeros(model.nv)
     start = np.asarray(model.neutral(), float), velocity
-    if model.loops:
+    if model.is_constrained:
         start = [_start(model, arrays[name], kind) for name in ("q0", "qd0")]
     tau = arrays["tau"]
     if tau is not None:

@@ -63,7 +63,7 @@ class Viewer:
         if not self.knobs.knobs:
             return
         with gui.add_folder("Joints", expand_by_default=self.player is None):
-            if self.model.loops:
+            if self.model.is_constrained:
                 self.closed = gui.add_checkbox("keep loops closed", True)
             for k, (knob, value) in enumerate(
                 zip(self.knobs.knobs, self.knobs.values(self.q), strict=True)

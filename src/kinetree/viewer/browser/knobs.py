@@ -122,7 +122,7 @@ class Knobs:
         values = self.values(q)
         values[k] = value
         wanted = self.configuration(values)
-        if not (closed and self.model.loops):
+        if not (closed and self.model.is_constrained):
             return wanted
         try:
             return assemble(
