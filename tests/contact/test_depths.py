@@ -7,55 +7,16 @@ import numpy as np
 import pytest
 from support.closeness import assert_close
 from support.contact_scenes import placed, two_bodies, wedge_in
+from support.convex_shapes import SOLIDS, depths, least_depth
 
 from kinetree.contact.finding import convex as convex_pairs
 from kinetree.contact.finding.convex import convex_distance, way_out
 from kinetree.contact.finding.detection import place_shapes, touches_of
-from kinetree.contact.finding.shapes import Placed, hull_of
+from kinetree.contact.finding.shapes import Placed
 from kinetree.contact.scene import Scene
 from kinetree.errors import MissingPackageError, SingularError
-from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Mesh, Sphere
+from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Sphere
 from kinetree.spatial.rotation import rotation_exp
-
-SOLIDS = {
-    "box": Box((0.2, 0.3, 0.5)), "ball": Sphere(0.2), "capsule": Capsule(0.1, 0.4),
-    "cylinder": Cylinder(0.15, 0.4), "ellipsoid": Ellipsoid((0.1, 0.2, 0.3)),
-}  # fmt: skip
-
-
-def reach(shape, n):
-    """The support function of a shape, about its own origin, for unit directions (m, 3)."""
-    across, along = np.hypot(n[:, 0], n[:, 1]), np.abs(n[:, 2])
-    match shape:
-        case Box(size):
-            return np.abs(n) @ np.array(size) / 2
-        case Sphere(radius):
-            return np.full(len(n), radius)
-        case Capsule(radius, length):
-            return radius + length / 2 * along
-        case Cylinder(radius, length):
-            return radius * across + length / 2 * along
-        case Ellipsoid(radii):
-            return np.linalg.norm(n * radii, axis=1)
-        case Mesh():
-            return np.max(n @ hull_of(shape).vertices.T, axis=1)
-
-
-def depths(a, b, n):
-    """How far ``b`` must move along each direction to leave ``a``."""
-    return reach(a.shape, n @ a.axes) + reach(b.shape, -n @ b.axes) + n @ (a.origin - b.origin)
-
-
-def least_depth(a, b, rng):
-    """The least of many, by sampling ever closer around the best: never below the true one."""
-    n = rng.normal(size=(3000, 3))
-    n = np.concatenate([n / np.linalg.norm(n, axis=1)[:, None], a.axes.T, -a.axes.T, b.axes.T])
-    for spread in 0.1 * 0.4 ** np.arange(10):
-        n = n[np.argsort(depths(a, b, n))[:8]]
-        near = n[:, None] + spread * rng.normal(size=(8, 60, 3))
-        near = (near / np.linalg.norm(near, axis=2)[..., None]).reshape(-1, 3)
-        n = np.concatenate([n, near])
-    return depths(a, b, n).min()
 
 
 def overlapping(first, second, rng):
@@ -140,5 +101,7 @@ def test_what_is_not_at_a_finite_place_is_named(monkeypatch):
 
 def test_depth_needs_scipy(monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy.spatial", None)
-    with pytest.raises(MissingPackageError, match=r'SciPy.*pip install "kinetree\[contact\]"'):
+    with pytest.raises(
+        MissingPackageError, match=r'package scipy.*pip install "kinetree\[contact\]"'
+    ):
         way_out(placed(Sphere(1.0)), placed(Sphere(1.0)))

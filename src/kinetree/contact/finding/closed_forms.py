@@ -123,7 +123,8 @@ def plane_and_cylinder(a, b):
     m = b.axes.T @ a.axes[:, 2]
     down = np.array([-m[0], -m[1]])
     tilted = less(_UPRIGHT * _UPRIGHT, down @ down)
-    x, y = direction(chosen(tilted, down, [1, 0]), [1, 0])[0] * b.shape.radius
+    down = chosen(tilted, down, [1, 0])
+    x, y = down * (b.shape.radius / sqrt(down @ down))
     lowest = [b.point([x, y, end * b.shape.length / 2]) for end in (1, -1)]
     return [*(_above(a, p, 0) for p in lowest), *plane_and_points(a, b)]
 
@@ -176,7 +177,6 @@ def box_and_ball(a, b):
     half = [s / 2 for s in a.shape.size]
     x = a.local(b.origin)
     nearest = np.array([clamped(c, -h, h) for c, h in zip(x, half, strict=True)])
-    outward, distance = direction(x - nearest, [0, 0, 1])
     # With its centre inside, the ball is pushed out through the face that is nearest.
     sizes, signs = zip(*(absolute(c) for c in x), strict=True)
     depths = [h - s for h, s in zip(half, sizes, strict=True)]
@@ -185,9 +185,8 @@ def box_and_ball(a, b):
     for k in (1, 0):
         nearer = less(depths[k], depth)
         depth, way_out = select(nearer, depths[k], depth), chosen(nearer, faces[k], way_out)
-    inside = less(0, depth)
-    normal = chosen(inside, way_out, outward)
-    return [_around(a, x, normal, select(inside, -depth, distance), b.shape.radius)]
+    normal, distance = direction(x - nearest, way_out)
+    return [_around(a, x, normal, select(less(0, distance), distance, -depth), b.shape.radius)]
 
 
 def cylinder_and_ball(a, b):
@@ -196,16 +195,14 @@ def cylinder_and_ball(a, b):
     x = a.local(b.origin)
     radial, rho = direction(np.array([x[0], x[1]]), [1, 0])
     across, along = clamped(rho, 0, radius), clamped(x[2], -half, half)
-    outward, distance = direction(np.array([rho - across, x[2] - along]), [0, 1])
     size, sign = absolute(x[2])
     by_side, by_end = radius - rho, half - size
     nearer = less(by_side, by_end)
     depth = select(nearer, by_side, by_end)
-    inside = less(0, depth)
     way_out = chosen(nearer, [1, 0], [0, sign])
-    out, up = chosen(inside, way_out, outward)
+    (out, up), distance = direction(np.array([rho - across, x[2] - along]), way_out)
     normal = np.array([radial[0] * out, radial[1] * out, up])
-    return [_around(a, x, normal, select(inside, -depth, distance), b.shape.radius)]
+    return [_around(a, x, normal, select(less(0, distance), distance, -depth), b.shape.radius)]
 
 
 def _around(a, center, normal, distance, radius):
@@ -232,8 +229,7 @@ def _nearest_of_segments(a, half_a, b, half_b):
     slant = 1 - c * c
     crossing = less(1e-12, slant)
     free = (e - c * f) / select(crossing, slant, 1)
-    level = (e + clamped(e, -half_a - half_b, half_a + half_b)) / 2  # parallel: amid the overlap
-    s = clamped(select(crossing, free, level), -half_a, half_a)
+    s = clamped(select(crossing, free, e), -half_a, half_a)  # parallel: beside the middle of b
     t = clamped(c * s - f, -half_b, half_b)
     s = clamped(c * t + e, -half_a, half_a)
     return a.origin + u * s, b.origin + w * t

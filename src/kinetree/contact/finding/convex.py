@@ -225,7 +225,7 @@ def way_out(a, b):
     """
     hull_type = _convex_hull()
     directions = np.concatenate([_DIRECTIONS, *(s * p.axes.T for p in (a, b) for s in (1, -1))])
-    points, best, depth = np.zeros((0, 3)), directions[0], np.inf
+    points, best, depth = np.zeros((0, 3)), None, np.inf
     for _ in range(_ROUNDS):
         found = farthest(a, directions) - farthest(b, -directions)
         depths = np.sum(found * directions, axis=1)

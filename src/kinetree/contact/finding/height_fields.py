@@ -151,11 +151,10 @@ def ground_at(field, xy) -> Ground:
     """The ground at points (n, 2)."""
     s = surface_at_points(field, xy[:, 0], xy[:, 1])
     one, none = np.ones_like(s.h), np.zeros_like(s.h)
-    tangents = np.stack(
-        [np.stack([one, none, s.hx], axis=-1), np.stack([none, one, s.hy], axis=-1)], axis=1
-    )
-    bend = np.stack([s.hxx, s.hxy, s.hxy, s.hyy], axis=-1).reshape(-1, 2, 2)
-    up = np.stack([-s.hx, -s.hy, one], axis=-1)
+    sides = [np.column_stack([one, none, s.hx]), np.column_stack([none, one, s.hy])]
+    tangents = np.stack(sides, axis=1)
+    bend = np.column_stack([s.hxx, s.hxy, s.hxy, s.hyy]).reshape(-1, 2, 2)
+    up = np.column_stack([-s.hx, -s.hy, one])
     return Ground(np.column_stack([xy, s.h]), tangents, bend, up)
 
 

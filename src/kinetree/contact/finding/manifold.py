@@ -105,13 +105,14 @@ def hull_order(points, tolerance=1e-12):
         points: (n, 2).
         tolerance: how far, as a part of the size of the set, a point must stick out.
     """
+    if not len(points):
+        return []
     points = np.asarray(points, dtype=float)
     order = np.lexsort((points[:, 1], points[:, 0]))
-    size = np.max(np.ptp(points, axis=0)) if len(points) else 0.0
+    size = np.max(np.ptp(points, axis=0))
     chain = _half_hull(points, order, tolerance * size)
     back = _half_hull(points, order[::-1], tolerance * size)
-    result = chain[:-1] + back[:-1]
-    return result or [int(order[0])] if len(order) else []
+    return chain[:-1] + back[:-1] or [int(order[0])]
 
 
 def _half_hull(points, order, tolerance):

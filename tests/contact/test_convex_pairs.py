@@ -1,0 +1,202 @@
+"""Distances and depths of pairs of convex shapes, and where they touch, without coal.
+
+A search by brute force stands in for it: the direction it finds, tilted a little, is refined.
+"""
+
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pytest
+from support.closeness import assert_close
+from support.contact_scenes import placed, wedge_in
+from support.convex_shapes import SOLIDS, best_direction, depths, outside, reach, unit_vectors
+
+from kinetree.contact.finding import convex as convex_pairs
+from kinetree.contact.finding.closed_forms import has_closed_form, touches
+from kinetree.contact.finding.convex import Nearest, refined_normal, size_of, way_out
+from kinetree.contact.finding.detection import touches_of
+from kinetree.contact.finding.shapes import Placed
+from kinetree.contact.finding.supports import support
+from kinetree.errors import SingularError
+from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Sphere
+from kinetree.spatial.rotation import rotation_exp
+
+NAMES = (*SOLIDS, "mesh")
+
+
+@pytest.fixture(scope="module")
+def wedge(tmp_path_factory):
+    return wedge_in(tmp_path_factory.mktemp("mesh"))
+
+
+def tilted(n, angle, rng):
+    axis = np.cross(n, rng.normal(size=3))
+    return rotation_exp(angle * axis / np.linalg.norm(axis)) @ n
+
+
+def poses(first, second, rng):
+    """Both shapes at random attitudes, and parallel: apart, just apart, and inside each other."""
+    o = 0.1 * rng.normal(size=3)
+    R, S = (rotation_exp(2 * rng.normal(size=3)) for _ in range(2))
+    quarter = R @ rotation_exp(np.array([np.pi / 2, 0, 0]))
+    for kind, T in {"generic": S, "parallel": R, "crossing": quarter}.items():
+        way = R[:, 2] if kind == "crossing" else unit_vectors(rng, 1)[0]
+        a, b = Placed(first, R, o), Placed(second, T, o)
+        far = depths(a, b, way[None])[0]
+        for more in (0.3, 0.01, -0.01, -0.08):
+            yield kind, a, b._replace(origin=o + way * (far + more))
+
+
+def is_between_features(where, n):
+    """Whether edges or faces count within what a start may be wrong by, but not at the normal."""
+    kinds = (support(where, n, tilt) for tilt in (1e-4, 1.3e-2))
+    return len({(s.edge is None, s.face is None) for s in kinds}) > 1
+
+
+@pytest.mark.parametrize("names", list(combinations_with_replacement(NAMES, 2)))
+@pytest.mark.covers("RBDA 11.6", by=(refined_normal, touches_of, touches))
+def test_no_plane_between_shapes_is_wider_and_they_touch_on_their_surfaces(names, wedge, rng):
+    def search(a, b):
+        start = tilted(best_direction(a, b, rng), 2e-3, rng)
+        normal, gap, foot = refined_normal(a, b, start)
+        return Nearest(gap, normal, foot)
+
+    compared = 0
+    for _, a, b in poses(*(SOLIDS.get(n, wedge) for n in names), rng):
+        best = best_direction(a, b, rng)
+        expected = -depths(a, b, best[None])[0]
+        if is_between_features(a, best) or is_between_features(b, -best):
+            continue
+        compared += 1
+        for first, second in ((a, b), (b, a)):
+            found = touches_of(first, second, 1.0, search)
+            nearest = min(found, key=lambda t: t.gap)
+            assert_close(-depths(first, second, nearest.normal[None])[0], nearest.gap, scale=1.0)
+            assert nearest.gap >= expected - 1e-14
+            for t in found if names != ("capsule", "capsule") else [nearest]:
+                ends = (t.point - t.normal * t.gap / 2, t.point + t.normal * t.gap / 2)
+                assert_close(np.linalg.norm(t.normal), 1.0)
+                for shape, end in zip((first, second), ends, strict=True):
+                    assert_close(outside(shape, end[None]), [0], scale=1.0, ulps=1000)
+    assert compared >= 6
+
+
+@pytest.mark.parametrize("names", list(combinations_with_replacement(NAMES, 2)))
+@pytest.mark.covers("RBDA 11.6", by=way_out)
+def test_shortest_way_out_is_found_without_a_start(names, wedge, rng):
+    for _, a, b in poses(*(SOLIDS.get(n, wedge) for n in names), rng):
+        expected = depths(a, b, best_direction(a, b, rng)[None])[0]
+        n, depth = way_out(a, b)
+        assert_close(np.linalg.norm(n), 1.0)
+        assert_close(depths(a, b, n[None])[0], depth, scale=1.0)
+        if expected > 0:
+            assert depth <= expected * (1 + 1e-4)
+        else:
+            assert depth <= 0
+
+
+@pytest.mark.covers("RBDA 11.6", by=way_out)
+def test_the_way_out_through_a_face_is_exact(rng):
+    for shape in (Box((0.2, 0.3, 0.5)), Cylinder(0.4, 0.3)):
+        for R in (rotation_exp(rng.normal(size=3)) for _ in range(3)):
+            for axis in np.eye(3) if isinstance(shape, Box) else [np.eye(3)[2]]:
+                for side in (1, -1):
+                    n = side * R @ axis
+                    top = reach(shape, axis[None])[0]
+                    a = Placed(shape, R, np.zeros(3))
+                    b = placed(Sphere(0.05), rng, n * (top - 0.01))
+                    for pair, normal in (((a, b), n), ((b, a), -n)):
+                        found, depth = way_out(*pair)
+                        assert_close(found, normal)
+                        assert_close(depth, 0.06, scale=1.0)
+
+
+def test_a_wrong_answer_of_the_back_end_is_corrected_where_shapes_overlap(monkeypatch, rng):
+    a = placed(Ellipsoid((0.3, 0.2, 0.1)), rng)
+    b = placed(Cylinder(0.2, 0.3), rng, 0.02 * rng.normal(size=3))
+    best = best_direction(a, b, rng)
+    least = depths(a, b, best[None])[0]
+    for answer in (best, tilted(best, 2e-3, rng), tilted(best, 1.5, rng), None):
+        monkeypatch.setattr(convex_pairs, "_by_coal", lambda a, b, answer=answer: answer)
+        found = convex_pairs.convex_distance(a, b)
+        assert_close(depths(a, b, found.normal[None])[0], -found.gap, scale=1.0)
+        assert -1e-14 <= least + found.gap < 1e-8
+    away = b._replace(origin=a.origin + 0.9 * best)
+    for far in (away, away._replace(origin=away.origin * [np.inf, 1, 1])):
+        with pytest.raises(SingularError, match=r"no distance between Ellipsoid.*Cylinder"):
+            convex_pairs.convex_distance(a, far)
+
+
+def test_what_overlaps_a_little_is_not_looked_at_twice(monkeypatch):
+    def none(a, b):
+        raise AssertionError
+
+    monkeypatch.setattr(convex_pairs, "way_out", none)
+    monkeypatch.setattr(convex_pairs, "_by_coal", lambda a, b: np.array([0, 0, 1.0]))
+    a = placed(Ellipsoid((1.0, 1.0, 1.0)))
+    for depth, is_deep in ((0.9e-4, False), (1.1e-4, True)):
+        b = placed(Box((4.0, 4.0, 2.0)), None, (0, 0, 2.0 - depth))
+        if is_deep:
+            with pytest.raises(AssertionError):
+                convex_pairs.convex_distance(a, b)
+        else:
+            assert_close(convex_pairs.convex_distance(a, b).gap, -depth, scale=1.0)
+
+
+def test_size_of_a_shape_is_that_of_the_largest_ball_about_its_middle(wedge, rng):
+    for shape in (*SOLIDS.values(), Box((0.5, 0.2, 0.3)), Box((0.5, 0.3, 0.2)),
+                  Cylinder(0.4, 0.3), Ellipsoid((0.3, 0.1, 0.2))):  # fmt: skip
+        directions = np.concatenate([np.eye(3), unit_vectors(rng, 100)])
+        assert_close(size_of(placed(shape)), reach(shape, directions).min())
+    assert_close(size_of(placed(wedge)), 0.15)
+
+
+# --- Closed forms ---------------------------------------------------------------------------------
+
+
+def test_five_points_of_two_capsules_are_the_nearest_of_the_axes_and_of_each_end(rng):
+    s = np.linspace(-1, 1, 2001)
+    for kind, a, b in poses(Capsule(0.1, 0.9), Capsule(0.05, 0.5), rng):
+        lines = [p.origin + np.outer(s * p.shape.length / 2, p.axes[:, 2]) for p in (a, b)]
+        found = [t.gap + 0.15 for t in touches(a, b)]
+        ends = [
+            min(np.linalg.norm(line - end, axis=1))
+            for line, other in ((lines[0], lines[1]), (lines[1], lines[0]))
+            for end in (other[-1], other[0])
+        ]
+        coarse = min(np.linalg.norm(lines[1] - p, axis=1).min() for p in lines[0][::20])
+        np.testing.assert_allclose(found, [coarse, *ends], atol=2e-3, err_msg=kind)
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.2, 0.5, 0.66, 2.0, -0.4, -3.0])
+def test_parallel_capsules_touch_where_they_overlap(shift, rng):
+    R, o = rotation_exp(rng.normal(size=3)), rng.normal(size=3)
+    for flip in (np.eye(3), np.diag([1.0, -1.0, -1.0])):
+        a = Placed(Capsule(0.1, 0.9), R, o)
+        b = Placed(Capsule(0.05, 0.5), R @ flip, o + R @ np.array([0.3, 0, shift]))
+        found = touches(a, b)
+        beyond = max(abs(shift) - 0.7, 0.0)
+        assert_close(found[0].gap, np.hypot(0.3, beyond) - 0.15, scale=1.0)
+        middle = ((found[0].point - o) @ R)[2]
+        overlap = sorted([np.clip(shift + e, -0.45, 0.45) for e in (-0.25, 0.25)])
+        assert overlap[0] - 1e-9 - beyond <= middle <= overlap[1] + 1e-9 + beyond
+
+
+@pytest.mark.parametrize("shape", [Box((0.6, 0.4, 0.8)), Cylinder(0.3, 0.8), Capsule(0.2, 0.6)])
+def test_a_ball_with_its_centre_on_a_surface_or_an_axis_is_pushed_straight_out(shape, rng):
+    assert has_closed_form(shape, Sphere(0.1))
+    for R in (np.eye(3), rotation_exp(rng.normal(size=3))):
+        a = Placed(shape, R, np.zeros(3))
+        for axis in np.eye(3):
+            for side in (1, -1):
+                top = reach(shape, axis[None])[0]
+                for height in (top, top - 0.05, top + 0.05, 0.0):
+                    b = placed(Sphere(0.1), rng, R @ (side * height * axis))
+                    (t,) = touches(a, b)
+                    n = t.normal
+                    assert_close(depths(a, b, n[None])[0], -t.gap, scale=1.0)
+                    if height:
+                        assert_close(n, R @ (side * axis), scale=1.0)
+                    assert_close(
+                        outside(a, (t.point - n * t.gap / 2)[None]), [0], scale=1.0, ulps=1000
+                    )

@@ -1,0 +1,180 @@
+"""Farthest points of convex shapes, how they move with the direction, and surfaces about them."""
+
+import numpy as np
+import pytest
+from support.closeness import assert_close
+from support.contact_scenes import placed, wedge_in
+from support.convex_shapes import SOLIDS, outside, reach, unit_vectors
+
+from kinetree.contact.finding.curvature import surface_at
+from kinetree.contact.finding.shapes import Placed
+from kinetree.contact.finding.supports import (
+    DISC_POINTS,
+    farthest,
+    farthest_points,
+    support,
+)
+from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Mesh, Sphere
+from kinetree.spatial.rotation import rotation_exp
+
+NAMES = (*SOLIDS, "mesh")
+SCALES = (1e-3, 1.0, 1e3)
+X, Y, Z = np.eye(3)
+
+
+@pytest.fixture(scope="module")
+def wedge(tmp_path_factory):
+    return wedge_in(tmp_path_factory.mktemp("mesh"))
+
+
+def scaled(shape, s):
+    """The same shape in another unit of length."""
+    match shape:
+        case Box(size):
+            return Box(tuple(s * x for x in size))
+        case Sphere(radius):
+            return Sphere(s * radius)
+        case Capsule(radius, length) | Cylinder(radius, length):
+            return type(shape)(s * radius, s * length)
+        case Ellipsoid(radii):
+            return Ellipsoid(tuple(s * x for x in radii))
+        case Mesh(path):
+            return Mesh(path, (s, s, s))
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.covers("RBDA 11.6", by=(farthest, support, farthest_points))
+def test_farthest_points_are_on_the_surface_and_no_point_is_farther(name, scale, wedge, rng):
+    where = placed(scaled(SOLIDS.get(name, wedge), scale), rng, scale * rng.normal(size=3))
+    special = np.concatenate([where.axes.T, -where.axes.T])
+    directions = np.concatenate([unit_vectors(rng, 60), special])
+    found = farthest(where, directions)
+    limit = reach(where.shape, directions @ where.axes)
+    assert_close(np.sum((found - where.origin) * directions, axis=1), limit, scale=scale)
+    assert_close(outside(where, found), 0 * limit, scale=scale, ulps=100)
+    for n, most in zip(directions, limit, strict=True):
+        for tilt in (0.0, 1e-9):
+            point = support(where, n, tilt).point
+            assert_close((point - where.origin) @ n, most, scale=scale)
+            assert_close(outside(where, point[None]), [0], scale=scale, ulps=100)
+        corners = farthest_points(where, n, 1e-9)
+        assert_close((corners - where.origin) @ n, np.full(len(corners), most), scale=scale)
+        assert_close(outside(where, corners), np.zeros(len(corners)), scale=scale, ulps=100)
+        assert len(corners) == 1 or n in special
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.covers("RBDA 11.6", by=(support, surface_at))
+def test_points_move_with_the_direction_as_their_derivative_and_the_curvature_say(
+    name, scale, wedge, rng
+):
+    where = placed(scaled(SOLIDS.get(name, wedge), scale), rng, scale * rng.normal(size=3))
+    h = 1e-5
+    for n in unit_vectors(rng, 12):
+        across = np.linalg.svd(n[None])[2][1:]
+        ways = [(n + s * h * t) / np.sqrt(1 + h * h) for s in (1, -1) for t in across]
+        ahead, behind = np.split(farthest(where, np.array(ways)), 2)
+        derivative = (ahead - behind).T / (2 * h)
+        at = support(where, n, 0.0)
+        assert at.edge is None
+        assert at.face is None
+        np.testing.assert_allclose(at.bend @ across.T, derivative, rtol=1e-5, atol=1e-6 * scale)
+        assert_close(at.bend @ n, np.zeros(3), scale=scale)
+        turn, travel = surface_at(where, at.point, n)
+        # Every turn of the normal has its motion of the point, and the other way around.
+        assert_close(at.bend @ turn, travel, scale=1.0, ulps=1e5)
+        pair = np.concatenate([turn * scale, travel]) @ across.T
+        assert np.linalg.svd(pair, compute_uv=False)[-1] > 0.1 * min(1, scale)
+
+
+def features(shape):
+    """Directions at which a shape is flat or straight, with its edge or the normal of its face."""
+    slant = np.array([0.6, 0.8, 0])
+    match shape:
+        case Box():
+            return [(f, None, f) for f in (X, -X, Y, -Y, Z, -Z)] + [
+                ((X + Y) / np.sqrt(2), Z, None),
+                ((Y - Z) / np.sqrt(2), X, None),
+                (0.6 * X - 0.8 * Z, Y, None),
+            ]
+        case Capsule():
+            return [(slant, Z, None), (-Y, Z, None)]
+        case Cylinder():
+            return [(slant, Z, None), (-Y, Z, None), (Z, None, Z), (-Z, None, -Z)]
+        case Mesh():
+            side = np.array([0.5, 0.2, 0]) / np.sqrt(0.29)
+            long = np.array([-0.2, 0.5, 0]) / np.sqrt(0.29)
+            return [
+                (Z, None, Z), (-Z, None, -Z), (-Y, None, -Y), (side, None, side),
+                ((Z - Y) / np.sqrt(2), X, None), ((Z + side) / np.sqrt(2), long, None),
+            ]  # fmt: skip
+    return []
+
+
+@pytest.mark.parametrize("name", ["box", "capsule", "cylinder", "mesh"])
+@pytest.mark.covers("RBDA 11.6", by=(support, farthest_points, surface_at))
+def test_edges_and_faces_count_as_far_as_the_direction_may_be_tilted(name, wedge, rng):
+    shape, R = SOLIDS.get(name, wedge), rotation_exp(rng.normal(size=3))
+    where = Placed(shape, R, rng.normal(size=3))
+    for d, edge, face in features(shape):
+        for tilt in (1e-2, 1e-4):
+            axis = rng.normal(size=3)
+            if edge is not None:  # the direction leaves the plane at right angles to the edge
+                axis = np.cross(d, edge)
+            axis -= d * (d @ axis)
+            axis *= tilt / np.linalg.norm(axis)
+            near, far = (support(where, R @ rotation_exp(k * axis) @ d, tilt) for k in (0.7, 1.5))
+            if edge is not None:
+                assert_close(np.abs(near.edge @ R @ edge), 1.0, ulps=100)
+                assert near.face is None
+            else:
+                assert_close(near.face, R @ face, ulps=100)
+                assert near.edge is None
+            assert far.face is None
+            if edge is not None:
+                assert far.edge is None
+            flat = farthest_points(where, R @ rotation_exp(0.7 * axis) @ d, tilt)
+            level = (flat - where.origin) @ R @ d
+            np.testing.assert_allclose(level, reach(shape, d[None])[0], atol=0.1 * tilt**2)
+            assert (len(flat) == 2) == (edge is not None)
+            assert len(farthest_points(where, R @ rotation_exp(1.5 * axis) @ d, tilt)) < len(flat)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("name", ["box", "capsule", "cylinder", "mesh"])
+@pytest.mark.covers("RBDA 11.6", by=surface_at)
+def test_surfaces_are_flat_on_faces_and_straight_along_edges(name, scale, wedge, rng):
+    shape, R = scaled(SOLIDS.get(name, wedge), scale), rotation_exp(rng.normal(size=3))
+    where = Placed(shape, R, scale * rng.normal(size=3))
+    for d, along, face in features(shape):
+        corners = farthest_points(where, R @ d, 1e-9)
+        weights = rng.dirichlet(np.ones(len(corners)))  # somewhere on the edge or the face
+        turn, travel = (R.T @ m @ R for m in surface_at(where, weights @ corners, R @ d))
+        tangent = np.eye(3) - np.outer(d, d)
+        if face is not None:
+            assert_close(turn, 0 * turn, scale=1 / scale)
+            assert_close(travel, tangent, ulps=100)
+        elif name in ("capsule", "cylinder"):
+            around = np.cross(along, d)
+            assert_close(turn, np.outer(around, around) / shape.radius, scale=1 / scale, ulps=100)
+            assert_close(travel, tangent, ulps=100)
+        else:
+            assert_close(travel, np.outer(along, along), ulps=100)
+            assert_close(turn, tangent - travel, ulps=100)
+
+
+def test_the_end_of_a_cylinder_is_a_regular_polygon_with_a_corner_at_its_lowest_point(rng):
+    shape, R = Cylinder(0.3, 0.8), rotation_exp(rng.normal(size=3))
+    where = Placed(shape, R, rng.normal(size=3))
+    for end in (1, -1):
+        lean = rotation_exp(np.array([0.03, -0.05, 0])) @ (end * Z)
+        x = (farthest_points(where, R @ lean) - where.origin) @ R
+        assert_close(x[:, 2], np.full(DISC_POINTS, end * 0.4))
+        assert_close(np.hypot(x[:, 0], x[:, 1]), np.full(DISC_POINTS, 0.3))
+        assert_close(x[0, :2], 0.3 * lean[:2] / np.hypot(*lean[:2]), scale=1.0)
+        sides = np.linalg.norm(np.roll(x, -1, axis=0) - x, axis=1)
+        assert_close(sides, np.full(DISC_POINTS, 0.6 * np.sin(np.pi / DISC_POINTS)), ulps=100)
+    line = (farthest_points(where, R @ np.array([0.6, 0.8, 0.1])) - where.origin) @ R
+    assert_close(line[np.argsort(line[:, 2])], [[0.18, 0.24, -0.4], [0.18, 0.24, 0.4]])
