@@ -91,9 +91,9 @@ class ProjectedStepper(Stepper):
         count = len(states) if fine.all() else int(np.argmin(fine))
         if count:
             self.judge.learn(Checks(*(c[:count] for c in checks)))
-        for k in sorted({0, count - 2, count - 1} & set(range(count))):  # next to those with care
-            q, qd = states[k][:2]
-            self.passes.look(instants[k + 1], q, qd, checks.health[k], self.judge.health)
+            for k in sorted({0, count - 1}):  # next to those with care
+                q, qd = states[k][:2]
+                self.passes.look(instants[k + 1], q, qd, checks.health[k], self.judge.health)
         return states[:count]
 
     def _is_fine(self, checks):
