@@ -143,7 +143,7 @@ def _reason(model, q, free, limits, options):
         joints = [
             repr(name)
             for name, at in zip(model.joint_names, model.v_slice[1:], strict=True)
-            if at.stop > at.start and not np.any(free[at])
+            if at.stop > at.start and not free[at.start]  # joints are held whole
         ]
         return "held joints", f"it closes when {', '.join(joints)} may move: hold less"
     return (

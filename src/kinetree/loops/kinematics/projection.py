@@ -226,6 +226,7 @@ def _rows_near(model, q):
 _DAMPED_STEPS = 50
 _LOST = 0.5  # of the kinetic energy: a larger correction is left out
 _DAMPING, _LESS, _MORE, _MOST_DAMPING = 1e-3, 0.1, 10.0, 1e8
+_REACHED = 1e-9  # of the numbers of a state: what rounding may leave of its invariants
 
 
 @on_host
@@ -258,6 +259,9 @@ def project_state(
 
     Returns:
         ``q`` and ``qd``.
+
+    Raises:
+        AssemblyError: no such state was found near the given one.
     """
     q = as_configuration(as_model(model), q).astype(float)
     qd = as_joint_vector(model, qd, "qd").astype(float)
@@ -319,6 +323,16 @@ def _one_at_once(model, q, qd, weights, energy, tolerance):
             size = np.linalg.norm(h)
         else:
             A, damping = _invariants(model, q, qd, energy)[1], damping * _MORE
+    limit = max(tolerance, _REACHED * (1 + np.linalg.norm(qd) + abs(energy or 0.0)))
+    if not size <= limit:
+        part, gap = max(loop_gaps(model, q).items(), key=lambda item: item[1])
+        raise AssemblyError(
+            f"the state is too far from the constraints of model {model.name!r}"
+            f"{'' if energy is None else f' and an energy of {energy:.6g} J'} to be projected at "
+            f"once: errors of {size:.3g} are left, {limit:.3g} was required, and {part} stays open "
+            f"by {gap:.3g} m or rad; start closer, or project in two stages",
+            part=part, gap=float(gap), reason="local minimum", q=q,
+        )  # fmt: skip
     return q, qd
 
 
