@@ -14,7 +14,7 @@ virtual link carries the loop force ``φ``, constant in its coordinates, and the
 the opposite one, so that forces of virtual joints vanish and those of real ones are the motors'.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -98,7 +98,9 @@ def _variation(model, state, direction, phi, f_ext):
     positions = _positions(chain, state[0], q_v)
     still = model.zero_motion
     v, a, xi, dvel, dacc = [still], [-model.a_g], [still], [still], [still]
-    sigma, joints, rates = [None], [None], [None]
+    sigma: list[Any] = [None]
+    joints: list[Any] = [None]
+    rates: list[Any] = [None]
     for i in chain.links:
         P, at, joint = chain.parent[i], chain.v_slice[i], chain.joint[i]
         flow = joint.configuration_rate(positions[i], dq[at])
@@ -128,8 +130,8 @@ def _variation(model, state, direction, phi, f_ext):
     tau[:n], dtau[:n] = (
         armature.forces(model, x[:n], y[:n]) for x, y in ((tau, a_hat), (dtau, da))
     )
-    closure = (closed_rows(chain, part) for part in (xi, dvel, dacc))
-    return LinkVariation(*closure, dtau), tau
+    gap, rate, acceleration = (closed_rows(chain, part) for part in (xi, dvel, dacc))
+    return LinkVariation(gap, rate, acceleration, dtau), tau
 
 
 def _link_forces(chain, X, motion, variation, phi, f_ext):
