@@ -17,6 +17,7 @@ from kinetree.arrays.kinds import Array, ArrayLike
 from kinetree.errors import IdentifiabilityError, UnknownNameError, names_itself
 from kinetree.loops.kinematics.assembly import assemble
 from kinetree.loops.kinematics.constraint import constraint, null_space
+from kinetree.loops.kinematics.projection import project_velocity
 from kinetree.model import Model
 from kinetree.model.arrays import as_model
 from kinetree.model.define import kept
@@ -143,9 +144,10 @@ def allowed_states(model, samples, rng, independent=None):
     ranks = rank_at(model, constraint(model, closed, np.zeros(model.nv)).K)
     closed = assemble(model, closed[ranks == np.max(ranks)])  # to the last digit
     q = closed[np.arange(samples) % len(closed)]
-    G = null_space(model, q, np.zeros((samples, model.nv)), independent=independent).G
+    qd = project_velocity(model, q, np.zeros((samples, model.nv)))  # of what moves with time
+    G = null_space(model, q, qd, independent=independent).G
     yd, ydd = rng.standard_normal((2, samples, G.shape[-1], 1))
-    qd = (G @ yd)[..., 0]
+    qd = qd + (G @ yd)[..., 0]
     return q, qd, (G @ ydd)[..., 0] + null_space(model, q, qd, independent=independent).g
 
 

@@ -95,6 +95,12 @@ def exciting_trajectory(
             variables as it has freedoms; those with motors, or ``kinetree.loops.independent``, if
             left out.
     """
+    if model.is_rheonomic:
+        (moving, *_) = (c.name for c in model.constraints if c.rheonomic)
+        raise LoopError(
+            f"exciting_trajectory moves a mechanism for a while, and constraint {moving!r} of "
+            f"model {model.name!r} would move meanwhile: it is known at one instant"
+        )
     columns = _moved_variables(model, independent)
     require_freedoms(model, "exciting_trajectory")
     rng, base = np.random.default_rng(rng), base_parameters(model)

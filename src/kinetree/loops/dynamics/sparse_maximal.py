@@ -24,11 +24,11 @@ from kinetree.algorithms.closed.joint_space import (
     reduced,
     with_own_rows,
 )
-from kinetree.algorithms.couplings import all_joints, coupling_rows
+from kinetree.algorithms.couplings import AllJoints, all_joints, coupling_rows
 from kinetree.algorithms.handles import generalised_inverse, pushing
 from kinetree.algorithms.kinematics import base_velocities
 from kinetree.arrays.kinds import ArrayLike
-from kinetree.errors import LoopError, SingularError, calling
+from kinetree.errors import SingularError, calling
 from kinetree.loops.dynamics.elimination_order import EliminationOrder, elimination_order
 from kinetree.loops.dynamics.methods import Accelerations, Instant
 from kinetree.model import Loop, Model
@@ -102,9 +102,10 @@ def solve_bodies(
     """Accelerations of bodies whose positions and velocities are given one by one.
 
     Args:
-        model: the mechanism. Couplings and armature, which are about joint variables, act on those
-            that the positions and velocities of the bodies amount to. If a body has no inertia of
-            its own, all equations are solved at once, in place of one block after the other.
+        model: the mechanism. Couplings, armature and constraints of one's own, which are about
+            joint variables, act on those that positions and velocities of the bodies amount to. If
+            a body has no inertia of its own, all equations are solved at once, in place of one
+            block after the other.
         X_0: transform from base to body coordinates for every body, entry 0 for the base.
         v: velocity of every body in base coordinates, entry 0 for the base.
         tau: joint forces of the tree joints [N or N·m], (nv,).
@@ -113,12 +114,6 @@ def solve_bodies(
             None for none.
     """
     require_instant(model, "solve_bodies")
-    if model.constraints:
-        raise LoopError(
-            f"solve_bodies has no joint variables, of which constraint "
-            f"{model.constraints[0].name!r} of model {model.name!r} is a function; use the method "
-            f"'sparse' of solve"
-        )
     full, joints = model.uncoupled, []
     q, qd = np.zeros(full.nq), np.zeros(full.nv)
     for i, body in enumerate(model.bodies, start=1):
@@ -135,6 +130,9 @@ def solve_bodies(
         forces = np.zeros(full.nv)
         forces[model.independent_variables[1]] = tau
         tau = forces
+    of_q, of_v = model.independent_variables if model.couplings else (slice(None), slice(None))
+    every = AllJoints(full, q, qd, tau, rows)
+    rows = with_own_rows(model, q[of_q], qd[of_v], every, stabilization).rows
     with calling("solve_bodies"):
         return _solved(full, X_0, v, joints, tau, f_ext, stabilization, rows, order, massless=True)
 
