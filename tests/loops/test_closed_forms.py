@@ -5,6 +5,7 @@ import pytest
 from support.closeness import assert_close
 
 from kinetree.algorithms.closed.constraints import loop_constraints
+from kinetree.algorithms.kinematics import base_transforms, joint_transforms
 from kinetree.errors import LoopError, UnknownNameError, UnreachableError
 from kinetree.joints import Prismatic, Revolute, SphereInCylinder, Universal
 from kinetree.loops.dynamics.closed_forms import closure, four_bar, leg, parallelogram, triangle
@@ -160,3 +161,38 @@ def test_two_rules_for_one_joint_are_refused():
     rule = four_bar(model, "pin")
     with pytest.raises(LoopError, match="two rules determine joint coupler_joint, rocker_joint"):
         closure(model, rule, rule)
+
+
+def test_a_slide_that_leaves_the_plane_is_refused():
+    """Its projection still passes through both pivots."""
+    arm = actuated_arm()
+    rod = arm.joint[arm.joint_index("rod_joint")]
+    across = np.array(arm.joint[arm.joint_index("barrel_joint")].axis, dtype=float)
+    out = arm.replace(joint={"rod_joint": Prismatic(0.8 * np.array(rod.axis) + 0.6 * across)})
+    with pytest.raises(LoopError, match="the line of slide 'rod_joint' must pass through both"):
+        triangle(out, "eye")
+
+
+@pytest.mark.covers("RBDA 8.11", by=leg)
+def test_the_margin_of_a_leg_is_its_distance_from_the_first_axis_of_its_joint(rng):
+    """Squared: in line with that axis the second angle is a quarter turn, and the first is free."""
+    model = stewart()
+    q = model.neutral()
+    for _ in range(3):
+        q = q.copy()
+        q[:7] = model.integrate(model.neutral(), np.r_[0.4 * rng.standard_normal(6), np.zeros(18)])[
+            :7
+        ]
+        for n in range(1, 7):
+            rule = leg(model, f"leg{n}_ball")
+            loop = next(x for x in model.loops if x.name == f"leg{n}_ball")
+            foot = model.joint_index(f"leg{n}_universal")
+            X_0 = base_transforms(model, joint_transforms(model, q)[0])
+            body, placement = loop.predecessor, loop.predecessor_placement
+            if rule.dependent[1] == body:
+                body, placement = loop.successor, loop.successor_placement
+            ball = X_0[body].r + X_0[body].E.T @ placement.r
+            base = model.tree_transform[foot]
+            axis = base.E.T @ np.eye(3)["xyz".index(model.joint[foot].axes[0])]
+            distance = np.linalg.norm(np.cross(axis, ball - base.r))
+            assert_close(rule.margins(q), [distance**2], ulps=1e3)

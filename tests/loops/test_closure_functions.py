@@ -137,3 +137,14 @@ def test_what_does_not_fit_is_refused():
     wrong = arm(coordinates=lambda q: q[[0, 0]])
     with pytest.raises(ShapeError, match="q is not on the branch of this closure function"):
         solve(*state, method="closure", closure=wrong)
+
+
+@pytest.mark.parametrize(
+    ("margins", "worst"),
+    [([1, -2, 0.5], "1 of its closure function is -2"), ([0.1, 3, -0.0], "2 .* is -?0"),
+     ([1, np.nan, -9], "1 .* is nan"), ([-1, -3, -2], "1 .* is -3")],
+)  # fmt: skip
+def test_the_worst_margin_is_named(margins, worst):
+    closure = arm(margins=lambda y: margins)
+    with pytest.raises(UnreachableError, match=f"margin {worst}, and must be above zero"):
+        closure.configuration([0.8, 0.2])

@@ -107,6 +107,7 @@ def test_block_by_block_is_the_same_as_all_at_once(seed):
     whole = null_space(instant.K, instant.k, instant.rank, instant.units, found.independent)
     assert_close(found.G, whole.G, ulps=1e6)
     assert_close(found.g, whole.g, ulps=1e6, scale=1 + np.abs(whole.g).max())
+    assert_close(found.residual, 0 * instant.k, ulps=1e6, scale=1 + np.abs(instant.k).max())
 
 
 @pytest.mark.covers("RBDA 8.9", by=solve_by_clusters)
@@ -143,3 +144,14 @@ def test_two_clusters_or_more_take_fewer_operations(make, count, saved):
     assert len(clusters(model)) == count
     assert (blocks < whole) == (count > 1)
     assert 100 * (1 - blocks / whole) >= saved
+
+
+def test_a_rank_that_is_given_counts_for_all_clusters_together(rng):
+    """One constraint fewer: it is broken, and those of a rank that is right are not."""
+    model = clustered_linkage()
+    q, tau = np.array(model.posture("home").q), 10 * rng.standard_normal(22)
+    state = model, q, np.zeros(22), tau
+    c = kt.loops.constraint(*state[:3])
+    assert np.abs(c.K @ kt.loops.solve(*state).qdd - c.k).max() < 1e-9
+    assert np.abs(c.K @ kt.loops.solve(*state, rank=9).qdd - c.k).max() < 1e-9
+    assert np.abs(c.K @ kt.loops.solve(*state, rank=8).qdd - c.k).max() > 1e-3

@@ -103,3 +103,17 @@ def test_further_rows_come_last_and_links_count():
     order = elimination_order(3, chain(3), rows=[{1, 3}], links=[(1, 2), (0, 1)])
     assert order.nodes[-1] == ("row", 0)
     assert order.entries == 5 + 2 + 1
+
+
+def test_rows_that_share_no_body_meet_where_a_third_one_joins_them():
+    """Rows 1 and 2 touch different bodies on the base; row 0 touches both."""
+    order = elimination_order(2, [(0, 1), (0, 2)], rows=[{1, 2}, {1}, {2}])
+    of = dict(zip(order.nodes, order.neighbours, strict=True))
+    assert of["row", 0] == (("row", 1), ("row", 2))
+    assert of["row", 1] == (("row", 2),)
+    assert of["row", 2] == ()
+
+
+def test_half_bandwidth_counts_no_distance_to_the_base():
+    nodes = [("body", 1), ("joint", 1), ("body", 2), ("joint", 0)]
+    assert half_bandwidth(nodes, [(0, 1), (1, 2)]) == 3

@@ -199,6 +199,10 @@ def test_messages():
         inverse_dynamics(model, q, qd, qdd, bounds={"crank_joint": (1, -1)})
     with pytest.raises(ShapeError, match="one number or a pair"):
         inverse_dynamics(model, q, qd, qdd, bounds={"crank_joint": (1, 2, 3)})
+    ball = kt.ModelBuilder().body("a", joint=kt.Spherical(), inertia=LINK).build()
+    bounds = {"a_joint": ([-1, -1, 2], [1, 1, 1])}  # one of three is the wrong way round
+    with pytest.raises(ModelError, match=r"force, got \[-1.0, -1.0, 2.0\] and \[1.0, 1.0, 1.0\]"):
+        inverse_dynamics(ball, ball.neutral(), np.zeros(3), np.zeros(3), bounds=bounds)
     with pytest.raises(TraceError, match="call it outside the kernel"):
         inverse_dynamics(model, q.astype(object), qd, qdd)
     still = arm_state([0.8, 0.4], np.zeros(2), np.zeros(2))[:3]

@@ -5,6 +5,7 @@ import pytest
 from support.closeness import assert_close
 from support.states import random_instant
 
+import kinetree as kt
 from kinetree.joints import SphereInCylinder
 from kinetree.loops.dynamics.methods import Instant, range_space
 from kinetree.loops.dynamics.solution import idle_forces, smallest, solve, uniqueness
@@ -64,3 +65,18 @@ def test_the_smallest_forces_do_not_depend_on_the_method():
 def test_an_instant_of_a_tree_has_no_idle_forces():
     model = four_bar().replace(loops=())
     assert idle_forces(Instant(model, np.zeros(3), np.zeros(3), np.zeros(3))).shape == (0, 0)
+
+
+def test_forces_of_chosen_constraints_are_unique_and_the_others_carry_none(rng):
+    """Five constraints of a planar four-bar, of which two say all."""
+    model = four_bar()
+    q, tau = np.array(model.posture("home").q), rng.standard_normal(3)
+    K = kt.loops.constraint(model, q, np.zeros(3)).K
+    rows = kt.loops.independent_rows(K, kt.loops.scaling(model))
+    assert len(rows) == 2 < len(K)
+    every = solve(model, q, np.zeros(3), tau)
+    for method in ("kkt", "null_space", "range_space"):
+        found = solve(model, q, np.zeros(3), tau, method=method, rows=rows)
+        assert list(np.flatnonzero(found.unique)) == list(rows)
+        assert not np.any(np.delete(found.lam, rows))
+        assert np.abs(K.T @ (found.lam - every.lam)).max() < 1e-11 * np.abs(every.lam).max()

@@ -14,7 +14,14 @@ from kinetree.loops.dynamics import methods
 from kinetree.loops.dynamics.methods import Instant
 from kinetree.loops.dynamics.sparse_maximal import order_of, solve, solve_bodies
 from kinetree.model import Coupling, JointDynamics
-from kinetree.samples import chain, corner_ladder, four_bar, random_tree
+from kinetree.samples import (
+    chain,
+    corner_ladder,
+    four_bar,
+    random_inertia,
+    random_placement,
+    random_tree,
+)
 from kinetree.spatial import Force, Inertia, exp, xlt
 
 
@@ -161,3 +168,28 @@ def test_bodies_without_inertia_are_named():
     model = four_bar().replace(inertia={"rocker": Inertia.zero()})
     with pytest.raises(SingularError, match="body 'rocker' has none"):
         solve(Instant(model, np.zeros(3), np.zeros(3), np.zeros(3)))
+
+
+@pytest.mark.parametrize("follower", [2, 3, 5])
+def test_gears_and_armature_on_branches(follower, rng):
+    """Joints whose bodies were not numbered right after the one that carries them."""
+    builder = kinetree.ModelBuilder("branches")
+    for i, parent in enumerate((0, 1, 1, 2, 1), start=1):
+        builder.body(
+            f"b{i}", on=f"b{parent}" if parent else None,
+            joint=kinetree.Revolute("xyzxy"[i - 1]) if i != 4 else kinetree.Prismatic("y"),
+            at=random_placement(rng), inertia=random_inertia(rng),
+        )  # fmt: skip
+    model = builder.build().replace(
+        couplings=(Coupling("gear", follower, 1, (0.1, -1.5, 0.4)),),
+        dynamics={"b4_joint": JointDynamics(armature=0.7), "b5_joint": JointDynamics(armature=2)},
+    )
+    q, qd, tau = model.random_configuration(rng), *rng.standard_normal((2, 4))
+    X_0, v = base_velocities(model.uncoupled, model.expand(q), model.expand_velocity(q, qd))
+    found = solve_bodies(model, X_0, v, tau)
+    all_qdd = model.expand_acceleration(q, qd, kinetree.forward_dynamics(model, q, qd, tau))
+    _, _, a = body_accelerations(
+        model.uncoupled, model.expand(q), model.expand_velocity(q, qd), all_qdd
+    )
+    for i in range(1, 6):
+        assert_close(found.a[i].to_array(), X_0[i].inv_apply(a[i]).to_array(), ulps=1e6)

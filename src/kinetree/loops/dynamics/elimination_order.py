@@ -87,8 +87,7 @@ def elimination_order(
         if kind == "body":
             found = [*found, *waiting.pop(number, ())]
         for u in found:
-            ready = u[0] == "body" or (u[0] == "joint" and assemblies.reaches(u[1]))
-            if ready and u not in done:
+            if u[0] != "row" and u not in done:
                 heapq.heappush(queue, (len(graph[u]), u))
 
     for c in range(len(rows)):
@@ -135,10 +134,6 @@ class _Assemblies:
         self.ends = ends
         self.leader = {0: 0}
         self.anchor: dict = {0: 0}  # of a leader: a body that is still to come, 0, or None
-
-    def reaches(self, joint):
-        """Whether an end of a joint, apart from the base, has been eliminated."""
-        return any(b in self.leader and b != 0 for b in self.ends[joint])
 
     def hindrance(self, joint):
         """A body that must be eliminated before a joint can be, or None if it can be now."""
