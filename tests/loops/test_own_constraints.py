@@ -194,6 +194,26 @@ def test_a_rope_over_pulleys_accelerates_as_atwood_says(rng):
     assert_close(motion.q, q + qd * t + exact * t**2 / 2, ulps=1e4)
 
 
+@pytest.mark.filterwarnings("error::kinetree.errors.MisalignmentWarning")
+@pytest.mark.filterwarnings("ignore::kinetree.errors.ModelWarning")
+@pytest.mark.parametrize("factor", [1e-7, 1e7])
+def test_the_scale_of_a_function_is_free(factor):
+    tree, (own,) = rope().spanning_tree, rope().constraints
+    model = tree.with_constraint(
+        "rope", position=lambda q: factor * np.array(own.position(q)), rows=2
+    )
+    q, qd = np.array([0.4, -0.2, 2.0]), np.array([1.0, -0.5, 5.0])
+    a = rope_acceleration()
+    exact = np.array([a, -a / 2, a / ROUND])
+    assert_close(kt.forward_dynamics(model, q, qd, np.zeros(3)), exact, ulps=1e3)
+    assert kt.loops.mobility(model, q).mobility == 1
+    with pytest.raises(ShapeError, match="does not satisfy constraint 'rope': its position error"):
+        kt.forward_dynamics(model, q + 0.1, qd, np.zeros(3))
+    motion = kt.simulate(model, q, qd, duration=0.2, dt=0.01)
+    assert motion.loop_error.max() < 1e-14 * factor
+    assert_close(motion.qd[-1], qd + 0.2 * exact, ulps=1e4)
+
+
 # --- a moving guide: a bead on a rod that turns --------------------------------------------------
 # Without gravity a bead at rest on a rod that turns at the rate ``w`` flies out, r = r0 cosh(w t).
 

@@ -39,8 +39,9 @@ class ConstraintFunction:
         rate: ``rate(model, q, qd, t)``, linear in ``qd``, which it keeps at zero; by default the
             time derivative of ``position``.
         rows: number of equations.
-        unit: ``"m"`` or ``"rad"``, of the position error, one for all rows or one for each. Lengths
-            are compared with that of the mechanism, where ranks and errors are judged.
+        unit: ``"m"`` or ``"rad"``, of the position error, as messages have it; one for all rows or
+            one for each. The scale of a function is free: ranks and errors are judged by how far
+            joints move to change it.
         equality: False for a contact that may open, which a model cannot have.
         t: the instant [s], of a constraint that depends on time; ``model.at(t)`` changes it.
     """

@@ -235,15 +235,15 @@ def _check_functions(model, c, tolerance, sample):
         if not far <= limit:
             raise ShapeError(
                 f"q{sample} does not satisfy constraint {own.name!r}{at}: its position error is "
-                f"{_largest(c.implicit.error[rows], own)}; at most {limit:.3g} rad, or {limit:.3g} "
-                f"of the size of the mechanism, passes for drift; "
+                f"{_largest(c.implicit.error[rows], own)}, {far:.3g} in motions of joints, of "
+                f"which {limit:.3g} passes for drift; "
                 f"kinetree.loops.assemble finds positions that do"
             )
         if not rate <= limit * speed:
             raise ShapeError(
                 f"qd{sample} does not satisfy constraint {own.name!r}{at}: its velocity error is "
-                f"{_largest(c.rate[rows], own)}/s; at most {limit * speed:.3g} rad/s, or sizes of "
-                f"the mechanism per second, passes for drift; "
+                f"{_largest(c.rate[rows], own)}/s, {rate:.3g} in motions of joints, of which "
+                f"{limit * speed:.3g} passes for drift; "
                 f"kinetree.loops.project_velocity finds velocities that do"
             )
 

@@ -7,15 +7,23 @@ own when it hangs on an arm of 2 m. Errors of closed loops are compared in the s
 radians and lengths in lengths of the loop.
 """
 
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinetree.algorithms.closed.constraints import loop_root, loop_signs
+from kinetree.algorithms.closed.constraints import (
+    function_rows,
+    loop_root,
+    loop_signs,
+    stacked,
+)
+from kinetree.model.define import kept
 from kinetree.model.gearing import with_leaders
 
 __all__ = ["Row", "Scaling", "loop_length", "rows_of", "typical_length", "units_of"]
+
+_LOOKS = 3  # configurations in which constraints of one's own are looked at
 
 
 class Row(NamedTuple):
@@ -84,7 +92,7 @@ class Scaling:
 def units_of(model) -> Scaling:
     """Units of a model: every row in lengths of its loop, every column of its smallest loop.
 
-    Constraints of one's own are in lengths of the mechanism.
+    Constraints of one's own count by how far joints move to change them.
     """
     whole, lengths = typical_length(model), [loop_length(model, loop) for loop in model.loops]
     rows, own = [], np.full(model.body_count + 1, np.inf)
@@ -93,10 +101,28 @@ def units_of(model) -> Scaling:
         inner = with_leaders(model, loop_signs(model, loop.predecessor, loop.successor))
         own[list(inner)] = np.minimum(own[list(inner)], length)
     own[np.isinf(own)] = whole
-    rows += [1.0 if row.unit == "rad" else 1 / whole for row in _rows_of_functions(model)]
     joints = enumerate(model.joint[1:], start=1)
     columns = [1.0 if turns else own[i] for i, joint in joints for turns in velocity_turns(joint)]
+    if model.constraints:
+        sizes = partial(_sizes_of_functions, model, np.array(columns), whole)
+        rows += [1 / size for size in kept(model, "sizes of constraints", sizes)]
     return Scaling(np.array(rows), np.array(columns), whole)
+
+
+def _sizes_of_functions(model, columns, length):
+    """Lengths of the rows of one's own in pure variables, the largest in a few configurations.
+
+    Functions have the scale that they were written with: what counts is how far joints move to
+    change them. A row that is zero everywhere is left in its own unit.
+    """
+    rng, usual = np.random.default_rng(5), []
+    with np.errstate(all="ignore"):
+        for q in (model.neutral(), *(model.random_configuration(rng) for _ in range(_LOOKS))):
+            K = stacked(model, function_rows(model, q, model.zero_velocity)).K.astype(float)
+            usual.append(np.linalg.norm(K * columns, axis=1))
+    size = np.max(np.nan_to_num(usual, posinf=0.0), axis=0)
+    units = [1.0 if row.unit == "rad" else length for row in _rows_of_functions(model)]
+    return np.where(size > 0, size, units)
 
 
 def typical_length(model) -> float:
