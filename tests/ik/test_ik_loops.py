@@ -1,5 +1,7 @@
 """Inverse kinematics of mechanisms with loops: closed in every result, reached or not."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -166,3 +168,23 @@ def test_constraints_of_ones_own_hold_in_the_result():
     far = kt.inverse_kinematics(model, "tip", 10 * target, restarts=1)
     assert far.reason == "out of reach"
     assert abs(guide(tree, far.q)) < 1e-9
+
+
+def test_limits_of_the_loop_joint_itself_hold():
+    """The crank of a linkage may go where its pin does not turn too far."""
+    model = kt.samples.four_bar()
+    q = closed(model, 1, 0.5)[0]
+    target = kt.pose(model, q, "crank")
+    angle = float(kt.loops.loop_positions(model, q)["pin"][0])
+    (pin,) = model.loops
+
+    def limited(lower, upper):
+        return model.replace(loops=[replace(pin, limits=kt.Limits(lower, upper))])
+
+    wide, narrow = limited(angle - 0.1, angle + 0.1), limited(angle + 0.2, angle + 0.3)
+    found = kt.inverse_kinematics(wide, "crank", target, q)
+    assert found.success
+    found = kt.inverse_kinematics(narrow, "crank", target, q, restarts=1)
+    assert (bool(found.success), found.reason) == (False, "limits")
+    assert gap(narrow, found.q) <= 1e-10
+    assert kt.inverse_kinematics(narrow, "crank", target, q, limits=False).success

@@ -215,7 +215,8 @@ def reasons(problem, found, rows, target, limits, *, iterations, tolerance, wide
     """The reason for every failed target ``rows``, an array of words."""
     target = target[rows]
     closed = _close(problem, found, rows, target, limits)
-    _descend_fully(problem, found, rows[closed], target[closed], limits)
+    inside = np.isfinite(found.error[rows])  # not beyond the limits of a loop joint
+    _descend_fully(problem, found, rows[inside], target[inside], limits)
     q = found.q[rows]
     state, _, free = _state(problem, limits, q, target, wide)
     resting = _is_resting(problem, state, free)
