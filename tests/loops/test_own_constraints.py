@@ -277,6 +277,8 @@ def test_a_moving_guide_at_any_instant():
         assert_close(kt.loops.solve(now, q, qd, np.zeros(2)).qdd, qdd, ulps=1e3, scale=10)
         batch = kt.forward_dynamics(now, np.array([q, q]), np.array([qd, qd]), np.zeros(2))
         assert_close(batch, [qdd, qdd], ulps=1e3, scale=10)
+        single = kt.forward_dynamics(now, *(x.astype(np.float32) for x in (q, qd, 0 * qd)))
+        assert single.dtype == np.float32
         found = kt.loops.project_velocity(now, q, np.zeros(2))
         assert_close(kt.loops.constraint(now, q, found).rate, [0.0], scale=10)
         closed = kt.loops.project_configuration(now, q + 0.05)
@@ -308,6 +310,19 @@ def guided_pendulum():
 def guided_state(model, rng):
     q = kt.loops.assemble(model, rng.uniform(0.2, 0.8, 2))
     return q, kt.loops.project_velocity(model, q, rng.standard_normal(2)), rng.standard_normal(2)
+
+
+def test_instants_are_inputs_of_kernels_and_have_derivatives():
+    @kt.kernel
+    def acceleration(model, q, qd, t):
+        return kt.forward_dynamics(model.at(t), q, qd, 0 * qd)
+
+    model, t, h = bead(), 0.3, 1e-6
+    q, qd, qdd = bead_state(t)
+    assert_close(acceleration(model, q, qd, t), qdd, ulps=1e3)
+    found = kt.differentiate(acceleration, wrt="t")(model, q, qd, np.array(t))
+    ends = [kt.forward_dynamics(model.at(t + s), q, qd, np.zeros(2)) for s in (h, -h)]
+    assert_close(found, (ends[0] - ends[1]) / (2 * h), ulps=1, condition=1e7)
 
 
 def test_rows_are_derivatives_of_the_functions(rng):

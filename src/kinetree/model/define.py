@@ -440,8 +440,9 @@ class AtInstant:
         self.kernel, self.t = kernel, np.array(t, dtype=float)
 
     def call(self, *arrays):
-        """The results for the other inputs."""
-        return self.kernel.call(*arrays, self.t)
+        """The results for the other inputs, in their precision."""
+        kinds = [a.dtype for a in arrays if isinstance(a, np.ndarray) and a.dtype.kind == "f"]
+        return self.kernel.call(*arrays, self.t.astype(np.result_type(*kinds)) if kinds else self.t)
 
     def __getattr__(self, name):
         return getattr(object.__getattribute__(self, "kernel"), name)
