@@ -88,6 +88,36 @@ def test_other_coordinates_in_the_order_they_are_named(rng):
     assert_close(np.swapaxes(R, -1, -2) @ H @ R, kt.mass_matrix(model, q), condition=1e4)
 
 
+@pytest.mark.parametrize("name", ["four_bar", "excavator"])
+def test_joints_that_close_loops_are_coordinates(name, rng):
+    """As for ``linearize``, which finds ``G`` and ``ydd`` on the CPU, by singular values."""
+    model, q, qd, tau = states(name, rng, 2)
+    names = (*kt.loops.independent(model)[1:], model.loop_names[0])
+    options, p = {"independent": names}, len(names)
+    linear = kt.linearize(model, q, qd, tau, independent=list(names))
+    G, g, found = kt.loops.null_space(model, q, qd, **options)
+    assert found == names
+    assert_close(G, linear.G, condition=1e4)
+    yd, ydd = linear.rate[:, :p, None], linear.rate[:, p:, None]
+    H, C = kt.mass_matrix(model, q, **options), kt.bias_force(model, q, qd, **options)
+    load = np.swapaxes(G, -1, -2) @ (tau + kt.passive_force(model, q, qd))[..., None]
+    size = float(np.max(np.abs(H)) * np.max(np.abs(ydd)) + np.max(np.abs(load)))
+    assert_close(H @ ydd + C[..., None], load, scale=size, condition=1e5)
+    assert_close((G @ ydd)[..., 0] + g, linear.qdd, condition=1e5)
+    rate, C = (
+        kt.mass_matrix_rate(model, q, qd, **options),
+        kt.coriolis_matrix(model, q, qd, **options),
+    )
+    size = float(np.max(np.abs(rate)) + np.max(np.abs(H)))
+    assert_close(rate - 2 * C, np.swapaxes(2 * C - rate, -1, -2), scale=size, condition=1e4)
+    along = kt.jvp(kt.mass_matrix, wrt="q")(model, q, tangents=qd, **options)
+    assert_close(rate, along, scale=size, condition=1e5)
+    G_rate = kt.loops.null_space_rate(model, q, qd, **options)
+    assert_close(
+        (G_rate @ yd)[..., 0], g, scale=size + float(np.max(np.abs(qd))) ** 2, condition=1e5
+    )
+
+
 def test_accelerations_for_unit_forces_do_not_depend_on_coordinates(rng):
     model, q, qd, tau = states("five_bar", rng)
     A = kt.inverse_mass_matrix(model, q)
@@ -333,8 +363,12 @@ def test_coordinates_that_make_no_sense_are_refused():
     q, rest = bar.neutral(), np.zeros(bar.nv)
     with pytest.raises(kt.LoopError, match=r"1 degrees of freedom; .* got 2: 'crank_joint'"):
         kt.mass_matrix(bar, q, independent=bar.joint_names[:2])
-    with pytest.raises(kt.LoopError, match=r"closes a loop .* no part of q; name joints of the"):
-        kt.mass_matrix(bar, q, independent=bar.loop_names[:1])
+    five = kt.samples.five_bar()
+    names = (five.joint_names[0], f"{five.loop_names[0]}[0]")
+    with pytest.raises(
+        kt.LoopError, match=r"closes a loop .* not the derivatives of its positions"
+    ):
+        kt.mass_matrix(five, five.neutral(), independent=names)
     with pytest.raises(kt.UnknownNameError, match="crank"):
         kt.mass_matrix(bar, q, independent="crnk_joint")
     with pytest.raises(kt.LoopError, match=r"has no loops.*got independent='crank_joint'"):
@@ -343,6 +377,16 @@ def test_coordinates_that_make_no_sense_are_refused():
         arrays = () if function is kt.loops.independent else (q, rest)
         with pytest.raises(kt.LoopError, match=rf"{function.__name__}.* has no loops: all its"):
             function(bar.spanning_tree, *arrays)
+
+
+def test_a_loop_joint_that_follows_from_other_coordinates_is_named():
+    model, rest = kt.samples.excavator(), np.zeros(4)
+    names = ("boom_joint", "rod_eye")  # of one loop with one freedom; the stick is free
+    message = (
+        r"coordinates 'boom_joint', 'rod_eye' do not determine the motion of model 'excavator'"
+    )
+    with pytest.raises(kt.SingularError, match=message):
+        kt.loops.null_space(model, model.neutral(), rest, independent=names)
 
 
 def test_states_that_open_loops_are_refused(rng):

@@ -187,14 +187,14 @@ def _labels(model, shape, function, arguments):
 
 def _names(model, axis, function, arguments):
     """Names for the entries along an axis, as the catalogue describes it."""
-    from kinetree.algorithms.closed.independent import named_variables
+    from kinetree.algorithms.closed.independent import coordinate_labels, named_variables
     from kinetree.algorithms.task_space import ROWS, task_rows
     from kinetree.identification.base import parameter_names, velocity_names
     from kinetree.quantities.loops import coordinate_count
 
     if axis is coordinate_count and model.is_constrained:
         chosen = named_variables(model, arguments.get("independent"))
-        return [velocity_names(model)[i] for i in chosen]
+        return [coordinate_labels(model)[i] for i in chosen]
     if axis in ("nv", coordinate_count):
         return velocity_names(model)
     if callable(axis) and function.endswith("regressor"):

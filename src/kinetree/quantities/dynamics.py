@@ -242,8 +242,9 @@ def mass_matrix(model: Model, q: ArrayLike, *, independent: Names = None) -> Arr
         model: the mechanism. With loops, the matrix is that of its independent coordinates ``y``,
             ``Gᵀ H G`` with ``qd = G yd``, (..., p, p); ``kinetree.loops.null_space`` has ``G``.
         q: joint positions, (..., nq); with loops, a configuration that closes them.
-        independent: of a mechanism with loops, names of the joints whose variables are ``y``, or of
-            single variables (``"ball[1]"``); ``kinetree.loops.independent(model)`` if left out.
+        independent: of a mechanism with loops, names of the joints whose variables are ``y``, those
+            that close loops among them, or of single variables (``"ball[1]"``);
+            ``kinetree.loops.independent(model)`` if left out.
     """
 
 

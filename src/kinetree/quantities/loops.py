@@ -17,6 +17,7 @@ import numpy as np
 from kinetree.algorithms.closed.independent import (
     allowed_motion,
     allowed_motion_at,
+    coordinate_labels,
     coordinate_plan,
     independent_variables,
     named_variables,
@@ -108,10 +109,10 @@ class _Closed:
         self.model, self.definition, self.text, self.options = model, definition, text, options
         self.names, self.extra = (*definition.required, *extra), extra
         self.every, self.kernels = keep is None, {}
-        if keep is None:
-            self.keep = named_variables(model, independent)
-        else:
-            self.keep = keep(model, options)
+        self.keep = named_variables(model, independent) if keep is None else keep(model, options)
+        self.coordinates = ()  # that are no variables of the tree
+        if any(c >= model.nv for c in self.keep):
+            self.every, self.keep, self.coordinates = False, (), self.keep
         self.plan = coordinate_plan(model, self.keep)
         self.shape = definition.shape_of(model, options)
         self.inputs = definition.inputs(model, extra, options)
@@ -152,7 +153,7 @@ class _Closed:
         """Result and health, of numbers of any kind."""
         motion = partial(allowed_motion, chosen=self.plan, anywhere=anywhere)
         text, (at, health) = self._at(arrays, motion)
-        found = text(at)
+        found = text(at.in_coordinates(self.coordinates) if self.coordinates else at)
         return found, health()
 
     def _one(self, *arrays):
@@ -162,7 +163,23 @@ class _Closed:
         arrays = [np.asarray(a, float) for a in arrays]
         motion = partial(allowed_motion_at, keep=self.keep, every=self.every)
         text, at = self._at(arrays, motion)
-        return text(at)
+        if not self.coordinates:
+            return text(at)
+        try:
+            changed = at.in_coordinates(self.coordinates)
+        except SingularError:
+            changed = None
+        if changed is None or not np.min(at.ratios, initial=1.0) >= 1:
+            raise SingularError(
+                f"the coordinates {', '.join(self.labels())} do not determine the motion of model "
+                f"{self.model.name!r} in this configuration: choose other joints as independent"
+            )
+        return text(changed)
+
+    def labels(self):
+        """Names of the coordinates."""
+        labels = coordinate_labels(self.model)
+        return [repr(labels[c]) for c in self.coordinates]
 
     def _traced(self, *arrays):
         """Inside a kernel of the user's: what is not good there is computed outside it."""
@@ -200,7 +217,8 @@ class _Closed:
             return found, np.ones(np.shape(found)[: np.ndim(found) - len(self.shape)])[()]
 
         name, called = self.definition.name, self.definition.called
-        key = (f"loops.{name}", *self.options.values(), self.keep, self.extra, anywhere)
+        chosen = self.coordinates or self.keep
+        key = (f"loops.{name}", *self.options.values(), chosen, self.extra, anywhere)
         return kernel_for(
             self.model,
             called,

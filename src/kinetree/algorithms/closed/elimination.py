@@ -114,16 +114,16 @@ def orthogonal_solution(A, b):
         b: right-hand sides in the range of ``A``, (nc, m).
 
     Returns:
-        ``x``, (r, m); for each column the square of the part that the ones before leave of it;
-        ``b - A x``, what is not in the range of ``A``.
+        ``x``, (r, m); for each column the square of what the ones before leave of it, relative to
+        that of all of ``A``; ``b - A x``, what is not in the range of ``A``.
     """
     (_, r), m = A.shape, b.shape[1]
     columns = [*A.T, *b.T]
-    R, parts = {}, []
+    R, parts, whole = {}, [], sum(column @ column for column in A.T)
     for k in range(r):
         q = columns[k]
-        square = q @ q
-        parts.append(square / (A[:, k] @ A[:, k]))
+        square = _checked(q @ q)
+        parts.append(square / whole)
         for j in range(k + 1, r + m):
             R[k, j] = (q @ columns[j]) / square
             columns[j] = columns[j] - R[k, j] * q

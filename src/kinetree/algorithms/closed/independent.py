@@ -31,6 +31,7 @@ from kinetree.algorithms.closed.elimination import (
     orthogonal_solution,
     positive_solution,
 )
+from kinetree.algorithms.closed.forces import loop_joint_motion
 from kinetree.algorithms.closed.forward_dynamics import (
     SMALLEST_PIVOT,
     axes_to_try,
@@ -41,6 +42,7 @@ from kinetree.algorithms.closed.joint_space import CLOSURE_TOLERANCE, check_cons
 from kinetree.algorithms.closed.plan import Plan, make_plan, stacked_rows
 from kinetree.algorithms.closed.rank import closed_configurations, counted, kept_rows, scaling
 from kinetree.algorithms.closed.samples import Rehearsal
+from kinetree.algorithms.closed.scaling import velocity_turns
 from kinetree.algorithms.closed.subspace import RANK_TOLERANCE
 from kinetree.algorithms.dual import Dual, duals, rate_of
 from kinetree.algorithms.honours import timed_joints
@@ -54,6 +56,7 @@ __all__ = [
     "CoordinatePlan",
     "allowed_motion",
     "allowed_motion_at",
+    "coordinate_labels",
     "coordinate_plan",
     "independent_variables",
     "named_variables",
@@ -74,13 +77,18 @@ class AllowedMotion:
         qd: velocity variables, (nv,).
         G: ``qd = G yd``, (nv, p).
         g: ``qdd = G ydd + g``, (nv,).
-        columns: numbers of the velocity variables that are ``yd``.
+        columns: numbers of the velocity variables that are ``yd``; from ``nv`` on those of loop
+            joints.
         pivots: of ``H_y``, relative to its diagonal, once something was solved.
+        ratios: how far the coordinates are from dependent, at least 1 if it is far enough.
     """
+
+    rates_of_coordinates: Callable | None = None
+    """Of loop joints among the coordinates: ``yd`` as a function of ``q`` and ``qd``."""
 
     def __init__(self, model, q, qd, G, g, columns, rates, solve):
         self.model, self.q, self.qd, self.G, self.g = model, q, qd, G, g
-        self.columns, self.pivots = tuple(columns), []
+        self.columns, self.pivots, self.ratios = tuple(columns), [], []
         self._rates, self._solve = rates, solve  # of constraints; x with K x = b, zero along y
 
     @cached_property
@@ -137,7 +145,45 @@ class AllowedMotion:
             model = model.at(Dual(model.instant, 1))
             drift = rate_of(self._rates(model, q, model.zero_velocity))
         columns = [rate_of(self._rates(model, q, v)) - drift for v in self.G.T]  # of dK/dt G
-        return self._solve(-np.stack(columns, axis=-1)) if columns else 0 * self.G
+        if not columns:
+            return 0 * self.G
+        G_rate = self._solve(-np.stack(columns, axis=-1))
+        if self.rates_of_coordinates is not None:  # R dG/dt = -dR/dt G
+            bends = [rate_of(self.rates_of_coordinates(q, v)) for v in self.G.T]
+            G_rate = G_rate - self.G @ np.stack(bends, axis=-1)
+        return G_rate
+
+    def in_coordinates(self, columns) -> "AllowedMotion":
+        """The same motions from other coordinates, variables of loop joints among them.
+
+        With ``yd = R qd``, ``G (R G)⁻¹`` takes the place of ``G``, and ``ydd = R qdd + dR/dt qd``.
+
+        Args:
+            columns: numbers of the variables; from ``nv`` on those of loop joints, in order.
+        """
+        model, q, qd = self.model, self.q, self.qd
+        require_unmoved(model, "a loop joint as a coordinate")
+
+        def rates(q, qd):
+            loops = loop_joint_motion(model, q, qd).qd
+            return np.array([qd[c] if c < model.nv else loops[c - model.nv] for c in columns])
+
+        units = np.append(scaling(model).columns, _loop_units(model))
+        old, new = units[list(self.columns)], units[list(columns)]
+        R_G = np.stack([rates(q, v) for v in self.G.T], axis=-1) * old / new[:, None]
+        inverse, parts, _ = orthogonal_solution(R_G, np.diag(1 / new))
+        self.ratios = [part * (1 / SMALLEST_PIVOT**2) for part in parts]
+        G = self.G @ (old[:, None] * inverse)
+        bend = rate_of(rates(duals(q, model.configuration_rate(q, qd)), qd))
+        g = self.g - G @ (rates(q, self.g) + bend)
+
+        def solve(b):
+            x = self._solve(b)
+            return x - G @ np.stack([rates(q, v) for v in x.T], axis=-1)
+
+        found = AllowedMotion(model, q, qd, G, g, columns, self._rates, solve)
+        found.rates_of_coordinates = rates
+        return found
 
     # --- the equation of motion of the coordinates -----------------------------------------------
 
@@ -280,7 +326,8 @@ def allowed_motion(model, q, qd, chosen: CoordinatePlan, *, anywhere=False):
 
     def health():
         worst = 1 / SMALLEST_PIVOT
-        for ratio in (*found.ratios, *(d * (1 / SMALLEST_INERTIA) for d in at.pivots)):
+        inertias = [d * (1 / SMALLEST_INERTIA) for d in at.pivots]
+        for ratio in (*found.ratios, *at.ratios, *inertias):
             worst = select(less(ratio, worst), ratio, worst)
         still = c._replace(k=0 * c.k)
         wrong = [violations(plan, still, column) for column in at.G.T]
@@ -421,8 +468,18 @@ def _chosen(model, K, keep):
     return tuple(chosen) if len(keep) == freedom else tuple(sorted(chosen)), freedom
 
 
+def _require_flat(model, labels, columns):
+    owners = [loop.joint for loop in model.loops for _ in range(loop.joint.nv)]
+    for c in columns:
+        if c >= model.nv and not owners[c - model.nv].rates_are_velocities:
+            raise LoopError(
+                f"{labels[c]!r}, which closes a loop of model {model.name!r}, cannot be a "
+                f"coordinate: its velocity variables are not the derivatives of its positions"
+            )
+
+
 def _names(model, columns):
-    names = variable_names(model)
+    names = coordinate_labels(model)
     return ", ".join(repr(names[i]) for i in columns) or "none"
 
 
@@ -438,29 +495,41 @@ def variable_names(model):
     )
 
 
+def coordinate_labels(model):
+    """Names of all variables that can be coordinates: of the tree, then of the loop joints."""
+    loops = [(loop.name, loop.joint.nv) for loop in model.loops]
+    extra = (name if n == 1 else f"{name}[{k}]" for name, n in loops for k in range(n))
+    return (*variable_names(model), *extra)
+
+
+def _loop_units(model):
+    """Units of the velocities of loop joints: 1 for angles, the mechanism's length for shifts."""
+    turns = [turn for loop in model.loops for turn in velocity_turns(loop.joint)]
+    return [1.0 if turn else scaling(model).length for turn in turns]
+
+
 def named_variables(model, independent) -> tuple:
     """Numbers of the velocity variables that ``independent`` names; the default for None.
 
     Args:
         model: the mechanism.
-        independent: names of joints of the tree, or of single variables such as ``"ball[1]"``.
+        independent: names of joints, of the tree or closing loops, or of single variables such as
+            ``"ball[1]"``. Variables of loop joints have the numbers from ``nv`` on.
     """
     default = independent_variables(model)
     if independent is None:
         return default
     names = [independent] if isinstance(independent, str) else list(independent)
-    labels, columns = variable_names(model), []
+    labels, columns = coordinate_labels(model), []
     for name in names:
-        if name in model.loop_names:
-            raise LoopError(
-                f"independent: joint {name!r} closes a loop of model {model.name!r}, and its "
-                f"variables are no part of q; name joints of the tree"
-            )
         if name in labels:
             columns.append(labels.index(name))
+        elif name in model.loop_names:
+            columns += [k for k, label in enumerate(labels) if label.startswith(f"{name}[")]
         else:
             at = model.v_slice[model.joint_index(name)]
             columns += range(at.start, at.stop)
+    _require_flat(model, labels, columns)
     if len(columns) != len(default) or len(set(columns)) != len(columns):
         raise LoopError(
             f"model {model.name!r} has {len(default)} degrees of freedom; as many independent "

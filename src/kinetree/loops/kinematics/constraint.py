@@ -12,7 +12,7 @@ from kinetree.algorithms.closed.constraints import (
     loop_errors,
     velocity_rows,
 )
-from kinetree.algorithms.closed.independent import named_variables, variable_names
+from kinetree.algorithms.closed.independent import coordinate_labels, named_variables
 from kinetree.algorithms.closed.rank import counted
 from kinetree.algorithms.closed.rank import independent as far_from_dependent
 from kinetree.algorithms.closed.scaling import Scaling, rows_of
@@ -115,8 +115,9 @@ def null_space(
         model: the mechanism, with loops.
         q: joint positions that close the loops, (..., nq).
         qd: joint velocities that keep them closed, (..., nv).
-        independent: names of the joints whose variables are the coordinates, or of single variables
-            such as ``"ball[1]"``; ``independent(model)`` if left out.
+        independent: names of the joints whose variables are the coordinates, joints that close
+            loops among them, or of single variables such as ``"ball[1]"``; ``independent(model)``
+            if left out.
 
     Raises:
         ShapeError: the state does not close the loops.
@@ -125,7 +126,7 @@ def null_space(
     found = allowed_velocities(
         _with_constraints(model, "null_space"), q, qd, independent=independent
     )
-    names = variable_names(model)
+    names = coordinate_labels(model)
     chosen = tuple(names[i] for i in named_variables(model, independent))
     return NullSpaceMotion(found[..., :-1], found[..., -1], chosen)
 
