@@ -5,7 +5,8 @@
     python docs/make_book.py --uncovered  print the passages that no test covers yet
 
 The passages are listed in docs/contents.txt; tests say what they cover with
-``@pytest.mark.covers("RBDA Table 5.1", by=inverse_dynamics)``.
+``@pytest.mark.covers("RBDA Table 5.1", by=inverse_dynamics)``. Whether they really call that is
+checked as they run: see tests/support/entered.py.
 """
 
 import json

@@ -16,7 +16,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
-from support import pytorch_here
+from support import entered, pytorch_here
 
 settings.register_profile(
     "default", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
@@ -84,6 +84,47 @@ def rng(request):
     return np.random.default_rng(zlib.crc32(request.node.nodeid.encode()))
 
 
+ENTERED: dict = {}
+"""What set-ups of fixtures have entered, by where they are valid and name; see support.entered."""
+JUDGED: set = set()
+"""Test functions of which a case has called what they cover."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef):
+    with entered.Watch() as watch:
+        result = yield
+    ENTERED[fixturedef.baseid, fixturedef.argname] = watch.entered
+    return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    # Markers of a class speak of its tests together, those of a test of itself.
+    function, markers = item.nodeid.split("[")[0], item.iter_markers_with_node("covers")
+    named = [by for node, marker in markers if node is item and (by := _by(marker))]
+    if not named or function in JUDGED:
+        return (yield)
+    with entered.Watch() as watch:
+        result = yield
+    found = watch.entered.union(
+        *(e for (place, name), e in ENTERED.items()
+          if name in item.fixturenames and item.nodeid.startswith(place))
+    )  # fmt: skip
+    for by in named:
+        if not entered.is_called(by, found):
+            names = " or ".join(map(_name, by))
+            pytest.fail(f"this test is marked as covering {names}, which it never calls", False)
+    JUDGED.add(function)
+    return result
+
+
+def _by(marker):
+    """The functions that a ``covers`` marker names."""
+    by = marker.kwargs.get("by", ())
+    return by if isinstance(by, tuple) else (by,)
+
+
 def pytest_addoption(parser):
     parser.addoption("--covers-file", help="write what the tests cover to this JSON file")
 
@@ -100,10 +141,8 @@ def pytest_collection_finish(session):
     found = {}
     for item in session.items:
         for marker in item.iter_markers("covers"):
-            test = item.nodeid.split("[")[0]
-            by = marker.kwargs.get("by", ())
-            by = by if isinstance(by, tuple) else (by,)
-            entry = {"test": test, "passages": list(marker.args), "by": [_name(f) for f in by]}
+            test, by = item.nodeid.split("[")[0], [_name(f) for f in _by(marker)]
+            entry = {"test": test, "passages": list(marker.args), "by": by}
             found[json.dumps(entry)] = entry
     Path(path).write_text(json.dumps(list(found.values())), encoding="utf-8")
 

@@ -106,7 +106,7 @@ def test_bordered_matrix_is_nonsingular_but_not_positive_definite(case):
     assert np.sum(w < 0) == n_c
 
 
-@pytest.mark.covers("RBDA 3.5", by=solve_by_constraint_forces)
+@pytest.mark.covers("RBDA 3.5", by=AbstractJoint.constraint_subspace)
 def test_right_hand_side_is_minus_the_derivative_of_T_times_v():
     """-Tdᵀ v = Tᵀ c with Td = T° + v ×* T; T° by complex step along the motion."""
     joint, q, qd, h = Slot(), np.array([0.4]), np.array([1.7]), 1e-30

@@ -51,7 +51,7 @@ def body_conditioning(model, q):
     return max(float(np.linalg.cond(I.to_matrix())) ** 0.5 for I in bodies.I[1:])
 
 
-@pytest.mark.covers("RBDA 7.5", "RBDA 3.2", by=dc.forward_dynamics)
+@pytest.mark.covers("RBDA 7.5", "RBDA 3.2", by=dc.divide_and_conquer)
 @pytest.mark.parametrize("n", [1, 2, 3, 6, 17])
 def test_chains(n, rng):
     model = samples.chain(n)
@@ -60,14 +60,14 @@ def test_chains(n, rng):
     assert result.whole.handles == ()
 
 
-@pytest.mark.covers("RBDA 7.5", by=dc.forward_dynamics)
+@pytest.mark.covers("RBDA 7.5", by=dc.divide_and_conquer)
 def test_branched_trees_of_every_joint_kind(rng):
     for _ in range(8):
         model = samples.random_tree(int(rng.integers(2, 10)), rng, joints=REPRESENTATIVES)
         assert_same_motion(model, *random_state(model, rng), random_external_forces(model, rng))
 
 
-@pytest.mark.covers("RBDA 7.5", by=dc.forward_dynamics)
+@pytest.mark.covers("RBDA 7.5", by=dc.divide_and_conquer)
 def test_floating_trees(rng):
     model = floating_tree(rng, 8, REPRESENTATIVES)
     assert_same_motion(model, *random_state(model, rng), random_external_forces(model, rng))
@@ -107,7 +107,7 @@ def test_forces_and_accelerations_recovered_on_the_way_down(rng):
     assert np.array_equal(result.a[0].to_array(), -model.a_g.to_array())
 
 
-@pytest.mark.covers("RBDA 7.5", "RBDA 3.2", by=dc.forward_dynamics)
+@pytest.mark.covers("RBDA 7.5", "RBDA 3.2", by=dc.divide_and_conquer)
 @pytest.mark.parametrize(
     ("linkage", "positions", "redundancy"),
     [(four_bar, four_bar_positions, 3), (crank_slider, crank_slider_positions, 3)],
@@ -154,7 +154,7 @@ def holding_hands(rng, ends, joint):
     return model, q, qd - np.linalg.pinv(K) @ (K @ qd), tau
 
 
-@pytest.mark.covers("RBDA 7.5", by=dc.forward_dynamics)
+@pytest.mark.covers("RBDA 7.5", by=dc.divide_and_conquer)
 @pytest.mark.parametrize(
     ("ends", "joint"),
     [

@@ -168,3 +168,8 @@ def test_stabilisation_is_that_of_maximal_coordinates():
         f.forward_dynamics(model, q, qd, tau, stabilization=0.1) for f in (joint_space, maximal)
     )
     assert_close(a, b, ulps=1000, condition=100)
+
+
+def test_a_gap_in_words_has_both_parts_and_the_size_of_the_loop():
+    gap = np.array([0.0, 0.0, 0.1, 0.3, 0.0, 0.4])
+    assert joint_space._in_words(gap, 2.0) == "0.1 rad and 0.5 m, 0.25 of its size"

@@ -187,7 +187,7 @@ def linkage(request):
     return LINKAGES[request.param]
 
 
-@pytest.mark.covers(TABLE, by=maximal.forward_dynamics)
+@pytest.mark.covers(TABLE, by=maximal.solution)
 @pytest.mark.parametrize("y", [-2.0, 0.4, 1.3])
 def test_planar_linkages_in_space_move_as_lagrange_says(linkage, rng, y):
     build, positions = linkage

@@ -6,7 +6,7 @@ from support.special_joints import SPECIAL_JOINTS, Driven, Slot
 from kinetree.algorithms.closed import maximal
 from kinetree.algorithms.closed.joint_space import joint_constraints
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
-from kinetree.joints import REPRESENTATIVES, Free, Revolute, Spherical
+from kinetree.joints import REPRESENTATIVES, AbstractJoint, Free, Revolute, Spherical
 from kinetree.model import ModelBuilder
 from kinetree.samples import random_inertia, random_placement, random_tree
 
@@ -29,7 +29,7 @@ def test_right_hand_side_is_minus_the_derivative_of_the_constraint_forces(rng):
     assert_close(eq.k, np.concatenate(k))
 
 
-@pytest.mark.covers("RBDA 3.5", by=joint_constraints)
+@pytest.mark.covers("RBDA 3.5", by=AbstractJoint.jcalc)
 def test_prescribed_motion_has_the_velocity_and_acceleration_of_its_positions():
     """v_J from X_J by complex step in time; c_J from v_J: sigma and sigma° of (3.32), (3.41)."""
     t, h = 0.37, 1e-30

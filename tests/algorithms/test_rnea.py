@@ -88,7 +88,7 @@ def test_particle_on_a_vertical_line_symbolically():
     assert sympy.expand(f - (mass * a + mass * g)) == 0
 
 
-@pytest.mark.covers("RBDA 5.3", by=rnea.inverse_dynamics)
+@pytest.mark.covers("RBDA 5.3", by=(rnea.coriolis_force, crba.joint_space_inertia))
 def test_planar_arm_with_extended_links(rng):
     """Masses, mass centres and inertias anywhere: the 2R formulas with relative angles."""
     m1, m2, c1, c2, l1, I1, I2 = rng.uniform(0.2, 2.0, 7)
@@ -164,7 +164,7 @@ def test_external_forces_act_through_the_transposed_jacobian(rng):
     assert_close(rnea.inverse_dynamics(m, q, qd, qdd, f_ext), without - saved)
 
 
-@pytest.mark.covers("RBDA 5.3", by=rnea.inverse_dynamics)
+@pytest.mark.covers("RBDA 5.3", by=aba.forward_dynamics)
 def test_pure_force_at_the_mass_center_of_a_free_body(rng):
     I = random_inertia(rng)
     builder = ModelBuilder("free", gravity=(0.0, 0.0, 0.0))

@@ -82,13 +82,14 @@ def test_several_trees_on_the_base_give_a_block_diagonal_matrix(rng):
     H = crba.joint_space_inertia(m, m.random_configuration(rng))
     roots = [i for i in range(1, 11) if m.parent[i] == 0]
     order = [k - 1 for root in roots for k in m.subtree[root]]
-    blocks = H[np.ix_(order, order)]
-    start = 0
-    for root in roots:
-        stop = start + len(m.subtree[root])
-        assert np.all(blocks[start:stop, :start] == 0)
-        assert np.all(blocks[start:stop, stop:] == 0)
-        start = stop
+    for matrix in (H, pattern(m.expanded_parent)):
+        blocks = matrix[np.ix_(order, order)]
+        start = 0
+        for root in roots:
+            stop = start + len(m.subtree[root])
+            assert np.all(blocks[start:stop, :start] == 0)
+            assert np.all(blocks[start:stop, stop:] == 0)
+            start = stop
 
 
 @pytest.mark.covers("RBDA 6.4", by=renumbered)

@@ -87,7 +87,7 @@ def test_planar_arm_of_lynch_and_park():
     assert_close(stacked.gravity_force(m, Arm.q), Arm.gravity, ulps=10)
 
 
-@pytest.mark.covers("Lynch & Park 9.4", by=stacked.coriolis_force)
+@pytest.mark.covers("Lynch & Park 9.4", by=stacked.stacked_operators)
 def test_factor_without_the_last_velocity_is_not_the_passive_matrix(rng):
     """Dropping the trailing qd from (9.83) gives a C with C qd = c whose dH/dt - 2C is not skew."""
     m = samples.chain(4)

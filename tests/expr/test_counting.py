@@ -127,7 +127,7 @@ def test_variables_keep_structure_and_symmetry(rng):
     assert repr(one) == "Counted(1.5)"
 
 
-@pytest.mark.covers("RBDA 5.1", by=count)
+@pytest.mark.covers("RBDA 5.1", by=counting)
 @pytest.mark.parametrize(
     "algorithm", [rnea.inverse_dynamics, aba.forward_dynamics, crba.joint_space_inertia]
 )

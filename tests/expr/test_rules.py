@@ -34,7 +34,7 @@ def of_floats(text, numbers):
     return eval(text, {**FUNCTIONS, **numbers, "select": lambda c, a, b: a if c else b})
 
 
-@pytest.mark.covers("RBDA 10.4", by=simplify.add)
+@pytest.mark.covers("RBDA 10.4", by=(simplify, Expr))
 @pytest.mark.parametrize(("before", "after", "accuracy"), RULES, ids=IDS)
 def test_both_sides_become_the_same_node(before, after, accuracy):
     graph = Graph()

@@ -59,6 +59,12 @@ def test_singularity_is_the_determinant_and_vanishes_where_documented(sequence, 
         assert np.linalg.matrix_rank(joint.motion_subspace(q).angular, tol=1e-12) == 2
 
 
+@pytest.mark.parametrize("sequence", SEQUENCES)
+def test_random_angles_stay_away_from_singularities(sequence, rng):
+    joint = Euler(sequence)
+    assert min(joint.singularity(joint.random(rng)) for _ in range(50)) >= np.cos(1.2)
+
+
 def test_forward_dynamics_at_a_singularity_is_an_error_and_not_with_a_quaternion(rng):
     inertia = random_inertia(rng)
     euler = ModelBuilder().body("b", joint=Euler("zxz"), inertia=inertia).build()

@@ -40,6 +40,11 @@ def test_selection_compares_values():
     assert not Jet(1.0) > Jet(1.0)
 
 
+def test_a_number_alone_does_not_change():
+    assert (Jet(2.0).first, Jet(2.0).second) == (0, 0)
+    assert Jet(3.0, 1.0).second == 0
+
+
 def test_entries_may_be_numbers_of_any_kind():
     with mpmath.workdps(40):
         y = ops.sin(Jet(mpmath.mpf(1) / 3, mpmath.mpf(1)))

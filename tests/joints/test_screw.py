@@ -6,6 +6,7 @@ from scipy.linalg import expm
 from support.closeness import assert_close
 
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
+from kinetree.errors import JointError
 from kinetree.joints import Helical, Prismatic, Revolute, Screw
 from kinetree.model import ModelBuilder
 from kinetree.samples import random_inertia, random_placement
@@ -71,3 +72,9 @@ def test_points_of_the_axis_stay_on_it(rng):
     point = rng.standard_normal(3)
     joint = Screw.about((1, -1, 0.5), point)
     assert_close(joint.transform(np.array([1.1])).point(point), point, ulps=20)
+
+
+@pytest.mark.parametrize("twist", [(0, 0, 0, 0, 0, 0), (0, 0, 1, np.nan, 0, 0), (0, 0, 1), "screw"])
+def test_twists_that_are_not_six_finite_numbers_are_refused(twist):
+    with pytest.raises(JointError, match="screw twist must be six finite numbers, not all zero"):
+        Screw(twist)

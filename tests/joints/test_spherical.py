@@ -95,7 +95,7 @@ def test_same_motion_and_power_as_with_a_quaternion(joint, rng):
     assert_close(tau @ qd, moment.angular @ v_J.angular, ulps=50, scale=10.0)
 
 
-@pytest.mark.covers("6-D Guide 2: Joint Models", by=Spherical)
+@pytest.mark.covers("6-D Guide 2: Joint Models", by=(Euler, Revolute))
 @pytest.mark.parametrize("sequence", ["zyx", "xyz", "zxz"])
 def test_ball_joint_is_three_hinges_with_massless_bodies(sequence, rng):
     at, inertia = random_placement(rng), random_inertia(rng)

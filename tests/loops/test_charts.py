@@ -120,7 +120,7 @@ def test_rates_of_coordinates_do_not_depend_on_how_they_are_found(make):
     np.testing.assert_allclose(chart.derivative(q, v) @ rate, f, atol=1e-11)
 
 
-@pytest.mark.covers("Spencer 2.2", by=charts.tangent)
+@pytest.mark.covers("Spencer 2.2", by=charts.AbstractChart.derivative)
 def test_the_pseudo_inverse_is_the_inverse_derivative_for_tangent_charts_alone():
     at_start = {"tangent": 1e-13, "partition": 0.5, "linear state": 0.5}
     for name, bound in at_start.items():
@@ -139,7 +139,7 @@ def _null_rows(q, v):
     return np.linalg.svd(H)[2][4:]
 
 
-@pytest.mark.covers("Spencer 2.3", by=charts.state)
+@pytest.mark.covers("Spencer 2.3", by=(charts.linear, invariant_gradient))
 def test_conditions_of_positions_and_of_states_fail_together(rng):
     """(2.27), (2.28) on R_q against (2.21), (2.22) on (R_q, R_v), for random rows."""
     for degenerate in (False, True):
@@ -270,7 +270,7 @@ def test_no_chart_at_a_kinematic_singularity():
         charts.tangent(SYSTEM, SINGULAR, rank=2)
 
 
-@pytest.mark.covers("Spencer 2.4", by=charts.nonlinear)
+@pytest.mark.covers("Spencer 2.4", by=(charts.declared, charts.NonlinearChart))
 def test_accelerations_of_curved_coordinates():
     """(2.45) needs the terms of R's own curvature; against differences in time."""
     chart = apex_chart(SYSTEM, Q, V)

@@ -36,7 +36,7 @@ def tied(*joints):
     return model.build()
 
 
-@pytest.mark.covers("RBDA 8.3", "RBDA Table 8.1", "RBDA Example 8.1", by=closing)
+@pytest.mark.covers("RBDA 8.3", "RBDA Table 8.1", "RBDA Example 8.1", by=AbstractJoint.loop_error)
 @pytest.mark.parametrize("joint", SHARP[::2], ids=repr)
 def test_errors_from_afar_agree_with_those_from_near_to_second_order(joint, rng):
     """The recipe of (8.25)-(8.27) by logarithms, against the formulas that joints have."""

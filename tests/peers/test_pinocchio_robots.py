@@ -114,16 +114,16 @@ class Twin(NamedTuple):
     A: np.ndarray  # v = A qd
 
 
+def test_there_are_many_robots():
+    assert len(ROBOTS) >= 40
+
+
 @pytest.mark.covers(
     "RBDA Table 5.1",
     "RBDA Table 6.2",
     "RBDA Table 7.1",
     by=(rnea.inverse_dynamics, crba.joint_space_inertia, aba.forward_dynamics),
 )
-def test_there_are_many_robots():
-    assert len(ROBOTS) >= 40
-
-
 @pytest.mark.parametrize("name", ROBOTS)
 def test_robot(name, rng):
     for floating in (False, True):

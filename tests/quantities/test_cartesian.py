@@ -38,7 +38,7 @@ def test_joint_velocities_come_back_from_those_of_the_bodies(frame, method, rng)
     assert batch.residual.shape == (2,)
 
 
-@pytest.mark.covers("Tutorial 6", by=kt.generalized_velocity)
+@pytest.mark.covers("Tutorial 6", by=kt.jacobians)
 @pytest.mark.parametrize("ball", BALLS, ids=str)
 def test_any_independent_rows_of_consistent_velocities_give_the_same(ball, rng):
     """TU-53: exactly nv of them, chosen at random, for consistent velocities only."""

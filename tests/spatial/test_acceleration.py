@@ -82,7 +82,7 @@ def test_point_acceleration_is_the_second_derivative_of_position(rng):
     assert_close(point_acceleration(a, v, p), expected, scale=20)
 
 
-@pytest.mark.covers("RBDA 2.11", "RBDA 2.7", "6-D Guide 1: Acceleration", by=spatial_acceleration)
+@pytest.mark.covers("RBDA 2.11", "RBDA 2.7", "6-D Guide 1: Acceleration", by=point_acceleration)
 def test_spatial_accelerations_add_and_transform_like_velocities(rng):
     """Relative acceleration is the difference, without Coriolis terms, in any frame at rest."""
     X = random_placement(rng)

@@ -57,7 +57,7 @@ def test_unbranched_tree_needs_the_composite_of_the_farther_body(rng):
             assert_close(H[i, j], expected[0, 0], scale=np.max(np.abs(H)))
 
 
-@pytest.mark.covers("RBDA 6.2", by=crba_variants.from_definition)
+@pytest.mark.covers("RBDA 6.2", by=Model)
 def test_intersection_of_subtrees_is_a_subtree_or_empty(rng):
     """RBDA (6.9), and the exchange of sums over joints and bodies it rests on, (4.3)."""
     m = samples.random_tree(12, rng)

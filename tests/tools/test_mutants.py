@@ -89,6 +89,18 @@ def test_a_mutant_differs_in_one_place_and_keeps_its_lines():
     assert [ast.dump(node) for node in ast.walk(ast.parse(source))] == original
 
 
+def test_what_is_explained_is_there_and_has_a_reason():
+    text = (ROOT / "tests" / "mutants" / "equivalent.txt").read_text(encoding="utf-8")
+    for line in (line for line in text.splitlines() if line and not line.startswith("#")):
+        path, scope, rest = line.split(" | ", 2)
+        change, reason = rest.rsplit(" | ", 1)
+        before, after = change.split("  ->  ")
+        assert (ROOT / path).is_file()
+        assert scope == "-" or f"def {scope.split('.')[-1]}(" in (ROOT / path).read_text("utf-8")
+        assert before != after
+        assert reason
+
+
 def test_mutants_from_end_to_end(tmp_path):
     """Cross products and skew matrices are tested: what changes them dies, in its own process."""
     environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT / 'tests'}"}
