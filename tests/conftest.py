@@ -103,7 +103,7 @@ def pytest_runtest_call(item):
     # Markers of a class speak of its tests together, those of a test of itself.
     function, markers = item.nodeid.split("[")[0], item.iter_markers_with_node("covers")
     named = [by for node, marker in markers if node is item and (by := _by(marker))]
-    if not named or function in JUDGED:
+    if not named or function in JUDGED or entered.keeps_results(item.module):
         return (yield)
     with entered.Watch() as watch:
         result = yield

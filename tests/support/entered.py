@@ -5,7 +5,7 @@ wraps, of an override of a method, of any function of a class or module. Compile
 model are entered by their doors; so the text of an algorithm counts as called, too, when a door
 behind which it stands is entered. Other texts are executed when a kernel is traced. A test that
 calls kernels and traces none, because all were found in memory or on disk, cannot be judged; in a
-fresh clone, as in CI, nothing is on disk.
+fresh clone, as in CI, nothing is on disk. Nor can one whose file keeps results for several tests.
 
 ``Watch`` notes which code is entered with the profiler of the standard library, and only in the
 first case of each test function and in fixtures, which takes a few per cent of the time of tests.
@@ -16,7 +16,10 @@ import functools
 import importlib
 import inspect
 import os
+import sys
 import types
+
+_CACHE = type(functools.cache(len))
 
 
 @functools.cache
@@ -49,6 +52,11 @@ def is_called(things, entered) -> bool:
     return trace.__code__ not in entered and any(map(_calls_a_kernel, entered))
 
 
+def keeps_results(module) -> bool:
+    """Whether a test file has functions whose results are kept from one test to the next."""
+    return any(isinstance(value, _CACHE) for value in vars(module).values())
+
+
 def _calls_a_kernel(code):
     """Whether this is what calls compiled code: a door, whose text is generated, or a kernel."""
     file = code.co_filename.replace(os.sep, "/")
@@ -75,7 +83,7 @@ def _of_all(values, condition=lambda f: True):
 _LAYERS = {
     types.FunctionType: "__wrapped__", types.MethodType: "__func__", staticmethod: "__func__",
     classmethod: "__func__", property: "fget", functools.partial: "func",
-    functools.cached_property: "func", type(functools.cache(len)): "__wrapped__",
+    functools.cached_property: "func", _CACHE: "__wrapped__",
 }  # fmt: skip
 
 
@@ -103,17 +111,23 @@ def _subclasses(cls):
     return {c for d in cls.__subclasses__() for c in (d, *_subclasses(d))}
 
 
-@functools.cache
 def _doors():
-    """Public functions by the texts that are compiled behind them."""
-    from kinetree.model.define import DEFINITIONS, FUNCTIONS
+    """Functions of a model by the texts that are compiled behind them."""
+    from kinetree.model.define import DEFINITIONS
+
+    return _doors_of(len(DEFINITIONS))
+
+
+@functools.cache
+def _doors_of(count):
+    from kinetree.model.define import DEFINITIONS
 
     found = {}
-    for door in FUNCTIONS.values():
-        definition = DEFINITIONS.get(door.__name__)
-        for algorithm in definition.algorithms if definition else ():
-            for text in _wrapped(algorithm):
-                found.setdefault(text, []).append(door)
+    modules = [vars(m) for name, m in [*sys.modules.items()] if name.startswith("kinetree.")]
+    for name, definition in DEFINITIONS.items():
+        doors = [m[name] for m in modules if getattr(m.get(name), "definition", 0) is definition]
+        for text in (t for algorithm in definition.algorithms for t in _wrapped(algorithm)):
+            found.setdefault(text, []).extend(doors)
     return found
 
 
