@@ -18,7 +18,7 @@ from kinetree.contact.finding.detection import touches_of
 from kinetree.contact.finding.shapes import Placed
 from kinetree.contact.finding.supports import support
 from kinetree.errors import SingularError
-from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Sphere
+from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Plane, Sphere
 from kinetree.spatial.rotation import rotation_exp
 
 NAMES = (*SOLIDS, "mesh")
@@ -122,9 +122,14 @@ def test_a_wrong_answer_of_the_back_end_is_corrected_where_shapes_overlap(monkey
         assert_close(depths(a, b, found.normal[None])[0], -found.gap, scale=1.0)
         assert -1e-14 <= least + found.gap < 1e-8
     away = b._replace(origin=a.origin + 0.9 * best)
-    for far in (away, away._replace(origin=away.origin * [np.inf, 1, 1])):
-        with pytest.raises(SingularError, match=r"no distance between Ellipsoid.*Cylinder"):
-            convex_pairs.convex_distance(a, far)
+    with pytest.raises(SingularError, match=r"no distance between Ellipsoid.*Cylinder.*too flat"):
+        convex_pairs.convex_distance(a, away)
+    for far in (np.inf, -np.inf, np.nan, 1e200, -1e200):
+        for k in range(3):
+            lost = b._replace(origin=np.where(np.arange(3) == k, far, 0.0))
+            for pair in ((a, lost), (lost, a)):
+                with pytest.raises(SingularError, match="which are not at a finite place"):
+                    convex_pairs.convex_distance(*pair)
 
 
 def test_what_overlaps_a_little_is_not_looked_at_twice(monkeypatch):
@@ -149,6 +154,18 @@ def test_size_of_a_shape_is_that_of_the_largest_ball_about_its_middle(wedge, rng
         directions = np.concatenate([np.eye(3), unit_vectors(rng, 100)])
         assert_close(size_of(placed(shape)), reach(shape, directions).min())
     assert_close(size_of(placed(wedge)), 0.15)
+
+
+def test_directions_of_unit_length_are_spread_over_the_sphere(rng):
+    for n in (20, 60, 300):
+        d = convex_pairs._spread(n)
+        assert_close(np.linalg.norm(d, axis=1), np.ones(n))
+        np.testing.assert_allclose(d.mean(axis=0), 0, atol=2 / n)
+        np.testing.assert_allclose(d.T @ d / n, np.eye(3) / 3, atol=2 / n)
+        apart = np.arccos(np.clip(d @ d.T - 2 * np.eye(n), -1, 1))
+        assert apart.min() > 3.0 / np.sqrt(n)
+        holes = np.arccos(np.clip(unit_vectors(rng, 2000) @ d.T, -1, 1)).min(axis=1)
+        assert holes.max() < 3.2 / np.sqrt(n)
 
 
 # --- Closed forms ---------------------------------------------------------------------------------
@@ -200,3 +217,45 @@ def test_a_ball_with_its_centre_on_a_surface_or_an_axis_is_pushed_straight_out(s
                     assert_close(
                         outside(a, (t.point - n * t.gap / 2)[None]), [0], scale=1.0, ulps=1000
                     )
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.covers("RBDA 11.6", by=touches)
+def test_shapes_touch_planes_with_points_of_their_surface_the_lowest_among_them(name, wedge, rng):
+    shape = SOLIDS.get(name, wedge)
+    count = {"ball": 1, "capsule": 2, "box": 8, "cylinder": 10, "ellipsoid": 1, "mesh": 6}[name]
+    R = rotation_exp(rng.normal(size=3))
+    plane, n = Placed(Plane(), R, rng.normal(size=3)), R[:, 2]
+    upright = R @ rotation_exp(np.array([0, 0, 0.3]))
+    lying = R @ rotation_exp(np.array([np.pi / 2, 0, 0]))
+    for axes in (rotation_exp(2 * rng.normal(size=3)), upright, upright * [1, -1, -1], lying):
+        b = Placed(shape, axes, plane.origin + 0.3 * n + 0.4 * R[:, 0])
+        lowest = 0.3 - reach(shape, -n[None] @ axes)[0]
+        for pair, sign in (((plane, b), 1), ((b, plane), -1)):
+            found = touches(*pair)
+            assert len(found) == count
+            assert_close(min(t.gap for t in found), lowest, scale=1.0)
+            for t in found:
+                assert_close(t.normal, sign * n)
+                foot, end = (t.point + s * n * t.gap / 2 for s in (-1, 1))
+                assert_close((foot - plane.origin) @ n, 0.0, scale=1.0)
+                if name != "capsule":
+                    assert_close(outside(b, end[None]), [0], scale=1.0)
+                else:  # of the ball at either end
+                    away = np.linalg.norm(
+                        end - b.origin + 0.2 * axes[:, [2, 2]].T * [[1], [-1]], axis=1
+                    )
+                    assert_close(away.min(), 0.1, scale=1.0)
+            different = np.array([t.point for t in found])
+            apart = np.linalg.norm(different[:, None] - different, axis=2)
+            assert np.sum(apart < 1e-9) in (count, count + 2, count + 4)  # a rim and its corner
+
+
+def test_a_standing_cylinder_rests_on_a_square_of_its_rim(rng):
+    shape = Cylinder(0.3, 0.4)
+    found = touches(placed(Plane()), placed(shape, None, (0.1, 0.2, 0.2)))
+    low = np.array([t.point for t in found if t.gap < 0.1]) - [0.1, 0.2, 0]
+    assert_close(low[:, 2], np.zeros(5), scale=1.0)
+    assert_close(np.hypot(low[:, 0], low[:, 1]), np.full(5, 0.3))
+    assert_close(low[0], [0.3, 0, 0])
+    assert_close(low[1:], 0.3 * np.array([[1, 0, 0], [0, 1, 0], [-1, 0, 0], [0, -1, 0]]))
