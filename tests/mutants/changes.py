@@ -8,7 +8,7 @@ Not made, because no test could or should notice them:
 - sizes of tolerances: numbers below 1e-3 or from 1e6, and products with them, ``eps``, ``tiny`` or
   a tolerance, since another one of that order decides the same. Comparisons with them are changed;
 - integers from 10 that are not an index: limits on iterations, sizes and counts;
-- which values tests draw: ``examples`` of joints, arguments of random numbers;
+- which values are drawn at random: ``examples`` of joints, arguments of random numbers, seeds;
 - shapes of new arrays and operators on literal lists and strings, which fail at once;
 - ``<`` for ``<=`` between numbers that are not evidently integers, which differ on a set of measure
   zero; such a comparison is turned around instead;
@@ -44,7 +44,7 @@ ORDERED = {  # functions of which the order of two arguments matters, and the fi
     "subtract": 0, "divide": 0, "less": 0, "greater": 0, "solve": 0, "difference": 0, "where": 1,
     "select": 1, "rotate_symmetric": 0, "copysign": 0,
 }  # fmt: skip
-RANDOM = {"uniform", "normal", "standard_normal", "integers", "choice"}
+RANDOM = {"uniform", "normal", "standard_normal", "integers", "choice", "default_rng"}
 SHAPES = {"zeros", "ones", "empty", "eye", "full", "reshape", "broadcast_to", "identity"}
 UNSEEN = {"strict", "copy", "stacklevel", "maxsize"}
 INDICES = set("ijklbp")
@@ -151,8 +151,8 @@ class _Finder:
             return
         for decorator in node.decorator_list:
             self._decorator(decorator)
-        for default in [*node.args.defaults, *node.args.kw_defaults]:
-            if default is not None:
+        for name, default in _defaults(node.args):
+            if default is not None and name != "seed":
                 self.walk(default)
         outer, self.in_function = self.in_function, True
         self._body(node)
@@ -326,6 +326,15 @@ def _negated(test):
 
 def _name(node):
     return getattr(node, "attr", None) or getattr(node, "id", None)
+
+
+def _defaults(arguments):
+    """Names and defaults of the arguments that have one."""
+    named = [*arguments.posonlyargs, *arguments.args]
+    first = len(named) - len(arguments.defaults)
+    pairs = [*zip(named[first:], arguments.defaults, strict=True)]
+    pairs += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    return [(argument.arg, default) for argument, default in pairs]
 
 
 def _starred(nodes):
