@@ -194,3 +194,20 @@ def test_an_implicit_step_of_an_oscillator(scheme, share):
     guess = z0 + h * A @ z0
     assert_close(step.corrections[0], np.max(np.abs(z1 - guess)), ulps=1e4)
     assert len(step.corrections) == 2
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+def test_coordinates_that_depend_on_each_other_are_refused_in_any_unit(unit):
+    """Two rows that differ by a billionth are one."""
+    K = constraint(LOADER, np.zeros(8), np.zeros(8)).K
+    G = velocity_basis(LOADER, np.zeros(8), K, coordinates(LOADER, K, "tangent")).G
+    R = np.linalg.pinv(G)
+    nearly = unit * np.array([R[0] + R[1], (R[0] + R[1]) * (1 + 1e-12) + 1e-12 * R[0]])
+    with pytest.raises(kt.SingularError, match="do not determine the motion of model"):
+        linearize_in_coordinates(LOADER, np.zeros(8), np.zeros(8), np.zeros(8), independent=nearly)
+    fine = unit * np.array([R[0] + R[1], R[0]])
+    rest = np.zeros(8)
+    found = linearize_in_coordinates(LOADER, rest, rest, rest, independent=fine)
+    other = linearize_in_coordinates(LOADER, rest, rest, rest, independent=fine / unit)
+    assert_close(found.A[2:, :2], other.A[2:, :2], ulps=1e6)
+    assert_close(found.B, unit * other.B, ulps=1e6)

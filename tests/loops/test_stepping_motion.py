@@ -296,3 +296,29 @@ def test_forces_that_change_with_time_act_at_the_end_of_an_implicit_step():
     )
     np.testing.assert_allclose(motion.q[-1], np.full(2, (1 - np.cos(w)) / w**2), atol=1e-4)
     np.testing.assert_allclose(motion.qd[-1], np.full(2, np.sin(w) / w), atol=2e-4)
+
+
+def offset_four_bar(z):
+    """A planar four-bar whose pin misses by ``z`` along its axis."""
+    bar, hinge = kt.Inertia.from_mass_center(1.0, (0.1, 0, 0), np.eye(3) / 100), kt.Revolute("z")
+    return (
+        kt.ModelBuilder("offset")
+        .body("crank", joint=hinge, inertia=bar)
+        .body("coupler", on="crank", joint=hinge, at=(0.3, 0, 0), inertia=bar)
+        .body("rocker", joint=hinge, at=(0.4, 0, 0), inertia=bar)
+        .loop("pin", predecessor="coupler", successor="rocker", joint=hinge, at=(0.5, 0, 0),
+              successor_at=(0.4, 0, z))
+        .build()
+    )  # fmt: skip
+
+
+def test_a_start_that_is_open_along_redundant_constraints_has_slack():
+    """The constraint matrix shows nothing of it: hinges are parallel, the error is all."""
+    q = kt.loops.assemble(offset_four_bar(0.0), [1.0, -0.4, 1.2])
+    assert choose(offset_four_bar(0.0), q).chosen.slack == 0
+    with pytest.warns(kt.errors.MisalignmentWarning, match="misaligned by up to"):
+        choice = choose(offset_four_bar(1e-5), q)
+    gap = np.max(np.abs(closure_error(offset_four_bar(1e-5), q) * choice.chosen.every))
+    assert gap > 1e-6
+    assert gap <= choice.chosen.slack < 100 * gap
+    assert choice.chosen.largest_error(closure_error(offset_four_bar(1e-5), q)) < 1e-11

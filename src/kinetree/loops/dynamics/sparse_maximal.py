@@ -383,7 +383,7 @@ def _add(diagonal, off, u, v, block):
 
 def _inverse(A, size, node, describe):
     """``A⁻¹``; ``size`` is what the diagonal was; rounding must not pass for inertia."""
-    scale = 1 / np.sqrt(np.where(size > 0, size, 1.0))
+    scale = 1 / np.sqrt(np.maximum(size, np.finfo(float).tiny))
     if np.linalg.eigvalsh(A * scale * scale[:, None])[0] <= _NO_INERTIA:
         raise SingularError(
             f"the sparse method needs an invertible inertia for every single body, and "

@@ -273,7 +273,7 @@ def _in_other_coordinates(state, t, independent):
     sizes = np.linalg.norm(R * units, axis=-1)[..., None] * np.linalg.norm(
         t.G / units[:, None], axis=-2, keepdims=True
     )
-    s = np.linalg.svd(T / np.where(sizes > 0, sizes, 1), compute_uv=False)
+    s = np.linalg.svd(T / np.maximum(sizes, np.finfo(float).tiny), compute_uv=False)
     if T.shape[-1] != T.shape[-2] or not np.all(s[..., -1] > _DETERMINED):
         return None  # the general way decides, and says what is wrong
     y1, z1 = loop_coordinates_along(state, chosen, t.G, t.V)

@@ -49,7 +49,7 @@ def velocity_basis(model, q, K, chosen: Coordinates) -> VelocityBasis:
     R = np.broadcast_to(coordinate_jacobian(model, q, chosen), (*K.shape[:-2], p, model.nv))
     size = np.linalg.norm(R * units.columns, axis=-1)
     of_K = np.broadcast_to(units.rows, K.shape[:-1])
-    left = np.concatenate([1 / np.where(size > 0, size, 1), of_K], axis=-1)
+    left = np.concatenate([1 / np.maximum(size, np.finfo(float).tiny), of_K], axis=-1)
     X = left[..., None] * np.concatenate([R, K], axis=-2) * units.columns
     U, s, Vt = np.linalg.svd(X, full_matrices=False)
     if model.nv and np.any(s[..., -1] <= RANK_TOLERANCE * s[..., 0]):

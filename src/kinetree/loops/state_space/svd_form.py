@@ -214,11 +214,8 @@ class SVDForm:
         if len(sigma) == 0:
             return sigma
         counts = sigma > self.threshold * sigma[0]
-        if self.damping:
-            inverse = sigma / (sigma**2 + self.damping**2)
-        else:
-            inverse = 1 / np.where(counts, sigma, 1.0)
-        return np.where(counts, inverse, 0.0)
+        damped = sigma**2 + self.damping**2
+        return np.divide(sigma, damped, out=np.zeros_like(sigma), where=counts)
 
 
 # --- singular passes: Spencer §3.1, ch. 5 --------------------------------------------------------
