@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinetree.algorithms.closed.allowed_motion import require_unmoved
 from kinetree.algorithms.closed.constraints import loop_constraints
-from kinetree.algorithms.closed.independent import require_unmoved
 from kinetree.algorithms.closed.rank import scaling
 from kinetree.arrays.dispatch import as_numpy
 from kinetree.arrays.kinds import ArrayLike

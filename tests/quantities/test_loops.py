@@ -5,9 +5,9 @@ import pytest
 from support.closeness import assert_close
 
 import kinetree as kt
+from kinetree.algorithms.closed.allowed_motion import AllowedMotion
 from kinetree.algorithms.closed.elimination import orthogonal_solution
 from kinetree.algorithms.closed.independent import (
-    AllowedMotion,
     allowed_motion,
     allowed_motion_at,
     coordinate_plan,

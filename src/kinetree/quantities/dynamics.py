@@ -20,7 +20,7 @@ from kinetree.algorithms import (
 )
 from kinetree.algorithms import fewest_operations as fewest
 from kinetree.algorithms.closed import joint_space, maximal
-from kinetree.algorithms.closed.independent import require_unmoved
+from kinetree.algorithms.closed.allowed_motion import require_unmoved
 from kinetree.algorithms.crba import require_independent_joints
 from kinetree.arrays.batch import over_batch
 from kinetree.arrays.host import on_host
