@@ -1,16 +1,18 @@
 """Finding contacts: broad phase, general convex shapes, axes, changes."""
 
 import sys
+from itertools import combinations
 
 import numpy as np
 import pytest
 from support.closeness import assert_close
 from support.contact_scenes import on_table, placed, state, two_bodies, wedge_in
 
+import kinetree as kt
 from kinetree.contact.contacts import contact_axes, contact_axes_rate, contact_changes, jacobian
 from kinetree.contact.finding import convex as convex_pairs
 from kinetree.contact.finding.convex import Nearest, convex_distance
-from kinetree.contact.finding.detection import bounds, place_shapes, sweep_and_prune
+from kinetree.contact.finding.detection import bounds, near_pairs, place_shapes, sweep_and_prune
 from kinetree.contact.finding.manifold import clipped, hull_order
 from kinetree.contact.finding.shapes import Placed
 from kinetree.contact.finding.supports import farthest_points
@@ -21,6 +23,7 @@ from kinetree.model.geometry import (
     Capsule,
     Cylinder,
     Ellipsoid,
+    Geometry,
     HeightField,
     Plane,
     Sphere,
@@ -54,6 +57,48 @@ def test_sweep_finds_the_same_pairs_as_comparing_all_with_all(count, rng):
         if np.all(low[i] <= high[j]) and np.all(low[j] <= high[i])
     ]
     assert sweep_and_prune(low, high).tolist() == expected
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.1, 0.7])
+def test_pairs_are_near_when_their_boxes_are_within_the_margin(margin, rng):
+    balls = [placed(Sphere(r), None, rng.uniform(-1, 1, 3)) for r in rng.uniform(0.05, 0.2, 20)]
+    pairs = {(i, j): (i, j) for i in range(20) for j in range(i + 1, 20) if (i + j) % 3}
+    expected = [
+        (i, j)
+        for i, j in pairs
+        if np.max(np.abs(balls[i].origin - balls[j].origin)) - margin
+        <= balls[i].shape.radius + balls[j].shape.radius
+    ]
+    assert near_pairs(balls, pairs, margin) == expected
+    assert 0 < len(expected) < len(pairs)
+    assert near_pairs([], {}, margin) == []
+
+
+def test_contacts_name_the_bodies_and_the_coefficients_of_their_own_pair(rng):
+    builder = kt.ModelBuilder("balls")
+    for k in range(5):
+        inertia = kt.shapes.sphere(0.1, mass=1.0)
+        builder.body(f"b{k}", joint=kt.Translation(), inertia=inertia)
+    shapes = [Geometry(k + 1, Sphere(0.1 + 0.01 * k), name=f"g{k}") for k in range(5)]
+    model = builder.build().replace(geometry=shapes)
+    scene = Scene(model, friction=lambda a, b: a.body + b.body / 10, restitution=0.25)
+    q = rng.uniform(-0.15, 0.15, size=15)
+    contacts = scene.contacts(q, margin=0.05)
+    expected = {}
+    for i, j in combinations(range(5), 2):
+        way = q[3 * j : 3 * j + 3] - q[3 * i : 3 * i + 3]
+        gap = np.linalg.norm(way) - 0.2 - 0.01 * (i + j)
+        if gap <= 0.05:
+            expected[f"g{i}/g{j}:0"] = i + 1, j + 1, gap, way / np.linalg.norm(way)
+    assert len(expected) > 4
+    assert set(contacts.names) == set(expected)
+    for k, name in enumerate(contacts.names):
+        i, j, gap, normal = expected[name]
+        assert (contacts.predecessor[k], contacts.successor[k]) == (i, j)
+        assert_close(contacts.gap[k], gap, scale=1.0)
+        assert_close(contacts.normal[k], normal)
+        assert_close(contacts.friction[k], i + j / 10)
+        assert contacts.restitution[k] == 0.25
 
 
 def test_boxes_hold_their_shapes_and_touch_them(rng, wedge):

@@ -16,7 +16,8 @@ from support.contact_scenes import (
 import kinetree as kt
 from kinetree.contact.contacts import bias, jacobian, spatial_normals, velocity
 from kinetree.contact.finding import candidates
-from kinetree.contact.finding.curvature import surface_at
+from kinetree.contact.finding.convex import Nearest
+from kinetree.contact.finding.curvature import surface_at, surfaces_between
 from kinetree.contact.scene import Scene
 from kinetree.model.geometry import (
     Box,
@@ -69,6 +70,60 @@ def test_rates_of_gaps_are_the_rows_and_the_biases(name, rng):
         np.testing.assert_allclose(b[:, 0], second, atol=3e-6)
         first, _ = derivatives(speeds_along(scene, q, qd))
         np.testing.assert_allclose(b, first, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.covers("RBDA 11.1", by=candidates.point_velocities)
+def test_points_move_over_the_surface_of_the_first_body_as_differences_say(name, rng):
+    scene, q, qd = scene_and_state(name, rng)
+    model, pairs = scene.model, pairs_of(scene)
+    body = pairs[0][0].body
+    first = kt.poses(model, q)[body - 1] if body else np.eye(4)
+
+    def carried(t):
+        """The points, where the first body would have taken them back to its place at zero."""
+        later = model.integrate(q, t * qd)
+        points = candidates.positions(model, later, pairs)[1]
+        back = first @ np.linalg.inv(kt.poses(model, later)[body - 1] if body else np.eye(4))
+        return points @ back[:3, :3].T + back[:3, 3]
+
+    _, _, axes = candidates.positions(model, q, pairs)
+    expected = np.einsum("nij,nj->ni", axes[:, 1:], derivatives(carried)[0])
+    found = candidates.point_velocities(model, q, qd, pairs)
+    np.testing.assert_allclose(found, expected, atol=1e-8)
+
+
+def test_no_pairs_have_no_points(rng):
+    scene, q, qd = scene_and_state("ball on ball", rng)
+    shapes = [part.shape for part in candidates.positions(scene.model, q, [])]
+    assert shapes == [(0,), (0, 3), (0, 3, 3)]
+    assert [p.shape for p in candidates.velocities(scene.model, q, qd, [])] == [(0,), (0, 3)]
+    assert candidates.point_velocities(scene.model, q, qd, []).shape == (0, 2)
+
+
+@pytest.mark.covers("RBDA 11.1", "RBDA 11.6", by=(bias, surfaces_between))
+def test_equal_boxes_on_top_of_each_other_move_like_one_that_is_a_little_smaller(rng):
+    def biases(size, turn):
+        model = two_bodies(Box((0.4, 0.3, 0.2)), Box(size), fixed=True)
+        q = model.neutral()
+        q[2] = 0.2 * turn
+
+        def level(a, b):
+            return Nearest(0.0, np.array([0, 0, turn]), np.array([0, 0, 0.1 * turn]))
+
+        contacts = Scene(model, distance=level).contacts(q)
+        assert contacts.size == 4
+        order = np.lexsort(np.sign(contacts.point[:, :2]).T)
+        return bias(model, q, qd, contacts)[order], contacts.point[order]
+
+    qd = rng.normal(size=6)
+    for turn in (1, -1):
+        (found, points), (expected, inner) = (
+            biases((0.4 - d, 0.3 - d, 0.2), turn) for d in (0.0, 1e-5)
+        )
+        np.testing.assert_allclose(points, inner, atol=1e-5)
+        np.testing.assert_allclose(found, expected, atol=1e-3)
+        assert np.abs(found).max() > 0.1
 
 
 @pytest.mark.parametrize("name", PAIRS)
