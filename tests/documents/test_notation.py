@@ -4,6 +4,7 @@ import inspect
 import re
 from collections import defaultdict
 from dataclasses import fields, is_dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -65,8 +66,15 @@ def exists(name):
         return False
     if any(hasattr(getattr(kt, space) if space else kt, name) for space in SPACES):
         return True
-    texts = (ROOT / "src" / "kinetree").rglob("*.py")
-    return any(re.search(rf"\b{name}\b", text.read_text(encoding="utf-8")) for text in texts)
+    return name in words_of_texts()
+
+
+@cache
+def words_of_texts():
+    """Every word in the source of algorithms, loops and models."""
+    folders = [ROOT / "src" / "kinetree" / name for name in ("algorithms", "loops", "model")]
+    files = [path for folder in folders for path in folder.rglob("*.py")]
+    return {word for path in files for word in re.findall(r"\w+", path.read_text("utf-8"))}
 
 
 @pytest.mark.parametrize("letter", [row[0] for row in rows()])

@@ -124,7 +124,7 @@ def test_many_turns_at_once_are_left_out(turns):
     assert_close(many.q[-1, 1], many.q[-1, 0], condition=1e4)
 
 
-@pytest.mark.parametrize("integrator", ["rk6", "rosenbrock", "implicit_midpoint"])
+@pytest.mark.parametrize("integrator", ["rosenbrock", "implicit_midpoint"])
 def test_every_integrator_goes_round(integrator):
     ends = []
     for model in (VECTOR, QUATERNION):
@@ -132,7 +132,7 @@ def test_every_integrator_goes_round(integrator):
             model, model.neutral(), SPIN, duration=1.0, dt=1e-3, integrator=integrator
         )
         ends.append(kt.pose(model, motion.q[-1], "body"))
-    accuracy = {"rk6": 1e-9, "implicit_midpoint": 1e-3, "rosenbrock": 1e-4}[integrator]
+    accuracy = {"implicit_midpoint": 1e-3, "rosenbrock": 1e-4}[integrator]
     np.testing.assert_allclose(*ends, rtol=0, atol=accuracy)
 
 
