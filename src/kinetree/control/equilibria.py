@@ -19,6 +19,7 @@ from kinetree.loops.linear.velocity_basis import MotionState, velocity_basis
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_model
 from kinetree.quantities.dynamics import (
+    bias_force,
     forward_dynamics,
     gravity_force,
     inverse_dynamics,
@@ -47,7 +48,8 @@ def holding_forces(m, q):
 
 @kernel
 def _holding_forces(m, q):
-    return gravity_force(m, q) - passive_force(m, q, m.zero_velocity)
+    """Of a tree; prescribed joints move all the same, and have their part."""
+    return bias_force(m, q, m.zero_velocity) - passive_force(m, q, m.zero_velocity)
 
 
 def motion_under(model, q, qd, tau, f_ext=None):
