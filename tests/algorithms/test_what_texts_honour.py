@@ -827,7 +827,8 @@ PARTS = {
     "joint_space.constraint", "jacobians.frame_bias_acceleration", "kinematics.joint_transforms",
     "kinematics.subspace_rate", "maximal.equations", "joint_space.joint_constraints",
     "newton_kinematics.newton_history", "newton_kinematics.newton_step",
-    "propagation.require_regular_variables", "reactions.joint_reactions", "reactions.multipliers", "reactions.pushed",
+    "propagation.require_regular_variables", "reactions.joint_reactions", "reactions.multipliers",
+    "reactions.pushed",
     "stacked.stacked_operators", "stacked.stacked_vectors", "state_space.split_state",
 }  # fmt: skip
 """What texts are made of, or what tests of their own look at: no motion, force or inertia."""
