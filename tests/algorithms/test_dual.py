@@ -36,3 +36,14 @@ def test_arrays_are_left_to_numpy():
     product = Dual(2.0, 1.0) * np.array([1.0, 3.0])
     assert [p.value for p in product] == [2.0, 6.0]
     assert [p.rate for p in product] == [1.0, 3.0]
+
+
+def test_comparisons_and_angles_by_the_names_that_numpy_looks_for():
+    one, two = Dual(1.0, 5.0), Dual(2.0, -5.0)
+    assert two >= one
+    assert one >= one
+    assert not one >= two
+    assert not two <= one
+    angle = one.arctan2(two)
+    assert_close(angle.value, np.arctan2(1.0, 2.0))
+    assert_close(angle.rate, (2 * 5.0 - 1 * -5.0) / 5)

@@ -1,5 +1,7 @@
 """Loops in joint space, against maximal coordinates and against Lagrange's equation."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from support import linkages
@@ -173,3 +175,8 @@ def test_stabilisation_is_that_of_maximal_coordinates():
 def test_a_gap_in_words_has_both_parts_and_the_size_of_the_loop():
     gap = np.array([0.0, 0.0, 0.1, 0.3, 0.0, 0.4])
     assert joint_space._in_words(gap, 2.0) == "0.1 rad and 0.5 m, 0.25 of its size"
+
+
+def test_the_largest_error_is_named_with_its_unit():
+    own = SimpleNamespace(units=("rad", "m"))
+    assert joint_space._largest(np.array([0.1, -0.5]), own) == "0.5 m"

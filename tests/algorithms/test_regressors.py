@@ -99,6 +99,7 @@ def test_friction_and_rotors_act_at_their_own_joints(rng):
     assert_close(viscous, np.diag(qd))
     assert_close(coulomb, np.diag(np.sign(qd)))
     assert_close(rotor, np.diag(qdd))
+    assert regressors.joint_columns(np.zeros(n), qdd) == []
     still = regressors.joint_columns(np.zeros(n), qdd, "coulomb")
     assert len(still) == 1
     assert not np.any(still[0])

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from support.closeness import assert_close
+from support.special_joints import Driven
 
 from kinetree.algorithms import aba, rnea
 from kinetree.joints import (
@@ -101,3 +102,17 @@ def test_joints_do_not_depend_on_time_by_default():
 
 def test_no_singularity_unless_a_joint_says_so(rng):
     assert Spherical().singularity(Spherical().random(rng)) == 1
+
+
+class Steady(Driven):
+    """Turns at a constant rate about one axis."""
+
+    def jcalc(self, q, qd):
+        X, S, _, _ = super().jcalc(q, qd)
+        return X, S, Motion((0.0, 0.0, 1.0), np.zeros(3)), Motion.zero()
+
+
+def test_a_joint_with_any_velocity_at_rest_moves_by_itself():
+    assert AbstractJoint.moves_by_itself.fget(Steady(0.0))
+    assert AbstractJoint.moves_by_itself.fget(Driven(0.3))
+    assert not AbstractJoint.moves_by_itself.fget(Revolute("z"))

@@ -10,10 +10,13 @@ from kinetree.joints import (
     Euler,
     Exponential,
     Fixed,
+    Helical,
     Prismatic,
+    RackAndPinion,
     Revolute,
     SphereInCylinder,
     Spherical,
+    Translation,
 )
 from kinetree.joints.axis import completed_basis
 from kinetree.spatial import Motion, Plucker, exp, rot
@@ -96,3 +99,24 @@ def test_error_of_sphere_in_cylinder_is_exact_also_far_from_closure(rng):
     rate = np.imag(joint.loop_error(exp(v * (1j * h)) @ X)) / h
     T = joint.constraint_subspace(joint.coordinates(X))
     assert_close(rate, T.T @ v, ulps=50)
+
+
+@pytest.mark.covers("RBDA 8.3", by=AbstractJoint.loop_alignment)
+def test_alignment_is_the_cosine_that_tells_half_a_turn_from_none(rng):
+    turn = rng.standard_normal(3)
+    for angle in (0.0, 0.7, 2.0, np.pi):
+        X = Plucker(rotation_exp(angle * turn / np.linalg.norm(turn)), rng.standard_normal(3))
+        for joint in (Fixed(), Translation()):
+            assert_close(joint.loop_alignment(X), 2 * np.cos(angle), scale=4)
+        joint = Cylindrical(rng.standard_normal(3))
+        axis = np.array(joint.axis)
+        assert_close(joint.loop_alignment(X), axis @ (X.E @ axis), scale=4)
+
+
+@pytest.mark.parametrize("joint", [RackAndPinion(0.5), Helical("z", pitch=0.3)], ids=repr)
+def test_coordinates_beside_a_joint_are_those_of_the_nearest_position(joint, rng):
+    """To first order a small motion ``d`` beside the joint adds its projection onto ``S``."""
+    q, d, h = np.array([0.8]), rng.standard_normal(6), 1e-6
+    S = joint.motion_subspace(q).to_array()[:, 0]
+    X = exp(Motion.from_array(h * d)) @ joint.transform(q)
+    assert_close((joint.coordinates(X) - q) / h, [S @ d / (S @ S)], ulps=1e11, scale=1)
