@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import linprog, minimize
 from support.closeness import assert_close
 from support.contact_scenes import assert_laws_hold, ball_in_slot, box, stack
 
 from kinetree.contact.complementarity import cones, quadratic
+from kinetree.contact.complementarity.residuals import Equations, residuals
+from kinetree.contact.complementarity.rows import Rows, newton_matrix, scaled
+from kinetree.contact.complementarity.traced import Sweeps
 from kinetree.errors import ShapeError, UnknownNameError
 
 G = 9.81
@@ -224,3 +227,123 @@ def test_wrong_problems_are_refused():
         cones.solve(A, b, [0.5], low=[0], high=[1], method="newtn")
     with pytest.raises(UnknownNameError, match="one of coulomb, convex, got 'dry'"):
         cones.solve(A, b, [0.5], low=[0], high=[1], law="dry")
+
+
+# --- residuals, derivatives, proofs: against their definitions ------------------------------------
+
+
+def mixed_rows(rng, convex, contacts=3):
+    """Contacts, then a loop, a limit, an upper limit, dry friction."""
+    low, high = np.array([-np.inf, 0.0, -np.inf, -0.5]), np.array([np.inf, np.inf, 0.2, 0.7])
+    return Rows(rng.uniform(0.2, 1, contacts), low, high, convex)
+
+
+@pytest.mark.parametrize("convex", [False, True])
+def test_residuals_are_those_of_the_definitions(rng, convex):
+    for _ in range(20):
+        rows = mixed_rows(rng, convex, contacts=2)
+        J = rng.normal(size=(rows.size, 4))
+        A, b, lam = J @ J.T, rng.normal(size=rows.size), rng.normal(size=rows.size)
+        w, power, cone, dual = A @ lam + b, [0.0], [0.0], [0.0]
+        for k, mu in enumerate(rows.mu):
+            f, v = lam[3 * k : 3 * k + 3], w[3 * k : 3 * k + 3]
+            rise = mu * np.hypot(v[1], v[2])
+            power.append(abs(f @ v + (0 if convex else f[0] * rise)))
+            cone += [np.hypot(f[1], f[2]) - mu * f[0], -f[0]]
+            dual.append(rise - v[0] if convex else -v[0])
+        for low, high, f, v in zip(rows.low, rows.high, lam[6:], w[6:], strict=True):
+            cone += [low - f, f - high]
+            room = f - low if v > 0 else high - f
+            (dual if np.isinf(room) else power).append(abs(v) if np.isinf(room) else abs(room * v))
+        found = residuals(rows, A, b, lam)
+        assert_close(found.complementarity, max(power))
+        assert_close(found.cone, max(cone))
+        assert_close(found.dual, max(dual))
+
+
+def test_scaled_residual_has_no_unit(rng):
+    for sign in (1, -1):  # also where no part of b is positive
+        rows = mixed_rows(rng, False, contacts=2)
+        J = rng.normal(size=(rows.size, 4))
+        A, b, lam = J @ J.T, sign * rng.uniform(1, 2, rows.size), rng.normal(size=rows.size)
+        expected = residuals(rows, A, b, lam).scaled
+        for force, speed in ((1e3, 1e-3), (1e-4, 1e5)):
+            other = rows._replace(low=force * rows.low, high=force * rows.high)
+            found = residuals(other, speed / force * A, speed * b, force * lam)
+            assert_close(found.scaled, expected, ulps=1e4)
+    nothing = residuals(rows, A, 0 * b, 0 * lam)
+    assert nothing == (0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("convex", [False, True])
+def test_newton_matrix_is_the_derivative_of_what_is_missing(rng, convex):
+    seen = set()
+    for _ in range(30):
+        rows = mixed_rows(rng, convex)
+        J = rng.normal(size=(rows.size, 5))
+        A, b, lam = J @ J.T / 5, rng.normal(size=rows.size), rng.normal(size=rows.size)
+        G = newton_matrix(rows, A, lam, A @ lam + b)
+        h, n = 1e-6, rows.size
+        missing = Equations(A, b, rows).missing
+        columns = [(missing(lam + h * e) - missing(lam - h * e)) / (2 * h) for e in np.eye(n)]
+        np.testing.assert_allclose(G, np.array(columns).T, atol=1e-6)
+        for k, mu in enumerate(rows.mu):
+            x = (lam - A @ lam - b)[3 * k : 3 * k + 3]
+            seen.add(
+                "sticks" if np.hypot(x[1], x[2]) < mu * x[0] else "slides" if x[0] > 0 else "open"
+            )
+    assert seen == {"sticks", "slides", "open"}
+
+
+def test_one_sweep_solves_contacts_that_do_not_feel_one_another(rng):
+    """Blocks of their own: where they stick or part at once, in whatever order."""
+    for convex in (False, True):
+        mu, c = np.full(4, 0.8), 4
+        A, b = np.zeros((3 * c, 3 * c)), np.zeros(3 * c)
+        for k in range(c):
+            J, at = rng.normal(size=(3, 5)), slice(3 * k, 3 * k + 3)
+            A[at, at] = J @ J.T
+            cone = np.array([1.0, *rng.uniform(-0.4, 0.4, 2)])
+            b[at] = -A[at, at] @ cone if k % 2 == 0 else [2.0, 0.3, -0.2]
+        rows = Rows(mu, np.zeros(0), np.zeros(0), convex)
+        S, d, _, units = scaled(A, b, rows)
+        found = units * Sweeps(S, d, rows, 0.0).after(np.zeros(3 * c))
+        for k in range(c):
+            at = slice(3 * k, 3 * k + 3)
+            expected = -np.linalg.solve(A[at, at], b[at]) if k % 2 == 0 else np.zeros(3)
+            assert_close(found[at], expected, condition=np.linalg.cond(A[at, at]), scale=1)
+            exact = cones.one_contact_force(A[at, at], b[at], mu[k], convex)
+            assert_close(exact, expected, condition=np.linalg.cond(A[at, at]), scale=1)
+
+
+@pytest.mark.parametrize("method", ["newton", "admm"])
+def test_rows_have_forces_or_a_proof_that_there_are_none(rng, method):
+    """Linear programming finds ``A y = 0``, ``b · y < 0``, with ``y`` where rows have no bound."""
+    kinds = [(-np.inf, np.inf), (0.0, np.inf), (-np.inf, 0.0), (-1.0, np.inf), (-0.5, 2.0)]
+    proved = 0
+    for _ in range(25):
+        n = int(rng.integers(2, 6))
+        low, high = np.array([kinds[k] for k in rng.integers(0, 5, n)]).T
+        J = rng.normal(size=(n, int(rng.integers(1, n))))
+        A, b = J @ J.T, rng.normal(size=n)
+        box = [
+            (0 if np.isfinite(x) else -1, 0 if np.isfinite(y) else 1)
+            for x, y in zip(low, high, strict=True)
+        ]
+        worst = linprog(b, A_eq=J.T, b_eq=np.zeros(J.shape[1]), bounds=box)
+        found = cones.solve(A, b, [], low=low, high=high, method=method)
+        if worst.fun < -1e-9:
+            proved += 1
+            assert not found.converged
+            y = found.certificate.forces
+            assert_close(J.T @ y, np.zeros(J.shape[1]), scale=1, ulps=1e7)
+            assert b @ y < 0
+            assert all(s - 1e-9 <= x <= t + 1e-9 for x, (s, t) in zip(y, box, strict=True))
+            units = 10 ** rng.uniform(-4, 4, n)
+            rescaled = units[:, None] * A * units, units * b
+            found = cones.solve(*rescaled, [], low=low / units, high=high / units, method=method)
+            assert found.certificate is not None
+        else:
+            assert found.converged
+            assert found.certificate is None
+    assert proved > 4

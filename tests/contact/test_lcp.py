@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 from kinetree.contact.complementarity import lcp
 from kinetree.errors import ShapeError
@@ -133,3 +134,49 @@ def test_wrong_problems_are_refused(M, d, message):
 def test_enumeration_refuses_large_problems():
     with pytest.raises(ShapeError, match=r"takes n up to 14, got 15; use lcp\.lemke"):
         lcp.enumerated(np.eye(15), np.ones(15))
+
+
+# --- units, proofs --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1e-14, 1e10])
+def test_solutions_follow_the_units_of_rows_and_forces(rng, size):
+    """``U M U`` and ``c U d`` have the solution ``c U⁻¹ lam``; so do their proofs."""
+    for _ in range(40):
+        M, d = random_problem(rng)
+        units = 10 ** rng.uniform(-5, 5, size=len(d))
+        scaled = units[:, None] * M * units, size * units * d
+        for solve in SOLVERS:
+            one, other = solve(M, d), solve(*scaled)
+            assert one.solved == other.solved
+            if one.solved:
+                w = other.w / units / size
+                np.testing.assert_allclose(w, one.w, atol=1e-7 * np.max(np.abs(d)))
+            else:
+                assert other.certificate is not None
+
+
+def test_proofs_are_proofs_whatever_the_matrix(rng):
+    """Against linear programming: a proof is given only where ``M lam + d ≥ 0`` has no solution."""
+    ends = {"solved": 0, "proved": 0, "unknown": 0}
+    for _ in range(120):
+        n = int(rng.integers(1, 5))
+        M, d = rng.normal(size=(n, n)), rng.normal(size=n)
+        found = lcp.lemke(M, d)
+        possible = linprog(np.zeros(n), A_ub=-M, b_ub=d).status == 0
+        assert all(0 <= i < n for i in found.basis)
+        if found.solved:
+            assert possible
+            assert found.residuals.scaled < 1e-9
+            assert found.pivots > 0 or np.all(d >= 0)
+        elif found.certificate is not None:
+            y = found.certificate.forces
+            assert not possible
+            assert np.max(M.T @ y) <= 1e-9 * np.max(np.abs(M))
+            assert d @ y < 0
+            assert np.min(y) >= 0
+            assert found.certificate.closing < 0 <= found.certificate.motion < 1e-9
+            np.testing.assert_allclose(np.linalg.norm(y), 1)
+        ends["solved" if found.solved else "proved" if found.certificate else "unknown"] += 1
+    assert min(ends.values()) > 3
+    assert all(each.pivots == 0 for each in lcp.enumerated(np.eye(2), [-1.0, 1.0]))

@@ -184,9 +184,17 @@ def test_friction_patch_turns_with_the_surface_that_carries_it():
     q[1:4] = [0.2, 0.1, 0.1499]
     qd = np.array([2.0, 0, 0, 2.0, -0.2, 0.4, 0])  # all turn together
     state = soft.start(m, q)
-    state[..., 1:] = [1e-5, 0, 0]
+    state[..., 1:] = [1e-5, 3e-5, 0]
     _, rate = soft.force_and_rate(m, 0.0, q, qd, state, 0.0)
-    assert_close(rate[0, 1:], [0, 2e-5, 0], scale=1.0)
+    assert_close(rate[0, 1:], [-6e-5, 2e-5, 0], scale=1.0)
+    many = np.array([q, q, q]), np.array([qd, -qd, 0.5 * qd]), np.array([state, state, state])
+    _, rates = soft.force_and_rate(m, 0.0, *many, 0.0)
+    turned = [[-6e-5, 2e-5, 0], [6e-5, -2e-5, 0], [-3e-5, 1e-5, 0]]
+    assert_close(rates[..., 0, 1:], turned, scale=1.0)
+    ends = np.array([m.integrate(q, h * qd) for h in (0.0, 0.1, 0.2)])
+    settled = soft.settled(m, ends, many[2], many[2], 0.1)
+    for one, end, before in zip(settled, ends, many[2], strict=True):
+        assert_close(one, soft.settled(m, end, before, before, 0.1))
 
 
 # --- rollouts and derivatives -------------------------------------------------------------------

@@ -198,3 +198,118 @@ def test_named_errors():
         HuntCrossley(1e5, 0.1, exponent=1.3)
     with pytest.raises(kt.ModelError, match=r"velocity of Regularized must be positive"):
         Regularized(0.0)
+    with pytest.raises(kt.ModelError, match=r"damping differ, 0\.5 and 0\.9 1/s, .* TwoSurfaces"):
+        lumped(Patch(1.0, 2.0), Patch(1.8, 2.0))
+
+
+# --- formulas, contact by contact -----------------------------------------------------------------
+
+GAPS = np.array([[-3e-3, -1e-3, 0.0], [5e-4, 0.4, -2e-3]])
+RATES = np.array([[0.8, -0.5, -1.0], [-1.0, -2.0, 0.1]])
+STATES = np.array([[-2e-3, -2e-3, -1e-3], [0.0, -3e-3, -2e-3]])
+
+
+def _one_by_one(formula):
+    """A formula of one contact at each of (2, 3) of them."""
+    each = [formula(*x) for x in zip(STATES.flat, GAPS.flat, RATES.flat, strict=True)]
+    return [np.reshape(part, (2, 3)) for part in zip(*each, strict=True)]
+
+
+def _pushed(p, pd, k=K, d=D):
+    return max(0.0, -k * p - d * pd)
+
+
+def _pressed(there, p, pd):
+    return _pushed(p, pd) if p < there else 0.0
+
+
+FORMULAS = {
+    "linear": (Linear(K, D), lambda z, p, pd: (_pushed(p, pd) if p < 0 else 0.0, 0.0)),
+    "hunt_crossley": (
+        HuntCrossley(K, 0.9, 2.5),
+        lambda z, p, pd: (K * max(-p, 0.0) ** 2.5 * max(0.0, 1 - 1.35 * pd), 0.0),
+    ),
+    "patch": (
+        Patch(K, D),
+        lambda z, p, pd: (_pressed(z * np.exp(-K / D * 1e-3) + 1e-10, p, pd), 0.0),
+    ),
+    "integrated": (
+        Patch(K, D, integrated=True),
+        lambda z, p, pd: ((f := _pressed(z + 1e-10, p, pd)), -(K * z + f) / D),
+    ),
+    "nonlinear": (
+        NonlinearPatch(lambda s: K * s**2, lambda s: D + s),
+        lambda z, p, pd: (
+            f := max(0.0, K * max(-p, 0) ** 2 - (D + max(-p, 0)) * pd) if p < z + 1e-10 else 0.0,
+            (K * z**2 - f) / (D - z),
+        ),
+    ),
+    "series": (
+        SeriesSpring(K, D, 3 * K),
+        lambda z, p, pd: ((f := max(0.0, 3 * K * (z - p))), -(K * z + f) / D),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_forces_and_rates_are_those_of_the_formulas(name):
+    law, formula = FORMULAS[name]
+    f, zd = law(STATES[..., None][..., : law.size], GAPS, RATES, 1e-3)
+    force, rate = _one_by_one(formula)
+    assert_close(f, force, ulps=10)
+    assert_close(zd, rate[..., None] if law.size else np.zeros((2, 3, 0)), ulps=10)
+    none, _ = law(np.zeros((3, law.size)), np.full(3, 0.5), np.array([-9.0, 0.0, 9.0]), 0.0)
+    assert np.array_equal(none, np.zeros(3))  # in the air, however fast
+
+
+def test_patches_settle_on_the_body_or_where_they_are_by_themselves():
+    after = np.array([[-2.5e-3, -5e-4, 1e-4], [2e-4, -1e-3, -2e-3]])
+    decay = np.exp(-K / D * 1e-3)
+    for law, own in (
+        (Patch(K, D), STATES * decay),
+        (Patch(K, D, integrated=True), after),
+        (NonlinearPatch(lambda s: K * s, lambda s: D), np.minimum(after, 0.0)),
+    ):
+        expected = np.where((own + 1e-10 > GAPS) & (GAPS < 0), GAPS, own)
+        found = law.settled(STATES[..., None], after[..., None], GAPS, 1e-3)
+        assert_close(found, expected[..., None], ulps=10)
+        assert_close(law.start(GAPS), np.minimum(GAPS, 0.0)[..., None])
+    two = TwoSurfaces(Patch(K, D), Patch(3 * K, D))
+    z = np.stack([after, STATES], axis=-1)
+    z[0] /= 4
+    settled = two.settled(z, z, GAPS, 1e-3)
+    touch = (GAPS < 0) & (z.sum(-1) > GAPS - 1e-10)
+    assert touch.any()
+    assert not touch.all()
+    assert_close(settled.sum(-1)[touch], GAPS[touch], ulps=10)
+    assert_close(settled[~touch], z[~touch])
+    assert_close(settled[..., 0] - settled[..., 1], z[..., 0] - z[..., 1], ulps=10)
+
+
+def test_stored_energy_is_the_work_of_the_static_force():
+    """``∫ f dδ`` by Gauss and Legendre, exactly for polynomials."""
+    depth, (x, w) = 2e-3, np.polynomial.legendre.leggauss(20)
+    s = depth * (x + 1) / 2
+    for law in (Linear(K, D), HuntCrossley(K, 0.5, 2.0), HuntCrossley(K, 0.5, 1.0)):
+        f, _ = law(np.zeros((20, 0)), -s, 0 * s, 0.0)
+        stored = law.energy(np.array([-depth, 0.3]))
+        assert_close(stored, [depth / 2 * (w @ f), 0.0], ulps=100)
+    assert_close(Patch(K, D).energy(np.array([[-depth], [0.0]])), [K * depth**2 / 2, 0.0])
+    z, p = np.array([[-1e-3]]), np.array([-3e-3])
+    assert_close(SeriesSpring(K, D, 5.0).energy(z, p), [(K * 1e-6 + 5.0 * 4e-6) / 2])
+
+
+def test_friction_forces_and_rates_are_those_of_the_formulas(rng):
+    x, v = 1e-3 * rng.normal(size=(2, 3, 2)), rng.normal(size=(2, 3, 2))
+    f_n, mu = rng.uniform(0.5, 5, size=(2, 3)), rng.uniform(0.2, 1, size=(2, 3))
+    f_n[0, 1] = 0.0
+    found = {law: law(x, v, f_n, mu) for law in (Regularized(0.3), Stiction(K, D), Dahl(K, 70.0))}
+    for at in np.ndindex(2, 3):
+        most, speed = mu[at] * f_n[at], np.hypot(*v[at])
+        (plain, _), (stuck, xd), (bent, yd) = ((f[at], r[at]) for f, r in found.values())
+        assert_close(plain, -most * v[at] / np.hypot(speed, 0.3))
+        free, spring = -K * x[at] - D * v[at], -K * x[at]
+        assert_close(stuck, free * min(1.0, most / np.hypot(*free)))
+        assert_close(xd, -(K * x[at] + stuck) / D)
+        assert_close(bent, spring * min(1.0, most / np.hypot(*spring)))
+        assert_close(yd, v[at] - speed * K / most * x[at] if most else -70.0 * x[at])

@@ -14,6 +14,7 @@ from kinetree.contact.complementarity.residuals import (
     Certificate,
     Equations,
     Residuals,
+    certificate_of,
     cone_certificate,
     residuals,
 )
@@ -106,7 +107,7 @@ class _Problem(Equations):
     def refuted(self, lam):
         """Whether forces have grown so much that it is because there is no solution."""
         grown = np.max(np.abs(lam), initial=0.0) > 1e3 * np.max(np.abs(self.b), initial=0.0)
-        found = cone_certificate(self.A, self.b, self.rows, lam) if grown else None
+        found = cone_certificate(self.A, self.b, self.rows) if grown else None
         if found is None:
             return False
         friction = self.rows.split(found.forces)[0][:, 1:]
@@ -130,10 +131,12 @@ def _solution(problem, lam, tolerance, done, method):
     tidy = lam - problem.missing(lam)  # exactly within the cones
     if problem.error(tidy) <= max(problem.error(lam), tolerance):
         lam = tidy
+    found = residuals(rows, A, b, problem.units * lam)
+    converged, certificate = found.scaled <= tolerance, None
+    if not converged:
+        proof = cone_certificate(problem.A, problem.b, problem.rows)
+        certificate = proof and certificate_of(A, b, problem.units * proof.forces)
     lam = problem.units * lam
-    found = residuals(rows, A, b, lam)
-    converged = found.scaled <= tolerance
-    certificate = None if converged else cone_certificate(A, b, rows, lam)
     return ConeSolution(lam, A @ lam + b, found, converged, done, method, certificate)
 
 

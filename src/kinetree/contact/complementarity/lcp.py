@@ -13,7 +13,7 @@ import numpy as np
 
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.contact.complementarity.quadratic import ForceSolution, in_forces
-from kinetree.contact.complementarity.residuals import Certificate, residuals
+from kinetree.contact.complementarity.residuals import certificate_of, residuals
 from kinetree.contact.complementarity.rows import Rows, matrix_and_vector
 from kinetree.errors import ShapeError
 
@@ -49,7 +49,9 @@ def lemke(M: ArrayLike, d: ArrayLike) -> ForceSolution:
     size = np.max(np.abs(units * d), initial=0.0)
     path = follow(units[:, None] * M * units, units * d / (size if size > 0 else 1.0))
     lam = _basic(M, d, path.basis) if path.ray is None else np.zeros(len(d))
-    certificate = None if path.ray is None else _farkas(M, d, units * path.ray)
+    certificate = None
+    if path.ray is not None:  # Farkas: Mᵀ y ≤ 0 and d · y < 0 leave no room for lam ≥ 0
+        certificate = certificate_of(M, d, units * path.ray, one_sided=True)
     return _solution(M, d, lam, path.basis, path.ray is None, certificate, path.pivots)
 
 
@@ -74,7 +76,7 @@ def enumerated(M: ArrayLike, d: ArrayLike, tolerance: float = _TOLERANCE) -> lis
             continue
         lam = _basic(M, d, basis)
         terms = np.abs(M) @ np.abs(lam) + np.abs(d)
-        small = tolerance * max(1.0, np.max(np.abs(lam), initial=0.0))
+        small = tolerance * np.max(np.abs(lam), initial=1.0)
         if np.any(lam < -small) or np.any(M @ lam + d < -tolerance * (terms + 1e-300)):
             continue
         if all(np.max(np.abs(lam - other.lam)) > small for other in found):
@@ -86,15 +88,6 @@ def _basic(M, d, basis):
     lam, basis = np.zeros(len(d)), list(basis)
     lam[basis] = np.linalg.solve(M[np.ix_(basis, basis)], -d[basis])
     return lam
-
-
-def _farkas(M, d, y):
-    """A proof that ``M lam + d ≥ 0`` has no solution ``lam ≥ 0``: ``Mᵀ y ≤ 0``, ``d · y < 0``."""
-    y = y / np.linalg.norm(y)
-    motion = float(np.max(np.maximum(M.T @ y, 0.0)) / max(np.max(np.abs(M)), 1e-300))
-    closing = float(d @ y / np.max(np.abs(d)))
-    proved = motion <= _TOLERANCE and closing < -_TOLERANCE
-    return Certificate(y, motion, closing) if proved else None
 
 
 def _solution(M, d, lam, basis, solved, certificate, pivots):

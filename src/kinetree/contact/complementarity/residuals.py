@@ -76,7 +76,8 @@ class Certificate(NamedTuple):
 
     Attributes:
         forces: the forces that move nothing, (n,), of length 1.
-        motion: ``A y``, largest entry in size, relative to ``A``; zero up to rounding.
+        motion: ``A y``, largest entry in size, relative to ``A``; zero up to rounding. Like the
+            next in units in which the diagonal of ``A`` is 1.
         closing: ``b · y``, relative to ``b``; negative.
     """
 
@@ -85,44 +86,53 @@ class Certificate(NamedTuple):
     closing: float
 
 
-def certificate_of(M, d, y, tolerance=1e-9):
-    """The certificate, if ``y`` is one within the tolerance; else None."""
+def certificate_of(M, d, y, *, one_sided=False, tolerance=1e-9):
+    """The certificate, if ``y`` is one within the tolerance; else None.
+
+    Measured in units in which the diagonal of ``M`` is 1. ``one_sided``: it is enough that
+    ``Mᵀ y ≤ 0``, where forces only push.
+    """
+    diagonal = np.diagonal(M)
+    units = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+    M, d, y = units[:, None] * M * units, units * d, y / units
     length = np.linalg.norm(y)
     if not (np.isfinite(length) and length > 0):
         return None
     y = y / length
-    size = np.max(np.abs(M), initial=0.0)
-    motion = float(np.max(np.abs(M @ y)) / (size if size > 0 else 1.0))
+    size, moved = np.max(np.abs(M), initial=0.0), M.T @ y
+    moved = np.maximum(moved, 0.0) if one_sided else np.abs(moved)
+    motion = float(np.max(moved) / (size if size > 0 else 1.0))
     closing = float(d @ y / max(np.max(np.abs(d)), 1e-300))
-    proved = motion <= tolerance and closing < -tolerance
-    return Certificate(y, motion, closing) if proved else None
+    if motion > tolerance or closing >= -tolerance:
+        return None
+    forces = units * y
+    return Certificate(forces / np.linalg.norm(forces), motion, closing)
 
 
-def cone_certificate(A, b, rows, lam):
-    """A certificate for a mixed problem near the direction in which its forces grew, or None.
+def cone_certificate(A, b, rows):
+    """A certificate for a mixed problem, or None.
 
-    The nearest point of the null space of ``A`` and of the cone, by alternating projections.
+    The point nearest to ``-b`` of the null space of ``A`` and of the cone, by Dykstra's
+    projections: zero where there is none.
     """
     values, vectors = np.linalg.eigh(A)
     null = vectors[:, values <= 1e-11 * max(values[-1], 0.0)] if len(values) else vectors
+    size = np.linalg.norm(b)
+    if null.shape[1] == 0 or size == 0:
+        return None
     unbounded = rows._replace(
         low=np.where(rows.low > -BEYOND / 2, 0.0, -np.inf),
         high=np.where(rows.high < BEYOND / 2, 0.0, np.inf),
     )
-    size = np.linalg.norm(lam)
-    if null.shape[1] == 0 or not (np.isfinite(size) and size > 0):
-        return None
-    y = lam / size
+    y, left = null @ (null.T @ b) / -size, 0.0
     for _ in range(_PROJECTIONS):
-        before, y = y, null @ (null.T @ nearest(unbounded, y))
-        size = np.linalg.norm(y)
-        if size < 1e-6:
+        before, x = y, nearest(unbounded, y + left)
+        left, y = y + left - x, null @ (null.T @ x)
+        if np.linalg.norm(y) < 1e-6:
             return None
-        y = y / size
-        if np.max(np.abs(y - before)) < 1e-14:
+        if np.max(np.abs(y - before)) < 1e-15:
             break
-    y = nearest(unbounded, y)
-    return certificate_of(A, b, y)
+    return certificate_of(A, b, nearest(unbounded, y))
 
 
 # --- The problem as equations --------------------------------------------------------------------
