@@ -1,7 +1,10 @@
 """Impact — RBDA §11.7: impulses of bodies, handles and mechanisms; laws of restitution."""
 
+from itertools import product
+
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 from support.closeness import assert_close
 
 import kinetree as kt
@@ -639,3 +642,171 @@ def test_where_newtons_method_has_no_end_other_methods_find_the_impulses(monkeyp
     after = [zeta + np.einsum("namb,mb->na", W, lam) for lam in (expected, found)]
     np.testing.assert_allclose(after[1], after[0], atol=1e-8)
     assert error <= 1e-9
+
+
+# --- against the differential equation of the course, and against all active sets -----------------
+
+
+def _by_small_steps(W, zeta, e, mu, law, least=1e-7):
+    """The course with friction ``-μ ζ_t/√(ζ_t² + least²)``, by an implicit method."""
+
+    def rates(p, y):
+        v = zeta + W @ y[:3]
+        c = np.array([1.0, *(-mu * v[1:] / np.sqrt(v[1:] @ v[1:] + least**2))])
+        return [*c, v[0]]
+
+    def rest(p, y):
+        return (zeta + W @ y[:3])[0]
+
+    def end(p, y):
+        if law == "newton":
+            return rest(p, y) + e * zeta[0]
+        return p - stop if law == "poisson" else y[3] - stop
+
+    rest.terminal = end.terminal = True
+    options = {"method": "Radau", "rtol": 1e-8, "atol": 1e-10}
+    far = 100 * abs(zeta[0]) / W[0, 0]
+    half = solve_ivp(rates, (0, far), np.zeros(4), events=rest, **options)
+    y, p = half.y[:, -1], half.t[-1]
+    stop = (1 + e) * p if law == "poisson" else (1 - e**2) * y[3]
+    if e == 0:
+        return y[:3]
+    return solve_ivp(rates, (p, p + far), y, events=end, **options).y[:3, -1]
+
+
+LEVEL = [[1.0, 0.3, -0.2], [0.3, 2.0, 0.4], [-0.2, 0.4, 1.0]]
+STEEP = [[1.0, -0.6, 0.5], [-0.6, 2.0, 0.4], [0.5, 0.4, 1.5]]
+COURSES = {
+    "turns, then sticks": (LEVEL, [-1, 0.3, 0.4], 0.9),
+    "slides on": (LEVEL, [-1, 2.0, 1.4], 0.3),
+    "stops and slides off": (STEEP, [-1, 0.1, 0.15], 0.3),
+    "begins at rest": (STEEP, [-1, 0.0, 0.0], 0.2),
+    "in a plane": ([[1.0, 0.7, 0.0], [0.7, 2.0, 0.0], [0.0, 0.0, 1.0]], [-1, 0.2, 0.0], 0.25),
+}
+
+
+@pytest.mark.parametrize("name", COURSES)
+@pytest.mark.parametrize("law", LAWS)
+def test_single_impacts_follow_the_differential_equation_of_friction(name, law):
+    W, zeta, mu = (np.array(x) for x in COURSES[name])
+    for size in (1.0, 1e3):  # heavier bodies, faster ones
+        lam = single_impact(W / size, 2 * zeta, 0.6, float(mu), law)
+        expected = 2 * size * _by_small_steps(W, zeta, 0.6, mu, law)
+        np.testing.assert_allclose(lam, expected, atol=2e-6 * np.max(expected))
+
+
+def _every_active_set(W, b):
+    """``λ ≥ 0``, ``W λ + b ≥ 0``, complementary, by trying; the velocities are unique."""
+    for active in product([False, True], repeat=len(b)):
+        at, lam = np.flatnonzero(active), np.zeros(len(b))
+        lam[at] = np.linalg.lstsq(W[np.ix_(at, at)], -b[at], rcond=None)[0]
+        if min(lam) >= -1e-12 and min(W @ lam + b) >= -1e-12:
+            return lam
+    raise AssertionError
+
+
+def test_simultaneous_impacts_without_friction_are_the_linear_problem(rng):
+    """Newton's law, Poisson's and the energetic one, also where some bodies part already."""
+    parting = 0
+    for _ in range(12):
+        n = int(rng.integers(2, 5))
+        J = rng.normal(size=(n, 3, 6))
+        W, zeta = np.einsum("nav,mbv->namb", J, J), J @ rng.normal(size=6)
+        e, N = rng.uniform(0, 1, n), W[:, 0, :, 0]
+        if np.all(zeta[:, 0] >= 0):
+            continue
+        parting += np.any(zeta[:, 0] > 0)
+        none, v = np.zeros(n), zeta[:, 0]
+        newton, _ = several.simultaneous_impacts(W, zeta, e, none, "newton")
+        expected = _every_active_set(N, v + e * np.minimum(v, 0))
+        assert_close(newton[:, 0], expected, ulps=1e6)
+        assert_close(newton[:, 1:], np.zeros((n, 2)))
+        pressed = _every_active_set(N, v)
+        poisson, _ = several.simultaneous_impacts(W, zeta, e, none, "poisson")
+        given = (1 + e) * pressed
+        assert_close(poisson[:, 0], given + _every_active_set(N, v + N @ given), ulps=1e6)
+        energetic, _ = several.simultaneous_impacts(W, zeta, e, none, "energetic")
+        half, after = v + N @ pressed, v + N @ energetic[:, 0]
+        released = energetic[:, 0] - pressed
+        target = max(np.sum(e**2 * -pressed * (v + half) / 2), 0.0)
+        assert_close(released @ (half + after) / 2, target, ulps=1e6, scale=1)
+        assert min(after) >= -1e-9
+    assert parting > 3
+
+
+def test_sequential_impacts_are_single_ones_in_the_order_of_approach(rng):
+    for law in LAWS[1:]:
+        J = rng.normal(size=(3, 3, 6))
+        W, zeta = np.einsum("nav,mbv->namb", J, J), J @ rng.normal(size=6)
+        zeta[:, 0] = -np.abs(zeta[:, 0])
+        e, mu = np.array([0.3, 0.5, 0.1]), np.array([0.2, 0.0, 0.4])
+        impulse, now = np.zeros((3, 3)), zeta.copy()
+        while np.min(now[:, 0]) < -1e-9 * np.max(-zeta[:, 0]):
+            k = int(np.argmin(now[:, 0]))
+            step = single_impact(W[k, :, k], now[k], e[k], mu[k], law)
+            impulse[k] += step
+            now += W[:, :, k] @ step
+        found, _ = several.sequential_impacts(W, zeta, e, mu, law)
+        assert_close(found, impulse, ulps=1e8)
+
+
+def test_prescribed_motion_takes_part_in_the_energy(ball):
+    """On a lift that rises: of the bodies' energy before and after, the drive gives the rest."""
+    lift = kt.ModelBuilder("lift").body(
+        "lift", joint=kt.Prismatic("z"), inertia=kt.shapes.sphere(0.5, mass=3.0)
+    )
+    m = lift.body(
+        "ball",
+        on="lift",
+        joint=kt.Prismatic("z"),
+        at=kt.xlt([0, 0, 1.0]),
+        inertia=kt.shapes.sphere(0.5, mass=2.0),
+    ).build()
+    c = contacts_at([[0, 0, 0.5]], [[0, 0, 1]], bodies=[(1, 2)])
+    q, qd = np.zeros(2), np.array([1.5, -2.0])
+    after = impact(m, q, qd, c, restitution=0.5, given=m.joint_names[0])
+    assert_close(after.qd, [1.5, 1.0])
+    assert_close(after.impulse, [[6.0, 0, 0]])
+    before, then = (kt.kinetic_energy(m, q, v) for v in (qd, after.qd))
+    assert_close(after.energy_change, then - before)
+    assert_close(after.contact_work, 2.0 * (1.0**2 - 2.0**2) / 2)
+    assert after.residuals.approach == 0
+    assert after.residuals.momentum < 1e-14
+    with pytest.raises(ImpactError, match=r"contact '0' closes at 2 m/s, and no impulse stops it"):
+        impact(m, q, qd, c, given=m.joint_names)
+    named = c._replace(names=("deck",))
+    with pytest.raises(ImpactError, match=r"contact 'deck' closes at 2 m/s"):
+        impact(m, q, qd, named, given=m.joint_names)
+
+
+def test_arrested_and_patch_impacts_of_many_points_are_those_of_each(rng):
+    """Bodies apart, some of which part already; with coefficients of their own."""
+    builder = kt.ModelBuilder("balls")
+    for k in range(3):
+        builder = builder.body(
+            f"b{k}", on="base", joint=kt.Free(), inertia=kt.shapes.sphere(0.5, mass=1.0 + k)
+        )
+    m, one = builder.build(), contacts_at([[0, 0, -0.5]], [[0, 0, 1]], bodies=[(0, 1)])
+    c = contacts_at([[0, 0, -0.5]] * 3, [[0, 0, 1]] * 3, bodies=[(0, 1), (0, 2), (0, 3)])
+    qd = rng.normal(size=(3, 6))
+    qd[:, 5] = [-2.0, 0.5, -1.0]
+    e, mu = [0.2, 0.5, 0.7], [0.9, 0.1, 0.05]
+    patch = {
+        "tangential_restitution": 0.4,
+        "torsional_friction": 0.02,
+        "torsional_restitution": 0.3,
+    }
+    for options in ({"friction": mu, **patch}, {"friction": [9.0, 0.0, 9.0], "arrested": True}):
+        after = impact(m, m.neutral(), qd.ravel(), c, restitution=e, **options)
+        for k in range(3):
+            alone = (
+                kt.ModelBuilder("ball")
+                .body("b", joint=kt.Free(), inertia=kt.shapes.sphere(0.5, mass=1.0 + k))
+                .build()
+            )
+            single = {**options, "friction": options["friction"][k]}
+            found = impact(alone, alone.neutral(), qd[k], one, restitution=e[k], **single)
+            assert_close(after.qd[6 * k : 6 * k + 6], found.qd, ulps=1000)
+            assert_close(after.impulse[k], found.impulse[0], ulps=1000)
+    assert_close(after.qd[6:12], qd[1])
+    assert_close(after.velocity[[0, 2], 1:], np.zeros((2, 2)), scale=1)
