@@ -50,7 +50,18 @@ def test_every_function_can_be_evaluated(name):
     if "rows" in kt_words(name):
         # the tip of a planar chain has no six freedoms
         options += ["--in", "aligned", "--set", 'rows=["x", "z"]']
+    if name == "joint_reactions":  # of a motion, or of given forces
+        options += ["--qdd", "0.5,0.25"]
     assert np.all(np.isfinite(np.array(answer(name, "double_pendulum", *options)["result"])))
+
+
+def test_coordinates_are_those_that_the_function_has_by_default():
+    found = answer("joint_reactions", "double_pendulum", "--q", "0.3,-0.5", "--qdd", "0.5,0.25")
+    assert found["in"] == "joint"
+    assert found["result"] == kt.joint_reactions(MODEL, Q, [0.0, 0.0], QDD).tolist()
+    assert run("joint_reactions", "double_pendulum").output.startswith(
+        "error: joint_reactions needs the motion qdd or the joint forces tau"
+    )
 
 
 def kt_words(name):

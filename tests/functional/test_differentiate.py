@@ -96,7 +96,7 @@ def check_dynamics(f, third, joint, rng):
         assert_close(real(d), exact, ulps=1000, scale=scale, condition=conditioning(m, q))
 
 
-TASKS = [n for n in task_space.__all__ if n in DEFINITIONS]
+TASKS = ["joint_velocity", "joint_acceleration", *task_space.__all__]
 MODULES = (dynamics, kinematics, centroidal, lagrangian, task_space)
 NAMES = [n for module in MODULES for n in module.__all__ if n in DEFINITIONS]
 
@@ -105,7 +105,8 @@ NAMES = [n for module in MODULES for n in module.__all__ if n in DEFINITIONS]
 def test_every_public_function(name, rng):
     m = small_tree(rng, kt.Free() if name in TASKS else kt.Universal("xy"))
     f, (q, qd, x) = getattr(kt, name), state(m, rng)
-    arrays = {"q": q, "qd": qd / 9, "qdd": x / 9, "tau": x, "acceleration": x[:6], "force": x[:6]}
+    arrays = {"q": q, "qd": qd / 9, "qdd": x / 9, "tau": x, "acceleration": x[:6], "force": x[:6],
+              "velocity": x[:6]}  # fmt: skip
     if name == "generalized_force":
         arrays["f_ext"] = rng.standard_normal((m.body_count, 6))
     parameters = inspect.signature(f).parameters

@@ -14,7 +14,10 @@ ON_HOST = tuple(name for name, f in FUNCTIONS.items() if hasattr(f, "is_on_host"
 
 OPTIONS = {"frame": "aligned", "rows": ("x",), "damping": 0.1}
 LEFT_OUT = ("relative_to", "kind", "method", "given", "friction", "rotors", "tolerance",
-            "part", "joint", "loop_tau")  # fmt: skip
+            "part", "joint", "loop_tau", "independent", "near")  # fmt: skip
+ELSEWHERE = {("tau", kt.joint_reactions), ("tau", kt.maximal_state), ("at", kt.maximal_state),
+              ("at", kt.generalized_state), ("rows", kt.generalized_velocity)}  # fmt: skip
+"""Left out, too: names that mean something else there, and what belongs to another computation."""
 VECTORS = ("point", "force", "torque", "at")
 
 
@@ -40,11 +43,17 @@ class States:
         for name in list(inspect.signature(function).parameters)[1:]:
             if name == "name":
                 found[name] = self.model.body_names[-1]
+            elif name in LEFT_OUT or (name, function) in ELSEWHERE:
+                continue
             elif name in OPTIONS:
                 found[name] = OPTIONS[name]
             elif name in ("q", "qd"):
                 found[name] = getattr(self, name)
-            elif name not in LEFT_OUT and (name, function) != ("tau", kt.joint_reactions):
+            elif name == "poses":
+                found[name] = kt.poses(self.model, self.q)
+            elif name == "state":
+                found[name] = kt.maximal_state(self.model, self.q, self.qd)
+            else:
                 found[name] = self.rng.normal(size=(self.count, *self._shape(function, name)))
         if function is kt.task_freedom:
             found["q"], found["point"] = found["q"][0], None
@@ -53,20 +62,26 @@ class States:
     def _shape(self, function, name):
         n, is_task = self.model.body_count, "task_space" in function.__name__
         shapes = {"f_ext": (n, 6), "torques": (n, 3), "velocities": (n, 6)}
-        if name == "acceleration" or (name == "force" and is_task):
+        if name in ("acceleration", "velocity") or (name == "force" and is_task):
             return (len(OPTIONS["rows"]),)
         return (3,) if name in VECTORS else shapes.get(name, (self.model.nv,))
 
 
 def converted(arguments, convert):
-    """The arguments with all arrays converted."""
-    return {n: convert(x) if isinstance(x, np.ndarray) else x for n, x in arguments.items()}
+    """The arguments with all arrays converted, also in records."""
+
+    def of(x):
+        if isinstance(x, tuple) and hasattr(x, "_fields"):
+            return type(x)(*map(of, x))
+        return convert(x) if isinstance(x, np.ndarray) else x
+
+    return {n: of(x) for n, x in arguments.items()}
 
 
 def leaves(result):
-    """All arrays of a result."""
+    """All arrays of a result; what was not asked for is None there."""
     if isinstance(result, tuple):
-        return [leaf for part in result for leaf in leaves(part)]
+        return [leaf for part in result if part is not None for leaf in leaves(part)]
     return [result]
 
 

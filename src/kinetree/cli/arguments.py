@@ -78,7 +78,8 @@ def bind(function, model, given) -> dict:
         frames = [*model.frame_names, *model.body_names]
         misuse(f"{name} of what? Give --of and one of {', '.join(frames)}")
     if "in" in parameter_of:  # the answer names the coordinates
-        arguments.setdefault(parameter_of["in"], "world")
+        usual = inspect.signature(function).parameters[parameter_of["in"]].default
+        arguments.setdefault(parameter_of["in"], usual if isinstance(usual, str) else "world")
     return {p: _value(model, p, arguments.get(p)) for p in words if p in arguments or p in needed}
 
 

@@ -263,7 +263,8 @@ class _Closed:
     serve=with_loops(lambda at: np.concatenate([at.G, at.g[:, None]], axis=1)),
 )
 def allowed_velocities(model, q, qd, *, independent=None) -> Any:
-    """``G`` and, as its last column, ``g`` of ``qdd = G ydd + g``."""
+    """``G`` and, as its last column, ``g`` of ``qdd = G ydd + g``; ``y = q`` in a tree."""
+    return np.eye(model.nv, model.nv + 1, dtype=int)
 
 
 @quantity(
@@ -276,3 +277,4 @@ def allowed_velocities(model, q, qd, *, independent=None) -> Any:
 )
 def allowed_velocity_rate(model, q, qd, *, independent=None) -> Any:
     """``dG/dt`` while the mechanism moves at ``qd``."""
+    return np.zeros((model.nv, model.nv), dtype=int)
