@@ -29,7 +29,8 @@ class Trajectory:
             of prescribed joints, what their drives exert at that time.
         energy: kinetic energy, and potential energy in the gravity field and in springs of the
             joints [J], (T, ...).
-        work: of all joint forces since the start [J], (T, ...).
+        work: of all joint forces since the start, those of springs included, so that it is the
+            change of energy less that of the springs [J], (T, ...).
         loop_error: largest position error of a loop or coupling [m or rad], (T, ...).
         events: ``EventRecord`` s in order of time.
         report: checks of the result.
