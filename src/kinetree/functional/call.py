@@ -164,7 +164,8 @@ class Call:
         """The same call at an instant, for a model with constraints that depend on time."""
         other = object.__new__(Call)
         other.__dict__.update(self.__dict__)
-        other.model = self.model.timeless.at(t)
+        model: Any = self.model
+        other.model = model.timeless.at(t)
         return other
 
     def extended(self, values, shapes):

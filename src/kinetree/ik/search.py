@@ -351,12 +351,13 @@ def _state(problem, limits, q, target, wide):
     e, J, _ = problem.run("equations", q, target, wide=wide)
     m = problem.task_rows
     down, K = np.einsum("nij,ni->nj", J[:, :m], e[:, :m]), J[:, m:]
-    held, free = _held(problem, limits, q, down) if not K.shape[1] else (None, None)
+    held, free = _held(problem, limits, q, down)
+    mask = np.ones(down.shape)
     for _ in range(2 if K.shape[1] else 0):
-        mask = np.ones(down.shape) if free is None else free
         backwards = np.linalg.pinv(np.swapaxes(K * mask[:, None], 1, 2), rcond=_LOST)
         e[:, m:] = -np.einsum("nij,nj->ni", backwards, down * mask)
         held, free = _held(problem, limits, q, np.einsum("nij,ni->nj", J, e))
+        mask = free
     return _State(e, J, np.einsum("nij,ni->nj", J, e)), held, free
 
 

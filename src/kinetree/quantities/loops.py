@@ -151,7 +151,8 @@ class _Closed:
 
     def _by_plan(self, *arrays, anywhere):
         """Result and health, of numbers of any kind."""
-        motion = partial(allowed_motion, chosen=self.plan, anywhere=anywhere)
+        plan: Any = self.plan  # which callers have required
+        motion = partial(allowed_motion, chosen=plan, anywhere=anywhere)
         text, (at, health) = self._at(arrays, motion)
         found = text(at.in_coordinates(self.coordinates) if self.coordinates else at)
         return found, health()

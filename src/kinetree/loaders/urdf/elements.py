@@ -130,8 +130,8 @@ def joint_dynamics(node: Node, joint: AbstractJoint) -> JointDynamics | None:
     if own is None:
         return None
     counts = dict.fromkeys(("armature", "damping", "friction", "stiffness"), joint.nv)
-    sizes = dict.fromkeys(("active_predecessor", "active_successor"), 6 * joint.nv)
-    sizes["rest"] = joint.nq
+    size = 6 * joint.nv
+    sizes = {"active_predecessor": size, "active_successor": size, "rest": joint.nq}
     values = {key: own.numbers(key, n, ()) for key, n in (counts | sizes).items()}
     for key in counts:
         if min(values[key], default=0.0) < 0:
