@@ -150,8 +150,10 @@ class PhaseDynamics:
         AC = now.A @ np.swapaxes(C, -1, -2)
         W, d = R @ AC, np.einsum("...mv,...v->...m", R, now.free) + b
         inverse, regular = _inverse(W, np.einsum("...mv,...vw,...mw->...m", R, now.A, R))
-        x = known - np.einsum("...ij,...j->...i", inverse, d + W @ known)
-        x = x - np.einsum("...ij,...j->...i", inverse, d + np.einsum("...ij,...j->...i", W, x))
+        x = known
+        for _ in range(2):  # the second removes what rounding left of the first
+            rest = d + np.einsum("...ij,...j->...i", W, x)
+            x = x - np.einsum("...ij,...j->...i", inverse, rest)
         qdd = now.free + np.einsum("...vm,...m->...v", AC, x)
         m = len(contact)
         pushing = np.einsum("...mv,...m->...v", C[..., :m, :], x[..., :m])
