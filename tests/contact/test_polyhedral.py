@@ -68,5 +68,6 @@ def test_small_problems_can_be_enumerated():
 
 
 def test_a_cone_needs_three_sides():
+    assert polyhedral.solve(np.eye(3), [-1.0, 0, 0], [0.5], sides=3).solved
     with pytest.raises(ShapeError, match="needs 3 sides or more, got 2"):
         polyhedral.solve(np.eye(3), np.zeros(3), [0.5], sides=2)

@@ -89,6 +89,9 @@ def test_separation_velocity_must_be_zero():
     for speed in (-0.5, 0.5):
         with pytest.raises(ContactError, match=f"separation velocity {speed} m/s"):
             body_contact(inertia, Motion.from_array([0, 0, 0, 0, 0, speed]), Force.zero(), [n])
+    normals, falling = [n, -n, 2 * n], Motion.from_array([0, 0, 0, 0, 0, -0.5])
+    with pytest.raises(ContactError, match=r"contact 2 has the separation velocity -1 m/s"):
+        body_contact(inertia, falling, Force.zero(), normals)
     with pytest.raises(ShapeError, match=r"normals must be forces \(n, 6\)"):
         body_contact(inertia, Motion.zero(), Force.zero(), n)
 

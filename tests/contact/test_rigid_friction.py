@@ -9,7 +9,7 @@ from kinetree.contact.complementarity import lcp
 from kinetree.contact.contacts import Contacts
 from kinetree.contact.rigid import friction
 from kinetree.contact.rigid.forward_dynamics import forward_dynamics
-from kinetree.contact.rigid.problem import require_solution
+from kinetree.contact.rigid.problem import Problem, require_solution
 from kinetree.contact.scene import Scene, with_ground
 from kinetree.errors import InfeasibleContactError, PainleveError
 from kinetree.model.geometry import Box, Geometry, Sphere
@@ -310,3 +310,52 @@ def test_solver_that_ends_with_neither_solution_nor_proof_is_reported():
         require_solution(found, ["tip"])
     assert caught.value.certificate is None
     assert caught.value.residuals is found.residuals
+
+
+# --- many contacts that slide ---------------------------------------------------------------------
+
+
+def _sliding_problem(rng, n, mu):
+    """Contacts of one body around it, all of which slide; not of any mechanism."""
+    J = rng.normal(size=(n, 3, 6))
+    B = rng.normal(size=(6, 6))
+    zeta = np.concatenate([np.zeros((n, 1)), rng.normal(size=(n, 2))], axis=1)
+    J[:, 0, 5] = np.abs(J[:, 0, 5])  # a common way out
+    names = tuple(f"c{k}" for k in range(n))
+    return Problem(J, B @ B.T, rng.normal(size=6), rng.normal(size=(n, 3)), zeta, mu, names)
+
+
+@pytest.mark.parametrize(("n", "thorough"), [(4, True), (4, False), (8, True), (12, True)])
+def test_forces_of_sliding_contacts_obey_their_laws_however_many(rng, n, thorough):
+    """With more contacts than freedoms matrices are singular; above ten there is no enumeration."""
+    for _ in range(4):
+        problem = _sliding_problem(rng, n, np.full(n, 0.01))
+        lam = friction.solve(problem, 1e-9, thorough=thorough)
+        w = (problem.M @ lam.ravel() + problem.d).reshape(n, 3)[:, 0]
+        size = np.max(np.abs(problem.d)) + np.max(np.abs(problem.M)) * np.max(lam)
+        slip = problem.zeta[:, 1:] / np.linalg.norm(problem.zeta[:, 1:], axis=1, keepdims=True)
+        assert_close(lam[:, 1:], -0.01 * lam[:, :1] * slip)
+        assert np.min(lam[:, 0]) >= 0
+        assert np.min(w) >= -1e-9 * size
+        assert np.max(np.abs(lam[:, 0] * w)) <= 1e-9 * size * np.max(lam)
+
+
+def test_of_many_distributions_of_a_load_the_smallest_is_taken():
+    legs = np.array([[1.0, x, y] for x in (-1, 1.1) for y in (-1, 1.2)])
+    J = np.zeros((4, 3, 4))
+    J[:, 0, :3], J[:, 1, 3] = legs, 1.0
+    zeta = np.array([[0, 1.0, 0]] * 4)
+    problem = Problem(
+        J,
+        np.eye(4),
+        np.array([-1.0, 0, 0, 0]),
+        np.zeros((4, 3)),
+        zeta,
+        np.full(4, 0.1),
+        tuple("abcd"),
+    )
+    lam = friction.solve(problem, 1e-9)[:, 0]
+    every = lcp.enumerated(legs @ legs.T, legs @ [-1.0, 0, 0])
+    sizes = sorted(float(s.lam @ s.lam) for s in every)
+    assert sizes[0] < 0.99 * sizes[-1]
+    assert_close(lam @ lam, sizes[0])

@@ -287,10 +287,7 @@ def body_contact(
     free = np.linalg.solve(I, (f - cross_force(v, inertia @ v)).to_array())
     I_inv_N = np.linalg.solve(I, N.T)
     M, d = N @ I_inv_N, N @ free + Ndot @ v.to_array()
-    if len(N) == 1:  # RBDA (11.10)
-        lam = np.maximum(-d / M[0], 0.0)
-    else:
-        found = lcp.pivoting((M + M.T) / 2, d)
-        require_solution(found, [str(k) for k in range(len(N))])
-        lam = found.lam
+    found = lcp.pivoting((M + M.T) / 2, d)  # of one contact, RBDA (11.10)
+    require_solution(found, [str(k) for k in range(len(N))])
+    lam = found.lam
     return BodyContact(lam, Motion.from_array(free + I_inv_N @ lam), M @ lam + d, M, d)

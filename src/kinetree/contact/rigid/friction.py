@@ -93,7 +93,7 @@ def solve(problem, velocity_tolerance, method="auto", thorough=True):
     elif not np.any(of.sliding):
         x = _resting(M, d, problem, of)
     else:
-        check_painleve(M[3 * len(of.resting) :, 3 * len(of.resting) :], d, problem, of, slip)
+        check_painleve(d, problem, of, slip)
         x = _mixed(M, d, problem, of)
     return (of.P @ x).reshape(-1, 3)
 
@@ -191,14 +191,14 @@ def sliding_forces(M, d, problem, slip, thorough=True):
         found = lcp.enumerated(M, d)
     if not found:
         frictionless_forces(problem)  # raises, if it is not the fault of friction
-        _refuse_paradox(M, d, problem, slip, "inconsistent", ())
+        _refuse_paradox(d, problem, slip, "inconsistent", ())
     motions = np.array([s.w for s in found])
     if np.max(np.ptp(motions, axis=0)) > _DIFFERENT * problem.scale:
-        _refuse_paradox(M, d, problem, slip, "indeterminate", np.array([s.lam for s in found]))
+        _refuse_paradox(d, problem, slip, "indeterminate", np.array([s.lam for s in found]))
     return min(found, key=lambda s: s.lam @ s.lam).lam
 
 
-def check_painleve(M, d, problem, of, slip):
+def check_painleve(d, problem, of, slip):
     """Raise PainleveError where a sliding contact among resting ones has no resistance."""
     resistance, smooth, _ = resistances(problem.M, problem.mu, slip)
     weak = [k for k in of.single[of.sliding] if resistance[k] <= 1e-9 * smooth[k]]
@@ -206,10 +206,10 @@ def check_painleve(M, d, problem, of, slip):
         at = 3 * len(of.resting)
         normal = problem.d[3 * of.single]
         kind = "inconsistent" if normal[list(of.single).index(weak[0])] < 0 else "indeterminate"
-        _refuse_paradox(M, d[at:], problem.chosen(of.single), slip[of.single], kind, ())
+        _refuse_paradox(d[at:], problem.chosen(of.single), slip[of.single], kind, ())
 
 
-def _refuse_paradox(M, d, problem, slip, kind, solutions):
+def _refuse_paradox(d, problem, slip, kind, solutions):
     resistance, smooth, along = resistances(problem.M, problem.mu, slip)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(problem.mu > 0, resistance / smooth, np.inf)
@@ -263,11 +263,9 @@ def frictionless_forces(problem, method="auto"):
     normal = np.arange(problem.size) * 3
     M, d = problem.M[np.ix_(normal, normal)], problem.d[normal]
     if method == "accelerations":
-        values, vectors = np.linalg.eigh((problem.A + problem.A.T) / 2)
+        values, vectors = np.linalg.eigh(problem.A)
         B = vectors * np.sqrt(np.maximum(values, 0.0))
-        kept = values > 1e-14 * np.max(values, initial=0.0)
-        B = B[:, kept]
-        still = np.zeros(B.shape[1])
+        still = np.zeros(len(values))
         found = quadratic.in_accelerations(np.eye(len(still)), still, problem.J[:, 0] @ B, d).forces
     else:
         solvers = {"lemke": lcp.lemke, "forces": quadratic.in_forces}

@@ -1,0 +1,166 @@
+"""Parts of a time step on their own: solver, energy balance, rows of joints, what is said."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from support.closeness import assert_close
+
+import kinetree as kt
+from kinetree.contact import Scene, TimeStepping, with_ground
+from kinetree.contact.complementarity import cones
+from kinetree.contact.stepping.inertia import Inertia
+from kinetree.contact.stepping.solver import Problem, solve_in_kernel, solve_in_python
+from kinetree.contact.stepping.step import Balance, balanced
+from kinetree.contact.stepping.stepper import ContactStepper, _joint_rows
+from kinetree.errors import SimulationWarning
+from kinetree.model import geometry
+
+
+def random_step(rng, contacts=3, rank=12, far=0.0):
+    """Contacts, a loop, a limit and dry friction; some contacts out of reach."""
+    low, high = np.array([-np.inf, 0.0, -0.4]), np.array([np.inf, np.inf, 0.4])
+    J = rng.normal(size=(3 * contacts + 3, rank))
+    b = J @ rng.normal(size=rank)
+    b[0] += far
+    return Problem(J @ J.T, b, rng.uniform(0, 1, contacts), low, high)
+
+
+@pytest.mark.parametrize("solve", [solve_in_kernel, solve_in_python])
+@pytest.mark.parametrize("units", [1.0, 1e-6, 1e6])
+def test_forces_of_a_step_are_those_of_the_cones(rng, solve, units):
+    for _ in range(8):
+        given = random_step(rng)
+        bounds = {"low": given.low / units, "high": given.high / units}
+        problem = given._replace(A=units**2 * given.A, b=units * given.b, **bounds)
+        lam, error = solve(problem, np.zeros(12), 1e-11 * units, 128)
+        exact = cones.solve(given.A, given.b, given.mu, low=given.low, high=given.high)
+        assert_close(units * lam, exact.lam, ulps=1e7)
+        assert error <= 1e-11 * units
+        assert_close(error, np.max(np.abs(problem.errors(lam))), scale=units)
+    nothing = Problem(np.zeros((0, 0)), np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0))
+    warm, error = solve(nothing, np.zeros(0), 1e-12, 8)
+    assert (len(warm), error) == (0, 0.0)
+
+
+def test_contacts_far_away_take_part_as_soon_as_others_push_them(rng):
+    """A plunger: what is pressed at one end comes out at the other, ten times as fast."""
+    J = np.zeros((6, 4))
+    J[0, 0], J[1, 1], J[2, 2], J[4, 1], J[5, 2] = 1.0, 1.0, 1.0, 0.3, 0.2
+    J[3] = [-10.0, 0, 0, 0.1]
+    A = J @ J.T + 1e-3 * np.eye(6)
+    for far in (3.0, 30.0):
+        problem = Problem(
+            A, np.array([-1.0, 0.1, 0, far, 0, 0]), np.array([0.3, 0.3]), np.zeros(0), np.zeros(0)
+        )
+        lam, error = solve_in_python(problem, np.zeros(6), 1e-12, 128)
+        assert error < 1e-11
+        assert (lam[3] > 0) == (far == 3.0)
+        exact = cones.solve(A, problem.b, problem.mu)
+        assert_close(A @ lam, A @ exact.lam, ulps=1e6)
+
+
+def test_the_best_of_all_ways_counts_where_none_is_good_enough(rng):
+    for _ in range(5):
+        problem = random_step(rng, contacts=4, rank=9)
+        alone = solve_in_kernel(problem, np.zeros(15), 0.0, 1)[1]
+        lam, error = solve_in_python(problem, np.zeros(15), 0.0, 1)
+        bounds = {"low": problem.low, "high": problem.high, "tolerance": 1e-13}
+        other = cones.solve(problem.A, problem.b, problem.mu, **bounds).lam
+        assert error <= 1.01 * min(alone, np.max(np.abs(problem.errors(other))))
+        assert_close(error, np.max(np.abs(problem.errors(lam))))
+
+
+def test_energy_that_a_step_would_gain_is_taken_from_its_velocities(rng):
+    m = kt.samples.arm()
+    seen = set()
+    for gain, contact, joints in (
+        (1.1, 0.0, 0.0),
+        (0.9, -0.05, 0.02),
+        (1.1, 0.3, 0.5),
+        (1.3, -0.1, 0.0),
+    ):
+        q, qd = m.random_configuration(rng), rng.normal(size=m.nv)
+        end, after = m.integrate(q, 1e-3 * qd), gain * qd
+        inertia = Inertia(m, q, np.zeros(m.nv), np.ones(m.nv))
+        found, balance = balanced(m, inertia, q, qd, end, after, Balance(joints, contact, 0.0))
+        energies = [
+            kt.kinetic_energy(m, x, v) + kt.potential_energy(m, x)
+            for x, v in ((q, qd), (end, after), (end, found))
+        ]
+        start, would, ends = (float(x) for x in energies)
+        allowed = start + joints + min(contact, 0.0)
+        assert_close(ends, min(would, allowed), ulps=1e4)
+        assert_close(balance.taken, max(would - allowed, 0.0), scale=abs(would), ulps=1e4)
+        assert_close(found * np.linalg.norm(after), after * np.linalg.norm(found))
+        assert balance.gained < 1e-12 * abs(would)
+        assert balance.work == balance.joints + balance.contact - balance.lost - balance.taken
+        seen.add(would > allowed)
+    assert seen == {True, False}
+    _, stopped = balanced(m, inertia, q, qd, end, 1e-3 * qd, Balance(-100.0, 0.0, 0.0))
+    slow = float(kt.kinetic_energy(m, end, 1e-3 * qd))
+    assert_close(stopped.taken, slow, ulps=1e4)
+    fallen = float(kt.potential_energy(m, end) - kt.potential_energy(m, q))
+    assert_close(stopped.gained, 100.0 - float(kt.kinetic_energy(m, q, qd)) + fallen, ulps=1e4)
+
+
+def test_rows_of_joints_with_little_friction():
+    effects = SimpleNamespace(
+        limits=None, friction=SimpleNamespace(level=None, levels=np.array([0.3, 0.0, 2.0, 0.5]))
+    )
+    rows = _joint_rows(None, effects, np.array([1, 1, 1, 0]))
+    assert rows.friction == ((0, 0.3), (2, 2.0))
+
+
+def test_errors_are_small_relative_to_speeds_of_either_sign():
+    step = SimpleNamespace(contact_step=SimpleNamespace(settings=SimpleNamespace(tolerance=1e-3)))
+    residuals = np.array([[5e-3, 9.0], [5e-3, 9.0], [5e-3, 0.0], [1e-4, 9.0]])
+    speeds = np.array([[0.1, -9.0], [9.0, 0.0], [-0.1, 0.1], [0.0, 0.0]])
+    assert ContactStepper._is_fine(step, residuals, speeds).tolist() == [True, True, False, True]
+
+
+@pytest.fixture(scope="module")
+def balls():
+    """Two that slide along x over the ground and rise along z."""
+    builder = kt.ModelBuilder("balls")
+    for name in ("a", "b"):
+        rail = f"rail {name}"
+        builder.body(
+            rail, on="base", joint=kt.Prismatic("x"), inertia=kt.shapes.sphere(0.1, mass=0.5)
+        )
+        builder.body(
+            name, on=rail, joint=kt.Prismatic("z"), inertia=kt.shapes.sphere(0.1, mass=1.5)
+        )
+        builder.geometry(geometry.Sphere(0.1), on=name, name=name)
+    return with_ground(builder.build())
+
+
+def test_springs_of_controllers_are_implicit(balls):
+    """``(m + h D + h² K) Δv = h τ - h² K v`` of a body that slides without friction."""
+    scene, h, tau = Scene(balls, friction=0.0), 0.01, np.array([3.0, 0, -1.0, 0])
+    K, D = [200.0, 0, 50.0, 0], [10.0, 0, 0.0, 0]
+    contact = TimeStepping(scene, stiffness=K, damping=D, compiled_rows=0, conserving=False)
+    q, qd = [0, 0.1, 1.0, 0.1], np.array([0.4, 0, -0.2, 0])
+
+    def held(t, q, qd):
+        return tau
+
+    motion = kt.simulate(balls, q, qd, duration=h, dt=h, contact=contact, controller=held)
+    K, D = np.array(K), np.array(D)
+    change = (h * tau - h * h * K * qd) / (2.0 + h * D + h * h * K)
+    assert_close(motion.qd[-1][[0, 2]], (qd + change)[[0, 2]])
+    assert_close(motion.contact.force[-1, :, 0], 1.5 * 9.81 * np.array([0, 1, 1]), ulps=1e4)
+    with pytest.raises(
+        kt.ModelError,
+        match=r"stiffness of a controller must be one number or nv = 4, none negative",
+    ):
+        TimeStepping(scene, stiffness=[1.0, -1.0, 1.0, 1.0])
+
+
+def test_the_pair_that_starts_inside_is_named(balls):
+    contact = TimeStepping(Scene(balls), compiled_rows=0)
+    for place, name in ((1, "a"), (3, "b")):
+        q = np.array([0, 0.1, 1.0, 0.1])
+        q[place] = 0.06
+        with pytest.warns(SimulationWarning, match=rf"starts with 'ground/{name}' 0\.04 m inside"):
+            kt.simulate(balls, q, duration=1e-3, contact=contact)
