@@ -178,3 +178,13 @@ def test_the_end_of_a_cylinder_is_a_regular_polygon_with_a_corner_at_its_lowest_
         assert_close(sides, np.full(DISC_POINTS, 0.6 * np.sin(np.pi / DISC_POINTS)), ulps=100)
     line = (farthest_points(where, R @ np.array([0.6, 0.8, 0.1])) - where.origin) @ R
     assert_close(line[np.argsort(line[:, 2])], [[0.18, 0.24, -0.4], [0.18, 0.24, 0.4]])
+
+
+@pytest.mark.parametrize("name", ["box", "cylinder", "mesh"])
+def test_a_face_counts_as_a_whole_up_to_a_fifth_of_a_radian(name, wedge):
+    where = placed(SOLIDS.get(name, wedge))
+    whole = len(farthest_points(where, Z, 1e-3))
+    for angle, is_whole in ((0.0, True), (0.18, True), (0.22, False), (0.5, False)):
+        for axis in (X, -Y):
+            found = farthest_points(where, rotation_exp(angle * axis) @ Z)
+            assert (len(found) == whole) == is_whole

@@ -40,7 +40,7 @@ class Touch(NamedTuple):
     point: Any
     normal: Any
     gap: Any
-    radii: tuple = (0, 0)
+    radii: tuple
     face: int | None = None
 
     def reversed(self):
