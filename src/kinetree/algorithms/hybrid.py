@@ -221,8 +221,8 @@ def expanded_reduced_parent(model, free):
     if model.couplings:
         at = variables(model, free)
         return elimination_tree(inertia_pattern(model)[np.ix_(at, at)])
-    nv = [model.joint[i].nv if i in free else 0 for i in range(1, model.body_count + 1)]
-    return tree.expanded_parent(model.parent, [0, *nv])  # which looks through joints without any
+    nv = [model.joint[i].nv if i in free else 0 for i in range(model.body_count + 1)]
+    return tree.expanded_parent(model.parent, nv)  # which looks through joints without any
 
 
 def _solver(model, q, free):

@@ -48,12 +48,14 @@ class Scaling:
         rows: factors of the rows, 1 for angles and ``1 / length`` for lengths, (nc,).
         columns: factors of the columns, 1 for angles and ``length`` for lengths, (nv,).
         length: a length of the whole mechanism [m].
+        rounding: how much larger rounding errors of the rows are than those of pure numbers near
+            1: the mechanism is that much larger than its smallest loop.
         policy: the ``rank.RankPolicy`` of the model, which decides ranks that are doubtful in
             one configuration; None for a matrix without a model.
     """
 
-    def __init__(self, rows, columns, length, policy: Any = None, part=None):
-        self.rows, self.columns, self.length = rows, columns, length
+    def __init__(self, rows, columns, length, rounding=1.0, policy: Any = None, part=None):
+        self.rows, self.columns, self.length, self.rounding = rows, columns, length, rounding
         self.policy, self._part = policy, part
 
     def apply(self, K):
@@ -65,19 +67,12 @@ class Scaling:
         """Factors that take scaled errors back to metres and radians, (nc,)."""
         return 1 / self.rows
 
-    @cached_property
-    def rounding(self):
-        """How much larger rounding errors of the rows are than those of pure numbers near 1.
-
-        The mechanism is that much larger than its smallest loop.
-        """
-        return max(1.0, self.length * float(np.max(self.rows, initial=0.0)))
-
     def part(self, rows: Any = slice(None), columns: Any = slice(None)):
         """The units of some rows and columns."""
         every = self._part or (np.arange(len(self.rows)), np.arange(len(self.columns)))
         part = every[0][rows], every[1][columns]
-        return Scaling(self.rows[rows], self.columns[columns], self.length, self.policy, part)
+        of_part = self.rows[rows], self.columns[columns]
+        return Scaling(*of_part, self.length, self.rounding, self.policy, part)
 
     @property
     def alignment_tolerance(self):
@@ -105,8 +100,10 @@ def units_of(model) -> Scaling:
     columns = [1.0 if turns else own[i] for i, joint in joints for turns in velocity_turns(joint)]
     if model.constraints:
         sizes = partial(_sizes_of_functions, model, np.array(columns), whole)
-        rows += [1 / size for size in kept(model, "sizes of constraints", sizes)]
-    return Scaling(np.array(rows), np.array(columns), whole)
+        lengths += list(kept(model, "sizes of constraints", sizes))
+        rows += [1 / size for size in lengths[len(model.loops) :]]
+    rounding = max(1.0, whole / min(lengths, default=whole))
+    return Scaling(np.array(rows), np.array(columns), whole, rounding)
 
 
 def _sizes_of_functions(model, columns, length):
