@@ -1,5 +1,7 @@
 """Dual numbers carry exact derivatives through ordinary arithmetic."""
 
+import operator
+
 import mpmath
 import numpy as np
 import pytest
@@ -38,12 +40,24 @@ def test_arrays_are_left_to_numpy():
     assert [p.rate for p in product] == [1.0, 3.0]
 
 
-def test_comparisons_and_angles_by_the_names_that_numpy_looks_for():
-    one, two = Dual(1.0, 5.0), Dual(2.0, -5.0)
-    assert two >= one
-    assert one >= one
-    assert not one >= two
-    assert not two <= one
-    angle = one.arctan2(two)
-    assert_close(angle.value, np.arctan2(1.0, 2.0))
-    assert_close(angle.rate, (2 * 5.0 - 1 * -5.0) / 5)
+def test_comparisons_are_those_of_values():
+    small, same, large = Dual(1.0, 5.0), Dual(1.0, -2.0), Dual(2.0, 0.0)
+    pairs = [(small, large), (small, same), (large, small), (large, 2.0), (small, 2.0)]
+    for compare in (operator.lt, operator.le, operator.gt, operator.ge):
+        for a, b in pairs:
+            assert bool(compare(a, b)) == compare(a.value, getattr(b, "value", b))
+    assert (abs(Dual(-3.0, 4.0)).value, abs(Dual(-3.0, 4.0)).rate) == (3.0, -4.0)
+    assert (abs(Dual(3.0, 4.0)).value, abs(Dual(3.0, 4.0)).rate) == (3.0, 4.0)
+    assert (+small).rate == 5.0
+
+
+@pytest.mark.parametrize("point", [(0.3, 1.2), (-0.7, 0.4), (0.9, -2.0), (-0.2, -0.1)])
+def test_angles_of_points(point):
+    (y, x), (dy, dx) = point, (1.7, -0.6)
+    for found in (
+        Dual.atan2(Dual(y, dy), Dual(x, dx)),
+        np.arctan2(np.array([Dual(y, dy)]), np.array([Dual(x, dx)]))[0],
+        Dual(y, dy).arctan2(Dual(x, dx)),
+    ):
+        assert_close(found.value, np.arctan2(y, x))
+        assert_close(found.rate, (x * dy - y * dx) / (x * x + y * y))

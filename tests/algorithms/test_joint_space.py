@@ -11,9 +11,12 @@ from support.mechanisms import with_armature
 import kinetree as kt
 from kinetree.algorithms import aba, crba
 from kinetree.algorithms.closed import joint_space, maximal
+from kinetree.algorithms.closed.constraints import LoopConstraints
+from kinetree.algorithms.closed.inverse_dynamics import Terms, check_motion
+from kinetree.algorithms.closed.rank import scaling
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
 from kinetree.errors import ShapeError, SingularError
-from kinetree.joints import REPRESENTATIVES, Fixed, Prescribed, Revolute, Spherical
+from kinetree.joints import REPRESENTATIVES, Fixed, Prescribed, Prismatic, Revolute, Spherical
 from kinetree.model import Loop, ModelBuilder
 from kinetree.samples import random_inertia, random_placement, random_tree
 
@@ -180,3 +183,76 @@ def test_a_gap_in_words_has_both_parts_and_the_size_of_the_loop():
 def test_the_largest_error_is_named_with_its_unit():
     own = SimpleNamespace(units=("rad", "m"))
     assert joint_space._largest(np.array([0.1, -0.5]), own) == "0.5 m"
+
+
+# --- by how much states miss the constraints -----------------------------------------------------
+
+
+def tied(*functions):
+    """Two carriages and a hinge, tied by functions."""
+    builder = ModelBuilder("tied")
+    for n, joint in enumerate((Prismatic("x"), Prismatic("y"), Revolute("z"))):
+        builder.body(f"b{n}", joint=joint, inertia=kt.shapes.box(1, 1, 1, mass=1.0),
+                     at=(2.0 * n, 0, 0))  # fmt: skip
+    return builder.build().replace(constraints=functions)
+
+
+def test_the_function_that_is_broken_is_named_with_its_largest_error():
+    """Rows of the second constraint, of which one is off downwards; the first holds."""
+    model = tied(
+        kt.ConstraintFunction("first", position=lambda q: [q[0] - 2 * q[1]]),
+        kt.ConstraintFunction("second", position=lambda q: [q[0] * q[2], q[2] - 5 * q[0]],
+                              unit=["m", "rad"], rows=2),
+    )  # fmt: skip
+    q, zero = np.array([0.02, 0.01, 0.05]), np.zeros(3)
+    rows = scaling(model).rows
+    off = np.max(np.abs([0.001, -0.05]) * rows[1:])
+    message = rf"q does not satisfy constraint 'second': its position error is 0.05 rad, {off:.3g} "
+    with pytest.raises(ShapeError, match=message):
+        joint_space.solution(model, q, zero, zero)
+    q = np.zeros(3)
+    with pytest.raises(ShapeError, match=r"qd does not .* 'second': its velocity error is 7 rad/s"):
+        joint_space.solution(model, q, np.array([2.0, 1.0, 3.0]), zero)
+    with pytest.raises(ShapeError, match=r"'first': its velocity error is 9 m/s"):
+        joint_space.solution(model, q, np.array([1.0, 5.0, 5.0]), zero)
+    assert np.all(np.isfinite(joint_space.solution(model, q, zero, zero).qdd))
+
+
+def test_errors_of_states_are_pure_numbers_relative_to_the_speed():
+    model = linkages.crank_slider()
+    units = scaling(model)
+    (length,) = set(1 / units.rows[2:])
+    error = np.array([[0.0, 1e-3, 0, -4e-3, 0], [2e-3, 0, 0, 0, 1e-3]])
+    rate = np.array([[0, 0, 0, 0, 3.0], [0, -0.2, 0.01, 0, 0]])
+    qd = np.array([[0.1, 0.2, 8.0], [0.1, 0.1, 0.0]])
+    c = LoopConstraints(None, None, error, rate)
+    found = joint_space.ClosureErrors.of(model, c, qd)
+    assert_close(found.position, [4e-3 / length, 2e-3])
+    assert_close(found.velocity, [3.0 / length / (8.0 / length), 0.2])
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ("error", r"q does not satisfy loop 'pin': translation along y: it is off by 3, in sizes"),
+        ("rate", r"qd does not satisfy loop 'pin': translation along y: it is off by 3, in sizes"),
+        ("k", r"qdd does not satisfy loop 'pin': translation along y: it is off by 3, in sizes"),
+    ],
+)
+def test_a_motion_that_opens_a_loop_is_off_in_sizes_of_the_loop(what, message):
+    model = linkages.crank_slider()
+    units, state = scaling(model), np.zeros(3)
+    nothing = {name: np.zeros(5) for name in ("k", "error", "rate")}
+    K = np.arange(15.0).reshape(5, 3)
+    check_motion(model, Terms(K, **nothing, total=0, passive=0, B_loops=0), state, state)
+    nothing[what] = np.array([0, 0, 0, 3 / units.rows[3], 0])
+    terms = Terms(K, **nothing, total=0, passive=0, B_loops=0)
+    if what == "k":  # half of it would pass, if the tolerance were
+        check_motion(model, terms, state, state, tolerance=0.76)
+    else:
+        check_motion(model, terms, state, state, tolerance=3.01)
+    with pytest.raises(ShapeError, match=message):
+        check_motion(model, terms, state, state, tolerance=0.7)
+    batch = terms._replace(**{what: np.stack([0 * nothing[what], nothing[what]])})
+    with pytest.raises(ShapeError, match=r"sample \(1,\): " + message):
+        check_motion(model, batch, state, state, tolerance=0.7)

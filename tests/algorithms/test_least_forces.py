@@ -47,3 +47,30 @@ def test_no_point_within_the_bounds():
     assert_close(least_distance(np.eye(2), np.array([2.0, -1.0])), [2.0, 0.0])
     assert_close(least_distance(np.eye(2), np.zeros(2)), np.zeros(2))
     assert_close(least_distance(np.zeros((1, 2)), np.array([-1.0])), np.zeros(2))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_nonnegative_least_squares_with_columns_that_are_nearly_alike(seed):
+    """Many unknowns enter and leave again, several at a time: the conditions of optimality."""
+    rng = np.random.default_rng(seed)
+    E = rng.standard_normal((9, 1)) + 0.3 * rng.standard_normal((9, 7 + seed % 9))
+    f = rng.standard_normal(9)
+    x = nonnegative_least_squares(E, f)
+    w = E.T @ (f - E @ x)
+    assert np.all(x >= 0)
+    assert np.max(w) < 1e-10
+    assert_close(w[x > 0], 0 * w[x > 0], ulps=1e5, scale=1.0)
+    assert_close(np.linalg.norm(E @ x - f), optimize.nnls(E, f)[1], ulps=1e5)
+
+
+@pytest.mark.parametrize("units", [(1.0, 1.0), (1e6, 1e-3), (1e-8, 1e5)])
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_the_least_distance_has_the_units_of_its_terms(units, sign):
+    C, d = np.array([[3.0, 4.0], [0.1, 0.2]]), np.array([10.0, -1.0])
+    y = least_distance(sign * units[0] * C, units[1] * d)
+    assert_close(y, sign * units[1] / units[0] * np.array([1.2, 1.6]))
+    # one inequality is enough where the other follows, both are met where neither does
+    y = least_distance(-sign * units[0] * np.eye(2), units[1] * np.array([0.5, 2.0]))
+    assert_close(y, -sign * units[1] / units[0] * np.array([0.5, 2.0]))
+    against = np.array([[1.0, 0], [-1.0, 0]])
+    assert least_distance(units[0] * against, units[1] * np.array([1.0, -0.5])) is None

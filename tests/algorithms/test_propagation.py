@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 from support.closeness import assert_close
 
-from kinetree.algorithms.propagation import cleared, inverse_joint_inertia, propagate
+from kinetree.algorithms.propagation import (
+    cleared,
+    inverse_joint_inertia,
+    joint_inertia_bound,
+    propagate,
+)
 from kinetree.errors import SingularError
 from kinetree.joints import Cylindrical, Helical, Planar, Revolute, Spherical
 from kinetree.joints.base import unit_motions
@@ -124,3 +129,22 @@ def test_a_thin_rod_is_inertia_enough():
     rod = Inertia.from_mass_center(1.0, (0, 0, 10.0), np.diag([10.0, 10.0, 1e-9]))
     D = unit_motions(3).T @ (rod @ unit_motions(3))
     assert inverse_joint_inertia(rod, unit_motions(3), D) == 1 / 1e-9
+
+
+@pytest.mark.parametrize("w", [1, 3], ids=["plane", "space"])
+def test_the_bound_of_a_joint_inertia_is_that_of_the_worst_direction(w, rng):
+    n = 2 * w if w == 3 else 3
+    I = np.diag(rng.uniform(1, 2, n))
+    S = rng.standard_normal((n, 2))
+    turn, shift = I.diagonal()[:w].sum(), I.diagonal()[w:].sum()
+    # values may vanish elsewhere, so that all columns count
+    whole = turn * np.sum(S[:w] ** 2) + shift * np.sum(S[w:] ** 2)
+    for k in (0, 1):
+        assert_close(joint_inertia_bound(I, S, k), whole)
+        assert joint_inertia_bound(I, S, k) >= np.linalg.norm(S[:, k] @ I @ S[:, k])
+    # structure does not: only its own column does, and only where it is not zero
+    axes = np.zeros((n, 2), dtype=int)
+    axes[w - 1, 0], axes[n - 1, 1] = 2, 3
+    assert_close(joint_inertia_bound(I, axes, 0), 4 * turn)
+    assert_close(joint_inertia_bound(I, axes, 1), 9 * shift)
+    assert_close(joint_inertia_bound(I, 0.0 * S, 0), 0.0, scale=1)

@@ -173,3 +173,22 @@ def test_example_with_two_divisions_and_three_updates_per_row():
 def test_unknown_tasks_are_named():
     with pytest.raises(UnknownNameError, match="no cost is known for invert/ltl; known: fact"):
         predicted_cost(BOOK, "invert", "ltl")
+
+
+@pytest.mark.covers("RBDA 6.5", by=predicted_cost)
+def test_costs_of_the_book():
+    """Table 6.6 for the tree of Table 6.4, which has n = 8, D1 = 17 and D2 = 34."""
+    table = {
+        ("factorize", "ltl"): (34, 34, 17, 8),
+        ("factorize", "ltdl"): (34, 34, 17, 0),
+        ("solve", "ltl"): (34, 34, 16, 0),
+        ("solve", "ltdl"): (34, 34, 8, 0),
+        ("multiply_l", "ltl"): (25, 17, 0, 0),
+        ("multiply_l", "ltdl"): (17, 17, 0, 0),
+        ("solve_l", "ltl"): (17, 17, 8, 0),
+        ("solve_l", "ltdl"): (17, 17, 0, 0),
+        ("multiply", "ltl"): (42, 34, 0, 0),
+        ("multiply", "ltdl"): (42, 34, 0, 0),
+    }
+    for (task, factors), expected in table.items():
+        assert predicted_cost(BOOK, task, factors) == expected

@@ -5,8 +5,14 @@ import pytest
 from support.closeness import assert_close
 
 import kinetree as kt
-from kinetree.algorithms.closed.allowed_motion import AllowedMotion
+from kinetree.algorithms.closed.allowed_motion import (
+    SMALLEST_INERTIA,
+    AllowedMotion,
+    _require_inertia,
+)
 from kinetree.algorithms.closed.elimination import orthogonal_solution
+from kinetree.algorithms.closed.forces import loop_joint_motion
+from kinetree.algorithms.closed.forward_dynamics import SMALLEST_PIVOT
 from kinetree.algorithms.closed.independent import (
     allowed_motion,
     allowed_motion_at,
@@ -408,3 +414,90 @@ def test_coordinates_that_do_not_determine_the_motion_are_named():
     message = r"tie the variables 'cylinder'.*|'cylinder' do not determine the motion.*"
     with pytest.raises(kt.SingularError, match=message):
         kt.mass_matrix(engine, dead, independent="cylinder")
+
+
+# --- how far to trust a plan ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("anywhere", [False, True])
+def test_health_is_that_of_the_weakest_part(anywhere, rng):
+    model, q, qd, _ = states("bennett", rng, 1)
+    plan, (q,), (qd,) = coordinate_plan(model), q, qd
+    qd = 3 * qd  # velocity products count
+    at, health = allowed_motion(model, q, qd, plan, anywhere=anywhere)
+    good = health()
+    assert 1 <= good <= 1 / SMALLEST_PIVOT
+    at.solve(np.ones(len(plan.columns)))
+    assert health() == good
+    for part, unit in (("pivots", SMALLEST_INERTIA), ("ratios", 1.0)):
+        for ratio in (0.3, 0.9, 1e9):
+            setattr(at, part, [1e9 * unit, ratio * unit])
+            assert_close(health(), min(good, ratio))
+        setattr(at, part, [])
+    at.g = at.g + 1e-3 * np.max(np.abs(at.g))  # a motion that the rows left out forbid
+    assert health() == 0
+    assert at.G.shape == (model.nv, 1)
+
+
+def test_open_loops_have_no_health(rng):
+    model, (q,), (qd,), _ = states("five_bar", rng, 1)
+    plan, off = coordinate_plan(model), np.zeros(model.nv)
+    off[-1] = 0.1
+    assert allowed_motion(model, q, qd, plan)[1]() >= 1
+    assert allowed_motion(model, q + off, 0 * qd, plan)[1]() == 0
+    assert allowed_motion(model, q, qd + 10 * off, plan)[1]() == 0
+    assert allowed_motion(model, q, None, plan)[1]() >= 1
+    assert allowed_motion(model, q + off, None, plan)[1]() == 0
+
+
+def test_rates_of_other_coordinates_are_those_of_differences(rng):
+    """``G`` of two coordinates, one of them of a loop joint, along a motion of closed loops."""
+    model, (q,), (qd,), _ = states("five_bar", rng, 1)
+    pin = int(np.argmax(np.abs(loop_joint_motion(model, q, qd).qd)))
+    columns = (coordinate_plan(model).columns[0], model.nv + pin)
+
+    def G(h):
+        moved = kt.loops.assemble(model, q + h * qd)
+        return allowed_motion_at(model, moved, 0 * qd).in_coordinates(columns).G
+
+    at = allowed_motion_at(model, q, qd).in_coordinates(columns)
+    h = 1e-3
+    rate = (8 * (G(h) - G(-h)) - (G(2 * h) - G(-2 * h))) / (12 * h)
+    size = np.max(np.abs(at.G)) * (1 + np.max(np.abs(qd))) ** 4
+    assert np.max(np.abs(at.rate_along(qd) - rate)) < 1e-7 * size
+    loops = [loop_joint_motion(model, q, column).qd[pin] for column in at.G.T]
+    assert_close([at.G[columns[0]], loops], np.eye(2), condition=1e4)
+
+
+def turning_guide(t):
+    """A carriage on a line that turns with time: ``K = (cos t, sin t, 0)``."""
+    line = kt.ConstraintFunction(
+        "line", position=lambda q, t: [q[0] * np.cos(t) + q[1] * np.sin(t)]
+    )
+    return planar(line).at(t)
+
+
+def test_a_constraint_that_time_moves_has_rates_of_its_coordinates():
+    t, q = 0.6, np.zeros(3)
+    model = turning_guide(t)
+    for qd in (np.zeros(3), 2 * np.array([-np.sin(t), np.cos(t), 0.3])):
+        at = allowed_motion_at(model, q, qd)
+        rate = at.rate_along(qd)
+        K, dK = np.array([np.cos(t), np.sin(t), 0]), np.array([-np.sin(t), np.cos(t), 0])
+        assert_close(K @ rate + dK @ at.G, np.zeros(2), scale=1.0)
+        assert_close(rate[list(at.columns)], np.zeros((2, 2)), scale=1.0)
+    # at rest on a line that moves: no velocity of the state, but positions and G
+    q = 1.5 * np.array([-np.sin(t), np.cos(t), 0])
+    assert_close(K @ allowed_motion_at(model, q, None).G, np.zeros(2), scale=1.0)
+    with pytest.raises(kt.errors.ShapeError, match="qd does not satisfy constraint 'line'"):
+        allowed_motion_at(model, q, np.zeros(3))
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-12, 1e12])
+def test_inertia_is_singular_whatever_the_units_of_coordinates(unit):
+    D, model = np.diag([1.0, unit]), kt.samples.five_bar()
+    _require_inertia(model, D @ np.array([[2.0, 1.0], [1.0, 2.0]]) @ D)
+    _require_inertia(model, np.zeros((0, 0)))
+    for H in ([[1.0, 1.0], [1.0, 1.0]], [[1.0, 0.0], [0.0, 0.0]], [[4.0, 2.0], [2.0, 0.9]]):
+        with pytest.raises(kt.errors.SingularError, match="moves no inertia"):
+            _require_inertia(model, D @ np.array(H) @ D)

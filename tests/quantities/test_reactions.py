@@ -11,6 +11,9 @@ from support.states import conditioning
 import kinetree as kt
 from kinetree.algorithms import reactions as texts
 from kinetree.algorithms.closed import maximal
+from kinetree.algorithms.closed.constraints import loop_constraints
+from kinetree.algorithms.closed.forces import loop_joint_motion
+from kinetree.algorithms.kinematics import base_transforms, joint_transforms
 from kinetree.errors import IndeterminateWarning, ModelError, ShapeError, UnknownNameError
 from kinetree.joints import (
     REPRESENTATIVES,
@@ -22,6 +25,7 @@ from kinetree.joints import (
 )
 from kinetree.model import JointDynamics, ModelBuilder
 from kinetree.samples import random_inertia, random_placement, random_tree
+from kinetree.samples.random_linkages import closed_loop
 from kinetree.spatial import Force
 
 PARTS = ("total", "bearing", "drive")
@@ -544,3 +548,54 @@ def test_constraints_of_ones_own_push_along_the_joints():
     expected = [[0, 0, 0, 4.0, 2.0, 39.24], [0, 0, 0, 2.0, 2.0, 19.62]]
     assert_close(f, expected, ulps=50)
     assert kt.unique_reactions(model, np.zeros(2)).all()
+
+
+def closed_anywhere(joint, rng):
+    """Two branches of three bodies, tied by a joint of any kind where they happen to be."""
+    tree = random_tree(6, rng, joints=[Revolute("x"), Revolute("y"), Free()], branching=0.5)
+    q = tree.random_configuration(rng)
+    X_0 = base_transforms(tree, joint_transforms(tree, q)[0])
+    loops = [
+        closed_loop(X_0, f"loop{n}", ends, joint, joint.random(rng), random_placement(rng))
+        for n, ends in enumerate([(2, 5), (0, 6)])
+    ]
+    return tree.replace(loops=tuple(loops)), q
+
+
+@pytest.mark.parametrize("joint", REPRESENTATIVES, ids=repr)
+def test_bearings_of_loop_joints_of_every_kind_push_along_their_constraints(joint, rng):
+    """Two bodies feel ``T lam`` as joint space feels ``Kᵀ lam``, and the drive as ``B tau``."""
+    model, q = closed_anywhere(joint, rng)
+    qd, NB = np.zeros(model.nv), model.body_count
+    K = loop_constraints(model, q, qd).K
+    lam, loop_tau = rng.standard_normal(len(K)), rng.standard_normal(2 * joint.nv)
+    args = (model, q, qd, qd, None, lam, loop_tau)
+    on = {"joints": [NB + 1, NB + 2], "frame": "world"}
+
+    def in_joint_space(f):
+        total = np.zeros(model.nv)
+        for loop, x in zip(model.loops, f, strict=True):
+            for body, sign in ((loop.successor, 1), (loop.predecessor, -1)):
+                if body:
+                    name = model.body_names[body]
+                    total += sign * kt.jacobian(model, q, name, frame="world").T @ x
+        return total
+
+    found = {p: texts.joint_reactions(*args, **on, part=p) for p in PARTS}
+    assert_close(in_joint_space(found["bearing"]), K.T @ lam, ulps=1e4, scale=10.0)
+    B = loop_joint_motion(model, q, qd).B
+    assert_close(in_joint_space(found["drive"]), B @ loop_tau, ulps=1e4, scale=10.0)
+    assert_close(found["total"], found["bearing"] + found["drive"], scale=10.0)
+
+
+def test_forces_along_loop_joints_join_those_from_outside(rng):
+    model, q = closed_anywhere(Revolute("z"), rng)
+    loop_tau = rng.standard_normal(2)
+    outside = [None, *(Force.from_array(x) for x in rng.standard_normal((6, 6)))]
+    assert texts.pushed(model, q, outside, None) is outside
+    alone = texts.pushed(model, q, None, loop_tau)
+    both = texts.pushed(model, q, outside, loop_tau)
+    assert len(alone) == len(both) == 7
+    for f, g, sum_of in zip(alone[1:], outside[1:], both[1:], strict=True):
+        assert_close(sum_of.to_array(), f.to_array() + g.to_array())
+    assert np.any(alone[5].to_array())

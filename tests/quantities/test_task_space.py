@@ -293,3 +293,15 @@ def test_damping_is_checked_on_every_call():
     for bad in (-1.0, 0.0, np.nan):
         with pytest.raises(kt.ShapeError, match="damping must be"):
             kt.operational_space_inertia(m, q, "tool", damping=bad)
+
+
+def test_another_point_is_suggested_only_where_there_is_one():
+    m = two_link_arm()
+    for task, suggested in (
+        ({"frame": "aligned"}, False),
+        ({"frame": "world", "rows": "angular"}, False),
+        ({"frame": "world", "rows": "linear"}, True),
+    ):
+        with pytest.raises(kt.SingularError, match="does not exist") as raised:
+            kt.operational_space_inertia(m, Arm.q, "tip", **task)
+        assert ("takes the origin of the frame" in str(raised.value)) == suggested

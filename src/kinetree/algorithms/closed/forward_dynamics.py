@@ -252,7 +252,7 @@ def _way(model, method, plan):
     state = np.zeros((len(samples), model.nv))
     sizes = np.abs(rehearsal.values(q=samples, qd=state, tau=state)[1])
     usual = np.max(sizes, axis=0, initial=0)
-    if not np.all(np.isfinite(usual)) or not np.all(usual > 0):
+    if not np.all(usual > 0):  # nor if it is not a number
         return None
     way = Way(method, plan, usual, False, rehearsal.cost())
     is_safe = bool(np.all(sizes > 30 * usual * _limits(way)))

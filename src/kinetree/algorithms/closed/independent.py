@@ -77,7 +77,7 @@ def coordinate_plan(model, keep=()) -> CoordinatePlan | None:
 
 
 def _rehearsed(model, axes, keep):
-    """The cost of a plan, and the plan; None where a pivot is zero in all configurations."""
+    """The cost of a plan, and the plan; None where there is none."""
 
     def sizes(q):
         c = stacked_rows(condensed(model), q, model.zero_velocity, axes)
@@ -92,8 +92,6 @@ def _rehearsed(model, axes, keep):
     except SingularError:
         return None
     usual = np.max(np.abs(rehearsal.values(q=plan.samples)[1]), axis=0, initial=0)
-    if not np.all(np.isfinite(usual)) or not np.all(usual > 0):
-        return None
     solved = {j for _, j in plan.pivots}
     free = tuple(j for j in range(model.nv) if j not in solved)
     return rehearsal.cost(), CoordinatePlan(plan, usual, keep if set(keep) == set(free) else free)
