@@ -9,7 +9,7 @@ import kinetree as kt
 from kinetree.joints import SphereInCylinder
 from kinetree.loops.dynamics.methods import Instant, range_space
 from kinetree.loops.dynamics.solution import idle_forces, smallest, solve, uniqueness
-from kinetree.samples import four_bar, stewart
+from kinetree.samples import bennett, four_bar, stewart
 
 
 def test_idle_forces_move_nothing():
@@ -67,14 +67,16 @@ def test_an_instant_of_a_tree_has_no_idle_forces():
     assert idle_forces(Instant(model, np.zeros(3), np.zeros(3), np.zeros(3))).shape == (0, 0)
 
 
-def test_forces_of_chosen_constraints_are_unique_and_the_others_carry_none(rng):
-    """Five constraints of a planar four-bar, of which two say all."""
-    model = four_bar()
+@pytest.mark.parametrize("make", [four_bar, bennett])
+def test_forces_of_chosen_constraints_are_unique_and_the_others_carry_none(make, rng):
+    """Two of five say all: in the plane these two and no others, in space any two."""
+    model = make()
     q, tau = np.array(model.posture("home").q), rng.standard_normal(3)
     K = kt.loops.constraint(model, q, np.zeros(3)).K
     rows = kt.loops.independent_rows(K, kt.loops.scaling(model))
     assert len(rows) == 2 < len(K)
     every = solve(model, q, np.zeros(3), tau)
+    assert np.count_nonzero(every.unique) == (2 if make is four_bar else 0)
     for method in ("kkt", "null_space", "range_space"):
         found = solve(model, q, np.zeros(3), tau, method=method, rows=rows)
         assert list(np.flatnonzero(found.unique)) == list(rows)
