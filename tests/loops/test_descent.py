@@ -163,22 +163,6 @@ def test_turns_are_taken_away_from_every_angle(joint, rng):
 BALL = kt.Inertia.from_mass_center(1.0, (0, 0, 0), np.eye(3))
 
 
-def test_assemblies_beyond_the_limits_count_unless_they_are_required():
-    model = sample("four_bar")
-    every = kt.loops.assemblies(model, {"crank_joint": 0.3})
-    one, other = every[:, 2]
-    tight = model.replace(limits={"rocker_joint": kt.Limits(one - 0.1, one + 0.1)})
-    assert abs(one - other) > 0.2
-    assert len(kt.loops.assemblies(tight, {"crank_joint": 0.3})) == 2
-    assert len(kt.loops.assemblies(tight, {"crank_joint": 0.3}, limits=True)) == 1
-
-
-def test_assembly_ignores_limits_unless_they_are_required():
-    model = sample("four_bar").replace(limits={"rocker_joint": kt.Limits(0.1, 0.2)})
-    assert_close(kt.loops.assemble(model, np.zeros(3)), np.zeros(3), scale=1.0)
-    assert 0.1 <= kt.loops.assemble(model, np.zeros(3), limits=True)[2] <= 0.2
-
-
 def test_starts_are_scattered_as_far_as_requested(rng):
     model = sample("slider_crank")
     units = scaling(model).columns

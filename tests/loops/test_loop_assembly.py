@@ -199,3 +199,19 @@ def test_a_wrong_number_of_positions_to_hold():
         assemble(sample("four_bar"), hold={"crank_joint": [0.1, 0.2]})
     with pytest.raises(kt.UnknownNameError, match="crank"):
         assemble(sample("four_bar"), hold=["krank"])
+
+
+def test_assemblies_beyond_the_limits_count_unless_they_are_required():
+    model = sample("four_bar")
+    every = assemblies(model, {"crank_joint": 0.3})
+    one, other = every[:, 2]
+    tight = model.replace(limits={"rocker_joint": kt.Limits(one - 0.1, one + 0.1)})
+    assert abs(one - other) > 0.2
+    assert len(assemblies(tight, {"crank_joint": 0.3})) == 2
+    assert len(assemblies(tight, {"crank_joint": 0.3}, limits=True)) == 1
+
+
+def test_assembly_ignores_limits_unless_they_are_required():
+    model = sample("four_bar").replace(limits={"rocker_joint": kt.Limits(0.1, 0.2)})
+    assert_close(assemble(model, np.zeros(3)), np.zeros(3), scale=1.0)
+    assert 0.1 <= assemble(model, np.zeros(3), limits=True)[2] <= 0.2
