@@ -211,3 +211,20 @@ def test_coordinates_that_depend_on_each_other_are_refused_in_any_unit(unit):
     other = linearize_in_coordinates(LOADER, rest, rest, rest, independent=fine / unit)
     assert_close(found.A[2:, :2], other.A[2:, :2], ulps=1e6)
     assert_close(found.B, unit * other.B, ulps=1e6)
+
+
+@pytest.mark.parametrize("size", [1e-4, 1.0, 1e4])
+def test_dependent_coordinates_of_a_mechanism_of_any_size(size):
+    """Crossed slides, and a coordinate that repeats another one up to a billionth."""
+    ball = kt.Inertia.from_mass_center(1.0, (0, 0, 0), size**2 * np.eye(3))
+    model = (
+        kt.ModelBuilder("slides")
+        .body("a", joint=kt.Prismatic("x"), inertia=ball)
+        .body("b", on="a", joint=kt.Prismatic("y"), at=(size, 0, 0), inertia=ball)
+        .build()
+    )
+    rest, R = np.zeros(2), np.array([[1.0, 2.0], [1.0, 2.0 + 1e-10]])
+    with pytest.raises(kt.SingularError, match="do not determine the motion of model 'slides'"):
+        linearize_in_coordinates(model, rest, rest, rest, independent=R)
+    fine = linearize_in_coordinates(model, rest, rest, rest, independent=R + np.diag([1.0, 0.0]))
+    assert_close(fine.B[2:], (R + np.diag([1.0, 0.0])) @ np.diag([0.5, 1.0]), ulps=1e4)
