@@ -48,6 +48,16 @@ def test_springs_are_reported_by_name(rng):
     assert caught[0].filename == __file__
 
 
+def test_drives_with_wrenches_of_their_own_are_reported_by_name(rng):
+    m = ModelBuilder("toy").body(
+        "a", joint=Revolute("y"), inertia=samples.random_inertia(rng),
+        dynamics=JointDynamics(active_predecessor=(0, 0.1, 0, 0, 0, 1)),
+    ).build()  # fmt: skip
+    with pytest.warns(ModelWarning, match="drives of joints 'a_joint' not converted") as caught:
+        P.to_model(m)
+    assert caught[0].filename == __file__
+
+
 def test_kinds_without_a_counterpart_are_refused_by_name(rng):
     theirs = pin.Model()
     add(theirs, 0, pin.JointModelEllipsoid(0.1, 0.2, 0.3), "egg", rng)

@@ -151,8 +151,6 @@ def test_drives_survive_files_and_fingerprints(tmp_path):
         kt.save(one, path)
         assert kt.load(path).bodies[-1].dynamics.active_predecessor == wrench
     assert "drives with wrenches of their own in wall" in one.summary()
-    with pytest.warns(kt.ModelWarning, match="drives of joints 'wall' not converted"):
-        kt.interop.pinocchio.to_model(one)
     with pytest.warns(
         kt.ModelWarning, match="not in the MJCF: where drives push, of joints 'wall'"
     ):
