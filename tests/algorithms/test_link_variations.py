@@ -13,7 +13,10 @@ from kinetree.algorithms import rnea
 from kinetree.algorithms.closed import joint_space
 from kinetree.algorithms.closed.link_variations import link_variation
 from kinetree.algorithms.closed.links import ClosedChain, link_states
-from kinetree.algorithms.kinematics import base_transforms, body_accelerations
+from kinetree.algorithms.kinematics import base_transforms, body_accelerations, joint_transforms
+from kinetree.model import Coupling
+from kinetree.samples import random_placement
+from kinetree.samples.random_linkages import closed_loop
 from kinetree.spatial import Force, Inertia
 
 STEP = 1e-3  # of differences of sixth order
@@ -75,14 +78,16 @@ def of_the_tree(tree, model, q, v, a, phi, f_ext):
 def test_variations_are_derivatives_of_the_chain_cut_open(cut, rng):
     joints = (kt.Spherical(), kt.Revolute((1, 2, 2)), kt.Universal("xy"), kt.Cylindrical("z"))
     model, q = spatial_chain(rng, *joints, cut=cut)
+    X_0 = base_transforms(model, joint_transforms(model, q)[0])
+    tie = closed_loop(X_0, "tie", (3, 1), kt.Free(), kt.Free().random(rng), random_placement(rng))
     model = with_armature(model, rng)
-    model = model.replace(gravity=rng.standard_normal(3))
+    model = model.replace(gravity=rng.standard_normal(3), loops=(*model.loops, tie))
     qd = kt.loops.project_velocity(model, q, rng.standard_normal(model.nv))
     qdd = joint_space.forward_dynamics(model, q, qd, rng.standard_normal(model.nv))
     states = link_states(ClosedChain(model), q, qd, qdd)
     tree, q_hat = cut_open(model), np.concatenate([q, states.q_v])
     dq, dv, da = rng.standard_normal((3, tree.nv))
-    phi = rng.standard_normal(6)
+    phi = rng.standard_normal(12)
     f_ext = [None, *map(Force.from_array, rng.standard_normal((4, 6)))]
 
     def moved(h):
@@ -107,3 +112,51 @@ def test_variations_are_derivatives_of_the_chain_cut_open(cut, rng):
 
     alone = link_variation(model, q, qd, qdd, dq, dv, da)
     assert_close(alone.forces, difference(unloaded)[2], ulps=1e8)
+
+
+def test_followers_move_and_push_with_their_leaders(rng):
+    """A chain with a gear in it: forces and gaps of all joints, gathered at the leaders."""
+    joints = (kt.Spherical(), kt.Revolute("y"), kt.Revolute("z"), kt.Spherical())
+    free, q_all = spatial_chain(rng, *joints, cut=kt.Cylindrical("y"))
+    free = free.replace(gravity=rng.standard_normal(3))
+    at = free.q_slice
+    lead, follow = q_all[at[2]][0], q_all[at[3]][0]
+    gear = (follow - 0.4 * lead + 0.3 * lead**2, 0.4, -0.3)
+    model = free.replace(couplings=(Coupling("gear", 3, 2, gear),))
+    q = np.delete(q_all, at[3])
+    qd = kt.loops.project_velocity(model, q, rng.standard_normal(model.nv))
+    qdd = joint_space.forward_dynamics(model, q, qd, rng.standard_normal(model.nv))
+    n, nv = model.nv, free.nv
+    dq, dv, da = rng.standard_normal((3, n + 2))
+    phi, f_ext = rng.standard_normal(6), [None, *map(Force.from_array, rng.standard_normal((4, 6)))]
+    found = link_variation(model, q, qd, qdd, dq, dv, da, phi, f_ext)
+    tree, k, i = cut_open(free), free.v_slice[3].start, free.v_slice[2].start
+
+    def everywhere(q, v, a):
+        """State of all joints of the tree, from that of leaders."""
+        x, xd, xdd = q[at[2]][0], v[i], a[i]
+        y = gear[0] + gear[1] * x + gear[2] * x**2
+        slope, bend = gear[1] + 2 * gear[2] * x, 2 * gear[2]
+        new = slope * xd, slope * xdd + bend * xd**2
+        return np.insert(q, at[3].start, y), *(
+            np.insert(part, k, value) for part, value in zip((v, a), new, strict=True)
+        )
+
+    states = link_states(ClosedChain(free), *everywhere(q, qd, qdd))
+
+    def moved(h):
+        state = model.integrate(q, h * dq[:n]), qd + h * dv[:n], qdd + h * da[:n]
+        q_h, v_h, a_h = everywhere(*state)
+        q_v = states.q_v + h * dq[n:]
+        v_h, a_h = (
+            np.concatenate([part, virtual[nv:] + h * d[n:]])
+            for part, virtual, d in ((v_h, states.v, dv), (a_h, states.vdot, da))
+        )
+        q_h = np.concatenate([q_h, q_v])
+        rate, acceleration, tau = of_the_tree(tree, free, q_h, v_h, a_h, phi, f_ext)
+        slope = gear[1] + 2 * gear[2] * state[0][at[2]][0]
+        tau[i] += slope * tau[k]
+        return rate, acceleration, np.delete(tau, k)
+
+    for actual, expected in zip(found[1:], difference(moved), strict=True):
+        assert_close(actual, expected, ulps=1e8)

@@ -9,6 +9,7 @@ from kinetree.algorithms.closed.allowed_motion import (
     SMALLEST_INERTIA,
     AllowedMotion,
     _require_inertia,
+    require_unmoved,
 )
 from kinetree.algorithms.closed.elimination import orthogonal_solution
 from kinetree.algorithms.closed.forces import loop_joint_motion
@@ -501,3 +502,54 @@ def test_inertia_is_singular_whatever_the_units_of_coordinates(unit):
     for H in ([[1.0, 1.0], [1.0, 1.0]], [[1.0, 0.0], [0.0, 0.0]], [[4.0, 2.0], [2.0, 0.9]]):
         with pytest.raises(kt.errors.SingularError, match="moves no inertia"):
             _require_inertia(model, D @ np.array(H) @ D)
+
+
+def test_factors_and_solutions_report_their_pivots(rng):
+    model, (q,), (qd,), _ = states("five_bar", rng, 1)
+    at = allowed_motion_at(model, q, qd)
+    H, L = at.inertia, at.factors()
+    D, L_ = np.diag(np.diag(L)), np.tril(L, -1) + np.eye(2)
+    assert_close(L_.T @ D @ L_, H, condition=10)
+    assert_close(at.pivots, np.diag(L) / np.diag(H))
+    b = rng.standard_normal((2, 3))
+    assert_close(H @ at.solve(b), b, condition=100)
+    assert_close(at.solve(b[:1], rows=[1]), b[:1] / H[1, 1])
+    assert_close(at.response(np.eye(model.nv)), at.G @ np.linalg.solve(H, at.G.T), condition=100)
+    at.inertia = np.array([[1.0, 1.0], [1.0, 1.0]])
+    for call in (at.factors, lambda: at.solve(b)):
+        with pytest.raises(kt.errors.SingularError, match="some motion that its loops allow"):
+            call()
+
+
+def test_pivots_are_compared_with_their_usual_sizes(rng):
+    model, (q,), (qd,), _ = states("five_bar", rng, 1)
+    plan = coordinate_plan(model)
+    found = [
+        allowed_motion(model, q, qd, plan._replace(usual=size * plan.usual))[1]()
+        for size in (1e4, 2e4, 1e-4)
+    ]
+    assert_close(found[1], found[0] / 2)
+    assert found[0] < 1
+    assert_close(found[2], 1 / SMALLEST_PIVOT)
+
+
+def test_what_time_moves_is_named():
+    drive = kt.Prescribed(kt.Revolute("z"), lambda t: ([np.sin(t)], [np.cos(t)], [-np.sin(t)]))
+    I = Inertia.from_mass_center(1.0, np.ones(3), np.eye(3))
+    for last in range(4):
+        builder = kt.ModelBuilder("arm")
+        for n in range(3):
+            joint = drive if n == last else kt.Revolute("y")
+            builder.body(f"link{n}", joint=joint, joint_name=f"j{n}", inertia=I)
+        moved = builder.build()
+        if last == 3:
+            require_unmoved(moved, "a map")
+            continue
+        with pytest.raises(kt.errors.JointError) as raised:
+            require_unmoved(moved, "a map")
+        assert "a map has no meaning for model 'arm'" in str(raised.value)
+        assert f"constraint 'j{last}' moves by itself" in str(raised.value)
+    guided = turning_guide(0.1)
+    require_unmoved(guided, "a map", constraints=False)
+    with pytest.raises(kt.errors.JointError, match="'line' moves by itself"):
+        require_unmoved(guided, "a map")
