@@ -214,3 +214,27 @@ def test_settings_are_checked():
         EventDriven(Scene(BALL), order="random")
     with pytest.raises(ModelError, match="rest_velocity must be positive, got 0"):
         EventDriven(Scene(BALL), rest_velocity=0)
+
+
+def test_events_have_the_names_and_times_of_their_contacts():
+    """Two balls on rails: each in its own time, and where friction is enough it stops sliding."""
+    builder = kt.ModelBuilder("balls")
+    for name in ("a", "b"):
+        shape = kt.shapes.sphere(0.1, mass=1.0)
+        builder.body(f"rail {name}", on="base", joint=kt.Prismatic("x"), inertia=shape)
+        builder.body(name, on=f"rail {name}", joint=kt.Prismatic("z"), inertia=shape)
+        builder.geometry(Sphere(0.1), on=name, name=name)
+    m = with_ground(builder.build())
+    heights, e = np.array([0.3, 0.2]), 0.5
+    q, qd = np.array([0, 0.1 + heights[0], 5.0, 0.1 + heights[1]]), np.array([0.02, 0, 1.0, 0])
+    pairs = [("ground", "a", 0.5, 0.0), ("ground", "b", 0.1, e)]  # friction, restitution
+    found = kt.simulate(m, q, qd, duration=0.45, dt=0.01, contact=EventDriven(Scene(m, pairs)))
+    lands = np.sqrt(2 * heights / G)
+    expected = [(lands[1], "ground/b:0 bounces"), (lands[0], "ground/a:0 lands"),
+                (lands[1] * (1 + 2 * e), "ground/b:0 bounces")]  # fmt: skip
+    assert [event.name for event in found.events] == [name for _, name in expected]
+    assert_close([event.t for event in found.events], [t for t, _ in expected], ulps=1e6)
+    assert found.contact.modes[-1].tolist() == ["sticks", "apart"]
+    speed = G * lands  # the rails are pulled by friction: half the normal impulse of each landing
+    hits = 1.0 - 0.1 * (1 + e) * speed[1] * (1 + e) / 2
+    assert_close(found.qd[-1][[0, 2]], [0.0, hits], scale=1, ulps=1e6)

@@ -9,6 +9,7 @@ from support.closeness import assert_close
 import kinetree as kt
 from kinetree.contact import Scene, TimeStepping, with_ground
 from kinetree.contact.complementarity import cones
+from kinetree.contact.history import Residuals, accumulated, gathered
 from kinetree.contact.stepping.inertia import Inertia
 from kinetree.contact.stepping.solver import Problem, solve_in_kernel, solve_in_python
 from kinetree.contact.stepping.step import Balance, balanced
@@ -164,3 +165,25 @@ def test_the_pair_that_starts_inside_is_named(balls):
         q[place] = 0.06
         with pytest.warns(SimulationWarning, match=rf"starts with 'ground/{name}' 0\.04 m inside"):
             kt.simulate(balls, q, duration=1e-3, contact=contact)
+
+
+def test_residuals_of_steps_are_the_worst_and_sums_of_energies(rng):
+    steps = rng.normal(size=(4, 3, 10))
+    total = steps[0]
+    for each in steps[1:]:
+        total = accumulated(total, each)
+    adds_up = {"contact_work", "loss", "taken", "touching"}
+    for k, name in enumerate(Residuals._fields):
+        expected = steps[..., k].sum(0) if name in adds_up else steps[..., k].max(0)
+        assert_close(total[..., k], expected)
+        assert_close(gathered(list(steps))[..., k], expected)
+
+
+def test_errors_shrink_from_round_to_round_and_end_within_rounding(rng):
+    for contacts, rank in ((4, 9), (3, 12), (6, 6)) * 4:
+        problem, n = random_step(rng, contacts, rank), 3 * contacts + 3
+        errors = [solve_in_kernel(problem, np.zeros(n), 1e-12, k)[1] for k in (1, 2, 4, 8, 16, 64)]
+        assert np.all(np.diff(errors) <= 1e-12)
+        assert errors[-1] < 1e-12
+        if rank > n - 3:
+            assert errors[2] < 1e-9  # Newton's method, once it is known what sticks and slides

@@ -177,7 +177,6 @@ def projected_gauss_seidel(problem, lam, tolerance, iterations):
 # for the convex one.
 
 _ANGLES = 2 * np.pi * np.arange(7) / 7
-_POWERS = np.arange(-3, 4)
 
 
 def one_contact_force(A, b, mu, convex=False, near=None):
@@ -215,18 +214,13 @@ def _slides(A, mu, convex, angle):
 
 
 def _directions(A, b, mu, convex):
-    """Angles at which the polynomial is zero, sharpened by Newton's method."""
+    """Angles at which the polynomial is zero."""
     g, line, resistance = _slides(A, mu, convex, _ANGLES)
     w = b * resistance[:, None] - (line @ b)[:, None] * (g @ A)  # times the resistance
     samples = np.cos(_ANGLES) * w[:, 2] - np.sin(_ANGLES) * w[:, 1]
     series = np.roll(np.fft.fft(samples) / 7, 3)  # coefficients of exp(ikθ), k from -3 to 3
     roots = np.roots(series[::-1] if convex else series[-2:0:-1])
     angle = np.angle(roots[np.abs(np.abs(roots) - 1) < 1e-3])
-    for _ in range(3):
-        terms = series * np.exp(1j * np.outer(angle, _POWERS))
-        rate = (terms @ (1j * _POWERS)).real
-        step = terms.sum(axis=1).real / np.where(rate == 0, 1.0, rate)
-        angle = angle - np.where(np.abs(step) < 0.1, step, 0.0)
     return angle if len(angle) else np.zeros(1)
 
 
