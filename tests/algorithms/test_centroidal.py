@@ -214,3 +214,14 @@ def test_nothing_without_mass_has_a_mass_center():
     m = ModelBuilder("ghost").body("b", joint=Revolute("z")).build()
     with pytest.raises(SingularError, match="model 'ghost' has no mass"):
         cen.centroidal_momentum_matrix(m, np.zeros(1))
+
+
+def test_a_grain_of_dust_has_a_mass_centre():
+    for mass in (1e-20, 1.0, 1e20):
+        model = (
+            ModelBuilder("dust")
+            .body("b", joint=Free(), inertia=Inertia.from_mass_center(
+                mass, (0.1, 0.2, 0.3), 1e-3 * mass * np.eye(3)))
+            .build()
+        )  # fmt: skip
+        assert_close(kt.center_of_mass(model, model.neutral()), [0.1, 0.2, 0.3])

@@ -184,3 +184,24 @@ def turned_to(axis):
     x = np.cross((1.0, 0.0, 0.0), z)
     x /= np.linalg.norm(x)
     return np.array([x, np.cross(z, x), z])
+
+
+def hinges(*inertias):
+    """Hinges about one axis, one on the other."""
+    builder = ModelBuilder("hinges")
+    for n, I in enumerate(inertias):
+        on = f"b{n - 1}" if n else None
+        builder.body(f"b{n}", on=on, joint=Revolute("z"), joint_name=f"j{n}", inertia=I)
+    return builder.build()
+
+
+def test_joints_that_move_no_inertia_together_are_named():
+    full = Inertia.from_mass_center(1.0, np.zeros(3), np.eye(3))
+    nothing = Inertia(0.0, np.zeros(3), np.zeros((3, 3)))
+    tiny = Inertia.from_mass_center(1e-18, np.zeros(3), 1e-18 * np.eye(3))
+    message = "forward dynamics is singular for model 'hinges': joints 'j1', 'j2' can move together"
+    with pytest.raises(SingularError, match=message):
+        crba.require_independent_joints(hinges(full, nothing, full), "forward dynamics")
+    crba.require_independent_joints(hinges(tiny, full), "forward dynamics")  # small, but there
+    crba.require_independent_joints(hinges(full, full, full), "forward dynamics")
+    crba.require_independent_joints(hinges(), "forward dynamics")

@@ -1,9 +1,11 @@
 """Orders of elimination for loops: pivots, what is left out, and how far a result is trusted."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from support import linkages
 from support.closeness import assert_close
 
 import kinetree as kt
@@ -93,9 +95,20 @@ def test_independent_columns_that_do_not_determine_the_others_end_it():
 # --- plans of mechanisms -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["four_bar", "excavator", "bennett"])
-def test_sizes_of_what_is_left_out_are_those_of_its_rows(name):
-    model = getattr(kt.samples, name)()
+def tilted():
+    """A planar linkage with an axis that leaves its plane a little."""
+    model = linkages.four_bar()
+    crank, coupler, rocker = model.bodies
+    coupler = replace(coupler, placement=kt.rotx(1e-4) @ coupler.placement)
+    return model.replace(bodies=[crank, coupler, rocker])
+
+
+@pytest.mark.filterwarnings("ignore::kinetree.errors.MisalignmentWarning")
+@pytest.mark.parametrize(
+    "make", [kt.samples.four_bar, kt.samples.excavator, kt.samples.bennett, tilted]
+)
+def test_sizes_of_what_is_left_out_are_those_of_its_rows(make):
+    model = make()
     q = closed_configurations(model)
     plan = make_plan(model, None, q)
     H = np.array([np.diag(crba.joint_space_inertia(model, x)) for x in q])
@@ -107,7 +120,7 @@ def test_sizes_of_what_is_left_out_are_those_of_its_rows(name):
     size = np.where(pure > units.alignment_tolerance, size, size.max())
     assert_close(plan.row_size, (size / units.rows)[list(plan.redundant)], ulps=1e6)
     assert sorted((*plan.rows, *plan.redundant)) == list(range(K.shape[1]))
-    rank = np.linalg.matrix_rank(units.apply(K), tol=1e-9).max()
+    rank = np.linalg.matrix_rank(units.apply(K), tol=1e-3).max()
     assert len(plan.pivots) == rank
     rows, columns = (list(part) for part in zip(*plan.pivots, strict=True))
     best = np.abs(np.linalg.det(units.apply(K)[:, rows][:, :, columns]))

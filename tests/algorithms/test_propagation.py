@@ -10,11 +10,22 @@ from kinetree.algorithms.propagation import (
     cleared,
     inverse_joint_inertia,
     joint_inertia_bound,
+    moves_no_inertia,
     propagate,
 )
 from kinetree.errors import SingularError
-from kinetree.joints import Cylindrical, Helical, Planar, Revolute, Spherical
+from kinetree.joints import (
+    Cylindrical,
+    Euler,
+    Helical,
+    Planar,
+    RackAndPinion,
+    Revolute,
+    Spherical,
+)
 from kinetree.joints.base import unit_motions
+from kinetree.model import ModelBuilder
+from kinetree.samples import random_inertia
 from kinetree.spatial import ArticulatedInertia, Force, Inertia, Motion
 
 
@@ -148,3 +159,15 @@ def test_the_bound_of_a_joint_inertia_is_that_of_the_worst_direction(w, rng):
     assert_close(joint_inertia_bound(I, axes, 0), 4 * turn)
     assert_close(joint_inertia_bound(I, axes, 1), 9 * shift)
     assert_close(joint_inertia_bound(I, 0.0 * S, 0), 0.0, scale=1)
+
+
+def test_why_a_joint_has_no_inertia_depends_on_its_variables(rng):
+    """Those of Euler angles may be singular; a single variable is not, whatever its axis does."""
+    for joint, reason in (
+        (RackAndPinion(0.1), "moves no inertia"),
+        (Euler("zyx"), "are singular in this configuration"),
+        (Spherical(), "moves no inertia"),
+    ):
+        model = ModelBuilder("one").body("b", joint=joint, inertia=random_inertia(rng)).build()
+        assert reason in moves_no_inertia(model, 1)
+        assert "'b_joint'" in moves_no_inertia(model, 1)

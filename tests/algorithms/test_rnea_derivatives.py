@@ -161,3 +161,13 @@ def test_external_forces_stay_where_they_are():
     d = inverse_dynamics_derivatives(model, q, zero, zero, f_ext)
     exact = along_q(model, lambda q: rnea.inverse_dynamics(model, q, zero, zero, f_ext), q)
     assert_close(d.dq, exact, ulps=20, scale=1.0)
+
+
+@pytest.mark.parametrize("motion", [(0.0, 0.0), (2.0, 0.0), (0.0, 3.0), (2.0, 3.0)])
+def test_a_drive_is_irregular_whether_it_turns_or_starts_to(motion, rng):
+    drive = Prescribed(Revolute("z"), lambda t: ([0.3], [motion[0]], [motion[1]])).at(0.0)
+    for joints in ((drive, Revolute("x")), (Revolute("x"), drive)):
+        builder = ModelBuilder("driven")
+        for n, joint in enumerate(joints):
+            builder.body(f"b{n}", joint=joint, inertia=samples.random_inertia(rng))
+        assert is_applicable(builder.build()) == (motion == (0.0, 0.0))
