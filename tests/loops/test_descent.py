@@ -308,3 +308,25 @@ def test_nearly_redundant_constraints_have_no_say_in_a_projection_at_once(rng):
     assert np.max(np.abs(c.rate)) < 1e-4
     assert abs(float(projection.mechanical_energy(askew, p, pd)) - energy) < 1e-11
     assert np.max(np.abs(p - q)) < 0.01
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_rates_of_fast_motions_are_judged_by_their_speed(sign):
+    """Rounding errors of a million radians in a second are no reason to decide ranks anew."""
+    model = (
+        kt.ModelBuilder("two that turn as one")
+        .body("a", joint=kt.Revolute("z"), inertia=BALL)
+        .body("b", joint=kt.Revolute("z"), at=kt.rotz(0.3), inertia=BALL)
+        .loop("weld", predecessor="a", successor="b", joint=kt.Fixed(), at=(0.3, 0.7, 0),
+              successor_at=(0.3, 0.7, 0))
+        .build()
+    )  # fmt: skip
+    q, qd = np.array([0.7, 0.4]), np.ones(2)
+    for factor in (1.0, 1e7):
+        closed, moving, good = projection.fast_projection(model, q, sign * factor * qd, 1e-12)
+        assert good
+        assert_close(closed, q, scale=1)
+        assert_close(moving, sign * factor * qd, ulps=1e3)
+    off = sign * 1e7 * np.array([1.0, 1 + 1e-9])
+    assert np.abs(constraint(model, q, off).rate).max() > 1e-3
+    assert projection.fast_projection(model, q, off, 1e-12)[2]

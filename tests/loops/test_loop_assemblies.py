@@ -10,7 +10,7 @@ from support.linkages import L1, L2, L3, D, four_bar
 import kinetree as kt
 from kinetree.errors import AssemblyError, LoopError, SingularError
 from kinetree.loops.kinematics.assembly import assemblies
-from kinetree.loops.kinematics.branches import follow
+from kinetree.loops.kinematics.branches import Branch, SingularPoint, follow
 from kinetree.loops.kinematics.constraint import closure_error
 
 
@@ -167,3 +167,14 @@ def test_paths_that_make_no_sense_are_refused():
     platform = sample("stewart")
     with pytest.raises(kt.ShapeError, match="position 0 of joint 'platform_pose' in its path"):
         follow(platform, platform.neutral(), {"platform_pose": np.zeros((1, 7))})
+
+
+def test_a_branch_ends_at_a_dead_point_and_nowhere_else():
+    model = kt.samples.four_bar()
+    home = np.array(model.posture("home").q)
+    there = follow(model, home, {"crank_joint": home[0] + np.linspace(0, 0.1, 3)})
+    assert there.singular == ()
+    assert there.end is None
+    passed, ended = (SingularPoint(0.5, np.zeros(1), home, kind) for kind in ("pass", "end"))
+    assert Branch(home[None], (ended, passed)).end is None
+    assert Branch(home[None], (passed, ended)).end is ended

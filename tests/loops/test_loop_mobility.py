@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from support import linkages
 from support.closeness import assert_close
 
 import kinetree as kt
@@ -213,3 +214,12 @@ def test_time_constants_suit_the_size_of_the_mechanism():
     assert stabilization_time(excavator, dt=0.05) == 0.5
     weightless = excavator.replace(gravity=(0.0, 0.0, 0.0))
     assert stabilization_time(weightless) == stabilization_time(excavator)
+
+
+def test_a_planar_linkage_is_planar_wherever_its_plane_lies(rng):
+    for make in (linkages.four_bar, linkages.crank_slider):
+        model = make(rng)
+        found = mobility(model, kt.loops.assemble(model, [0.6, 0.4, 0.9]))
+        assert found.is_planar
+        assert found.planar_count == found.mobility == 1
+    assert not mobility(kt.samples.bennett()).is_planar
