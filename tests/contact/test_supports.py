@@ -126,6 +126,10 @@ def test_edges_and_faces_count_as_far_as_the_direction_may_be_tilted(name, wedge
             axis -= d * (d @ axis)
             axis *= tilt / np.linalg.norm(axis)
             near, far = (support(where, R @ rotation_exp(k * axis) @ d, tilt) for k in (0.7, 1.5))
+            if name in ("box", "mesh"):  # the corner that is farthest, though all count
+                n = rotation_exp(0.7 * axis) @ d
+                level = (near.point - where.origin) @ R @ n
+                assert_close(level, reach(shape, n[None])[0], scale=1.0)
             if edge is not None:
                 assert_close(np.abs(near.edge @ R @ edge), 1.0, ulps=100)
                 assert near.face is None
