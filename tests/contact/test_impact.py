@@ -1,5 +1,6 @@
 """Impact — RBDA §11.7: impulses of bodies, handles and mechanisms; laws of restitution."""
 
+import re
 from itertools import product
 
 import numpy as np
@@ -810,3 +811,37 @@ def test_arrested_and_patch_impacts_of_many_points_are_those_of_each(rng):
             assert_close(after.impulse[k], found.impulse[0], ulps=1000)
     assert_close(after.qd[6:12], qd[1])
     assert_close(after.velocity[[0, 2], 1:], np.zeros((2, 2)), scale=1)
+
+
+def test_collisions_of_two_bodies_at_their_limits():
+    """Slow parting needs no impulse; friction that is just enough is enough."""
+    ball = kt.shapes.sphere(0.5, mass=1.0)
+    here = (None, Motion.zero(), ball)
+    apart = Motion.from_array([0, 0, 0, 1.0, 0, 0.5])
+    for collide in (frictionless_collision, arrested_collision):
+        found = collide(*here, apart, [0, 0, -0.5], [0, 0, 1], 0.5)
+        assert_close(found.impulse, np.zeros(3))
+        assert found.energy_change == 0
+    hit = (*here, Motion.from_array(FALLING), [0, 0, -0.5], [0, 0, 1], 0.6)
+    lam = arrested_collision(*hit).impulse
+    needed = np.hypot(lam[1], lam[2]) / lam[0]
+    assert_close(arrested_collision(*hit, friction=needed).impulse, lam)
+    with pytest.raises(ImpactError, match=r"friction of 0.0892857, there is 0.0892"):
+        arrested_collision(*hit, friction=0.9999 * needed)
+
+
+def test_opening_of_loops_is_measured_in_lengths_of_the_mechanism():
+    """The same angles and rates at ten times the size: the same velocity, and the same refusal."""
+    found = []
+    for size in (1.0, 10.0):
+        m = kt.samples.parallel_four_bar(0.5 * size, 0.4 * size)
+        q, c = (
+            kt.loops.assemble(m, m.neutral()),
+            contacts_at([[0, 0, 0]], [[0, 0, 1]], bodies=[(0, 1)]),
+        )
+        with pytest.raises(
+            kt.LoopError, match=r"qd opens the loops .* per second, .*project_vel"
+        ) as error:
+            impact(m, q, np.arange(1.0, m.nv + 1), c)
+        found.append(re.search(r"at (\S+) per second", str(error.value)).group(1))
+    assert found[0] == found[1]

@@ -1,5 +1,7 @@
 """The quadratic programs of contact: optimality, SciPy, and one another."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.optimize import lsq_linear, minimize
@@ -106,3 +108,43 @@ def test_what_pivoting_cannot_do_is_said(monkeypatch):
     monkeypatch.setattr(quadratic, "_PER_ROW", 0)
     with pytest.raises(SingularError, match="did not end after 0 changes of the basis of 1 rows"):
         quadratic.in_forces([[1.0]], [-1.0])
+
+
+def _at_bounds_or_balanced(M, d, low, high):
+    """Motion under forces that obey, each row at a bound or balanced; None where there is none."""
+    for places in product(("low", "high", "free"), repeat=len(d)):
+        at = np.array(places)
+        lam = np.where(at == "low", low, np.where(at == "high", high, 0.0))
+        if not np.all(np.isfinite(lam)):
+            continue
+        free = np.flatnonzero(at == "free")
+        if len(free) and np.linalg.cond(M[np.ix_(free, free)]) > 1e10:
+            continue
+        lam[free] = np.linalg.solve(M[np.ix_(free, free)], -(M @ lam + d)[free])
+        w = M @ lam + d
+        fits = np.all(lam >= low - 1e-10) and np.all(lam <= high + 1e-10)
+        if fits and np.all(w[at == "low"] >= -1e-10) and np.all(w[at == "high"] <= 1e-10):
+            return w
+    return None
+
+
+@pytest.mark.parametrize("units", [1.0, 1e-5, 1e4])
+def test_bounded_forces_are_what_trying_all_bounds_finds(rng, units):
+    """Bounds that differ from row to row, loops and limits among them, in several units."""
+    ends = set()
+    for _ in range(25):
+        n = int(rng.integers(2, 5))
+        G = rng.normal(size=(n, int(rng.integers(1, n + 1))))
+        M, d = G @ G.T, rng.normal(size=n)
+        low, high = -rng.uniform(0, 1, n), rng.uniform(0, 1, n)
+        low[rng.random(n) < 0.4], high[rng.random(n) < 0.5] = -np.inf, np.inf
+        expected = _at_bounds_or_balanced(M, d, low, high)
+        found = quadratic.in_forces(units**2 * M, units * d, low / units, high / units)
+        assert found.solved == (expected is not None)
+        ends.add(found.solved)
+        if found.solved:
+            np.testing.assert_allclose(found.w / units, expected, atol=1e-9)
+            assert found.residuals.cone <= 1e-12 / units
+        else:
+            assert found.certificate is not None
+    assert ends == {True, False}

@@ -359,3 +359,18 @@ def test_of_many_distributions_of_a_load_the_smallest_is_taken():
     sizes = sorted(float(s.lam @ s.lam) for s in every)
     assert sizes[0] < 0.99 * sizes[-1]
     assert_close(lam @ lam, sizes[0])
+
+
+@pytest.mark.parametrize("way", ["x", "y"])
+def test_forces_across_a_rail_are_not_unique_unless_the_block_slides(way):
+    """A block on a rail: while it sticks, any force across would do; where it slides, one."""
+    block = kt.shapes.sphere(0.1, mass=1.0)
+    builder = kt.ModelBuilder("block").body("rail", joint=kt.Prismatic(way), inertia=block)
+    m = builder.body("block", on="rail", joint=kt.Prismatic("z"), inertia=block).build()
+    m = with_ground(m.replace(geometry=(Geometry(2, Sphere(0.1), name="block"),)))
+    scene, q, still = Scene(m, friction=0.5), np.array([0, 0.1]), np.zeros(2)
+    for push, mode in ((0.4, "sticks"), (0.6, "slides"), (-0.6, "slides")):
+        found = forward_dynamics(m, q, still, np.array([push * G, 0]), scene)
+        assert found.modes == (mode,)
+        assert found.unique == (mode == "slides")
+        assert_close(found.qdd[0], np.sign(push) * max(abs(push) - 0.5, 0) * G / 2, scale=G)
