@@ -124,6 +124,19 @@ def test_misalignment_is_what_was_taken_for_zero(tilt):
     assert samples.sampled_manifold(model, 0.0).matrices is None or tilt < 1e-8
 
 
+def test_rows_that_are_nearly_the_same_count_once():
+    """Together they hold in one point, where the rank says otherwise than all around it."""
+    same = kt.ConstraintFunction("same", position=lambda q: [q[0] - q[1]])
+    nearly = kt.ConstraintFunction("nearly", position=lambda q: [q[0] - (1 + 1e-5) * q[1]])
+    model = slide(same, nearly, count=2)
+    found = samples.sampled_manifold(model, 1e-3, count=5)
+    assert far_apart(model, found.q) > samples._FAR
+    assert 1e-6 < found.misalignment < 1e-4
+    exact = samples.sampled_manifold(model, 0.0, count=5)
+    assert_close(exact.q, np.zeros((5, 2)), scale=1.0)
+    assert exact.misalignment == 0
+
+
 def test_loops_next_to_one_another_are_spread_only_if_far():
     model = linkages.crank_slider()
     length = loop_length(model, model.loops[0])

@@ -76,8 +76,8 @@ def nonnegative_least_squares(E, f):
             if np.all(s[passive] > 0):
                 break
             falling = passive & (s <= 0)
-            drop = x[falling] - s[falling]
-            step = np.min(np.where(drop > 0, x[falling] / np.where(drop > 0, drop, 1), 0))
+            drop = np.maximum(x[falling] - s[falling], np.finfo(float).tiny)
+            step = np.min(x[falling] / drop)
             x = x + step * (s - x)
             passive &= x > 1e-14 * np.max(x)
             x[~passive] = 0
