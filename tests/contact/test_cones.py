@@ -306,7 +306,8 @@ def test_one_sweep_solves_contacts_that_do_not_feel_one_another(rng):
         for k in range(c):
             J, at = rng.normal(size=(3, 5)), slice(3 * k, 3 * k + 3)
             A[at, at] = J @ J.T
-            cone = np.array([1.0, *rng.uniform(-0.4, 0.4, 2)])
+            angle = 1.2 + k  # just within the cone
+            cone = np.array([1.0, 0.79 * np.cos(angle), 0.79 * np.sin(angle)])
             b[at] = -A[at, at] @ cone if k % 2 == 0 else [2.0, 0.3, -0.2]
         rows = Rows(mu, np.zeros(0), np.zeros(0), convex)
         S, d, _, units = scaled(A, b, rows)
@@ -317,6 +318,24 @@ def test_one_sweep_solves_contacts_that_do_not_feel_one_another(rng):
             assert_close(found[at], expected, condition=np.linalg.cond(A[at, at]), scale=1)
             exact = cones.one_contact_force(A[at, at], b[at], mu[k], convex)
             assert_close(exact, expected, condition=np.linalg.cond(A[at, at]), scale=1)
+
+
+@pytest.mark.parametrize("convex", [False, True])
+def test_sweeps_lead_to_the_laws_in_every_mode(rng, convex):
+    c, modes = 6, set()
+    for _ in range(4):
+        J = rng.normal(size=(3 * c, 3 * c + 4))
+        A, b, mu = J @ J.T / 20 + np.eye(3 * c), rng.normal(size=3 * c), rng.uniform(0.3, 1, c)
+        rows = Rows(mu, np.zeros(0), np.zeros(0), convex)
+        S, d, _, units = scaled(A, b, rows)
+        sweeps, lam = Sweeps(S, d, rows, 0.0), np.zeros(3 * c)
+        for _ in range(300):
+            lam = sweeps.after(lam)
+        assert_laws_hold(A, b, mu, units * lam, convex=convex, tolerance=1e-9)
+        force = (units * lam).reshape(c, 3)
+        reach = np.hypot(force[:, 1], force[:, 2]) - mu * force[:, 0]
+        modes |= set(np.where(force[:, 0] == 0, 0, np.where(reach < -1e-6, 1, 2)))
+    assert modes == {0, 1, 2}
 
 
 @pytest.mark.parametrize("method", ["newton", "admm"])

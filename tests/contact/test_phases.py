@@ -15,6 +15,7 @@ from kinetree.contact.event_driven.dynamics import (
     closed_velocities,
 )
 from kinetree.contact.event_driven.modes import OPEN, SLIDES, STICKS, TOUCHES, Mode, centred
+from kinetree.contact.event_driven.stepper import loads
 from kinetree.contact.scene import Scene
 from kinetree.integration.field import Field
 from kinetree.loops.kinematics.constraint import constraint
@@ -216,3 +217,49 @@ def test_contacts_do_not_brace_against_each_other():
     force = np.array([[1.0, 0.35, 0], [2.0, -0.15, 0]])
     found = centred(dynamics_of(np.full(2, 0.5)), now, np.zeros(3), mode, force)
     np.testing.assert_allclose(found, [[1.0, 0.1, 0], [2.0, 0.1, 0]], atol=1e-6)
+
+
+def test_margins_are_the_accelerations_that_contacts_can_bear(rng):
+    now, qd = random_instant(rng, batch=(3,))
+    mode, dynamics = sliding_mode(rng, Instant(*(x[0] for x in now)), qd[0]), dynamics_of(MU)
+    settings = SimpleNamespace(acceleration_tolerance=1e-3)
+    found = loads(SimpleNamespace(dynamics=dynamics, mode=mode, settings=settings), now, 0.0, qd)
+    assert found.shared == {}
+    for at in range(3):
+        f, soft = found.motion.force[at], found.motion.softness[at]
+        bears = f[0, 0] * soft[0]
+        holds = (MU[0] * f[0, 0] - np.hypot(*f[0, 1:])) * min(soft[1], soft[2])
+        expected = [min(bears, holds), f[1, 0] * soft[3], f[2, 0] * soft[4]]
+        assert_close(found.margin[at], [*np.add(expected, 1e-3), 1.0])
+
+
+def test_loads_that_cannot_be_shared_as_before_are_shared_otherwise():
+    """A table whose legs cannot bear what is nearest to the last loads, but can bear others."""
+    legs = np.array([[1.0, x, y] for x in (-1, 1) for y in (-1, 1)])
+    J = np.zeros((4, 3, 4))
+    J[:, 0, :3], J[:, 1, 3] = legs, 1.0
+    nothing = np.zeros((0, 4)), np.zeros(0)
+    free = np.array([-4.0, 0.9, 0.9, 0.0])
+    now = Instant(
+        np.zeros(4), J, np.zeros((4, 3)), np.zeros(1), np.eye(4), free, np.zeros(4), *nothing
+    )
+    qd, mu, mode = np.array([0, 0, 0, 1.0]), np.full(4, 0.1), Mode.apart(4)
+    mode.kind[:], mode.slip[:], mode.force[:, 0] = SLIDES, [1.0, 0], [9.0, -9.0, -9.0, 9.0]
+    dynamics = dynamics_of(mu)
+    seen = []
+
+    def solved(problem, t, thorough):
+        seen.append((problem, t))
+        return np.ones((4, 3)), np.zeros((4, 3))
+
+    transitions = SimpleNamespace(
+        dynamics=dynamics, mode=mode, settings=SimpleNamespace(acceleration_tolerance=1e-8),
+        problem=lambda now, zeta, which: zeta[which], solved=solved,
+    )  # fmt: skip
+    found = loads(transitions, now, 0.5, qd)
+    assert not found.motion.regular
+    ((zeta, t),) = seen
+    assert t == 0.5
+    assert_close(zeta, [[0, 1.0, 0]] * 4)  # of contacts that slide the directions count
+    assert_close(found.shared[()], np.ones((4, 3)))
+    assert_close(found.margin, np.ones(4))

@@ -109,7 +109,7 @@ class Path(NamedTuple):
     """Where the path ended.
 
     Attributes:
-        basis: numbers of the unknowns that are not zero, increasing.
+        basis: numbers of the unknowns that are not zero, increasing; none in a ray.
         ray: direction of the unknowns in a ray, (n,), or None at a solution.
         pivots: length of the path.
     """
@@ -144,8 +144,7 @@ def follow(M, d) -> Path:
         if not len(open_rows):
             ray = np.zeros(2 * n + 1)
             ray[basic], ray[entering] = -column, 1.0
-            return Path(tuple(sorted(int(i) - n for i in basic if n <= i < 2 * n)),
-                        np.maximum(ray[n : 2 * n], 0.0), count)  # fmt: skip
+            return Path((), np.maximum(ray[n : 2 * n], 0.0), count)
         row = _chosen(table, open_rows, column, basic, n)
 
 
