@@ -16,6 +16,7 @@ from kinetree.contact.event_driven.dynamics import (
 )
 from kinetree.contact.event_driven.modes import OPEN, SLIDES, STICKS, TOUCHES, Mode, centred
 from kinetree.contact.event_driven.stepper import loads
+from kinetree.contact.event_driven.transitions import Transitions
 from kinetree.contact.scene import Scene
 from kinetree.integration.field import Field
 from kinetree.loops.kinematics.constraint import constraint
@@ -263,3 +264,28 @@ def test_loads_that_cannot_be_shared_as_before_are_shared_otherwise():
     assert_close(zeta, [[0, 1.0, 0]] * 4)  # of contacts that slide the directions count
     assert_close(found.shared[()], np.ones((4, 3)))
     assert_close(found.margin, np.ones(4))
+
+
+def test_what_contacts_do_next_follows_from_forces_and_accelerations():
+    """Open, touch, stick, slide on, begin to slide against friction, or along the acceleration."""
+    of = SimpleNamespace(size=2, friction=np.array([0.5, 0.0]), names=("rough", "smooth"))
+    settings = SimpleNamespace(scene=SimpleNamespace(candidates=of), acceleration_tolerance=1e-3)
+    transitions = Transitions(settings, SimpleNamespace(model=None))
+    still, lam = np.zeros(3), np.array([2.0, 0.6, -0.8])
+    slides = np.array([0.0, 3.0, 4.0])
+    cases = [
+        (0, lam, [0.1, 0, 0], still, OPEN, [0, 0]),
+        (1, lam, [0, 0, 0], slides, TOUCHES, [0, 0]),
+        (0, lam, [0, 0, 0], still, STICKS, [0, 0]),
+        (0, lam, [0, 0.3, 0], slides, SLIDES, [0.6, 0.8]),
+        (0, lam, [0, -0.3, 0.4], still, SLIDES, [-0.6, 0.8]),
+        (0, [0.0, 0, 0], [0, -0.3, 0.4], still, SLIDES, [-0.6, 0.8]),
+    ]
+    for k, force, w, zeta, kind, slip in cases:
+        for suspected in (False, True):
+            mode = Mode.apart(2)
+            transitions._decide(mode, k, np.array(force), np.array(w), zeta, suspected)
+            assert mode.kind[k] == kind
+            assert mode.kind[1 - k] == OPEN
+            assert_close(mode.slip[k], slip, scale=1)
+            assert_close(mode.force[k], force if kind != OPEN else still)
