@@ -176,7 +176,9 @@ def test_parallel_edges_touch_at_the_ends_of_their_overlap(shift, way, rng):
 
 def test_corners_of_a_large_mesh_are_above_or_below_a_plane(tmp_path, rng):
     path = tmp_path / "ball.off"
-    trimesh.creation.icosphere(subdivisions=2, radius=0.5).export(path)
+    ball = trimesh.creation.icosphere(subdivisions=2, radius=0.5)
+    ball.apply_translation((0.05, 0.02, -0.04))
+    ball.export(path)
     mesh = Mesh(str(path), (1.0, 0.7, 1.3))
     R, o = rotation_exp(rng.normal(size=3)), rng.normal(size=3)
     plane = Placed(Plane(), R, o)
