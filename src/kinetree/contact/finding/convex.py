@@ -239,7 +239,6 @@ def way_out(a, b):
         directions = faces[-faces[:, 3] < depth - _CLOSE * abs(depth), :3]
         if not len(directions):
             break
-        directions = directions / np.sqrt(np.sum(directions**2, axis=1))[:, None]
     return best, depth
 
 
