@@ -20,7 +20,8 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "kinetree"
 sys.path[:0] = [str(SOURCE.parent), str(Path(__file__).parent)]
 
-FILES, LINES, TOP = 550, 93_200, 39  # at most; the aim for lines is 82,000
+# At most. A new capability may move the bounds, and says so in its commit; the aim is 82,000 lines.
+FILES, LINES, TOP = 565, 100_600, 39
 IMPORTERS = ("import_module", "__import__")
 
 
