@@ -152,6 +152,8 @@ def run(options):
     covering, explained = Covering(options.out / "coverage.jsonl"), _explained()
     tasks, entries, control = [], {}, set()
     for file, number, edit in sample(options.seed, options.only)[: options.sample]:
+        if options.among and not file.startswith(tuple(f"src/kinetree/{n}" for n in options.among)):
+            continue
         name = f"{file}:{edit.lines[0]}:{number}"
         again = options.again and results.get(name, {}).get("status") in ("survived", "not covered")
         if name in results and not again:
@@ -271,6 +273,12 @@ def main(arguments):
         type=lambda s: s.split(","),
         default=(),
         help="packages or files, such as spatial,joints/planar.py",
+    )
+    parser.add_argument(
+        "--among",
+        type=lambda s: s.split(","),
+        default=(),
+        help="of the sample, only these packages or files: to try their survivors --again",
     )
     parser.add_argument(
         "--tests", default=",".join(TESTS), help="folders or files of tests to record"
