@@ -60,6 +60,8 @@ def test_redundant_equations_convert_and_contradictory_ones_do_not(rng):
     check_same_constraint(Implicit(K, k), redundant.to_explicit(), tolerance=1e-13)
     with pytest.raises(SingularError, match=r"of 4 equations K qdd = k only 2 are independent"):
         Implicit(A @ K, A @ k + np.array([0, 0, 0, 1])).to_explicit()
+    with pytest.raises(SingularError, match=r"only 2 are independent"):  # however small they are
+        Implicit(A @ K, 1e-6 * (A @ k + np.array([0, 0, 0, 1e-3]))).to_explicit()
     with pytest.raises(SingularError, match=r"of 4 equations K qd = rate only 2 are"):
         Implicit(A @ K, A @ k, np.array([0, 0, 0, 1])).to_explicit()
 

@@ -9,11 +9,11 @@ from kinetree.algorithms.crba import require_independent_joints
 AXES = [(1, 2, 3), (-2, 1, 0.5), (0.3, -1, 2)]
 
 
-def wrist(at, links=None):
+def wrist(at, links=None, mass=1.0):
     """A point mass on three hinges through one point."""
     builder, on = kt.ModelBuilder("wrist"), None
     for k, axis in enumerate(AXES):
-        inertia = kt.shapes.point(mass=1.0, at=at) if k == 2 else links
+        inertia = kt.shapes.point(mass=mass, at=at) if k == 2 else links
         builder.body(f"b{k}", on=on, joint=kt.Revolute(axis), inertia=inertia)
         on = f"b{k}"
     return builder.build()
@@ -44,3 +44,14 @@ def test_massless_bodies_are_fine_where_others_carry_the_inertia():
     builder = kt.ModelBuilder("planar").body("x", joint=kt.Prismatic("x"))
     builder.body("y", on="x", joint=kt.Prismatic("y"), inertia=kt.shapes.point(mass=1.0))
     require_independent_joints(builder.build(), "forward_dynamics")
+
+
+@pytest.mark.parametrize("mass", [1e-12, 1e12])
+def test_they_are_found_in_any_unit_of_mass(mass):
+    with pytest.raises(kt.SingularError, match="can move together without moving any inertia"):
+        kt.inverse_mass_matrix(wrist((0.3, 0.2, 0.1), mass=mass), np.zeros(3))
+
+
+def test_a_body_that_neither_moves_nor_weighs_has_no_accelerations():
+    model = kt.ModelBuilder("sign").body("sign", joint=kt.Fixed()).build()
+    assert kt.forward_dynamics(model, np.zeros(0), np.zeros(0), np.zeros(0)).shape == (0,)

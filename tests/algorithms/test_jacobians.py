@@ -388,6 +388,12 @@ def test_only_the_joints_between_two_frames_matter():
     J = jac.frame_jacobian(m, q, m.frame("finger"), "body", observer=m.frame("thumb"))
     assert np.all(J[:, 0] == 0)
     assert np.all(np.any(J[:, 1:], axis=0))
+    for frame, observer in (("arm", "finger"), ("finger", "arm")):  # one carries the other
+        T = jac.frame_pose(m, q, m.frame(frame), m.frame(observer))
+        back = jac.frame_pose(m, q, m.frame(observer), m.frame(frame))
+        assert_close(T @ back, np.eye(4), scale=1.0)
+        to_base = [jac.frame_pose(m, q, m.frame(name)) for name in (observer, frame)]
+        assert_close(to_base[0] @ T, to_base[1], scale=1.0)
     still = jac.frame_jacobian(m, q, m.frame("finger"), "body", observer=m.frame("finger"))
     assert np.all(still == 0)
 

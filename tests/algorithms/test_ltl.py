@@ -58,6 +58,8 @@ def test_only_the_lower_triangle_is_read_and_nothing_is_overwritten(rng):
     for factorize in (ltl.ltl, ltl.ltdl):
         assert np.array_equal(factorize(marked, lam), factorize(H, lam))
     assert np.array_equal(np.tril(marked), np.tril(H))
+    x = rng.standard_normal(len(H))
+    assert np.array_equal(ltl.multiply(marked, lam, x), ltl.multiply(H, lam, x))
 
 
 @pytest.mark.covers(

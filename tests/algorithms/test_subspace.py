@@ -151,6 +151,8 @@ def test_mixing_spaces_is_refused_by_name(rng):
     M, F = Subspace.whole(6, "motion"), Subspace.whole(6, "force")
     with pytest.raises(SpatialTypeError, match=r"6-dimensional motion .* lie in different spaces"):
         M + F
+    with pytest.raises(SpatialTypeError, match="lie in different spaces"):
+        decompose(Motion.zero(), M, F)
     with pytest.raises(SpatialTypeError, match="no scalar product"):
         M.is_orthogonal(M)
     with pytest.raises(SpatialTypeError, match="a Force cannot lie in"):

@@ -106,7 +106,7 @@ def test_alignment_is_the_cosine_that_tells_half_a_turn_from_none(rng):
     turn = rng.standard_normal(3)
     for angle in (0.0, 0.7, 2.0, np.pi):
         X = Plucker(rotation_exp(angle * turn / np.linalg.norm(turn)), rng.standard_normal(3))
-        for joint in (Fixed(), Translation()):
+        for joint in (Fixed(), Translation(), Prismatic(rng.standard_normal(3))):
             assert_close(joint.loop_alignment(X), 2 * np.cos(angle), scale=4)
         joint = Cylindrical(rng.standard_normal(3))
         axis = np.array(joint.axis)

@@ -107,3 +107,8 @@ def test_repr_shows_the_numbers():
     assert repr(I) == "PlanarInertia(mass=1, first_moment=[2, 3], rotational=4)"
     A = PlanarArticulatedInertia.from_rigid(I)
     assert repr(A) == "PlanarArticulatedInertia([[4, -3, 2], [-3, 1, 0], [2, 0, 1]])"
+
+
+def test_matrices_go_to_articulated_inertias_and_back(rng):
+    A = symmetric(rng)
+    assert np.array_equal(PlanarArticulatedInertia.from_matrix(A).to_matrix(), A)

@@ -146,6 +146,10 @@ def test_matrices_of_another_kind_are_refused(rng):
     for wrong in (X.to_force_matrix(), swap_matrix_order(X.to_matrix())):
         with pytest.raises(SpatialTypeError, match="upper right block is not zero"):
             Plucker.from_matrix(wrong)
+    one_sided = X.to_matrix()
+    one_sided[0, 3] = -0.1
+    with pytest.raises(SpatialTypeError, match="upper right block is not zero"):
+        Plucker.from_matrix(one_sided)
     with pytest.raises(ShapeError, match="transform is 6x6, got shape"):
         Plucker.from_matrix(np.eye(4))
     with pytest.raises(ShapeError, match="a pose is a 4x4 homogeneous matrix"):
