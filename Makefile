@@ -100,7 +100,9 @@ docs: $(DOCS_STAMP)
 		tests/cli/test_command_line_page.py tests/samples/test_samples_page.py
 	PYTHONPATH=docs NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # workers import the builder, too
 
+# Tests that say what they cover are run, and fail if they never call it: about a tenth slower.
 book: $(STAMP)
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m covers --check-covers
 	$(BIN)/python docs/make_book.py
 
 uncovered: $(STAMP)

@@ -91,7 +91,9 @@ JUDGED: set = set()
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_fixture_setup(fixturedef):
+def pytest_fixture_setup(fixturedef, request):
+    if not request.config.getoption("--check-covers"):
+        return (yield)
     with entered.Watch() as watch:
         result = yield
     ENTERED[fixturedef.baseid, fixturedef.argname] = watch.entered
@@ -100,6 +102,8 @@ def pytest_fixture_setup(fixturedef):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
+    if not item.config.getoption("--check-covers"):
+        return (yield)
     # Markers of a class speak of its tests together, those of a test of itself.
     function, markers = item.nodeid.split("[")[0], item.iter_markers_with_node("covers")
     named = [by for node, marker in markers if node is item and (by := _by(marker))]
@@ -127,6 +131,9 @@ def _by(marker):
 
 def pytest_addoption(parser):
     parser.addoption("--covers-file", help="write what the tests cover to this JSON file")
+    parser.addoption(
+        "--check-covers", action="store_true", help="fail tests that do not call what they cover"
+    )
 
 
 def pytest_collection_finish(session):

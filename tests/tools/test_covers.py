@@ -89,7 +89,8 @@ def test_a_false_marker_fails_its_test(tmp_path):
     (tmp_path / "test_markers.py").write_text(FALSE)
     (tmp_path / "conftest.py").write_text((root / "tests" / "conftest.py").read_text("utf-8"))
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    command += [f"-c={root / 'pyproject.toml'}", f"--rootdir={root}", str(tmp_path)]
+    command += [f"-c={root / 'pyproject.toml'}", f"--rootdir={root}", "--check-covers"]
+    command.append(str(tmp_path))
     result = subprocess.run(command, cwd=root, capture_output=True, text=True)
     assert "1 failed, 3 passed" in result.stdout, result.stdout
     message = "this test is marked as covering spatial.transform.roty, which it never calls"
