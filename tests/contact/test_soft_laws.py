@@ -5,6 +5,8 @@ import pytest
 from support.closeness import assert_close
 
 import kinetree as kt
+from kinetree.contact.scene import Scene, with_ground
+from kinetree.contact.soft.force import SoftContact
 from kinetree.contact.soft.laws import Dahl, HuntCrossley, Linear, Regularized, Stiction
 from kinetree.contact.soft.patch import (
     NonlinearPatch,
@@ -13,6 +15,7 @@ from kinetree.contact.soft.patch import (
     TwoSurfaces,
     lumped,
 )
+from kinetree.model.geometry import Geometry, Sphere
 
 K, D = 2000.0, 5.0
 
@@ -313,3 +316,16 @@ def test_friction_forces_and_rates_are_those_of_the_formulas(rng):
         assert_close(xd, -(K * x[at] + stuck) / D)
         assert_close(bent, spring * min(1.0, most / np.hypot(*spring)))
         assert_close(yd, v[at] - speed * K / most * x[at] if most else -70.0 * x[at])
+
+
+def test_forces_are_those_of_the_state_itself_unless_time_has_passed():
+    """A patch that was left 10 mm deep has not come up to a ball at 5 mm yet; later it has."""
+    ball = kt.shapes.sphere(0.1, mass=1.0)
+    m = kt.ModelBuilder("ball").body("ball", joint=kt.Prismatic("z"), inertia=ball).build()
+    m = with_ground(m.replace(geometry=(Geometry(1, Sphere(0.1), name="ball"),)))
+    soft = SoftContact(Scene(m, friction=0.0), stiffness=K, damping=D, law="patch")
+    q, still = np.array([0.095]), np.zeros(1)
+    left = np.zeros_like(soft.start(m, q))
+    left[..., 0] = -0.01
+    assert_close(soft.forces(m, q, still, left), [[0.0, 0, 0]])
+    assert_close(soft.forces(m, q, still, left, 1.0), [[0.005 * K, 0, 0]], ulps=1e3)

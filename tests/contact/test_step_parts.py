@@ -11,6 +11,8 @@ from kinetree.contact import Scene, TimeStepping, with_ground
 from kinetree.contact.complementarity import cones
 from kinetree.contact.history import Residuals, accumulated, gathered
 from kinetree.contact.stepping.inertia import Inertia
+from kinetree.contact.stepping.projection import CLOSED, projected
+from kinetree.contact.stepping.rows import coupled_rows
 from kinetree.contact.stepping.solver import Problem, solve_in_kernel, solve_in_python
 from kinetree.contact.stepping.step import Balance, balanced
 from kinetree.contact.stepping.stepper import ContactStepper, _joint_rows
@@ -187,3 +189,98 @@ def test_errors_shrink_from_round_to_round_and_end_within_rounding(rng):
         assert errors[-1] < 1e-12
         if rank > n - 3:
             assert errors[2] < 1e-9  # Newton's method, once it is known what sticks and slides
+
+
+# --- rows and positions ---------------------------------------------------------------------------
+
+
+ROWS = np.array([[1.0, 0.5], [0.2, 1.0]])
+
+
+def _linear(loops, gaps):
+    """Projection of two joints with ``ROWS`` of loops or of walls; needs no mechanism."""
+
+    def at(model, q, qd):
+        return SimpleNamespace(G=ROWS, gap=gaps(q), error=loops(q), one_sided=range(len(gaps(q))))
+
+    constraints = SimpleNamespace(
+        compiled=False, units=np.ones(2), gaps=lambda model, q: (gaps(q), loops(q)), at=at
+    )
+    inertia = SimpleNamespace(
+        halves=lambda G: G, mobility=lambda Y: Y @ Y.T,
+        response=lambda Y, shifts: np.transpose(Y) @ np.array(shifts),
+    )  # fmt: skip
+    model = SimpleNamespace(nv=2, integrate=lambda q, shift: q + shift)
+
+    def moved(q, farthest=9.0):
+        return projected(
+            constraints, model, np.array(q), None, inertia, None, None, farthest=farthest
+        )
+
+    return moved
+
+
+def test_loops_are_closed_where_nothing_touches_and_walls_left_where_no_loop_is_open():
+    none = np.zeros(0)
+    offset = np.array([0.3, -0.2])
+    moved = _linear(lambda q: ROWS @ q - offset, lambda q: none)
+    q, deep, opened = moved([0.0, 0.0])
+    assert deep == 0
+    assert opened <= CLOSED
+    assert_close(q, np.linalg.solve(ROWS, offset), scale=1e6)
+    moved = _linear(lambda q: none, lambda q: ROWS @ q - offset)
+    q, deep, opened = moved([0.0, 0.0])
+    assert deep <= CLOSED
+    assert opened == 0
+    assert np.max(np.abs(moved([0.0, 0.0], farthest=0.01)[0])) == pytest.approx(0.01)
+    assert np.array_equal(moved([9.0, 9.0])[0], [9.0, 9.0])
+    assert np.array_equal(moved([0.0, 0.0], farthest=0.0)[0], [0.0, 0.0])
+
+
+def test_rows_of_one_tree_are_coupled_and_those_of_others_are_not():
+    """Two chains, the second with one body more: friction at the roots, contacts at the tips."""
+    builder = kt.ModelBuilder("chains")
+    for name, count in (("a", 2), ("b", 3)):
+        before = "base"
+        for k in range(count):
+            body = kt.shapes.sphere(0.1, mass=1.0)
+            builder.body(f"{name}{k}", on=before, joint=kt.Revolute("y"), inertia=body)
+            before = f"{name}{k}"
+    m = builder.build()
+
+    def groups(pairs, friction=(), stops=()):
+        rows = SimpleNamespace(stops=[(0, i) for i in stops], friction=[(i, 1.0) for i in friction])
+        known = tuple(np.array(pairs, int).reshape(-1, 2).T)
+        scene = SimpleNamespace(candidates=known)
+        return coupled_rows(SimpleNamespace(model=m, closes=False, joints=rows, scene=scene))
+
+    assert groups([(0, 2), (0, 5)]) == [3, 3]
+    assert groups([(0, 2), (0, 5)], friction=[0, 2]) == [4, 4]
+    assert groups([(0, 2), (0, 5)], friction=[0], stops=[2, 3]) == [4, 5]
+    assert groups([(0, 2), (0, 5), (1, 4)]) == [9]
+    assert groups([(0, 1), (0, 2)], friction=[4]) == [1, 6]
+
+
+# --- compiled steps, up to one that fails ---------------------------------------------------------
+
+
+def test_steps_that_compiled_code_did_not_solve_go_on_from_those_that_it_did(balls, monkeypatch):
+    q, qd = [0, 0.15, 1.0, 0.12], [1.0, 0, -0.5, 0]
+    contact = TimeStepping(Scene(balls, friction=0.3))
+    options = {"duration": 0.2, "dt": 0.01, "contact": contact}
+    expected = kt.simulate(balls, q, qd, **options)
+    is_fine, asked = ContactStepper._is_fine, []
+
+    def fine_at_first(self, residuals, speeds):
+        found = np.array(is_fine(self, residuals, speeds))
+        if found.ndim and found.shape[0] > 3:
+            asked.append(found.shape[0])
+            found[3:] = False
+        return found
+
+    monkeypatch.setattr(ContactStepper, "_is_fine", fine_at_first)
+    motion = kt.simulate(balls, q, qd, **options)
+    assert asked
+    assert_close(motion.q, expected.q, scale=1, ulps=1e4)
+    assert_close(motion.qd, expected.qd, scale=1, ulps=1e4)
+    assert_close(motion.contact.force, expected.contact.force, scale=1e4)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import kinetree as kt
-from kinetree.contact.scene import Scene
+from kinetree.contact.scene import Scene, with_ground
 from kinetree.contact.settings import TimeStepping
 from kinetree.contact.stepping.step import prescribed_over
 from kinetree.model import JointDynamics, Limits, geometry
@@ -82,3 +82,21 @@ def test_shapes_that_nothing_free_keeps_apart_are_refused(scene):
         pytest.raises(kt.ModelError, match=words),
     ):
         simulated(scene, MOTION | still, duration=0.1)
+
+
+def test_drives_also_overcome_springs_and_dampers_of_their_joints():
+    """A ball at rest on the ground, whose carriage is driven against its spring and damper."""
+    builder = kt.ModelBuilder("carriage")
+    cart, ball = kt.shapes.box(0.2, 0.2, 0.2, mass=3.0), kt.shapes.sphere(0.1, mass=0.5)
+    effects = JointDynamics(damping=2.0, stiffness=40.0)
+    builder.body("cart", joint=kt.Prismatic("x"), inertia=cart, joint_name="pull", dynamics=effects)
+    builder.body("ball", joint=kt.Translation(), inertia=ball, joint_name="ball")
+    builder.geometry(geometry.Sphere(0.1), on="ball", name="ball")
+    scene = Scene(with_ground(builder.build()), friction=0.5)
+    motion = kt.simulate(
+        scene.model, [0, 0, 0, 0.1], contact=TimeStepping(scene), duration=0.05,
+        prescribed={"pull": kt.kernel(pulled)},
+    )  # fmt: skip
+    t = motion.t[1:]
+    assert np.abs(motion.tau[1:, 0] - (3.0 + 2.0 * t + 40.0 * t * t / 2)).max() < 1e-9
+    assert np.abs(motion.contact.force[1:, 0, 0] - 0.5 * G).max() < 1e-6
