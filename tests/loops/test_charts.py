@@ -10,6 +10,7 @@ from support.linkages import SINGULAR, five_bar, pendulum, pendulum_state, pinne
 from kinetree import samples
 from kinetree.errors import ShapeError, SingularError
 from kinetree.loops.state_space import charts, multipliers
+from kinetree.loops.state_space.charts.chart import coordinate_weights, row_weights
 from kinetree.loops.state_space.charts.linear_chart import dependent_columns
 from kinetree.loops.state_space.invariants import invariant_gradient, invariants
 from kinetree.loops.state_space.model_system import system_of
@@ -418,3 +419,11 @@ def test_the_null_space_of_the_parallel_four_bar_off_its_branch():
     chart = charts.linear(system, q, np.eye(4)[:2])
     K = chart.derivative(q, rest)[:4, :2]
     np.testing.assert_allclose(K[2:], [[0.738830, -1.674620], [-1.384338, 0.444468]], atol=1e-6)
+
+
+def test_equations_are_measured_for_steps_of_unit_size():
+    """Their own factors drop out, and an equation that says nothing keeps its own."""
+    assert coordinate_weights(pendulum()) == 1.0
+    rows, weights = np.array([[3.0, 4.0], [0.0, 0.0], [0.0, -0.5]]), np.array([1.0, 2.0])
+    assert_close(row_weights(rows, weights), [1 / np.hypot(3, 2), 1.0, 4.0])
+    assert_close(row_weights(7 * rows, 1.0), [1 / 35, 1.0, 2 / 7])

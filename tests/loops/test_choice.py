@@ -8,7 +8,14 @@ import kinetree as kt
 from kinetree.algorithms.closed.rank import scaling
 from kinetree.errors import LoopError
 from kinetree.loops.kinematics.constraint import closure_error, constraint, rank
-from kinetree.loops.stepping.choice import _health, _near, better_choice, check_start, choose
+from kinetree.loops.stepping.choice import (
+    _health,
+    _near,
+    _weight,
+    better_choice,
+    check_start,
+    choose,
+)
 from kinetree.loops.stepping.motion import Chosen, orthogonal, whitening
 from kinetree.model import Coupling
 
@@ -146,3 +153,60 @@ def test_the_first_row_of_a_loop_that_is_torn_is_named(k, name):
     model = builder.build()
     with pytest.raises(LoopError, match=f"tears loop '{name}' of model 'welded' apart, at 2 rad/s"):
         check_start(model, np.zeros(3), 2 * np.eye(3)[k])
+
+
+def test_a_regular_start_is_judged_where_it_is():
+    """Overconstrained, so that its neighbours are looked at as well."""
+    model = kt.samples.bennett()
+    q = np.array(model.posture("home").q)
+    choice = choose(model, q)
+    assert not choice.singular
+    assert_close(choice.health, _health(model, q, choice.chosen))
+
+
+def test_as_many_equations_as_were_chosen_or_none():
+    """Where one of three becomes dependent, two do not replace them."""
+    model = kt.samples.bennett()
+    q = np.array(model.posture("home").q)
+    units, best = scaling(model), choose(model, q).chosen
+    for rows in ((0, 1, 2), (1, 3, 4)):
+        mine = Chosen(rows, tuple(units.rows[list(rows)]), every=best.every)
+        assert better_choice(model, q, mine) is None
+
+
+def test_equations_have_the_weight_of_the_inertia_in_pure_numbers():
+    """A mean of the diagonal, lengths measured in those of the mechanism."""
+    model = kt.samples.actuated_arm(l1=3.0, l2=2.0)
+    q = np.array(model.posture("home").q, dtype=float)
+    units = scaling(model)
+    assert np.ptp(units.columns) > 0.1
+    assert _weight(model, q, units) == 0
+    light = model.replace(inertia={"barrel": kt.Inertia.zero(), "rod": kt.Inertia.zero()})
+    H = kt.mass_matrix(light.spanning_tree, q)
+    expected = np.mean(np.diagonal(H) * scaling(light).columns ** 2)
+    assert_close(_weight(light, q, scaling(light)), expected)
+    point = kt.Inertia.from_mass_center(1.0, (0.2, 0.1, 0), np.zeros((3, 3)))
+    points = model.replace(inertia={"arm": point, "forearm": point})
+    assert _weight(points, q, scaling(points)) == 0
+
+
+@pytest.mark.parametrize("z", [1e-5, -1e-5])
+def test_a_start_has_slack_whichever_way_it_is_open(z):
+    q = kt.loops.assemble(offset_four_bar(0.0), [1.0, -0.4, 1.2])
+    with pytest.warns(kt.errors.MisalignmentWarning, match="misaligned by up to"):
+        slack = choose(offset_four_bar(z), q).chosen.slack
+    assert slack > 1e-6
+
+
+def test_the_loop_that_is_open_is_named():
+    ball, builder = kt.Inertia.from_mass_center(1.0, (0, 0, 0), np.eye(3)), kt.ModelBuilder("pins")
+    for k in range(3):
+        for side in "ab":
+            builder.body(f"{side}{k}", joint=kt.Prismatic("x"), at=(0, k, 0), inertia=ball)
+        builder.loop(f"pin{k}", predecessor=f"a{k}", successor=f"b{k}", joint=kt.Revolute("z"))
+    model = builder.build()
+    for k in range(3):
+        q = np.zeros(6)
+        q[2 * k] = 0.25
+        with pytest.raises(LoopError, match=f"q0 does not close loop 'pin{k}' of model 'pins'"):
+            check_start(model, q, np.zeros(6))

@@ -1,5 +1,7 @@
 """Closed forms of loop-closure functions, read from models — RBDA §8.11."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support.closeness import assert_close
@@ -141,9 +143,10 @@ def test_loops_of_other_shapes_are_refused():
 
 def test_dimensions_that_do_not_fit_the_form_are_refused():
     arm = actuated_arm()
-    beside = arm.replace(placement={"rod_joint": xlt(0, 0.1, 0)})
-    with pytest.raises(LoopError, match="the line of slide 'rod_joint' must pass through both"):
-        triangle(beside, "eye")
+    for y in (0.1, -0.1):
+        beside = arm.replace(placement={"rod_joint": xlt(0, y, 0)})
+        with pytest.raises(LoopError, match="the line of slide 'rod_joint' must pass through both"):
+            triangle(beside, "eye")
     tilted = arm.replace(joint={"barrel_joint": Revolute("x")})
     with pytest.raises(LoopError, match="is not planar"):
         triangle(tilted, "eye")
@@ -196,3 +199,21 @@ def test_the_margin_of_a_leg_is_its_distance_from_the_first_axis_of_its_joint(rn
             axis = base.E.T @ np.eye(3)["xyz".index(model.joint[foot].axes[0])]
             distance = np.linalg.norm(np.cross(axis, ball - base.r))
             assert_close(rule.margins(q), [distance**2], ulps=1e3)
+
+
+@pytest.mark.covers("RBDA 8.11", by=leg)
+def test_a_ball_may_sit_anywhere_on_the_line_of_its_leg(rng):
+    model = stewart()
+    rod = model.joint_index("leg1_stroke")
+    line = np.array(model.joint[rod].axis, dtype=float)
+    home = np.array(model.neutral(), dtype=float)
+    for beyond in (0.1, -0.2):
+        first, *others = model.loops
+        assert first.predecessor == rod
+        first = replace(first, predecessor_placement=xlt(beyond * line))
+        longer = model.replace(loops=(first, *others))
+        found = closure(longer, *(leg(longer, f"leg{i}_ball") for i in range(1, 7)))
+        expected = home.copy()
+        expected[model.q_slice[rod]] -= beyond
+        assert np.abs(found.configuration(home[:7]) - expected).max() < 1e-14
+        check(found, found.integrate(home[:7], 0.1 * rng.standard_normal(6)), np.zeros(6), rng)

@@ -12,8 +12,15 @@ from kinetree.algorithms.closed.rank import scaling
 from kinetree.errors import AssemblyError, MisalignmentWarning
 from kinetree.joints import REPRESENTATIVES
 from kinetree.loops.kinematics import assembly, projection
-from kinetree.loops.kinematics.constraint import closure_error, constraint, loop_gaps
-from kinetree.loops.kinematics.descent import Descent, Limits, _damped, _movable, descend
+from kinetree.loops.kinematics.constraint import closing, closure_error, constraint, loop_gaps
+from kinetree.loops.kinematics.descent import (
+    Descent,
+    Limits,
+    _damped,
+    _Errors,
+    _movable,
+    descend,
+)
 from kinetree.loops.kinematics.loop_joints import weld_loops
 from kinetree.loops.kinematics.space import ModelSpace, VectorSpace, metric, space_of
 from kinetree.model.parts import Actuator
@@ -330,3 +337,53 @@ def test_rates_of_fast_motions_are_judged_by_their_speed(sign):
     off = sign * 1e7 * np.array([1.0, 1 + 1e-9])
     assert np.abs(constraint(model, q, off).rate).max() > 1e-3
     assert projection.fast_projection(model, q, off, 1e-12)[2]
+
+
+def askew_four_bar():
+    """A hinge that is a little askew, as manufactured; not looked at before."""
+    return scaled_four_bar(1.0).replace(
+        placement={"rocker_joint": kt.rotx(1e-5) @ kt.xlt(0.4, 0, 0)}
+    )
+
+
+def test_a_start_that_is_stuck_does_not_keep_others_from_closing():
+    """Up to the misalignment, which is known only after steps that do not get there."""
+    start, stuck = np.array([1.0, -0.4, 1.2]), np.array([0.0, 2.0, -1.0])
+    metrics = np.stack([np.diag(scaling(askew_four_bar()).columns), np.zeros((3, 3))])
+    errors = []
+    for q, B in (([start, stuck], metrics), ([start], metrics[:1])):
+        with pytest.warns(MisalignmentWarning):
+            found = descend(askew_four_bar(), np.array(q), B=B, tolerance=1e-12, iterations=60)
+        errors.append(found.error[0])
+    assert found.error[0] < 1e-12
+    assert_close(errors[0], errors[1], scale=1)
+    assert errors[0] < 1e-12
+
+
+def test_what_nearly_redundant_constraints_miss_beyond_their_misalignment_is_an_error(
+    rng, monkeypatch
+):
+    model = askew_four_bar()
+    with pytest.warns(MisalignmentWarning):
+        q = kt.loops.assemble(model, [1.0, -0.4, 1.2])
+    policy, rows = scaling(model).policy, scaling(model).rows
+    monkeypatch.setattr(type(policy), "slack", 1e-6)  # less than there is
+    missed = []
+    near = q + 0.02 * rng.normal(size=(5, 3))
+    counts, _, sizes = _Errors(model).at(near)
+    for one, count, size in zip(near, counts, sizes, strict=True):
+        rest = np.max(np.abs(closing(model, one)[0] * rows - count))
+        missed.append(max(rest - policy.slack, 0.0))
+        assert_close(size, np.linalg.norm(count) + missed[-1])
+    assert max(missed) > 1e-6
+
+
+def test_some_of_the_starts_that_close_are_enough_to_blame_held_joints():
+    """A delta robot has local minima, in which some random starts end."""
+    model = sample("delta")
+    free = np.ones(model.nv, dtype=bool)
+    free[0] = False
+    options = {"tolerance": 1e-12, "iterations": 100}
+    reason, advice = assembly._reason(model, model.neutral(), free, False, options)
+    assert reason == "held joints"
+    assert repr(model.joint_names[0]) in advice

@@ -1,5 +1,7 @@
 """Implicit steps on a chart: order, quadratic convergence, stiff springs, closed loops."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from support.linkages import spatial_chain
@@ -77,6 +79,7 @@ def test_errors_name_what_is_wrong(state):
         implicit_step(STIFF, q, 1e3 * qd, tau, 1.0, independent=CRANK)
 
 
+@cache
 def floating_pair():
     """A free body in a slot, and a joint on it."""
     chain = spatial_chain(
@@ -115,3 +118,11 @@ def test_orders_and_convergence_on_a_curved_manifold(make, scheme, order):
         q, qd = end(steps, scheme)
         errors.append(max(np.abs(m.difference(exact_q, q)).max(), np.abs(qd - exact_qd).max()))
     assert abs(np.log2(errors[0] / errors[1]) - order) < 0.25 * order
+
+
+def test_corrections_on_a_curved_manifold_are_squares_of_those_before():
+    m, q, _ = floating_pair()
+    rng = np.random.default_rng(3)
+    qd = kt.loops.project_velocity(m, q, 3 * rng.standard_normal(m.nv))
+    c = np.array(implicit_step(m, q, qd, np.zeros(m.nv), 0.05).corrections)
+    assert np.all(c[1:] < 3 * c[:-1] ** 2 + 1e-13)

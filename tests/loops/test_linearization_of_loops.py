@@ -9,6 +9,7 @@ import kinetree as kt
 from kinetree.algorithms.closed.link_variations import link_variation
 from kinetree.loops.linear.linearization import (
     LinearModel,
+    _requested,
     equations,
     linearize_in_coordinates,
     motion_state,
@@ -318,3 +319,28 @@ def test_errors_name_what_is_wrong():
     both = np.array([five.neutral(), five.postures[1].q])
     with pytest.raises(kt.SingularError, match=r"has 3, 2 degrees of freedom|has 2, 3 degrees"):
         linearize_in_coordinates(five, both, np.zeros(4), np.zeros(4))
+
+
+def test_variables_of_a_loop_joint_where_axes_turn(rng):
+    """A ball in the tree, and the angles of a universal joint that closes the loop."""
+    m, q = spatial_chain(
+        rng, kt.Spherical(), kt.Prismatic("y"), kt.Revolute("z"), cut=kt.Universal("xz")
+    )
+    qd, tau = allowed_velocity(m, q, rng), rng.standard_normal(m.nv)
+    by_recursion, differences = (
+        linearize_in_coordinates(m, q, qd, tau, independent=["cut[0]"], method=method)
+        for method in ("recursion", "differences")
+    )
+    for name in ("A", "B"):
+        found, exact = getattr(by_recursion, name), getattr(differences, name)
+        assert np.abs(found - exact).max() < 1e-7 * np.abs(exact).max()
+
+
+def test_coordinates_by_name_are_numbers_of_variables():
+    m = kt.samples.four_bar()
+    assert _requested(m, ("rocker_joint",)).at == (2,)
+    assert _requested(m, ("crank_joint",)).chosen.names == ("crank_joint",)
+    assert _requested(LOADER, ("tilt_eye", "boom_joint")).chosen is None
+    assert _requested(LOADER, ("bucket_joint", "boom_joint")).at == tuple(
+        LOADER.v_slice[LOADER.joint_index(name)].start for name in ("bucket_joint", "boom_joint")
+    )

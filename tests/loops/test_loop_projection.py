@@ -223,3 +223,26 @@ def test_springs_count():
     tree = model.replace(loops=())
     expected = kt.potential_energy(tree, q) + spring
     assert mechanical_energy(model, q, np.zeros(model.nv)) == pytest.approx(expected)
+
+
+def test_a_velocity_for_many_positions_at_once(rng):
+    model = sample("four_bar")
+    home = np.array(model.posture("home").q, dtype=float)
+    q, qd = home + 1e-3 * rng.normal(size=(2, 3)), rng.normal(size=3)
+    found = project_state(model, q, qd, simultaneous=True)
+    other = project_state(model, home, np.stack([qd, -qd]), simultaneous=True)
+    for k in range(2):
+        for many, one in zip(found, project_state(model, q[k], qd, simultaneous=True), strict=True):
+            assert_close(many[k], one)
+        signed = project_state(model, home, (-1) ** k * qd, simultaneous=True)
+        for many, one in zip(other, signed, strict=True):
+            assert_close(many[k], one)
+
+
+def test_states_of_a_tree_stay(rng):
+    model = kt.samples.satellite()
+    q, qd = model.random_configuration(rng), rng.normal(size=model.nv)
+    for options in ({}, {"weights": "plain"}, {"simultaneous": True}):
+        found = project_state(model, q, qd, **options)
+        assert_close(found[0], q)
+        assert_close(found[1], qd)

@@ -12,7 +12,7 @@ from kinetree.algorithms.kinematics import base_velocities, body_accelerations
 from kinetree.errors import SingularError
 from kinetree.loops.dynamics import methods
 from kinetree.loops.dynamics.methods import Instant
-from kinetree.loops.dynamics.sparse_maximal import order_of, solve, solve_bodies
+from kinetree.loops.dynamics.sparse_maximal import _inverse, order_of, solve, solve_bodies
 from kinetree.model import Coupling, JointDynamics
 from kinetree.samples import (
     chain,
@@ -196,3 +196,12 @@ def test_gears_and_armature_on_branches(follower, rng):
     )
     for i in range(1, 6):
         assert_close(found.a[i].to_array(), X_0[i].inv_apply(a[i]).to_array(), ulps=1e6)
+
+
+@pytest.mark.parametrize("unit", [1e-20, 1.0, 1e20])
+def test_whether_there_is_inertia_does_not_depend_on_units(unit, rng):
+    A = random_inertia(rng).to_matrix()
+    size = np.diagonal(A)
+    assert_close(_inverse(unit * A, unit * size, None, str) * unit, np.linalg.inv(A), ulps=1e4)
+    with pytest.raises(SingularError, match="and body 3 has none: give it mass"):
+        _inverse(1e-15 * unit * A, unit * size, 3, lambda node: f"body {node}")

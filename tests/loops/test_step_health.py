@@ -19,6 +19,7 @@ from kinetree.loops.stepping.health import (
     Passes,
     SingularPass,
     _between,
+    _measures,
     _vertex,
     passes_of,
     refined,
@@ -375,3 +376,60 @@ def test_advice_where_equations_that_were_left_out_stay_open():
         text = steppers._advice(model, q, other)
         assert "constraints that repeat others at the start do not do so here" in text
         assert f"they miss by {e[where[0]] * chosen.every[where[0]]:.2g} rad" in text
+
+
+@pytest.mark.parametrize("k", [0, 1])
+def test_positions_decide_whether_more_of_newtons_steps_are_taken(k):
+    model, at, chosen = five_bar()
+    method = SimpleNamespace(chosen=chosen, name="rk4")
+    stepper = ProjectedStepper(
+        model, method, None, compiled=True, health=np.array(0.5), refine=True
+    )
+    row = np.zeros(6)
+    row[k] = 0.02
+    before = Stepped(at["home"] + 0.01, np.ones(4), np.array(0.0), checks=row)
+    after = stepper._closed(0.0, before)
+    assert (after is before) == (k == 1)
+
+
+def test_a_step_is_taken_again_with_better_equations_if_there_are_some(monkeypatch):
+    model, at, chosen = five_bar()
+    stepper = scripted(monkeypatch, lambda t: 1e-2, model=model, chosen=chosen)
+    plain, arguments = [], (0.0, 0.1, at["home"], np.zeros(4), np.zeros(4))
+    again = Stepped(np.full(4, 7.0), np.full(4, 8.0), np.array(9.0), checks=np.arange(6.0))
+
+    def other(self, better, *, alone):
+        assert (better, alone) == ("better", True)
+        return SimpleNamespace(plain=lambda *given: plain.append(given) or again)
+
+    monkeypatch.setattr(ProjectedStepper, "_with", other)
+    monkeypatch.setattr(steppers, "better_choice", lambda *_: "better")
+    after = stepper.stepped(*arguments)
+    assert [list(np.ravel(x)) for x in plain[0]] == [list(np.ravel(x)) for x in arguments]
+    assert_close(after.q, again.q)
+    assert_close(after.qd, again.qd)
+    assert (after.work, list(after.checks)) == (9.0, list(again.checks))
+
+    monkeypatch.setattr(steppers, "better_choice", lambda *_: None)
+    monkeypatch.setattr(ProjectedStepper, "plain", lambda *_: pytest.fail("the same step again"))
+    assert_close(stepper.stepped(*arguments).q, at["home"] + 0.1)
+
+
+def test_what_is_lost_where_no_energy_is_at_play_is_bad():
+    judge = Judge(five_bar()[0].replace(gravity=(0, 0, 0)), np.array(1.0))
+    for seen in (checks(lost=1e-9), checks(lost=-1e-9), checks(kick=1e-9)):
+        assert judge.badness(seen) > 1
+    assert judge.badness(checks()) == 0
+
+
+def test_measures_leave_out_joints_that_are_prescribed(rng):
+    model = kt.samples.four_bar()
+    q, qd = np.array(model.posture("home").q, dtype=float), rng.normal(size=3)
+    for prescribed in ((), (0,), (2,)):
+        chosen = choose(model, q, prescribed).chosen
+        units, c = scaling(model), kt.loops.constraint(model, q, qd)
+        K = np.delete(units.apply(np.asarray(c.K)), prescribed, axis=1)
+        U, s, _ = np.linalg.svd(K)
+        sigma, kappa, indicator = _measures(model, chosen, q, qd)
+        assert_close([sigma, kappa], [s[1], s[0] / s[1]], ulps=1e3)
+        assert_close(indicator, abs(U[:, 1] @ (units.rows * c.k)), ulps=1e3, scale=1)

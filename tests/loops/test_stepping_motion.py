@@ -171,7 +171,15 @@ def test_a_closed_state_tells_of_the_errors_that_it_had(size, rng):
 
 def test_lost_energy_is_given_back_where_there_is_motion_enough():
     qd = np.array([1.0, -2.0])
-    for lost, factor2 in ((0.1, 0.9), (-0.1, 1.1), (0.3, 1.0), (-0.3, 1.0), (-7.0, 1.0)):
+    for lost, factor2 in (
+        (0.1, 0.9),
+        (-0.1, 1.1),
+        (0.24, 0.76),
+        (-0.24, 1.24),
+        (0.26, 1.0),
+        (-0.26, 1.0),
+        (-7.0, 1.0),
+    ):
         assert_close(_with_energy(qd, 2 * lost, 2.0), np.sqrt(factor2) * qd)
     many = _with_energy(np.tile(qd, (2, 1)), np.array([0.1, -0.5]), np.array([1.0, 1.0]))
     assert_close(many, [np.sqrt(0.9) * qd, qd])
@@ -214,3 +222,48 @@ def test_forces_that_change_with_time_act_at_the_end_of_an_implicit_step():
     )
     np.testing.assert_allclose(motion.q[-1], np.full(2, (1 - np.cos(w)) / w**2), atol=1e-4)
     np.testing.assert_allclose(motion.qd[-1], np.full(2, np.sin(w) / w), atol=2e-4)
+
+
+def test_a_massless_link_is_taken_back_to_the_constraints(rng):
+    """In the metric of ``H + weight KᵀK``, which has an inverse where ``H`` has none."""
+    model = four_bar(True)
+    q, qd, _ = moving(model, rng)
+    choice = choose(model, q).chosen
+    off = q + 1e-4 * rng.normal(size=3), qd + 1e-3 * rng.normal(size=3)
+    before = constraint(model, *off)
+    for found in (
+        closed.reference(model, *off, chosen=choice),
+        post_stabilized.reference(model, *off, 1.0, chosen=choice, repeats=3),
+    ):
+        assert np.max(np.abs(found[0] - q)) < 0.01
+        left = constraint(model, *found[:2])
+        assert np.max(np.abs(before.error)) > 1e-5
+        assert np.max(np.abs(left.error)) < 1e-13
+        assert np.max(np.abs(left.rate)) < 1e-12
+
+
+def test_a_state_at_rest_is_kicked_by_nothing():
+    model = four_bar(False)
+    q = np.array(model.posture("home").q, dtype=float)
+    choice = choose(model, q).chosen
+    found = closed.reference(model, q + 1e-6, np.zeros(3), chosen=choice)
+    assert np.max(np.abs(constraint(model, found[0], np.zeros(3)).error)) < 1e-14
+    assert list(found[1]) == [0, 0, 0]
+    assert found[4] == 0
+
+
+@pytest.mark.parametrize("unit", [1e-10, 1.0, 1e10])
+def test_the_unit_of_mass_does_not_matter_to_orthogonal_rows(unit, rng):
+    model = four_bar(False)
+    heavy = model.replace(
+        inertia={
+            name: kt.Inertia(unit * b.inertia.mass, unit * b.inertia.first_moment,
+                             unit * b.inertia.rotational)
+            for name, b in zip(model.body_names[1:], model.bodies, strict=True)
+        }
+    )  # fmt: skip
+    q, t = np.array(model.posture("home").q, dtype=float), rng.normal(size=2)
+    K = choose(model, q).chosen.matrix(constraint(model, q, np.zeros(3)).K)
+    rows = orthogonal(whitening(heavy, q), K)
+    assert_close(rows.applied(smallest(rows, t)), t, ulps=1e3)
+    assert_close(rows.health, orthogonal(whitening(model, q), K).health, ulps=1e4)

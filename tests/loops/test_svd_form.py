@@ -10,7 +10,8 @@ from kinetree.errors import ShapeError, SingularError, SingularityWarning
 from kinetree.loops.state_space import multipliers
 from kinetree.loops.state_space.model_system import system_of
 from kinetree.loops.state_space.multipliers import Stabilization
-from kinetree.loops.state_space.svd_form import SingularityWatch, SVDForm
+from kinetree.loops.state_space.svd_form import SingularityWatch, SVDForm, _next_to
+from kinetree.loops.state_space.system import ConstrainedSystem
 
 
 @pytest.mark.covers("Spencer 3.1", by=SVDForm)
@@ -198,4 +199,25 @@ def test_far_approaches_do_not_count_and_a_singular_start_does():
         assert watch.update(t, Seen(sigma)) is None
     watch = SingularityWatch(limit=100)
     watch.update(0.0, Seen(1e-9))
-    assert watch.update(0.1, Seen(1e-2)).time == 0.0
+    found = watch.update(0.1, Seen(1e-2))
+    assert (found.time, found.sigma, found.indicator) == (0.0, 1e-9, 0.5e-9)
+    assert watch.passes == [found]
+
+
+def test_right_at_a_singularity_the_condition_is_infinite():
+    """The centre of the circle of a pendulum, where its one constraint says nothing."""
+    with np.errstate(all="raise"):
+        seen = SVDForm(pendulum()).evaluate(0.0, np.zeros(2), np.zeros(2), warn=False)
+    assert (seen.sigma[0], seen.kappa) == (0.0, np.inf)
+
+
+def test_configurations_next_to_one_are_a_hundredth_away():
+    free = ConstrainedSystem(
+        n=40, m=0, M=lambda q: np.eye(40), F=lambda t, q, v: np.zeros(40),
+        g=lambda q: np.zeros(0), G=lambda q: np.zeros((0, 40)), Gdot_v=lambda q, v: np.zeros(0),
+    )  # fmt: skip
+    q = np.linspace(-1, 1, 40)
+    away = np.array(_next_to(free, q)) - q
+    assert away.shape == (3, 40)
+    assert 0.007 < np.std(away) < 0.013
+    assert np.max(np.abs(away)) < 0.05

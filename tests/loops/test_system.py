@@ -17,12 +17,13 @@ from support.linkages import (
 
 import kinetree as kt
 from kinetree import samples
-from kinetree.errors import JointError, ShapeError, SingularError
+from kinetree.errors import JointError, LoopError, ShapeError, SingularError
 from kinetree.joints.prescribed import PrescribedInstant
 from kinetree.loops.state_space import invariants, multipliers
 from kinetree.loops.state_space.model_system import system_of
 from kinetree.loops.state_space.svd_form import SVDForm
-from kinetree.loops.state_space.system import ConstrainedSystem
+from kinetree.loops.state_space.system import ConstrainedSystem, _require_derivative
+from kinetree.loops.state_space.system_motion import integrate_system
 from kinetree.model import JointDynamics
 from kinetree.quantities import dynamics
 from kinetree.textbook import null_space_forms
@@ -280,3 +281,75 @@ def test_bodies_in_the_plane_and_joint_coordinates_give_one_motion():
     assert a[0] == pytest.approx(expected[0], rel=1e-13)
     space = null_space_forms.qr(system, q, v)
     assert_close(null_space_forms.acceleration(system, 0, q, v, *space), a)
+
+
+@pytest.mark.parametrize("factor", [1.1, 0.5, -1.0, 0.0])
+def test_a_wrong_rate_of_a_curved_function_is_refused(factor):
+    def along(t):
+        return np.array([np.sin(3 * t), 1 + t * t])
+
+    _require_derivative("Gdot_v", "G", along, np.array([3.0, 0.0]))
+    with pytest.raises(ShapeError, match="Gdot_v is not the rate of G along v: it is"):
+        _require_derivative("Gdot_v", "G", along, np.array([3.0 * factor, 0.0]))
+
+
+def test_a_rate_need_not_be_better_than_differences_of_large_numbers():
+    """Next to 1e12, which has no digits for steps of 1e-4: both differences agree, and are off."""
+
+    def along(t):
+        return np.array([1e12 + t])
+
+    differences = [(along(h) - along(-h)) / (2 * h) for h in (1e-4, 2e-4)]
+    assert abs(differences[0] - 1) > 0.1
+    _require_derivative("G v", "g", along, np.array([1.0]))
+
+
+def test_approaches_are_reported_from_a_condition_of_fifty():
+    """A point that glides along a line past a condition of 70."""
+
+    def a(x):
+        return 1 / 70 + x * x
+
+    system = ConstrainedSystem(
+        n=3, m=2, M=lambda q: np.eye(3), F=lambda t, q, v: np.zeros(3),
+        g=lambda q: np.array([q[0], a(q[2]) * q[1]]),
+        G=lambda q: np.array([[1, 0, 0], [0, a(q[2]), 2 * q[2] * q[1]]]),
+        Gdot_v=lambda q, v: np.array([0, 4 * q[2] * v[1] * v[2] + 2 * q[1] * v[2] ** 2]),
+    )  # fmt: skip
+    state = np.array([0, 0, -0.1]), np.array([0, 0, 1.0])
+    counts = []
+    for options in ({}, {"near": 50.0}, {"near": 80.0}):
+        motion = integrate_system(system, *state, 0.2, 0.02, hold="nothing", **options)
+        counts.append(len(motion.passes))
+        assert np.max(motion.kappa) == pytest.approx(70, rel=1e-6)
+    assert counts == [1, 1, 0]
+
+
+def test_constraints_in_small_units_are_not_singular():
+    """A pendulum in a plane that is given in units of 1e-9, with weights that say so."""
+    system = ConstrainedSystem(
+        n=3, m=2, M=lambda q: np.eye(3), F=lambda t, q, v: np.array([0, -9.81, 1.0]),
+        g=lambda q: np.array([q @ q - 1, 1e-9 * q[2]]),
+        G=lambda q: np.array([2 * q, [0, 0, 1e-9]]),
+        Gdot_v=lambda q, v: np.array([2 * v @ v, 0]), weights=(1.0, 1e9),
+    )  # fmt: skip
+    state = 0.0, np.array([1.0, 0, 0]), np.zeros(3)
+    np.testing.assert_allclose(multipliers.acceleration(system, *state), [0, -9.81, 0], atol=1e-14)
+    with pytest.raises(SingularError, match="the 2 constraints have no unique Lagrange multipli"):
+        multipliers.acceleration(replace(system, weights=None), *state)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "kind"),
+    [
+        ({"rate": lambda q, qd: qd[0] - q[1] * qd[1]}, "nonholonomic"),
+        ({"position": lambda q, t: q[0] - np.sin(t)}, "rheonomic"),
+    ],
+)
+def test_constraints_of_velocity_or_time_have_no_place(constraint, kind):
+    ball = kt.Inertia.from_mass_center(1.0, (0, 0, 0), np.eye(3))
+    builder = kt.ModelBuilder("pair").body("x", joint=kt.Prismatic("x"), inertia=ball)
+    builder.body("y", on="x", joint=kt.Prismatic("y"), inertia=ball)
+    model = builder.constraint("guide", **constraint).build()
+    with pytest.raises(LoopError, match=f"no place for constraint 'guide' of model.*is .*{kind}"):
+        system_of(model)

@@ -7,13 +7,16 @@ from support.linkages import parallel_four_bar, parallelogram
 
 import kinetree as kt
 from kinetree.loops.kinematics.constraint import closure_error, constraint
+from kinetree.loops.kinematics.projection import project_configuration
 from kinetree.loops.linear.coordinates import coordinates
 from kinetree.loops.linear.velocity_basis import (
     coordinate_changes,
     coordinate_rates,
+    coordinate_values,
     moved,
     velocity_basis,
 )
+from kinetree.samples.earthmovers import loader
 
 FOUR_BAR = parallel_four_bar(L1=1.3, L2=0.8)
 
@@ -58,3 +61,17 @@ def test_positions_by_newtons_method(independent, rng):
 def test_a_flat_parallelogram_has_a_freedom_more():
     with pytest.raises(kt.LoopError, match=r"has 3 degrees of freedom here; .* got 2: q1, q2"):
         basis(parallelogram(0.4, 0.4), ["q1", "q2"])
+
+
+def test_coordinates_of_a_batch_are_those_of_its_samples(rng):
+    """Variables of the tree, and one of a loop joint."""
+    m = loader()
+    q = project_configuration(m, 0.05 * rng.standard_normal((2, m.nv)))
+    K = constraint(m, q, np.zeros((2, m.nv))).K
+    chosen = coordinates(m, K, ["tilt_eye", "boom_joint"])
+    assert chosen.loops
+    many = coordinate_values(m, q, chosen)
+    assert np.min(np.abs(many[0] - many[1])) > 1e-4
+    for k in range(2):
+        assert_close(many[k], coordinate_values(m, q[k], chosen))
+    assert_close(many[1] - many[0], coordinate_changes(m, q[0], q[1], chosen), scale=1)
