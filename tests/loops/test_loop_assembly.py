@@ -10,7 +10,7 @@ from support.closeness import assert_close
 import kinetree as kt
 from kinetree.errors import AssemblyError
 from kinetree.joints import REPRESENTATIVES, AbstractJoint
-from kinetree.loops.kinematics.assembly import assemble, assemblies
+from kinetree.loops.kinematics.assembly import assemble, assemblies, assemblies_nearby
 from kinetree.loops.kinematics.constraint import closing, closure_error, constraint, loop_gaps
 from kinetree.loops.kinematics.loop_joints import loop_positions
 from kinetree.spatial import Motion, Plucker, exp
@@ -215,3 +215,14 @@ def test_assembly_ignores_limits_unless_they_are_required():
     model = sample("four_bar").replace(limits={"rocker_joint": kt.Limits(0.1, 0.2)})
     assert_close(assemble(model, np.zeros(3)), np.zeros(3), scale=1.0)
     assert 0.1 <= assemble(model, np.zeros(3), limits=True)[2] <= 0.2
+
+
+def test_assemblies_nearby_are_about_a_tenth_of_a_radian_away():
+    """Starts lie within that in every angle; closing the loop takes a part of it back."""
+    model = sample("five_bar")
+    home = np.array(model.posture("home").q)
+    for seed in range(3):
+        away = assemblies_nearby(model, home, seed) - home
+        assert away.shape == (24, 4)
+        assert 0.03 < np.std(away) < 0.06
+        assert np.max(np.abs(away)) < 0.2
