@@ -252,18 +252,16 @@ def test_a_state_at_rest_is_kicked_by_nothing():
     assert found[4] == 0
 
 
-@pytest.mark.parametrize("unit", [1e-10, 1.0, 1e10])
-def test_the_unit_of_mass_does_not_matter_to_orthogonal_rows(unit, rng):
+def test_the_unit_of_mass_does_not_matter_to_orthogonal_rows(rng):
     model = four_bar(False)
-    heavy = model.replace(
-        inertia={
-            name: kt.Inertia(unit * b.inertia.mass, unit * b.inertia.first_moment,
-                             unit * b.inertia.rotational)
-            for name, b in zip(model.body_names[1:], model.bodies, strict=True)
-        }
-    )  # fmt: skip
     q, t = np.array(model.posture("home").q, dtype=float), rng.normal(size=2)
     K = choose(model, q).chosen.matrix(constraint(model, q, np.zeros(3)).K)
-    rows = orthogonal(whitening(heavy, q), K)
-    assert_close(rows.applied(smallest(rows, t)), t, ulps=1e3)
-    assert_close(rows.health, orthogonal(whitening(model, q), K).health, ulps=1e4)
+    health = orthogonal(whitening(model, q), K).health
+    for unit in (1e-10, 1e10):
+        inertia = {
+            name: kt.Inertia(unit * I.mass, unit * I.first_moment, unit * I.rotational)
+            for name, I in zip(model.body_names[1:], model.inertia[1:], strict=True)
+        }
+        rows = orthogonal(whitening(model.replace(inertia=inertia), q), K)
+        assert_close(rows.applied(smallest(rows, t)), t, ulps=1e3)
+        assert_close(rows.health, health, ulps=1e4)
