@@ -434,3 +434,32 @@ def _with_velocities(model, q, fast, values):
     K = kt.loops.constraint(model, q, np.zeros(model.nv)).K
     rows = np.concatenate([K, np.eye(model.nv)[fast]])
     return np.linalg.solve(rows, np.concatenate([np.zeros(len(K)), values]))
+
+
+@pytest.mark.parametrize(
+    ("functions", "message"),
+    [
+        ({"rate": lambda qd: qd[0] + 0.1 * qd[0] ** 2}, "must be linear in qd"),
+        (
+            {"position": lambda q: q[0] ** 2, "rate": lambda q, qd: q[0] * qd[0]},
+            "is not the time derivative of its position",
+        ),
+    ],
+)
+def test_functions_that_contradict_each_other_are_refused_before_anything_is_solved(
+    functions, message
+):
+    model = (
+        kt.ModelBuilder("wheel")
+        .body("wheel", joint=kt.Revolute("z"), inertia=kt.shapes.box(1, 1, 1, mass=1.0))
+        .constraint("brake", **functions)
+        .build()
+    )
+    zero = np.zeros(1)
+    for call in (
+        lambda: kt.forward_dynamics(model, zero, zero, zero),
+        lambda: kt.simulate(model, zero, duration=0.01),
+        lambda: kt.loops.solve(model, zero, zero, zero),
+    ):
+        with pytest.raises(kt.ShapeError, match=rf"the rate of constraint 'brake' {message}"):
+            call()

@@ -11,6 +11,7 @@ The table is for joints with constant ``T`` that time does not move; ``loop_join
 Its ``k`` includes the stabilisation; this one does not.
 """
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -18,13 +19,14 @@ import numpy as np
 
 from kinetree.algorithms.coupled import for_all_joints
 from kinetree.algorithms.dual import Dual, duals, rate_of, value_of
-from kinetree.errors import UnknownNameError
+from kinetree.errors import ShapeError, UnknownNameError
 from kinetree.spatial import Force, Motion, Plucker, crm
 from kinetree.spatial.vector3 import cross
 
 __all__ = [
     "LoopConstraints",
     "LoopMotion",
+    "check_functions",
     "closure_errors",
     "coupled_rows",
     "function_errors",
@@ -347,3 +349,32 @@ def _flow(model, q, qd):
         model.joint[i].configuration_rate(q[model.q_slice[i]], qd[model.v_slice[i]]) for i in joints
     ]
     return np.concatenate([q[:0], *parts])
+
+
+def check_functions(model, q, qd, *, tolerance=1e-10):
+    """Raise ShapeError unless rates are linear in ``qd`` and time derivatives of positions.
+
+    Where a function is not defined, nothing is checked.
+
+    Args:
+        model: the mechanism, with constraints of one's own.
+        q: position variables, (nq,).
+        qd: velocity variables, (nv,), none of them zero.
+        tolerance: relative error that passes for rounding.
+    """
+    q, qd = np.asarray(q, dtype=float), np.asarray(qd, dtype=float)
+    given = [c for c in model.constraints if c.holonomic and c.rate is not None]
+    derivable = model.replace(constraints=[replace(c, rate=None) for c in given])
+    at_rest = function_rows(model, q, 0 * qd)
+    for c, now, rest in zip(model.constraints, function_rows(model, q, qd), at_rest, strict=True):
+        scale = tolerance * (1 + np.max(np.abs(now.K)) * np.linalg.norm(qd))
+        if np.any(np.abs(now.K @ qd + rest.rate - now.rate) > scale):
+            raise ShapeError(f"the rate of constraint {c.name!r} must be linear in qd")
+    for c, derived in zip(given, function_rows(derivable, q, qd), strict=True):
+        value = c.value("rate", model=model.spanning_tree, q=q, qd=qd, t=c.t)
+        scale = tolerance * (1 + np.max(np.abs(derived.K)) * np.linalg.norm(qd))
+        if np.any(np.abs(derived.rate - value) > scale):
+            raise ShapeError(
+                f"the rate of constraint {c.name!r} is not the time derivative of its position: "
+                f"{np.asarray(value).tolist()} against {derived.rate.tolist()}"
+            )

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinetree.algorithms.closed.constraints import (
+    check_functions,
     function_rows,
     loop_root,
     loop_signs,
@@ -110,13 +111,15 @@ def _sizes_of_functions(model, columns, length):
     """Lengths of the rows of one's own in pure variables, the largest in a few configurations.
 
     Functions have the scale that they were written with: what counts is how far joints move to
-    change them. A row that is zero everywhere is left in its own unit.
+    change them. A row that is zero everywhere is left in its own unit. Functions that contradict
+    what a constraint is are refused here, before anything is solved with them.
     """
     rng, usual = np.random.default_rng(5), []
     with np.errstate(all="ignore"):
         for q in (model.neutral(), *(model.random_configuration(rng) for _ in range(_LOOKS))):
             K = stacked(model, function_rows(model, q, model.zero_velocity)).K.astype(float)
             usual.append(np.linalg.norm(K * columns, axis=1))
+            check_functions(model, q, rng.normal(size=model.nv))
     size = np.max(np.nan_to_num(usual, posinf=0.0), axis=0)
     units = [1.0 if row.unit == "rad" else length for row in _rows_of_functions(model)]
     return np.where(size > 0, size, units)
