@@ -20,8 +20,8 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "kinetree"
 sys.path[:0] = [str(SOURCE.parent), str(Path(__file__).parent)]
 
-# At most. A new capability may move the bounds, and says so in its commit; the aim is 82,000 lines.
-FILES, LINES, TOP = 565, 100_600, 39
+AIMS = {"files": 550, "lines": 82_000}  # of issue 19; missed, and shown as such
+FILES, LINES, TOP = 565, 100_600, 39  # at most: what stands, so that growth is noticed
 IMPORTERS = ("import_module", "__import__")
 
 
@@ -131,7 +131,8 @@ def main(arguments) -> int:
     ]
     for what, count, most in rows:
         bound = "" if most is None else f"  at most {most:,d}"
-        print(f"{what:45s} {count:7,d}{bound}{'  BROKEN' if bound and count > most else ''}")
+        aim = f"  aim {AIMS[what]:,d}, missed" if count > AIMS.get(what, count) else ""
+        print(f"{what:45s} {count:7,d}{bound}{'  BROKEN' if bound and count > most else ''}{aim}")
     for group in loops:
         print("cycle:", ", ".join(group))
     for place in strings:

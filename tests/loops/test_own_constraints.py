@@ -1,4 +1,4 @@
-"""Constraints of one's own, with mechanisms whose motion is known — RBDA §3.4."""
+"""User-defined constraints, with mechanisms whose motion is known — RBDA §3.4."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Constraints of one's own as parts of a model."""
+"""User-defined constraints as parts of a model."""
 
 import pickle
 

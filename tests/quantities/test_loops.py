@@ -221,7 +221,7 @@ def test_derivatives_where_coordinates_hardly_determine_the_motion():
 
 
 def planar(constraint):
-    """A plate that slides in the plane and turns, under a constraint of one's own."""
+    """A plate that slides in the plane and turns, under a user-defined constraint."""
     small = Inertia.from_mass_center(0.1, np.zeros(3), 0.01 * np.eye(3))
     b = kt.ModelBuilder("plate")
     b.body("x", joint=kt.Prismatic("x"), inertia=small)

@@ -27,7 +27,7 @@ def refuses(*features, use):
     """Let a text raise where a model has one of the features.
 
     Args:
-        features: ``"loops"``, constraints of one's own among them; ``"constraints"``, these alone;
+        features: ``"loops"``, user-defined constraints among them; ``"constraints"``, these alone;
             ``"couplings"``, ``"armature"``, or ``"prescribed"``: joints whose motion is a function
             of time.
         use: what to use instead, the end of a sentence.

@@ -118,7 +118,7 @@ class Problem:
     def loops(self):
         """The loops that change with the tasks, directly or by way of other loops.
 
-        Constraints of one's own may depend on any joint, and take all loops with them.
+        User-defined constraints may depend on any joint, and take all loops with them.
         """
         if self._own:
             return self.model.loops
@@ -140,7 +140,7 @@ class Problem:
 
     @property
     def _own(self):
-        """Constraints of one's own that positions must satisfy."""
+        """User-defined constraints that positions must satisfy."""
         return [c for c in self.model.constraints if c.holonomic]
 
     @cached_property

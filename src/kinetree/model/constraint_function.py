@@ -1,4 +1,4 @@
-"""Constraints of one's own: functions of position, velocity and time — RBDA §3.4, Fig. 3.1.
+"""User-defined constraints: functions of position, velocity and time — RBDA §3.4, Fig. 3.1.
 
 At velocity level every equality constraint reads ``φ⁰(q, t) + Σ φⁱ(q, t) qdᵢ = 0``, holonomic
 (3.30) or not (3.29). A holonomic one is the rate of a position function; a nonholonomic one is

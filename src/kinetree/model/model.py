@@ -54,7 +54,7 @@ class Model:
         bodies: the moving bodies, each after its parent.
         frames: named frames fixed to bodies.
         loops: joints that close loops.
-        constraints: constraints of one's own, functions of position, velocity and time.
+        constraints: user-defined constraints, functions of position, velocity and time.
         couplings: joints that follow other joints.
         geometry: what bodies look like and where they touch.
         actuators: what drives the joints.
@@ -200,7 +200,7 @@ class Model:
 
     @property
     def is_rheonomic(self) -> bool:
-        """Whether a constraint of one's own depends on time; see ``at``."""
+        """Whether a user-defined constraint depends on time; see ``at``."""
         return any(c.rheonomic for c in self.constraints)
 
     @property
@@ -452,7 +452,7 @@ class Model:
         rows: int = 1,
         unit: Any = "m",
     ) -> "Model":
-        """A copy with one more constraint of one's own, see ``ConstraintFunction``."""
+        """A copy with one more user-defined constraint, see ``ConstraintFunction``."""
         more = ConstraintFunction(name, position, rate, rows, unit)
         return self.replace(constraints=(*self.constraints, more))
 

@@ -152,7 +152,7 @@ def _loops(s):
 
 
 def _own(which):
-    """How errors call the first constraint of one's own of some kind."""
+    """How errors call the first user-defined constraint of some kind."""
 
     def found(s):
         for c in s.model.constraints:
@@ -234,7 +234,7 @@ STATELESS = Feature(
     f"integrators {_integrators(lambda m: not _moves_states(m))}",
     _integrator(lambda m: not _moves_states(m)),
 )
-LOOPS = Feature("loops and constraints of one's own", _loops)
+LOOPS = Feature("loops and user-defined constraints", _loops)
 NO_MANIFOLD = Feature(
     "nonholonomic and rheonomic constraints", _own(lambda c: not c.holonomic or c.rheonomic)
 )

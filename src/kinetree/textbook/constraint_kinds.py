@@ -32,7 +32,7 @@ class Freedoms:
 
 
 def freedoms(model, q) -> Freedoms:
-    """Freedoms that loops and constraints of one's own leave in the configuration ``q``, (nq,).
+    """Freedoms that loops and user-defined constraints leave in the configuration ``q``, (nq,).
 
     Takes the word of each constraint for being nonholonomic: such rows take away velocities only.
     """

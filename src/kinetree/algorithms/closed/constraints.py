@@ -77,7 +77,7 @@ class LoopMotion(NamedTuple):
 
 
 def loop_constraints(model, q, qd, *, coordinates="loop") -> LoopConstraints:
-    """``K``, ``k`` and the errors of all loops, then of the constraints of one's own.
+    """``K``, ``k`` and the errors of all loops, then of the user-defined constraints.
 
     Args:
         model: the mechanism.
@@ -275,14 +275,14 @@ def _kind_of(joint):
     )
 
 
-# --- constraints of one's own: RBDA §3.4 ---------------------------------------------------------
+# --- user-defined constraints: RBDA §3.4 ---------------------------------------------------------
 # The functions of a ``ConstraintFunction`` are run on dual numbers: ``K`` column by column, along
 # unit velocities, and ``k`` along the motion with ``qd`` held, of the rate of a position twice. At
 # rates ``φ = K qd + φ_t`` with ``dφ/dt = K qdd - k``, ``k`` has the derivatives by time as well.
 
 
 def function_rows(model, q, qd) -> list[LoopConstraints]:
-    """``LoopConstraints`` of each constraint of one's own."""
+    """``LoopConstraints`` of each user-defined constraint."""
     tree = _tree(model)
     return [_rows_of_function(tree, c, np.asarray(q), np.asarray(qd)) for c in model.constraints]
 
@@ -357,7 +357,7 @@ def check_functions(model, q, qd, *, tolerance=1e-10):
     Where a function is not defined, nothing is checked.
 
     Args:
-        model: the mechanism, with constraints of one's own.
+        model: the mechanism, with user-defined constraints.
         q: position variables, (nq,).
         qd: velocity variables, (nv,), none of them zero.
         tolerance: relative error that passes for rounding.

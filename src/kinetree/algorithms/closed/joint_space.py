@@ -50,7 +50,7 @@ rate of it, relative to the speed."""
 
 
 class JointSpaceConstraint(NamedTuple):
-    """Loops, and constraints of one's own, at one instant."""
+    """Loops, and user-defined constraints, at one instant."""
 
     implicit: Implicit
     """``K qdd = k``: rows of the loop joints, then those of one's own."""
@@ -65,7 +65,7 @@ class JointSpaceConstraint(NamedTuple):
 
     @property
     def own(self) -> slice:
-        """Rows of the constraints of one's own."""
+        """Rows of the user-defined constraints."""
         return slice(sum(len(loop.rate) for loop in self.loops), None)
 
 
@@ -221,7 +221,7 @@ def check_loops_closed(model, loops, tolerance, sample=""):
 
 
 def _check_functions(model, c, tolerance, sample):
-    """The same for constraints of one's own."""
+    """The same for user-defined constraints."""
     units, start = scaling(model), c.own.start
     speed = np.max(np.abs(c.qd / units.columns), initial=1.0)
     for own in model.constraints:

@@ -24,7 +24,7 @@ from kinetree.model.gearing import with_leaders
 
 __all__ = ["Row", "Scaling", "loop_length", "rows_of", "typical_length", "units_of"]
 
-_LOOKS = 3  # configurations in which constraints of one's own are looked at
+_LOOKS = 3  # configurations in which user-defined constraints are looked at
 
 
 class Row(NamedTuple):
@@ -34,7 +34,7 @@ class Row(NamedTuple):
     """``"loop 'pin'"`` or ``"constraint 'rope'"``."""
     direction: str
     """``"rotation about x"``, ``"translation along y"``, in the frames of the loop joint; for a
-    constraint of one's own, its number, ``"row 0"``."""
+    user-defined constraint, its number, ``"row 0"``."""
     unit: str
     """``"rad"`` or ``"m"``."""
 
@@ -88,7 +88,7 @@ class Scaling:
 def units_of(model) -> Scaling:
     """Units of a model: every row in lengths of its loop, every column of its smallest loop.
 
-    Constraints of one's own count by how far joints move to change them.
+    User-defined constraints count by how far joints move to change them.
     """
     whole, lengths = typical_length(model), [loop_length(model, loop) for loop in model.loops]
     rows, own = [], np.full(model.body_count + 1, np.inf)
@@ -157,7 +157,7 @@ def _largest_span(joints):
 
 
 def rows_of(model) -> list[Row]:
-    """What every row of ``K`` says: the loops in order, then the constraints of one's own."""
+    """What every row of ``K`` says: the loops in order, then the user-defined constraints."""
     loops = [row for loop in model.loops for row in _rows_of_loop(loop)]
     return loops + _rows_of_functions(model)
 

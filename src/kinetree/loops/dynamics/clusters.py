@@ -34,7 +34,7 @@ class Cluster(NamedTuple):
     """A minimal loop cluster."""
 
     loops: tuple
-    """Names of its loop joints, and of constraints of one's own."""
+    """Names of its loop joints, and of user-defined constraints."""
     joints: tuple
     """Numbers of the tree joints in it, ascending."""
     rows: np.ndarray

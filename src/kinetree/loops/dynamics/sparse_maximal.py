@@ -102,7 +102,7 @@ def solve_bodies(
     """Accelerations of bodies whose positions and velocities are given one by one.
 
     Args:
-        model: the mechanism. Couplings, armature and constraints of one's own, which are about
+        model: the mechanism. Couplings, armature and user-defined constraints, which are about
             joint variables, act on those that positions and velocities of the bodies amount to. If
             a body has no inertia of its own, all equations are solved at once, in place of one
             block after the other.

@@ -67,7 +67,7 @@ class Mobility:
         couplings: number of couplings.
         is_planar: whether all bodies move in parallel planes, by joints for such motion.
         replacements: loop joints that impose fewer constraints and allow the same motion.
-        own: number of constraints of one's own, rows of ``ConstraintFunction``.
+        own: number of user-defined constraints, rows of ``ConstraintFunction``.
         position_freedoms: dimension of the set of configurations that are reached from here: the
             mobility, and one for each independent nonholonomic constraint — RBDA §3.4.
     """
