@@ -84,12 +84,14 @@ from kinetree.model import Body as Body
 from kinetree.model import ConstraintFunction as ConstraintFunction
 from kinetree.model import Coupling as Coupling
 from kinetree.model import Frame as Frame
+from kinetree.model import GravityCompensation as GravityCompensation
 from kinetree.model import JointDynamics as JointDynamics
 from kinetree.model import Limits as Limits
 from kinetree.model import Loop as Loop
 from kinetree.model import Model as Model
 from kinetree.model import ModelBuilder as ModelBuilder
 from kinetree.model import Posture as Posture
+from kinetree.model import Tendon as Tendon
 from kinetree.model import edit as edit
 from kinetree.model import from_arrays as from_arrays
 from kinetree.model import from_dh as from_dh

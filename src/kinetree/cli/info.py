@@ -4,7 +4,7 @@ import numpy as np
 
 from kinetree.cli.console import err, out, print_json, print_wide
 from kinetree.cli.options import Floating, FolderOption, Json, KeepFixed, RobotArgument, open_robot
-from kinetree.model.describe import leader_text
+from kinetree.model.describe import leader_text, tendon_text
 from kinetree.spelling import printable
 
 _SHOWN = 12
@@ -92,11 +92,16 @@ def _rest(model):
     rows = [("gravity", f"({gravity}) m/s²" if gravity else "symbolic")]
     rows += [("loop", loop_text(model, loop)) for loop in model.loops[:_SHOWN]]
     rows += [("coupling", coupling_text(model, c)) for c in model.couplings[:_SHOWN]]
+    rows += [("tendon", f"{t.name}: {tendon_text(model, t)}") for t in model.tendons[:_SHOWN]]
     rows += _motion(model)
     names = (
         ("frames", model.frame_names),
         ("actuators", [a.name for a in model.actuators]),
         ("postures", [p.name for p in model.postures]),
+        (
+            "gravity compensation",
+            list(dict.fromkeys(model.body_names[g.body] for g in model.gravity_compensation)),
+        ),
     )
     rows += [(label, some(found, _SHOWN)) for label, found in names if found]
     if model.geometry:
@@ -238,6 +243,14 @@ def facts(model) -> dict:
             for a in model.actuators
         ],
         "postures": [{"name": p.name, "q": p.q.tolist()} for p in model.postures],
+        "tendons": [
+            {"name": t.name, "joints": {model.joint_names[i - 1]: c for i, c in terms}}
+            for t in model.tendons
+            for terms in [zip(t.joints, t.coefficients, strict=True)]
+        ],
+        "gravity_compensation": [
+            {"body": body[g.body], "mass": _plain(g.mass)} for g in model.gravity_compensation
+        ],
         "geometry": len(model.geometry),
         "mobility": _mobility(model),
     }

@@ -19,6 +19,7 @@ from kinetree.model.parts import (
     Posture,
 )
 from kinetree.model.poe import from_poe, to_poe
+from kinetree.model.tendon import GravityCompensation, Tendon
 
 __all__ = [
     "Actuator",
@@ -29,6 +30,7 @@ __all__ = [
     "DHRow",
     "DHTable",
     "Frame",
+    "GravityCompensation",
     "JointDynamics",
     "Limits",
     "Loop",
@@ -37,6 +39,7 @@ __all__ = [
     "ModelBuilder",
     "Posture",
     "SpanningTree",
+    "Tendon",
     "attach",
     "dh_from_axes",
     "dh_from_model",

@@ -1,7 +1,7 @@
 """Attachments of a mechanism besides bodies and joints, by names before anything has a number.
 
-``ModelBuilder`` and ``MechanismGraph`` collect couplings, geometry, actuators and postures in the
-same way, and put numbers to the names when the tree is known.
+``ModelBuilder`` and ``MechanismGraph`` collect couplings, geometry, actuators, tendons and postures
+in the same way, and put numbers to the names when the tree is known.
 """
 
 import math
@@ -13,16 +13,19 @@ from kinetree.model.gearing import FOLLOWING_TOLERANCE, in_order
 from kinetree.model.geometry import Geometry
 from kinetree.model.names import number_of
 from kinetree.model.parts import Actuator, Coupling, Posture, as_floats, as_placement
+from kinetree.model.tendon import GravityCompensation, Tendon
 from kinetree.model.transfer import loop_state
 
 
 class Attachments:
-    """The calls that add couplings, geometry, actuators and postures. Each returns the caller."""
+    """The calls that add couplings, geometry, actuators and so on. Each returns the caller."""
 
     def __init__(self):
         self._couplings: list[tuple] = []
         self._geometry: list[tuple] = []
         self._actuators: list[tuple] = []
+        self._tendons: list[tuple] = []
+        self._gravity_compensation: list[tuple] = []
         self._postures: list[tuple] = []
         self._complete_postures: set[str] = set()  # of models: these speak of all joints
 
@@ -89,6 +92,45 @@ class Attachments:
         )  # fmt: skip
         return self
 
+    def tendon(
+        self, name: str, *, joints, offset=0.0, lower=-math.inf, upper=math.inf, stiffness=0.0,
+        damping=0.0, friction=0.0, rest=(0.0, 0.0),
+    ):  # fmt: skip
+        """Run a tendon over joints: ``L = offset + c1 q_1 + c2 q_2 + ...``, see ``Tendon``.
+
+        Args:
+            name: unique name, among the tendons.
+            joints: coefficients by joint name, such as ``{"upper": 0.02, "lower": -0.01}``.
+            offset: length where all positions are zero.
+            lower: smallest length.
+            upper: largest length.
+            stiffness: of its spring.
+            damping: force against the rate of the length.
+            friction: largest force of dry friction.
+            rest: length at which the spring is slack, or the two between which it is.
+        """
+        if not isinstance(joints, dict):
+            raise ModelError(
+                f"joints of tendon {name!r} must be coefficients by joint name, such as "
+                f"{{'upper': 1.0, 'lower': -0.5}}, got {joints!r}"
+            )
+        rest = as_floats(rest, f"rest of tendon {name!r}")
+        rest = rest * 2 if len(rest) == 1 else rest
+        forces = (stiffness, damping, friction)
+        self._tendons.append((name, dict(joints), offset, lower, upper, *forces, rest))
+        return self
+
+    def gravity_compensation(self, body: str, *, mass, center=(0.0, 0.0, 0.0)):
+        """Carry the weight of a mass on a body, see ``GravityCompensation``.
+
+        Args:
+            body: name of the body.
+            mass: whose weight is carried [kg].
+            center: where, in coordinates of the body [m], (3,).
+        """
+        self._gravity_compensation.append((body, mass, center))
+        return self
+
     def posture(self, name: str, *, q=None, qd=None):
         """Give a name to a state.
 
@@ -122,6 +164,13 @@ class Attachments:
             driven = model.driven_joint(a)
             if driven not in without:
                 self._actuators.append((a.name, driven, a.gear, a.control, a.effort))
+        for t in model.tendons:
+            over = {joint[i]: c for i, c in zip(t.joints, t.coefficients, strict=True)}
+            if not over.keys() & set(without):
+                rest = (t.offset, t.lower, t.upper, t.stiffness, t.damping, t.friction, t.rest)
+                self._tendons.append((t.name, over, *rest))
+        for g in model.gravity_compensation:
+            self.gravity_compensation(body[g.body], mass=g.mass, center=g.center)
         model = model.uncoupled  # whose postures tell of all joints
         for p in model.postures:
             kept = [(i, name) for i, name in enumerate(joint) if i and name not in without]
@@ -180,6 +229,19 @@ class Attachments:
             else Actuator(name, joint_number(joint, f"joint of actuator {name!r}"), *rest)
             for name, joint, *rest in self._actuators
         ]
+        tendons = []
+        for name, over, *rest in self._tendons:
+            on = tuple(joint_number(joint, f"joint of tendon {name!r}") for joint in over)
+            tendons.append(
+                Tendon(
+                    name, on, as_floats(list(over.values()), f"joints of tendon {name!r}"), *rest
+                )
+            )
+        carried = []
+        for on, mass, center in self._gravity_compensation:
+            body, Y = body_number(on, "body of gravity compensation")
+            found = GravityCompensation(body, mass, center)
+            carried.append(found if Y is None else found.moved(body, Y.inverse()))
         postures = []
         for name, q, qd in self._postures:
             of_tree = self._of_tree(name, q, qd, loop_names)
@@ -191,6 +253,8 @@ class Attachments:
             "geometry": tuple(geometry),
             "actuators": tuple(actuators),
             "postures": tuple(postures),
+            "tendons": tuple(tendons),
+            "gravity_compensation": tuple(carried),
         }
 
     def _of_tree(self, name, q, qd, loop_names):
@@ -211,7 +275,8 @@ class Attachments:
         }
         named = (p for p in self._postures if p[0] not in self._complete_postures)
         postures = {joint for _, q, qd in named for joint in (*(q or ()), *(qd or ()))}
-        return couplings | postures, {joint for _, joint, *_ in self._actuators}
+        tendons = {joint for _, over, *_ in self._tendons for joint in over}
+        return couplings | postures | tendons, {joint for _, joint, *_ in self._actuators}
 
 
 def _posture(name, q, qd, bodies, joint_number):

@@ -95,7 +95,7 @@ class Coupling:
         """First derivatives (n,) and second ones (n, n) by the positions of the leaders."""
         n = len(self.leaders)
         if self.function is None:
-            w = [_exact(x) for x in self.shares]
+            w = [exact(x) for x in self.shares]
             _, dp, ddp = _polynomial(self.coefficients, self._sum(leaders))
             return [dp * a for a in w], [[ddp * a * b for b in w] for a in w]
         along = [[self._along(leaders, (i, j)) for j in range(i + 1)] for i in range(n)]
@@ -143,11 +143,11 @@ class Coupling:
         return found if isinstance(found, Jet) else Jet(found)
 
     def _sum(self, leaders):
-        terms = [_exact(w) * x for w, x in zip(self.shares, leaders, strict=True)]
+        terms = [exact(w) * x for w, x in zip(self.shares, leaders, strict=True)]
         return sum(terms[1:], terms[0]) if terms else 0
 
 
-def _exact(x):
+def exact(x):
     """A whole number as such: zeros and ones are structure."""
     return int(x) if float(x).is_integer() else x
 
@@ -156,7 +156,7 @@ def _polynomial(coefficients, x):
     """Value and first two derivatives, by Horner's rule."""
     p = dp = ddp = 0
     for c in reversed(coefficients):
-        p, dp, ddp = p * x + _exact(c), dp * x + p, ddp * x + 2 * dp
+        p, dp, ddp = p * x + exact(c), dp * x + p, ddp * x + 2 * dp
     return p, dp, ddp
 
 

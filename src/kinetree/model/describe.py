@@ -36,6 +36,13 @@ def summary(model) -> str:
     driven = joints_with(model, "active_predecessor", "active_successor")
     if driven:
         lines.append(f"drives with wrenches of their own in {', '.join(driven)}")
+    lines += [f"tendon {t.name}: {tendon_text(model, t)}" for t in model.tendons]
+    if model.gravity_compensation:
+        carried = [
+            f"{_number(g.mass)} kg on {model.body_names[g.body]}"
+            for g in model.gravity_compensation
+        ]
+        lines.append(f"gravity compensation: {', '.join(carried)}")
     for what in ("actuators", "postures"):
         if getattr(model, what):
             lines.append(f"{what}: " + ", ".join(x.name for x in getattr(model, what)))
@@ -74,6 +81,25 @@ def leader_text(model, coupling):
         return "".join(names)
     terms = (f"{w:g} {n}" if w != 1 else n for w, n in zip(coupling.shares, names, strict=True))
     return f"({' + '.join(terms)})".replace("+ -", "- ")
+
+
+def tendon_text(model, tendon):
+    """Such as ``0.1 + 0.5 upper - lower, limited, with a spring``."""
+    terms = [_number(tendon.offset)] if tendon.offset or not tendon.joints else []
+    for i, c in zip(tendon.joints, tendon.coefficients, strict=True):
+        name = model.joint_names[i - 1]
+        terms.append(name if c == 1 else f"-{name}" if c == -1 else f"{_number(c)} {name}")
+    more = [
+        what
+        for what, there in (
+            ("limited", tendon.is_limited),
+            ("with a spring", tendon.has("stiffness")),
+            ("damped", tendon.has("damping")),
+            ("with friction", tendon.has("friction")),
+        )
+        if there
+    ]
+    return ", ".join((" + ".join(terms).replace("+ -", "- "), *more))
 
 
 def _kind(joint):

@@ -68,7 +68,7 @@ def lump_fixed(model: Model) -> Model:
 def lock(model: Model, positions: Mapping[str, ArrayLike], *, lump: bool = False) -> Model:
     """Joints held where they are: each becomes fixed, and so do those that follow it.
 
-    Their variables, actuators and couplings go.
+    Their variables, actuators and couplings go; tendons keep their lengths.
 
     Args:
         model: the model.
@@ -95,6 +95,11 @@ def lock(model: Model, positions: Mapping[str, ArrayLike], *, lump: bool = False
             if c.joint not in held
         ],
         actuators=[a for a in model.actuators if a.loop or a.joint not in held],
+        tendons=[
+            t.with_held({i: held[i][0] for i in t.joints if i in held})
+            for t in model.tendons
+            if not held.keys() >= set(t.joints)
+        ],
         postures=transferred_postures([b.joint for b in bodies], (numbers, model)),
     )
     return lump_fixed(locked) if lump else locked
@@ -199,7 +204,7 @@ def attach(
         for b in other.bodies
     ]
     parts = {
-        kind: [replace(part, name=prefix + part.name) for part in parts]
+        kind: [replace(p, name=prefix + p.name) if hasattr(p, "name") else p for p in parts]
         for kind, parts in transferred(other, number, X).items()
     }
     if prefix + other.base_name not in (*model.body_names, *model.frame_names):

@@ -20,6 +20,8 @@ def fingerprint(model) -> str:
         _describe(attached, parts.append)
     if model.constraints:
         _describe(model.constraints, parts.append)
+    if model.tendons or model.gravity_compensation:
+        _describe([model.tendons, model.gravity_compensation], parts.append)
     return hashlib.sha256(b"".join(part + b"\0" for part in parts)).hexdigest()
 
 
@@ -106,6 +108,7 @@ def is_plain(model) -> bool:
     """
     parts = (*model.bodies, *model.frames, *model.loops, *model.couplings, *model.geometry)
     parts += (*model.actuators, *model.postures, *model.constraints)
+    parts += (*model.tendons, *model.gravity_compensation)
     return _is_plain(model.gravity) and all(map(_is_plain, parts))
 
 

@@ -27,6 +27,7 @@ from kinetree.model.limits import (
 )
 from kinetree.model.parts import Actuator, Body, Coupling, Frame, Loop, Posture
 from kinetree.model.replacing import map_numbers, replaced_parts
+from kinetree.model.tendon import GravityCompensation, Tendon
 from kinetree.model.validate import check_model, check_parts
 from kinetree.spatial import Motion, Plucker
 
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 _FIELDS = (
     "frames", "loops", "constraints", "couplings", "geometry", "actuators", "postures", "gravity",
-    "name", "base_name",
+    "name", "base_name", "tendons", "gravity_compensation",
 )  # fmt: skip
 
 _COMPILED = ("kernels", "memo")
@@ -63,6 +64,8 @@ class Model:
         name: what to call the mechanism.
         base_name: what to call the fixed base.
         strict: refuse physically impossible inertias instead of warning about them.
+        tendons: springs, dampers and limits over several joints.
+        gravity_compensation: forces that carry the weight of bodies.
     """
 
     def __init__(
@@ -80,12 +83,15 @@ class Model:
         name: str = "mechanism",
         base_name: str = "base",
         strict: bool = True,
+        tendons: tuple[Tendon, ...] = (),
+        gravity_compensation: tuple[GravityCompensation, ...] = (),
     ):
         self.name, self.base_name, self.strict = name, base_name, strict
         self.bodies, self.frames, self.loops = tuple(bodies), tuple(frames), tuple(loops)
         self.constraints = tuple(constraints)
         self.couplings, self.geometry = tuple(couplings), tuple(geometry)
         self.actuators, self.postures = tuple(actuators), tuple(postures)
+        self.tendons, self.gravity_compensation = tuple(tendons), tuple(gravity_compensation)
         check_parts(self)
         self.gravity = np.array(gravity)
         self.gravity.flags.writeable = False
@@ -388,6 +394,10 @@ class Model:
         """A posture by its name."""
         return names.posture(self, name)
 
+    def tendon(self, name: str) -> Tendon:
+        """A tendon by its name."""
+        return names.tendon(self, name)
+
     # --- change ------------------------------------------------------------------------------
 
     @cached_property
@@ -425,7 +435,8 @@ class Model:
             dynamics: new armature, damping and so on by joint name.
             strict: whether inertias must be those of solid bodies; as before by default.
             **fields: new ``bodies``, ``frames``, ``loops``, ``constraints``, ``couplings``,
-                ``geometry``, ``actuators``, ``postures``, ``gravity``, ``name``, ``base_name``.
+                ``geometry``, ``actuators``, ``postures``, ``gravity``, ``name``, ``base_name``,
+                ``tendons``, ``gravity_compensation``.
         """
         unknown = set(fields) - {"bodies", *_FIELDS}
         if unknown:

@@ -44,6 +44,11 @@ def posture(model, name):
     return model.postures[_index(model, tuple(p.name for p in model.postures), name, "posture")]
 
 
+def tendon(model, name):
+    """A tendon by its name."""
+    return model.tendons[_index(model, tuple(t.name for t in model.tendons), name, "tendon")]
+
+
 def no_attribute(model, name) -> str:
     """Message for an attribute that a model does not have."""
     here = name_here(name, OF_MODELS)

@@ -27,6 +27,7 @@ __all__ = [
     "Part",
     "Posture",
     "as_floats",
+    "as_numbers",
     "as_placement",
 ]
 
@@ -61,7 +62,7 @@ def as_floats(given, what) -> tuple[float, ...]:
     return tuple(float(x) for x in value)
 
 
-def _as_numbers(given, what):
+def as_numbers(given, what):
     """As ``as_floats``, but fractions, formulas and other exact numbers stay what they are."""
     value = np.atleast_1d(np.asarray(given)).ravel()
     if value.dtype == object and all(hasattr(x, "__truediv__") for x in value):
@@ -108,7 +109,7 @@ class JointDynamics:
 
     def __post_init__(self):
         for name in self.__dataclass_fields__:
-            object.__setattr__(self, name, _as_numbers(getattr(self, name), name))
+            object.__setattr__(self, name, as_numbers(getattr(self, name), name))
 
 
 _PER_VELOCITY = {

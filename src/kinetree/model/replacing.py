@@ -89,9 +89,18 @@ def map_numbers(model, fn):
         )
         for loop in model.loops
     ]
+    tendons = [
+        replace(t, **{n: fn(getattr(t, n)) for n in ("stiffness", "damping", "friction")})
+        for t in model.tendons
+    ]
+    carried = [
+        replace(g, mass=fn(g.mass), center=tuple(map(fn, g.center)))
+        for g in model.gravity_compensation
+    ]
     return model.replace(
-        bodies=bodies, frames=frames, loops=loops, gravity=_array(model.gravity, fn)
-    )
+        bodies=bodies, frames=frames, loops=loops, gravity=_array(model.gravity, fn),
+        tendons=tendons, gravity_compensation=carried,
+    )  # fmt: skip
 
 
 def _transform(X, fn):

@@ -26,6 +26,7 @@ from kinetree.model.parts import (
     Loop,
     Posture,
 )
+from kinetree.model.tendon import GravityCompensation, Tendon
 from kinetree.spatial import Inertia, Plucker
 
 # --- numbers, transforms, limits and joints ------------------------------------------------------
@@ -178,6 +179,11 @@ def to_dict(model):
         "postures": [
             {"name": p.name, "q": p.q.tolist(), "qd": p.qd.tolist()} for p in model.postures
         ],
+        "tendons": [_tendon(t, joint_names) for t in model.tendons],
+        "gravity_compensation": [
+            {**_fields(g, "gravity compensation"), "body": names[g.body]}
+            for g in model.gravity_compensation
+        ],
     }
 
 
@@ -191,6 +197,13 @@ def _coupling(c, joint_names):
         "coefficients": list(c.coefficients),
         **(several if c.sources else {}),
     }
+
+
+def _tendon(t, joint_names):
+    joints = {joint_names[i]: c for i, c in zip(t.joints, t.coefficients, strict=True)}
+    found = _fields(t, f"tendon {t.name!r}") | {"joints": joints}
+    found["lower"], found["upper"] = bounds((t.lower, t.upper))
+    return {key: x for key, x in found.items() if key != "coefficients"}
 
 
 def _body(b, names):
@@ -316,6 +329,11 @@ def _read(cls, data, known):
         postures=tuple(
             Posture(p["name"], tuple(p["q"]), tuple(p["qd"])) for p in data.get("postures", ())
         ),
+        tendons=tuple(_read_tendon(t, joint) for t in data.get("tendons", ())),
+        gravity_compensation=tuple(
+            GravityCompensation(number[g["body"]], g["mass"], g["center"])
+            for g in data.get("gravity_compensation", ())
+        ),
         gravity=data["gravity"],
         name=data["name"],
         base_name=data["base_name"],
@@ -326,6 +344,17 @@ def _read_of_joint(part):
     """Limits and dynamics; loop joints of older files have neither."""
     limits, dynamics = part.get("limits"), part.get("dynamics")
     return limits and read_limits(limits), dynamics and JointDynamics(**dynamics)
+
+
+def _read_tendon(t, joint):
+    lower, upper = read_bounds((t["lower"], t["upper"]))
+    joints = tuple(joint[name] for name in t["joints"])
+    given = {
+        "joints": joints,
+        "coefficients": tuple(t["joints"].values()),
+        "rest": tuple(t["rest"]),
+    }
+    return Tendon(**{**t, **given, "lower": lower, "upper": upper})
 
 
 def _read_body(b, number, known):

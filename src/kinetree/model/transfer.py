@@ -9,7 +9,7 @@ from kinetree.model.parts import Posture
 
 
 def transferred(model, number, X):
-    """Frames, loops, couplings, geometry and actuators on new numbers, as fields of a model.
+    """Frames, loops, couplings, geometry, actuators, tendons on new numbers, as fields of a model.
 
     Args:
         model: what had them.
@@ -50,6 +50,10 @@ def transferred(model, number, X):
         "couplings": couplings,
         "geometry": geometry,
         "actuators": actuators,
+        "tendons": [replace(t, joints=tuple(number[i] for i in t.joints)) for t in model.tendons],
+        "gravity_compensation": [
+            g.moved(number[g.body], X[g.body]) for g in model.gravity_compensation if number[g.body]
+        ],
     }
 
 
@@ -80,7 +84,7 @@ def inside(model, bodies, body):
     """The model with only what is attached to some bodies; ``body`` is where they begin.
 
     Raises:
-        LoopError: for a loop or a coupling between one of them and another body.
+        LoopError: for a loop, a coupling or a tendon between one of them and another body.
     """
     for loop in model.loops:
         ends = (loop.predecessor, loop.successor)
@@ -99,11 +103,19 @@ def inside(model, bodies, body):
                 f"coupling {c.name!r} leads out of the subtree of {body!r}: remove it first "
                 f"(model.replace(couplings=...))"
             )
+    for t in model.tendons:
+        if len({i in bodies for i in t.joints}) > 1:
+            raise LoopError(
+                f"tendon {t.name!r} leads out of the subtree of {body!r}: remove it first "
+                f"(model.replace(tendons=...))"
+            )
     kept = model.replace(
         frames=[f for f in model.frames if f.body in bodies],
         loops=[loop for loop in model.loops if loop.predecessor in bodies],
         couplings=[c for c in model.couplings if c.joint in bodies],
         geometry=[g for g in model.geometry if g.body in bodies],
+        tendons=[t for t in model.tendons if set(t.joints) <= set(bodies)],
+        gravity_compensation=[g for g in model.gravity_compensation if g.body in bodies],
     )
     return kept.replace(actuators=[a for a in kept.actuators if a.loop or a.joint in bodies])
 

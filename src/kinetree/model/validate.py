@@ -13,6 +13,7 @@ from kinetree.model.constraint_function import ConstraintFunction
 from kinetree.model.gearing import with_leaders
 from kinetree.model.geometry import Geometry
 from kinetree.model.parts import Actuator, Body, Coupling, Frame, Limits, Loop, Posture
+from kinetree.model.tendon import GravityCompensation, Tendon
 from kinetree.model.tree import check_parents
 from kinetree.model.validate_attachments import (
     check_actuator,
@@ -21,6 +22,7 @@ from kinetree.model.validate_attachments import (
     check_loops,
     check_posture,
     check_shape,
+    check_tendon,
 )
 from kinetree.spatial import Inertia, Plucker
 
@@ -30,6 +32,7 @@ def check_parts(model):
     kinds = {
         "bodies": Body, "frames": Frame, "loops": Loop, "constraints": ConstraintFunction,
         "couplings": Coupling, "geometry": Geometry, "actuators": Actuator, "postures": Posture,
+        "tendons": Tendon, "gravity_compensation": GravityCompensation,
     }  # fmt: skip
     for name, kind in kinds.items():
         for part in getattr(model, name):
@@ -71,6 +74,16 @@ def check_model(model, *, strict):
         check_actuator(model, actuator)
     for posture in model.postures:
         check_posture(model, posture)
+    for tendon in model.tendons:
+        check_tendon(model, tendon, strict)
+    for g in model.gravity_compensation:
+        what = "gravity compensation"
+        _check_body_number(model, g.body, what)
+        what += f" of body {model.body_names[g.body]!r}"
+        if g.body == 0:
+            raise ModelError(f"{what}: the base does not move and has no weight to carry")
+        _check_array(np.asarray(g.mass), (), f"mass of the {what}")
+        _check_array(np.asarray(g.center), (3,), f"center of the {what}")
 
 
 def _check_names(model):
@@ -81,6 +94,7 @@ def _check_names(model):
         "frame": model.frame_names,
         "actuator": tuple(a.name for a in model.actuators),
         "posture": tuple(p.name for p in model.postures),
+        "tendon": tuple(t.name for t in model.tendons),
     }
     for kind, names in kinds.items():
         seen = set()

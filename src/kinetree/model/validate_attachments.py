@@ -1,4 +1,4 @@
-"""Checks of joint dynamics, couplings, geometry, actuators, postures and loops."""
+"""Checks of joint dynamics, couplings, geometry, actuators, postures, tendons and loops."""
 
 import math
 import warnings
@@ -65,14 +65,7 @@ def check_couplings(model):
     for c in model.couplings:
         what = f"coupling {c.name!r}"
         for i in (c.joint, *c.leaders):
-            _check_joint(model, i, what)
-            joint = model.joint[i]
-            if not (joint.nq == joint.nv == 1 and joint.rates_are_velocities):
-                raise ModelError(
-                    f"{what} refers to joint {model.joint_names[i - 1]!r}, a "
-                    f"{type(joint).__name__} with {joint.nv} degrees of freedom; only joints "
-                    f"with one variable can be coupled"
-                )
+            _check_one_variable(model, i, what, "be coupled")
         _check_law(c, what)
         if c.joint in leaders:
             raise ModelError(
@@ -151,6 +144,47 @@ def _driven(model, actuator, what):
         )
     _check_joint(model, actuator.loop, what, "loop joint", len(model.loops))
     return model.loops[actuator.loop - 1].joint
+
+
+def check_tendon(model, tendon, strict):
+    """Raise ModelError unless the tendon runs over joints of one variable, each of them once."""
+    what = f"tendon {tendon.name!r}"
+    for i in tendon.joints:
+        _check_one_variable(model, i, what, "have a tendon")
+    if len(set(tendon.joints)) != len(tendon.joints) or not tendon.joints:
+        raise ModelError(f"{what} must run over one joint or more, each once, got {tendon.joints}")
+    _check_numbers(tendon.coefficients, f"coefficients of {what}")
+    if len(tendon.coefficients) != len(tendon.joints):
+        raise ModelError(
+            f"{what} runs over {len(tendon.joints)} joints; coefficients needs an entry for each, "
+            f"got {len(tendon.coefficients)}"
+        )
+    _check_numbers((tendon.offset,), f"offset of {what}")
+    for name, bounds in (("limits", (tendon.lower, tendon.upper)), ("rest", tendon.rest)):
+        _check_numbers(bounds, f"{name} of {what}", finite=name == "rest")
+        if len(bounds) != 2 or not bounds[0] <= bounds[1]:
+            raise ModelError(
+                f"{name} of {what} must be the smallest and the largest length, got {bounds}"
+            )
+    for name in ("stiffness", "damping", "friction"):
+        x = getattr(tendon, name)
+        if isinstance(x, (int, float)) and not math.isfinite(x):
+            raise ModelError(f"{name} of {what} must be finite, got {x}")
+        if isinstance(x, (int, float)) and x < 0:
+            message = f"{name} of {what} must not be negative, got {x:.6g}"
+            if strict:
+                raise ModelError(message)
+            warnings.warn(message, ModelWarning, stacklevel=5)
+
+
+def _check_one_variable(model, i, what, purpose):
+    _check_joint(model, i, what)
+    joint = model.joint[i]
+    if not (joint.nq == joint.nv == 1 and joint.rates_are_velocities):
+        raise ModelError(
+            f"{what} refers to joint {model.joint_names[i - 1]!r}, a {type(joint).__name__} with "
+            f"{joint.nv} degrees of freedom; only joints with one variable can {purpose}"
+        )
 
 
 def check_posture(model, posture):

@@ -85,6 +85,12 @@ def by_armature(model: Model) -> Model:
     """
     bodies, couplings = list(model.bodies), list(model.couplings)
     moved = {i: gear for i in range(1, model.body_count + 1) if (gear := _gear(model, i))}
+    for t in model.tendons:
+        if moved.keys() & set(t.joints):
+            raise ModelError(
+                f"tendon {t.name!r} runs over a rotor, which by_armature takes from the model: run "
+                f"it over the joint that the rotor drives"
+            )
     for i, gear in moved.items():
         rotor = bodies[i - 1]
         joint, ratio = _driven(gear, i)

@@ -31,6 +31,8 @@ def to_toml(model) -> str:
         ("geometry", (_geometry(model, g) for g in model.geometry)),
         ("actuator", (_actuator(model, a) for a in model.actuators)),
         ("posture", (_posture(model, p) for p in model.postures)),
+        ("tendon", (_tendon(model, t) for t in model.tendons)),
+        ("gravity_compensation", (_carried(model, g) for g in model.gravity_compensation)),
     ):
         for table in tables:
             what = f"{key} {table.get('name', '')!r}"
@@ -129,6 +131,19 @@ def _actuator(model, actuator):
         if tuple(getattr(actuator, key)) != _UNBOUNDED:
             table[key] = getattr(actuator, key)
     return table
+
+
+def _tendon(model, tendon):
+    joints = zip(tendon.joints, tendon.coefficients, strict=True)
+    table = {"name": tendon.name, "joints": {model.joint_names[i - 1]: c for i, c in joints}}
+    for f in fields(tendon)[3:]:
+        if getattr(tendon, f.name) != f.default:
+            table[f.name] = getattr(tendon, f.name)
+    return table
+
+
+def _carried(model, given):
+    return {**_on(model, given.body), "mass": given.mass, "center": given.center}
 
 
 def _posture(model, posture):

@@ -1,8 +1,8 @@
 """A model from the native format.
 
 Each kind of part has its own array of tables: ``[[body]]``, ``[[frame]]``, ``[[loop]]``,
-``[[coupling]]``, ``[[geometry]]``, ``[[actuator]]``, ``[[posture]]``. docs/formats.md describes
-the keys.
+``[[coupling]]``, ``[[geometry]]``, ``[[actuator]]``, ``[[posture]]``, ``[[tendon]]``,
+``[[gravity_compensation]]``. docs/formats.md describes the keys.
 """
 
 import re
@@ -69,7 +69,10 @@ class _Reader:
 
     def model(self) -> Model:
         """The finished model."""
-        for key in ("body", "frame", "loop", "coupling", "geometry", "actuator", "posture"):
+        for key in (
+            "body", "frame", "loop", "coupling", "geometry", "actuator", "posture", "tendon",
+            "gravity_compensation",
+        ):  # fmt: skip
             read = getattr(self, f"_{key}")
             for table in self.top.tables(key):
                 table.attempt(read, table)
@@ -180,6 +183,26 @@ class _Reader:
         if qd is None:
             self.at_rest.add(name)
         self.builder.posture(name, q=q, qd=qd)
+
+    def _tendon(self, table):
+        joints = table.table("joints")
+        if joints is None:
+            raise table.error("tendon needs joints, such as {upper = 1.0, lower = -0.5}")
+        self.builder.tendon(
+            self._named(table, "tendon"),
+            joints={name: joints.number(name) for name in joints.data},
+            offset=table.number("offset", 0.0),
+            **{name: table.number(name, 0.0) for name in ("stiffness", "damping", "friction")},
+            lower=table.number("lower", _UNBOUNDED[0], infinite=True),
+            upper=table.number("upper", _UNBOUNDED[1], infinite=True),
+            rest=table.numbers("rest", None, (0.0, 0.0)),
+        )
+
+    def _gravity_compensation(self, table):
+        center = table.numbers("center", 3, (0.0, 0.0, 0.0))
+        self.builder.gravity_compensation(
+            table.text("on"), mass=table.number("mass"), center=center
+        )
 
     @staticmethod
     def _by_joint(table, key):
