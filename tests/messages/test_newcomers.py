@@ -83,7 +83,7 @@ CASES = {
     ),
     "half a tool": (
         lambda: kt.from_dh([(0, 0, 0, 0)], tool=(1, 2)),
-        kt.ModelError, r"tool \(a, alpha, d, theta\) must be 4 numbers or a Plucker, got \(1, 2\)",
+        kt.ModelError, r"must be 4 numbers or a Plucker or 4x4 pose, got \(1, 2\)",
     ),
     "fewer than no bodies": (
         lambda: kt.samples.chain(-1), kt.ModelError, "chain needs a number of bodies.*got -1",

@@ -73,7 +73,7 @@ def test_base_may_be_named():
         (
             lambda b: b.body("a", joint=Fixed(), at=[[1, 2, 3]]),
             ModelError,
-            "'at' must be a position of 3 numbers or a Plücker transform",
+            "'at' must be a position of 3 numbers, a 4x4 pose as kinetree.pose returns it, or a Pl",
         ),
     ],
 )

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 from support.mechanisms import gripper
 
+from kinetree.cli.info import facts
 from kinetree.joints import Revolute
 from kinetree.model import JointDynamics, ModelBuilder
 from kinetree.model.describe import summary
@@ -67,3 +68,23 @@ def test_armature_is_inertia_too():
     assert "no forward dynamics" in bare.build().summary()
     rotor = ModelBuilder().body("a", joint=Revolute("x"), dynamics=JointDynamics(armature=0.1))
     assert "no forward dynamics" not in rotor.build().summary()
+
+
+def test_followers_have_no_freedom_of_their_own(rng):
+    """The listed freedoms add up to nv, and a follower says what it follows."""
+    model = gripper(rng)
+    for coefficients, text in (
+        ((0.0, 1.0), "follows lead"),
+        ((0.1, -1.0), "follows lead × -1 + 0.1"),
+        ((-0.1, 0.5), "follows lead × 0.5 - 0.1"),
+        ((0.0, 0.0, 2.0), "follows 2 lead^2"),
+        ((0.2,), "held at 0.2"),
+        ((0.2, 0.0), "held at 0.2"),
+    ):
+        changed = model.replace(couplings=[replace(model.couplings[0], coefficients=coefficients)])
+        rows = changed.summary().splitlines()[3 : 3 + model.body_count]
+        assert sum(int(row.split()[-2]) for row in rows) == changed.nv == model.nv
+        assert f"Prismatic, {text}  " in rows[3]
+        listed = facts(changed)["bodies"]
+        assert sum(b["nv"] for b in listed) == changed.nv
+        assert [b.get("follower") for b in listed] == [None, None, None, text, None]

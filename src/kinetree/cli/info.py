@@ -4,7 +4,7 @@ import numpy as np
 
 from kinetree.cli.console import err, out, print_json, print_wide
 from kinetree.cli.options import Floating, FolderOption, Json, KeepFixed, RobotArgument, open_robot
-from kinetree.model.describe import leader_text, tendon_text
+from kinetree.model.describe import follower_texts, leader_text, tendon_text
 from kinetree.spelling import printable
 
 _SHOWN = 12
@@ -63,12 +63,13 @@ def _tree(model):
         right = heading.startswith("mass")
         table.add_column(Text(heading), justify="right" if right else "left", no_wrap=True)
     table.add_row(Text(printable(model.base_name)))
+    followers = follower_texts(model)
     for i, lines in _branches(model):
         body = model.bodies[i - 1]
         name = Text.assemble((lines, "dim"), (printable(body.name), "bold"))
-        kind = kind_of(body.joint)
+        kind = ", ".join(filter(None, (kind_of(body.joint), followers.get(i))))
         joint = Text(printable(body.joint_name), "cyan")
-        table.add_row(name, joint, kind, Text(range_of(body)), mass_of(body))
+        table.add_row(name, joint, Text(printable(kind)), Text(range_of(body)), mass_of(body))
     return table
 
 
@@ -208,7 +209,7 @@ def some(names, most) -> str:
 
 def facts(model) -> dict:
     """A model as plain data, for ``info --json``."""
-    body = model.body_names
+    body, followers = model.body_names, follower_texts(model)
     return {
         "name": model.name,
         "nq": model.nq,
@@ -216,7 +217,7 @@ def facts(model) -> dict:
         "total_mass": total_mass(model),
         "gravity": [_plain(g) for g in model.gravity],
         "base": model.base_name,
-        "bodies": [_body(model, i) for i in range(1, model.body_count + 1)],
+        "bodies": [_body(model, i, followers) for i in range(1, model.body_count + 1)],
         "frames": [{"name": f.name, "body": body[f.body]} for f in model.frames],
         "loops": [
             {
@@ -276,15 +277,16 @@ def _mobility(model):
     return None if found is None else found.mobility
 
 
-def _body(model, i):
+def _body(model, i, followers):
     body = model.bodies[i - 1]
     found = {
         "name": body.name,
         "parent": model.body_names[body.parent],
         "joint": body.joint_name,
         "kind": kind_of(body.joint),
-        "nq": body.joint.nq,
-        "nv": body.joint.nv,
+        "nq": model.joint[i].nq,
+        "nv": model.joint[i].nv,
+        **({"follower": followers[i]} if i in followers else {}),
         "mass": _plain(body.inertia.mass),
     }
     for part in (body.limits, body.dynamics):

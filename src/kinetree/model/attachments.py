@@ -60,7 +60,7 @@ class Attachments:
         Args:
             shape: such as ``geometry.Box((0.1, 0.1, 0.5))``.
             on: name of the body.
-            at: position (3,) or ``Plucker`` on the body.
+            at: position (3,), pose (4, 4) as ``kt.pose`` returns it, or ``Plucker`` on the body.
             name: what to call it; need not be unique.
             visual: whether it is drawn.
             collision: whether it can touch others.

@@ -66,7 +66,8 @@ class ModelBuilder(Attachments):
             name: unique name of the body.
             joint: the joint between the two; the body's frame is the far side of it.
             on: name of the parent body; the base by default.
-            at: where the joint sits on the parent: a position (3,) [m] or a ``Plucker``.
+            at: where the joint sits on the parent: a position (3,) [m], a pose (4, 4) such as
+                ``kt.pose`` returns, or a ``Plucker``; so in all calls of the builder.
             inertia: inertia in body coordinates; massless by default.
             joint_name: name of the joint; by default that of the body followed by ``_joint``.
             limits: bounds of the joint.
@@ -89,7 +90,7 @@ class ModelBuilder(Attachments):
     def frame(
         self, name: str, *, on: str | None = None, at: "ArrayLike | Plucker | None" = None
     ) -> "ModelBuilder":
-        """Add a named frame, fixed to the body ``on`` at a position (3,) or ``Plucker``."""
+        """Add a named frame, fixed to the body ``on`` at a position (3,), pose or ``Plucker``."""
         self._frames.append((name, on, as_placement(at)))
         return self
 
@@ -113,8 +114,8 @@ class ModelBuilder(Attachments):
             predecessor: body on the near side, carrying the joint's predecessor frame at ``at``.
             successor: body on the far side, carrying the successor frame at ``successor_at``.
             joint: any joint; fixed by default.
-            at: position (3,) or ``Plucker`` on the predecessor.
-            successor_at: position (3,) or ``Plucker`` on the successor.
+            at: position (3,), pose (4, 4) or ``Plucker`` on the predecessor.
+            successor_at: position (3,), pose (4, 4) or ``Plucker`` on the successor.
             limits: bounds of the joint.
             dynamics: damping, friction and spring of the joint.
             misalignment: up to which constraints that repeat others count as redundant [rad, or

@@ -8,10 +8,12 @@ def summary(model) -> str:
     """One line per body: number, name, parent, joint and its kind, degrees of freedom, mass."""
     rows = [("body", "name", "parent", "joint", "kind", "dof", "mass [kg]")]
     rows.append(("0", model.base_name, "", "", "", "", ""))
+    followers = follower_texts(model)
     for i, body in enumerate(model.bodies, start=1):
         parent = model.body_names[body.parent]
-        dof, mass = str(body.joint.nv), _number(body.inertia.mass)
-        rows.append((str(i), body.name, parent, body.joint_name, _kind(body.joint), dof, mass))
+        dof, mass = str(model.joint[i].nv), _number(body.inertia.mass)
+        kind = ", ".join(filter(None, (_kind(body.joint), followers.get(i))))
+        rows.append((str(i), body.name, parent, body.joint_name, kind, dof, mass))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     right = (True, False, False, False, False, True, True)
     lines = [f"{model!r}"]
@@ -55,6 +57,28 @@ def summary(model) -> str:
     if idle:
         lines.append(f"no forward dynamics: {', '.join(idle)} would move no inertia")
     return "\n".join(lines)
+
+
+def follower_texts(model) -> dict[int, str]:
+    """What the joints without freedoms of their own follow, by number of the joint.
+
+    Such as ``follows elbow × -1 + 0.1``, or ``held at 0.1``.
+    """
+    return {c.joint: _follows(model, c) for c in model.couplings}
+
+
+def _follows(model, coupling):
+    leader = leader_text(model, coupling)
+    if coupling.function is not None:
+        return f"follows {leader}"
+    offset, slope, *higher = (*coupling.coefficients, 0, 0)[: max(2, len(coupling.coefficients))]
+    if not leader or not any((slope, *higher)):
+        return f"held at {_number(offset)}"
+    if any(higher):
+        return f"follows {_formula(model, coupling).partition(' = ')[2]}"
+    factor = "" if slope == 1 else f" × {_number(slope)}"
+    shift = f" {'-' if offset < 0 else '+'} {_number(abs(offset))}" if offset else ""
+    return f"follows {leader}{factor}{shift}"
 
 
 def _formula(model, coupling):

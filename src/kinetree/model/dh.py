@@ -17,7 +17,7 @@ from kinetree.errors import ModelError, names_itself
 from kinetree.joints import Cylindrical, Helical, Prismatic, Revolute
 from kinetree.model.builder import ModelBuilder
 from kinetree.model.model import STANDARD_GRAVITY, Model
-from kinetree.model.parts import Limits
+from kinetree.model.parts import Limits, as_placement
 from kinetree.spatial import Inertia, Plucker
 from kinetree.spatial.axial_screw import dh_step, scrx, scrz
 
@@ -109,8 +109,8 @@ def from_dh(
     rows: Sequence,
     *,
     convention: str = "modified",
-    base: Sequence[float] = (0, 0),
-    tool: Sequence[float] = (0, 0, 0, 0),
+    base: ArrayLike | Plucker = (0, 0),
+    tool: ArrayLike | Plucker = (0, 0, 0, 0),
     name: str = "arm",
     gravity: ArrayLike = STANDARD_GRAVITY,
 ) -> Model:
@@ -122,8 +122,10 @@ def from_dh(
     Args:
         rows: ``DHRow`` objects, or tuples ``(a, alpha, d, theta)`` for revolute joints.
         convention: ``"modified"`` or ``"standard"``.
-        base: ``(theta_0, d_0)`` or a ``Plucker`` from the base frame to frame 0.
-        tool: ``(a, alpha, d, theta)`` or a ``Plucker`` from the last frame to the tool frame.
+        base: ``(theta_0, d_0)``, or the place of frame 0 in the base frame: pose (4, 4) or
+            ``Plucker``.
+        tool: ``(a, alpha, d, theta)``, or the place of the tool frame in the last frame: pose
+            (4, 4) or ``Plucker``.
         name: of the model.
         gravity: uniform gravitational acceleration [m/s²] in base coordinates, (3,).
     """
@@ -136,9 +138,11 @@ def from_dh(
         ("base (theta_0, d_0)", base, 2),
         ("tool (a, alpha, d, theta)", tool, 4),
     ):
-        if not isinstance(given, Plucker) and np.shape(given) != (size,):
-            raise ModelError(f"DH {what} must be {size} numbers or a Plucker, got {given!r}")
-    on, X_T = None, base if isinstance(base, Plucker) else scrz(*base).to_plucker()
+        if not _is_place(given) and np.shape(given) != (size,):
+            raise ModelError(
+                f"DH {what} must be {size} numbers or a Plucker or 4x4 pose, got {given!r}"
+            )
+    on, X_T = None, as_placement(base) if _is_place(base) else scrz(*base).to_plucker()
     for i, row in enumerate(rows, start=1):
         # From the body frame, which is on the joint axis, to the frame of the convention.
         to_frame = Plucker.identity() if modified else row.along_x
@@ -149,8 +153,12 @@ def from_dh(
         if not modified:
             builder.frame(f"dh{i}", on=link, at=to_frame)
         on, X_T = link, to_frame
-    step = tool if isinstance(tool, Plucker) else dh_step(*tool).to_plucker()
+    step = as_placement(tool) if _is_place(tool) else dh_step(*tool).to_plucker()
     return builder.frame("tool", on=on, at=step @ X_T).build()
+
+
+def _is_place(given):
+    return isinstance(given, Plucker) or np.shape(given) == (4, 4)
 
 
 def _as_row(row, i):
@@ -168,7 +176,7 @@ def _as_row(row, i):
 def dh_from_axes(
     axes: Sequence,
     *,
-    tool: Plucker | None = None,
+    tool: ArrayLike | Plucker | None = None,
     kinds: Sequence[str] | None = None,
     pitches: Sequence[float] | None = None,
     tolerance: float = 1e-9,
@@ -181,7 +189,8 @@ def dh_from_axes(
 
     Args:
         axes: a point (3,) and a direction (3,) for each joint, in base coordinates.
-        tool: transform from base to end-effector frame; by default that of the last link.
+        tool: place of the end-effector frame in the base, pose (4, 4) or ``Plucker``; by$
+            default that of the last link.
         kinds: ``"revolute"`` and so on for each joint; all revolute by default.
         pitches: pitch of each joint [m/rad], for helical ones.
         tolerance: below which sine [rad] axes are parallel, and below which distance [m] they meet.
@@ -192,6 +201,7 @@ def dh_from_axes(
     points = [np.zeros(3), *(np.asarray(p, dtype=float) for p, _ in axes)]
     z = [np.array([0.0, 0.0, 1.0]), *(_unit(direction) for _, direction in axes)]
     if tool is not None:
+        tool = as_placement(tool)
         points.append(np.asarray(tool.r, dtype=float))
         z.append(np.asarray(tool.E[2], dtype=float))
 

@@ -184,7 +184,7 @@ def attach(
         model: the model that ``other`` is mounted on; its gravity holds for both.
         other: the model to mount.
         on: name of a body or frame of ``model``; the base by default.
-        at: where on it the base of ``other`` sits: a position (3,) or a ``Plucker``.
+        at: where on it the base of ``other`` sits: position (3,), pose (4, 4) or ``Plucker``.
         prefix: put before every name of ``other``; its base stays as a frame of that name.
     """
     require_none_moved(model, other)

@@ -100,7 +100,7 @@ class MechanismGraph(Attachments):
             joint: its variables are the motion of the successor relative to the predecessor.
             predecessor: body that carries the joint's predecessor frame.
             successor: body that carries the joint's successor frame.
-            at: where, on the predecessor: a position (3,) [m] or a ``Plucker``.
+            at: where, on the predecessor: position (3,) [m], pose (4, 4) or ``Plucker``.
             successor_at: where, on the successor.
             limits: bounds of the joint.
             dynamics: armature, damping, friction and spring of the joint.
@@ -113,7 +113,7 @@ class MechanismGraph(Attachments):
     def frame(
         self, name: str, *, on: str, at: ArrayLike | Plucker | None = None
     ) -> "MechanismGraph":
-        """Add a named frame, fixed to the body ``on`` at a position (3,) or ``Plucker``."""
+        """Add a named frame, fixed to the body ``on`` at a position (3,), pose or ``Plucker``."""
         self._frames.append((name, on, as_placement(at)))
         return self
 

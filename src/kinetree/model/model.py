@@ -415,7 +415,7 @@ class Model:
         self,
         *,
         inertia: "Mapping[str, Inertia] | None" = None,
-        placement: Mapping[str, Plucker] | None = None,
+        placement: Mapping[str, ArrayLike | Plucker] | None = None,
         joint: "Mapping[str, AbstractJoint] | None" = None,
         limits: Mapping | None = None,
         dynamics: Mapping | None = None,
@@ -429,7 +429,7 @@ class Model:
 
         Args:
             inertia: new inertias by body name.
-            placement: new ``X_T`` by joint name.
+            placement: new ``X_T`` by joint name; positions (3,) and poses (4, 4) are taken, too.
             joint: new joints by joint name; loop joints count, here and below.
             limits: new limits by joint name.
             dynamics: new armature, damping and so on by joint name.

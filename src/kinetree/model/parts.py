@@ -127,13 +127,16 @@ def spread(values, joint):
 
 
 class Part:
-    """Replaces the arrays of transforms and inertias by read-only copies."""
+    """Replaces arrays of transforms and inertias by read-only copies, and poses by transforms."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]  # every part is a dataclass
 
     def __post_init__(self):
         for name in self.__dataclass_fields__:
-            object.__setattr__(self, name, _frozen(getattr(self, name)))
+            value = getattr(self, name)
+            if isinstance(value, np.ndarray) and value.shape == (4, 4):
+                value = as_placement(value)
+            object.__setattr__(self, name, _frozen(value))
 
 
 class Jointed(Part):
@@ -294,11 +297,44 @@ class Posture:
 
 
 def as_placement(at) -> Plucker:
-    """A position (3,), a ``Plucker`` or None (the same place), as a transform."""
+    """A position (3,), the pose (4, 4) of a frame, a ``Plucker`` or None (the same place)."""
     if at is None:
         return Plucker.identity()
     if isinstance(at, Plucker):
         return at
+    if np.shape(at) == (4, 4):
+        return _from_pose(np.asarray(at))
     if np.shape(at) != (3,):
-        raise ModelError(f"'at' must be a position of 3 numbers or a Plücker transform, got {at!r}")
+        hint, came = "", f"shape {at.shape}" if isinstance(at, np.ndarray) else repr(at)
+        if np.shape(at) == (3, 3):
+            hint = "; for a rotation alone, write Plucker(R.T, (0, 0, 0)) or a 4x4 matrix with R"
+        raise ModelError(
+            f"'at' must be a position of 3 numbers, a 4x4 pose as kinetree.pose returns it, or a "
+            f"Plücker transform, got {came}{hint}"
+        )
     return xlt(np.asarray(at))
+
+
+_ORTHONORMAL = 1e-6
+"""Largest entry of ``Rᵀ R - 1`` in a pose; models check their transforms to the same tolerance."""
+
+
+def _from_pose(T):
+    """The transform of a homogeneous matrix, which must be that of a rigid motion."""
+    if T.dtype != object:
+        with np.errstate(all="ignore"):
+            error = np.max(np.abs(T[:3, :3].T @ T[:3, :3] - np.eye(3)))
+            last = np.max(np.abs(T[3] - (0, 0, 0, 1)))
+        if not last <= _ORTHONORMAL:
+            transposed = np.max(np.abs(T[:, 3] - (0, 0, 0, 1))) <= _ORTHONORMAL
+            hint = "; it looks transposed: pass its transpose" if transposed else ""
+            raise ModelError(
+                f"a pose must have the last row (0, 0, 0, 1), got {T[3].tolist()}{hint}"
+            )
+        if not error <= _ORTHONORMAL or np.linalg.det(np.real(T[:3, :3])) < 0:
+            raise ModelError(
+                f"the rotation R = T[:3, :3] of a pose must be orthonormal, with determinant 1: "
+                f"Rᵀ R differs from 1 by {error:.2g} (at most {_ORTHONORMAL:g}), det R = "
+                f"{np.linalg.det(np.real(T[:3, :3])):.6g}"
+            )
+    return Plucker.from_pose(T)

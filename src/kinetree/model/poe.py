@@ -16,6 +16,7 @@ from kinetree.errors import ModelError, names_itself
 from kinetree.joints import Screw
 from kinetree.model.builder import ModelBuilder
 from kinetree.model.model import STANDARD_GRAVITY, Model
+from kinetree.model.parts import as_placement
 from kinetree.spatial import Motion, Plucker, exp
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def from_poe(
     home: Sequence,
     inertias: "Sequence[Inertia]",
     *,
-    tool: Plucker | None = None,
+    tool: ArrayLike | Plucker | None = None,
     name: str = "arm",
     gravity: ArrayLike = STANDARD_GRAVITY,
 ) -> Model:
@@ -47,14 +48,14 @@ def from_poe(
             f"a chain needs as many screws as home poses and inertias, got {len(screws)}, "
             f"{len(home)} and {len(inertias)}"
         )
-    X = [Plucker.identity(), *(Plucker.from_pose(M) for M in home)]
+    X = [Plucker.identity(), *map(as_placement, home)]
     builder, on = ModelBuilder(name, gravity=gravity), None
     for i, A in enumerate(link_screws(screws, home), start=1):
         at = X[i] @ X[i - 1].inverse()  # M_{i-1,i} = M_{i-1}⁻¹ M_i, (9.39)
         builder.body(f"link{i}", on=on, joint=Screw(tuple(A)), at=at, inertia=inertias[i - 1])
         on = f"link{i}"
     if tool is not None:
-        builder.frame("tool", on=on, at=Plucker.from_pose(tool) @ X[-1].inverse())
+        builder.frame("tool", on=on, at=as_placement(tool) @ X[-1].inverse())
     return builder.build()
 
 

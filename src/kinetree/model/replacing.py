@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from kinetree.errors import ModelError
+from kinetree.model.parts import as_placement
 from kinetree.spatial import Inertia, Plucker
 
 
@@ -32,6 +33,7 @@ def replaced_parts(model, fields, *, inertia, **of_joints):
     loop_number = {loop.name: k for k, loop in enumerate(loops)}
     for attribute, changes in of_joints.items():
         for name, value in (changes or {}).items():
+            value = as_placement(value) if attribute == "placement" else value
             if name in loop_number:
                 k = loop_number[name]
                 loops[k] = _with(loops[k], attribute, value)
