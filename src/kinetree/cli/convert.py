@@ -14,7 +14,8 @@ from kinetree.cli.options import Floating, FolderOption, KeepFixed, RobotArgumen
 def convert(
     robot: RobotArgument,
     out: Annotated[
-        Path, typer.Argument(help="Where to write; the suffix .urdf, .xml, .toml, .json decides.")
+        Path,
+        typer.Argument(help="Where to write; the suffix .urdf, .sdf, .xml, .toml, .json decides."),
     ],
     floating: Floating = False,
     keep_fixed: KeepFixed = False,
@@ -24,7 +25,7 @@ def convert(
     ] = False,
     force: Annotated[bool, flag("--force", help="Replace a file that exists.")] = False,
 ):
-    """Write a robot in another format: URDF, MJCF (.xml), kinetree's TOML, or JSON.
+    """Write a robot in another format: URDF, SDF, MJCF (.xml), kinetree's TOML, or JSON.
 
     What the new file cannot carry is listed.
     """

@@ -56,7 +56,9 @@ def _print(rows):
 @app.command(epilog=examples(_WRITE))
 def write(
     name: Annotated[str, typer.Argument(help="Name of a sample.", autocompletion=_names)],
-    file: Annotated[Path, typer.Argument(help="Where to: .urdf, .xml (MJCF), .toml or .json.")],
+    file: Annotated[
+        Path, typer.Argument(help="Where to: .urdf, .sdf, .xml (MJCF), .toml or .json.")
+    ],
     force: Annotated[bool, flag("--force", help="Replace a file that exists.")] = False,
 ):
     """Write a sample to a file, to change it or to use it elsewhere."""

@@ -15,6 +15,12 @@ def _to_urdf(model) -> str:
     return to_urdf(model)
 
 
+def _to_sdf(model) -> str:
+    from kinetree.writers.sdf import to_sdf
+
+    return to_sdf(model)
+
+
 def _to_mjcf(model) -> str:
     from kinetree.writers.mjcf import to_mjcf
 
@@ -32,10 +38,13 @@ def to_json(model) -> str:
     return json.dumps(model.to_dict(), indent=1, allow_nan=False) + "\n"
 
 
-WRITERS = {"urdf": _to_urdf, "mjcf": _to_mjcf, "toml": _to_toml, "json": to_json}
+WRITERS = {
+    "urdf": _to_urdf, "sdf": _to_sdf, "mjcf": _to_mjcf, "toml": _to_toml, "json": to_json,
+}  # fmt: skip
 """The formats that ``save`` writes: functions of a model to the text of a file, by name."""
 _SUFFIXES = {
-    ".urdf": "urdf", ".xml": "mjcf", ".mjcf": "mjcf", ".toml": "toml", ".json": "json",
+    ".urdf": "urdf", ".sdf": "sdf", ".world": "sdf", ".xml": "mjcf", ".mjcf": "mjcf",
+    ".toml": "toml", ".json": "json",
 }  # fmt: skip
 
 
@@ -44,9 +53,10 @@ def save(model: Model, path: str | os.PathLike, *, format: str | None = None) ->
 
     Args:
         model: the model.
-        path: where to; the suffix is the format: ``.urdf``, ``.xml`` or ``.mjcf``, ``.toml``,
-            ``.json``.
-        format: ``"urdf"``, ``"mjcf"``, ``"toml"`` or ``"json"``, if the suffix does not say.
+        path: where to; the suffix is the format: ``.urdf``, ``.sdf`` or ``.world``, ``.xml``
+            or ``.mjcf``, ``.toml``, ``.json``.
+        format: ``"urdf"``, ``"sdf"``, ``"mjcf"``, ``"toml"`` or ``"json"``, if the suffix does not
+            say.
     """
     as_model(model)
     path = Path(os.fspath(path))

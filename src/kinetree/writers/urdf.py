@@ -141,7 +141,7 @@ _IN_TOML = "save it as kinetree's TOML (.toml), which has every joint"
 
 def add_joint(robot, body, parent: str):
     """The joint that carries a body."""
-    joint = _forward(body.joint)
+    joint = forward(body.joint)
     kind = _TYPES.get(type(joint))
     if kind is None or getattr(joint, "translation", "parent") != "parent":
         raise InteropError(
@@ -171,7 +171,7 @@ def _joint(robot, name, kind, parent, child, placement):
     return element
 
 
-def _forward(joint):
+def forward(joint):
     """A reversed turn or slide as one about the opposite axis, which is the same motion."""
     if isinstance(joint, Reversed) and isinstance(joint.joint, (Revolute, Prismatic)):
         return type(joint.joint)(tuple(-np.array(joint.joint.axis)))

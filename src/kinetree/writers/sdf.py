@@ -1,0 +1,433 @@
+"""``to_sdf``: a model as the text of an SDF file."""
+
+import math
+import warnings
+from urllib.parse import quote
+
+import numpy as np
+from lxml import etree  # type: ignore[import-untyped]
+
+from kinetree.algorithms.kinematics import base_transforms, joint_transforms
+from kinetree.errors import InteropError, ModelWarning
+from kinetree.joints import (
+    Fixed,
+    Free,
+    Helical,
+    Prismatic,
+    Reversed,
+    Revolute,
+    Spherical,
+    Universal,
+)
+from kinetree.model.arrays import as_model
+from kinetree.model.constraint_function import require_none_written
+from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Mesh, Plane, Sphere
+from kinetree.model.model import STANDARD_GRAVITY
+from kinetree.spatial import Plucker
+from kinetree.spatial.rotation import euler_angles
+from kinetree.writers.urdf import forward
+
+VERSION = "1.11"  # the first with <mimic>
+WORLD = "world"
+INITIAL = "initial"  # the posture that the poses of floating links are
+_APART = "::"
+_CLOSED = 1e-9  # parts of the size of a loop
+_IN_TOML = "save it as kinetree's TOML (.toml), which holds everything"
+
+
+def to_sdf(model) -> str:
+    """A model as SDF.
+
+    Frames stay frames, and shapes on the base go to a link that is fixed to the world. Bodies
+    called ``robot::link`` go into a ``<model name="robot">``; where all are in models, the file is
+    a ``<world>``. The posture ``"initial"`` becomes the pose of the links that float.
+
+    Raises:
+        InteropError: for joints, loops and couplings that SDF does not have.
+
+    Warns:
+        ModelWarning: for what else it cannot hold, such as actuators and armature.
+    """
+    require_none_written(as_model(model), "an SDF")
+    return _Writer(model).text()
+
+
+class _Writer:
+    def __init__(self, model):
+        self.model, self.lost = model, []
+        self.root = etree.Element("sdf", version=VERSION)
+        alone = any(_APART not in b.name for b in model.bodies) or not model.bodies
+        top = etree.SubElement(self.root, "model" if alone else WORLD)
+        _set_name(top, model.name)
+        self.scopes, self.is_world = {"": top}, not alone
+        self.base_link = ""  # the frame that is written as a link, to carry shapes of the base
+        self.link_names = [WORLD, *(b.name for b in model.bodies)]
+        self.X_0 = self._poses()
+
+    def text(self) -> str:
+        model = self.model
+        if self.is_world:
+            _put(self.scopes[""], "gravity", model.gravity)
+        elif not np.array_equal(model.gravity, STANDARD_GRAVITY):
+            self.lost.append(
+                f"gravity {np.asarray(model.gravity).tolist()}, which SDF has in worlds"
+            )
+        self._write_base()
+        for i in range(1, model.body_count + 1):
+            self._write_link(i)
+        for i, body in enumerate(model.bodies, start=1):
+            self._write_joint(i, body)
+        for loop in model.loops:
+            self._write_loop(loop)
+        self._write_frames()
+        self._refuse_couplings()
+        self._warn()
+        etree.indent(self.root)
+        declaration = '<?xml version="1.0" encoding="utf-8"?>\n'
+        return declaration + etree.tostring(self.root, encoding="unicode") + "\n"
+
+    def _poses(self):
+        """Transforms of all bodies where the file shows them: joints at zero, links afloat."""
+        model = self.model.uncoupled
+        q = np.array(model.neutral(), dtype=float)
+        initial = next((p for p in model.postures if p.name == INITIAL), None)
+        for i, body in enumerate(model.bodies, start=1):
+            if initial is not None and isinstance(body.joint, Free):
+                q[model.q_slice[i]] = initial.q[model.q_slice[i]]
+        return base_transforms(model, joint_transforms(model, q)[0])
+
+    # --- scopes ------------------------------------------------------------------------------
+
+    def _scope(self, name):
+        """The element that something of this name goes into, and what it is called there."""
+        prefix, _, own = name.rpartition(_APART)
+        if prefix not in self.scopes:
+            outer, inner = self._scope(prefix)
+            self.scopes[prefix] = etree.SubElement(outer, "model")
+            _set_name(self.scopes[prefix], inner)
+        return self.scopes[prefix], own
+
+    def _seen(self, name, scope, what):
+        """How a link is called inside the model ``scope``."""
+        prefix = scope.rpartition(_APART)[0]
+        if name == WORLD or not prefix:
+            return name
+        if not name.startswith(prefix + _APART):
+            raise InteropError(
+                f"{what} is in model {prefix!r}, from where SDF cannot refer to {name!r}: name it "
+                f"without the prefix; or {_IN_TOML}"
+            )
+        return name[len(prefix) + len(_APART) :]
+
+    # --- links and frames --------------------------------------------------------------------
+
+    def _write_base(self):
+        """Shapes on the base: on a link that is fixed to the world."""
+        model = self.model
+        shapes = [g for g in model.geometry if g.body == 0]
+        if not shapes:
+            return
+        name = next((f.name for f in model.frames if f.body == 0 and _is_identity(f.placement)), "")
+        self.base_link = name
+        if not name:
+            taken = {*self.link_names, *model.joint_names, *(f.name for f in model.frames)}
+            name = model.base_name if model.base_name != WORLD else "ground_link"
+            while name in taken:
+                name += "_"
+            prefix = self.link_names[1].rpartition(_APART)[0] if self.is_world else ""
+            name = f"{prefix}{_APART}{name}" if prefix else name
+        scope, own = self._scope(name)
+        link = _named(scope, "link", own)
+        self._write_shapes(link, shapes)
+        joint = _named(scope, "joint", f"{own}_fixed", type="fixed")
+        _put(joint, "parent", WORLD)
+        _put(joint, "child", own)
+
+    def _write_link(self, i):
+        body = self.model.bodies[i - 1]
+        if body.name == WORLD:
+            raise InteropError(
+                "body 'world': in SDF this name stands for the world; rename the body"
+            )
+        scope, own = self._scope(body.name)
+        link = _named(scope, "link", own)
+        parent = self.link_names[body.parent]
+        same = parent.rpartition(_APART)[0] == body.name.rpartition(_APART)[0]
+        if body.parent and same:
+            _put_pose(link, body.placement, parent.rpartition(_APART)[2])
+        else:
+            _put_pose(link, self.X_0[i])
+        self._write_inertia(link, body)
+        self._write_shapes(link, [g for g in self.model.geometry if g.body == i])
+
+    def _write_inertia(self, link, body):
+        I = body.inertia
+        if I.mass == 0 and np.any(I.first_moment):
+            raise InteropError(
+                f"body {body.name!r} has a first moment without a mass, which is impossible and "
+                f"which SDF cannot express; change it with model.replace(inertia=...)"
+            )
+        if I.mass == 0:
+            self.lost.append(f"body {body.name!r} has no mass, which other programs refuse")
+        inertial = etree.SubElement(link, "inertial")
+        if I.mass != 0:
+            _put_pose(inertial, Plucker(np.eye(3), I.center_of_mass))
+        _put(inertial, "mass", I.mass)
+        about = I.rotational if I.mass == 0 else I.rotational_at_center
+        moments = etree.SubElement(inertial, "inertia")
+        for k, tag in enumerate(("ixx", "ixy", "ixz", "iyy", "iyz", "izz")):
+            row, column = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))[k]
+            _put(moments, tag, about[row, column])
+
+    def _write_shapes(self, link, shapes):
+        taken: set = set()
+        for g in shapes:
+            if type(g.shape) not in _SHAPES:
+                self.lost.append(
+                    f"shape {g.name!r}: SDF has no {type(g.shape).__name__} of numbers"
+                )
+                continue
+            for kind in ("visual", "collision"):
+                if getattr(g, kind):
+                    name = g.name or kind
+                    while (kind, name) in taken:
+                        name += "_"
+                    taken.add((kind, name))
+                    element = _named(link, kind, name)
+                    _put_pose(element, g.placement)
+                    _SHAPES[type(g.shape)](etree.SubElement(element, "geometry"), g.shape)
+                    if kind == "visual" and g.color is not None:
+                        material = etree.SubElement(element, "material")
+                        _put(material, "ambient", g.color)
+                        _put(material, "diffuse", g.color)
+
+    def _write_frames(self):
+        for frame in self.model.frames:
+            if frame.name == self.base_link:
+                continue
+            scope, own = self._scope(frame.name)
+            element = _named(scope, "frame", own)
+            on = self.link_names[frame.body]
+            element.set("attached_to", self._seen(on, frame.name, f"frame {frame.name!r}"))
+            _put_pose(element, frame.placement)
+
+    # --- joints ------------------------------------------------------------------------------
+
+    def _write_joint(self, i, body):
+        what = f"joint {body.joint_name!r}"
+        if isinstance(body.joint, Free):
+            if body.parent or not _is_identity(body.placement) or body.joint != Free():
+                raise InteropError(
+                    f"{what} is {body.joint!r} on {self.link_names[body.parent]!r}: links of SDF "
+                    f"float in the world from its origin, or not at all; {_IN_TOML}"
+                )
+            if body.joint_name != f"{body.name}_floating":
+                self.lost.append(f"the name of {what}, which SDF does not name")
+            return
+        joint, ends = forward(body.joint), (self.link_names[body.parent], body.name)
+        if isinstance(joint, Reversed):
+            joint, ends = joint.joint, ends[::-1]
+        if ends[1] == WORLD:
+            raise InteropError(
+                f"{what} is {body.joint!r}, and SDF has no child 'world'; {_IN_TOML}"
+            )
+        element = self._joint(body.joint_name, joint, ends, body)
+        if ends[1] != body.name:  # reversed: the joint sits where the frame of our body is
+            _put_pose(element, Plucker.identity(), self._seen(body.name, body.joint_name, what))
+        for coupling in self.model.couplings:
+            if coupling.joint == i and coupling.is_mimic:
+                source = self.model.joint_names[coupling.source - 1]
+                mimic = etree.SubElement(element.find("axis"), "mimic")
+                mimic.set("joint", self._seen(source, body.joint_name, what))
+                mimic.set("axis", "axis")
+                offset, multiplier = coupling.coefficients
+                _put(mimic, "multiplier", multiplier)
+                _put(mimic, "offset", offset)
+                _put(mimic, "reference", 0.0)
+
+    def _write_loop(self, loop):
+        """A joint more; where its other end is follows from the poses of the links."""
+        what, joint, p, s = (
+            f"loop joint {loop.name!r}",
+            loop.joint,
+            loop.predecessor,
+            loop.successor,
+        )
+        X_p, X_s = loop.predecessor_placement, loop.successor_placement
+        if isinstance(joint, Reversed):
+            joint, p, s, X_p, X_s = joint.joint, s, p, X_s, X_p
+        if s == 0:  # the world is a parent only
+            joint, p, s, X_p, X_s = forward(Reversed(joint)), s, p, X_s, X_p
+        X_P, X_S = X_p @ self.X_0[p], X_s @ self.X_0[s]
+        turned, moved = np.max(np.abs(X_P.E - X_S.E)), np.linalg.norm(X_P.r - X_S.r)
+        size = max(float(np.linalg.norm(X.r)) for X in (X_P, X_S, X_p, X_s))
+        if turned > _CLOSED or moved > _CLOSED * size:
+            raise InteropError(
+                f"{what} is open by {moved:.3g} m and {turned:.3g} rad where all joints are at "
+                f"zero, which is how SDF shows a mechanism; {_IN_TOML}"
+            )
+        element = self._joint(loop.name, joint, (self.link_names[p], self.link_names[s]), loop)
+        _put_pose(element, X_s)
+
+    def _joint(self, name, joint, ends, part):
+        kind, what = _TYPES.get(type(joint)), f"joint {name!r}"
+        if kind is None:
+            raise InteropError(
+                f"{what} is {joint!r}, which SDF cannot express; it has revolute, prismatic, "
+                f"screw, ball, universal and fixed joints; {_IN_TOML}"
+            )
+        limits = part.limits
+        unbounded = limits is None or not np.any(np.isfinite((*limits.lower, *limits.upper)))
+        kind = "continuous" if kind == "revolute" and unbounded else kind
+        taken = {*self.link_names, *(f.name for f in self.model.frames)}
+        if name in taken:  # links, joints and frames share their names in SDF
+            self.lost.append(f"{what} is called {name + '_joint'!r}: a link or frame has its name")
+        scope, own = self._scope(name + "_joint" if name in taken else name)
+        element = _named(scope, "joint", own, type=kind)
+        for tag, end in zip(("parent", "child"), ends, strict=True):
+            _put(element, tag, self._seen(end, name, what))
+        if isinstance(joint, Helical):
+            _put(element, "screw_thread_pitch", 2 * math.pi * float(joint.pitch))
+        for k, axis in enumerate(_axes(joint)):
+            self._write_axis(element, ("axis", "axis2")[k], axis, k, part)
+        if not _axes(joint) and (part.limits is not None or part.dynamics is not None):
+            self.lost.append(f"limits and dynamics of {what}: SDF has them along axes")
+        return element
+
+    def _write_axis(self, joint, tag, xyz, k, part):
+        axis = etree.SubElement(joint, tag)
+        _put(axis, "xyz", xyz)
+        limits, dynamics = part.limits, part.dynamics
+        if limits is not None:
+            found = {n: getattr(limits, n) for n in ("lower", "upper", "effort", "velocity")}
+            found = {n: x[k] for n, x in found.items() if x and np.isfinite(x[k])}
+            element = etree.SubElement(axis, "limit") if found else None
+            for name, x in found.items():
+                _put(element, name, x)
+        if dynamics is None:
+            return
+        tags = {
+            "damping": "damping", "friction": "friction", "rest": "spring_reference",
+            "stiffness": "spring_stiffness",
+        }  # fmt: skip
+        element = etree.SubElement(axis, "dynamics")
+        for name, tag in tags.items():
+            if getattr(dynamics, name):
+                _put(element, tag, getattr(dynamics, name)[k])
+        if any(dynamics.armature) or dynamics.drive:
+            self.lost.append(f"armature or drive of joint {joint.get('name')!r}")
+
+    def _refuse_couplings(self):
+        for coupling in self.model.couplings:
+            if not coupling.is_mimic:
+                raise InteropError(
+                    f"coupling {coupling.name!r} is not one joint that follows another by a factor "
+                    f"and an offset, which is all that <mimic> of SDF can say; {_IN_TOML}"
+                )
+
+    def _warn(self):
+        for what in ("actuators", "sensors", "tendons", "gravity_compensation", "contact_pairs"):
+            if getattr(self.model, what, ()):
+                self.lost.append(f"{len(getattr(self.model, what))} {what.replace('_', ' ')}")
+        others = [p.name for p in self.model.postures if p.name != INITIAL]
+        if others:
+            self.lost.append(f"postures {', '.join(others)}")
+        if self.lost:
+            warnings.warn(
+                f"model {self.model.name!r}: not written, since SDF cannot hold it: "
+                f"{'; '.join(dict.fromkeys(self.lost))}",
+                ModelWarning,
+                stacklevel=4,
+            )
+
+
+_TYPES = {
+    Revolute: "revolute", Prismatic: "prismatic", Helical: "screw", Spherical: "ball",
+    Universal: "universal", Fixed: "fixed",
+}  # fmt: skip
+
+
+def _axes(joint):
+    if isinstance(joint, Universal):
+        return [np.eye(3)["xyz".index(letter)] for letter in joint.axes]
+    return [joint.axis] if hasattr(joint, "axis") else []
+
+
+# --- Elements ------------------------------------------------------------------------------------
+
+
+def _set_name(element, name):
+    try:
+        element.set("name", name)
+    except ValueError:
+        raise InteropError(
+            f"{name!r} holds characters that XML cannot; rename it before writing SDF"
+        ) from None
+
+
+def _named(parent, tag, name, **attributes):
+    element = etree.SubElement(parent, tag)
+    _set_name(element, name)
+    for key, value in attributes.items():
+        element.set(key, value)
+    return element
+
+
+def _put(parent, tag, value):
+    """A child with text: a name, or numbers that read back as the same floats."""
+    element = etree.SubElement(parent, tag)
+    element.text = value if isinstance(value, str) else _numbers(value, tag)
+    return element
+
+
+def _numbers(values, what):
+    try:
+        numbers = [float(x) for x in np.ravel(np.asarray(values))]
+    except (TypeError, ValueError):
+        raise InteropError(
+            f"<{what}> is {values!r}, and SDF only holds numbers; put values in place of symbols "
+            f"first"
+        ) from None
+    return " ".join(str(int(x)) if x.is_integer() and abs(x) < 1e15 else repr(x) for x in numbers)
+
+
+def _is_identity(X):
+    return np.array_equal(X.E, np.eye(3)) and not np.any(X.r)
+
+
+def _put_pose(parent, X, relative_to=None):
+    """A ``<pose>``; none for the usual place."""
+    E, r = np.asarray(X.E, dtype=float), np.asarray(X.r, dtype=float)
+    plain = np.array_equal(E, np.eye(3))
+    if plain and not np.any(r) and relative_to is None:
+        return
+    yaw, pitch, roll = (0.0, 0.0, 0.0) if plain else euler_angles("zyx", E)
+    pose = _put(parent, "pose", (*r, roll, pitch, yaw))
+    if relative_to is not None:
+        pose.set("relative_to", relative_to)
+
+
+def _solid(tag, **sizes):
+    def write(parent, shape):
+        element = etree.SubElement(parent, tag)
+        for name, field in sizes.items():
+            _put(element, name, getattr(shape, field))
+
+    return write
+
+
+def _mesh(parent, mesh):
+    element = etree.SubElement(parent, "mesh")
+    _put(element, "uri", mesh.path if "://" in mesh.path else "file://" + quote(mesh.path))
+    _put(element, "scale", mesh.scale)
+
+
+_SHAPES = {
+    Box: _solid("box", size="size"),
+    Sphere: _solid("sphere", radius="radius"),
+    Cylinder: _solid("cylinder", radius="radius", length="length"),
+    Capsule: _solid("capsule", radius="radius", length="length"),
+    Ellipsoid: _solid("ellipsoid", radii="radii"),
+    Plane: _solid("plane", size="size"),
+    Mesh: _mesh,
+}
