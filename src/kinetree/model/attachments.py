@@ -1,7 +1,7 @@
 """Attachments of a mechanism besides bodies and joints, by names before anything has a number.
 
-``ModelBuilder`` and ``MechanismGraph`` collect couplings, geometry, actuators, tendons and postures
-in the same way, and put numbers to the names when the tree is known.
+``ModelBuilder`` and ``MechanismGraph`` collect couplings, geometry, actuators, tendons, postures
+and pairs of shapes in the same way, and put numbers to the names when the tree is known.
 """
 
 import math
@@ -10,7 +10,7 @@ import numpy as np
 
 from kinetree.errors import ModelError
 from kinetree.model.gearing import FOLLOWING_TOLERANCE, in_order
-from kinetree.model.geometry import Geometry
+from kinetree.model.geometry import ContactPair, Geometry, Surface
 from kinetree.model.names import number_of
 from kinetree.model.parts import Actuator, Coupling, Posture, as_floats, as_placement
 from kinetree.model.tendon import GravityCompensation, Tendon
@@ -27,6 +27,7 @@ class Attachments:
         self._tendons: list[tuple] = []
         self._gravity_compensation: list[tuple] = []
         self._postures: list[tuple] = []
+        self._contact_pairs: list[ContactPair] = []
         self._complete_postures: set[str] = set()  # of models: these speak of all joints
 
     def coupling(
@@ -53,7 +54,7 @@ class Attachments:
 
     def geometry(
         self, shape, *, on: str | None = None, at=None, name="", visual=True, collision=True,
-        color=None,
+        color=None, surface: Surface | None = None, link="",
     ):  # fmt: skip
         """Fix a shape to the body ``on`` (the base by default), centred at ``at``.
 
@@ -65,9 +66,31 @@ class Attachments:
             visual: whether it is drawn.
             collision: whether it can touch others.
             color: red, green, blue and opacity, each from 0 to 1.
+            surface: its friction and so on, and which others it touches.
+            link: name of the part of the body that it belongs to, if that has one of its own.
         """
         color = color if color is None else as_floats(color, "color")
-        self._geometry.append((on, shape, as_placement(at), name, visual, collision, color))
+        looks = (name, visual, collision, color, surface, link)
+        self._geometry.append((on, shape, as_placement(at), *looks))
+        return self
+
+    def contact_pair(
+        self, first: str, second: str, *, surface: Surface | None = None, name: str = ""
+    ):
+        """Let shapes touch that would not by themselves, such as those of a body and its parent.
+
+        Args:
+            first: name of a shape, link, frame or body.
+            second: name of the other.
+            surface: coefficients of the pair; those of its shapes by default.
+            name: what to call it; need not be unique.
+        """
+        self._contact_pairs.append(ContactPair(first, second, True, surface, name))
+        return self
+
+    def exclude(self, first: str, second: str, *, name: str = ""):
+        """Let shapes not touch, those of the names of shapes, links, frames or bodies."""
+        self._contact_pairs.append(ContactPair(first, second, False, name=name))
         return self
 
     def actuator(
@@ -158,8 +181,9 @@ class Attachments:
                 law = {"coefficients": c.coefficients, "weights": c.weights}
                 self.coupling(c.name, **ends, **law, function=c.function)
         for g in model.geometry:
-            looks = (g.name, g.visual, g.collision, g.color)
+            looks = (g.name, g.visual, g.collision, g.color, g.surface, g.link)
             self._geometry.append((body[g.body], g.shape, g.placement, *looks))
+        self._contact_pairs += model.contact_pairs
         for a in model.actuators:
             driven = model.driven_joint(a)
             if driven not in without:
@@ -255,6 +279,7 @@ class Attachments:
             "postures": tuple(postures),
             "tendons": tuple(tendons),
             "gravity_compensation": tuple(carried),
+            "contact_pairs": tuple(self._contact_pairs),
         }
 
     def _of_tree(self, name, q, qd, loop_names):

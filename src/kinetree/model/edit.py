@@ -61,6 +61,9 @@ def lump_fixed(model: Model) -> Model:
                 f"joints make one body: remove the loop first"
             )
     parts["frames"] += merged
+    for k, g in enumerate(model.geometry):  # a link keeps its shapes
+        if isinstance(model.joint[g.body], Fixed) and not g.link:
+            parts["geometry"][k] = replace(parts["geometry"][k], link=model.body_names[g.body])
     return model.replace(bodies=bodies, **parts)
 
 
@@ -204,9 +207,13 @@ def attach(
         for b in other.bodies
     ]
     parts = {
-        kind: [replace(p, name=prefix + p.name) if hasattr(p, "name") else p for p in parts]
+        kind: [replace(p, name=prefix + p.name) if getattr(p, "name", "") else p for p in parts]
         for kind, parts in transferred(other, number, X).items()
     }
+    parts["geometry"] = [replace(g, link=g.link and prefix + g.link) for g in parts["geometry"]]
+    parts["contact_pairs"] = [
+        replace(p, first=prefix + p.first, second=prefix + p.second) for p in other.contact_pairs
+    ]
     if prefix + other.base_name not in (*model.body_names, *model.frame_names):
         parts["frames"].append(Frame(prefix + other.base_name, frame.body, mount))
     parts["actuators"] = [

@@ -18,10 +18,11 @@ def fingerprint(model) -> str:
     )
     if any(attached):
         _describe(attached, parts.append)
-    if model.constraints:
-        _describe(model.constraints, parts.append)
     if model.tendons or model.gravity_compensation:
         _describe([model.tendons, model.gravity_compensation], parts.append)
+    for added_later in (model.constraints, model.contact_pairs):
+        if added_later:
+            _describe(added_later, parts.append)
     return hashlib.sha256(b"".join(part + b"\0" for part in parts)).hexdigest()
 
 
@@ -30,6 +31,8 @@ _ADDED_LATER = {
     ("Loop", "limits"),
     ("Loop", "dynamics"),
     ("Loop", "misalignment"),
+    ("Geometry", "surface"),
+    ("Geometry", "link"),
     ("Actuator", "loop"),
     ("Coupling", "sources"),
     ("Coupling", "weights"),
@@ -107,7 +110,7 @@ def is_plain(model) -> bool:
     another with the same fingerprint in another process.
     """
     parts = (*model.bodies, *model.frames, *model.loops, *model.couplings, *model.geometry)
-    parts += (*model.actuators, *model.postures, *model.constraints)
+    parts += (*model.actuators, *model.postures, *model.constraints, *model.contact_pairs)
     parts += (*model.tendons, *model.gravity_compensation)
     return _is_plain(model.gravity) and all(map(_is_plain, parts))
 

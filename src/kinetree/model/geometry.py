@@ -10,7 +10,8 @@ from kinetree.model.parts import Part
 from kinetree.spatial import Plucker
 
 __all__ = [
-    "Box", "Capsule", "Cylinder", "Ellipsoid", "Geometry", "HeightField", "Mesh", "Plane", "Sphere",
+    "Box", "Capsule", "ContactPair", "Cylinder", "Ellipsoid", "Geometry", "HeightField", "Mesh",
+    "Plane", "Sphere", "Surface",
 ]  # fmt: skip
 
 
@@ -82,6 +83,60 @@ class Mesh:
 Shape = Box | Sphere | Cylinder | Capsule | Ellipsoid | Plane | HeightField | Mesh
 
 
+@dataclass(frozen=True)
+class Surface:
+    """What touching a shape means: which others it touches, and how, as in MuJoCo.
+
+    Two shapes may touch if a bit of ``contype`` of one is also one of ``conaffinity`` of the other.
+    Coefficients of a pair are those of the shape with the higher ``priority``, or else the larger
+    of the two.
+
+    Attributes:
+        friction: coefficient of sliding friction; None: that of the other shape, or of the scene.
+        torsion: of friction against spinning about the normal [m]; no model of contact uses it.
+        rolling: of friction against rolling [m]; no model of contact uses it.
+        restitution: coefficient of restitution; None as for friction.
+        condim: directions in which a contact acts: 1: no friction; 3: sliding friction; 4 and 6:
+            with torsion, and with rolling too.
+        margin: distance at which a contact counts [m].
+        gap: how much nearer than ``margin`` it begins to push [m]; bodies are held apart by
+            ``margin - gap``.
+        priority: the coefficients of the higher one hold.
+        contype: bits of the kinds that the shape is of.
+        conaffinity: bits of the kinds that it touches.
+    """
+
+    friction: float | None = None
+    torsion: float | None = None
+    rolling: float | None = None
+    restitution: float | None = None
+    condim: int = 3
+    margin: float = 0.0
+    gap: float = 0.0
+    priority: int = 0
+    contype: int = 1
+    conaffinity: int = 1
+
+
+@dataclass(frozen=True)
+class ContactPair:
+    """Two shapes, or all shapes of two links or bodies, that may touch or shall not.
+
+    Attributes:
+        first: name of a shape, link, frame or body.
+        second: name of the other.
+        touch: whether they may touch, whatever else says that they do not; or, False, shall not.
+        surface: coefficients of the pair; None: those of its shapes.
+        name: what the file calls it; need not be unique.
+    """
+
+    first: str
+    second: str
+    touch: bool = True
+    surface: Surface | None = None
+    name: str = ""
+
+
 @dataclass(frozen=True, eq=False)
 class Geometry(Part):
     """A shape fixed to a body.
@@ -94,6 +149,9 @@ class Geometry(Part):
         visual: whether it is drawn.
         collision: whether it can touch others.
         color: red, green, blue and opacity, each from 0 to 1, if known.
+        surface: friction and so on where it touches others; None: as a scene has it.
+        link: name of the link that it belongs to, where that is a part of the body with a name of
+            its own, such as a foot on a fixed joint; empty: the body.
     """
 
     body: int
@@ -103,3 +161,5 @@ class Geometry(Part):
     visual: bool = True
     collision: bool = True
     color: tuple[float, float, float, float] | None = None
+    surface: Surface | None = None
+    link: str = ""

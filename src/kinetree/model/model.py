@@ -17,7 +17,7 @@ from kinetree.model.constraint_function import ConstraintFunction
 from kinetree.model.describe import summary
 from kinetree.model.dynamics import actuation, has_dynamics, joint_values
 from kinetree.model.fingerprint import fingerprint
-from kinetree.model.geometry import Geometry
+from kinetree.model.geometry import ContactPair, Geometry
 from kinetree.model.limits import (
     Bounds,
     effort_limits,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 _FIELDS = (
     "frames", "loops", "constraints", "couplings", "geometry", "actuators", "postures", "gravity",
-    "name", "base_name", "tendons", "gravity_compensation",
+    "name", "base_name", "tendons", "gravity_compensation", "contact_pairs",
 )  # fmt: skip
 
 _COMPILED = ("kernels", "memo")
@@ -66,6 +66,7 @@ class Model:
         strict: refuse physically impossible inertias instead of warning about them.
         tendons: springs, dampers and limits over several joints.
         gravity_compensation: forces that carry the weight of bodies.
+        contact_pairs: shapes that may touch, or shall not, whatever else says.
     """
 
     def __init__(
@@ -85,6 +86,7 @@ class Model:
         strict: bool = True,
         tendons: tuple[Tendon, ...] = (),
         gravity_compensation: tuple[GravityCompensation, ...] = (),
+        contact_pairs: tuple[ContactPair, ...] = (),
     ):
         self.name, self.base_name, self.strict = name, base_name, strict
         self.bodies, self.frames, self.loops = tuple(bodies), tuple(frames), tuple(loops)
@@ -92,6 +94,7 @@ class Model:
         self.couplings, self.geometry = tuple(couplings), tuple(geometry)
         self.actuators, self.postures = tuple(actuators), tuple(postures)
         self.tendons, self.gravity_compensation = tuple(tendons), tuple(gravity_compensation)
+        self.contact_pairs = tuple(contact_pairs)
         check_parts(self)
         self.gravity = np.array(gravity)
         self.gravity.flags.writeable = False
@@ -425,7 +428,7 @@ class Model:
         """A copy with some things changed.
 
         Actuators of loop joints that are no longer there go with them, unless there are new
-        ``actuators``.
+        ``actuators``; so do pairs of shapes, unless there are new ``contact_pairs``.
 
         Args:
             inertia: new inertias by body name.
@@ -436,7 +439,7 @@ class Model:
             strict: whether inertias must be those of solid bodies; as before by default.
             **fields: new ``bodies``, ``frames``, ``loops``, ``constraints``, ``couplings``,
                 ``geometry``, ``actuators``, ``postures``, ``gravity``, ``name``, ``base_name``,
-                ``tendons``, ``gravity_compensation``.
+                ``tendons``, ``gravity_compensation``, ``contact_pairs``.
         """
         unknown = set(fields) - {"bodies", *_FIELDS}
         if unknown:

@@ -1,5 +1,7 @@
 """Looking things up by name, with a suggestion where the name is not known."""
 
+import re
+
 from kinetree.errors import UnknownNameError
 from kinetree.model.parts import Frame
 from kinetree.spelling import OF_MODELS, did_you_mean, name_here
@@ -73,3 +75,20 @@ def _index(model, names, name, kind):
     else:
         hint = did_you_mean(name, names, most=3)
     raise UnknownNameError(f"model {model.name!r} has no {kind} {name!r}; {hint}")
+
+
+# --- shapes, by the names of shapes, links, frames and bodies ------------------------------------
+
+_NUMBERED = re.compile(r"(.*)\[(\d+)\]", re.DOTALL)
+
+
+def names_that_touch(base_name, bodies, frames, geometry) -> set:
+    """Names that stand for shapes: of the shapes, of links, of frames and of bodies."""
+    names = {base_name, *(part.name for part in (*bodies, *frames, *geometry))}
+    return {*names, *(g.link for g in geometry)} - {""}
+
+
+def is_known(name, names) -> bool:
+    """Whether a name is among ``names``, or, with a number as in ``calf[0]``, belongs to one."""
+    numbered = _NUMBERED.fullmatch(name)
+    return name in names or (numbered is not None and numbered[1] in {*names, "geometry"})

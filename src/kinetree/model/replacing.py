@@ -5,12 +5,13 @@ from dataclasses import replace
 import numpy as np
 
 from kinetree.errors import ModelError
+from kinetree.model.names import is_known, names_that_touch
 from kinetree.model.parts import as_placement
 from kinetree.spatial import Inertia, Plucker
 
 
 def replaced_parts(model, fields, *, inertia, **of_joints):
-    """Bodies of the copy, and its loops and actuators, as fields of a model.
+    """Bodies of the copy, its loops, actuators and pairs of shapes, as fields of a model.
 
     Args:
         model: the original.
@@ -43,7 +44,19 @@ def replaced_parts(model, fields, *, inertia, **of_joints):
     actuators = fields.get("actuators")
     if actuators is None:
         actuators = _actuators(model, loop_number)
-    return {"bodies": tuple(bodies), "loops": tuple(loops), "actuators": tuple(actuators)}
+    parts = {"bodies": tuple(bodies), "loops": tuple(loops), "actuators": tuple(actuators)}
+    if model.contact_pairs and "contact_pairs" not in fields:
+        names = names_that_touch(
+            fields.get("base_name", model.base_name),
+            bodies,
+            fields.get("frames", model.frames),
+            fields.get("geometry", model.geometry),
+        )
+        pairs = model.contact_pairs
+        parts["contact_pairs"] = tuple(
+            p for p in pairs if is_known(p.first, names) and is_known(p.second, names)
+        )
+    return parts
 
 
 def _with(loop, attribute, value):

@@ -15,7 +15,7 @@ from kinetree.joints import AbstractJoint
 from kinetree.model import geometry as shapes
 from kinetree.model.constraint_function import require_none_written
 from kinetree.model.coupling import require_written
-from kinetree.model.geometry import Geometry
+from kinetree.model.geometry import ContactPair, Geometry, Surface
 from kinetree.model.parts import (
     Actuator,
     Body,
@@ -184,6 +184,7 @@ def to_dict(model):
             {**_fields(g, "gravity compensation"), "body": names[g.body]}
             for g in model.gravity_compensation
         ],
+        **_given(contact_pairs=[_contact_pair(p) for p in model.contact_pairs] or None),
     }
 
 
@@ -249,7 +250,19 @@ def _geometry(g, names):
         "visual": g.visual,
         "collision": g.collision,
         "color": g.color and list(g.color),
+        **_given(surface=g.surface and surface(g.surface), link=g.link or None),
     }
+
+
+def _contact_pair(p):
+    of_pair = {"first": p.first, "second": p.second, "touch": p.touch, "name": p.name}
+    return of_pair | _given(surface=p.surface and surface(p.surface))
+
+
+def surface(given):
+    """What a surface says that is not the default."""
+    usual = vars(Surface())
+    return {name: x for name, x in vars(given).items() if x != usual[name]}
 
 
 def _fields(x, what):
@@ -334,6 +347,9 @@ def _read(cls, data, known):
             GravityCompensation(number[g["body"]], g["mass"], g["center"])
             for g in data.get("gravity_compensation", ())
         ),
+        contact_pairs=tuple(
+            ContactPair(**{**p, "surface": _read_surface(p)}) for p in data.get("contact_pairs", ())
+        ),
         gravity=data["gravity"],
         name=data["name"],
         base_name=data["base_name"],
@@ -383,7 +399,14 @@ def _read_geometry(g, number):
         g["visual"],
         g["collision"],
         g["color"] and tuple(g["color"]),
+        _read_surface(g),
+        g.get("link", ""),
     )
+
+
+def _read_surface(part):
+    given = part.get("surface")
+    return None if given is None else Surface(**given)
 
 
 def _tuples(x):

@@ -11,12 +11,13 @@ from kinetree.errors import ModelError, ModelWarning
 from kinetree.joints import AbstractJoint
 from kinetree.model.constraint_function import ConstraintFunction
 from kinetree.model.gearing import with_leaders
-from kinetree.model.geometry import Geometry
+from kinetree.model.geometry import ContactPair, Geometry
 from kinetree.model.parts import Actuator, Body, Coupling, Frame, Limits, Loop, Posture
 from kinetree.model.tendon import GravityCompensation, Tendon
 from kinetree.model.tree import check_parents
 from kinetree.model.validate_attachments import (
     check_actuator,
+    check_contact_pairs,
     check_couplings,
     check_dynamics,
     check_loops,
@@ -33,6 +34,7 @@ def check_parts(model):
         "bodies": Body, "frames": Frame, "loops": Loop, "constraints": ConstraintFunction,
         "couplings": Coupling, "geometry": Geometry, "actuators": Actuator, "postures": Posture,
         "tendons": Tendon, "gravity_compensation": GravityCompensation,
+        "contact_pairs": ContactPair,
     }  # fmt: skip
     for name, kind in kinds.items():
         for part in getattr(model, name):
@@ -84,6 +86,7 @@ def check_model(model, *, strict):
             raise ModelError(f"{what}: the base does not move and has no weight to carry")
         _check_array(np.asarray(g.mass), (), f"mass of the {what}")
         _check_array(np.asarray(g.center), (3,), f"center of the {what}")
+    check_contact_pairs(model)
 
 
 def _check_names(model):

@@ -7,11 +7,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinetree.errors import JointError, ModelError, ModelWarning, SingularError
+from kinetree.errors import (
+    JointError,
+    ModelError,
+    ModelWarning,
+    SingularError,
+    UnknownNameError,
+)
 from kinetree.joints import AbstractJoint
-from kinetree.model.geometry import HeightField, Mesh, Plane, Shape
+from kinetree.model.geometry import HeightField, Mesh, Plane, Shape, Surface
+from kinetree.model.names import is_known, names_that_touch
 from kinetree.model.parts import JointDynamics, Loop
 from kinetree.spatial import Plucker, log
+from kinetree.spelling import did_you_mean
 
 _LONGEST_LAW = 1000
 
@@ -236,8 +244,10 @@ def check_shape(geometry, what):
             raise ModelError(f"{f.name} of {what} must be positive, got {min(values):.6g}")
         if f.name == "length" and min(values) < 0:
             raise ModelError(f"{f.name} of {what} must not be negative, got {min(values):.6g}")
-    if not isinstance(geometry.name, str):
-        raise ModelError(f"name of {what} must be a string, got {geometry.name!r}")
+    for key in ("name", "link"):
+        if not isinstance(getattr(geometry, key), str):
+            raise ModelError(f"{key} of {what} must be a string, got {getattr(geometry, key)!r}")
+    check_surface(geometry.surface, what)
     if geometry.color is not None:
         _check_numbers(geometry.color, f"color of {what}")
         if len(geometry.color) != 4 or not all(0 <= x <= 1 for x in geometry.color):
@@ -245,6 +255,46 @@ def check_shape(geometry, what):
                 f"color of {what} must be red, green, blue and opacity from 0 to 1, got "
                 f"{geometry.color}"
             )
+
+
+def check_surface(surface, what):
+    """Raise ModelError unless the surface, if any, has coefficients that mean something."""
+    if surface is None:
+        return
+    what = f"surface of {what}"
+    if not isinstance(surface, Surface):
+        raise ModelError(f"{what} must be a geometry.Surface, got {type(surface).__name__}")
+    for name, x in vars(surface).items():
+        if name in ("condim", "priority", "contype", "conaffinity"):
+            if not isinstance(x, (int, np.integer)) or isinstance(x, bool):
+                raise ModelError(f"{name} of the {what} must be a whole number, got {x!r}")
+        elif x is not None or name in ("margin", "gap"):
+            _check_numbers((x,), f"{name} of the {what}")
+            if x < 0 and name != "gap":
+                raise ModelError(f"{name} of the {what} must not be negative, got {x:.6g}")
+    if surface.restitution is not None and surface.restitution > 1:
+        raise ModelError(
+            f"restitution of the {what} must be from 0 to 1, got {surface.restitution:.6g}"
+        )
+    if surface.condim not in (1, 3, 4, 6):
+        raise ModelError(f"condim of the {what} must be 1, 3, 4 or 6, got {surface.condim}")
+
+
+def check_contact_pairs(model):
+    """Raise ModelError unless pairs name shapes, links, frames or bodies of the model."""
+    if not model.contact_pairs:
+        return
+    names = names_that_touch(model.base_name, model.bodies, model.frames, model.geometry)
+    for pair in model.contact_pairs:
+        what = f"contact pair {pair.first!r}, {pair.second!r}"
+        for name in (pair.first, pair.second):
+            if not isinstance(name, str) or not is_known(name, names):
+                hint = did_you_mean(str(name), sorted(names))
+                raise UnknownNameError(
+                    f"{what}: model {model.name!r} has no shape, link, frame or body {name!r}; "
+                    f"{hint}"
+                )
+        check_surface(pair.surface, what)
 
 
 def _check_heights(heights, what):

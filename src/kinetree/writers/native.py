@@ -10,6 +10,7 @@ from kinetree.errors import InteropError, ModelError
 from kinetree.model import geometry
 from kinetree.model.constraint_function import require_none_written
 from kinetree.model.coupling import require_written
+from kinetree.model.serialize import surface
 from kinetree.writers.native_parts import inertia_table, joint_table, placement_keys
 
 _UNBOUNDED = (-math.inf, math.inf)
@@ -33,6 +34,7 @@ def to_toml(model) -> str:
         ("posture", (_posture(model, p) for p in model.postures)),
         ("tendon", (_tendon(model, t) for t in model.tendons)),
         ("gravity_compensation", (_carried(model, g) for g in model.gravity_compensation)),
+        ("contact_pair", (_contact_pair(model, p) for p in model.contact_pairs)),
     ):
         for table in tables:
             what = f"{key} {table.get('name', '')!r}"
@@ -120,7 +122,19 @@ def _geometry(model, part):
     for key in ("visual", "collision"):
         if not getattr(part, key):
             table[key] = False
-    return table | ({} if part.color is None else {"color": part.color})
+    table |= {} if part.color is None else {"color": part.color}
+    return table | _surface(part) | ({"link": part.link} if part.link else {})
+
+
+def _surface(part):
+    """What the surface of a shape or pair says that is not the default, if it has one."""
+    return {} if part.surface is None else {"surface": surface(part.surface)}
+
+
+def _contact_pair(model, pair):
+    table: dict = {"name": pair.name} if pair.name else {}
+    table |= {"first": pair.first, "second": pair.second}
+    return table | ({} if pair.touch else {"touch": False}) | _surface(pair)
 
 
 def _actuator(model, actuator):

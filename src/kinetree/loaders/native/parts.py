@@ -156,6 +156,20 @@ def read_shape(table: Table, report, folders):
     return _SHAPES[kind](table)
 
 
+def read_surface(table: Table) -> geometry.Surface | None:
+    """Friction and so on under the key ``surface``; None if there is none."""
+    inner = table.table("surface")
+    if inner is None:
+        return None
+    given = {}
+    for name, usual in vars(geometry.Surface()).items():
+        if name in inner:
+            x = inner.number(name)
+            given[name] = int(x) if isinstance(usual, int) and x == int(x) else x
+    inner.finish()
+    return geometry.Surface(**given)
+
+
 def read_color(table: Table):
     """Red, green, blue and opacity from 0 to 1, or None; three numbers are opaque."""
     color = table.numbers("color", None, None)

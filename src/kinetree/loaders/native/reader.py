@@ -2,7 +2,7 @@
 
 Each kind of part has its own array of tables: ``[[body]]``, ``[[frame]]``, ``[[loop]]``,
 ``[[coupling]]``, ``[[geometry]]``, ``[[actuator]]``, ``[[posture]]``, ``[[tendon]]``,
-``[[gravity_compensation]]``. docs/formats.md describes the keys.
+``[[gravity_compensation]]``, ``[[contact_pair]]``. docs/formats.md describes the keys.
 """
 
 import re
@@ -17,6 +17,7 @@ from kinetree.loaders.native.parts import (
     read_color,
     read_inertia,
     read_shape,
+    read_surface,
 )
 from kinetree.loaders.toml.document import Document
 from kinetree.loaders.toml.table import Table, read_parameters
@@ -71,7 +72,7 @@ class _Reader:
         """The finished model."""
         for key in (
             "body", "frame", "loop", "coupling", "geometry", "actuator", "posture", "tendon",
-            "gravity_compensation",
+            "gravity_compensation", "contact_pair",
         ):  # fmt: skip
             read = getattr(self, f"_{key}")
             for table in self.top.tables(key):
@@ -165,6 +166,8 @@ class _Reader:
             "visual": table.flag("visual", True),
             "collision": table.flag("collision", True),
             "color": read_color(table),
+            "surface": read_surface(table),
+            "link": table.text("link", ""),
         }
         if shape is not None:  # None: a mesh that this file may not have
             self.builder.geometry(shape, **options)
@@ -203,6 +206,16 @@ class _Reader:
         self.builder.gravity_compensation(
             table.text("on"), mass=table.number("mass"), center=center
         )
+
+    def _contact_pair(self, table):
+        ends = table.text("first"), table.text("second")
+        name, surface = table.text("name", ""), read_surface(table)
+        if table.flag("touch", True):
+            self.builder.contact_pair(*ends, surface=surface, name=name)
+        elif surface is not None:
+            raise table.error("shapes that do not touch have no surface", "surface")
+        else:
+            self.builder.exclude(*ends, name=name)
 
     @staticmethod
     def _by_joint(table, key):
