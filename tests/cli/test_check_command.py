@@ -73,6 +73,28 @@ def test_long_lists_are_cut_unless_all_are_wanted(tmp_path):
     assert "(and 8 like it)" in run(str(path)).stdout
 
 
+def test_losses_that_change_motion_are_warnings_and_pictures_one_line(tmp_path):
+    path = tmp_path / "lossy.urdf"
+    shape = "<smoke/><geometry><sphere radius='1'/></geometry>"
+    links = "".join(
+        f'<link name="c{k}"><rope{k}/><visual>{shape}</visual></link>' for k in range(9)
+    )
+    joints = "".join(
+        f'<joint name="j{k}" type="fixed"><parent link="a"/><child link="c{k}"/></joint>'
+        for k in range(9)
+    )
+    path.write_text(ROBOT.format(more="<gazebo/>" + links + joints))
+    shown = run(str(path)).stdout
+    assert all(f"<rope{k}>" in shown for k in range(9))
+    assert shown.index("warning  ignored") < shown.index("<rope0>") < shown.index("note  ignored")
+    assert shown.index("note  ignored") < shown.index("<gazebo>") < shown.index("for pictures only")
+    assert shown.count("<smoke>") == 1
+    shown = CliRunner().invoke(app, ["info", str(path)]).stderr
+    assert "9 notes about motion:\n" in shown
+    assert "<rope8>: kinetree does not use it" in shown
+    assert f"10 other notes about the file: kinetree check {path}" in shown
+
+
 def test_names_from_strangers_are_no_markup(tmp_path):
     path = tmp_path / "odd.urdf"
     path.write_text(ROBOT.format(more='<link name="[bold]x[/red]"/>'))

@@ -36,8 +36,8 @@ def test_notices_come_as_one_warning(noisy):
     assert warning.filename == __file__
     assert str(warning.message) == (
         f"{noisy}: 4 notices: elements that are ignored or look wrong:\n"
-        f"  {noisy}:5: <gazebo>: settings of a simulator (and 2 more of this kind)\n"
-        f"  {noisy}:8: <sensor name='s'>: kinetree does not use it"
+        f"  {noisy}:8: <sensor name='s'>: kinetree does not use it\n"
+        f"  {noisy}:5: <gazebo>: settings of a simulator (and 2 more of this kind)"
     )
 
 
@@ -52,8 +52,9 @@ def test_read_gives_the_notices_as_data(noisy):
     loaded = read(noisy)
     assert loaded.path == str(noisy)
     assert [(n.line, n.what) for n in loaded.notices] == [
-        (5, "<gazebo>"), (6, "<gazebo>"), (7, "<gazebo>"), (8, "<sensor name='s'>"),
+        (8, "<sensor name='s'>"), (5, "<gazebo>"), (6, "<gazebo>"), (7, "<gazebo>"),
     ]  # fmt: skip
+    assert [n.effect for n in loaded.notices] == ["control", "setting", "setting", "setting"]
     assert loaded.model.nv == 1
 
 

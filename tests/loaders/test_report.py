@@ -1,6 +1,6 @@
 """Nothing is dropped in silence."""
 
-from kinetree.loaders.report import Notice, Report
+from kinetree.loaders.report import Notice, Report, in_lines
 from kinetree.loaders.xml import Node, parse
 
 TEXT = b"""<robot name='r' color='red'>
@@ -15,7 +15,7 @@ def report_after(read):
     root = parse(TEXT, "r.urdf")
     read(Node(root, report))
     report.unused(root)
-    return [str(notice) for notice in report.notices]
+    return [str(notice) for notice in report.in_order()]
 
 
 def test_every_element_and_attribute_that_nobody_looked_at_is_listed():
@@ -62,6 +62,51 @@ def test_notices_without_a_line_name_the_file():
         "a.toml:7: key 'y': unknown",
     ]
     assert report.notices[1] == Notice("a.toml", 7, "key 'y'", "unknown")
+
+
+LOSSES = b"""<robot>
+  <visual><texture/></visual>
+  <rope/>
+  <sensor name='s'/>
+  <collision><mesh/></collision>
+  <visual><texture/></visual>
+  <visual><mesh/></visual>
+  <rope/>
+</robot>"""
+
+
+def test_what_changes_motion_comes_first_and_pictures_are_one_line():
+    effects = {"visual": "picture", "collision": "contact", "sensor": "control"}
+    report = Report("r.urdf", effects)
+    root = parse(LOSSES, "r.urdf")
+    for node in Node(root, report).all("visual", "collision"):
+        for inner in node.all("mesh"):
+            inner.note("<mesh>", "no such file")
+    report.unused(root)
+    found = report.in_order()
+    assert [(n.effect, n.line) for n in found] == [
+        ("motion", 3), ("motion", 8), ("contact", 5), ("control", 4),
+        ("picture", 2), ("picture", 6), ("picture", 7),
+    ]  # fmt: skip
+    assert in_lines(found) == [
+        "r.urdf:3: <rope>: kinetree does not use it (and 1 more of this kind)",
+        "r.urdf:5: <mesh>: no such file",
+        "r.urdf:4: <sensor name='s'>: kinetree does not use it",
+        "for pictures only, 3 notices: <texture>, <mesh>",
+    ]
+    assert in_lines(n for n in found if n.what == "<texture>") == [
+        "r.urdf:2: <texture>: kinetree does not use it (and 1 more of this kind)"
+    ]
+
+
+def test_long_lists_are_cut_but_for_what_changes_motion():
+    report = Report("r.xml")
+    for k in range(30):
+        report.ignored(k, f"<a{k}>", effect="setting")
+        report.ignored(k, f"<b{k}>", effect="motion")
+    lines = in_lines(report.in_order())
+    assert [line.split(": ")[1] for line in lines[:30]] == [f"<b{k}>" for k in range(30)]
+    assert lines[30:] == ["and 30 other kinds (kinetree.loaders.read lists them)"]
 
 
 def test_errors_with_and_without_a_place():

@@ -172,8 +172,8 @@ def test_what_kinetree_does_not_use_is_listed_with_its_line():
         attributes="color='red'",
     )
     assert read(text)[1] == [
-        "r.urdf:1: attribute 'color' of <robot name='r'>: kinetree does not use it",
-        "r.urdf:2: <texture>: kinetree does not use it",
-        "r.urdf:3: <gazebo reference='a'>: settings of a simulator",
         "r.urdf:4: <sensor name='s'>: kinetree does not use it",
+        "r.urdf:1: attribute 'color' of <robot name='r'>: kinetree does not use it",
+        "r.urdf:3: <gazebo reference='a'>: settings of a simulator",
+        "r.urdf:2: <texture>: kinetree does not use it",
     ]

@@ -34,7 +34,7 @@ def read(text, *, floating_base=False, lump=True, strict=False, folders=None):
     report = Report("r.urdf")
     options = Options(floating_base, lump, strict)
     model = read_urdf(text.encode(), report, folders or Folders(None), options)
-    return model, [str(notice) for notice in report.notices]
+    return model, [str(notice) for notice in report.in_order()]
 
 
 def quietly(text, **options):

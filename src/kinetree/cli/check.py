@@ -66,15 +66,16 @@ def _print(robot, findings, counts, most):
         table.add_column(max_width=40)
         table.add_column()
         rows = [[f] for f in group] if most is None else _alike(group)
-        for alike in rows[:most]:
+        shown = None if (first.severity, first.code) == ("warning", "ignored") else most
+        for alike in rows[:shown]:
             f, others = alike[0], len(alike) - 1
             message = Text(printable(f.message)) + Text(
                 f"  (and {others} like it)" if others else "", "dim"
             )
             place = f"  {printable(_place(f.place))}".rstrip()
             table.add_row(place, Text(printable(f.part)), message)
-        if most and len(rows) > most:
-            rest = sum(map(len, rows[most:]))
+        if shown and len(rows) > shown:
+            rest = sum(map(len, rows[shown:]))
             table.add_row("", f"and {rest} more", "(--all lists them)", style="dim")
         console.print(table)
         console.print(Text(f"  why   {first.why}", "dim"))

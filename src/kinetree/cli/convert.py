@@ -9,6 +9,7 @@ import typer
 from kinetree.cli.console import err, fail
 from kinetree.cli.info import counted
 from kinetree.cli.options import Floating, FolderOption, KeepFixed, RobotArgument, flag, open_robot
+from kinetree.loaders.report import in_lines
 
 
 def convert(
@@ -30,8 +31,8 @@ def convert(
     What the new file cannot carry is listed.
     """
     found = open_robot(robot, floating=floating, folders=folder, keep_fixed=keep_fixed)
-    for notice in found.notices:
-        err().print(f"note: {notice}", style="yellow", soft_wrap=True)
+    for line in in_lines(found.notices):
+        err().print(f"note: {line}", style="yellow", markup=False, soft_wrap=True)
     if strict and found.notices:
         fail(f"nothing was written, because of {counted(len(found.notices), 'note')} about {robot}")
     write(found.model, out, force=force, strict=strict)

@@ -4,6 +4,7 @@ import numpy as np
 
 from kinetree.cli.console import err, out, print_json, print_wide
 from kinetree.cli.options import Floating, FolderOption, Json, KeepFixed, RobotArgument, open_robot
+from kinetree.loaders.report import in_lines
 from kinetree.model.describe import follower_texts, leader_text, tendon_text
 from kinetree.spelling import printable
 
@@ -24,10 +25,18 @@ def info(
         print_json({"source": robot, **facts(model), "notices": [str(n) for n in found.notices]})
         return
     draw(out(), model)
-    if found.notices:
-        count = counted(len(found.notices), "note")
-        text = f"{count} about the file: kinetree check {robot}"
-        err().print(text, style="dim", soft_wrap=True)
+    _notices(robot, found.notices)
+
+
+def _notices(robot, notices):
+    """What changes motion in full; of the rest the number."""
+    motion = [notice for notice in notices if notice.effect == "motion"]
+    if motion:
+        lines = [f"{counted(len(motion), 'note')} about motion:", *in_lines(motion)]
+        err().print("\n  ".join(lines), style="yellow", markup=False, soft_wrap=True)
+    if rest := len(notices) - len(motion):
+        count = counted(rest, "other note" if motion else "note")
+        err().print(f"{count} about the file: kinetree check {robot}", style="dim", soft_wrap=True)
 
 
 def draw(console, model):

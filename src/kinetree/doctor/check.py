@@ -15,6 +15,7 @@ from kinetree.doctor.urdf import read_facts
 from kinetree.errors import LoadError, ModelError
 from kinetree.loaders import read
 from kinetree.loaders.paths import Folders
+from kinetree.loaders.report import pictures_in_one
 from kinetree.loaders.xml import LIMIT_BYTES, root_tag
 from kinetree.model import Model
 
@@ -119,10 +120,21 @@ def _unreadable(error, path, findings):
 
 
 def _ignored(notices, findings):
-    """Notices of the loader, unless a finding says the same."""
+    """Notices of the loader, unless a finding says the same; those of pictures in one."""
     meshes = {f.place.line for f in findings if f.code == "mesh-missing"}
+    pictures = []
     for notice in notices:
         known = notice.line in meshes and "mesh" in notice.what
-        if not known and "physically impossible" not in notice.why:
-            place = Place(notice.file, notice.line or 0)
-            yield found("ignored", notice.what, notice.why, place)
+        if known or "physically impossible" in notice.why:
+            continue
+        if notice.effect == "picture":
+            pictures.append(notice)
+            continue
+        place = Place(notice.file, notice.line or 0)
+        severity = "warning" if notice.effect == "motion" else "note"
+        yield found("ignored", notice.what, notice.why, place, severity=severity)
+    if pictures:
+        first, several = pictures[0], len(pictures) > 1
+        part = "pictures" if several else first.what
+        text = pictures_in_one(pictures) if several else first.why
+        yield found("ignored", part, text, Place(first.file, first.line or 0))

@@ -347,7 +347,15 @@ def found(code, part, message, place=None, *, severity=None) -> Finding:
 
 
 def in_order(findings) -> tuple[Finding, ...]:
-    """The worst first, then as they stand in the file; the same finding once."""
+    """The worst first, then as they stand in the file; the same finding once.
+
+    What the model leaves out comes after other findings of its severity, in the loader's order.
+    """
     rank = {severity: n for n, severity in enumerate(SEVERITIES)}
     unique = {(f.code, f.part, f.message, f.place): f for f in findings}
-    return tuple(sorted(unique.values(), key=lambda f: (rank[f.severity], f.place.line)))
+
+    def key(f):
+        ignored = f.code == "ignored"
+        return rank[f.severity], ignored, 0 if ignored else f.place.line
+
+    return tuple(sorted(unique.values(), key=key))

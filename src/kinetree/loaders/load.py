@@ -13,12 +13,10 @@ import numpy as np
 from kinetree.errors import KinetreeError, LoadError, ModelWarning
 from kinetree.joints import Free
 from kinetree.loaders.paths import Folders, content
-from kinetree.loaders.report import Notice, Report, short
+from kinetree.loaders.report import Notice, Report, in_lines, short
 from kinetree.loaders.xml import root_tag
 from kinetree.model import Model, lump_fixed
 from kinetree.spelling import did_you_mean
-
-_SHOWN = 10
 
 
 @dataclass(frozen=True)
@@ -247,10 +245,10 @@ def _read(source, path, folders, format, options) -> Loaded:
             warnings.warn_explicit(
                 warning.message, warning.category, warning.filename, warning.lineno
             )
-    if options.strict and report.notices:
-        what = f"{path}: strict=True, and {_counted(report.notices)}"
-        raise LoadError(_listed(report.notices, what))
-    return Loaded(model, tuple(report.notices), path)
+    notices = report.in_order()
+    if options.strict and notices:
+        raise LoadError(_listed(notices, f"{path}: strict=True, and {_counted(notices)}"))
+    return Loaded(model, notices, path)
 
 
 def _model(name, source, report, folders, options):
@@ -308,14 +306,4 @@ def _counted(notices):
 
 
 def _listed(notices, head):
-    """One line for each kind of thing, with the first place of it, and how many more kinds."""
-    kinds: dict = {}
-    for notice in notices:
-        kinds.setdefault((notice.what.split()[0].strip("<>"), notice.why), []).append(notice)
-    lines = [f"{head}:"]
-    for alike in list(kinds.values())[:_SHOWN]:
-        more = f" (and {len(alike) - 1} more of this kind)" if len(alike) > 1 else ""
-        lines.append(f"{alike[0]}{more}")
-    if len(kinds) > _SHOWN:
-        lines.append(f"and {len(kinds) - _SHOWN} other kinds (kinetree.loaders.read lists them)")
-    return "\n  ".join(lines)
+    return "\n  ".join([f"{head}:", *in_lines(notices)])

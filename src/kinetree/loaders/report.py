@@ -1,12 +1,19 @@
-"""Notices of a loader: everything that it did not use, with file and line."""
+"""Notices of a loader: everything that it did not use, with file and line, the gravest first."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 from kinetree.errors import LoadError
 
 LIMIT_BODIES = 3_000
 """Bodies that a file may have; reading one takes about a millisecond."""
+
+Effect = Literal["motion", "contact", "control", "setting", "picture"]
+"""What a notice bears on: how the robot moves, what it can touch, how it is driven and measured,
+settings of a simulator, or pictures alone."""
+EFFECTS: tuple[Effect, ...] = get_args(Effect)
+_SHOWN, _SHOWN_MOTION = 10, 40
 
 
 @dataclass(frozen=True)
@@ -18,12 +25,14 @@ class Notice:
         line: where in it, if known.
         what: the thing, such as ``<gazebo reference='wheel'>``.
         why: why it was left out.
+        effect: what is different without it.
     """
 
     file: str
     line: int | None
     what: str
     why: str
+    effect: Effect = "motion"
 
     def __str__(self):
         place = self.file if self.line is None else f"{self.file}:{self.line}"
@@ -35,15 +44,22 @@ class Report:
 
     Args:
         path: the file, as messages shall name it.
+        effects: what is different without an element, by its tag, for what is inside it, too;
+            without any other it is the motion.
     """
 
-    def __init__(self, path: str = "<text>"):
+    def __init__(self, path: str = "<text>", effects: Mapping[str, Effect] | None = None):
         self.path = str(path)
+        self.effects = effects or {}
         self.notices: list[Notice] = []
         self._used: dict = {}  # the names of the used attributes, by element
 
     def ignored(
-        self, where: Any, what: str | None = None, why: str = "kinetree does not use it"
+        self,
+        where: Any,
+        what: str | None = None,
+        why: str = "kinetree does not use it",
+        effect: Effect | None = None,
     ) -> None:
         """Add a notice of something that the model does not represent.
 
@@ -52,13 +68,28 @@ class Report:
                 None.
             what: what it is; the tag of the element by default.
             why: why it is left out.
+            effect: what is different without it; by default that of the element, or the motion.
         """
         if where is None or isinstance(where, int):
             line, what = where, what or "file"
         else:
             line, what = where.sourceline, what or label(where)
+            effect = effect or self.effect_of(where)
             self.use_all(where)
-        self.notices.append(Notice(self.path, line, what, why))
+        self.notices.append(Notice(self.path, line, what, why, effect or "motion"))
+
+    def effect_of(self, element: Any) -> Effect:
+        """What is different without an element: its own entry in ``effects``, or one around it."""
+        tags = (tag_of(e) for e in (element, *element.iterancestors()))
+        return next((self.effects[tag] for tag in tags if tag in self.effects), "motion")
+
+    def in_order(self) -> tuple[Notice, ...]:
+        """The notices, what changes motion first, each kind as it stands in the file."""
+
+        def key(notice):
+            return EFFECTS.index(notice.effect), notice.file != self.path, notice.line or 0
+
+        return tuple(sorted(self.notices, key=key))
 
     def use(self, element: Any, *attributes: str) -> None:
         """Mark an element, and some of its attributes, as read."""
@@ -80,9 +111,8 @@ class Report:
             for name in element.attrib:
                 if name not in self._used[element]:
                     what = f"attribute {name!r} of {label(element)}"
-                    self.ignored(element.sourceline, what)
+                    self.ignored(element.sourceline, what, effect=self.effect_of(element))
             waiting.extend(reversed(element.findall("*")))
-        self.notices.sort(key=lambda notice: notice.line or 0)
 
     def check_bodies(self, count: int) -> None:
         """Raise LoadError for a file with more bodies than are read."""
@@ -96,6 +126,40 @@ class Report:
         if isinstance(where, int):
             return LoadError(f"{self.path}:{where}: {message}")
         return LoadError(f"{self.path}:{where.sourceline}: {label(where)}: {message}")
+
+
+def in_lines(notices: Iterable[Notice]) -> list[str]:
+    """One line for each kind of notice, with the first place of it; one for all about pictures.
+
+    What changes motion is never left out for its number, within reason.
+    """
+    kinds: dict = {}
+    for notice in notices:
+        key = (notice.effect, notice.what.split()[0].strip("<>"), notice.why)
+        kinds.setdefault(key, []).append(notice)
+    pictures = [alike for key, alike in kinds.items() if key[0] == "picture"]
+    others = [alike for key, alike in kinds.items() if key[0] != "picture"]
+    most = max(_SHOWN, min(_SHOWN_MOTION, sum(key[0] == "motion" for key in kinds)))
+    lines = [_line(alike) for alike in others[:most]]
+    if len(others) > most:
+        lines.append(f"and {len(others) - most} other kinds (kinetree.loaders.read lists them)")
+    if len(pictures) == 1:
+        lines.append(_line(pictures[0]))
+    elif pictures:
+        lines.append(pictures_in_one([notice for alike in pictures for notice in alike]))
+    return lines
+
+
+def _line(alike):
+    more = f" (and {len(alike) - 1} more of this kind)" if len(alike) > 1 else ""
+    return f"{alike[0]}{more}"
+
+
+def pictures_in_one(notices: list[Notice]) -> str:
+    """All notices about pictures in one line."""
+    kinds = list(dict.fromkeys(notice.what.partition(" (")[0] for notice in notices))
+    some = ", ".join(kinds[:_SHOWN]) + (", ..." if len(kinds) > _SHOWN else "")
+    return f"for pictures only, {len(notices)} notices: {some}"
 
 
 def tag_of(element) -> str:

@@ -10,7 +10,7 @@ import re
 from lxml import etree  # type: ignore[import-untyped]
 
 from kinetree.errors import LoadError
-from kinetree.loaders.report import Report, short, tag_of
+from kinetree.loaders.report import Effect, Report, short, tag_of
 
 LIMIT_BYTES = 32 * 2**20
 LIMIT_ELEMENTS = 100_000  # with their attributes
@@ -149,13 +149,14 @@ class Node:
         """The error to raise, with file, line and tag before the message."""
         return self.report.error(self.element, message)
 
-    def ignored(self, why: str, what: str | None = None):
+    def ignored(self, why: str, what: str | None = None, effect: Effect | None = None):
         """Note that the model does not represent this element, whatever is in it."""
-        self.report.ignored(self.element, what, why)
+        self.report.ignored(self.element, what, why, effect)
 
-    def note(self, what: str, why: str):
+    def note(self, what: str, why: str, effect: Effect | None = None):
         """Note that something about this element is not represented."""
-        self.report.ignored(self.line, what, why)
+        effect = effect or self.report.effect_of(self.element)
+        self.report.ignored(self.line, what, why, effect)
 
     # --- attributes ----------------------------------------------------------------------------
 

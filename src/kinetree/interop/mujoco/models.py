@@ -14,6 +14,7 @@ from kinetree.joints import Free
 from kinetree.loaders.mjcf.compiled import from_compiled
 from kinetree.loaders.mjcf.joints import anchor
 from kinetree.loaders.mjcf.values import body_names, compiled, model_name, mujoco
+from kinetree.loaders.report import EFFECTS
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_numbers, check_finite
 from kinetree.quantities.dynamics import external_forces
@@ -54,8 +55,8 @@ def from_model(mj_model: Any, *, lump: bool = True, floating_base: bool = False)
         )
     notes = []
 
-    def note(tag, name, why):
-        notes.append(f"{tag} {name!r}: {why}" if name else f"{tag}: {why}")
+    def note(tag, name, why, effect="motion"):
+        notes.append((EFFECTS.index(effect), f"{tag} {name!r}: {why}" if name else f"{tag}: {why}"))
 
     try:
         model = from_compiled(mj_model, note, lump=lump, floating_base=floating_base)
@@ -65,7 +66,7 @@ def from_model(mj_model: Any, *, lump: bool = True, floating_base: bool = False)
         note("floating_base=True", "", "the world has no body without a joint to set free")
     _note_sections(mj_model, notes)
     if notes:
-        notes = list(dict.fromkeys(notes))
+        notes = list(dict.fromkeys(text for _, text in sorted(notes, key=lambda note: note[0])))
         more = f"; and {len(notes) - _SHOWN} more" if len(notes) > _SHOWN else ""
         warnings.warn(
             f"model {model.name!r}: not converted: {'; '.join(notes[:_SHOWN])}{more}",
@@ -76,9 +77,12 @@ def from_model(mj_model: Any, *, lump: bool = True, floating_base: bool = False)
 
 
 def _note_sections(mj_model, notes):
-    for count, what in ((mj_model.ntendon, "tendons"), (mj_model.nsensor, "sensors")):
+    for count, what, effect in (
+        (mj_model.ntendon, "tendons", "motion"),
+        (mj_model.nsensor, "sensors", "control"),
+    ):
         if count:
-            notes.append(f"{count} {what}")
+            notes.append((EFFECTS.index(effect), f"{count} {what}"))
 
 
 def to_model(model: Model) -> Any:

@@ -37,7 +37,7 @@ def from_compiled(mj_model, note, *, lump=True, floating_base=False, paths=None)
 
     Args:
         mj_model: the compiled model.
-        note: called with tag, name and reason for everything that is not represented.
+        note: called with tag, name, reason and effect for everything that is not represented.
         lump: merge bodies without joints into those that carry them.
         floating_base: put bodies on the world without joints on free joints.
         paths: paths of mesh files by the names under which MuJoCo knows them.
@@ -91,7 +91,7 @@ def constraints_of(mj_model, tree, note):
         kind = int(mj_model.eq_type[e])
         tag = _TAGS.get(kind, "flex")
         if off or not mj_model.eq_active0[e]:
-            note(tag, given, "this constraint is switched off, and left out")
+            note(tag, given, "this constraint is switched off, and left out", "setting")
             continue
         if kind not in (CONNECT, WELD, JOINT):
             note(tag, given, f"an equality of {tag}s has no counterpart here")
@@ -102,7 +102,8 @@ def constraints_of(mj_model, tree, note):
         else:
             loop = _loop(mj_model, e, name, kind, tree.places)
             if loop.predecessor == loop.successor:
-                note(tag, given, "both ends are on one body; nothing moves, and it is left out")
+                why = "both ends are on one body; nothing moves, and it is left out"
+                note(tag, given, why, "setting")
             else:
                 loops.append(loop)
     return tuple(loops), tuple(couplings)
@@ -147,18 +148,21 @@ def actuators_of(mj_model, tree, note):
     number = {b.joint_name: i for i, b in enumerate(tree.bodies, start=1)}
     for a, given in enumerate(names_of(mj_model, "actuator")):
         if mj_model.actuator_trntype[a] not in (_JOINT, _JOINT_IN_PARENT):
-            note("actuator", given, "it does not act on a joint, and is left out")
+            note("actuator", given, "it does not act on a joint, and is left out", "control")
             continue
         j = int(mj_model.actuator_trnid[a, 0])
         gear = _gear(mj_model, a, j)
         if gear is None:
-            note("actuator", given, "its axis is fixed in the parent, and it is left out")
+            note(
+                "actuator", given, "its axis is fixed in the parent, and it is left out", "control"
+            )
             continue
         gain = _gain(mj_model, a)
         control = _range(mj_model, "ctrl", a, "actuator_ctrladr")
         effort = _range(mj_model, "force", a)
         if gain is None:
-            note("actuator", given, "a servo, filter or muscle: kept as a motor of the same gear")
+            why = "a servo, filter or muscle: kept as a motor of the same gear"
+            note("actuator", given, why, "control")
             control = (-math.inf, math.inf)
         else:  # the gain is part of our gear
             gear = gear * gain

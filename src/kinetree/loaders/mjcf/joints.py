@@ -78,9 +78,8 @@ def limits_of(mj_model, j, name, note) -> Limits | None:
         smallest, largest = (float(x) for x in mj_model.jnt_actfrcrange[j])
         limits["effort"] = max(abs(smallest), abs(largest))
         if smallest != -largest:
-            note(
-                "joint", name, "actuatorfrcrange differs in the two directions; the larger is kept"
-            )
+            why = "actuatorfrcrange differs in the two directions; the larger is kept"
+            note("joint", name, why, "control")
     return Limits(**limits) if limits else None
 
 

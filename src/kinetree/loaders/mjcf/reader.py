@@ -36,7 +36,7 @@ def read_mjcf(source: bytes, report, folders, options) -> Model:
     ) as error:
         raise mjcf.refusal(str(error)) from None
     for message in messages:
-        report.ignored(None, "MuJoCo", message)
+        report.ignored(None, "MuJoCo", message, "setting")
     _check_finite(mj_model, mjcf)
     model = from_compiled(
         mj_model,
@@ -47,7 +47,6 @@ def read_mjcf(source: bytes, report, folders, options) -> Model:
     )
     for part in (mjcf, *mjcf.attached):
         note_unused(part, report)
-    report.notices.sort(key=lambda notice: (notice.file != report.path, notice.line or 0))
     return model
 
 
@@ -59,12 +58,15 @@ def _noter(mjcf, report):
         tag = "actuator" if parent is not None and parent.tag == "actuator" else element.tag
         elements.setdefault((tag, element.get("name", "")), element)
 
-    def note(tag, name, why):
+    noted = set()
+
+    def note(tag, name, why, effect="motion"):
         element = elements.get((tag, name), elements.get((tag, "")))
         file, line = (report.path, None) if element is None else mjcf.place(element)
         what = f"<{tag} name={short(name)}>" if name else f"<{tag}>"
-        notice = Notice(file, line, what, why)
-        if notice not in report.notices:
+        notice = Notice(file, line, what, why, effect)
+        if notice not in noted:
+            noted.add(notice)
             report.notices.append(notice)
 
     return note
@@ -84,30 +86,42 @@ def _check_finite(mj_model, mjcf):
 # What a model represents stands beside the functions that read it: ``ATTRIBUTES`` of the modules.
 
 _ATTRIBUTES = ATTRIBUTES | joints.ATTRIBUTES | tree.ATTRIBUTES
-_PICTURES = "it is for pictures"
-_SIMULATION = "it is a setting of MuJoCo's simulation"
-_WHY = dict.fromkeys(("camera", "light", "visual", "texture", "layer", "skin"), _PICTURES) | {
-    "option": _SIMULATION,
-    "flag": _SIMULATION,
-    "size": _SIMULATION,
-    "statistic": _SIMULATION,
-    "lengthrange": _SIMULATION,
-    "sensor": "a model has no sensors",
-    "contact": "a model says what can touch, not how",
-    "tendon": "tendons have no counterpart in kinetree",
-    "site": _PICTURES,
-    "material": _PICTURES,
+_UNKNOWN = ("kinetree does not use it", "motion")
+_PICTURES = ("it is for pictures", "picture")
+_SIMULATION = ("it is a setting of MuJoCo's simulation", "setting")
+_TOUCH = ("a model says what can touch, not how", "contact")
+_EXACT = ("constraints of kinetree are exact", "setting")
+_WHY = {
+    **dict.fromkeys(
+        ("camera", "light", "visual", "texture", "layer", "skin", "site", "material"), _PICTURES
+    ),
+    **dict.fromkeys(("option", "flag", "size", "statistic", "lengthrange"), _SIMULATION),
+    "sensor": ("a model has no sensors", "control"),
+    "contact": _TOUCH,
+    "tendon": ("tendons have no counterpart in kinetree", "motion"),
+    "custom": ("kinetree does not use it", "setting"),
+    "key": ("kinetree does not use it", "control"),
+    "geom": ("kinetree does not use it", "contact"),
+    "mesh": ("kinetree does not use it", "picture"),
 }
+"""Why an element is left out, and what is different without it; also for its attributes."""
 _WHY_ATTRIBUTE = {
-    "condim": _WHY["contact"],
-    "friction": _WHY["contact"],
-    "margin": _WHY["contact"],
-    "gap": _WHY["contact"],
-    "solref": "constraints of kinetree are exact",
-    "solimp": "constraints of kinetree are exact",
-    "refpos": "the shape is shown without it; inertia from the mesh has it",
-    "refquat": "the shape is shown without it; inertia from the mesh has it",
+    **dict.fromkeys(("condim", "friction", "margin", "gap"), _TOUCH),
+    **dict.fromkeys(
+        ("refpos", "refquat"), ("the shape is shown without it; inertia has it", "contact")
+    ),
+    **dict.fromkeys(("fluidshape", "fluidcoef"), ("kinetree does not use it", "motion")),
+    "group": _PICTURES,
+    "user": ("numbers for programs of the user", "setting"),
 }
+_WHY_FLAG = {
+    "contact": ("it switches contact off, which a model does not say", "contact"),
+    "filterparent": _TOUCH,
+    "override": _TOUCH,
+    "actuation": ("it switches actuators off, which a model does not say", "control"),
+    "clampctrl": ("controls are kept to their ranges all the same", "control"),
+}
+_WHY_DRIVE = ("kinetree does not use it", "control")
 
 
 def note_unused(source, report):
@@ -119,17 +133,26 @@ def note_unused(source, report):
         tag = tag_of(element)
         known = _ATTRIBUTES.get(f"{section}/{tag}", _ATTRIBUTES.get(tag))
         if known is None:
-            why = _WHY.get(tag, "kinetree does not use it")
-            found.setdefault((source.place(element)[0], f"<{tag}>", why), []).append(element)
+            key = (source.place(element)[0], f"<{tag}>", *_WHY.get(tag, _UNKNOWN))
+            found.setdefault(key, []).append(element)
             continue
         for name in element.attrib:
             if name not in known:
-                why = _WHY_ATTRIBUTE.get(name, _WHY.get(tag, "kinetree does not use it"))
-                key = (source.place(element)[0], f"attribute {name!r} of <{tag}>", why)
+                why = _why_attribute(name, tag, section)
+                key = (source.place(element)[0], f"attribute {name!r} of <{tag}>", *why)
                 found.setdefault(key, []).append(element)
         inner = tag if tag in ("equality", "actuator") else section
         waiting += [(child, inner) for child in reversed(element.findall("*"))]
-    for (file, what, why), elements in found.items():
+    for (file, what, why, effect), elements in found.items():
         line = min(e.sourceline for e in elements)
         times = f" ({len(elements)} times)" if len(elements) > 1 else ""
-        report.notices.append(Notice(file, line, what + times, why))
+        report.notices.append(Notice(file, line, what + times, why, effect))
+
+
+def _why_attribute(name, tag, section):
+    if tag == "flag" and name in _WHY_FLAG:
+        return _WHY_FLAG[name]
+    if name.startswith("sol") and tag not in ("option", "default"):
+        return _EXACT
+    usual = _WHY_DRIVE if section == "actuator" else _UNKNOWN
+    return _WHY_ATTRIBUTE.get(name, _WHY.get(tag, usual))

@@ -161,16 +161,17 @@ def geometry_of(mj_model, tree, note, paths=None):
     """Every geom that has a shape of ours; ``paths`` are those of mesh files by MuJoCo's name."""
     found = []
     for g, name in enumerate(names_of(mj_model, "geom")):
+        collides = mj_model.geom_contype[g] or mj_model.geom_conaffinity[g]
         X = placement(mj_model.geom_pos[g], mj_model.geom_quat[g])
         if mj_model.geom_type[g] == MESH:
             shape, X = _mesh(mj_model, mj_model.geom_dataid[g], X, paths or {})
         else:
             shape = _shape(int(mj_model.geom_type[g]), [float(x) for x in mj_model.geom_size[g]])
         if shape is None:
-            note("geom", name, "its shape, such as a height field, has no counterpart here")
+            effect = "contact" if collides else "picture"
+            note("geom", name, "its shape, such as a height field, has no counterpart here", effect)
             continue
         place = tree.places[mj_model.geom_bodyid[g]]
-        collides = mj_model.geom_contype[g] or mj_model.geom_conaffinity[g]
         found.append(
             Geometry(
                 place.body, shape, X @ place.X, name,

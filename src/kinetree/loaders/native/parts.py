@@ -190,9 +190,12 @@ def _sizes(table, key, count) -> Any:
 def _mesh(table, report, folders):
     scale = table.numbers("scale", 3, (1, 1, 1))
     line = table.document.line((*table.path, "mesh"))
-    path = mesh_file(
-        table.text("mesh"), folders, lambda why: report.ignored(line, f"{table.label}: mesh", why)
-    )
+
+    def note(why):
+        effect = "contact" if table.flag("collision", True) else "picture"
+        report.ignored(line, f"{table.label}: mesh", why, effect)
+
+    path = mesh_file(table.text("mesh"), folders, note)
     x, y, z = map(float, scale)
     return None if path is None else geometry.Mesh(path, (x, y, z))
 

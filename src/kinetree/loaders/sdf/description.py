@@ -41,7 +41,7 @@ class Includes:
         if self.count > _MOST:
             raise uri.error(f"more than {_MOST} files are included")
         source = self._bytes(path, uri)
-        report = Report(path)
+        report = Report(path, self.report.effects)
         root = Node(parse(source, path), report)
         if root.tag != "sdf":
             raise root.error("the root element of an SDF file is <sdf>")
@@ -284,5 +284,5 @@ def version_of(root: Node) -> tuple[int, int]:
             f"file with 'gz sdf --print'"
         )
     if major > 1:
-        root.note("version", f"SDF {text} is newer than 1.12, as which it is read")
+        root.note("version", f"SDF {text} is newer than 1.12, as which it is read", "setting")
     return major, minor

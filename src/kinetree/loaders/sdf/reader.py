@@ -7,6 +7,7 @@ import numpy as np
 
 from kinetree.errors import KinetreeError, LoadError, ModelWarning
 from kinetree.joints import Fixed, Free, Prismatic, Revolute
+from kinetree.loaders.report import Effect
 from kinetree.loaders.sdf.description import Description, Includes, version_of
 from kinetree.loaders.sdf.frames import WORLD
 from kinetree.loaders.sdf.joints import Joint
@@ -18,6 +19,20 @@ from kinetree.spatial import Inertia, Plucker
 from kinetree.spatial.rotation import quaternion_from_rotation
 
 _GRAVITY = (0.0, 0.0, -9.8)  # of a world that does not say, by the standard
+EFFECTS: dict[str, Effect] = {
+    **dict.fromkeys(
+        ("visual", "light", "gui", "scene", "audio", "projector", "particle_emitter", "road",
+         "actor", "laser_retro"), "picture",
+    ),
+    **dict.fromkeys(("collision", "self_collide"), "contact"),
+    **dict.fromkeys(("sensor", "plugin", "battery"), "control"),
+    **dict.fromkeys(
+        ("sdf", "physics", "atmosphere", "magnetic_field", "spherical_coordinates",
+         "allow_auto_disable", "must_be_base_link"), "setting",
+    ),
+    **dict.fromkeys(("model", "world"), "motion"),
+}  # fmt: skip
+"""What is different without an element of SDF, and without what is inside it."""
 
 
 def read_sdf(source, report, folders, options) -> Model:
@@ -26,6 +41,7 @@ def read_sdf(source, report, folders, options) -> Model:
     What nothing connects to the world flies on a free joint, as in Gazebo, unless its model is
     static. See ``kinetree.loaders.load`` for the arguments.
     """
+    report.effects = EFFECTS
     element = parse(source, report.path)
     root = Node(element, report)
     if root.tag != "sdf":

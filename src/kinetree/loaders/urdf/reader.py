@@ -4,7 +4,7 @@ import warnings
 
 from kinetree.errors import ModelWarning
 from kinetree.joints import Fixed, Free
-from kinetree.loaders.report import Report, tag_of
+from kinetree.loaders.report import Effect, Report, tag_of
 from kinetree.loaders.urdf.elements import joint_dynamics, joint_limits, loop_ends, loop_joint
 from kinetree.loaders.urdf.joints import read_joints, read_transmissions
 from kinetree.loaders.urdf.links import read_links
@@ -15,6 +15,17 @@ from kinetree.model.geometry import Geometry
 from kinetree.model.model import STANDARD_GRAVITY
 from kinetree.spatial import Plucker
 
+EFFECTS: dict[str, Effect] = {
+    **dict.fromkeys(("visual", "material", "texture"), "picture"),
+    "collision": "contact",
+    **dict.fromkeys(
+        ("transmission", "ros2_control", "safety_controller", "calibration", "sensor"), "control"
+    ),
+    **dict.fromkeys(("robot", "gazebo"), "setting"),
+    **dict.fromkeys(("link", "joint"), "motion"),
+}
+"""What is different without an element of URDF, and without what is inside it."""
+
 
 def read_urdf(source, report, folders, options) -> Model:
     """The model in a URDF text.
@@ -22,6 +33,7 @@ def read_urdf(source, report, folders, options) -> Model:
     The root link is the base, or with ``options.floating_base`` a body on a free joint called
     ``root_joint``. See ``kinetree.loaders.load`` for the arguments.
     """
+    report.effects = EFFECTS
     element = parse(source, report.path)
     refuse_xacro(element, report)
     robot = Node(element, report)
