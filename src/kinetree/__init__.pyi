@@ -91,6 +91,7 @@ from kinetree.model import Loop as Loop
 from kinetree.model import Model as Model
 from kinetree.model import ModelBuilder as ModelBuilder
 from kinetree.model import Posture as Posture
+from kinetree.model import Sensor as Sensor
 from kinetree.model import Tendon as Tendon
 from kinetree.model import edit as edit
 from kinetree.model import from_arrays as from_arrays

@@ -19,6 +19,7 @@ from kinetree.model.parts import (
     Posture,
 )
 from kinetree.model.poe import from_poe, to_poe
+from kinetree.model.sensors import Sensor
 from kinetree.model.tendon import GravityCompensation, Tendon
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "Model",
     "ModelBuilder",
     "Posture",
+    "Sensor",
     "SpanningTree",
     "Tendon",
     "attach",

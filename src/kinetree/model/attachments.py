@@ -1,10 +1,11 @@
 """Attachments of a mechanism besides bodies and joints, by names before anything has a number.
 
-``ModelBuilder`` and ``MechanismGraph`` collect couplings, geometry, actuators, tendons, postures
-and pairs of shapes in the same way, and put numbers to the names when the tree is known.
+``ModelBuilder`` and ``MechanismGraph`` collect couplings, geometry, actuators, tendons, postures,
+pairs of shapes and sensors in the same way, and put numbers to the names when the tree is known.
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from kinetree.model.gearing import FOLLOWING_TOLERANCE, in_order
 from kinetree.model.geometry import ContactPair, Geometry, Surface
 from kinetree.model.names import number_of
 from kinetree.model.parts import Actuator, Coupling, Posture, as_floats, as_placement
+from kinetree.model.sensors import KINDS, Sensor
 from kinetree.model.tendon import GravityCompensation, Tendon
 from kinetree.model.transfer import loop_state
 
@@ -28,6 +30,7 @@ class Attachments:
         self._gravity_compensation: list[tuple] = []
         self._postures: list[tuple] = []
         self._contact_pairs: list[ContactPair] = []
+        self._sensors: list[Sensor] = []
         self._complete_postures: set[str] = set()  # of models: these speak of all joints
 
     def coupling(
@@ -171,6 +174,20 @@ class Attachments:
         self._postures.append((name, q, qd))
         return self
 
+    def sensor(self, name: str, kind: str, *, of="", reference="", at=None, **rest):
+        """Measure something, see ``Sensor``.
+
+        Args:
+            name: unique name, among the sensors.
+            kind: what it measures, such as "gyro" or "jointpos".
+            of: name of the joint, tendon, actuator, frame, body or shape that it is a sensor of.
+            reference: name of the frame or body that a frame is measured with respect to.
+            at: where it sits on the frame: a position (3,) or a ``Plucker``.
+            **rest: further attributes of ``Sensor``, such as ``cutoff`` and ``noise``.
+        """
+        self._sensors.append(Sensor(name, kind, of, reference, as_placement(at), **rest))
+        return self
+
     def _add_attachments(self, model, without=()):
         """What ``model`` has of these, less what belongs to joints left out."""
         body, joint = model.body_names, (None, *model.joint_names)
@@ -195,6 +212,8 @@ class Attachments:
                 self._tendons.append((t.name, over, *rest))
         for g in model.gravity_compensation:
             self.gravity_compensation(body[g.body], mass=g.mass, center=g.center)
+        driven = {a.name: model.driven_joint(a) for a in model.actuators}
+        self._sensors += [s for s in model.sensors if not {s.of, driven.get(s.of)} & set(without)]
         model = model.uncoupled  # whose postures tell of all joints
         for p in model.postures:
             kept = [(i, name) for i, name in enumerate(joint) if i and name not in without]
@@ -280,6 +299,7 @@ class Attachments:
             "tendons": tuple(tendons),
             "gravity_compensation": tuple(carried),
             "contact_pairs": tuple(self._contact_pairs),
+            "sensors": tuple(_sensor(s, bodies, body_number, joint_number) for s in self._sensors),
         }
 
     def _of_tree(self, name, q, qd, loop_names):
@@ -301,7 +321,22 @@ class Attachments:
         named = (p for p in self._postures if p[0] not in self._complete_postures)
         postures = {joint for _, q, qd in named for joint in (*(q or ()), *(qd or ()))}
         tendons = {joint for _, over, *_ in self._tendons for joint in over}
-        return couplings | postures | tendons, {joint for _, joint, *_ in self._actuators}
+        sensed = {s.of for s in self._sensors if s.kind in KINDS and KINDS[s.kind].of == "joint"}
+        return couplings | postures | tendons | sensed, {joint for _, joint, *_ in self._actuators}
+
+
+def _sensor(s, bodies, body_number, joint_number):
+    """A sensor where it was on its body, whose frame may have moved."""
+    kind = KINDS[s.kind].of if s.kind in KINDS else ""
+    if kind == "joint":
+        joint_number(s.of, f"joint of sensor {s.name!r}")
+    for of, placement in (("of", "placement"), ("reference", "reference_placement")):
+        name = getattr(s, of)
+        if kind == "frame" and any(b.name == name for b in bodies):
+            Y = body_number(name, f"body of sensor {s.name!r}")[1]
+            moved = {} if Y is None else {placement: getattr(s, placement) @ Y.inverse()}
+            s = replace(s, **moved) if moved else s
+    return s
 
 
 def _posture(name, q, qd, bodies, joint_number):

@@ -17,6 +17,7 @@ from kinetree.model.constraint_function import require_none_moved
 from kinetree.model.mechanism import MechanismGraph
 from kinetree.model.model import Model
 from kinetree.model.parts import Body, Frame, Posture, as_placement
+from kinetree.model.sensors import PARTIAL, lumped, mounted
 from kinetree.model.transfer import (
     body_motion,
     held_positions,
@@ -64,7 +65,7 @@ def lump_fixed(model: Model) -> Model:
     for k, g in enumerate(model.geometry):  # a link keeps its shapes
         if isinstance(model.joint[g.body], Fixed) and not g.link:
             parts["geometry"][k] = replace(parts["geometry"][k], link=model.body_names[g.body])
-    return model.replace(bodies=bodies, **parts)
+    return model.replace(bodies=bodies, **parts, sensors=lumped(model))
 
 
 @names_itself
@@ -135,6 +136,12 @@ def reroot(model: Model, body: str) -> Model:
             f"joint {root.joint_name!r} has {what}, in the axes of body {root.name!r}; remove it "
             f"before the joint goes to body {body!r}"
         )
+    for s in model.sensors:
+        if s.kind in PARTIAL and model.frame(s.of).body in model.support[i]:
+            raise ModelError(
+                f"sensor {s.name!r} ({s.kind}) is about what {s.of!r} carries, which is not the "
+                f"same with another root; remove it first (model.replace(sensors=...))"
+            )
     graph = MechanismGraph(model.name, gravity=model.gravity, base_name=model.base_name)
     rerooted = (
         graph.add_model(model, without=(root.joint_name,))
@@ -220,6 +227,7 @@ def attach(
         replace(a, loop=a.loop and a.loop + len(model.loops)) for a in parts["actuators"]
     ]
     fields: dict[str, Any] = {kind: (*getattr(model, kind), *new) for kind, new in parts.items()}
+    fields["sensors"] = (*model.sensors, *mounted(other, prefix, model, frame, as_placement(at)))
     bodies = (*model.bodies, *bodies)
     return model.replace(bodies=bodies, **fields, postures=_joint_postures(model, other, prefix))
 
@@ -262,7 +270,7 @@ def extract(model: Model, body: str) -> Model:
     bodies = [replace(model.bodies[k - 1], parent=number[model.parent[k]]) for k in subtree]
     postures = transferred_postures([b.joint for b in bodies], (subtree, model))
     base_name = model.body_names[model.parent[i]]
-    return model.replace(bodies=bodies, **parts, postures=postures, base_name=base_name, name=body)
+    return part.replace(bodies=bodies, **parts, postures=postures, base_name=base_name, name=body)
 
 
 @names_itself
@@ -312,7 +320,7 @@ def grounded(model: Model) -> Model:
     bodies = [replace(b, parent=b.parent - 1) for b in model.bodies[1:]]
     old = range(2, model.body_count + 1)
     postures = transferred_postures([b.joint for b in bodies], (old, model))
-    return model.replace(
+    return part.replace(
         bodies=bodies, **parts, postures=postures, base_name=model.body_names[1],
         gravity=X.E @ model.gravity,
     )  # fmt: skip

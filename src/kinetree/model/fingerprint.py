@@ -23,6 +23,8 @@ def fingerprint(model) -> str:
     for added_later in (model.constraints, model.contact_pairs):
         if added_later:
             _describe(added_later, parts.append)
+    if model.sensors:
+        _describe(["sensors", model.sensors], parts.append)
     return hashlib.sha256(b"".join(part + b"\0" for part in parts)).hexdigest()
 
 
@@ -111,7 +113,7 @@ def is_plain(model) -> bool:
     """
     parts = (*model.bodies, *model.frames, *model.loops, *model.couplings, *model.geometry)
     parts += (*model.actuators, *model.postures, *model.constraints, *model.contact_pairs)
-    parts += (*model.tendons, *model.gravity_compensation)
+    parts += (*model.tendons, *model.gravity_compensation, *model.sensors)
     return _is_plain(model.gravity) and all(map(_is_plain, parts))
 
 

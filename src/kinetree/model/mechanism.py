@@ -19,7 +19,7 @@ from kinetree.model.constraint_function import require_none_moved
 from kinetree.model.graph import ConnectivityGraph, SpanningTree, best_tree, importance
 from kinetree.model.model import STANDARD_GRAVITY, Model
 from kinetree.model.names import number_of
-from kinetree.model.parts import Body, Frame, JointDynamics, Limits, Loop, as_placement
+from kinetree.model.parts import Body, Frame, JointDynamics, Limits, Loop, as_placement, is_identity
 from kinetree.model.validate import check_inertia_type, check_joint_type
 from kinetree.spatial import Inertia, Plucker
 
@@ -244,7 +244,7 @@ class MechanismGraph(Attachments):
             near, far = (j.X_P, j.X_S) if forward[i] else (j.X_S, j.X_P)
             joint = j.joint if forward[i] else reversed_joint(j.joint)
             placement, inertia = near @ Y[parent].inverse(), self._bodies[names[i]]
-            if not _is_identity(far):
+            if not is_identity(far):
                 inertia = inertia.transformed(far)
             of_joint = (j.name, j.limits, j.dynamics if forward[i] else turned_drive(j.dynamics))
             bodies.append(Body(names[i], parent, joint, placement, inertia, *of_joint))
@@ -261,13 +261,13 @@ class MechanismGraph(Attachments):
             frames.append(Frame(name, i, at @ Y[i].inverse()))
         taken = {f.name for f in frames} | set(names)
         for i, name in enumerate(names):
-            if not _is_identity(Y[i]) and f"{name}_link" not in taken:
+            if not is_identity(Y[i]) and f"{name}_link" not in taken:
                 frames.append(Frame(f"{name}_link", i, Y[i].inverse()))
 
         def number(name, role):
             self._check_body(self.base_name if name is None else name, role)
             i = 0 if name is None else names.index(name)
-            return i, None if _is_identity(Y[i]) else Y[i]
+            return i, None if is_identity(Y[i]) else Y[i]
 
         loop_names = [loop.name for loop in loops]
         attachments = self._numbered(bodies, loop_names, number, self.joint_names, "mechanism")
@@ -297,10 +297,6 @@ def turned_drive(dynamics):
         return dynamics
     p, s = dynamics.active_predecessor, dynamics.active_successor
     return replace(dynamics, active_predecessor=s, active_successor=p)
-
-
-def _is_identity(X):
-    return X.E.tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1]] and X.r.tolist() == [0, 0, 0]
 
 
 def _check_known(name, names, role):

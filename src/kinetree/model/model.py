@@ -27,6 +27,7 @@ from kinetree.model.limits import (
 )
 from kinetree.model.parts import Actuator, Body, Coupling, Frame, Loop, Posture
 from kinetree.model.replacing import map_numbers, replaced_parts
+from kinetree.model.sensors import Sensor, measurable
 from kinetree.model.tendon import GravityCompensation, Tendon
 from kinetree.model.validate import check_model, check_parts
 from kinetree.spatial import Motion, Plucker
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 _FIELDS = (
     "frames", "loops", "constraints", "couplings", "geometry", "actuators", "postures", "gravity",
-    "name", "base_name", "tendons", "gravity_compensation", "contact_pairs",
+    "name", "base_name", "tendons", "gravity_compensation", "sensors", "contact_pairs",
 )  # fmt: skip
 
 _COMPILED = ("kernels", "memo")
@@ -66,6 +67,7 @@ class Model:
         strict: refuse physically impossible inertias instead of warning about them.
         tendons: springs, dampers and limits over several joints.
         gravity_compensation: forces that carry the weight of bodies.
+        sensors: what the mechanism measures of itself.
         contact_pairs: shapes that may touch, or shall not, whatever else says.
     """
 
@@ -86,6 +88,7 @@ class Model:
         strict: bool = True,
         tendons: tuple[Tendon, ...] = (),
         gravity_compensation: tuple[GravityCompensation, ...] = (),
+        sensors: tuple[Sensor, ...] = (),
         contact_pairs: tuple[ContactPair, ...] = (),
     ):
         self.name, self.base_name, self.strict = name, base_name, strict
@@ -95,6 +98,7 @@ class Model:
         self.actuators, self.postures = tuple(actuators), tuple(postures)
         self.tendons, self.gravity_compensation = tuple(tendons), tuple(gravity_compensation)
         self.contact_pairs = tuple(contact_pairs)
+        self.sensors = tuple(sensors)
         check_parts(self)
         self.gravity = np.array(gravity)
         self.gravity.flags.writeable = False
@@ -428,7 +432,8 @@ class Model:
         """A copy with some things changed.
 
         Actuators of loop joints that are no longer there go with them, unless there are new
-        ``actuators``; so do pairs of shapes, unless there are new ``contact_pairs``.
+        ``actuators``; so do sensors and pairs of shapes, unless there are new ``sensors`` or
+        ``contact_pairs``.
 
         Args:
             inertia: new inertias by body name.
@@ -439,7 +444,7 @@ class Model:
             strict: whether inertias must be those of solid bodies; as before by default.
             **fields: new ``bodies``, ``frames``, ``loops``, ``constraints``, ``couplings``,
                 ``geometry``, ``actuators``, ``postures``, ``gravity``, ``name``, ``base_name``,
-                ``tendons``, ``gravity_compensation``, ``contact_pairs``.
+                ``tendons``, ``gravity_compensation``, ``sensors``, ``contact_pairs``.
         """
         unknown = set(fields) - {"bodies", *_FIELDS}
         if unknown:
@@ -455,7 +460,10 @@ class Model:
             dynamics=dynamics,
         )  # fmt: skip
         strict = self.strict if strict is None else strict
-        return Model(strict=strict, **{**kept, **fields, **parts})
+        changed = {**kept, **fields, **parts}
+        if "sensors" not in fields:
+            changed["sensors"] = measurable(self.sensors, changed)
+        return Model(strict=strict, **changed)
 
     def with_constraint(
         self,

@@ -29,6 +29,7 @@ __all__ = [
     "as_floats",
     "as_numbers",
     "as_placement",
+    "is_identity",
 ]
 
 
@@ -294,6 +295,11 @@ class Posture:
 
     def __hash__(self):
         return hash(self._content())
+
+
+def is_identity(X) -> bool:
+    """Whether a transform changes nothing, exactly."""
+    return X.E.tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1]] and X.r.tolist() == [0, 0, 0]
 
 
 def as_placement(at) -> Plucker:

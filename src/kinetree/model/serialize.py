@@ -25,7 +25,9 @@ from kinetree.model.parts import (
     Limits,
     Loop,
     Posture,
+    is_identity,
 )
+from kinetree.model.sensors import Sensor
 from kinetree.model.tendon import GravityCompensation, Tendon
 from kinetree.spatial import Inertia, Plucker
 
@@ -185,7 +187,36 @@ def to_dict(model):
             for g in model.gravity_compensation
         ],
         **_given(contact_pairs=[_contact_pair(p) for p in model.contact_pairs] or None),
+        **_given(sensors=[_sensor(s) for s in model.sensors] or None),
     }
+
+
+def _sensor(s):
+    """What is not as usual; older versions read models without sensors."""
+    what, usual, found = f"sensor {s.name!r}", Sensor("", ""), {}
+    for f in fields(s):
+        x = getattr(s, f.name)
+        if f.name in ("shape", "inertia"):
+            if x is not None:
+                found[f.name] = _shape(x, what) if f.name == "shape" else _inertia(x, what)
+        elif isinstance(x, Plucker):
+            if not is_identity(x):
+                found[f.name] = placement(x, s.name)
+        elif x != getattr(usual, f.name):
+            found[f.name] = plain(x, what)
+    return found
+
+
+def _read_sensor(data):
+    found = {name: _tuples(x) for name, x in data.items()}
+    for name in ("placement", "reference_placement"):
+        if name in data:
+            found[name] = read_placement(data[name])
+    if "shape" in data:
+        found["shape"] = _read_shape(data["shape"])
+    if "inertia" in data:
+        found["inertia"] = Inertia(**data["inertia"])
+    return Sensor(**found)
 
 
 def _coupling(c, joint_names):
@@ -214,12 +245,14 @@ def _body(b, names):
         "joint_name": b.joint_name,
         "joint": joint(b.joint, b.joint_name),
         "placement": placement(b.placement, b.joint_name),
-        "inertia": {
-            name: plain(getattr(b.inertia, name), f"inertia of body {b.name!r}")
-            for name in ("mass", "first_moment", "rotational")
-        },
+        "inertia": _inertia(b.inertia, f"body {b.name!r}"),
         **_of_joint(b, b.joint_name),
     }
+
+
+def _inertia(I, what):
+    names = ("mass", "first_moment", "rotational")
+    return {name: plain(getattr(I, name), f"inertia of {what}") for name in names}
 
 
 def _given(**values):
@@ -240,11 +273,14 @@ def _dynamics(given, what):
     return {key: x for key, x in found if x or not key.startswith("active_")}
 
 
+def _shape(shape, what):
+    return {"type": type(shape).__name__} | _fields(shape, f"shape of {what}")
+
+
 def _geometry(g, names):
-    shape = {"type": type(g.shape).__name__} | _fields(g.shape, f"shape of {g.name!r}")
     return {
         "body": names[g.body],
-        "shape": shape,
+        "shape": _shape(g.shape, repr(g.name)),
         "placement": placement(g.placement, g.name),
         "name": g.name,
         "visual": g.visual,
@@ -350,6 +386,7 @@ def _read(cls, data, known):
         contact_pairs=tuple(
             ContactPair(**{**p, "surface": _read_surface(p)}) for p in data.get("contact_pairs", ())
         ),
+        sensors=tuple(map(_read_sensor, data.get("sensors", ()))),
         gravity=data["gravity"],
         name=data["name"],
         base_name=data["base_name"],
@@ -385,15 +422,19 @@ def _read_body(b, number, known):
     )
 
 
-def _read_geometry(g, number):
-    shape = {name: _tuples(x) for name, x in g["shape"].items()}
+def _read_shape(data):
+    shape = {name: _tuples(x) for name, x in data.items()}
     kinds = {kind.__name__: kind for kind in shapes.Shape.__args__}
     kind = shape.pop("type")
     if kind not in kinds:
         raise ModelError(f"unknown shape {kind!r}; known: {sorted(kinds)}")
+    return kinds[kind](**shape)
+
+
+def _read_geometry(g, number):
     return Geometry(
         number[g["body"]],
-        kinds[kind](**shape),
+        _read_shape(g["shape"]),
         read_placement(g["placement"]),
         g["name"],
         g["visual"],

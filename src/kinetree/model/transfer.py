@@ -6,6 +6,7 @@ import numpy as np
 
 from kinetree.errors import LoopError, ModelError
 from kinetree.model.parts import Posture
+from kinetree.model.sensors import KINDS
 
 
 def transferred(model, number, X):
@@ -109,7 +110,10 @@ def inside(model, bodies, body):
                 f"tendon {t.name!r} leads out of the subtree of {body!r}: remove it first "
                 f"(model.replace(tendons=...))"
             )
-    kept = model.replace(
+    on = (
+        s for s in model.sensors if KINDS[s.kind].of != "frame" or model.frame(s.of).body in bodies
+    )
+    kept = model.replace(sensors=on).replace(
         frames=[f for f in model.frames if f.body in bodies],
         loops=[loop for loop in model.loops if loop.predecessor in bodies],
         couplings=[c for c in model.couplings if c.joint in bodies],
@@ -117,7 +121,8 @@ def inside(model, bodies, body):
         tendons=[t for t in model.tendons if set(t.joints) <= set(bodies)],
         gravity_compensation=[g for g in model.gravity_compensation if g.body in bodies],
     )
-    return kept.replace(actuators=[a for a in kept.actuators if a.loop or a.joint in bodies])
+    actuators = [a for a in kept.actuators if a.loop or a.joint in bodies]
+    return kept.replace(actuators=actuators)
 
 
 # --- held joints, and those that follow them alone -----------------------------------------------

@@ -13,6 +13,7 @@ from kinetree.model.constraint_function import ConstraintFunction
 from kinetree.model.gearing import with_leaders
 from kinetree.model.geometry import ContactPair, Geometry
 from kinetree.model.parts import Actuator, Body, Coupling, Frame, Limits, Loop, Posture
+from kinetree.model.sensors import Sensor, check_sensors
 from kinetree.model.tendon import GravityCompensation, Tendon
 from kinetree.model.tree import check_parents
 from kinetree.model.validate_attachments import (
@@ -35,6 +36,7 @@ def check_parts(model):
         "couplings": Coupling, "geometry": Geometry, "actuators": Actuator, "postures": Posture,
         "tendons": Tendon, "gravity_compensation": GravityCompensation,
         "contact_pairs": ContactPair,
+        "sensors": Sensor,
     }  # fmt: skip
     for name, kind in kinds.items():
         for part in getattr(model, name):
@@ -87,6 +89,10 @@ def check_model(model, *, strict):
         _check_array(np.asarray(g.mass), (), f"mass of the {what}")
         _check_array(np.asarray(g.center), (3,), f"center of the {what}")
     check_contact_pairs(model)
+    check_sensors(model)
+    for sensor in model.sensors:
+        for X in (sensor.placement, sensor.reference_placement):
+            _check_transform(X, f"placement of sensor {sensor.name!r}")
 
 
 def _check_names(model):
@@ -98,6 +104,7 @@ def _check_names(model):
         "actuator": tuple(a.name for a in model.actuators),
         "posture": tuple(p.name for p in model.postures),
         "tendon": tuple(t.name for t in model.tendons),
+        "sensor": tuple(s.name for s in model.sensors),
     }
     for kind, names in kinds.items():
         seen = set()

@@ -10,6 +10,7 @@ from kinetree.errors import InteropError, ModelError
 from kinetree.model import geometry
 from kinetree.model.constraint_function import require_none_written
 from kinetree.model.coupling import require_written
+from kinetree.model.parts import is_identity
 from kinetree.model.serialize import surface
 from kinetree.writers.native_parts import inertia_table, joint_table, placement_keys
 
@@ -35,6 +36,7 @@ def to_toml(model) -> str:
         ("tendon", (_tendon(model, t) for t in model.tendons)),
         ("gravity_compensation", (_carried(model, g) for g in model.gravity_compensation)),
         ("contact_pair", (_contact_pair(model, p) for p in model.contact_pairs)),
+        ("sensor", map(_sensor, model.sensors)),
     ):
         for table in tables:
             what = f"{key} {table.get('name', '')!r}"
@@ -106,19 +108,7 @@ def _coupling(model, coupling):
 def _geometry(model, part):
     table: dict = {"name": part.name} if part.name else {}
     table |= {**_on(model, part.body), **placement_keys(part.placement)}
-    shape = part.shape
-    sizes = [getattr(shape, f.name) for f in fields(shape)]
-    if isinstance(shape, geometry.HeightField):
-        raise InteropError(
-            f"shape {part.name!r} is a height field, which the format for writing by hand has no "
-            f"word for; save the model as JSON, or leave it out: model.replace(geometry=...)"
-        )
-    if isinstance(shape, geometry.Mesh):
-        table["mesh"] = shape.path
-        if tuple(shape.scale) != (1, 1, 1):
-            table["scale"] = shape.scale
-    else:
-        table[type(shape).__name__.lower()] = sizes[0] if len(sizes) == 1 else sizes
+    table |= _shape(part.shape, part.name)
     for key in ("visual", "collision"):
         if not getattr(part, key):
             table[key] = False
@@ -135,6 +125,19 @@ def _contact_pair(model, pair):
     table: dict = {"name": pair.name} if pair.name else {}
     table |= {"first": pair.first, "second": pair.second}
     return table | ({} if pair.touch else {"touch": False}) | _surface(pair)
+
+
+def _shape(shape, name):
+    sizes = [getattr(shape, f.name) for f in fields(shape)]
+    if isinstance(shape, geometry.HeightField):
+        raise InteropError(
+            f"shape {name!r} is a height field, which the format for writing by hand has no "
+            f"word for; save the model as JSON, or leave it out: model.replace(geometry=...)"
+        )
+    if not isinstance(shape, geometry.Mesh):
+        return {type(shape).__name__.lower(): sizes[0] if len(sizes) == 1 else sizes}
+    scale = {} if tuple(shape.scale) == (1, 1, 1) else {"scale": shape.scale}
+    return {"mesh": shape.path, **scale}
 
 
 def _actuator(model, actuator):
@@ -175,6 +178,22 @@ def _by_joint(model, values, slices, usual):
         if tuple(values[part]) != tuple(usual[part]):
             given[name] = values[part][0] if len(values[part]) == 1 else values[part]
     return given
+
+
+def _sensor(s):
+    """What is not as usual; ``inertia`` may be that of nothing."""
+    table = {"name": s.name, "kind": s.kind}
+    table |= {key: x for key in ("of", "reference") if (x := getattr(s, key))}
+    table |= placement_keys(s.placement)
+    if not is_identity(s.reference_placement):
+        table["reference_at"] = placement_keys(s.reference_placement)
+    numbers = ("cutoff", "noise", "offset", "data", "beyond")
+    table |= {key: x for key in numbers if (x := getattr(s, key))}
+    if s.shape is not None:
+        table["shape"] = _shape(s.shape, s.name)
+    if s.inertia is not None:
+        table["inertia"] = inertia_table(s.inertia) or {"mass": 0.0}
+    return table
 
 
 # --- Values as TOML that reads back exactly ------------------------------------------------------

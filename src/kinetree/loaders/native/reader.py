@@ -2,7 +2,8 @@
 
 Each kind of part has its own array of tables: ``[[body]]``, ``[[frame]]``, ``[[loop]]``,
 ``[[coupling]]``, ``[[geometry]]``, ``[[actuator]]``, ``[[posture]]``, ``[[tendon]]``,
-``[[gravity_compensation]]``, ``[[contact_pair]]``. docs/formats.md describes the keys.
+``[[gravity_compensation]]``, ``[[contact_pair]]``, ``[[sensor]]``. docs/formats.md describes the
+keys.
 """
 
 import re
@@ -72,7 +73,7 @@ class _Reader:
         """The finished model."""
         for key in (
             "body", "frame", "loop", "coupling", "geometry", "actuator", "posture", "tendon",
-            "gravity_compensation", "contact_pair",
+            "gravity_compensation", "contact_pair", "sensor",
         ):  # fmt: skip
             read = getattr(self, f"_{key}")
             for table in self.top.tables(key):
@@ -216,6 +217,26 @@ class _Reader:
             raise table.error("shapes that do not touch have no surface", "surface")
         else:
             self.builder.exclude(*ends, name=name)
+
+    def _sensor(self, table):
+        shape, rest = table.table("shape"), {"data": tuple(table.numbers("data", None, ()))}
+        rest |= {key: table.number(key, 0.0) for key in ("cutoff", "noise", "offset")}
+        at = placement_of(table, "reference_at")
+        if at is not None:
+            rest["reference_placement"] = at
+        if shape is not None:
+            rest["shape"] = read_shape(shape, self.report, self.folders)
+            shape.finish()
+        self.builder.sensor(
+            self._named(table, "sensor"),
+            table.text("kind"),
+            of=table.text("of", ""),
+            reference=table.text("reference", ""),
+            at=placement(table),
+            inertia=read_inertia(table),
+            beyond=tuple(table.texts("beyond", ())),
+            **rest,
+        )
 
     @staticmethod
     def _by_joint(table, key):

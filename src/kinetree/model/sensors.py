@@ -1,0 +1,284 @@
+"""Sensors: what a mechanism measures of itself, in the words of MJCF.
+
+A sensor names what it measures: a joint, a tendon, an actuator, a frame or body, a shape. Names
+hold when a model is edited, so that sensors go along unchanged; those whose object is gone go, too.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from kinetree.errors import ModelError
+from kinetree.joints import Fixed
+from kinetree.model.geometry import Shape
+from kinetree.model.names import number_of
+from kinetree.model.parts import Part
+from kinetree.spatial import Inertia, Plucker
+from kinetree.spelling import did_you_mean
+
+__all__ = ["KINDS", "Kind", "Sensor"]
+
+
+class Kind(NamedTuple):
+    """What sensors of a kind have in common."""
+
+    of: str
+    """What it is a sensor of: "joint", "tendon", "actuator", "frame", "shape"; empty for all."""
+    size: int
+    """Numbers of a reading; 0 for as many as the joint has variables."""
+    unit: str
+    """Unit of the reading; that of joints is of one that turns."""
+    needs: str
+    """What it depends on, besides q: "", "qd", "qdd", "controls", "t", or "contact"."""
+    data: str = "real"
+    """How ``cutoff`` clips readings: "real" both ways, "positive" from above, "" not at all."""
+    relative: bool = False
+    """Whether it can be measured with respect to a reference frame."""
+
+
+KINDS = {
+    "jointpos": Kind("joint", 0, "rad", ""),
+    "jointvel": Kind("joint", 0, "rad/s", "qd"),
+    "jointlimitpos": Kind("joint", 1, "rad", ""),
+    "jointlimitvel": Kind("joint", 1, "rad/s", "qd"),
+    "jointactuatorfrc": Kind("joint", 1, "N·m", "controls"),
+    "ballquat": Kind("joint", 4, "", "", ""),
+    "ballangvel": Kind("joint", 3, "rad/s", "qd"),
+    "tendonpos": Kind("tendon", 1, "m", ""),
+    "tendonvel": Kind("tendon", 1, "m/s", "qd"),
+    "tendonlimitpos": Kind("tendon", 1, "m", ""),
+    "tendonlimitvel": Kind("tendon", 1, "m/s", "qd"),
+    "tendonactuatorfrc": Kind("tendon", 1, "N", "controls"),
+    "actuatorpos": Kind("actuator", 1, "rad", ""),
+    "actuatorvel": Kind("actuator", 1, "rad/s", "qd"),
+    "actuatorfrc": Kind("actuator", 1, "N", "controls"),
+    "framepos": Kind("frame", 3, "m", "", relative=True),
+    "framequat": Kind("frame", 4, "", "", "", relative=True),
+    "framexaxis": Kind("frame", 3, "", "", "", relative=True),
+    "frameyaxis": Kind("frame", 3, "", "", "", relative=True),
+    "framezaxis": Kind("frame", 3, "", "", "", relative=True),
+    "framelinvel": Kind("frame", 3, "m/s", "qd", relative=True),
+    "frameangvel": Kind("frame", 3, "rad/s", "qd", relative=True),
+    "framelinacc": Kind("frame", 3, "m/s²", "qdd"),
+    "frameangacc": Kind("frame", 3, "rad/s²", "qdd"),
+    "accelerometer": Kind("frame", 3, "m/s²", "qdd"),
+    "gyro": Kind("frame", 3, "rad/s", "qd"),
+    "velocimeter": Kind("frame", 3, "m/s", "qd"),
+    "magnetometer": Kind("frame", 3, "T", ""),
+    "force": Kind("frame", 3, "N", "qdd"),
+    "torque": Kind("frame", 3, "N·m", "qdd"),
+    "touch": Kind("frame", 1, "N", "contact", "positive"),
+    "rangefinder": Kind("frame", 1, "m", "contact"),
+    "distance": Kind("shape", 1, "m", "contact", "", relative=True),
+    "normal": Kind("shape", 3, "", "contact", "", relative=True),
+    "fromto": Kind("shape", 6, "m", "contact", "", relative=True),
+    "subtreecom": Kind("frame", 3, "m", ""),
+    "subtreelinvel": Kind("frame", 3, "m/s", "qd"),
+    "subtreeangmom": Kind("frame", 3, "N·m·s", "qd"),
+    "e_potential": Kind("", 1, "J", ""),
+    "e_kinetic": Kind("", 1, "J", "qd"),
+    "clock": Kind("", 1, "s", "t"),
+}
+"""Kinds of sensors by name, which are those of MJCF."""
+
+PARTIAL = ("force", "torque", "subtreecom", "subtreelinvel", "subtreeangmom")
+"""Kinds that are about a body with all that it carries."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sensor(Part):
+    """A measurement; ``kinetree.sensors`` has the readings.
+
+    Attributes:
+        name: unique name, among the sensors.
+        kind: what it measures, one of ``kinetree.model.sensors.KINDS``, such as "gyro".
+        of: name of what it is a sensor of: a joint, a tendon, an actuator, a frame or body, a
+            shape; empty for those of the whole mechanism.
+        reference: name of the frame or body that a frame is measured with respect to, the base by
+            default; of the other shape for distances.
+        placement: from the coordinates of the frame ``of`` to those of the sensor.
+        reference_placement: from the coordinates of ``reference`` to those of the reference frame.
+        cutoff: readings beyond it, in either direction, are clipped; 0 for none.
+        noise: standard deviation of the noise, in units of the reading. Readings have none; it is
+            there for filters and for whoever adds it.
+        offset: added to the reading: of a joint, its reading where our variables are zero.
+        data: numbers that the kind needs: of "magnetometer" the magnetic field in base
+            coordinates, (3,).
+        shape: volume around the frame in which "touch" feels contact.
+        inertia: of forces and subtrees, where they are about a part of the body alone because it
+            was merged with others: inertia of this part, in sensor coordinates.
+        beyond: names of the bodies that this part carries.
+    """
+
+    name: str
+    kind: str
+    of: str = ""
+    reference: str = ""
+    placement: Plucker = field(default_factory=Plucker.identity)
+    reference_placement: Plucker = field(default_factory=Plucker.identity)
+    cutoff: float = 0.0
+    noise: float = 0.0
+    offset: float = 0.0
+    data: tuple[float, ...] = ()
+    shape: Shape | None = None
+    inertia: Inertia | None = None
+    beyond: tuple[str, ...] = ()
+
+    def renamed(self, name) -> "Sensor":
+        """The sensor with ``name`` of every name in it."""
+        named = {k: name(getattr(self, k)) for k in ("name", "of", "reference") if getattr(self, k)}
+        return replace(self, **named, beyond=tuple(map(name, self.beyond)))
+
+
+def known_names(parts) -> dict:
+    """Names that sensors can refer to, by what has them.
+
+    Args:
+        parts: fields of a model by name: bodies, frames, actuators, tendons, geometry, base_name.
+    """
+    bodies = [b.name for b in parts["bodies"]]
+    frames = [*(f.name for f in parts["frames"]), parts["base_name"], *bodies]
+    shapes = dict.fromkeys(g.name for g in parts["geometry"] if g.name)
+    return {
+        "joint": [b.joint_name for b in parts["bodies"] if b.joint.nq],
+        "tendon": [t.name for t in parts.get("tendons", ())],
+        "actuator": [a.name for a in parts["actuators"]],
+        "frame": frames,
+        "shape": [*shapes, *(name for name in frames if name not in shapes)],
+        "body": bodies,
+    }
+
+
+def measurable(sensors, parts) -> tuple:
+    """The sensors that have an object among the fields of a model."""
+    if not sensors:
+        return ()
+    known = {kind: set(names) for kind, names in known_names(parts).items()}
+
+    def has(s):
+        kind = KINDS[s.kind].of
+        return (
+            (not kind or s.of in known[kind])
+            and (not s.reference or s.reference in known[kind])
+            and all(b in known["body"] for b in s.beyond)
+        )
+
+    return tuple(filter(has, sensors))
+
+
+def check_sensors(model):
+    """Raise ModelError for a sensor of an unknown kind, or of something that is not there."""
+    if not model.sensors:
+        return
+    known = known_names(vars(model))
+    for s in model.sensors:
+        what = f"sensor {s.name!r}"
+        if s.kind not in KINDS:
+            raise ModelError(
+                f"{what} has kind {s.kind!r}, which is not one of the kinds of sensors; "
+                f"{did_you_mean(s.kind, KINDS, most=3)}"
+            )
+        _check_object(model, s, KINDS[s.kind], what, known)
+        for name in ("cutoff", "noise"):
+            if not getattr(s, name) >= 0:
+                raise ModelError(f"{name} of {what} must not be negative, got {getattr(s, name)}")
+        if s.kind == "magnetometer" and len(s.data) != 3:
+            raise ModelError(
+                f"{what} needs the magnetic field in base coordinates, data=(x, y, z) [T], got "
+                f"{s.data!r}"
+            )
+
+
+def _check_object(model, s, kind, what, known):
+    role = f"what {what} ({s.kind}) is of"
+    if not kind.of:
+        if s.of or s.reference:
+            raise ModelError(f"{what} ({s.kind}) is of the whole mechanism, got of={s.of!r}")
+        return
+    number_of(s.of, known[kind.of], f"{role}, a {kind.of},", "model")
+    if s.reference and not kind.relative:
+        raise ModelError(f"{what} ({s.kind}) has no reference, got reference={s.reference!r}")
+    if kind.of == "shape" or s.reference:
+        number_of(s.reference, known[kind.of], f"the reference of {what}", "model")
+    for body in s.beyond:
+        number_of(body, known["body"], f"a body beyond {what}", "model")
+    if kind.of == "joint":
+        joint = next(b.joint for b in model.bodies if b.joint_name == s.of)
+        wrong = (
+            (joint.nq, joint.nv) != (4, 3) if s.kind.startswith("ball") else
+            "limit" in s.kind and joint.nv != 1
+        )  # fmt: skip
+        if wrong:
+            need = "a ball joint" if s.kind.startswith("ball") else "a joint of one variable"
+            raise ModelError(f"{role} must be {need}; {s.of!r} is a {type(joint).__name__}")
+
+
+def size_of(model, sensor) -> int:
+    """How many numbers a reading has."""
+    size = KINDS[sensor.kind].size
+    if size:
+        return size
+    joint = model.bodies[model.joint_index(sensor.of) - 1].joint
+    return joint.nq if sensor.kind == "jointpos" else joint.nv
+
+
+# --- sensors of bodies that become part of others -------------------------------------------------
+
+
+def lumped(model) -> list[Sensor]:
+    """The sensors where bodies on fixed joints become part of their parents.
+
+    What a body carries is then a part of the new body, and of what that carries.
+    """
+    return [_lumped(model, s) if s.kind in PARTIAL else s for s in model.sensors]
+
+
+def _lumped(model, s):
+    frame = model.frame(s.of)
+
+    def merged(i):
+        return i == 0 or isinstance(model.joint[i], Fixed)
+
+    if s.inertia is None and not merged(frame.body):
+        return s
+    inertia = Inertia.zero() if s.inertia is None else s.inertia
+    roots = [frame.body] if s.inertia is None else [model.body_index(b) for b in s.beyond]
+    to_sensor, beyond = s.placement @ frame.placement, []
+    X = {frame.body: Plucker.identity()}  # from the body of the sensor to each that is one with it
+    waiting = roots[::-1]
+    while waiting:
+        i = waiting.pop()
+        if not merged(i):
+            beyond.append(model.body_names[i])
+            continue
+        if i != frame.body:
+            X[i] = model.tree_transform[i] @ _between(model, X, i)
+        if i:
+            inertia = inertia + model.inertia[i].inverse_transformed(X[i]).transformed(to_sensor)
+        waiting += model.children[i][::-1]
+    return replace(s, inertia=inertia, beyond=tuple(beyond))
+
+
+def _between(model, X, i):
+    """From the body of the sensor to the parent of ``i``, over fixed joints."""
+    p = model.parent[i]
+    return X[p] if p in X else model.tree_transform[p] @ _between(model, X, p)
+
+
+def mounted(other, prefix, model, frame, at) -> list[Sensor]:
+    """Sensors of a model that is mounted on a frame of another, with its base ``at`` there."""
+    here = prefix + other.base_name
+    taken = here in (*model.body_names, *model.frame_names)
+    found = []
+    for s in other.sensors:
+        new = s.renamed(lambda name: prefix + name)
+        if KINDS[s.kind].of == "frame":
+            if s.kind in PARTIAL and s.inertia is None and other.frame(s.of).body == 0:
+                carried = tuple(prefix + other.body_names[i] for i in other.children[0])
+                new = replace(new, inertia=Inertia.zero(), beyond=carried)
+            if taken and s.of == other.base_name:
+                new = replace(new, of=frame.name, placement=s.placement @ at)
+            if taken and s.reference == other.base_name:
+                X = s.reference_placement @ at
+                new = replace(new, reference=frame.name, reference_placement=X)
+        found.append(new)
+    return found
