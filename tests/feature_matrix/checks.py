@@ -273,19 +273,38 @@ def _(f, c):
 
 
 def passive(c):
-    """Springs, dampers and friction of all joints, as the leaders feel them."""
+    """Springs, dampers, friction, tendons and carried weight, as the leaders feel them."""
     r, whole = c.ref, c.ref.whole
     q, qd = r.full(c.q), r.G @ c.qd
     tau = np.zeros(whole.nv)
     for i, body in enumerate(whole.bodies, start=1):
         if body.dynamics:
             tau[whole.v_slice[i]] = of_joint(body, q[i], qd[whole.v_slice[i]])
+    for t in whole.tendons:
+        c_t, rows = np.array(t.coefficients), [whole.v_slice[i].start for i in t.joints]
+        L, Ld = tendon_length(t, q), c_t @ qd[rows]
+        stretch = L - np.clip(L, *t.rest)
+        tau[rows] -= c_t * (t.stiffness * stretch + t.damping * Ld + t.friction * np.sign(Ld))
     tau, at, rates = r.G.T @ tau, r.loop_positions(), r.loop_rates()
     forces = {
         p.name: of_joint(p, at[p.name], rates[p.name]) if p.dynamics else np.zeros(p.joint.nv)
         for p in c.plain.loops
     }
-    return tau + r.loop_forces(forces)
+    return tau + r.loop_forces(forces) + (carried(r) if whole.gravity_compensation else 0)
+
+
+def tendon_length(t, q):
+    return t.offset + sum(k * q[i][0] for i, k in zip(t.joints, t.coefficients, strict=True))
+
+
+def carried(r):
+    """Joint forces of gravity compensation: a force through a point of each body."""
+    f = np.zeros((r.count, 6))
+    for g in r.model.gravity_compensation:
+        R, p = r.T[g.body]
+        push = -g.mass * r.gravity
+        f[g.body - 1] += [*np.cross(p + R @ g.center, push), *push]
+    return r.forces(f)
 
 
 def of_joint(part, q, qd):

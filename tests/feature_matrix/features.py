@@ -190,6 +190,16 @@ def _rotor(rng):
     return kt.gears.add_rotor(hinges(rng), "j3", ratio=20.0, inertia=I, on="a")
 
 
+def _with_tendon(rng):
+    tendons = (
+        kt.Tendon("cable", (1, 3), (0.8, -0.5), 0.1, -9.0, 9.0, 3.0, 0.4, 0.2, (-0.1, 0.05)),
+        kt.Tendon("free", (2,), (2.0,)),
+    )
+    carried = (kt.GravityCompensation(2, 0.7, (0.1, -0.2, 0.3)),)
+    carried += (kt.GravityCompensation(3, -0.2, (0.0, 0.1, 0.0)),)
+    return hinges(rng).replace(tendons=tendons, gravity_compensation=carried)
+
+
 def _massless(rng, which):
     return hinges(rng).replace(inertia={which: NOTHING}, name=f"massless {which}")
 
@@ -280,6 +290,7 @@ FEATURES = {
         lambda r: hinges(r, stiffness=(3.0, 0.0, 1.0), damping=(0.2, 0.3, 0.0),
                          rest=(0.1, 0.0, 0.4)), "spring", "stiffness", "damp"
     ),
+    "tendon": _plain(_with_tendon, "tendon", "gravity compensation", "carried"),
     "friction": _plain(lambda r: hinges(r, friction=(0.3, 0.0, 0.2)), "friction"),
     "massless body": _plain(lambda r: _massless(r, "b"), "mass", "inertia"),
     "massless end": _plain(lambda r: _massless(r, "c"), "mass", "inertia", "j3", singular=True),

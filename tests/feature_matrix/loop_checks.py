@@ -1,7 +1,7 @@
 """What is required of ``kinetree.loops``: with loops, and of mechanisms that have none."""
 
 import numpy as np
-from feature_matrix.checks import Coordinates, kinetic_rate, max_of, passive
+from feature_matrix.checks import Coordinates, kinetic_rate, max_of, passive, tendon_length
 from feature_matrix.walk import check, not_of_a_model
 
 import kinetree as kt
@@ -383,13 +383,22 @@ def _(f, c):
 
 @check("loops.mechanical_energy")
 def _(f, c):
-    springs = 0.0
-    whole, q = c.ref.whole, c.ref.full(c.q)
-    for i, body in enumerate(whole.bodies, start=1):
-        springs += spring_energy(body, q[i])
-    at = c.ref.loop_positions()
-    springs += sum(spring_energy(p, at[p.name]) for p in c.plain.loops)
-    f.same(f(c.model, c.q, c.qd), c.ref.kinetic() + c.ref.potential_at(c.q) + springs)
+    total = c.ref.kinetic() + c.ref.potential_at(c.q) + passive_energy(c.ref)
+    f.same(f(c.model, c.q, c.qd), total)
+
+
+def passive_energy(r):
+    """Of the springs in joints and tendons, and of weight that is carried."""
+    q, at = r.full(r.q), r.loop_positions()
+    energy = sum(spring_energy(body, q[i]) for i, body in enumerate(r.whole.bodies, start=1))
+    energy += sum(spring_energy(p, at[p.name]) for p in r.model.loops)
+    for t in r.whole.tendons:
+        L = tendon_length(t, q)
+        energy += t.stiffness * (L - np.clip(L, *t.rest)) ** 2 / 2
+    for g in r.model.gravity_compensation:
+        R, p = r.T[g.body]
+        energy += g.mass * r.gravity @ (p + R @ g.center)
+    return energy
 
 
 def spring_energy(part, q):

@@ -20,7 +20,7 @@ from types import SimpleNamespace
 import numpy as np
 from feature_matrix.checks import max_of, passive
 from feature_matrix.features import case
-from feature_matrix.loop_checks import spring_energy
+from feature_matrix.loop_checks import passive_energy
 from feature_matrix.motion_checks import at_time, short
 from feature_matrix.reference import Reference
 from feature_matrix.walk import Checked, Outcome, require_named
@@ -119,7 +119,8 @@ class Bench:
         parts = [*zip(c.plain.joint_names, c.plain.bodies, strict=True),
                  *((p.name, p) for p in c.plain.loops)]  # fmt: skip
         rough = {name: replace(p.dynamics, friction=()) for name, p in parts if p.dynamics}
-        other.__dict__["plain"] = c.plain.replace(dynamics=rough)
+        tendons = [replace(t, friction=0.0) for t in c.plain.tendons]
+        other.__dict__["plain"] = c.plain.replace(dynamics=rough, tendons=tendons)
         other.__dict__.pop("ref", None)
         if not any(isinstance(b.joint, kt.Prescribed) for b in c.model.bodies):
             other.model = other.plain
@@ -170,10 +171,7 @@ class Bench:
     def energy(self, q, qd):
         """Kinetic, of gravity, and of springs."""
         r = Reference(self.case.plain, q, qd)
-        full, at = r.full(q), r.loop_positions()
-        springs = sum(spring_energy(b, full[i]) for i, b in enumerate(r.whole.bodies, start=1))
-        springs += sum(spring_energy(p, at[p.name]) for p in self.case.plain.loops)
-        return r.kinetic() + r.potential_at(q) + springs
+        return r.kinetic() + r.potential_at(q) + passive_energy(r)
 
 
 # --- cells ---------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from kinetree.algorithms.kinematics import (
     body_velocities,
     joint_transforms,
 )
-from kinetree.algorithms.passive import stretch
+from kinetree.algorithms.passive import stretch, tendon_stretch, tendon_variables
 from kinetree.model.dynamics import has_dynamics
 from kinetree.model.views import axial_view, condensed
 from kinetree.spatial import Force, crf
@@ -59,7 +59,10 @@ def potential_energy(model, q):
 
 @for_all_joints()
 def elastic_energy(model, q):
-    """``½ Δᵀ k Δ`` of the springs in the joints [J], those that close loops included."""
+    """``½ Δᵀ k Δ`` of the springs in joints, those that close loops included, and tendons [J].
+
+    With ``+Σ m g·c`` of the masses whose weight gravity compensation carries.
+    """
     energy = 0
     for i, body in enumerate(model.bodies, start=1):
         if has_dynamics(body, "stiffness"):
@@ -69,6 +72,15 @@ def elastic_energy(model, q):
             energy = energy + _of_spring(
                 loop, loop_joint_motion(model, q, model.zero_velocity, [loop]).q
             )
+    for t in model.tendons:
+        if t.has("stiffness"):
+            L = t.length(tendon_variables(model, t, q, model.q_slice))
+            energy = energy + t.stiffness * tendon_stretch(t, L) ** 2 / 2
+    if model.gravity_compensation:
+        X_0 = base_transforms(model, joint_transforms(model, q)[0])
+        for g in model.gravity_compensation:
+            X = X_0[g.body]
+            energy = energy + g.mass * (model.gravity @ (X.r + X.E.T @ np.array(g.center)))
     return energy
 
 

@@ -1,13 +1,19 @@
-"""Forces that joints exert of their own accord: springs, dampers, dry friction."""
+"""Forces of the mechanism itself: springs, dampers, dry friction, tendons, carried weight."""
 
 import numpy as np
 
 from kinetree.algorithms.closed.forces import loop_joint_motion
 from kinetree.algorithms.coupled import for_all_joints, force
+from kinetree.algorithms.kinematics import joint_transforms
+from kinetree.model.coupling import exact
 from kinetree.model.dynamics import has_dynamics
+from kinetree.spatial import Force, Inertia
 from kinetree.spatial.ops import less, select
 
-__all__ = ["own_force", "passive_force", "spring_and_damper_force", "stretch"]
+__all__ = [
+    "compensation_force", "own_force", "passive_force", "spring_and_damper_force", "stretch",
+    "tendon_stretch", "tendon_variables",
+]  # fmt: skip
 
 
 @for_all_joints(force)
@@ -15,14 +21,16 @@ def passive_force(model, q, qd):
     """``-k Δ - d qd - c sign(qd)`` of every joint, (nv,); dry friction is zero at rest.
 
     ``Δ`` is the displacement from the rest position on the manifold of the joint,
-    ``joint.difference(rest, q)``. Joints that close loops add ``B tau_k``, see ``closed.forces``.
+    ``joint.difference(rest, q)``. Joints that close loops add ``B tau_k``, see ``closed.forces``,
+    tendons the same law of their lengths, and gravity compensation ``-Σ J_iᵀ m_i g``.
     """
     tau = [model.zero_velocity[:0]]
     for i, body in enumerate(model.bodies, start=1):
         q_i, qd_i = q[model.q_slice[i]], qd[model.v_slice[i]]
         tau.append(own_force(body, q_i, qd_i))
     names = ("stiffness", "damping", "friction")
-    return _with_loops(model, q, qd, np.concatenate(tau), own_force, names)
+    tau = _with_tendons(model, q, qd, np.concatenate(tau), _pull)
+    return _with_loops(model, q, qd, tau, own_force, names)
 
 
 def own_force(part, q, qd):
@@ -32,11 +40,11 @@ def own_force(part, q, qd):
 
 @for_all_joints(force)
 def spring_and_damper_force(model, q, qd):
-    """``-k Δ - d qd`` of every joint, (nv,): ``passive_force`` without dry friction."""
+    """``-k Δ - d qd`` of every joint and so on, (nv,): ``passive_force`` without dry friction."""
     tau = [model.zero_velocity[:0]]
     for i, body in enumerate(model.bodies, start=1):
         tau.append(_spring_and_damper(body, q[model.q_slice[i]], qd[model.v_slice[i]]))
-    tau = np.concatenate(tau)
+    tau = _with_tendons(model, q, qd, np.concatenate(tau), _spring_and_damper_pull)
     return _with_loops(model, q, qd, tau, _spring_and_damper, ("stiffness", "damping"))
 
 
@@ -69,6 +77,68 @@ def stretch(part, q):
     """Displacement ``Δ`` of the spring of a body's joint, or of a loop joint, (nv,)."""
     rest = np.array(part.dynamics.rest) if part.dynamics.rest else part.joint.neutral()
     return part.joint.difference(rest, q)
+
+
+# --- tendons: ``tau_i = c_i f`` ------------------------------------------------------------------
+
+
+def tendon_variables(model, tendon, values, slices):
+    """Positions or velocities of the joints of a tendon, of a model without couplings."""
+    return [values[..., slices[i].start] for i in tendon.joints]
+
+
+def _with_tendons(model, q, qd, tau, pull):
+    """``tau`` with the forces of the tendons and of gravity compensation."""
+    for t in model.tendons:
+        if t.has("stiffness", "damping", "friction"):
+            L = t.length(tendon_variables(model, t, q, model.q_slice))
+            f = pull(t, L, t.rate(tendon_variables(model, t, qd, model.v_slice)))
+            share = np.zeros(model.nv, np.asarray(f).dtype)
+            for i, c in zip(t.joints, t.coefficients, strict=True):
+                share[model.v_slice[i].start] = exact(c) * f
+            tau = tau + share
+    return tau + compensation_force(model, q) if model.gravity_compensation else tau
+
+
+def _pull(t, L, Ld):
+    f = _spring_and_damper_pull(t, L, Ld)
+    return f - t.friction * _sign(Ld) if t.has("friction") else f
+
+
+def _spring_and_damper_pull(t, L, Ld):
+    f = -t.stiffness * tendon_stretch(t, L) if t.has("stiffness") else 0
+    return f - t.damping * Ld if t.has("damping") else f
+
+
+def tendon_stretch(t, L):
+    """How far the length is beyond the rest lengths, between which a tendon is slack."""
+    low, high = t.rest
+    if low == high:
+        return L - exact(low)
+    return select(less(high, L), L - exact(high), select(less(L, low), L - exact(low), 0 * L))
+
+
+# --- gravity compensation: the passes of RNEA at rest, with the masses that are carried ----------
+
+
+def compensation_force(model, q):
+    """``-Σ J_iᵀ m_i g`` over the masses whose weight is carried, (nv,)."""
+    I = {}
+    for g in model.gravity_compensation:
+        c, m = np.array(g.center), g.mass
+        part = Inertia(m, m * c, np.zeros((3, 3), dtype=int))
+        I[g.body] = I[g.body] + part if g.body in I else part
+    bodies = sorted({k for i in I for k in model.support[i]})
+    X, S = joint_transforms(model, q, bodies=bodies)
+    a, f = {0: -model.a_g}, {0: Force.zero()}
+    for i in bodies:
+        a[i] = X[i] @ a[model.parent[i]]
+        f[i] = I[i] @ a[i] if i in I else Force.zero()
+    tau = [np.zeros(joint.nv, dtype=int) for joint in model.joint[1:]]
+    for i in reversed(bodies):
+        tau[i - 1] = S[i].T @ f[i]
+        f[model.parent[i]] = f[model.parent[i]] + X[i].T @ f[i]
+    return np.concatenate(tau)
 
 
 def _sign(x):

@@ -7,7 +7,7 @@ import numpy as np
 from kinetree.algorithms import crba
 from kinetree.algorithms.passive import spring_and_damper_force
 from kinetree.errors import ShapeError, SimulationError, SingularError
-from kinetree.model.dynamics import joints_with
+from kinetree.model.dynamics import has_passive_forces
 
 STIFF = ("rosenbrock", "implicit_midpoint", "variational", "generalized_alpha")
 """Integrators for stiff springs and dampers; the first two for any tree."""
@@ -69,7 +69,7 @@ def _fastest_passive_motion(model):
 
     At the neutral position and without loops, which only make motions slower; None without any.
     """
-    if not joints_with(model, "stiffness", "damping") or model.scalar_type().kind == "O":
+    if not has_passive_forces(model, "stiffness", "damping") or model.scalar_type().kind == "O":
         return None
     q, one = model.neutral(), np.eye(model.nv)
     H = crba.joint_space_inertia(model, q)

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from kinetree.functional.kernel import UserKernel
 from kinetree.integration.prescription import Prescription
-from kinetree.model.dynamics import joints_with
+from kinetree.model.dynamics import has_passive_forces
 from kinetree.quantities import dynamics, hybrid
 
 
@@ -60,11 +60,6 @@ class Field:
 def is_traceable(force) -> bool:
     """Whether a force can be part of compiled code: a ``@kernel``, or one that is ``traceable``."""
     return isinstance(force, UserKernel) or getattr(force, "traceable", False)
-
-
-def has_passive_forces(model) -> bool:
-    """Whether joints of the model have springs, dampers or friction of their own."""
-    return bool(joints_with(model, "stiffness", "damping", "friction"))
 
 
 # --- prescribed joints: hybrid dynamics — RBDA §9.1 ----------------------------------------------

@@ -51,6 +51,7 @@ def _movable(model):
     found = []
     for i, joint in enumerate(model.joint[1:], start=1):
         bound = has_dynamics(model.bodies[i - 1], "stiffness") or model.travel[i] is not None
+        bound = bound or any(i in t.joints for t in model.tendons)
         if joint.nq and (joint.unit_parts or (joint.turns_over and not bound)):
             found.append(i)
     return found

@@ -32,6 +32,16 @@ def joints_with(model, *names) -> tuple[str, ...]:
     return tuple(name for name, part in parts if any(has_dynamics(part, n) for n in names))
 
 
+def has_passive_forces(model, *names) -> bool:
+    """Whether joints or tendons have some of these, all by default, or weight is carried.
+
+    Carried weight counts with ``"stiffness"``: both are forces of the position.
+    """
+    names = names or ("stiffness", "damping", "friction")
+    carried = "stiffness" in names and model.gravity_compensation
+    return bool(joints_with(model, *names) or carried or any(t.has(*names) for t in model.tendons))
+
+
 def actuation(model):
     """Joint forces for a unit of control of each actuator, (nv, n_actuators).
 

@@ -31,12 +31,12 @@ from kinetree.loops.stepping.options import (
     projected,
 )
 from kinetree.model import Model
-from kinetree.model.dynamics import joints_with
+from kinetree.model.dynamics import has_passive_forces
 from kinetree.simulation.forces.actuators import drive_of
 from kinetree.simulation.forces.applied import PassiveForces, as_force
 from kinetree.simulation.forces.friction import friction_of
 from kinetree.simulation.forces.limits import StiffLimits, limits_of
-from kinetree.simulation.forces.loop_joints import loop_joint_forces_of
+from kinetree.simulation.forces.loop_joints import loop_joint_forces_of, tendon_forces_of
 from kinetree.simulation.forces.modes import Modes
 from kinetree.simulation.forces.stateful import StatefulStepper, stateful_forces
 
@@ -208,12 +208,11 @@ def effects_of(model, *, friction="smooth", limits="stiff", motors=None) -> Effe
     law, stops = friction_of(model, friction), limits_of(model, limits)
     smooth = law if law is not None and not law.exact else None
     stiff = stops if isinstance(stops, StiffLimits) else None
-    springs = joints_with(model, "stiffness", "damping")
-    frictionless = law is None and joints_with(model, "friction")
     loops = loop_joint_forces_of(model, friction, limits)
+    tendons = tendon_forces_of(model, friction, limits)
     passive = None
-    if springs or frictionless or smooth or stiff or loops or (law is not None and law.exact):
-        passive = PassiveForces(smooth, stiff, loops)
+    if has_passive_forces(model) or smooth or stiff or loops or tendons:
+        passive = PassiveForces(smooth, stiff, loops, tendons)
     return Effects(
         model,
         passive,

@@ -21,7 +21,7 @@ from kinetree.loops.state_space.system import (
 )
 from kinetree.model import Model
 from kinetree.model.arrays import as_joint_vector, as_model
-from kinetree.model.dynamics import has_dynamics
+from kinetree.model.dynamics import has_passive_forces
 from kinetree.quantities import dynamics
 from kinetree.quantities.dynamics import external_forces
 from kinetree.spatial import Force
@@ -69,32 +69,26 @@ def system_of(
             )
     tree = model.spanning_tree
     space, units = space_of(model), scaling(model)
-    has_passive_forces = passive and any(
-        has_dynamics(part, name)
-        for part in (*model.bodies, *model.loops)
-        for name in ("stiffness", "damping", "friction")
-    )
+    is_passive = passive and has_passive_forces(model)
     force = _force(model, tau)
 
     def F(t, q, v):
         total = force(t, q, v) - dynamics.bias_force(tree, q, v, f_ext)
-        return total + dynamics.passive_force(model, q, v) if has_passive_forces else total
+        return total + dynamics.passive_force(model, q, v) if is_passive else total
 
     def energy_gradient(q, v):
         return np.concatenate([_energy_gradient(tree, q, v), dynamics.mass_matrix(tree, q) @ v])
 
     def derivatives(t, q, v, vdot, lam):
         loads = () if f_ext is None else (external_forces(model, f_ext),)
-        by_q, by_v = _equation_derivatives(
-            model, q, v, vdot, lam, *loads, passive=has_passive_forces
-        )
+        by_q, by_v = _equation_derivatives(model, q, v, vdot, lam, *loads, passive=is_passive)
         if callable(tau):  # a function of the user's own
             of_motors = central_differences(lambda q, v: force(t, q, v), q, v, space.move)
             by_q[: model.nv] -= of_motors[0]
             by_v[: model.nv] -= of_motors[1]
         return by_q, by_v
 
-    isolated = tau is None and f_ext is None and not has_passive_forces
+    isolated = tau is None and f_ext is None and not is_passive
     return ConstrainedSystem(
         n=model.nv,
         m=len(units.rows),

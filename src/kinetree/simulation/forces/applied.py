@@ -15,7 +15,7 @@ from kinetree.errors import ModelError, ShapeError, SingularError, TraceError, U
 from kinetree.functional.kernel import UserKernel, kernel
 from kinetree.integration.field import is_traceable
 from kinetree.model.arrays import as_joint_vector, as_numbers, check_finite
-from kinetree.model.dynamics import joints_with
+from kinetree.model.dynamics import has_passive_forces
 from kinetree.model.gearing import Gearing
 from kinetree.model.limits import ratio_to_leader
 from kinetree.quantities import dynamics, kinematics
@@ -61,27 +61,29 @@ def _springs_and_dampers(model, q, qd):
 
 @dataclass(frozen=True)
 class PassiveForces:
-    """Passive forces of joints: springs, dampers, smooth friction, stiff limits.
+    """Passive forces of a mechanism: springs, dampers, smooth friction, stiff limits.
 
     Attributes:
         friction: a smooth ``Friction`` with the parameters of the model, or None.
         limits: ``StiffLimits`` with the parameters of the model, or None.
         loops: ``LoopJointForces``, or None.
+        tendons: ``TendonForces``, or None.
     """
 
     friction: Any = None
     limits: Any = None
     loops: Any = None
+    tendons: Any = None
     traceable = True
 
     def __call__(self, model, t, q, qd):
         """Joint forces, (..., nv)."""
         tau = 0 * qd
-        if joints_with(model, "stiffness", "damping"):
+        if has_passive_forces(model, "stiffness", "damping"):
             traced = np.asarray(qd).dtype == object
             exert = spring_and_damper_force if traced else _springs_and_dampers
             tau = tau + exert(model, q, qd)
-        for law in (self.friction, self.limits, self.loops):
+        for law in (self.friction, self.limits, self.loops, self.tendons):
             if law is not None:
                 tau = tau + law(model, t, q, qd)
         return tau

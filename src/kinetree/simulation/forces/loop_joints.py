@@ -1,7 +1,7 @@
-"""Dry friction and ends of travel of joints that close loops: forces along them, in joint space.
+"""Dry friction and ends of travel of joints that close loops, and of tendons, in joint space.
 
 The laws are those of joints in the tree, smooth friction and stiff limits. The variables that they
-speak of are measured on the bodies; see ``kinetree.algorithms.closed.forces``.
+speak of are measured on the bodies, see ``kinetree.algorithms.closed.forces``, or are lengths.
 """
 
 from dataclasses import dataclass, replace
@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from kinetree.algorithms.closed.forces import loop_joint_motion
-from kinetree.errors import ModelError
+from kinetree.algorithms.passive import tendon_variables
+from kinetree.errors import ModelError, SingularError
 from kinetree.loops.kinematics.loop_joints import loop_motion_of, loop_slices
 from kinetree.model.dynamics import has_dynamics
 from kinetree.quantities import dynamics
+from kinetree.simulation.forces.applied import on_variables
 from kinetree.simulation.forces.friction import REFERENCE_STEP, Friction
 from kinetree.simulation.forces.limits import RigidLimits, StiffLimits
 
@@ -35,8 +37,7 @@ class LoopJointForces:
 
     def __call__(self, model, t, q, qd):
         """Joint forces, (..., nv)."""
-        traced = np.asarray(qd).dtype == object
-        x, v, B = loop_joint_motion(model, q, qd) if traced else loop_motion_of(model, q, qd)
+        x, v, B = self.motion(model, q, qd)
         forces: list = [0 * v[..., i] for i in range(v.shape[-1])]
         for i, c, width in self.levels:
             forces[i] = forces[i] + self.friction.smoothed(c, v[..., i], width)
@@ -44,6 +45,11 @@ class LoopJointForces:
             forces[i] = forces[i] + self.limits.push(x[..., i_q], v[..., i], *stop)
         columns = [B[..., i] * np.asarray(f)[..., None] for i, f in enumerate(forces)]
         return sum(columns[1:], columns[0])
+
+    def motion(self, model, q, qd):
+        """Positions, velocities and ``B``, which makes joint forces of forces along them."""
+        traced = np.asarray(qd).dtype == object
+        return loop_joint_motion(model, q, qd) if traced else loop_motion_of(model, q, qd)
 
 
 def loop_joint_forces_of(model, friction, limits) -> LoopJointForces | None:
@@ -58,25 +64,33 @@ def loop_joint_forces_of(model, friction, limits) -> LoopJointForces | None:
     bounded = [x for x in model.loops if _is_bounded(x)] if limits is not None else []
     if not rough and not bounded:
         return None
-    law = friction if isinstance(friction, Friction) else Friction()
-    if rough and (friction == "exact" or getattr(friction, "exact", False)):
-        raise ModelError(
-            f"joint {rough[0].name!r} closes a loop and has friction, which can only be smooth "
-            f"there: friction='smooth', or make it a joint of the tree"
-        )
-    if bounded and (limits == "rigid" or isinstance(limits, RigidLimits)):
-        raise ModelError(
-            f"joint {bounded[0].name!r} closes a loop and has limits, which can only be stiff "
-            f"there: limits='stiff', or make it a joint of the tree"
-        )
+    law, stiff = _laws(
+        friction, limits, rough, bounded, "joint {!r} closes a loop and",
+        ", or make it a joint of the tree",
+    )  # fmt: skip
     mobility, at = _mobility(model), loop_slices(model)
     levels = []
     for loop in rough:
         for i, c in enumerate(loop.dynamics.friction, start=at[loop.name].start):
             levels.append((i, c, _width(law, c * mobility[i])))
-    stiff = limits if isinstance(limits, StiffLimits) else StiffLimits()
     stops = tuple(stop for loop in bounded for stop in _stops(model, loop, stiff, mobility))
     return LoopJointForces(law, tuple(levels), replace(stiff, stops=stops))
+
+
+def _laws(friction, limits, rough, bounded, what, remedy):
+    """The smooth law of friction and that of stiff limits, which are the ones that go here."""
+    if rough and (friction == "exact" or getattr(friction, "exact", False)):
+        raise ModelError(
+            f"{what.format(rough[0].name)} has friction, which can only be smooth there: "
+            f"friction='smooth'{remedy}"
+        )
+    if bounded and (limits == "rigid" or isinstance(limits, RigidLimits)):
+        raise ModelError(
+            f"{what.format(bounded[0].name)} has limits, which can only be stiff there: "
+            f"limits='stiff'{remedy}"
+        )
+    law = friction if isinstance(friction, Friction) else Friction()
+    return law, limits if isinstance(limits, StiffLimits) else StiffLimits()
 
 
 def _is_bounded(loop):
@@ -110,9 +124,68 @@ def _stops(model, loop, stiff, mobility):
     for sign, bounds in ((1.0, loop.limits.lower), (-1.0, loop.limits.upper)):
         for k, bound in enumerate(bounds):
             if np.isfinite(bound):
-                inertia = 1 / mobility[at_v + k]
-                stiffness: Any = stiff.stiffness
-                if stiffness is None or np.ndim(stiffness):
-                    stiffness = stiff.frequency**2 * inertia
-                d = 2 * stiff.damping_ratio * np.sqrt(stiffness * inertia)
-                yield at_q + k, at_v + k, sign, bound, float(stiffness), float(d)
+                yield at_q + k, at_v + k, sign, bound, *_spring(stiff, 1 / mobility[at_v + k])
+
+
+def _spring(stiff, inertia):
+    """Stiffness and damping of a stop for what has this inertia."""
+    stiffness: Any = stiff.stiffness
+    if stiffness is None or np.ndim(stiffness):
+        stiffness = stiff.frequency**2 * inertia
+    d = 2 * stiff.damping_ratio * np.sqrt(stiffness * inertia)
+    return float(stiffness), float(d)
+
+
+# --- tendons: lengths ``L0 + A q`` and forces ``Aᵀ f`` -------------------------------------------
+
+
+@dataclass(frozen=True)
+class TendonForces(LoopJointForces):
+    """What tendons of a model exert by friction and limits; its variables are their lengths."""
+
+    def __call__(self, model, t, q, qd):
+        """Joint forces, (..., nv)."""
+        of_all = super().__call__
+        return on_variables(model, q, qd, lambda full, q, qd: of_all(full, t, q, qd))
+
+    def motion(self, model, q, qd):
+        """Lengths, their rates, and ``Aᵀ``."""
+        L = [t.length(tendon_variables(model, t, q, model.q_slice)) for t in model.tendons]
+        Ld = [t.rate(tendon_variables(model, t, qd, model.v_slice)) for t in model.tendons]
+        L, Ld = (np.stack([np.asarray(x) for x in found], axis=-1) for found in (L, Ld))
+        return L, Ld, _coefficients(model).T
+
+
+def _coefficients(model):
+    """``A``: rates of the lengths for velocities of all joints, (tendons, nv)."""
+    A = np.zeros((len(model.tendons), model.uncoupled.nv))
+    for row, t in zip(A, model.tendons, strict=True):
+        row[[model.uncoupled.v_slice[i].start for i in t.joints]] = t.coefficients
+    return A
+
+
+def tendon_forces_of(model, friction, limits) -> TendonForces | None:
+    """Friction and limits of the tendons, as for ``loop_joint_forces_of``; None without any."""
+    rough = [t for t in model.tendons if t.has("friction")] if friction is not None else []
+    bounded = [t for t in model.tendons if t.is_limited] if limits is not None else []
+    if not rough and not bounded:
+        return None
+    law, stiff = _laws(friction, limits, rough, bounded, "tendon {!r}", "")
+    full, A = model.uncoupled.spanning_tree, _coefficients(model)
+    try:
+        inverse = dynamics.inverse_mass_matrix(full, full.neutral())
+    except SingularError:  # massless joints, as in nominal_mobility
+        inverse = np.eye(full.nv)
+    mobility = np.maximum(np.einsum("ki,ij,kj->k", A, inverse, A), np.finfo(float).tiny)
+    number = {t.name: k for k, t in enumerate(model.tendons)}
+    levels = tuple(
+        (number[t.name], t.friction, _width(law, t.friction * mobility[number[t.name]]))
+        for t in rough
+    )
+    stops = []
+    for t in bounded:
+        k = number[t.name]
+        for sign, bound in ((1.0, t.lower), (-1.0, t.upper)):
+            if np.isfinite(bound):
+                stops.append((k, k, sign, bound, *_spring(stiff, 1 / mobility[k])))
+    return TendonForces(law, levels, replace(stiff, stops=tuple(stops)))

@@ -22,7 +22,7 @@ class Observables(NamedTuple):
     Attributes:
         kinetic: kinetic energy [J], (...).
         gravity: potential energy in the gravity field [J], (...).
-        elastic: energy of the springs that the joints have [J], (...).
+        elastic: energy of springs in joints and tendons, and of gravity compensation [J], (...).
         momentum: spatial momentum about the origin of the base, (..., 6).
         center: centre of mass [m], (..., 3).
     """

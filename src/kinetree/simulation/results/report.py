@@ -208,7 +208,7 @@ def _floats_freely(model, field, tau):
         len(roots) == 1
         and isinstance(roots[0].joint, Free)
         and not any(has_dynamics(roots[0], name) for name in _AT_THE_ROOT)
-        and not (model.is_constrained or field.forces)
+        and not (model.is_constrained or field.forces or model.gravity_compensation)
         and not np.any(tau[..., :6])
     )
 
