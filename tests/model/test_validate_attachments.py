@@ -79,8 +79,8 @@ def test_couplings(model, couplings, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"joint": 0}, "actuator 'u' refers to joint 0; the model has joints 1 to 4"),
-        ({"gear": (1.0, 2.0)}, "joint 'a_joint' with 1 degrees of freedom; gear needs 1 entries"),
+        ({"joint": 0}, "actuator 'u' drives nothing: give a joint, a tendon or a frame"),
+        ({"gear": (1.0, 2.0)}, "joint 'a_joint' with 1 degrees of freedom; gear needs 1 entry"),
         ({"gear": 2.0}, "gear of actuator 'u' must be a tuple of numbers, got 2.0"),
         ({"control": (1.0, -1.0)}, "must be the smallest and the largest value, got (1.0, -1.0)"),
         ({"effort": (0.0, NAN)}, "effort of actuator 'u' must be numbers, got nan"),

@@ -249,7 +249,8 @@ def facts(model) -> dict:
             for c in model.couplings
         ],
         "actuators": [
-            {"name": a.name, "joint": model.driven_joint(a), "gear": list(a.gear)}
+            {"name": a.name, "kind": a.kind, "joint": model.driven_joint(a), "gear": list(a.gear)}
+            | {k: x for k in ("tendon", "frame", "reference") if (x := getattr(a, k))}
             for a in model.actuators
         ],
         "postures": [{"name": p.name, "q": p.q.tolist()} for p in model.postures],

@@ -87,7 +87,7 @@ class Freedoms:
             return
         self.columns = np.array(named_variables(model, independent), dtype=int)
         if model.actuators:
-            joints = {a.joint for a in model.actuators if not a.loop}
+            joints = {a.joint for a in model.actuators if a.joint}
             owners = [
                 i for i, at in enumerate(model.v_slice) if i for _ in range(at.start, at.stop)
             ]

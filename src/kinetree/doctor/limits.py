@@ -79,13 +79,10 @@ def actuators(model):
         part = named("actuator", actuator.name)
         if not np.any(actuator.gear):
             yield found("actuator-gear", part, "its gear is zero")
-        driven = (model.loops if actuator.loop else model.bodies)[
-            (actuator.loop or actuator.joint) - 1
-        ]
-        limits = driven.limits
+        joint = model.driven_joint(actuator)
+        parts = model.loops if actuator.loop else model.bodies
+        limits = parts[(actuator.loop or actuator.joint) - 1].limits if joint else None
         bounded = limits is not None and limits.effort and np.all(np.isfinite(limits.effort))
-        if not bounded and not np.all(np.isfinite(actuator.effort)):
-            joint = model.driven_joint(actuator)
-            if not np.all(np.isfinite(actuator.control)):
-                text = f"neither it nor joint {joint!r} has a largest force"
-                yield found("actuator-effort", part, text)
+        if not bounded and not np.any(np.isfinite((actuator.effort, actuator.control)).all(1)):
+            text = f"neither it nor joint {joint!r} has a largest force"
+            yield found("actuator-effort", part, text if joint else "it has no largest force")

@@ -134,7 +134,7 @@ def _moved_variables(model, independent):
         require_no_choice(model, independent)
         return np.arange(model.nv)
     if independent is None:
-        joints = sorted({a.joint for a in model.actuators if not a.loop})
+        joints = sorted({a.joint for a in model.actuators if a.joint})
         motors = [model.joint_names[i - 1] for i in joints]
         count = sum(model.joint[i].nv for i in joints)
         if count == coordinate_count(model, {}) and determines(model, assemble(model), motors):

@@ -10,10 +10,18 @@ from dataclasses import replace
 import numpy as np
 
 from kinetree.errors import ModelError
+from kinetree.model.actuator import (
+    UNBOUNDED,
+    Actuator,
+    command_vectors,
+    commands_of,
+    fitted,
+    servo_law,
+)
 from kinetree.model.gearing import FOLLOWING_TOLERANCE, in_order
 from kinetree.model.geometry import ContactPair, Geometry, Surface
 from kinetree.model.names import number_of
-from kinetree.model.parts import Actuator, Coupling, Posture, as_floats, as_placement
+from kinetree.model.parts import Coupling, Posture, as_floats, as_placement
 from kinetree.model.sensors import KINDS, Sensor
 from kinetree.model.tendon import GravityCompensation, Tendon
 from kinetree.model.transfer import loop_state
@@ -97,25 +105,42 @@ class Attachments:
         return self
 
     def actuator(
-        self, name: str, *, joint: str, gear=(1.0,), control=(-math.inf, math.inf),
-        effort=(-math.inf, math.inf),
+        self, name: str, *, joint: str | None = None, gear=(1.0,), control=UNBOUNDED,
+        effort=UNBOUNDED, tendon: str = "", frame: str = "", reference: str = "",
+        kp: float | None = None, kv: float | None = None, gain=None, bias=None,
+        activation: str = "", time_constant: float = 0.0, activation_range=UNBOUNDED,
     ):  # fmt: skip
-        """Drive a joint: its force is ``gear`` times the control.
+        """Drive a joint, a tendon or a frame by a motor or a servo, see ``Actuator``.
+
+        Without ``kp``, ``kv``, ``gain`` and ``bias`` it is a motor: the joint force is ``gear``
+        times the control. With ``kp`` the control of a position servo is the position to hold,
+        with ``kv`` alone that of a velocity servo is the velocity.
 
         Args:
             name: unique name, among the actuators.
             joint: name of the joint, which may be one that closes a loop.
-            gear: joint force for a unit of control, one entry per velocity variable.
+            gear: joint force for a unit of force of the actuator, one entry per velocity variable;
+                of a frame a wrench (moment, force), six entries.
             control: smallest and largest control.
             effort: smallest and largest force before the gear.
+            tendon: name of a tendon to pull, in place of a joint.
+            frame: name of a frame or body to push, in place of a joint.
+            reference: name of the frame relative to which ``frame`` is pushed.
+            kp: stiffness of a position servo, force for a unit of length.
+            kv: damping of a position servo, or the gain of a velocity servo.
+            gain: of the control, a number or three: ``g0 + g1 length + g2 velocity``.
+            bias: force without control, three numbers alike.
+            activation: ``"integrator"`` or ``"filter"`` for one with a state, see ``Actuator``.
+            time_constant: of the filter [s].
+            activation_range: smallest and largest activation.
         """
-        what = f"of actuator {name!r}"
-        self._actuators.append(
-            (
-                name, joint, as_floats(gear, f"gear {what}"),
-                as_floats(control, f"control {what}"), as_floats(effort, f"effort {what}"),
-            )
-        )  # fmt: skip
+        what, law = f"of actuator {name!r}", {"gain": gain, "bias": bias}
+        law = {k: x for k, x in servo_law(name, law, kp, kv).items() if x is not None}
+        bounds = {"control": control, "effort": effort, "activation_range": activation_range}
+        numbers = {k: as_floats(x, f"{k} {what}") for k, x in {"gear": gear, **bounds}.items()}
+        on = {"tendon": tendon, "frame": frame, "reference": reference}
+        state = {"activation": activation, "time_constant": float(time_constant)}
+        self._actuators.append((joint, Actuator(name, **numbers, **on, **law, **state)))
         return self
 
     def tendon(
@@ -157,21 +182,26 @@ class Attachments:
         self._gravity_compensation.append((body, mass, center))
         return self
 
-    def posture(self, name: str, *, q=None, qd=None):
+    def posture(self, name: str, *, q=None, qd=None, controls=None, activation=None):
         """Give a name to a state.
 
         Args:
             name: unique name, among the postures.
             q: position variables by joint name, a number or (nq,); the rest are neutral.
             qd: velocity variables by joint name, a number or (nv,); the rest are zero.
+            controls: of actuators by their names, such as those that hold the posture; the rest
+                are zero.
+            activation: of actuators that have one, by their names; the rest are zero.
         """
-        for what, given in (("q", q), ("qd", qd)):
-            if given is not None and not isinstance(given, dict):
+        given = {"q": q, "qd": qd, "controls": controls, "activation": activation}
+        for what, values in given.items():
+            if values is not None and not isinstance(values, dict):
+                by = "joint" if what in ("q", "qd") else "actuator"
                 raise ModelError(
-                    f"{what} of posture {name!r} must be given by joint name, such as "
-                    f"{{'elbow': 0.5}}, got {given!r}"
+                    f"{what} of posture {name!r} must be given by {by} name, such as "
+                    f"{{'elbow': 0.5}}, got {values!r}"
                 )
-        self._postures.append((name, q, qd))
+        self._postures.append((name, q, qd, controls, activation))
         return self
 
     def sensor(self, name: str, kind: str, *, of="", reference="", at=None, **rest):
@@ -201,10 +231,11 @@ class Attachments:
             looks = (g.name, g.visual, g.collision, g.color, g.surface, g.link)
             self._geometry.append((body[g.body], g.shape, g.placement, *looks))
         self._contact_pairs += model.contact_pairs
-        for a in model.actuators:
-            driven = model.driven_joint(a)
-            if driven not in without:
-                self._actuators.append((a.name, driven, a.gear, a.control, a.effort))
+        over = {t.name: {joint[i] for i in t.joints} for t in model.tendons}
+        lost = {name for name, joints in over.items() if joints & set(without)}
+        own = [(model.driven_joint(a) or None, a) for a in model.actuators]
+        own = [(joint, a) for joint, a in own if joint not in without and a.tendon not in lost]
+        self._actuators += own
         for t in model.tendons:
             over = {joint[i]: c for i, c in zip(t.joints, t.coefficients, strict=True)}
             if not over.keys() & set(without):
@@ -223,7 +254,9 @@ class Attachments:
                 if loop.name not in without and loop.joint.nv:
                     state = p.q, p.qd if p.moves else model.zero_velocity
                     q[loop.name], qd[loop.name] = loop_state(model, loop, *state)
-            self.posture(p.name, q=q, qd=qd if p.moves else None)
+            commands = fitted([p], model.actuators, [a for _, a in own])[0]
+            commands = {k: x or None for k, x in commands_of(commands, [a for _, a in own]).items()}
+            self.posture(p.name, q=q, qd=qd if p.moves else None, **commands)
             self._complete_postures.add(p.name)
 
     def _numbered(self, bodies, loop_names, body_number, joints, where):
@@ -266,12 +299,22 @@ class Attachments:
             geometry.append(
                 Geometry(body, shape, at if Y is None else at @ Y.inverse(), name, *rest)
             )
-        actuators = [
-            Actuator(name, 0, *rest, loop=loop_names.index(joint) + 1)
-            if joint in loop_names and joint not in names
-            else Actuator(name, joint_number(joint, f"joint of actuator {name!r}"), *rest)
-            for name, joint, *rest in self._actuators
-        ]
+
+        def frame(name, role):
+            """A body's own frame is called ``<body>_link`` where the tree has moved it."""
+            moved = name in body_names and body_number(name, role)[1] is not None
+            return f"{name}_link" if moved else name
+
+        body_names, actuators = {b.name for b in bodies}, []
+        for joint, a in self._actuators:
+            role = f"actuator {a.name!r}"
+            if joint in loop_names and joint not in names:
+                a = replace(a, joint=0, loop=loop_names.index(joint) + 1)
+            elif joint is not None:
+                a = replace(a, joint=joint_number(joint, f"joint of {role}"), loop=0)
+            ends = {"frame": frame(a.frame, f"frame of {role}")}
+            ends["reference"] = frame(a.reference, f"reference of {role}")
+            actuators.append(replace(a, **ends))
         tendons = []
         for name, over, *rest in self._tendons:
             on = tuple(joint_number(joint, f"joint of tendon {name!r}") for joint in over)
@@ -286,11 +329,11 @@ class Attachments:
             found = GravityCompensation(body, mass, center)
             carried.append(found if Y is None else found.moved(body, Y.inverse()))
         postures = []
-        for name, q, qd in self._postures:
+        for name, q, qd, *commands in self._postures:
             of_tree = self._of_tree(name, q, qd, loop_names)
             posture = _posture(name, of_tree[0] or {}, of_tree[1], bodies, joint_number)
             _check_followers(posture, {*(of_tree[0] or ())}, couplings, bodies)
-            postures.append(posture)
+            postures.append(replace(posture, **_commands(name, commands, actuators)))
         return {
             "couplings": tuple(couplings),
             "geometry": tuple(geometry),
@@ -319,10 +362,11 @@ class Attachments:
             for name in (joint, source, *sources)
         }
         named = (p for p in self._postures if p[0] not in self._complete_postures)
-        postures = {joint for _, q, qd in named for joint in (*(q or ()), *(qd or ()))}
+        postures = {joint for _, q, qd, *_ in named for joint in (*(q or ()), *(qd or ()))}
         tendons = {joint for _, over, *_ in self._tendons for joint in over}
         sensed = {s.of for s in self._sensors if s.kind in KINDS and KINDS[s.kind].of == "joint"}
-        return couplings | postures | tendons | sensed, {joint for _, joint, *_ in self._actuators}
+        driven = {joint for joint, _ in self._actuators if joint}
+        return couplings | postures | tendons | sensed, driven
 
 
 def _sensor(s, bodies, body_number, joint_number):
@@ -356,6 +400,21 @@ def _posture(name, q, qd, bodies, joint_number):
             parts[i] = value
     q, qd = (tuple(float(x) for part in parts for x in part) for parts in (positions, velocities))
     return Posture(name, q, qd if moves else ())
+
+
+def _commands(name, given, actuators):
+    """Controls and activations of a posture, which were given by name of the actuator."""
+    known = {"controls": actuators, "activation": [a for a in actuators if a.activation]}
+    commands = {}
+    for (what, those), values in zip(known.items(), given, strict=True):
+        role, commands[what] = f"{what} of posture {name!r}", {}
+        for actuator, value in (values or {}).items():
+            number_of(actuator, [a.name for a in those], f"actuator in {role}", "model")
+            found = as_floats(value, f"{role} for actuator {actuator!r}")
+            if len(found) != 1:
+                raise ModelError(f"{role} needs one number for {actuator!r}, got {len(found)}")
+            commands[what][actuator] = found[0]
+    return command_vectors(commands, actuators)
 
 
 def _check_followers(posture, named, couplings, bodies):

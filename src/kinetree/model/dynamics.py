@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kinetree.errors import LoopError
+from kinetree.errors import LoopError, ModelError
 from kinetree.model.limits import constant_ratio
 
 
@@ -48,6 +48,11 @@ def actuation(model):
     What drives a joint that follows others acts on those that lead, by its ratio.
     """
     for actuator in model.actuators:
+        if not actuator.joint and not actuator.loop:
+            raise ModelError(
+                f"actuator {actuator.name!r} drives {actuator.tendon or actuator.frame!r}, not a "
+                f"joint: model.actuation has the actuators of joints only"
+            )
         if actuator.loop:
             raise LoopError(
                 f"actuator {actuator.name!r} drives {model.driven_joint(actuator)!r}, which closes "

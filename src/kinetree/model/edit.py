@@ -13,6 +13,7 @@ import numpy as np
 from kinetree.arrays.kinds import ArrayLike
 from kinetree.errors import LoopError, ModelError, names_itself
 from kinetree.joints import Fixed, Free
+from kinetree.model.actuator import command_vectors, commands_of
 from kinetree.model.constraint_function import require_none_moved
 from kinetree.model.mechanism import MechanismGraph
 from kinetree.model.model import Model
@@ -91,6 +92,13 @@ def lock(model: Model, positions: Mapping[str, ArrayLike], *, lump: bool = False
         still = {"joint": Fixed(), "placement": placement, "limits": None, "dynamics": None}
         bodies[i - 1] = replace(bodies[i - 1], **still)
     numbers = [None if i in held else i for i in range(1, model.body_count + 1)]
+    tendons = [
+        t.with_held({i: held[i][0] for i in t.joints if i in held})
+        for t in model.tendons
+        if not held.keys() >= set(t.joints)
+    ]
+    pulled = {"", *(t.name for t in tendons)}
+    actuators = [a for a in model.actuators if a.joint not in held and a.tendon in pulled]
     locked = model.replace(
         bodies=bodies,
         couplings=[
@@ -98,13 +106,9 @@ def lock(model: Model, positions: Mapping[str, ArrayLike], *, lump: bool = False
             for c in model.couplings
             if c.joint not in held
         ],
-        actuators=[a for a in model.actuators if a.loop or a.joint not in held],
-        tendons=[
-            t.with_held({i: held[i][0] for i in t.joints if i in held})
-            for t in model.tendons
-            if not held.keys() >= set(t.joints)
-        ],
-        postures=transferred_postures([b.joint for b in bodies], (numbers, model)),
+        actuators=actuators,
+        tendons=tendons,
+        postures=transferred_postures([b.joint for b in bodies], (numbers, model), actuators),
     )
     return lump_fixed(locked) if lump else locked
 
@@ -176,7 +180,7 @@ def _with_root(model, i, posture, X, v):
     q[model.q_slice[i]] = joint.coordinates(X_J)
     if posture.moves:
         qd[model.v_slice[i]] = joint.velocity_variables(q[model.q_slice[i]], v)
-    return Posture(posture.name, tuple(q.tolist()), tuple(qd.tolist()))
+    return replace(posture, q=tuple(q.tolist()), qd=tuple(qd.tolist()))
 
 
 @names_itself
@@ -224,16 +228,22 @@ def attach(
     if prefix + other.base_name not in (*model.body_names, *model.frame_names):
         parts["frames"].append(Frame(prefix + other.base_name, frame.body, mount))
     parts["actuators"] = [
-        replace(a, loop=a.loop and a.loop + len(model.loops)) for a in parts["actuators"]
+        replace(
+            a,
+            loop=a.loop and a.loop + len(model.loops),
+            **{k: prefix + x for k in ("tendon", "frame", "reference") if (x := getattr(a, k))},
+        )
+        for a in parts["actuators"]
     ]
     fields: dict[str, Any] = {kind: (*getattr(model, kind), *new) for kind, new in parts.items()}
     fields["sensors"] = (*model.sensors, *mounted(other, prefix, model, frame, as_placement(at)))
     bodies = (*model.bodies, *bodies)
-    return model.replace(bodies=bodies, **fields, postures=_joint_postures(model, other, prefix))
+    postures = _joint_postures(model, other, prefix, fields["actuators"])
+    return model.replace(bodies=bodies, **fields, postures=postures)
 
 
-def _joint_postures(model, other, prefix):
-    """Postures of both; where names are equal, one that is both."""
+def _joint_postures(model, other, prefix, actuators):
+    """Postures of both, for their ``actuators``; where names are equal, one that is both."""
     other_postures = {prefix + p.name: p for p in other.postures}
     names = dict.fromkeys([*(p.name for p in model.postures), *other_postures])
     own_postures = {p.name: p for p in model.postures}
@@ -244,7 +254,13 @@ def _joint_postures(model, other, prefix):
         qd = [p.qd if p is not None and p.moves else np.zeros(m.nv) for p, m in halves]
         moves = any(p is not None and p.moves for p, _ in halves)
         q, qd = (tuple(float(x) for y in z for x in y) for z in (q, qd))
-        result.append(Posture(name, q, qd if moves else ()))
+        own, others = (p and commands_of(p, m.actuators) for p, m in halves)
+        commands = {
+            what: (own[what] if own else {})
+            | {prefix + k: x for k, x in (others[what] if others else {}).items()}
+            for what in ("controls", "activation")
+        }
+        result.append(Posture(name, q, qd if moves else (), **command_vectors(commands, actuators)))
     return result
 
 
@@ -268,7 +284,7 @@ def extract(model: Model, body: str) -> Model:
     part = inside(model, subtree, body)
     parts = transferred(part, number, [Plucker.identity()] * len(number))
     bodies = [replace(model.bodies[k - 1], parent=number[model.parent[k]]) for k in subtree]
-    postures = transferred_postures([b.joint for b in bodies], (subtree, model))
+    postures = transferred_postures([b.joint for b in bodies], (subtree, model), parts["actuators"])
     base_name = model.body_names[model.parent[i]]
     return part.replace(bodies=bodies, **parts, postures=postures, base_name=base_name, name=body)
 
@@ -319,7 +335,7 @@ def grounded(model: Model) -> Model:
     parts = transferred(part, number, [Plucker.identity()] * len(number))
     bodies = [replace(b, parent=b.parent - 1) for b in model.bodies[1:]]
     old = range(2, model.body_count + 1)
-    postures = transferred_postures([b.joint for b in bodies], (old, model))
+    postures = transferred_postures([b.joint for b in bodies], (old, model), parts["actuators"])
     return part.replace(
         bodies=bodies, **parts, postures=postures, base_name=model.body_names[1],
         gravity=X.E @ model.gravity,

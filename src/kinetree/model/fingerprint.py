@@ -28,6 +28,15 @@ def fingerprint(model) -> str:
     return hashlib.sha256(b"".join(part + b"\0" for part in parts)).hexdigest()
 
 
+_NAMED = {
+    "JointDynamics": ("active_predecessor", "active_successor"),
+    "Actuator": (
+        "tendon", "frame", "reference", "gain", "bias", "activation", "time_constant",
+        "activation_range",
+    ),
+    "Posture": ("controls", "activation"),
+}  # fmt: skip
+"""Of what was added later, what is described with its name: others may look alike."""
 _ADDED_LATER = {
     ("Body", "dynamics"),
     ("Loop", "limits"),
@@ -39,8 +48,7 @@ _ADDED_LATER = {
     ("Coupling", "sources"),
     ("Coupling", "weights"),
     ("Coupling", "function"),
-    ("JointDynamics", "active_predecessor"),
-    ("JointDynamics", "active_successor"),
+    *((kind, name) for kind, names in _NAMED.items() for name in names),
 }
 """What parts did not have when fingerprints began: where it is not there, it is not described."""
 
@@ -72,10 +80,9 @@ def _describe(x, add):
     elif (names := _attributes(type(x))) is not None:
         add(_kind(x))
         for name in names:
-            value = getattr(x, name)
-            if (type(x).__name__, name) not in _ADDED_LATER or value or _is_zero_limit(name, value):
-                # of two that may be left out and look alike, say which
-                _describe([name, value] if name.startswith("active_") else value, add)
+            value, kind = getattr(x, name), type(x).__name__
+            if (kind, name) not in _ADDED_LATER or not _is_default(x, name, value):
+                _describe([name, value] if name in _NAMED.get(kind, ()) else value, add)
     elif type(x).__repr__ is object.__repr__:  # its repr would be an address
         add(_kind(x))
         for name, value in sorted(getattr(x, "__dict__", {}).items()):
@@ -84,9 +91,9 @@ def _describe(x, add):
         add(_kind(x) + f":{x!r}".encode())
 
 
-def _is_zero_limit(name, value):
-    """Whether it is a misalignment of 0, which is something else than none."""
-    return name == "misalignment" and value is not None
+def _is_default(part, name, value):
+    default = part.__dataclass_fields__[name].default
+    return not value.size if isinstance(value, np.ndarray) else bool(value == default)
 
 
 def _kind(x):

@@ -13,6 +13,7 @@ from kinetree.errors import ModelWarning
 from kinetree.joints.base import AbstractJoint
 from kinetree.joints.fixed import Following
 from kinetree.model import gearing, manifold, names, serialize, tree
+from kinetree.model.actuator import fitted
 from kinetree.model.constraint_function import ConstraintFunction
 from kinetree.model.describe import summary
 from kinetree.model.dynamics import actuation, has_dynamics, joint_values
@@ -392,10 +393,13 @@ class Model:
         return tuple(loop.name for loop in self.loops)
 
     def driven_joint(self, actuator: Actuator) -> str:
-        """Name of the joint, of the tree or closing a loop, that an actuator drives."""
+        """Name of the joint, of the tree or closing a loop, that an actuator drives.
+
+        It is empty for an actuator of a tendon or a frame.
+        """
         if actuator.loop:
             return self.loops[actuator.loop - 1].name
-        return self.joint_names[actuator.joint - 1]
+        return self.joint_names[actuator.joint - 1] if actuator.joint else ""
 
     def posture(self, name: str) -> Posture:
         """A posture by its name."""
@@ -431,9 +435,9 @@ class Model:
     ) -> "Model":
         """A copy with some things changed.
 
-        Actuators of loop joints that are no longer there go with them, unless there are new
-        ``actuators``; so do sensors and pairs of shapes, unless there are new ``sensors`` or
-        ``contact_pairs``.
+        Actuators of loop joints and tendons that are no longer there go with them, unless there are
+        new ``actuators``; so do sensors and pairs of shapes, unless there are new ``sensors`` or
+        ``contact_pairs``. Controls of postures follow the names of the actuators.
 
         Args:
             inertia: new inertias by body name.
@@ -459,6 +463,8 @@ class Model:
             self, fields, inertia=inertia, placement=placement, joint=joint, limits=limits,
             dynamics=dynamics,
         )  # fmt: skip
+        if "postures" not in fields and parts["actuators"] != self.actuators:
+            kept["postures"] = fitted(kept["postures"], self.actuators, parts["actuators"])
         strict = self.strict if strict is None else strict
         changed = {**kept, **fields, **parts}
         if "sensors" not in fields:

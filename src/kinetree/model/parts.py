@@ -4,7 +4,6 @@ Parts keep read-only copies of the arrays they are given, so that a model cannot
 the back of what was computed from it.
 """
 
-import math
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -13,6 +12,7 @@ import numpy as np
 from kinetree.arrays.kinds import Array
 from kinetree.errors import ModelError
 from kinetree.joints import AbstractJoint, Fixed, active_subspace_from_wrench
+from kinetree.model.actuator import Actuator, as_floats
 from kinetree.model.coupling import Coupling
 from kinetree.spatial import Force, Inertia, Plucker, xlt
 
@@ -52,15 +52,6 @@ class Limits:
     def __post_init__(self):
         for name in ("lower", "upper", "velocity", "effort"):
             object.__setattr__(self, name, as_floats(getattr(self, name), f"{name} limit"))
-
-
-def as_floats(given, what) -> tuple[float, ...]:
-    """A number or a sequence of numbers as a tuple of floats."""
-    try:
-        value = np.atleast_1d(np.asarray(given, dtype=float))
-    except (TypeError, ValueError):
-        raise ModelError(f"{what} must hold numbers, got {given!r}") from None
-    return tuple(float(x) for x in value)
 
 
 def as_numbers(given, what):
@@ -242,41 +233,30 @@ class Loop(Jointed):
     misalignment: float | None = None
 
 
-@dataclass(frozen=True)
-class Actuator:
-    """Something that drives a joint: the joint force is ``gear`` times its control.
-
-    Attributes:
-        name: unique name, among the actuators.
-        joint: number of the joint; 0 for an actuator that drives a loop joint.
-        gear: joint force for a unit of control, one entry per velocity variable of the joint.
-        control: smallest and largest control.
-        effort: smallest and largest force before the gear.
-        loop: number of the loop joint that it drives, from 1; 0 for a joint of the tree.
-    """
-
-    name: str
-    joint: int
-    gear: tuple[float, ...] = (1.0,)
-    control: tuple[float, float] = (-math.inf, math.inf)
-    effort: tuple[float, float] = (-math.inf, math.inf)
-    loop: int = 0
-
-
 @dataclass(frozen=True, eq=False)
 class Posture:
     """A state worth a name, such as "home": positions (nq,) and velocities (nv,), or none (0,).
 
-    Both are arrays that cannot be written to; ``posture.q.copy()`` can. A model with couplings also
-    takes those of all its joints, and keeps what leads.
+    All are arrays that cannot be written to; ``posture.q.copy()`` can. A model with couplings also
+    takes positions and velocities of all its joints, and keeps what leads.
+
+    Attributes:
+        name: unique name, among the postures.
+        q: position variables.
+        qd: velocity variables, or none.
+        controls: one for each actuator of the model, in their order, such as those that hold the
+            posture; or none.
+        activation: one for each actuator that has an activation, in their order; or none.
     """
 
     name: str
     q: Any
     qd: Any = ()
+    controls: Any = ()
+    activation: Any = ()
 
     def __post_init__(self):
-        for name in ("q", "qd"):
+        for name in ("q", "qd", "controls", "activation"):
             values = np.array(getattr(self, name))
             values = values.astype(float) if values.dtype.kind in "biu" else values
             values.flags.writeable = False
@@ -288,7 +268,8 @@ class Posture:
         return self.qd.size > 0
 
     def _content(self):
-        return self.name, tuple(self.q.tolist()), tuple(self.qd.tolist())
+        values = (self.q, self.qd, self.controls, self.activation)
+        return self.name, *(tuple(x.tolist()) for x in values)
 
     def __eq__(self, other):
         return self._content() == other._content() if isinstance(other, Posture) else NotImplemented

@@ -43,7 +43,8 @@ def replaced_parts(model, fields, *, inertia, **of_joints):
                 bodies[i - 1] = replace(bodies[i - 1], **{attribute: value})
     actuators = fields.get("actuators")
     if actuators is None:
-        actuators = _actuators(model, loop_number)
+        tendons = {t.name for t in fields.get("tendons", model.tendons)}
+        actuators = _actuators(model, loop_number, tendons)
     parts = {"bodies": tuple(bodies), "loops": tuple(loops), "actuators": tuple(actuators)}
     if model.contact_pairs and "contact_pairs" not in fields:
         names = names_that_touch(
@@ -68,12 +69,12 @@ def _with(loop, attribute, value):
     return replace(loop, **{attribute: value})
 
 
-def _actuators(model, loop_number):
+def _actuators(model, loop_number, tendons):
     """Those of the model, with new numbers of the loop joints; without those of lost ones."""
     for a in model.actuators:
-        if not a.loop:
+        if not a.loop and (not a.tendon or a.tendon in tendons):
             yield a
-        elif model.driven_joint(a) in loop_number:
+        elif a.loop and model.driven_joint(a) in loop_number:
             yield replace(a, loop=loop_number[model.driven_joint(a)] + 1)
 
 

@@ -13,6 +13,7 @@ import kinetree.joints
 from kinetree.errors import KinetreeError, ModelError
 from kinetree.joints import AbstractJoint
 from kinetree.model import geometry as shapes
+from kinetree.model.actuator import UNBOUNDED
 from kinetree.model.constraint_function import require_none_written
 from kinetree.model.coupling import require_written
 from kinetree.model.geometry import ContactPair, Geometry, Surface
@@ -168,19 +169,8 @@ def to_dict(model):
         ],
         "couplings": [_coupling(c, joint_names) for c in model.couplings],
         "geometry": [_geometry(g, names) for g in model.geometry],
-        "actuators": [
-            {
-                "name": a.name,
-                "joint": model.driven_joint(a),
-                "gear": list(a.gear),
-                "control": bounds(a.control),
-                "effort": bounds(a.effort),
-            }
-            for a in model.actuators
-        ],
-        "postures": [
-            {"name": p.name, "q": p.q.tolist(), "qd": p.qd.tolist()} for p in model.postures
-        ],
+        "actuators": [_actuator(a, model.driven_joint(a)) for a in model.actuators],
+        "postures": [_posture(p) for p in model.postures],
         "tendons": [_tendon(t, joint_names) for t in model.tendons],
         "gravity_compensation": [
             {**_fields(g, "gravity compensation"), "body": names[g.body]}
@@ -217,6 +207,27 @@ def _read_sensor(data):
     if "inertia" in data:
         found["inertia"] = Inertia(**data["inertia"])
     return Sensor(**found)
+
+
+def _actuator(a, driven):
+    """What is not as in a plain motor of a joint stands only where it is there."""
+    later = ("tendon", "frame", "reference", "gain", "bias", "activation", "time_constant")
+    given = {k: getattr(a, k) for k in later if getattr(a, k) != getattr(Actuator, k)}
+    if a.activation_range != UNBOUNDED:
+        given["activation_range"] = bounds(a.activation_range)
+    return {
+        "name": a.name,
+        "joint": driven,
+        "gear": list(a.gear),
+        "control": bounds(a.control),
+        "effort": bounds(a.effort),
+        **{k: list(x) if isinstance(x, tuple) else x for k, x in given.items()},
+    }
+
+
+def _posture(p):
+    given = {k: getattr(p, k).tolist() for k in ("controls", "activation") if getattr(p, k).size}
+    return {"name": p.name, "q": p.q.tolist(), "qd": p.qd.tolist(), **given}
 
 
 def _coupling(c, joint_names):
@@ -357,17 +368,7 @@ def _read(cls, data, known):
         )
         for c in data.get("couplings", ())
     ]
-    actuators = [
-        Actuator(
-            a["name"],
-            0 if a["joint"] in loop_number else joint[a["joint"]],
-            tuple(a["gear"]),
-            read_bounds(a["control"]),
-            read_bounds(a["effort"]),
-            loop_number.get(a["joint"], 0),
-        )
-        for a in data.get("actuators", ())
-    ]
+    actuators = [_read_actuator(a, joint, loop_number) for a in data.get("actuators", ())]
     return cls(
         tuple(_read_body(b, number, known) for b in data["bodies"]),
         frames=tuple(frames),
@@ -376,7 +377,8 @@ def _read(cls, data, known):
         geometry=tuple(_read_geometry(g, number) for g in data.get("geometry", ())),
         actuators=tuple(actuators),
         postures=tuple(
-            Posture(p["name"], tuple(p["q"]), tuple(p["qd"])) for p in data.get("postures", ())
+            Posture(*(p.get(k, ()) for k in ("name", "q", "qd", "controls", "activation")))
+            for p in data.get("postures", ())
         ),
         tendons=tuple(_read_tendon(t, joint) for t in data.get("tendons", ())),
         gravity_compensation=tuple(
@@ -391,6 +393,16 @@ def _read(cls, data, known):
         name=data["name"],
         base_name=data["base_name"],
     )
+
+
+def _read_actuator(a, joint, loop_number):
+    """An actuator of a joint, a loop joint, a tendon or a frame."""
+    driven, ranges = a["joint"], ("control", "effort", "activation_range")
+    known = {k: tuple(x) if isinstance(x, list) else x for k, x in a.items() if k != "joint"}
+    known |= {k: read_bounds(a[k]) for k in ranges if k in a}
+    if driven in loop_number:
+        return Actuator(**known, loop=loop_number[driven])
+    return Actuator(**known, joint=joint[driven] if driven else 0)
 
 
 def _read_of_joint(part):

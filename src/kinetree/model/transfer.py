@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from kinetree.errors import LoopError, ModelError
-from kinetree.model.parts import Posture
+from kinetree.model.actuator import fitted
 from kinetree.model.sensors import KINDS
 
 
@@ -44,7 +44,7 @@ def transferred(model, number, X):
     geometry = [
         replace(g, body=number[g.body], placement=g.placement @ X[g.body]) for g in model.geometry
     ]
-    actuators = [a if a.loop else replace(a, joint=number[a.joint]) for a in model.actuators]
+    actuators = [replace(a, joint=a.joint and number[a.joint]) for a in model.actuators]
     return {
         "frames": frames,
         "loops": loops,
@@ -58,12 +58,13 @@ def transferred(model, number, X):
     }
 
 
-def transferred_postures(joints, old):
+def transferred_postures(joints, old, actuators=None):
     """Postures for other joints: what they say of each joint stays, the rest is neutral.
 
     Args:
         joints: those of the new model, in order, also those that follow others.
         old: number that each had in the old model, or None, and the old model.
+        actuators: those of the new model, if they are not all of the old one.
     """
     numbers, model = old
     result, model = [], model.uncoupled
@@ -77,8 +78,9 @@ def transferred_postures(joints, old):
             for i, joint in zip(numbers, joints, strict=True)
             if p.moves
         ]
-        result.append(Posture(p.name, *(tuple(float(x) for y in z for x in y) for z in (q, qd))))
-    return result
+        q, qd = (tuple(float(x) for y in z for x in y) for z in (q, qd))
+        result.append(replace(p, q=q, qd=qd))
+    return result if actuators is None else fitted(result, model.actuators, actuators)
 
 
 def inside(model, bodies, body):
@@ -110,10 +112,11 @@ def inside(model, bodies, body):
                 f"tendon {t.name!r} leads out of the subtree of {body!r}: remove it first "
                 f"(model.replace(tendons=...))"
             )
+    model = model.replace(actuators=[a for a in model.actuators if _within(model, a, bodies)])
     on = (
         s for s in model.sensors if KINDS[s.kind].of != "frame" or model.frame(s.of).body in bodies
     )
-    kept = model.replace(sensors=on).replace(
+    return model.replace(sensors=on).replace(
         frames=[f for f in model.frames if f.body in bodies],
         loops=[loop for loop in model.loops if loop.predecessor in bodies],
         couplings=[c for c in model.couplings if c.joint in bodies],
@@ -121,8 +124,12 @@ def inside(model, bodies, body):
         tendons=[t for t in model.tendons if set(t.joints) <= set(bodies)],
         gravity_compensation=[g for g in model.gravity_compensation if g.body in bodies],
     )
-    actuators = [a for a in kept.actuators if a.loop or a.joint in bodies]
-    return kept.replace(actuators=actuators)
+
+
+def _within(model, actuator, bodies):
+    """Whether an actuator drives joints and frames of some bodies; those of loops go with them."""
+    ends = [model.frame(name).body for name in (actuator.frame, actuator.reference) if name]
+    return all(i in bodies for i in (*ends, *([actuator.joint] if actuator.joint else [])))
 
 
 # --- held joints, and those that follow them alone -----------------------------------------------

@@ -15,8 +15,9 @@ from kinetree.errors import (
     UnknownNameError,
 )
 from kinetree.joints import AbstractJoint
+from kinetree.model.actuator import ACTIVATIONS, UNBOUNDED
 from kinetree.model.geometry import HeightField, Mesh, Plane, Shape, Surface
-from kinetree.model.names import is_known, names_that_touch
+from kinetree.model.names import is_known, names_that_touch, number_of
 from kinetree.model.parts import JointDynamics, Loop
 from kinetree.spatial import Plucker, log
 from kinetree.spelling import did_you_mean
@@ -121,37 +122,80 @@ def _check_circles(model, leaders):
 
 
 def check_actuator(model, actuator):
-    """Raise ModelError unless the actuator drives a joint, with as many gears as freedoms."""
+    """Raise ModelError unless the actuator drives one thing, with a gear and a law that fit."""
     what = f"actuator {actuator.name!r}"
-    nv = _driven(model, actuator, what).nv
-    name = model.driven_joint(actuator)
+    driven, size = _driven(model, actuator, what)
     _check_numbers(actuator.gear, f"gear of {what}")
-    if len(actuator.gear) != nv:
+    if len(actuator.gear) != size:
         raise ModelError(
-            f"{what} drives joint {name!r} with {nv} degrees of freedom; gear needs {nv} entries, "
+            f"{what} drives {driven}; gear needs {size} {'entry' if size == 1 else 'entries'}, "
             f"got {len(actuator.gear)}"
         )
-    for bounds in ("control", "effort"):
+    for bounds in ("control", "effort", "activation_range"):
         values = getattr(actuator, bounds)
         _check_numbers(values, f"{bounds} of {what}", finite=False)
         if len(values) != 2 or not values[0] <= values[1]:
             raise ModelError(
                 f"{bounds} of {what} must be the smallest and the largest value, got {values}"
             )
+    for law in ("gain", "bias"):
+        _check_numbers(getattr(actuator, law), f"{law} of {what}")
+        if len(getattr(actuator, law)) != 3:
+            raise ModelError(
+                f"{law} of {what} needs 3 numbers, for 1, length and velocity, got "
+                f"{len(getattr(actuator, law))}"
+            )
+    _check_activation(actuator, what)
+
+
+def _check_activation(actuator, what):
+    kind, time_constant = actuator.activation, actuator.time_constant
+    if kind not in ACTIVATIONS:
+        raise ModelError(
+            f"activation of {what} must be 'integrator', 'filter' or '' for none, got {kind!r}"
+        )
+    if not (isinstance(time_constant, (int, float)) and 0 <= time_constant < math.inf):
+        raise ModelError(
+            f"time_constant of {what} must be a number of seconds that is not negative, got "
+            f"{time_constant!r}"
+        )
+    if kind == "filter" and not time_constant:
+        raise ModelError(f"{what} is a filter and needs a time_constant above zero [s]")
+    if kind != "filter" and time_constant:
+        raise ModelError(f"time_constant of {what} is for activation='filter', which it has not")
+    if not kind and tuple(actuator.activation_range) != UNBOUNDED:
+        raise ModelError(f"{what} has an activation_range and no activation; use control")
 
 
 def _driven(model, actuator, what):
-    """The joint that an actuator drives."""
-    if not actuator.loop:
+    """What an actuator drives, in words, and how many gears that takes."""
+    ends = {"joint": actuator.joint, "loop joint": actuator.loop}
+    ends |= {"tendon": actuator.tendon, "frame": actuator.frame}
+    given = [f"{kind} {end!r}" for kind, end in ends.items() if end]
+    if len(given) > 1:
+        raise ModelError(f"{what} drives {' and '.join(given)}; it can drive one of them")
+    if not given and not actuator.joint and actuator.joint is not False:
+        raise ModelError(f"{what} drives nothing: give a joint, a tendon or a frame")
+    if actuator.reference and not actuator.frame:
+        raise ModelError(f"{what} has a reference frame, which only one with a frame can have")
+    for role in ("frame", "reference"):
+        name = getattr(actuator, role)
+        if name:
+            known = (*model.frame_names, *model.body_names)
+            number_of(name, known, f"{role} of {what}", f"model {model.name!r}")
+    if actuator.frame:
+        return f"frame {actuator.frame!r} by a wrench (moment, force)", 6
+    if actuator.tendon:
+        known = [t.name for t in model.tendons]
+        number_of(actuator.tendon, known, f"tendon of {what}", f"model {model.name!r}")
+        return f"tendon {actuator.tendon!r}", 1
+    if actuator.loop:
+        _check_joint(model, actuator.loop, what, "loop joint", len(model.loops))
+        nv = model.loops[actuator.loop - 1].joint.nv
+    else:
         _check_joint(model, actuator.joint, what)
-        return model.joint[actuator.joint]
-    if actuator.joint != 0:
-        raise ModelError(
-            f"{what} drives joint {actuator.joint} and loop joint {actuator.loop}; it can drive "
-            f"one of them, the other number must be 0"
-        )
-    _check_joint(model, actuator.loop, what, "loop joint", len(model.loops))
-    return model.loops[actuator.loop - 1].joint
+        nv = model.joint[actuator.joint].nv
+    return f"joint {model.driven_joint(actuator)!r} with {nv} degrees of freedom", nv
 
 
 def check_tendon(model, tendon, strict):
@@ -208,6 +252,16 @@ def check_posture(model, posture):
         _check_numbers(values, f"{name} of {what}")
         if len(values) != size and not (name == "qd" and len(values) == 0):
             raise ModelError(f"{name} of {what} needs {size} entries, got {len(values)}")
+    stateful = [a for a in model.actuators if a.activation]
+    for name, those in (("controls", model.actuators), ("activation", stateful)):
+        values = getattr(posture, name)
+        _check_numbers(values.tolist(), f"{name} of {what}")
+        if values.shape not in ((0,), (len(those),)):
+            kind = "actuator" if name == "controls" else "actuator with an activation"
+            raise ModelError(
+                f"{name} of {what} needs {len(those)} entries, one for each {kind} of the model, "
+                f"got {len(values)}"
+            )
     start = 0
     for i, joint in joints:
         defect = joint.defect(np.array(posture.q[start : start + joint.nq]))

@@ -1,20 +1,18 @@
 """A model as TOML of the native format, which reads back as exactly the same model."""
 
 import json
-import math
 from dataclasses import fields
 
 import numpy as np
 
 from kinetree.errors import InteropError, ModelError
 from kinetree.model import geometry
+from kinetree.model.actuator import commands_of
 from kinetree.model.constraint_function import require_none_written
 from kinetree.model.coupling import require_written
 from kinetree.model.parts import is_identity
 from kinetree.model.serialize import surface
 from kinetree.writers.native_parts import inertia_table, joint_table, placement_keys
-
-_UNBOUNDED = (-math.inf, math.inf)
 
 
 def to_toml(model) -> str:
@@ -141,12 +139,13 @@ def _shape(shape, name):
 
 
 def _actuator(model, actuator):
-    gear = actuator.gear
-    table = {"name": actuator.name, "joint": model.driven_joint(actuator)}
+    gear, joint = actuator.gear, model.driven_joint(actuator)
+    table = {"name": actuator.name, **({"joint": joint} if joint else {})}
     table["gear"] = gear[0] if len(gear) == 1 else gear
-    for key in ("control", "effort"):
-        if tuple(getattr(actuator, key)) != _UNBOUNDED:
-            table[key] = getattr(actuator, key)
+    for field in fields(actuator):
+        given = getattr(actuator, field.name)
+        if field.name not in ("name", "joint", "loop", "gear") and given != field.default:
+            table[field.name] = given
     return table
 
 
@@ -168,7 +167,7 @@ def _posture(model, posture):
     table = {"name": posture.name, "q": _by_joint(model, q, model.q_slice, model.neutral())}
     if qd:
         table["qd"] = _by_joint(model, qd, model.v_slice, np.zeros(model.nv))
-    return table
+    return table | {k: x for k, x in commands_of(posture, model.actuators).items() if x}
 
 
 def _by_joint(model, values, slices, usual):

@@ -222,7 +222,7 @@ def actuated_freedoms(model, joints=None) -> Actuated:
         joints: names of joints, of the tree or closing loops; or None.
     """
     if joints is None:
-        driven = dict.fromkeys(map(model.driven_joint, model.actuators))
+        driven = dict.fromkeys(filter(None, map(model.driven_joint, model.actuators)))
         joints = zip(model.joint_names, model.joint[1:], strict=True)
         moving = (name for name, joint in joints if joint.nv)
         return Actuated(model, driven or moving)

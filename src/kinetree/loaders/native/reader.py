@@ -23,10 +23,10 @@ from kinetree.loaders.native.parts import (
 from kinetree.loaders.toml.document import Document
 from kinetree.loaders.toml.table import Table, read_parameters
 from kinetree.model import JointDynamics, Limits, Model, ModelBuilder
+from kinetree.model.actuator import UNBOUNDED
 from kinetree.model.model import STANDARD_GRAVITY
 
 VERSION = 1
-_UNBOUNDED = (float("-inf"), float("inf"))
 
 
 def read_toml(source, report, folders, options) -> Model:
@@ -174,19 +174,24 @@ class _Reader:
             self.builder.geometry(shape, **options)
 
     def _actuator(self, table):
-        control, effort = (
-            table.numbers(key, 2, _UNBOUNDED, infinite=True) for key in ("control", "effort")
-        )
+        name, ranges = self._named(table, "actuator"), ("control", "effort", "activation_range")
+        on = {"joint": table.text("joint", None)}
+        on |= {key: table.text(key, "") for key in ("tendon", "frame", "reference")}
+        law = {key: table.numbers(key, None, None) for key in ("gain", "bias")}
+        law |= {key: table.number(key, None) for key in ("kp", "kv")}
+        law |= {key: table.numbers(key, 2, UNBOUNDED, infinite=True) for key in ranges}
+        state = {"time_constant": table.number("time_constant", 0.0)}
+        state["activation"] = table.text("activation", "")
         gear = table.numbers("gear", None, (1.0,))
-        name, joint = self._named(table, "actuator"), table.text("joint")
-        self.builder.actuator(name, joint=joint, gear=gear, control=control, effort=effort)
+        self.builder.actuator(name, **on, gear=gear, **law, **state)
 
     def _posture(self, table):
         name = self._named(table, "posture")
-        q, qd = (self._by_joint(table, key) for key in ("q", "qd"))
+        keys = ("q", "qd", "controls", "activation")
+        q, qd, controls, activation = (self._by_name(table, key) for key in keys)
         if qd is None:
             self.at_rest.add(name)
-        self.builder.posture(name, q=q, qd=qd)
+        self.builder.posture(name, q=q, qd=qd, controls=controls, activation=activation)
 
     def _tendon(self, table):
         joints = table.table("joints")
@@ -197,8 +202,8 @@ class _Reader:
             joints={name: joints.number(name) for name in joints.data},
             offset=table.number("offset", 0.0),
             **{name: table.number(name, 0.0) for name in ("stiffness", "damping", "friction")},
-            lower=table.number("lower", _UNBOUNDED[0], infinite=True),
-            upper=table.number("upper", _UNBOUNDED[1], infinite=True),
+            lower=table.number("lower", UNBOUNDED[0], infinite=True),
+            upper=table.number("upper", UNBOUNDED[1], infinite=True),
             rest=table.numbers("rest", None, (0.0, 0.0)),
         )
 
@@ -239,7 +244,7 @@ class _Reader:
         )
 
     @staticmethod
-    def _by_joint(table, key):
+    def _by_name(table, key):
         inner = table.table(key)
         if inner is None:
             return None

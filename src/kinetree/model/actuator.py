@@ -1,0 +1,148 @@
+"""Actuators: motors, servos and cylinders on joints, tendons and frames."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from kinetree.errors import ModelError
+
+ACTIVATIONS = ("", "integrator", "filter")
+UNBOUNDED = (-math.inf, math.inf)
+
+
+def as_floats(given, what) -> tuple[float, ...]:
+    """A number or a sequence of numbers as a tuple of floats."""
+    try:
+        value = np.atleast_1d(np.asarray(given, dtype=float))
+    except (TypeError, ValueError):
+        raise ModelError(f"{what} must hold numbers, got {given!r}") from None
+    return tuple(float(x) for x in value)
+
+
+@dataclass(frozen=True)
+class Actuator:
+    """A motor or servo that drives a joint, a loop joint, a tendon or a frame.
+
+    Its length ``l`` is ``gear`` times the position of what it drives, its velocity ``ld`` the rate
+    of that. The force before the gear is ::
+
+        f = clip(gain(l, ld) u + bias(l, ld), effort)      u = clip(control value, control)
+
+    with ``gain(l, ld) = g0 + g1 l + g2 ld`` and a bias alike; the joint forces are the gear times
+    ``f``. So a motor has the constant gain ``(1, 0, 0)`` and no bias, a position servo the gain
+    ``(kp, 0, 0)`` and the bias ``(0, -kp, -kv)``, a velocity servo ``(kv, 0, 0)`` and
+    ``(0, 0, -kv)``. With an activation, ``u`` is replaced by a state ``act`` of the actuator that
+    follows it: ``act' = u`` ("integrator") or ``act' = (u - act) / time_constant`` ("filter").
+
+    Attributes:
+        name: unique name, among the actuators.
+        joint: number of the joint; 0 for an actuator that drives something else.
+        gear: joint force for a unit of ``f``, one entry per velocity variable of the joint; one
+            entry for a tendon; for a frame a wrench (moment, force), six entries.
+        control: smallest and largest control.
+        effort: smallest and largest force before the gear.
+        loop: number of the loop joint that it drives, from 1; 0 for anything else.
+        tendon: name of the tendon that it pulls.
+        frame: name of the frame, or of the body, that it pushes. Without a ``reference`` its
+            wrench is in the axes of the frame and its length is zero.
+        reference: name of the frame relative to which ``frame`` is pushed: the wrench is in the
+            axes of the reference, and its reaction acts there.
+        gain: of ``u``, three numbers, see above; one number for a constant.
+        bias: three numbers alike.
+        activation: ``""``, ``"integrator"`` or ``"filter"``.
+        time_constant: of the filter [s].
+        activation_range: smallest and largest activation.
+    """
+
+    name: str
+    joint: int = 0
+    gear: tuple[float, ...] = (1.0,)
+    control: tuple[float, float] = UNBOUNDED
+    effort: tuple[float, float] = UNBOUNDED
+    loop: int = 0
+    tendon: str = ""
+    frame: str = ""
+    reference: str = ""
+    gain: tuple[float, ...] = (1.0, 0.0, 0.0)
+    bias: tuple[float, ...] = (0.0, 0.0, 0.0)
+    activation: str = ""
+    time_constant: float = 0.0
+    activation_range: tuple[float, float] = UNBOUNDED
+
+    def __post_init__(self):
+        for name in ("gain", "bias"):
+            values = as_floats(getattr(self, name), f"{name} of actuator {self.name!r}")
+            object.__setattr__(self, name, (*values, *(0.0,) * (3 - len(values))))
+
+    @property
+    def kind(self) -> str:
+        """What MuJoCo calls it.
+
+        "motor", "position", "velocity", "intvelocity", "damper", "cylinder" or "general".
+        """
+        (g0, g1, g2), (b0, b1, b2) = self.gain, self.bias
+        if g1 or (g0 and g2):
+            return "general"
+        if g2:
+            damper = g2 < 0 and not self.activation and not any(self.bias)
+            return "damper" if damper else "general"
+        if b1 and b1 == -g0 and b2 <= 0:
+            return "intvelocity" if self.activation == "integrator" else "position"
+        if self.activation:
+            return "cylinder" if self.activation == "filter" else "general"
+        if b2 and b2 == -g0 and not b0 and not b1:
+            return "velocity"
+        return "general" if any(self.bias) else "motor"
+
+    @property
+    def is_servo(self) -> bool:
+        """Whether its force depends on more than the control of the moment: a bias, a state."""
+        return bool(self.activation) or any(self.bias) or any(self.gain[1:])
+
+
+def servo_law(name: str, law: dict[str, Any], kp, kv) -> dict[str, Any]:
+    """``law`` with gain and bias of a position servo (``kp``) or a velocity servo (``kv``)."""
+    if kp is None and kv is None:
+        return law
+    if law.get("gain") is not None or law.get("bias") is not None:
+        raise ModelError(
+            f"actuator {name!r} has kp or kv, which stand for gain and bias; give one or the other"
+        )
+    for what, value in (("kp", kp), ("kv", kv)):
+        if value is not None and not (np.ndim(value) == 0 and value >= 0):
+            raise ModelError(
+                f"{what} of actuator {name!r} must be a number that is not negative, got {value!r}"
+            )
+    damping = 0.0 if kv is None else float(kv)
+    stiffness, gain = (0.0, damping) if kp is None else (float(kp), float(kp))
+    return {**law, "gain": (gain, 0.0, 0.0), "bias": (0.0, -stiffness, -damping)}
+
+
+# --- controls and activations of postures, one entry per actuator --------------------------------
+
+
+def commands_of(posture, actuators) -> dict[str, dict]:
+    """Controls and activations of a posture by name of the actuator; empty where it has none."""
+    stateful = [a for a in actuators if a.activation]
+    return {
+        what: {a.name: x for a, x in zip(those, getattr(posture, what).tolist(), strict=False)}
+        for what, those in (("controls", actuators), ("activation", stateful))
+    }
+
+
+def command_vectors(commands: dict[str, dict], actuators) -> dict[str, tuple]:
+    """Fields of a posture from ``commands_of``; zero where others than these have entries."""
+    stateful = [a for a in actuators if a.activation]
+    return {
+        what: tuple(commands[what].get(a.name, 0.0) for a in those)
+        if any(a.name in commands[what] for a in those)
+        else ()
+        for what, those in (("controls", actuators), ("activation", stateful))
+    }
+
+
+def fitted(postures, old, new) -> list:
+    """Postures for ``new`` actuators, which find their controls by their names."""
+    return [replace(p, **command_vectors(commands_of(p, old), new)) for p in postures]
