@@ -41,11 +41,11 @@ def replaced_parts(model, fields, *, inertia, **of_joints):
             else:
                 i = model.joint_index(name)
                 bodies[i - 1] = replace(bodies[i - 1], **{attribute: value})
-    actuators = fields.get("actuators")
+    actuators, tendons = fields.get("actuators"), tuple(fields.get("tendons", model.tendons))
     if actuators is None:
-        tendons = {t.name for t in fields.get("tendons", model.tendons)}
-        actuators = _actuators(model, loop_number, tendons)
+        actuators = _actuators(model, loop_number, {t.name for t in tendons})
     parts = {"bodies": tuple(bodies), "loops": tuple(loops), "actuators": tuple(actuators)}
+    parts["tendons"] = tendons
     if model.contact_pairs and "contact_pairs" not in fields:
         names = names_that_touch(
             fields.get("base_name", model.base_name),
