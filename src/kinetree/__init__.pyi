@@ -85,6 +85,7 @@ from kinetree.model import ConstraintFunction as ConstraintFunction
 from kinetree.model import Coupling as Coupling
 from kinetree.model import Frame as Frame
 from kinetree.model import GravityCompensation as GravityCompensation
+from kinetree.model import Group as Group
 from kinetree.model import JointDynamics as JointDynamics
 from kinetree.model import Limits as Limits
 from kinetree.model import Loop as Loop

@@ -108,6 +108,7 @@ def _rest(model):
         ("frames", model.frame_names),
         ("actuators", [a.name for a in model.actuators]),
         ("postures", [p.name for p in model.postures]),
+        ("groups", [f"{g.name} ({counted(len(g.joints), 'joint')})" for g in model.groups]),
         (
             "gravity compensation",
             list(dict.fromkeys(model.body_names[g.body] for g in model.gravity_compensation)),
@@ -261,6 +262,9 @@ def facts(model) -> dict:
         ],
         "gravity_compensation": [
             {"body": body[g.body], "mass": _plain(g.mass)} for g in model.gravity_compensation
+        ],
+        "groups": [
+            {"name": g.name, "joints": list(g.joints), "tip": g.tip or None} for g in model.groups
         ],
         "geometry": len(model.geometry),
         "mobility": _mobility(model),

@@ -30,6 +30,7 @@ from kinetree.functional.layout import velocity_unit
 from kinetree.model import Model
 from kinetree.model.define import kept, kernel_for
 from kinetree.model.gearing import with_leaders
+from kinetree.model.group import joints_of
 from kinetree.model.limits import position_index
 
 # --- The damped step -----------------------------------------------------------------------------
@@ -87,13 +88,17 @@ class Problem:
 
     model: Model
     tasks: tuple
+    joints: tuple[str, ...] | None = None
 
     @classmethod
-    def of(cls, model, tasks):
-        """The problem of these tasks, new or known."""
-        key = ("inverse_kinematics", *(task.signature for task in tasks))
+    def of(cls, model, tasks, joints=None):
+        """The problem of these tasks, new or known; ``joints`` are those that may move."""
+        joints = None if joints is None else joints_of(model, joints)
+        key = ("inverse_kinematics", *(task.signature for task in tasks), *_only(joints))
         return kept(
-            model, key, lambda: cls(model, tuple(replace(task, target=None) for task in tasks))
+            model,
+            key,
+            lambda: cls(model, tuple(replace(task, target=None) for task in tasks), joints),
         )
 
     # --- what moves ---------------------------------------------------------------------------
@@ -107,10 +112,14 @@ class Problem:
         bodies = sorted(moved.union(*(self._inside(loop) for loop in self.loops)))
         if self._own:
             bodies = list(range(1, self.model.body_count + 1))
+        if self.joints is not None:
+            free = with_leaders(self.model, {self.model.joint_index(j) for j in self.joints})
+            bodies = [i for i in bodies if i in free]
         if not any(self.model.joint[i].nv for i in bodies):
             raise ModelError(
                 f"nothing in model {self.model.name!r} moves the frames of the tasks: "
                 f"{', '.join(str(task.signature[:-1]) for task in self.tasks)}"
+                f"{'' if self.joints is None else f'; only {self.joints} may move'}"
             )
         return bodies
 
@@ -378,6 +387,7 @@ class Problem:
 
     def _compile(self, text):
         key = ("inverse_kinematics", text, *(task.signature for task in self.tasks))
+        key += _only(self.joints)
         nq, nv, m = self.model.nq, self.model.nv, len(self.e_scale)
         squares = 2 if self.closing_rows else 1
         shapes = {"q": (nq,), "target": (sum(t.size for t in self.tasks),)}
@@ -406,6 +416,11 @@ class Problem:
             key=key,
         )
         return kernel
+
+
+def _only(joints):
+    """The part of a key that says which joints may move."""
+    return () if joints is None else (("joints", *joints),)
 
 
 def _row(result):

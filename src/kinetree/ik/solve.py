@@ -100,6 +100,7 @@ def inverse_kinematics(
     target: ArrayLike | None = None,
     q0: ArrayLike | None = None,
     *,
+    joints: str | Sequence[str] | None = None,
     limits: bool | tuple[ArrayLike, ArrayLike] = True,
     tolerance: float = 1e-8,
     restarts: int = 10,
@@ -120,6 +121,8 @@ def inverse_kinematics(
         target: where the frame should be: poses (..., 4, 4), or positions (..., 3) [m]. None when
             tasks are given, which have targets of their own.
         q0: where to begin, (..., nq); neutral by default. Limits that it exceeds move it.
+        joints: names of the joints and groups that may move, the others stay as in ``q0``; all by
+            default.
         limits: True, to stay within the limits of the joints; False, to ignore them; or
             ``(lower, upper)``, each (nq,).
         tolerance: norm of the errors, radians and metres in one, at which a target is reached.
@@ -138,7 +141,7 @@ def inverse_kinematics(
             raise ShapeError(f"{name} must be a whole number, not negative; got {value!r}")
     if not 0 < tolerance < np.inf:
         raise ShapeError(f"tolerance must be a positive number, got {tolerance!r}")
-    problem = Problem.of(model, tasks)
+    problem = Problem.of(model, tasks, joints)
     bounds = limits_of(problem, limits)
     arrays = {f"target {k}": task.numbers(model) for k, task in enumerate(tasks)}
     arrays["q0"] = as_configuration(model, model.neutral() if q0 is None else q0, "q0")

@@ -6,6 +6,7 @@ from kinetree.model.constraint_function import ConstraintFunction
 from kinetree.model.dh import DHRow, DHTable, dh_from_axes, dh_from_model, from_dh
 from kinetree.model.edit import attach, extract, floating, lock, lump_fixed, reroot
 from kinetree.model.graph import ConnectivityGraph, SpanningTree
+from kinetree.model.group import Group
 from kinetree.model.mechanism import MechanismGraph
 from kinetree.model.model import Model
 from kinetree.model.parts import (
@@ -32,6 +33,7 @@ __all__ = [
     "DHTable",
     "Frame",
     "GravityCompensation",
+    "Group",
     "JointDynamics",
     "Limits",
     "Loop",

@@ -20,6 +20,7 @@ from kinetree.model.actuator import (
 )
 from kinetree.model.gearing import FOLLOWING_TOLERANCE, in_order
 from kinetree.model.geometry import ContactPair, Geometry, Surface
+from kinetree.model.group import Group
 from kinetree.model.names import number_of
 from kinetree.model.parts import Coupling, Posture, as_floats, as_placement
 from kinetree.model.sensors import KINDS, Sensor
@@ -39,6 +40,7 @@ class Attachments:
         self._postures: list[tuple] = []
         self._contact_pairs: list[ContactPair] = []
         self._sensors: list[Sensor] = []
+        self._groups: list[Group] = []
         self._complete_postures: set[str] = set()  # of models: these speak of all joints
 
     def coupling(
@@ -182,13 +184,28 @@ class Attachments:
         self._gravity_compensation.append((body, mass, center))
         return self
 
+    def group(self, name: str, *, joints, tip=""):
+        """Give joints a common name, see ``Group``.
+
+        Args:
+            name: unique name, among the groups and joints.
+            joints: names of joints, and of groups that were added before.
+            tip: name of the frame or body at its end.
+        """
+        known = {g.name: g.joints for g in self._groups}
+        names = (joints,) if isinstance(joints, str) else joints
+        found = dict.fromkeys(j for each in names for j in known.get(each, (each,)))
+        self._groups.append(Group(name, tuple(found), tip))
+        return self
+
     def posture(self, name: str, *, q=None, qd=None, controls=None, activation=None):
         """Give a name to a state.
 
         Args:
             name: unique name, among the postures.
-            q: position variables by joint name, a number or (nq,); the rest are neutral.
-            qd: velocity variables by joint name, a number or (nv,); the rest are zero.
+            q: position variables by joint name, a number or (nq,), or by group, one after the
+                other; the rest are neutral.
+            qd: velocity variables in the same way; the rest are zero.
             controls: of actuators by their names, such as those that hold the posture; the rest
                 are zero.
             activation: of actuators that have one, by their names; the rest are zero.
@@ -245,6 +262,9 @@ class Attachments:
             self.gravity_compensation(body[g.body], mass=g.mass, center=g.center)
         driven = {a.name: model.driven_joint(a) for a in model.actuators}
         self._sensors += [s for s in model.sensors if not {s.of, driven.get(s.of)} & set(without)]
+        joints = {*model.joint_names, *model.loop_names} - {*without}
+        frames = (*model.frame_names, *model.body_names)
+        self._groups += [g.within(joints, frames) for g in model.groups]
         model = model.uncoupled  # whose postures tell of all joints
         for p in model.postures:
             kept = [(i, name) for i, name in enumerate(joint) if i and name not in without]
@@ -330,6 +350,7 @@ class Attachments:
             carried.append(found if Y is None else found.moved(body, Y.inverse()))
         postures = []
         for name, q, qd, *commands in self._postures:
+            q, qd = (self._by_joint(name, x, bodies, k) for x, k in ((q, "nq"), (qd, "nv")))
             of_tree = self._of_tree(name, q, qd, loop_names)
             posture = _posture(name, of_tree[0] or {}, of_tree[1], bodies, joint_number)
             _check_followers(posture, {*(of_tree[0] or ())}, couplings, bodies)
@@ -343,7 +364,30 @@ class Attachments:
             "gravity_compensation": tuple(carried),
             "contact_pairs": tuple(self._contact_pairs),
             "sensors": tuple(_sensor(s, bodies, body_number, joint_number) for s in self._sensors),
+            "groups": tuple(self._groups),
         }
+
+    def _by_joint(self, name, given, bodies, size):
+        """What a posture says, with the values of groups shared out among their joints."""
+        groups = {g.name: g.joints for g in self._groups}
+        if not given or not groups.keys() & given.keys():
+            return given
+        sizes = {b.joint_name: getattr(b.joint, size) for b in bodies}
+        found = {}
+        for key, value in given.items():
+            if key not in groups:
+                found[key] = value
+                continue
+            joints = [j for j in groups[key] if j in sizes]
+            ends = np.cumsum([sizes[j] for j in joints]).tolist()
+            value = as_floats(value, f"group {key!r} in posture {name!r}")
+            if len(value) != (ends or [0])[-1]:
+                raise ModelError(
+                    f"group {key!r} in posture {name!r} needs {(ends or [0])[-1]} entries, got "
+                    f"{len(value)}"
+                )
+            found |= {j: value[e - sizes[j] : e] for j, e in zip(joints, ends, strict=True)}
+        return found
 
     def _of_tree(self, name, q, qd, loop_names):
         """What a posture says of the joints of the tree."""
@@ -362,7 +406,9 @@ class Attachments:
             for name in (joint, source, *sources)
         }
         named = (p for p in self._postures if p[0] not in self._complete_postures)
-        postures = {joint for _, q, qd, *_ in named for joint in (*(q or ()), *(qd or ()))}
+        groups = {g.name: g.joints for g in self._groups}
+        told = (key for _, q, qd, *_ in named for key in (*(q or ()), *(qd or ())))
+        postures = {joint for key in told for joint in groups.get(key, (key,))}
         tendons = {joint for _, over, *_ in self._tendons for joint in over}
         sensed = {s.of for s in self._sensors if s.kind in KINDS and KINDS[s.kind].of == "joint"}
         driven = {joint for joint, _ in self._actuators if joint}

@@ -45,7 +45,7 @@ def summary(model) -> str:
             for g in model.gravity_compensation
         ]
         lines.append(f"gravity compensation: {', '.join(carried)}")
-    for what in ("actuators", "postures", "sensors"):
+    for what in ("actuators", "postures", "sensors", "groups"):
         if getattr(model, what):
             lines.append(f"{what}: " + ", ".join(x.name for x in getattr(model, what)))
     if model.geometry:

@@ -238,6 +238,7 @@ def attach(
     fields: dict[str, Any] = {kind: (*getattr(model, kind), *new) for kind, new in parts.items()}
     fields["sensors"] = (*model.sensors, *mounted(other, prefix, model, frame, as_placement(at)))
     bodies = (*model.bodies, *bodies)
+    fields["groups"] = (*model.groups, *(group.prefixed(prefix) for group in other.groups))
     postures = _joint_postures(model, other, prefix, fields["actuators"])
     return model.replace(bodies=bodies, **fields, postures=postures)
 

@@ -25,6 +25,8 @@ def fingerprint(model) -> str:
             _describe(added_later, parts.append)
     if model.sensors:
         _describe(["sensors", model.sensors], parts.append)
+    if model.groups:
+        _describe(["groups", model.groups], parts.append)
     return hashlib.sha256(b"".join(part + b"\0" for part in parts)).hexdigest()
 
 
@@ -120,7 +122,7 @@ def is_plain(model) -> bool:
     """
     parts = (*model.bodies, *model.frames, *model.loops, *model.couplings, *model.geometry)
     parts += (*model.actuators, *model.postures, *model.constraints, *model.contact_pairs)
-    parts += (*model.tendons, *model.gravity_compensation, *model.sensors)
+    parts += (*model.tendons, *model.gravity_compensation, *model.sensors, *model.groups)
     return _is_plain(model.gravity) and all(map(_is_plain, parts))
 
 

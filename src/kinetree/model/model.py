@@ -19,6 +19,7 @@ from kinetree.model.describe import summary
 from kinetree.model.dynamics import actuation, has_dynamics, joint_values
 from kinetree.model.fingerprint import fingerprint
 from kinetree.model.geometry import ContactPair, Geometry
+from kinetree.model.group import Group, indices
 from kinetree.model.limits import (
     Bounds,
     effort_limits,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 _FIELDS = (
     "frames", "loops", "constraints", "couplings", "geometry", "actuators", "postures", "gravity",
-    "name", "base_name", "tendons", "gravity_compensation", "sensors", "contact_pairs",
+    "name", "base_name", "tendons", "gravity_compensation", "sensors", "contact_pairs", "groups",
 )  # fmt: skip
 
 _COMPILED = ("kernels", "memo")
@@ -70,6 +71,7 @@ class Model:
         gravity_compensation: forces that carry the weight of bodies.
         sensors: what the mechanism measures of itself.
         contact_pairs: shapes that may touch, or shall not, whatever else says.
+        groups: joints with a common name.
     """
 
     def __init__(
@@ -91,6 +93,7 @@ class Model:
         gravity_compensation: tuple[GravityCompensation, ...] = (),
         sensors: tuple[Sensor, ...] = (),
         contact_pairs: tuple[ContactPair, ...] = (),
+        groups: tuple[Group, ...] = (),
     ):
         self.name, self.base_name, self.strict = name, base_name, strict
         self.bodies, self.frames, self.loops = tuple(bodies), tuple(frames), tuple(loops)
@@ -100,6 +103,7 @@ class Model:
         self.tendons, self.gravity_compensation = tuple(tendons), tuple(gravity_compensation)
         self.contact_pairs = tuple(contact_pairs)
         self.sensors = tuple(sensors)
+        self.groups = tuple(groups)
         check_parts(self)
         self.gravity = np.array(gravity)
         self.gravity.flags.writeable = False
@@ -405,6 +409,18 @@ class Model:
         """A posture by its name."""
         return names.posture(self, name)
 
+    def group(self, name: str) -> Group:
+        """A group of joints by its name."""
+        return names.group(self, name)
+
+    def q_indices(self, *names: str) -> Array:
+        """Where the position variables of joints and groups are in ``q``, in the order given."""
+        return indices(self, names, self.q_slice)
+
+    def v_indices(self, *names: str) -> Array:
+        """Where the velocity variables of joints and groups are in ``qd``, in the order given."""
+        return indices(self, names, self.v_slice)
+
     def tendon(self, name: str) -> Tendon:
         """A tendon by its name."""
         return names.tendon(self, name)
@@ -448,7 +464,7 @@ class Model:
             strict: whether inertias must be those of solid bodies; as before by default.
             **fields: new ``bodies``, ``frames``, ``loops``, ``constraints``, ``couplings``,
                 ``geometry``, ``actuators``, ``postures``, ``gravity``, ``name``, ``base_name``,
-                ``tendons``, ``gravity_compensation``, ``sensors``, ``contact_pairs``.
+                ``tendons``, ``gravity_compensation``, ``sensors``, ``contact_pairs``, ``groups``.
         """
         unknown = set(fields) - {"bodies", *_FIELDS}
         if unknown:

@@ -51,6 +51,11 @@ def tendon(model, name):
     return model.tendons[_index(model, tuple(t.name for t in model.tendons), name, "tendon")]
 
 
+def group(model, name):
+    """A group of joints by its name."""
+    return model.groups[_index(model, tuple(g.name for g in model.groups), name, "group")]
+
+
 def no_attribute(model, name) -> str:
     """Message for an attribute that a model does not have."""
     here = name_here(name, OF_MODELS)

@@ -57,6 +57,12 @@ def replaced_parts(model, fields, *, inertia, **of_joints):
         parts["contact_pairs"] = tuple(
             p for p in pairs if is_known(p.first, names) and is_known(p.second, names)
         )
+    if model.groups and "groups" not in fields:
+        joints = {*(b.joint_name for b in bodies), *loop_number}
+        frames = {f.name for f in fields.get("frames", model.frames)}
+        frames |= {fields.get("base_name", model.base_name), *(b.name for b in bodies)}
+        left = (group.within(joints, frames) for group in model.groups)
+        parts["groups"] = tuple(group for group in left if group.joints or group.tip)
     return parts
 
 

@@ -17,6 +17,7 @@ from kinetree.model.actuator import UNBOUNDED
 from kinetree.model.constraint_function import require_none_written
 from kinetree.model.coupling import require_written
 from kinetree.model.geometry import ContactPair, Geometry, Surface
+from kinetree.model.group import Group
 from kinetree.model.parts import (
     Actuator,
     Body,
@@ -178,6 +179,7 @@ def to_dict(model):
         ],
         **_given(contact_pairs=[_contact_pair(p) for p in model.contact_pairs] or None),
         **_given(sensors=[_sensor(s) for s in model.sensors] or None),
+        **_given(groups=[_fields(g, f"group {g.name!r}") for g in model.groups] or None),
     }
 
 
@@ -389,6 +391,7 @@ def _read(cls, data, known):
             ContactPair(**{**p, "surface": _read_surface(p)}) for p in data.get("contact_pairs", ())
         ),
         sensors=tuple(map(_read_sensor, data.get("sensors", ()))),
+        groups=tuple(Group(**g) for g in data.get("groups", ())),
         gravity=data["gravity"],
         name=data["name"],
         base_name=data["base_name"],

@@ -12,6 +12,7 @@ from kinetree.joints import AbstractJoint
 from kinetree.model.constraint_function import ConstraintFunction
 from kinetree.model.gearing import with_leaders
 from kinetree.model.geometry import ContactPair, Geometry
+from kinetree.model.group import Group, check_group
 from kinetree.model.parts import Actuator, Body, Coupling, Frame, Limits, Loop, Posture
 from kinetree.model.sensors import Sensor, check_sensors
 from kinetree.model.tendon import GravityCompensation, Tendon
@@ -37,6 +38,7 @@ def check_parts(model):
         "tendons": Tendon, "gravity_compensation": GravityCompensation,
         "contact_pairs": ContactPair,
         "sensors": Sensor,
+        "groups": Group,
     }  # fmt: skip
     for name, kind in kinds.items():
         for part in getattr(model, name):
@@ -80,6 +82,8 @@ def check_model(model, *, strict):
         check_posture(model, posture)
     for tendon in model.tendons:
         check_tendon(model, tendon, strict)
+    for group in model.groups:
+        check_group(model, group)
     for g in model.gravity_compensation:
         what = "gravity compensation"
         _check_body_number(model, g.body, what)
@@ -105,6 +109,7 @@ def _check_names(model):
         "posture": tuple(p.name for p in model.postures),
         "tendon": tuple(t.name for t in model.tendons),
         "sensor": tuple(s.name for s in model.sensors),
+        "group": tuple(g.name for g in model.groups),
     }
     for kind, names in kinds.items():
         seen = set()

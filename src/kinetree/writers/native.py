@@ -35,12 +35,17 @@ def to_toml(model) -> str:
         ("gravity_compensation", (_carried(model, g) for g in model.gravity_compensation)),
         ("contact_pair", (_contact_pair(model, p) for p in model.contact_pairs)),
         ("sensor", map(_sensor, model.sensors)),
+        ("group", (_group(g) for g in model.groups)),
     ):
         for table in tables:
             what = f"{key} {table.get('name', '')!r}"
             lines += ["", f"[[{key}]]"]
             lines += [assignment(k, given, f"{k} of {what}") for k, given in table.items()]
     return "\n".join(lines) + "\n"
+
+
+def _group(group):
+    return {"name": group.name, "joints": group.joints} | ({"tip": group.tip} if group.tip else {})
 
 
 def _on(model, body):

@@ -2,8 +2,8 @@
 
 Each kind of part has its own array of tables: ``[[body]]``, ``[[frame]]``, ``[[loop]]``,
 ``[[coupling]]``, ``[[geometry]]``, ``[[actuator]]``, ``[[posture]]``, ``[[tendon]]``,
-``[[gravity_compensation]]``, ``[[contact_pair]]``, ``[[sensor]]``. docs/formats.md describes the
-keys.
+``[[gravity_compensation]]``, ``[[contact_pair]]``, ``[[sensor]]``, ``[[group]]``. docs/formats.md
+describes the keys.
 """
 
 import re
@@ -73,7 +73,7 @@ class _Reader:
         """The finished model."""
         for key in (
             "body", "frame", "loop", "coupling", "geometry", "actuator", "posture", "tendon",
-            "gravity_compensation", "contact_pair", "sensor",
+            "gravity_compensation", "contact_pair", "sensor", "group",
         ):  # fmt: skip
             read = getattr(self, f"_{key}")
             for table in self.top.tables(key):
@@ -242,6 +242,10 @@ class _Reader:
             beyond=tuple(table.texts("beyond", ())),
             **rest,
         )
+
+    def _group(self, table):
+        name, tip = self._named(table, "group"), table.text("tip", "")
+        self.builder.group(name, joints=table.texts("joints"), tip=tip)
 
     @staticmethod
     def _by_name(table, key):
