@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from support.mujoco_mechanisms import TREES, loaded
 
+from kinetree.errors import LoadError
 from kinetree.joints import Fixed, Free, Prismatic, Revolute, Spherical
 from kinetree.loaders import read
 from kinetree.model.geometry import Box, Capsule, Cylinder, Ellipsoid, Mesh, Plane, Sphere
@@ -186,6 +187,64 @@ def test_files_are_included_where_they_say(tmp_path):
     assert model.joint_names == ("j", "k")
     hand = str(tmp_path.resolve() / "parts" / "hand.xml")
     assert {(n.file, n.line) for n in notices} == {(hand, 1)}
+
+
+@pytest.mark.parametrize("files", [("main",), ("nested",), ("main", "nested")])
+def test_nested_files_are_found_beside_the_main_file_or_the_one_that_includes_them(tmp_path, files):
+    """As MuJoCo finds them, the main file first."""
+    import mujoco
+
+    def part(name):
+        return f'<x><body name="{name}"><joint/><geom size=".1"/></body></x>'
+
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    (parts / "arm.xml").write_text(f'<x>{_BODY}<include file="hand.xml"/></x>')
+    for name, folder in (("main", tmp_path), ("nested", parts)):
+        if name in files:
+            (folder / "hand.xml").write_text(part(name))
+    path = tmp_path / "robot.xml"
+    path.write_text(world('<include file="parts/arm.xml"/>'))
+    names = read(path).model.body_names
+    assert names == ("world", "b", files[0])
+    theirs = mujoco.MjModel.from_xml_path(str(path))
+    assert [theirs.body(k).name for k in range(theirs.nbody)] == list(names)
+
+
+@pytest.mark.parametrize(
+    ("place", "compiler"),
+    [
+        ("meshes/tip.obj", "<compiler meshdir='meshes'/>"),
+        ("hand/tip.obj", ""),
+        ("hand/tip.obj", "<compiler meshdir='meshes'/>"),
+        ("hand/meshes/tip.obj", "<compiler meshdir='meshes'/>"),
+        ("hand/meshes/tip.obj", "<compiler assetdir='meshes'/>"),
+    ],
+)
+def test_meshes_of_included_files(tmp_path, place, compiler):
+    path, file = tmp_path / "robot.xml", tmp_path / place
+    (tmp_path / "hand").mkdir()
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(TETRAHEDRON)
+    (tmp_path / "hand" / "hand.xml").write_text(
+        f'<mujoco>{compiler}<asset><mesh file="tip.obj"/></asset><worldbody><body><joint/>'
+        '<geom type="mesh" mesh="tip"/></body></worldbody></mujoco>'
+    )
+    path.write_text('<mujoco><include file="hand/hand.xml"/></mujoco>')
+    assert read(path).model.geometry[0].shape == Mesh(str(file.resolve()))
+
+
+def test_a_missing_nested_file_says_where_it_was_looked_for(tmp_path):
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "arm.xml").write_text('<x>\n<include file="hand.xml"/></x>')
+    path = tmp_path / "robot.xml"
+    path.write_text(world('<include file="parts/arm.xml"/>'))
+    with pytest.raises(
+        LoadError,
+        match=r"parts/arm\.xml:2: <include>: 'hand\.xml' does not exist: no file '.*', nor is it "
+        r"beside the file that names it here",
+    ):
+        read(path)
 
 
 def test_models_are_attached(tmp_path):

@@ -6,7 +6,7 @@ from kinetree.errors import LoadError
 from kinetree.loaders.mjcf import joints, tree
 from kinetree.loaders.mjcf.compiled import ATTRIBUTES, from_compiled
 from kinetree.loaders.mjcf.source import prepare
-from kinetree.loaders.mjcf.values import compiled, mujoco
+from kinetree.loaders.mjcf.values import AllBut, compiled, mujoco
 from kinetree.loaders.report import Notice, short, tag_of
 from kinetree.model import Model
 
@@ -46,6 +46,7 @@ def read_mjcf(source: bytes, report, folders, options) -> Model:
         paths=mjcf.paths,
     )
     for part in (mjcf, *mjcf.attached):
+        report.notices += part.notices
         note_unused(part, report)
     return model
 
@@ -85,7 +86,7 @@ def _check_finite(mj_model, mjcf):
 # --- Notices of what a model does not represent, one for each kind of thing ----------------------
 # What a model represents stands beside the functions that read it: ``ATTRIBUTES`` of the modules.
 
-_ATTRIBUTES = ATTRIBUTES | joints.ATTRIBUTES | tree.ATTRIBUTES
+_ATTRIBUTES = ATTRIBUTES | joints.ATTRIBUTES | tree.ATTRIBUTES | {"deformable": AllBut()}
 _UNKNOWN = ("kinetree does not use it", "motion")
 _PICTURES = ("it is for pictures", "picture")
 _SIMULATION = ("it is a setting of MuJoCo's simulation", "setting")

@@ -14,8 +14,9 @@ from typing import Any
 from xml.sax.saxutils import quoteattr
 
 from kinetree.errors import LoadError
+from kinetree.loaders.mjcf.left_out import drop_keyframes, leave_out
 from kinetree.loaders.paths import Folders
-from kinetree.loaders.report import LIMIT_BODIES, label, short
+from kinetree.loaders.report import LIMIT_BODIES, Effect, Notice, label, short
 from kinetree.loaders.xml import LIMIT_BYTES, numbers_in, parse
 
 LIMIT_FILES = 256
@@ -38,6 +39,8 @@ class Source:
         attached: these MJCF files, with what they include and attach in turn.
         sizes: how much each of them contains, by the name of the model.
         total: how many bodies and elements there are, with all copies.
+        notices: of what was taken out.
+        states_lost: whether variables went with it.
         text: what to give to MuJoCo.
         lines: the element on each line of the text.
     """
@@ -52,6 +55,8 @@ class Source:
     attached: list = field(default_factory=list)
     sizes: dict = field(default_factory=dict)
     total: dict = field(default_factory=dict)
+    notices: list[Notice] = field(default_factory=list)
+    states_lost: bool = False
     text: str = ""
     lines: list = field(default_factory=list)
 
@@ -64,15 +69,28 @@ class Source:
         file, line = self.place(element)
         return LoadError(f"{file}:{line}: {label(element)}: {message}")
 
+    def note(self, element, why: str, effect: Effect) -> str:
+        """Add a notice of an element; what it says the element is."""
+        self.notices.append(Notice(*self.place(element), label(element), why, effect))
+        return label(element)
+
+    def drop(self, element, why: str, effect: Effect) -> str:
+        """Take an element out, with a notice; what it says the element is."""
+        what = self.note(element, why, effect)
+        element.getparent().remove(element)
+        return what
+
     def refusal(self, message: str) -> LoadError:
         """An error message of MuJoCo about its text, translated to the user's files."""
         message = " ".join(message.split())
         found = _PLACE.search(message)
         line = int(found.group(1)) if found else 0
+        left_out = [f"{notice.what} in line {notice.line}" for notice in self.notices]
+        rest = f" (left out before: {', '.join(left_out[:3])})" if left_out else ""
         if found and 1 <= line <= len(self.lines):
             what = message[: found.start()].rstrip(" ,")
-            return self.error(self.lines[line - 1], f"MuJoCo: {what}")
-        return LoadError(f"{self.path}: MuJoCo: {message}")
+            return self.error(self.lines[line - 1], f"MuJoCo: {what}{rest}")
+        return LoadError(f"{self.path}: MuJoCo: {message}{rest}")
 
 
 @dataclass
@@ -100,7 +118,10 @@ def prepare(source: bytes, path: str, folders, budget=None) -> Source:
         )
     result, budget = Source(path, root), budget or _Budget()
     _include(result, folders, budget)
+    leave_out(result)
     _fetch(result, folders, budget)
+    if any(inner.states_lost for inner in result.attached):
+        drop_keyframes(result)
     result.total = check_bounds(result)
     result.text, result.lines = text_of(root, result.names)
     return result
@@ -110,7 +131,7 @@ def _include(result, folders, budget):
     """Put the content of included files in the place of ``<include>``, until there is none."""
     seen = set()
     while (element := result.root.find(".//include")) is not None:
-        path = _resolved(result, element, folders, element.get("file") or "")
+        path = _resolved(result, element, folders, (element.get("file") or "").replace("\\", "/"))
         if path in seen:
             raise result.error(element, f"{short(path)} is included twice; MJCF allows it once")
         seen.add(path)
@@ -135,15 +156,14 @@ def _fetch(result, folders, budget):
 
     folder = setting("meshdir")
     folder = setting("assetdir") or "" if folder is None else folder
-    for element in result.root.iter("mesh", "hfield", "flexcomp", "model"):
+    for element in result.root.iter("mesh", "hfield", "model"):
         name = (element.get("file") or "").replace("\\", "/")
         if not name:
             continue
         base = posixpath.basename(name)
         name = base if setting("strippath") == "true" else name
         is_model = element.tag == "model"
-        name = name if is_model else posixpath.join(folder, name)
-        path = _resolved(result, element, folders, name)
+        path = _resolved(result, element, folders, name, "" if is_model else folder)
         limit = LIMIT_BYTES if is_model else LIMIT_ASSET_BYTES
         content = _content(result, element, path, budget, limit)
         key = f"{budget.files}_{re.sub('[^A-Za-z0-9.]', '_', base)}"
@@ -161,15 +181,27 @@ def _fetch(result, folders, budget):
             result.sizes[element.get("name") or inner.root.get("model")] = inner.total
         else:
             result.assets[key] = content
-            if element.tag != "flexcomp" and element.get("name") is None:
+            if element.get("name") is None:
                 result.names[element]["name"] = posixpath.splitext(base)[0]
 
 
-def _resolved(result, element, folders, name):
-    try:
-        return folders.resolve(name.replace("\\", "/"))
-    except LoadError as error:
-        raise result.error(element, str(error)) from None
+def _resolved(result, element, folders, name, inside=""):
+    """The file of a name: beside the main file, as for MuJoCo, or beside the one that includes it.
+
+    ``inside`` is the folder that ``<compiler>`` gives for meshes.
+    """
+    names, including = [posixpath.join(inside, name)], result.files.get(element)
+    if including is not None and name and "://" not in name:
+        here = os.path.dirname(including)
+        names += [os.path.join(here, n) for n in dict.fromkeys((name, names[0]))]
+    errors = []
+    for name in names:
+        try:
+            return folders.resolve(name)
+        except LoadError as error:
+            errors.append(str(error))
+    nor = "" if len(errors) == 1 else ", nor is it beside the file that names it here"
+    raise result.error(element, errors[0] + nor)
 
 
 def _content(result, element, path, budget, limit):
@@ -189,12 +221,11 @@ def _content(result, element, path, budget, limit):
     return content
 
 
-# --- Limits: no plugins, no NaN, no millions of copies -------------------------------------------
+# --- Limits: no NaN, no millions of copies -------------------------------------------------------
 
 LIMIT_ELEMENTS = 20_000
 """MuJoCo takes seconds over so many, copies included, and more than linearly."""
 LIMIT_DEPTH = 256
-_POINTS = {"flexcomp": ("count", "cellcount"), "composite": ("count",)}  # each point a body
 _LIMIT_HEIGHTS = 10_000_000
 _LIMIT_BUILTIN_MESH = 256
 
@@ -213,10 +244,6 @@ def check_bounds(source) -> dict:
         copies[element], depth[element] = copies[parent], depth[parent] + 1
         if depth[element] > LIMIT_DEPTH:
             raise source.error(element, f"nested more than {LIMIT_DEPTH} deep")
-        if element.tag in ("plugin", "extension"):
-            raise source.error(
-                element, "plugins are programs, which kinetree does not run; remove it"
-            )
         _check_numbers(source, element, names)
         _check_sizes(source, element)
         if element.tag == "replicate":
@@ -233,9 +260,6 @@ def _size(source, element):
     """Number of bodies and elements that an element adds, apart from those inside it."""
     if element.tag == "attach":
         return source.sizes.get(element.get("model"), {"bodies": 1, "elements": 1})
-    if element.tag in _POINTS:
-        points = _product(source, element, _POINTS[element.tag])
-        return {"bodies": points, "elements": points}
     return {"bodies": int(element.tag == "body"), "elements": 1}
 
 

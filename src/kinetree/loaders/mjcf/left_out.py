@@ -1,0 +1,153 @@
+"""What is taken out of MJCF before MuJoCo compiles it: flexible bodies, and plugins.
+
+Kinetree has rigid bodies and runs no programs of a file. Each of these elements is left out with a
+notice that says what is lost, and with it what refers to it; the rest of the robot is loaded.
+"""
+
+from kinetree.errors import LoadError
+from kinetree.loaders.report import short
+
+_RIGID = "a flexible body, and kinetree has rigid ones only"
+_REFERENCES = {
+    kind + number: kind
+    for kind in ("geom", "mesh", "flex", "body", "joint", "site", "tendon")
+    for number in ("", "1", "2")
+}  # attributes that name something, and what they name
+_MOVING = ("joint", "freejoint", "attach")
+_EFFECTS = {"contact": "contact", "sensor": "control", "actuator": "control"}
+
+
+def leave_out(source) -> None:
+    """Take out plugins and flexible bodies, and what refers to them, with a notice for each."""
+    lost = _Lost(source)
+    flexes = source.root.findall("./deformable/flex")
+    for element in [*source.root.iter("flexcomp", "composite"), *flexes]:
+        lost.flexible(element)
+    programs = {
+        instance.get("name"): plugin.get("plugin")
+        for plugin in source.root.iterfind("./extension/plugin")
+        for instance in plugin.iterfind("instance")
+    }
+    for element in list(source.root.iter("plugin")):
+        if element.getparent() is not None and element.getparent().tag != "extension":
+            lost.plugin(element, element.get("plugin") or programs.get(element.get("instance")))
+    for element in source.root.findall("extension"):
+        if not lost.plugins:
+            source.drop(element, "kinetree runs no plugins, and nothing here uses it", "setting")
+        else:
+            source.root.remove(element)
+    while lost.refers():
+        pass
+    if source.states_lost:
+        drop_keyframes(source)
+    moves = any(True for w in source.root.findall("worldbody") for _ in w.iter(*_MOVING))
+    if lost.flexibles and not moves:
+        raise LoadError(
+            f"{source.path}:{lost.flexibles[0][1]}: {lost.flexibles[0][0]}: nothing but flexible "
+            f"bodies moves here, and kinetree has rigid ones only"
+        )
+
+
+def drop_keyframes(source) -> None:
+    """Take out keyframes, which list the variables of everything that MuJoCo would have."""
+    for element in list(source.root.iterfind("./keyframe/key")):
+        source.drop(element, "it has variables of what is left out", "control")
+
+
+class _Lost:
+    """Names that the file no longer has."""
+
+    def __init__(self, source):
+        self.source = source
+        self.names, self.prefixes = set(), []
+        self.plugins, self.flexibles = 0, []
+
+    def flexible(self, element):
+        """Leave out a flexible body, and with it the bodies that MuJoCo would make for it."""
+        name = element.get("name") or element.get("prefix") or ""
+        self.names.add(("flex", name))
+        if element.tag == "flex":
+            why = f"{_RIGID}: left out, so that nothing holds the bodies at its vertices together"
+        else:
+            why = f"{_RIGID}: left out with its mass and shape; the rest is loaded"
+            self.prefixes.append(name if element.tag == "composite" else f"{name}_")
+            self.source.states_lost = True
+        self.flexibles.append((self.source.drop(element, why, "motion"), element.sourceline))
+
+    def plugin(self, element, program):
+        """Leave out what a plugin would compute."""
+        self.plugins += 1
+        parent = element.getparent()
+        by = f"plugin {short(program or '')}, which kinetree does not run"
+        if parent.tag == "actuator":
+            self._powerless(element, by)
+        elif parent.tag == "sensor":
+            self.source.drop(element, f"a sensor of {by}: left out", "control")
+        elif parent.tag == "mesh":
+            self.names.add(("mesh", parent.get("name")))
+            self.source.drop(parent, f"its shape comes from {by}: left out", "picture")
+        elif parent.tag == "geom":
+            self._shapeless(parent, f"its shape comes from {by}: left out")
+        else:
+            self.source.drop(element, f"passive forces of {by}: left out", "motion")
+
+    def _powerless(self, element, by):
+        """The actuator stays, so that controls keep their order, and exerts no force."""
+        why = f"its force comes from {by}: the actuator exerts none"
+        self.source.note(element, why, "control")
+        for child in element.findall("*"):
+            element.remove(child)
+        for name in ("plugin", "instance", "actdim", "dynprm", "actlimited", "actrange"):
+            element.attrib.pop(name, None)
+        element.tag = "general"
+        element.attrib.update({"dyntype": "none", "gaintype": "fixed", "gainprm": "0"})
+        element.set("biastype", "none")
+        for key in self.source.root.iter("key"):
+            key.attrib.pop("act", None)
+
+    def _shapeless(self, geom, why):
+        """A geom without a shape; a body without ``<inertial>`` loses the mass of it, too."""
+        weighs = geom.getparent().find("inertial") is None and geom.getparent().tag == "body"
+        self.names.add(("geom", geom.get("name")))
+        why += ", with the mass that it gives the body" if weighs else ""
+        self.source.drop(geom, why, "motion" if weighs else "contact")
+
+    def refers(self) -> bool:
+        """Leave out what refers to something lost; whether there was any."""
+        if not self.names:
+            return False
+        tags = {"freejoint": "joint", "fixed": "tendon", "spatial": "tendon"}
+        known = {(tags.get(e.tag, e.tag), e.get("name")) for e in self.source.root.iter("*")}
+        found = False
+        for section in self.source.root.findall("*"):
+            if section.tag in ("default", "asset"):
+                continue
+            for element in list(section.iter("*")):
+                name = self._lost_name(element, known)
+                if name is not None:
+                    found = True
+                    self._without(element, section.tag, f"it refers to {short(name)}: left out")
+        return found
+
+    def _lost_name(self, element, known):
+        for attribute, name in element.attrib.items():
+            kind = _REFERENCES.get(attribute)
+            if attribute in ("objname", "refname"):
+                kind = element.get(attribute.replace("name", "type"), "").replace("xbody", "body")
+            if kind is None or not name or element.getparent() is None:
+                continue
+            prefixed = any(name.startswith(prefix) for prefix in self.prefixes)
+            if (kind, name) in self.names or (prefixed and (kind, name) not in known):
+                return name
+        return None
+
+    def _without(self, element, section, why):
+        if element.tag == "geom" and section == "worldbody":
+            self._shapeless(element, why)
+            return
+        if section == "tendon":  # a path without one of its points is another path
+            while element.getparent().tag != "tendon":
+                element = element.getparent()
+            self.names.add(("tendon", element.get("name")))
+        self.source.states_lost |= section == "actuator"
+        self.source.drop(element, why, _EFFECTS.get(section, "motion"))
