@@ -50,10 +50,13 @@ JOINT = '<body><joint name="j" {}/><geom size=".1"/></body>'
         ),
         (world(JOINT.format("actuatorfrcrange='-1 2'")), 4, "<joint name='j'>", "two directions"),
         (
-            world("<body name='b' gravcomp='1'><joint/><geom size='.1'/></body>"),
+            world(
+                "<body name='b' gravcomp='1'><joint name='j' actuatorgravcomp='true' "
+                "actuatorfrcrange='-1 1'/><geom size='.1'/></body>"
+            ),
             4,
-            "<body name='b'>",
-            "gravity compensation",
+            "<joint name='j'>",
+            "gravity compensation is not part of the actuators' force",
         ),
         (
             world("<body name='b' mocap='true'><geom size='.1'/></body>"),
@@ -87,19 +90,51 @@ JOINT = '<body><joint name="j" {}/><geom size=".1"/></body>'
             "touch",
         ),
         (
-            world(after="<tendon><fixed name='t'><joint joint='j' coef='1'/></fixed></tendon>"),
+            world(
+                after="<tendon><fixed name='t' armature='1'><joint joint='j' coef='1'/></fixed>"
+                "</tendon>"
+            ),
             6,
-            "<tendon>",
-            "no counterpart",
+            "<fixed name='t'>",
+            "armature is inertia that is not represented",
         ),
         (
             world(
-                after="<tendon><fixed name='t'><joint joint='j' coef='1'/></fixed></tendon>"
-                "<equality><tendon name='e' tendon1='t'/></equality>"
+                _BODY + "<site name='s'/><body pos='1 0 0'><joint/><geom size='.1'/>"
+                "<site name='e'/></body>",
+                after="<tendon><spatial name='t' stiffness='1'><site site='s'/><site site='e'/>"
+                "</spatial></tendon>",
+            ),
+            6,
+            "<spatial name='t'>",
+            "a tendon through sites in space is not represented",
+        ),
+        (
+            world(
+                _BODY + "<body><joint name='k'/><geom size='.1'/></body>",
+                after="<tendon><fixed name='t'><joint joint='j' coef='1'/><joint joint='k' "
+                "coef='2'/></fixed><fixed name='s'><joint joint='k' coef='1'/></fixed></tendon>"
+                "<equality><tendon name='e' tendon1='t' tendon2='s' polycoef='0 1 2 0 0'/>"
+                "</equality>",
             ),
             6,
             "<tendon name='e'>",
-            "no counterpart",
+            "a polynomial law in which no joint can follow the others alone",
+        ),
+        (
+            world(after="<equality><joint joint1='j'/><joint name='e' joint1='j'/></equality>"),
+            6,
+            "<joint name='e'>",
+            "it says nothing beside the other equalities",
+        ),
+        (
+            world(
+                _BODY + "<body name='m' mocap='true'/>",
+                after="<equality><weld name='e' body1='m' body2='b'/></equality>",
+            ),
+            6,
+            "<weld name='e'>",
+            "mocap body 'm', which nothing moves here",
         ),
         (
             world(
@@ -108,7 +143,7 @@ JOINT = '<body><joint name="j" {}/><geom size=".1"/></body>'
             ),
             6,
             "<connect name='e'>",
-            "switched off",
+            "switched off, and left out; it would be a spherical loop joint",
         ),
         (
             world(

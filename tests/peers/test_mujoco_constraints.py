@@ -10,7 +10,8 @@ from kinetree.algorithms.couplings import coupling_rows
 from kinetree.algorithms.kinematics import base_transforms, joint_transforms
 from kinetree.interop import mujoco as M
 
-LOOPS = [name for name in CLOSED if not name.startswith("joint")]
+LOOPS = [name for name in CLOSED if not name.startswith(("joint", "tendon"))]
+TENDONS = [name for name in CLOSED if name.startswith("tendon")]
 
 
 def loop_transforms(model, q):
@@ -67,17 +68,30 @@ def test_couplings_are_off_by_as_much_as_in_mujoco(name, rng):
     np.testing.assert_allclose(K.ravel(), data.efc_J.reshape(-1)[: full.nv], rtol=1e-12)
 
 
+@pytest.mark.parametrize("name", TENDONS)
+def test_equal_tendons_are_equal_in_mujoco(name, rng):
+    """Of a configuration that follows the coupling MuJoCo finds no error."""
+    model, (mj_model, data) = loaded(CLOSED[name]), soft(CLOSED[name])
+    assert model.nv == mj_model.nv - 1
+    assert {t.name for t in model.tendons} <= {"one", "two", "three"}  # those that are not coupled
+    for _ in range(3):
+        q = model.random_configuration(rng)
+        forward(mj_model, data, M.to_q(model, mj_model, q), np.zeros(mj_model.nv))
+        np.testing.assert_allclose(data.efc_pos[0], 0, atol=1e-14 * max(1, np.max(np.abs(q))) ** 4)
+
+
 @pytest.mark.parametrize("name", CLOSED)
 def test_acceleration_is_that_of_hard_constraints_on_mujocos_terms(name, rng):
     """``M a + c = tau + Kᵀ λ`` and ``K a = k`` with ``M``, ``c``, ``K``, ``k`` from MuJoCo."""
     model, (mj_model, data) = loaded(CLOSED[name]), peer(CLOSED[name])
-    forward(mj_model, data, mj_model.qpos0, np.zeros(mj_model.nv))
+    start = M.to_q(model, mj_model, model.neutral()) if model.couplings else mj_model.qpos0
+    forward(mj_model, data, start, np.zeros(mj_model.nv))
     K = rows(mj_model, data)[0]
     _, sizes, V = np.linalg.svd(K)
     free = V[np.sum(sizes > 1e-9) :].T
     assert free.shape[1] > 0
     qvel = free @ rng.standard_normal(free.shape[1])
-    forward(mj_model, data, mj_model.qpos0, qvel)
+    forward(mj_model, data, start, qvel)
     K, k = rows(mj_model, data)
     tau = rng.standard_normal(mj_model.nv)
     H, n = mass_matrix(mj_model, data), mj_model.nv
@@ -97,6 +111,8 @@ def rows(mj_model, data):
     kind, data1 = int(mj_model.eq_type[0]), mj_model.eq_data[0]
     if kind == mujoco.mjtEq.mjEQ_JOINT:
         return _coupled_rows(mj_model, data)
+    if kind == mujoco.mjtEq.mjEQ_TENDON:
+        return _tendon_rows(mj_model, data)
     ends = [int(mj_model.eq_obj1id[0]), int(mj_model.eq_obj2id[0])]
     if mj_model.eq_objtype[0] == mujoco.mjtObj.mjOBJ_SITE:
         points, bodies = data.site_xpos[ends], mj_model.site_bodyid[ends]
@@ -125,3 +141,16 @@ def _coupled_rows(mj_model, data):
     at = data.qpos[x] - mj_model.qpos0[x]
     K[0, x] = -p.deriv()(at)
     return K, np.array([p.deriv(2)(at) * data.qvel[x] ** 2])
+
+
+def _tendon_rows(mj_model, data):
+    y, x = int(mj_model.eq_obj1id[0]), int(mj_model.eq_obj2id[0])
+    J = np.zeros((mj_model.ntendon, mj_model.nv))
+    for row, wrap, n in zip(J, mj_model.tendon_adr, mj_model.tendon_num, strict=True):
+        for k in range(wrap, wrap + n):
+            row[mj_model.jnt_dofadr[mj_model.wrap_objid[k]]] = mj_model.wrap_prm[k]
+    if x < 0:
+        return J[[y]], np.zeros(1)
+    p = np.polynomial.Polynomial(mj_model.eq_data[0, :5])
+    at = data.ten_length[x] - mj_model.tendon_length0[x]
+    return J[[y]] - p.deriv()(at) * J[[x]], np.array([p.deriv(2)(at) * (J[x] @ data.qvel) ** 2])

@@ -131,7 +131,23 @@ def springs(model, q):
             rest = body.dynamics.rest or body.joint.neutral()
             stretch = body.joint.difference(np.array(rest), q[model.q_slice[i]])
             total += np.array(body.dynamics.stiffness) @ stretch**2 / 2
+    for t in model.tendons:
+        L = t.length([q[model.q_slice[i].start] for i in t.joints])
+        total += t.stiffness * (L - np.clip(L, *t.rest)) ** 2 / 2
     return total
+
+
+def test_lengths_of_tendons_are_ten_length(rng):
+    model, _, data, q, _ = pair("fixed tendons", rng)
+    lengths = [t.length([q[model.q_slice[i].start] for i in t.joints]) for t in model.tendons]
+    assert_same(lengths, data.ten_length)
+
+
+def test_carried_weight_is_qfrc_gravcomp(rng):
+    model, mj_model, data, q, qd = pair("gravity compensation", rng)
+    tau = M.to_tau(model, mj_model, q, passive.passive_force(model, q, qd))
+    scale = np.max(np.abs(data.qfrc_gravcomp))
+    np.testing.assert_allclose(tau, data.qfrc_gravcomp, rtol=0, atol=1e-13 * scale)
 
 
 @every_mechanism

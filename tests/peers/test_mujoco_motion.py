@@ -9,7 +9,7 @@ from support.mujoco_mechanisms import TREES, loaded
 import kinetree as kt
 from kinetree.interop import mujoco as M
 
-NAMES = ("hinge", "slide", "ball", "free")
+NAMES = ("hinge", "slide", "ball", "free", "fixed tendons", "gravity compensation")
 DT, STEPS = 5e-4, 1000
 
 

@@ -112,5 +112,5 @@ def test_the_model_that_ships_with_mujoco_loads_and_agrees(rng):
     scale = np.max(np.abs(data.qfrc_bias))
     np.testing.assert_allclose(tau, data.qfrc_bias, rtol=0, atol=1e-10 * scale)
     reported = {notice.what for notice in notices}
-    assert {"<tendon>", "<sensor>", "<light>", "<custom>"} <= reported
+    assert {"<spatial name='spatial'>", "<sensor>", "<light>", "<custom>"} <= reported
     assert all(notice.line for notice in notices)

@@ -144,6 +144,32 @@ TREES = {
     ),
 }  # fmt: skip
 
+_FINGER = _body(
+    '<joint name="a" axis="0 1 0" ref="10"/>',
+    _BOX + _body('<joint name="b" axis="1 1 0" springref="20"/>',
+                 _BOX + _body('<joint name="c" type="slide" ref=".3"/>', name="tip"), name="rod"),
+    name="crank",
+)  # fmt: skip
+_TENDONS = """<tendon>
+  <fixed name="one" {}><joint joint="a" coef="1.5"/><joint joint="b" coef="-.4"/></fixed>
+  <fixed name="two" {}><joint joint="b" coef=".7"/><joint joint="c" coef="2"/></fixed>
+  <fixed name="three" {}><joint joint="c" coef="-.5"/></fixed>
+</tendon>"""
+TREES |= {
+    "fixed tendons": _world(
+        _FINGER,
+        after=_TENDONS.format(
+            'stiffness="20" springlength="-.1 .2" damping=".3"', 'stiffness="7" range="-3 3"',
+            'damping=".2" limited="true" range="-1 2"'
+        ),
+    ),
+    "gravity compensation": _world(
+        _body("<joint/>", _BOX + _body("", attributes='pos="1 0 .2" gravcomp=".7"', name="hand"),
+              attributes='pos=".1 .2 .3" euler="20 -30 40" gravcomp=".7"', name="one")
+        + _body("<joint/>", attributes='pos="0 1 0" gravcomp="1.5"', name="other"),
+    ),
+}  # fmt: skip
+
 CLOSED = {
     "connect": _world(
         _body('<joint name="a" axis="0 1 0"/>', _BOX
@@ -191,6 +217,21 @@ CLOSED = {
         _body('<joint name="a" axis="0 1 0" ref="10"/>', _BOX
               + _body('<joint name="b" axis="1 0 0"/>', name="rod"), name="crank"),
         after='<equality><joint joint1="b"/></equality>',
+    ),
+    "tendon": _world(
+        _FINGER,
+        after=_TENDONS.format("", "", "")
+        + '<equality><tendon tendon1="one" tendon2="two" polycoef=".1 -2 0 0 0"/></equality>',
+    ),
+    "tendon held": _world(
+        _FINGER,
+        after=_TENDONS.format("", "", "")
+        + '<equality><tendon tendon1="two" polycoef=".3 0 0 0 0"/></equality>',
+    ),
+    "tendon polynomial": _world(
+        _FINGER,
+        after=_TENDONS.format("", "", "")
+        + '<equality><tendon tendon1="three" tendon2="one" polycoef="0 2 -1 .5 .2"/></equality>',
     ),
 }  # fmt: skip
 

@@ -1,24 +1,21 @@
-"""A model from a compiled MuJoCo model: constraints, actuators and keyframes."""
+"""A model from a compiled MuJoCo model: actuators and keyframes; the rest from beside."""
 
 import math
 
 import numpy as np
 
-from kinetree.joints import Fixed, Free, Spherical
+from kinetree.joints import Free
+from kinetree.loaders.mjcf import constraints, tendons
 from kinetree.loaders.mjcf.joints import BALL, FREE, disabled, variables
 from kinetree.loaders.mjcf.maps import map_of
 from kinetree.loaders.mjcf.tree import geometry_of, sites_of, tree_of
-from kinetree.loaders.mjcf.values import AllBut, model_name, names_of, placement, shift, unused
-from kinetree.model import Actuator, Coupling, Loop, Model, Posture
+from kinetree.loaders.mjcf.values import AllBut, model_name, names_of, unused
+from kinetree.model import Actuator, Model, Posture
 
 ATTRIBUTES = {
     "mujoco": {"model"},
     "option": {"gravity", "density", "viscosity", "wind"},
     "flag": {"gravity", "spring", "damper", "frictionloss", "limit", "equality", "constraint"},
-    "connect": {"name", "class", "active", "body1", "body2", "anchor", "site1", "site2"},
-    "weld": {"name", "class", "active", "body1", "body2", "relpose", "anchor", "site1", "site2"},
-    "equality/joint": {"name", "class", "active", "joint1", "joint2", "polycoef"},
-    "equality": {"active"},
     "key": {"name", "qpos", "qvel"},
     **dict.fromkeys(("compiler", "default", "asset", "actuator", "keyframe", "model"), AllBut()),
     **dict.fromkeys(
@@ -28,6 +25,8 @@ ATTRIBUTES = {
         ),
         AllBut("group", "user", "nsample", "interp", "delay", "actearly", "lengthrange"),
     ),
+    **constraints.ATTRIBUTES,
+    **tendons.ATTRIBUTES,
 }  # fmt: skip
 """Attributes of MJCF that a model represents, by element; the rest is noted."""
 
@@ -44,8 +43,8 @@ def from_compiled(mj_model, note, *, lump=True, floating_base=False, paths=None)
     """
     tree = tree_of(mj_model, note, lump=lump, floating_base=floating_base)
     frames = (*tree.frames, *sites_of(mj_model, tree))
-    loops, couplings = constraints_of(mj_model, tree, note)
-    _note_other_forces(mj_model, tree, note)
+    loops, couplings = constraints.constraints_of(mj_model, tree, note)
+    _note_other_forces(mj_model, note)
     gravity = np.zeros(3) if disabled(mj_model, "GRAVITY") else np.array(mj_model.opt.gravity)
     return Model(
         tuple(tree.bodies),
@@ -59,82 +58,16 @@ def from_compiled(mj_model, note, *, lump=True, floating_base=False, paths=None)
         name=model_name(mj_model) or "mechanism",
         base_name=tree.body_names[0],
         strict=False,
+        tendons=tendons.tendons_of(mj_model, tree, note),
+        gravity_compensation=tendons.gravity_compensation_of(mj_model, tree, note),
     )
 
 
-def _note_other_forces(mj_model, tree, note):
-    for b in np.flatnonzero(mj_model.body_gravcomp):
-        note("body", tree.body_names[b], "gravity compensation is a force that is not represented")
+def _note_other_forces(mj_model, note):
     if mj_model.opt.density or mj_model.opt.viscosity:
         note("option", "", "forces of a fluid (density, viscosity, wind) are not represented")
-    for t in np.flatnonzero(getattr(mj_model, "tendon_armature", ())):
-        note("tendon", "", f"armature of tendon {t} is inertia that is not represented")
     if mj_model.nflex:
         note("flex", "", "the elasticity of flexible bodies is not represented")
-
-
-# --- Equality constraints ------------------------------------------------------------------------
-# MuJoCo's constraints are soft springs and dampers; ours hold exactly.
-
-CONNECT, WELD, JOINT = range(3)  # mjtEq
-_TAGS = {CONNECT: "connect", WELD: "weld", JOINT: "joint", 3: "tendon"}
-_SITE = 6  # mjtObj
-
-
-def constraints_of(mj_model, tree, note):
-    """Loops and couplings."""
-    loops, couplings = [], []
-    taken = {*tree.joint_names, *(b.joint_name for b in tree.bodies)}
-    number = {b.joint_name: i for i, b in enumerate(tree.bodies, start=1)}
-    off = disabled(mj_model, "EQUALITY") or disabled(mj_model, "CONSTRAINT")
-    for e, given in enumerate(names_of(mj_model, "eq")):
-        kind = int(mj_model.eq_type[e])
-        tag = _TAGS.get(kind, "flex")
-        if off or not mj_model.eq_active0[e]:
-            note(tag, given, "this constraint is switched off, and left out", "setting")
-            continue
-        if kind not in (CONNECT, WELD, JOINT):
-            note(tag, given, f"an equality of {tag}s has no counterpart here")
-            continue
-        name = unused(given or f"{tag}_{e}", tag, taken)
-        if kind == JOINT:
-            couplings.append(_coupling(mj_model, e, name, tree.joint_names, number))
-        else:
-            loop = _loop(mj_model, e, name, kind, tree.places)
-            if loop.predecessor == loop.successor:
-                why = "both ends are on one body; nothing moves, and it is left out"
-                note(tag, given, why, "setting")
-            else:
-                loops.append(loop)
-    return tuple(loops), tuple(couplings)
-
-
-def _coupling(mj_model, e, name, joint_names, number):
-    """The polynomial is in deviations from ``qpos0``, which our variables are."""
-    follower, leader = int(mj_model.eq_obj1id[e]), int(mj_model.eq_obj2id[e])
-    coefficients = [float(c) for c in mj_model.eq_data[e, :5]]
-    if leader < 0:
-        return Coupling(name, number[joint_names[follower]], 0, (coefficients[0],))
-    while len(coefficients) > 2 and coefficients[-1] == 0:
-        coefficients.pop()
-    ends = number[joint_names[follower]], number[joint_names[leader]]
-    return Coupling(name, *ends, tuple(coefficients))
-
-
-def _loop(mj_model, e, name, kind, places):
-    ends = [int(mj_model.eq_obj1id[e]), int(mj_model.eq_obj2id[e])]
-    data = np.array(mj_model.eq_data[e])
-    if int(mj_model.eq_objtype[e]) == _SITE:
-        X = [placement(mj_model.site_pos[s], mj_model.site_quat[s]) for s in ends]
-        ends = [int(mj_model.site_bodyid[s]) for s in ends]
-        if kind == CONNECT:
-            X = [shift(x.r) for x in X]
-    elif kind == CONNECT:
-        X = [shift(data[:3]), shift(data[3:6])]
-    else:
-        X = [placement(data[3:6], data[6:10]), shift(data[:3])]
-    (p, X_P), (s, X_S) = ((places[b].body, x @ places[b].X) for b, x in zip(ends, X, strict=True))
-    return Loop(name, p, s, Spherical() if kind == CONNECT else Fixed(), X_P, X_S)
 
 
 # --- Actuators -----------------------------------------------------------------------------------

@@ -57,6 +57,7 @@ def _noter(mjcf, report):
     for element in mjcf.root.iter("*"):
         parent = element.getparent()
         tag = "actuator" if parent is not None and parent.tag == "actuator" else element.tag
+        tag = f"equality/{tag}" if parent is not None and parent.tag == "equality" else tag
         elements.setdefault((tag, element.get("name", "")), element)
 
     noted = set()
@@ -64,6 +65,7 @@ def _noter(mjcf, report):
     def note(tag, name, why, effect="motion"):
         element = elements.get((tag, name), elements.get((tag, "")))
         file, line = (report.path, None) if element is None else mjcf.place(element)
+        tag = tag.rpartition("/")[2]
         what = f"<{tag} name={short(name)}>" if name else f"<{tag}>"
         notice = Notice(file, line, what, why, effect)
         if notice not in noted:
@@ -99,7 +101,6 @@ _WHY = {
     **dict.fromkeys(("option", "flag", "size", "statistic", "lengthrange"), _SIMULATION),
     "sensor": ("a model has no sensors", "control"),
     "contact": _TOUCH,
-    "tendon": ("tendons have no counterpart in kinetree", "motion"),
     "custom": ("kinetree does not use it", "setting"),
     "key": ("kinetree does not use it", "control"),
     "geom": ("kinetree does not use it", "contact"),
@@ -112,7 +113,8 @@ _WHY_ATTRIBUTE = {
         ("refpos", "refquat"), ("the shape is shown without it; inertia has it", "contact")
     ),
     **dict.fromkeys(("fluidshape", "fluidcoef"), ("kinetree does not use it", "motion")),
-    "group": _PICTURES,
+    **dict.fromkeys(("group", "width", "rgba"), _PICTURES),
+    "torquescale": _EXACT,
     "user": ("numbers for programs of the user", "setting"),
 }
 _WHY_FLAG = {
@@ -142,7 +144,7 @@ def note_unused(source, report):
                 why = _why_attribute(name, tag, section)
                 key = (source.place(element)[0], f"attribute {name!r} of <{tag}>", *why)
                 found.setdefault(key, []).append(element)
-        inner = tag if tag in ("equality", "actuator") else section
+        inner = tag if tag in ("equality", "actuator", "tendon") else section
         waiting += [(child, inner) for child in reversed(element.findall("*"))]
     for (file, what, why, effect), elements in found.items():
         line = min(e.sourceline for e in elements)

@@ -14,7 +14,9 @@ from kinetree.writers.mjcf.attachments import (
     write_constraints,
     write_frames,
     write_geometry,
+    write_gravity_compensation,
     write_postures,
+    write_tendons,
 )
 from kinetree.writers.mjcf.bodies import write_bodies
 from kinetree.writers.mjcf.elements import element
@@ -27,7 +29,7 @@ _INITIAL = "qpos0"
 def to_mjcf(model) -> str:
     """The mechanism as the text of an MJCF file, for MuJoCo.
 
-    Bodies, joints, frames (as sites), loops, couplings, actuators and postures keep their names;
+    Bodies, joints, frames (as sites), loops, couplings, tendons, actuators and postures keep names;
     the base is MuJoCo's world. Loop joints and couplings become equality constraints, which
     MuJoCo treats as stiff springs. A posture called "qpos0" says where free bodies start.
 
@@ -57,6 +59,8 @@ def to_mjcf(model) -> str:
     write_frames(model, elements)
     root.append(worldbody)
     write_constraints(coupled, elements, root)
+    write_tendons(model, root)
+    write_gravity_compensation(model, elements, left_out)
     write_actuators(model, root)
     write_postures(model, root, postures)
     fast = [

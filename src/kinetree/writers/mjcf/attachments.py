@@ -1,4 +1,4 @@
-"""Frames, shapes, loops, couplings, actuators and postures as MJCF."""
+"""Frames, shapes, loops, couplings, tendons, actuators and postures as MJCF."""
 
 import os
 
@@ -99,19 +99,70 @@ def write_constraints(model, elements, root):
                 f"Spherical and Revolute joints"
             )
     for c in model.couplings:
-        if c.sources or c.function is not None:
+        if c.function is not None:
             raise InteropError(
-                f"coupling {c.name!r} follows {'a function' if c.function else 'several joints'}; "
-                f"an equality of MJCF is a polynomial of one"
+                f"coupling {c.name!r} follows a function; an equality of MJCF is a polynomial"
             )
         if len(c.coefficients) > 5:
             raise InteropError(
                 f"coupling {c.name!r} has degree {len(c.coefficients) - 1}; MJCF has up to 4"
             )
         polynomial = [*c.coefficients, *[0.0] * (5 - len(c.coefficients))]
-        leader = model.joint_names[c.source - 1] if c.source else None
-        joints = {"joint1": model.joint_names[c.joint - 1], "joint2": leader}
-        element(equality, "joint", name=c.name, **joints, polycoef=polynomial)
+        names = [model.joint_names[i - 1] for i in (c.joint, *c.leaders)]
+        if len(names) < 3 and c.shares in ((), (1.0,)):
+            ends = {"joint1": names[0], "joint2": names[1] if c.leaders else None}
+            element(equality, "joint", name=c.name, **ends, polycoef=polynomial)
+        else:  # of the lengths of two tendons, which do nothing else
+            ends = {"tendon1": f"{c.name}_follower", "tendon2": f"{c.name}_leaders"}
+            element(equality, "tendon", name=c.name, **ends, polycoef=polynomial)
+            for tendon, terms in zip(
+                ends.values(),
+                ([(names[0], 1.0)], zip(names[1:], c.shares, strict=True)),
+                strict=True,
+            ):
+                _fixed(root, tendon, terms)
+
+
+def write_tendons(model, root):
+    """Tendons; MuJoCo's lengths are ours less the offset, since its joints begin at zero."""
+    for t in model.tendons:
+        names = [model.joint_names[i - 1] for i in t.joints]
+        rest = np.array(t.rest) - t.offset
+        rest = np.nextafter(rest, 0) if tuple(rest) == (-1, -1) else rest  # which MuJoCo fills in
+        _fixed(
+            root, t.name, zip(names, t.coefficients, strict=True),
+            stiffness=t.stiffness or None, damping=t.damping or None,
+            frictionloss=t.friction or None, springlength=rest if t.stiffness else None,
+            **range_attributes("range", (t.lower - t.offset, t.upper - t.offset), "limited"),
+        )  # fmt: skip
+
+
+def _fixed(root, name, terms, **attributes):
+    section = root.find("tendon")
+    section = etree.SubElement(root, "tendon") if section is None else section
+    tendon = element(section, "fixed", name=name, **attributes)
+    for joint, coefficient in terms:
+        element(tendon, "joint", joint=joint, coef=coefficient)
+
+
+def write_gravity_compensation(model, elements, left_out):
+    """Carried weight as a fraction of that of the body, where it is carried at its centre."""
+    for i in sorted({g.body for g in model.gravity_compensation}):
+        parts = [g for g in model.gravity_compensation if g.body == i]
+        mass, I = sum(g.mass for g in parts), model.inertia[i]
+        moment = sum(g.mass * np.array(g.center) for g in parts)
+        size = np.max(np.abs([*I.first_moment, *moment, 1e-300]))
+        if i not in elements or I.mass == 0 or mass == 0:
+            fits = False
+        else:
+            fits = np.all(np.abs(moment / mass - I.center_of_mass) * abs(mass) <= 1e-12 * size)
+        if fits:
+            elements[i].set("gravcomp", numbers([mass / I.mass]))
+        else:
+            left_out.append(
+                f"gravity compensation of body {model.body_names[i]!r}, which is not a part of its "
+                f"own weight"
+            )
 
 
 def _check_without_dynamics(loop):

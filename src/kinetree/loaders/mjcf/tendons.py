@@ -1,0 +1,146 @@
+"""Fixed tendons and gravity compensation of a compiled MuJoCo model.
+
+The length of a fixed tendon is ``Σ c_i qpos_i``; our variables are ``qpos - qpos0``, so that
+``Σ c_i qpos0_i`` is our offset and lengths are the same numbers.
+"""
+
+import math
+
+import numpy as np
+
+from kinetree.loaders.mjcf.joints import disabled
+from kinetree.loaders.mjcf.values import AllBut, names_of, unused
+from kinetree.model import GravityCompensation, Tendon
+
+ATTRIBUTES = {
+    **dict.fromkeys(("tendon", "spatial", "tendon/site", "tendon/geom", "pulley"), AllBut()),
+    "fixed": {
+        "name", "class", "limited", "range", "springlength", "stiffness", "damping", "frictionloss",
+        "springyield", "armature",
+    },
+    "tendon/joint": {"joint", "coef"},
+}  # fmt: skip
+"""Attributes of MJCF that a model represents, by element; the rest is noted.
+
+Those of spatial tendons are noted with the tendon.
+"""
+
+_JOINT = 1  # mjtWrap
+_TENDON, _ON_TENDON, _EQUALITY = 18, 3, 3  # mjtObj, mjtTrn, mjtEq
+
+
+def tendon_names(mj_model):
+    """Names of all tendons; unnamed ones are called after their number."""
+    taken: set = set()
+    given = names_of(mj_model, "tendon")
+    return [unused(name or f"tendon_{t}", "tendon", taken) for t, name in enumerate(given)]
+
+
+def terms(mj_model, t):
+    """Coefficients of a fixed tendon by number of MuJoCo's joint; None of a spatial one."""
+    first = int(mj_model.tendon_adr[t])
+    parts = range(first, first + int(mj_model.tendon_num[t]))
+    if any(mj_model.wrap_type[w] != _JOINT for w in parts):
+        return None
+    found: dict[int, float] = {}
+    for w in parts:
+        j = int(mj_model.wrap_objid[w])
+        found[j] = found.get(j, 0.0) + float(mj_model.wrap_prm[w])
+    return found
+
+
+def tendons_of(mj_model, tree, note):
+    """Fixed tendons, but for those that only say what an equality couples."""
+    number = {b.joint_name: i for i, b in enumerate(tree.bodies, start=1)}
+    found = []
+    for t, name in enumerate(tendon_names(mj_model)):
+        over, used = terms(mj_model, t), _is_used(mj_model, t)
+        equal = t in _equal(mj_model)
+        if over is None:
+            forces = _forces(mj_model, t, name, lambda *_: None)
+            lost = [n for n in ("stiffness", "damping", "friction") if n in forces]
+            lost += ["limits"] * ("lower" in forces) + ["use by actuators or sensors"] * used
+            what = f", nor its {', '.join(lost)}" if lost else ""
+            why = f"a tendon through sites in space is not represented{what}"
+            note("spatial", name, why, "motion" if forces or used or equal else "picture")
+            continue
+        forces = _forces(mj_model, t, name, note)
+        if equal and not forces and not used:
+            continue
+        offset = sum(c * mj_model.qpos0[mj_model.jnt_qposadr[j]] for j, c in over.items())
+        joints = tuple(number[tree.joint_names[j]] for j in over)
+        found.append(Tendon(name, joints, tuple(over.values()), float(offset), **forces))
+    return tuple(found)
+
+
+def _is_used(mj_model, t):
+    """Whether an actuator pulls a tendon, or a sensor measures it."""
+    pulled = (mj_model.actuator_trntype == _ON_TENDON) & (mj_model.actuator_trnid[:, 0] == t)
+    measured = (mj_model.sensor_objtype == _TENDON) & (mj_model.sensor_objid == t)
+    return bool(np.any(pulled) or np.any(measured))
+
+
+def _equal(mj_model):
+    """Numbers of the tendons that equalities are about."""
+    about = mj_model.eq_type == _EQUALITY
+    return {int(t) for ids in (mj_model.eq_obj1id, mj_model.eq_obj2id) for t in ids[about]}
+
+
+def _forces(mj_model, t, name, note):
+    """Spring, damper, friction and limits, as far as there are any."""
+    found = {}
+    for ours, theirs, flag in (
+        ("stiffness", "stiffness", "SPRING"),
+        ("damping", "damping", "DAMPER"),
+        ("friction", "frictionloss", "FRICTIONLOSS"),
+    ):
+        value = float(getattr(mj_model, f"tendon_{theirs}")[t])
+        if value and disabled(mj_model, flag):
+            note("fixed", name, f"the option flag switches its {ours} off, so it has none here")
+        elif value:
+            found[ours] = value
+    for field, what in (
+        ("tendon_stiffnesspoly", "stiffness beyond the linear term is not represented"),
+        ("tendon_dampingpoly", "damping beyond the linear term is not represented"),
+        ("tendon_springyield", "a spring that yields is taken as elastic"),
+        ("tendon_armature", "its armature is inertia that is not represented"),
+    ):
+        if np.any(getattr(mj_model, field, np.zeros(t + 1))[t]):
+            note("fixed", name, what)
+    if getattr(mj_model, "tendon_actfrclimited", np.zeros(t + 1))[t]:
+        note("fixed", name, "its actuatorfrcrange is not represented", "control")
+    if "stiffness" in found:
+        low, high = mj_model.tendon_lengthspring[t]
+        found["rest"] = float(low), float(high)
+    if mj_model.tendon_limited[t] and not disabled(mj_model, "LIMIT"):
+        found["lower"], found["upper"] = (float(x) for x in mj_model.tendon_range[t])
+    return found
+
+
+# --- gravity compensation ------------------------------------------------------------------------
+
+
+def gravity_compensation_of(mj_model, tree, note):
+    """The masses whose weight is carried, one for each of our bodies where they have a centre."""
+    if disabled(mj_model, "SPRING") and disabled(mj_model, "DAMPER"):
+        return ()  # which switches all passive forces off
+    parts: dict[int, list] = {}
+    for b in np.flatnonzero(mj_model.body_gravcomp):
+        mass = float(mj_model.body_gravcomp[b] * mj_model.body_mass[b])
+        body, X = tree.places[b]
+        if mass and body:
+            part = GravityCompensation(body, mass, tuple(mj_model.body_ipos[b].tolist()))
+            parts.setdefault(body, []).append(part.moved(body, X))
+    held = getattr(mj_model, "jnt_actgravcomp", np.zeros(mj_model.njnt))
+    for j in np.flatnonzero(held * mj_model.jnt_actfrclimited if parts else 0 * held):
+        why = "gravity compensation is not part of the actuators' force, nor within its range"
+        note("joint", tree.joint_names[j], why, "control")
+    return tuple(g for on in parts.values() for g in _summed(on))
+
+
+def _summed(parts):
+    total = math.fsum(g.mass for g in parts)
+    if len(parts) == 1 or total == 0:
+        return parts
+    center = sum(g.mass * np.array(g.center) for g in parts) / total
+    return [GravityCompensation(parts[0].body, total, tuple(center.tolist()))]
