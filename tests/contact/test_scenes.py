@@ -76,10 +76,14 @@ def test_pairs_with_the_base_and_pairs_to_ignore():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"pairs": "all"}, ModelError, "pairs must be None, 'base' or a list of pairs, got 'all'"),
-        ({"pairs": [("g0", "g7")]}, UnknownNameError, "no shape or body 'g7'; known: 'g0'"),
-        ({"pairs": [("g0",)]}, ModelError, "a pair must be a Pair or two names"),
-        ({"pairs": ["g0"]}, ModelError, "a pair must be a Pair or two names"),
+        ({"pairs": "all"}, ModelError, "None, 'base', 'feet' or a list of pairs, got 'all'"),
+        (
+            {"pairs": [("g0", "g7")]},
+            UnknownNameError,
+            "link, frame or body 'g7'; known: 'g0'",
+        ),
+        ({"pairs": [("g0",)]}, ModelError, "a pair must be a Pair, two names"),
+        ({"pairs": ["g0"]}, ModelError, "a pair must be a Pair, two names, .*, got 'g0'"),
         ({"pairs": [("g1", "b0")]}, ModelError, "on the same body 'b0': they cannot move"),
         ({"pairs": [("g0", "b1")]}, ModelError, "body 'b1' has no shape that can touch"),
         ({"friction": -0.1}, ModelError, "friction of 'g0/g1' must be zero or positive, and finit"),

@@ -31,7 +31,7 @@ JOINT = '<body><joint name="j" {}/><geom size=".1"/></body>'
         (world(before="<size njmax='3'/>"), 2, "<size>", "simulation"),
         (world(before="<compiler settotalmass='3'/>"), None, "MuJoCo", "deprecated"),
         (world("<light/><camera/>" + _BODY), 4, "<light>", "pictures"),
-        (world(JOINT.format("margin='1'")), 4, "attribute 'margin' of <joint>", "touch"),
+        (world(JOINT.format("margin='1'")), 4, "attribute 'margin' of <joint>", "exact"),
         (world(JOINT.format("type='ball' range='0 90'")), 4, "<joint name='j'>", "largest angle"),
         (world(JOINT.format("damping='1 2'")), 4, "<joint name='j'>", "beyond the linear"),
         (world(JOINT.format("stiffness='1 2'")), 4, "<joint name='j'>", "beyond the linear"),
@@ -80,14 +80,20 @@ JOINT = '<body><joint name="j" {}/><geom size=".1"/></body>'
             ),
             4,
             "<geom>",
-            "height field",
+            "smooth surface through its heights",
         ),
         (world(after="<sensor><jointpos joint='j'/></sensor>"), 6, "<sensor>", "no sensors"),
         (
-            world(after="<contact><exclude body1='b' body2='world'/></contact>"),
-            6,
-            "<contact>",
-            "touch",
+            world(before="<option><flag contact='disable'/></option>"),
+            2,
+            "<flag>",
+            "contact is switched off",
+        ),
+        (
+            world("<geom size='1' condim='6'/>" + _BODY),
+            4,
+            "<geom>",
+            "friction against spinning and rolling",
         ),
         (
             world(
@@ -176,10 +182,10 @@ JOINT = '<body><joint name="j" {}/><geom size=".1"/></body>'
             "not use it",
         ),
         (
-            world("<geom size='1' friction='1'/><geom size='1' friction='2'/>" + _BODY),
+            world("<geom size='1' solref='1 1'/><geom size='1' solmix='2' solimp='.9'/>" + _BODY),
             4,
-            "attribute 'friction' of <geom> (2 times)",
-            "touch",
+            "soft contact (solref, solimp, solmix) (3 times)",
+            "no such parameters",
         ),
     ],
 )

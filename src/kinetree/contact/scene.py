@@ -13,13 +13,14 @@ from kinetree.contact.finding import candidates
 from kinetree.contact.finding.closed_forms import is_compiled
 from kinetree.contact.finding.convex import Nearest, convex_distance
 from kinetree.contact.finding.detection import find_contacts
-from kinetree.contact.finding.pairs import Pair, coefficients, pair_name, pairs_of
+from kinetree.contact.finding.pairs import Pair, coefficients, pair_names, pairs_of
 from kinetree.contact.finding.shapes import Placed
 from kinetree.errors import ModelError, ModelWarning
 from kinetree.functional.kernel import kernel
 from kinetree.model.arrays import as_configuration, as_model
 from kinetree.model.geometry import Geometry, Plane
 from kinetree.model.model import Model
+from kinetree.model.parts import Posture
 from kinetree.spatial import Plucker
 
 
@@ -62,14 +63,21 @@ class Scene:
 
     Args:
         model: the mechanism; its ``geometry`` that has ``collision`` set is what touches.
-        pairs: which shapes may touch: None: all, but for those of neighbours; ``"base"``: those of
-            moving bodies and those fixed to the base; or a list of ``Pair``, or of pairs of names
-            of shapes or bodies. A warning says where the first two find none.
-        friction: coefficient of friction, or a function of two ``Geometry`` that returns it.
-        restitution: coefficient of restitution, or a function of two ``Geometry``.
+        pairs: which shapes may touch: None: all that the model lets touch, as MuJoCo has it: not
+            those of neighbours, nor those whose masks or ``contact_pairs`` say otherwise;
+            ``"base"``: of these, moving ones with those fixed to the base; ``"feet"``: of these,
+            the ones that stand lowest in a posture; or a list of ``Pair``, of pairs of names of
+            shapes, links, frames or bodies, or of names of pairs. A warning says where the first
+            three find none.
+        friction: coefficient of friction, or a function of two ``Geometry`` that returns it; by
+            default that of their surfaces, 0.8 where these have none.
+        restitution: coefficient of restitution, or a function of two ``Geometry``; by default that
+            of their surfaces, 0 where these have none.
         ignore: pairs to leave out, written like ``pairs``.
         distance: how to find where convex shapes are nearest when they have no closed form: a
             function like ``convex_distance``, which calls the library coal.
+        posture: in which ``pairs="feet"`` stand: a name, a ``Posture`` or position variables (nq,);
+            by default that called home, or else the neutral one.
 
     Attributes:
         model: the mechanism.
@@ -81,18 +89,19 @@ class Scene:
     def __init__(
         self,
         model: Model,
-        pairs: Sequence | Literal["base"] | None = None,
+        pairs: Sequence | Literal["base", "feet"] | None = None,
         *,
-        friction: float | Callable[[Geometry, Geometry], float] = 0.8,
-        restitution: float | Callable[[Geometry, Geometry], float] = 0.0,
+        friction: float | Callable[[Geometry, Geometry], float] | None = None,
+        restitution: float | Callable[[Geometry, Geometry], float] | None = None,
         ignore: Sequence = (),
         distance: Callable[[Placed, Placed], Nearest] = convex_distance,
+        posture: "str | Posture | ArrayLike | None" = None,
     ):
         self.model, self.distance = as_model(model), distance
-        self.pairs: tuple[Pair, ...] = pairs_of(model, pairs, ignore)
+        self.pairs: tuple[Pair, ...] = pairs_of(model, pairs, ignore, posture)
         if not self.pairs and (pairs is None or isinstance(pairs, str)):
             _warn_of_nothing(model)
-        self.pair_names = tuple(pair_name(model, p.first, p.second) for p in self.pairs)
+        self.pair_names = pair_names(model, self.pairs)
         self.friction = coefficients(self.pairs, "friction", friction, self.pair_names)
         self.restitution = coefficients(self.pairs, "restitution", restitution, self.pair_names)
 
@@ -123,7 +132,7 @@ class Scene:
         self._require_closed_forms()
         neutral, pair, names = self.model.neutral(), [], []
         for k, p in enumerate(self.pairs):
-            gaps, _, _ = candidates.positions(self.model, neutral, [p[:2]])
+            gaps, _, _ = candidates.positions(self.model, neutral, [p])
             pair += [k] * len(gaps)
             names += [f"{self.pair_names[k]}:{j}" for j in range(len(gaps))]
         pair = np.array(pair, dtype=int)
@@ -162,7 +171,7 @@ class Scene:
     @cached_property
     def _kernels(self):
         self._require_closed_forms()
-        pairs = [pair[:2] for pair in self.pairs]
+        pairs = self.pairs
 
         @kernel
         def candidate_positions(model, q):
@@ -215,7 +224,10 @@ def _warn_of_nothing(model):
     if len(solid) < 2:
         what = f"of its {len(model.geometry)} shapes {len(solid)} have collision=True"
     else:
-        what = f"no two of its {len(solid)} solid shapes are a pair: all are of neighbours, ignored"
+        what = (
+            f"no two of its {len(solid)} solid shapes are a pair: all are of neighbours, ignored, "
+            f"or left out by masks and contact_pairs"
+        )
     warnings.warn(
         f"nothing can touch in the scene of {model.name!r}: {what}. Robot files have <collision> "
         f"elements for it, builders geometry(..., collision=True), and "

@@ -98,9 +98,8 @@ class Surface:
         restitution: coefficient of restitution; None as for friction.
         condim: directions in which a contact acts: 1: no friction; 3: sliding friction; 4 and 6:
             with torsion, and with rolling too.
-        margin: distance at which a contact counts [m].
-        gap: how much nearer than ``margin`` it begins to push [m]; bodies are held apart by
-            ``margin - gap``.
+        margin: how far apart the shapes are held [m]; those of both are added.
+        gap: how much farther away a contact is noted already [m]; it changes no motion.
         priority: the coefficients of the higher one hold.
         contype: bits of the kinds that the shape is of.
         conaffinity: bits of the kinds that it touches.

@@ -85,6 +85,7 @@ def _index(model, names, name, kind):
 # --- shapes, by the names of shapes, links, frames and bodies ------------------------------------
 
 _NUMBERED = re.compile(r"(.*)\[(\d+)\]", re.DOTALL)
+_ANY = "geometry"  # geometry[3] is the fourth shape of a model, whatever its name
 
 
 def names_that_touch(base_name, bodies, frames, geometry) -> set:
@@ -96,4 +97,63 @@ def names_that_touch(base_name, bodies, frames, geometry) -> set:
 def is_known(name, names) -> bool:
     """Whether a name is among ``names``, or, with a number as in ``calf[0]``, belongs to one."""
     numbered = _NUMBERED.fullmatch(name)
-    return name in names or (numbered is not None and numbered[1] in {*names, "geometry"})
+    return name in names or (numbered is not None and numbered[1] in {*names, _ANY})
+
+
+class ShapeNames:
+    """Numbers of the shapes of a model by name, and a name of its own for every shape.
+
+    A shape is called by its name, or else after its link or body; with a number, as ``calf[0]``,
+    where several would have the same name. Links and bodies stand for those of their shapes that
+    can touch.
+
+    Attributes:
+        shapes: numbers of the shapes of each name.
+        links: numbers of the shapes of each link.
+        bodies: numbers of the shapes of each body, with those of links that are part of it.
+        own: the name of every shape.
+    """
+
+    def __init__(self, model):
+        self.shapes: dict[str, list[int]] = {}
+        self.links: dict[str, list[int]] = {}
+        self.bodies: dict[str, list[int]] = {}
+        for k, g in enumerate(model.geometry):
+            body = model.body_names[g.body]
+            if g.name:
+                self.shapes.setdefault(g.name, []).append(k)
+            if g.collision:
+                self.links.setdefault(g.link or body, []).append(k)
+                self.bodies.setdefault(body, []).append(k)
+        self.known = names_that_touch(model.base_name, model.bodies, model.frames, model.geometry)
+        self.carrier = {f.name: model.body_names[f.body] for f in model.frames}
+        self.count = len(model.geometry)
+        places: dict[str, dict[int, int]] = {}
+        self.own = tuple(self._own(k, g, model, places) for k, g in enumerate(model.geometry))
+
+    def _own(self, k, g, model, places):
+        for label in (g.name, g.link, model.body_names[g.body]):
+            if label not in places:
+                places[label] = {number: at for at, number in enumerate(self._group(label))}
+            if label and k in places[label]:
+                return label if len(places[label]) == 1 else f"{label}[{places[label][k]}]"
+        return f"{_ANY}[{k}]"
+
+    def _group(self, name):
+        found = self.shapes.get(name) or self.links.get(name) or self.bodies.get(name)
+        return found or self.bodies.get(self.carrier.get(name, ""), [])
+
+    def find(self, name: str) -> list[int]:
+        """Numbers of the shapes that a name stands for: of a shape, link or frame, or body."""
+        found = self._group(name)
+        numbered = None if found else _NUMBERED.fullmatch(name)
+        if numbered is None:
+            return found
+        group = [*range(self.count)] if numbered[1] == _ANY else []
+        group, k = self._group(numbered[1]) or group, int(numbered[2])
+        return group[k : k + 1]
+
+    def of_link(self, name: str) -> list[int]:
+        """Numbers of the shapes of a link or body alone, or else of the shape of that name."""
+        linked = name in self.carrier or name in self.links or name in self.bodies
+        return self.links.get(name, []) if linked else self.find(name)

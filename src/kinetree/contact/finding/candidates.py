@@ -26,11 +26,11 @@ def positions(model, q, pairs):
     Args:
         model: the mechanism.
         q: configuration, (nq,), of any kind of number.
-        pairs: ``(a, b)``, both ``Geometry``, with the lower body first.
+        pairs: each a ``Pair``, with the lower body first.
     """
     bodies = _carriers(model, pairs)
     X_0 = base_transforms(model, joint_transforms(model, q, bodies)[0], bodies)
-    found = [touch for pair in pairs for touch in touches(*(_placed(g, X_0) for g in pair))]
+    found = [touch for pair in pairs for touch in _touches(pair, _placed, X_0)]
     gaps, points, axes = (
         [part(t) for t in found]
         for part in (lambda t: t.gap, lambda t: t.point, lambda t: contact_axes(t.normal))
@@ -44,7 +44,7 @@ def velocities(model, q, qd, pairs):
     gaps, speeds = [], []
     for pair in pairs:
         v_ps = v[pair[1].body] - v[pair[0].body]
-        for touch in touches(*(_placed(g, X_0) for g in pair)):
+        for touch in _touches(pair, _placed, X_0):
             gaps.append(touch.gap)
             there = v_ps.linear + cross(v_ps.angular, touch.point)
             speeds.append(contact_axes(touch.normal) @ there)
@@ -57,7 +57,7 @@ def point_velocities(model, q, qd, pairs):
     found = [np.zeros((0, 2), dtype=model.scalar_type(q))]
     for pair in pairs:
         carrier = v[pair[0].body]
-        for touch in touches(*(_moving(g, X_0, v) for g in pair)):
+        for touch in _touches(pair, _moving, X_0, v):
             point, normal = value_of(touch.point), value_of(touch.normal)
             over = rate_of(touch.point) - carrier.linear - cross(carrier.angular, point)
             found.append((contact_axes(normal)[1:] @ over)[None])
@@ -94,10 +94,10 @@ def terms(model, q, qd, pairs):
     columns = {i: X_0[i].inv_apply(S[i]) for i in bodies}
     gaps, rows, biases = [], [], []
     for pair in pairs:
-        p, s = (g.body for g in pair)
+        p, s = (g.body for g in pair[:2])
         v_ps, a_ps = v[s] - v[p], a[s] - a[p]
         joints = {i: (i in model.support[s]) - (i in model.support[p]) for i in bodies}
-        for touch in touches(*(_moving(g, X_0, v) for g in pair)):
+        for touch in _touches(pair, _moving, X_0, v):
             point, point_rate = value_of(touch.point), rate_of(touch.point)
             normal, normal_rate = value_of(touch.normal), rate_of(touch.normal)
             axes = contact_axes(normal)
@@ -111,7 +111,13 @@ def terms(model, q, qd, pairs):
 
 def _carriers(model, pairs):
     """Numbers of the bodies that move the shapes of pairs, parents first."""
-    return sorted({i for pair in pairs for g in pair if g.body for i in model.support[g.body]})
+    return sorted({i for p in pairs for g in p[:2] if g.body for i in model.support[g.body]})
+
+
+def _touches(pair, place, *motion):
+    """Where the shapes of a pair are nearest, with the gap to where they are held apart."""
+    found, margin = touches(*(place(g, *motion) for g in pair[:2])), getattr(pair, "margin", 0)
+    return [t._replace(gap=t.gap - margin) for t in found] if margin else found
 
 
 def _placed(geometry, X_0):

@@ -77,9 +77,12 @@ def find_contacts(scene, q, margin, distance):
         i, j = places[id(pair.first)], places[id(pair.second)]
         numbers[min(i, j), max(i, j)] = k, placed[i], placed[j]
     found, names = [], []
-    for k, a, b in sorted(near_pairs(placed, numbers, margin), key=lambda item: item[0]):
-        for j, t in enumerate(touches_of(a, b, margin, distance)):
-            found.append((k, t, *surfaces_between(a, b, t)))
+    reach = margin + max((pair.margin for pair in scene.pairs), default=0.0)
+    for k, a, b in sorted(near_pairs(placed, numbers, reach), key=lambda item: item[0]):
+        apart = scene.pairs[k].margin
+        for j, t in enumerate(touches_of(a, b, margin + apart, distance)):
+            curved = surfaces_between(a, b, t)
+            found.append((k, t._replace(gap=t.gap - apart) if apart else t, *curved))
             names.append(f"{scene.pair_names[k]}:{j}")
     return _gathered(scene, found, tuple(names))
 

@@ -1,13 +1,21 @@
 """Pairs of shapes that may touch, and their coefficients of friction and restitution."""
 
+import re
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinetree.contact.finding.feet import feet
 from kinetree.errors import ModelError, ShapeError, UnknownNameError
 from kinetree.joints import Fixed
-from kinetree.model.geometry import Geometry, HeightField, Plane
+from kinetree.model.define import kept
+from kinetree.model.geometry import Geometry, HeightField, Plane, Surface
+from kinetree.model.names import ShapeNames
 from kinetree.spelling import did_you_mean
+
+FRICTION, RESTITUTION = 0.8, 0.0
+"""Coefficients where neither the scene nor the surfaces have any."""
 
 
 class Pair(NamedTuple):
@@ -15,47 +23,102 @@ class Pair(NamedTuple):
 
     Attributes:
         first: the ``Geometry`` of the predecessor; in ``Scene(pairs=...)`` also the name of a
-            shape or body.
+            shape, link, frame or body.
         second: that of the successor.
         friction: coefficient of friction, or None: that of the scene.
         restitution: coefficient of restitution, or None: that of the scene.
+        surface: what the surfaces of the two are together, if they say anything.
     """
 
     first: Any
     second: Any
     friction: float | None = None
     restitution: float | None = None
+    surface: Surface | None = None
+
+    @property
+    def margin(self) -> float:
+        """How far apart the two are held [m]."""
+        return 0.0 if self.surface is None else self.surface.margin
 
 
-def pairs_of(model, pairs, ignore=()):
+def names_of(model) -> ShapeNames:
+    """Names of the shapes of a model."""
+    return kept(model, ("shape_names",), lambda: ShapeNames(model))
+
+
+def pairs_of(model, pairs, ignore=(), posture=None):
     """The pairs of a scene, without those to leave out."""
     if pairs is None or isinstance(pairs, str):
-        if pairs not in (None, "base"):
-            raise ModelError(f"pairs must be None, 'base' or a list of pairs, got {pairs!r}")
-        found = all_pairs(model, with_base_only=pairs == "base")
+        if pairs not in (None, "base", "feet"):
+            raise ModelError(
+                f"pairs must be None, 'base', 'feet' or a list of pairs, got {pairs!r}"
+            )
+        found = all_pairs(model, with_base_only=pairs is not None)
+        if pairs == "feet":
+            found = feet(model, found, posture)
     else:
         found = named_pairs(model, pairs)
-    left_out = {(id(p.first), id(p.second)) for p in named_pairs(model, ignore)}
+    left_out = {(id(p.first), id(p.second)) for p in named_pairs(model, ignore)} if ignore else ()
     return tuple(p for p in found if (id(p.first), id(p.second)) not in left_out)
 
 
 def all_pairs(model, with_base_only=False):
-    """All pairs that can touch, in the order of ``model.geometry``.
+    """All pairs that can touch, in the order of ``model.geometry``."""
+    may, chosen = may_touch(model), _chosen(model)
+    shapes = model.geometry
+    for i, j in chosen:
+        may[i, j] = True
+    if with_base_only:
+        on_base = np.array(_welded(model))[[g.body for g in shapes]] == 0
+        may &= on_base[:, None] | on_base
+    pairs = np.argwhere(np.triu(may, 1)).tolist() if len(shapes) else []
+    joined = _Joined()
+    return [_ordered(shapes[i], shapes[j], joined, chosen.get((i, j))) for i, j in pairs]
 
-    Left out, as in MuJoCo: shapes of one body, or of bodies welded together; of a body and its
-    parent, unless that is the base; and here also of bodies that a loop joint connects.
+
+def may_touch(model, *, parents=False):
+    """Which shapes touch by themselves: a symmetric matrix over ``model.geometry``.
+
+    Left out, as in MuJoCo: shapes whose masks do not fit; of one body, or of bodies welded
+    together; with ``parents`` False, of a body and its parent, unless that is the base; those that
+    ``contact_pairs`` of the model exclude. Here also those of bodies that a loop joint connects.
     """
-    touching = [g for g in model.geometry if g.collision]
-    weld, apart = _welded(model), _jointed(model)
-    pairs = []
-    for k, a in enumerate(touching):
-        for b in touching[k + 1 :]:
-            i, j = sorted((weld[a.body], weld[b.body]))
-            unbounded = all(isinstance(g.shape, (HeightField, Plane)) for g in (a, b))
-            if i == j or (i, j) in apart or unbounded or (with_base_only and i != 0):
-                continue
-            pairs.append(_ordered(a, b))
-    return pairs
+    shapes, weld = model.geometry, _welded(model)
+    if not shapes:
+        return np.zeros((0, 0), dtype=bool)
+    contype, conaffinity = _masks(shapes)
+    body = np.array([weld[g.body] for g in shapes])
+    endless = np.array([isinstance(g.shape, (HeightField, Plane)) for g in shapes])
+    may = (contype[:, None] & conaffinity) | (conaffinity[:, None] & contype) != 0
+    may &= (body[:, None] != body) & ~(endless[:, None] & endless)
+    if not parents:
+        parent = np.array(_weld_parents(model, weld))[body]
+        moving = (body[:, None] != 0) & (body != 0)
+        may &= ~(moving & ((parent[:, None] == body) | (body[:, None] == parent)))
+    for loop in model.loops:
+        i, j = weld[loop.predecessor], weld[loop.successor]
+        if i != 0 and j != 0:
+            _leave_out(may, body == i, body == j)
+    names = names_of(model) if model.contact_pairs else None
+    for pair in model.contact_pairs:
+        if names is not None and not pair.touch:
+            _leave_out(may, names.of_link(pair.first), names.of_link(pair.second))
+    return may
+
+
+def _leave_out(may, ones, others):
+    may[np.ix_(ones, others)] = may[np.ix_(others, ones)] = False
+
+
+def _masks(shapes):
+    """``contype`` and ``conaffinity`` of every shape, zero where it cannot touch."""
+    usual = Surface()
+    masks = [
+        ((g.surface or usual).contype, (g.surface or usual).conaffinity) if g.collision else (0, 0)
+        for g in shapes
+    ]
+    return np.array(masks, dtype=np.int64).T
 
 
 def _welded(model):
@@ -66,83 +129,192 @@ def _welded(model):
     return weld
 
 
-def _jointed(model):
-    weld = _welded(model)
-    links = [(model.parent[i], i) for i in range(1, model.body_count + 1)]
-    links += [(loop.predecessor, loop.successor) for loop in model.loops]
-    ends = {tuple(sorted((weld[i], weld[j]))) for i, j in links}
-    return {(i, j) for i, j in ends if i != 0}
+def _weld_parents(model, weld):
+    """For the first body of every weld, the first of the weld that carries it; 0 for others.
+
+    Massless bodies with nothing that touches, which carry one other, are seen as part of that one:
+    loaders make them of bodies with several joints.
+    """
+    solid = {weld[g.body] for g in model.geometry if g.collision}
+    solid |= {weld[i] for i, b in enumerate(model.bodies, start=1) if not _is_massless(b.inertia)}
+    roots = sorted(set(weld) - {0})
+    parent = [0] * len(weld)
+    carried = [0] * len(weld)
+    for i in roots:
+        parent[i] = weld[model.parent[i]]
+        carried[parent[i]] += 1
+    for i in roots:  # parents come first, and see through what carries them
+        p = parent[i]
+        if p != 0 and p not in solid and carried[p] == 1:
+            parent[i] = parent[p]
+    return parent
 
 
-def _ordered(a, b, friction=None, restitution=None):
+def _is_massless(inertia):
+    numbers = inertia.parameters()
+    return numbers.dtype != object and not np.any(numbers)
+
+
+def _chosen(model):
+    """Surfaces of the pairs that the model lets touch whatever else says, by number of shapes."""
+    chosen, weld = {}, None
+    for pair in model.contact_pairs:
+        if not pair.touch:
+            continue
+        weld = weld or _welded(model)
+        for i, j in _between(names_of(model).find(pair.first), names_of(model).find(pair.second)):
+            a, b = model.geometry[i], model.geometry[j]
+            endless = all(isinstance(g.shape, (HeightField, Plane)) for g in (a, b))
+            if weld[a.body] != weld[b.body] and not endless:
+                chosen.setdefault((i, j), pair.surface)
+    return chosen
+
+
+def _between(ones, others):
+    return [(min(i, j), max(i, j)) for i in ones for j in others]
+
+
+class _Joined(dict):
+    """Surfaces of two shapes together, by the two surfaces."""
+
+    def __missing__(self, key):
+        self[key] = joined = joined_surface(*key)
+        return joined
+
+
+def joined_surface(a: Surface | None, b: Surface | None) -> Surface | None:
+    """What two surfaces are together, as in MuJoCo.
+
+    Coefficients are those of the one with the higher priority, else the larger ones; margins and
+    gaps are added.
+    """
+    if a is None or b is None:
+        return a or b
+    apart = {"margin": a.margin + b.margin, "gap": a.gap + b.gap}
+    if a.priority != b.priority:
+        high, low = (a, b) if a.priority > b.priority else (b, a)
+        usual = {k: getattr(low, k) for k in _COEFFICIENTS if getattr(high, k) is None}
+        return replace(high, **usual, **apart)
+    larger = {k: _larger(getattr(a, k), getattr(b, k)) for k in _COEFFICIENTS}
+    return replace(a, **larger, **apart, condim=max(a.condim, b.condim))
+
+
+_COEFFICIENTS = ("friction", "torsion", "rolling", "restitution")
+
+
+def _larger(x, y):
+    return max((z for z in (x, y) if z is not None), default=None)
+
+
+def _ordered(a, b, joined, surface=None, friction=None, restitution=None):
     a, b = (a, b) if a.body <= b.body else (b, a)
-    return Pair(a, b, friction, restitution)
+    surface = joined[a.surface, b.surface] if surface is None else surface
+    return Pair(a, b, friction, restitution, surface)
+
+
+# --- Pairs by name -------------------------------------------------------------------------------
 
 
 def named_pairs(model, given):
-    """Pairs given as ``Pair`` or as pairs of names, of shapes or of bodies."""
-    pairs = []
+    """Pairs given as ``Pair``, as two names, or as one name of a pair or contact of a scene."""
+    pairs, chosen, joined = [], _chosen(model), _Joined()
+    number = {id(g): k for k, g in enumerate(model.geometry)}
     for item in given:
-        if not isinstance(item, (tuple, list)) or not 2 <= len(item) <= 4:
-            raise ModelError(
-                f"a pair must be a Pair or two names, of shapes or bodies, got {item!r}"
-            )
-        wanted = Pair(*item)
+        wanted = _wanted(model, item)
         for a in _found(model, wanted.first):
             for b in _found(model, wanted.second):
                 if a.body == b.body:
+                    names = names_of(model).own
+                    both = "/".join(names[number[id(g)]] for g in (a, b) if id(g) in number)
                     raise ModelError(
-                        f"shapes {pair_name(model, a, b)} are on the same body "
+                        f"shapes {both} are on the same body "
                         f"{model.body_names[a.body]!r}: they cannot move against each other"
                     )
-                pairs.append(_ordered(a, b, wanted.friction, wanted.restitution))
+                i, j = sorted(number.get(id(g), -1) for g in (a, b))
+                surface = chosen.get((i, j)) if wanted.surface is None else wanted.surface
+                own = (wanted.friction, wanted.restitution)
+                pairs.append(_ordered(a, b, joined, surface, *own))
     return pairs
 
 
+def _wanted(model, item):
+    if isinstance(item, str):
+        ends = _ends(model, item)
+        if ends is not None:
+            return Pair(*ends)
+    elif isinstance(item, (tuple, list)) and 2 <= len(item) <= 5:
+        return Pair(*item)
+    raise ModelError(
+        f"a pair must be a Pair, two names, of shapes, links, frames or bodies, or the name of a "
+        f"pair such as 'ground/foot', got {item!r}"
+    )
+
+
+def _ends(model, name):
+    """The two names in the name of a pair, or of a contact of it; None if there are none."""
+    names = names_of(model)
+    for text in (name, re.sub(r":\d+$", "", name)):
+        for cut in (m.start() for m in re.finditer("/", text)):
+            ends = text[:cut], text[cut + 1 :]
+            if all(map(names.find, ends)):
+                return ends
+    return None
+
+
 def _found(model, what):
-    """The shapes that a name of a shape or body, or a ``Geometry``, stands for."""
+    """The shapes that a name of a shape, link, frame or body, or a ``Geometry``, stands for."""
     if isinstance(what, Geometry):
         return [what]
-    found = [g for g in model.geometry if g.name == what and what]
-    if not found and what in model.body_names:
-        body = model.body_names.index(what)
-        found = [g for g in model.geometry if g.body == body and g.collision]
-        if not found:
-            raise ModelError(f"body {what!r} has no shape that can touch others")
+    names = names_of(model)
+    found = names.find(what) if isinstance(what, str) else []
     if not found:
-        known = [*(g.name for g in model.geometry if g.name), *model.body_names]
+        if what in names.known:
+            kind = "frame" if what in names.carrier else "body"
+            raise ModelError(f"{kind} {what!r} has no shape that can touch others")
+        known = list(dict.fromkeys((*names.own, *model.body_names, *sorted(names.known))))
         raise UnknownNameError(
-            f"model {model.name!r} has no shape or body {what!r}; {did_you_mean(str(what), known)}"
+            f"model {model.name!r} has no shape, link, frame or body {what!r}; "
+            f"{did_you_mean(str(what), known)}"
         )
-    return found
+    return [model.geometry[k] for k in found]
 
 
-def pair_name(model, a, b):
-    """Name of a pair, for names of contacts and messages."""
-    return f"{_name(model, a)}/{_name(model, b)}"
+def pair_names(model, pairs):
+    """Names of pairs, for names of contacts and messages."""
+    names = {id(g): name for g, name in zip(model.geometry, names_of(model).own, strict=True)}
+
+    def name(g):
+        return names.get(id(g)) or g.name or g.link or model.body_names[g.body]
+
+    return tuple(f"{name(p.first)}/{name(p.second)}" for p in pairs)
 
 
-def _name(model, g):
-    if g.name:
-        return g.name
-    body = [other for other in model.geometry if other.body == g.body]
-    name = model.body_names[g.body]
-    return name if len(body) == 1 else f"{name}[{body.index(g)}]"
+# --- Coefficients --------------------------------------------------------------------------------
 
 
 def coefficients(pairs, field, value, names):
-    """The coefficient of every pair: its own, or that of the scene, (n,)."""
+    """The coefficient of every pair: its own, that of the scene, or of its surfaces, (n,)."""
     values = []
+    most = 1 if field == "restitution" else np.finfo(float).max
     for pair, name in zip(pairs, names, strict=True):
-        own = getattr(pair, field)
-        x: Any = value(*pair[:2]) if own is None and callable(value) else value
-        x = x if own is None else own
+        x: Any = getattr(pair, field)
+        if x is None:
+            x = value(*pair[:2]) if callable(value) else value
+        if x is None:
+            x = _of_surface(pair.surface, field)
         values.append(float(x))
-        most = 1 if field == "restitution" else np.finfo(float).max
         if not 0 <= values[-1] <= most:
             limits = "from 0 to 1" if field == "restitution" else "zero or positive, and finite"
             raise ModelError(f"{field} of {name!r} must be {limits}, got {x!r}")
     return np.array(values)
+
+
+def _of_surface(surface, field):
+    """A coefficient of a pair by what is said of its shapes, or else the usual one."""
+    x = None if surface is None else getattr(surface, field)
+    if surface is not None and field == "friction" and surface.condim == 1:
+        return 0.0
+    return {"friction": FRICTION, "restitution": RESTITUTION}[field] if x is None else x
 
 
 # --- Coefficients given by the caller ------------------------------------------------------------

@@ -271,7 +271,7 @@ def contact_point_jacobian(scene):
     Args:
         scene: whose candidates the contact points are.
     """
-    pairs = [pair[:2] for pair in scene.pairs]
+    pairs = scene.pairs
 
     @kernel
     def jacobian(model, q):

@@ -90,12 +90,11 @@ def _start_gaps(constraints, q):
     known = scene.candidates
     if not known.size:
         return []
-    pairs = [pair[:2] for pair in scene.pairs]
     if len(indices) > _FEW:
         gaps = scene.candidate_positions(constraints.model, q)[0]
         return [(index, (known.names, gaps[index])) for index in indices]
     # A few samples take less time as they are than a kernel for them takes to be made.
-    each = [positions(constraints.model, q[index], pairs)[0] for index in indices]
+    each = [positions(constraints.model, q[index], scene.pairs)[0] for index in indices]
     return [(index, (known.names, gaps)) for index, gaps in zip(indices, each, strict=True)]
 
 

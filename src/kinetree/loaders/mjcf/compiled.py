@@ -6,16 +6,20 @@ import numpy as np
 
 from kinetree.joints import Free
 from kinetree.loaders.mjcf import constraints, tendons
+from kinetree.loaders.mjcf.geoms import contact_pairs_of, geometry_of, with_parents
 from kinetree.loaders.mjcf.joints import BALL, FREE, disabled, variables
 from kinetree.loaders.mjcf.maps import map_of
-from kinetree.loaders.mjcf.tree import geometry_of, sites_of, tree_of
+from kinetree.loaders.mjcf.tree import sites_of, tree_of
 from kinetree.loaders.mjcf.values import AllBut, model_name, names_of, unused
 from kinetree.model import Actuator, Model, Posture
 
 ATTRIBUTES = {
     "mujoco": {"model"},
     "option": {"gravity", "density", "viscosity", "wind"},
-    "flag": {"gravity", "spring", "damper", "frictionloss", "limit", "equality", "constraint"},
+    "flag": {
+        "gravity", "spring", "damper", "frictionloss", "limit", "equality", "constraint", "contact",
+        "filterparent",
+    },
     "key": {"name", "qpos", "qvel"},
     **dict.fromkeys(("compiler", "default", "asset", "actuator", "keyframe", "model"), AllBut()),
     **dict.fromkeys(
@@ -46,12 +50,13 @@ def from_compiled(mj_model, note, *, lump=True, floating_base=False, paths=None)
     loops, couplings = constraints.constraints_of(mj_model, tree, note)
     _note_other_forces(mj_model, note)
     gravity = np.zeros(3) if disabled(mj_model, "GRAVITY") else np.array(mj_model.opt.gravity)
-    return Model(
+    geometry = geometry_of(mj_model, tree, note, paths)
+    model = Model(
         tuple(tree.bodies),
         frames=frames,
         loops=loops,
         couplings=couplings,
-        geometry=geometry_of(mj_model, tree, note, paths),
+        geometry=geometry,
         actuators=actuators_of(mj_model, tree, note),
         postures=postures_of(mj_model, tree),
         gravity=gravity,
@@ -60,7 +65,9 @@ def from_compiled(mj_model, note, *, lump=True, floating_base=False, paths=None)
         strict=False,
         tendons=tendons.tendons_of(mj_model, tree, note),
         gravity_compensation=tendons.gravity_compensation_of(mj_model, tree, note),
+        contact_pairs=contact_pairs_of(mj_model, tree, geometry, note),
     )
+    return with_parents(mj_model, model)
 
 
 def _note_other_forces(mj_model, note):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from kinetree.errors import LoadError
-from kinetree.loaders.mjcf import joints, tree
+from kinetree.loaders.mjcf import geoms, joints, tree
 from kinetree.loaders.mjcf.compiled import ATTRIBUTES, from_compiled
 from kinetree.loaders.mjcf.source import prepare
 from kinetree.loaders.mjcf.values import AllBut, compiled, mujoco
@@ -88,11 +88,11 @@ def _check_finite(mj_model, mjcf):
 # --- Notices of what a model does not represent, one for each kind of thing ----------------------
 # What a model represents stands beside the functions that read it: ``ATTRIBUTES`` of the modules.
 
-_ATTRIBUTES = ATTRIBUTES | joints.ATTRIBUTES | tree.ATTRIBUTES | {"deformable": AllBut()}
+_ATTRIBUTES = ATTRIBUTES | geoms.ATTRIBUTES | joints.ATTRIBUTES | tree.ATTRIBUTES
+_ATTRIBUTES |= {"deformable": AllBut()}
 _UNKNOWN = ("kinetree does not use it", "motion")
 _PICTURES = ("it is for pictures", "picture")
 _SIMULATION = ("it is a setting of MuJoCo's simulation", "setting")
-_TOUCH = ("a model says what can touch, not how", "contact")
 _EXACT = ("constraints of kinetree are exact", "setting")
 _WHY = {
     **dict.fromkeys(
@@ -100,7 +100,6 @@ _WHY = {
     ),
     **dict.fromkeys(("option", "flag", "size", "statistic", "lengthrange"), _SIMULATION),
     "sensor": ("a model has no sensors", "control"),
-    "contact": _TOUCH,
     "custom": ("kinetree does not use it", "setting"),
     "key": ("kinetree does not use it", "control"),
     "geom": ("kinetree does not use it", "contact"),
@@ -108,7 +107,7 @@ _WHY = {
 }
 """Why an element is left out, and what is different without it; also for its attributes."""
 _WHY_ATTRIBUTE = {
-    **dict.fromkeys(("condim", "friction", "margin", "gap"), _TOUCH),
+    "margin": _EXACT,
     **dict.fromkeys(
         ("refpos", "refquat"), ("the shape is shown without it; inertia has it", "contact")
     ),
@@ -118,12 +117,14 @@ _WHY_ATTRIBUTE = {
     "user": ("numbers for programs of the user", "setting"),
 }
 _WHY_FLAG = {
-    "contact": ("it switches contact off, which a model does not say", "contact"),
-    "filterparent": _TOUCH,
-    "override": _TOUCH,
+    "override": ("the surfaces of the shapes hold all the same", "contact"),
     "actuation": ("it switches actuators off, which a model does not say", "control"),
     "clampctrl": ("controls are kept to their ranges all the same", "control"),
 }
+_SOFT = (
+    "soft contact (solref, solimp, solmix)",
+    ("rigid contact has no such parameters; SoftContact has a stiffness of its own", "contact"),
+)
 _WHY_DRIVE = ("kinetree does not use it", "control")
 
 
@@ -141,8 +142,10 @@ def note_unused(source, report):
             continue
         for name in element.attrib:
             if name not in known:
-                why = _why_attribute(name, tag, section)
-                key = (source.place(element)[0], f"attribute {name!r} of <{tag}>", *why)
+                what, why = f"attribute {name!r} of <{tag}>", _why_attribute(name, tag, section)
+                if name.startswith("sol") and tag in ("geom", "pair"):
+                    what, why = _SOFT
+                key = (source.place(element)[0], what, *why)
                 found.setdefault(key, []).append(element)
         inner = tag if tag in ("equality", "actuator", "tendon") else section
         waiting += [(child, inner) for child in reversed(element.findall("*"))]

@@ -299,7 +299,7 @@ def _numbers(source, element, name):
 # Left out are pictures, buffers, sensors and settings of the simulator; some of these open files or
 # take memory or time without bound.
 
-_SECTIONS = {"visual", "statistic", "size", "sensor", "custom", "contact"}
+_SECTIONS = {"visual", "statistic", "size", "sensor", "custom"}
 _ELEMENTS = {"texture", "skin", "layer", "camera", "light", "lengthrange"}
 _ATTRIBUTES = {"user", "nsample", "interp", "delay", "interval"}
 _ATTRIBUTES_OF = {

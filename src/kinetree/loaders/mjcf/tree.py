@@ -1,4 +1,4 @@
-"""Bodies, geoms and sites of a compiled MuJoCo model.
+"""Bodies and sites of a compiled MuJoCo model.
 
 A MuJoCo body may have no joint, or several, and joints sit anywhere on it. Ours sits at its joint,
 so several joints become a chain with massless bodies in between, and a body without a joint part
@@ -7,8 +7,6 @@ of the one that carries it.
 
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
-
-import numpy as np
 
 from kinetree.joints import Fixed, Free
 from kinetree.loaders.mjcf.joints import FREE, anchor, dynamics_of, joint_of, limits_of
@@ -25,30 +23,11 @@ from kinetree.loaders.mjcf.values import (
     unused,
 )
 from kinetree.model import Body, Frame
-from kinetree.model.geometry import (
-    Box,
-    Capsule,
-    Cylinder,
-    Ellipsoid,
-    Geometry,
-    Mesh,
-    Plane,
-    Sphere,
-)
 from kinetree.spatial import Inertia, Plucker
 
 ATTRIBUTES = {
     "body": POSE | {"name", "childclass", "mocap", "gravcomp", "fuse", "simple"},
-    "geom": POSE | {
-        "name", "class", "type", "size", "fromto", "contype", "conaffinity", "group", "mass",
-        "density", "shellinertia", "mesh", "hfield", "fitscale", "rgba", "material",
-    },
     "site": POSE | {"name", "class", "fromto"},
-    "mesh": {
-        "name", "class", "file", "content_type", "vertex", "face", "scale", "inertia", "builtin",
-        "params", "maxhullvert", "smoothnormal", "normal",
-    },
-    "material": {"name", "class", "rgba"},
     **dict.fromkeys(
         ("worldbody", "inertial", "frame", "replicate", "attach", "composite", "flexcomp"), AllBut()
     ),
@@ -150,74 +129,7 @@ def _link_frames(mj_model, tree, taken):
             tree.frames.append(Frame(name, place.body, place.X))
 
 
-# --- Geoms and sites -----------------------------------------------------------------------------
-
-PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(8)  # mjtGeom
-_DEFAULT_COLOR = np.array([0.5, 0.5, 0.5, 1], dtype=np.float32)
-_SHOWN_GROUPS = 3  # MuJoCo's viewers show groups 0, 1 and 2
-
-
-def geometry_of(mj_model, tree, note, paths=None):
-    """Every geom that has a shape of ours; ``paths`` are those of mesh files by MuJoCo's name."""
-    found = []
-    for g, name in enumerate(names_of(mj_model, "geom")):
-        collides = mj_model.geom_contype[g] or mj_model.geom_conaffinity[g]
-        X = placement(mj_model.geom_pos[g], mj_model.geom_quat[g])
-        if mj_model.geom_type[g] == MESH:
-            shape, X = _mesh(mj_model, mj_model.geom_dataid[g], X, paths or {})
-        else:
-            shape = _shape(int(mj_model.geom_type[g]), [float(x) for x in mj_model.geom_size[g]])
-        if shape is None:
-            effect = "contact" if collides else "picture"
-            note("geom", name, "its shape, such as a height field, has no counterpart here", effect)
-            continue
-        place = tree.places[mj_model.geom_bodyid[g]]
-        found.append(
-            Geometry(
-                place.body, shape, X @ place.X, name,
-                visual=bool(mj_model.geom_group[g] < _SHOWN_GROUPS),
-                collision=bool(collides),
-                color=_color(mj_model, g),
-            )
-        )  # fmt: skip
-    return tuple(found)
-
-
-def _shape(kind, size):
-    """Sizes of MuJoCo are half lengths."""
-    if kind == PLANE:
-        return Plane((2 * size[0] or 10.0, 2 * size[1] or 10.0))
-    if kind == SPHERE:
-        return Sphere(size[0])
-    if kind == CAPSULE:
-        return Capsule(size[0], 2 * size[1])
-    if kind == ELLIPSOID:
-        return Ellipsoid((size[0], size[1], size[2]))
-    if kind == CYLINDER:
-        return Cylinder(size[0], 2 * size[1])
-    if kind == BOX:
-        return Box((2 * size[0], 2 * size[1], 2 * size[2]))
-    return None
-
-
-def _mesh(mj_model, mesh, X, paths):
-    """MuJoCo moves a mesh to its principal frame; the file has it where it was."""
-    start = int(mj_model.mesh_pathadr[mesh]) if mesh >= 0 else -1
-    if start < 0:
-        return None, X
-    text = bytes(mj_model.paths)
-    file = text[start : text.index(b"\0", start)].decode("utf-8", "replace")
-    moved = placement(mj_model.mesh_pos[mesh], mj_model.mesh_quat[mesh])
-    x, y, z = (float(s) for s in mj_model.mesh_scale[mesh])
-    return Mesh(paths.get(file, file), (x, y, z)), moved.inverse() @ X
-
-
-def _color(mj_model, g):
-    color, material = mj_model.geom_rgba[g], int(mj_model.geom_matid[g])
-    if material >= 0 and np.array_equal(color, _DEFAULT_COLOR):
-        color = mj_model.mat_rgba[material]
-    red, green, blue, opacity = (float(str(c)) for c in np.asarray(color, dtype=np.float32))
-    return red, green, blue, opacity
+# --- Sites ----------------------------------------------------------------------------------------
 
 
 def sites_of(mj_model, tree):

@@ -1,0 +1,193 @@
+"""Geoms of a compiled MuJoCo model: shapes, surfaces, and which of them can touch.
+
+MuJoCo's contacts are soft, by ``solref`` and ``solimp``; ours hold exactly, so that these have no
+meaning here. All the rest of what a file says about contact is kept: ``geometry.Surface``.
+"""
+
+import numpy as np
+
+from kinetree.loaders.mjcf.joints import disabled
+from kinetree.loaders.mjcf.values import POSE, AllBut, names_of, placement
+from kinetree.model.geometry import (
+    Box,
+    Capsule,
+    ContactPair,
+    Cylinder,
+    Ellipsoid,
+    Geometry,
+    HeightField,
+    Mesh,
+    Plane,
+    Sphere,
+    Surface,
+)
+from kinetree.model.names import ShapeNames
+
+ATTRIBUTES = {
+    "geom": POSE | {
+        "name", "class", "type", "size", "fromto", "contype", "conaffinity", "group", "mass",
+        "density", "shellinertia", "mesh", "hfield", "fitscale", "rgba", "material", "condim",
+        "friction", "margin", "gap", "priority",
+    },
+    "mesh": {
+        "name", "class", "file", "content_type", "vertex", "face", "scale", "inertia", "builtin",
+        "params", "maxhullvert", "smoothnormal", "normal",
+    },
+    "material": {"name", "class", "rgba"},
+    "pair": {"name", "class", "geom1", "geom2", "condim", "friction", "margin", "gap"},
+    **dict.fromkeys(("contact", "exclude", "hfield"), AllBut()),
+}  # fmt: skip
+"""Attributes of MJCF that a model represents, by element; the rest is noted."""
+
+PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(8)  # mjtGeom
+_DEFAULT_COLOR = np.array([0.5, 0.5, 0.5, 1], dtype=np.float32)
+_SHOWN_GROUPS = 3  # MuJoCo's viewers show groups 0, 1 and 2
+_MOST_HEIGHTS = 2**16
+
+
+def geometry_of(mj_model, tree, note, paths=None):
+    """Every geom that has a shape of ours; ``paths`` are those of mesh files by MuJoCo's name."""
+    found, off = [], disabled(mj_model, "CONTACT") or disabled(mj_model, "CONSTRAINT")
+    if off and mj_model.ngeom:
+        note("flag", "", "contact is switched off: no shape of the model can touch", "contact")
+    for g, name in enumerate(names_of(mj_model, "geom")):
+        X = placement(mj_model.geom_pos[g], mj_model.geom_quat[g])
+        kind = int(mj_model.geom_type[g])
+        if kind == MESH:
+            shape, X = _mesh(mj_model, mj_model.geom_dataid[g], X, paths or {})
+        elif kind == HFIELD:
+            shape = _height_field(mj_model, mj_model.geom_dataid[g], name, note)
+        else:
+            shape = _shape(kind, [float(x) for x in mj_model.geom_size[g]])
+        collides = bool(mj_model.geom_contype[g] or mj_model.geom_conaffinity[g]) and not off
+        if shape is None:
+            why = "its shape has no counterpart here, and it is left out"
+            note("geom", name, why, "contact" if collides else "picture")
+            continue
+        b = mj_model.geom_bodyid[g]
+        place, link = tree.places[b], tree.body_names[b]
+        carrier = tree.bodies[place.body - 1].name if place.body else tree.body_names[0]
+        found.append(
+            Geometry(
+                place.body, shape, X @ place.X, name,
+                visual=bool(mj_model.geom_group[g] < _SHOWN_GROUPS),
+                collision=collides,
+                color=_color(mj_model, g),
+                surface=_surface(mj_model, g) if collides else None,
+                link="" if link == carrier else link,
+            )
+        )  # fmt: skip
+    _note_condim(mj_model, note)
+    return tuple(found)
+
+
+def _surface(mj_model, g):
+    friction, torsion, rolling = (float(x) for x in mj_model.geom_friction[g])
+    numbers = {
+        name: int(getattr(mj_model, f"geom_{name}")[g])
+        for name in ("condim", "priority", "contype", "conaffinity")
+    }
+    margin, gap = float(mj_model.geom_margin[g]), float(mj_model.geom_gap[g])
+    return Surface(friction, torsion, rolling, margin=margin, gap=gap, **numbers)
+
+
+def _note_condim(mj_model, note):
+    touching = (mj_model.geom_contype != 0) | (mj_model.geom_conaffinity != 0)
+    if np.any(mj_model.geom_condim[touching] > 3) or np.any(mj_model.pair_dim > 3):
+        why = "friction against spinning and rolling (condim 4 and 6) is kept, and acts nowhere"
+        note("geom", "", why, "contact")
+
+
+def _shape(kind, size):
+    """Sizes of MuJoCo are half lengths."""
+    if kind == PLANE:
+        return Plane((2 * size[0] or 10.0, 2 * size[1] or 10.0))
+    if kind == SPHERE:
+        return Sphere(size[0])
+    if kind == CAPSULE:
+        return Capsule(size[0], 2 * size[1])
+    if kind == ELLIPSOID:
+        return Ellipsoid((size[0], size[1], size[2]))
+    if kind == CYLINDER:
+        return Cylinder(size[0], 2 * size[1])
+    if kind == BOX:
+        return Box((2 * size[0], 2 * size[1], 2 * size[2]))
+    return None
+
+
+def _mesh(mj_model, mesh, X, paths):
+    """MuJoCo moves a mesh to its principal frame; the file has it where it was."""
+    start = int(mj_model.mesh_pathadr[mesh]) if mesh >= 0 else -1
+    if start < 0:
+        return None, X
+    text = bytes(mj_model.paths)
+    file = text[start : text.index(b"\0", start)].decode("utf-8", "replace")
+    moved = placement(mj_model.mesh_pos[mesh], mj_model.mesh_quat[mesh])
+    x, y, z = (float(s) for s in mj_model.mesh_scale[mesh])
+    return Mesh(paths.get(file, file), (x, y, z)), moved.inverse() @ X
+
+
+def _height_field(mj_model, h, name, note):
+    """MuJoCo has triangles with a row for every y; ours is smooth, with a row for every x."""
+    rows, columns = int(mj_model.hfield_nrow[h]), int(mj_model.hfield_ncol[h])
+    if rows * columns > _MOST_HEIGHTS:
+        note("geom", name, f"a height field of more than {_MOST_HEIGHTS} heights", "contact")
+        return None
+    start = int(mj_model.hfield_adr[h])
+    x, y, top = (float(s) for s in mj_model.hfield_size[h, :3])
+    heights = np.array(mj_model.hfield_data[start : start + rows * columns], dtype=float)
+    heights = (top * heights.reshape(rows, columns).T).tolist()
+    why = "a smooth surface through its heights, level beyond them, where MuJoCo has triangles"
+    note("geom", name, f"kept as {why}", "contact")
+    return HeightField(tuple(map(tuple, heights)), (2 * x, 2 * y))
+
+
+def _color(mj_model, g):
+    color, material = mj_model.geom_rgba[g], int(mj_model.geom_matid[g])
+    if material >= 0 and np.array_equal(color, _DEFAULT_COLOR):
+        color = mj_model.mat_rgba[material]
+    red, green, blue, opacity = (float(str(c)) for c in np.asarray(color, dtype=np.float32))
+    return red, green, blue, opacity
+
+
+# --- Pairs ---------------------------------------------------------------------------------------
+
+
+def contact_pairs_of(mj_model, tree, geometry, note):
+    """Pairs of geoms and excluded pairs of bodies."""
+    if disabled(mj_model, "CONTACT") or disabled(mj_model, "CONSTRAINT"):
+        return ()
+    geoms, known = names_of(mj_model, "geom"), {g.name for g in geometry}
+    found = []
+    for p, name in enumerate(names_of(mj_model, "pair")):
+        ends = [geoms[int(getattr(mj_model, f"pair_geom{k}")[p])] for k in (1, 2)]
+        if not all(end and end in known for end in ends):
+            note("pair", name, "one of its shapes is left out, and so is the pair", "contact")
+            continue
+        first, second, torsion, rolling, _ = map(float, mj_model.pair_friction[p])
+        if first != second:
+            why = "friction that differs in two directions; the larger holds in both"
+            note("pair", name, why, "contact")
+        surface = Surface(
+            max(first, second), torsion, rolling, condim=int(mj_model.pair_dim[p]),
+            margin=float(mj_model.pair_margin[p]), gap=float(mj_model.pair_gap[p]),
+        )  # fmt: skip
+        found.append(ContactPair(*ends, surface=surface, name=name))
+    for name, signature in zip(
+        names_of(mj_model, "exclude"), mj_model.exclude_signature.tolist(), strict=True
+    ):
+        ends = tree.body_names[signature >> 16], tree.body_names[signature & 0xFFFF]
+        found.append(ContactPair(*ends, touch=False, name=name))
+    return tuple(found)
+
+
+def with_parents(mj_model, model):
+    """The model with pairs of bodies and their parents, where a flag switches their filter off."""
+    if not disabled(mj_model, "FILTERPARENT"):
+        return model
+    from kinetree.contact.finding.pairs import may_touch
+
+    names = ShapeNames(model).own
+    of_parents = np.argwhere(np.triu(may_touch(model, parents=True) & ~may_touch(model)))
+    more = [ContactPair(names[i], names[j]) for i, j in of_parents.tolist()]
+    return model.replace(contact_pairs=(*model.contact_pairs, *more)) if more else model

@@ -1,0 +1,181 @@
+"""What can touch, and how: scenes of MJCF files against MuJoCo, also after writing and reading."""
+
+import warnings
+
+import pytest
+
+import kinetree as kt
+from kinetree.contact import Scene
+
+mujoco = pytest.importorskip("mujoco")
+
+
+def text(world, after="", flag="", default=""):
+    return (
+        f"<mujoco model='m'><option><flag {flag}/></option><default>{default}</default>"
+        f"<worldbody>{world}</worldbody>{after}</mujoco>"
+    )
+
+
+def leg(name, x):
+    """A leg on a hip of two hinges, and an ankle of one."""
+    return (
+        f"<body name='{name}_hip' pos='{x} 0 0'><joint axis='0 0 1'/><joint axis='0 1 0'/>"
+        f"<geom name='{name}_thigh' type='capsule' fromto='0 0 0 0 0 -.2' size='.05'/>"
+        f"<body name='{name}_shin' pos='0 0 -.2'><joint axis='0 1 0'/>"
+        f"<geom type='capsule' fromto='0 0 0 0 0 -.2' size='.04'/>"
+        f"<body name='{name}_toe' pos='0 0 -.2'><geom size='.05' friction='1.5'/></body>"
+        f"</body></body>"
+    )
+
+
+ANT = text(
+    "<geom name='floor' type='plane' size='9 9 1' conaffinity='1' contype='2'/>"
+    "<body name='torso' pos='0 0 1'><freejoint/><geom size='.25'/>"
+    + "".join(leg(name, x) for name, x in (("a", 0.3), ("b", -0.3), ("c", 0.1)))
+    + "</body>",
+    default="<geom contype='0' conaffinity='2'/>",
+)
+ANT_OF_ONE_MASK = ANT.replace("contype='0' conaffinity='2'", "contype='1' conaffinity='1'")
+
+
+def finger(name, y):
+    """Three phalanges, the first on two hinges, all called like their geoms."""
+    return (
+        f"<body name='{name}' pos='0 {y} .1'><joint axis='1 0 0'/><joint axis='0 1 0'/>"
+        f"<geom name='{name}' type='box' size='.01 .01 .03'/>"
+        f"<body name='{name}_2' pos='0 0 .06'><joint axis='1 0 0'/><geom size='.01'/>"
+        f"<geom size='.01' pos='0 0 .01'/>"
+        f"<body name='{name}_3' pos='0 0 .03'><joint axis='1 0 0'/>"
+        f"<geom name='{name}_tip' size='.01'/></body></body></body>"
+    )
+
+
+HAND = text(
+    "<body name='forearm'><geom type='cylinder' size='.05 .1'/>"
+    "<body name='wrist'><joint axis='1 0 0'/><joint axis='0 1 0'/>"
+    "<geom type='box' size='.02 .02 .02'/><body name='palm' pos='0 0 .05'>"
+    "<geom name='palm' type='ellipsoid' size='.05 .05 .02'/><geom type='box' size='.04 .04 .01'/>"
+    + "".join(finger(name, y) for name, y in (("ff", 0.03), ("mf", 0), ("th", -0.03)))
+    + "</body></body></body><body name='ball' pos='0 0 .2'><freejoint/><geom size='.04'/></body>",
+    after="<contact><exclude name='e' body1='palm' body2='ff_2'/>"
+    "<exclude body1='ff' body2='mf'/><exclude body1='forearm' body2='wrist'/>"
+    "<exclude body1='ff_3' body2='th_3'/>"
+    "<pair name='pinch' geom1='ff_tip' geom2='th_tip' friction='2 2 .1' condim='4'/></contact>",
+)
+PAIRS = text(
+    "<geom name='floor' type='plane' size='1 1 1'/>"
+    "<body name='a' pos='0 0 .1'><freejoint/><geom name='a1' size='.1'/>"
+    "<geom name='a2' size='.05'/>"
+    "<body name='b'><joint/><geom name='b1' size='.1'/></body></body>"
+    "<body name='c'><freejoint/><geom name='c1' size='.1' contype='4' conaffinity='4'/></body>",
+    default="<geom contype='0' conaffinity='0'/>",
+    after="<contact><pair geom1='floor' geom2='a1' friction='.3 .3'/>"
+    "<pair geom1='b1' geom2='a1' condim='1'/><pair geom1='c1' geom2='a2' margin='.02' gap='.01'/>"
+    "</contact>",
+)
+SURFACES = text(
+    "<geom name='floor' type='plane' size='1 1 1' friction='.4 .02' margin='.01'/>"
+    + "".join(
+        f"<body name='b{k}' pos='{k} 0 .1'><freejoint/><geom size='.1' {of_geom}/></body>"
+        for k, of_geom in enumerate(
+            (
+                "friction='.2'", "friction='.9 .1 .2' condim='6'", "condim='1'", "priority='1'",
+                "friction='.1' priority='2' condim='1'", "margin='.03' gap='.02'",
+            )
+        )
+    ),
+)  # fmt: skip
+UNFILTERED = HAND.replace("<flag />", "<flag filterparent='disable'/>")
+OFF = PAIRS.replace("<flag />", "<flag contact='disable'/>")
+TEXTS = {
+    "ant": ANT, "ant of one mask": ANT_OF_ONE_MASK, "hand": HAND, "pairs": PAIRS,
+    "surfaces": SURFACES, "no filter of parents": UNFILTERED, "switched off": OFF,
+}  # fmt: skip
+
+
+def compiled(source):
+    return mujoco.MjModel.from_xml_string(source)
+
+
+def by_filter(mj):
+    """Pairs of geoms that pass MuJoCo's filters, computed from the fields of its model."""
+    excluded = set(mj.exclude_signature.tolist())
+    weld, found = mj.body_weldid, set()
+    keep_parents = bool(mj.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_FILTERPARENT)
+    if mj.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_CONTACT:
+        return found
+    for i in range(mj.ngeom):
+        for j in range(i + 1, mj.ngeom):
+            p, s = sorted((int(mj.geom_bodyid[i]), int(mj.geom_bodyid[j])))
+            wp, ws = weld[p], weld[s]
+            above = [weld[mj.body_parentid[w]] for w in (wp, ws)]
+            family = wp != 0 and ws != 0 and (above[0] == ws or above[1] == wp)
+            fits = mj.geom_contype[i] & mj.geom_conaffinity[j]
+            fits |= mj.geom_contype[j] & mj.geom_conaffinity[i]
+            if fits and wp != ws and (keep_parents or not family) and (p << 16) + s not in excluded:
+                found.add((i, j))
+    for i, j in zip(mj.pair_geom1.tolist(), mj.pair_geom2.tolist(), strict=True):
+        found.add((min(i, j), max(i, j)))
+    return found
+
+
+def by_collision(source):
+    """The contacts that MuJoCo finds where everything counts, however far away."""
+    mj = compiled(source)
+    mj.geom_gap[:] = mj.pair_gap[:] = 50.0
+    mj.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_MIDPHASE  # boxes of geoms have no gap
+    data = mujoco.MjData(mj)
+    mujoco.mj_forward(mj, data)
+    return {tuple(sorted((int(c.geom1), int(c.geom2)))): c for c in data.contact}
+
+
+def loaded(source):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return kt.loads(source, format="mjcf")
+
+
+def pairs(model, **options):
+    """Pairs of a scene by the numbers of their shapes, which are those of the geoms."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # where nothing can touch
+        scene = Scene(model, **options)
+    number = {id(g): k for k, g in enumerate(model.geometry)}
+    keys = [tuple(sorted((number[id(p.first)], number[id(p.second)]))) for p in scene.pairs]
+    return dict(zip(keys, range(len(keys)), strict=True)), scene
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_scenes_have_the_pairs_of_mujoco(name):
+    model, mj = loaded(TEXTS[name]), compiled(TEXTS[name])
+    assert len(model.geometry) == mj.ngeom
+    assert set(pairs(model)[0]) == by_filter(mj)
+    assert set(pairs(model)[0]) == set(by_collision(TEXTS[name]))
+    assert set(pairs(loaded_without_lumping(TEXTS[name]))[0]) == by_filter(mj)
+
+
+def loaded_without_lumping(source):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return kt.loads(source, format="mjcf", lump=False)
+
+
+def test_masks_and_filters_leave_out_most_pairs():
+    """The numbers by hand: 10 shapes touch the floor alone, or others that are not their kin."""
+    assert len(pairs(loaded(ANT))[0]) == 10
+    # 11 shapes make 55 pairs; 3 toes with their shins, 3 hips with the torso, 3 shins and 3 toes
+    # with their hips.
+    assert len(pairs(loaded(ANT_OF_ONE_MASK))[0]) == 55 - 12
+
+
+@pytest.mark.parametrize("name", ["hand", "pairs", "surfaces"])
+def test_coefficients_and_margins_are_those_of_mujoco(name):
+    found, scene = pairs(loaded(TEXTS[name]))
+    for key, c in by_collision(TEXTS[name]).items():
+        k = found[key]
+        assert scene.friction[k] == (0 if c.dim == 1 else c.friction[0])
+        assert scene.pairs[k].margin == pytest.approx(c.includemargin, abs=1e-15)
+        surface = scene.pairs[k].surface
+        assert surface.condim == c.dim
+        assert (surface.torsion, surface.rolling) == (c.friction[2], c.friction[3])
