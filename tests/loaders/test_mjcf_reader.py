@@ -285,3 +285,43 @@ def test_gravity_and_name():
 def test_the_total_mass_is_that_of_the_compiler_option():
     model = loaded(TREES["hinge"].replace("<mujoco>", '<mujoco><compiler settotalmass="5"/>'))
     assert sum(body.inertia.mass for body in model.bodies) == pytest.approx(5, rel=1e-14)
+
+
+def test_copies_are_read_in_linear_time():
+    """Lines executed here grow by the same number with each copy, and do not with its square."""
+    import sys
+
+    def copies(n):
+        bodies, motors = [], []
+        for k in range(n):
+            leg = f'<body name="foot{k}"><joint name="ankle{k}"/><geom size=".1"/></body>'
+            bodies.append(
+                f'<body name="trunk{k}"><freejoint/><geom size=".1"/><body name="head{k}"/>'
+                f'<body name="thigh{k}"><joint name="hip{k}" damping="1" range="0 1"/>'
+                f'<joint name="knee{k}"/><geom size=".1" pos="0 0 1"/>{leg}</body></body>'
+            )
+            motors += [f'<motor joint="{name}{k}"/>' for name in ("hip", "knee", "ankle")]
+        return world("".join(bodies), after=f"<actuator>{''.join(motors)}</actuator>")
+
+    def lines(n):
+        count = 0
+
+        def inside(frame, event, argument):
+            nonlocal count
+            count += event == "line"
+            return inside
+
+        def called(frame, event, argument):
+            return inside if "kinetree" in frame.f_code.co_filename else None
+
+        text, before = copies(n), sys.gettrace()
+        sys.settrace(called)
+        try:
+            loaded(text)
+        finally:
+            sys.settrace(before)
+        return count
+
+    lines(1)  # what is imported and kept at the first call
+    few, some, many = lines(10), lines(20), lines(40)
+    assert (many - some) < 1.02 * 2 * (some - few)

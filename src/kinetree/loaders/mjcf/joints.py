@@ -116,11 +116,13 @@ def dynamics_of(mj_model, j, name, note) -> JointDynamics | None:
 
 def _actuators_on(mj_model, j):
     """Armature and damping that each actuator on joint ``j`` brings, seen through its gear."""
-    for a in range(len(getattr(mj_model, "actuator_armature", ()))):
-        if mj_model.actuator_trntype[a] in (0, 1) and mj_model.actuator_trnid[a, 0] == j:
-            out = mj_model.actuator_outadr[a] if hasattr(mj_model, "actuator_outadr") else a
-            squared = float(mj_model.actuator_gear[out, 0]) ** 2
-            yield mj_model.actuator_armature[a] * squared, mj_model.actuator_damping[a] * squared
+    if not hasattr(mj_model, "actuator_armature"):
+        return
+    of_joint = (mj_model.actuator_trntype == 0) | (mj_model.actuator_trntype == 1)
+    for a in np.flatnonzero(of_joint & (mj_model.actuator_trnid[:, 0] == j)):
+        out = mj_model.actuator_outadr[a] if hasattr(mj_model, "actuator_outadr") else a
+        squared = float(mj_model.actuator_gear[out, 0]) ** 2
+        yield mj_model.actuator_armature[a] * squared, mj_model.actuator_damping[a] * squared
 
 
 def _note_rest(mj_model, j, at, name, found, note):

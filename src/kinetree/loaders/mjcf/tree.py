@@ -71,7 +71,7 @@ class Tree:
 def tree_of(mj_model, note, *, lump=True, floating_base=False) -> Tree:
     """All bodies, each with the joints that carry it."""
     tree = Tree(body_names(mj_model), joint_names(mj_model))
-    taken = set(tree.body_names)
+    taken, taken_joints = set(tree.body_names), set(tree.joint_names)
     for b in range(1, mj_model.nbody):
         name, parent = tree.body_names[b], tree.places[mj_model.body_parentid[b]]
         X = placement(mj_model.body_pos[b], mj_model.body_quat[b]) @ parent.X
@@ -80,14 +80,14 @@ def tree_of(mj_model, note, *, lump=True, floating_base=False) -> Tree:
         if mj_model.body_jntnum[b]:
             place = _on_joints(mj_model, tree, b, parent.body, X, taken, note)
         elif floating_base and mj_model.body_parentid[b] == 0 and mj_model.body_mocapid[b] < 0:
-            joint_name = unused(f"{name}_floating", "joint", set(tree.joint_names))
+            joint_name = unused(f"{name}_floating", "joint", taken_joints)
             number = tree.add(name, 0, Free(), Plucker.identity(), joint_name)
             place = Place(number, Plucker.identity())
         elif lump:
             tree.frames.append(Frame(name, parent.body, X))
             place = Place(parent.body, X)
         else:
-            joint_name = unused(f"{name}_fixed", "joint", set(tree.joint_names))
+            joint_name = unused(f"{name}_fixed", "joint", taken_joints)
             place = Place(tree.add(name, parent.body, Fixed(), X, joint_name), Plucker.identity())
         tree.places.append(place)
         tree.load(place, inertia_of(mj_model, b))
