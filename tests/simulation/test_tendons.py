@@ -121,3 +121,13 @@ def test_linearization_has_the_spring_and_the_damper():
     Hinv = np.linalg.inv(kt.mass_matrix(m, np.zeros(3)))
     np.testing.assert_allclose(found.A[3:, :3], -3.0 * Hinv @ np.outer(c, c), atol=1e-12 * 3e3)
     np.testing.assert_allclose(found.A[3:, 3:], -0.7 * Hinv @ np.outer(c, c), atol=1e-12 * 7e2)
+
+
+def test_a_controller_leaves_carried_weight_to_the_model():
+    m = arm(stiffness=3.0).replace(
+        gravity_compensation=(kt.GravityCompensation(2, 1.0, (0.15, 0, 0)),)
+    )
+    q, qd = states(m)
+    tau = kt.control.GravityCompensation(m)(0.0, q, qd)
+    carried = kt.passive_force(m.replace(tendons=()), q, qd)
+    np.testing.assert_allclose(tau + carried, kt.gravity_force(m, q), atol=64 * EPS)

@@ -19,7 +19,7 @@ from kinetree.functional.kernel import kernel
 from kinetree.loops.kinematics.constraint import null_space
 from kinetree.model import Model
 from kinetree.model.arrays import as_configuration, as_joint_vector, as_model
-from kinetree.quantities.dynamics import gravity_force
+from kinetree.quantities.dynamics import gravity_force, passive_force
 from kinetree.quantities.loops import require_no_choice
 
 # --- References and gains ------------------------------------------------------------------------
@@ -102,9 +102,11 @@ class Freedoms:
 
 
 def without_springs(model):
-    """The model without springs, dampers and friction in its joints."""
+    """The model without springs, dampers and friction in its joints, and without tendons."""
     bodies = [replace(body, dynamics=None) for body in model.bodies]
-    return model.replace(bodies=bodies, loops=[replace(p, dynamics=None) for p in model.loops])
+    loops = [replace(p, dynamics=None) for p in model.loops]
+    actuators = [a for a in model.actuators if not getattr(a, "tendon", "")]
+    return model.replace(bodies=bodies, loops=loops, actuators=actuators, tendons=())
 
 
 class Gain:
@@ -192,8 +194,8 @@ class GravityCompensation:
         tau = hold(t, q, qd)
 
     Pushed by hand, the mechanism moves as in space, and with damping comes to rest where it is let
-    go. Springs of the joints are not compensated. With loops, the forces are the smallest of the
-    driven joints that carry the weight.
+    go. Springs are not compensated; what gravity compensation of the model carries is left to it.
+    With loops, the forces are the smallest of the driven joints that carry the weight.
 
     Args:
         model: the mechanism, every joint driven; with loops, as many as it has freedoms, or more.
@@ -204,11 +206,15 @@ class GravityCompensation:
         self.model = as_model(model)
         self.damping = Gain(damping, model.nv, "damping")
         self.freedoms = Freedoms(model)
-        self._bare = without_springs(model) if model.is_constrained else model
+        carried = model.is_constrained or model.gravity_compensation
+        self._bare = without_springs(model) if carried else model
 
     def __call__(self, t: float, q: ArrayLike, qd: ArrayLike) -> Array:
         """Forces of the motors, (..., nv)."""
-        return gravity_force(self._bare, q) - self.freedoms.driven * self.damping(qd)
+        tau = gravity_force(self._bare, q) - self.freedoms.driven * self.damping(qd)
+        if self.model.gravity_compensation and not self.model.is_constrained:
+            tau = tau - passive_force(self._bare, q, 0 * qd)
+        return tau
 
 
 class PDWithFeedforward:

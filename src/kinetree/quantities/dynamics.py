@@ -313,7 +313,8 @@ def gravity_force(model: Model, q: ArrayLike) -> Array:
 def passive_force(model: Model, q: ArrayLike, qd: ArrayLike) -> Array:
     """Joint forces of springs, dampers and dry friction, ``-k Δ - d qd - c sign(qd)``, (..., nv).
 
-    They come with the joints (``JointDynamics``) and count as part of ``tau``. So the actuators
+    They come with the joints (``JointDynamics``) and tendons (``Tendon``), with the weight that
+    ``GravityCompensation`` carries, and count as part of ``tau``. So the actuators
     must supply ``inverse_dynamics(...) - passive_force(...)``, and ``tau`` of ``forward_dynamics``
     is their force plus this one. ``Δ`` is the displacement from the rest position,
     ``model.difference`` joint by joint; dry friction is zero at rest.

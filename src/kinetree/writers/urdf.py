@@ -39,6 +39,13 @@ def to_urdf(model) -> str:
         add_loop(robot, loop, model.body_names)
     _add_actuators(robot, model)
     _add_rest(robot, model)
+    for what in ("tendons", "gravity_compensation"):
+        if getattr(model, what):
+            warnings.warn(
+                f"model {model.name!r}: {what.replace('_', ' ')} not written, since URDF has none",
+                ModelWarning,
+                stacklevel=3,
+            )
     etree.cleanup_namespaces(robot)
     etree.indent(robot)
     declaration = '<?xml version="1.0" encoding="utf-8"?>\n'

@@ -67,6 +67,14 @@ def to_model(model: Model) -> Any:
                 ModelWarning,
                 stacklevel=2,
             )
+    for what in ("tendons", "gravity_compensation"):
+        if getattr(model, what):
+            warnings.warn(
+                f"model {model.name!r}: {what.replace('_', ' ')} not converted, since Pinocchio "
+                f"has none",
+                ModelWarning,
+                stacklevel=2,
+            )
     return add_mimic_joints(pin, result, model) if model.couplings else result
 
 
