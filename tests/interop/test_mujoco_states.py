@@ -193,8 +193,8 @@ def test_models_and_specs_are_taken_and_nothing_else():
 
 def test_what_is_not_converted_is_a_warning():
     text = TREES["hinge"].replace(
-        "</mujoco>", "<actuator><position joint='j'/></actuator>"
+        "</mujoco>", "<actuator><pid joint='j' kp='1'/></actuator>"
         "<sensor><jointpos joint='j'/></sensor></mujoco>",
     )  # fmt: skip
-    with pytest.warns(ModelWarning, match=r"actuator: a servo.*; 1 sensors"):
+    with pytest.warns(ModelWarning, match=r"actuator: it is a PID controller.*; 1 sensors"):
         M.from_model(mujoco.MjModel.from_xml_string(text))

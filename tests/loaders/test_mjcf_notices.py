@@ -161,19 +161,19 @@ JOINT = '<body><joint name="j" {}/><geom size=".1"/></body>'
             "exact",
         ),
         (
-            world(after="<actuator><position name='p' joint='j' kp='3'/></actuator>"),
+            world(after="<actuator><muscle name='p' joint='j'/></actuator>"),
             6,
             "<actuator name='p'>",
-            "servo",
+            "it is a muscle, and is left out",
         ),
         (
             world(
                 _BODY.replace("<joint", "<site name='s'/><joint"),
-                after="<actuator><motor site='s'/></actuator>",
+                after="<actuator><motor cranksite='s' slidersite='s' cranklength='1'/></actuator>",
             ),
             6,
             "<actuator>",
-            "not act on a joint",
+            "slider-crank",
         ),
         (
             world(after="<keyframe><key qpos='1' ctrl='' time='3'/></keyframe>"),

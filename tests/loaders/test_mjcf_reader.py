@@ -109,8 +109,8 @@ def test_motors_become_actuators():
     assert (first.name, first.joint, first.gear) == ("a", 1, (50.0,))
     assert first.control == (-2.0, 3.0)
     assert first.effort == (-1.0, 1.0)
-    assert second.gear == (-8.0,)  # the gain is in it
-    assert second.effort == (-2.0, 0.25)
+    assert (second.gear, second.gain) == ((2.0,), (-4.0, 0.0, 0.0))
+    assert second.effort == (-1.0, 8.0)
 
 
 def test_actuators_of_ball_and_free_joints():
@@ -122,9 +122,14 @@ def test_actuators_of_ball_and_free_joints():
         '<actuator><motor joint="b" gear="1 2 3"/><motor joint="f" gear="0 0 0 1 2 3"/>'
         '<motor joint="f" gear="1 0 0"/><motor jointinparent="b" gear="1 0 0"/></actuator>'
     )
-    ball, free = loaded(world(inside, after=after)).actuators
+    model = loaded(world(inside, after=after))
+    ball, free, pushed, turned = model.actuators
     assert ball.gear == (1.0, 2.0, 3.0)
     assert free.gear == (1.0, 2.0, 3.0, 0.0, 0.0, 0.0)
+    assert (pushed.frame, pushed.reference) == ("body_2", "world")
+    assert pushed.gear == (0.0, 0.0, 0.0, 1.0, 0.0, 0.0)
+    assert (turned.frame, turned.reference) == ("body_1", "b_parent")
+    assert model.frame("b_parent").body == 0
 
 
 def test_geoms_become_geometry():

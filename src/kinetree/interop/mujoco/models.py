@@ -77,12 +77,8 @@ def from_model(mj_model: Any, *, lump: bool = True, floating_base: bool = False)
 
 
 def _note_sections(mj_model, notes):
-    for count, what, effect in (
-        (mj_model.ntendon, "tendons", "motion"),
-        (mj_model.nsensor, "sensors", "control"),
-    ):
-        if count:
-            notes.append((EFFECTS.index(effect), f"{count} {what}"))
+    if mj_model.nsensor:
+        notes.append((EFFECTS.index("control"), f"{mj_model.nsensor} sensors"))
 
 
 def to_model(model: Model) -> Any:

@@ -44,6 +44,7 @@ def read_mjcf(source: bytes, report, folders, options) -> Model:
         lump=options.lump,
         floating_base=options.floating_base,
         paths=mjcf.paths,
+        keys=[key.attrib for key in mjcf.root.iter("key")],
     )
     for part in (mjcf, *mjcf.attached):
         report.notices += part.notices

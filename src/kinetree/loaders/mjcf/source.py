@@ -305,7 +305,7 @@ _ATTRIBUTES = {"user", "nsample", "interp", "delay", "interval"}
 _ATTRIBUTES_OF = {
     "material": {"texture"},
     "compiler": {"meshdir", "texturedir", "assetdir", "strippath"},
-    "key": {"time", "act", "ctrl", "mpos", "mquat", "plastic"},
+    "key": {"time", "mpos", "mquat", "plastic"},
 }
 # Simulating the model to find the lengths of muscles may take any time.
 _LAST = '<compiler><lengthrange mode="none"/></compiler>'

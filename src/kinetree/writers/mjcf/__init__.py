@@ -61,7 +61,7 @@ def to_mjcf(model) -> str:
     write_constraints(coupled, elements, root)
     write_tendons(model, root)
     write_gravity_compensation(model, elements, left_out)
-    write_actuators(model, root)
+    write_actuators(model, elements, root)
     write_postures(model, root, postures)
     fast = [
         b.joint_name for b in model.bodies if b.limits and np.any(np.isfinite(b.limits.velocity))
@@ -88,7 +88,12 @@ def _start(model):
         for i, joint in enumerate(model.joint[1:], start=1):
             if isinstance(joint, Free):
                 moved[model.q_slice[i]] = p.q[model.q_slice[i]]
-        if p.name == _INITIAL and tuple(moved) == tuple(p.q) and not np.any(p.qd):
+        if (
+            p.name == _INITIAL
+            and tuple(moved) == tuple(p.q)
+            and not np.any(p.qd)
+            and not p.controls.size
+        ):
             start = {
                 model.joint_names[i - 1]: p.q[model.q_slice[i]].tolist()
                 for i, joint in enumerate(model.joint[1:], start=1)

@@ -1,6 +1,7 @@
 """Frames, shapes, loops, couplings, tendons, actuators and postures as MJCF."""
 
 import os
+from dataclasses import replace
 
 import numpy as np
 from lxml import etree  # type: ignore[import-untyped]
@@ -198,38 +199,78 @@ class _Sites:
         return name
 
 
-def write_actuators(model, root):
-    """Actuators as motors."""
+def write_actuators(model, elements, root):
+    """Actuators as motors, position and velocity servos, and general ones."""
     if not model.actuators:
         return
     section = etree.SubElement(root, "actuator")
-    written = {e.get("name"): e for e in root.iter("joint")}
+    written, sites = {e.get("name"): e for e in root.iter("joint")}, _Sites(model, elements)
     for a in model.actuators:
-        if a.loop:
-            raise InteropError(
-                f"actuator {a.name!r} drives {model.driven_joint(a)!r}, which closes a loop; a "
-                f"motor of MJCF drives joints of the tree "
-                f"(MechanismGraph.to_model(tree_joints=...) chooses them)"
-            )
-        joint, gear = model.joint[a.joint], np.array(a.gear)
-        name = model.joint_names[a.joint - 1]
-        parts = parts_of(joint, name)
-        driven = [p for p in parts if np.any(gear[p.v])] or list(parts[-1:])
-        pushes = isinstance(joint, (Free, Planar)) and any(p.kind == "slide" for p in driven)
-        if len(driven) != 1 or pushes:
-            raise InteropError(
-                f"actuator {a.name!r} has gear {list(a.gear)} on joint {name!r}, a "
-                f"{type(joint).__name__}: a motor of MJCF acts along one variable of a joint, or "
-                f"turns a ball or free joint"
-            )
-        gear = gear[driven[0].v]
-        if isinstance(joint, Free) and name in written:
-            driven, gear = [driven[0]._replace(name=name)], [0, 0, 0, *gear]
+        tag, law = _law(_shifted(model, a))
         element(
-            section, "motor", name=a.name, joint=driven[0].name, gear=gear,
+            section, tag, name=a.name, **_end(model, a, written, sites), **law,
             **range_attributes("ctrlrange", a.control, "ctrllimited"),
             **range_attributes("forcerange", a.effort, "forcelimited"),
+            **range_attributes("actrange", a.activation_range, "actlimited"),
         )  # fmt: skip
+
+
+def _shifted(model, a):
+    """An actuator in MuJoCo's length of its tendon, which is zero where all joints are."""
+    offset = next((t.offset for t in model.tendons if t.name == a.tendon), 0.0) * a.gear[0]
+    laws = {"gain": a.gain, "bias": a.bias}
+    return replace(a, **{k: (c[0] + c[1] * offset, *c[1:]) for k, c in laws.items()})
+
+
+def _law(a):
+    """Tag and attributes of gain, bias and activation."""
+    gain, bias = a.gain, a.bias
+    plain = not a.activation and not bias[0]
+    if plain and a.kind == "motor" and gain[0] == 1:
+        return "motor", {}
+    if plain and a.kind == "position" and gain[0] > 0:
+        return "position", {"kp": [gain[0]], "kv": [-bias[2]] if bias[2] else None}
+    if plain and a.kind == "velocity" and gain[0] > 0:
+        return "velocity", {"kv": [gain[0]]}
+    law = {"gainprm": gain if any(gain[1:]) else gain[:1], "biasprm": bias if any(bias) else None}
+    law["gaintype"] = "affine" if any(gain[1:]) else None
+    law["biastype"] = "affine" if any(bias) else None
+    if a.activation:
+        law["dyntype"] = "filterexact" if a.activation == "filter" else a.activation
+        law["dynprm"] = [a.time_constant] if a.activation == "filter" else None
+    return "general", law
+
+
+def _end(model, a, written, sites):
+    """What an actuator drives, and its gear."""
+    if a.tendon:
+        return {"tendon": a.tendon, "gear": a.gear}
+    if a.frame:
+        ends = {"site": a.frame, "refsite": a.reference}
+        frames = {k: model.frame(name) for k, name in ends.items() if name}
+        names = {k: sites.at(f"{f.name}_site", f.body, f.placement) for k, f in frames.items()}
+        return {**names, "gear": [*a.gear[3:], *a.gear[:3]]}
+    if a.loop:
+        raise InteropError(
+            f"actuator {a.name!r} drives {model.driven_joint(a)!r}, which closes a loop; a "
+            f"motor of MJCF drives joints of the tree "
+            f"(MechanismGraph.to_model(tree_joints=...) chooses them)"
+        )
+    joint, gear = model.joint[a.joint], np.array(a.gear)
+    name = model.joint_names[a.joint - 1]
+    parts = parts_of(joint, name)
+    driven = [p for p in parts if np.any(gear[p.v])] or list(parts[-1:])
+    pushes = isinstance(joint, (Free, Planar)) and any(p.kind == "slide" for p in driven)
+    if len(driven) != 1 or pushes:
+        raise InteropError(
+            f"actuator {a.name!r} has gear {list(a.gear)} on joint {name!r}, a "
+            f"{type(joint).__name__}: a motor of MJCF acts along one variable of a joint, or "
+            f"turns a ball or free joint"
+        )
+    gear = gear[driven[0].v]
+    if isinstance(joint, Free) and name in written:
+        return {"joint": name, "gear": [0, 0, 0, *gear]}
+    return {"joint": driven[0].name, "gear": gear}
 
 
 def write_postures(model, root, postures):
@@ -249,4 +290,8 @@ def write_postures(model, root, postures):
                 at = slice(k, k + 1 if k < len(names) - 1 else None)
                 q[part], v[part] = position[at], velocity[at]
         qpos, qvel = ([x for name in order for x in part[name]] for part in (q, v))
-        element(section, "key", name=p.name, qpos=qpos, qvel=qvel if any(qvel) else None)
+        commands = {"ctrl": p.controls, "act": p.activation}
+        element(
+            section, "key", name=p.name, qpos=qpos, qvel=qvel if any(qvel) else None,
+            **{k: x if x.size else None for k, x in commands.items()},
+        )  # fmt: skip

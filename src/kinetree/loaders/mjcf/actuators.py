@@ -1,0 +1,212 @@
+"""Actuators of a compiled MuJoCo model: motors, servos and cylinders on joints, tendons and sites.
+
+MuJoCo's force is ``gain u + bias``, both affine in length and velocity, as ours is. Its length of a
+hinge or slide counts from ``qpos = 0``, ours from ``qpos0``: the difference goes into the constants
+of gain and bias, so that controls mean the same.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from kinetree.loaders.mjcf.joints import BALL, FREE, variables
+from kinetree.loaders.mjcf.tendons import tendon_names, terms
+from kinetree.loaders.mjcf.values import AllBut, names_of, unused
+from kinetree.model import Actuator, Frame
+
+ATTRIBUTES = {
+    **dict.fromkeys(
+        (
+            "general", "motor", "position", "velocity", "intvelocity", "pid", "damper", "cylinder",
+            "muscle", "adhesion", "dcmotor", "orientation",
+        ),
+        AllBut("group", "user", "nsample", "interp", "delay", "actearly", "lengthrange"),
+    ),
+}  # fmt: skip
+"""Attributes of MJCF that a model represents, by element; the rest is noted."""
+
+JOINT, JOINT_IN_PARENT, SLIDER_CRANK, TENDON, SITE, BODY, ORIENTATION = range(7)  # mjtTrn
+_DYNAMICS = ("", "integrator", "filter", "filter")  # mjtDyn: none, integrator, filter, filterexact
+_FIXED, _AFFINE = range(2)  # mjtGain; mjtBias: none, affine
+
+
+class Drives(NamedTuple):
+    """Actuators, and where MuJoCo's vectors have their controls and activations."""
+
+    actuators: tuple[Actuator, ...]
+    controls: list[int]
+    activation: list[int]
+    frames: tuple[Frame, ...]
+    """Frames that some of them need besides those of the model."""
+
+
+def actuators_of(mj_model, tree, note, sites) -> Drives:
+    """Every actuator whose force is affine in its length and velocity.
+
+    Args:
+        mj_model: the compiled model.
+        tree: our bodies.
+        note: for the others.
+        sites: our frames of all sites.
+    """
+    taken, found, controls, activation = set(), [], [], []
+    ends = _Ends(mj_model, tree, sites)
+    for a, given in enumerate(names_of(mj_model, "actuator")):
+        try:
+            law, end = _law(mj_model, a), ends.of(a)
+        except _LeftOutError as why:
+            note("actuator", given, f"{why}, and is left out", "control")
+            continue
+        if _dynamics(mj_model, a) and not law["activation"]:
+            why = "its time constant is zero: the activation is the control"
+            note("actuator", given, why, "control")
+        end = end | _shifted(law, end.pop("zero"), end.pop("has_length"))
+        name = unused(given or f"actuator_{a}", "actuator", taken)
+        control = int(mj_model.actuator_ctrladr[a]) if hasattr(mj_model, "actuator_ctrladr") else a
+        found.append(
+            Actuator(
+                name, control=_range(mj_model, "ctrl", control),
+                effort=_range(mj_model, "force", a), **{**law, **end},
+            )
+        )  # fmt: skip
+        controls.append(control)
+        if law["activation"]:
+            activation.append(int(mj_model.actuator_actadr[a]))
+    return Drives(tuple(found), controls, activation, tuple(ends.frames))
+
+
+class _LeftOutError(Exception):
+    """What an actuator is that has no counterpart."""
+
+
+# --- the law of its force ------------------------------------------------------------------------
+
+
+def _law(mj_model, a):
+    """Gain, bias and activation."""
+    kinds = [getattr(mj_model, f"actuator_{what}type")[a] for what in ("dyn", "gain", "bias")]
+    if getattr(mj_model, "actuator_plugin", [-1] * (a + 1))[a] >= 0:
+        raise _LeftOutError("a plugin computes its force")
+    if mj_model.opt.disableactuator >> int(mj_model.actuator_group[a]) & 1:
+        raise _LeftOutError("its group is switched off (actuatorgroupdisable)")
+    if kinds[0] >= len(_DYNAMICS) or max(kinds[1:]) > _AFFINE:
+        raise _LeftOutError(_kind(mj_model, a, kinds))
+    gain, bias = (
+        [float(x) for x in getattr(mj_model, f"actuator_{what}prm")[a, :3]]
+        for what in ("gain", "bias")
+    )
+    law = {
+        "gain": gain if kinds[1] == _AFFINE else [gain[0], 0.0, 0.0],
+        "bias": bias if kinds[2] == _AFFINE else [0.0, 0.0, 0.0],
+    }
+    activation, time_constant = _dynamics(mj_model, a), float(mj_model.actuator_dynprm[a, 0])
+    if activation == "filter" and time_constant <= 0:
+        activation = ""
+    law["activation"] = activation
+    if activation == "filter":
+        law["time_constant"] = time_constant
+    if activation:
+        law["activation_range"] = _range(mj_model, "act", a)
+    return law
+
+
+def _dynamics(mj_model, a):
+    return _DYNAMICS[mj_model.actuator_dyntype[a]]
+
+
+def _kind(mj_model, a, kinds):
+    """What an actuator is whose law is another."""
+    if mj_model.actuator_trntype[a] == ORIENTATION:
+        return "it turns a body to an orientation"
+    for kind, text in (
+        ("MUSCLE", "it is a muscle"), ("DCMOTOR", "it is a DC motor with its electronics"),
+        ("PID", "it is a PID controller"), ("USER", "a program of the user computes its force"),
+    ):  # fmt: skip
+        if any(_is(k, enum, kind) for k, enum in zip(kinds, _ENUMS, strict=True)):
+            return text
+    return "its force follows a law of another kind"
+
+
+_ENUMS = (
+    {"MUSCLE": 4, "DCMOTOR": 5, "PID": 6, "USER": 7},  # mjtDyn
+    {"MUSCLE": 2, "DCMOTOR": 3, "SO3": 4, "PID": 5, "USER": 6},  # mjtGain
+    {"MUSCLE": 2, "DCMOTOR": 3, "SO3": 4, "USER": 5},  # mjtBias
+)
+
+
+def _is(number, enum, kind):
+    return enum.get(kind) == number
+
+
+def _shifted(law, zero, has_length):
+    """Gain and bias in our length, which is ``zero`` less than MuJoCo's, if it has any."""
+    return {
+        what: (c0 + c1 * zero, c1 if has_length else 0.0, c2)
+        for what, (c0, c1, c2) in ((what, law[what]) for what in ("gain", "bias"))
+    }
+
+
+def _range(mj_model, what, a):
+    if not getattr(mj_model, f"actuator_{what}limited")[a]:
+        return -math.inf, math.inf
+    low, high = getattr(mj_model, f"actuator_{what}range")[a]
+    return float(low), float(high)
+
+
+# --- what it drives ------------------------------------------------------------------------------
+
+
+class _Ends:
+    """What actuators drive, as fields of ours, with their gears."""
+
+    def __init__(self, mj_model, tree, sites):
+        self.mj_model, self.tree, self.sites = mj_model, tree, sites
+        self.tendons = tendon_names(mj_model)
+        self.number = {b.joint_name: i for i, b in enumerate(tree.bodies, start=1)}
+        self.frames: list[Frame] = []
+        self.taken = {*tree.body_names, *(b.name for b in tree.bodies)}
+        self.taken |= {f.name for f in (*tree.frames, *sites)}
+
+    def of(self, a):
+        """Fields of actuator ``a``; ``zero`` is its length in MuJoCo where ours is zero."""
+        mj_model = self.mj_model
+        kind, (i, reference) = mj_model.actuator_trntype[a], mj_model.actuator_trnid[a].tolist()
+        out = mj_model.actuator_outadr[a] if hasattr(mj_model, "actuator_outadr") else a
+        gear = [float(x) for x in mj_model.actuator_gear[out]]
+        if kind in (JOINT, JOINT_IN_PARENT):
+            return {"zero": 0.0, "has_length": True} | self._joint(i, gear, kind)
+        if kind == TENDON:
+            if terms(mj_model, i) is None:
+                raise _LeftOutError("it pulls a tendon through sites in space")
+            end = {"tendon": self.tendons[i], "gear": tuple(gear[:1])}
+        elif kind == SITE:
+            end = {"frame": self.sites[i].name, "gear": (*gear[3:], *gear[:3])}
+            if reference >= 0:
+                end["reference"] = self.sites[reference].name
+        else:
+            what = {SLIDER_CRANK: "it pushes a slider-crank", BODY: "it acts by adhesion"}
+            raise _LeftOutError(what.get(int(kind), "it turns a body to an orientation"))
+        return {"zero": 0.0, "has_length": True} | end
+
+    def _joint(self, j, gear, kind):
+        at, joint = variables(self.mj_model, j), self.number[self.tree.joint_names[j]]
+        if at.kind not in (BALL, FREE):
+            return {"joint": joint, "gear": (gear[0],), "zero": gear[0] * at.reference}
+        body, moment, force = self.tree.bodies[joint - 1], gear[3:], gear[:3]
+        if at.kind == BALL:
+            if kind == JOINT:
+                return {"joint": joint, "gear": tuple(gear[:3])}
+            name = unused(f"{body.joint_name}_parent", "frame", self.taken)
+            self.frames.append(Frame(name, body.parent, body.placement))
+            wrench = (*gear[:3], 0.0, 0.0, 0.0)
+            return {"frame": body.name, "reference": name, "gear": wrench}
+        # A free joint has no length in MuJoCo; it is pushed in the axes of the world, and turned
+        # in those of the body, or of the world too.
+        if kind == JOINT and not np.any(force):
+            return {"joint": joint, "gear": (*moment, 0.0, 0.0, 0.0), "has_length": False}
+        if kind == JOINT and np.any(moment):
+            raise _LeftOutError("it pushes in the axes of the world and turns in those of the body")
+        world = self.tree.body_names[0]
+        end = {"frame": body.name, "reference": world, "gear": (*moment, *force)}
+        return end | {"has_length": False}
