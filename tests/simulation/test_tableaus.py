@@ -105,3 +105,23 @@ def test_rodas3_satisfies_the_conditions_of_order_three():
         (b @ beta @ beta_i, 1 / 6),
     ):
         assert abs(left - right) < 1e-14
+
+
+def test_ros34pw2_satisfies_the_conditions_of_order_three_whatever_the_matrix():
+    """Rang and Angermann (2005): with ``α`` and ``Γ`` apart; L-stable with the true Jacobian."""
+    t = implicit.ROS34PW2
+    G = np.linalg.inv(np.eye(4) / t.gamma - matrix(t.c))
+    alpha, b = matrix(t.a) @ G, np.array(t.m) @ G
+    embedded = (np.array(t.m) - np.array(t.e)) @ G
+    assert_close(alpha.sum(axis=1), np.array(t.alpha), scale=1.0)
+    assert_close(G.sum(axis=1), np.array(t.gammas), scale=1.0)
+    one, a, g = np.ones(4), alpha.sum(axis=1), G.sum(axis=1)
+    second = ((one, 1), (a, 1 / 2), (g, 0))
+    third = ((a**2, 1 / 3), (alpha @ a, 1 / 6), (alpha @ g, 0), (G @ a, 0), (G @ g, 0))
+    assert max(abs(b @ left - right) for left, right in second + third) < 1e-14
+    assert max(abs(embedded @ left - right) for left, right in second) < 1e-14
+    assert max(abs(embedded @ left - right) for left, right in third) > 1e-3
+    for z in (-1e8, *1j * np.logspace(-2, 8, 50)):
+        growth = 1 + z * b @ np.linalg.solve(np.eye(4) - z * (alpha + G), one)
+        assert abs(growth) <= 1 + 1e-12
+    assert abs(growth) < 1e-7  # at infinity

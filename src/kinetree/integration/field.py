@@ -1,8 +1,12 @@
 """Fields: accelerations of a mechanism, and the power of all joint forces, at one instant."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+import numpy as np
+
+from kinetree.algorithms import ltl
+from kinetree.algorithms.closed.elimination import is_zero
 from kinetree.functional.kernel import UserKernel
 from kinetree.integration.prescription import Prescription
 from kinetree.model.dynamics import has_passive_forces
@@ -50,11 +54,59 @@ class Field:
         """Accelerations for unit joint forces, (..., nv, nv)."""
         return dynamics.inverse_mass_matrix(model, q)
 
+    @property
+    def of_joints(self) -> "Field":
+        """The same with the forces of the joints alone: springs, dampers, friction, limits, drives."""
+        return replace(self, forces=())
+
+    def response(self, model, q, M):
+        """A function ``(f, given)`` to accelerations (..., nv), with ``M`` for the inertia matrix.
+
+        ``f`` are joint forces, and ``given`` has the accelerations of prescribed joints, or others
+        that satisfy the constraints.
+        """
+        if M.dtype != object:
+            return lambda f, given: np.linalg.solve(M, f[..., None])[..., 0]
+        lam = sparsity(model, M)
+        L = ltl.ltdl(M, lam, too_stiff)
+        return lambda f, given: ltl.solve_ltdl(L, lam, f)
+
     def __call__(self, model, t, q, qd, tau):
         """Joint accelerations (..., nv), and the power of all joint forces [W], (...)."""
         total = self.joint_force(model, t, q, qd, tau)
         power = (total * qd).sum(-1)
         return self.acceleration(model, t, q, qd, total), power
+
+
+def masked(response, model, q, M, free):
+    """``Field.response`` where variables whose ``free``, (..., nv), is 0 move as ``given``."""
+    one = np.eye(model.nv, dtype=int)
+    M = M * free[..., None] * free[..., None, :] + one * (1 - free)[..., None]
+    solve = response(model, q, M)
+    return lambda f, given: solve(f * free + given * (1 - free), given)
+
+
+def times(A, x):
+    """``A x`` for numbers of any kind, with batch axes."""
+    return (A @ x[..., None])[..., 0]
+
+
+def sparsity(model, M):
+    """The parent array for factors of ``M``: that of the tree, if ``M`` has its zeros."""
+    lam = model.expanded_parent
+    for k in range(model.nv):
+        others = set(range(k)) - set(ltl.ancestors(lam, k))
+        if not all(is_zero(M[k, j]) for j in others):
+            return ltl.dense(model.nv)
+    return lam
+
+
+def too_stiff(k):
+    """Message for a matrix of an implicit step that cannot be factorized."""
+    return (
+        f"the linear system of an implicit step is not positive definite at velocity variable {k}: "
+        f"forces there push along instead of back, take a smaller dt; or a joint moves no inertia"
+    )
 
 
 def is_traceable(force) -> bool:
@@ -87,6 +139,11 @@ class PrescribedField(Field):
         """Joint accelerations under joint forces, (..., nv)."""
         qdd = self.prescription.at(model, t, q, qd)[2]
         return self._hybrid(model, q, qd, total, qdd).qdd
+
+    def response(self, model, q, M):
+        """The same, with prescribed joints as ``given``."""
+        free = self.prescription.others(model)
+        return masked(super().response, model, q, M, free)
 
     def mobility(self, model, q):
         """Accelerations for unit joint forces, (..., nv, nv): zero for prescribed joints."""

@@ -4,10 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kinetree.algorithms.closed.elimination import is_zero
 from kinetree.expr.repeat import repeat
 from kinetree.functional.differentiate import differentiate
-from kinetree.functional.kernel import kernel
+from kinetree.functional.kernel import kernel, select
 from kinetree.integration.explicit import combined
+from kinetree.integration.field import times
 from kinetree.integration.integrator import Integrator, Stepped
 from kinetree.integration.manifold import bracket_matrix, dexp, dexp_inverse, local_rate, move
 from kinetree.quantities import dynamics
@@ -110,6 +112,30 @@ RODAS3 = RosenbrockTableau(  # Sandu et al. 1997: L-stable and stiffly accurate
 )
 
 
+ROS34PW2 = RosenbrockTableau(  # Rang & Angermann 2005: L-stable, stiffly accurate, a W-method
+    "rosenbrock_w",
+    3,
+    gamma=0.43586652150845900,
+    alpha=(0.0, 0.87173304301691801, 0.73157995778885238, 1.0),
+    gammas=(0.43586652150845900, -0.43586652150845900, -0.41333337623388654, 0.0),
+    a=(
+        (),
+        (2.0,),
+        (1.4192173174557652, -0.25923221167296978),
+        (4.1847604823191613, -0.28519201735549599, 2.2942803602790423),
+    ),
+    c=(
+        (),
+        (-4.5885607205580836,),
+        (-4.1847604823191613, 0.28519201735549599),
+        (-6.3681792001283597, -6.7956209444668367, 2.8700986043310550),
+    ),
+    m=(4.1847604823191613, -0.28519201735549599, 2.2942803602790423, 1.0),
+    e=(0.27774994764796860, -1.4032398951759992, 1.7726301276675510, 0.5),
+    embedded_order=2,
+)
+
+
 @dataclass(frozen=True)
 class Rosenbrock(Integrator):
     """A Rosenbrock method: every stage solves a linear system, with one matrix for all stages.
@@ -136,8 +162,7 @@ class Rosenbrock(Integrator):
         """See ``Integrator.step``."""
         table = self.tableau
         sigma = 1 / (table.gamma * h)
-        qdd, _ = field(model, t, q, qd, tau)
-        system = _Linearized(model, sigma, t, q, qd, qdd, tau, field)
+        system = self._system(model, sigma, t, q, qd, tau, field)
         k_u, k_v, k_w = [], [], []
         rows = zip(table.alpha, table.gammas, table.a, table.c, strict=True)
         for alpha, gamma, a, c in rows:
@@ -157,6 +182,9 @@ class Rosenbrock(Integrator):
         error = combined(table.e, k_u), combined(table.e, k_v)
         return Stepped(move(model, q, u), qd + dv, work, error)
 
+    def _system(self, *given):
+        return _Linearized(*given)
+
 
 @kernel
 def _motion(model, t, q, qd, qdd, tau, *, field):
@@ -171,7 +199,8 @@ _linearization = differentiate(_motion, wrt=("q", "qd", "t"))
 class _Linearized:
     """The equation of motion linearized at the start of a step, and factorized for its length."""
 
-    def __init__(self, model, sigma, t, q, qd, qdd, tau, field):
+    def __init__(self, model, sigma, t, q, qd, tau, field):
+        qdd, _ = field(model, t, q, qd, tau)
         (F_q, F_v, self.F_t), self.power = _linearization(model, t, q, qd, qdd, tau, field=field)
         self.sigma, self.H = sigma, dynamics.mass_matrix(model, q)
         self.damped = sigma * self.H + F_v
@@ -195,6 +224,73 @@ def _turning(model, qd):
         if a is not None:
             P[at, at] = -a / 2
     return P
+
+
+class RosenbrockW(Rosenbrock):
+    """A Rosenbrock method whose order does not depend on the matrix of its stages: a W-method.
+
+    Of the Jacobian it takes what makes mechanisms stiff, springs and dampers of the joints, limits,
+    friction and servos; gravity, velocity terms, contact and forces of the user are explicit. With
+    ``K`` and ``D`` the derivatives of these forces, the system of a stage becomes
+
+        (σ H + D + K/σ) k_v = H s - K r/σ,   k_u = (r + k_v)/σ
+
+    whose matrix is symmetric and has the zeros of ``H``: a step takes little more than one of an
+    explicit method with four stages. Loops and prescribed joints take part as in the equation of
+    motion, with this matrix for the inertia matrix.
+    """
+
+    differentiates = False
+
+    def _system(self, *given):
+        return _Resisted(*given)
+
+
+class _Resisted:
+    """Springs and dampers at the start of a step, and the inertia matrix, for its length."""
+
+    def __init__(self, model, sigma, t, q, qd, tau, field):
+        traced = np.asarray(q).dtype == object
+        matrices = _matrices if traced else _matrices_of_arrays
+        self.H, self.K, self.D = matrices(model, t, q, qd, tau, field=field.of_joints)
+        self.sigma, self.qd, self.total = sigma, qd, field.joint_force(model, t, q, qd, tau)
+        self.response = field.response(model, q, sigma * self.H + self.D + self.K / sigma)
+
+    def solve(self, r, s, w, dt):
+        """Rates of local coordinates, velocities and work for right-hand sides ``r, s, w``."""
+        del dt  # of the derivative with respect to time, which is left out
+        sigma = self.sigma
+        k_v = self.response(times(self.H, s) - times(self.K, r) / sigma, s / sigma)
+        k_u = (r + k_v) / sigma
+        resisted = times(self.K, k_u) + times(self.D, k_v)
+        return k_u, k_v, (w + (self.total * k_v - self.qd * resisted).sum(-1)) / sigma
+
+
+def _matrices(model, t, q, qd, tau, *, field):
+    """``H``, and ``K`` and ``D`` of the forces of the joints."""
+    F_q, F_v = _of_joints_derivatives(model, t, q, qd, tau, field=field)
+    return dynamics.mass_matrix(model.spanning_tree, q), _resisting(F_q), _resisting(F_v)
+
+
+@kernel
+def _matrices_of_arrays(model, t, q, qd, tau, *, field):
+    return _matrices(model, t, q, qd, tau, field=field)
+
+
+def _resisting(F):
+    """``-F``, symmetric, without diagonal entries of forces that feed a motion: they are explicit."""
+    A = -(F + F.T) / 2
+    for i, x in enumerate(np.diagonal(A)):
+        A[i, i] = x if is_zero(x) else select(x > 0, x, 0 * x)
+    return A
+
+
+@kernel
+def _of_joints(model, t, q, qd, tau, *, field):
+    return field.joint_force(model, t, q, qd, tau)
+
+
+_of_joints_derivatives = differentiate(_of_joints, wrt=("q", "qd"))
 
 
 # --- linear equations inside a step: LU factors without exchange of rows -------------------------

@@ -3,7 +3,14 @@
 from kinetree.errors import UnknownNameError
 from kinetree.integration import explicit
 from kinetree.integration.explicit import ExplicitRungeKutta, SemiImplicitEuler
-from kinetree.integration.implicit import RODAS3, ImplicitMidpoint, Rosenbrock, VariationalMidpoint
+from kinetree.integration.implicit import (
+    RODAS3,
+    ROS34PW2,
+    ImplicitMidpoint,
+    Rosenbrock,
+    RosenbrockW,
+    VariationalMidpoint,
+)
 from kinetree.integration.integrator import Integrator
 from kinetree.spelling import did_you_mean
 
@@ -20,6 +27,7 @@ INTEGRATORS = {
         ImplicitMidpoint(),
         VariationalMidpoint(),
         Rosenbrock(RODAS3),
+        RosenbrockW(ROS34PW2),
     )
 }
 

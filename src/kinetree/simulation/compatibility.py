@@ -113,9 +113,7 @@ def _is_implicit(method):
 
 
 def _is_runge_kutta(method):
-    return isinstance(method, ExplicitRungeKutta) or (
-        hasattr(method, "tableau") and not method.differentiates
-    )
+    return hasattr(getattr(method, "tableau", None), "b")
 
 
 def _moves_states(method):

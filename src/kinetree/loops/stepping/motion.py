@@ -196,6 +196,27 @@ def _accelerated(model, q, qd, tau, qdd, chosen, time_constant, regularization):
     return inertia.motion(x), forces - chosen.weight * k if chosen.weight else forces
 
 
+def constrained_response(model, q, M, chosen):
+    """A function ``(f, given)`` to ``a`` with ``M a = f + Kᵀ l`` and ``K a = K given``, traced."""
+    K = chosen.matrix(loop_constraints(model, q, model.zero_velocity).K)
+    inertia = factorized(model, M + chosen.weight * (K.T @ K) if chosen.weight else M)
+    equations = orthogonal(inertia, K)
+
+    def response(f, given):
+        x, k = inertia.forces(f), K @ given
+        for _ in range(2):
+            x = x + smallest(equations, k - equations.applied(x))
+        return inertia.motion(x)
+
+    return response
+
+
+@kernel
+def response_of_arrays(model, q, M, f, given, *, chosen):
+    """The same for arrays."""
+    return constrained_response(model, q, M, chosen)(f, given)
+
+
 def _at(size, variables, values):
     """``values`` of some variables, and zeros."""
     found = np.zeros(size, dtype=np.asarray(values).dtype)
@@ -329,11 +350,17 @@ class Rows(NamedTuple):
 def whitening(model, q, K=None, weight=0.0) -> Inertia:
     """Factors of the inertia matrix; with a weight, of ``H + weight KᵀK``."""
     if weight and K is not None:
-        lam = ltl.dense(model.nv)
-        H = crba.joint_space_inertia(model, q) + weight * (K.T @ K)
-        L = ltl.ltdl(H, lam, lambda _: no_inertia(model))
-    else:
-        lam, L = model.expanded_parent, crba.inertia_factors(model, q)
+        return factorized(model, crba.joint_space_inertia(model, q) + weight * (K.T @ K))
+    return _with_root(model, crba.inertia_factors(model, q), model.expanded_parent)
+
+
+def factorized(model, M) -> Inertia:
+    """Factors of a full matrix."""
+    lam = ltl.dense(model.nv)
+    return _with_root(model, ltl.ltdl(M, lam, lambda _: no_inertia(model)), lam)
+
+
+def _with_root(model, L, lam):
     root = np.array([sqrt(L[k, k]) for k in range(model.nv)])
     return Inertia(L, root, lam)
 

@@ -21,8 +21,10 @@ from kinetree.loops.stepping.motion import (
     acceleration,
     closed,
     constrained_energy,
+    constrained_response,
     driven_acceleration,
     post_stabilized,
+    response_of_arrays,
 )
 from kinetree.quantities import dynamics
 
@@ -58,6 +60,17 @@ class Constrained:
     def joint_force(self, model, t, q, qd, tau):
         """All joint forces but those of the constraints, (..., nv)."""
         return self.field.joint_force(model, t, q, qd, tau)
+
+    @property
+    def of_joints(self):
+        """See ``Field.of_joints``."""
+        return self.field.of_joints
+
+    def response(self, model, q, M):
+        """See ``Field.response``; constraints and prescribed joints obey ``given``."""
+        if M.dtype == object:
+            return constrained_response(model, q, M, self.chosen)
+        return lambda f, given: response_of_arrays(model, q, M, f, given, chosen=self.chosen)
 
     def __call__(self, model, t, q, qd, tau):
         """Joint accelerations (..., nv), and the power of all joint forces [W], (...).

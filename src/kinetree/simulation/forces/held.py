@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from kinetree.functional.kernel import kernel, select
+from kinetree.integration.field import masked
 from kinetree.integration.implicit import factor, solve
 from kinetree.integration.step import Stepper, _step
 from kinetree.quantities import dynamics
@@ -71,6 +72,15 @@ class Held:
         """All joint forces but those that hold, and those of drives, (..., nv)."""
         tau = self.field.joint_force(model, t, q, qd, tau)
         return tau if self.law is None else tau + self.law.sliding(qd, self._sliding(model, qd))
+
+    @property
+    def of_joints(self):
+        """See ``Field.of_joints``."""
+        return self.field.of_joints
+
+    def response(self, model, q, M):
+        """See ``Field.response``; joints that are held stay at rest."""
+        return masked(self.field.response, model, q, M, 1 - self.held)
 
     def _sliding(self, model, qd):
         """Directions; those of prescribed joints follow from their velocities."""
