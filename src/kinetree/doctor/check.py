@@ -81,6 +81,7 @@ def _of_model(model, facts=None):
         lambda: limits.actuators(model),
         lambda: computed.singular_joints(model, known),
         lambda: computed.conditioning(model),
+        lambda: computed.stiffness(model),
         lambda: computed.loops(model),
     ]
     places = {part.part: part.place for part in (*facts.links, *facts.joints)} if facts else {}

@@ -1,4 +1,4 @@
-"""Findings that need computation: singular inertia matrices, loops that do not close."""
+"""Findings that need computation: singular inertias, stiff dampers, loops that do not close."""
 
 import warnings
 
@@ -10,6 +10,8 @@ from kinetree.algorithms.closed.scaling import rows_of
 from kinetree.algorithms.crba import require_independent_joints
 from kinetree.doctor.findings import found, named
 from kinetree.errors import AssemblyError, MisalignmentWarning, SingularError
+from kinetree.integration.registry import INTEGRATORS
+from kinetree.integration.stiffness import fastest_motion, seconds
 from kinetree.loops.kinematics.assembly import assemble
 from kinetree.loops.kinematics.constraint import closing, loop_gaps
 from kinetree.loops.kinematics.mobility import mobility
@@ -66,6 +68,28 @@ def conditioning(model, seed=0):
         text = f"the condition number of its inertia matrix reaches {condition:.1e}; accelerations "
         text += f"of joint {joint!r} keep {max(0, 15 - round(np.log10(condition)))} digits of 15"
         yield found("ill-conditioned", named("model", model.name), text)
+
+
+USUAL_STEP = 1e-3
+"""Length of a step [s] for which springs and dampers are too stiff, or not."""
+
+
+def stiffness(model):
+    """The spring, damper or servo that is too fast for explicit steps of the usual length."""
+    if _work(model) > _MOST_WORK:
+        return
+    postures = [p.q for p in model.postures if p.q.size] or None
+    q = None if postures is None else np.array(postures, dtype=float)
+    if model.is_constrained and q is None:
+        try:
+            q = assemble(model)
+        except AssemblyError:
+            return  # which has a finding of its own
+    found_one = fastest_motion(model, INTEGRATORS["rk4"], q, servos=True, step=USUAL_STEP)
+    if found_one is not None and found_one.step < USUAL_STEP:
+        text = f"{found_one}: explicit steps, those of 'rk4' say, must be shorter than "
+        text += f"{seconds(found_one.step)}"
+        yield found("stiff", named("model", model.name), text)
 
 
 def _work(model):

@@ -236,6 +236,12 @@ KINDS = {
         "no command of the actuator reaches the joint",
         "set the gear: joint force for a unit of control",
     ),
+    "stiff": Kind(
+        "note",
+        "explicit integrators diverge at the usual step of 1 ms",
+        "nothing to do with integrator='auto', which takes 'rosenbrock_w'; otherwise choose that, "
+        "take shorter steps, or check the units of the number",
+    ),
     # --- loops ---
     "loop-open": Kind(
         "error",

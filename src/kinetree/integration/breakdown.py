@@ -4,14 +4,14 @@ import math
 
 import numpy as np
 
-from kinetree.algorithms import crba
-from kinetree.algorithms.passive import spring_and_damper_force
 from kinetree.errors import ShapeError, SimulationError, SingularError
-from kinetree.model.dynamics import has_passive_forces
+from kinetree.integration.explicit import RK4, ExplicitRungeKutta
+from kinetree.integration.stiffness import SAFE, fastest_motion, seconds
 
-STIFF = ("rosenbrock", "implicit_midpoint", "variational", "generalized_alpha")
-"""Integrators for stiff springs and dampers; the first two for any tree."""
-_STIFF_STEP = 1.0  # of the time in which a damper acts; explicit steps are stable up to 2 to 4
+_USUAL = ExplicitRungeKutta(RK4)
+_IMPLICIT = (
+    "rosenbrock", "rosenbrock_w", "implicit_midpoint", "variational", "generalized_alpha",
+)  # fmt: skip
 
 _FEW = 100  # numbers that Python goes through in less time than NumPy takes to begin
 
@@ -49,45 +49,13 @@ def remedy(model, h, method="", otherwise="take a smaller dt") -> str:
         method: name of the integrator that took it.
         otherwise: what to do where nothing is stiff.
     """
-    found = None if not h or method in STIFF else _fastest_passive_motion(model)
-    if found is None or found[0] * h < _STIFF_STEP:
+    found = None if not h or method in _IMPLICIT else fastest_motion(model, _USUAL)
+    if found is None or h < SAFE * found.step:
         return otherwise
-    rate, joint, what = found
-    which = (
-        "constraints='generalized_alpha' of kinetree.simulate"
-        if model.is_constrained
-        else " or ".join(f"integrator={name!r}" for name in STIFF[:2])
-    )
     return (
-        f"the {what} at joint {joint!r} acts within {1 / rate:.2g} s, and a step takes {h:.2g} s: "
-        f"take a method for stiff systems, {which}, or a dt below {1 / rate:.2g} s"
+        f"{found}, and a step takes {seconds(h)}: take integrator='auto' or 'rosenbrock_w', which "
+        f"are for stiff systems, or a dt below {seconds(SAFE * found.step)}"
     )
-
-
-def _fastest_passive_motion(model):
-    """Rate [1/s] at which springs and dampers move the mechanism at most, the joint, and which.
-
-    At the neutral position and without loops, which only make motions slower; None without any.
-    """
-    if not has_passive_forces(model, "stiffness", "damping") or model.scalar_type().kind == "O":
-        return None
-    q, one = model.neutral(), np.eye(model.nv)
-    H = crba.joint_space_inertia(model, q)
-    force = spring_and_damper_force
-
-    def derivative(of):
-        return -np.array([of(e) - of(-e) for e in 1e-6 * one]).T / 2e-6
-
-    D = derivative(lambda e: force(model, q, e))
-    K = derivative(lambda e: force(model, model.integrate(q, e), 0 * e))
-    inverse = np.linalg.pinv(H, hermitian=True)
-    rates = []
-    for matrix, what, power in ((D, "damper", 1.0), (K, "spring", 0.5)):
-        values, vectors = np.linalg.eig(inverse @ matrix)
-        k = int(np.argmax(np.abs(values)))
-        joint = joint_of(model, matrix @ vectors[:, k])  # where the force acts
-        rates.append((float(abs(values[k]) ** power), joint, what))
-    return max(rates)
 
 
 def check_finite_state(model, t, q, qd, h=None, method=""):
@@ -97,9 +65,7 @@ def check_finite_state(model, t, q, qd, h=None, method=""):
     bad = ~np.isfinite(qd)
     where = _sample(bad if np.any(bad) else ~np.isfinite(q))
     joint = f" joint {joint_of(model, qd)!r}" if model.nv else ""
-    stiff = "an integrator for stiff systems such as 'rosenbrock'"
-    if model.is_constrained:
-        stiff = "constraints='generalized_alpha' for stiff springs and dampers"
+    stiff = "an integrator for stiff systems such as 'rosenbrock_w'"
     otherwise = f"take a smaller dt, {stiff}, or look at the forces"
     raise SimulationError(
         f"the simulation of {model.name!r} blew up at t = {t:.6g} s{where}:{joint} is at a speed "

@@ -32,11 +32,16 @@ INTEGRATORS = {
 }
 
 
+STIFF = INTEGRATORS["rosenbrock_w"]
+"""What ``"auto"`` is where springs, dampers or servos are too stiff for explicit steps."""
+
+
 def integrator_named(integrator, *, adaptive=False, constrained=False) -> Integrator:
     """An integrator by its name; integrators themselves pass through.
 
     ``"auto"`` is ``"dopri5"`` for steps that adapt; for steps of equal length ``"rk4"``, and
-    ``"rk6"`` for mechanisms with loops or couplings.
+    ``"rk6"`` for mechanisms with loops; ``STIFF`` where these are not stable, which depends on the
+    step: see ``simulation.setup.suited``.
     """
     if isinstance(integrator, Integrator):
         return integrator

@@ -11,27 +11,31 @@ Each is a value of its own. ``compatibility`` has the table of those that do not
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from kinetree.contact.attached import Attached, attach
-from kinetree.errors import KinetreeError, refuse_formulas
+from kinetree.errors import KinetreeError, SimulationWarning, refuse_formulas
 from kinetree.integration.events import UserEvents
 from kinetree.integration.field import Field, PrescribedField, is_traceable
 from kinetree.integration.integrator import Integrator
 from kinetree.integration.prescription import PrescribedSteps, Prescription, as_prescription
-from kinetree.integration.registry import integrator_named
+from kinetree.integration.registry import STIFF, integrator_named
 from kinetree.integration.step import Stepper
+from kinetree.integration.stiffness import SAFE, fastest_motion, seconds
 from kinetree.integration.watcher import Watcher
 from kinetree.loops.stepping.options import (
+    GeneralizedAlpha,
     constrained_stepper,
     constraint_named,
     projected,
 )
 from kinetree.model import Model
 from kinetree.model.dynamics import has_passive_forces
+from kinetree.simulation.compatibility import conflicts
 from kinetree.simulation.forces.actuators import drive_of
 from kinetree.simulation.forces.applied import PassiveForces, as_force
 from kinetree.simulation.forces.friction import friction_of
@@ -58,6 +62,7 @@ class Setup:
         adaptive: whether steps are as long as their error allows.
         batch: shape of the batch.
         options: friction, limits and motors, as for ``effects_of``.
+        reason: why ``integrator="auto"`` is an implicit method, if it is.
     """
 
     function: str
@@ -72,6 +77,7 @@ class Setup:
     adaptive: bool = False
     batch: tuple = ()
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
+    reason: str = ""
 
     @cached_property
     def effects(self) -> Effects:
@@ -158,6 +164,43 @@ def composed(
         batch,
         {"friction": friction, "limits": limits, "motors": motors},
     )
+
+
+def suited(setup: Setup, integrator: Any, q: Any, dt: float, *, servos: bool = False) -> Setup:
+    """The setup with a method that is stable at the start, if ``integrator`` is ``"auto"``.
+
+    Warns of an explicit method that is not.
+
+    Args:
+        setup: of the call.
+        integrator: as it was given.
+        q: positions at the start, (..., nq).
+        dt: length of a step [s].
+        servos: whether actuators act.
+    """
+    model, method, auto = setup.model, setup.method, integrator == "auto"
+    if model.is_constrained and isinstance(setup.constraint, GeneralizedAlpha):
+        return setup
+    free = None if setup.prescription is None else setup.prescription.others(model)
+    found = fastest_motion(model, method, q, free=free, servos=servos, step=dt / SAFE)
+    if found is None or dt <= (SAFE if auto else 1.0) * found.step:
+        return setup
+    why = f"{found}, and {method.name!r} is stable in steps up to {seconds(found.step)}"
+    advice = f"take integrator={STIFF.name!r}, or a dt below {seconds(SAFE * found.step)}"
+    if auto:
+        reason = f"{why}; dt is {seconds(dt)}"
+        other = dataclasses.replace(setup, method=STIFF, reason=reason)
+        refused = [message for _, message in conflicts(other)]
+        if not refused:
+            return other
+        advice = f"take a dt below {seconds(SAFE * found.step)}. {refused[0]}"
+    if dt > found.step and not setup.adaptive:
+        warnings.warn(
+            f"{setup.function} of {model.name!r}: {why}, while dt is {seconds(dt)}: {advice}",
+            SimulationWarning,
+            stacklevel=3,
+        )
+    return setup
 
 
 def as_forces(forces: Any) -> tuple:

@@ -26,7 +26,7 @@ from kinetree.simulation.forces.limits import RigidLimits, StiffLimits, warn_out
 from kinetree.simulation.results.observables import drive_forces, loop_errors, observe
 from kinetree.simulation.results.report import check_result
 from kinetree.simulation.results.trajectory import Trajectory
-from kinetree.simulation.setup import composed
+from kinetree.simulation.setup import composed, suited
 
 
 def simulate(
@@ -64,7 +64,9 @@ def simulate(
         controls: in place of a controller: a function ``(t, q, qd)`` that returns the controls of
             the model's actuators, (..., n), or n numbers; cut to the range of each actuator.
         integrator: one of ``kinetree.simulation.INTEGRATORS`` or its name. By default ``"rk4"``;
-            ``"dopri5"`` for steps that adapt, ``"rk6"`` for mechanisms with loops or couplings.
+            ``"dopri5"`` for steps that adapt, ``"rk6"`` for mechanisms with loops; and
+            ``"rosenbrock_w"`` where springs, dampers or servos are too stiff for these, as the
+            report then says.
         forces: a function ``(model, t, q, qd)`` that returns joint forces and acts all the time, or
             several, or ``kt.ExternalForce``. Under ``@kinetree.kernel`` it becomes part of compiled
             code; otherwise it is called in Python at every stage of a step.
@@ -105,7 +107,8 @@ def simulate(
 
     Warns:
         SimulationWarning: the report has a reason not to trust the result; bodies
-            start inside each other; or there is a ground, and neither ``contact`` nor ``forces``.
+            start inside each other; there is a ground, and neither ``contact`` nor ``forces``; or
+            the integrator is not stable, because springs, dampers or servos are too stiff.
     """
     q, qd, events = *_start(as_model(model), q0, qd0), _as_events(events)
     if turns_over(model):
@@ -127,6 +130,7 @@ def simulate(
     if limits is not None and setup.effects.limits is None:  # rigid stops refuse it
         warn_outside(model, q)
     warn_of_ground(model, contact, setup.forces)
+    setup = suited(setup, integrator, q, clock.dt, servos=controls is not None)
     stepper, watchers = setup.stepper(q, qd, events, clock.dt)
     control = as_controller(controller, model, qd.shape, controls)
     hooks = (*at_instants(control), *watchers, *hooks)
@@ -150,7 +154,9 @@ def simulate(
         energy=seen.kinetic + seen.gravity + seen.elastic,
         loop_error=open_by[0],
         events=tuple(record.events),
-        report=check_result(model, stepper, record, arrays, seen, open_by, adaptive=adaptive),
+        report=check_result(
+            model, stepper, record, arrays, seen, open_by, adaptive=adaptive, reason=setup.reason
+        ),
         contact=None if record.notes is None else record.notes.history(),
         acted=stepper,
         **arrays,

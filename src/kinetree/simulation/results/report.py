@@ -52,6 +52,7 @@ class Report:
             where no joint has such variables.
         contact: residuals of contact, ``kinetree.contact.Residuals``, or None without.
         warnings: what is wrong with these numbers.
+        integrator_reason: why ``integrator="auto"`` took an implicit one; "" where it did not.
     """
 
     integrator: str
@@ -71,6 +72,7 @@ class Report:
     singular_passes: int = 0
     contact: Any = None
     warnings: tuple[str, ...] = ()
+    integrator_reason: str = ""
 
     @property
     def trusted(self) -> bool:
@@ -82,8 +84,10 @@ class Report:
         for f in fields(self):
             value = getattr(self, f.name)
             idle = f.name in _WHERE_ANY and not value
-            if f.name in ("warnings", "contact") or value is None or idle:
+            if f.name in ("warnings", "contact", "integrator_reason") or value is None or idle:
                 continue
+            if f.name == "integrator" and self.integrator_reason:
+                value = f"{value}: {self.integrator_reason}"
             shown = f"{value:.3g}" if isinstance(value, float) else value
             lines.append(f"{f.name.replace('_', ' '):16s} {shown}")
         for name, value in self.contact._asdict().items() if self.contact else ():
@@ -114,7 +118,9 @@ _AT_THE_ROOT = ("armature", "stiffness", "damping", "friction")
 _SAMPLES = 64  # instants at which the inertia matrix is looked at
 
 
-def check_result(model, stepper, record, arrays, seen, loop_error, *, adaptive) -> Report:
+def check_result(
+    model, stepper, record, arrays, seen, loop_error, *, adaptive, reason=""
+) -> Report:
     """The report; its warnings are issued as well.
 
     Args:
@@ -125,6 +131,7 @@ def check_result(model, stepper, record, arrays, seen, loop_error, *, adaptive) 
         seen: ``Observables`` of the stored states.
         loop_error: position and velocity errors of loops at the stored states.
         adaptive: whether steps were as long as their error allowed.
+        reason: why the integrator is an implicit one.
     """
     chosen = getattr(stepper.field, "chosen", None)
     H = _inertia_matrices(model, arrays["q"], chosen)
@@ -150,6 +157,7 @@ def check_result(model, stepper, record, arrays, seen, loop_error, *, adaptive) 
         refined=getattr(stepper, "refined", 0),
         singular_passes=sum(isinstance(event, SingularPass) for event in record.events),
         contact=contact,
+        integrator_reason=reason,
     )
     inside = getattr(stepper, "inside", "")
     found = tuple(_warnings(model, report, arrays, loop_error[0], adaptive, inside))

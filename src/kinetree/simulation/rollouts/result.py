@@ -20,12 +20,13 @@ class Rollout:
         q: joint positions, (T, ..., nq).
         qd: joint velocities, (T, ..., nv).
         work: of all joint forces since the start [J], (T, ...).
+        integrator: name of the method that took the steps.
     """
 
     def __init__(self, run, marks, q, qd, work):
         self._run, self._marks, self._flat = run, marks, (q, qd, work)
         self.model, self.batch = run.model, run.arrays.batch
-        self.t = run.time(marks)
+        self.t, self.integrator = run.time(marks), run.transition.method.name
         self.q, self.qd, self.work = map(self._shaped, (q, qd, work))
 
     def __len__(self):

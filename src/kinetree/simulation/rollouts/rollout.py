@@ -27,7 +27,7 @@ from kinetree.simulation.rollouts.other_arrays import ArrayRollout, foreign_arra
 from kinetree.simulation.rollouts.result import Rollout
 from kinetree.simulation.rollouts.run import Run, new_arrays, whole_number
 from kinetree.simulation.rollouts.transition import Transition
-from kinetree.simulation.setup import composed
+from kinetree.simulation.setup import composed, suited
 
 
 def rollout(
@@ -56,7 +56,8 @@ def rollout(
         steps: how many.
         dt: length of a step [s].
         integrator: name of an integrator, see ``kinetree.simulation.INTEGRATORS``, or an instance;
-            by default ``"rk4"``, and ``"rk6"`` for mechanisms with loops or couplings.
+            by default ``"rk4"``, ``"rk6"`` for mechanisms with loops, and ``"rosenbrock_w"`` where
+            springs or dampers are too stiff for these (``Rollout.integrator``).
         forces: kernels ``(model, t, q, qd)`` that return joint forces and act all the time.
         controller: kernel ``(model, t, q, qd, ...)`` of joint forces, computed at the start of a
             step, held during it, and added to ``tau``. It takes what it needs of ``t``, ``q``,
@@ -129,6 +130,7 @@ def run_of(
         arrays = prescribed_arrays(
             setup.prescription, model, arrays, t0, dt, steps, at_rest=qd0 is None
         )
+    setup = suited(setup, integrator, arrays.q0, dt)
     method, field = setup.rollout_step(arrays.q0, arrays.qd0)
     transition = Transition(model, method, field, controller, tuple(own), names)
     return Run(transition, arrays, steps, dt, t0)

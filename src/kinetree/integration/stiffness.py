@@ -1,0 +1,255 @@
+"""Stiffness: how fast springs, dampers and servos move a mechanism, and which steps follow them.
+
+Near a configuration small motions obey ``H δqdd + D δqd + K δq = 0``. With ``H = L Lᵀ`` their
+rates λ are the eigenvalues of
+
+    [      0             1      ]
+    [ -L⁻¹ K L⁻ᵀ   -L⁻¹ D L⁻ᵀ  ]
+
+and steps h of an explicit method are stable where ``h λ`` is in its region of stability, where it
+does not grow: ``|R(h λ)| <= 1``. ``D`` and ``K`` are those of springs, dampers, tendons and servos;
+limits and smooth friction are soft enough for the usual steps by construction.
+"""
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kinetree.algorithms import crba
+from kinetree.algorithms.closed.constraints import loop_constraints
+from kinetree.algorithms.closed.forces import loop_joint_motion
+from kinetree.algorithms.closed.rank import rank_at, scaling
+from kinetree.integration.explicit import SemiImplicitEuler
+from kinetree.model.dynamics import has_dynamics
+from kinetree.model.gearing import Gearing
+from kinetree.quantities import dynamics
+
+SAFE = 0.5
+"""Part of the longest stable step at the start that ``integrator="auto"`` leaves to an explicit
+method: inertias change as the mechanism moves."""
+_GROWTH = 1.01  # in one step, that counts as unstable: 20,000 in 1000 steps
+_SAMPLES = 64  # starts of a batch that are looked at
+
+
+class Fastest(NamedTuple):
+    """The motion that limits the step of an explicit method.
+
+    Attributes:
+        cause: the spring, damper or servo behind it, such as ``"the damper at joint 'elbow'"``.
+        time: in which it acts [s], ``1/|λ|``.
+        step: the longest stable one [s].
+    """
+
+    cause: str
+    time: float
+    step: float
+
+    def __str__(self):
+        return f"{self.cause} acts within {seconds(self.time)}"
+
+
+class Resistance(NamedTuple):
+    """A force ``-(d J qd + k J q)`` along ``J``, (nv,)."""
+
+    J: np.ndarray
+    d: float
+    k: float
+    damper: str
+    """What the cause is called where it is the damping."""
+    spring: str
+    """And where it is the stiffness."""
+
+
+def fastest_motion(model, method, q=None, *, free=None, servos=False, step=np.inf) -> Fastest | None:
+    """The spring, damper or servo that limits the step of an explicit method the most.
+
+    None where nothing limits steps up to ``step``.
+
+    Args:
+        model: the mechanism.
+        method: the integrator.
+        q: configurations to look at, (..., nq), beside the neutral one: of a batch at most 64.
+        free: 1 for variables that are not prescribed, (nv,); all by default.
+        servos: whether actuators act.
+        step: longest step that matters [s].
+    """
+    reach = stable_reach(method)
+    if reach is None or model.nv == 0 or model.scalar_type().kind == "O":
+        return None
+    configurations = _configurations(model, q)
+    parts = resistances(model, configurations[0], servos=servos)
+    if not parts:
+        return None
+    H, N = _inertias(model, configurations, free)
+    J = np.array([part.J for part in parts]) @ N
+    d, k = (np.array([getattr(part, name) for part in parts]) for name in ("d", "k"))
+    H = N.T @ H @ N
+    worst = _stiffest(H, J, d, k)
+    if worst is None or worst[1] * step < np.min(reach[1]):
+        return None
+    rates, vectors = _rates(H[worst[0]], J, d, k)
+    shortest = np.abs(rates) / np.interp(np.abs(np.angle(rates)), *reach)
+    i = int(np.argmax(shortest))
+    if not shortest[i] > 0:
+        return None
+    along, size = np.abs(J @ vectors[:, i]) ** 2, abs(rates[i])
+    damped, sprung = d * along * size, k * along
+    n = int(np.argmax(damped + sprung))
+    cause = parts[n].damper if damped[n] > sprung[n] else parts[n].spring
+    return Fastest(cause, float(1 / size), float(1 / shortest[i]))
+
+
+def _configurations(model, q):
+    """The neutral one, and some of ``q``; with loops the first of ``q``, which closes them."""
+    if q is None or not q.size:
+        return model.neutral()[None]
+    flat = np.asarray(q, dtype=float).reshape(-1, model.nq)
+    if model.is_constrained:
+        return flat[:1]
+    some = flat[np.unique(np.linspace(0, len(flat) - 1, _SAMPLES).astype(int))]
+    return np.concatenate([some, model.neutral()[None]])
+
+
+def _inertias(model, configurations, free):
+    """``H``, (n, nv, nv), and a basis of the motions that loops and prescribed joints allow.
+
+    With loops prescribed joints count as free, which is a bound: constraints make motions slower.
+    """
+    if not model.is_constrained:
+        H, one = dynamics.mass_matrix(model, configurations), np.eye(model.nv)
+        return np.asarray(H, dtype=float), one if free is None else one[:, free == 1]
+    q, at = configurations[0], model.at(0.0)
+    K, units = loop_constraints(at, q, np.zeros(model.nv)).K, scaling(at)
+    _, _, Vt = np.linalg.svd(units.apply(np.asarray(K, dtype=float)))
+    N = units.columns[:, None] * Vt[int(rank_at(at, K)) :].T
+    return np.asarray(crba.joint_space_inertia(model, q), dtype=float)[None], N
+
+
+def _stiffest(H, J, d, k):
+    """Number of the configuration with the largest bound on rates, and that bound.
+
+    The trace of ``H⁻¹ D`` is a bound of its eigenvalues.
+    """
+    bounds = []
+    for M in H:
+        try:
+            A = np.linalg.solve(np.linalg.cholesky(M), J.T)
+        except np.linalg.LinAlgError:  # a joint without inertia, which forward dynamics names
+            bounds.append(-1.0)
+            continue
+        mobility = np.sum(A * A, axis=0)
+        bounds.append(float(mobility @ d + np.sqrt(mobility @ k)))
+    n = int(np.argmax(bounds)) if bounds else 0
+    return (n, bounds[n]) if bounds and bounds[n] > 0 else None
+
+
+def _rates(H, J, d, k):
+    """λ, and the velocities that belong to each, (p, 2 p)."""
+    L = np.linalg.cholesky(H)
+    Y = np.linalg.solve(L, J.T)
+    D, K = (Y * d) @ Y.T, (Y * k) @ Y.T
+    p = len(H)
+    rates, vectors = np.linalg.eig(np.block([[np.zeros((p, p)), np.eye(p)], [-K, -D]]))
+    return rates, np.linalg.solve(L.T, vectors[p:])
+
+
+def resistances(model, q, *, servos=False) -> list[Resistance]:
+    """Springs and dampers of joints, tendons and loops of a mechanism, and its servos."""
+    full, found = model.uncoupled, []
+    unit = np.eye(full.nv)
+    G = np.asarray(Gearing(model, q).G, dtype=float) if model.couplings else unit
+    for i, body in enumerate(full.bodies, start=1):
+        found += _of_joint(body, G[full.v_slice[i]], f"joint {body.joint_name!r}")
+    for tendon in model.tendons:
+        J = sum(
+            float(c) * G[full.v_slice[i].start]
+            for i, c in zip(tendon.joints, tendon.coefficients, strict=True)
+        )
+        found += _some(J, tendon.damping, tendon.stiffness, f"tendon {tendon.name!r}")
+    for loop in model.loops:
+        if has_dynamics(loop, "stiffness") or has_dynamics(loop, "damping"):
+            B = np.asarray(loop_joint_motion(model, q, 0 * G[0], [loop]).B, dtype=float)
+            found += _of_joint(loop, B.T, f"loop joint {loop.name!r}")
+    for a in model.actuators if servos else ():
+        found += _of_servo(model, a, full, G)
+    return found
+
+
+def _of_joint(part, rows, name):
+    found = []
+    damping, stiffness = (
+        getattr(part.dynamics, which) if has_dynamics(part, which) else (0.0,) * len(rows)
+        for which in ("damping", "stiffness")
+    )
+    for J, d, k in zip(rows, damping, stiffness, strict=True):
+        found += _some(J, d, k, name)
+    return found
+
+
+def _some(J, d, k, name):
+    d, k = max(float(d), 0.0), max(float(k), 0.0)
+    if not (d or k) or not np.any(J):
+        return []
+    return [Resistance(J, d, k, f"the damper at {name}", f"the spring at {name}")]
+
+
+def _of_servo(model, a: Any, full, G):
+    """Of an actuator whose force depends on length and speed of what it drives."""
+    _, position, velocity = getattr(a, "bias", (0.0, 0.0, 0.0))
+    if not (position or velocity):
+        return []
+    name = getattr(a, "tendon", "")
+    if name:
+        tendon = next(t for t in model.tendons if t.name == name)
+        pairs = zip(tendon.joints, tendon.coefficients, strict=True)
+        rows = [sum(float(c) * G[full.v_slice[i].start] for i, c in pairs)]
+    elif a.joint:
+        rows = G[full.v_slice[a.joint]]
+    else:
+        return []  # at a frame or a loop joint
+    J = sum(float(g) * row for g, row in zip(a.gear, rows, strict=False))
+    d, k = max(-float(velocity), 0.0), max(-float(position), 0.0)
+    servo = f"servo {a.name!r}"
+    return [Resistance(J, d, k, servo, servo)] if (d or k) and np.any(J) else []
+
+
+# --- stability of explicit methods ---------------------------------------------------------------
+
+
+@lru_cache(maxsize=64)
+def stable_reach(method):
+    """Angles of ``λ`` from π/2 to π, and the largest ``h |λ|`` that is stable at each.
+
+    None for methods that are stable for any step, or about which nothing is known.
+    """
+    angles = np.radians(np.arange(90.0, 180.5, 1.0))
+    table = getattr(method, "tableau", None)
+    if isinstance(method, SemiImplicitEuler):
+        return angles, np.full(len(angles), 2.0)
+    if not hasattr(table, "b"):
+        return None
+    r = np.arange(0.0, 20.0, 0.01)[1:]
+    growth = np.abs(amplification(table, r * np.exp(1j * angles[:, None])))
+    grows = np.concatenate([growth > _GROWTH, np.ones((len(angles), 1), dtype=bool)], axis=1)
+    return angles, r[np.maximum(np.argmax(grows, axis=1) - 1, 0)]
+
+
+def amplification(table, z):
+    """``R(z) = 1 + z bᵀ (1 + z A + z² A² + ...) 1`` of a Runge–Kutta method."""
+    A = np.zeros((len(table.b), len(table.b)))
+    for i, row in enumerate(table.a):
+        A[i, : len(row)] = row
+    value, power, stages = np.ones_like(z), z, np.ones(len(table.b))
+    for _ in table.b:
+        value = value + power * float(np.dot(table.b, stages))
+        power, stages = power * z, A @ stages
+    return value
+
+
+def seconds(t) -> str:
+    """A duration in units in which it is not a small number."""
+    for unit, name in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
+        if t >= 0.9995 * unit:
+            return f"{t / unit:.3g} {name}"
+    return f"{t / 1e-9:.3g} ns"
