@@ -238,3 +238,15 @@ def test_formulas_are_left_alone():
 
 def test_a_tree_that_is_too_large_is_not_examined_in_silence():
     assert ("note", "too-large") in codes(kt.samples.chain(250))
+
+
+def test_dampers_that_explicit_steps_of_a_millisecond_do_not_survive():
+    stiff = hinge(dynamics=JointDynamics(damping=40.0)).build()
+    (finding,) = check(stiff)
+    assert (finding.severity, finding.code) == ("note", "stiff")
+    assert finding.message == (
+        "the damper at joint 'ball_joint' acts within 100 µs: explicit steps, those of 'rk4' say, "
+        "must be shorter than 279 µs"
+    )
+    assert "integrator='auto', which takes 'rosenbrock_w'" in finding.fix
+    assert check(hinge(dynamics=JointDynamics(damping=1.0)).build()) == ()

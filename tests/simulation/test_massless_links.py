@@ -133,9 +133,7 @@ def test_loops_with_stiff_dampers_name_the_integrator_for_them():
     stiff = model.replace(dynamics={"crank_joint": JointDynamics(damping=3e3)})
     q = kt.loops.assemble(stiff)
     found = message_of(
-        lambda: with_warning(
-            lambda: kt.simulate(stiff, q, duration=0.2, dt=0.01, integrator="rk6")
-        )
+        lambda: with_warning(lambda: kt.simulate(stiff, q, duration=0.2, dt=0.01, integrator="rk6"))
     )
     assert "the damper at joint 'crank_joint' acts within" in found
     assert "take integrator='auto' or 'rosenbrock_w'" in found

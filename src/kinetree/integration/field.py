@@ -56,7 +56,7 @@ class Field:
 
     @property
     def of_joints(self) -> "Field":
-        """The same with the forces of the joints alone: springs, dampers, friction, limits, drives."""
+        """The same with forces of the joints alone: springs, dampers, friction, limits, drives."""
         return replace(self, forces=())
 
     def response(self, model, q, M):

@@ -278,7 +278,7 @@ def _matrices_of_arrays(model, t, q, qd, tau, *, field):
 
 
 def _resisting(F):
-    """``-F``, symmetric, without diagonal entries of forces that feed a motion: they are explicit."""
+    """``-F``, symmetric, without diagonal entries of forces that feed a motion: explicit ones."""
     A = -(F + F.T) / 2
     for i, x in enumerate(np.diagonal(A)):
         A[i, i] = x if is_zero(x) else select(x > 0, x, 0 * x)

@@ -61,7 +61,9 @@ class Resistance(NamedTuple):
     """And where it is the stiffness."""
 
 
-def fastest_motion(model, method, q=None, *, free=None, servos=False, step=np.inf) -> Fastest | None:
+def fastest_motion(
+    model, method, q=None, *, free=None, servos=False, step=np.inf
+) -> Fastest | None:
     """The spring, damper or servo that limits the step of an explicit method the most.
 
     None where nothing limits steps up to ``step``.
