@@ -7,7 +7,15 @@ from typing import Annotated
 import typer
 
 from kinetree.cli.console import out, print_json
-from kinetree.cli.options import Floating, FolderOption, Json, RobotArgument, flag, open_robot
+from kinetree.cli.options import (
+    Floating,
+    FolderOption,
+    Json,
+    RobotArgument,
+    SrdfOption,
+    flag,
+    open_robot,
+)
 from kinetree.spelling import printable
 
 _STYLES = {"error": "red", "warning": "yellow", "note": "blue"}
@@ -21,6 +29,7 @@ def check(
         bool, flag("--all", help=f"List more than {_SHOWN} findings of a kind.")
     ] = False,
     floating: Floating = False,
+    srdf: SrdfOption = None,
     folder: FolderOption = None,
     as_json: Json = False,
 ):
@@ -32,9 +41,9 @@ def check(
     from kinetree.doctor import check as examine
 
     if os.path.exists(robot):
-        findings = examine(robot, floating_base=floating, folders=folder or ())
+        findings = examine(robot, floating_base=floating or None, srdf=srdf, folders=folder or ())
     else:
-        findings = examine(open_robot(robot, floating=floating).model)
+        findings = examine(open_robot(robot, floating=floating, srdf=srdf).model)
     counts = {s: sum(f.severity == s for f in findings) for s in _STYLES}
     failed = counts["error"] > 0 or (strict and counts["warning"] > 0)
     if as_json:

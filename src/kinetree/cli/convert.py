@@ -8,7 +8,15 @@ import typer
 
 from kinetree.cli.console import err, fail
 from kinetree.cli.info import counted
-from kinetree.cli.options import Floating, FolderOption, KeepFixed, RobotArgument, flag, open_robot
+from kinetree.cli.options import (
+    Floating,
+    FolderOption,
+    KeepFixed,
+    RobotArgument,
+    SrdfOption,
+    flag,
+    open_robot,
+)
 from kinetree.loaders.report import in_lines
 
 
@@ -19,6 +27,7 @@ def convert(
         typer.Argument(help="Where to write; the suffix .urdf, .sdf, .xml, .toml, .json decides."),
     ],
     floating: Floating = False,
+    srdf: SrdfOption = None,
     keep_fixed: KeepFixed = False,
     folder: FolderOption = None,
     strict: Annotated[
@@ -30,7 +39,7 @@ def convert(
 
     What the new file cannot carry is listed.
     """
-    found = open_robot(robot, floating=floating, folders=folder, keep_fixed=keep_fixed)
+    found = open_robot(robot, floating=floating, srdf=srdf, folders=folder, keep_fixed=keep_fixed)
     for line in in_lines(found.notices):
         err().print(f"note: {line}", style="yellow", markup=False, soft_wrap=True)
     if strict and found.notices:

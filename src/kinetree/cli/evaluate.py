@@ -16,7 +16,15 @@ from kinetree.cli.arguments import (
     summary,
 )
 from kinetree.cli.console import misuse, out, print_json, print_wide
-from kinetree.cli.options import Floating, FolderOption, complete, flag, open_robot, option
+from kinetree.cli.options import (
+    Floating,
+    FolderOption,
+    SrdfOption,
+    complete,
+    flag,
+    open_robot,
+    option,
+)
 from kinetree.spelling import printable
 
 
@@ -70,6 +78,7 @@ def evaluate(
         option("--set", value="NAME=JSON", help="Any other argument; repeatable."),
     ] = None,
     floating: Floating = False,
+    srdf: SrdfOption = None,
     folder: FolderOption = None,
     table: Annotated[
         bool | None,
@@ -91,7 +100,7 @@ def evaluate(
     chosen = find_function(function)
     if robot is None:
         misuse(f"which robot? kinetree eval {function} ROBOT")
-    model = open_robot(robot, floating=floating, folders=folder).model
+    model = open_robot(robot, floating=floating, srdf=srdf, folders=folder).model
     given = {"q": q, "qd": qd, "qdd": qdd, "tau": tau, "f_ext": f_ext, "of": of}
     given |= {"in": coordinates, "point": point}
     given = {name: text for name, text in given.items() if text is not None}

@@ -8,7 +8,15 @@ import typer
 
 from kinetree.cli.arguments import find_function, functions, spelling
 from kinetree.cli.console import err, misuse, progress
-from kinetree.cli.options import Floating, FolderOption, RobotArgument, flag, open_robot, option
+from kinetree.cli.options import (
+    Floating,
+    FolderOption,
+    RobotArgument,
+    SrdfOption,
+    flag,
+    open_robot,
+    option,
+)
 
 _USUAL = ("inverse_dynamics", "forward_dynamics", "mass_matrix", "bias_force")
 
@@ -37,6 +45,7 @@ def generate(
     ] = False,
     float32: Annotated[bool, flag("--float32", help="C in single precision.")] = False,
     floating: Floating = False,
+    srdf: SrdfOption = None,
     folder: FolderOption = None,
 ):
     """Write the functions of a robot as standalone C, with a test of its own, or as NumPy source.
@@ -47,7 +56,7 @@ def generate(
 
     wanted = [part for entry in function or _USUAL for part in entry.split(",") if part]
     requests = [_request(text) for text in wanted]
-    model = open_robot(robot, floating=floating, folders=folder).model
+    model = open_robot(robot, floating=floating, srdf=srdf, folders=folder).model
     if numpy:
         _listings(kt, model, requests, out)
         return

@@ -3,7 +3,15 @@
 import numpy as np
 
 from kinetree.cli.console import err, out, print_json, print_wide
-from kinetree.cli.options import Floating, FolderOption, Json, KeepFixed, RobotArgument, open_robot
+from kinetree.cli.options import (
+    Floating,
+    FolderOption,
+    Json,
+    KeepFixed,
+    RobotArgument,
+    SrdfOption,
+    open_robot,
+)
 from kinetree.loaders.report import in_lines
 from kinetree.model.describe import follower_texts, leader_text, tendon_text
 from kinetree.spelling import printable
@@ -14,12 +22,13 @@ _SHOWN = 12
 def info(
     robot: RobotArgument,
     floating: Floating = False,
+    srdf: SrdfOption = None,
     folder: FolderOption = None,
     keep_fixed: KeepFixed = False,
     as_json: Json = False,
 ):
     """Draw the tree of a robot: bodies, joints with their axes and limits, masses, counts."""
-    found = open_robot(robot, floating=floating, folders=folder, keep_fixed=keep_fixed)
+    found = open_robot(robot, floating=floating, srdf=srdf, folders=folder, keep_fixed=keep_fixed)
     model = found.model
     if as_json:
         print_json({"source": robot, **facts(model), "notices": [str(n) for n in found.notices]})

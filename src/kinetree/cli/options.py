@@ -61,6 +61,10 @@ RobotArgument = Annotated[
     ),
 ]
 Floating = Annotated[bool, flag("--floating", help="Put the root on a free joint.")]
+SrdfOption = Annotated[
+    Path | None,
+    option("--srdf", value="FILE", help="SRDF beside a URDF file: groups, states, collisions."),
+]
 KeepFixed = Annotated[bool, flag("--keep-fixed", help="Keep bodies on fixed joints apart.")]
 FolderOption = Annotated[
     list[Path] | None,
@@ -77,18 +81,20 @@ class Robot(NamedTuple):
     is_sample: bool = False
 
 
-def open_robot(name, *, floating=False, folders=None, keep_fixed=False) -> Robot:
+def open_robot(name, *, floating=False, srdf=None, folders=None, keep_fixed=False) -> Robot:
     """The robot that the user means, or a message that says what there is."""
     import kinetree as kt
     from kinetree.loaders import read
 
     if os.path.exists(name):
         lump = False if keep_fixed else None
-        loaded = read(name, floating_base=floating, folders=folders or (), lump=lump)
+        root = True if floating else None
+        loaded = read(name, floating_base=root, srdf=srdf, folders=folders or (), lump=lump)
         return Robot(loaded.model, os.path.basename(name), loaded.notices)
     if name in kt.samples.names():
-        if floating:
-            misuse("--floating is for files; a sample comes as it is")
+        if floating or srdf is not None:
+            what = "--floating" if floating else "--srdf"
+            misuse(f"{what} is for files; a sample comes as it is")
         return Robot(getattr(kt.samples, name)(), name, is_sample=True)
     misuse(missing(name, kt.samples.names()))
 

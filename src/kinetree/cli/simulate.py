@@ -8,7 +8,15 @@ import numpy as np
 
 from kinetree.cli.arguments import configuration, vector
 from kinetree.cli.console import bar, err, fail, misuse, out, print_json
-from kinetree.cli.options import Floating, FolderOption, Json, RobotArgument, open_robot, option
+from kinetree.cli.options import (
+    Floating,
+    FolderOption,
+    Json,
+    RobotArgument,
+    SrdfOption,
+    open_robot,
+    option,
+)
 from kinetree.cli.plot import PICTURES, draw, missing, require_suffix
 from kinetree.spelling import did_you_mean, printable
 
@@ -79,6 +87,7 @@ def simulate(
         Path | None, option("--plot", value="FILE", help="Draw it: .png, .pdf or .svg.")
     ] = None,
     floating: Floating = False,
+    srdf: SrdfOption = None,
     folder: FolderOption = None,
     as_json: Json = False,
 ):
@@ -89,7 +98,7 @@ def simulate(
     import kinetree as kt
 
     _can_be_written(file, picture)
-    model = open_robot(robot, floating=floating, folders=folder).model
+    model = open_robot(robot, floating=floating, srdf=srdf, folders=folder).model
     start, speed = configuration(model, q), vector(model, "qd", qd)
     if goal is not None and controlled_by != "pd":
         misuse("--goal is for --controller pd")

@@ -5,7 +5,15 @@ from typing import Annotated
 
 from kinetree.cli.arguments import configuration
 from kinetree.cli.console import bar, err, misuse
-from kinetree.cli.options import Floating, FolderOption, RobotArgument, flag, open_robot, option
+from kinetree.cli.options import (
+    Floating,
+    FolderOption,
+    RobotArgument,
+    SrdfOption,
+    flag,
+    open_robot,
+    option,
+)
 
 
 def _complete_layers(incomplete: str):
@@ -46,6 +54,7 @@ def view(
     stay: Annotated[bool, flag("--no-browser", help="Start the server, open no browser.")] = False,
     collision: Annotated[bool, flag("--collision", help="Draw the shapes that can touch.")] = False,
     floating: Floating = False,
+    srdf: SrdfOption = None,
     folder: FolderOption = None,
 ):  # fmt: skip
     """See a robot in the browser, with a slider for every joint; or a motion, which plays.
@@ -69,7 +78,7 @@ def view(
             misuse("--q is for robots; a motion has its own positions")
         what = kt.Trajectory.load(robot)
     else:
-        what = open_robot(robot, floating=floating, folders=folder).model
+        what = open_robot(robot, floating=floating, srdf=srdf, folders=folder).model
         state = None if q is None else configuration(what, q)
     if ghost is not None and not ghost.exists():
         misuse(f"there is no file {str(ghost)!r}; kinetree simulate ROBOT --out {ghost} makes one")

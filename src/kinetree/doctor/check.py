@@ -23,7 +23,8 @@ from kinetree.model import Model
 def check(
     robot: Model | str | os.PathLike,
     *,
-    floating_base: bool = False,
+    floating_base: bool | None = None,
+    srdf: str | os.PathLike | None = None,
     folders: str | os.PathLike | Sequence[str | os.PathLike] = (),
 ) -> tuple[Finding, ...]:
     """Findings about a robot, the worst first: what is wrong, suspicious or notable.
@@ -32,6 +33,7 @@ def check(
         robot: a ``Model``, or the path of a file of any format that ``load`` reads. A URDF file
             is looked through to its end, even where no model can be built from it.
         floating_base: put the root link of a file on a free joint.
+        srdf: SRDF file with the semantics of a URDF file, see ``load``.
         folders: folders beside that of the file which it may refer to.
     """
     if not isinstance(robot, (Model, str, os.PathLike)):
@@ -39,13 +41,13 @@ def check(
     with np.errstate(all="ignore"):
         if isinstance(robot, Model):
             return in_order(_of_model(robot))
-        return in_order(_of_file(os.fspath(robot), floating_base, folders))
+        return in_order(_of_file(os.fspath(robot), floating_base, srdf, folders))
 
 
-def _of_file(path, floating_base, folders):
+def _of_file(path, floating_base, srdf, folders):
     facts, found_in_text = _text_of_urdf(path, folders)
     try:
-        model, notices, _ = read(path, floating_base=floating_base, folders=folders)
+        model, notices, _ = read(path, floating_base=floating_base, srdf=srdf, folders=folders)
     except LoadError as error:
         findings = [*found_in_text, *(_of_facts(facts) if facts else ())]
         return [*findings, *_unreadable(error, path, findings)]

@@ -45,10 +45,11 @@ class Format:
 class Options:
     """Options of reading a file; see ``load``."""
 
-    floating_base: bool = False
+    floating_base: bool | None = None
     lump: bool | None = None
     strict: bool = False
     parameters: Mapping[str, float] = field(default_factory=dict)
+    srdf: Any = None
 
 
 class Loaded(NamedTuple):
@@ -130,7 +131,8 @@ FORMATS = {
 def load(
     path: str | os.PathLike,
     *,
-    floating_base: bool = False,
+    floating_base: bool | None = None,
+    srdf: str | os.PathLike | None = None,
     strict: bool = False,
     folders: str | os.PathLike | Sequence[str | os.PathLike] = (),
     format: str | None = None,
@@ -146,7 +148,10 @@ def load(
             TOML), or JSON of ``Model.to_dict``.
         floating_base: put the root link of a URDF file on a free joint, and so bodies without a
             joint on the world of an MJCF file. In other formats the file decides what
-            floats; if nothing does, a warning says that this argument had no effect.
+            floats; if nothing does, a warning says that this argument had no effect. None, the
+            default, is False, unless an SRDF file says what the root joint is.
+        srdf: SRDF file with the semantics of a URDF file: disabled collisions, groups of joints,
+            named states, end effectors, the joint of the root.
         strict: raise ``LoadError`` for elements that are ignored, and for impossible inertias.
         folders: folders beside that of the file which it may refer to: meshes, packages.
         format: ``"urdf"``, ``"mjcf"``, ``"sdf"``, ``"toml"``, ``"dh"`` or ``"json"``; by default
@@ -158,6 +163,7 @@ def load(
     loaded = read(
         path,
         floating_base=floating_base,
+        srdf=srdf,
         strict=strict,
         folders=folders,
         format=format,
@@ -171,7 +177,8 @@ def loads(
     text: str | bytes,
     format: str | None = None,
     *,
-    floating_base: bool = False,
+    floating_base: bool | None = None,
+    srdf: str | os.PathLike | None = None,
     strict: bool = False,
     folders: str | os.PathLike | Sequence[str | os.PathLike] = (),
     lump: bool | None = None,
@@ -184,6 +191,7 @@ def loads(
         text: a string, or bytes.
         format: as in ``load``.
         floating_base: as in ``load``.
+        srdf: as in ``load``; the text of the file is taken, too.
         strict: as in ``load``.
         folders: as in ``load``.
         lump: as in ``load``.
@@ -195,14 +203,15 @@ def loads(
     if isinstance(text, str) and _is_file_name(text):
         raise LoadError(f"{short(text)} is the name of a file, not its text; load reads files")
     source = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-    options = Options(floating_base, lump, strict, parameters or {})
+    options = Options(floating_base, lump, strict, parameters or {}, srdf)
     return _announced(_read(source, str(name), Folders(None, folders), format, options))
 
 
 def read(
     path: str | os.PathLike,
     *,
-    floating_base: bool = False,
+    floating_base: bool | None = None,
+    srdf: str | os.PathLike | None = None,
     strict: bool = False,
     folders: str | os.PathLike | Sequence[str | os.PathLike] = (),
     format: str | None = None,
@@ -216,7 +225,7 @@ def read(
         raise LoadError(
             f"load needs the path of a file, got {type(path).__name__}; loads takes text"
         ) from None
-    options = Options(floating_base, lump, strict, parameters or {})
+    options = Options(floating_base, lump, strict, parameters or {}, srdf)
     return _read(content(path), str(path), Folders(path, folders), format, options)
 
 
@@ -228,6 +237,8 @@ def _read(source, path, folders, format, options) -> Loaded:
         raise LoadError(f"{path}: unknown format {format!r}; {hint}")
     if options.parameters and not FORMATS[format].parameters:
         raise LoadError(f"{path}: parameters= is for TOML files; a file of {format} has none")
+    if options.srdf is not None and format != "urdf":
+        raise LoadError(f"{path}: srdf= belongs to URDF files; this is a file of {format}")
     with warnings.catch_warnings(record=True) as caught, np.errstate(all="ignore"):
         warnings.simplefilter("always", ModelWarning)
         try:
@@ -245,10 +256,20 @@ def _read(source, path, folders, format, options) -> Loaded:
             warnings.warn_explicit(
                 warning.message, warning.category, warning.filename, warning.lineno
             )
+    if format == "urdf" and options.srdf is None and not options.strict:
+        _note_srdf_beside(path, report)
     notices = report.in_order()
     if options.strict and notices:
         raise LoadError(_listed(notices, f"{path}: strict=True, and {_counted(notices)}"))
     return Loaded(model, notices, path)
+
+
+def _note_srdf_beside(path, report):
+    """A notice of a file with the semantics of the robot that was not asked for."""
+    beside = Path(path).with_suffix(".srdf")
+    if beside != Path(path) and beside.is_file():
+        why = f"this SRDF file lies beside and is not read; load(..., srdf={str(beside)!r}) does"
+        report.ignored(None, beside.name, why, effect="setting")
 
 
 def _model(name, source, report, folders, options):

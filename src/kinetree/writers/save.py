@@ -15,6 +15,12 @@ def _to_urdf(model) -> str:
     return to_urdf(model)
 
 
+def _to_srdf(model) -> str:
+    from kinetree.writers.srdf import to_srdf
+
+    return to_srdf(model)
+
+
 def _to_sdf(model) -> str:
     from kinetree.writers.sdf import to_sdf
 
@@ -40,11 +46,12 @@ def to_json(model) -> str:
 
 WRITERS = {
     "urdf": _to_urdf, "sdf": _to_sdf, "mjcf": _to_mjcf, "toml": _to_toml, "json": to_json,
+    "srdf": _to_srdf,
 }  # fmt: skip
 """The formats that ``save`` writes: functions of a model to the text of a file, by name."""
 _SUFFIXES = {
     ".urdf": "urdf", ".sdf": "sdf", ".world": "sdf", ".xml": "mjcf", ".mjcf": "mjcf",
-    ".toml": "toml", ".json": "json",
+    ".toml": "toml", ".json": "json", ".srdf": "srdf",
 }  # fmt: skip
 
 
@@ -54,9 +61,10 @@ def save(model: Model, path: str | os.PathLike, *, format: str | None = None) ->
     Args:
         model: the model.
         path: where to; the suffix is the format: ``.urdf``, ``.sdf`` or ``.world``, ``.xml``
-            or ``.mjcf``, ``.toml``, ``.json``.
-        format: ``"urdf"``, ``"sdf"``, ``"mjcf"``, ``"toml"`` or ``"json"``, if the suffix does not
-            say.
+            or ``.mjcf``, ``.toml``, ``.json``; or ``.srdf``, the groups, postures and pairs of
+            links that go beside a URDF file.
+        format: ``"urdf"``, ``"sdf"``, ``"mjcf"``, ``"toml"``, ``"json"`` or ``"srdf"``, if the
+            suffix does not say.
     """
     as_model(model)
     path = Path(os.fspath(path))

@@ -46,6 +46,13 @@ def to_urdf(model) -> str:
                 ModelWarning,
                 stacklevel=3,
             )
+    if model.groups or model.contact_pairs:
+        warnings.warn(
+            f"model {model.name!r}: groups and contact pairs are not written, since URDF has none; "
+            f"kinetree.save(model, 'robot.srdf') writes them beside it",
+            ModelWarning,
+            stacklevel=3,
+        )
     etree.cleanup_namespaces(robot)
     etree.indent(robot)
     declaration = '<?xml version="1.0" encoding="utf-8"?>\n'

@@ -2,15 +2,19 @@
 
 import warnings
 
+import numpy as np
+
 from kinetree.errors import ModelWarning
 from kinetree.joints import Fixed, Free
 from kinetree.loaders.report import Effect, Report, tag_of
+from kinetree.loaders.srdf import Semantics, merged_states, read_srdf
 from kinetree.loaders.urdf.elements import joint_dynamics, joint_limits, loop_ends, loop_joint
 from kinetree.loaders.urdf.joints import read_joints, read_transmissions
 from kinetree.loaders.urdf.links import read_links
 from kinetree.loaders.urdf.tree import Tree, find, leaders
 from kinetree.loaders.xml import Node, parse
 from kinetree.model import Actuator, Body, Coupling, Frame, Loop, Model, Posture, lump_fixed
+from kinetree.model.gearing import FOLLOWING_TOLERANCE
 from kinetree.model.geometry import Geometry
 from kinetree.model.model import STANDARD_GRAVITY
 from kinetree.spatial import Plucker
@@ -41,10 +45,13 @@ def read_urdf(source, report, folders, options) -> Model:
         raise robot.error("the root element of a URDF file is <robot>")
     robot.get("version")
     report.check_bodies(len(element.findall("{*}link")))
-    model = _Assembly(robot, folders, options).model()
+    assembly = _Assembly(robot, folders, options)
+    model = assembly.model()
     for node in robot.all("gazebo"):
         node.ignored("settings of a simulator")
     report.unused(element)
+    if assembly.srdf is not None:
+        report.notices += assembly.srdf.notices
     return model
 
 
@@ -58,11 +65,15 @@ class _Assembly:
         self.tree = Tree(robot, self.links, self.joints)
         self.base = self.tree.root
         self.bodies, self.body = [], {}  # and the number of each link, and of each joint
-        if options.floating_base:
-            self.base = _free_name("world", "universe", self.links)
-            root = self.links[self.tree.root]
-            name = _free_name("root_joint", "root_joint_1", self.joints)
-            self._add(Body(root.name, 0, Free(), Plucker.identity(), root.inertia, name))
+        self.srdf, self.means = None, Semantics(root=Free if options.floating_base else None)
+        if options.srdf is not None:
+            about = (self.links, self.joints, self.tree.root, robot.get("name"))
+            self.means, self.srdf = read_srdf(options.srdf, *about, options.floating_base)
+        if self.means.root not in (None, Fixed):
+            self.base = _free_name(self.means.world, "universe", self.links)
+            root, joint = self.links[self.tree.root], self.means.root()
+            name = _free_name(self.means.root_name, "root_joint_1", self.joints)
+            self._add(Body(root.name, 0, joint, Plucker.identity(), root.inertia, name))
         else:
             self.body[self.tree.root] = 0
         for j in self.tree.joints:
@@ -83,7 +94,7 @@ class _Assembly:
             warnings.filterwarnings("ignore", ".*(physically impossible|negative)", ModelWarning)
             model = Model(
                 tuple(self.bodies),
-                frames=self._frames() if self.options.lump else (),
+                frames=self._frames(),
                 loops=loops,
                 couplings=self._couplings(loops),
                 geometry=self._geometry(),
@@ -92,6 +103,8 @@ class _Assembly:
                 name=self.robot.get("name") or "robot",
                 base_name=self.base,
                 strict=self._is_possible(),
+                contact_pairs=self.means.pairs,
+                groups=self.means.groups,
             )
             if self.options.lump and any(isinstance(b.joint, Fixed) for b in self.bodies):
                 model = lump_fixed(model)
@@ -107,11 +120,23 @@ class _Assembly:
         )
 
     def _frames(self):
-        """A frame for each fixed joint that will go, as far as no link has its name."""
-        fixed = [j for j in self.tree.joints if isinstance(j.joint, Fixed)]
+        """A frame for each fixed joint that will go, as far as no link has its name, and others.
+
+        Those are the end effectors of an SRDF file, and its name for the world.
+        """
+        lumped = self.tree.joints if self.options.lump else ()
+        fixed = [j for j in lumped if isinstance(j.joint, Fixed)]
         taken = {*self.links, self.base}
         taken |= {j.name for j in fixed if j.node.one("kinetree:frame") is not None}
-        return tuple(Frame(j.name, self.body[j.child]) for j in fixed if j.name not in taken)
+        ends = [(j.name, j.child) for j in fixed if j.name not in taken]
+        if self.means.root is Fixed:
+            ends.append((self.means.world, self.tree.root))
+        for name, link in self.means.frames:
+            if name in (self.base, *dict(ends)):
+                self.srdf.ignored(None, f"end effector {name!r}", f"name taken; use {link!r}")
+            else:
+                ends.append((name, link))
+        return tuple(Frame(name, self.body[link]) for name, link in ends if name not in taken)
 
     def _loops(self):
         loops: dict[str, Loop] = {}
@@ -172,8 +197,17 @@ class _Assembly:
                 d.name, self.number.get(d.joint, 0), d.gear, d.control, d.effort,
                 number.get(d.joint, 0),
             )
-            for d in read_transmissions(self.robot, freedoms)
+            for d in self._driven(freedoms)
         )  # fmt: skip
+
+    def _driven(self, freedoms):
+        """What drives joints, but for those that an SRDF file calls passive."""
+        for d in read_transmissions(self.robot, freedoms):
+            if d.joint in self.means.passive:
+                why = f"joint {d.joint!r} is passive: the model has no such actuator"
+                self.means.passive[d.joint].note(f"transmission {d.name!r}", why)
+            else:
+                yield d
 
     def _gravity(self):
         node = self.robot.one("kinetree:gravity")
@@ -193,8 +227,31 @@ class _Assembly:
                 i = number[name]
                 for x, at, key in ((q, full.q_slice[i], "q"), (qd, full.v_slice[i], "qd")):
                     x[at] = part.numbers(key, at.stop - at.start, tuple(x[at]))
-            postures.append(Posture(node.need("name"), tuple(q.tolist()), tuple(qd.tolist())))
+            moves = any(part.get("qd") is not None for part in node.all("joint"))
+            postures.append(Posture(node.need("name"), q, qd if moves else ()))
+        postures += self._states(model, {p.name: p.q for p in postures})
         return model.replace(postures=postures) if postures else model
+
+    def _states(self, model, taken):
+        """Group states of an SRDF file as postures: what they leave out is neutral."""
+        full, independent = model.uncoupled, model.independent_variables[0]
+        for name, (positions, node) in merged_states(self.means.states).items():
+            q = full.neutral()
+            moving = {j: x for j, x in positions.items() if j in model.joint_names}
+            for joint, x in moving.items():
+                q[full.q_slice[model.joint_index(joint)]] = x
+            if name in taken:
+                if not np.allclose(taken[name], q, atol=FOLLOWING_TOLERANCE):
+                    node.note(f"state {name!r}", "the URDF file has another posture of that name")
+                continue
+            lead = q[independent]
+            for joint, x in moving.items():
+                at = full.q_slice[model.joint_index(joint)]
+                belongs = np.asarray(model.expand(lead))[at]
+                if np.any(np.abs(belongs - x) > FOLLOWING_TOLERANCE * (1 + np.abs(belongs))):
+                    why = f"it follows another joint, which puts it at {belongs[0]:.6g}"
+                    node.note(f"joint {joint!r} of state {name!r} at {x[0]:.6g}", why)
+            yield Posture(name, lead)
 
 
 def _free_name(name, instead, taken):

@@ -1,0 +1,59 @@
+"""SRDF files of real robots: the states that Pinocchio reads."""
+
+from importlib.metadata import distribution
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kinetree.joints import Free
+from kinetree.loaders import read
+
+pin = pytest.importorskip("pinocchio")
+
+PLACE = "cmeel.prefix/share/example-robot-data/robots"
+ROOT = Path(str(distribution("example-robot-data").locate_file(PLACE)))
+ROBOTS = {
+    "talos": ("talos_data/robots/talos_reduced.urdf", "talos_data/srdf/talos.srdf", True),
+    "panda": ("panda_description/urdf/panda.urdf", "panda_description/srdf/panda.srdf", None),
+    "go1": ("go1_description/urdf/go1.urdf", "go1_description/srdf/go1.srdf", True),
+    "anymal": (
+        "anymal_b_simple_description/robots/anymal.urdf",
+        "anymal_b_simple_description/srdf/anymal.srdf",
+        None,  # its file has a virtual joint
+    ),
+    "hyq": ("hyq_description/robots/hyq_no_sensors.urdf", "hyq_description/srdf/hyq.srdf", True),
+    "centauro": (
+        "centauro_description/urdf/centauro.urdf",
+        "centauro_description/srdf/centauro.srdf",
+        True,
+    ),
+}
+
+
+def opened(name):
+    """The model here and the model there, with the paths of both files."""
+    urdf, srdf, floating = ROBOTS[name]
+    urdf, srdf = ROOT / urdf, ROOT / srdf
+    model = read(urdf, srdf=srdf, floating_base=floating, folders=[ROOT]).model
+    root = (pin.JointModelFreeFlyer(),) if isinstance(model.joint[1], Free) else ()
+    return model, pin.buildModelFromUrdf(str(urdf), *root), urdf, srdf
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_states_are_reference_configurations(name):
+    model, peer, _, srdf = opened(name)
+    pin.loadReferenceConfigurations(peer, str(srdf), False)
+    states = {entry.key(): entry.data() for entry in peer.referenceConfigurations}
+    assert {p.name for p in model.postures} == {*states}
+    for posture in model.postures:
+        q = states[posture.name]
+        for i, joint in enumerate(peer.names[1:], start=1):
+            there = q[peer.idx_qs[i] : peer.idx_qs[i] + peer.nqs[i]]
+            here = posture.q[model.q_indices(joint)]
+            if not here.size:
+                continue  # it follows another, which Pinocchio does not have
+            here = here[[0, 1, 2, 4, 5, 6, 3]] if len(here) == 7 else here
+            if len(there) == 2:
+                here = np.array([np.cos(here[0]), np.sin(here[0])])
+            assert np.allclose(here, there, rtol=0, atol=1e-12), (posture.name, joint)
