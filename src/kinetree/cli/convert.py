@@ -17,7 +17,6 @@ from kinetree.cli.options import (
     flag,
     open_robot,
 )
-from kinetree.loaders.report import in_lines
 
 
 def convert(
@@ -39,6 +38,8 @@ def convert(
 
     What the new file cannot carry is listed.
     """
+    from kinetree.loaders.report import in_lines
+
     found = open_robot(robot, floating=floating, srdf=srdf, folders=folder, keep_fixed=keep_fixed)
     for line in in_lines(found.notices):
         err().print(f"note: {line}", style="yellow", markup=False, soft_wrap=True)

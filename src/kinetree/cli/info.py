@@ -12,7 +12,6 @@ from kinetree.cli.options import (
     SrdfOption,
     open_robot,
 )
-from kinetree.loaders.report import in_lines
 from kinetree.model.describe import follower_texts, leader_text, tendon_text
 from kinetree.spelling import printable
 
@@ -39,6 +38,8 @@ def info(
 
 def _notices(robot, notices):
     """What changes motion in full; of the rest the number."""
+    from kinetree.loaders.report import in_lines
+
     motion = [notice for notice in notices if notice.effect == "motion"]
     if motion:
         lines = [f"{counted(len(motion), 'note')} about motion:", *in_lines(motion)]
